@@ -3,6 +3,7 @@
 use std::cmp::Ordering;
 
 use whyslow_model::answer::{AnswerTable, Value};
+use whyslow_model::sort::IndexSort;
 
 use crate::AnalysisError;
 use crate::query::Sort;
@@ -14,7 +15,7 @@ pub(crate) fn sort(table: &mut AnswerTable, sort: &Sort) {
         return;
     };
     let mut order: Vec<usize> = (0..table.rows.len()).collect();
-    order.sort_by(|a, b| {
+    order.index_sort_by(|a, b| {
         let (a, b) = (&table.rows[*a][place], &table.rows[*b][place]);
         match (a, b) {
             (Value::Null, Value::Null) => Ordering::Equal,

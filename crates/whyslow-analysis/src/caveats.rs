@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 
 use whyslow_model::answer::{AnswerTable, Value};
+use whyslow_model::sort::IndexSort;
 
 use crate::AnalysisError;
 use crate::context::Context;
@@ -240,7 +241,7 @@ pub(crate) fn unknown_objects(mut reasons: Vec<(Box<str>, i64)>, bytes: i64) -> 
     if unknown == 0 || bytes == 0 {
         return None;
     }
-    reasons.sort_by_key(|(_, bytes)| std::cmp::Reverse(*bytes));
+    reasons.index_sort_by_key(|(_, bytes)| std::cmp::Reverse(*bytes));
     let reasons: Vec<String> = reasons
         .into_iter()
         .map(|(reason, bytes)| format!("{reason} ({bytes} B)"))
@@ -283,8 +284,9 @@ fn mapped(context: &Context<'_>) -> Result<Option<String>, AnalysisError> {
         return Ok(None);
     }
     let mut processes: Vec<_> = processes.into_iter().collect();
-    processes
-        .sort_by(|(process_a, a), (process_b, b)| b.cmp(a).then_with(|| process_a.cmp(process_b)));
+    processes.index_sort_by(|(process_a, a), (process_b, b)| {
+        b.cmp(a).then_with(|| process_a.cmp(process_b))
+    });
     let others = processes.len().saturating_sub(NAMED);
     let named = processes.iter().take(NAMED);
     let mut named: Vec<String> = named

@@ -2,6 +2,7 @@
 
 use whyslow_model::answer::Value;
 use whyslow_model::errno;
+use whyslow_model::sort::IndexSort;
 
 pub(crate) use crate::key::{Derive, Key, KeyValue, Shape, Whose, dir_of, unknown_object};
 
@@ -179,7 +180,7 @@ pub(crate) fn in_order<S>(
     };
     let ranks = |group: &[KeyValue]| keys.iter().zip(group).map(by_class).collect::<Vec<_>>();
     let mut groups: Vec<_> = groups.into_iter().collect();
-    groups.sort_by(|(a, _), (b, _)| ranks(a).cmp(&ranks(b)).then_with(|| a.cmp(b)));
+    groups.index_sort_by(|(a, _), (b, _)| ranks(a).cmp(&ranks(b)).then_with(|| a.cmp(b)));
     groups
 }
 

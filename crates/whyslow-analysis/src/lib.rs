@@ -14,7 +14,6 @@ mod flags;
 mod fold;
 mod globs;
 mod grouping;
-mod histogram;
 mod host_paths;
 mod interval;
 mod key;

@@ -3,6 +3,7 @@
 use std::ops::ControlFlow;
 
 use whyslow_model::row::Row;
+use whyslow_model::sort::IndexSort;
 use whyslow_model::tables::DeviceRow;
 
 use crate::AnalysisError;
@@ -37,7 +38,7 @@ pub(crate) fn unknown_devices(context: &Context<'_>) -> Result<(), AnalysisError
     // Where no device has a name, names tell nothing.
     match asked.iter().find(is_unknown) {
         Some(DeviceRef::Name(name)) if !known.is_empty() => {
-            known.sort();
+            known.index_sort();
             Err(AnalysisError::query(
                 format!("the recording knows no device `{name}`"),
                 format!("there are {}", known.join(", ")),

@@ -12,6 +12,7 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
 use arrow_array::RecordBatch;
+use whyslow_model::sort::IndexSort;
 use whyslow_model::{Ns, Window};
 use whyslow_store::Tables;
 
@@ -20,13 +21,13 @@ use crate::context::Context;
 use crate::failures::{Failed, Failures};
 use crate::fold::Spot;
 use crate::grouping::{Grouping, Object};
-use crate::histogram::{EXACT_MAX, Histogram, bucket_of};
 use crate::keys::{Key, KeyValue};
 use crate::kinds;
 use crate::pass::Summing;
 use crate::query::{Question, Verb};
 use crate::scan::{ColumnRef, Ints};
 use crate::spec::Spec;
+use whyslow_model::histogram::{EXACT_MAX, Histogram, bucket_of};
 
 /// Keys of a dimension that are told by name.
 pub const KEYS_MAX: usize = 16;
@@ -165,9 +166,9 @@ impl Cell {
 
     /// In order of length.
     pub fn buckets(&self) -> Vec<Bucket> {
-        match (&self.durations, self.is_exact) {
-            (Histogram::Kept(values), true) => {
-                let mut values = values.clone();
+        match (self.durations.values(), self.is_exact) {
+            (Some(values), true) => {
+                let mut values = values.to_vec();
                 values.sort_unstable();
                 let same = values.chunk_by(|a, b| a == b);
                 let bucket = |values: &[Ns]| Bucket {
@@ -177,8 +178,8 @@ impl Cell {
                 };
                 same.map(bucket).collect()
             }
-            (durations, _) => {
-                let buckets = durations.buckets().into_iter();
+            _ => {
+                let buckets = self.durations.buckets().into_iter();
                 let bucket = |(bucket, count)| Bucket {
                     bucket: bucket as i32,
                     value_ns: None,
@@ -192,7 +193,7 @@ impl Cell {
 
 /// The length in the middle of a bucket, ns.
 pub fn middle_of(bucket: i32) -> Ns {
-    crate::histogram::middle(bucket.max(0) as usize)
+    whyslow_model::histogram::middle(bucket.max(0) as usize)
 }
 
 /// All cells of a recording, in order of kind, dimension, key, operation and time. Kinds that were not
@@ -289,7 +290,7 @@ fn of_dimension(
         all.1 += sum.count;
     }
     let mut ranked: Vec<_> = by_key.into_iter().collect();
-    ranked.sort_by_key(|(key, sums)| (Reverse(*sums), *key));
+    ranked.index_sort_by_key(|(key, sums)| (Reverse(*sums), *key));
     // A last one alone needs no other name.
     let named = if ranked.len() > KEYS_MAX + 1 {
         KEYS_MAX

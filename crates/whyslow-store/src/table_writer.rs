@@ -9,6 +9,7 @@
 
 use std::sync::Arc;
 
+use whyslow_model::sort::IndexSort;
 use whyslow_model::{Ns, Row, Symbols};
 
 use crate::cells::{Cells, Extent};
@@ -135,7 +136,10 @@ impl<R: Row> TableWriter<R> {
             Some(spill) => spill,
             none => none.insert(Spill::new(context.staging.unnamed()?, R::TABLE)),
         };
-        self.late.sort_by_key(Row::key);
+        self.late.index_sort_by_ints(|row| {
+            let (ts, id) = row.key();
+            [ts, id, 0]
+        });
         spill
             .write_run(self.late.iter())
             .map_err(|error| spill_failed::<R>(context, error))?;

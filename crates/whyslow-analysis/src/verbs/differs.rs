@@ -9,6 +9,7 @@ use std::collections::BTreeMap;
 
 use arrow_array::RecordBatch;
 use whyslow_model::answer::{AnswerColumn, AnswerTable, Measure, Value};
+use whyslow_model::sort::IndexSort;
 use whyslow_model::{Ns, Window};
 
 use crate::AnalysisError;
@@ -137,7 +138,7 @@ pub(crate) fn table(
     };
     let mut numbered: Vec<(Difference, f64)> = found.drain(..).zip(q).collect();
     numbered.retain(|(one, q)| *q <= LEVEL && distance(one) >= DIFFERENCE_MIN);
-    numbered.sort_by(|(a, _), (b, _)| {
+    numbered.index_sort_by(|(a, _), (b, _)| {
         let by_distance = distance(b).total_cmp(&distance(a));
         by_distance.then_with(|| a.value.cmp(&b.value))
     });

@@ -3,6 +3,7 @@
 use std::cmp::Reverse;
 
 use whyslow_model::answer::{AnswerColumn, AnswerTable, Measure, Value};
+use whyslow_model::sort::IndexSort;
 
 use crate::AnalysisError;
 use crate::context::Context;
@@ -24,7 +25,7 @@ pub(crate) fn table(
     }
     let groups = pass.run(context.tables, &Count)?;
     let mut groups: Vec<(Vec<KeyValue>, u64)> = groups.into_iter().collect();
-    groups.sort_by(|(group_a, a), (group_b, b)| {
+    groups.index_sort_by(|(group_a, a), (group_b, b)| {
         let by_time = group_a[keys.len()..].cmp(&group_b[keys.len()..]);
         by_time
             .then_with(|| Reverse(a).cmp(&Reverse(b)))

@@ -2,6 +2,7 @@
 //! by mount namespace.
 
 use whyslow_model::answer::{AnswerColumn, AnswerTable, Measure, Value};
+use whyslow_model::sort::IndexSort;
 
 use crate::AnalysisError;
 use crate::context::Context;
@@ -21,7 +22,7 @@ pub(crate) fn table(
     }
     let pass = context.pass(spec, &[Key::MountNs, Key::Container])?;
     let mut groups: Vec<_> = pass.run(context.tables, &Count)?.into_iter().collect();
-    groups.sort_by(|(group_a, a), (group_b, b)| b.cmp(a).then_with(|| group_a.cmp(group_b)));
+    groups.index_sort_by(|(group_a, a), (group_b, b)| b.cmp(a).then_with(|| group_a.cmp(group_b)));
     let column = AnswerColumn::new;
     let mut columns = vec![
         column("mount_ns", "mount namespace", Measure::Count).priority(3),

@@ -17,13 +17,13 @@ use crate::AnalysisError;
 use crate::context::Context;
 use crate::failures::{Failed, Failures};
 use crate::fold::Spot;
-use crate::histogram::Histogram;
 use crate::keys::{Key, KeyValue};
 use crate::pass::{Pass, Summing, Unordered};
 use crate::rows::{self, Place};
 use crate::scan::{ColumnRef, Ints};
 use crate::spec::{Field, Spec};
 use crate::sweep::Parts;
+use whyslow_model::histogram::Histogram;
 
 /// A greatest duration this far above the median stands out …
 const OUTLIER_FACTOR: i64 = 100;

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use whyslow_model::answer::{AnswerColumn, AnswerTable, Measure, Value};
+use whyslow_model::sort::IndexSort;
 
 use super::stats;
 use crate::AnalysisError;
@@ -49,7 +50,7 @@ fn errors(
         pass.group_by_time(context.span, width);
     }
     let mut counted: Vec<_> = pass.run(context.tables, &Count)?.into_iter().collect();
-    counted.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
+    counted.index_sort_by_key(|(_, count)| std::cmp::Reverse(*count));
     let mut errors: BTreeMap<String, Vec<Value>> = BTreeMap::new();
     for (mut group, count) in counted {
         let time = interval.and_then(|_| group.pop());

@@ -12,6 +12,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use arrow_array::RecordBatch;
 use whyslow_model::Ns;
 use whyslow_model::answer::{AnswerColumn, AnswerTable, Measure, Value};
+use whyslow_model::sort::IndexSort;
 
 use crate::AnalysisError;
 use crate::context::Context;
@@ -57,7 +58,7 @@ pub(crate) fn table(context: &Context<'_>, keys: &[Key]) -> Result<AnswerTable, 
         ));
     }
     let mut groups: Vec<(Vec<KeyValue>, Line)> = lines(context, keys, parts)?.into_iter().collect();
-    groups.sort_by(|(group_a, a), (group_b, b)| {
+    groups.index_sort_by(|(group_a, a), (group_b, b)| {
         let active = |line: &Line| line.total[..ACTIVE].iter().sum::<Ns>();
         let by_running = b.total[0].cmp(&a.total[0]);
         by_running

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 
 use arrow_array::RecordBatch;
 use whyslow_model::answer::{AnswerColumn, AnswerTable, Measure, Value};
+use whyslow_model::sort::IndexSort;
 
 use super::series::{Burst, BurstOf, ERRORS_MIN, REQUESTS_MIN, Series, part_width};
 use crate::AnalysisError;
@@ -47,7 +48,7 @@ pub(crate) fn bursts(context: &Context<'_>, keys: &[Key]) -> Result<AnswerTable,
         let bursts = series(*counts, parts).bursts(&total, known.len());
         found.extend(bursts.map(|burst| (group.as_slice(), burst)));
     }
-    found.sort_by(|(group_a, a), (group_b, b)| {
+    found.index_sort_by(|(group_a, a), (group_b, b)| {
         b.excess
             .total_cmp(&a.excess)
             .then_with(|| group_a.cmp(group_b))

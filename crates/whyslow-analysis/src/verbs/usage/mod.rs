@@ -16,6 +16,7 @@ mod tally;
 use rustc_hash::{FxHashMap, FxHashSet};
 use whyslow_model::Ns;
 use whyslow_model::answer::{AnswerColumn, AnswerTable, Measure, Value};
+use whyslow_model::sort::IndexSort;
 
 pub(crate) use self::tally::UsageSum;
 
@@ -223,7 +224,7 @@ fn with_second(
 fn note_unknown(context: &Context<'_>, mut reasons: Unordered<UsageSum>, bytes: i64) {
     let sort = KeyValue::Int(Sort::Unknown as i64);
     reasons.retain(|(group, sum)| group.last() == Some(&sort) && sum.bytes() > 0);
-    reasons.sort_by(|(a, _), (b, _)| a.cmp(b));
+    reasons.index_sort_by(|(a, _), (b, _)| a.cmp(b));
     let reasons = reasons.into_iter().map(|(group, sum)| {
         let reason = match group.into_iter().next() {
             Some(KeyValue::Text(reason)) => reason,
