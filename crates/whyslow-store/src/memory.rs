@@ -8,12 +8,12 @@ use arrow_array::cast::AsArray;
 use arrow_array::types::Int64Type;
 use arrow_array::{Array, ArrayRef, RecordBatch, RecordBatchOptions, UInt64Array};
 use arrow_select::take::take_record_batch;
+use whyslow_model::sort::IndexSort;
 use whyslow_model::tables::Collected;
 use whyslow_model::{Row, Shape, Symbols, Table, Window, for_each_table};
 
 use crate::cells::{Cells, DenseText};
 use crate::table_file::Projection;
-use crate::table_writer::order_of;
 use crate::{Part, RecordingInfo, Scan, StoreError, TableInfo, Tables, Visit, limits, manifest};
 
 /// Tables made of rows in memory.
@@ -44,13 +44,14 @@ impl MemoryTables {
     }
 
     fn add<R: Row>(&mut self, rows: &[R], symbols: &Symbols, dense: &mut DenseText) {
-        let order = order_of(rows.iter().map(Row::key));
+        let mut sorted: Vec<&R> = rows.iter().collect();
+        sorted.index_sort_by_key(|row| row.key());
         let mut cells = Cells::new(R::TABLE);
-        let batches = order
+        let batches = sorted
             .chunks(limits::READ_BATCH_ROWS)
             .map(|chunk| {
-                for at in chunk {
-                    rows[*at as usize].put(&mut cells);
+                for row in chunk {
+                    row.put(&mut cells);
                 }
                 cells.batch(symbols, dense)
             })

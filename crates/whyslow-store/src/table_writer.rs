@@ -9,6 +9,7 @@
 
 use std::sync::Arc;
 
+use whyslow_model::sort::IndexSort;
 use whyslow_model::{Ns, Row, Symbols, Table};
 
 use crate::cells::{Cells, Extent};
@@ -135,9 +136,12 @@ impl<R: Row> TableWriter<R> {
             Some(spill) => spill,
             none => none.insert(Spill::new(context.staging.unnamed()?, R::TABLE)),
         };
-        let order = order_of(self.late.iter().map(Row::key));
+        self.late.index_sort_by_ints(|row| {
+            let (ts, id) = row.key();
+            [ts, id, 0]
+        });
         spill
-            .write_run(order.iter().map(|at| &self.late[*at as usize]))
+            .write_run(self.late.iter())
             .map_err(|error| spill_failed(R::TABLE, context, error))?;
         self.late.clear();
         Ok(())
@@ -171,20 +175,6 @@ impl Drained {
             ends_follow: self.all.elsewhere == 0,
         })
     }
-}
-
-/// Positions of rows in order of their keys; rows with equal keys keep their order.
-///
-/// Not generic: sorting the rows themselves would be one copy of the sort for each of the tables, a
-/// third of the code of this crate.
-pub(crate) fn order_of(keys: impl Iterator<Item = Key>) -> Vec<u32> {
-    let numbered = keys.zip(0..).map(|((ts, id), at)| (ts, id, at)).collect();
-    sorted_positions(numbered)
-}
-
-fn sorted_positions(mut keys: Vec<(Ns, i64, u32)>) -> Vec<u32> {
-    keys.sort_unstable();
-    keys.into_iter().map(|(_, _, at)| at).collect()
 }
 
 fn start(
@@ -222,18 +212,4 @@ fn write_long(
 fn spill_failed(table: &Table, context: &Context<'_>, error: std::io::Error) -> StoreError {
     let path = context.staging.files().path(table.name);
     StoreError::io("write late rows of", path, error)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn positions_are_in_order_of_keys_and_then_of_arrival() {
-        let keys = [(5, 1), (3, 9), (5, 0), (3, 9), (-1, 7), (3, 9)];
-        let mut stable: Vec<u32> = (0..6).collect();
-        stable.sort_by_key(|at| keys[*at as usize]);
-        assert_eq!(order_of(keys.into_iter()), stable);
-        assert!(order_of(std::iter::empty()).is_empty());
-    }
 }

@@ -1,4 +1,6 @@
-//! A mergeable histogram of lengths of time, and the percentiles read from it.
+//! A mergeable histogram of lengths of time, and the percentiles read from it: one for answers about
+//! recordings and for reports of loads. What the kernel counts for the recorder has the same
+//! [`LogBuckets`] with fewer of them per octave, as plain counts in a map of fixed size.
 //!
 //! Buckets: one per value below 64, then 32 equal ones per octave. A bucket of an octave
 //! `[2^k, 2^(k+1))` is `2^(k-5)` wide, so its middle is at most 1.6 % away from any value in it.
@@ -12,46 +14,43 @@
 //! Whether a percentile is exact depends on the number of values only, never on the order in which
 //! histograms were merged.
 
+mod buckets;
 mod counts;
 
+pub use buckets::LogBuckets;
 use counts::Counts;
 
 /// Sub-buckets of an octave, as a power of two.
 const SUB_BITS: u32 = 5;
-const SUB_BUCKETS: i64 = 1 << SUB_BITS;
 /// So many values have exact percentiles.
-pub(crate) const EXACT_MAX: usize = 64;
+pub const EXACT_MAX: usize = 64;
 /// So many values take no more memory than the buckets they would fill.
 const KEPT_MAX: usize = 256;
 
 /// Bucket of a value; negative values (a clock that stepped back) go to the first.
 #[inline]
-pub(crate) fn bucket_of(value: i64) -> usize {
-    if value < 2 * SUB_BUCKETS {
-        return value.max(0) as usize;
-    }
-    let shift = value.ilog2() - SUB_BITS;
-    (shift as usize) * SUB_BUCKETS as usize + (value >> shift) as usize
+pub const fn bucket_of(value: i64) -> usize {
+    LogBuckets::<SUB_BITS>::of(if value < 0 { 0 } else { value as u64 })
 }
 
 /// Least and greatest value of a bucket, both inside.
-pub(crate) fn bucket_bounds(bucket: usize) -> (i64, i64) {
-    let bucket = bucket as i64;
-    if bucket < 2 * SUB_BUCKETS {
-        return (bucket, bucket);
-    }
-    let shift = bucket / SUB_BUCKETS - 1;
-    let low = (SUB_BUCKETS + bucket % SUB_BUCKETS) << shift;
-    (low, low + ((1 << shift) - 1))
+pub const fn bucket_bounds(bucket: usize) -> (i64, i64) {
+    let (low, high) = LogBuckets::<SUB_BITS>::bounds(bucket);
+    (low as i64, high as i64)
 }
 
-pub(crate) fn middle(bucket: usize) -> i64 {
+/// The value that stands for those of a bucket.
+pub const fn middle(bucket: usize) -> i64 {
     let (low, high) = bucket_bounds(bucket);
     low + (high - low) / 2
 }
 
+/// A histogram of signed values, most of them lengths of time in ns.
+#[derive(Debug, Clone, Default)]
+pub struct Histogram(Kind);
+
 #[derive(Debug, Clone)]
-pub(crate) enum Histogram {
+enum Kind {
     /// The values, in any order. Nothing is added up before somebody asks, so that a value is one
     /// touch of memory.
     Kept(Vec<i64>),
@@ -60,13 +59,14 @@ pub(crate) enum Histogram {
 
 /// Counts, and what these do not tell.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Buckets {
+struct Buckets {
     counts: Counts,
     sums: Sums,
 }
 
+/// What is known of values besides their distribution.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Sums {
+pub struct Sums {
     count: u64,
     min: i64,
     max: i64,
@@ -105,24 +105,28 @@ impl Sums {
         self.sum_squares = self.sum_squares.saturating_add(other.sum_squares);
     }
 
-    pub(crate) fn min(&self) -> Option<i64> {
+    /// The least value.
+    pub fn min(&self) -> Option<i64> {
         (self.count > 0).then_some(self.min)
     }
 
-    pub(crate) fn max(&self) -> Option<i64> {
+    /// The greatest value.
+    pub fn max(&self) -> Option<i64> {
         (self.count > 0).then_some(self.max)
     }
 
-    pub(crate) fn sum(&self) -> i64 {
+    /// The sum, held at the greatest number there is.
+    pub fn sum(&self) -> i64 {
         i64::try_from(self.sum).unwrap_or(i64::MAX)
     }
 
-    pub(crate) fn mean(&self) -> Option<f64> {
+    /// The arithmetic mean.
+    pub fn mean(&self) -> Option<f64> {
         (self.count > 0).then(|| self.sum as f64 / self.count as f64)
     }
 
     /// Of the sample (divided by n - 1); none below two values.
-    pub(crate) fn stdev(&self) -> Option<f64> {
+    pub fn stdev(&self) -> Option<f64> {
         if self.count < 2 {
             return None;
         }
@@ -138,26 +142,27 @@ impl Sums {
     }
 }
 
-impl Default for Histogram {
+impl Default for Kind {
     fn default() -> Self {
-        Histogram::Kept(Vec::new())
+        Kind::Kept(Vec::new())
     }
 }
 
 impl Histogram {
+    /// Counts one value.
     #[inline]
-    pub(crate) fn add(&mut self, value: i64) {
-        match self {
-            Histogram::Counted(buckets) => buckets.add(value),
-            Histogram::Kept(values) if values.len() < values.capacity() => values.push(value),
-            Histogram::Kept(_) => self.add_growing(value),
+    pub fn add(&mut self, value: i64) {
+        match &mut self.0 {
+            Kind::Counted(buckets) => buckets.add(value),
+            Kind::Kept(values) if values.len() < values.capacity() => values.push(value),
+            Kind::Kept(_) => self.add_growing(value),
         }
     }
 
     /// Makes room first: by steps of four, as whoever has eight values will have more.
     #[inline(never)]
     fn add_growing(&mut self, value: i64) {
-        if let Histogram::Kept(values) = self
+        if let Kind::Kept(values) = &mut self.0
             && values.len() < KEPT_MAX
         {
             let more = (values.len() * 3).max(8).min(KEPT_MAX - values.len());
@@ -168,10 +173,11 @@ impl Histogram {
         self.count_all().add(value);
     }
 
-    pub(crate) fn merge(&mut self, other: &Histogram) {
-        match other {
-            Histogram::Kept(values) => values.iter().for_each(|value| self.add(*value)),
-            Histogram::Counted(more) => {
+    /// Counts everything that another histogram has counted.
+    pub fn merge(&mut self, other: &Histogram) {
+        match &other.0 {
+            Kind::Kept(values) => values.iter().for_each(|value| self.add(*value)),
+            Kind::Counted(more) => {
                 let buckets = self.count_all();
                 buckets.counts.merge(&more.counts);
                 buckets.sums.merge(&more.sums);
@@ -181,24 +187,24 @@ impl Histogram {
 
     /// From values to buckets, once and for all.
     fn count_all(&mut self) -> &mut Buckets {
-        if let Histogram::Kept(values) = self {
+        if let Kind::Kept(values) = &self.0 {
             let mut buckets = Box::<Buckets>::default();
             for value in values.iter() {
                 buckets.add(*value);
             }
-            *self = Histogram::Counted(buckets);
+            self.0 = Kind::Counted(buckets);
         }
-        match self {
-            Histogram::Counted(buckets) => buckets,
-            Histogram::Kept(_) => unreachable!("they were counted above"),
+        match &mut self.0 {
+            Kind::Counted(buckets) => buckets,
+            Kind::Kept(_) => unreachable!("they were counted above"),
         }
     }
 
     /// Everything but the distribution; adds up what is only kept so far.
-    pub(crate) fn sums(&self) -> Sums {
-        match self {
-            Histogram::Counted(buckets) => buckets.sums,
-            Histogram::Kept(values) => {
+    pub fn sums(&self) -> Sums {
+        match &self.0 {
+            Kind::Counted(buckets) => buckets.sums,
+            Kind::Kept(values) => {
                 let mut sums = Sums::default();
                 for value in values {
                     sums.add(*value);
@@ -208,16 +214,26 @@ impl Histogram {
         }
     }
 
-    pub(crate) fn count(&self) -> u64 {
-        match self {
-            Histogram::Counted(buckets) => buckets.sums.count,
-            Histogram::Kept(values) => values.len() as u64,
+    /// How many values were counted.
+    pub fn count(&self) -> u64 {
+        match &self.0 {
+            Kind::Counted(buckets) => buckets.sums.count,
+            Kind::Kept(values) => values.len() as u64,
         }
     }
 
-    pub(crate) fn percentiles<const N: usize>(&self, permille: [u32; N]) -> [Option<i64>; N] {
-        match self {
-            Histogram::Kept(values) => {
+    /// The values themselves in any order, while there are few enough of them to be kept.
+    pub fn values(&self) -> Option<&[i64]> {
+        match &self.0 {
+            Kind::Kept(values) => Some(values),
+            Kind::Counted(_) => None,
+        }
+    }
+
+    /// Percentiles in parts of a thousand: 990 is p99. None of no values.
+    pub fn percentiles<const N: usize>(&self, permille: [u32; N]) -> [Option<i64>; N] {
+        match &self.0 {
+            Kind::Kept(values) => {
                 let mut values = values.clone();
                 values.sort_unstable();
                 let (Some(min), Some(max)) = (values.first(), values.last()) else {
@@ -231,26 +247,33 @@ impl Histogram {
                     Some(middle(bucket_of(value)).clamp(*min, *max))
                 })
             }
-            Histogram::Counted(buckets) => permille.map(|q| {
-                let rank = self.rank(q)?;
-                let mut seen = 0;
-                let (bucket, _) = buckets.counts.filled().find(|(_, count)| {
-                    seen += count;
-                    seen >= rank
-                })?;
-                let middle = middle(bucket);
-                Some(middle.clamp(buckets.sums.min, buckets.sums.max))
-            }),
+            Kind::Counted(buckets) => permille.map(|q| buckets.middle_at(self.rank(q)?)),
         }
     }
 
-    pub(crate) fn percentile(&self, permille: u32) -> Option<i64> {
+    /// The middle of the bucket that holds the value of this rank (1 is the least), held between the
+    /// least and the greatest value; never the exact value, however few there are.
+    pub fn middle_at(&self, rank: u64) -> Option<i64> {
+        match &self.0 {
+            Kind::Kept(values) => {
+                let mut values = values.clone();
+                values.sort_unstable();
+                let place = usize::try_from(rank.checked_sub(1)?).ok()?;
+                let value = middle(bucket_of(*values.get(place)?));
+                Some(value.clamp(*values.first()?, *values.last()?))
+            }
+            Kind::Counted(buckets) => buckets.middle_at(rank),
+        }
+    }
+
+    /// One of [`Self::percentiles`].
+    pub fn percentile(&self, permille: u32) -> Option<i64> {
         let [value] = self.percentiles([permille]);
         value
     }
 
     /// Counts by power of two: (`k`, count) for `[2^k, 2^(k+1))`, where `k = None` is 0 and below.
-    pub(crate) fn octaves(&self) -> Vec<(Option<u32>, u64)> {
+    pub fn octaves(&self) -> Vec<(Option<u32>, u64)> {
         let mut octaves: Vec<(Option<u32>, u64)> = Vec::new();
         let mut put = |value: i64, count: u64| {
             let octave = (value > 0).then(|| value.ilog2());
@@ -259,15 +282,15 @@ impl Histogram {
                 _ => octaves.push((octave, count)),
             }
         };
-        match self {
-            Histogram::Kept(values) => {
+        match &self.0 {
+            Kind::Kept(values) => {
                 let mut values = values.clone();
                 values.sort_unstable();
                 for value in values {
                     put(value, 1);
                 }
             }
-            Histogram::Counted(buckets) => {
+            Kind::Counted(buckets) => {
                 for (bucket, count) in buckets.counts.filled() {
                     put(bucket_bounds(bucket).0, count);
                 }
@@ -277,16 +300,16 @@ impl Histogram {
     }
 
     /// Buckets that hold something, ascending, and their counts.
-    pub(crate) fn buckets(&self) -> Vec<(usize, u64)> {
-        match self {
-            Histogram::Kept(values) => {
+    pub fn buckets(&self) -> Vec<(usize, u64)> {
+        match &self.0 {
+            Kind::Kept(values) => {
                 let mut places: Vec<usize> = values.iter().map(|v| bucket_of(*v)).collect();
                 places.sort_unstable();
                 let same = places.chunk_by(|a, b| a == b);
                 same.map(|places| (places[0], places.len() as u64))
                     .collect()
             }
-            Histogram::Counted(buckets) => buckets.counts.filled().collect(),
+            Kind::Counted(buckets) => buckets.counts.filled().collect(),
         }
     }
 
@@ -302,6 +325,15 @@ impl Buckets {
     fn add(&mut self, value: i64) {
         self.sums.add(value);
         self.counts.add_one(bucket_of(value));
+    }
+
+    fn middle_at(&self, rank: u64) -> Option<i64> {
+        let mut seen = 0;
+        let (bucket, _) = self.counts.filled().find(|(_, count)| {
+            seen += count;
+            seen >= rank
+        })?;
+        Some(middle(bucket).clamp(self.sums.min, self.sums.max))
     }
 }
 

@@ -6,7 +6,7 @@
 
 use std::collections::BTreeMap;
 
-use super::SUB_BUCKETS;
+use super::SUB_BITS;
 
 /// What a small count can hold, and one more.
 const CARRY: u64 = 1 << 16;
@@ -63,7 +63,7 @@ impl Counts {
     /// By whole octaves, so that it happens seldom.
     fn make_room(&mut self, bucket: usize) {
         let Self { first, low, .. } = self;
-        let octave = SUB_BUCKETS as usize;
+        let octave = 1 << SUB_BITS;
         let begin = bucket / octave * octave;
         if low.is_empty() {
             *first = begin;
