@@ -98,7 +98,7 @@ pub struct AnomalyReport {
     pub severity: Severity,
     /// Meaning of one count of it.
     pub doc: &'static str,
-    /// How often it was met.
+    /// How often it occurred.
     pub count: u64,
     /// File, offset and details of the first one; may be empty.
     pub text: String,
@@ -215,7 +215,7 @@ pub enum ImportError {
         /// What the other source is.
         other: &'static str,
     },
-    /// Traces of several hosts, whose ids would be mixed up.
+    /// Traces of several hosts; their ids would collide.
     #[error("traces of several hosts in one import: {}", hosts.join(", "))]
     SeveralHosts {
         /// Their names.

@@ -22,7 +22,7 @@ pub enum Item<'a> {
 pub struct Note {
     /// Kind of the anomaly.
     pub stat: &'static Stat,
-    /// How often it was met.
+    /// How often it occurred.
     pub count: u64,
     /// Place in the file of the first one.
     pub offset: Option<u64>,

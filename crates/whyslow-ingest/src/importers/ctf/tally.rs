@@ -9,11 +9,11 @@ use whyslow_model::stat::{self, Stat};
 pub struct Anomaly {
     /// Kind of the anomaly.
     pub stat: &'static Stat,
-    /// How often it was met.
+    /// How often it occurred.
     pub count: u64,
     /// Where it was met first.
     pub path: PathBuf,
-    /// Where it was met first, in that file.
+    /// Where it occurred first, in that file.
     pub byte_offset: u64,
     /// What was found there; may be empty.
     pub text: String,

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use whyslow_model::Ns;
 
-/// Whose view it is.
+/// Side that recorded it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Role {
     /// Sent it.
@@ -173,7 +173,7 @@ pub struct Request {
     pub dur: Option<Ns>,
     /// When it should have begun, of load with a schedule.
     pub ts_intended: Option<Ns>,
-    /// Whose view it is.
+    /// Side that recorded it.
     pub role: Role,
     /// As the column `request.source` has it: `load`, or the form of the file.
     pub source: &'static str,
