@@ -1,3 +1,6 @@
+//! Errors of queries: what the user can mend (`Query`, with a hint) apart from what is wrong with
+//! the recording.
+
 use whyslow_store::StoreError;
 
 /// Why a question has no answer. `Query` is the asker's to mend, `Store` the recording's.
@@ -12,7 +15,7 @@ pub enum AnalysisError {
     Query {
         /// Whole sentence without a full stop.
         message: String,
-        /// What to ask instead; `None` if nothing helps.
+        /// What to query instead; `None` if nothing helps.
         hint: Option<String>,
     },
     /// A table whose columns are not of the types the format promises.

@@ -204,7 +204,7 @@ pub struct Baseline {
 pub struct Missing {
     /// Which events are missing.
     pub events: String,
-    /// What they would tell apart, or add.
+    /// What they would decide, or add.
     pub decides: String,
     /// Option of `record` that records them.
     pub record_with: String,
@@ -275,7 +275,7 @@ pub struct Excess {
 pub struct Versus {
     /// Recording that is compared with; the same one for another window.
     pub recording: String,
-    /// Begin of the window there.
+    /// Start of the window there.
     pub begin_ns: Ns,
     /// End of the window there.
     pub end_ns: Ns,
@@ -493,7 +493,7 @@ pub struct Report {
     pub schema: &'static str,
     /// Name of the recording, as commands take it.
     pub recording: String,
-    /// Begin of the window that was explained.
+    /// Start of the window that was explained.
     pub begin_ns: Ns,
     /// End of that window.
     pub end_ns: Ns,

@@ -14,9 +14,11 @@ const SECOND: f64 = 1e9;
 /// What a question is compared with.
 #[derive(Clone, Copy)]
 pub struct Other<'t> {
+    /// Its tables.
     pub tables: &'t dyn Tables,
     /// All of the recording if none.
     pub window: Option<Window>,
+    /// As commands name it.
     pub recording: &'t str,
     /// It is the recording that is explained: processes have the same ids.
     pub is_same: bool,

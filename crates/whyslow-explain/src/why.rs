@@ -10,6 +10,7 @@ pub struct Mechanism {
     pub what: &'static str,
     /// Which events tell, and of what else they could come.
     pub recognised: &'static str,
+    /// What to do about it; each a sentence.
     pub advice: &'static [&'static str],
     /// Where it can be read up.
     pub reference: &'static str,

@@ -1,3 +1,5 @@
+//! Errors of writing a recording in the format of another tool.
+
 use std::io;
 
 use whyslow_analysis::AnalysisError;

@@ -154,7 +154,7 @@ pub enum Roots {
 /// A stack at a moment.
 #[derive(Debug, Clone, Copy)]
 pub struct Sample<'r> {
-    /// Begin of the time that it stands for, ns since the epoch.
+    /// Start of the time that it stands for, ns since the epoch.
     pub begin: Ns,
     /// What of its time lies in the window.
     pub dur: Ns,
@@ -191,7 +191,7 @@ impl Sample<'_> {
 /// What is known of all samples.
 #[derive(Debug, Clone, Default)]
 pub struct About {
-    /// Begin of the window, cut to the recording.
+    /// Start of the window, cut to the recording.
     pub begin: Ns,
     /// End of the window, cut to the recording.
     pub end: Ns,

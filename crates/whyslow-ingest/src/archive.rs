@@ -29,34 +29,91 @@ const TAR_HEADER_BYTES_MAX: u64 = 1 << 20;
 const XZ_MEMORY_BYTES_MAX: u64 = 256 << 20;
 const COPY_BYTES: usize = 128 << 10;
 
+/// Why an archive was not unpacked; nothing stays of what was.
 #[derive(Debug, thiserror::Error)]
 pub enum ArchiveError {
+    /// The archive cannot be opened or read.
     #[error("failed to open `{}`", path.display())]
-    Open { path: PathBuf, source: io::Error },
-    #[error("`{}` is neither a trace nor an archive (tar, tar.gz, tar.xz, tar.zst, zip)", path.display())]
-    NotArchive { path: PathBuf },
-    #[error("failed to unpack `{}` at entry {entry}", path.display())]
-    Unpack {
+    Open {
+        /// The archive.
         path: PathBuf,
-        entry: u64,
+        /// Error of the operating system.
         source: io::Error,
     },
+    /// The content is of no kind of archive that is known.
+    #[error("`{}` is neither a trace nor an archive (tar, tar.gz, tar.xz, tar.zst, zip)", path.display())]
+    NotArchive {
+        /// The file.
+        path: PathBuf,
+    },
+    /// The archive is damaged, or what it holds cannot be written.
+    #[error("failed to unpack `{}` at entry {entry}", path.display())]
+    Unpack {
+        /// The archive.
+        path: PathBuf,
+        /// Number of the entry, from 0.
+        entry: u64,
+        /// Error of the decompressor or of the operating system.
+        source: io::Error,
+    },
+    /// An absolute path, or one with `..`.
     #[error("`{}` has an entry that leads out of it: `{name}`", path.display())]
-    Escapes { path: PathBuf, name: String },
+    Escapes {
+        /// The archive.
+        path: PathBuf,
+        /// Name of the entry.
+        name: String,
+    },
+    /// A link, a device or a FIFO.
     #[error("`{}` has an entry that is neither file nor directory: `{name}`", path.display())]
-    Kind { path: PathBuf, name: String },
+    Kind {
+        /// The archive.
+        path: PathBuf,
+        /// Name of the entry.
+        name: String,
+    },
+    /// Two entries would be the same file.
     #[error("`{}` has the entry `{name}` twice", path.display())]
-    Twice { path: PathBuf, name: String },
+    Twice {
+        /// The archive.
+        path: PathBuf,
+        /// Name of the entry.
+        name: String,
+    },
+    /// An encrypted entry of a zip archive.
     #[error("`{}` is encrypted: `{name}`", path.display())]
-    Encrypted { path: PathBuf, name: String },
+    Encrypted {
+        /// The archive.
+        path: PathBuf,
+        /// Name of the entry.
+        name: String,
+    },
+    /// More entries than any trace has.
     #[error("`{}` has more than {ENTRIES_MAX} entries", path.display())]
-    TooManyEntries { path: PathBuf },
+    TooManyEntries {
+        /// The archive.
+        path: PathBuf,
+    },
+    /// The entries have more bytes than the size of the archive, or the disk, allows.
     #[error("`{}` unpacks to more than {limit} bytes", path.display())]
-    TooLarge { path: PathBuf, limit: u64 },
+    TooLarge {
+        /// The archive.
+        path: PathBuf,
+        /// Bytes that are allowed.
+        limit: u64,
+    },
+    /// No private directory can be made in the folder for temporary files.
     #[error("failed to make a directory to unpack into")]
-    Directory { source: io::Error },
+    Directory {
+        /// Error of the operating system.
+        source: io::Error,
+    },
+    /// The [`Watch`] returned `Break`.
     #[error("unpacking `{}` was cancelled", path.display())]
-    Cancelled { path: PathBuf },
+    Cancelled {
+        /// The archive.
+        path: PathBuf,
+    },
 }
 
 /// Is told how many bytes of an archive were read, and how many it has; `Break` ends the unpacking.
@@ -69,6 +126,7 @@ pub struct Unpacked {
 }
 
 impl Unpacked {
+    /// The directory; what is in it has the names that it had in the archive.
     pub fn path(&self) -> &Path {
         self.folder.path()
     }

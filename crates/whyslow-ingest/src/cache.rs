@@ -20,6 +20,7 @@ use crate::{digest, limits};
 /// A cached recording.
 #[derive(Debug)]
 pub struct Cached {
+    /// Directory of the recording.
     pub path: PathBuf,
     /// What the import told, if there was one now.
     pub report: Option<ImportReport>,

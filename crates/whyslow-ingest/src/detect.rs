@@ -13,6 +13,7 @@ use crate::importers::{
     spool, strace, sysstat, text, tracedat,
 };
 
+/// Kinds of sources, each with an importer of its own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SourceKind {
     /// A directory with traces of the Common Trace Format, their `metadata` file, or an archive.
@@ -52,6 +53,7 @@ pub enum SourceKind {
 }
 
 impl SourceKind {
+    /// As the manifest has it in `sources`.
     pub fn name(self) -> &'static str {
         match self {
             SourceKind::Ctf => "ctf",
@@ -94,16 +96,34 @@ pub const SUPPORTED: &str = "an LTTng or other CTF 1.8 or CTF 2 trace (its direc
                              `text`), or a text file \
                              that begins with `whyslow-text 1`";
 
+/// Why a path cannot be imported.
 #[derive(Debug, thiserror::Error)]
 pub enum DetectError {
+    /// The path does not exist or cannot be read.
     #[error("failed to open `{}`", path.display())]
-    Open { path: PathBuf, source: io::Error },
+    Open {
+        /// The path.
+        path: PathBuf,
+        /// Error of the operating system.
+        source: io::Error,
+    },
+    /// A recording, which can be queried as it is.
     #[error("`{}` is a recording already", path.display())]
-    Recording { path: PathBuf },
+    Recording {
+        /// The path.
+        path: PathBuf,
+    },
+    /// The content is of no kind that can be imported.
     #[error("`{}` is {seen}, which cannot be imported; what can: {SUPPORTED}", path.display())]
-    Unsupported { path: PathBuf, seen: String },
+    Unsupported {
+        /// The path.
+        path: PathBuf,
+        /// What it looks like: `an empty file`, …
+        seen: String,
+    },
 }
 
+/// Reads the first bytes of a file, or looks for files in a directory.
 pub fn detect(path: &Path) -> Result<SourceKind, DetectError> {
     let open = |source| DetectError::Open {
         path: path.to_owned(),

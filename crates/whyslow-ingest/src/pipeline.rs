@@ -40,6 +40,7 @@ use crate::importers::spool::LeaveOut;
 pub struct ImportOptions {
     /// Where the recording will be.
     pub output: PathBuf,
+    /// What happens if the output exists.
     pub existing: Existing,
     /// Added to all times of the n-th source; missing ones are 0.
     pub shifts_ns: Vec<Ns>,
@@ -52,6 +53,7 @@ pub struct ImportOptions {
 }
 
 impl ImportOptions {
+    /// Everything else at its default: no shifts, nothing left out, nothing replaced.
     pub fn new(output: impl Into<PathBuf>) -> ImportOptions {
         ImportOptions {
             output: output.into(),
@@ -67,7 +69,9 @@ impl ImportOptions {
 /// What an import is doing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Stage {
+    /// Unpacking archives.
     Unpacking,
+    /// Reading the sources.
     #[default]
     Importing,
 }
@@ -75,18 +79,26 @@ pub enum Stage {
 /// How far an import is: bytes of the archive that is unpacked, or of the traces.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Progress {
+    /// What is being done.
     pub stage: Stage,
+    /// Read so far.
     pub bytes_done: u64,
+    /// Bytes of all sources, or of the archive.
     pub bytes_total: u64,
+    /// Events read so far; 0 while unpacking.
     pub events: u64,
 }
 
 /// One kind of anomaly, with the first place it was met.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AnomalyReport {
+    /// Name of the [`stat`](whyslow_model::stat).
     pub name: &'static str,
+    /// How much it matters.
     pub severity: Severity,
+    /// Meaning of one count of it.
     pub doc: &'static str,
+    /// How often it occurred.
     pub count: u64,
     /// File, offset and details of the first one; may be empty.
     pub text: String,
@@ -95,6 +107,7 @@ pub struct AnomalyReport {
 /// What became of all records.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct RecordCounts {
+    /// Records of all sources.
     pub read: u64,
     /// Delivered to the trackers, or counted by name because no table holds their kind.
     pub accepted: u64,
@@ -102,61 +115,122 @@ pub struct RecordCounts {
     pub skipped: u64,
 }
 
+/// What an import did.
 #[derive(Debug, Clone)]
 pub struct ImportReport {
+    /// Manifest of the new recording.
     pub recording: RecordingInfo,
+    /// What became of the records.
     pub records: RecordCounts,
     /// By severity, the worst first, then by name.
     pub anomalies: Vec<AnomalyReport>,
+    /// Wall-clock time that the import took.
     pub elapsed: Duration,
 }
 
+/// Why an import failed; it leaves no recording.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ImportError {
+    /// No source was given.
     #[error("nothing to import")]
     NoSource,
+    /// A source that cannot be imported.
     #[error(transparent)]
     Detect(#[from] DetectError),
+    /// A CTF trace that cannot be read.
     #[error(transparent)]
     Ctf(#[from] CtfError),
+    /// A source, or a file of one, cannot be read.
     #[error("failed to read `{}`", path.display())]
     Read {
+        /// The file.
         path: PathBuf,
+        /// Error of the operating system.
         source: std::io::Error,
     },
+    /// A text source that is held in memory, and too large for that.
     #[error("`{}` has {bytes} bytes; a text source may have {limit}", path.display())]
     TextTooLarge {
+        /// The file.
         path: PathBuf,
+        /// Its size.
         bytes: u64,
+        /// Size that is allowed.
         limit: u64,
     },
+    /// A profile that is held in memory, and too large for that.
     #[error("`{}` has {bytes} bytes; a profile may have {limit}", path.display())]
     ProfileTooLarge {
+        /// The file.
         path: PathBuf,
+        /// Its size.
         bytes: u64,
+        /// Size that is allowed.
         limit: u64,
     },
+    /// A profile that cannot be read.
     #[error("failed to read `{}`: {reason}", path.display())]
-    Samples { path: PathBuf, reason: String },
+    Samples {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// The output of a tool in which no row has a time.
     #[error("`{}` cannot be put on a time line: {reason}", path.display())]
-    Report { path: PathBuf, reason: &'static str },
+    Report {
+        /// The file.
+        path: PathBuf,
+        /// Option of the tool that prints times.
+        reason: &'static str,
+    },
+    /// A perf.data file that cannot be read.
     #[error("failed to read `{}`: {reason}", path.display())]
-    Perf { path: PathBuf, reason: &'static str },
+    Perf {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        reason: &'static str,
+    },
+    /// A file of requests or of trace-cmd that cannot be read.
     #[error("failed to read `{}`: {reason}", path.display())]
-    Malformed { path: PathBuf, reason: String },
+    Malformed {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        reason: String,
+    },
+    /// A spool without any complete block.
     #[error("`{}` has no whole block: its recorder ended before it wrote one", path.display())]
-    EmptySpool { path: PathBuf },
+    EmptySpool {
+        /// The spool.
+        path: PathBuf,
+    },
+    /// A spool goes with no trace of another tracer, because both record the same events.
     #[error(
         "a spool and {other} in one import; files of profilers, perf, strace and texts go with it"
     )]
-    SpoolBeside { other: &'static str },
+    SpoolBeside {
+        /// What the other source is.
+        other: &'static str,
+    },
+    /// Traces of several hosts; their ids would collide.
     #[error("traces of several hosts in one import: {}", hosts.join(", "))]
-    SeveralHosts { hosts: Vec<String> },
+    SeveralHosts {
+        /// Their names.
+        hosts: Vec<String>,
+    },
+    /// The folder for imported traces cannot be used.
     #[error("cannot prepare the cache of imported traces: {reason}")]
-    Cache { reason: String },
+    Cache {
+        /// Why not, with the path.
+        reason: String,
+    },
+    /// The recording cannot be written.
     #[error(transparent)]
     Store(#[from] StoreError),
+    /// [`ImportOptions::cancel`] was set.
     #[error("cancelled")]
     Cancelled,
 }
@@ -203,14 +277,21 @@ pub fn import(
 
 /// An import whose rows stay in memory: for tests, and for traces known to be small.
 pub struct InMemory {
+    /// Rows of every table, in the order in which they were finished.
     pub rows: Collected,
+    /// What the texts in the rows stand for.
     pub symbols: Symbols,
+    /// What became of the records.
     pub records: RecordCounts,
+    /// By severity, the worst first, then by name.
     pub anomalies: Vec<AnomalyReport>,
+    /// First time, ns since the epoch.
     pub begin_ns: Ns,
+    /// Last time, ns since the epoch.
     pub end_ns: Ns,
 }
 
+/// Imports without writing anything, with the defaults of [`ImportOptions`].
 pub fn import_in_memory(sources: &[PathBuf]) -> Result<InMemory, ImportError> {
     let never = AtomicBool::new(false);
     let opened = Opened::open(sources, (&[], None), &never, &mut |_| {})?;

@@ -1,3 +1,6 @@
+//! The clock of a run. Wall-clock time is read once, at the beginning; everything else is
+//! CLOCK_MONOTONIC from there on, read directly because it happens several times a request.
+
 use std::time::{Duration, Instant, SystemTime};
 
 use rustix::time::{ClockId, clock_gettime};

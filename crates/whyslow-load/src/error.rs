@@ -1,3 +1,5 @@
+//! Errors that keep a load from starting or from being written down.
+
 use std::io;
 use std::path::PathBuf;
 

@@ -97,7 +97,7 @@ pub struct Ended {
 pub struct StageEnded {
     /// Number of workers.
     pub workers: u32,
-    /// Begin of its first request.
+    /// Start of its first request.
     pub begin_ns: u64,
     /// When its last request had ended.
     pub end_ns: u64,

@@ -46,7 +46,7 @@ pub(crate) struct Origin {
 pub struct Asked {
     /// Method of requests; redirects may change it.
     pub method: Method,
-    /// Headers of every request, beside those that the client sets itself.
+    /// Headers of every request, in addition to those that the client sets itself.
     pub headers: HeaderMap,
     /// Body of every request; `None` for none.
     pub body: Option<Bytes>,

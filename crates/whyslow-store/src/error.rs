@@ -1,3 +1,7 @@
+//! Errors of reading and writing recordings: a variant for each rule, with path and numbers.
+//!
+//! What is missing from a recording is no error of this crate: losses are rows of its tables.
+
 use std::path::PathBuf;
 
 /// Why a recording could not be read or written.

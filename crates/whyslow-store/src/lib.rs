@@ -49,7 +49,7 @@
 //! and writes the older half when these are full. A row whose place is written by then is *late*.
 //! Late rows are sorted in runs in an unnamed temporary file (`spill`) and merged into the `_long`
 //! files at the end. [`Tables::scan`] merges main and `_long` files into one order (`merge`);
-//! [`Tables::parts`] reads them beside each other, without an order.
+//! [`Tables::parts`] reads them in parallel, without an order.
 //!
 //! **Intervals.** `ts_end` is null if the end was not recorded, `dur` if the begin or the end was
 //! not; `cut` says which. A row without a begin has in `ts` the first time at which its owner was
@@ -58,15 +58,15 @@
 //! wherever all three are known: then the reader decodes two of the columns and adds
 //! (`TableFile::end_as_sum`).
 //!
-//! **Row groups.** The first 1,048,576 rows of a file lie in groups of 131,072, so that small tables
-//! are read in parallel; later groups have 1,048,576 rows. 64 MiB of encoded bytes end a group early
-//! (`series`). Data pages hold 20,000 rows, or 1 MiB of text outside of the dictionary.
+//! **Row groups.** The first 1,048,576 rows of a file lie in groups of 131,072, so that small
+//! tables are read in parallel; later groups have 1,048,576 rows. 64 MiB of encoded bytes end a
+//! group early (`series`). Data pages hold 20,000 rows, or 1 MiB of text outside of the dictionary.
 //!
-//! **Encodings** (`encode`). Times, durations, sectors, 64-bit ids and the id of the table itself are
-//! `DELTA_BINARY_PACKED` (`schema::is_delta`); other integers and all text have a dictionary for each column chunk, up to
-//! 4 MiB, and `PLAIN` pages after that; floats and booleans are `PLAIN`. Pages are version 1,
-//! compressed with zstd level 1. The pages are encoded here, because text is numbered already; page
-//! headers, indexes and footer come from the Parquet library.
+//! **Encodings** (`encode`). Times, durations, sectors, 64-bit ids and the id of the table itself
+//! are `DELTA_BINARY_PACKED` (`schema::is_delta`); other integers and all text have a dictionary
+//! for each column chunk, up to 4 MiB, and `PLAIN` pages after that; floats and booleans are
+//! `PLAIN`. Pages are version 1, compressed with zstd level 1. The pages are encoded here, because
+//! text is numbered already; page headers, indexes and footer come from the Parquet library.
 //!
 //! **Indexes.** Each column has an offset index, `ts` and `ts_end` also a column index with the
 //! bounds of each page (`schema::has_page_bounds`). `prune::select` leaves out row groups and pages
@@ -87,21 +87,21 @@
 //! | first use of any table | `checksums`, whose last four bytes sum the rest |
 //! | first use of a table | sizes of its files, their columns, row counts of footers and manifest |
 //! | every read | the CRC-32 of each 16 KiB block it touches, footer and indexes included |
-//! | [`Recording::verify`] | every block of every table: before programs without checksums read it |
+//! | [`Recording::verify`] | every block of every table, before programs without checksums read it |
 //! | [`packed::unpack`] | every block, and the checksum of the zstd frame |
 //!
-//! A difference is [`StoreError::Damaged`]. CRCs detect accidents, not forgery: content that is
-//! impossible although its sums match makes the decoder fail, and its panics are caught
-//! (`table_file::guarded`).
+//! A difference is [`StoreError::Damaged`], in a packed recording [`StoreError::Packed`]. CRCs
+//! detect accidents, not forgery: content that is impossible although its sums match makes the
+//! decoder fail, and its panics are caught (`table_file::guarded`).
 //!
 //! # Packed recordings
 //!
-//! `NAME.wsl.tar.zst` is the same recording as one file to send: a `ustar` archive (`packed/header.rs`)
-//! in one zstd frame with a checksum, first `manifest.json` and `checksums`, then the table files by
-//! name. It holds nothing of the time or the user, so equal recordings are equal bytes.
-//! [`packed::unpack`] knows names and sizes from the first two entries and refuses everything else:
-//! other entries, duplicates, folders, links, wrong sizes, bytes after the end. It writes the
-//! manifest last. A packed recording is not read in place; it is unpacked first.
+//! `NAME.wsl.tar.zst` is the same recording as one file to send: a `ustar` archive
+//! (`packed/header.rs`) in one zstd frame with a checksum, first `manifest.json` and `checksums`,
+//! then the table files by name. It holds nothing of the time or the user, so equal recordings are
+//! equal bytes. [`packed::unpack`] knows names and sizes from the first two entries and refuses
+//! everything else: other entries, duplicates, folders, links, wrong sizes, bytes after the end. It
+//! writes the manifest last. A packed recording is not read in place; it is unpacked first.
 //!
 //! # Versions
 //!
@@ -113,11 +113,12 @@
 //!
 //! # What a crash leaves
 //!
-//! [`RecordingWriter`] writes into `NAME.wsl.tmp-RANDOM` beside the target (`staging`). Each file is
-//! synced when it is complete; then come `checksums`, the manifest and a sync of the directory, one
-//! rename, and a sync of the parent. So `NAME.wsl` is there whole, or not at all, also after a loss
-//! of power. With [`Existing::Replace`] the rename exchanges the two directories, so the old
+//! [`RecordingWriter`] writes into `NAME.wsl.tmp-RANDOM` next to the target (`staging`). Each file
+//! is synced when it is complete; then come `checksums`, the manifest and a sync of the directory,
+//! one rename, and a sync of the parent. So `NAME.wsl` is there whole, or not at all, also after a
+//! loss of power. With [`Existing::Replace`] the rename exchanges the two directories, so the old
 //! recording stays whole until the new one is; a file system that cannot exchange reports an error.
+//! A reader of the old one keeps the files it has opened; opening another one fails.
 //!
 //! - An error, a panic or a cancelled import removes the temporary directory when the writer is
 //!   dropped.
@@ -130,11 +131,11 @@
 //!
 //! # Limits
 //!
-//! [`Limits`] and `limits.rs` hold every bound: a manifest of at most 16 MiB, checksums of at most
-//! 1 GiB (a recording of 4 TiB), and of a packed recording 64 GiB unpacked, leaving 256 MiB of the
-//! disk free ([`packed::Unpacking::into`]). Names in a packed recording have at most 100 bytes.
-//! Memory of a writer: for each table the rows held back (8 MiB) and late ones (4 MiB), the blocks
-//! in its queue, and one encoded row group; 16 MiB to merge the late rows of a table.
+//! [`Limits`] and `limits.rs` hold the bounds: a manifest has at most 16 MiB, checksums have at
+//! most 1 GiB (a recording of 4 TiB). A packed recording unpacks to at most 64 GiB and leaves 256
+//! MiB of the disk free ([`packed::Unpacking::into`]); names in it have at most 100 bytes. Memory
+//! of a writer: for each table the rows held back (8 MiB) and late ones (4 MiB), the blocks in its
+//! queue, and one encoded row group; 16 MiB to merge the late rows of a table.
 
 mod cells;
 mod checksums;

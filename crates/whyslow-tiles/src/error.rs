@@ -1,3 +1,6 @@
+//! Errors of building and reading tiles. Tiles are a cache: callers that open them through
+//! [`Place`](crate::Place) get none instead of a damaged set, and build them again.
+
 use std::path::PathBuf;
 
 use whyslow_analysis::AnalysisError;

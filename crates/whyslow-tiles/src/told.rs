@@ -86,7 +86,7 @@ pub struct Series {
 /// asked for.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Heat {
-    /// Begin of the first column, ns since the epoch.
+    /// Start of the first column, ns since the epoch.
     pub begin_ns: i64,
     /// Width of a column in ns.
     pub width_ns: i64,

@@ -1,3 +1,5 @@
+//! The innermost loop of a filter.
+
 /// Keeps the rows that pass, without a branch on whether one does: which rows pass can rarely be
 /// foreseen, and a wrong guess costs more than moving a number.
 #[inline]

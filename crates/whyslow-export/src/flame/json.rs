@@ -1,3 +1,6 @@
+//! A flame graph in the JSON of the HTTP interface: nodes are arrays of numbers, because a graph
+//! has up to [`NODES_MAX`](super::NODES_MAX) of them.
+
 use serde_json::{Value, json};
 
 use super::FlameGraph;

@@ -57,7 +57,7 @@ impl<'t> RedactedTables<'t> {
         })
     }
 
-    /// What replaces the texts, for texts beside the tables.
+    /// What replaces the texts; also for texts that are in no table.
     pub fn redactor(&self) -> &Redactor {
         &self.redactor
     }

@@ -1,3 +1,6 @@
+//! Errors of a lake, each with its hint. The hints are here and not in the command line, because
+//! what helps depends on what the object store returned ([`of_store`]).
+
 use std::error::Error;
 use std::io::{self, ErrorKind};
 

@@ -24,8 +24,11 @@ const NAME: &str = "mark";
 /// A file in the text format.
 #[derive(Debug, Default)]
 pub struct Translated {
+    /// Its lines, for [`super::text`].
     pub text: String,
+    /// The first lines that are not understood.
     pub bad: Vec<Bad>,
+    /// Number of all such lines.
     pub bad_count: u64,
 }
 

@@ -27,6 +27,7 @@ const MODULE: &str = "<frozen";
 pub struct Read {
     /// One for each process, by its number.
     pub profiles: Vec<Profile>,
+    /// Number of dumps.
     pub dumps: u64,
     /// Dumps whose files do not tell the time in their name.
     pub unstamped: u64,
@@ -52,6 +53,7 @@ struct Frame {
     line: Option<i32>,
 }
 
+/// Whether the first bytes of a file are those of `py-spy dump -j`.
 pub fn is_dump(head: &str) -> bool {
     head.trim_start().starts_with('[')
         && ["\"owns_gil\"", "\"thread_id\"", "\"active\""]

@@ -20,6 +20,8 @@ const FLUSH: u64 = 1 << 8;
 const FUA: u64 = 1 << 9;
 const PREFLUSH: u64 = 1 << 10;
 
+/// Decodes LTTng's `rwbs` mask. `sectors` separates a flush from a write after a flush in traces of
+/// old kernels.
 pub fn from_mask(mask: u64, sectors: i64) -> BlockFlags {
     let has = |bit| mask & bit != 0;
     let flushes = has(FLUSH) || has(PREFLUSH);

@@ -9,23 +9,29 @@ use whyslow_model::stat::Stat;
 
 /// What a file gives.
 pub enum Item<'a> {
+    /// An event, in order of time.
     Event(Event<'a>),
     /// Of something that was there before the first record.
     Before(Event<'a>),
+    /// A range of time in which the source lost events.
     Loss(Loss<'a>),
 }
 
 /// Something that was met while reading.
 #[derive(Debug, Clone)]
 pub struct Note {
+    /// Kind of the anomaly.
     pub stat: &'static Stat,
+    /// How often it occurred.
     pub count: u64,
     /// Place in the file of the first one.
     pub offset: Option<u64>,
+    /// Details of the first one; may be empty.
     pub text: String,
 }
 
 impl Note {
+    /// A note without place and text.
     pub fn new(stat: &'static Stat, count: u64) -> Self {
         Self {
             stat,
@@ -35,6 +41,7 @@ impl Note {
         }
     }
 
+    /// The same with the place and text of the first one.
     #[must_use]
     pub fn at(self, offset: Option<u64>, text: String) -> Self {
         Self {
@@ -52,6 +59,7 @@ pub struct Summary {
     pub facts: Vec<(&'static str, String)>,
     /// How many of which events there were.
     pub counts: BTreeMap<String, u64>,
+    /// Records of every kind.
     pub records: u64,
     /// Those of them that could not be used.
     pub skipped: u64,
@@ -70,5 +78,6 @@ pub trait Streamed {
     /// Bytes read, and all there are.
     fn progress(&self) -> (u64, u64);
 
+    /// What there was; complete once all of it was read.
     fn summary(&self) -> Summary;
 }

@@ -18,6 +18,7 @@ use self::order::Sorted;
 /// What a frame is code of.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum CodeKind {
+    /// The kernel.
     Kernel,
     /// Machine code of a program or library.
     User,
@@ -25,12 +26,16 @@ pub enum CodeKind {
     Managed,
 }
 
+/// A function in a stack.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct CodeFrame {
+    /// What it is code of.
     pub kind: CodeKind,
+    /// Name of the function, or its address where it has none.
     pub function: String,
     /// File or library, where it is known.
     pub module: Option<String>,
+    /// Line in the source file.
     pub line: Option<i32>,
 }
 
@@ -41,15 +46,18 @@ pub struct SampledThread {
     pub tid: Option<i32>,
     /// Number that the runtime gave it.
     pub runtime_id: Option<i64>,
+    /// Name that the profile gives it.
     pub name: Option<String>,
 }
 
 /// What a sampler says the thread did.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum SampledState {
+    /// The sampler does not report it.
     Unknown,
     /// On a CPU, or waiting for one: samplers cannot tell which.
     Running,
+    /// Off the CPU.
     Sleeping,
 }
 
@@ -69,6 +77,7 @@ pub enum SampleKind {
 }
 
 impl SampleKind {
+    /// As the column `stack_sample.kind` has it.
     pub fn name(self) -> &'static str {
         match self {
             Self::Wall => "wall",
@@ -93,12 +102,15 @@ pub struct Point {
     pub stack: u32,
     /// How many samples it stands for.
     pub credits: u32,
+    /// How the sampler chose the moment.
     pub kind: SampleKind,
+    /// What the thread did, as the sampler reports it.
     pub state: SampledState,
     /// The stack was not looked at again: the thread had hardly run since it was taken.
     pub is_assumed: bool,
 }
 
+/// Stands for a stack that was not taken.
 pub const NO_STACK: u32 = u32::MAX;
 /// Of what went on when the profile ended; a row has no length then.
 pub const OPEN: Ns = Ns::MAX;
@@ -106,24 +118,40 @@ pub const OPEN: Ns = Ns::MAX;
 /// What a runtime tells of one of its threads, or of itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum RuntimeKind {
+    /// Enters a contended monitor (`synchronized`).
     MonitorEnter,
+    /// Waits in `Object.wait`.
     MonitorWait,
+    /// Parks in `LockSupport.park`.
     Park,
+    /// Sleeps in `Thread.sleep`.
     Sleep,
+    /// Reads from a file.
     FileRead,
+    /// Writes to a file.
     FileWrite,
+    /// `FileChannel.force`: fsync.
     FileForce,
+    /// Reads from a socket.
     SocketRead,
+    /// Writes to a socket.
     SocketWrite,
+    /// Waits for a native lock, as async-profiler reports it.
     NativeLock,
+    /// The collector stops all threads.
     GcPause,
+    /// All threads are stopped at a safepoint.
     Safepoint,
+    /// The VM executes an operation of its own.
     VmOperation,
+    /// A sampled allocation.
     Allocation,
+    /// A sampled object that was alive at the end.
     LiveObject,
 }
 
 impl RuntimeKind {
+    /// As the column `runtime_event.kind` has it.
     pub fn name(self) -> &'static str {
         match self {
             Self::MonitorEnter => "monitor_enter",
@@ -148,10 +176,15 @@ impl RuntimeKind {
 /// Something that a runtime tells of, with its begin and length.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RuntimeEvent {
+    /// When it began.
     pub ts: Ns,
+    /// Length in ns; 0 for what has none.
     pub dur: Ns,
+    /// What happened.
     pub kind: RuntimeKind,
+    /// Thread, in [`Profile::threads`]; `None` for what concerns all.
     pub thread: Option<u32>,
+    /// Stack, in [`Profile::stacks`]; [`NO_STACK`] if none was taken.
     pub stack: u32,
     /// Class of the lock, path, host, name of the phase or operation.
     pub object: Option<Arc<str>>,
@@ -166,12 +199,15 @@ pub struct RuntimeEvent {
 /// All that was read of one profile.
 #[derive(Debug, Default)]
 pub struct Profile {
+    /// Threads; other fields refer to them by place.
     pub threads: Vec<SampledThread>,
+    /// Frames; stacks refer to them by place.
     pub frames: Vec<CodeFrame>,
     /// Frames of each stack, the innermost first.
     pub stacks: Vec<Box<[u32]>>,
     /// In order of time once [`Profile::sort`] was called.
     pub points: Vec<Point>,
+    /// Events of the runtime, in the order of the file.
     pub events: Vec<RuntimeEvent>,
     /// Process, where the profile tells.
     pub pid: Option<i32>,
@@ -188,14 +224,17 @@ pub struct Profile {
 }
 
 impl Profile {
+    /// Place of a thread, which is added if it is new.
     pub fn thread(&mut self, thread: SampledThread) -> u32 {
         place(&mut self.known_threads, &mut self.threads, thread)
     }
 
+    /// Place of a frame, which is added if it is new.
     pub fn frame(&mut self, frame: CodeFrame) -> u32 {
         place(&mut self.known_frames, &mut self.frames, frame)
     }
 
+    /// Place of a stack, innermost frame first, which is added if it is new; [`NO_STACK`] for none.
     pub fn stack(&mut self, frames: &[u32]) -> u32 {
         if frames.is_empty() {
             return NO_STACK;

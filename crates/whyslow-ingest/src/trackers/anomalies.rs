@@ -6,8 +6,11 @@ use whyslow_model::stat::Stat;
 /// How often one kind of anomaly occurred, and when first.
 #[derive(Debug, Clone, Copy)]
 pub struct Anomaly {
+    /// Kind of the anomaly.
     pub stat: &'static Stat,
+    /// How often it occurred.
     pub count: u64,
+    /// When it occurred first; `None` if no time is known.
     pub ts_first: Option<Ns>,
 }
 
@@ -19,10 +22,12 @@ pub struct Anomalies {
 }
 
 impl Anomalies {
+    /// Counts one at a time of the trace.
     pub fn count(&mut self, stat: &'static Stat, ts: Ns) {
         self.add(stat, 1, Some(ts));
     }
 
+    /// Counts several; `ts` is that of the first, if it is known.
     pub fn add(&mut self, stat: &'static Stat, count: u64, ts: Option<Ns>) {
         let found = self
             .seen
@@ -53,6 +58,7 @@ impl Anomalies {
         told.map(|(_, text)| text.as_str())
     }
 
+    /// How often a kind occurred so far.
     pub fn get(&self, stat: &'static Stat) -> u64 {
         self.iter()
             .find(|anomaly| std::ptr::eq(anomaly.stat, stat))

@@ -97,6 +97,7 @@ pub struct Trackers {
 }
 
 impl Trackers {
+    /// Trackers that know nothing yet. All rows have to be written with the same `symbols`.
     pub fn new(symbols: &mut Symbols) -> Self {
         Self {
             anomalies: Anomalies::default(),
@@ -109,12 +110,12 @@ impl Trackers {
         self.topics.processes.expect_names(names);
     }
 
-    /// Before anything else: whether sources of the kernel's events go with those that tell requests, and
-    /// whether several tell them, or one tells both sides.
+    /// Called first: kernel events go with requests (`has_traces`); both sides report (`has_both`).
     pub fn expect_requests(&mut self, has_both: bool, has_traces: bool) {
         self.topics.request.expect(has_both, has_traces);
     }
 
+    /// What was counted so far.
     pub fn anomalies(&self) -> &Anomalies {
         &self.anomalies
     }
@@ -161,8 +162,7 @@ impl Trackers {
         self.topics.request.told(request, out);
     }
 
-    /// Takes a range of time in which something was lost, at the latest before the first event
-    /// after it.
+    /// Takes a range of time with losses, at the latest before the first event after it.
     pub fn loss<S: EmitAll>(&mut self, loss: &Loss<'_>, symbols: &mut Symbols, sink: &mut S) {
         let anomalies = &mut self.anomalies;
         self.topics.loss(
@@ -196,12 +196,14 @@ pub enum Sampled<'p> {
     Point(&'p Point, Ns),
     /// The time is shifted by so much.
     Gap(&'p Gap, Ns),
+    /// An event of the runtime.
     Runtime(&'p RuntimeEvent, Ns),
     /// Comes when it ended.
     Lock(&'p LockWait, Ns),
 }
 
 impl Sampled<'_> {
+    /// When it comes in order of time: a lock wait at its end, everything else at its beginning.
     pub fn ts(&self) -> Ns {
         match self {
             Self::Point(point, _) => point.ts,
@@ -211,6 +213,7 @@ impl Sampled<'_> {
         }
     }
 
+    /// When it ends.
     pub fn ts_end(&self) -> Ns {
         let dur = match self {
             // Nobody knows when it ended.
@@ -413,8 +416,7 @@ impl Topics {
         self.processes.finish(out);
     }
 
-    /// What the event changed about threads and processes: first, so that the trackers see the
-    /// event itself with everything in place; those of `after` last.
+    /// What the event changed about threads, before any tracker sees it; those of `after` last.
     fn change<S: EmitAll>(&mut self, from: usize, here: &Here, out: &mut Output<'_, S>) {
         for change in &self.processes.changes()[from..] {
             self.sched.change(change, here, &self.processes, out);
@@ -471,8 +473,7 @@ impl Topics {
         self.sched.meter(cpu).enter(mode);
     }
 
-    /// The event itself. `other` is the thread it is about beside the running one: the one
-    /// switched to, woken, created, dumped.
+    /// The event itself. `other` is the thread switched to, woken, created or dumped.
     fn topic<S: EmitAll>(
         &mut self,
         event: &Event<'_>,

@@ -41,6 +41,7 @@ impl Processes {
         self.threads.find(tid).map(|slot| self.by_slot(slot))
     }
 
+    /// The thread of a slot that is in use.
     pub fn by_slot(&self, slot: u32) -> ThreadRef {
         self.threads.reference(slot)
     }

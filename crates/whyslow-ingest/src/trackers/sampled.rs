@@ -64,7 +64,9 @@ pub(super) struct SampledTracker {
 /// A profile and its number.
 #[derive(Clone, Copy)]
 pub struct Source<'p> {
+    /// Number of the profile among those of the import, from 0.
     pub number: usize,
+    /// The profile.
     pub profile: &'p Profile,
 }
 

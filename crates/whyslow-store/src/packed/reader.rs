@@ -1,3 +1,9 @@
+//! Unpacks a packed recording from a stream that may be hostile.
+//!
+//! The stream is read once and in order. Manifest and checksums come first, so names and sizes of
+//! all other entries are known before anything is written, and each file is compared with its
+//! checksums while it is written. Memory does not grow with the archive.
+
 use std::collections::BTreeSet;
 use std::fs::File;
 use std::io::{BufReader, Read, Write};

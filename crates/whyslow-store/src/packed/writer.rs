@@ -1,3 +1,7 @@
+//! Packs a recording into one stream. The bytes depend on nothing but its files: no time, owner or
+//! order of the directory. Blocks are not compared with their checksums here, because the reader
+//! does that anyway.
+
 use std::io::{self, Read, Write};
 use std::path::Path;
 

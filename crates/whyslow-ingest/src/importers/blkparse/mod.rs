@@ -16,11 +16,15 @@ use line::{Action, Line};
 /// A file in the text format.
 #[derive(Debug, Default)]
 pub struct Translated {
+    /// Its lines, for [`super::text`].
     pub text: String,
+    /// The first lines that are not understood.
     pub bad: Vec<Bad>,
+    /// Number of all such lines.
     pub bad_count: u64,
     /// Events that no table holds, by name.
     pub unused: BTreeMap<String, u64>,
+    /// Events that were translated.
     pub events: u64,
 }
 

@@ -36,6 +36,7 @@ pub fn is_empty_part(path: &Path) -> bool {
     matches!(number, Some(Ok(_)))
 }
 
+/// Files of one session of blktrace, read as one stream in order of time.
 pub struct BlktraceSource {
     runs: Runs,
     scanned: Scanned,

@@ -26,11 +26,14 @@ pub enum Want {
 /// elements in one [`crate::importers::tracepoint::value::Value::Ints`].
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct FieldName {
+    /// Structure that it is in.
     pub scope: Scope,
+    /// Names of members, with dots between.
     pub path: String,
 }
 
 impl FieldName {
+    /// A field of any structure.
     pub fn new(scope: Scope, path: impl Into<String>) -> FieldName {
         FieldName {
             scope,
@@ -38,6 +41,7 @@ impl FieldName {
         }
     }
 
+    /// A field of the event itself.
     pub fn payload(path: impl Into<String>) -> FieldName {
         FieldName::new(Scope::Payload, path)
     }
@@ -55,14 +59,20 @@ pub struct ClassRef<'a> {
     pub index: usize,
     /// Index into [`super::reader::CtfReader::traces`].
     pub trace_index: usize,
+    /// Trace that declares it.
     pub trace: &'a Trace,
+    /// Its stream class.
     pub stream: &'a StreamClass,
+    /// Its event class.
     pub event: &'a EventClass,
 }
 
+/// Which tracer of LTTng wrote a trace, by `domain` in its environment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Domain {
+    /// Events of the kernel.
     Kernel,
+    /// Events of user space.
     User,
     /// Not said: not written by LTTng.
     Unknown,
@@ -71,10 +81,13 @@ pub enum Domain {
 /// One directory with a `metadata` file. The pieces of a rotated session are several of them.
 #[derive(Debug)]
 pub struct Trace {
+    /// What its metadata declares.
     pub class: TraceClass,
+    /// The directory.
     pub path: PathBuf,
     /// Path relative to what the user named, `/` between the parts; empty if it is that itself.
     pub layout: String,
+    /// Which tracer wrote it.
     pub domain: Domain,
     /// Number of the source it belongs to, as given to [`super::reader::CtfReader::open_sources`].
     pub source: usize,
@@ -85,6 +98,7 @@ pub struct Trace {
 }
 
 impl Trace {
+    /// Host that was traced, by its environment.
     pub fn hostname(&self) -> Option<&str> {
         match self.environment("hostname")? {
             super::class::EnvironmentValue::Text(text) => Some(text),
@@ -92,6 +106,7 @@ impl Trace {
         }
     }
 
+    /// A value of the environment by name.
     pub fn environment(&self, name: &str) -> Option<&super::class::EnvironmentValue> {
         self.class
             .environment
@@ -104,16 +119,22 @@ impl Trace {
 /// Events that the tracer could not keep: located between two packets of one stream.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Loss {
+    /// Index into [`super::reader::CtfReader::traces`].
     pub trace: usize,
+    /// Index into [`super::reader::CtfReader::streams`].
     pub stream: usize,
+    /// CPU of the stream, where its packets have one.
     pub cpu: Option<i32>,
     /// Nanoseconds since the epoch: end of the packet before (or the begin of this packet if
     /// there was none), and end of the packet that reports the loss.
     pub begin: i64,
+    /// End of the packet that reports the loss, ns since the epoch.
     pub end: i64,
+    /// What was lost, and how much.
     pub what: LossKind,
 }
 
+/// What a stream lost.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LossKind {
     /// Discarded by the tracer between the two times.
@@ -129,7 +150,9 @@ pub enum LossKind {
 /// Bytes of stream files worked through.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Progress {
+    /// Read so far.
     pub bytes_done: u64,
+    /// Size of all stream files.
     pub bytes_total: u64,
 }
 

@@ -94,6 +94,7 @@ impl<'a> DecodedEvent<'a> {
         self.slots.len()
     }
 
+    /// Whether the consumer wanted the event without any field.
     pub fn is_empty(&self) -> bool {
         self.slots.is_empty()
     }

@@ -7,23 +7,56 @@ use super::metadata::MetadataError;
 use super::plan::PlanError;
 use crate::archive::ArchiveError;
 
+/// Why a trace cannot be read at all; damage inside of a stream is counted instead.
 #[derive(Debug, thiserror::Error)]
 pub enum CtfError {
+    /// A file or directory cannot be opened.
     #[error("failed to open `{}`", path.display())]
-    Open { path: PathBuf, source: io::Error },
+    Open {
+        /// The path.
+        path: PathBuf,
+        /// Error of the operating system.
+        source: io::Error,
+    },
+    /// A file cannot be read.
     #[error("failed to read `{}`", path.display())]
-    Read { path: PathBuf, source: io::Error },
+    Read {
+        /// The path.
+        path: PathBuf,
+        /// Error of the operating system.
+        source: io::Error,
+    },
+    /// No directory below the path has a `metadata` file.
     #[error("no trace in `{}`: no file called `metadata` in it", path.display())]
-    NoTrace { path: PathBuf },
+    NoTrace {
+        /// The path.
+        path: PathBuf,
+    },
+    /// A directory with more files than a trace has.
     #[error("more than {limit} files in `{}`", path.display())]
-    TooManyFiles { path: PathBuf, limit: usize },
+    TooManyFiles {
+        /// The directory.
+        path: PathBuf,
+        /// Files that are allowed.
+        limit: usize,
+    },
+    /// The metadata cannot be used.
     #[error("`{}`", path.display())]
     Metadata {
+        /// The metadata file.
         path: PathBuf,
+        /// Why not.
         source: MetadataError,
     },
+    /// The packets that the metadata declares cannot be decoded.
     #[error("`{}` declares packets that cannot be decoded", path.display())]
-    Packets { path: PathBuf, source: PlanError },
+    Packets {
+        /// The metadata file.
+        path: PathBuf,
+        /// Why not.
+        source: PlanError,
+    },
+    /// The path is an archive that was not unpacked.
     #[error(transparent)]
     Archive(#[from] ArchiveError),
 }

@@ -36,34 +36,65 @@ const ANOMALIES_MAX: usize = 10_000;
 /// What a metadata file says, and what was odd about it.
 #[derive(Debug)]
 pub struct ParsedMetadata {
+    /// What it declares.
     pub trace: TraceClass,
+    /// What was counted and passed over, in the order of the file.
     pub anomalies: Vec<Anomaly>,
 }
 
 /// Something in the metadata that was counted and passed over.
 #[derive(Debug)]
 pub struct Anomaly {
+    /// Kind of the anomaly.
     pub stat: &'static Stat,
     /// Place in the metadata file.
     pub byte_offset: u64,
+    /// What was found there.
     pub text: String,
 }
 
 /// Why a metadata file cannot be used.
 #[derive(Debug, Error)]
 pub enum MetadataError {
+    /// No byte, or only white space.
     #[error("the metadata is empty")]
     Empty,
+    /// More bytes than any tracer writes.
     #[error("the metadata has {bytes} bytes, more than the {METADATA_BYTES_MAX} allowed")]
-    TooLarge { bytes: usize },
+    TooLarge {
+        /// Bytes of the file.
+        bytes: usize,
+    },
+    /// A packet of the metadata is damaged.
     #[error("metadata byte {byte_offset}: {what}")]
-    Packet { byte_offset: u64, what: String },
+    Packet {
+        /// Where it begins in the file.
+        byte_offset: u64,
+        /// The rule that it breaks.
+        what: String,
+    },
+    /// The text is not of the language.
     #[error("metadata byte {byte_offset}: {what}")]
-    Syntax { byte_offset: u64, what: String },
+    Syntax {
+        /// Place in the file.
+        byte_offset: u64,
+        /// What was expected.
+        what: String,
+    },
+    /// A declaration that contradicts the format or another declaration.
     #[error("metadata byte {byte_offset}: {what}")]
-    Meaning { byte_offset: u64, what: String },
+    Meaning {
+        /// Place in the file.
+        byte_offset: u64,
+        /// The rule that it breaks.
+        what: String,
+    },
+    /// So many anomalies that the rest makes no sense.
     #[error("metadata byte {byte_offset}: more than {ANOMALIES_MAX} oddities, giving up")]
-    TooOdd { byte_offset: u64 },
+    TooOdd {
+        /// Place of the last one.
+        byte_offset: u64,
+    },
 }
 
 /// Reads a metadata file of CTF 1.8 or 2, plain or in packets.

@@ -201,14 +201,19 @@ pub(super) struct Choice {
 /// Why a class cannot be decoded at all.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum PlanError {
+    /// The alignment, in bits.
     #[error("alignment of {0} bits is not a power of two up to {MAX_ALIGNMENT_BITS}")]
     Alignment(u32),
+    /// Path of the length or selector.
     #[error("a length or selector `{0}` that no field before it provides")]
     Location(String),
+    /// Structures, arrays and variants in each other.
     #[error("more than {MAX_DEPTH} nested classes")]
     Depth,
+    /// Size of the field in bytes.
     #[error("a field of {0} bytes or more")]
     Size(u64),
+    /// One structure with too many fields to number them.
     #[error("more fields than {}", u16::MAX)]
     Fields,
 }

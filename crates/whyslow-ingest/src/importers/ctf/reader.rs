@@ -70,11 +70,13 @@ pub struct CtfReader {
 pub struct Summary {
     /// All that follow together.
     pub events_read: u64,
+    /// Given to the consumer.
     pub events_delivered: u64,
     /// Decoded, of classes that the consumer does not want.
     pub events_unwanted: u64,
     /// Not decodable; each is counted in `anomalies` too.
     pub events_skipped: u64,
+    /// Packets whose header could be read.
     pub packets_read: u64,
     /// By class, delivered and unwanted.
     pub events_by_class: Vec<u64>,
@@ -179,10 +181,12 @@ impl CtfReader {
         Ok(folder)
     }
 
+    /// All traces, in the order in which they were found.
     pub fn traces(&self) -> &[Trace] {
         &self.traces
     }
 
+    /// All streams of all traces.
     pub fn streams(&self) -> &[Stream] {
         &self.streams
     }

@@ -8,10 +8,13 @@ use whyslow_model::stat::{self, Stat};
 /// How often one kind of anomaly was met.
 #[derive(Debug, Clone)]
 pub struct Anomaly {
+    /// Kind of the anomaly.
     pub stat: &'static Stat,
+    /// How often it occurred.
     pub count: u64,
     /// Where it was met first.
     pub path: PathBuf,
+    /// Where it occurred first, in that file.
     pub byte_offset: u64,
     /// What was found there; may be empty.
     pub text: String,

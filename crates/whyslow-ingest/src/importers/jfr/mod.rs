@@ -65,14 +65,18 @@ pub struct Damage {
 /// Where, and how much of it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Place {
+    /// Where the first of it begins in the file, in bytes.
     pub offset: usize,
+    /// Bytes, or events.
     pub count: u64,
 }
 
 /// What was read.
 #[derive(Debug, Default)]
 pub struct Read {
+    /// Threads, stacks, samples and events of the runtime.
     pub profile: Profile,
+    /// What could not be read.
     pub damage: Damage,
     /// Events by name, used or not.
     pub counts: BTreeMap<String, u64>,

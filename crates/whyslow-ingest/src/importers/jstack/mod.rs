@@ -25,9 +25,11 @@ const STAMP: Ns = 1_000_000_000;
 /// What a text of dumps gives.
 #[derive(Debug, Default)]
 pub struct Read {
+    /// One sample of each thread for each dump.
     pub profile: Profile,
     /// In order of their end.
     pub waits: Vec<LockWait>,
+    /// Number of dumps.
     pub dumps: u64,
     /// Dumps without a time.
     pub unstamped: u64,
@@ -35,6 +37,7 @@ pub struct Read {
     pub zoneless: u64,
 }
 
+/// Whether the first lines of a file are those of a thread dump.
 pub fn is_dump(head: &str) -> bool {
     dump::is_dump(head)
 }
@@ -42,6 +45,7 @@ pub fn is_dump(head: &str) -> bool {
 /// One file of a series.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct DumpFile<'t> {
+    /// Content of the file.
     pub text: &'t str,
     /// The time that its name tells, more exact than the stamp inside; of files with one dump.
     pub named: Option<Ns>,

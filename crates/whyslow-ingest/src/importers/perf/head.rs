@@ -34,6 +34,7 @@ pub(super) mod feature {
     pub(in crate::importers::perf) const COUNT: u32 = 256;
 }
 
+/// Whether the first bytes of a file are the magic of perf.data, in either byte order.
 pub fn is_perf(head: &[u8]) -> bool {
     head.starts_with(MAGIC) || head.starts_with(MAGIC_SWAPPED)
 }
@@ -69,8 +70,10 @@ pub(super) struct Head {
 /// Why a file cannot be read at all.
 #[derive(Debug, thiserror::Error)]
 pub enum PerfError {
+    /// The file cannot be read.
     #[error(transparent)]
     Io(#[from] io::Error),
+    /// The head contradicts itself, or is of a form that is not known.
     #[error("{0}")]
     Format(&'static str),
 }

@@ -63,6 +63,7 @@ pub struct Lacks {
     pub unused: u64,
 }
 
+/// A perf.data file, read as a stream in order of time.
 pub struct PerfSource {
     reader: Reader,
     maps: Maps,
@@ -176,10 +177,12 @@ impl PerfSource {
         counts
     }
 
+    /// Records read so far, of every type.
     pub fn records(&self) -> u64 {
         self.reader.records
     }
 
+    /// What the file lacks; complete once all of it was read.
     pub fn lacks(&self) -> Lacks {
         Lacks {
             is_unfinished: !self.reader.is_finished,

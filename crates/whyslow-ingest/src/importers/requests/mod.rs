@@ -32,6 +32,7 @@ pub use request::{Outcome, Phase, Request, Role, Times};
 use spans::Spans;
 pub(in crate::importers) use values::{fields, moment};
 
+/// Forms of files with requests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Form {
     /// Lines of `whyslow load`.
@@ -40,16 +41,27 @@ pub enum Form {
     Access,
     /// Request logs of brokers.
     Kafka,
+    /// k6, `--out json`.
     K6Json,
+    /// k6, `--out csv`.
     K6Csv,
+    /// vegeta, `encode --to json`.
     VegetaJson,
+    /// vegeta, `encode --to csv`.
     VegetaCsv,
+    /// hey, `-o csv`.
     Hey,
+    /// oha, `--output-format csv`.
     Oha,
+    /// ApacheBench, `-g`: tab-separated values for gnuplot.
     Ab,
+    /// HTTP Archive of a browser or proxy.
     Har,
+    /// OpenTelemetry spans, OTLP in JSON.
     Otlp,
+    /// Jaeger's JSON.
     Jaeger,
+    /// Zipkin's JSON.
     Zipkin,
 }
 
@@ -59,6 +71,7 @@ impl Form {
         matches!(self, Form::Otlp | Form::Jaeger | Form::Zipkin)
     }
 
+    /// As the column `request.source` has it.
     pub fn name(self) -> &'static str {
         match self {
             Form::Load => "load",
@@ -118,10 +131,13 @@ pub fn summary_of(head: &str) -> Option<&'static str> {
     }
 }
 
+/// Why a file of requests cannot be read at all.
 #[derive(Debug, thiserror::Error)]
 pub enum RequestsError {
+    /// The file cannot be read.
     #[error(transparent)]
     Io(#[from] io::Error),
+    /// The content, or the log format that was given, is not understood.
     #[error("{0}")]
     Format(String),
 }
@@ -147,6 +163,8 @@ pub struct Asked<'a> {
     pub format: Option<&'a str>,
 }
 
+/// Opens a file of that form. Line-based forms are read twice: once for the zone or zero of their
+/// times.
 pub fn open(
     form: Form,
     path: &Path,

@@ -4,10 +4,12 @@ use std::borrow::Cow;
 
 use whyslow_model::Ns;
 
-/// Whose view it is.
+/// Side that recorded it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Role {
+    /// Sent it.
     Client,
+    /// Received it.
     #[default]
     Server,
     /// Answers one by asking another.
@@ -15,6 +17,7 @@ pub enum Role {
 }
 
 impl Role {
+    /// As the column `request.role` has it.
     pub fn name(self) -> &'static str {
         match self {
             Role::Client => "client",
@@ -27,20 +30,31 @@ impl Role {
 /// How it ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Outcome {
+    /// The reply says that it went well.
     Ok,
     /// The answer says so.
     Error,
+    /// The host name has no address.
     Unresolved,
+    /// The connection was refused.
     Refused,
+    /// No route to the host.
     Unreachable,
+    /// The connection was reset.
     Reset,
+    /// The connection was closed before the end of the reply.
     Closed,
+    /// It took longer than the client waits.
     Timeout,
+    /// The TLS handshake failed.
     Tls,
+    /// The reply is not of the protocol.
     Protocol,
+    /// Something else went wrong.
     Failed,
     /// The client was stopped.
     Cut,
+    /// The source does not report it.
     #[default]
     Unknown,
 }
@@ -62,6 +76,7 @@ const OUTCOMES: [Outcome; 13] = [
 ];
 
 impl Outcome {
+    /// As the column `request.outcome` has it.
     pub fn name(self) -> &'static str {
         match self {
             Outcome::Ok => "ok",
@@ -80,6 +95,7 @@ impl Outcome {
         }
     }
 
+    /// The outcome of that [`Outcome::name`].
     pub fn named(name: &str) -> Option<Outcome> {
         OUTCOMES.into_iter().find(|outcome| outcome.name() == name)
     }
@@ -121,56 +137,93 @@ impl Outcome {
 /// Parts of a request that nearly all clients tell, in their order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Times {
+    /// Before any work on it began.
     pub queue: Option<Ns>,
+    /// Lookup of the host's name.
     pub resolve: Option<Ns>,
+    /// Establishing the connection.
     pub connect: Option<Ns>,
+    /// TLS handshake.
     pub tls: Option<Ns>,
+    /// Writing the request.
     pub send: Option<Ns>,
+    /// From then to the first byte of the reply.
     pub wait: Option<Ns>,
+    /// From then to the last byte of the reply.
     pub receive: Option<Ns>,
 }
 
 /// Another part of a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Phase {
+    /// Name of the phase, as the source has it.
     pub name: Cow<'static, str>,
     /// Begin; null where it follows the part before.
     pub ts: Option<Ns>,
+    /// Length in ns.
     pub dur: Ns,
 }
 
 /// Columns are those of the table `request`, times in ns; what is not told is null or empty.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Request {
+    /// When it began, ns since the epoch.
     pub ts: Ns,
+    /// Length in ns.
     pub dur: Option<Ns>,
+    /// When it should have begun, of load with a schedule.
     pub ts_intended: Option<Ns>,
+    /// Side that recorded it.
     pub role: Role,
+    /// As the column `request.source` has it: `load`, or the form of the file.
     pub source: &'static str,
+    /// `HTTP/1.1`, `kafka`, …
     pub protocol: String,
+    /// Request method.
     pub method: String,
+    /// Host that was addressed.
     pub host: String,
+    /// Path without its query, or name of the operation.
     pub endpoint: String,
+    /// Path and query.
     pub target: String,
+    /// Status of the reply.
     pub status: Option<i32>,
+    /// How it ended.
     pub outcome: Outcome,
+    /// What went wrong, in the words of the source.
     pub error: String,
+    /// Address or name of the client.
     pub client: String,
+    /// Number of the connection, unique in its source.
     pub connection: Option<i64>,
+    /// Whether an earlier request had used the connection.
     pub is_reused: Option<bool>,
+    /// Address and port of this side.
     pub local: String,
+    /// Address and port of the other side.
     pub peer: String,
+    /// Worker of the load.
     pub worker: Option<i32>,
+    /// Number that the source gave it.
     pub seq: Option<i64>,
+    /// Bytes that this side sent.
     pub bytes_sent: Option<i64>,
+    /// Bytes that this side received.
     pub bytes_received: Option<i64>,
+    /// Standard phases.
     pub times: Times,
     /// Two halves.
     pub trace: Option<(i64, i64)>,
+    /// Span id in the trace.
     pub span: Option<i64>,
+    /// Span id of the request that caused it.
     pub parent_span: Option<i64>,
+    /// Kernel process id of this side.
     pub pid: Option<i32>,
+    /// Kernel thread id of this side.
     pub tid: Option<i32>,
+    /// Phases beyond the standard ones.
     pub phases: Vec<Phase>,
 }
 

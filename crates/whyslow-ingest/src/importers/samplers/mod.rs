@@ -26,21 +26,28 @@ use crate::profile::Profile;
 /// Which of them it is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Form {
+    /// Collapsed stacks: `a;b;c 17`.
     Collapsed,
+    /// speedscope's JSON.
     Speedscope,
+    /// Chrome's trace events: calls with begin and end.
     Chrome,
     /// Raw samples of rbspy.
     Rbspy,
     /// Results of stackprof, in Ruby's own form or as JSON.
     Stackprof,
+    /// The same as JSON.
     StackprofJson,
     /// Tables of ruby-prof, and its call tree.
     RubyProf,
+    /// Call tree of ruby-prof.
     CallTree,
+    /// pprof, gzip-compressed or plain.
     Pprof,
 }
 
 impl Form {
+    /// Every form.
     pub const ALL: [Form; 9] = [
         Form::Collapsed,
         Form::Speedscope,
@@ -53,6 +60,7 @@ impl Form {
         Form::Pprof,
     ];
 
+    /// Name of the form in lower case, for labels and counts.
     pub fn name(self) -> &'static str {
         match self {
             Form::Collapsed => "collapsed",
@@ -102,10 +110,14 @@ pub struct Lacks {
 /// The greatest weight of a row.
 const CREDITS_MAX: u64 = i32::MAX as u64;
 
+/// What one profile gives.
 #[derive(Debug, Default)]
 pub struct Read {
+    /// Threads, stacks and samples.
     pub profile: Profile,
+    /// What its form does not report, or got wrong.
     pub lacks: Lacks,
+    /// Samples that were read.
     pub samples: u64,
     /// The first of what makes no sense: where, and why.
     pub examples: Vec<String>,

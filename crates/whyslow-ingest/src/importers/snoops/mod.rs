@@ -29,15 +29,20 @@ const LINES_BEFORE_MAX: usize = 12;
 /// How many numbers were made up: no two files that are imported together may share one.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct MadeUp {
+    /// Thread ids for threads that the tool names without one.
     pub threads: i32,
+    /// Socket addresses for connections that the tool lists without one.
     pub sockets: u64,
 }
 
 /// A file in the text format.
 #[derive(Debug, Default)]
 pub struct Translated {
+    /// Its lines, for [`super::text`].
     pub text: String,
+    /// The first lines that are not understood.
     pub bad: Vec<Bad>,
+    /// Number of all such lines.
     pub bad_count: u64,
     /// Lines that became events.
     pub rows: u64,

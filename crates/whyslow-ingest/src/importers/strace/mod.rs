@@ -48,9 +48,13 @@ pub struct Lacks {
 /// A log in the text format.
 #[derive(Debug, Default)]
 pub struct Translated {
+    /// Its lines, for [`super::text`].
     pub text: String,
+    /// What its flags left out.
     pub lacks: Lacks,
+    /// The first lines that are not understood.
     pub bad: Vec<Bad>,
+    /// Number of all such lines.
     pub bad_count: u64,
     /// Signals, ends, and lines of `-k` that are known and of no use yet.
     pub unused: u64,
@@ -97,6 +101,8 @@ fn is_of_summary(line: &str) -> bool {
         || share.len() <= 6 && share.contains('.') && share.parse::<f64>().is_ok()
 }
 
+/// Translates a whole log. `origin` completes what the log does not say; at most `bad_max` lines
+/// are kept in [`Translated::bad`].
 pub fn translate(log: &str, origin: Origin, bad_max: usize) -> Translated {
     let mut translator = Translator {
         origin,

@@ -26,9 +26,12 @@ use super::Bad;
 use super::stamp::{Clock, DateOrder, SECOND_NS, Shift, Stamp};
 use super::text;
 
+/// Forms of counters over time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Form {
+    /// Tables of iostat, mpstat, pidstat, sar and vmstat.
     Table,
+    /// `top -b`.
     Top,
     /// `sadf -d`.
     Csv,
@@ -41,8 +44,11 @@ pub enum Form {
 /// A file in the text format.
 #[derive(Debug, Default)]
 pub struct Translated {
+    /// Its lines, for [`super::text`].
     pub text: String,
+    /// The first lines that are not understood.
     pub bad: Vec<Bad>,
+    /// Number of all such lines.
     pub bad_count: u64,
     /// Rows that stand for the time since the machine was started.
     pub since_boot: u64,

@@ -21,14 +21,21 @@ use crate::importers::rwbs;
 pub enum Item<'a> {
     /// Nothing: a comment, an empty line, the first line of a file.
     Nothing,
+    /// A fact about the recording.
     Metadata {
+        /// Name of the fact.
         key: &'a str,
+        /// Its value, unescaped.
         value: &'a [u8],
     },
+    /// An event.
     Event {
+        /// Name that the line begins its event with, for counts.
         name: &'a str,
+        /// The event; what it points at lies in the buffers of the reader.
         event: Event<'a>,
     },
+    /// A range of time in which the source lost something.
     Loss(Loss<'a>),
 }
 

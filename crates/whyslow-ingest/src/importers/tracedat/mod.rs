@@ -38,18 +38,31 @@ const ID_BYTES: usize = 2;
 /// Where events have the number of their thread, unless they say otherwise.
 const TID_AT: usize = 4;
 
+/// Why a trace.dat file cannot be read at all.
 #[derive(Debug, thiserror::Error)]
 pub enum TraceDatError {
+    /// The file cannot be read.
     #[error(transparent)]
     Io(#[from] io::Error),
+    /// The head contradicts itself, or is of a form that is not known.
     #[error("{what}, at byte {at}")]
-    Strange { at: u64, what: &'static str },
+    Strange {
+        /// Place in the file.
+        at: u64,
+        /// What is wrong there.
+        what: &'static str,
+    },
+    /// The file ends before its head does.
     #[error(
         "it ends inside of its head, at byte {at}: trace-cmd did not finish it, or it was not copied whole"
     )]
-    Cut { at: u64 },
+    Cut {
+        /// Place in the file.
+        at: u64,
+    },
 }
 
+/// A trace.dat file, read as a stream in order of time.
 pub struct TraceDatSource {
     file: File,
     len: u64,

@@ -7,7 +7,9 @@ pub enum Value<'a> {
     Absent,
     /// Unsigned integers, enumerations, booleans, bit maps.
     Unsigned(u64),
+    /// Signed integers and enumerations.
     Signed(i64),
+    /// Floating-point numbers of any size.
     Float(f64),
     /// Strings and text arrays, without the terminating zero; not checked to be UTF-8.
     Str(&'a [u8]),
@@ -18,6 +20,8 @@ pub enum Value<'a> {
 }
 
 impl<'a> Value<'a> {
+    /// An integer, signed or not; an unsigned one above `i64::MAX` wraps. `None` for everything
+    /// else.
     pub fn as_i64(self) -> Option<i64> {
         match self {
             Value::Unsigned(value) => Some(value as i64),
@@ -26,14 +30,17 @@ impl<'a> Value<'a> {
         }
     }
 
+    /// The same as an unsigned number; a negative one wraps.
     pub fn as_u64(self) -> Option<u64> {
         self.as_i64().map(|value| value as u64)
     }
 
+    /// The lowest 32 bits of an integer, as a C `int` holds them.
     pub fn as_i32(self) -> Option<i32> {
         self.as_i64().map(|value| value as i32)
     }
 
+    /// Bytes of a string or blob.
     pub fn as_bytes(self) -> Option<&'a [u8]> {
         match self {
             Value::Str(bytes) | Value::Bytes(bytes) => Some(bytes),

@@ -50,6 +50,7 @@ pub enum GapClass {
 }
 
 impl GapClass {
+    /// As the column `sample_gap.class` has it.
     pub fn name(self) -> &'static str {
         match self {
             Self::KernelWait => "kernel_wait",
@@ -70,15 +71,20 @@ impl GapClass {
     }
 }
 
+/// A time without samples of one thread, or of all.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Gap {
+    /// The last sample before it.
     pub ts: Ns,
+    /// The first sample after it.
     pub ts_end: Ns,
     /// None if it is one of all threads.
     pub thread: Option<u32>,
+    /// What made it.
     pub class: GapClass,
     /// Stacks of the samples before and after it.
     pub before: u32,
+    /// Stack of the first sample after it.
     pub after: u32,
     /// Rounds that the sampler made meanwhile.
     pub cycles: f64,
@@ -89,6 +95,7 @@ pub struct Gap {
 }
 
 impl Gap {
+    /// Length in ns.
     pub fn dur(&self) -> Ns {
         self.ts_end - self.ts
     }

@@ -18,6 +18,7 @@ use whyslow_model::sort::IndexSort;
 use super::Profile;
 use super::gaps::Gaps;
 
+/// Kinds of locks of programs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum LockKind {
     /// Of an object of the runtime: `synchronized`.
@@ -29,6 +30,7 @@ pub enum LockKind {
 }
 
 impl LockKind {
+    /// As the column `lock_wait.kind` has it.
     pub fn name(self) -> &'static str {
         match self {
             Self::Monitor => "monitor",
@@ -50,6 +52,7 @@ pub enum Teller {
 }
 
 impl Teller {
+    /// As the column `lock_wait.told_by` has it.
     pub fn name(self) -> &'static str {
         match self {
             Self::Event => "event",
@@ -71,6 +74,7 @@ pub enum Confidence {
 }
 
 impl Confidence {
+    /// As the column `lock_wait.confidence` has it.
     pub fn name(self) -> &'static str {
         match self {
             Self::Low => "low",
@@ -83,22 +87,30 @@ impl Confidence {
 /// A wait of a thread for a lock.
 #[derive(Debug, Clone, PartialEq)]
 pub struct LockWait {
+    /// When the wait began, or was first seen.
     pub ts: Ns,
+    /// When it ended, or was last seen.
     pub ts_end: Ns,
+    /// Waiting thread, in [`Profile::threads`].
     pub thread: u32,
+    /// Kind of the lock.
     pub kind: LockKind,
+    /// By what the wait is known.
     pub told_by: Teller,
     /// Stack of the waiting thread.
     pub stack: u32,
     /// Frame that wanted the lock.
     pub frame: u32,
+    /// Address of the lock; `None` if the profile does not have it.
     pub address: Option<u64>,
     /// Class of the lock, else that of the code which wanted it.
     pub object: Arc<str>,
+    /// `None` if no thread can be named.
     pub holder: Option<Holder>,
 }
 
 impl LockWait {
+    /// Length in ns.
     pub fn dur(&self) -> Ns {
         self.ts_end - self.ts
     }
@@ -107,9 +119,11 @@ impl LockWait {
 /// Who held the lock for most of a wait.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Holder {
+    /// Thread, in [`Profile::threads`].
     pub thread: u32,
     /// How much of the wait.
     pub held: Ns,
+    /// How sure that is.
     pub confidence: Confidence,
     /// Stack that it had for most of that; [`super::NO_STACK`] if none is known.
     pub stack: u32,
