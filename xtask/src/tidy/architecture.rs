@@ -90,7 +90,8 @@ fn crates_of(root: &Path) -> Crates {
     crates
 }
 
-/// The code map has one row per crate: name, content, first file, dependencies.
+/// The code map has one row per crate: name, content, first file, dependencies. Of these, what another
+/// one of them brings along need not be named.
 fn crates(page: &str, crates: &Crates, complaints: &mut Vec<String>) {
     let rows: Vec<Vec<&str>> = page
         .lines()
@@ -105,7 +106,8 @@ fn crates(page: &str, crates: &Crates, complaints: &mut Vec<String>) {
         };
         let listed = row.last().unwrap_or(&"").split(", ").map(str::to_owned);
         let listed: BTreeSet<String> = listed.filter(|name| name != "–").collect();
-        if row.len() != 4 || listed != *dependencies {
+        let are_all = all_below(&listed, crates) == all_below(dependencies, crates);
+        if row.len() != 4 || !listed.is_subset(dependencies) || !are_all {
             complaints.push(format!(
                 "{PAGE}: the row of `{name}` needs its content, its first file, and as dependencies: {}",
                 join(dependencies)
@@ -116,6 +118,24 @@ fn crates(page: &str, crates: &Crates, complaints: &mut Vec<String>) {
     for name in rows.iter().map(name_of).filter(|name| !is_known(name)) {
         complaints.push(format!("{PAGE}: no crate is called `{name}`"));
     }
+}
+
+/// These crates, and all that they depend on.
+fn all_below(names: &BTreeSet<String>, crates: &Crates) -> BTreeSet<String> {
+    let mut found = BTreeSet::new();
+    let mut waiting: Vec<&String> = names.iter().collect();
+    while let Some(name) = waiting.pop() {
+        let is_new = found.insert(name.clone());
+        let mut known = crates.iter();
+        let known = known.find(|(known, _)| known.strip_prefix("whyslow-") == Some(name.as_str()));
+        waiting.extend(
+            known
+                .filter(|_| is_new)
+                .into_iter()
+                .flat_map(|(_, below)| below),
+        );
+    }
+    found
 }
 
 /// A list of the page against the words that the enumeration has on the command line.

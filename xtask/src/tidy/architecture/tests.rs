@@ -46,6 +46,21 @@ fn the_code_map_has_each_crate_with_its_dependencies() {
         format!("{}{store}", model.replace("| `model/lib.rs` ", "")),
         &["the row of `whyslow-model` needs its content, its first file, and as dependencies: –"],
     );
+    let base = (
+        "whyslow-base".to_owned(),
+        ["model", "store"].map(str::to_owned).into(),
+    );
+    let higher: Crates = known.iter().cloned().chain([base]).collect();
+    let check_base = |dependencies: &str, expected: &[&str]| {
+        let page =
+            format!("{model}{store}| `whyslow-base` | flags | `base/lib.rs` | {dependencies} |\n");
+        complains(|found| crates(&page, &higher, found), expected);
+    };
+    let wrong = "the row of `whyslow-base` needs its content, its first file, and as dependencies: model, store";
+    check_base("model, store", &[]);
+    check_base("store", &[]);
+    check_base("model", &[wrong]);
+    check_base("store, load", &[wrong]);
     check(
         format!("{model}{store}| `whyslow-old` | nothing | `old/lib.rs` | – |\n"),
         &["no crate is called `whyslow-old`"],
