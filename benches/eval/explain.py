@@ -37,6 +37,9 @@ def parsed():
         "--only", action="append", default=[], metavar="NAME", help="may be repeated"
     )
     parser.add_argument("--subset", action="store_true", help="a few faults once, in ten minutes")
+    parser.add_argument(
+        "--record-only", action="store_true", help="make the faults, explain them another time"
+    )
     parser.add_argument("--again", action="store_true", help="ask what was recorded anew")
     parser.add_argument("--no-ablation", action="store_true", help="whole recordings only")
     parser.add_argument(
@@ -64,6 +67,11 @@ def main():
     variants = runs.FEW if arguments.subset else list(runs.ABLATIONS)
     variants = ["whole"] if arguments.no_ablation else variants
     runner = runs.Runner(arguments.whyslow.resolve(), arguments.folder, variants)
+    if arguments.record_only:
+        for name, seed in wanted:
+            why = runner.record(name, seed, catalogue["faults"][name])
+            print(f"{name} {seed}: {'recorded' if why is None else 'failed: ' + why}", flush=True)
+        return
     results = []
     for name, seed in wanted:
         result = runner.result(name, seed, catalogue["faults"][name], arguments.again)

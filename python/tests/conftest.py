@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from needs import pytest_make_collect_report, pytest_runtest_makereport  # noqa: F401 - hooks
 
 import whyslow
 from whyslow import program
@@ -56,7 +57,7 @@ def binary() -> str:
     try:
         return program.find()
     except whyslow.ProgramError as error:
-        pytest.skip(f"there is no program to ask: {error.message}")
+        pytest.skip(f"there is no program to ask: {error.message} [tools]")
 
 
 @pytest.fixture(scope="session")

@@ -47,14 +47,14 @@ ASKED: list[tuple[str, dict[str, Any]]] = [
 def spark() -> Iterator[str]:
     """The master of a Spark that runs, or why none does."""
     if importlib.util.find_spec("pyspark") is None:
-        pytest.skip("PySpark is not installed: pip install 'whyslow[spark]'")
+        pytest.skip("PySpark is not installed: pip install 'whyslow[spark]' [spark]")
     java = shutil.which("java")
     if java is None:
-        pytest.skip("there is no Java for Spark: apt install default-jre-headless")
+        pytest.skip("there is no Java for Spark: apt install default-jre-headless [spark]")
     said = subprocess.run([java, "-version"], capture_output=True, text=True).stderr
     version = re.search(r'version "(\d+)', said)
     if version is None or int(version[1]) < 17:
-        pytest.skip(f"Spark needs Java 17 or later: {said.splitlines()[:1]}")
+        pytest.skip(f"Spark needs Java 17 or later: {said.splitlines()[:1]} [spark]")
     with pytest.MonkeyPatch.context() as patch:
         # Texts this short are not worth the second compiler.
         patch.setenv("JAVA_TOOL_OPTIONS", "-XX:TieredStopAtLevel=1")

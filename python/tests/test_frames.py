@@ -11,7 +11,7 @@ import whyslow
 
 
 def test_pandas_frames_keep_integers(web: whyslow.Recording) -> None:
-    pytest.importorskip("pandas", reason="pandas is not installed")
+    pytest.importorskip("pandas", reason="pandas is not installed [python]")
     table = web.table("syscall")
     frame = web.pandas("syscall")
     assert list(frame.columns) == table.column_names
@@ -24,7 +24,7 @@ def test_pandas_frames_keep_integers(web: whyslow.Recording) -> None:
 
 
 def test_pandas_frames_of_answers_results_and_windows(web: whyslow.Recording) -> None:
-    pd = pytest.importorskip("pandas", reason="pandas is not installed")
+    pd = pytest.importorskip("pandas", reason="pandas is not installed [python]")
     answer = web.io.stats()
     assert answer.pandas()["max_ns"].tolist() == answer.table().column("max_ns").to_pylist()
     assert len(answer.pandas("devices")) == answer["devices"].num_rows
@@ -40,7 +40,7 @@ def test_pandas_frames_of_answers_results_and_windows(web: whyslow.Recording) ->
 
 
 def test_polars_frames_keep_integers(web: whyslow.Recording, story: whyslow.Recording) -> None:
-    pl = pytest.importorskip("polars", reason="polars is not installed")
+    pl = pytest.importorskip("polars", reason="polars is not installed [python]")
     table = web.table("syscall")
     frame = web.polars("syscall")
     assert frame.columns == table.column_names
@@ -59,7 +59,7 @@ def test_polars_frames_keep_integers(web: whyslow.Recording, story: whyslow.Reco
 
 
 def test_sums_that_fit_no_integer_stay_what_they_are(web: whyslow.Recording) -> None:
-    pytest.importorskip("pandas", reason="pandas is not installed")
+    pytest.importorskip("pandas", reason="pandas is not installed [python]")
     frame = whyslow.to_pandas(web.sql("SELECT SUM(9223372036854775807) AS n FROM cpu, thread"))
     assert int(frame["n"].iloc[0]) == web.tables["thread"].rows * (2**63 - 1)
 

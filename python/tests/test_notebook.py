@@ -12,9 +12,9 @@ NOTEBOOKS = Path(__file__).resolve().parents[1] / "notebooks"
 
 @pytest.mark.usefixtures("binary")
 def test_the_first_look_tells_the_story(monkeypatch: pytest.MonkeyPatch) -> None:
-    nbformat = pytest.importorskip("nbformat", reason="nbformat is not installed")
-    nbclient = pytest.importorskip("nbclient", reason="nbclient is not installed")
-    pytest.importorskip("ipykernel", reason="ipykernel is not installed")
+    nbformat = pytest.importorskip("nbformat", reason="nbformat is not installed [python]")
+    nbclient = pytest.importorskip("nbclient", reason="nbclient is not installed [python]")
+    pytest.importorskip("ipykernel", reason="ipykernel is not installed [python]")
     notebook = nbformat.read(NOTEBOOKS / "first_look.ipynb", as_version=4)
     nbformat.validate(notebook)
     code = [cell for cell in notebook.cells if cell.cell_type == "code"]

@@ -24,7 +24,7 @@ def build(folder: Path, output: Path, kind: str) -> Path:
 
 
 def test_a_wheel_has_the_views_also_when_built_from_the_sources(tmp_path: Path) -> None:
-    pytest.importorskip("hatchling", reason="hatchling is not installed")
+    pytest.importorskip("hatchling", reason="hatchling is not installed [python]")
     sources = build(ROOT / "python", tmp_path, "sdist")
     with tarfile.open(sources) as archive:
         # Pythons before 3.11.4 know no filters; the archive is our own.
@@ -47,7 +47,7 @@ def test_a_wheel_has_the_views_also_when_built_from_the_sources(tmp_path: Path) 
 
 
 def test_an_installed_wheel_reads_its_own_views(web_path: Path, tmp_path: Path) -> None:
-    pytest.importorskip("hatchling", reason="hatchling is not installed")
+    pytest.importorskip("hatchling", reason="hatchling is not installed [python]")
     with zipfile.ZipFile(build(ROOT / "python", tmp_path, "wheel")) as wheel:
         wheel.extractall(tmp_path / "site")
     script = (

@@ -1,5 +1,8 @@
 //! Rules of the house that a machine can see. Also runs as a test.
 
+mod architecture;
+mod budget;
+mod circles;
 mod edges;
 mod shape;
 mod sql;
@@ -29,6 +32,9 @@ pub(crate) fn check(root: &Path) -> Result<(), Vec<String>> {
         complaints.append(&mut long_files);
     }
     edges::check(root, &mut complaints);
+    architecture::check(root, &mut complaints);
+    circles::check(root, &files, &mut complaints);
+    budget::check(root, &mut complaints);
     fixtures_have_readmes(root, &mut complaints);
     committed_files_are_small(root, &mut complaints);
     if complaints.is_empty() {

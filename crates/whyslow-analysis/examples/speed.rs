@@ -3,14 +3,14 @@
 
 #![allow(clippy::print_stdout, reason = "a program")]
 
-#[path = "../tests/questions/made.rs"]
+#[path = "../tests/it/made.rs"]
 #[allow(dead_code, reason = "tests use more of it")]
 mod made;
-#[path = "../tests/questions/made_requests.rs"]
+#[path = "../tests/it/made_requests.rs"]
 mod made_requests;
-#[path = "../tests/questions/made_sched.rs"]
+#[path = "../tests/it/made_sched.rs"]
 mod made_sched;
-#[path = "../tests/questions/made_waits.rs"]
+#[path = "../tests/it/made_waits.rs"]
 mod made_waits;
 
 use std::path::PathBuf;

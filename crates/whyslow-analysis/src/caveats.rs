@@ -4,15 +4,17 @@
 use std::collections::BTreeMap;
 
 use whyslow_model::answer::{AnswerTable, Value};
+use whyslow_model::sort::IndexSort;
 
 use crate::AnalysisError;
 use crate::context::Context;
 use crate::fold::Spot;
-use crate::keys::{Key, KeyValue};
-use crate::kinds::{MAPPINGS, PAGES, RECLAIM, SLICES, STACKS, STATES, SYSCALLS, Spec};
-use crate::pass::Summing;
+use crate::keys::{Key, KeyValue, label};
+use crate::kinds::{MAPPINGS, PAGES, RECLAIM, SLICES, STACKS, STATES, SYSCALLS};
+use crate::pass::{Count, Summing};
 use crate::query::{Filter, Kind, Verb};
 use crate::scan::{ColumnRef, Ints, Texts};
+use crate::spec::Spec;
 
 /// What is missing, and what cannot be told without it.
 pub(crate) fn missing(context: &Context<'_>, spec: &Spec) -> Option<String> {
@@ -171,6 +173,33 @@ pub(crate) fn about(
     Ok(caveats)
 }
 
+/// Notes it where rows of several sides are taken together: one thing may be two rows.
+pub(crate) fn note_sides(context: &Context<'_>, spec: &'static Spec) -> Result<(), AnalysisError> {
+    let Some(sides) = spec.hooks.sides else {
+        return Ok(());
+    };
+    let question = context.question;
+    let name = sides.key.name();
+    let are_apart = match question.verb {
+        Verb::Stats | Verb::Hist | Verb::Top => {
+            question.by.is_empty() || question.by.iter().any(|by| by == name)
+        }
+        Verb::Heat | Verb::Differs | Verb::Bursts => false,
+        _ => true,
+    };
+    let is_chosen = question.filter.values.iter().any(|one| one.key == name);
+    if are_apart || is_chosen {
+        return Ok(());
+    }
+    let keys = [sides.key];
+    let found = context.pass(spec, &keys)?.run(context.tables, &Count)?;
+    if found.len() > 1 {
+        let names = found.keys().map(|side| label(&keys, side, &context.names));
+        context.note((sides.caveat)(&names.collect::<Vec<_>>()));
+    }
+    Ok(())
+}
+
 /// Operations that are counted but have no duration.
 fn unfinished(spec: &Spec, tables: &[AnswerTable]) -> Option<String> {
     let table = tables.first()?;
@@ -212,7 +241,7 @@ pub(crate) fn unknown_objects(mut reasons: Vec<(Box<str>, i64)>, bytes: i64) -> 
     if unknown == 0 || bytes == 0 {
         return None;
     }
-    reasons.sort_by_key(|(_, bytes)| std::cmp::Reverse(*bytes));
+    reasons.index_sort_by_key(|(_, bytes)| std::cmp::Reverse(*bytes));
     let reasons: Vec<String> = reasons
         .into_iter()
         .map(|(reason, bytes)| format!("{reason} ({bytes} B)"))
@@ -255,8 +284,9 @@ fn mapped(context: &Context<'_>) -> Result<Option<String>, AnalysisError> {
         return Ok(None);
     }
     let mut processes: Vec<_> = processes.into_iter().collect();
-    processes
-        .sort_by(|(process_a, a), (process_b, b)| b.cmp(a).then_with(|| process_a.cmp(process_b)));
+    processes.index_sort_by(|(process_a, a), (process_b, b)| {
+        b.cmp(a).then_with(|| process_a.cmp(process_b))
+    });
     let others = processes.len().saturating_sub(NAMED);
     let named = processes.iter().take(NAMED);
     let mut named: Vec<String> = named

@@ -1,9 +1,11 @@
 //! What every verb knows while it answers one question.
 
+use std::borrow::Cow;
 use std::cell::RefCell;
 use std::sync::Arc;
 
 use rayon::iter::{IndexedParallelIterator, IntoParallelIterator, ParallelIterator};
+use rustc_hash::FxHashSet;
 use whyslow_model::answer::AnswerTable;
 use whyslow_model::{Ns, Window};
 use whyslow_store::Tables;
@@ -11,14 +13,13 @@ use whyslow_store::Tables;
 use crate::filter::Selector;
 use crate::grouping::{Grouping, Object};
 use crate::keys::Key;
-use crate::kinds::{Spec, of_second};
-use crate::pass::Pass;
+use crate::pass::{Ids, Pass};
 use crate::query::{Filter, Question};
 use crate::scan::Projection;
+use crate::spec::Spec;
 use crate::stack_choice::StackChoice;
 use crate::threads::Names;
-use crate::verbs::requests;
-use crate::{AnalysisError, rows};
+use crate::{AnalysisError, arrange, interval};
 
 pub(crate) struct Context<'q> {
     pub(crate) tables: &'q dyn Tables,
@@ -48,7 +49,7 @@ impl<'q> Context<'q> {
         let mut selected = question.window;
         let mut excluded = None;
         if let Some((table, id)) = &question.overlaps {
-            let (table, around) = rows::interval_of(tables, table, *id)?;
+            let (table, around) = interval::interval_of(tables, table, *id)?;
             excluded = Some((table, *id));
             selected = Some(match selected {
                 None => around,
@@ -175,7 +176,7 @@ impl<'q> Context<'q> {
         spec: &'static Spec,
         keys: &[Key],
     ) -> Result<Pass, AnalysisError> {
-        let mut pass = self.pass(of_second(spec), &[])?;
+        let mut pass = self.pass(spec.of_second(), &[])?;
         pass.selector.only_read_write(&mut pass.projection);
         pass.grouping = Grouping::new(
             spec,
@@ -224,21 +225,23 @@ impl<'q> Context<'q> {
         filter: &Filter,
         window: Option<Window>,
     ) -> Result<Pass, AnalysisError> {
-        let (own, requests) = requests::split(self, spec, filter)?;
-        let filter = &*own;
+        let (filter, wholes) = self.split(spec, filter)?;
+        let filter = &*filter;
         let mut projection = Projection::new(spec.table);
         let tracers = &self.names.tracers;
         let end = self.recording_end();
         let mut selector = Selector::new(spec, filter, window, (tracers, end), &mut projection)?;
-        if requests::counts_once(self.question, spec, keys) {
-            selector.each_once(&mut projection);
+        if let Some(duplicates) = spec.hooks.duplicates
+            && !(duplicates.count)(self.question, keys)
+        {
+            selector.only_unknown(duplicates.column, &mut projection);
         }
-        if let Some(ids) = requests {
-            selector.only_requests(ids, &mut projection);
+        if let Some((column, ids)) = wholes {
+            selector.only_among(column, ids, &mut projection);
         }
         if !filter.cgroups.is_empty() {
             let upids = self.names.of_cgroups(&filter.cgroups)?;
-            selector.only_processes(upids, &mut projection);
+            selector.only_among("upid", upids, &mut projection);
         }
         if let Some(stacks) = self.stacks.as_ref().filter(|_| filter.is_of_stacks()) {
             selector.only_stacks(Arc::clone(stacks), &mut projection);
@@ -250,6 +253,37 @@ impl<'q> Context<'q> {
             grouping,
             selected: window,
         })
+    }
+
+    /// What of a filter selects the rows themselves. Of rows that are parts of others, the rest
+    /// selects those: the column with their id, and the ids that pass.
+    #[expect(
+        clippy::type_complexity,
+        reason = "one caller, which takes it apart at once"
+    )]
+    fn split<'f>(
+        &self,
+        spec: &Spec,
+        filter: &'f Filter,
+    ) -> Result<(Cow<'f, Filter>, Option<(&'static str, FxHashSet<i64>)>), AnalysisError> {
+        let Some(part_of) = spec.hooks.part_of else {
+            return Ok((Cow::Borrowed(filter), None));
+        };
+        let (parts, wholes) = (part_of.split)(filter);
+        let ids = if wholes == Filter::default() {
+            None
+        } else {
+            Some((part_of.column, self.ids(part_of.whole, &wholes)?))
+        };
+        Ok((Cow::Owned(parts), ids))
+    }
+
+    /// Ids of the rows that pass a filter, whenever they were.
+    fn ids(&self, spec: &'static Spec, filter: &Filter) -> Result<FxHashSet<i64>, AnalysisError> {
+        let mut pass = self.pass_in(spec, &[], filter, None)?;
+        let ids = Ids(pass.projection.need("id"));
+        let found = pass.run(self.tables, &ids)?;
+        Ok(found.into_values().flatten().collect())
     }
 
     /// The column of the latency that the question is about.
@@ -269,10 +303,10 @@ impl<'q> Context<'q> {
     /// Sorts as asked, else leaves the verb's order, and cuts to `limit` rows.
     pub(crate) fn finish(&self, table: &mut AnswerTable, limit: usize) {
         if let Some(sort) = &self.question.sort {
-            rows::sort(table, sort);
+            arrange::sort(table, sort);
         }
         let rows = table.rows.len();
-        rows::truncate(table, limit);
+        arrange::truncate(table, limit);
         self.note_cut(table, rows);
     }
 
@@ -293,7 +327,7 @@ impl<'q> Context<'q> {
     pub(crate) fn finish_blocks(&self, table: &mut AnswerTable, limit: usize) {
         if self.interval.is_some() && self.question.sort.is_none() {
             let rows = table.rows.len();
-            rows::truncate_blocks(table, limit);
+            arrange::truncate_blocks(table, limit);
             self.note_cut(table, rows);
         } else {
             self.finish(table, limit);

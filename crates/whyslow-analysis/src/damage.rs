@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use whyslow_model::Symbols;
+use whyslow_model::sort::IndexSort;
 use whyslow_model::stat::Severity;
 use whyslow_model::tables::TraceStatRow;
 use whyslow_store::{Tables, rows};
@@ -26,7 +27,7 @@ pub fn damage(tables: &dyn Tables) -> Result<Option<String>, AnalysisError> {
         return Ok(None);
     }
     let mut met: Vec<(String, i64)> = met.into_iter().collect();
-    met.sort_by(|(name_a, a), (name_b, b)| b.cmp(a).then_with(|| name_a.cmp(name_b)));
+    met.index_sort_by(|(name_a, a), (name_b, b)| b.cmp(a).then_with(|| name_a.cmp(name_b)));
     let mut named: Vec<String> = met
         .iter()
         .take(NAMED)

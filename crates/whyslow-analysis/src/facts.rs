@@ -3,8 +3,8 @@
 use whyslow_model::answer::{AnswerColumn, AnswerTable, Measure, Value};
 
 use crate::context::Context;
-use crate::histogram::Histogram;
 use crate::query::{DeviceRef, Filter};
+use whyslow_model::histogram::Histogram;
 
 pub(crate) fn push(
     table: &mut AnswerTable,

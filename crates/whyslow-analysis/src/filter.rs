@@ -10,10 +10,9 @@
 //! - a device filter takes the whole disk or the partition, by name or by `major:minor`;
 //! - an unknown thread is not taken for the tracer.
 
+mod check;
 mod keep;
 mod values;
-
-pub(crate) use values::is_failure;
 
 use std::sync::Arc;
 
@@ -26,9 +25,9 @@ use self::keep::keep;
 use crate::globs::{PathGlobs, comm_globs, regexes};
 use crate::grouping::Object;
 use crate::keys::{Key, KeyValue, unknown_object};
-use crate::kinds::{Only, Spec};
 use crate::query::{DeviceRef, Filter};
 use crate::scan::{ColumnRef, Ints, PerWord, Projection, Texts};
+use crate::spec::{Only, Spec};
 use crate::stack_choice::StackChoice;
 use crate::{AnalysisError, threads::Tracers};
 
@@ -127,8 +126,8 @@ impl Selector {
             builder.size(size, filter);
         }
         builder.values(spec, &filter.values)?;
-        if let (true, Some(outcome)) = (filter.errors_only, spec.failed_by()) {
-            let clause = builder.text(outcome, Box::new(is_failure));
+        if let (true, Some(failure)) = (filter.errors_only, spec.hooks.failure) {
+            let clause = builder.text(failure.column, Box::new(failure.is_failure));
             builder.tests.push(Test::AnyOf(vec![clause]));
         }
         if let (true, Some(errno)) = (filter.errors_only, spec.errno) {
@@ -166,27 +165,25 @@ impl Selector {
     /// Only what ended, of what has a row where its end is known and its begin is not. Other things
     /// have one where they begin, and no other.
     pub(crate) fn only_ended(&mut self, spec: &Spec, projection: &mut Projection) {
-        const KNOWN_BY_THEIR_ENDS: [&str; 5] =
-            ["syscall", "block_io", "irq", "thread_state", "sched_slice"];
-        if KNOWN_BY_THEIR_ENDS.contains(&spec.table.name) {
+        if spec.hooks.has_ends_alone {
             self.tests.push(Test::Known(projection.need("ts_end")));
         }
     }
 
-    /// Of requests that two sources tell of for the same side, one row.
-    pub(crate) fn each_once(&mut self, projection: &mut Projection) {
-        self.tests.push(Test::Unknown(projection.need("same_as")));
+    /// Only rows that have no value in a column.
+    pub(crate) fn only_unknown(&mut self, column: &'static str, projection: &mut Projection) {
+        self.tests.push(Test::Unknown(projection.need(column)));
     }
 
-    /// Only phases and threads of these requests.
-    pub(crate) fn only_requests(&mut self, ids: FxHashSet<i64>, projection: &mut Projection) {
+    /// Only rows that have one of these values in a column.
+    pub(crate) fn only_among(
+        &mut self,
+        column: &'static str,
+        values: FxHashSet<i64>,
+        projection: &mut Projection,
+    ) {
         self.tests
-            .push(Test::OneOf(projection.need("request"), ids));
-    }
-
-    /// Only what belongs to these processes.
-    pub(crate) fn only_processes(&mut self, upids: FxHashSet<i64>, projection: &mut Projection) {
-        self.tests.push(Test::OneOf(projection.need("upid"), upids));
+            .push(Test::OneOf(projection.need(column), values));
     }
 
     /// Only rows with these stacks.
@@ -475,25 +472,10 @@ struct Builder<'p> {
 }
 
 impl Builder<'_> {
-    fn only(&mut self, only: Only) {
-        match only {
-            Only::Everything => {}
-            Only::Runnable => {
-                let clause = self.text("state", Box::new(|state| state == "runnable"));
-                self.tests.push(Test::AnyOf(vec![clause]));
-            }
-            Only::Io => {
-                let holds = |op: &str| Op::by_name(op).is_some_and(Op::is_io);
-                let clause = self.text("op", Box::new(holds));
-                self.tests.push(Test::AnyOf(vec![clause]));
-            }
-            Only::Files | Only::SecondFiles => {
-                self.only(Only::Io);
-                let column = if only == Only::Files { "path" } else { "path2" };
-                // Objects without a name in the file system are no files, whatever their class.
-                let clause = self.text(column, Box::new(|path| path.starts_with('/')));
-                self.tests.push(Test::AnyOf(vec![clause]));
-            }
+    fn only(&mut self, only: &[Only]) {
+        for only in only {
+            let clause = self.text(only.column, Box::new(only.holds));
+            self.tests.push(Test::AnyOf(vec![clause]));
         }
     }
 
@@ -526,7 +508,7 @@ impl Builder<'_> {
         if ops.is_empty() {
             return;
         }
-        let is_class = |op: &&String| spec.table.name != "syscall" || Op::by_name(op).is_some();
+        let is_class = |op: &&String| (spec.hooks.is_class)(op);
         let mut classes: Vec<String> = ops.iter().filter(is_class).cloned().collect();
         let names: Vec<String> = ops.iter().filter(|op| !is_class(op)).cloned().collect();
         if classes

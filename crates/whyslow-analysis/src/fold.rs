@@ -7,6 +7,7 @@ use std::sync::mpsc::sync_channel;
 use std::sync::{Mutex, PoisonError};
 
 use arrow_array::RecordBatch;
+use whyslow_model::sort::IndexSort;
 use whyslow_store::{Part, Scan, StoreError, Tables, Visit};
 
 use crate::AnalysisError;
@@ -60,14 +61,11 @@ pub(crate) fn fold<A: Send>(
         .collect();
     let work = |state: &mut A, job: &Job<&dyn Part>| {
         let mut spot = job.begin();
-        visit(
-            |visit| job.what.read(visit),
-            |batch| {
-                each(state, batch, spot)?;
-                spot.number += batch.num_rows() as u64;
-                Ok(())
-            },
-        )
+        visit(&mut |visit| job.what.read(visit), &mut |batch| {
+            each(state, batch, spot)?;
+            spot.number += batch.num_rows() as u64;
+            Ok(())
+        })
     };
     on_threads(&mut jobs, init, work, merge)
 }
@@ -98,14 +96,11 @@ pub(crate) fn fold_spots<A: Send>(
     let work = |state: &mut A, job: &Job<(&dyn Part, &[Spot])>| {
         let (part, mut spots) = job.what;
         let numbers: Vec<u64> = spots.iter().map(|spot| spot.number).collect();
-        visit(
-            |visit| part.read_rows(&numbers, visit),
-            |batch| {
-                let (these, rest) = spots.split_at(batch.num_rows().min(spots.len()));
-                spots = rest;
-                each(state, batch, these)
-            },
-        )
+        visit(&mut |visit| part.read_rows(&numbers, visit), &mut |batch| {
+            let (these, rest) = spots.split_at(batch.num_rows().min(spots.len()));
+            spots = rest;
+            each(state, batch, these)
+        })
     };
     on_threads(&mut jobs, init, work, merge)
 }
@@ -119,8 +114,20 @@ pub fn in_order(
 ) -> Result<(), AnalysisError> {
     let table = tables.info().tables.get(scan.table.name);
     if table.is_some_and(|table| table.rows >= ROWS_AHEAD) {
-        return in_order_ahead(tables, scan, each);
+        return in_order_ahead(tables, scan, &mut each);
     }
+    in_order_here(tables, scan, &mut each)
+}
+
+/// What is done with a batch. It is called through a pointer, so that there is one reader for all
+/// who read; a batch is thousands of rows.
+type Each<'e> = dyn FnMut(&RecordBatch) -> Result<ControlFlow<()>, AnalysisError> + 'e;
+
+fn in_order_here(
+    tables: &dyn Tables,
+    scan: &Scan,
+    each: &mut Each<'_>,
+) -> Result<(), AnalysisError> {
     let mut failure = None;
     tables.scan(scan, &mut |batch| {
         Ok(each(batch).unwrap_or_else(|error| {
@@ -134,7 +141,7 @@ pub fn in_order(
 fn in_order_ahead(
     tables: &dyn Tables,
     scan: &Scan,
-    mut each: impl FnMut(&RecordBatch) -> Result<ControlFlow<()>, AnalysisError>,
+    each: &mut Each<'_>,
 ) -> Result<(), AnalysisError> {
     let (sender, batches) = sync_channel::<RecordBatch>(BATCHES_AHEAD);
     std::thread::scope(|scope| {
@@ -207,13 +214,15 @@ pub(crate) fn fold_in_turn<A: Send>(
     let run = || -> Result<(), AnalysisError> {
         while let Some((number, part)) = take() {
             let mut piece = init();
-            visit(|visit| part.read(visit), |batch| each(&mut piece, batch))?;
+            visit(&mut |visit| part.read(visit), &mut |batch| {
+                each(&mut piece, batch)
+            })?;
             let mut turns = turns.lock().unwrap_or_else(PoisonError::into_inner);
             turns.take(number, piece);
         }
         Ok(())
     };
-    on_so_many(threads_for(parts.len(), rows), run)
+    collect_from(threads_for(parts.len(), rows), run)
         .into_iter()
         .collect()
 }
@@ -315,8 +324,8 @@ impl<T> Job<T> {
 
 /// Lets `each` see the batches that `read` shows; its error ends the reading.
 fn visit(
-    read: impl FnOnce(&mut Visit<'_>) -> Result<(), StoreError>,
-    mut each: impl FnMut(&RecordBatch) -> Result<(), AnalysisError>,
+    read: &mut dyn FnMut(&mut Visit<'_>) -> Result<(), StoreError>,
+    each: &mut dyn FnMut(&RecordBatch) -> Result<(), AnalysisError>,
 ) -> Result<(), AnalysisError> {
     let mut failure = None;
     read(&mut |batch| {
@@ -338,7 +347,7 @@ fn on_threads<A: Send, T: Sync + Send>(
     mut merge: impl FnMut(&mut A, A),
 ) -> Result<A, AnalysisError> {
     // Greatest first, so that the threads end together.
-    jobs.sort_by_key(|job| std::cmp::Reverse(job.weight));
+    jobs.index_sort_by_key(|job| std::cmp::Reverse(job.weight));
     let weight: u64 = jobs.iter().map(|job| job.weight).sum();
     let jobs = &*jobs;
     let next = AtomicUsize::new(0);
@@ -349,7 +358,7 @@ fn on_threads<A: Send, T: Sync + Send>(
         }
         Ok(state)
     };
-    let states = on_so_many(threads_for(jobs.len(), weight), run);
+    let states = collect_from(threads_for(jobs.len(), weight), run);
     let mut merged: Option<A> = None;
     for state in states {
         let state = state?;
@@ -367,21 +376,26 @@ fn threads_for(jobs: usize, rows: u64) -> usize {
     threads.clamp(1, rayon::current_num_threads().max(1))
 }
 
-/// What `run` returns on each of so many threads; on this one if one is enough.
-fn on_so_many<A: Send>(threads: usize, run: impl Fn() -> A + Sync) -> Vec<A> {
-    if threads == 1 {
-        return vec![run()];
-    }
+/// What `run` returns on each of so many threads.
+fn collect_from<A: Send>(threads: usize, run: impl Fn() -> A + Sync) -> Vec<A> {
     let done = Mutex::new(Vec::with_capacity(threads));
-    rayon::scope(|scope| {
-        for _ in 0..threads {
-            scope.spawn(|_| {
-                let result = run();
-                done.lock()
-                    .unwrap_or_else(PoisonError::into_inner)
-                    .push(result);
-            });
-        }
+    on_so_many(threads, &|| {
+        let result = run();
+        done.lock()
+            .unwrap_or_else(PoisonError::into_inner)
+            .push(result);
     });
     done.into_inner().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Runs it on so many threads; on this one if one is enough.
+fn on_so_many(threads: usize, run: &(dyn Fn() + Sync)) {
+    if threads == 1 {
+        return run();
+    }
+    rayon::scope(|scope| {
+        for _ in 0..threads {
+            scope.spawn(|_| run());
+        }
+    });
 }

@@ -15,9 +15,9 @@ use whyslow_model::{Ns, Window};
 
 use crate::AnalysisError;
 use crate::keys::{Derive, Key, KeyValue, Shape, unknown_object};
-use crate::kinds::Spec;
 use crate::owners::Owners;
 use crate::scan::{ColumnRef, PerWord, Projection, Texts};
+use crate::spec::Spec;
 use crate::threads::Names;
 use crate::words::Words;
 use pairs::PairCoder;

@@ -1,19 +1,22 @@
 //! Questions about a recording: kinds (what is measured) × verbs (how it is shown).
 
 mod arguments;
+mod arrange;
 pub mod before_after;
 mod caveats;
 mod context;
 mod damage;
 mod error;
 mod facts;
+mod failures;
 mod filter;
 mod flags;
 mod fold;
 mod globs;
 mod grouping;
-mod histogram;
 mod host_paths;
+mod interval;
+mod key;
 mod keys;
 mod kinds;
 mod looks;
@@ -30,6 +33,7 @@ mod resolvers;
 pub mod rollup;
 mod rows;
 mod scan;
+mod spec;
 mod stack_choice;
 pub mod statistics;
 mod sweep;
@@ -58,11 +62,12 @@ pub mod read {
 pub use damage::damage;
 pub use error::AnalysisError;
 pub use host_paths::HostPaths;
-pub use kinds::{TOPICS, Topic, View};
+pub use interval::interval_of;
+pub use kinds::TOPICS;
 pub use pattern::{pattern_of, pool_of};
 pub use query::{Bins, DeviceRef, Filter, KeyFilter, Kind, Question, Sort, Verb, Weight};
 pub use resolvers::{Resolver, resolvers};
-pub use rows::interval_of;
+pub use spec::{Topic, View};
 pub use verbs::log::LogRow;
 pub use verbs::summed::{Counts, StackSum};
 pub use volumes::Volumes;
@@ -74,7 +79,8 @@ use whyslow_store::Tables;
 
 use context::Context;
 use keys::Key;
-use kinds::{BLOCK, Spec};
+use kinds::BLOCK;
+use spec::Spec;
 use verbs::devices::Detail;
 
 /// Rows of `log` that [`ask`] collects unless the question names a limit.
@@ -89,11 +95,11 @@ pub fn ask(tables: &dyn Tables, question: &Question) -> Result<Answer, AnalysisE
         answer.caveats.push(missing);
         return Ok(answer);
     }
-    verbs::requests::note_roles(&context, spec)?;
+    caveats::note_sides(&context, spec)?;
     if question.verb == Verb::Log {
         let limit = context.limit(LOG_ROWS_MAX);
         let mut whole = log_table(&context, spec, limit)?;
-        if rows::truncate(&mut whole, limit) && question.limit.is_none() {
+        if arrange::truncate(&mut whole, limit) && question.limit.is_none() {
             context.note(format!("only the first {limit} rows are shown"));
         }
         context.finish(&mut whole, limit);
@@ -104,7 +110,7 @@ pub fn ask(tables: &dyn Tables, question: &Question) -> Result<Answer, AnalysisE
     if answer.tables.iter().all(|table| table.rows.is_empty()) {
         refuse::unknown_devices(&context)?;
     }
-    rows::check_sort(&answer.tables, question.sort.as_ref())?;
+    arrange::check_sort(&answer.tables, question.sort.as_ref())?;
     answer
         .caveats
         .extend(caveats::about(&context, spec, &answer.tables)?);
@@ -245,7 +251,8 @@ fn spec(question: &Question) -> Result<&'static Spec, AnalysisError> {
             others,
         ));
     }
-    Ok(kinds::of_question(question, view.spec))
+    let spec = view.spec;
+    Ok((spec.hooks.instead)(question).unwrap_or(spec))
 }
 
 fn answer_tables(
@@ -416,3 +423,10 @@ fn applies(asked: &Spec, other: &Spec, filter: &Filter) -> bool {
     let of_one = asked.kind != other.kind && has_own;
     !of_one && filter.files.is_empty() && !filter.errors_only
 }
+
+// The tests name the crate as its users do.
+#[cfg(test)]
+extern crate self as whyslow_analysis;
+#[cfg(test)]
+#[path = "../tests/it/main.rs"]
+mod it;

@@ -5,15 +5,20 @@ use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
-use crate::threads::ProcessName;
+use crate::key::Whose;
 
-/// What is asked about a process.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Whose {
-    Cgroup,
-    Container,
-    User,
-    MountNs,
+/// A process as answers name it.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct ProcessName {
+    pub(crate) pid: i64,
+    pub(crate) comm: Option<String>,
+    pub(crate) exe: Option<String>,
+    pub(crate) command_line: Option<String>,
+    pub(crate) uid: Option<i64>,
+    pub(crate) user: Option<String>,
+    pub(crate) cgroup: Option<String>,
+    pub(crate) container: Option<String>,
+    pub(crate) mount_ns: Option<i64>,
 }
 
 /// A number for what each process has of one sort: users and namespaces have one of their own, a text

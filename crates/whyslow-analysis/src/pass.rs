@@ -1,9 +1,8 @@
 //! One way over a table: select rows, number their groups, and let a verb sum them up.
 
-use std::collections::BTreeMap;
-
 use arrow_array::RecordBatch;
 use rayon::iter::{IndexedParallelIterator, IntoParallelRefMutIterator, ParallelIterator};
+use whyslow_model::sort::IndexSort;
 use whyslow_model::{Ns, Window};
 use whyslow_store::Tables;
 
@@ -12,7 +11,7 @@ use crate::filter::{Selector, Verdicts};
 use crate::fold::{Spot, fold};
 use crate::grouping::{Coder, Grouping, TimeKey};
 use crate::keys::KeyValue;
-use crate::scan::Projection;
+use crate::scan::{ColumnRef, Ints, Projection};
 
 /// What a verb adds up per group. Sums must not depend on the order of rows.
 pub(crate) trait Summing: Sync {
@@ -36,10 +35,65 @@ pub(crate) trait Summing: Sync {
 /// Groups that are worth a thread of their own when results are merged.
 const GROUPS_PER_THREAD: usize = 1_000;
 
-/// Groups in the order of their keys.
-pub(crate) type Groups<S> = BTreeMap<Vec<KeyValue>, S>;
 /// Groups as they come, each once: an answer that shows ten of fifty thousand need not sort them.
 pub(crate) type Unordered<S> = Vec<(Vec<KeyValue>, S)>;
+
+/// Groups in the order of their keys, each once.
+pub(crate) struct Groups<S>(Unordered<S>);
+
+impl<S> Groups<S> {
+    fn new(mut groups: Unordered<S>) -> Self {
+        groups.index_sort_by(|(a, _), (b, _)| a.cmp(b));
+        Self(groups)
+    }
+
+    pub(crate) fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    pub(crate) fn iter(&self) -> std::slice::Iter<'_, (Vec<KeyValue>, S)> {
+        self.0.iter()
+    }
+
+    pub(crate) fn get(&self, group: &[KeyValue]) -> Option<&S> {
+        Some(&self.0[self.place(group)?].1)
+    }
+
+    /// The sum of a group, which is left with none.
+    pub(crate) fn take(&mut self, group: &[KeyValue]) -> Option<S>
+    where
+        S: Default,
+    {
+        let place = self.place(group)?;
+        Some(std::mem::take(&mut self.0[place].1))
+    }
+
+    fn place(&self, group: &[KeyValue]) -> Option<usize> {
+        let compare = |(known, _): &(Vec<KeyValue>, S)| known.as_slice().cmp(group);
+        self.0.binary_search_by(compare).ok()
+    }
+
+    pub(crate) fn retain(&mut self, mut is_wanted: impl FnMut(&S) -> bool) {
+        self.0.retain(|(_, sum)| is_wanted(sum));
+    }
+
+    pub(crate) fn keys(&self) -> impl Iterator<Item = &Vec<KeyValue>> {
+        self.0.iter().map(|(group, _)| group)
+    }
+
+    pub(crate) fn into_values(self) -> impl Iterator<Item = S> {
+        self.0.into_iter().map(|(_, sum)| sum)
+    }
+}
+
+impl<S> IntoIterator for Groups<S> {
+    type Item = (Vec<KeyValue>, S);
+    type IntoIter = std::vec::IntoIter<Self::Item>;
+
+    fn into_iter(self) -> Self::IntoIter {
+        self.0.into_iter()
+    }
+}
 
 /// Sums by the numbers of groups, and what tells the values of these.
 pub(crate) type Coded<S> = (Coder, Vec<S>);
@@ -85,7 +139,7 @@ impl Pass {
     ) -> Result<Groups<V::Sum>, AnalysisError> {
         let groupings = std::slice::from_ref(&self.grouping);
         let groups = self.run_by(tables, verb, groupings)?.pop();
-        Ok(groups.into_iter().flatten().collect())
+        Ok(Groups::new(groups.unwrap_or_default()))
     }
 
     /// Sums by each of several groupings, in one scan.
@@ -199,5 +253,45 @@ impl<S: Send> Grouped<S> {
         let sums = (0..).zip(self.sums);
         sums.map(|(code, sum)| (self.coder.values(code), sum))
             .collect()
+    }
+}
+
+/// Counts rows.
+pub(crate) struct Count;
+
+impl Summing for Count {
+    type Columns<'b> = ();
+    type Sum = u64;
+
+    fn columns(&self, _: &RecordBatch, _: Spot) -> Result<(), AnalysisError> {
+        Ok(())
+    }
+
+    fn add(&self, sum: &mut u64, (): &(), _: u32) {
+        *sum += 1;
+    }
+
+    fn merge(&self, sum: &mut u64, other: u64) {
+        *sum += other;
+    }
+}
+
+/// Collects the values of a column that has one in every row.
+pub(crate) struct Ids(pub(crate) ColumnRef);
+
+impl Summing for Ids {
+    type Columns<'b> = Ints<'b>;
+    type Sum = Vec<i64>;
+
+    fn columns<'b>(&self, batch: &'b RecordBatch, _: Spot) -> Result<Ints<'b>, AnalysisError> {
+        self.0.ints(batch)
+    }
+
+    fn add(&self, sum: &mut Vec<i64>, ids: &Ints<'_>, row: u32) {
+        sum.push(ids.at(row));
+    }
+
+    fn merge(&self, sum: &mut Vec<i64>, other: Vec<i64>) {
+        sum.extend(other);
     }
 }

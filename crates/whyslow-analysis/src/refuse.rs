@@ -1,16 +1,15 @@
-//! Filters on what a kind does not have are refused, rather than finding nothing.
+//! Filters on what the recording does not have are refused, rather than finding nothing.
 
 use std::ops::ControlFlow;
 
 use whyslow_model::row::Row;
+use whyslow_model::sort::IndexSort;
 use whyslow_model::tables::DeviceRow;
 
 use crate::AnalysisError;
 use crate::context::Context;
 use crate::fold::in_order;
-use crate::keys::Key;
-use crate::kinds::Spec;
-use crate::query::{DeviceRef, Filter, Kind};
+use crate::query::DeviceRef;
 use crate::scan::Projection;
 
 /// Refuses a device that the recording does not know, for questions that found nothing: a misspelt
@@ -39,68 +38,12 @@ pub(crate) fn unknown_devices(context: &Context<'_>) -> Result<(), AnalysisError
     // Where no device has a name, names tell nothing.
     match asked.iter().find(is_unknown) {
         Some(DeviceRef::Name(name)) if !known.is_empty() => {
-            known.sort();
+            known.index_sort();
             Err(AnalysisError::query(
                 format!("the recording knows no device `{name}`"),
                 format!("there are {}", known.join(", ")),
             ))
         }
         _ => Ok(()),
-    }
-}
-
-impl Spec {
-    /// Refuses filters on what the kind does not have, rather than finding nothing.
-    pub(crate) fn check(&self, filter: &Filter) -> Result<(), AnalysisError> {
-        let has = |column| self.table.column(column).is_some();
-        let refuse = |asked: bool, what: &str| {
-            if asked {
-                let message = format!("{} has no {what} to filter by", self.name);
-                return Err(AnalysisError::query(message, self.hint_for(what)));
-            }
-            Ok(())
-        };
-        refuse(!filter.devices.is_empty() && !has("dev"), "device")?;
-        refuse(!filter.files.is_empty() && !has("path"), "file")?;
-        let sized = filter
-            .size
-            .or(filter.size_min)
-            .or(filter.size_max)
-            .is_some();
-        refuse(sized && self.size.is_none(), "size")?;
-        let has_errors = self.errno.is_some() || self.failed_by().is_some();
-        refuse(filter.errors_only && !has_errors, "error")?;
-        refuse(!filter.cpus.is_empty() && !has("cpu"), "CPU")?;
-        let bounded = filter.dur_min.or(filter.dur_max).is_some();
-        refuse(bounded && !has("dur"), "duration")?;
-        refuse(filter.ended_in.is_some() && !has("ts_end"), "end")?;
-        refuse(!filter.ops.is_empty() && !has(self.class), "operation")?;
-        refuse(!filter.names.is_empty() && !has("name"), "name")?;
-        refuse(!filter.tids.is_empty() && !has("tid"), "thread")?;
-        refuse(!filter.pids.is_empty() && !has("pid"), "process")?;
-        refuse(!filter.threads.is_empty() && !has("comm"), "thread")?;
-        refuse(filter.is_of_stacks() && !has("callsite_id"), "stack")?;
-        refuse(!filter.cgroups.is_empty() && !has("upid"), "process")?;
-        for values in &filter.values {
-            refuse(Key::parse(self, values.key).is_err(), values.key)?;
-        }
-        let unknown =
-            |op: &&String| !self.classes.is_empty() && !self.classes.contains(&op.as_str());
-        if let Some(op) = filter.ops.iter().find(unknown) {
-            let message = format!("{} has no operation `{op}`", self.name);
-            let hint = format!("it has {}", self.classes.join(", "));
-            return Err(AnalysisError::query(message, hint));
-        }
-        Ok(())
-    }
-
-    fn hint_for(&self, what: &str) -> String {
-        let kind = match (what, self.kind) {
-            ("device", _) => "block",
-            ("stack", _) => "stacks",
-            (_, Kind::Io) => "files",
-            _ => "io",
-        };
-        format!("ask `whyslow {kind}` for it, or leave the filter out")
     }
 }

@@ -7,6 +7,7 @@
 use std::collections::BTreeMap;
 
 use whyslow_model::answer::{AnswerColumn, Measure, Value};
+use whyslow_model::sort::IndexSort;
 use whyslow_model::tables::ResolverFileRow;
 use whyslow_model::{Ns, Symbols};
 use whyslow_store::{StoreError, Tables, rows};
@@ -163,7 +164,7 @@ impl Resolver {
 pub fn resolvers(tables: &dyn Tables) -> Result<BTreeMap<i64, Resolver>, StoreError> {
     let mut symbols = Symbols::new();
     let mut files = rows::<ResolverFileRow>(tables, &mut symbols)?;
-    files.sort_by_key(|row| row.id);
+    files.index_sort_by_ints(|row| [row.id, 0, 0]);
     let mut found: BTreeMap<i64, Resolver> = BTreeMap::new();
     let mut seen = std::collections::BTreeSet::new();
     for row in files {

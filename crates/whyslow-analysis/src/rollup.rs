@@ -12,20 +12,22 @@ use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
 
 use arrow_array::RecordBatch;
+use whyslow_model::sort::IndexSort;
 use whyslow_model::{Ns, Window};
 use whyslow_store::Tables;
 
 use crate::AnalysisError;
 use crate::context::Context;
-use crate::filter::is_failure;
+use crate::failures::{Failed, Failures};
 use crate::fold::Spot;
 use crate::grouping::{Grouping, Object};
-use crate::histogram::{EXACT_MAX, Histogram, bucket_of};
 use crate::keys::{Key, KeyValue};
-use crate::kinds::{self, Spec};
+use crate::kinds;
 use crate::pass::Summing;
 use crate::query::{Question, Verb};
-use crate::scan::{ColumnRef, Ints, Texts, per_word};
+use crate::scan::{ColumnRef, Ints};
+use crate::spec::Spec;
+use whyslow_model::histogram::{EXACT_MAX, Histogram, bucket_of};
 
 /// Keys of a dimension that are told by name.
 pub const KEYS_MAX: usize = 16;
@@ -173,9 +175,9 @@ impl Cell {
 
     /// In order of length.
     pub fn buckets(&self) -> Vec<Bucket> {
-        match (&self.durations, self.is_exact) {
-            (Histogram::Kept(values), true) => {
-                let mut values = values.clone();
+        match (self.durations.values(), self.is_exact) {
+            (Some(values), true) => {
+                let mut values = values.to_vec();
                 values.sort_unstable();
                 let same = values.chunk_by(|a, b| a == b);
                 let bucket = |values: &[Ns]| Bucket {
@@ -185,8 +187,8 @@ impl Cell {
                 };
                 same.map(bucket).collect()
             }
-            (durations, _) => {
-                let buckets = durations.buckets().into_iter();
+            _ => {
+                let buckets = self.durations.buckets().into_iter();
                 let bucket = |(bucket, count)| Bucket {
                     bucket: bucket as i32,
                     value_ns: None,
@@ -200,7 +202,7 @@ impl Cell {
 
 /// The length in the middle of a bucket, ns.
 pub fn middle_of(bucket: i32) -> Ns {
-    crate::histogram::middle(bucket.max(0) as usize)
+    whyslow_model::histogram::middle(bucket.max(0) as usize)
 }
 
 /// All cells of a recording, in order of kind, dimension, key, operation and time. Kinds that were not
@@ -243,7 +245,10 @@ fn of_kind(context: &Context<'_>, told: &Told, cells: &mut Vec<Cell>) -> Result<
         dur: projection.need("dur"),
         size: spec.size.map(|name| projection.need(name)),
         errno: spec.errno.map(|name| projection.need(name)),
-        outcome: spec.failed_by().map(|name| projection.need(name)),
+        failures: spec
+            .hooks
+            .failure
+            .map(|failure| Failures::new(failure, projection)),
     };
     let grouped = pass.run_by(context.tables, &sums, &groupings)?;
     let dimensions = told.dimensions.iter().map(|(name, _)| *name);
@@ -294,7 +299,7 @@ fn of_dimension(
         all.1 += sum.count;
     }
     let mut ranked: Vec<_> = by_key.into_iter().collect();
-    ranked.sort_by_key(|(key, sums)| (Reverse(*sums), *key));
+    ranked.index_sort_by_key(|(key, sums)| (Reverse(*sums), *key));
     // A last one alone needs no other name.
     let named = if ranked.len() > KEYS_MAX + 1 {
         KEYS_MAX
@@ -323,7 +328,7 @@ fn of_dimension(
     for ((key, op, _), sum) in &merged {
         *finished.entry((key.clone(), op.clone())).or_default() += sum.durations.count();
     }
-    let tells_errors = told.spec.errno.is_some() || told.spec.failed_by().is_some();
+    let tells_errors = told.spec.errno.is_some() || told.spec.hooks.failure.is_some();
     for ((key, op, ts), sum) in merged {
         let is_exact = finished
             .get(&(key.clone(), op.clone()))
@@ -347,7 +352,7 @@ struct Sums {
     dur: ColumnRef,
     size: Option<ColumnRef>,
     errno: Option<ColumnRef>,
-    outcome: Option<ColumnRef>,
+    failures: Option<Failures>,
 }
 
 #[derive(Default)]
@@ -371,7 +376,7 @@ struct Columns<'b> {
     dur: Ints<'b>,
     size: Option<Ints<'b>>,
     errno: Option<Ints<'b>>,
-    outcome: Option<(Texts<'b>, Vec<bool>)>,
+    failed: Option<Failed<'b>>,
 }
 
 impl Summing for Sums {
@@ -380,15 +385,14 @@ impl Summing for Sums {
 
     fn columns<'b>(&self, batch: &'b RecordBatch, _: Spot) -> Result<Columns<'b>, AnalysisError> {
         let ints = |column: Option<ColumnRef>| column.map(|column| column.ints(batch)).transpose();
-        let outcome = |column: ColumnRef| -> Result<_, AnalysisError> {
-            let texts = column.texts(batch)?;
-            Ok((texts, per_word(&texts, is_failure)))
-        };
         Ok(Columns {
             dur: self.dur.ints(batch)?,
             size: ints(self.size)?,
             errno: ints(self.errno)?,
-            outcome: self.outcome.map(outcome).transpose()?,
+            failed: self
+                .failures
+                .map(|failures| failures.of(batch))
+                .transpose()?,
         })
     }
 
@@ -400,8 +404,8 @@ impl Summing for Sums {
         if let Some(errno) = columns.errno {
             sum.errors += u64::from(errno.or_zero(row) > 0);
         }
-        if let Some((outcome, is_failure)) = &columns.outcome {
-            sum.errors += u64::from(outcome.key(row).is_some_and(|word| is_failure[word]));
+        if let Some(failed) = &columns.failed {
+            sum.errors += u64::from(failed.has(row));
         }
         if let Some(dur) = columns.dur.get(row) {
             sum.durations.add(dur);

@@ -13,8 +13,8 @@ use crate::AnalysisError;
 use crate::flags::Machine;
 use crate::fold::in_order;
 use crate::globs::PathGlobs;
-use crate::keys::{Key, KeyValue};
-use crate::owners::{Owners, Whose};
+use crate::key::{Key, KeyValue, Whose};
+use crate::owners::{Owners, ProcessName};
 use crate::query::DeviceRef;
 use crate::scan::Projection;
 
@@ -23,20 +23,6 @@ use crate::scan::Projection;
 pub(crate) struct Tracers {
     pub(crate) utids: FxHashSet<i64>,
     pub(crate) upids: FxHashSet<i64>,
-}
-
-/// A process as answers name it.
-#[derive(Debug, Clone, Default)]
-pub(crate) struct ProcessName {
-    pub(crate) pid: i64,
-    pub(crate) comm: Option<String>,
-    pub(crate) exe: Option<String>,
-    pub(crate) command_line: Option<String>,
-    pub(crate) uid: Option<i64>,
-    pub(crate) user: Option<String>,
-    pub(crate) cgroup: Option<String>,
-    pub(crate) container: Option<String>,
-    pub(crate) mount_ns: Option<i64>,
 }
 
 #[derive(Debug, Clone, Default)]

@@ -4,6 +4,7 @@ use std::cell::RefCell;
 
 use rustc_hash::FxHashMap;
 use whyslow_model::Ns;
+use whyslow_model::sort::IndexSort;
 
 use crate::leaf::Who;
 use crate::moment::{Call, Moment, Request, Utid};
@@ -129,7 +130,7 @@ impl<'m> Behalf<'m> {
                     .is_some_and(|person| person.is_tracer)
         });
         let mut found: Vec<&Call> = syncing.collect();
-        found.sort_by_key(|call| (call.begin, call.id));
+        found.index_sort_by_ints(|call| [call.begin, call.id, 0]);
         let of_all = |call: &&&Call| matches!(moment.word(call.name), "sync" | "syncfs");
         // Who has one file written does that itself, but for the journal: what is flushed meanwhile is
         // written because somebody made it dirty.

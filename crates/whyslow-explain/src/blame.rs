@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use rustc_hash::FxHashMap;
 use whyslow_model::Ns;
+use whyslow_model::sort::IndexSort;
 
 use crate::behalf::Behalf;
 use crate::leaf::{Leaf, Object, Proof, Who};
@@ -58,7 +59,7 @@ impl Blame<'_> {
             part.grade = grade_of(&blamed.by_grade);
         }
         // Equal ones stay in the order of their keys.
-        parts.sort_by_key(|blamed| std::cmp::Reverse(blamed.part.dur_ns));
+        parts.index_sort_by_key(|blamed| std::cmp::Reverse(blamed.part.dur_ns));
         parts
     }
 
@@ -389,6 +390,6 @@ pub(crate) fn by_culprit(
             *sum += more;
         }
     }
-    order.sort_by_key(|(place, sums)| (std::cmp::Reverse(sums.iter().sum::<Ns>()), *place));
+    order.index_sort_by_key(|(place, sums)| (std::cmp::Reverse(sums.iter().sum::<Ns>()), *place));
     order
 }

@@ -2,6 +2,7 @@
 //! queue, behind requests of others in the device, and its own service.
 
 use whyslow_model::Ns;
+use whyslow_model::sort::IndexSort;
 
 use crate::behalf::Behalf;
 use crate::leaf::{Object, Proof, Who, Why};
@@ -71,7 +72,7 @@ impl<'m> Wait<'m> {
             .filter(|other| other.id != request.id && other.begin < start)
             .filter(|other| other.utid == request.utid || other.utid == Some(self.waiter))
             .collect();
-        earlier.sort_by_key(|other| (other.begin, other.id));
+        earlier.index_sort_by_ints(|other| [other.begin, other.id, 0]);
         for other in earlier {
             let begin = other.begin.max(at);
             let end = other.end.min(start);

@@ -8,6 +8,7 @@ use rustc_hash::FxHashMap;
 use whyslow_analysis::AnalysisError;
 use whyslow_analysis::read::{Projection, in_order};
 use whyslow_model::row::Row;
+use whyslow_model::sort::IndexSort;
 use whyslow_model::tables::{MarkerRow, ProcessRow, SyscallRow};
 use whyslow_model::{Ns, Window};
 use whyslow_store::Tables;
@@ -197,7 +198,7 @@ pub(crate) fn marks(
         }
         Ok(ControlFlow::Continue(()))
     })?;
-    marks.sort_by(|a, b| (a.ts, &a.name).cmp(&(b.ts, &b.name)));
+    marks.index_sort_by(|a, b| (a.ts, &a.name).cmp(&(b.ts, &b.name)));
     let often = starts
         .into_iter()
         .filter(|(_, starts)| starts.len() >= JOB_STARTS_MIN);

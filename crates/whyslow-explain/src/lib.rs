@@ -52,3 +52,10 @@ fn advice(mechanism: &str, root: &str) -> Vec<String> {
         .chain(if root == mechanism { &[] } else { of(root) });
     both.map(|advice| (*advice).to_owned()).collect()
 }
+
+// The tests name the crate as its users do.
+#[cfg(test)]
+extern crate self as whyslow_explain;
+#[cfg(test)]
+#[path = "../tests/it/main.rs"]
+mod it;

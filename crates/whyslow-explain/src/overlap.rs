@@ -2,6 +2,7 @@
 
 use rustc_hash::FxHashMap;
 use whyslow_model::Ns;
+use whyslow_model::sort::IndexSort;
 
 use crate::behalf::Behalf;
 use crate::blame::Blame;
@@ -80,7 +81,7 @@ fn in_call(
     };
     let mut at = begin;
     let mut requests: Vec<_> = own(begin, end).collect();
-    requests.sort_by_key(|request| (request.begin, request.id));
+    requests.index_sort_by_ints(|request| [request.begin, request.id, 0]);
     for request in requests {
         let (from, to) = (request.begin.max(at), request.end.min(end));
         if to <= from {
@@ -116,7 +117,7 @@ fn rest(
         .filter(|other| other.begin < end && other.end > begin)
         .collect();
     // The longest overlap first; those after it have what it leaves.
-    syncs.sort_by_key(|other| {
+    syncs.index_sort_by_key(|other| {
         (
             std::cmp::Reverse(other.end.min(end) - other.begin.max(begin)),
             other.id,
@@ -172,7 +173,7 @@ pub(crate) fn neighbours(
         .into_iter()
         .filter(|(utid, bytes)| *bytes >= BYTES_MIN && !is_left_out(*utid))
         .collect();
-    busy.sort_by_key(|(utid, bytes)| (std::cmp::Reverse(*bytes), *utid));
+    busy.index_sort_by_key(|(utid, bytes)| (std::cmp::Reverse(*bytes), *utid));
     let mut found: Vec<Neighbour> = busy
         .into_iter()
         .take(NEIGHBOURS_MAX)
@@ -190,7 +191,7 @@ pub(crate) fn neighbours(
     ran.retain(|(utid, time)| {
         *time as f64 >= CPU_MIN * (end - begin) as f64 && !is_left_out(*utid)
     });
-    ran.sort_by_key(|(utid, time)| (std::cmp::Reverse(*time), *utid));
+    ran.index_sort_by_key(|(utid, time)| (std::cmp::Reverse(*time), *utid));
     found.extend(
         ran.into_iter()
             .take(NEIGHBOURS_MAX)

@@ -1,6 +1,7 @@
 //! Which stories are told, and which are told with others.
 
 use whyslow_model::Ns;
+use whyslow_model::sort::IndexSort;
 
 use crate::report::{ActorKind, Also, Confidence, Story};
 
@@ -24,7 +25,7 @@ pub(crate) fn ranked(stories: Vec<Story>) -> Vec<Story> {
         (told > 0 && is_other, told, excess)
     };
     let mut stories = stories;
-    stories.sort_by_key(|story| std::cmp::Reverse(weight(story)));
+    stories.index_sort_by_key(|story| std::cmp::Reverse(weight(story)));
     let most = stories.iter().map(excess).max().unwrap_or(0);
     stories.retain(|story| excess(story) as f64 >= WORTH_MIN * most as f64);
     // One that names nobody is told where there is nothing else.

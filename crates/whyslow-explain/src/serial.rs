@@ -2,6 +2,7 @@
 
 use rustc_hash::FxHashMap;
 use whyslow_model::Ns;
+use whyslow_model::sort::{IndexSort, float_key};
 
 use crate::moment::{Moment, Request, Word};
 
@@ -24,13 +25,13 @@ pub(crate) fn is_serial(moment: &Moment, dev: i64) -> bool {
         // Nothing speaks against the simpler model, and own time is the same in both.
         return true;
     }
-    requests.sort_by_key(|request| (request.issue, request.id));
+    requests.index_sort_by_ints(|request| [request.issue.unwrap_or(i64::MIN), request.id, 0]);
     let issued: Vec<Ns> = requests
         .iter()
         .filter_map(|request| request.issue)
         .collect();
     let mut order: Vec<&Request> = requests.clone();
-    order.sort_by_key(|request| (request.end, request.id));
+    order.index_sort_by_ints(|request| [request.end, request.id, 0]);
     let ends: Vec<Ns> = order.iter().map(|request| request.end).collect();
     let ended = |before: usize, at: Ns| ends.partition_point(|end| *end <= at).min(before);
     if (0..issued.len()).all(|before| ended(before, issued[before]) == before) {
@@ -136,14 +137,14 @@ pub(crate) fn alone(moment: &Moment, request: &Request) -> Ns {
 }
 
 fn median(mut values: Vec<f64>) -> f64 {
-    values.sort_by(f64::total_cmp);
+    values.sort_unstable_by(f64::total_cmp);
     values.get(values.len() / 2).copied().unwrap_or(0.0)
 }
 
 /// Ranks, equal values sharing theirs.
 fn ranks(values: &[f64]) -> Vec<f64> {
     let mut order: Vec<usize> = (0..values.len()).collect();
-    order.sort_by(|a, b| values[*a].total_cmp(&values[*b]));
+    order.index_sort_by_ints(|at| [float_key(values[*at]), 0, 0]);
     let mut ranks = vec![0.0; values.len()];
     let mut begin = 0;
     for group in order.chunk_by(|a, b| values[*a] == values[*b]) {

@@ -6,6 +6,7 @@ use rustc_hash::FxHashMap;
 use whyslow_analysis::AnalysisError;
 use whyslow_analysis::read::{PerWord, Projection, in_order};
 use whyslow_model::row::Row;
+use whyslow_model::sort::{IndexSort, float_key};
 use whyslow_model::tables::{ProcessRow, SyscallRow};
 use whyslow_model::{Ns, Window};
 use whyslow_store::Tables;
@@ -173,7 +174,7 @@ impl Counts {
             .filter(|(_, count)| **count > 0)
             .map(|(bucket, count)| ((middle(bucket) / median).ln().abs(), *count))
             .collect();
-        deviations.sort_by(|a, b| a.0.total_cmp(&b.0));
+        deviations.index_sort_by_ints(|one| [float_key(one.0), 0, 0]);
         let mut before = 0;
         let spread = deviations.iter().find(|(_, count)| {
             before += u64::from(*count);
@@ -214,7 +215,7 @@ pub(crate) fn groups(
             group(key, counts, there, wanted)
         })
         .collect();
-    groups.sort_by(|a, b| {
+    groups.index_sort_by(|a, b| {
         let by_excess = b.excess.cmp(&a.excess);
         by_excess.then_with(|| (&a.comm, &a.call).cmp(&(&b.comm, &b.call)))
     });
@@ -278,7 +279,7 @@ fn by_program(
     let mut programs: FxHashMap<(String, String), Counts> = FxHashMap::default();
     // What is drawn depends on the order.
     let mut found: Vec<_> = found.into_iter().collect();
-    found.sort_by_key(|(key, _)| *key);
+    found.index_sort_by_key(|(key, _)| *key);
     for ((upid, call), counts) in found {
         let comm = comms.get(&upid).cloned().unwrap_or_default();
         let call = names.text_of(call).to_owned();

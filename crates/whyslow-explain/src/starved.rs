@@ -7,6 +7,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use whyslow_analysis::AnalysisError;
 use whyslow_analysis::read::{Projection, in_order};
 use whyslow_model::row::Row;
+use whyslow_model::sort::IndexSort;
 use whyslow_model::tables::{ThreadRow, ThreadStateRow};
 use whyslow_model::{Ns, Window};
 use whyslow_store::Tables;
@@ -81,7 +82,7 @@ pub(crate) fn threads(
         Ok(ControlFlow::Continue(()))
     })?;
     let mut found: Vec<Starved> = sums.into_iter().filter_map(starved).collect();
-    found.sort_by_key(|thread| (std::cmp::Reverse(thread.total), thread.utid));
+    found.index_sort_by_key(|thread| (std::cmp::Reverse(thread.total), thread.utid));
     Ok(found)
 }
 

@@ -1,6 +1,7 @@
 //! One slow operation, or stretch of a thread, to its story.
 
 use whyslow_analysis::AnalysisError;
+use whyslow_model::sort::IndexSort;
 use whyslow_model::{Ns, Window};
 use whyslow_store::Tables;
 
@@ -236,9 +237,9 @@ impl Teller<'_, '_> {
                 }
             })
             .collect();
-        waits.sort_by_key(|wait| (wait.begin - wait.end, wait.begin));
+        waits.index_sort_by_key(|wait| (wait.begin - wait.end, wait.begin));
         waits.truncate(REMOTE_MAX);
-        waits.sort_by_key(|wait| wait.begin);
+        waits.index_sort_by_ints(|wait| [wait.begin, 0, 0]);
         waits
     }
 

@@ -1,6 +1,7 @@
 //! What is different from another window, or another recording.
 
 use rustc_hash::FxHashMap;
+use whyslow_model::sort::IndexSort;
 use whyslow_model::{Ns, Window};
 use whyslow_store::Tables;
 
@@ -73,7 +74,7 @@ pub(crate) fn versus(here: &[Story], there: &[Story], per: Per, other: &Other<'_
             there_ns: there as Ns,
         })
         .collect();
-    differences.sort_by_key(|one| {
+    differences.index_sort_by_key(|one| {
         let less = -(one.here_ns - one.there_ns).abs();
         (less, one.mechanism.clone(), one.culprit.clone())
     });

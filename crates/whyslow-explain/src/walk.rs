@@ -4,6 +4,7 @@
 //! the walk ends, and each moment of the window comes to belong to one leaf.
 
 use whyslow_model::Ns;
+use whyslow_model::sort::IndexSort;
 
 use crate::behalf::Behalf;
 use crate::blocks;
@@ -62,7 +63,8 @@ pub(crate) fn walk(moment: &Moment, behalf: &Behalf<'_>, root: Utid, window: (Ns
         walker.follow(&task);
     }
     let mut walk = walker.walk;
-    walk.leaves.sort_by_key(|leaf| (leaf.begin, leaf.end));
+    walk.leaves
+        .index_sort_by_ints(|leaf| [leaf.begin, leaf.end, 0]);
     conserve(&mut walk.leaves, window);
     walk
 }

@@ -24,3 +24,10 @@ pub use perfetto::{Written, write_perfetto};
 pub use pprof::write_pprof;
 pub use speedscope::write_speedscope;
 pub use svg::{Chart, SvgLook, write_chart, write_svg};
+
+// The tests name the crate as its users do.
+#[cfg(test)]
+extern crate self as whyslow_export;
+#[cfg(test)]
+#[path = "../tests/it/main.rs"]
+mod it;

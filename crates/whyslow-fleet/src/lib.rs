@@ -7,9 +7,17 @@ mod columns;
 mod encode;
 mod identity;
 pub mod lake;
+mod row_order;
 mod summary;
 pub mod tables;
 
 pub use columns::{LakeRow, LakeTable};
 pub use identity::recording_id;
 pub use summary::{Summary, SummaryError, Told};
+
+// The tests name the crate as its users do.
+#[cfg(test)]
+extern crate self as whyslow_fleet;
+#[cfg(test)]
+#[path = "../tests/it/main.rs"]
+mod it;

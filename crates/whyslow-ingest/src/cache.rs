@@ -11,6 +11,7 @@ use std::os::unix::fs::{DirBuilderExt, MetadataExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
+use whyslow_model::sort::IndexSort;
 use whyslow_store::{Existing, StoreError};
 
 use crate::pipeline::{ImportError, ImportOptions, ImportReport, Progress, import};
@@ -143,7 +144,7 @@ struct Entry {
 /// Removes what is longest unused until the rest fits. Never `keep`, nor what may be in use.
 fn evict(folder: &Path, keep: &Path, bytes_max: u64) {
     let mut entries = entries(folder);
-    entries.sort_by(|a, b| a.used.cmp(&b.used).then_with(|| a.path.cmp(&b.path)));
+    entries.index_sort_by(|a, b| a.used.cmp(&b.used).then_with(|| a.path.cmp(&b.path)));
     let mut total: u64 = entries.iter().map(|entry| entry.bytes).sum();
     for entry in entries {
         let age = entry.used.elapsed().unwrap_or(Duration::ZERO).as_secs();

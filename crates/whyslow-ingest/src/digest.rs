@@ -5,6 +5,8 @@ use std::io::{self, Read};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use whyslow_model::sort::IndexSort;
+
 use crate::limits;
 
 /// A file of a source.
@@ -22,7 +24,7 @@ pub(crate) struct SourceFile {
 pub(crate) fn files(source: &Path) -> io::Result<Vec<SourceFile>> {
     let mut files = Vec::new();
     collect(source, String::new(), 0, &mut files)?;
-    files.sort();
+    files.index_sort();
     Ok(files)
 }
 

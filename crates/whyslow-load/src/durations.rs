@@ -1,74 +1,61 @@
-//! Lengths of time, counted in buckets: one per ns below 64, then 32 equal ones an octave. Memory
-//! does not grow with the load, and a value is at most 3.1 % from its bucket's edge.
+//! Lengths of time of a load. Memory does not grow with the load, and a value is at most 3.1 % from
+//! its bucket's edge.
 
-const SUB_BITS: u32 = 5;
-const SUB_BUCKETS: u64 = 1 << SUB_BITS;
+use whyslow_model::histogram::{Histogram, bucket_bounds, bucket_of};
 
+/// A histogram without negative values, and what reports of loads show of it. Unlike percentiles of
+/// answers about recordings these are of any share, and the least and the greatest value are shown
+/// as they are.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Durations {
-    buckets: Vec<u64>,
-    pub(crate) count: u64,
-    pub(crate) sum: u128,
-    min: u64,
-    max: u64,
-}
+pub(crate) struct Durations(Histogram);
 
 impl Durations {
     pub(crate) fn add(&mut self, ns: u64) {
-        self.add_in(bucket_of(ns), ns);
+        self.0.add(signed(ns));
     }
 
-    /// The same of a length whose bucket is known.
-    pub(crate) fn add_in(&mut self, bucket: usize, ns: u64) {
-        if bucket >= self.buckets.len() {
-            self.buckets.resize(bucket + 1, 0);
-        }
-        self.buckets[bucket] += 1;
-        self.min = if self.count == 0 {
-            ns
-        } else {
-            self.min.min(ns)
-        };
-        self.max = self.max.max(ns);
-        self.count += 1;
-        self.sum += u128::from(ns);
+    pub(crate) fn count(&self) -> u64 {
+        self.0.count()
     }
 
     /// The value of rank `ceil(share × count)`, as near as its bucket tells; none of nothing.
     pub(crate) fn percentile(&self, share: f64) -> Option<u64> {
-        let rank = ((share * self.count as f64).ceil() as u64).clamp(1, self.count.max(1));
-        let mut reached = 0;
-        let bucket = self.buckets.iter().position(|count| {
-            reached += count;
-            reached >= rank
-        })?;
-        let middle = u64::midpoint(edge_of(bucket), edge_of(bucket + 1) - 1);
-        Some(match rank {
-            1 => self.min,
-            rank if rank == self.count => self.max,
-            _ => middle.clamp(self.min, self.max),
-        })
+        let count = self.count();
+        let rank = ((share * count as f64).ceil() as u64).clamp(1, count.max(1));
+        let value = match rank {
+            1 => self.0.sums().min(),
+            rank if rank == count => self.0.sums().max(),
+            rank => self.0.middle_at(rank),
+        };
+        value.map(i64::cast_unsigned)
     }
 
     /// How many were at least so long; exact if it is the edge of a bucket.
     pub(crate) fn from(&self, ns: u64) -> u64 {
-        let buckets = self.buckets.iter().skip(bucket_of(ns));
-        buckets.sum()
+        let first = bucket_of(signed(ns));
+        let buckets = self.0.buckets().into_iter();
+        let long = buckets.filter(|(bucket, _)| *bucket >= first);
+        long.map(|(_, count)| count).sum()
     }
 
-    /// Powers of two with what lies in them: lower and upper edge, and count.
+    /// Powers of two with what lies in them, none left out between the first and the last: lower and
+    /// upper edge, and count.
     pub(crate) fn octaves(&self) -> Vec<(u64, u64, u64)> {
         let mut octaves: Vec<(u64, u64, u64)> = Vec::new();
-        let filled = self.buckets.iter().enumerate();
-        for (bucket, count) in filled.skip_while(|(_, count)| **count == 0) {
-            let (from, to) = octave_of(edge_of(bucket));
-            match octaves.last_mut() {
-                Some(last) if last.0 == from => last.2 += count,
-                _ => octaves.push((from, to, *count)),
+        for (octave, count) in self.0.octaves() {
+            let from = octave.map_or(0, |octave| 1 << octave);
+            while let Some((_, to, _)) = octaves.last().filter(|(_, to, _)| *to < from) {
+                octaves.push((*to, to * 2, 0));
             }
+            octaves.push((from, octave_of(from).1, count));
         }
         octaves
     }
+}
+
+/// No length of time is longer than 292 years.
+fn signed(ns: u64) -> i64 {
+    i64::try_from(ns).unwrap_or(i64::MAX)
 }
 
 /// Edges of the power of two in which a length lies.
@@ -81,29 +68,11 @@ pub(crate) fn octave_of(ns: u64) -> (u64, u64) {
 
 /// The least edge of a bucket that is not below.
 pub(crate) fn edge_from(ns: u64) -> u64 {
-    let bucket = bucket_of(ns);
-    match edge_of(bucket) {
+    let (low, high) = bucket_bounds(bucket_of(signed(ns)));
+    match low.cast_unsigned() {
         edge if edge == ns => ns,
-        _ => edge_of(bucket + 1),
+        _ => ns.max(high.cast_unsigned().saturating_add(1)),
     }
-}
-
-pub(crate) fn bucket_of(ns: u64) -> usize {
-    if ns < 2 * SUB_BUCKETS {
-        return ns as usize;
-    }
-    let shift = ns.ilog2() - SUB_BITS;
-    (u64::from(shift) * SUB_BUCKETS + (ns >> shift)) as usize
-}
-
-fn edge_of(bucket: usize) -> u64 {
-    let bucket = bucket as u64;
-    if bucket < 2 * SUB_BUCKETS {
-        return bucket;
-    }
-    let shift = bucket / SUB_BUCKETS - 1;
-    let place = u128::from(bucket % SUB_BUCKETS + SUB_BUCKETS) << shift;
-    u64::try_from(place).unwrap_or(u64::MAX)
 }
 
 /// Bounds of a share that was seen as `some` of `all`, right in 95 of 100 cases (Wilson).
@@ -138,10 +107,11 @@ mod tests {
             1 << 40,
             u64::MAX,
         ] {
-            let bucket = bucket_of(ns);
-            assert!(edge_of(bucket) <= ns, "{ns}");
-            assert!(ns < edge_of(bucket + 1) || ns == u64::MAX, "{ns}");
-            assert!(edge_from(ns) >= ns && bucket_of(edge_from(ns)) <= bucket + 1);
+            let bucket = bucket_of(signed(ns));
+            let (low, high) = bucket_bounds(bucket);
+            assert!(low.cast_unsigned() <= ns, "{ns}");
+            assert!(ns <= high.cast_unsigned() || ns == u64::MAX, "{ns}");
+            assert!(edge_from(ns) >= ns && bucket_of(signed(edge_from(ns))) <= bucket + 1);
         }
     }
 

@@ -34,3 +34,10 @@ pub use spool::{Header, Spool, VERSION};
 pub use summary::Summary;
 pub use tables::List;
 pub use target::{Asked, Target};
+
+// The tests name the crate as its users do.
+#[cfg(test)]
+extern crate self as whyslow_load;
+#[cfg(test)]
+#[path = "../tests/it/main.rs"]
+mod it;

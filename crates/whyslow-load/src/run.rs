@@ -11,6 +11,8 @@ use std::time::Duration;
 
 use tokio::task::{JoinSet, LocalSet};
 
+use whyslow_model::sort::IndexSort;
+
 use crate::LoadError;
 use crate::clock;
 use crate::order::{Batch, Waiting};
@@ -307,7 +309,7 @@ async fn attend(local: &Rc<Local>, numbers: &[u32], hand_on: impl Fn(u64)) {
     let mut cut: Vec<Row> = under_way
         .map(|flight| flight.end(now_ns, Outcome::Cut, None))
         .collect();
-    cut.sort_by_key(|row| row.seq);
+    cut.index_sort_by_ints(|row| [row.seq as i64, 0, 0]);
     local.rows.borrow_mut().append(&mut cut);
     hand_on(u64::MAX);
 }

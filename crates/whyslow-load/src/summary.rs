@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::durations::{Durations, bucket_of, edge_from, octave_of};
+use crate::durations::{Durations, edge_from, octave_of};
 use crate::row::{Outcome, Phases, Row};
 
 /// Requests that are kept one by one; of more the list has the first, and the spool all.
@@ -99,8 +99,7 @@ impl Summary {
     pub fn add(&mut self, row: Row) {
         let total_ns = row.total_ns();
         self.count += 1;
-        let bucket = bucket_of(total_ns);
-        self.total.add_in(bucket, total_ns);
+        self.total.add(total_ns);
         if let Some(intended_ns) = row.intended_ns {
             self.response.add(row.response_ns());
             self.late.add(row.start_ns.saturating_sub(intended_ns));
@@ -117,9 +116,9 @@ impl Summary {
         }
         let slow_ns = self.slow_ns;
         if let Some((_, stage)) = self.stages.last_mut() {
-            stage.add(&row, bucket, slow_ns);
+            stage.add(&row, slow_ns);
         }
-        self.group_of(&row).add(&row, bucket, slow_ns);
+        self.group_of(&row).add(&row, slow_ns);
         self.bytes.0 += row.bytes_sent;
         self.bytes.1 += row.bytes_received;
         self.connections += u64::from(row.connection.is_some() && !row.is_reused);
@@ -170,14 +169,14 @@ impl Summary {
     }
 
     pub(crate) fn has_schedule(&self) -> bool {
-        self.response.count > 0
+        self.response.count() > 0
     }
 }
 
 impl Group {
-    fn add(&mut self, row: &Row, bucket: usize, slow_ns: Option<u64>) {
+    fn add(&mut self, row: &Row, slow_ns: Option<u64>) {
         let total_ns = row.total_ns();
-        self.total.add_in(bucket, total_ns);
+        self.total.add(total_ns);
         self.failed += u64::from(row.outcome != Outcome::Ok);
         self.slow += u64::from(slow_ns.is_some_and(|slow_ns| total_ns >= slow_ns));
     }

@@ -2,6 +2,7 @@
 
 use whyslow_model::Ns;
 use whyslow_model::answer::{Answer, AnswerColumn, AnswerTable, Form, Measure, Value};
+use whyslow_model::sort::IndexSort;
 
 use crate::durations::{Durations, bounds_of_share, octave_of};
 use crate::row::{Outcome, Phases, Row};
@@ -80,7 +81,7 @@ impl Told<'_> {
             list == List::All || row.total_ns() >= self.slow_ns || row.outcome != Outcome::Ok
         };
         let mut rows: Vec<&Row> = self.summary.rows.iter().filter(is_listed).collect();
-        rows.sort_by_key(|row| (row.start_ns, row.seq));
+        rows.index_sort_by_ints(|row| [row.start_ns as i64, row.seq as i64, 0]);
         for (at, row) in rows.into_iter().enumerate() {
             if row.total_ns() >= self.slow_ns {
                 table.outliers.push(at);
@@ -135,8 +136,8 @@ impl Told<'_> {
         }
         let mut table = AnswerTable::new("latency", "latency", columns);
         let mut push = |name: &str, durations: &Durations| {
-            if durations.count > 0 {
-                let mut cells = vec![name.into(), (durations.count as i64).into()];
+            if durations.count() > 0 {
+                let mut cells = vec![name.into(), (durations.count() as i64).into()];
                 cells.extend(PERCENTILES.map(|(_, _, share)| {
                     let length = durations.percentile(share);
                     length.map_or(Value::Null, |ns| (ns as i64).into())
@@ -230,8 +231,8 @@ impl Told<'_> {
         columns.extend(group_columns());
         let mut table = AnswerTable::new("endpoints", "endpoints, most often slow first", columns);
         let mut groups: Vec<_> = self.summary.endpoints.iter().collect();
-        groups.sort_by(|(_, a), (_, b)| {
-            let share = |group| self.summary.slow_of(group) as f64 / group.total.count as f64;
+        groups.index_sort_by(|(_, a), (_, b)| {
+            let share = |group| self.summary.slow_of(group) as f64 / group.total.count() as f64;
             share(b).total_cmp(&share(a))
         });
         for (key, group) in groups {
@@ -254,7 +255,7 @@ impl Told<'_> {
             let seconds = stage.end_ns.saturating_sub(stage.begin_ns) as f64 / 1e9;
             let mut cells: Vec<Value> = vec![
                 i64::from(*workers).into(),
-                (group.total.count as f64 / seconds.max(1e-9)).into(),
+                (group.total.count() as f64 / seconds.max(1e-9)).into(),
             ];
             cells.extend(self.group(group));
             table.rows.push(cells);
@@ -263,7 +264,7 @@ impl Told<'_> {
     }
 
     fn group(&self, group: &crate::summary::Group) -> Vec<Value> {
-        let (count, slow) = (group.total.count, self.summary.slow_of(group));
+        let (count, slow) = (group.total.count(), self.summary.slow_of(group));
         let bounds = bounds_of_share(slow, count);
         let length = |share| group.total.percentile(share).map(|ns| ns as i64).into();
         vec![
@@ -384,7 +385,7 @@ impl Told<'_> {
             return None;
         }
         let named = never.iter().take(NAMED_MAX).map(|(endpoint, group)| {
-            let count = group.total.count;
+            let count = group.total.count();
             let high = bounds_of_share(0, count).map_or(1.0, |(_, high)| high);
             format!(
                 "{} ({count} requests, so below {:.1} % of them)",

@@ -14,7 +14,7 @@ use whyslow_model::tables::{BlockIoRow, SyscallRow};
 use whyslow_model::{Row, Symbols, Window};
 use whyslow_store::{Existing, Recording, RecordingInfo, RecordingWriter, Scan, Tables};
 
-#[path = "../tests/support/synthetic.rs"]
+#[path = "../tests/it/support/synthetic.rs"]
 mod synthetic;
 
 struct Nowhere(i64);

@@ -103,9 +103,15 @@ impl<R: Row> Held<R> {
         self.free.extend(slots);
         // Taken from the end: rows that follow each other lie behind each other, or reading them
         // in order would miss the cache more and more as an import goes on.
-        self.free.sort_unstable_by(|a, b| b.cmp(a));
+        sort_descending(&mut self.free);
         self.sorted = self.order.len();
     }
+}
+
+/// Not generic: a closure in `Held<R>` would be one copy of the sort for each table.
+fn sort_descending(slots: &mut [u32]) {
+    slots.sort_unstable();
+    slots.reverse();
 }
 
 /// Sorts by time with the place of each entry in the same word; then the few of equal times by id.

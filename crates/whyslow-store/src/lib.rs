@@ -172,3 +172,10 @@ pub use rows::{each_row, rows};
 pub use source::{Cut, Part, RecordingInfo, Scan, SourceInfo, TableInfo, Tables, Visit};
 pub use staging::Existing;
 pub use writer::RecordingWriter;
+
+// The tests name the crate as its users do.
+#[cfg(test)]
+extern crate self as whyslow_store;
+#[cfg(test)]
+#[path = "../tests/it/main.rs"]
+mod it;

@@ -8,6 +8,7 @@ use arrow_array::cast::AsArray;
 use arrow_array::types::Int64Type;
 use arrow_array::{Array, ArrayRef, RecordBatch, RecordBatchOptions, UInt64Array};
 use arrow_select::take::take_record_batch;
+use whyslow_model::sort::IndexSort;
 use whyslow_model::tables::Collected;
 use whyslow_model::{Row, Shape, Symbols, Table, Window, for_each_table};
 
@@ -44,7 +45,7 @@ impl MemoryTables {
 
     fn add<R: Row>(&mut self, rows: &[R], symbols: &Symbols, dense: &mut DenseText) {
         let mut sorted: Vec<&R> = rows.iter().collect();
-        sorted.sort_by_key(|row| row.key());
+        sorted.index_sort_by_key(|row| row.key());
         let mut cells = Cells::new(R::TABLE);
         let batches = sorted
             .chunks(limits::READ_BATCH_ROWS)

@@ -9,7 +9,8 @@
 
 use std::sync::Arc;
 
-use whyslow_model::{Ns, Row, Symbols};
+use whyslow_model::sort::IndexSort;
+use whyslow_model::{Ns, Row, Symbols, Table};
 
 use crate::cells::{Cells, Extent};
 use crate::checksums::ByFile;
@@ -91,11 +92,11 @@ impl<R: Row> TableWriter<R> {
         let in_main = self.cells.extent();
         let mut main = match self.main.take() {
             Some(series) => series,
-            None => start::<R>(context, "")?,
+            None => start(R::TABLE, context, "")?,
         };
         main.end()?;
         let long = match self.spill.take() {
-            Some(spill) => Some(write_long::<R>(spill, &mut self.cells, context)?),
+            Some(spill) => Some(write_long(R::TABLE, spill, &mut self.cells, context)?),
             None => None,
         };
         Ok(Drained {
@@ -118,7 +119,7 @@ impl<R: Row> TableWriter<R> {
             }
             let series = match &mut self.main {
                 Some(series) => series,
-                none => none.insert(start::<R>(context, "")?),
+                none => none.insert(start(R::TABLE, context, "")?),
             };
             let spare = series.spare();
             series.write(self.cells.block(spare))?;
@@ -135,10 +136,13 @@ impl<R: Row> TableWriter<R> {
             Some(spill) => spill,
             none => none.insert(Spill::new(context.staging.unnamed()?, R::TABLE)),
         };
-        self.late.sort_by_key(Row::key);
+        self.late.index_sort_by_ints(|row| {
+            let (ts, id) = row.key();
+            [ts, id, 0]
+        });
         spill
             .write_run(self.late.iter())
-            .map_err(|error| spill_failed::<R>(context, error))?;
+            .map_err(|error| spill_failed(R::TABLE, context, error))?;
         self.late.clear();
         Ok(())
     }
@@ -173,25 +177,27 @@ impl Drained {
     }
 }
 
-fn start<R: Row>(context: &Context<'_>, suffix: &str) -> Result<Series, StoreError> {
-    let stem = format!("{}{suffix}", R::TABLE.name);
+fn start(
+    table: &'static Table,
+    context: &Context<'_>,
+    suffix: &str,
+) -> Result<Series, StoreError> {
+    let stem = format!("{}{suffix}", table.name);
     let strings = context.symbols.strings();
-    Series::start(context.staging.files(), R::TABLE, stem, strings)
+    Series::start(context.staging.files(), table, stem, strings)
 }
 
-fn write_long<R: Row>(
+fn write_long(
+    table: &'static Table,
     spill: Spill,
     cells: &mut Cells,
     context: &Context<'_>,
 ) -> Result<Series, StoreError> {
-    let mut series = start::<R>(context, "_long")?;
-    let mut merge = spill
-        .merge()
-        .map_err(|error| spill_failed::<R>(context, error))?;
+    let mut series = start(table, context, "_long")?;
+    let failed = |error| spill_failed(table, context, error);
+    let mut merge = spill.merge().map_err(failed)?;
     loop {
-        let more = merge
-            .next(cells)
-            .map_err(|error| spill_failed::<R>(context, error))?;
+        let more = merge.next(cells).map_err(failed)?;
         if cells.rows() == limits::BATCH_ROWS || (!more && cells.rows() > 0) {
             let spare = series.spare();
             series.write(cells.block(spare))?;
@@ -203,7 +209,7 @@ fn write_long<R: Row>(
     }
 }
 
-fn spill_failed<R: Row>(context: &Context<'_>, error: std::io::Error) -> StoreError {
-    let path = context.staging.files().path(R::TABLE.name);
+fn spill_failed(table: &Table, context: &Context<'_>, error: std::io::Error) -> StoreError {
+    let path = context.staging.files().path(table.name);
     StoreError::io("write late rows of", path, error)
 }

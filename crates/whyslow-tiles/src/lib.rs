@@ -29,3 +29,10 @@ pub use told::{Heat, HeatCell, Lane, LeftOut, Run, Series, Track};
 pub const CELLS: u64 = 1024;
 /// The coarsest level: cells of 2^50 ns.
 pub const LEVEL_MAX: u8 = 50;
+
+// The tests name the crate as its users do.
+#[cfg(test)]
+extern crate self as whyslow_tiles;
+#[cfg(test)]
+#[path = "../tests/it/main.rs"]
+mod it;

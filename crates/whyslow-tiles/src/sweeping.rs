@@ -6,6 +6,8 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
+use whyslow_model::sort::IndexSort;
+
 use crate::limits;
 
 /// Names of folders in which something is built begin so.
@@ -33,7 +35,7 @@ struct Entry {
 /// What cannot be removed stays: tiles work without.
 pub(crate) fn sweep(folder: &Path, keep: &Path, bytes_max: u64) {
     let mut entries = entries(folder);
-    entries.sort_by(|a, b| a.used.cmp(&b.used).then_with(|| a.path.cmp(&b.path)));
+    entries.index_sort_by(|a, b| a.used.cmp(&b.used).then_with(|| a.path.cmp(&b.path)));
     let mut total: u64 = entries.iter().map(|entry| entry.bytes).sum();
     for entry in entries {
         let age = entry.used.elapsed().unwrap_or(Duration::ZERO).as_secs();

@@ -1,6 +1,7 @@
 //! One tile: the cells of some lanes at one scale.
 
 use rayon::prelude::*;
+use whyslow_model::sort::IndexSort;
 
 use crate::item::{Interval, Longest, Sum, Times, WHOLE, shares};
 use crate::level;
@@ -37,7 +38,7 @@ pub(crate) fn tile(
         .filter_map(|(place, id)| Some((place, &known[find(id)?])))
         .collect();
     // Those that were written together are read together.
-    wanted.sort_by_key(|(_, lane)| lane.index.offset);
+    wanted.index_sort_by_key(|(_, lane)| lane.index.offset);
     let read = |lanes: &[(usize, &LaneAt)]| {
         let mut reader = LaneReader::new(&tiles.file, frame)?;
         let each = lanes

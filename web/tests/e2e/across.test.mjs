@@ -2,9 +2,9 @@
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 
-import { axe, browser, chromiumPath, fixture, open, picture, serve, settled } from "./harness.mjs";
+import { axe, browser, fixture, open, picture, serve, settled, skipWithoutChromium } from "./harness.mjs";
 
-const skip = chromiumPath() ? false : "chromium is not installed";
+const skip = skipWithoutChromium();
 let of;
 let server;
 

@@ -9,7 +9,8 @@ import { tmpdir } from "node:os";
 import { dirname, extname, join } from "node:path";
 import { after, before, test } from "node:test";
 
-import { browser, chromiumPath, run } from "./harness.mjs";
+import { browser, run, skipWithoutChromium } from "./harness.mjs";
+import { skipFor } from "./needs.mjs";
 
 const resolve = (name) => {
     try {
@@ -94,7 +95,7 @@ async function hosted(profile) {
     return { base: `http://127.0.0.1:${server.address().port}/`, end: () => server.close() };
 }
 
-const noSpeedscope = !speedscope ? "speedscope is not installed" : chromiumPath() ? false : "chromium is not installed";
+const noSpeedscope = skipFor("tools", !speedscope && "speedscope is not installed") || skipWithoutChromium();
 
 /** Opens a profile in speedscope, which lists functions with their times. */
 async function inSpeedscope(form, sign, look) {
@@ -205,7 +206,7 @@ function reader() {
     };
 }
 
-const noProfiler = profiler ? false : "the reader of the Firefox Profiler is not installed";
+const noProfiler = skipFor("tools", !profiler && "the reader of the Firefox Profiler is not installed");
 
 test("the Firefox Profiler finds the same time in each function", { skip: noProfiler }, () => {
     const path = join(folder, "firefox.json");

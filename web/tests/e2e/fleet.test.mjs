@@ -7,18 +7,20 @@ import { join } from "node:path";
 import { after, before, test } from "node:test";
 
 import { hostileTrace } from "./hostile.mjs";
-import { axe, browser, chromiumPath, fixture, open, picture, run, serve, settled } from "./harness.mjs";
+import { axe, browser, fixture, open, picture, run, serve, settled, skipWithoutChromium } from "./harness.mjs";
+import { skipFor } from "./needs.mjs";
 
 const root = join(import.meta.dirname, "../../..");
 process.env["PYTHONPATH"] ??= join(root, "python/src");
 
 /** Why nothing can be asked here. */
 function missing() {
-    if (!chromiumPath()) return "chromium is not installed";
+    const none = skipWithoutChromium();
+    if (none) return none;
     const python = process.env["WHYSLOW_PYTHON"] || "python3";
     const asked = spawnSync(python, ["-c", "import whyslow.fleet"], { encoding: "utf8" });
-    if (asked.status !== 0) return `the Python package is not there: ${asked.stderr?.trim().split("\n").at(-1) ?? asked.error}`;
-    return false;
+    const said = asked.stderr?.trim().split("\n").at(-1) ?? asked.error;
+    return skipFor("python", asked.status !== 0 && `the Python package is not there: ${said}`);
 }
 
 const skip = missing();

@@ -6,6 +6,7 @@ import { join } from "node:path";
 import { pathToFileURL } from "node:url";
 import { createRequire } from "node:module";
 import { chromium } from "playwright-core";
+import { skipFor } from "./needs.mjs";
 
 const root = join(import.meta.dirname, "../../..");
 const axeSource = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
@@ -26,6 +27,11 @@ const FLAGS = [
 
 export function chromiumPath() {
     return ["/usr/bin/chromium", "/usr/bin/chromium-browser", "/snap/bin/chromium"].find((path) => existsSync(path)) ?? null;
+}
+
+/** Why no page can be shown here, or false. */
+export function skipWithoutChromium() {
+    return skipFor("chromium", !chromiumPath() && "chromium is not installed");
 }
 
 export function fixture(name) {

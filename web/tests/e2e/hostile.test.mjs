@@ -6,9 +6,9 @@ import { join } from "node:path";
 import { after, before, test } from "node:test";
 
 import { hostileTrace } from "./hostile.mjs";
-import { browser, chromiumPath, open, picture, serve, settled } from "./harness.mjs";
+import { browser, open, picture, serve, settled, skipWithoutChromium } from "./harness.mjs";
 
-const skip = chromiumPath() ? false : "chromium is not installed";
+const skip = skipWithoutChromium();
 let of;
 let server;
 let folder;

@@ -3,9 +3,9 @@ import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { after, before, test } from "node:test";
 
-import { axe, browser, chromiumPath, fixture, open, picture, serve, settled } from "./harness.mjs";
+import { axe, browser, fixture, open, picture, serve, settled, skipWithoutChromium } from "./harness.mjs";
 
-const skip = chromiumPath() ? false : "chromium is not installed";
+const skip = skipWithoutChromium();
 const PAGES = ["explain", "requests", "threads", "io", "block", "files", "locks", "sched", "dns", "sql"];
 let of;
 let server;

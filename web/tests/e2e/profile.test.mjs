@@ -7,9 +7,9 @@ import { join } from "node:path";
 import { after, before, test } from "node:test";
 
 import { hostileProfile } from "./hostile.mjs";
-import { axe, browser, chromiumPath, fixture, open, openFile, picture, run, serve, settled } from "./harness.mjs";
+import { axe, browser, fixture, open, openFile, picture, run, serve, settled, skipWithoutChromium } from "./harness.mjs";
 
-const skip = chromiumPath() ? false : "chromium is not installed";
+const skip = skipWithoutChromium();
 const HANDLERS = "request-handler-[0-9]|network-thread-1";
 /** The longest wait for the lock of the log lies here. */
 const WINDOW = "&w=%2B11.4s..%2B12.2s";

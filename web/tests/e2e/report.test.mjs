@@ -6,9 +6,9 @@ import { join } from "node:path";
 import { after, before, test } from "node:test";
 
 import { hostileTrace } from "./hostile.mjs";
-import { axe, browser, chromiumPath, fixture, openFile, picture, run, settled } from "./harness.mjs";
+import { axe, browser, fixture, openFile, picture, run, settled, skipWithoutChromium } from "./harness.mjs";
 
-const skip = chromiumPath() ? false : "chromium is not installed";
+const skip = skipWithoutChromium();
 const PAGES = ["explain", "threads", "io", "block", "files", "sched"];
 /** A report is sent by mail. */
 const BYTES_MAX = 2 << 20;

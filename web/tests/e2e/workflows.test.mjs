@@ -7,7 +7,8 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { after, before, test } from "node:test";
 
-import { axe, browser, chromiumPath, open, picture, serve, settled } from "./harness.mjs";
+import { axe, browser, chromiumPath, open, picture, serve, settled, skipWithoutChromium } from "./harness.mjs";
+import { skipFor } from "./needs.mjs";
 
 const run = join(import.meta.dirname, "../../../workloads/run.py");
 /** Seconds of load, import and cleaning up. */
@@ -46,12 +47,13 @@ after(async () => {
     rmSync(folder, { recursive: true });
 });
 
-/** Why nothing can be recorded or shown here. */
+/** Why nothing can be recorded or shown here, or false. */
 function impossible() {
-    if (!chromiumPath()) return "chromium is not installed";
-    if (process.getuid?.() !== 0) return "only root may record";
-    if (!existsSync("/sys/kernel/btf/vmlinux")) return "this kernel has no BTF";
-    return null;
+    return (
+        skipWithoutChromium() ||
+        skipFor("live", process.getuid?.() !== 0 && "only root may record") ||
+        skipFor("live", !existsSync("/sys/kernel/btf/vmlinux") && "this kernel has no BTF")
+    );
 }
 
 /** Makes an incident and records it: what is true of it, or why it cannot be made. */
@@ -61,8 +63,8 @@ function made(name) {
     const path = join(folder, `${name}.wsl`);
     const words = [run, name, "--record", path, "--whyslow", process.env["WHYSLOW"]];
     const done = spawnSync("python3", words, { encoding: "utf8", timeout: PATIENCE_MS });
-    if (done.error) return { skipped: `python3: ${done.error.message}` };
-    if (done.status === CANNOT) return { skipped: JSON.parse(done.stdout).skipped };
+    if (done.error) return { skipped: skipFor("python", `python3: ${done.error.message}`) };
+    if (done.status === CANNOT) return { skipped: skipFor("tools", JSON.parse(done.stdout).skipped) };
     assert.equal(done.status, 0, done.stderr);
     return { path, truth: JSON.parse(done.stdout) };
 }
@@ -93,7 +95,7 @@ test("live: an incident shows up on the page that is open, and time goes on", as
         assert.match(await header.innerText(), /@live .*live/s);
         const before = await header.innerText();
         const { status, said } = await incident("cold_sendfile");
-        if (status === CANNOT) return context.skip(said);
+        if (status === CANNOT) return context.skip(skipFor("tools", said));
         const culprit = page.locator("button.culprit").filter({ hasText: /^downloadd\[/ }).first();
         await culprit.waitFor({ timeout: PATIENCE_MS });
         assert.notEqual(await header.innerText(), before);

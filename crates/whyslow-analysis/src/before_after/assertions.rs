@@ -202,7 +202,7 @@ pub fn check(
         }
     }
     for set in by_name.values_mut().chain([&mut all]) {
-        set.lengths.sort_by(f64::total_cmp);
+        set.lengths.sort_unstable_by(f64::total_cmp);
     }
     let mut outcomes = Vec::new();
     for assertion in assertions {

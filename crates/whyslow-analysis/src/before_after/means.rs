@@ -123,12 +123,12 @@ pub(super) fn compare(blocks: &Both, sides: [&[Latency]; 2]) -> Option<Means> {
     let wide = before.wide.max(after.wide);
     let one = |part: usize| {
         let mut drawn: Vec<f64> = draws.iter().map(|draw| draw[part]).collect();
-        drawn.sort_by(f64::total_cmp);
+        drawn.sort_unstable_by(f64::total_cmp);
         let point = means[1][part] - means[0][part];
         let end = |share: f64| point + wide * (at(&drawn, share) - point);
         let median = |side: &[Latency]| {
             let mut values: Vec<f64> = side.iter().map(|one| parts(one)[part]).collect();
-            values.sort_by(f64::total_cmp);
+            values.sort_unstable_by(f64::total_cmp);
             at(&values, 0.5)
         };
         Mean {

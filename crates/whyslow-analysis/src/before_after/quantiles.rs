@@ -64,7 +64,7 @@ impl Lengths {
     pub(super) fn of(side: &[Latency]) -> Self {
         let lengths: Vec<f64> = side.iter().map(|one| one.dur.unwrap_or(0) as f64).collect();
         let sorted = |mut values: Vec<f64>| {
-            values.sort_by(f64::total_cmp);
+            values.sort_unstable_by(f64::total_cmp);
             values
         };
         let spread = spread(&lengths);
@@ -169,7 +169,7 @@ impl Shift {
         let [before, after] = &drawn;
         let pairs = before.draws.iter().zip(&after.draws);
         let mut offs: Vec<f64> = pairs.map(|(a, b)| after.off(*b) - before.off(*a)).collect();
-        offs.sort_by(f64::total_cmp);
+        offs.sort_unstable_by(f64::total_cmp);
         let degrees = if blocks.in_turns {
             certain[0].degrees
         } else {

@@ -2,6 +2,7 @@
 
 use rustc_hash::{FxHashMap, FxHashSet};
 use whyslow_model::row::Row;
+use whyslow_model::sort::IndexSort;
 use whyslow_model::tables::{RequestPhaseRow, RequestRow};
 use whyslow_model::{Ns, Sym, Symbols, Window};
 use whyslow_store::{Tables, each_row};
@@ -187,7 +188,7 @@ impl Requests {
                 .push(request(&row, symbols.get(row.outcome), (key, worker)));
             Ok(())
         })?;
-        found.rows.sort_by_key(|row| (row.ts, row.id));
+        found.rows.index_sort_by_ints(|row| [row.ts, row.id, 0]);
         found.keys = names(&aims, &symbols);
         found.symbols = symbols;
         let waits = |row: &Request| row.ts_intended.is_none() && row.worker != NOBODY;
@@ -341,7 +342,7 @@ fn chosen(
 /// Endpoints in words, by place; hosts only if there are several.
 fn names(aims: &FxHashMap<Aim, u32>, symbols: &Symbols) -> Vec<String> {
     let mut ordered: Vec<(&Aim, &u32)> = aims.iter().collect();
-    ordered.sort_by_key(|(_, place)| **place);
+    ordered.index_sort_by_key(|(_, place)| **place);
     let mut hosts: Vec<Option<Sym>> = ordered.iter().map(|((host, ..), _)| *host).collect();
     hosts.sort_unstable();
     hosts.dedup();

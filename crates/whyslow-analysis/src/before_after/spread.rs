@@ -5,13 +5,15 @@
 //! evenly over the tick that they share, half of it to each side, which is what a quantile of the
 //! mid-distribution does (Parzen 2004; Ma, Genton, Parzen 2011). Lengths that nobody shares stay.
 
+use whyslow_model::sort::{IndexSort, float_key};
+
 /// The golden ratio: whoever comes in turn is spread as evenly as all are.
 const TURN: f64 = 0.618_033_988_749_894_9;
 
 /// In the same order.
 pub(super) fn spread(lengths: &[f64]) -> Vec<f64> {
     let mut order: Vec<usize> = (0..lengths.len()).collect();
-    order.sort_by(|a, b| lengths[*a].total_cmp(&lengths[*b]).then(a.cmp(b)));
+    order.index_sort_by_ints(|at| [float_key(lengths[*at]), 0, 0]);
     let groups: Vec<&[usize]> = order.chunk_by(|a, b| lengths[*a] == lengths[*b]).collect();
     let gap = |place: usize| {
         let value = lengths[groups[place][0]];
@@ -49,7 +51,7 @@ fn tick(groups: &[&[usize]], gap: impl Fn(usize) -> Option<f64>) -> f64 {
     let mut gaps: Vec<(f64, usize)> = shared
         .filter_map(|(place, group)| Some((gap(place)?, group.len())))
         .collect();
-    gaps.sort_by(|a, b| a.0.total_cmp(&b.0));
+    gaps.index_sort_by_ints(|(gap, _)| [float_key(*gap), 0, 0]);
     let all: usize = gaps.iter().map(|(_, requests)| requests).sum();
     let mut seen = 0;
     let middle = gaps.iter().find(|(_, requests)| {

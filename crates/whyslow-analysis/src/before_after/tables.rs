@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use whyslow_model::answer::{Answer, AnswerColumn, AnswerTable, Measure, Value};
+use whyslow_model::sort::IndexSort;
 use whyslow_model::tables::MarkerRow;
 use whyslow_model::{Ns, Symbols, Window};
 use whyslow_store::{Tables, rows};
@@ -125,7 +126,9 @@ fn sets(requests: &[Requests; 2], by_schedule: bool, by_endpoint: bool) -> Vec<R
     }
     let mut named: Vec<(&str, [Vec<Latency>; 2])> = by_name.into_iter().collect();
     named.retain(|(_, sides)| sides.iter().all(|side| !side.is_empty()));
-    named.sort_by_key(|(name, sides)| (std::cmp::Reverse(sides[0].len() + sides[1].len()), *name));
+    named.index_sort_by_key(|(name, sides)| {
+        (std::cmp::Reverse(sides[0].len() + sides[1].len()), *name)
+    });
     named.truncate(KEYS_MAX);
     let row = |(name, sides): (&str, [Vec<Latency>; 2])| Row {
         name: name.to_owned(),
@@ -320,7 +323,7 @@ fn marks(
             }
         }
     }
-    found.sort();
+    found.index_sort();
     found.dedup();
     found.truncate(MARKS_MAX);
     let columns = vec![

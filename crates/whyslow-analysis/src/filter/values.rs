@@ -1,4 +1,4 @@
-//! Values that keys may have, and which requests failed.
+//! Values that keys may have.
 
 use std::ops::RangeInclusive;
 
@@ -6,8 +6,8 @@ use super::{Builder, Test};
 use crate::AnalysisError;
 use crate::globs::comm_globs;
 use crate::keys::{Key, Shape};
-use crate::kinds::Spec;
 use crate::query::KeyFilter;
+use crate::spec::Spec;
 
 impl Builder<'_> {
     pub(super) fn values(
@@ -40,11 +40,6 @@ impl Builder<'_> {
         }
         Ok(())
     }
-}
-
-/// Whether a request with this outcome failed; of one that the client gave up nobody knows.
-pub(crate) fn is_failure(outcome: &str) -> bool {
-    !matches!(outcome, "ok" | "unknown" | "cut")
 }
 
 /// A number as written, or all of its hundred: `5xx`.

@@ -17,6 +17,7 @@ use arrow_array::cast::AsArray;
 use arrow_array::types::{Int32Type, Int64Type};
 use arrow_array::{Array, ArrayRef, DictionaryArray, Int32Array, RecordBatch};
 use rustc_hash::FxHashMap;
+use whyslow_model::sort::IndexSort;
 use whyslow_model::tables::{MetadataRow, MountRow};
 use whyslow_model::{Symbols, Table};
 use whyslow_store::{Part, RecordingInfo, Scan, StoreError, Tables, Visit, rows};
@@ -43,7 +44,7 @@ impl<'t> HostPaths<'t> {
         let mut symbols = Symbols::new();
         let mut by_ns: BTreeMap<i64, Vec<Mount>> = BTreeMap::new();
         let mut all = rows::<MountRow>(inner, &mut symbols)?;
-        all.sort_by_key(|row| row.id);
+        all.index_sort_by_ints(|row| [row.id, 0, 0]);
         for row in all {
             by_ns.entry(row.mount_ns).or_default().push(Mount {
                 id: row.mount_id,

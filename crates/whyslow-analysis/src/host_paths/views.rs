@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use rustc_hash::FxHashMap;
+use whyslow_model::sort::IndexSort;
 use whyslow_model::tables::{ProcessRow, ProcessViewRow};
 use whyslow_model::{Ns, Symbols};
 use whyslow_store::{StoreError, Tables, rows};
@@ -56,7 +57,7 @@ impl Views {
             }
         }
         for life in lives.values_mut() {
-            life.changes.sort_by_key(|row| (row.ts, row.id));
+            life.changes.index_sort_by_ints(|row| [row.ts, row.id, 0]);
         }
         let mut views = Self::default();
         for upid in lives.keys() {

@@ -4,9 +4,9 @@ use whyslow_model::answer::Measure;
 use whyslow_model::row::Row;
 use whyslow_model::tables::BlockIoRow;
 
-use super::{Cell, Field, Only, Spec, Topic, View};
-use crate::keys::Key;
+use crate::key::Key;
 use crate::query::{Kind, Verb};
+use crate::spec::{Cell, Field, Hooks, Spec, Topic, View};
 
 pub(crate) static TOPIC: Topic = Topic {
     kind: Kind::Block,
@@ -47,12 +47,14 @@ pub(crate) static TOPIC: Topic = Topic {
     is_main: true,
 };
 
+pub(super) const ID_PREFIX: &str = "block";
+
 pub(crate) static BLOCK: Spec = Spec {
     kind: Kind::Block,
     name: "block",
     rows: "requests",
     table: BlockIoRow::TABLE,
-    only: Only::Everything,
+    only: &[],
     class: "op",
     classes: &["read", "write", "discard", "flush", "other"],
     group: &[Key::Dev, Key::Op],
@@ -62,8 +64,12 @@ pub(crate) static BLOCK: Spec = Spec {
     lasting: false,
     owner: "utid",
     stages: &[("queue", "queue_ns"), ("device", "device_ns")],
-    id_prefix: "block",
+    id_prefix: ID_PREFIX,
     fields: FIELDS,
+    hooks: Hooks {
+        has_ends_alone: true,
+        ..Hooks::NONE
+    },
 };
 
 const FIELDS: &[Field] = &[

@@ -4,8 +4,8 @@ use whyslow_model::answer::Measure;
 use whyslow_model::row::Row;
 use whyslow_model::tables::CounterRow;
 
-use super::{Cell, Field, Only, Spec, Topic, View};
 use crate::query::{Kind, Verb};
+use crate::spec::{Cell, Field, Hooks, Spec, Topic, View};
 
 pub(crate) static TOPIC: Topic = Topic {
     kind: Kind::Counters,
@@ -28,7 +28,7 @@ pub(crate) static COUNTERS: Spec = Spec {
     name: "counters",
     rows: "values of counters",
     table: CounterRow::TABLE,
-    only: Only::Everything,
+    only: &[],
     class: "",
     classes: &[],
     group: &[],
@@ -63,4 +63,5 @@ pub(crate) static COUNTERS: Spec = Spec {
         .priority(2),
         Field::new("id", "id", Measure::Id, Cell::Id).priority(8),
     ],
+    hooks: Hooks::NONE,
 };

@@ -4,9 +4,9 @@ use whyslow_model::answer::Measure;
 use whyslow_model::row::Row;
 use whyslow_model::tables::SchedSliceRow;
 
-use super::{Cell, Field, Only, Spec, Topic, View};
-use crate::keys::Key;
+use crate::key::Key;
 use crate::query::{Kind, Verb};
+use crate::spec::{Cell, Field, Hooks, Spec, Topic, View};
 
 pub(crate) static TOPIC: Topic = Topic {
     kind: Kind::Cpu,
@@ -36,7 +36,7 @@ pub(crate) static SLICES: Spec = Spec {
     name: "cpu",
     rows: "time slices",
     table: SchedSliceRow::TABLE,
-    only: Only::Everything,
+    only: &[],
     class: "end_state",
     classes: &["R", "R+", "S", "D", "T", "t", "X", "Z", "P", "I"],
     group: &[Key::Process],
@@ -48,6 +48,10 @@ pub(crate) static SLICES: Spec = Spec {
     stages: &[],
     id_prefix: "slice",
     fields: FIELDS,
+    hooks: Hooks {
+        has_ends_alone: true,
+        ..Hooks::NONE
+    },
 };
 
 const FIELDS: &[Field] = &[

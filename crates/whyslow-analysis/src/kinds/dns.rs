@@ -4,9 +4,9 @@ use whyslow_model::answer::Measure;
 use whyslow_model::row::Row;
 use whyslow_model::tables::DnsLookupRow;
 
-use super::{Cell, Field, Only, Spec, Topic, View};
-use crate::keys::Key;
+use crate::key::Key;
 use crate::query::{Kind, Verb};
+use crate::spec::{Cell, Field, Hooks, Spec, Topic, View};
 
 pub(crate) static TOPIC: Topic = Topic {
     kind: Kind::Dns,
@@ -41,7 +41,7 @@ pub(crate) static LOOKUPS: Spec = Spec {
     name: "dns",
     rows: "lookups",
     table: DnsLookupRow::TABLE,
-    only: Only::Everything,
+    only: &[],
     class: "result",
     classes: &[],
     group: &[Key::Host, Key::Result],
@@ -53,6 +53,7 @@ pub(crate) static LOOKUPS: Spec = Spec {
     stages: &[],
     id_prefix: "dns",
     fields: FIELDS,
+    hooks: Hooks::NONE,
 };
 
 const FIELDS: &[Field] = &[

@@ -5,9 +5,11 @@ use whyslow_model::answer::Measure;
 use whyslow_model::row::Row;
 use whyslow_model::tables::{CacheFillRow, FdLifeRow, FileLifeRow, MappingRow};
 
-use super::{Cell, Field, IO, Only, Spec, Topic, View};
-use crate::keys::Key;
+use super::io::{IO, IS_IO};
+use super::syscalls::SYSCALLS;
+use crate::key::Key;
 use crate::query::{Kind, Verb};
+use crate::spec::{Cell, Field, Hooks, Only, Spec, Topic, View};
 
 pub(crate) static TOPIC: Topic = Topic {
     kind: Kind::Files,
@@ -45,23 +47,27 @@ pub(crate) static FILES: Spec = Spec {
     kind: Kind::Files,
     name: "files",
     rows: "operations on files",
-    only: Only::Files,
+    only: &[IS_IO, has_name("path")],
     group: &[Key::File],
     series: &[Key::File],
+    hooks: Hooks {
+        second: Some(&SECOND_FILES),
+        ..SYSCALLS.hooks
+    },
     ..IO
 };
 
 /// Calls that write to a file from somewhere else, a pipe or a socket mostly.
 static SECOND_FILES: Spec = Spec {
-    only: Only::SecondFiles,
+    only: &[IS_IO, has_name("path2")],
     ..FILES
 };
 
-/// The rows of a kind by their second objects.
-pub(crate) fn of_second(spec: &'static Spec) -> &'static Spec {
-    match spec.only {
-        Only::Files => &SECOND_FILES,
-        _ => spec,
+/// Objects without a name in the file system are no files, whatever their class.
+const fn has_name(column: &'static str) -> Only {
+    Only {
+        column,
+        holds: |path| path.starts_with('/'),
     }
 }
 
@@ -71,7 +77,7 @@ pub(crate) static LIVES: Spec = Spec {
     name: "files log",
     rows: "lives of files",
     table: FileLifeRow::TABLE,
-    only: Only::Everything,
+    only: &[],
     class: "",
     classes: &[],
     group: &[],
@@ -83,6 +89,7 @@ pub(crate) static LIVES: Spec = Spec {
     stages: &[],
     id_prefix: "file",
     fields: LIFE_FIELDS,
+    hooks: Hooks::NONE,
 };
 
 /// Descriptors from open to close.

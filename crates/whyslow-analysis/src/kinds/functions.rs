@@ -4,9 +4,9 @@ use whyslow_model::answer::Measure;
 use whyslow_model::row::Row;
 use whyslow_model::tables::FunctionCallRow;
 
-use super::{Cell, Field, Only, Spec, Topic, View};
-use crate::keys::Key;
+use crate::key::Key;
 use crate::query::{Kind, Verb};
+use crate::spec::{Cell, Field, Hooks, Spec, Topic, View};
 
 pub(crate) static TOPIC: Topic = Topic {
     kind: Kind::Functions,
@@ -38,7 +38,7 @@ static FUNCTIONS: Spec = Spec {
     name: "functions",
     rows: "calls of functions",
     table: FunctionCallRow::TABLE,
-    only: Only::Everything,
+    only: &[],
     class: "function",
     classes: &[],
     group: &[Key::Function],
@@ -50,6 +50,7 @@ static FUNCTIONS: Spec = Spec {
     stages: &[],
     id_prefix: "function",
     fields: FIELDS,
+    hooks: Hooks::NONE,
 };
 
 const FIELDS: &[Field] = &[

@@ -4,9 +4,9 @@ use whyslow_model::answer::Measure;
 use whyslow_model::row::Row;
 use whyslow_model::tables::SampleGapRow;
 
-use super::{Cell, Field, Only, Spec, Topic, View};
-use crate::keys::Key;
+use crate::key::Key;
 use crate::query::{Kind, Verb};
+use crate::spec::{Cell, Field, Hooks, Spec, Topic, View};
 
 pub(crate) static TOPIC: Topic = Topic {
     kind: Kind::Gaps,
@@ -37,7 +37,7 @@ pub(crate) static GAPS: Spec = Spec {
     name: "gaps",
     rows: "times without samples",
     table: SampleGapRow::TABLE,
-    only: Only::Everything,
+    only: &[],
     class: "class",
     classes: &[
         "kernel_wait",
@@ -55,6 +55,7 @@ pub(crate) static GAPS: Spec = Spec {
     stages: &[],
     id_prefix: "gap",
     fields: FIELDS,
+    hooks: Hooks::NONE,
 };
 
 const FIELDS: &[Field] = &[

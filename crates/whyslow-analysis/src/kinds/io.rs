@@ -1,13 +1,12 @@
 //! `io`: system calls whose class of operation is I/O.
 
 use whyslow_model::answer::Measure;
-use whyslow_model::row::Row;
-use whyslow_model::tables::SyscallRow;
+use whyslow_model::syscall::Op;
 
 use super::syscalls::SYSCALLS;
-use super::{Cell, Field, Only, Spec, Topic, View};
-use crate::keys::Key;
+use crate::key::Key;
 use crate::query::{Kind, Verb};
+use crate::spec::{Cell, Field, Hooks, Only, Spec, Topic, View};
 
 pub(crate) static TOPIC: Topic = Topic {
     kind: Kind::Io,
@@ -51,19 +50,20 @@ pub(crate) static IO: Spec = Spec {
     kind: Kind::Io,
     name: "io",
     rows: "operations",
-    table: SyscallRow::TABLE,
-    only: Only::Io,
-    class: "op",
-    classes: &[],
+    only: &[IS_IO],
     group: &[Key::Op],
     series: &[Key::Op],
-    size: Some("bytes"),
-    errno: Some("errno"),
-    lasting: false,
-    owner: "utid",
-    stages: &[],
-    id_prefix: "op",
     fields: FIELDS,
+    hooks: Hooks {
+        hint: "files",
+        ..SYSCALLS.hooks
+    },
+    ..SYSCALLS
+};
+
+pub(super) const IS_IO: Only = Only {
+    column: "op",
+    holds: |op| Op::by_name(op).is_some_and(Op::is_io),
 };
 
 const FIELDS: &[Field] = &[

@@ -4,9 +4,9 @@ use whyslow_model::answer::Measure;
 use whyslow_model::row::Row;
 use whyslow_model::tables::IrqRow;
 
-use super::{Cell, Field, Only, Spec, Topic, View};
-use crate::keys::Key;
+use crate::key::Key;
 use crate::query::{Kind, Verb};
+use crate::spec::{Cell, Field, Hooks, Spec, Topic, View};
 
 pub(crate) static TOPIC: Topic = Topic {
     kind: Kind::Irq,
@@ -32,7 +32,7 @@ pub(crate) static IRQ: Spec = Spec {
     name: "irq",
     rows: "interrupt handlers",
     table: IrqRow::TABLE,
-    only: Only::Everything,
+    only: &[],
     class: "kind",
     classes: &["hard", "soft", "hrtimer", "ipi"],
     group: &[Key::Kind, Key::Nr, Key::Name],
@@ -44,6 +44,10 @@ pub(crate) static IRQ: Spec = Spec {
     stages: &[("raise", "raise_ns")],
     id_prefix: "irq",
     fields: FIELDS,
+    hooks: Hooks {
+        has_ends_alone: true,
+        ..Hooks::NONE
+    },
 };
 
 const FIELDS: &[Field] = &[

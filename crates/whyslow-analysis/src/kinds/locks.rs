@@ -4,9 +4,9 @@ use whyslow_model::answer::Measure;
 use whyslow_model::row::Row;
 use whyslow_model::tables::LockWaitRow;
 
-use super::{Cell, Field, Only, Spec, Topic, View};
-use crate::keys::Key;
+use crate::key::Key;
 use crate::query::{Kind, Verb};
+use crate::spec::{Cell, Field, Hooks, Spec, Topic, View};
 
 pub(crate) static TOPIC: Topic = Topic {
     kind: Kind::Locks,
@@ -51,7 +51,7 @@ pub(crate) static LOCKS: Spec = Spec {
     name: "locks",
     rows: "waits for locks",
     table: LockWaitRow::TABLE,
-    only: Only::Everything,
+    only: &[],
     class: "kind",
     classes: &[
         "mutex",
@@ -74,6 +74,7 @@ pub(crate) static LOCKS: Spec = Spec {
     stages: &[],
     id_prefix: "lock",
     fields: FIELDS,
+    hooks: Hooks::NONE,
 };
 
 const FIELDS: &[Field] = &[

@@ -5,9 +5,9 @@ use whyslow_model::answer::Measure;
 use whyslow_model::row::Row;
 use whyslow_model::tables::{PageCountRow, ReclaimRow};
 
-use super::{Cell, Field, Only, Spec, Topic, View};
-use crate::keys::Key;
+use crate::key::Key;
 use crate::query::{Kind, Verb};
+use crate::spec::{Cell, Field, Hooks, Spec, Topic, View};
 
 pub(crate) static TOPIC: Topic = Topic {
     kind: Kind::Mem,
@@ -42,7 +42,7 @@ pub(crate) static PAGES: Spec = Spec {
     name: "mem",
     rows: "counts of pages",
     table: PageCountRow::TABLE,
-    only: Only::Everything,
+    only: &[],
     class: "",
     classes: &[],
     group: &[Key::Process],
@@ -54,6 +54,7 @@ pub(crate) static PAGES: Spec = Spec {
     stages: &[],
     id_prefix: "pages",
     fields: &[],
+    hooks: Hooks::NONE,
 };
 
 /// Times in which pages were freed because memory was short.
@@ -62,7 +63,7 @@ pub(crate) static RECLAIM: Spec = Spec {
     name: "mem",
     rows: "times of reclaim",
     table: ReclaimRow::TABLE,
-    only: Only::Everything,
+    only: &[],
     class: "kind",
     classes: &["direct", "cgroup", "cgroup_soft", "node", "kswapd"],
     group: &[Key::Kind],
@@ -74,6 +75,7 @@ pub(crate) static RECLAIM: Spec = Spec {
     stages: &[],
     id_prefix: "reclaim",
     fields: FIELDS,
+    hooks: Hooks::NONE,
 };
 
 const FIELDS: &[Field] = &[

@@ -4,9 +4,9 @@ use whyslow_model::answer::Measure;
 use whyslow_model::row::Row;
 use whyslow_model::tables::DnsQueryRow;
 
-use super::{Cell, Field, Only, Spec, Topic, View};
-use crate::keys::Key;
+use crate::key::Key;
 use crate::query::{Kind, Verb};
+use crate::spec::{Cell, Field, Hooks, Spec, Topic, View};
 
 pub(crate) static TOPIC: Topic = Topic {
     kind: Kind::NameServers,
@@ -42,7 +42,7 @@ static QUESTIONS: Spec = Spec {
     name: "nameservers",
     rows: "questions",
     table: DnsQueryRow::TABLE,
-    only: Only::Everything,
+    only: &[],
     class: "outcome",
     classes: &["answered", "asked_again", "given_up"],
     group: &[Key::Server, Key::Outcome],
@@ -54,6 +54,7 @@ static QUESTIONS: Spec = Spec {
     stages: &[],
     id_prefix: "question",
     fields: FIELDS,
+    hooks: Hooks::NONE,
 };
 
 const FIELDS: &[Field] = &[

@@ -4,9 +4,9 @@ use whyslow_model::answer::Measure;
 use whyslow_model::row::Row;
 use whyslow_model::tables::NetPacketRow;
 
-use super::{Cell, Field, Only, Spec, Topic, View};
-use crate::keys::Key;
+use crate::key::Key;
 use crate::query::{Kind, Verb};
+use crate::spec::{Cell, Field, Hooks, Spec, Topic, View};
 
 pub(crate) static TOPIC: Topic = Topic {
     kind: Kind::Net,
@@ -28,12 +28,14 @@ pub(crate) static TOPIC: Topic = Topic {
     is_main: false,
 };
 
+pub(super) const ID_PREFIX: &str = "packet";
+
 pub(crate) static PACKETS: Spec = Spec {
     kind: Kind::Net,
     name: "net",
     rows: "packets",
     table: NetPacketRow::TABLE,
-    only: Only::Everything,
+    only: &[],
     class: "kind",
     classes: &[
         "receive",
@@ -50,8 +52,9 @@ pub(crate) static PACKETS: Spec = Spec {
     lasting: true,
     owner: "utid",
     stages: &[],
-    id_prefix: "packet",
+    id_prefix: ID_PREFIX,
     fields: FIELDS,
+    hooks: Hooks::NONE,
 };
 
 const FIELDS: &[Field] = &[

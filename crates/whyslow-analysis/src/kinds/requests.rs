@@ -4,9 +4,9 @@ use whyslow_model::answer::Measure;
 use whyslow_model::row::Row;
 use whyslow_model::tables::{RequestPhaseRow, RequestRow, RequestThreadRow};
 
-use super::{Cell, Field, Only, Spec, Topic, View};
 use crate::keys::Key;
-use crate::query::{Kind, Question, Verb};
+use crate::query::{Filter, KeyFilter, Kind, Question, Verb};
+use crate::spec::{Cell, Duplicates, Failure, Field, Hooks, PartOf, Sides, Spec, Topic, View};
 
 pub(crate) static TOPIC: Topic = Topic {
     kind: Kind::Requests,
@@ -60,7 +60,7 @@ pub(crate) static TOPIC: Topic = Topic {
 };
 
 /// Rows of phases answer where a phase is a key or is chosen.
-pub(crate) fn of_question(question: &Question, spec: &'static Spec) -> &'static Spec {
+fn phases_instead(question: &Question) -> Option<&'static Spec> {
     let name = Key::Phase.name();
     let is_key = question.by.iter().any(|by| by == name);
     let is_chosen = question.filter.values.iter().any(|one| one.key == name);
@@ -68,11 +68,67 @@ pub(crate) fn of_question(question: &Question, spec: &'static Spec) -> &'static 
         question.verb,
         Verb::Stats | Verb::Hist | Verb::Top | Verb::Log | Verb::Heat
     );
-    if has_phases && (is_key || is_chosen) {
-        &PHASES
-    } else {
-        spec
-    }
+    (has_phases && (is_key || is_chosen)).then_some(&PHASES)
+}
+
+/// Whether a request with this outcome failed. Of one that the client cancelled nothing is known.
+pub(crate) fn is_failure(outcome: &str) -> bool {
+    !matches!(outcome, "ok" | "unknown" | "cut")
+}
+
+/// Two sources may report one side of a request. Both rows count only if the query is about
+/// sources, or about one request by its number.
+fn counts_duplicates(question: &Question, keys: &[Key]) -> bool {
+    let source = Key::Source;
+    let is_chosen = |by: &str| by == source.name();
+    keys.contains(&source)
+        || question.by.iter().any(|by| is_chosen(by))
+        || question.filter.values.iter().any(|one| is_chosen(one.key))
+        || question.request.is_some()
+}
+
+/// Durations and classes are those of the phases, and so are keys that phases have.
+fn split_phases(filter: &Filter) -> (Filter, Filter) {
+    let is_own = |one: &KeyFilter| Key::parse(&PHASES, one.key).is_ok();
+    let (own, others) = filter.values.iter().cloned().partition(is_own);
+    let phases = Filter {
+        values: own,
+        ended_in: filter.ended_in,
+        dur_min: filter.dur_min,
+        dur_max: filter.dur_max,
+        ops: filter.ops.clone(),
+        ..Filter::default()
+    };
+    let requests = Filter {
+        values: others,
+        ended_in: None,
+        dur_min: None,
+        dur_max: None,
+        ops: Vec::new(),
+        ..filter.clone()
+    };
+    (phases, requests)
+}
+
+/// A filter is about the requests; threads have only their time.
+fn split_workers(filter: &Filter) -> (Filter, Filter) {
+    let threads = Filter {
+        ended_in: filter.ended_in,
+        ..Filter::default()
+    };
+    let requests = Filter {
+        ended_in: None,
+        ..filter.clone()
+    };
+    (threads, requests)
+}
+
+fn sides_caveat(sides: &[String]) -> String {
+    format!(
+        "requests as {} saw them are taken together, and one may be among them twice: --role \
+         chooses",
+        sides.join(" and ")
+    )
 }
 
 /// Parts of a request that are columns of its row.
@@ -86,14 +142,12 @@ const STAGES: &[(&str, &str)] = &[
     ("receive", "receive_ns"),
 ];
 
-pub(crate) static REQUESTS: Spec = ALL;
-
-const ALL: Spec = Spec {
+pub(crate) static REQUESTS: Spec = Spec {
     kind: Kind::Requests,
     name: "requests",
     rows: "requests",
     table: RequestRow::TABLE,
-    only: Only::Everything,
+    only: &[],
     class: "outcome",
     classes: &[],
     // Both sides may tell of one request: they are never added up unasked.
@@ -106,6 +160,22 @@ const ALL: Spec = Spec {
     stages: STAGES,
     id_prefix: "request",
     fields: FIELDS,
+    hooks: Hooks {
+        instead: phases_instead,
+        failure: Some(Failure {
+            column: "outcome",
+            is_failure,
+        }),
+        duplicates: Some(Duplicates {
+            column: "same_as",
+            count: counts_duplicates,
+        }),
+        sides: Some(Sides {
+            key: Key::Role,
+            caveat: sides_caveat,
+        }),
+        ..Hooks::NONE
+    },
 };
 
 pub(crate) static PHASES: Spec = Spec {
@@ -119,7 +189,8 @@ pub(crate) static PHASES: Spec = Spec {
     stages: &[],
     id_prefix: "phase",
     fields: PHASE_FIELDS,
-    ..ALL
+    hooks: part_of_requests(split_phases),
+    ..REQUESTS
 };
 
 pub(crate) static WORKERS: Spec = Spec {
@@ -133,8 +204,20 @@ pub(crate) static WORKERS: Spec = Spec {
     stages: &[],
     id_prefix: "request_thread",
     fields: &[],
-    ..ALL
+    hooks: part_of_requests(split_workers),
+    ..REQUESTS
 };
+
+const fn part_of_requests(split: fn(&Filter) -> (Filter, Filter)) -> Hooks {
+    Hooks {
+        part_of: Some(PartOf {
+            whole: &REQUESTS,
+            column: "request",
+            split,
+        }),
+        ..Hooks::NONE
+    }
+}
 
 const fn duration(name: &'static str, title: &'static str) -> Field {
     Field::new(name, title, Measure::Duration, Cell::Int(name))

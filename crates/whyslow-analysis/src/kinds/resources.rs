@@ -3,8 +3,8 @@
 use whyslow_model::row::Row;
 use whyslow_model::tables::CpuRow;
 
-use super::{Only, Spec, Topic, View};
 use crate::query::{Kind, Verb};
+use crate::spec::{Hooks, Spec, Topic, View};
 
 pub(crate) static TOPIC: Topic = Topic {
     kind: Kind::Use,
@@ -26,7 +26,7 @@ static RESOURCES: Spec = Spec {
     name: "use",
     rows: "resources",
     table: CpuRow::TABLE,
-    only: Only::Everything,
+    only: &[],
     class: "",
     classes: &[],
     group: &[],
@@ -38,4 +38,5 @@ static RESOURCES: Spec = Spec {
     stages: &[],
     id_prefix: "",
     fields: &[],
+    hooks: Hooks::NONE,
 };

@@ -4,9 +4,9 @@ use whyslow_model::answer::Measure;
 use whyslow_model::row::Row;
 use whyslow_model::tables::RuntimeEventRow;
 
-use super::{Cell, Field, Only, Spec, Topic, View};
-use crate::keys::Key;
+use crate::key::Key;
 use crate::query::{Kind, Verb};
+use crate::spec::{Cell, Field, Hooks, Spec, Topic, View};
 
 pub(crate) static TOPIC: Topic = Topic {
     kind: Kind::Runtime,
@@ -38,7 +38,7 @@ pub(crate) static RUNTIME: Spec = Spec {
     name: "runtime",
     rows: "events of runtimes",
     table: RuntimeEventRow::TABLE,
-    only: Only::Everything,
+    only: &[],
     class: "kind",
     classes: &[
         "monitor_enter",
@@ -66,6 +66,7 @@ pub(crate) static RUNTIME: Spec = Spec {
     stages: &[],
     id_prefix: "runtime",
     fields: FIELDS,
+    hooks: Hooks::NONE,
 };
 
 const FIELDS: &[Field] = &[

@@ -3,9 +3,10 @@
 use whyslow_model::answer::Measure;
 use whyslow_model::tables::RUNNABLE_REASONS;
 
-use super::{Cell, Field, Only, STATES, Spec, Topic, View};
-use crate::keys::Key;
+use super::states::{PACKET, REQUEST, STATES};
+use crate::key::Key;
 use crate::query::{Kind, Verb};
+use crate::spec::{Cell, Field, Only, Spec, Topic, View};
 
 pub(crate) static TOPIC: Topic = Topic {
     kind: Kind::Sched,
@@ -38,7 +39,10 @@ pub(crate) static SCHED: Spec = Spec {
     kind: Kind::Sched,
     name: "sched",
     rows: "waits for a CPU",
-    only: Only::Runnable,
+    only: &[Only {
+        column: "state",
+        holds: |state| state == "runnable",
+    }],
     class: "reason",
     classes: &RUNNABLE_REASONS,
     group: &[Key::Cause],
@@ -69,14 +73,14 @@ const FIELDS: &[Field] = &[
         "request",
         "woken by the end of",
         Measure::Id,
-        Cell::WokenByRequest,
+        Cell::WokenBy(REQUEST),
     )
     .priority(5),
     Field::new(
         "packet",
         "woken by the packet",
         Measure::Id,
-        Cell::WokenByPacket,
+        Cell::WokenBy(PACKET),
     )
     .priority(7),
     Field::new("id", "id", Measure::Id, Cell::Id).priority(1),

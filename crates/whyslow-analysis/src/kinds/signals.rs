@@ -4,9 +4,9 @@ use whyslow_model::answer::Measure;
 use whyslow_model::row::Row;
 use whyslow_model::tables::SignalRow;
 
-use super::{Cell, Field, Only, Spec, Topic, View};
-use crate::keys::Key;
+use crate::key::Key;
 use crate::query::{Kind, Verb};
+use crate::spec::{Cell, Field, Hooks, Spec, Topic, View};
 
 pub(crate) static TOPIC: Topic = Topic {
     kind: Kind::Signals,
@@ -34,7 +34,7 @@ static SIGNALS: Spec = Spec {
     name: "signals",
     rows: "signals",
     table: SignalRow::TABLE,
-    only: Only::Everything,
+    only: &[],
     class: "action",
     classes: &["stop", "continue", "end", "handler"],
     group: &[Key::Signal, Key::Action],
@@ -46,6 +46,7 @@ static SIGNALS: Spec = Spec {
     stages: &[],
     id_prefix: "signal",
     fields: FIELDS,
+    hooks: Hooks::NONE,
 };
 
 const FIELDS: &[Field] = &[

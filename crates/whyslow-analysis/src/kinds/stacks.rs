@@ -4,9 +4,9 @@ use whyslow_model::answer::Measure;
 use whyslow_model::row::Row;
 use whyslow_model::tables::StackSampleRow;
 
-use super::{Cell, Field, Only, Spec, Topic, View};
-use crate::keys::Key;
+use crate::key::Key;
 use crate::query::{Kind, Verb};
+use crate::spec::{Cell, Field, Hooks, Spec, Topic, View};
 
 pub(crate) static TOPIC: Topic = Topic {
     kind: Kind::Stacks,
@@ -39,7 +39,7 @@ pub(crate) static STACKS: Spec = Spec {
     name: "stacks",
     rows: "stacks",
     table: StackSampleRow::TABLE,
-    only: Only::Everything,
+    only: &[],
     class: "kind",
     classes: &["offcpu", "sample", "wall", "execution", "native"],
     group: &[Key::Kind, Key::State, Key::Function],
@@ -51,6 +51,7 @@ pub(crate) static STACKS: Spec = Spec {
     stages: &[],
     id_prefix: "stack",
     fields: FIELDS,
+    hooks: Hooks::NONE,
 };
 
 const FIELDS: &[Field] = &[

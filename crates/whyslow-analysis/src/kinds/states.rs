@@ -4,9 +4,10 @@ use whyslow_model::answer::Measure;
 use whyslow_model::row::Row;
 use whyslow_model::tables::{THREAD_STATES, ThreadStateRow};
 
-use super::{Cell, Field, Only, Spec, Topic, View};
-use crate::keys::Key;
+use super::{block, net};
+use crate::key::Key;
 use crate::query::{Kind, Verb};
+use crate::spec::{Cell, Field, Hooks, Spec, Topic, View, WokenBy};
 
 pub(crate) static TOPIC: Topic = Topic {
     kind: Kind::States,
@@ -41,7 +42,7 @@ pub(crate) static STATES: Spec = Spec {
     name: "states",
     rows: "states",
     table: ThreadStateRow::TABLE,
-    only: Only::Everything,
+    only: &[],
     class: "state",
     classes: &THREAD_STATES,
     group: &[Key::State],
@@ -53,6 +54,22 @@ pub(crate) static STATES: Spec = Spec {
     stages: &[],
     id_prefix: "state",
     fields: FIELDS,
+    hooks: Hooks {
+        has_ends_alone: true,
+        ..Hooks::NONE
+    },
+};
+
+/// A request to a device that ended.
+pub(super) const REQUEST: WokenBy = WokenBy {
+    causes: ["block_io", "worker"],
+    id_prefix: block::ID_PREFIX,
+};
+
+/// A packet that was received.
+pub(super) const PACKET: WokenBy = WokenBy {
+    causes: ["packet", "received"],
+    id_prefix: net::ID_PREFIX,
 };
 
 const FIELDS: &[Field] = &[
@@ -78,14 +95,14 @@ const FIELDS: &[Field] = &[
         "request",
         "woken by the end of",
         Measure::Id,
-        Cell::WokenByRequest,
+        Cell::WokenBy(REQUEST),
     )
     .priority(4),
     Field::new(
         "packet",
         "woken by the packet",
         Measure::Id,
-        Cell::WokenByPacket,
+        Cell::WokenBy(PACKET),
     )
     .priority(7),
     Field::new("id", "id", Measure::Id, Cell::Id).priority(1),

@@ -1,10 +1,13 @@
 //! `syscalls`: system calls of every class, with what they were called with.
 
 use whyslow_model::answer::Measure;
+use whyslow_model::row::Row;
+use whyslow_model::syscall::Op;
+use whyslow_model::tables::SyscallRow;
 
-use super::{Cell, Field, IO, Only, Spec, Topic, View};
-use crate::keys::Key;
+use crate::key::Key;
 use crate::query::{Kind, Verb};
+use crate::spec::{Cell, Field, Hooks, Spec, Topic, View};
 
 pub(crate) static TOPIC: Topic = Topic {
     kind: Kind::Syscalls,
@@ -37,11 +40,27 @@ pub(crate) static SYSCALLS: Spec = Spec {
     kind: Kind::Syscalls,
     name: "syscalls",
     rows: "system calls",
-    only: Only::Everything,
+    table: SyscallRow::TABLE,
+    only: &[],
+    class: "op",
+    classes: &[],
     group: &[Key::Name],
     series: &[],
+    size: Some("bytes"),
+    errno: Some("errno"),
+    lasting: false,
+    owner: "utid",
+    stages: &[],
+    id_prefix: "op",
     fields: FIELDS,
-    ..IO
+    hooks: Hooks {
+        one_at_a_time: Some(&SYSCALLS),
+        has_ends_alone: true,
+        is_class: |op| Op::by_name(op).is_some(),
+        // As `Op::ALL` lists them: open, close, read, write, …
+        class_rank: |op| Op::by_name(op).map_or(0, |op| op as usize),
+        ..Hooks::NONE
+    },
 };
 
 const FIELDS: &[Field] = &[

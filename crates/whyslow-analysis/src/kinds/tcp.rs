@@ -4,9 +4,9 @@ use whyslow_model::answer::Measure;
 use whyslow_model::row::Row;
 use whyslow_model::tables::TcpConnectionRow;
 
-use super::{Cell, Field, Only, Spec, Topic, View};
-use crate::keys::Key;
+use crate::key::Key;
 use crate::query::{Kind, Verb};
+use crate::spec::{Cell, Field, Hooks, Spec, Topic, View};
 
 pub(crate) static TOPIC: Topic = Topic {
     kind: Kind::Tcp,
@@ -46,7 +46,7 @@ static CONNECTIONS: Spec = Spec {
     name: "tcp",
     rows: "connections",
     table: TcpConnectionRow::TABLE,
-    only: Only::Everything,
+    only: &[],
     class: "kind",
     classes: &["connect", "accept", "unknown"],
     group: &[Key::Kind, Key::Outcome],
@@ -58,6 +58,7 @@ static CONNECTIONS: Spec = Spec {
     stages: &[("connect", "connect_ns")],
     id_prefix: "tcp",
     fields: FIELDS,
+    hooks: Hooks::NONE,
 };
 
 const FIELDS: &[Field] = &[

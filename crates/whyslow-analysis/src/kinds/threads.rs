@@ -4,8 +4,11 @@ use whyslow_model::answer::Measure;
 use whyslow_model::row::Row;
 use whyslow_model::tables::ThreadRow;
 
-use super::{Cell, Field, GAPS, Only, STACKS, STATES, Spec, Topic, View};
+use super::gaps::GAPS;
+use super::stacks::STACKS;
+use super::states::STATES;
 use crate::query::{Kind, Verb};
+use crate::spec::{Cell, Field, Hooks, Spec, Topic, View};
 
 pub(crate) static TOPIC: Topic = Topic {
     kind: Kind::Threads,
@@ -61,7 +64,7 @@ pub(crate) static THREADS: Spec = Spec {
     name: "threads",
     rows: "threads",
     table: ThreadRow::TABLE,
-    only: Only::Everything,
+    only: &[],
     class: "",
     classes: &[],
     group: &[],
@@ -81,4 +84,5 @@ pub(crate) static THREADS: Spec = Spec {
         Field::new("kernel", "kernel", Measure::Text, Cell::Bool("is_kernel")).priority(6),
         Field::new("tracer", "tracer", Measure::Text, Cell::Bool("is_tracer")).priority(6),
     ],
+    hooks: Hooks::NONE,
 };

@@ -4,9 +4,9 @@ use whyslow_model::answer::Measure;
 use whyslow_model::row::Row;
 use whyslow_model::tables::UsdtEventRow;
 
-use super::{Cell, Field, Only, Spec, Topic, View};
-use crate::keys::Key;
+use crate::key::Key;
 use crate::query::{Kind, Verb};
+use crate::spec::{Cell, Field, Hooks, Spec, Topic, View};
 
 pub(crate) static TOPIC: Topic = Topic {
     kind: Kind::Usdt,
@@ -28,7 +28,7 @@ static PASSES: Spec = Spec {
     name: "usdt",
     rows: "passes of static probes",
     table: UsdtEventRow::TABLE,
-    only: Only::Everything,
+    only: &[],
     class: "name",
     classes: &[],
     group: &[Key::Provider, Key::Name],
@@ -40,6 +40,7 @@ static PASSES: Spec = Spec {
     stages: &[],
     id_prefix: "usdt",
     fields: FIELDS,
+    hooks: Hooks::NONE,
 };
 
 const FIELDS: &[Field] = &[

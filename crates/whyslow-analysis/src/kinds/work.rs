@@ -4,9 +4,9 @@ use whyslow_model::answer::Measure;
 use whyslow_model::row::Row;
 use whyslow_model::tables::KernelWorkRow;
 
-use super::{Cell, Field, Only, Spec, Topic, View};
-use crate::keys::Key;
+use crate::key::Key;
 use crate::query::{Kind, Verb};
+use crate::spec::{Cell, Field, Hooks, Spec, Topic, View};
 
 pub(crate) static TOPIC: Topic = Topic {
     kind: Kind::Fs,
@@ -31,7 +31,7 @@ pub(crate) static WORK: Spec = Spec {
     name: "fs",
     rows: "works and waits",
     table: KernelWorkRow::TABLE,
-    only: Only::Everything,
+    only: &[],
     class: "kind",
     classes: &[
         "journal_commit",
@@ -54,6 +54,7 @@ pub(crate) static WORK: Spec = Spec {
     ],
     id_prefix: "work",
     fields: FIELDS,
+    hooks: Hooks::NONE,
 };
 
 const FIELDS: &[Field] = &[

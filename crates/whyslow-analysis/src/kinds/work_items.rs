@@ -4,9 +4,9 @@ use whyslow_model::answer::Measure;
 use whyslow_model::row::Row;
 use whyslow_model::tables::WorkItemRow;
 
-use super::{Cell, Field, Only, Spec, Topic, View};
-use crate::keys::Key;
+use crate::key::Key;
 use crate::query::{Kind, Verb};
+use crate::spec::{Cell, Field, Hooks, Spec, Topic, View};
 
 pub(crate) static TOPIC: Topic = Topic {
     kind: Kind::Work,
@@ -33,7 +33,7 @@ static ITEMS: Spec = Spec {
     name: "work",
     rows: "works",
     table: WorkItemRow::TABLE,
-    only: Only::Everything,
+    only: &[],
     class: "function",
     classes: &[],
     group: &[Key::Function, Key::Workqueue],
@@ -49,6 +49,7 @@ static ITEMS: Spec = Spec {
     ],
     id_prefix: "item",
     fields: FIELDS,
+    hooks: Hooks::NONE,
 };
 
 const FIELDS: &[Field] = &[

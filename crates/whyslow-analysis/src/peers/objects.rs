@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use rustc_hash::FxHashMap;
 use whyslow_model::Ns;
+use whyslow_model::sort::IndexSort;
 
 use super::{
     Compared, Comparison, InFlight, Issued, Sample, Slices, Stratum, Told, adjust, compare,
@@ -122,7 +123,7 @@ fn commonest(values: impl Iterator<Item = u32>, most: usize) -> FxHashMap<u32, u
         *counts.entry(value).or_default() += 1;
     }
     let mut counts: Vec<(u32, u64)> = counts.into_iter().collect();
-    counts.sort_by_key(|(value, count)| (std::cmp::Reverse(*count), *value));
+    counts.index_sort_by_key(|(value, count)| (std::cmp::Reverse(*count), *value));
     counts.truncate(most);
     let places = counts.into_iter().enumerate();
     places.map(|(place, (value, _))| (value, place)).collect()
@@ -130,7 +131,7 @@ fn commonest(values: impl Iterator<Item = u32>, most: usize) -> FxHashMap<u32, u
 
 /// Operations of one object with what else went on with it.
 fn told(mut operations: Vec<(Operation, u8)>) -> Vec<Told<(Ns, u8)>> {
-    operations.sort_by_key(|(one, _)| one.ts);
+    operations.index_sort_by_ints(|(one, _)| [one.ts, 0, 0]);
     let mut lengths: Vec<Ns> = operations.iter().map(|(one, _)| one.dur).collect();
     lengths.sort_unstable();
     let usual = lengths.get(lengths.len() / 2).copied().unwrap_or(0);
@@ -163,7 +164,7 @@ fn stratum(told: &Told<(Ns, u8)>) -> Stratum {
 }
 
 fn bucket(told: &Told<(Ns, u8)>) -> usize {
-    crate::histogram::bucket_of(told.request.what.0)
+    whyslow_model::histogram::bucket_of(told.request.what.0)
 }
 
 fn span(operations: &[Operation]) -> Ns {

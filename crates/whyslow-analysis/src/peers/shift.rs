@@ -15,8 +15,8 @@
 
 use super::strata::Counts;
 use super::{LEVEL, Matched, median};
-use crate::histogram::middle;
 use crate::statistics::normal_tail;
+use whyslow_model::histogram::middle;
 
 /// Fewer requests can be far off by chance, and the sum is not normal yet.
 pub(crate) const REQUESTS_MIN: u64 = 100;

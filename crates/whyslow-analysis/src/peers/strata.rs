@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use rustc_hash::FxHashMap;
 use whyslow_model::Ns;
 
-use crate::histogram::Histogram;
+use whyslow_model::histogram::Histogram;
 
 /// Requests of one operation, of like size, issued while a like number was in flight.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -1,12 +1,14 @@
 //! Many tests at once: Benjamini and Hochberg's false discovery rate.
 
+use whyslow_model::sort::{IndexSort, float_key};
+
 /// Each p value as the least level at which its test still counts among all of them.
 ///
 /// With the p values in ascending order, the `i`-th of `m` becomes the least `p_j m / j` of all
 /// `j >= i` (Benjamini, Hochberg 1995, as adjusted p values).
 pub fn adjusted(p: &[f64]) -> Vec<f64> {
     let mut order: Vec<usize> = (0..p.len()).collect();
-    order.sort_by(|a, b| p[*a].total_cmp(&p[*b]));
+    order.index_sort_by_ints(|at| [float_key(p[*at]), 0, 0]);
     let mut adjusted = vec![1.0; p.len()];
     let mut least: f64 = 1.0;
     for (place, number) in order.into_iter().enumerate().rev() {

@@ -11,6 +11,7 @@ use std::ops::ControlFlow;
 use rustc_hash::{FxHashMap, FxHashSet};
 use whyslow_model::Ns;
 use whyslow_model::answer::{AnswerColumn, AnswerTable, Measure, Value};
+use whyslow_model::sort::IndexSort;
 
 use crate::AnalysisError;
 use crate::context::Context;
@@ -72,10 +73,10 @@ pub(crate) fn tables(context: &Context<'_>) -> Result<Vec<AnswerTable>, Analysis
             "the {WAITS_MAX} longest of {} waits with a known holder are looked at",
             waits.len()
         ));
-        waits.sort_by_key(|wait| (std::cmp::Reverse(wait.dur()), wait.id));
+        waits.index_sort_by_ints(|wait| [-wait.dur(), wait.id, 0]);
         waits.truncate(WAITS_MAX);
     }
-    waits.sort_by_key(|wait| (wait.ts, wait.id));
+    waits.index_sort_by_ints(|wait| [wait.ts, wait.id, 0]);
     let finding = Finding::of(&waits);
     let mut chains = finding.chains();
     let found = chains.len();
@@ -165,7 +166,7 @@ impl<'w> Finding<'w> {
     fn chains(&self) -> Vec<Chain> {
         let mut order: Vec<usize> = (0..self.waits.len()).collect();
         order.retain(|at| self.waits[*at].is_asked);
-        order.sort_by_key(|at| (std::cmp::Reverse(self.waits[*at].dur()), self.waits[*at].id));
+        order.index_sort_by_ints(|at| [-self.waits[*at].dur(), self.waits[*at].id, 0]);
         let mut is_told = vec![false; self.waits.len()];
         let mut chains = Vec::new();
         for at in order {
@@ -187,7 +188,7 @@ impl<'w> Finding<'w> {
             });
         }
         // Longer chains tell more; deadlocks come first of all.
-        chains.sort_by_key(|chain| {
+        chains.index_sort_by_key(|chain| {
             let head = &self.waits[chain.links[0]];
             let is_dead = chain.end == End::Deadlock;
             (!is_dead, std::cmp::Reverse(head.dur()), head.id)

@@ -11,16 +11,17 @@ use arrow_array::{Array as _, RecordBatch};
 use rustc_hash::FxHashMap;
 use whyslow_model::Ns;
 use whyslow_model::answer::{AnswerColumn, AnswerTable, Measure, Value};
+use whyslow_model::sort::IndexSort;
 
 use crate::AnalysisError;
 use crate::context::Context;
 use crate::filter::Verdicts;
 use crate::fold::fold_in_turn;
-use crate::histogram::Histogram;
 use crate::keys::{Key, KeyValue};
 use crate::kinds::BLOCK;
 use crate::scan::{ColumnRef, Projection, per_row, per_word};
 use crate::sweep::{InFlight, Parts};
+use whyslow_model::histogram::Histogram;
 
 /// How much is told of a device.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -66,7 +67,7 @@ pub(crate) fn table(context: &Context<'_>, detail: Detail) -> Result<AnswerTable
         }
     }
     // Stable: devices of one time, or of the same bytes, stay in the order of their names.
-    rows.sort_by_key(|(order, _)| *order);
+    rows.index_sort_by_key(|(order, _)| *order);
     table.rows = rows.into_iter().map(|(_, row)| row).collect();
     context.finish_blocks(&mut table, context.limit(0));
     Ok(table)

@@ -9,6 +9,7 @@ use std::collections::BTreeMap;
 
 use arrow_array::RecordBatch;
 use whyslow_model::answer::{AnswerColumn, AnswerTable, Measure, Value};
+use whyslow_model::sort::IndexSort;
 use whyslow_model::{Ns, Window};
 
 use crate::AnalysisError;
@@ -16,10 +17,10 @@ use crate::context::Context;
 use crate::fold::Spot;
 use crate::grouping::{Grouping, Object};
 use crate::keys::{Key, KeyValue};
-use crate::kinds::Spec;
 use crate::pass::{Pass, Summing};
 use crate::query::Filter;
 use crate::scan::{ColumnRef, Ints};
+use crate::spec::Spec;
 use crate::statistics::{adjusted, hypergeometric_tail};
 
 /// Keys of one family often say the same; the first that does stands for all.
@@ -137,7 +138,7 @@ pub(crate) fn table(
     };
     let mut numbered: Vec<(Difference, f64)> = found.drain(..).zip(q).collect();
     numbered.retain(|(one, q)| *q <= LEVEL && distance(one) >= DIFFERENCE_MIN);
-    numbered.sort_by(|(a, _), (b, _)| {
+    numbered.index_sort_by(|(a, _), (b, _)| {
         let by_distance = distance(b).total_cmp(&distance(a));
         by_distance.then_with(|| a.value.cmp(&b.value))
     });

@@ -8,6 +8,7 @@ use std::ops::ControlFlow;
 
 use whyslow_model::answer::{AnswerColumn, AnswerTable, Measure, Value};
 use whyslow_model::row::Row;
+use whyslow_model::sort::IndexSort;
 use whyslow_model::tables::{LockWaitRow, RuntimeEventRow};
 use whyslow_model::{Ns, Window};
 
@@ -16,8 +17,9 @@ use crate::AnalysisError;
 use crate::context::Context;
 use crate::facts;
 use crate::fold::in_order;
-use crate::kinds::{GAPS, STACKS, STATES, Spec};
+use crate::kinds::{GAPS, STACKS, STATES};
 use crate::scan::Projection;
+use crate::spec::Spec;
 
 const ROWS: usize = 0;
 
@@ -102,7 +104,7 @@ pub(crate) fn table(context: &Context<'_>) -> Result<AnswerTable, AnalysisError>
             .push(known);
     }
     let mut groups: Vec<_> = groups.into_iter().collect();
-    groups.sort_by(|((callsite_a, state_a), a), ((callsite_b, state_b), b)| {
+    groups.index_sort_by(|((callsite_a, state_a), a), ((callsite_b, state_b), b)| {
         // Many in one place first: that is where something is wrong.
         let by_count = b.len().cmp(&a.len());
         by_count.then_with(|| (callsite_a, state_a).cmp(&(callsite_b, state_b)))
@@ -198,7 +200,7 @@ fn push(
         .map(|known| at.saturating_sub(known.since))
         .max();
     let list = |mut all: Vec<String>| {
-        all.sort();
+        all.index_sort();
         Value::List(all.into_iter().map(Value::Text).collect())
     };
     let names = members.iter().map(|known| match known.tid {
@@ -208,7 +210,7 @@ fn push(
     });
     let once = |of: &dyn Fn(&Known) -> Option<String>| {
         let mut all: Vec<String> = members.iter().filter_map(|known| of(known)).collect();
-        all.sort();
+        all.index_sort();
         all.dedup();
         all
     };

@@ -10,6 +10,7 @@ use std::ops::ControlFlow;
 
 use arrow_array::{Array, RecordBatch};
 use whyslow_model::answer::{AnswerColumn, AnswerTable, Form, Measure, Value};
+use whyslow_model::sort::IndexSort;
 use whyslow_model::syscall::Op;
 use whyslow_model::{Ns, Window};
 
@@ -22,13 +23,13 @@ use crate::facts;
 use crate::fold::Spot;
 use crate::fold::in_order;
 use crate::grouping::Object;
-use crate::histogram::Histogram;
 use crate::keys::{Key, KeyValue, dir_of};
 use crate::kinds::{DESCRIPTORS, FILES, LIVES};
-use crate::pass::{Groups, Pass, Summing};
+use crate::pass::{Pass, Summing};
 use crate::query::Filter;
 use crate::rows::Cells;
 use crate::scan::{ColumnRef, Ints, Texts, per_word};
+use whyslow_model::histogram::Histogram;
 
 const ROWS: usize = 20;
 
@@ -37,7 +38,7 @@ const OPENERS: [&str; 5] = ["open", "openat", "openat2", "creat", "open_by_handl
 
 pub(crate) fn top(context: &Context<'_>, keys: &[Key]) -> Result<AnswerTable, AnalysisError> {
     let files = by_path(context, keys)?;
-    let mut groups: Groups<FileSum> = BTreeMap::new();
+    let mut groups = Files::new();
     for (group, sum) in files {
         let derived = keys.iter().zip(group).map(|(key, value)| match value {
             KeyValue::Text(path) if key.is_object() => KeyValue::Text(key.of_path(&path).into()),
@@ -46,7 +47,7 @@ pub(crate) fn top(context: &Context<'_>, keys: &[Key]) -> Result<AnswerTable, An
         groups.entry(derived.collect()).or_default().merge(sum);
     }
     let mut groups: Vec<_> = groups.into_iter().collect();
-    groups.sort_by(|(group_a, a), (group_b, b)| {
+    groups.index_sort_by(|(group_a, a), (group_b, b)| {
         b.weight()
             .cmp(&a.weight())
             .then_with(|| group_a.cmp(group_b))
@@ -152,7 +153,7 @@ pub(crate) fn tree(context: &Context<'_>) -> Result<AnswerTable, AnalysisError> 
     }
     // A directory weighs at least as much as what is in it, so the heaviest nodes are a tree.
     let mut heaviest: Vec<(String, FileSum)> = nodes.into_iter().collect();
-    heaviest.sort_by(|(path_a, a), (path_b, b)| {
+    heaviest.index_sort_by(|(path_a, a), (path_b, b)| {
         let depth = depth_of(path_a).cmp(&depth_of(path_b));
         b.weight()
             .cmp(&a.weight())
@@ -250,7 +251,7 @@ pub(crate) fn open(context: &Context<'_>) -> Result<AnswerTable, AnalysisError> 
             Ok(ControlFlow::Continue(()))
         },
     )?;
-    found.sort_by_key(|(order, _)| *order);
+    found.index_sort_by_key(|(order, _)| *order);
     let mut table = row_table(&DESCRIPTORS, "open", DESCRIPTORS.rows);
     facts::push(&mut table, "at_ns", "at", Measure::Time, at);
     table.rows = found.into_iter().map(|(_, cells)| cells).collect();
@@ -258,15 +259,19 @@ pub(crate) fn open(context: &Context<'_>) -> Result<AnswerTable, AnalysisError> 
     Ok(table)
 }
 
+/// Sums by path and the other keys.
+type Files = BTreeMap<Vec<KeyValue>, FileSum>;
+
 /// Sums by path (and the other keys), with the lives of the paths.
-fn by_path(context: &Context<'_>, keys: &[Key]) -> Result<Groups<FileSum>, AnalysisError> {
+fn by_path(context: &Context<'_>, keys: &[Key]) -> Result<Files, AnalysisError> {
     let keys: Vec<Key> = keys
         .iter()
         .map(|key| if key.is_object() { Key::File } else { *key })
         .collect();
     let mut pass = context.pass(&FILES, &keys)?;
     let first = FileCalls::new(&mut pass, Object::First);
-    let mut files = pass.run(context.tables, &first)?;
+    let mut files = Files::new();
+    files.extend(pass.run(context.tables, &first)?);
     let mut pass = context.pass_second(&FILES, &keys)?;
     let second = FileCalls::new(&mut pass, Object::Second);
     for (group, sum) in pass.run(context.tables, &second)? {
@@ -295,7 +300,7 @@ fn by_path(context: &Context<'_>, keys: &[Key]) -> Result<Groups<FileSum>, Analy
 }
 
 /// Creations, deletions and lives of the paths found.
-fn add_lives(context: &Context<'_>, files: &mut Groups<FileSum>) -> Result<(), AnalysisError> {
+fn add_lives(context: &Context<'_>, files: &mut Files) -> Result<(), AnalysisError> {
     let filter = Filter {
         files: context.question.filter.files.clone(),
         ..Filter::default()

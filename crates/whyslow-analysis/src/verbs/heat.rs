@@ -7,6 +7,7 @@ use std::cmp::Reverse;
 use arrow_array::RecordBatch;
 use rustc_hash::FxHashMap;
 use whyslow_model::answer::{AnswerColumn, AnswerTable, Form, Measure, Value};
+use whyslow_model::sort::IndexSort;
 use whyslow_model::{Ns, Window};
 
 use crate::AnalysisError;
@@ -15,10 +16,10 @@ use crate::facts;
 use crate::fold::Spot;
 use crate::grouping::TimeKey;
 use crate::keys::{Key, KeyValue};
-use crate::kinds::Spec;
 use crate::pass::Summing;
 use crate::query::Weight;
 use crate::scan::{ColumnRef, Ints};
+use crate::spec::Spec;
 
 /// Columns of time where the question names no interval.
 const COLUMNS: i64 = 60;
@@ -56,7 +57,7 @@ pub(crate) fn table(
     }
     let weight = context.question.weight;
     // Stable: groups of equal weight stay in the order of their keys.
-    maps.sort_by_key(|map| Reverse(map.weight(weight)));
+    maps.index_sort_by_key(|map| Reverse(map.weight(weight)));
     let groups = maps.len();
     let left_out = maps.split_off(groups.min(context.limit(GROUPS)));
     let mut table = AnswerTable::new("heat", spec.rows, columns(keys));

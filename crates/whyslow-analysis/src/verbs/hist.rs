@@ -15,12 +15,12 @@ use crate::AnalysisError;
 use crate::context::Context;
 use crate::facts;
 use crate::fold::Spot;
-use crate::histogram::Histogram;
 use crate::keys::{Key, KeyValue, in_order, label};
-use crate::kinds::Spec;
 use crate::pass::{Groups, Summing};
 use crate::query::{Bins, DeviceRef, Filter};
 use crate::scan::{ColumnRef, Ints};
+use crate::spec::Spec;
+use whyslow_model::histogram::Histogram;
 
 /// Equal buckets at most: more cannot be read, and each costs memory.
 const BINS_MAX: usize = 10_000;
@@ -218,7 +218,7 @@ fn count(
         edges: of_group.zip(edges.iter().cloned()).collect(),
     };
     let mut groups: Groups<LinearSum> = pass.run(context.tables, &linear)?;
-    let counts = |series: &Series| groups.remove(&series.group).unwrap_or_default().counts;
+    let counts = |series: &Series| groups.take(&series.group).unwrap_or_default().counts;
     Ok(series.iter().map(counts).collect())
 }
 

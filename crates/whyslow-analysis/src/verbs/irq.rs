@@ -4,6 +4,7 @@
 use arrow_array::RecordBatch;
 use whyslow_model::Ns;
 use whyslow_model::answer::{AnswerColumn, AnswerTable, Measure, Value};
+use whyslow_model::sort::IndexSort;
 
 use crate::AnalysisError;
 use crate::context::Context;
@@ -29,7 +30,7 @@ pub(crate) fn table(context: &Context<'_>, keys: &[Key]) -> Result<AnswerTable, 
     let mut groups: Vec<(Vec<KeyValue>, TakenSum)> =
         pass.run(context.tables, &taken)?.into_iter().collect();
     let total = |sum: &TakenSum| sum.times.iter().sum::<Ns>();
-    groups.sort_by(|(group_a, a), (group_b, b)| {
+    groups.index_sort_by(|(group_a, a), (group_b, b)| {
         let by_time = group_a[keys.len()..].cmp(&group_b[keys.len()..]);
         by_time
             .then_with(|| total(b).cmp(&total(a)))

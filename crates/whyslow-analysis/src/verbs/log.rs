@@ -9,10 +9,10 @@ use super::top::{push, row_table};
 use crate::AnalysisError;
 use crate::context::Context;
 use crate::fold::in_order;
-use crate::kinds::{Cell, Spec};
 use crate::query::Filter;
 use crate::rows::RowReader;
 use crate::scan::{ColumnRef, Ints, Texts};
+use crate::spec::{Cell, Spec};
 
 /// Hands on one table after another, each with the next rows in time that pass the filter.
 pub(crate) fn stream(

@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 
 use arrow_array::RecordBatch;
 use whyslow_model::answer::{AnswerColumn, AnswerTable, Measure, Value};
+use whyslow_model::sort::IndexSort;
 use whyslow_model::{Ns, Window};
 
 use crate::AnalysisError;
@@ -15,7 +16,7 @@ use crate::context::Context;
 use crate::fold::Spot;
 use crate::keys::{Key, KeyValue};
 use crate::kinds::{PAGES, RECLAIM};
-use crate::pass::{Pass, Summing};
+use crate::pass::{Groups, Pass, Summing};
 use crate::query::Filter;
 use crate::scan::{ColumnRef, Ints, Texts, per_word};
 use crate::sweep::Parts;
@@ -69,7 +70,7 @@ pub(crate) fn table(context: &Context<'_>, keys: &[Key]) -> Result<AnswerTable, 
         }
     }
     let mut groups: Vec<(Vec<KeyValue>, Memory)> = groups.into_iter().collect();
-    groups.sort_by(|(group_a, a), (group_b, b)| {
+    groups.index_sort_by(|(group_a, a), (group_b, b)| {
         let rank = |memory: &Memory| (memory.counts, memory.stalled.time);
         let by_time = group_a[keys.len()..].cmp(&group_b[keys.len()..]);
         by_time
@@ -155,7 +156,7 @@ fn counts(
     context: &Context<'_>,
     parts: Parts,
     keys: &[Key],
-) -> Result<ByGroup<[i64; COUNTS.len()]>, AnalysisError> {
+) -> Result<Groups<[i64; COUNTS.len()]>, AnalysisError> {
     let whole = context.selected().map(|window| {
         context.note(
             "pages are counted by the second: the window is rounded out to whole ones".into(),

@@ -3,12 +3,13 @@
 use std::cmp::Reverse;
 
 use whyslow_model::answer::{AnswerColumn, AnswerTable, Measure, Value};
+use whyslow_model::sort::IndexSort;
 
-use super::sharers::Calls;
 use crate::AnalysisError;
 use crate::context::Context;
 use crate::keys::{Key, KeyValue};
-use crate::kinds::Spec;
+use crate::pass::Count;
+use crate::spec::Spec;
 
 const ROWS: usize = 20;
 
@@ -22,9 +23,9 @@ pub(crate) fn table(
     if let Some(width) = context.interval {
         pass.group_by_time(context.span, width);
     }
-    let groups = pass.run(context.tables, &Calls)?;
+    let groups = pass.run(context.tables, &Count)?;
     let mut groups: Vec<(Vec<KeyValue>, u64)> = groups.into_iter().collect();
-    groups.sort_by(|(group_a, a), (group_b, b)| {
+    groups.index_sort_by(|(group_a, a), (group_b, b)| {
         let by_time = group_a[keys.len()..].cmp(&group_b[keys.len()..]);
         by_time
             .then_with(|| Reverse(a).cmp(&Reverse(b)))

@@ -15,16 +15,18 @@ use arrow_array::RecordBatch;
 use rustc_hash::{FxHashMap, FxHashSet};
 use whyslow_model::Ns;
 use whyslow_model::answer::{AnswerColumn, AnswerTable, Measure, Value};
+use whyslow_model::sort::IndexSort;
 
 use crate::AnalysisError;
 use crate::context::Context;
 use crate::facts;
 use crate::fold::Spot;
 use crate::keys::{Key, KeyValue};
-use crate::kinds::{GAPS, LOCKS, STACKS, STATES, Spec, THREADS};
+use crate::kinds::{GAPS, LOCKS, STACKS, STATES, THREADS};
 use crate::pass::Summing;
 use crate::query::Filter;
 use crate::scan::{ColumnRef, Ints, Texts, per_word};
+use crate::spec::Spec;
 use crate::sweep::Parts;
 
 const ROWS: usize = 40;
@@ -90,7 +92,7 @@ pub(crate) fn table(context: &Context<'_>, keys: &[Key]) -> Result<AnswerTable, 
         .into_iter()
         .map(|(group, threads)| (group, Line::of(&threads, parts)))
         .collect();
-    lines.sort_by(|(group_a, a), (group_b, b)| {
+    lines.index_sort_by(|(group_a, a), (group_b, b)| {
         let by_work = b.work_moments.cmp(&a.work_moments);
         by_work
             .then_with(|| b.threads.cmp(&a.threads))

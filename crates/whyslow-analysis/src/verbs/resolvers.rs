@@ -2,13 +2,14 @@
 //! by mount namespace.
 
 use whyslow_model::answer::{AnswerColumn, AnswerTable, Measure, Value};
+use whyslow_model::sort::IndexSort;
 
-use super::sharers::Calls;
 use crate::AnalysisError;
 use crate::context::Context;
 use crate::keys::{Key, KeyValue};
-use crate::kinds::Spec;
+use crate::pass::Count;
 use crate::resolvers::{Resolver, resolvers};
+use crate::spec::Spec;
 
 /// None where the files were not recorded.
 pub(crate) fn table(
@@ -20,8 +21,8 @@ pub(crate) fn table(
         return Ok(None);
     }
     let pass = context.pass(spec, &[Key::MountNs, Key::Container])?;
-    let mut groups: Vec<_> = pass.run(context.tables, &Calls)?.into_iter().collect();
-    groups.sort_by(|(group_a, a), (group_b, b)| b.cmp(a).then_with(|| group_a.cmp(group_b)));
+    let mut groups: Vec<_> = pass.run(context.tables, &Count)?.into_iter().collect();
+    groups.index_sort_by(|(group_a, a), (group_b, b)| b.cmp(a).then_with(|| group_a.cmp(group_b)));
     let column = AnswerColumn::new;
     let mut columns = vec![
         column("mount_ns", "mount namespace", Measure::Count).priority(3),

@@ -7,11 +7,10 @@ use rustc_hash::FxHashMap;
 
 use crate::AnalysisError;
 use crate::context::Context;
-use crate::fold::Spot;
 use crate::grouping::Object;
 use crate::keys::{Key, KeyValue};
-use crate::kinds::Spec;
-use crate::pass::{Pass, Summing};
+use crate::pass::{Count, Pass};
+use crate::spec::Spec;
 
 /// Sharers of each of `groups`, those with the most calls first: processes, or their descriptors.
 /// `roles` are those that objects have in the calls of the question. Where it asks for intervals,
@@ -34,7 +33,7 @@ pub(crate) fn of(
     let mut counted: Vec<Vec<(u32, u64)>> = vec![Vec::new(); groups.len()];
     for object in roles.iter().copied() {
         let pass = pass_over(context, spec, (keys, &by), object, groups)?;
-        let Some((coder, sums)) = pass.run_coded(context.tables, &Calls)? else {
+        let Some((coder, sums)) = pass.run_coded(context.tables, &Count)? else {
             continue;
         };
         let of_user = keys.len()..by.len();
@@ -209,24 +208,4 @@ fn columns(keys: usize, groups: &[&[KeyValue]]) -> Vec<Vec<KeyValue>> {
                 .collect()
         })
         .collect()
-}
-
-/// Counts rows.
-pub(crate) struct Calls;
-
-impl Summing for Calls {
-    type Columns<'b> = ();
-    type Sum = u64;
-
-    fn columns(&self, _: &arrow_array::RecordBatch, _: Spot) -> Result<(), AnalysisError> {
-        Ok(())
-    }
-
-    fn add(&self, sum: &mut u64, (): &(), _: u32) {
-        *sum += 1;
-    }
-
-    fn merge(&self, sum: &mut u64, other: u64) {
-        *sum += other;
-    }
 }

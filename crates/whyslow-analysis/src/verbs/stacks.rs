@@ -5,15 +5,16 @@ use arrow_array::RecordBatch;
 use whyslow_model::Ns;
 use whyslow_model::answer::{AnswerColumn, AnswerTable, Measure, Value};
 use whyslow_model::row::Row;
+use whyslow_model::sort::IndexSort;
 use whyslow_model::tables::{CallsiteRow, FrameRow};
 
 use crate::AnalysisError;
 use crate::context::Context;
 use crate::fold::{Spot, in_order};
 use crate::keys::{Key, KeyValue};
-use crate::kinds::Spec;
 use crate::pass::Summing;
 use crate::scan::{ColumnRef, Ints, Projection};
+use crate::spec::Spec;
 
 const STACKS: usize = 10;
 /// No stack has more frames: a recording that says so goes in circles.
@@ -36,7 +37,7 @@ pub(crate) fn table(
     let figure = figure(context)?;
     let sort = context.question.sort.as_ref();
     let is_ascending = sort.is_some_and(|sort| sort.ascending);
-    groups.sort_by(|(group_a, a), (group_b, b)| {
+    groups.index_sort_by(|(group_a, a), (group_b, b)| {
         let by_figure = b.figures()[figure].cmp(&a.figures()[figure]);
         let by_figure = if is_ascending {
             by_figure.reverse()

@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 use arrow_array::RecordBatch;
 use whyslow_model::Ns;
 use whyslow_model::answer::{AnswerColumn, AnswerTable, Measure, Value};
+use whyslow_model::sort::IndexSort;
 
 use crate::AnalysisError;
 use crate::context::Context;
@@ -39,7 +40,7 @@ pub(crate) fn table(context: &Context<'_>, keys: &[Key]) -> Result<AnswerTable, 
         let of_group = sums.into_iter();
         groups.extend(of_group.map(|(part, sum)| (part, group.clone(), sum)));
     }
-    groups.sort_by(|(part_a, group_a, a), (part_b, group_b, b)| {
+    groups.index_sort_by(|(part_a, group_a, a), (part_b, group_b, b)| {
         let by_part = part_a.cmp(part_b);
         by_part
             .then_with(|| b.times.cmp(&a.times))

@@ -15,15 +15,15 @@ use whyslow_model::{Ns, Window};
 
 use crate::AnalysisError;
 use crate::context::Context;
-use crate::filter::is_failure;
+use crate::failures::{Failed, Failures};
 use crate::fold::Spot;
-use crate::histogram::Histogram;
 use crate::keys::{Key, KeyValue};
-use crate::kinds::{Field, Spec};
 use crate::pass::{Pass, Summing, Unordered};
 use crate::rows::{self, Place};
-use crate::scan::{ColumnRef, Ints, Texts, per_word};
+use crate::scan::{ColumnRef, Ints};
+use crate::spec::{Field, Spec};
 use crate::sweep::Parts;
+use whyslow_model::histogram::Histogram;
 
 /// A greatest duration this far above the median stands out …
 const OUTLIER_FACTOR: i64 = 100;
@@ -180,7 +180,7 @@ fn columns(spec: &Spec, keys: &[Key], by_time: bool) -> Vec<AnswerColumn> {
         let (name, title) = (format!("{stage}_count"), format!("{stage} count"));
         columns.push(column(&name, &title, Measure::Count).priority(8 + rank));
     }
-    if spec.errno.is_some() || spec.failed_by().is_some() {
+    if spec.errno.is_some() || spec.hooks.failure.is_some() {
         columns.push(column("errors", "errors", Measure::Count).priority(5));
     }
     columns.push(column("unfinished", "cut", Measure::Count).priority(8));
@@ -242,15 +242,6 @@ fn ordered(groups: Unordered<StatsSum>, keys: usize) -> Unordered<StatsSum> {
     taken.collect()
 }
 
-fn failures(
-    column: ColumnRef,
-    batch: &RecordBatch,
-) -> Result<(Texts<'_>, Vec<bool>), AnalysisError> {
-    let texts = column.texts(batch)?;
-    let is_failure = per_word(&texts, is_failure);
-    Ok((texts, is_failure))
-}
-
 struct Stats {
     window: Option<(Window, ColumnRef)>,
     ts: ColumnRef,
@@ -258,7 +249,7 @@ struct Stats {
     id: ColumnRef,
     size: Option<ColumnRef>,
     errno: Option<ColumnRef>,
-    outcome: Option<ColumnRef>,
+    failures: Option<Failures>,
     stages: Vec<ColumnRef>,
 }
 
@@ -288,7 +279,7 @@ struct StatsColumns<'b> {
     size: Option<Ints<'b>>,
     errno: Option<Ints<'b>>,
     /// Of each row's word whether it tells of a failure.
-    outcome: Option<(Texts<'b>, Vec<bool>)>,
+    failed: Option<Failed<'b>>,
     stages: Vec<Ints<'b>>,
 }
 
@@ -302,7 +293,10 @@ impl Stats {
             id: projection.need("id"),
             size: spec.size.map(|name| projection.need(name)),
             errno: spec.errno.map(|name| projection.need(name)),
-            outcome: spec.failed_by().map(|name| projection.need(name)),
+            failures: spec
+                .hooks
+                .failure
+                .map(|failure| Failures::new(failure, projection)),
             stages: spec
                 .stages
                 .iter()
@@ -330,9 +324,9 @@ impl Summing for Stats {
             id: self.id.ints(batch)?,
             size: optional(self.size)?,
             errno: optional(self.errno)?,
-            outcome: self
-                .outcome
-                .map(|column| failures(column, batch))
+            failed: self
+                .failures
+                .map(|failures| failures.of(batch))
                 .transpose()?,
             stages: self
                 .stages
@@ -351,8 +345,8 @@ impl Summing for Stats {
         if let Some(errno) = columns.errno {
             sum.errors += u64::from(errno.or_zero(row) > 0);
         }
-        if let Some((outcome, is_failure)) = &columns.outcome {
-            sum.errors += u64::from(outcome.key(row).is_some_and(|word| is_failure[word]));
+        if let Some(failed) = &columns.failed {
+            sum.errors += u64::from(failed.has(row));
         }
         if !columns.stages.is_empty() {
             if sum.stages.is_empty() {
@@ -442,7 +436,7 @@ impl StatsSum {
             row.push(sums.stdev().into());
             row.push((stage.count() as i64).into());
         }
-        if spec.errno.is_some() || spec.failed_by().is_some() {
+        if spec.errno.is_some() || spec.hooks.failure.is_some() {
             row.push((self.errors as i64).into());
         }
         row.push(((self.count - durations.count()) as i64).into());

@@ -3,13 +3,14 @@
 use std::collections::BTreeMap;
 
 use whyslow_model::answer::{AnswerColumn, AnswerTable, Measure, Value};
+use whyslow_model::sort::IndexSort;
 
-use super::sharers::Calls;
 use super::stats;
 use crate::AnalysisError;
 use crate::context::Context;
 use crate::keys::{Key, KeyValue};
 use crate::kinds::SYSCALLS;
+use crate::pass::Count;
 use crate::query::Filter;
 use whyslow_model::errno;
 
@@ -48,8 +49,8 @@ fn errors(
     if let Some(width) = interval {
         pass.group_by_time(context.span, width);
     }
-    let mut counted: Vec<_> = pass.run(context.tables, &Calls)?.into_iter().collect();
-    counted.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
+    let mut counted: Vec<_> = pass.run(context.tables, &Count)?.into_iter().collect();
+    counted.index_sort_by_key(|(_, count)| std::cmp::Reverse(*count));
     let mut errors: BTreeMap<String, Vec<Value>> = BTreeMap::new();
     for (mut group, count) in counted {
         let time = interval.and_then(|_| group.pop());

@@ -13,12 +13,13 @@ use crate::context::Context;
 use crate::fold::Spot;
 use crate::fold::in_order;
 use crate::keys::{Key, KeyValue};
-use crate::kinds::{Field, SLICES, SYSCALLS, THREADS};
+use crate::kinds::{SLICES, SYSCALLS, THREADS};
+use crate::owners::ProcessName;
 use crate::pass::{Summing, Unordered};
 use crate::query::Filter;
 use crate::rows::Cells;
 use crate::scan::{ColumnRef, Ints};
-use crate::threads::ProcessName;
+use crate::spec::Field;
 
 pub(crate) fn table(context: &Context<'_>) -> Result<AnswerTable, AnalysisError> {
     let filter = &context.question.filter;

@@ -12,14 +12,16 @@ use std::collections::{BTreeMap, BTreeSet};
 use arrow_array::RecordBatch;
 use whyslow_model::Ns;
 use whyslow_model::answer::{AnswerColumn, AnswerTable, Measure, Value};
+use whyslow_model::sort::IndexSort;
 
 use crate::AnalysisError;
 use crate::context::Context;
 use crate::fold::Spot;
 use crate::keys::{Key, KeyValue};
-use crate::kinds::{GAPS, STACKS, STATES, Spec};
+use crate::kinds::{GAPS, STACKS, STATES};
 use crate::pass::Summing;
 use crate::scan::{ColumnRef, Ints, Texts, per_word};
+use crate::spec::Spec;
 use crate::sweep::Parts;
 
 const ROWS: usize = 20;
@@ -56,7 +58,7 @@ pub(crate) fn table(context: &Context<'_>, keys: &[Key]) -> Result<AnswerTable, 
         ));
     }
     let mut groups: Vec<(Vec<KeyValue>, Line)> = lines(context, keys, parts)?.into_iter().collect();
-    groups.sort_by(|(group_a, a), (group_b, b)| {
+    groups.index_sort_by(|(group_a, a), (group_b, b)| {
         let active = |line: &Line| line.total[..ACTIVE].iter().sum::<Ns>();
         let by_running = b.total[0].cmp(&a.total[0]);
         by_running

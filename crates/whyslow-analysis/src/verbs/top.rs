@@ -18,11 +18,11 @@ use crate::AnalysisError;
 use crate::context::Context;
 use crate::fold::Spot;
 use crate::keys::{Key, KeyValue, in_order, label};
-use crate::kinds::{Cell, Field, SYSCALLS, Spec};
 use crate::pass::{Pass, Summing};
 use crate::query::{Filter, Sort};
 use crate::rows::{self, Place, Shown};
 use crate::scan::{ColumnRef, Ints};
+use crate::spec::{Cell, Field, Spec};
 
 const ROWS: usize = 10;
 
@@ -198,17 +198,17 @@ impl Best {
 /// By `ts` and id.
 type LastCalls = FxHashSet<(Ns, i64)>;
 
-/// The last system call of each thread, where the recording has calls without an end; none for
-/// other tables.
+/// The last row of each thread, where a thread has one at a time and the recording has some without
+/// an end; none for other kinds.
 fn last_calls(context: &Context<'_>, spec: &Spec) -> Result<Option<LastCalls>, AnalysisError> {
-    if spec.table.name != SYSCALLS.table.name {
+    let Some(all) = spec.hooks.one_at_a_time else {
         return Ok(None);
-    }
+    };
     let info = context.tables.info().tables.get(spec.table.name);
     if info.is_none_or(|info| info.unfinished == 0) {
         return Ok(Some(FxHashSet::default()));
     }
-    let mut pass = context.pass_in(&SYSCALLS, &[Key::Thread], &Filter::default(), None)?;
+    let mut pass = context.pass_in(all, &[Key::Thread], &Filter::default(), None)?;
     let last = Last(["ts", "id"].map(|name| pass.projection.need(name)));
     let threads = pass.run(context.tables, &last)?.into_iter();
     let known = threads.filter(|(thread, _)| *thread != [KeyValue::Null]);

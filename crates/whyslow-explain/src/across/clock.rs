@@ -11,6 +11,7 @@
 //! faster than that, contradicts, and then nothing is claimed.
 
 use whyslow_model::Ns;
+use whyslow_model::sort::IndexSort;
 
 /// Two clocks move apart by one part in so many at most.
 const DRIFT_PARTS: Ns = 1000;
@@ -194,7 +195,7 @@ fn fits(candidates: &[Candidate]) -> (Fit, u64) {
 /// What the candidates of one request allow together counts once.
 fn merged(candidates: &[Candidate]) -> Vec<Bounds> {
     let mut sorted: Vec<&Candidate> = candidates.iter().collect();
-    sorted.sort_by_key(|it| (it.asked, it.bounds.low_ns, it.bounds.high_ns));
+    sorted.index_sort_by_key(|it| (it.asked, it.bounds.low_ns, it.bounds.high_ns));
     let mut found: Vec<(u64, Bounds)> = Vec::with_capacity(sorted.len());
     for one in sorted
         .into_iter()

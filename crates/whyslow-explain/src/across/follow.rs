@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use whyslow_analysis::AnalysisError;
 use whyslow_model::Ns;
+use whyslow_model::sort::IndexSort;
 
 use super::clock::Clock;
 use super::crossing;
@@ -144,9 +145,9 @@ impl<'t> Follower<'t> {
             awaited.waits.push(*wait);
         }
         let mut found: Vec<Awaited> = found.into_values().collect();
-        found.sort_by_key(|one| std::cmp::Reverse(length(&one.waits)));
+        found.index_sort_by_key(|one| std::cmp::Reverse(length(&one.waits)));
         found.truncate(REQUESTS_MAX);
-        found.sort_by_key(|one| one.asked);
+        found.index_sort_by_key(|one| one.asked);
         Ok(found)
     }
 

@@ -7,6 +7,7 @@
 
 use rustc_hash::FxHashMap;
 use whyslow_model::Ns;
+use whyslow_model::sort::IndexSort;
 
 use super::clock::{Bounds, Candidate, Clock};
 use super::rows::{Packets, Rows, Seen};
@@ -179,7 +180,7 @@ impl Link {
             .filter(|(_, one)| (one.begin - at).abs() <= NEAR_NS && !one.is_served_here)
             .map(|(place, _)| place)
             .collect();
-        near.sort_by_key(|place| ((client.asked[*place].begin - at).abs(), *place));
+        near.index_sort_by_key(|place| ((client.asked[*place].begin - at).abs(), *place));
         let pairs = near.iter().map(|place| self.pairs(client, server, *place));
         let pairs = pairs.filter(|pairs| !pairs.is_empty());
         pairs.take(NEAR_MAX).flatten().collect()

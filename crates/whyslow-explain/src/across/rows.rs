@@ -6,6 +6,7 @@ use rustc_hash::FxHashMap;
 use whyslow_analysis::AnalysisError;
 use whyslow_analysis::read::{Projection, in_order};
 use whyslow_model::row::Row;
+use whyslow_model::sort::IndexSort;
 use whyslow_model::tables::{NetPacketRow, RequestRow, SyscallRow};
 use whyslow_model::{Ns, Symbols, Window};
 use whyslow_store::{Tables, each_row};
@@ -104,7 +105,7 @@ impl Rows {
             Ok(())
         })?;
         for list in [&mut found.asked, &mut found.served] {
-            list.sort_by_key(|one| (one.begin, one.id));
+            list.index_sort_by_ints(|one| [one.begin, one.id, 0]);
         }
         for (place, one) in found.asked.iter().enumerate() {
             if let Some(utid) = one.utid {

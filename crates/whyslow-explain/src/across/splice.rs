@@ -1,6 +1,7 @@
 //! Puts what other hosts did in the place of the waits for them.
 
 use whyslow_model::Ns;
+use whyslow_model::sort::IndexSort;
 
 use super::follow::Followed;
 use crate::report::{
@@ -244,7 +245,7 @@ pub(super) fn into(story: &mut Story, followed: Followed) {
             told: Some(told),
         }
     }));
-    rows.sort_by_key(|row| std::cmp::Reverse(row.part.dur_ns));
+    rows.index_sort_by_key(|row| std::cmp::Reverse(row.part.dur_ns));
     for row in &mut rows {
         row.part.share = row.part.dur_ns as f64 / length as f64;
     }

@@ -9,6 +9,7 @@ use rustc_hash::FxHashMap;
 use whyslow_analysis::AnalysisError;
 use whyslow_analysis::read::{Projection, in_order};
 use whyslow_model::row::Row;
+use whyslow_model::sort::IndexSort;
 use whyslow_model::tables::DnsLookupRow;
 use whyslow_model::{Ns, Window};
 
@@ -78,7 +79,7 @@ impl Asker<'_> {
             .into_iter()
             .filter_map(|((comm, host), counts)| group((comm, called(&host)), counts, None, wanted))
             .collect();
-        groups.sort_by(|one, other| {
+        groups.index_sort_by(|one, other| {
             let by_excess = other.excess.cmp(&one.excess);
             by_excess.then_with(|| (&one.comm, &one.call).cmp(&(&other.comm, &other.call)))
         });

@@ -11,6 +11,7 @@ use whyslow_analysis::AnalysisError;
 use whyslow_analysis::read::{Projection, in_order};
 use whyslow_model::Ns;
 use whyslow_model::row::Row;
+use whyslow_model::sort::IndexSort;
 use whyslow_model::tables::DnsQueryRow;
 
 use super::Asker;
@@ -55,7 +56,7 @@ impl Asker<'_> {
             .into_iter()
             .filter_map(|((comm, server), counts)| group((comm, server), counts, None, &wanted))
             .collect();
-        groups.sort_by(|one, other| {
+        groups.index_sort_by(|one, other| {
             let by_excess = other.excess.cmp(&one.excess);
             by_excess.then_with(|| (&one.comm, &one.call).cmp(&(&other.comm, &other.call)))
         });

@@ -6,6 +6,7 @@ use rustc_hash::FxHashMap;
 use whyslow_analysis::AnalysisError;
 use whyslow_analysis::read::{PerWord, Projection, in_order};
 use whyslow_model::row::Row;
+use whyslow_model::sort::IndexSort;
 use whyslow_model::tables::{ProcessRow, SyscallRow};
 use whyslow_model::{Ns, Window};
 use whyslow_store::Tables;
@@ -88,7 +89,9 @@ impl Counted {
             .filter(|((upid, kind, _), _)| *kind == what && !self.process(*upid).is_tracer)
             .map(|((upid, _, pattern), sum)| (*upid, *pattern, sum))
             .collect();
-        found.sort_by_key(|(upid, pattern, sum)| (std::cmp::Reverse(sum.bytes), *upid, *pattern));
+        found.index_sort_by_key(|(upid, pattern, sum)| {
+            (std::cmp::Reverse(sum.bytes), *upid, *pattern)
+        });
         found
     }
 

@@ -7,6 +7,7 @@ use rustc_hash::FxHashMap;
 use whyslow_analysis::AnalysisError;
 use whyslow_analysis::read::{Projection, in_order};
 use whyslow_model::row::Row;
+use whyslow_model::sort::IndexSort;
 use whyslow_model::tables::{BlockIoRow, SyscallRow};
 use whyslow_model::{Ns, Window};
 use whyslow_store::Tables;
@@ -164,7 +165,7 @@ pub(super) fn find(
     }
     let Files { reads, writes } = Files::read(tables, window, &requests)?;
     let mut found: Vec<((i32, String), Reads)> = reads.into_iter().collect();
-    found.sort_by_key(|((upid, path), reads)| {
+    found.index_sort_by_key(|((upid, path), reads)| {
         (std::cmp::Reverse(reads.device_bytes), *upid, path.clone())
     });
     let told = found.into_iter().filter_map(|((upid, path), reads)| {

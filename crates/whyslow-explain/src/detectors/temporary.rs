@@ -7,6 +7,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use whyslow_analysis::AnalysisError;
 use whyslow_analysis::read::{Projection, in_order};
 use whyslow_model::row::Row;
+use whyslow_model::sort::IndexSort;
 use whyslow_model::tables::FileLifeRow;
 use whyslow_model::{Ns, Window};
 use whyslow_store::Tables;
@@ -107,7 +108,7 @@ pub(super) fn find(
             && pattern.contains('*')
             && !counted.process(*upid).is_tracer
     });
-    found.sort_by_key(|(key, files)| (std::cmp::Reverse(files.written), key.clone()));
+    found.index_sort_by_key(|(key, files)| (std::cmp::Reverse(files.written), key.clone()));
     let mut told = Vec::new();
     for ((upid, pattern), files) in found {
         if let Some(mut finding) = tell(upid, &pattern, files, counted, recording) {

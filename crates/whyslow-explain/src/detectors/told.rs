@@ -12,6 +12,7 @@ use std::ops::ControlFlow;
 use whyslow_analysis::AnalysisError;
 use whyslow_analysis::read::{Projection, in_order};
 use whyslow_model::row::Row;
+use whyslow_model::sort::IndexSort;
 use whyslow_model::tables::{CounterRow, DnsLookupRow};
 use whyslow_model::{Ns, Window};
 use whyslow_store::Tables;
@@ -101,7 +102,7 @@ fn devices(
         .filter_map(|(key, looks)| busy(key, looks, recording))
         .collect();
     let longest = |finding: &Finding| finding.numbers.first().map_or(0.0, |(_, value)| *value);
-    found.sort_by(|one, other| longest(other).total_cmp(&longest(one)));
+    found.index_sort_by(|one, other| longest(other).total_cmp(&longest(one)));
     Ok(found)
 }
 
@@ -231,7 +232,7 @@ fn lookups(
         .into_iter()
         .map(|(program, lookups)| (lookups.time, slow(&program, &lookups, recording)))
         .collect();
-    found.sort_by_key(|(time, _)| std::cmp::Reverse(*time));
+    found.index_sort_by_key(|(time, _)| std::cmp::Reverse(*time));
     Ok(found.into_iter().map(|(_, finding)| finding).collect())
 }
 

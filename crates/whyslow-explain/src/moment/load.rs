@@ -1,6 +1,7 @@
 //! Reading the rows of a stretch of time.
 
 use whyslow_model::row::Row;
+use whyslow_model::sort::IndexSort;
 use whyslow_model::tables::{
     BlockIoRow, BlockShareRow, IrqRow, LockWaitRow, StackSampleRow, SyscallRow, ThreadStateRow,
     WakeupRow,
@@ -100,7 +101,7 @@ impl Moment {
                 });
             },
         )?;
-        found.sort_by_key(|row| (row.utid, row.begin, row.end));
+        found.index_sort_by_ints(|row| [row.utid.into(), row.begin, row.end]);
         self.segments_of = ranges(&found, |row| row.utid);
         let mut ran: Vec<u32> = (0..found.len() as u32).collect();
         let running = |row: &u32| {
@@ -109,7 +110,10 @@ impl Moment {
                 .filter(|_| found[*row as usize].state == State::Running)
         };
         ran.retain(|row| running(row).is_some());
-        ran.sort_by_key(|row| (running(row), found[*row as usize].begin));
+        ran.index_sort_by_ints(|row| {
+            let cpu = running(row).map_or(-1, i64::from);
+            [cpu, found[*row as usize].begin, 0]
+        });
         self.ran_on = ranges(&ran, |row| found[*row as usize].cpu.unwrap_or(-1));
         self.ran = ran;
         self.segments = found;
@@ -158,11 +162,11 @@ impl Moment {
                 errno: cells.small(5, row),
             });
         })?;
-        found.sort_by_key(|row| (row.utid, row.begin, row.end));
+        found.index_sort_by_ints(|row| [row.utid.into(), row.begin, row.end]);
         self.calls_of = ranges(&found, |row| row.utid);
         let is_sync = |row: &u32| is_sync(self.words.text(found[*row as usize].name));
         let mut syncs: Vec<u32> = (0..found.len() as u32).filter(is_sync).collect();
-        syncs.sort_by_key(|row| (found[*row as usize].begin, found[*row as usize].id));
+        syncs.index_sort_by_ints(|row| [found[*row as usize].begin, found[*row as usize].id, 0]);
         self.syncs = syncs;
         self.calls = found;
         Ok(())
@@ -216,9 +220,9 @@ impl Moment {
         let mut done: Vec<u32> = (0..found.len() as u32).collect();
         let key = |row: &u32| {
             let request = &found[*row as usize];
-            (request.dev, request.end, request.id)
+            [request.dev, request.end, request.id]
         };
-        done.sort_by_key(key);
+        done.index_sort_by_ints(key);
         self.done_on = ranges(&done, |row| found[*row as usize].dev);
         self.done = done;
         self.requests = found;
@@ -262,9 +266,9 @@ impl Moment {
             }
         })?;
         for waits in self.told_waits.values_mut() {
-            waits.sort_by_key(|wait| (wait.begin, wait.id));
+            waits.index_sort_by_ints(|wait| [wait.begin, wait.id, 0]);
         }
-        found.sort_by_key(|row| (row.begin, row.id));
+        found.index_sort_by_ints(|row| [row.begin, row.id, 0]);
         for (place, row) in found.iter().enumerate() {
             self.locks_of
                 .entry(row.utid)
@@ -307,7 +311,7 @@ impl Moment {
                 });
             },
         )?;
-        found.sort_by_key(|row| (row.utid, row.begin, row.end));
+        found.index_sort_by_ints(|row| [row.utid.into(), row.begin, row.end]);
         self.stacks_of = ranges(&found, |row| row.utid);
         self.stacks = found;
         Ok(())
@@ -331,7 +335,8 @@ impl Moment {
             };
             found.push((cells.small(2, row).unwrap_or(-1), handler));
         })?;
-        found.sort_by_key(|(cpu, row)| (*cpu, row.begin, std::cmp::Reverse(row.end)));
+        // Of those that begin together the longest first.
+        found.index_sort_by_ints(|(cpu, row)| [i64::from(*cpu), row.begin, -row.end]);
         self.handlers_on = ranges(&found, |(cpu, _)| *cpu);
         self.handlers = found.into_iter().map(|(_, row)| row).collect();
         Ok(())

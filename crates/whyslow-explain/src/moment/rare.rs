@@ -3,6 +3,7 @@
 use rustc_hash::{FxHashMap, FxHashSet};
 use whyslow_model::Window;
 use whyslow_model::row::Row;
+use whyslow_model::sort::IndexSort;
 use whyslow_model::tables::{
     CallsiteRow, DeviceRow, DnsQueryRow, FrameRow, FutexCallRow, KernelWorkRow, LostEventsRow,
     MountRow, NetPacketRow, ReclaimRow, SignalRow, SyscallRow,
@@ -249,7 +250,7 @@ impl Moment {
             }
         })?;
         self.mounts
-            .sort_by_key(|(_, path)| std::cmp::Reverse(path.len()));
+            .index_sort_by_key(|(_, path)| std::cmp::Reverse(path.len()));
         let (words, found) = (&mut self.words, &mut self.writes);
         let window = Window::new(self.begin - DIRTY_NS, self.end);
         let columns = (

@@ -7,6 +7,7 @@
 //! chance.
 
 use whyslow_model::Ns;
+use whyslow_model::sort::{IndexSort, float_key};
 
 use super::Mark;
 use super::ranks::median;
@@ -85,7 +86,7 @@ pub fn changes(points: &[Point], window: (Ns, Ns), marks: &[Mark]) -> Vec<Change
     }
     let mut cuts = Vec::new();
     segment(&bins, 0, &mut cuts);
-    cuts.sort_by_key(|(place, ..)| *place);
+    cuts.index_sort_by_key(|(place, ..)| *place);
     let bounds: Vec<usize> = std::iter::once(0)
         .chain(cuts.iter().map(|(place, ..)| *place))
         .chain([count])
@@ -208,7 +209,7 @@ fn best_middle(bins: &[Bin]) -> Option<(usize, f64)> {
         .filter_map(|(place, bin)| Some((place, bin.middle?)))
         .collect();
     let mut order: Vec<usize> = (0..known.len()).collect();
-    order.sort_by(|a, b| known[*a].1.total_cmp(&known[*b].1));
+    order.index_sort_by_ints(|at| [float_key(known[*at].1), 0, 0]);
     let mut ranks = vec![0.0; known.len()];
     let mut below = 0.0;
     for equal in order.chunk_by(|a, b| known[*a].1 == known[*b].1) {

@@ -7,6 +7,7 @@
 
 use whyslow_analysis::statistics::normal_tail;
 use whyslow_model::Ns;
+use whyslow_model::sort::{IndexSort, float_key};
 
 use super::Item;
 use super::episodes::Episodes;
@@ -112,7 +113,7 @@ fn split(values: &[f64], slow: &[bool]) -> [Vec<f64>; 2] {
 /// The rate of slow ones among items with a like number in flight.
 fn explained(in_flight: &[f64], slow: &[bool]) -> Vec<f64> {
     let mut order: Vec<usize> = (0..in_flight.len()).collect();
-    order.sort_by(|a, b| in_flight[*a].total_cmp(&in_flight[*b]));
+    order.index_sort_by_ints(|at| [float_key(in_flight[*at]), 0, 0]);
     let mut chances = vec![0.0; in_flight.len()];
     for class in order.chunks(in_flight.len().div_ceil(CLASSES).max(1)) {
         let count = class.iter().filter(|place| slow[**place]).count();

@@ -5,6 +5,8 @@
 //! were spread evenly over the orders of magnitude seen; for causes that repeat and double, most of
 //! them at the first value, as to wait twice is rarer than once.
 
+use whyslow_model::sort::IndexSort;
+
 use whyslow_analysis::statistics::binomial_tail;
 
 /// A cause whose waits have known lengths.
@@ -172,7 +174,7 @@ pub fn hints(waits: &Waits) -> Vec<Hint> {
         .iter()
         .filter_map(|known| hint(known, waits))
         .collect();
-    hints.sort_by(|a, b| a.p.total_cmp(&b.p));
+    hints.index_sort_by(|a, b| a.p.total_cmp(&b.p));
     hints
 }
 

@@ -9,6 +9,7 @@ use std::collections::BTreeMap;
 use rustc_hash::FxHashMap;
 use whyslow_analysis::statistics::Dice;
 use whyslow_model::Ns;
+use whyslow_model::sort::IndexSort;
 
 const DRAWS: usize = 1000;
 /// The interval leaves so much out at each end.
@@ -65,7 +66,7 @@ pub fn decompose(slow: &[Spent], baseline: &[Spent]) -> Vec<Excess> {
     let dominance = dominance(&slow, &usual);
     let one = |(category, place): (&u32, &usize)| {
         let mut drawn: Vec<f64> = shares.iter().map(|shares| shares[*place]).collect();
-        drawn.sort_by(f64::total_cmp);
+        drawn.sort_unstable_by(f64::total_cmp);
         let end = |share| super::ranks::quantile(&drawn, share).unwrap_or(0.0);
         Excess {
             category: *category,
@@ -77,7 +78,7 @@ pub fn decompose(slow: &[Spent], baseline: &[Spent]) -> Vec<Excess> {
         }
     };
     let mut found: Vec<Excess> = places.iter().map(one).collect();
-    found.sort_by(|a, b| b.delta_ns.total_cmp(&a.delta_ns));
+    found.index_sort_by(|a, b| b.delta_ns.total_cmp(&a.delta_ns));
     found
 }
 

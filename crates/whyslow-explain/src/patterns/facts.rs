@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use whyslow_analysis::outliers::Deviation;
 use whyslow_analysis::statistics::adjusted;
 use whyslow_model::Ns;
+use whyslow_model::sort::IndexSort;
 
 use super::change::{Change, Point, changes};
 use super::concurrency::{Concurrency, concurrency};
@@ -87,7 +88,7 @@ impl Facts {
         let mut told: Vec<(Item, bool, usize)> = told.collect();
         // What failed soon is neither usual nor slow.
         told.retain(|(item, slow, _)| *slow || !item.failed);
-        told.sort_by_key(|(item, _, place)| (item.ts, item.dur, *place));
+        told.index_sort_by_ints(|(item, _, place)| [item.ts, item.dur, *place as i64]);
         let items: Vec<Item> = told.iter().map(|(item, ..)| *item).collect();
         let ((gap, mode), lesser) = told_apart(&mut told, &items, &normal);
         normal.slow = told.iter().map(|(_, slow, _)| *slow).collect();
@@ -327,7 +328,7 @@ fn waits(items: &[Item], normal: &Normal) -> Option<Waits> {
         median(usuals.map(of).collect())
     };
     let mut times: Vec<f64> = items.iter().map(|item| item.dur as f64).collect();
-    times.sort_by(f64::total_cmp);
+    times.sort_unstable_by(f64::total_cmp);
     let (usual, mad) = (usual(|usual| usual.median)?, usual(|usual| usual.mad)?);
     let known = |value: f64| if are_known { 0.0 } else { value };
     Some(Waits {

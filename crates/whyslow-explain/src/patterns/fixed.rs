@@ -11,6 +11,8 @@
 
 use std::collections::BTreeSet;
 
+use whyslow_model::sort::IndexSort;
+
 use super::ranks::{deviation, median};
 
 /// So many have the fixed time at least, of so many keys.
@@ -36,7 +38,7 @@ pub struct Slow {
 
 /// Places of those that are slow by their own measure alone; none where no fixed time is shown.
 pub fn lesser(mut slow: Vec<Slow>) -> Vec<usize> {
-    slow.sort_by(|a, b| {
+    slow.index_sort_by(|a, b| {
         let by_excess = b.excess.total_cmp(&a.excess);
         by_excess.then(a.place.cmp(&b.place))
     });

@@ -11,6 +11,7 @@ use std::collections::BTreeMap;
 
 use whyslow_analysis::statistics::normal_tail;
 use whyslow_model::Ns;
+use whyslow_model::sort::{IndexSort, float_key};
 
 use super::episodes::Episodes;
 use super::ranks::median;
@@ -132,7 +133,7 @@ pub fn levels(
 pub(super) fn raised(before: &[Item], after: &[Item]) -> Option<(f64, f64)> {
     let at_a_time = |items: &[Item]| {
         let mut items = items.to_vec();
-        items.sort_by_key(|item| item.ts);
+        items.index_sort_by_ints(|item| [item.ts, 0, 0]);
         median(at_work(&items, 0.0))
     };
     let (before, after) = (at_a_time(before)?, at_a_time(after)?);
@@ -166,7 +167,7 @@ fn at_work(items: &[Item], lately: f64) -> Vec<f64> {
         }
         steps.extend([(begin, 1.0), (end, -1.0)]);
     }
-    steps.sort_by(|a, b| a.0.total_cmp(&b.0).then(b.1.total_cmp(&a.1)));
+    steps.index_sort_by_ints(|(a, b)| [float_key(*a), !float_key(*b), 0]);
     let mut now = 0.0;
     for (_, step) in &mut steps {
         now += *step;
@@ -227,7 +228,7 @@ fn varies(in_flight: &[f64]) -> Option<f64> {
 /// Items by what `group` makes of their level.
 fn grouped(of_items: &[f64], slow: &[bool], group: impl Fn(f64) -> f64) -> Vec<Level> {
     let mut told: Vec<(f64, bool)> = of_items.iter().copied().zip(slow.iter().copied()).collect();
-    told.sort_by(|a, b| a.0.total_cmp(&b.0));
+    told.index_sort_by_ints(|one| [float_key(one.0), 0, 0]);
     let same = told.chunk_by(|a, b| group(a.0) == group(b.0));
     same.map(|same| Level {
         from: same[0].0,

@@ -8,6 +8,7 @@
 
 use whyslow_analysis::statistics::{Dice, f_tail_of_two};
 use whyslow_model::Ns;
+use whyslow_model::sort::{IndexSort, float_key};
 
 /// A mode has so many items at least.
 pub const ITEMS_MIN: usize = 5;
@@ -58,7 +59,8 @@ impl Gap {
 /// `logs` are logarithms of times, in any order. None with fewer than sixteen.
 pub fn gap(logs: &[f64]) -> Option<Gap> {
     let mut order: Vec<usize> = (0..logs.len()).collect();
-    order.sort_by(|a, b| logs[*b].total_cmp(&logs[*a]));
+    // The greatest first.
+    order.index_sort_by_ints(|at| [!float_key(logs[*at]), 0, 0]);
     let spacing = |rank: usize| logs[order[rank - 1]] - logs[order[rank]];
     let mut sums = vec![0.0; logs.len()];
     for rank in 1..logs.len() {

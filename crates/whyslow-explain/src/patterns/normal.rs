@@ -113,7 +113,7 @@ impl Normal {
 
 impl Usual {
     fn of(mut times: Vec<f64>, objective: f64) -> Option<Self> {
-        times.sort_by(f64::total_cmp);
+        times.sort_unstable_by(f64::total_cmp);
         let middle = quantile(&times, 0.5)?;
         let log = median(times.iter().map(|time| time.ln()).collect())?;
         let logs = times.iter().map(|time| time.ln());

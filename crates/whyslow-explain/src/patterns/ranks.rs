@@ -1,5 +1,7 @@
 //! Quantiles, and the rank test of Mann and Whitney.
 
+use whyslow_model::sort::{IndexSort, float_key};
+
 /// The value that such a share of the sorted values is not beyond, by linear interpolation; none of
 /// nothing.
 pub(super) fn quantile(sorted: &[f64], share: f64) -> Option<f64> {
@@ -10,7 +12,7 @@ pub(super) fn quantile(sorted: &[f64], share: f64) -> Option<f64> {
 }
 
 pub(super) fn median(mut values: Vec<f64>) -> Option<f64> {
-    values.sort_by(f64::total_cmp);
+    values.sort_unstable_by(f64::total_cmp);
     quantile(&values, 0.5)
 }
 
@@ -38,7 +40,7 @@ pub(super) fn mann_whitney(first: &[f64], second: &[f64]) -> Option<Ranked> {
     }
     let mut all: Vec<(f64, bool)> = first.iter().map(|value| (*value, true)).collect();
     all.extend(second.iter().map(|value| (*value, false)));
-    all.sort_by(|a, b| a.0.total_cmp(&b.0));
+    all.index_sort_by_ints(|one| [float_key(one.0), 0, 0]);
     let (mut wins, mut ties, mut below) = (0.0, 0.0, 0.0);
     for equal in all.chunk_by(|a, b| a.0 == b.0) {
         let mine = equal.iter().filter(|(_, is_first)| *is_first).count() as f64;

@@ -1,5 +1,7 @@
 //! Every test with its numbers, in words.
 
+use whyslow_model::sort::IndexSort;
+
 use super::decide::View;
 use super::facts::Test;
 use super::keys::{KEYS_MIN, SLOW_MIN, enough};
@@ -261,7 +263,7 @@ impl View<'_> {
         };
         // The most telling first.
         let mut spared: Vec<_> = self.facts.spared.iter().collect();
-        spared.sort_by(|a, b| a.p.total_cmp(&b.p));
+        spared.index_sort_by(|a, b| a.p.total_cmp(&b.p));
         let told: Vec<String> = spared.into_iter().map(one).collect();
         let says = match told.as_slice() {
             [] => "no kind is never slow".into(),

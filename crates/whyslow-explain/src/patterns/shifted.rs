@@ -8,6 +8,8 @@ use std::collections::BTreeMap;
 
 use whyslow_analysis::statistics::normal_tail;
 
+use whyslow_model::sort::{IndexSort, float_key};
+
 use super::Item;
 use super::normal::ITEMS_MIN;
 use super::ranks::{mann_whitney, quantile};
@@ -80,13 +82,13 @@ fn times_by_key(items: &[Item]) -> BTreeMap<u32, Vec<f64>> {
         times.entry(item.key).or_default().push(time);
     }
     for times in times.values_mut() {
-        times.sort_by(f64::total_cmp);
+        times.sort_unstable_by(f64::total_cmp);
     }
     times
 }
 
 fn weighted_median(mut values: Vec<(f64, f64)>) -> f64 {
-    values.sort_by(|a, b| a.0.total_cmp(&b.0));
+    values.index_sort_by_ints(|one| [float_key(one.0), 0, 0]);
     let half = values.iter().map(|(_, weight)| weight).sum::<f64>() / 2.0;
     let mut before = 0.0;
     for (value, weight) in &values {

@@ -12,6 +12,7 @@ use std::collections::BTreeMap;
 use whyslow_analysis::AnalysisError;
 use whyslow_analysis::before_after::{Request, Requests};
 use whyslow_analysis::bursts::{Burst, BurstOf, Series, part_width};
+use whyslow_model::sort::IndexSort;
 use whyslow_model::{Ns, Sym};
 use whyslow_store::Tables;
 
@@ -169,7 +170,7 @@ impl<'r> Scene<'r> {
             let found = self.series(rows).bursts(&total, enough.len());
             bursts.extend(found.map(|burst| (*client, burst)));
         }
-        bursts.sort_by(|(client_a, a), (client_b, b)| {
+        bursts.index_sort_by(|(client_a, a), (client_b, b)| {
             b.excess
                 .total_cmp(&a.excess)
                 .then_with(|| client_a.cmp(client_b))

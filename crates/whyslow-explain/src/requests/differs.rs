@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 use whyslow_analysis::statistics::{adjusted, hypergeometric_tail};
+use whyslow_model::sort::IndexSort;
 
 use crate::patterns::LEVEL;
 
@@ -84,14 +85,14 @@ impl Columns {
                 });
             }
         }
-        found.sort_by(|a, b| (a.column, &a.value).cmp(&(b.column, &b.value)));
+        found.index_sort_by(|a, b| (a.column, &a.value).cmp(&(b.column, &b.value)));
         let levels = adjusted(&found.iter().map(|one| one.p).collect::<Vec<_>>());
         for (one, level) in found.iter_mut().zip(levels) {
             one.p = level;
         }
         let half = 0.5 / (self.slow + self.usual);
         found.retain(|one| one.p <= LEVEL && one.slow + half >= RISK_MIN * (one.usual + half));
-        found.sort_by(|a, b| a.p.total_cmp(&b.p).then(b.slow.total_cmp(&a.slow)));
+        found.index_sort_by(|a, b| a.p.total_cmp(&b.p).then(b.slow.total_cmp(&a.slow)));
         found.truncate(TOLD_MAX);
         found
     }

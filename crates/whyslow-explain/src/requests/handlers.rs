@@ -13,6 +13,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use rustc_hash::{FxHashMap, FxHashSet};
 use whyslow_analysis::{AnalysisError, pattern_of, pool_of};
+use whyslow_model::sort::IndexSort;
 use whyslow_model::tables::{RequestRow, RequestThreadRow, SyscallRow, ThreadRow, ThreadStateRow};
 use whyslow_model::{Ns, Symbols, Window};
 use whyslow_store::{Tables, each_row};
@@ -115,7 +116,7 @@ impl Handlers {
         if found.is_empty() && is_kafka {
             found = by_name(tables, window, &threads)?;
         }
-        found.sort_by_key(|thread| (thread.tid, thread.utid));
+        found.index_sort_by_ints(|thread| [thread.tid.into(), thread.utid.into(), 0]);
         found.truncate(THREADS_MAX);
         let Some(first) = found.first() else {
             return Ok(None);
@@ -230,7 +231,7 @@ impl Handlers {
             (sum.dur_ns, sum.pieces, sum.grade) = (dur_ns, pieces, grade);
         }
         let mut parts: Vec<Part> = sums.into_values().collect();
-        parts.sort_by_key(|part| std::cmp::Reverse(part.dur_ns));
+        parts.index_sort_by_key(|part| std::cmp::Reverse(part.dur_ns));
         parts
     }
 }
@@ -372,7 +373,8 @@ fn shares(times: Times, of_all: impl Fn(Ns) -> f64) -> Vec<(String, f64)> {
         .into_iter()
         .map(|(name, ns)| (name, of_all(ns)))
         .collect();
-    shares.sort_by(|(name_a, a), (name_b, b)| b.total_cmp(a).then_with(|| name_a.cmp(name_b)));
+    shares
+        .index_sort_by(|(name_a, a), (name_b, b)| b.total_cmp(a).then_with(|| name_a.cmp(name_b)));
     shares
 }
 

@@ -16,6 +16,7 @@ pub(crate) mod threads;
 use whyslow_analysis::AnalysisError;
 use whyslow_analysis::before_after::{Request, Requests};
 use whyslow_model::Window;
+use whyslow_model::sort::IndexSort;
 use whyslow_store::Tables;
 
 use crate::many::WALKED;
@@ -107,7 +108,7 @@ pub fn requests_versus(
             .iter()
             .filter(|request| request.dur.is_some() && threads.longest(request).is_some())
             .collect();
-        served.sort_by_key(|request| (request.dur, request.id));
+        served.index_sort_by_ints(|request| [request.dur.unwrap_or(i64::MIN), request.id, 0]);
         teller.walked(&spread(&served, 2 * WALKED))
     };
     let there: Vec<Story> = walked(before, name_before)?;

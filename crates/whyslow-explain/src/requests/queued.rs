@@ -8,6 +8,7 @@ use rustc_hash::FxHashMap;
 use whyslow_analysis::AnalysisError;
 use whyslow_analysis::before_after::Request;
 use whyslow_model::row::Row;
+use whyslow_model::sort::IndexSort;
 use whyslow_model::tables::{RequestPhaseRow, ThreadStateRow};
 use whyslow_model::{Ns, Symbols, Window};
 use whyslow_store::{Tables, each_row};
@@ -154,7 +155,7 @@ impl Queued {
         }
         story
             .parts
-            .sort_by_key(|part| std::cmp::Reverse(part.dur_ns));
+            .index_sort_by_key(|part| std::cmp::Reverse(part.dur_ns));
         let unexplained = story.parts.iter();
         story.unexplained_ns = unexplained
             .filter(|part| matches!(part.root.as_str(), "unknown" | "lost"))

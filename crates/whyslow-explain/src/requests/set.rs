@@ -4,6 +4,7 @@ use rustc_hash::FxHashMap;
 use whyslow_analysis::AnalysisError;
 use whyslow_analysis::before_after::{Request, Requests};
 use whyslow_model::Ns;
+use whyslow_model::sort::IndexSort;
 
 use super::differs::{Columns, Contrast};
 use super::does::{self, Does};
@@ -375,7 +376,7 @@ pub(super) fn story<'t>(
         rows.map(|(row, _)| row).collect()
     };
     let (mut slow, usual) = (of(true), of(false));
-    slow.sort_by_key(|request| (std::cmp::Reverse(request.dur), request.id));
+    slow.index_sort_by_ints(|request| [!request.dur.unwrap_or(i64::MIN), request.id, 0]);
     let Some(longest) = slow.first() else {
         return Ok(None);
     };

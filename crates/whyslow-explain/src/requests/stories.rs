@@ -3,6 +3,7 @@
 use whyslow_analysis::AnalysisError;
 use whyslow_analysis::before_after::{Request, Requests};
 use whyslow_model::Ns;
+use whyslow_model::sort::IndexSort;
 use whyslow_store::Tables;
 
 use super::queued::{self, Queued};
@@ -312,7 +313,7 @@ impl Teller<'_> {
         if left > 0 {
             parts.push(part("", "unknown", (left, length)));
         }
-        parts.sort_by_key(|part| std::cmp::Reverse(part.dur_ns));
+        parts.index_sort_by_key(|part| std::cmp::Reverse(part.dur_ns));
         parts
     }
 

@@ -11,6 +11,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use whyslow_analysis::AnalysisError;
 use whyslow_model::Ns;
 use whyslow_model::row::Row;
+use whyslow_model::sort::IndexSort;
 use whyslow_model::tables::StackSampleRow;
 use whyslow_store::Tables;
 
@@ -94,7 +95,9 @@ pub(super) fn stories(
     let min = asked.min.unwrap_or(LONG).max(1);
     let mut found = seen(&sampled, asked, min);
     found.extend(unseen(&sampled, asked, min));
-    found.sort_by_key(|(group, _)| std::cmp::Reverse(group.iter().map(Stretch::dur).sum::<Ns>()));
+    found.index_sort_by_key(|(group, _)| {
+        std::cmp::Reverse(group.iter().map(Stretch::dur).sum::<Ns>())
+    });
     found.truncate(GROUPS);
     let teller = Teller {
         sampled: &sampled,

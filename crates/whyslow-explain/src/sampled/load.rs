@@ -4,6 +4,7 @@
 use rustc_hash::{FxHashMap, FxHashSet};
 use whyslow_analysis::read::{Looks, Shown};
 use whyslow_model::row::Row;
+use whyslow_model::sort::IndexSort;
 use whyslow_model::tables::{CallsiteRow, FrameRow, LockWaitRow, SampleGapRow};
 use whyslow_model::{Ns, Window};
 use whyslow_store::Tables;
@@ -110,8 +111,9 @@ impl Seen {
             gaps: gaps(tables, window)?,
             frames: FxHashMap::default(),
         };
-        seen.waits.sort_by_key(|wait| (wait.begin, wait.id));
-        seen.gaps.sort_by_key(|gap| (gap.begin, gap.id));
+        seen.waits
+            .index_sort_by_ints(|wait| [wait.begin, wait.id, 0]);
+        seen.gaps.index_sort_by_ints(|gap| [gap.begin, gap.id, 0]);
         seen.read_frames(tables)?;
         seen.look(tables)?;
         Ok(seen)

@@ -17,6 +17,7 @@ use std::collections::BTreeMap;
 use rustc_hash::FxHashSet;
 use whyslow_analysis::AnalysisError;
 use whyslow_model::row::Row;
+use whyslow_model::sort::IndexSort;
 use whyslow_model::tables::ThreadStateRow;
 use whyslow_model::{Ns, Window};
 use whyslow_store::Tables;
@@ -180,7 +181,7 @@ pub(crate) fn story_of(
 /// Groups that took most time together.
 fn longest_first<T>(mut groups: Vec<Vec<&T>>, dur: impl Fn(&T) -> Ns) -> Vec<Vec<&T>> {
     let total = |of: &Vec<&T>| of.iter().map(|one| dur(one)).sum::<Ns>();
-    groups.sort_by_key(|of| std::cmp::Reverse(total(of)));
+    groups.index_sort_by_key(|of| std::cmp::Reverse(total(of)));
     groups.truncate(GROUPS);
     groups
 }

@@ -4,6 +4,7 @@
 use std::collections::BTreeMap;
 
 use whyslow_model::Ns;
+use whyslow_model::sort::IndexSort;
 use whyslow_model::text::shown;
 
 use super::{FlameGraph, ROOT};
@@ -60,7 +61,7 @@ pub fn compare(time: &FlameGraph, samples: &FlameGraph) -> Vec<String> {
             more >= SHARE_MIN && more > TIMES * less
         })
         .collect();
-    found.sort_by(|a, b| {
+    found.index_sort_by(|a, b| {
         let far = |one: &(f64, f64, &str)| (one.0 - one.1).abs();
         far(b).total_cmp(&far(a)).then_with(|| a.2.cmp(b.2))
     });

@@ -9,6 +9,7 @@ use std::collections::BTreeMap;
 use rustc_hash::FxHashMap;
 use whyslow_analysis::pool_of;
 use whyslow_model::Ns;
+use whyslow_model::sort::IndexSort;
 use whyslow_store::Tables;
 
 use crate::ExportError;
@@ -290,7 +291,7 @@ impl Tree {
     /// make the same bytes whatever the order in which they came.
     fn in_order(self, frames: Frames) -> (Vec<Frame>, Vec<Node>) {
         let mut places: Vec<usize> = (0..frames.all.len()).collect();
-        places.sort_by(|a, b| frames.all[*a].cmp(&frames.all[*b]));
+        places.index_sort_by(|a, b| frames.all[*a].cmp(&frames.all[*b]));
         let mut renamed = vec![0; places.len()];
         for (new, old) in places.iter().enumerate() {
             renamed[*old] = new;
@@ -331,7 +332,7 @@ impl Tree {
             above.off_ns = above.off_ns.saturating_add(off_ns);
         }
         let mut sorted = frames.all;
-        sorted.sort();
+        sorted.index_sort();
         (sorted, nodes)
     }
 }

@@ -1,6 +1,7 @@
 //! A graph as lines of text, callers above, the heaviest first.
 
 use whyslow_model::Ns;
+use whyslow_model::sort::IndexSort;
 
 use super::{FlameGraph, Node, ROOT};
 use crate::stacks::Frame;
@@ -33,7 +34,7 @@ impl FlameGraph {
             node.total_ns.max(node.base_total_ns)
         };
         for of in &mut children {
-            of.sort_by_key(|place| (weight(place), std::cmp::Reverse(*place)));
+            of.index_sort_by_key(|place| (weight(place), std::cmp::Reverse(*place)));
         }
         let mut lines = Vec::with_capacity(self.nodes.len());
         // Deep stacks must not fill ours.

@@ -8,6 +8,7 @@ use prometheus_client::collector::Collector;
 use prometheus_client::encoding::{DescriptorEncoder, MetricEncoder, NoLabelSet, text};
 use prometheus_client::metrics::MetricType;
 use prometheus_client::registry::{Registry, Unit};
+use whyslow_model::sort::IndexSort;
 use whyslow_model::text::shown;
 
 use super::families::{BUCKETS, MEASURED, Measured};
@@ -161,7 +162,7 @@ fn histogram(encoder: &mut MetricEncoder<'_>, operations: &Operations) -> fmt::R
 /// By their labels, so that the same figures are the same text.
 fn sorted<'s, T>(series: &'s Series<T>, names: &[&'static str]) -> Vec<(Labels, &'s T)> {
     let mut all: Vec<(&String, &T)> = series.0.iter().collect();
-    all.sort_by_key(|(key, _)| *key);
+    all.index_sort_by_key(|(key, _)| *key);
     let labelled = all.into_iter().map(|(key, sums)| {
         let values = key.split(BETWEEN).map(clean);
         (names.iter().copied().zip(values).collect(), sums)

@@ -4,6 +4,7 @@ use std::ops::ControlFlow;
 
 use whyslow_analysis::{Filter, Kind, LogRow, Question, Verb, each_row};
 use whyslow_model::Ns;
+use whyslow_model::sort::IndexSort;
 use whyslow_store::Tables;
 
 use super::stops::Stops;
@@ -90,7 +91,7 @@ impl Counting<'_> {
             self.gap(row, &mut gaps);
             ControlFlow::Continue(())
         })?;
-        gaps.sort_by_key(|gap| gap.begin);
+        gaps.index_sort_by_ints(|gap| [gap.begin, 0, 0]);
         Ok(gaps)
     }
 

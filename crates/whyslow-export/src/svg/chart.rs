@@ -6,6 +6,7 @@ use std::io::{self, Write};
 
 use rustc_hash::FxHashMap;
 use whyslow_model::Ns;
+use whyslow_model::sort::IndexSort;
 use whyslow_model::text::shown;
 use whyslow_store::Tables;
 
@@ -85,7 +86,7 @@ impl Chart {
         for (_, strip) in &mut strips {
             strip.close(0);
         }
-        strips.sort_by(|(name_a, a), (name_b, b)| {
+        strips.index_sort_by(|(name_a, a), (name_b, b)| {
             b.busy.cmp(&a.busy).then_with(|| name_a.cmp(name_b))
         });
         let left_out = strips.len().saturating_sub(threads_max);
@@ -137,11 +138,12 @@ impl Strip {
     /// Keeps the longest of those that can be seen. How many more there were.
     fn thin_out(&mut self, thinnest: Ns, room: usize) -> usize {
         self.done.retain(|one| one.end - one.begin >= thinnest);
-        self.done
-            .sort_by_key(|one| (std::cmp::Reverse(one.end - one.begin), one.begin, one.depth));
+        self.done.index_sort_by_key(|one| {
+            (std::cmp::Reverse(one.end - one.begin), one.begin, one.depth)
+        });
         let more = self.done.len().saturating_sub(room);
         self.done.truncate(room);
-        self.done.sort_by_key(|one| (one.depth, one.begin));
+        self.done.index_sort_by_key(|one| (one.depth, one.begin));
         more
     }
 
@@ -153,7 +155,7 @@ impl Strip {
 /// Each thread has the same room for boxes; what one does not need the others have. How many were left out.
 fn thin_out(strips: &mut [(String, Strip)], thinnest: Ns, room: usize) -> usize {
     let mut order: Vec<usize> = (0..strips.len()).collect();
-    order.sort_by_key(|at| strips[*at].1.done.len());
+    order.index_sort_by_key(|at| strips[*at].1.done.len());
     let (mut room, mut left_out) = (room, 0);
     for (before, at) in order.iter().enumerate() {
         let strip = &mut strips[*at].1;

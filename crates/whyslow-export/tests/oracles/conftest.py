@@ -3,11 +3,16 @@
 import json
 import os
 import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 ROOT = Path(__file__).parents[4]
+sys.path.append(str(ROOT / "python/tests"))
+
+from needs import pytest_make_collect_report, pytest_runtest_makereport  # noqa: E402, F401 - hooks
+
 TRACES = ["web-incident/trace.tar.zst"]
 
 
@@ -15,7 +20,7 @@ TRACES = ["web-incident/trace.tar.zst"]
 def program():
     named = os.environ.get("WHYSLOW_BINARY")
     if not named:
-        pytest.skip("WHYSLOW_BINARY does not name the program")
+        pytest.skip("WHYSLOW_BINARY does not name the program [tools]")
     return named
 
 

@@ -5,7 +5,7 @@ import pytest
 
 @pytest.fixture
 def families(export):
-    parser = pytest.importorskip("prometheus_client.openmetrics.parser", reason="prometheus-client is not installed")
+    parser = pytest.importorskip("prometheus_client.openmetrics.parser", reason="prometheus-client is not installed [python]")
     text = export("openmetrics").read_text()
     # It checks names, units, types, order of buckets, counts against the last bucket, and the end.
     return {family.name: family for family in parser.text_string_to_metric_families(text)}

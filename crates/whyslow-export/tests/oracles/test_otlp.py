@@ -9,7 +9,7 @@ import pytest
 
 @pytest.fixture
 def requests(export):
-    pytest.importorskip("opentelemetry.proto", reason="opentelemetry-proto is not installed")
+    pytest.importorskip("opentelemetry.proto", reason="opentelemetry-proto is not installed [python]")
     from google.protobuf import json_format
     from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 

@@ -4,7 +4,7 @@ from collections import Counter, defaultdict
 
 import pytest
 
-pytest.importorskip("perfetto.protos.perfetto.trace.perfetto_trace_pb2", reason="perfetto is not installed")
+pytest.importorskip("perfetto.protos.perfetto.trace.perfetto_trace_pb2", reason="perfetto is not installed [python]")
 from google.protobuf import unknown_fields  # noqa: E402
 from perfetto.protos.perfetto.trace import perfetto_trace_pb2 as perfetto  # noqa: E402
 

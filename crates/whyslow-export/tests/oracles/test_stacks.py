@@ -25,7 +25,7 @@ def test_collapsed(export, told):
 def test_pprof(export, told):
     go = shutil.which("go")
     if go is None:
-        pytest.skip("go is not installed")
+        pytest.skip("go is not installed [tools]")
     path = export("pprof")
     top = subprocess.run(
         [go, "tool", "pprof", "-sample_index=offcpu", "-unit=ns", "-nodecount=100000", "-top", path],

@@ -17,7 +17,7 @@ import pytest
 def shell():
     named = os.environ.get("TRACE_PROCESSOR") or shutil.which("trace_processor_shell")
     if not named:
-        pytest.skip("trace_processor_shell is not installed, and TRACE_PROCESSOR does not name it")
+        pytest.skip("trace_processor_shell is not installed, and TRACE_PROCESSOR does not name it [machine]")
     return named
 
 

@@ -18,6 +18,8 @@ mod read;
 use std::future::Future;
 use std::sync::Arc;
 
+use whyslow_model::sort::IndexSort;
+
 use bytes::Bytes;
 use futures_util::TryStreamExt as _;
 use object_store::path::Path;
@@ -28,7 +30,7 @@ pub use compact::{CompactOptions, Compacted};
 pub use error::LakeError;
 pub use expire::{ExpireOptions, Expired};
 pub use find::Found;
-pub use layout::{Member, Partition, is_name};
+pub use layout::{Member, Partition};
 pub use push::{PushOptions, Pushed};
 
 use layout::{COMMITS, VERSION};
@@ -109,7 +111,7 @@ impl Lake {
             Some(ObjectMeta { location, ..object })
         });
         let mut below: Vec<ObjectMeta> = below.collect();
-        below.sort_by(|a, b| a.location.cmp(&b.location));
+        below.index_sort_by(|a, b| a.location.cmp(&b.location));
         Ok(below)
     }
 

@@ -7,6 +7,7 @@ use whyslow_analysis::{pattern_of, pool_of};
 use whyslow_explain::{
     Confidence, Finding, Grade, Pattern, Question, Report, Story, Thing, explain, template_of,
 };
+use whyslow_model::sort::IndexSort;
 use whyslow_store::Tables;
 
 use super::{SummaryError, Told};
@@ -28,7 +29,7 @@ pub(super) fn of(tables: &dyn Tables, told: &Told) -> Result<Vec<FindingRow>, Su
     for (nr, row) in rows.iter_mut().enumerate() {
         row.nr = nr as i32;
     }
-    rows.sort_by(|a, b| (&a.mechanism, a.ts, a.nr).cmp(&(&b.mechanism, b.ts, b.nr)));
+    rows.index_sort_by(|a, b| (&a.mechanism, a.ts, a.nr).cmp(&(&b.mechanism, b.ts, b.nr)));
     Ok(rows)
 }
 

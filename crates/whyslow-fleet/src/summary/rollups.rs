@@ -1,6 +1,7 @@
 //! Seconds of a recording.
 
 use whyslow_analysis::rollup::{Cell, rollup};
+use whyslow_model::sort::IndexSort;
 use whyslow_store::Tables;
 
 use super::{SummaryError, Told};
@@ -12,7 +13,7 @@ pub(super) fn of(
 ) -> Result<(Vec<RollupRow>, Vec<HistogramRow>), SummaryError> {
     let mut cells = rollup(tables)?;
     let place = |cell: &Cell| (cell.kind, cell.dimension);
-    cells.sort_by(|a, b| {
+    cells.index_sort_by(|a, b| {
         let ours = (place(a), &a.op, &a.key, a.ts);
         ours.cmp(&(place(b), &b.op, &b.key, b.ts))
     });

@@ -2,6 +2,7 @@
 
 use whyslow_analysis::{Question, Verb, ask, rollup};
 use whyslow_model::answer::{AnswerTable, Value};
+use whyslow_model::sort::IndexSort;
 use whyslow_store::Tables;
 
 use super::{SummaryError, Told};
@@ -23,7 +24,7 @@ pub(super) fn of(tables: &dyn Tables, told: &Told) -> Result<Vec<SlowestRow>, Su
             found.extend(rows(table, &kind, told));
         }
     }
-    found.sort_by(|a, b| {
+    found.index_sort_by(|a, b| {
         let place = |row: &SlowestRow| (row.kind.clone(), row.op.clone(), row.ts);
         place(a).cmp(&place(b)).then_with(|| a.id.cmp(&b.id))
     });

@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 
 use serde::Deserialize;
 use whyslow_model::Ns;
+use whyslow_model::sort::IndexSort;
 
 use super::jstack::DumpFile;
 use crate::profile::{
@@ -71,7 +72,7 @@ pub fn read(files: &[DumpFile<'_>]) -> Result<Read, (usize, String)> {
         let ts = file.named.or(file.written).unwrap_or(0);
         dumps.push((ts.saturating_add(file.shift), threads));
     }
-    dumps.sort_by_key(|(ts, _)| *ts);
+    dumps.index_sort_by_key(|(ts, _)| *ts);
     read.dumps = dumps.len() as u64;
     let mut series: BTreeMap<Option<i32>, Vec<(Ns, Vec<&Dumped>)>> = BTreeMap::new();
     for (ts, threads) in &dumps {

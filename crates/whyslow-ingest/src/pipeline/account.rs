@@ -3,6 +3,7 @@
 
 use std::collections::BTreeMap;
 
+use whyslow_model::sort::IndexSort;
 use whyslow_model::stat::{self, Severity, Stat};
 use whyslow_model::tables::{ClockSnapshotRow, EmitAll, ImportLogRow, MetadataRow, TraceStatRow};
 use whyslow_model::{Ns, Symbols};
@@ -224,7 +225,7 @@ impl Account {
 
     fn sorted(&self) -> Vec<&Noted> {
         let mut noted: Vec<&Noted> = self.noted.iter().collect();
-        noted.sort_by_key(|noted| (std::cmp::Reverse(noted.stat.severity), noted.stat.name));
+        noted.index_sort_by_key(|noted| (std::cmp::Reverse(noted.stat.severity), noted.stat.name));
         noted
     }
 }

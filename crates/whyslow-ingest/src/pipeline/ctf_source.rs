@@ -4,6 +4,7 @@ use std::ops::ControlFlow;
 use std::path::Path;
 
 use whyslow_model::event::{Loss, LossKind};
+use whyslow_model::sort::IndexSort;
 use whyslow_model::stat;
 
 use super::ImportError;
@@ -130,7 +131,7 @@ impl<S: RowSink> CtfImport<'_, '_, S> {
                 unused_names.push(remark(format!("{name}: {count} events")));
             }
         }
-        unused_names.sort_by(|a, b| a.text.cmp(&b.text));
+        unused_names.index_sort_by(|a, b| a.text.cmp(&b.text));
         account.add_anomaly(&stat::EVENT_NOT_USED, unused, &unused_names);
         let missing = self.missing_examples.into_iter().map(|(class, example)| {
             let name = &reader.class(class).event.name;
@@ -170,7 +171,7 @@ fn check_hosts(traces: &[Trace]) -> Result<(), ImportError> {
         .filter(|trace| trace.domain != Domain::Unknown)
         .filter_map(|trace| trace.hostname().map(str::to_owned))
         .collect();
-    hosts.sort();
+    hosts.index_sort();
     hosts.dedup();
     match hosts.len() {
         0 | 1 => Ok(()),

@@ -5,6 +5,7 @@ use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 
 use whyslow_model::Ns;
+use whyslow_model::sort::IndexSort;
 
 use super::account::{Account, LogEntry};
 use super::{ImportError, written};
@@ -96,7 +97,7 @@ impl StreamQueue {
             }
         }
         for (source, folder, shift, mut files) in runs {
-            files.sort();
+            files.index_sort();
             files.dedup();
             let newest = files.iter().filter_map(|path| written(path)).max();
             let opened = BlktraceSource::open(&files, newest, shift);

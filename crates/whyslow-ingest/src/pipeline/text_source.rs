@@ -7,6 +7,7 @@ use std::path::Path;
 
 use whyslow_model::Ns;
 use whyslow_model::event::{Event, Loss};
+use whyslow_model::sort::IndexSort;
 use whyslow_model::stat::{self, Stat};
 
 use super::ImportError;
@@ -242,7 +243,7 @@ impl TextQueue {
     fn index(&mut self, mut text: Text) {
         text.index(self.texts.len(), &mut self.line, &mut self.places);
         self.texts.push(text);
-        self.places.sort_by_key(|place| place.ts);
+        self.places.index_sort_by_ints(|place| [place.ts, 0, 0]);
     }
 
     pub(super) fn open_account(&self, account: &mut Account) {

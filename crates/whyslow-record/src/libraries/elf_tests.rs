@@ -3,6 +3,8 @@
 use std::io::Write as _;
 use std::process::Command;
 
+use whyslow_testkit::{Need, skip};
+
 use super::*;
 
 const NAMES: [&str; 2] = ["getaddrinfo", "main"];
@@ -121,7 +123,6 @@ fn names_at_the_seams_of_chunks_are_found() {
 }
 
 #[test]
-#[allow(clippy::print_stdout)] // a skipped test says why
 fn the_libc_of_this_process_is_as_nm_says() {
     let maps = std::fs::read_to_string("/proc/self/maps").unwrap();
     let libc = maps
@@ -129,15 +130,13 @@ fn the_libc_of_this_process_is_as_nm_says() {
         .filter_map(|line| line.split_whitespace().nth(5))
         .find(|path| path.contains("/libc.so") || path.contains("/libc-2"));
     let Some(libc) = libc else {
-        println!("skipped: this process has no libc of its own");
-        return;
+        return skip(Need::Machine, "this process has no libc of its own");
     };
     let output = Command::new("nm")
         .args(["-D", "--defined-only", libc])
         .output();
     let Some(output) = output.ok().filter(|output| output.status.success()) else {
-        println!("skipped: no nm");
-        return;
+        return skip(Need::Tools, "no nm");
     };
     let text = String::from_utf8(output.stdout).unwrap();
     let line = text.lines().find(|line| {

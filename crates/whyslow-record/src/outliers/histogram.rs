@@ -1,10 +1,16 @@
 //! Counts of a device as the programs keep them, and what follows from them.
+//!
+//! This is not `whyslow_model`'s `Histogram`: the counts lie in a map of the kernel, so their number
+//! is fixed, and they only grow, so that an interval is the difference of two readings.
 
 use std::time::Duration;
+
+use whyslow_model::histogram::LogBuckets;
 
 /// See `outliers.bpf.c`.
 const SUB_BITS: u32 = 4;
 pub(super) const BUCKETS: usize = (41 - SUB_BITS as usize + 1) << SUB_BITS;
+type Buckets = LogBuckets<SUB_BITS>;
 const EPOCH_SHIFT: u32 = 44;
 const VALUE_MASK: u64 = (1 << EPOCH_SHIFT) - 1;
 
@@ -79,20 +85,9 @@ impl Counters {
             so_far += count;
             so_far >= rank
         })?;
-        let (low, width) = edges(bucket);
-        Some(Duration::from_nanos(low + width / 2))
+        let (low, high) = Buckets::bounds(bucket);
+        Some(Duration::from_nanos(low + (high - low).div_ceil(2)))
     }
-}
-
-/// Least value of a bucket, and how many it holds.
-fn edges(bucket: usize) -> (u64, u64) {
-    let per_power = 1 << SUB_BITS;
-    if bucket < per_power {
-        return (bucket as u64, 1);
-    }
-    let power = (bucket / per_power - 1) as u32;
-    let sub = (bucket % per_power) as u64;
-    ((per_power as u64 + sub) << power, 1 << power)
 }
 
 #[cfg(test)]
@@ -114,12 +109,11 @@ mod tests {
     fn every_length_lies_in_its_bucket() {
         let mut end = 0;
         for bucket in 0..BUCKETS {
-            let (low, width) = edges(bucket);
+            let (low, high) = Buckets::bounds(bucket);
+            let width = high - low + 1;
             assert_eq!(low, end, "{bucket}");
-            assert_eq!(
-                (bucket_of(low), bucket_of(low + width - 1)),
-                (bucket, bucket)
-            );
+            assert_eq!((bucket_of(low), bucket_of(high)), (bucket, bucket));
+            assert_eq!((Buckets::of(low), Buckets::of(high)), (bucket, bucket));
             assert!(width == 1 || width * 16 <= low, "{bucket}");
             end = low + width;
         }

@@ -1,13 +1,13 @@
 //! Stacks of programs that run, against what these say of themselves and what others see of them.
 
-#![allow(clippy::print_stderr)] // a skipped test says why
-
 use std::collections::BTreeMap;
 use std::env;
 use std::fs;
 use std::io::{BufRead as _, BufReader};
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
+
+use whyslow_testkit::{Need, skip};
 
 use super::Runtimes;
 
@@ -123,7 +123,7 @@ fn run(interpreter: &str, suffix: &str, program: &str) -> Option<(Running, tempf
     let mut command = Command::new(interpreter);
     let spawned = command.arg(&file).stdout(Stdio::piped()).spawn();
     let Ok(mut child) = spawned else {
-        eprintln!("skipped: no {interpreter}");
+        skip(Need::Tools, format!("no {interpreter}"));
         return None;
     };
     let lines = BufReader::new(child.stdout.take().expect("it is there")).lines();
@@ -143,7 +143,10 @@ fn run(interpreter: &str, suffix: &str, program: &str) -> Option<(Running, tempf
     }
     let running = Running { child, said };
     if !is_done {
-        eprintln!("skipped: {interpreter} does not run the program");
+        skip(
+            Need::Tools,
+            format!("{interpreter} does not run the program"),
+        );
         return None;
     }
     Some((running, folder))
@@ -239,8 +242,7 @@ fn others_see_the_same_of_python() {
         &pid.to_string(),
     ]);
     let Ok(output) = dump.output() else {
-        eprintln!("skipped: no py-spy");
-        return;
+        return skip(Need::Tools, "no py-spy");
     };
     let text = String::from_utf8_lossy(&output.stdout);
     let mut theirs = BTreeMap::new();
@@ -301,9 +303,10 @@ while True:
         }
     }
     if whole < 300 {
-        eprintln!(
-            "skipped: only {whole} stacks came whole, {} were torn",
-            runtimes.share.room.torn()
+        let torn = runtimes.share.room.torn();
+        skip(
+            Need::Machine,
+            format!("only {whole} stacks came whole, {torn} were torn"),
         );
     }
 }

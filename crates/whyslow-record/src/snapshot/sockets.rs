@@ -178,6 +178,8 @@ fn unix(line: &str) -> Option<(u64, String)> {
 
 #[cfg(test)]
 mod tests {
+    use whyslow_testkit::{Need, skip};
+
     use super::*;
 
     #[test]
@@ -193,7 +195,7 @@ mod tests {
             7: 0100007F:0052 0100007F:9C44 01 00000000:00000000 00:00000000 00000000 0 0 17 1 0 20
             cut: 0100007F";
         if cfg!(target_endian = "big") {
-            return eprintln!("skipped: the table is one of a little-endian machine");
+            return skip(Need::Machine, "the table is one of a little-endian machine");
         }
         let sockets: Vec<Tcp> = table.lines().filter_map(Tcp::parse).collect();
         let mut found: Vec<_> = told(&sockets, &ANY_PORTS).into_iter().collect();

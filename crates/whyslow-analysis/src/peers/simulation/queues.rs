@@ -8,7 +8,7 @@ use whyslow_model::Ns;
 use super::super::{Compared, InFlight, Issued, Sample, Slices, Stratum, Told, adjust, compare};
 use super::dice::{Dice, Family};
 use super::{assert_at_least, assert_at_most, fires, judged, rate, runs, tail_fires};
-use crate::histogram::bucket_of;
+use whyslow_model::histogram::bucket_of;
 
 const DEVICES: usize = 17;
 /// Requests of 8 KiB that a disk answers in 5 ms on average.

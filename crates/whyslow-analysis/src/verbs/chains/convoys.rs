@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use whyslow_model::Ns;
 use whyslow_model::answer::{AnswerColumn, AnswerTable, Measure};
+use whyslow_model::sort::IndexSort;
 
 use super::Wait;
 use crate::context::Context;
@@ -64,7 +65,7 @@ impl Convoy<'_> {
             }
         }
         let mut holds: Vec<Hold<'_>> = by_holder.into_values().collect();
-        holds.sort_by_key(|hold| (std::cmp::Reverse(hold.held), hold.wait.holder));
+        holds.index_sort_by_key(|hold| (std::cmp::Reverse(hold.held), hold.wait.holder));
         holds
     }
 
@@ -80,7 +81,7 @@ pub(super) fn tables(context: &Context<'_>, waits: &[Wait]) -> Vec<AnswerTable> 
     if convoys.is_empty() {
         return Vec::new();
     }
-    convoys.sort_by_key(|convoy| (std::cmp::Reverse(convoy.total()), convoy.begin()));
+    convoys.index_sort_by_key(|convoy| (std::cmp::Reverse(convoy.total()), convoy.begin()));
     let more = convoys.len().saturating_sub(context.limit(CONVOYS));
     convoys.truncate(context.limit(CONVOYS));
     if more > 0 && context.question.limit.is_none() {

@@ -31,7 +31,7 @@ pub(crate) fn ratios(context: &Context<'_>) -> Result<Vec<(i64, Value)>, Analysi
     let slices = pass.run(context.tables, &running)?;
     let mut unknown_all = 0;
     let ratios = covers.iter().map(|(cpu, covers)| {
-        let ran = slices.get(&vec![KeyValue::Int(*cpu)]);
+        let ran = slices.get(&[KeyValue::Int(*cpu)]);
         let (busy, while_unknown) = ran.map_or((0, 0), |ran| (ran.busy, ran.while_unknown));
         let unknown = covers.unknown_in(0) - while_unknown;
         unknown_all += unknown;

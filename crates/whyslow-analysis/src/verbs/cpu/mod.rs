@@ -14,6 +14,7 @@ pub(crate) use busy::ratios;
 
 use arrow_array::RecordBatch;
 use whyslow_model::answer::{AnswerColumn, AnswerTable, Measure, Value};
+use whyslow_model::sort::IndexSort;
 use whyslow_model::{Ns, Window};
 
 use split::Split;
@@ -71,7 +72,7 @@ fn owners(context: &Context<'_>, keys: &[Key], groups: Unordered<Spans>) -> Answ
         let of_group = spans.into_parts().into_iter();
         rows.extend(of_group.map(|(part, spent)| (part, group.clone(), spent)));
     }
-    rows.sort_by(|(part_a, group_a, a), (part_b, group_b, b)| {
+    rows.index_sort_by(|(part_a, group_a, a), (part_b, group_b, b)| {
         let by_part = part_a.cmp(part_b);
         by_part
             .then(b.busy.cmp(&a.busy))

@@ -10,6 +10,7 @@ use std::ops::ControlFlow;
 
 use whyslow_model::Ns;
 use whyslow_model::answer::{AnswerColumn, AnswerTable, Measure};
+use whyslow_model::sort::IndexSort;
 
 use self::about::{About, Seen};
 use super::top::row_table;
@@ -114,7 +115,7 @@ fn read(context: &Context<'_>) -> Result<Found, AnalysisError> {
 /// The longest, in order of time.
 fn keep_longest(gaps: &mut Vec<Seen>, limit: usize) {
     let mut order: Vec<usize> = (0..gaps.len()).collect();
-    order.sort_by_key(|at| std::cmp::Reverse(gaps[*at].dur()));
+    order.index_sort_by_ints(|at| [-gaps[*at].dur(), 0, 0]);
     order.truncate(limit);
     order.sort_unstable();
     let mut kept = order.into_iter().peekable();

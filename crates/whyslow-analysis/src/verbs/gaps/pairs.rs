@@ -9,6 +9,7 @@ use std::collections::BTreeMap;
 
 use whyslow_model::Ns;
 use whyslow_model::answer::{AnswerColumn, AnswerTable, Measure};
+use whyslow_model::sort::IndexSort;
 
 use super::about::Seen;
 use crate::context::Context;
@@ -48,7 +49,7 @@ pub(super) fn table(context: &Context<'_>, seen: &[Seen]) -> Option<AnswerTable>
     let (expected, as_many) = by_chance(&gaps, &pairs);
     let lift = |at: usize| f64::from(pairs[at].1) / expected[at].max(1.0 / f64::from(SHIFTS));
     let mut order: Vec<usize> = (0..pairs.len()).collect();
-    order.sort_by(|a, b| {
+    order.index_sort_by(|a, b| {
         let by_chance = as_many[*a].cmp(&as_many[*b]);
         by_chance
             .then_with(|| pairs[*b].1.cmp(&pairs[*a].1))
@@ -97,10 +98,10 @@ fn numbered(context: &Context<'_>, seen: &[Seen]) -> (Vec<Gap>, Vec<String>) {
             "what is silent together is told of the {GAPS_MAX} longest of {} gaps",
             waits.len()
         ));
-        waits.sort_by_key(|gap| (std::cmp::Reverse(gap.dur()), gap.ts, gap.utid));
+        waits.index_sort_by_ints(|gap| [-gap.dur(), gap.ts, gap.utid.unwrap_or(i64::MIN)]);
         waits.truncate(GAPS_MAX);
     }
-    waits.sort_by_key(|gap| (gap.ts, gap.utid));
+    waits.index_sort_by_ints(|gap| [gap.ts, gap.utid.unwrap_or(i64::MIN), 0]);
     let first = waits.first().map_or(0, |gap| gap.ts);
     let mut functions: BTreeMap<&str, u32> = waits
         .iter()

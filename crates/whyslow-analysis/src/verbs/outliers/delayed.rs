@@ -10,6 +10,7 @@ use std::ops::ControlFlow;
 use rustc_hash::FxHashMap;
 use whyslow_model::Ns;
 use whyslow_model::answer::{AnswerColumn, AnswerTable, Measure, Value};
+use whyslow_model::sort::IndexSort;
 
 use crate::AnalysisError;
 use crate::context::Context;
@@ -160,7 +161,7 @@ fn requests(
         ));
     }
     for requests in found.values_mut() {
-        requests.sort_by_key(|request| (request.ts_end, request.ts, request.dev));
+        requests.index_sort_by_key(|request| (request.ts_end, request.ts, request.dev));
     }
     Ok(found)
 }
@@ -264,7 +265,7 @@ fn shown(
     ];
     let mut table = AnswerTable::new("delayed", "files that slow requests delayed", columns);
     let mut files: Vec<_> = files.into_iter().collect();
-    files.sort_by(|((dev_a, file_a), a), ((dev_b, file_b), b)| {
+    files.index_sort_by(|((dev_a, file_a), a), ((dev_b, file_b), b)| {
         let rank = |delayed: &Delayed| (delayed.time, delayed.requests);
         rank(b)
             .cmp(&rank(a))
@@ -272,7 +273,9 @@ fn shown(
     });
     for ((dev, file), delayed) in files {
         let mut users: Vec<(KeyValue, i64)> = delayed.users.into_iter().collect();
-        users.sort_by(|(a, calls_a), (b, calls_b)| calls_b.cmp(calls_a).then_with(|| a.cmp(b)));
+        users.index_sort_by(|(a, calls_a), (b, calls_b)| {
+            calls_b.cmp(calls_a).then_with(|| a.cmp(b))
+        });
         let users: Vec<Value> = users
             .into_iter()
             .map(|(user, _)| Key::Process.label(&user, &context.names).into())
@@ -294,7 +297,7 @@ fn shown(
     }
     let rows = table.rows.len();
     let limit = context.limit(ROWS);
-    crate::rows::truncate(&mut table, limit);
+    crate::arrange::truncate(&mut table, limit);
     context.note_cut(&table, rows);
     table
 }

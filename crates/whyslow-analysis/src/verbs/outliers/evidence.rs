@@ -9,8 +9,8 @@ use super::Measured;
 use super::figures::Where;
 use super::verdict::{is_found, op_of};
 use crate::facts;
-use crate::histogram::{bucket_bounds, middle};
 use crate::peers::{Compared, Comparison, Evidence, LEVEL, SHIFT_REQUESTS_MIN};
+use whyslow_model::histogram::{bucket_bounds, middle};
 
 /// One row a test: a device's requests of one operation.
 pub(super) fn comparisons(

@@ -8,13 +8,13 @@ use whyslow_model::{Ns, Window};
 use crate::AnalysisError;
 use crate::context::Context;
 use crate::fold::Spot;
-use crate::histogram::Histogram;
 use crate::keys::{Key, KeyValue};
 use crate::kinds::BLOCK;
 use crate::pass::{Pass, Summing};
 use crate::query::Filter;
 use crate::rows::Place;
 use crate::scan::{ColumnRef, Ints};
+use whyslow_model::histogram::Histogram;
 
 /// A device that the recording does not name.
 pub(super) const UNKNOWN: &str = "unknown";

@@ -16,16 +16,16 @@ use std::collections::{BTreeMap, BTreeSet};
 use rustc_hash::FxHashMap;
 use whyslow_model::Ns;
 use whyslow_model::answer::{AnswerColumn, AnswerTable, Measure, Value};
+use whyslow_model::sort::IndexSort;
 
-use crate::AnalysisError;
 use crate::context::Context;
-use crate::histogram::{Histogram, bucket_bounds, bucket_of};
 use crate::peers::{Compared, Sample, Slices, Tail, adjust, compare, driver};
-use crate::rows;
 use crate::sweep::Parts;
 use crate::verbs::mounted;
+use crate::{AnalysisError, arrange};
 use figures::{Figures, Where};
 use sweep::Disks;
+use whyslow_model::histogram::{Histogram, bucket_bounds, bucket_of};
 
 /// What a person notices.
 const THRESHOLD: Ns = 100_000_000;
@@ -292,7 +292,7 @@ fn devices(
             row,
         ));
     }
-    ranked.sort_by_key(|(rank, _)| *rank);
+    ranked.index_sort_by_key(|(rank, _)| *rank);
     for ((_, Reverse((is_outlier, ..)), _), row) in ranked {
         if is_outlier {
             table.outliers.push(table.rows.len());
@@ -314,7 +314,7 @@ fn devices(
 /// By the column that the question names, where the table has it.
 fn sort_by_name(context: &Context<'_>, table: &mut AnswerTable) {
     if let Some(sort) = &context.question.sort {
-        rows::sort(table, sort);
+        arrange::sort(table, sort);
     }
 }
 

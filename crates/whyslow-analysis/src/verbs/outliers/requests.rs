@@ -10,7 +10,7 @@ use crate::context::Context;
 use crate::kinds::BLOCK;
 use crate::rows::Place;
 use crate::verbs::top;
-use crate::{AnalysisError, facts, rows};
+use crate::{AnalysisError, arrange, facts, rows};
 
 /// More than this are for those who ask for them.
 const ROWS: usize = 100;
@@ -52,7 +52,7 @@ pub(super) fn table(
         threshold,
     );
     if let Some(sort) = &context.question.sort {
-        rows::sort(&mut table, sort);
+        arrange::sort(&mut table, sort);
     }
     Ok(table)
 }

@@ -5,14 +5,14 @@ use std::collections::BTreeMap;
 
 use arrow_array::RecordBatch;
 use whyslow_model::answer::{AnswerColumn, AnswerTable, Measure, Value};
+use whyslow_model::sort::IndexSort;
 
 use super::series::{Burst, BurstOf, ERRORS_MIN, REQUESTS_MIN, Series, part_width};
 use crate::AnalysisError;
 use crate::context::Context;
-use crate::filter::is_failure;
 use crate::fold::Spot;
 use crate::keys::{Key, KeyValue, label};
-use crate::kinds::REQUESTS;
+use crate::kinds::{REQUESTS, is_failure};
 use crate::pass::Summing;
 use crate::scan::{ColumnRef, Texts, per_word};
 use crate::sweep::Parts;
@@ -48,7 +48,7 @@ pub(crate) fn bursts(context: &Context<'_>, keys: &[Key]) -> Result<AnswerTable,
         let bursts = series(*counts, parts).bursts(&total, known.len());
         found.extend(bursts.map(|burst| (group.as_slice(), burst)));
     }
-    found.sort_by(|(group_a, a), (group_b, b)| {
+    found.index_sort_by(|(group_a, a), (group_b, b)| {
         b.excess
             .total_cmp(&a.excess)
             .then_with(|| group_a.cmp(group_b))

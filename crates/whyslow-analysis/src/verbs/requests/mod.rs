@@ -1,4 +1,4 @@
-//! Questions that only requests have, and what joins requests with their phases and threads.
+//! Views that only requests have.
 
 mod burst_test;
 mod bursts;
@@ -14,140 +14,15 @@ pub(crate) use outbound::outbound;
 pub(crate) use threads::threads;
 pub(crate) use usage::usage;
 
-use std::borrow::Cow;
 use std::cmp::Reverse;
 
-use arrow_array::RecordBatch;
-use rustc_hash::FxHashSet;
-use whyslow_model::row::Row;
-use whyslow_model::tables::{RequestPhaseRow, RequestRow, RequestThreadRow};
 use whyslow_model::{Ns, Window};
 
 use crate::AnalysisError;
 use crate::context::Context;
-use crate::fold::{Spot, in_order};
-use crate::keys::{Key, label};
-use crate::kinds::{REQUESTS, Spec};
-use crate::pass::Summing;
-use crate::query::{Filter, Question, Verb};
-use crate::scan::{ColumnRef, Ints};
-use crate::verbs::sharers::Calls;
-
-/// What of a filter is for the rows of phases and threads themselves; the rest chooses requests,
-/// whose ids are returned if there is any.
-pub(crate) fn split<'f>(
-    context: &Context<'_>,
-    spec: &Spec,
-    filter: &'f Filter,
-) -> Result<(Cow<'f, Filter>, Option<FxHashSet<i64>>), AnalysisError> {
-    let is_phases = spec.table.name == RequestPhaseRow::TABLE.name;
-    if !is_phases && spec.table.name != RequestThreadRow::TABLE.name {
-        return Ok((Cow::Borrowed(filter), None));
-    }
-    let is_own = |key: &str| is_phases && Key::parse(spec, key).is_ok();
-    let (own, others): (Vec<_>, Vec<_>) = filter
-        .values
-        .iter()
-        .cloned()
-        .partition(|one| is_own(one.key));
-    let own = Filter {
-        values: own,
-        ended_in: filter.ended_in,
-        dur_min: filter.dur_min.filter(|_| is_phases),
-        dur_max: filter.dur_max.filter(|_| is_phases),
-        ops: if is_phases {
-            filter.ops.clone()
-        } else {
-            Vec::new()
-        },
-        ..Filter::default()
-    };
-    let mut others = Filter {
-        values: others,
-        ended_in: None,
-        ..filter.clone()
-    };
-    if is_phases {
-        (others.dur_min, others.dur_max) = (None, None);
-        others.ops = Vec::new();
-    }
-    let ids = if others == Filter::default() {
-        None
-    } else {
-        Some(ids(context, &others)?)
-    };
-    Ok((Cow::Owned(own), ids))
-}
-
-/// Whether what two sources tell of one side counts once: unless somebody asks which source told of it, or
-/// for one request by its number.
-pub(crate) fn counts_once(question: &Question, spec: &Spec, keys: &[Key]) -> bool {
-    let source = Key::Source;
-    let is_chosen = |by: &str| by == source.name();
-    let is_asked = keys.contains(&source)
-        || question.by.iter().any(|by| is_chosen(by))
-        || question.filter.values.iter().any(|one| is_chosen(one.key))
-        || question.request.is_some();
-    spec.table.name == RequestRow::TABLE.name && !is_asked
-}
-
-/// Says so where requests as several sides saw them are taken together: one request may be two rows.
-pub(crate) fn note_roles(context: &Context<'_>, spec: &'static Spec) -> Result<(), AnalysisError> {
-    let question = context.question;
-    let role = Key::Role.name();
-    let is_told_apart = match question.verb {
-        Verb::Stats | Verb::Hist | Verb::Top => {
-            question.by.is_empty() || question.by.iter().any(|by| by == role)
-        }
-        Verb::Heat | Verb::Differs | Verb::Bursts => false,
-        _ => true,
-    };
-    let is_chosen = question.filter.values.iter().any(|one| one.key == role);
-    if spec.table.name != REQUESTS.table.name || is_told_apart || is_chosen {
-        return Ok(());
-    }
-    let pass = context.pass(spec, &[Key::Role])?;
-    let roles = pass.run(context.tables, &Calls)?;
-    if roles.len() > 1 {
-        let names = roles
-            .keys()
-            .map(|role| label(&[Key::Role], role, &context.names));
-        let names: Vec<String> = names.collect();
-        context.note(format!(
-            "requests as {} saw them are taken together, and one may be among them twice: --role \
-             chooses",
-            names.join(" and ")
-        ));
-    }
-    Ok(())
-}
-
-/// Requests that pass a filter, whenever they were.
-fn ids(context: &Context<'_>, filter: &Filter) -> Result<FxHashSet<i64>, AnalysisError> {
-    let mut pass = context.pass_in(&REQUESTS, &[], filter, None)?;
-    let ids = Ids(pass.projection.need("id"));
-    let found = pass.run(context.tables, &ids)?;
-    Ok(found.into_values().flatten().collect())
-}
-
-struct Ids(ColumnRef);
-
-impl Summing for Ids {
-    type Columns<'b> = Ints<'b>;
-    type Sum = Vec<i64>;
-
-    fn columns<'b>(&self, batch: &'b RecordBatch, _: Spot) -> Result<Ints<'b>, AnalysisError> {
-        self.0.ints(batch)
-    }
-
-    fn add(&self, sum: &mut Vec<i64>, ids: &Ints<'_>, row: u32) {
-        sum.push(ids.at(row));
-    }
-
-    fn merge(&self, sum: &mut Vec<i64>, other: Vec<i64>) {
-        sum.extend(other);
-    }
-}
+use crate::fold::in_order;
+use crate::kinds::REQUESTS;
+use crate::query::Filter;
 
 /// One request, and that of the server where a client's was matched with it.
 #[derive(Debug, Clone)]

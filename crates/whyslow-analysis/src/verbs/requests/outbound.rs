@@ -11,6 +11,7 @@ use std::ops::ControlFlow;
 use rustc_hash::{FxHashMap, FxHashSet};
 use whyslow_model::answer::{AnswerColumn, AnswerTable, Measure, Value};
 use whyslow_model::row::Row;
+use whyslow_model::sort::IndexSort;
 use whyslow_model::tables::{DnsLookupRow, TcpConnectionRow};
 use whyslow_model::{Ns, Window};
 
@@ -52,7 +53,7 @@ pub(crate) fn outbound(context: &Context<'_>) -> Result<AnswerTable, AnalysisErr
     }
     let mut table = table();
     let mut calls: Vec<_> = found.calls.iter().collect();
-    calls.sort_by_key(|(key, call)| (std::cmp::Reverse(call.length()), (*key).clone()));
+    calls.index_sort_by_key(|(key, call)| (std::cmp::Reverse(call.length()), (*key).clone()));
     for ((request, peer), call) in calls {
         let of = found.requests.get(request);
         let endpoint = of.and_then(|of| of.endpoint.clone());
@@ -277,7 +278,7 @@ impl Found<'_> {
             .into_values()
             .flatten()
             .collect();
-        lookups.sort_by_key(|lookup| (lookup.ts, lookup.stretch));
+        lookups.index_sort_by_ints(|lookup| [lookup.ts, lookup.stretch as i64, 0]);
         for lookup in lookups {
             let request = self.stretches[lookup.stretch].request;
             let of_request = (request, None)..(request + 1, None);
@@ -286,7 +287,7 @@ impl Found<'_> {
                 .range_mut(of_request)
                 .filter(|(_, call)| call.ts >= lookup.ts_end && call.resolve_ns.is_none())
                 .collect();
-            later.sort_by_key(|((_, peer), call)| (!lookup.is_of(peer.as_deref()), call.ts));
+            later.index_sort_by_key(|((_, peer), call)| (!lookup.is_of(peer.as_deref()), call.ts));
             let resolve_ns = Some(lookup.ts_end - lookup.ts);
             if let Some((_, call)) = later.into_iter().next() {
                 call.ts = call.ts.min(lookup.ts);

@@ -39,7 +39,7 @@ pub(super) fn read(
     };
     if let Some(of) = of {
         pass.selector
-            .only_requests(of.clone(), &mut pass.projection);
+            .only_among("request", of.clone(), &mut pass.projection);
     }
     let names = ["request", "utid", "ts", "ts_end", "from_utid", "tid"];
     let [request, utid, ts, ts_end, from_utid, tid] = names.map(|name| pass.projection.need(name));

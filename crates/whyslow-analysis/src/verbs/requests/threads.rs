@@ -4,12 +4,12 @@
 //! A line of letters stands for the time from the request's begin to its end; each letter is the state
 //! that took most of its part of that time, of equals the one that comes first in [`LETTERS`].
 
-use std::cmp::Reverse;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use rustc_hash::{FxHashMap, FxHashSet};
 use whyslow_model::answer::{AnswerColumn, AnswerTable, Measure, Value};
+use whyslow_model::sort::IndexSort;
 use whyslow_model::{Ns, Window};
 
 use super::stretches::{self, ByThread, Stretch};
@@ -97,7 +97,7 @@ pub(crate) fn threads(context: &Context<'_>) -> Result<Vec<AnswerTable>, Analysi
         shown.rows.push(thread_cells(context, stretch, line));
     }
     let mut told = wait_table();
-    waits.sort_by_key(|wait| (wait.ts, wait.stretch));
+    waits.index_sort_by_ints(|wait| [wait.ts, wait.stretch as i64, 0]);
     for wait in waits {
         told.rows
             .push(wait.cells(context, &stretches[wait.stretch]));
@@ -266,7 +266,7 @@ fn asked_for(context: &Context<'_>, (ts, ts_end): (Ns, Ns)) -> (Ns, Ns) {
 }
 
 fn keep_longest(waits: &mut Vec<Wait>, limit: usize) {
-    waits.sort_by_key(|wait| (Reverse(wait.dur), wait.ts, wait.stretch));
+    waits.index_sort_by_ints(|wait| [-wait.dur, wait.ts, wait.stretch as i64]);
     waits.truncate(limit);
 }
 
@@ -282,7 +282,7 @@ fn name_calls(
         return Ok(());
     };
     let mut by_thread: FxHashMap<i64, Vec<usize>> = FxHashMap::default();
-    waits.sort_by_key(|wait| (wait.ts, wait.stretch));
+    waits.index_sort_by_ints(|wait| [wait.ts, wait.stretch as i64, 0]);
     for (place, wait) in waits.iter().enumerate() {
         let utid = stretches[wait.stretch].utid;
         by_thread.entry(utid).or_default().push(place);
@@ -329,7 +329,7 @@ fn phases(
     let window = request.window(context);
     let mut pass = context.pass_in(&PHASES, &[], &Filter::default(), None)?;
     pass.selector
-        .only_requests(ids.clone(), &mut pass.projection);
+        .only_among("request", ids.clone(), &mut pass.projection);
     let [of, ts, dur] = ["request", "ts", "dur"].map(|name| pass.projection.need(name));
     let phase = pass.projection.need("phase");
     let (mut verdicts, mut rows) = (pass.selector.verdicts(), Vec::new());

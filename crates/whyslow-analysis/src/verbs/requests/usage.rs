@@ -8,19 +8,19 @@ use arrow_array::RecordBatch;
 use rustc_hash::FxHashMap;
 use whyslow_model::Ns;
 use whyslow_model::answer::{AnswerColumn, AnswerTable, Measure, Value};
+use whyslow_model::sort::IndexSort;
 
 use super::stretches::{self, ByThread};
 use crate::AnalysisError;
 use crate::context::Context;
-use crate::filter::is_failure;
 use crate::fold::{Spot, in_order};
-use crate::histogram::Histogram;
 use crate::keys::{Key, KeyValue};
-use crate::kinds::{PHASES, REQUESTS, SLICES, WORKERS};
-use crate::pass::Summing;
+use crate::kinds::{PHASES, REQUESTS, SLICES, WORKERS, is_failure};
+use crate::pass::{Groups, Summing};
 use crate::query::Filter;
 use crate::scan::{ColumnRef, Ints, Texts, per_word};
 use crate::verbs::stats;
+use whyslow_model::histogram::Histogram;
 
 pub(crate) fn usage(
     context: &Context<'_>,
@@ -43,12 +43,12 @@ pub(crate) fn usage(
     let times = thread_times(context, &groups)?;
     let mut table = table(&keys);
     let mut ordered: Vec<_> = groups.iter().zip(times).collect();
-    ordered.sort_by(|((group_a, a), _), ((group_b, b), _)| {
+    ordered.index_sort_by(|((group_a, a), _), ((group_b, b), _)| {
         b.count.cmp(&a.count).then_with(|| group_a.cmp(group_b))
     });
     let mut of_role: BTreeMap<&KeyValue, u64> = BTreeMap::new();
     let role = keys.iter().position(|key| *key == Key::Role).unwrap_or(0);
-    for (group, sum) in &groups {
+    for (group, sum) in groups.iter() {
         *of_role.entry(&group[role]).or_default() += sum.count;
     }
     for ((group, sum), time) in ordered {
@@ -201,12 +201,12 @@ struct Time {
 /// Of each group in order; none where no threads of requests are known.
 fn thread_times(
     context: &Context<'_>,
-    groups: &BTreeMap<Vec<KeyValue>, UsageSum>,
+    groups: &Groups<UsageSum>,
 ) -> Result<Vec<Option<Time>>, AnalysisError> {
     if !context.has(WORKERS.table.name) {
         return Ok(vec![None; groups.len()]);
     }
-    let sums = groups.values().enumerate();
+    let sums = groups.iter().map(|(_, sum)| sum).enumerate();
     let of_request: FxHashMap<i64, usize> = sums
         .flat_map(|(group, sum)| sum.ids.iter().map(move |id| (*id, group)))
         .collect();

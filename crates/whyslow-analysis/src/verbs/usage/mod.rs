@@ -16,6 +16,7 @@ mod tally;
 use rustc_hash::{FxHashMap, FxHashSet};
 use whyslow_model::Ns;
 use whyslow_model::answer::{AnswerColumn, AnswerTable, Measure, Value};
+use whyslow_model::sort::IndexSort;
 
 pub(crate) use self::tally::UsageSum;
 
@@ -28,11 +29,12 @@ use crate::context::Context;
 use crate::facts;
 use crate::grouping::{Grouping, Object, TimeKey};
 use crate::keys::{Key, KeyValue};
-use crate::kinds::{FILLS, Spec};
+use crate::kinds::FILLS;
 use crate::objects::Sort;
 use crate::pass::Unordered;
 use crate::query::Kind;
 use crate::scan::Projection;
+use crate::spec::Spec;
 
 const ROWS: usize = 10;
 
@@ -198,7 +200,7 @@ fn sums_by<const N: usize>(
 /// Whether calls write to second objects. What is written to a file from elsewhere is not among the
 /// calls on files, so that only looking for it tells.
 fn may_have_second(spec: &Spec, groups: &Unordered<UsageSum>) -> bool {
-    spec.kind == Kind::Files || groups.iter().any(|(_, sum)| sum.with_second > 0)
+    spec.hooks.second.is_some() || groups.iter().any(|(_, sum)| sum.with_second > 0)
 }
 
 fn with_second(
@@ -222,7 +224,7 @@ fn with_second(
 fn note_unknown(context: &Context<'_>, mut reasons: Unordered<UsageSum>, bytes: i64) {
     let sort = KeyValue::Int(Sort::Unknown as i64);
     reasons.retain(|(group, sum)| group.last() == Some(&sort) && sum.bytes() > 0);
-    reasons.sort_by(|(a, _), (b, _)| a.cmp(b));
+    reasons.index_sort_by(|(a, _), (b, _)| a.cmp(b));
     let reasons = reasons.into_iter().map(|(group, sum)| {
         let reason = match group.into_iter().next() {
             Some(KeyValue::Text(reason)) => reason,

@@ -3,6 +3,7 @@
 use arrow_array::RecordBatch;
 use rustc_hash::FxHashMap;
 use whyslow_model::answer::{AnswerColumn, AnswerTable, Measure, Value};
+use whyslow_model::sort::IndexSort;
 
 use super::tally::UsageSum;
 use super::{ROWS, Wanted, begin_of, distinct};
@@ -89,7 +90,7 @@ fn owners(
         by_owner.entry(group).or_default().block = block;
     }
     let mut owners: Vec<(Vec<KeyValue>, OwnerSum)> = by_owner.into_iter().collect();
-    owners.sort_by(|(group_a, a), (group_b, b)| {
+    owners.index_sort_by(|(group_a, a), (group_b, b)| {
         let total = |sum: &OwnerSum| {
             let blocks = sum.block.read + sum.block.written;
             (sum.all.bytes() + blocks, sum.all.weight())
@@ -161,7 +162,7 @@ fn block_bytes(
         bytes: pass.projection.need("bytes"),
     };
     let mut groups = pass.run(context.tables, &blocks)?;
-    groups.retain(|_, sum| sum.read + sum.written > 0);
+    groups.retain(|sum| sum.read + sum.written > 0);
     Ok(Some(groups))
 }
 

@@ -10,6 +10,7 @@ use std::path::{Path, PathBuf};
 
 use whyslow_model::Ns;
 use whyslow_model::event::{BlockRange, Body, Context, Event, Loss, LossKind};
+use whyslow_model::sort::IndexSort;
 use whyslow_model::stat;
 
 use super::streamed::{Item, Note, Streamed, Summary};
@@ -61,7 +62,7 @@ impl BlktraceSource {
                 files.push(path);
             }
         }
-        files.sort();
+        files.index_sort();
         Ok(files)
     }
 

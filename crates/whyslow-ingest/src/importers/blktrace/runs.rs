@@ -11,6 +11,8 @@ use std::io::{self, BufReader, Read};
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
+use whyslow_model::sort::IndexSort;
+
 use super::record::{RECORD_BYTES, Record, act, note, order_of};
 use crate::importers::bytes::Bytes;
 
@@ -80,7 +82,7 @@ impl Runs {
             let read = Self::scan(path, (inputs.len(), &mut runs), &mut scanned);
             inputs.push(read.map_err(|error| (path.clone(), error))?);
         }
-        runs.sort_by_key(|run| Reverse((run.first, run.file, run.begin)));
+        runs.index_sort_by_key(|run| Reverse((run.first, run.file, run.begin)));
         let room = (ROOM_BYTES / runs.len().max(1)).clamp(*ROOM_EACH.start(), *ROOM_EACH.end());
         let runs = Self {
             inputs,

@@ -10,6 +10,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+use whyslow_model::sort::IndexSort;
 use whyslow_model::stat;
 
 use super::consumer::Trace;
@@ -74,7 +75,7 @@ pub(super) fn assemble(
     let mut streams: Vec<(usize, Vec<StreamFile>)> = Vec::with_capacity(groups.len());
     for mut group in groups.into_values() {
         let place = group.iter().map(|(place, _)| *place).min().unwrap_or(0);
-        group.sort_by_key(|(place, candidate)| (candidate.begin_ns, *place));
+        group.index_sort_by_key(|(place, candidate)| (candidate.begin_ns, *place));
         streams.push((
             place,
             group
@@ -83,7 +84,7 @@ pub(super) fn assemble(
                 .collect(),
         ));
     }
-    streams.sort_by_key(|(place, _)| *place);
+    streams.index_sort_by_key(|(place, _)| *place);
     Ok(streams.into_iter().map(|(_, files)| files).collect())
 }
 

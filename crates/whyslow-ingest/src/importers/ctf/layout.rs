@@ -11,6 +11,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use rustc_hash::FxHashSet;
+use whyslow_model::sort::IndexSort;
 
 use super::error::CtfError;
 
@@ -51,7 +52,7 @@ pub(super) fn find_traces(root: &Path) -> Result<Vec<TraceFolder>, CtfError> {
     };
     search.folder(root, 0)?;
     let mut found = search.found;
-    found.sort_by(|a, b| a.layout.cmp(&b.layout));
+    found.index_sort_by(|a, b| a.layout.cmp(&b.layout));
     Ok(found)
 }
 
@@ -110,8 +111,8 @@ impl Search<'_> {
                 folders.push(entry.path());
             }
         }
-        files.sort();
-        folders.sort();
+        files.index_sort();
+        folders.index_sort();
         Ok((files, folders))
     }
 }

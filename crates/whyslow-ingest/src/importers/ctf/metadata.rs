@@ -19,6 +19,7 @@
 use std::cell::Cell;
 
 use thiserror::Error;
+use whyslow_model::sort::IndexSort;
 use whyslow_model::stat::{METADATA_DAMAGED, Stat};
 
 use super::class::TraceClass;
@@ -281,7 +282,7 @@ impl MetadataText {
             byte_offset: self.file_offset(fault.offset),
             text: fault.what,
         }));
-        anomalies.sort_by_key(|anomaly| anomaly.byte_offset);
+        anomalies.index_sort_by_key(|anomaly| anomaly.byte_offset);
         anomalies
     }
 }

@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use whyslow_model::sort::IndexSort;
 use whyslow_model::stat::{self, Stat};
 
 /// How often one kind of anomaly was met.
@@ -77,7 +78,7 @@ impl Tally {
                 .iter()
                 .position(|known| std::ptr::eq(*known, anomaly.stat))
         };
-        met.sort_by_key(place);
+        met.index_sort_by_key(place);
         met
     }
 

@@ -10,6 +10,7 @@ use std::collections::BTreeMap;
 
 use rustc_hash::FxHashMap;
 use whyslow_model::Ns;
+use whyslow_model::sort::IndexSort;
 
 use super::stamp::{Clock, Stamp};
 use crate::profile::locks::{Confidence, Holder, LockKind, LockWait, Teller};
@@ -72,7 +73,7 @@ pub fn read(files: &[DumpFile<'_>]) -> Read {
         let times = times(found, file);
         dumps.extend(times.into_iter().zip(found.drain(..)));
     }
-    dumps.sort_by_key(|(ts, _)| *ts);
+    dumps.index_sort_by_key(|(ts, _)| *ts);
     reading.read.dumps = dumps.len() as u64;
     let mut before: Option<Ns> = None;
     for (ts, dump) in &dumps {
@@ -275,7 +276,7 @@ impl Reading {
     fn finish(mut self) -> Read {
         self.read.waits.extend(self.open.into_values());
         let waits = &mut self.read.waits;
-        waits.sort_by_key(|wait| (wait.ts_end, wait.ts, wait.thread, wait.address));
+        waits.index_sort_by_key(|wait| (wait.ts_end, wait.ts, wait.thread, wait.address));
         self.read.profile.sort();
         self.read
     }

@@ -6,6 +6,7 @@
 use rustc_hash::FxHashMap;
 use serde_json::Value;
 use whyslow_model::Ns;
+use whyslow_model::sort::IndexSort;
 
 use super::document::{Told, list, text};
 use super::request::{Outcome, Phase, Request, Role};
@@ -184,7 +185,7 @@ impl Spans {
             if span.kind != Kind::Internal {
                 let mut request = request(span, source);
                 request.phases = phases.remove(&place).unwrap_or_default();
-                request.phases.sort_by_key(|phase| phase.ts);
+                request.phases.index_sort_by_key(|phase| phase.ts);
                 told.requests.push(request);
             }
         }

@@ -3,6 +3,7 @@
 use rustc_hash::FxHashMap;
 use serde::Deserialize;
 use whyslow_model::Ns;
+use whyslow_model::sort::IndexSort;
 
 use super::spans::Spans;
 use super::{Read, frame, times};
@@ -92,7 +93,7 @@ pub(super) fn read(text: &str, written: Option<Ns>) -> Result<Read, String> {
     let (mut begin, mut end) = (Ns::MAX, 0);
     let mut spans = Spans::within(text.len());
     for OfThread { key, mut edges } in threads {
-        edges.sort_by_key(|edge| (edge.ts, edge.order));
+        edges.index_sort_by_ints(|edge| [edge.ts, i64::from(edge.order.0), edge.order.1]);
         let thread = of_thread(key, names.get(&key), &edges);
         let thread = read.profile.thread(thread);
         begin = edges.first().map_or(begin, |edge| begin.min(edge.ts));

@@ -10,6 +10,7 @@
 
 use rustc_hash::{FxHashMap, FxHashSet};
 use whyslow_model::Ns;
+use whyslow_model::sort::IndexSort;
 
 use super::Read;
 use crate::profile::{
@@ -469,7 +470,7 @@ impl Reading<'_> {
             }
         }
         if thread.name.is_none() {
-            others.sort();
+            others.index_sort();
             thread.name = Some(others.join(" ")).filter(|name| !name.is_empty());
         }
         if thread.tid.is_none() {

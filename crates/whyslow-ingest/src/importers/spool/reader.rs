@@ -9,6 +9,7 @@ use std::fs::{self, File};
 use std::io::{self, BufReader, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 
+use whyslow_model::sort::IndexSort;
 use whyslow_model::spool::{BLOCK_BYTES, Block, FILE_SUFFIX, MAGIC};
 use whyslow_model::stat::{self, Stat};
 
@@ -56,7 +57,7 @@ fn files(folder: &Path) -> io::Result<Vec<PathBuf>> {
             files.push(path);
         }
     }
-    files.sort();
+    files.index_sort();
     Ok(files)
 }
 

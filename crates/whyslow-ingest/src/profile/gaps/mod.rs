@@ -10,6 +10,7 @@
 use std::cmp::Reverse;
 
 use whyslow_model::Ns;
+use whyslow_model::sort::IndexSort;
 
 use super::cycles::Cycles;
 use super::leaf::{Leaf, leaf};
@@ -162,7 +163,7 @@ pub fn find(profile: &mut Profile) -> Result<Gaps, Off> {
     };
     let mut out = finding.of_all(is_queued);
     out.gaps.extend(stalls);
-    out.gaps.sort_by(|one, other| {
+    out.gaps.index_sort_by(|one, other| {
         (one.ts, one.thread, one.ts_end).cmp(&(other.ts, other.thread, other.ts_end))
     });
     group(&mut out.gaps);

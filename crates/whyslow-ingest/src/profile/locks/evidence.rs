@@ -2,6 +2,7 @@
 
 use rustc_hash::{FxHashMap, FxHashSet};
 use whyslow_model::Ns;
+use whyslow_model::sort::IndexSort;
 
 use super::stacks::{Class, Stacks};
 use super::wait::Found;
@@ -52,7 +53,7 @@ impl Evidence {
         collecting.events();
         let mut by_class = collecting.by_class;
         for of in by_class.values_mut() {
-            of.sort_by_key(|one| (one.from, one.thread, one.to));
+            of.index_sort_by_ints(|one| [one.from, i64::from(one.thread), one.to]);
         }
         Self { by_class }
     }
@@ -76,7 +77,7 @@ fn own_waits(profile: &Profile, found: &[Found]) -> Vec<Vec<(Ns, Ns, Class)>> {
         own[one.wait.thread as usize].push((one.wait.ts, one.wait.ts_end, one.class));
     }
     for of in &mut own {
-        of.sort_by_key(|(ts, end, class)| (*end, *ts, *class));
+        of.index_sort_by_key(|(ts, end, class)| (*end, *ts, *class));
     }
     own
 }

@@ -2,6 +2,7 @@
 
 use rustc_hash::FxHashMap;
 use whyslow_model::Ns;
+use whyslow_model::sort::IndexSort;
 
 use super::evidence::{Evidence, Presence};
 use super::stacks::{Class, Stacks, is_in};
@@ -96,7 +97,7 @@ pub(super) fn find(
 
 /// The same without what two ways of knowing tell of one thread at one time.
 fn once(mut within: Vec<Presence>) -> Vec<Presence> {
-    within.sort_by_key(|one| (one.thread, one.from, std::cmp::Reverse(one.to)));
+    within.index_sort_by_ints(|one| [i64::from(one.thread), one.from, -one.to]);
     let mut last: Option<(u32, Ns)> = None;
     within.retain_mut(|one| {
         if let Some((thread, until)) = last
@@ -136,7 +137,7 @@ impl<'p> Lock<'p> {
             }
         });
         let mut got: Vec<Got> = got.collect();
-        got.sort_by_key(|got| (got.at, got.thread));
+        got.index_sort_by_ints(|got| [got.at, i64::from(got.thread), 0]);
         Self {
             profile,
             interval: profile.interval.unwrap_or(0),
@@ -167,7 +168,7 @@ impl<'p> Lock<'p> {
         let crowded = self.weigh(one, &within, &mut claims);
         let mut order: Vec<(u32, Claim)> = claims.into_iter().collect();
         let weight = |claim: &Claim| claim.held + if crowded { claim.same } else { 0 };
-        order.sort_by_key(|(thread, claim)| (std::cmp::Reverse(weight(claim)), *thread));
+        order.index_sort_by_key(|(thread, claim)| (std::cmp::Reverse(weight(claim)), *thread));
         let (thread, best) = *order.first()?;
         let covered = best.held as f64 / len as f64;
         let covered_min = match wait.told_by {

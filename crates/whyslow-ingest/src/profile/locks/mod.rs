@@ -13,6 +13,7 @@ mod wait;
 use std::sync::Arc;
 
 use whyslow_model::Ns;
+use whyslow_model::sort::IndexSort;
 
 use super::Profile;
 use super::gaps::Gaps;
@@ -143,7 +144,7 @@ pub fn find(profile: &Profile, gaps: &Gaps) -> Vec<LockWait> {
         return Vec::new();
     }
     let mut waits = hold::find(profile, gaps, &stacks, waits);
-    waits.sort_by_key(|wait| (wait.ts_end, wait.ts, wait.thread));
+    waits.index_sort_by_ints(|wait| [wait.ts_end, wait.ts, i64::from(wait.thread)]);
     waits
 }
 

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use whyslow_model::Ns;
+use whyslow_model::sort::IndexSort;
 
 use super::stacks::{Class, Stacks, Wanting, acquire};
 use super::{LockKind, LockWait, Teller};
@@ -39,7 +40,7 @@ pub(super) fn find(profile: &Profile, gaps: &Gaps, stacks: &Stacks) -> Vec<Found
         let next = told.partition_point(|(_, end)| *end <= one.wait.ts);
         told.get(next).is_none_or(|(ts, _)| *ts >= one.wait.ts_end)
     }));
-    found.sort_by_key(|one| (one.wait.ts, one.wait.thread, one.wait.ts_end));
+    found.index_sort_by_ints(|one| [one.wait.ts, i64::from(one.wait.thread), one.wait.ts_end]);
     found
 }
 

@@ -1,6 +1,7 @@
 //! Connections, and what is asked and answered on each: one exchange at a time.
 
 use whyslow_model::event::Endpoint;
+use whyslow_model::sort::IndexSort;
 use whyslow_model::{Ns, Sym};
 
 use super::super::identity::ThreadRef;
@@ -182,7 +183,7 @@ impl Exchange {
             return Vec::new();
         };
         let mut edges: Vec<&Edge> = self.edges.iter().collect();
-        edges.sort_by_key(|edge| edge.ts);
+        edges.index_sort_by_ints(|edge| [edge.ts, 0, 0]);
         let mut turns = Vec::new();
         let mut last = writer;
         while let Some(place) = edges

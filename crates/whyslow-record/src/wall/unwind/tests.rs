@@ -5,6 +5,8 @@ use std::process::{Child, Command, Stdio};
 use std::sync::mpsc;
 use std::time::Duration;
 
+use whyslow_testkit::{Need, skip};
+
 use crate::wall::managed::{Part, Walker};
 
 use super::*;
@@ -35,8 +37,7 @@ fn waiting() -> Option<Child> {
 #[test]
 fn a_thread_that_waits_is_walked_from_its_registers() {
     let Some(mut child) = waiting() else {
-        println!("skipped: there is no `sh`");
-        return;
+        return skip(Need::Machine, "there is no `sh`");
     };
     let pid = child.id() as i32;
     let call = fs::read_to_string(format!("/proc/{pid}/syscall")).unwrap_or_default();
@@ -47,9 +48,11 @@ fn a_thread_that_waits_is_walked_from_its_registers() {
         _ => None,
     };
     let Some((sp, ip)) = registers else {
-        println!("skipped: nobody tells the registers of another process");
         let _ = child.kill();
-        return;
+        return skip(
+            Need::Machine,
+            "the registers of another process cannot be read",
+        );
     };
     let runs = fs::read(format!("/proc/{pid}/schedstat")).ok();
     let runs = runs.and_then(|text| super::runs(&text)).unwrap_or(0);

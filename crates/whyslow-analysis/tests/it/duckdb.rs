@@ -1,0 +1,274 @@
+//! Runs SQL texts with DuckDB over the Parquet files of a recording and compares them with answers.
+//!
+//! The recording is written with small limits, so that tables have many row groups and rows that
+//! came late, and answers are made from many parts.
+
+use std::fmt::Write;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use serde_json::Value as Json;
+use whyslow_analysis::{Kind, Question, Verb, ask};
+use whyslow_model::answer::{Answer, Value};
+use whyslow_model::{Symbols, Window};
+use whyslow_store::{Existing, Limits, Recording, RecordingInfo, RecordingWriter, Tables};
+use whyslow_testkit::{Need, skip_unless_installed};
+
+use crate::it::made::{self, Amount};
+use crate::it::shown;
+
+const LIMITS: Limits = Limits {
+    reorder_bytes: 40_000,
+    late_bytes: 20_000,
+    row_group_rows: 4000,
+    row_group_rows_small: 900,
+    small_file_rows: 3000,
+    page_rows: 128,
+    page_bytes: 4096,
+    dictionary_bytes: 2048,
+    file_rows: 30_000,
+};
+
+/// A recording on disk and the views that DuckDB sees of it.
+pub(crate) struct Written {
+    pub(crate) recording: Recording,
+    pub(crate) directory: PathBuf,
+    prelude: String,
+    _guard: tempfile::TempDir,
+}
+
+/// None, told, where there is no DuckDB to ask.
+pub(crate) fn written(amount: Amount) -> Option<Written> {
+    written_by(|symbols, writer| {
+        made::make(amount, symbols, writer, |writer, symbols| {
+            writer.flush_ready(symbols).unwrap();
+        })
+    })
+}
+
+/// The same of rows made otherwise.
+pub(crate) fn written_by(
+    make: impl FnOnce(&mut Symbols, &mut RecordingWriter) -> RecordingInfo,
+) -> Option<Written> {
+    if !has_duckdb() {
+        return None;
+    }
+    let guard = tempfile::tempdir().unwrap();
+    let directory = guard.path().join("made.wsl");
+    let mut symbols = Symbols::new();
+    let mut writer = RecordingWriter::create_within(&directory, Existing::Refuse, LIMITS).unwrap();
+    let info = make(&mut symbols, &mut writer);
+    writer.finish(&symbols, info).unwrap();
+    let recording = Recording::open(&directory).unwrap();
+    let prelude = views(&recording, &directory);
+    Some(Written {
+        recording,
+        directory,
+        prelude,
+        _guard: guard,
+    })
+}
+
+pub(crate) fn views(recording: &Recording, directory: &Path) -> String {
+    let mut views = String::new();
+    for (name, table) in &recording.info().tables {
+        let files = table.files.iter().chain(&table.long_files);
+        let files: Vec<String> = files
+            .map(|file| format!("'{}'", directory.join(file).display()))
+            .collect();
+        if !files.is_empty() {
+            let files = files.join(", ");
+            writeln!(views, "CREATE VIEW {name} AS FROM read_parquet([{files}]);").unwrap();
+        }
+    }
+    views
+}
+
+fn has_duckdb() -> bool {
+    skip_unless_installed(Need::DuckDb, "duckdb", "--version")
+}
+
+/// Runs a text of the folder, with words in braces replaced.
+pub(crate) fn sql(
+    written: &Written,
+    question: &Question,
+    file: &str,
+    words: &[(&str, &str)],
+) -> Vec<Json> {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/duckdb_oracle");
+    let read = |file: &str| std::fs::read_to_string(folder.join(file)).unwrap();
+    let mut text = read(file);
+    for (word, replacement) in words {
+        text = text.replace(&format!("{{{word}}}"), replacement);
+    }
+    let info = written.recording.info();
+    let recording = Window::new(info.begin_ns, info.end_ns);
+    let span = question.window.unwrap_or(recording);
+    let bound = |bound: Option<i64>| bound.map_or("NULL::BIGINT".into(), |ns| ns.to_string());
+    let window = question.window;
+    let variables = format!(
+        "SET VARIABLE win_begin = {}; SET VARIABLE win_end = {}; SET VARIABLE span_begin = {};
+         SET VARIABLE span_end = {}; SET VARIABLE rec_begin = {}; SET VARIABLE rec_end = {};",
+        bound(window.map(|window| window.begin)),
+        bound(window.map(|window| window.end)),
+        span.begin.max(info.begin_ns),
+        span.end.min(info.end_ns),
+        info.begin_ns,
+        info.end_ns
+    );
+    let script = format!(
+        "{variables}\n{}{}\n{text}",
+        written.prelude,
+        read("prelude.sql")
+    );
+    let path = written.directory.with_extension("sql");
+    std::fs::write(&path, &script).unwrap();
+    let run = Command::new("duckdb")
+        .args(["-json", "-c"])
+        .arg(format!(".read {}", path.display()))
+        .output()
+        .unwrap();
+    let stderr = String::from_utf8_lossy(&run.stderr);
+    assert!(
+        run.status.success() && stderr.is_empty(),
+        "{file}: {stderr}\n{text}"
+    );
+    let stdout = String::from_utf8(run.stdout).unwrap();
+    if stdout.trim().is_empty() {
+        return Vec::new();
+    }
+    serde_json::from_str(&stdout).unwrap_or_else(|error| panic!("{file}: {error}: {stdout}"))
+}
+
+/// Compares the columns that the SQL names, row by row.
+pub(crate) fn check(
+    written: &Written,
+    question: &Question,
+    of: Rows,
+    file: &str,
+    words: &[(&str, &str)],
+) {
+    let expected = sql(written, question, file, words);
+    let answer = ask(&written.recording, question).unwrap();
+    let found = of.of(&answer);
+    let what = format!("{} {file} {words:?}", answer.question);
+    assert!(
+        !expected.is_empty(),
+        "{what}: the text finds nothing, so it proves nothing"
+    );
+    for (number, (row, expected)) in found.iter().zip(&expected).enumerate() {
+        for (name, json) in expected.as_object().unwrap() {
+            let value = row.iter().find(|(column, _)| column == name);
+            let value = value.unwrap_or_else(|| panic!("{what}: no column {name}"));
+            let (value, json) = same_form(&value.1, json);
+            assert_eq!(
+                value, json,
+                "{what}: row {number}, column {name}\n{row:?}\n{expected}"
+            );
+        }
+    }
+    assert_eq!(found.len(), expected.len(), "{what}: number of rows");
+}
+
+pub(crate) type NamedRow = Vec<(String, Value)>;
+
+/// Which rows of an answer a text is about.
+#[derive(Clone, Copy)]
+pub(crate) enum Rows<'n> {
+    /// Of the table of that name.
+    Table(&'n str),
+    /// Those with a count, of all tables whose name begins so; their titles as column `series`.
+    Series(&'n str),
+    /// Those of that table with something in its first column, in the order of that.
+    ByFirst(&'n str),
+}
+
+impl Rows<'_> {
+    fn of(self, answer: &Answer) -> Vec<NamedRow> {
+        let (name, prefix) = match self {
+            Rows::Table(name) | Rows::ByFirst(name) => (name, false),
+            Rows::Series(name) => (name, true),
+        };
+        let tables = answer
+            .tables
+            .iter()
+            .filter(|table| table.name == name || prefix && table.name.starts_with(name));
+        let mut rows: Vec<NamedRow> = tables
+            .flat_map(|table| {
+                let cuts = |row: usize| {
+                    let cut = table.cut.iter().find(|(cut, _)| *cut == row);
+                    cut.map(|(_, edge)| *edge).into()
+                };
+                table.rows.iter().enumerate().map(move |(number, row)| {
+                    let names = table.columns.iter().map(|column| column.name.clone());
+                    let mut row: NamedRow = names.zip(row.iter().cloned()).collect();
+                    row.push(("series".into(), table.title.as_str().into()));
+                    row.push(("cut".into(), cuts(number)));
+                    row
+                })
+            })
+            .collect();
+        match self {
+            Rows::Series("hist") => {
+                rows.retain(|row| !row.contains(&("count".into(), Value::Int(0))));
+            }
+            Rows::ByFirst(_) => {
+                rows.retain(|row| row[0].1 != Value::Null);
+                rows.sort_by_key(|row| shown::cell(&row[0].1));
+            }
+            _ => {}
+        }
+        rows
+    }
+}
+
+pub(crate) fn same_form(value: &Value, json: &Json) -> (String, String) {
+    let number = |json: &Json| json.as_f64();
+    let shown = match (value, json) {
+        (_, Json::Null) => "NULL".into(),
+        (Value::Float(_), json) => number(json).map_or_else(|| json.to_string(), shown::float),
+        (_, Json::Number(json)) => json.to_string(),
+        (_, Json::String(json)) => json.clone(),
+        (_, json) => json.to_string(),
+    };
+    (shown::cell(value), shown)
+}
+
+pub(crate) fn question(kind: Kind, verb: Verb) -> Question {
+    Question {
+        limit: Some(0),
+        ..Question::new(kind, verb)
+    }
+}
+
+pub(crate) fn by(keys: &[&str], question: Question) -> Question {
+    Question {
+        by: keys.iter().map(ToString::to_string).collect(),
+        ..question
+    }
+}
+
+/// A window in the middle, and the whole recording.
+pub(crate) fn windows(amount: Amount, question: &Question) -> [Question; 2] {
+    let length = (amount.syscalls * amount.gap_ns) as i64;
+    let window = Window::new(made::BEGIN + length / 3 + 17, made::BEGIN + length / 2 + 1);
+    [
+        question.clone(),
+        Question {
+            window: Some(window),
+            ..question.clone()
+        },
+    ]
+}
+
+/// Enough for several threads.
+pub(crate) fn amount() -> Amount {
+    Amount {
+        syscalls: 45_000,
+        blocks: 6000,
+        states: 4000,
+        paths: 2500,
+        gap_ns: 20_000,
+        seed: 7,
+    }
+}

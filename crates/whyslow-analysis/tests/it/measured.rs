@@ -1,0 +1,95 @@
+//! What is measured: parts of time of any width, and the interval of an operation as the window.
+
+use whyslow_analysis::{AnalysisError, Kind, Question, TOPICS, Verb, View, ask, interval_of};
+use whyslow_model::answer::Answer;
+use whyslow_store::{MemoryTables, Tables};
+
+use crate::it::made::{self, Amount};
+
+const SECOND: i64 = 1_000_000_000;
+
+fn made() -> MemoryTables {
+    let (rows, symbols, info) = made::collected(Amount::small(3));
+    MemoryTables::new(&rows, &symbols, info)
+}
+
+/// A question of every view.
+fn views() -> Vec<Question> {
+    let mut views = Vec::new();
+    for topic in TOPICS {
+        let of_view = |view: &View| Question::new(topic.kind, view.verb);
+        views.extend(topic.views.iter().map(of_view));
+    }
+    views
+}
+
+fn rows(answer: Result<Answer, AnalysisError>) -> Vec<(String, String)> {
+    let answer = answer.unwrap();
+    let tables = answer.tables.into_iter();
+    tables
+        .map(|table| (table.name, format!("{:?} {:?}", table.rows, table.facts)))
+        .collect()
+}
+
+#[test]
+fn an_interval_longer_than_the_recording_is_all_of_it() {
+    let tables = made();
+    let info = tables.info();
+    let length = info.end_ns - info.begin_ns;
+    let mut asked = 0;
+    for question in views() {
+        let [whole, longer] = [length, i64::MAX].map(|width| Question {
+            // Pages are counted by the second.
+            interval: Some(match question.kind {
+                Kind::Mem => (width / SECOND).max(1) * SECOND,
+                _ => width,
+            }),
+            ..question.clone()
+        });
+        let whole = match ask(&tables, &whole) {
+            Err(error) if error.to_string().contains("takes no interval") => continue,
+            whole => rows(whole),
+        };
+        let longer = rows(ask(&tables, &longer));
+        assert_eq!(longer, whole, "{:?} {:?}", question.kind, question.verb);
+        asked += 1;
+    }
+    assert!(asked > 15, "{asked} views");
+}
+
+#[test]
+fn what_overlaps_an_operation_is_measured_over_its_interval() {
+    let tables = made();
+    let id = (0..900).find(|id| {
+        let (_, interval) = interval_of(&tables, "syscall", *id).unwrap();
+        interval.length() > 500_000
+    });
+    let id = id.unwrap();
+    let (_, interval) = interval_of(&tables, "syscall", id).unwrap();
+    for question in views() {
+        // Among calls, the one itself is left out; rows of a log are marked at the edges of a
+        // window that was named, with the same cells.
+        let of_calls = matches!(
+            question.kind,
+            Kind::Io | Kind::Files | Kind::Syscalls | Kind::Threads
+        ) || question.kind == Kind::Net && question.verb == Verb::Usage;
+        if of_calls {
+            continue;
+        }
+        let overlapping = Question {
+            overlaps: Some(("syscall".into(), id)),
+            ..question.clone()
+        };
+        let inside = Question {
+            window: Some(interval),
+            ..question.clone()
+        };
+        assert_eq!(
+            rows(ask(&tables, &overlapping)),
+            rows(ask(&tables, &inside)),
+            "{:?} {:?}",
+            question.kind,
+            question.verb
+        );
+    }
+}

@@ -1,0 +1,181 @@
+//! Questions about requests and their phases against SQL, as in `oracle.rs`.
+
+use whyslow_analysis::{Filter, KeyFilter, Kind, Question, Verb};
+
+use crate::it::duckdb::{Rows, amount, by, check, question, windows, written};
+
+const ERRORS: &str = "count(*) FILTER (WHERE outcome NOT IN ('ok', 'unknown', 'cut')) AS errors,";
+
+/// Keys with the SQL that names them, the view, and the prefix of its ids.
+const KEYS: [(&[&str], &str, &str, &str); 7] = [
+    (
+        &["endpoint", "outcome"],
+        "endpoint, outcome",
+        "requests",
+        "request",
+    ),
+    (&["status"], "status", "requests", "request"),
+    (
+        &["client", "method"],
+        "client, method",
+        "requests",
+        "request",
+    ),
+    (
+        &["connection", "worker"],
+        "connection, worker",
+        "requests",
+        "request",
+    ),
+    (
+        &["host", "peer", "role", "source"],
+        "host, peer, role, source",
+        "requests",
+        "request",
+    ),
+    (&["phase"], "phase", "phases", "phase"),
+    (&["client", "phase"], "client, phase", "phases", "phase"),
+];
+
+#[test]
+fn statistics_of_requests_equal_sql() {
+    let Some(written) = written(amount()) else {
+        return;
+    };
+    for (keys, expression, view, id) in KEYS {
+        let names = keys.iter().map(|name| format!("{name} NULLS FIRST"));
+        let order = names.collect::<Vec<_>>().join(", ");
+        let errors = if view == "requests" { ERRORS } else { "" };
+        let words = [
+            ("view", view),
+            ("id", id),
+            ("keys", expression),
+            ("order", &*order),
+            ("size", ""),
+            ("errors", errors),
+        ];
+        for question in windows(amount(), &by(keys, question(Kind::Requests, Verb::Stats))) {
+            let rows = Rows::Table("stats");
+            check(&written, &question, rows, "stats.sql", &words);
+        }
+    }
+}
+
+#[test]
+fn filters_of_requests_equal_sql() {
+    let Some(written) = written(amount()) else {
+        return;
+    };
+    let value = |key, values: &[&str]| KeyFilter {
+        key,
+        values: values.iter().map(ToString::to_string).collect(),
+    };
+    let columns = "ts AS ts_ns, dur AS dur_ns, endpoint, status, 'request:' || id AS id";
+    for (values, condition) in [
+        (
+            vec![value("endpoint", &["/api/*"])],
+            "endpoint LIKE '/api/%'",
+        ),
+        (
+            vec![value("status", &["5xx", "304"])],
+            "status BETWEEN 500 AND 599 OR status = 304",
+        ),
+        (
+            vec![
+                value("client", &["10.0.0.1", "*.2"]),
+                value("worker", &["1"]),
+            ],
+            "client IN ('10.0.0.1', '10.0.0.2') AND worker = 1",
+        ),
+        (vec![value("role", &["client"])], "role = 'client'"),
+    ] {
+        let question = Question {
+            filter: Filter {
+                values,
+                ..Filter::default()
+            },
+            ..question(Kind::Requests, Verb::Log)
+        };
+        let words = [
+            ("view", "requests"),
+            ("columns", columns),
+            ("cut", "cut_of(ts, ts_end, cut)"),
+            ("where", condition),
+        ];
+        check(&written, &question, Rows::Table("log"), "log.sql", &words);
+    }
+    let failed = Question {
+        filter: Filter {
+            errors_only: true,
+            ..Filter::default()
+        },
+        ..question(Kind::Requests, Verb::Log)
+    };
+    let words = [
+        ("view", "requests"),
+        ("columns", columns),
+        ("cut", "cut_of(ts, ts_end, cut)"),
+        ("where", "outcome IN ('error', 'timeout')"),
+    ];
+    check(&written, &failed, Rows::Table("log"), "log.sql", &words);
+}
+
+#[test]
+fn phases_are_those_of_the_requests_that_pass() {
+    let Some(written) = written(amount()) else {
+        return;
+    };
+    let filter = Filter {
+        values: vec![KeyFilter {
+            key: "status",
+            values: vec!["503".into()],
+        }],
+        ..Filter::default()
+    };
+    let question = Question {
+        filter,
+        ..by(&["phase"], question(Kind::Requests, Verb::Stats))
+    };
+    let view = "phases SEMI JOIN request ON request.id = phases.request AND status = 503";
+    let words = [
+        ("view", view),
+        ("id", "phase"),
+        ("keys", "phase"),
+        ("order", "phase"),
+        ("size", ""),
+        ("errors", ""),
+    ];
+    check(
+        &written,
+        &question,
+        Rows::Table("stats"),
+        "stats.sql",
+        &words,
+    );
+}
+
+#[test]
+fn distributions_of_requests_equal_sql() {
+    let Some(written) = written(amount()) else {
+        return;
+    };
+    for (key, view) in [("outcome", "requests"), ("phase", "phases")] {
+        let words = [("view", view), ("label", key), ("order", "series")];
+        let question = by(&[key], question(Kind::Requests, Verb::Hist));
+        for question in windows(amount(), &question) {
+            let rows = Rows::Series("hist");
+            check(&written, &question, rows, "hist.sql", &words);
+        }
+    }
+}
+
+#[test]
+fn who_asked_how_much_equals_sql() {
+    let Some(written) = written(amount()) else {
+        return;
+    };
+    for question in windows(amount(), &question(Kind::Requests, Verb::Usage)) {
+        let rows = Rows::Table("usage");
+        check(&written, &question, rows, "usage_requests.sql", &[]);
+    }
+}

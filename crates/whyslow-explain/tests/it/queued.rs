@@ -1,0 +1,280 @@
+//! Requests of a broker that wait in its queue, and what its handlers did meanwhile.
+
+use whyslow_explain::{Confidence, Question, Report, Story, explain};
+use whyslow_ingest::import_in_memory;
+use whyslow_model::Symbols;
+use whyslow_model::tables::{Collected, RequestPhaseRow, RequestRow};
+use whyslow_store::{MemoryTables, RecordingInfo};
+
+use crate::it::blank;
+
+const MS: i64 = 1_000_000;
+const SECOND: i64 = 1000 * MS;
+const HANDLERS: i64 = 4;
+/// The request that is asked for.
+const WAITED: i64 = 3;
+
+/// What handlers do from 1.00 s to 1.80 s.
+#[derive(Debug, Clone, Copy, PartialEq)]
+enum Do {
+    Read,
+    Nothing,
+}
+
+/// A trace of a broker whose handlers are called so, with `N` for their number.
+fn trace(doing: Do, name: &str) -> String {
+    let mut text = String::from("whyslow-text 1\n");
+    let mut line = |line: String| {
+        text.push_str(&line);
+        text.push('\n');
+    };
+    for number in 0..HANDLERS {
+        let (tid, comm) = (20 + number, name.replace('N', &number.to_string()));
+        line(format!(
+            "0.500000 [0] state_process tid={tid} pid=20 comm={comm}"
+        ));
+    }
+    let network = name.replace("dler-N", "TEXT-0");
+    line(format!(
+        "0.500000 [4] state_process tid=30 pid=20 comm={network}"
+    ));
+    line("0.600000 [4] sched_switch prev=0 next=30 prev_state=R".into());
+    line("0.600100 [4] (tid=30 pid=20) syscall_enter name=epoll_wait fd=9".into());
+    line("0.600200 [4] sched_switch prev=30 next=0 prev_state=S".into());
+    for cpu in 0..HANDLERS {
+        begins(cpu, doing, &mut line);
+    }
+    if doing == Do::Nothing {
+        line("1.799000 [4] irq_enter kind=hard nr=19 name=eth0".into());
+        line("1.799100 [4] sched_waking tid=30".into());
+        line("1.799200 [4] irq_exit kind=hard nr=19 ret=1".into());
+        line("1.799300 [4] sched_switch prev=0 next=30 prev_state=R".into());
+        line("1.799400 [4] (tid=30 pid=20) syscall_exit name=epoll_wait ret=1".into());
+    }
+    for cpu in 0..HANDLERS {
+        ends(cpu, doing, &mut line);
+    }
+    text
+}
+
+fn request(cpu: i64) -> String {
+    format!("dev=8:16 sector={}00 sectors=8 rwbs=R", cpu + 1)
+}
+
+fn begins(cpu: i64, doing: Do, line: &mut dyn FnMut(String)) {
+    let tid = 20 + cpu;
+    let mut say = |place: i64, what: String| {
+        line(format!("1.000{:03} [{cpu}] {what}", 100 + 20 * cpu + place));
+    };
+    say(0, format!("sched_switch prev=0 next={tid} prev_state=R"));
+    let path = "/var/lib/kafka/orders-0/00000000000000000000.log";
+    let (call, state) = match doing {
+        Do::Read => (format!("pread64 fd=7 count=4096 path={path}"), 'D'),
+        Do::Nothing => ("futex address=0x100 flags=0".to_owned(), 'S'),
+    };
+    say(1, format!("(tid={tid} pid=20) syscall_enter name={call}"));
+    if doing == Do::Read {
+        say(2, format!("(tid={tid}) block_getrq {}", request(cpu)));
+        say(3, format!("(tid={tid}) block_rq_issue {}", request(cpu)));
+    }
+    say(
+        4,
+        format!("(tid={tid}) sched_switch prev={tid} prev_state={state} next=0"),
+    );
+}
+
+fn ends(cpu: i64, doing: Do, line: &mut dyn FnMut(String)) {
+    let tid = 20 + cpu;
+    let mut say = |place: i64, on: i64, what: String| {
+        line(format!("1.80{cpu}{place:03} [{on}] {what}"));
+    };
+    let name = match doing {
+        Do::Read => {
+            say(0, cpu, "irq_enter kind=hard nr=19 name=virtio".into());
+            say(
+                1,
+                cpu,
+                format!("block_rq_complete {} error=0", request(cpu)),
+            );
+            say(2, cpu, format!("sched_waking tid={tid}"));
+            say(3, cpu, "irq_exit kind=hard nr=19 ret=1".into());
+            "pread64"
+        }
+        Do::Nothing => {
+            say(2, 4, format!("(tid=30) sched_waking tid={tid}"));
+            "futex"
+        }
+    };
+    say(
+        4,
+        cpu,
+        format!("sched_switch prev=0 next={tid} prev_state=R"),
+    );
+    say(
+        5,
+        cpu,
+        format!("(tid={tid} pid=20) syscall_exit name={name} ret=0"),
+    );
+    say(
+        9,
+        cpu,
+        format!("sched_switch prev={tid} next=0 prev_state=S"),
+    );
+}
+
+/// Eighty requests of 2 ms, and five that wait for a handler for most of 800 ms.
+fn log(rows: &mut Collected, symbols: &mut Symbols) {
+    let mut next = 0;
+    for id in 0..85 {
+        let is_slow = id < 5;
+        let (ts, queue) = if is_slow {
+            (SECOND + (10 + id) * MS, 770 * MS)
+        } else {
+            (2 * SECOND + id * 100 * MS, MS)
+        };
+        let dur = queue + MS;
+        let blank = blank::request((id, ts, dur), ("server", "kafka"), symbols);
+        rows.request.push(RequestRow {
+            protocol: Some(symbols.intern("kafka")),
+            endpoint: Some(symbols.intern(if id % 2 == 0 { "FETCH" } else { "PRODUCE" })),
+            client: Some(symbols.intern("orders")),
+            outcome: symbols.intern("ok"),
+            local: Some(symbols.intern("10.0.0.9:9092")),
+            queue_ns: Some(queue),
+            ..blank
+        });
+        for (phase, ts, dur) in [("request_queue", ts, queue), ("local", ts + queue, MS)] {
+            rows.request_phase.push(RequestPhaseRow {
+                id: next,
+                ts,
+                dur: Some(dur),
+                ts_end: Some(ts + dur),
+                request: id,
+                phase: symbols.intern(phase),
+                endpoint: None,
+                client: None,
+            });
+            next += 1;
+        }
+    }
+}
+
+fn explained(trace: Option<String>, question: &Question) -> Report {
+    let (mut rows, mut symbols) = (Collected::default(), Symbols::new());
+    let folder = tempfile::tempdir().expect("room");
+    let is_alone = trace.is_none();
+    if let Some(trace) = trace {
+        let source = folder.path().join("trace.txt");
+        std::fs::write(&source, trace).expect("room");
+        let found = import_in_memory(&[source]).expect("a trace");
+        (rows, symbols) = (found.rows, found.symbols);
+    }
+    log(&mut rows, &mut symbols);
+    let mut info = RecordingInfo {
+        begin_ns: 0,
+        end_ns: 12 * SECOND,
+        ..RecordingInfo::default()
+    };
+    if is_alone {
+        for name in ["thread_state", "syscall"] {
+            info.tables
+                .insert(name.into(), whyslow_store::TableInfo::default());
+        }
+    }
+    let tables = MemoryTables::new(&rows, &symbols, info);
+    explain(&tables, question, None).expect("an answer")
+}
+
+fn one(trace: Option<String>) -> Story {
+    let question = Question {
+        recording: "broker.wsl".into(),
+        operation: Some(("request".into(), WAITED)),
+        ..Question::default()
+    };
+    let mut report = explained(trace, &question);
+    assert_eq!(report.stories.len(), 1);
+    report.stories.remove(0)
+}
+
+const SHORT: &str = "data-pl..dler-N";
+
+#[test]
+fn a_wait_for_a_handler_is_put_down_to_what_all_handlers_waited_for() {
+    for name in [
+        SHORT,
+        "data-plane-kafk",
+        "data-plane-kafka-request-handler-N",
+    ] {
+        let story = one(Some(trace(Do::Read, name)));
+        let verdict = &story.verdict;
+        assert!(verdict.contains("the 4 threads data-pl"), "{verdict}");
+        assert!(verdict.contains("uninterruptible"), "{verdict}");
+        assert!(
+            verdict.contains("in pread64(/var/lib/kafka/orders-<n>/<n>.log)"),
+            "{verdict}"
+        );
+        assert!(
+            verdict.contains("it waited behind requests of data-pl"),
+            "{verdict}"
+        );
+        assert_eq!(story.confidence, Confidence::Medium, "{verdict}");
+        let part = &story.parts[story.culprit.expect("a culprit")];
+        assert_eq!(part.mechanism, "block_queue");
+        assert!(part.culprit.name.starts_with("data-pl"), "{part:?}");
+        assert_eq!(
+            part.object.as_ref().map(|one| one.name.as_str()),
+            Some("8:16")
+        );
+        let length = story.target.end_ns - story.target.begin_ns;
+        assert!(story.saved_at_most_ns * 10 > length * 9, "{verdict}");
+        let sum: i64 = story.parts.iter().map(|part| part.dur_ns).sum();
+        assert_eq!(sum, story.target.end_ns - story.target.begin_ns);
+    }
+}
+
+#[test]
+fn slow_requests_of_a_broker_are_told_by_one_that_waited_for_a_handler() {
+    let report = explained(Some(trace(Do::Read, SHORT)), &Question::default());
+    let verdict = &report.stories[0].verdict;
+    assert!(
+        verdict.starts_with("5 of 85 requests were slow"),
+        "{verdict}"
+    );
+    assert!(
+        verdict.contains("The longest of those that waited for a handler: request"),
+        "{verdict}"
+    );
+    assert!(
+        verdict.contains("it waited behind requests of data-pl"),
+        "{verdict}"
+    );
+}
+
+#[test]
+fn handlers_that_waited_for_requests_are_not_what_was_lacking() {
+    let story = one(Some(trace(Do::Nothing, SHORT)));
+    let verdict = &story.verdict;
+    assert!(
+        verdict.contains("why none took it is not known"),
+        "{verdict}"
+    );
+    assert_eq!(story.confidence, Confidence::None);
+    assert_eq!(story.culprit, None);
+}
+
+#[test]
+fn without_a_recording_of_the_broker_it_is_said_what_to_record() {
+    let story = one(None);
+    assert!(story.verdict.contains("no recording of the server"));
+    assert_eq!(story.confidence, Confidence::None);
+    let says = story
+        .caveats
+        .iter()
+        .any(|one| one.contains("what handlers were busy with was not recorded: `whyslow record"));
+    assert!(says, "{:?}", story.caveats);
+    let other = trace(Do::Read, "postgres");
+    let story = one(Some(other));
+    let says = story.caveats.iter();
+    let says = says.filter(|one| one.contains("which threads are the handlers is not known"));
+    assert_eq!(says.count(), 1, "{:?}", story.caveats);
+}

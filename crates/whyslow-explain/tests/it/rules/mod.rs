@@ -1,0 +1,157 @@
+//! Each rule on traces small enough to read: one in which it holds, one in which it nearly does, one
+//! in which events are missing. `cases/*.txt` have these one after another:
+//!
+//! ```text
+//! ## what the trace shows
+//! explain TID BEGIN..END                     in seconds
+//! 200.000 ms  block_service  itself  8:0  A  what is expected, the longest first
+//! ---
+//! …                                          the trace, in the text format
+//! ```
+//!
+//! A part's line is its time, how it was felt (and by what the culprit did, if that is another
+//! mechanism), the culprit, what it was about, and its grade. Parts below one per cent are left out.
+//! `WHYSLOW_BLESS=1` prints the files as they would pass.
+
+mod degraded;
+mod random;
+
+use std::fmt::Write as _;
+use std::path::{Path, PathBuf};
+
+use whyslow_explain::{ActorKind, Part, Question, Story, explain};
+use whyslow_ingest::{ImportOptions, import};
+use whyslow_model::Window;
+use whyslow_store::Recording;
+
+const LEAST: f64 = 0.01;
+
+struct Case<'t> {
+    title: &'t str,
+    asked: &'t str,
+    expected: Vec<&'t str>,
+    trace: &'t str,
+}
+
+fn cases(text: &str) -> Vec<Case<'_>> {
+    let sections = text.split("## ").skip(1);
+    sections
+        .map(|section| {
+            let (head, trace) = section.split_once("---\n").expect("a trace");
+            let mut lines = head.lines();
+            let title = lines.next().expect("a title");
+            let asked = lines.next().expect("what is asked");
+            let expected = lines.map(str::trim).filter(|line| !line.is_empty());
+            Case {
+                title,
+                asked,
+                expected: expected.collect(),
+                trace,
+            }
+        })
+        .collect()
+}
+
+fn ns(seconds: &str) -> i64 {
+    let (whole, decimals) = seconds.split_once('.').unwrap_or((seconds, ""));
+    let decimals = format!("{decimals:0<9}");
+    whole.parse::<i64>().expect("seconds") * 1_000_000_000 + decimals.parse::<i64>().expect("ns")
+}
+
+fn told(part: &Part) -> String {
+    let who = match part.culprit.kind {
+        ActorKind::Own => "itself".to_owned(),
+        ActorKind::Unknown => "nobody".to_owned(),
+        _ => match part.culprit.tid {
+            Some(tid) => format!("{}[{tid}]", part.culprit.name),
+            None => part.culprit.name.clone(),
+        },
+    };
+    let mut line = format!("{:.3} ms  {}", part.dur_ns as f64 / 1e6, part.mechanism);
+    if part.root != part.mechanism {
+        let _ = write!(line, " ({})", part.root);
+    }
+    let _ = write!(line, "  {who}");
+    if let Some(object) = &part.object {
+        let _ = write!(line, "  {}", object.name);
+    }
+    let _ = write!(line, "  {:?}", part.grade);
+    line
+}
+
+fn story_of(case: &Case<'_>, folder: &Path) -> Story {
+    let source = folder.join("trace.txt");
+    std::fs::write(&source, format!("whyslow-text 1\n{}", case.trace)).expect("room");
+    let output = folder.join("trace.wsl");
+    let options = ImportOptions::new(&output);
+    import(&[source], &options, &mut |_| {}).expect("a trace");
+    let tables = Recording::open(&output).expect("a recording");
+    let words: Vec<&str> = case.asked.split_whitespace().collect();
+    let [_, tid, window] = words.as_slice() else {
+        panic!("{}: explain TID BEGIN..END", case.asked);
+    };
+    let (begin, end) = window.split_once("..").expect("a window");
+    let question = Question {
+        window: Some(Window::new(ns(begin), ns(end))),
+        tids: vec![tid.parse().expect("a number")],
+        ..Question::default()
+    };
+    let report = explain(&tables, &question, None).expect("an answer");
+    report.stories.into_iter().next().expect("a story")
+}
+
+fn answer(case: &Case<'_>, folder: &Path) -> Vec<String> {
+    let story = story_of(case, folder);
+    let sum: i64 = story.parts.iter().map(|part| part.dur_ns).sum();
+    assert_eq!(
+        sum,
+        story.target.end_ns - story.target.begin_ns,
+        "{}: every moment counts once",
+        case.title
+    );
+    let shown = story.parts.iter().filter(|part| part.share >= LEAST);
+    shown.map(told).collect()
+}
+
+fn check(file: &Path) -> Result<(), String> {
+    let text = std::fs::read_to_string(file).expect("a case");
+    let (mut blessed, mut wrong) = (String::new(), String::new());
+    let name = file.file_name().unwrap_or_default().to_string_lossy();
+    blessed.push_str(text.split("## ").next().unwrap_or(""));
+    for case in cases(&text) {
+        let folder = tempfile::tempdir().expect("room");
+        let answer = answer(&case, folder.path());
+        let _ = write!(
+            blessed,
+            "## {}\n{}\n{}\n---\n{}",
+            case.title,
+            case.asked,
+            answer.join("\n"),
+            case.trace
+        );
+        if answer != case.expected {
+            let _ = write!(
+                wrong,
+                "\n{name}: {}\n  expected {:#?}\n  is {:#?}\n",
+                case.title, case.expected, answer
+            );
+        }
+    }
+    if std::env::var_os("WHYSLOW_BLESS").is_some() {
+        std::fs::write(file, blessed).expect("room");
+    }
+    if wrong.is_empty() { Ok(()) } else { Err(wrong) }
+}
+
+#[test]
+fn each_rule_holds_where_it_should_and_only_there() {
+    let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/it/rules/cases");
+    let mut files: Vec<PathBuf> = std::fs::read_dir(folder)
+        .expect("cases")
+        .map(|entry| entry.expect("an entry").path())
+        .collect();
+    files.sort();
+    assert!(!files.is_empty());
+    let wrong: String = files.iter().filter_map(|file| check(file).err()).collect();
+    assert!(wrong.is_empty(), "{wrong}");
+}

@@ -1,0 +1,5 @@
+//! What is exported against what the recording says.
+
+mod openmetrics;
+mod snapshot;
+mod stacks;

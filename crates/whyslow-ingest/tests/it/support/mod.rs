@@ -1,0 +1,7 @@
+//! What tests of several formats share.
+
+pub(crate) mod ctf2;
+pub(crate) mod show;
+pub(crate) mod stream_writer;
+pub(crate) mod traces;
+pub(crate) mod zlib_dat;

@@ -1,0 +1,16 @@
+use std::path::PathBuf;
+
+use crate::{Need, skip};
+
+/// The folder `name` of the development data, which `WHYSLOW_DATA` names; skips where it does not.
+#[track_caller]
+pub fn data_folder(name: &str) -> Option<PathBuf> {
+    let data = std::env::var_os("WHYSLOW_DATA").filter(|data| !data.is_empty());
+    if data.is_none() {
+        skip(
+            Need::Data,
+            "WHYSLOW_DATA does not name the folder with the traces",
+        );
+    }
+    Some(PathBuf::from(data?).join(name))
+}

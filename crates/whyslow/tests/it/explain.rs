@@ -1,0 +1,274 @@
+//! `explain` as people and programs use it.
+
+use std::path::Path;
+
+use serde_json::Value;
+
+use crate::common::Place;
+
+fn recording_of_fixture() -> String {
+    let trace =
+        Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/web-incident/trace.tar.zst");
+    trace.to_str().expect("a path").to_owned()
+}
+
+/// The bundled incident, imported.
+fn incident(place: &Place) -> String {
+    let trace = recording_of_fixture();
+    place.stdout(&["import", &trace, "-o", "web.wsl", "--quiet"]);
+    "web.wsl".to_owned()
+}
+
+/// What of a document a schema does not allow; as much of JSON Schema as ours uses.
+fn wrong(schema: &Value, value: &Value, place: &str) -> Vec<String> {
+    if let Some(choices) = schema["oneOf"].as_array() {
+        let fits = choices
+            .iter()
+            .any(|choice| wrong(choice, value, place).is_empty());
+        return if fits {
+            Vec::new()
+        } else {
+            vec![format!("{place}: {value} is none of {choices:?}")]
+        };
+    }
+    if let Some(words) = schema["enum"].as_array() {
+        return if words.contains(value) {
+            Vec::new()
+        } else {
+            vec![format!("{place}: {value}")]
+        };
+    }
+    if !schema["const"].is_null() {
+        return if schema["const"] == *value {
+            Vec::new()
+        } else {
+            vec![format!("{place}: {value}")]
+        };
+    }
+    let of_type = match schema["type"].as_str() {
+        Some("object") => value.is_object(),
+        Some("array") => value.is_array(),
+        Some("string") => value.is_string(),
+        Some("integer") => value.is_i64() || value.is_u64(),
+        Some("number") => value.is_number(),
+        Some("boolean") => value.is_boolean(),
+        Some("null") => value.is_null(),
+        other => panic!("{place}: type {other:?}"),
+    };
+    if !of_type {
+        return vec![format!("{place}: {value} is no {}", schema["type"])];
+    }
+    let mut found = Vec::new();
+    if let (Some(fields), Some(properties)) = (value.as_object(), schema["properties"].as_object())
+    {
+        for required in schema["required"].as_array().into_iter().flatten() {
+            let name = required.as_str().unwrap_or("");
+            if !fields.contains_key(name) {
+                found.push(format!("{place}: no {name}"));
+            }
+        }
+        for (name, field) in fields {
+            match properties.get(name) {
+                Some(property) => found.extend(wrong(property, field, &format!("{place}.{name}"))),
+                None => found.push(format!("{place}.{name} is not told")),
+            }
+        }
+    }
+    for (number, item) in value.as_array().into_iter().flatten().enumerate() {
+        let at = format!("{place}[{number}]");
+        let of_place = &schema["prefixItems"][number];
+        let items = if of_place.is_null() {
+            &schema["items"]
+        } else {
+            of_place
+        };
+        found.extend(wrong(items, item, &at));
+    }
+    found
+}
+
+#[test]
+fn the_slow_open_of_the_incident_is_put_down_to_sync() {
+    let place = Place::new();
+    let recording = incident(&place);
+    let report: Value =
+        serde_json::from_str(&place.stdout(&["explain", &recording, "--json"])).expect("JSON");
+    let story = &report["stories"][0];
+    assert!(
+        story["target"]["what"]
+            .as_str()
+            .expect("text")
+            .starts_with("openat(/var/lib/php/sessions/")
+    );
+    assert_eq!(story["target"]["actor"]["tid"], 243);
+    let culprit = &story["parts"][story["culprit"].as_u64().expect("a place") as usize];
+    assert_eq!(culprit["culprit"]["name"], "sync");
+    assert_eq!(culprit["culprit"]["pid"], 339);
+    assert_eq!(culprit["object"]["name"], "sda");
+    assert_eq!(culprit["grade"], "B");
+    let length = culprit["dur_ns"].as_i64().expect("ns");
+    assert!((157_000_000..158_200_000).contains(&length), "{length}");
+    let parts = story["parts"].as_array().expect("parts");
+    let sum: i64 = parts
+        .iter()
+        .map(|part| part["dur_ns"].as_i64().expect("ns"))
+        .sum();
+    let [begin, end] =
+        ["begin_ns", "end_ns"].map(|name| story["target"][name].as_i64().expect("ns"));
+    assert_eq!(sum, end - begin);
+    // LTTng's daemons wrote the trace on the same machine: 32.898 ms on one CPU of 14.802 s, by a sum
+    // over the table with another program.
+    let share = report["tracer_share"].as_f64().expect("a share");
+    assert!((share - 0.002_223).abs() < 0.000_002, "{share}");
+}
+
+#[test]
+fn the_json_form_is_as_its_schema_says() {
+    let place = Place::new();
+    let recording = incident(&place);
+    let schema: Value =
+        serde_json::from_str(&place.stdout(&["schema", "explanation"])).expect("JSON");
+    for asked in [
+        vec!["explain", &recording, "--json"],
+        vec![
+            "explain",
+            &recording,
+            "--json",
+            "--slow",
+            "open>100ms|sync>1s",
+        ],
+        vec!["explain", &recording, "--json", "--vs", "+0s..+5s"],
+        vec!["explain", &recording, "--json", "-d", "sda"],
+        vec!["explain", &recording, "--json", "-w", "+9s+1s", "-t", "243"],
+    ] {
+        let report: Value = serde_json::from_str(&place.stdout(&asked)).expect("JSON");
+        let wrong = wrong(&schema, &report, "report");
+        assert!(wrong.is_empty(), "{asked:?}: {wrong:#?}");
+    }
+}
+
+#[test]
+fn what_is_different_from_another_window_is_the_excess() {
+    let place = Place::new();
+    let recording = incident(&place);
+    let slow = ["explain", &recording, "--json", "--slow", "openat>100ms"];
+    let before = [&slow[..], &["--vs", "+0s..+5s"]].concat();
+    let report: Value = serde_json::from_str(&place.stdout(&before)).expect("JSON");
+    let versus = &report["stories"][0]["versus"];
+    assert_eq!(versus["per"], "call");
+    let mean = versus["mean_there_ns"].as_i64().expect("ns");
+    assert!((5_000..100_000).contains(&mean), "{mean}");
+    let first = &versus["differences"][0];
+    assert_eq!(first["mechanism"], "sync_storm");
+    assert_eq!(first["culprit"]["name"], "sync");
+    assert_eq!(first["there_ns"], 0);
+    let here = first["here_ns"].as_i64().expect("ns");
+    assert!((157_000_000..158_200_000).contains(&here), "{here}");
+
+    // A copy is another recording: its processes are known by their names only.
+    let window = ["explain", &recording, "--json", "-w", "+9s+1s", "-t", "243"];
+    place.stdout(&[
+        "import",
+        &recording_of_fixture(),
+        "-o",
+        "other.wsl",
+        "--quiet",
+    ]);
+    let beside = [&window[..], &["--vs", "other.wsl", "--vs", "+9s+1s"]].concat();
+    let report: Value = serde_json::from_str(&place.stdout(&beside)).expect("JSON");
+    let versus = &report["stories"][0]["versus"];
+    assert_eq!(versus["per"], "second");
+    assert!(
+        versus["there"].as_i64().expect("a number") > 1,
+        "all apache2"
+    );
+    for difference in versus["differences"].as_array().expect("differences") {
+        assert!(difference["culprit"]["pid"].is_null(), "{difference}");
+    }
+    // It is not the last one used, though it was opened after it.
+    let last: Value = serde_json::from_str(&place.stdout(&["explain", "--json"])).expect("JSON");
+    assert_eq!(last["recording"], "web.wsl");
+}
+
+#[test]
+fn what_to_compare_with_is_one_window_and_one_recording() {
+    let place = Place::new();
+    let recording = incident(&place);
+    for (asked, says) in [
+        (vec!["--vs", "nonsense"], "there is no recording `nonsense`"),
+        (vec!["--vs", "gone.wsl"], "gone.wsl"),
+        (
+            vec!["--vs", "+0s..+1s", "--vs", "+1s..+2s"],
+            "one window and one recording",
+        ),
+        (vec!["--vs", "+0s..+1s", "-d", "sda"], "--dev"),
+    ] {
+        let all = [&["explain", recording.as_str()], asked.as_slice()].concat();
+        let output = place.whyslow().args(&all).output().expect("a run");
+        assert!(!output.status.success(), "{asked:?}");
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(said.contains(says), "{asked:?}: {said}");
+    }
+}
+
+#[test]
+fn the_ticket_form_has_the_verdict_and_the_parts() {
+    let place = Place::new();
+    let recording = incident(&place);
+    let ticket = place.stdout(&["explain", &recording, "--format", "md", "-n", "1"]);
+    assert!(ticket.contains("## 1. openat("), "{ticket}");
+    assert!(ticket.contains("| B | sync_storm | sync[339]"), "{ticket}");
+    assert!(
+        ticket.contains("whyslow explain web.wsl -w op:"),
+        "{ticket}"
+    );
+}
+
+#[test]
+fn what_cannot_be_explained_is_refused_with_what_can() {
+    let place = Place::new();
+    let recording = incident(&place);
+    let check = |args: &[&str], expected: &str| {
+        let output = place.whyslow().args(args).output().expect("it runs");
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(!output.status.success(), "{args:?}");
+        assert!(said.contains(expected), "{args:?}: {said}");
+    };
+    check(
+        &["explain", &recording, "-w", "op:99999999"],
+        "no operation 99999999",
+    );
+    check(
+        &["explain", &recording, "-w", "+1s+1s", "-t", "4711"],
+        "no thread 4711",
+    );
+    let rows = place.stdout(&[
+        "block", "top", &recording, "-n", "1", "--csv", "--cols", "id",
+    ]);
+    let row = rows.lines().nth(1).expect("a request");
+    let block = row.split(',').next().expect("an id").to_owned();
+    check(&["explain", &recording, "-w", &block], "is no system call");
+    check(&["explain", &recording, "--slow", "open"], "open>100ms");
+    check(&["explain", &recording, "--slow", ">1s"], "names no call");
+    check(&["explain", &recording, "--csv"], "text, json and md");
+    check(&["explain", "--why", "nonsense"], "--why list");
+    let told = place.stdout(&["explain", "--why", "lock_inode"]);
+    assert!(told.contains("xfs_ilock()"), "{told}");
+}
+
+#[test]
+fn hostile_names_do_not_reach_the_terminal() {
+    let place = Place::new();
+    let trace = "whyslow-text 1\n\
+        1.0 [0] (tid=7 pid=7 comm=\"a\\x1b[31m\") syscall_enter name=openat path=\"/x\\x1b]0;y\\x07`|<b>\"\n\
+        1.9 [0] (tid=7 pid=7) syscall_exit name=openat ret=3\n";
+    std::fs::write(place.join("t.txt"), trace).expect("room");
+    for form in ["text", "md"] {
+        let told = place.stdout(&["explain", "t.txt", "--format", form]);
+        assert!(told.contains("openat("), "{told}");
+        assert!(!told.contains(['\u{1b}', '\u{7}']), "{told:?}");
+        if form == "md" {
+            assert!(!told.contains("<b>"), "{told}");
+        }
+    }
+}

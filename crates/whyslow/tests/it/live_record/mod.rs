@@ -1,0 +1,147 @@
+//! `record` on this machine: what it holds against what strace, the kernel's counters and the
+//! programs themselves say.
+
+mod across;
+mod bad_disk;
+mod blocks;
+mod borders;
+mod calls;
+mod chosen;
+mod compiled;
+mod counted_lookups;
+mod counters;
+mod devices;
+mod doctor;
+mod ends;
+mod fills;
+mod flight;
+mod flight_requests;
+mod followed;
+mod forms;
+mod functions;
+mod host;
+mod host_paths;
+mod incidents;
+mod ipis;
+mod kernel;
+mod kills;
+mod live;
+mod live_outliers;
+mod lookups;
+mod memory;
+mod packets;
+mod pressure;
+mod pushed;
+mod requests;
+mod resolvers;
+mod runtimes;
+mod segments;
+mod served;
+mod signals;
+mod storms;
+mod tcp;
+mod usdt;
+mod waits;
+mod wakeups;
+mod wall;
+mod work;
+
+use std::fs::File;
+use std::path::Path;
+
+use serde_json::Value;
+use whyslow_testkit::{Need, skip};
+
+use crate::common::Place;
+
+/// Locked by tests that flood the machine with more events than a recorder takes, and shared by tests
+/// that must lose nothing or end in time. A file, because a test may have a process of its own.
+fn flood_lock(lock: fn(&File) -> std::io::Result<()>) -> File {
+    let file = |name| {
+        let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
+        File::create(path).expect("the target directory is ours")
+    };
+    // Whoever waits keeps the turn: else a flood would wait until no other test is left.
+    let turn = file("flood.turn");
+    turn.lock().expect("a local file can be locked");
+    let flood = file("flood.lock");
+    lock(&flood).expect("a local file can be locked");
+    flood
+}
+
+/// Until this is dropped no other test floods the machine, and none minds.
+#[must_use]
+pub(crate) fn floods_alone() -> File {
+    flood_lock(File::lock)
+}
+
+/// Until this is dropped no test floods the machine.
+#[must_use]
+pub(crate) fn no_floods() -> File {
+    flood_lock(File::lock_shared)
+}
+
+/// Whether this machine can be recorded; told where not.
+pub(crate) fn can_record() -> bool {
+    static WHY_NOT: std::sync::OnceLock<Option<String>> = std::sync::OnceLock::new();
+    let why_not = WHY_NOT.get_or_init(|| {
+        let place = Place::new();
+        let output = place
+            .whyslow()
+            .args(["record", "-o", "probe.wsl", "--", "true"])
+            .output()
+            .expect("it starts");
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        // Root on a kernel that describes its types has no excuse.
+        let ids = std::fs::read_link("/proc/self/ns/pid").unwrap_or_default();
+        let is_host = ids == Path::new("pid:[4026531836]");
+        let is_expected = is_root() && is_host && Path::new("/sys/kernel/btf/vmlinux").exists();
+        assert!(output.status.success() || !is_expected, "{said}");
+        (!output.status.success()).then_some(said)
+    });
+    if let Some(why_not) = why_not {
+        skip(
+            Need::Live,
+            format!("this machine cannot be recorded: {why_not}"),
+        );
+    }
+    why_not.is_none()
+}
+
+/// Records a command of the shell as `rec.wsl`.
+pub(crate) fn record(place: &Place, options: &[&str], script: &str) {
+    place
+        .whyslow()
+        .args(["-q", "record", "-o", "rec.wsl"])
+        .args(options)
+        .args(["--", "/bin/sh", "-c", script])
+        .assert()
+        .success();
+}
+
+/// Rows of the first table of an answer.
+pub(crate) fn rows(place: &Place, question: &[&str]) -> Vec<Value> {
+    answered(place, &[question, &["-n", "0"]].concat())
+}
+
+/// The same of a question that has no limit.
+pub(crate) fn answered(place: &Place, question: &[&str]) -> Vec<Value> {
+    let output = place
+        .whyslow()
+        .args(question)
+        .arg("--json")
+        .output()
+        .expect("it starts");
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success(), "{said}");
+    let answer: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    let tables = answer["tables"].as_array().expect("tables");
+    let rows = tables.first().and_then(|table| table["rows"].as_array());
+    rows.cloned().unwrap_or_default()
+}
+
+fn is_root() -> bool {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let uid = status.lines().find_map(|line| line.strip_prefix("Uid:"));
+    uid.is_some_and(|uids| uids.split_whitespace().nth(1) == Some("0"))
+}

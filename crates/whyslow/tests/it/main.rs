@@ -1,0 +1,25 @@
+//! The program as people and programs use it.
+
+mod across;
+mod answers;
+mod as_lttng;
+mod common;
+mod demo;
+mod errors;
+mod explain;
+mod fleet;
+mod kafka;
+mod lami;
+mod live_record;
+mod live_tools;
+mod load;
+mod load_compared;
+mod profiles;
+mod report;
+mod requests;
+mod serve;
+mod snapshot;
+mod sql;
+mod streams;
+mod threads;
+mod web_servers;

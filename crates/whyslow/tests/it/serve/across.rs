@@ -1,0 +1,49 @@
+//! Stories that go on in recordings of other hosts, among those that the server shows.
+
+use std::path::Path;
+
+use super::client::{Server, encoded};
+use crate::common::Place;
+
+#[test]
+fn a_story_goes_on_in_other_recordings_of_the_server_and_in_no_others() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/across");
+    let place = Place::new();
+    let names = ["cli.txt", "app.txt", "db.txt"];
+    for name in names {
+        std::fs::copy(folder.join(name), place.join(name)).expect("a fixture");
+    }
+    let server = Server::start(&place, &names);
+    let slow = encoded("recvfrom>100ms");
+    let alone = server.json(&format!("explain?rec=cli.txt&slow={slow}"));
+    assert!(alone["stories"][0].get("across").is_none(), "{alone:#}");
+    let told = server.json(&format!(
+        "explain?rec=cli.txt&slow={slow}&across=app.txt,db.txt"
+    ));
+    let story = &told["stories"][0];
+    let culprit = story["culprit"].as_u64().expect("a culprit") as usize;
+    assert_eq!(
+        story["parts"][culprit]["culprit"]["host"], "db",
+        "{story:#}"
+    );
+    assert_eq!(
+        story["across"].as_array().map(Vec::len),
+        Some(2),
+        "{story:#}"
+    );
+    // With another host it is another question.
+    let one = server.json(&format!("explain?rec=cli.txt&slow={slow}&across=app.txt"));
+    assert_eq!(
+        one["stories"][0]["across"][1]["host"],
+        serde_json::Value::Null
+    );
+    let refused = server.get(&format!(
+        "/api/v1/explain?rec=cli.txt&slow={slow}&across=/etc"
+    ));
+    assert_eq!(refused.status, 400);
+    assert!(
+        refused.text().contains("does not show the recording"),
+        "{}",
+        refused.text()
+    );
+}

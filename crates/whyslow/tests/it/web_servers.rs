@@ -1,0 +1,184 @@
+//! Three incidents of real web servers, as they were recorded: `explain` names the cause, and requests found in
+//! sockets are those that the applications logged (`fixtures/web-servers`, made by `workloads/run.py`).
+
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+
+use crate::common::Place;
+
+/// Between the read that had the request and the moment in which the application says it had it.
+const ROUND_NS: i64 = 1_000_000;
+
+struct Incident {
+    place: Place,
+    folder: PathBuf,
+    truth: Value,
+}
+
+impl Incident {
+    fn new(name: &str) -> Self {
+        let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/web-servers");
+        let folder = fixtures.join(name);
+        let truth = std::fs::read_to_string(folder.join("truth.json")).expect("it is there");
+        Self {
+            place: Place::new(),
+            truth: serde_json::from_str(&truth).expect("JSON"),
+            folder,
+        }
+    }
+
+    fn asked(&self, question: &[&str], words: &[&str]) -> Value {
+        let recording = self.folder.join("recording.wsl.tar.zst");
+        let mut command = self.place.whyslow();
+        command.args(question).arg(recording).args(words);
+        let done = command.arg("--json").assert().success();
+        serde_json::from_slice(&done.get_output().stdout).expect("one JSON document")
+    }
+
+    /// What the application logged.
+    fn served(&self) -> Vec<Value> {
+        let text = std::fs::read_to_string(self.folder.join("served.ndjson")).expect("it is there");
+        let lines = text.lines().map(serde_json::from_str);
+        lines.collect::<Result<_, _>>().expect("JSON")
+    }
+
+    /// Each request is found at its connection, time and thread, and at no other. Returns what was logged of each,
+    /// and what it is called.
+    fn joined(&self) -> Vec<(Value, String)> {
+        let words = ["-n", "0", "--by", "source,role"];
+        let log = self.asked(&["requests", "log"], &words);
+        let rows = log["tables"][0]["rows"].as_array().expect("rows");
+        let of_sockets: Vec<&Value> = rows
+            .iter()
+            .filter(|row| row["role"] == "server" && row["source"] == "socket")
+            .collect();
+        let served = self.served();
+        let (mut joined, mut wrong) = (Vec::new(), 0);
+        for truth in &served {
+            let is_it = |row: &&&Value| {
+                let began = truth["begin_ns"].as_i64().expect("a time");
+                let end = row["ts_end_ns"].as_i64().unwrap_or(i64::MAX);
+                plain(&row["peer"]) == plain(&truth["peer"])
+                    && plain(&row["local"]) == plain(&truth["local"])
+                    && row["ts_ns"].as_i64().expect("a time") <= began + ROUND_NS
+                    && end >= began
+            };
+            let mut found: Vec<_> = of_sockets.iter().filter(is_it).collect();
+            if found.len() > 1 {
+                // The next one on a connection may come within what is rounded off.
+                found.retain(|row| row["ts_ns"].as_i64() <= truth["begin_ns"].as_i64());
+            }
+            let is_right = found.len() == 1 && found[0]["tid"] == truth["tid"];
+            wrong += usize::from(!found.is_empty() && !is_right);
+            if is_right {
+                let id = found[0]["id"].as_str().expect("request:ID");
+                joined.push((truth.clone(), id.to_owned()));
+            }
+        }
+        assert_eq!(wrong, 0);
+        let (right, all) = (joined.len(), served.len());
+        assert!(right * 100 >= all * 95, "{right} of {all}");
+        joined
+    }
+}
+
+/// An address of IPv4 that an IPv6 socket has is the same one.
+fn plain(address: &Value) -> String {
+    let address = address.as_str().unwrap_or_default();
+    address
+        .replace("[::ffff:", "")
+        .replace("::ffff:", "")
+        .replace(']', "")
+}
+
+fn stories(told: &Value) -> &Vec<Value> {
+    told["stories"].as_array().expect("stories")
+}
+
+#[test]
+fn a_shop_whose_resolver_loses_questions() {
+    let shop = Incident::new("shop");
+    let told = shop.asked(&["explain"], &[]);
+    let guilty = &shop.truth["guilty"];
+    let (resolver, host) = (guilty["resolver"].as_str(), guilty["host"].as_str());
+    let (resolver, host) = (resolver.expect("its address"), host.expect("its name"));
+    let first = &stories(&told)[0];
+    let part = &first["parts"][0];
+    assert!(
+        part["root"] == "dns_lookup" || part["mechanism"] == "dns_lookup",
+        "{}",
+        first["verdict"]
+    );
+    assert!(part.to_string().contains(resolver), "{part}");
+    let text = told.to_string();
+    for word in [host, "timeout 5 s, attempts 2", "/health"] {
+        assert!(text.contains(word), "{word}");
+    }
+    // The questions without an answer are those that the resolver says it lost.
+    let log = shop.asked(&["nameservers", "log"], &["-n", "0"]);
+    let rows = log["tables"][0]["rows"].as_array().expect("rows");
+    let lost = rows.iter().filter(|row| {
+        row["server"] == resolver
+            && row["outcome"] != "answered"
+            && row["dur_ns"].as_i64() >= Some(4_000_000_000)
+    });
+    let dropped = shop.truth["lost"].as_array().expect("a list");
+    assert!(!dropped.is_empty());
+    assert_eq!(lost.count(), dropped.len());
+    shop.joined();
+}
+
+#[test]
+fn an_image_board_beside_a_sync() {
+    let board = Incident::new("board");
+    let told = board.asked(&["explain"], &[]);
+    let first = &stories(&told)[0];
+    let place = first["culprit"].as_u64().expect("a culprit") as usize;
+    assert_eq!(first["parts"][place]["culprit"]["name"], "sync", "{first}");
+    let targets: Vec<&Value> = stories(&told)
+        .iter()
+        .map(|story| &story["target"])
+        .collect();
+    let is_session = |target: &&Value| target.to_string().contains("sessions/sess_");
+    assert!(
+        targets.iter().copied().any(|target| is_session(&target)),
+        "{targets:?}"
+    );
+    board.joined();
+}
+
+#[test]
+fn a_word_service_that_writes_a_file_for_each_word() {
+    let words = Incident::new("words");
+    let told = words.asked(&["explain"], &[]);
+    let guilty = &words.truth["guilty"];
+    let findings = told["findings"].as_array().expect("findings");
+    let files = findings.iter().find(|it| it["kind"] == "temporary_files");
+    let numbers = files.expect("they are found")["numbers"].to_string();
+    for name in ["files", "bytes"] {
+        assert!(
+            numbers.contains(&guilty[name].to_string()),
+            "{name}: {numbers}"
+        );
+    }
+    let first = &stories(&told)[0];
+    let folder = guilty["folder"].as_str().expect("its path");
+    let is_there = first["target"].to_string() + &first["chain"].to_string();
+    assert!(is_there.contains(folder), "{}", first["verdict"]);
+    // The thread that was handed the text is one of the request's.
+    let (mut handed, mut found) = (0, 0);
+    for (truth, id) in words.joined() {
+        if truth["counter_tid"].is_null() {
+            continue;
+        }
+        let told = words.asked(&["requests", "threads"], &["-w", &id]);
+        let tables = told["tables"].as_array().expect("tables");
+        let threads = tables.iter().find(|table| table["name"] == "threads");
+        let rows = threads.expect("they are told")["rows"].as_array();
+        handed += 1;
+        let mut rows = rows.expect("rows").iter();
+        found += usize::from(rows.any(|row| row["tid"] == truth["counter_tid"]));
+    }
+    assert!(handed > 0 && found == handed, "{found} of {handed}");
+}
