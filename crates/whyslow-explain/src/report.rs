@@ -224,11 +224,11 @@ pub struct Alternative {
 pub struct Neighbour {
     /// The busy actor.
     pub actor: Actor,
-    /// What it did, as a sentence.
+    /// What it did, for people: `12.3 MiB to and from disks`.
     pub what: String,
-    /// Bytes that it moved; null where they are not what it is named for.
+    /// Bytes of its block requests; null if it is named for its CPU time.
     pub bytes: Option<i64>,
-    /// CPU time that it used; null where it is not what it is named for.
+    /// Its time on CPUs; null if it is named for its I/O.
     pub cpu_ns: Option<Ns>,
 }
 
@@ -461,11 +461,11 @@ pub struct Story {
     pub parts: Vec<Part>,
     /// From the operation to the culprit.
     pub chain: Vec<Hop>,
-    /// Time of the window that no part explains, ns.
+    /// Time of the parts whose cause is not known (lost events, nothing recorded), ns.
     pub unexplained_ns: Ns,
     /// Without the culprit.
     pub saved_at_most_ns: Ns,
-    /// Other parts that explain much of the time.
+    /// Other parts that explain at least 15 % of the time.
     pub alternatives: Vec<Alternative>,
     /// Other slow operations that the same culprit explains.
     pub also: Vec<Also>,

@@ -35,7 +35,7 @@ impl CounterUnit {
         Self::ALL.into_iter().find(|unit| unit.name() == name)
     }
 
-    /// As texts of other tools' counters have it: `bytes/s`.
+    /// As the column `counter.unit` has it: `bytes/s`.
     pub fn name(self) -> &'static str {
         match self {
             CounterUnit::Count => "count",

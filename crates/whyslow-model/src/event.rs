@@ -88,7 +88,7 @@ pub struct SyscallArgs<'a> {
     pub dirfd2: Option<i64>,
     /// First path argument, not yet resolved against a directory.
     pub path: Option<&'a [u8]>,
-    /// Second path argument: new name of rename and link, target of symlink.
+    /// Second path argument: new name of rename, link and symlink.
     pub path2: Option<&'a [u8]>,
     /// Bytes asked for.
     pub count: Option<i64>,
@@ -245,7 +245,7 @@ impl BlockFlags {
 /// Device, place and size of a block event. `dev` is the kernel's `dev_t` with 20 minor bits.
 #[derive(Debug, Clone, Copy)]
 pub struct BlockRange<'a> {
-    /// Disk, or partition where the event is older than the remap to the disk.
+    /// Disk; partition or mapping before the remap to a disk.
     pub dev: i64,
     /// First 512-byte sector on `dev`.
     pub sector: i64,

@@ -58,7 +58,7 @@ pub enum FlightStep {
     Save,
     /// Nothing that this process does is a condition.
     PassOver(i32),
-    /// End without handing anything over.
+    /// End; what a condition has triggered before is still handed over.
     End,
 }
 

@@ -2,10 +2,10 @@
 //!
 //! Latencies of one run are no independent values: a stall makes slow whatever comes in it, and a
 //! worker keeps its connection. So a run is cut into blocks, by time at several scales and by worker
-//! ([`blocks`]), and what counts is how much blocks differ: of all these ways to cut it the one that
+//! (`blocks`), and what counts is how much blocks differ: of all these ways to cut it the one that
 //! makes a figure least certain. Whether a quantile has moved is asked of the share of requests beyond
 //! a common limit, which needs no density and no shape; how far it has moved is told by drawing whole
-//! blocks again ([`quantiles`]). At which rate this finds a shift, and at which it fires for nothing,
+//! blocks again (`quantiles`). At which rate this finds a shift, and at which it fires for nothing,
 //! is what the tests of `simulation` ask.
 
 mod assertions;

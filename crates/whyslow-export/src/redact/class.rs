@@ -29,7 +29,7 @@ pub enum Class {
     Log,
     /// A file that says how names are looked up.
     ResolverFile,
-    /// Value of a fact about the recording, whose key says what it is ([`of_fact`]).
+    /// Value of a fact about the recording, whose key says what it is (`of_fact`).
     Fact,
     /// What is mounted: a device, a folder of a server.
     MountSource,

@@ -1,7 +1,7 @@
 //! From ordered events to rows: one state machine a topic, all fed by [`Trackers::event`].
 //!
-//! Identity comes first: who runs on the CPU of the event ([`sched`]), under which number, name
-//! and process ([`process`]). The other trackers see the event together with that ([`Here`]) and
+//! Identity comes first: who runs on the CPU of the event (`sched`), under which number, name
+//! and process (`process`). The other trackers see the event together with that ([`Here`]) and
 //! with what it changed about threads ([`Change`]).
 
 mod anomalies;

@@ -1,7 +1,7 @@
 //! What tools of bcc, libbpf-tools and bpftrace print: a line an event.
 //!
 //! A header names columns; by them a tool is known, whichever family it is of and whatever flags it
-//! had ([`columns::Tool`]). Each line becomes lines of the text format ([`super::text`]): calls with
+//! had (`columns::Tool`). Each line becomes lines of the text format ([`super::text`]): calls with
 //! begin and end, requests of devices, lookups, connections.
 //!
 //! Most of these tools name the process and not the thread. So that nothing is said of threads that
@@ -9,7 +9,7 @@
 //! ([`FIRST_TID`] and on): as many as it had such calls at once.
 //!
 //! Times are those of the end of an event. Of those that count from a zero of their own, or are times
-//! of day, see [`super::stamp`].
+//! of day, see `super::stamp`.
 
 mod columns;
 mod emit;

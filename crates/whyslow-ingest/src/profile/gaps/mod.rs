@@ -5,7 +5,7 @@
 //! gap names what took the time; the one before tells nothing.
 //!
 //! A gap in time alone means little, as samplers are late on busy machines. It is measured in rounds of the
-//! sampler ([`Cycles`]): who misses four was not reached.
+//! sampler (`Cycles`): who misses four was not reached.
 
 use std::cmp::Reverse;
 
