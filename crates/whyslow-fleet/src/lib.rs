@@ -7,6 +7,7 @@ mod columns;
 mod encode;
 mod identity;
 pub mod lake;
+mod row_order;
 mod summary;
 pub mod tables;
 

@@ -39,6 +39,21 @@ pub fn shown(text: &str, ascii: bool) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
+/// Longest name of a host, a cluster or a label.
+const NAME_MAX: usize = 128;
+
+/// Whether it can be the name of a host or a cluster: letters, digits, `.`, `_` and `-`.
+pub fn is_name(text: &str) -> bool {
+    let is_mark = |byte: u8| matches!(byte, b'.' | b'_' | b'-');
+    let is_inside = |byte: u8| byte.is_ascii_alphanumeric() || is_mark(byte);
+    text.len() <= NAME_MAX
+        && text
+            .bytes()
+            .next()
+            .is_some_and(|byte| byte.is_ascii_alphanumeric())
+        && text.bytes().all(is_inside)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

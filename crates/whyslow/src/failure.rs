@@ -6,7 +6,6 @@ use std::process::ExitCode;
 use whyslow_analysis::AnalysisError;
 use whyslow_ingest::ImportError;
 use whyslow_ingest::detect::DetectError;
-use whyslow_load::LoadError;
 use whyslow_record::RecordError;
 use whyslow_store::StoreError;
 use whyslow_tiles::TilesError;
@@ -84,6 +83,7 @@ impl Failure {
     }
 
     /// Whether somebody ended it.
+    #[cfg(feature = "fleet")]
     pub(crate) fn is_interrupted(&self) -> bool {
         self.kind == Kind::Interrupted
     }
@@ -304,31 +304,6 @@ impl From<ImportError> for Failure {
                     None => failure,
                 }
             }
-        }
-    }
-}
-
-impl From<LoadError> for Failure {
-    fn from(error: LoadError) -> Self {
-        let is_usage = matches!(
-            error,
-            LoadError::Url { .. }
-                | LoadError::Header { .. }
-                | LoadError::Method { .. }
-                | LoadError::NoTarget
-                | LoadError::NoEnd { .. }
-                | LoadError::Schedule { .. }
-        );
-        let failure = if is_usage {
-            Self::usage(error.to_string())
-        } else {
-            Self::new(error.to_string()).caused_by_chain(&error)
-        };
-        match error {
-            LoadError::Spool { source, .. } if source.kind() == io::ErrorKind::AlreadyExists => {
-                failure.hint("name another one with -o")
-            }
-            _ => failure,
         }
     }
 }

@@ -11,7 +11,6 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use arrow_array::{ArrayRef, RecordBatch};
-use arrow_ord::sort::{SortColumn, lexsort_to_indices};
 use arrow_select::concat::concat_batches;
 use arrow_select::take::take_record_batch;
 use jiff::Timestamp;
@@ -25,6 +24,7 @@ use super::{Lake, LakeError};
 use crate::columns::LakeTable;
 use crate::encode::{decode, encode_batch};
 use crate::identity::ulid;
+use crate::row_order::row_order;
 use crate::tables;
 
 /// Recordings of one compacted file at most: their rows are in memory together.
@@ -235,15 +235,11 @@ fn sorted(table: &LakeTable, batches: &[RecordBatch]) -> Result<RecordBatch, Par
         .into_iter()
         .filter(|name| all.column_by_name(name).is_some());
     let names = table.sorted_by.iter().copied().chain(last);
-    let columns: Vec<SortColumn> = names
+    let columns: Vec<ArrayRef> = names
         .filter_map(|name| all.column_by_name(name))
-        .map(|values: &ArrayRef| SortColumn {
-            values: Arc::clone(values),
-            options: None,
-        })
+        .map(Arc::clone)
         .collect();
-    let order = lexsort_to_indices(&columns, None)?;
-    Ok(take_record_batch(&all, &order)?)
+    Ok(take_record_batch(&all, &row_order(&columns)?)?)
 }
 
 pub(super) fn member(held: &Held) -> Member {

@@ -10,6 +10,7 @@ use jiff::Timestamp;
 use jiff::tz::TimeZone;
 use object_store::path::Path;
 use whyslow_model::Ns;
+use whyslow_model::text::is_name;
 
 use crate::identity;
 
@@ -17,8 +18,6 @@ use crate::identity;
 pub(crate) const VERSION: &str = "v1";
 /// Hidden from engines, as everything that begins with an underscore is.
 pub(crate) const COMMITS: &str = "_commits";
-/// Longest name of a host, a cluster or a label.
-const NAME_MAX: usize = 128;
 /// What a compacted file begins with: no host does.
 pub(crate) const COMPACTED: char = '@';
 
@@ -129,18 +128,6 @@ fn is_day(text: &str) -> bool {
             4 | 7 => byte == b'-',
             _ => byte.is_ascii_digit(),
         })
-}
-
-/// Whether it can be the name of a host or a cluster: letters, digits, `.`, `_` and `-`.
-pub fn is_name(text: &str) -> bool {
-    let is_mark = |byte: u8| matches!(byte, b'.' | b'_' | b'-');
-    let is_inside = |byte: u8| byte.is_ascii_alphanumeric() || is_mark(byte);
-    text.len() <= NAME_MAX
-        && text
-            .bytes()
-            .next()
-            .is_some_and(|byte| byte.is_ascii_alphanumeric())
-        && text.bytes().all(is_inside)
 }
 
 #[cfg(test)]

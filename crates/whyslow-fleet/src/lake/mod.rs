@@ -28,7 +28,7 @@ pub use compact::{CompactOptions, Compacted};
 pub use error::LakeError;
 pub use expire::{ExpireOptions, Expired};
 pub use find::Found;
-pub use layout::{Member, Partition, is_name};
+pub use layout::{Member, Partition};
 pub use push::{PushOptions, Pushed};
 
 use layout::{COMMITS, VERSION};

@@ -8,10 +8,11 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use bytes::Bytes;
+use whyslow_model::text::is_name;
 use whyslow_store::{RecordingInfo, Tables};
 
 use super::commit::Commit;
-use super::layout::{Member, Partition, VERSION, is_name};
+use super::layout::{Member, Partition, VERSION};
 use super::{Lake, LakeError};
 use crate::columns::LakeRow;
 use crate::encode::encode;

@@ -4,6 +4,7 @@ use clap::error::ErrorKind;
 use clap::{Arg, ArgAction, ArgMatches, Args, Command, Error, FromArgMatches, Subcommand};
 use serde_json::{Map, Value};
 use whyslow_model::Ns;
+use whyslow_model::text::is_name;
 
 use super::{OutputArgs, RedactArgs};
 use crate::fleet::{Parameter, QUESTIONS, TextQuestion};
@@ -375,9 +376,9 @@ const VALUE_MAX: usize = 256;
 
 /// `rack=r7`.
 fn parse_label(text: &str) -> Result<(String, String), String> {
-    let parts = text.split_once('=').filter(|(name, value)| {
-        whyslow_fleet::lake::is_name(name) && !value.is_empty() && value.len() <= VALUE_MAX
-    });
+    let parts = text
+        .split_once('=')
+        .filter(|(name, value)| is_name(name) && !value.is_empty() && value.len() <= VALUE_MAX);
     let (name, value) =
         parts.ok_or_else(|| format!("`{text}` is no label: write it like rack=r7"))?;
     Ok((name.to_owned(), value.to_owned()))

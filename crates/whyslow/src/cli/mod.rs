@@ -3,6 +3,13 @@
 mod ask;
 mod explain;
 mod export;
+#[cfg_attr(
+    not(feature = "fleet"),
+    expect(
+        dead_code,
+        reason = "read by the commands that such a build leaves out"
+    )
+)]
 mod fleet;
 mod flight;
 mod load;
@@ -17,13 +24,14 @@ pub(crate) use explain::{ExplainArgs, Versus};
 pub(crate) use export::{
     ExportArgs, ExportCommand, ReportArgs, SnapshotArgs, StackArgs, StackWeight, SvgArgs,
 };
+pub(crate) use fleet::{FleetAsk, FleetCommand, PushArgs};
+#[cfg(feature = "fleet")]
 pub(crate) use fleet::{
-    FleetAsk, FleetCommand, FleetCompactArgs, FleetExpireArgs, FleetFetchArgs, FleetFindArgs,
-    FleetPushArgs, PushArgs,
+    FleetCompactArgs, FleetExpireArgs, FleetFetchArgs, FleetFindArgs, FleetPushArgs,
 };
-pub(crate) use load::{
-    AmountArgs, ListArg, LoadArgs, LoadCheckArgs, LoadCommand, LoadDiffArgs, RequestArgs,
-};
+#[cfg(feature = "load")]
+pub(crate) use load::{AmountArgs, ListArg, RequestArgs};
+pub(crate) use load::{LoadArgs, LoadCheckArgs, LoadCommand, LoadDiffArgs};
 pub(crate) use output::{ColorChoice, Format, OutputArgs, ProgressChoice, TalkArgs, UnitChoice};
 pub(crate) use questions::{QuestionCommand, ViewArgs};
 pub(crate) use record::{FormArg, HeldArgs, RecordArgs, Stacks, TopicArg};

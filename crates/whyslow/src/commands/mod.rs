@@ -7,11 +7,14 @@ mod dumps;
 pub(crate) mod explain;
 pub(crate) mod export;
 mod flame;
-pub(crate) mod fleet;
+#[cfg(feature = "fleet")]
+mod fleet;
 mod flight;
 mod import;
 mod info;
 mod jvm;
+#[cfg(not(all(feature = "fleet", feature = "load")))]
+mod left_out;
 mod load;
 mod man;
 mod mark;
@@ -29,6 +32,8 @@ use ask::Asked;
 pub(crate) fn run(cli: Cli) -> Result<ExitCode, Failure> {
     let talk = &cli.talk;
     let done = match cli.command {
+        #[cfg(not(feature = "fleet"))]
+        Command::Record(args) if args.push.push.is_some() => Err(left_out::fleet("record --push")),
         Command::Record(args) => record::run(&args, talk),
         Command::Doctor(args) => doctor::run(&args, talk),
         Command::Mark(args) => mark::run(&args, talk),
@@ -40,7 +45,12 @@ pub(crate) fn run(cli: Cli) -> Result<ExitCode, Failure> {
         Command::Question(command) => Asked::new(*command).run(talk),
         Command::As(command) => command.run(talk),
         Command::Sql(args) => sql::run(&args, talk),
+        #[cfg(feature = "fleet")]
         Command::Fleet(command) => fleet::run(&command, talk),
+        #[cfg(not(feature = "fleet"))]
+        Command::Fleet(_) => Err(left_out::fleet("fleet")),
+        #[cfg(not(feature = "fleet"))]
+        Command::Serve(args) if args.lake.is_some() => Err(left_out::fleet("serve --lake")),
         Command::Serve(args) => serve::run(&args, talk),
         Command::Load(args) => load::run(&args, talk),
         Command::Completions(args) => completions::run(&args),

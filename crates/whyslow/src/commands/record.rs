@@ -80,6 +80,7 @@ pub(super) fn run(args: &RecordArgs, talk: &TalkArgs) -> Result<(), Failure> {
         return Ok(());
     }
     import(&spool, &output, &profiles, args, talk)?;
+    #[cfg(feature = "fleet")]
     super::fleet::push_recorded(&output, &args.push, talk)?;
     if !args.keep_spool {
         for path in &profiles {

@@ -7,9 +7,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use serde::{Deserialize, Serialize};
-use whyslow_model::Ns;
+use serde::Deserialize;
 
+use super::request::Request;
 use crate::failure::Failure;
 
 /// As `python3 -m whyslow.fleet`, which would first look for its modules in the working directory, where
@@ -23,28 +23,6 @@ const HINT: &str = "pip install './python' from a clone (with Spark: './python[s
 /// Of what is said to be wrong.
 const ERROR_BYTES_MAX: u64 = 64 << 10;
 const LOOK_EVERY: Duration = Duration::from_millis(20);
-
-/// What is asked, as the package reads it.
-#[derive(Debug, Clone, Serialize, Deserialize)]
-pub(crate) struct Request {
-    pub(crate) lake: String,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) question: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) sql: Option<String>,
-    pub(crate) parameters: serde_json::Map<String, serde_json::Value>,
-    pub(crate) window: Option<(Ns, Ns)>,
-    pub(crate) hosts: Vec<String>,
-    pub(crate) cluster: Option<String>,
-    pub(crate) engine: String,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) memory: Option<String>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) threads: Option<u32>,
-    /// Whether the lake is made for this question, and named by no hint.
-    #[serde(default)]
-    pub(crate) passing: bool,
-}
 
 /// What the package says when it cannot answer.
 #[derive(Debug, Deserialize)]

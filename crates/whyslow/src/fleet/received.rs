@@ -11,6 +11,7 @@ use serde::Deserialize;
 use serde_json::Value as Json;
 use whyslow_model::answer::{Answer, AnswerColumn, AnswerTable, LossNote, Measure, Value};
 
+use super::cell_text;
 use crate::failure::Failure;
 
 /// In the schema's metadata.
@@ -197,10 +198,7 @@ fn cell(column: &dyn Array, row: usize) -> Result<Value, String> {
         DataType::Utf8 => Value::Text(column.as_string::<i32>().value(row).to_owned()),
         DataType::LargeUtf8 => Value::Text(column.as_string::<i64>().value(row).to_owned()),
         // Of SQL of people's own: whatever it is, it can be read.
-        _ => {
-            let text = arrow_cast::display::array_value_to_string(column, row);
-            Value::Text(text.map_err(|error| error.to_string())?)
-        }
+        _ => Value::Text(cell_text::text(column, row)?),
     })
 }
 

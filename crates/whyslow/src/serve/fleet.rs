@@ -16,9 +16,8 @@ use super::questions::Bounded;
 use super::reply::{self, Refusal};
 use super::words::Query;
 use crate::cli::{Cli, Command, FleetAsk, FleetCommand, OutputArgs};
-use crate::commands::fleet::request_of;
 use crate::failure::Failure;
-use crate::fleet::{Keeper, Parameter, QUESTIONS, Unanswered, answer};
+use crate::fleet::{Keeper, Parameter, QUESTIONS, Unanswered, answer, request_of};
 use crate::output::{self, Subject, quoted};
 use crate::time::Zone;
 

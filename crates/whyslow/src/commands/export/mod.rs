@@ -5,6 +5,7 @@ mod snapshot;
 pub(crate) mod stacks;
 mod timeline;
 
+#[cfg(feature = "fleet")]
 pub(super) use snapshot::hidden;
 
 use std::io::{self, BufWriter, IsTerminal, Write};

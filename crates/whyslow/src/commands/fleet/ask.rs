@@ -3,17 +3,19 @@
 use std::path::Path;
 
 use whyslow_analysis::Weight;
-use whyslow_fleet::lake::{Lake, is_name};
+use whyslow_fleet::lake::Lake;
 use whyslow_model::Ns;
+use whyslow_model::text::is_name;
 
+use super::failed::failed;
 use super::push::{self, Nameless};
 use crate::cli::{FleetAsk, FleetPushArgs, TalkArgs};
 use crate::failure::Failure;
-use crate::fleet::{Request, answer, ask};
+use crate::fleet::{answer, ask, request_of};
 use crate::interrupt;
 use crate::output::{self, Subject, shown};
 use crate::room::PrivateFolder;
-use crate::time::{Calendar, Moment, WindowText, Zone};
+use crate::time::Zone;
 
 /// Where the lake is, if no flag says it.
 const VARIABLE: &str = "WHYSLOW_LAKE";
@@ -86,7 +88,7 @@ impl Room {
             return Ok(None);
         }
         let room = Self(PrivateFolder::passing(&std::env::temp_dir(), PREFIX)?);
-        let lake = Lake::make(&room.lake())?;
+        let lake = Lake::make(&room.lake()).map_err(failed)?;
         let cancel = interrupt::flag()?;
         for recording in recordings {
             let stem = Path::new(recording)
@@ -118,62 +120,4 @@ pub(super) fn lake_of(named: Option<&str>) -> Result<String, Failure> {
         .ok_or_else(|| {
             Failure::usage("which lake?").hint(format!("--lake s3://traces/lake, or {VARIABLE}"))
         })
-}
-
-/// What the package is asked.
-pub(crate) fn request_of(asked: &FleetAsk, lake: String, window: Option<(Ns, Ns)>) -> Request {
-    let args = &asked.args;
-    Request {
-        lake,
-        question: asked.question.clone(),
-        sql: asked.sql.clone(),
-        parameters: asked.parameters.clone(),
-        window,
-        hosts: args.hosts.clone(),
-        cluster: args.cluster.clone(),
-        engine: args.engine.clone(),
-        memory: args.memory.clone(),
-        threads: args.threads,
-        passing: !args.recordings.is_empty(),
-    }
-}
-
-impl FleetAsk {
-    /// Counted from now, where it is counted: `-w -1h..` is the last hour. Without a begin it is that of
-    /// all recordings, which is none that the clock has.
-    pub(crate) fn window(&self, zone: &Zone) -> Result<Option<(Ns, Ns)>, Failure> {
-        let Some(text) = &self.args.window else {
-            return Ok(None);
-        };
-        let now = jiff::Timestamp::now().as_nanosecond() as Ns;
-        let calendar = Calendar {
-            // A time of day is one of the last 24 hours.
-            begin: now.saturating_sub(86_400_000_000_000),
-            end: now,
-            zone: zone.clone(),
-        };
-        let refused = Failure::usage;
-        match text {
-            WindowText::Between(None, None) => return Ok(None),
-            WindowText::Between(None, Some(end)) => {
-                let end = end.resolve(&calendar, None).map_err(refused)?;
-                return Ok(Some((0, end)));
-            }
-            WindowText::Between(Some(Moment::FromStart(_)), _)
-            | WindowText::From(Moment::FromStart(_), _)
-            | WindowText::Around(Moment::FromStart(_), _) => {
-                return Err(
-                    refused("recordings of a fleet have no begin to count from".into())
-                        .hint("count from now (-1h..), or name the time"),
-                );
-            }
-            _ => {}
-        }
-        let window = text.resolve(&calendar, |_| -> Result<_, Failure> {
-            Err(Failure::usage(
-                "an operation is in one recording, not in a lake",
-            ))
-        })?;
-        Ok(Some((window.begin, window.end)))
-    }
 }

@@ -9,6 +9,7 @@ use whyslow_fleet::lake::{Found, Lake};
 use whyslow_model::answer::{Answer, AnswerColumn, AnswerTable, Form, Measure, Value};
 
 use super::ask::lake_of;
+use super::failed::failed;
 use crate::cli::{FleetFetchArgs, FleetFindArgs, TalkArgs};
 use crate::failure::Failure;
 use crate::output::{self, Subject, quoted, shown};
@@ -122,20 +123,24 @@ pub(super) fn fetch(args: &FleetFetchArgs, told: &TalkArgs) -> Result<(), Failur
     let folder = target
         .parent()
         .filter(|folder| !folder.as_os_str().is_empty());
-    let failed = |error: std::io::Error| Failure::writing(&target, error);
+    let unwritten = |error: std::io::Error| Failure::writing(&target, error);
     let mut file =
-        NamedTempFile::new_in(folder.unwrap_or(std::path::Path::new("."))).map_err(failed)?;
-    let bytes = lake.fetch(&found, &mut file)?.ok_or_else(|| {
-        let failure = Failure::new("the recording itself is not in the lake");
-        match &found.commit.origin {
-            Some(origin) => failure.hint(format!(
-                "it was at {origin} when it was pushed; --whole sends all of it"
-            )),
-            None => failure.hint("push it with --whole"),
-        }
-    })?;
-    file.flush().map_err(failed)?;
-    file.persist(&target).map_err(|error| failed(error.error))?;
+        NamedTempFile::new_in(folder.unwrap_or(std::path::Path::new("."))).map_err(unwritten)?;
+    let bytes = lake
+        .fetch(&found, &mut file)
+        .map_err(failed)?
+        .ok_or_else(|| {
+            let failure = Failure::new("the recording itself is not in the lake");
+            match &found.commit.origin {
+                Some(origin) => failure.hint(format!(
+                    "it was at {origin} when it was pushed; --whole sends all of it"
+                )),
+                None => failure.hint("push it with --whole"),
+            }
+        })?;
+    file.flush().map_err(unwritten)?;
+    file.persist(&target)
+        .map_err(|error| unwritten(error.error))?;
     if !told.quiet {
         let name = target.display().to_string();
         let name = shown(&name, false);
@@ -148,8 +153,8 @@ pub(super) fn fetch(args: &FleetFetchArgs, told: &TalkArgs) -> Result<(), Failur
 }
 
 fn found(lake: Option<&str>, recording: &str) -> Result<(Lake, Found), Failure> {
-    let lake = Lake::open(&lake_of(lake)?)?;
-    let found = lake.find(recording)?.ok_or_else(|| {
+    let lake = Lake::open(&lake_of(lake)?).map_err(failed)?;
+    let found = lake.find(recording).map_err(failed)?.ok_or_else(|| {
         let (recording, url) = (shown(recording, false), shown(lake.url(), false));
         Failure::new(format!("recording {recording} is not in {url}"))
             .hint("answers have ids in the column `recording`")

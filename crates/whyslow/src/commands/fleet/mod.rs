@@ -1,16 +1,12 @@
 //! `fleet`: many recordings in one lake.
 
 mod ask;
+mod failed;
 mod find;
 mod push;
 mod upkeep;
 
-pub(crate) use ask::request_of;
-
-use std::error::Error;
 use std::path::Path;
-
-use whyslow_fleet::lake::LakeError;
 
 use crate::cli::{FleetCommand, FleetPushArgs, PushArgs, TalkArgs};
 use crate::failure::Failure;
@@ -49,35 +45,4 @@ pub(super) fn push_recorded(
             "it is recorded, and can be sent later: whyslow fleet push {name} {lake}"
         ))
     })
-}
-
-impl From<LakeError> for Failure {
-    fn from(error: LakeError) -> Self {
-        let hint = error.hint();
-        let failure = match error {
-            LakeError::Interrupted => Failure::interrupted(),
-            LakeError::Recording(error) => error.into(),
-            LakeError::Url { .. } | LakeError::Name { .. } => Failure::usage(error.to_string()),
-            other => {
-                let failure = Failure::new(other.to_string());
-                // Each error of a store repeats those behind it.
-                match innermost(&other) {
-                    Some(cause) => failure.caused_by(cause),
-                    None => failure,
-                }
-            }
-        };
-        match hint {
-            Some(hint) => failure.hint(hint),
-            None => failure,
-        }
-    }
-}
-
-fn innermost<'e>(error: &'e (dyn Error + 'static)) -> Option<&'e (dyn Error + 'static)> {
-    let mut found = error.source()?;
-    while let Some(next) = found.source() {
-        found = next;
-    }
-    Some(found)
 }

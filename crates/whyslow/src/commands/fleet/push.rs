@@ -8,6 +8,7 @@ use whyslow_fleet::lake::{Lake, PushOptions, Pushed};
 use whyslow_fleet::{Told, recording_id};
 use whyslow_store::{Recording, packed};
 
+use super::failed::failed;
 use crate::cli::{FleetPushArgs, TalkArgs};
 use crate::failure::Failure;
 use crate::output::shown;
@@ -38,15 +39,15 @@ pub(super) fn run(args: &FleetPushArgs, told: &TalkArgs) -> Result<(), Failure> 
         }
     }
     let cancel = interrupt::flag()?;
-    let lake = Lake::make(lake)?;
-    let mut failed = 0;
+    let lake = Lake::make(lake).map_err(failed)?;
+    let mut refused = 0;
     for recording in recordings {
         match one(&lake, recording, args, (&cancel, told), Nameless(None)) {
             Ok(pushed) if !told.quiet => tell(recording, pushed, &lake, args),
             Ok(_) => {}
             // Those after it may be whole, and are sent.
             Err(failure) if recordings.len() > 1 && !failure.is_interrupted() => {
-                failed += 1;
+                refused += 1;
                 talk::line(&format!(
                     "note: `{}` is not pushed",
                     shown(recording, false)
@@ -56,9 +57,9 @@ pub(super) fn run(args: &FleetPushArgs, told: &TalkArgs) -> Result<(), Failure> 
             Err(failure) => return Err(failure),
         }
     }
-    if failed > 0 {
+    if refused > 0 {
         let message = format!(
-            "{failed} of {} recordings were not pushed",
+            "{refused} of {} recordings were not pushed",
             recordings.len()
         );
         return Err(Failure::new(message)
@@ -109,7 +110,8 @@ pub(super) fn one(
         whole: packed.as_ref().map(|packed| packed.path().to_owned()),
     };
     let told = about;
-    Ok(lake.push(&*opened.tables, &told, &options, cancel)?)
+    lake.push(&*opened.tables, &told, &options, cancel)
+        .map_err(failed)
 }
 
 /// The recording as one file, where it is to be sent whole: with its texts hidden, if they are.
@@ -121,9 +123,9 @@ fn packed(
     if !args.whole {
         return Ok(None);
     }
-    let failed =
+    let unpacked =
         |error: std::io::Error| Failure::new("failed to pack the recording").caused_by(&error);
-    let mut file = NamedTempFile::new().map_err(failed)?;
+    let mut file = NamedTempFile::new().map_err(unpacked)?;
     let hidden = match args.redact.redact {
         Some(_) => crate::commands::export::hidden(opened.path().to_str(), &args.redact, told)?,
         None => None,

@@ -5,6 +5,7 @@ use std::time::Duration;
 use whyslow_fleet::lake::{CompactOptions, ExpireOptions, Lake};
 use whyslow_model::Ns;
 
+use super::failed::failed;
 use crate::cli::{FleetCompactArgs, FleetExpireArgs, TalkArgs};
 use crate::failure::Failure;
 use crate::{interrupt, talk};
@@ -15,7 +16,9 @@ pub(super) fn compact(args: &FleetCompactArgs, told: &TalkArgs) -> Result<(), Fa
         files_min: args.files,
         grace: length(args.grace),
     };
-    let done = Lake::open(&args.lake)?.compact(&options, &cancel)?;
+    let done = Lake::open(&args.lake)
+        .and_then(|lake| lake.compact(&options, &cancel))
+        .map_err(failed)?;
     if !told.quiet {
         talk::line(&format!(
             "{} recordings put together into {} files a table: {} became {}; {} files deleted that nothing reads any more",
@@ -36,7 +39,9 @@ pub(super) fn expire(args: &FleetExpireArgs, told: &TalkArgs) -> Result<(), Fail
         bytes_max: args.max_size.map(|bytes| bytes.max(0) as u64),
         dry_run: args.dry_run,
     };
-    let expired = Lake::open(&args.lake)?.expire(&options, &cancel)?;
+    let expired = Lake::open(&args.lake)
+        .and_then(|lake| lake.expire(&options, &cancel))
+        .map_err(failed)?;
     if told.quiet {
         return Ok(());
     }

@@ -2,8 +2,13 @@
 
 mod check;
 mod diff;
+#[cfg(feature = "load")]
+mod failed;
+#[cfg(feature = "load")]
 mod plan;
+#[cfg(feature = "load")]
 mod progress;
+#[cfg(feature = "load")]
 mod send;
 
 use crate::cli::{LoadArgs, LoadCommand, TalkArgs};
@@ -13,6 +18,9 @@ pub(super) fn run(args: &LoadArgs, talk: &TalkArgs) -> Result<(), Failure> {
     match &args.command {
         Some(LoadCommand::Diff(args)) => diff::run(args, talk),
         Some(LoadCommand::Check(args)) => check::run(args, talk),
+        #[cfg(feature = "load")]
         None => send::run(args, talk),
+        #[cfg(not(feature = "load"))]
+        None => Err(super::left_out::load()),
     }
 }

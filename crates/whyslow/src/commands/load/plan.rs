@@ -8,6 +8,7 @@ use whyslow_load::{
     Asked, Connections, Http, Limits, Model, Plan, Redirects, Target, Trace, Trust,
 };
 
+use super::failed::failed;
 use crate::cli::{AmountArgs, LoadArgs, RequestArgs};
 use crate::failure::Failure;
 
@@ -24,7 +25,7 @@ pub(super) fn of(args: &LoadArgs) -> Result<Plan, Failure> {
         (None, None) => None,
     };
     let method = request.method.as_deref();
-    let asked = Asked::new(method, &request.headers, body.map(Into::into))?;
+    let asked = Asked::new(method, &request.headers, body.map(Into::into)).map_err(failed)?;
     Ok(Plan {
         targets: targets(args, &asked)?,
         asked,
@@ -94,7 +95,7 @@ fn model(amount: &AmountArgs) -> Model {
 fn targets(args: &LoadArgs, asked: &Asked) -> Result<Vec<Target>, Failure> {
     let mut targets = Vec::new();
     for address in &args.addresses {
-        targets.push(asked.target(address, 1)?);
+        targets.push(asked.target(address, 1).map_err(failed)?);
     }
     if let Some(path) = &args.urls {
         read(path, asked, &mut targets)?;
@@ -117,7 +118,7 @@ fn read(path: &Path, asked: &Asked, targets: &mut Vec<Target>) -> Result<(), Fai
             Failure::usage(format!("`{line}` does not begin with a weight"))
                 .hint("write it like `10 http://localhost/`")
         })?;
-        targets.push(asked.target(address, weight)?);
+        targets.push(asked.target(address, weight).map_err(failed)?);
     }
     Ok(())
 }

@@ -11,6 +11,7 @@ use whyslow_load::{
     Ended, Header, List, LoadError, Model, Plan, Progress, Reason, Row, Run, Sink, Spool, Summary,
 };
 
+use super::failed::failed;
 use super::plan;
 use super::progress::Teller;
 use crate::cli::{Format, ListArg, LoadArgs, OutputArgs, TalkArgs};
@@ -35,7 +36,7 @@ pub(super) fn run(args: &LoadArgs, talk: &TalkArgs) -> Result<(), Failure> {
     }
     let cancel = interrupt::flag()?;
     let (model, workers) = (plan.model, plan.workers.iter().copied().max().unwrap_or(1));
-    let run = Run::new(plan)?;
+    let run = Run::new(plan).map_err(failed)?;
     let begin_ns = run.begin_ns();
     let host = host();
     let spool = Spool::create(
@@ -52,7 +53,8 @@ pub(super) fn run(args: &LoadArgs, talk: &TalkArgs) -> Result<(), Failure> {
             threads: workers,
             zone: zone(),
         },
-    )?;
+    )
+    .map_err(failed)?;
     let mut keeper = Keeper {
         spool,
         summary: Summary::new(
@@ -63,9 +65,9 @@ pub(super) fn run(args: &LoadArgs, talk: &TalkArgs) -> Result<(), Failure> {
     };
     let ended = run.go(&cancel, &mut keeper);
     keeper.teller.end();
-    let ended = ended?;
+    let ended = ended.map_err(failed)?;
     let end_ns = begin_ns.saturating_add(ended.end_ns as i64);
-    keeper.spool.end(end_ns, ended.reason)?;
+    keeper.spool.end(end_ns, ended.reason).map_err(failed)?;
     keep(&places, talk)?;
     tell(args, (&keeper.summary, &ended, begin_ns), host, talk)?;
     match ended.reason {

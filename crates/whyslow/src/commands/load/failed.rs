@@ -1,0 +1,31 @@
+//! What a command reports when a load could not be made.
+
+use std::io;
+
+use whyslow_load::LoadError;
+
+use crate::failure::Failure;
+
+/// As a usage error, where another command line mends it.
+pub(super) fn failed(error: LoadError) -> Failure {
+    let is_usage = matches!(
+        error,
+        LoadError::Url { .. }
+            | LoadError::Header { .. }
+            | LoadError::Method { .. }
+            | LoadError::NoTarget
+            | LoadError::NoEnd { .. }
+            | LoadError::Schedule { .. }
+    );
+    let failure = if is_usage {
+        Failure::usage(error.to_string())
+    } else {
+        Failure::new(error.to_string()).caused_by_chain(&error)
+    };
+    match error {
+        LoadError::Spool { source, .. } if source.kind() == io::ErrorKind::AlreadyExists => {
+            failure.hint("name another one with -o")
+        }
+        _ => failure,
+    }
+}
