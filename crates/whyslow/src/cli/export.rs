@@ -1,12 +1,11 @@
 use std::path::PathBuf;
 
 use clap::{Args, Subcommand, ValueEnum};
+use whyslow_base::args::RedactArgs;
+use whyslow_base::time::{WindowText, parse_duration};
 
 use super::ask::{FilterArgs, WindowArgs};
-use super::redact::RedactArgs;
 use whyslow_model::Ns;
-
-use crate::time::{WindowText, parse_duration};
 
 pub(crate) const EXAMPLES: &str = "\
 Examples:

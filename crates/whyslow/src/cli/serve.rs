@@ -3,8 +3,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
-
-use crate::time::{parse_duration, parse_size};
+use whyslow_base::time::{parse_duration, parse_size};
 
 pub(crate) const EXAMPLES: &str = "\
 Examples:

@@ -8,20 +8,18 @@ use whyslow_analysis::{
     AnalysisError, Bins, DeviceRef, Filter, HostPaths, KeyFilter, Kind, Question, Sort, TOPICS,
     Verb, Weight,
 };
+use whyslow_base::args::{Format, OutputArgs, TalkArgs};
+use whyslow_base::failure::Failure;
+use whyslow_base::time::{Calendar, Moment, WindowText, Zone, parse_seconds_or_duration};
 use whyslow_model::answer::Answer;
 use whyslow_model::{Ns, Window};
 use whyslow_record::Topic;
 use whyslow_store::Tables;
 
 use super::flame;
-use crate::cli::{
-    AskArgs, FilterArgs, Format, GraphArgs, OutputArgs, QuestionCommand, TalkArgs, ViewArgs,
-};
-use crate::failure::Failure;
+use crate::cli::{AskArgs, FilterArgs, GraphArgs, QuestionCommand, ViewArgs};
 use crate::live::{self, Plan, Segment, Whom};
-use crate::output;
 use crate::recording::Opened;
-use crate::time::{Calendar, Moment, WindowText, Zone, parse_seconds_or_duration};
 
 /// Buckets of `--uniform` without a number, as lttng-analyses has them.
 const BINS_DEFAULT: usize = 20;
@@ -189,13 +187,13 @@ impl Asked {
         let notes = || cut.into_iter().chain(caveat());
         // Rows in order of time are handed on as they are found; to be sorted they are collected.
         let streams = question.verb == Verb::Log && question.sort.is_none();
-        let (lost, next) = if streams && output::streams(output) {
+        let (lost, next) = if streams && whyslow_render::streams(output) {
             let place = (&opened.subject(), calendar.zone);
-            let answer = output::write_streamed(place, output, talk, |each| {
+            let answer = whyslow_render::write_streamed(place, output, talk, |each| {
                 Ok(whyslow_analysis::ask_streaming(tables, &question, each)?)
             })?;
             for note in notes().filter(|_| !talk.quiet) {
-                crate::talk::line(&format!("note: {note}"));
+                whyslow_base::talk::line(&format!("note: {note}"));
             }
             (!answer.losses.is_empty(), answer.next)
         } else {
@@ -205,7 +203,7 @@ impl Asked {
             };
             answer.caveats.extend(notes());
             let (lost, next) = (!answer.losses.is_empty(), answer.next.clone());
-            output::write(
+            whyslow_render::write(
                 answer,
                 &opened.subject(),
                 calendar.zone,
@@ -220,7 +218,10 @@ impl Asked {
             && !talk.quiet
             && std::io::stderr().is_terminal()
         {
-            crate::talk::line(&format!("next: {}", output::shown(&next, false)));
+            whyslow_base::talk::line(&format!(
+                "next: {}",
+                whyslow_model::text::shown(&next, false)
+            ));
         }
         if lost && output.strict {
             return Err(Failure::incomplete("events were lost in the window"));
@@ -256,7 +257,7 @@ impl Asked {
     fn run_live(&self, whom: Whom, target: &Target, talk: &TalkArgs) -> Result<(), Failure> {
         let has_parts = target.interval.is_some();
         let output = if has_parts {
-            output::args_of_many(&self.args.output)?
+            whyslow_render::args_of_many(&self.args.output)?
         } else {
             self.args.output.clone()
         };

@@ -15,16 +15,18 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
+use whyslow_base::args::TalkArgs;
+use whyslow_base::failure::Failure;
+use whyslow_base::private_folder::PrivateFolder;
+use whyslow_base::progress::Teller;
+use whyslow_base::{interrupt, talk};
 use whyslow_ingest::ImportOptions;
 use whyslow_model::Ns;
+use whyslow_model::text::shown;
 
 use super::jvm::is_jvm;
-use crate::cli::{AskArgs, TalkArgs};
-use crate::failure::Failure;
-use crate::output::shown;
-use crate::progress::Teller;
-use crate::room::PrivateFolder;
-use crate::{interrupt, recording, talk};
+use crate::cli::AskArgs;
+use crate::recording;
 
 /// A JVM that answers later is stuck.
 const PATIENCE: Duration = Duration::from_secs(30);

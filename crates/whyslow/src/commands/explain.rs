@@ -2,17 +2,17 @@ use std::fmt::Write as _;
 use std::path::Path;
 use std::sync::Arc;
 
+use whyslow_base::args::TalkArgs;
+use whyslow_base::failure::Failure;
+use whyslow_base::time::{Calendar, WindowText, Zone};
 use whyslow_explain::{MECHANISMS_TOLD, Other, OtherHost, Question, Report, explain_across, why};
 use whyslow_model::mechanism::MECHANISMS;
 use whyslow_model::row::Row;
 use whyslow_model::tables::RequestRow;
 use whyslow_store::Tables;
 
-use crate::cli::{ExplainArgs, TalkArgs, Versus};
-use crate::failure::Failure;
-use crate::output;
+use crate::cli::{ExplainArgs, Versus};
 use crate::recording::Opened;
-use crate::time::{Calendar, WindowText, Zone};
 
 pub(super) fn run(args: &ExplainArgs, talk: &TalkArgs) -> Result<(), Failure> {
     if let Some(mechanism) = &args.why {
@@ -27,7 +27,7 @@ pub(super) fn run(args: &ExplainArgs, talk: &TalkArgs) -> Result<(), Failure> {
         .transpose()?;
     let hosts = Hosts::opened_by(args, |name| Ok(Arc::new(Opened::beside(name, talk)?)))?;
     let (report, calendar) = report(args, &opened, tables, other, &hosts.all())?;
-    output::stories::write(&report, &opened.subject(), &calendar, &args.output, talk)
+    whyslow_render::stories::write(&report, &opened.subject(), &calendar, &args.output, talk)
 }
 
 /// What is said of `opened`, whose tables are `tables`, perhaps with limits.
@@ -219,7 +219,7 @@ fn told(id: &str) -> Result<(), Failure> {
         for mechanism in MECHANISMS_TOLD {
             let _ = writeln!(text, "{:<20} {}", mechanism.id, short(mechanism.id));
         }
-        return output::to_stdout(&text);
+        return whyslow_render::to_stdout(&text);
     }
     let Some(mechanism) = why(id) else {
         return Err(Failure::usage(format!("there is no mechanism `{id}`"))
@@ -232,5 +232,5 @@ fn told(id: &str) -> Result<(), Failure> {
         let _ = writeln!(text, "Try: {advice}");
     }
     let _ = writeln!(text, "See: {}", mechanism.reference);
-    output::to_stdout(&text)
+    whyslow_render::to_stdout(&text)
 }

@@ -25,9 +25,9 @@ pub(crate) mod sql;
 use std::process::ExitCode;
 
 use crate::cli::{Cli, Command};
-use crate::failure::Failure;
 use crate::serve;
 use ask::Asked;
+use whyslow_base::failure::Failure;
 
 pub(crate) fn run(cli: Cli) -> Result<ExitCode, Failure> {
     let talk = &cli.talk;

@@ -13,7 +13,12 @@ use std::time::{Duration, Instant};
 use rustix::process::{
     Pid, Signal, WaitOptions, getppid, kill_process, set_parent_process_death_signal, waitpid,
 };
+use whyslow_base::args::TalkArgs;
+use whyslow_base::failure::Failure;
+use whyslow_base::progress::Teller;
+use whyslow_base::{interrupt, talk};
 use whyslow_ingest::ImportOptions;
+use whyslow_model::text::shown;
 use whyslow_record::{
     ControlGroup, Form, Memory, MemoryWish, NAMES_MAX, Names, Options, Progress, Step, Summary,
     TooLittleMemory, Topic,
@@ -21,11 +26,8 @@ use whyslow_record::{
 use whyslow_store::Existing;
 
 use super::jvm::Profiler;
-use crate::cli::{FormArg, HeldArgs, RecordArgs, Stacks, TalkArgs, TopicArg};
-use crate::failure::Failure;
-use crate::output::shown;
-use crate::progress::Teller;
-use crate::{interrupt, recording, talk};
+use crate::cli::{FormArg, HeldArgs, RecordArgs, Stacks, TopicArg};
+use crate::recording;
 
 /// Calls that a light recording holds.
 const LIGHT_MIN: Duration = Duration::from_millis(1);

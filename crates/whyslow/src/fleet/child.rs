@@ -8,9 +8,9 @@ use std::thread;
 use std::time::Duration;
 
 use serde::Deserialize;
+use whyslow_base::failure::Failure;
 
 use super::request::Request;
-use crate::failure::Failure;
 
 /// As `python3 -m whyslow.fleet`, which would first look for its modules in the working directory, where
 /// anybody may have put some.

@@ -9,9 +9,9 @@ use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
 use std::time::Duration;
 
 use serde::{Deserialize, Serialize};
+use whyslow_base::failure::Failure;
 
 use super::request::Request;
-use crate::failure::Failure;
 
 /// An answer that is longer is none.
 pub(super) const BYTES_MAX: usize = 64 << 20;

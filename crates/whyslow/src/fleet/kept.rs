@@ -6,10 +6,11 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use whyslow_base::failure::Failure;
+
 use super::child::ask;
 use super::keeper::{Asked, BYTES_MAX, Head, Unanswered};
 use super::request::Request;
-use crate::failure::Failure;
 
 const LOOK_EVERY: Duration = Duration::from_millis(20);
 

@@ -9,10 +9,10 @@ use arrow_ipc::reader::StreamReader;
 use arrow_schema::DataType;
 use serde::Deserialize;
 use serde_json::Value as Json;
+use whyslow_base::failure::Failure;
 use whyslow_model::answer::{Answer, AnswerColumn, AnswerTable, LossNote, Measure, Value};
 
 use super::cell_text;
-use crate::failure::Failure;
 
 /// In the schema's metadata.
 const KEY: &str = "whyslow";

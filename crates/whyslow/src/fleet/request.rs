@@ -1,11 +1,11 @@
 //! What the Python package is asked, as it was typed.
 
 use serde::{Deserialize, Serialize};
+use whyslow_base::failure::Failure;
+use whyslow_base::time::{Calendar, Moment, WindowText, Zone};
 use whyslow_model::Ns;
 
 use crate::cli::FleetAsk;
-use crate::failure::Failure;
-use crate::time::{Calendar, Moment, WindowText, Zone};
 
 /// What is asked, as the package reads it.
 #[derive(Debug, Clone, Serialize, Deserialize)]

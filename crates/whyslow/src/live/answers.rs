@@ -4,11 +4,11 @@ use std::path::PathBuf;
 use std::sync::atomic::Ordering;
 use std::sync::mpsc::Receiver;
 
+use whyslow_base::failure::Failure;
 use whyslow_ingest::ImportOptions;
 
 use super::room::Room;
 use super::{Between, Segment, Shared};
-use crate::failure::Failure;
 
 pub(super) struct Answers<'a> {
     pub(super) room: &'a Room,

@@ -7,16 +7,14 @@ use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 use whyslow_analysis::Resolver;
+use whyslow_base::args::TalkArgs;
+use whyslow_base::failure::Failure;
+use whyslow_base::{interrupt, talk};
 use whyslow_export::openmetrics::{LookupFigures, LookupMetrics};
 use whyslow_model::Ns;
 use whyslow_record::{
     LOOKUP_EDGES, LookupNews, LookupOptions, LookupPeriod, LookupReady, LookupSeries, Resolving,
 };
-
-use crate::cli::TalkArgs;
-use crate::failure::Failure;
-use crate::output;
-use crate::{interrupt, talk};
 
 const INTERVAL: Ns = 10_000_000_000;
 /// All processes are looked at every time, for who is asked where they are.
@@ -80,11 +78,14 @@ fn head(options: &LookupOptions, files: usize, file: Option<&Path>) -> String {
         None => "Ctrl-C to stop".to_owned(),
     };
     let place = file.map_or_else(String::new, |file| {
-        format!(" in `{}`", output::shown(&file.to_string_lossy(), false))
+        format!(
+            " in `{}`",
+            whyslow_model::text::shown(&file.to_string_lossy(), false)
+        )
     });
     format!(
         "counting lookups in {files} files of C libraries and programs; every {} the figures{place}; {end}",
-        output::duration(options.interval),
+        whyslow_render::duration(options.interval),
     )
 }
 
@@ -112,10 +113,10 @@ fn write(period: &LookupPeriod<'_>, file: Option<&Path>) -> Result<(), Failure> 
     let mut text = Vec::new();
     metrics.write(&mut text)?;
     match file {
-        Some(file) => output::to_file(file, |out| {
+        Some(file) => whyslow_render::to_file(file, |out| {
             std::io::Write::write_all(out, &text).map_err(|error| Failure::writing(file, error))
         }),
-        None => output::to_stdout(&String::from_utf8_lossy(&text)),
+        None => whyslow_render::to_stdout(&String::from_utf8_lossy(&text)),
     }
 }
 

@@ -21,12 +21,12 @@ use std::sync::{Mutex, OnceLock};
 use std::thread;
 use std::time::Duration;
 
+use whyslow_base::args::TalkArgs;
+use whyslow_base::failure::Failure;
+use whyslow_base::interrupt;
 use whyslow_model::Ns;
 use whyslow_record::Topic;
 
-use crate::cli::TalkArgs;
-use crate::failure::Failure;
-use crate::interrupt;
 use answers::Answers;
 pub(crate) use lookups::count_lookups;
 pub(crate) use outliers::{Watched, watch};

@@ -6,16 +6,15 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use whyslow_analysis::{DeviceRef, Filter};
+use whyslow_base::args::{Format, OutputArgs, TalkArgs};
+use whyslow_base::failure::Failure;
+use whyslow_base::time::Zone;
+use whyslow_base::{interrupt, talk};
 use whyslow_model::Ns;
 use whyslow_model::answer::{Answer, AnswerColumn, AnswerTable, Measure, Value};
 use whyslow_model::spool::BlockIo;
 use whyslow_record::{DeviceTimes, OutlierOptions, Period, SlowRequest, Told, device_name};
-
-use crate::cli::{Format, OutputArgs, TalkArgs};
-use crate::failure::Failure;
-use crate::output::{self, Subject};
-use crate::time::Zone;
-use crate::{interrupt, talk};
+use whyslow_render::Subject;
 
 const SLOW_MIN: Ns = 500_000_000;
 const INTERVAL: Ns = 10_000_000_000;
@@ -32,7 +31,7 @@ pub(crate) struct Watched<'w> {
 
 pub(crate) fn watch(watched: &Watched<'_>, talk: &TalkArgs) -> Result<(), Failure> {
     let options = options(watched.filter, watched.interval, watched.count)?;
-    let args = output::args_of_many(watched.output)?;
+    let args = whyslow_render::args_of_many(watched.output)?;
     if !matches!(args.format, Format::Text | Format::Ndjson) {
         return Err(
             Failure::usage("slow requests as they happen are lines of text or of JSON")
@@ -83,8 +82,8 @@ fn head(options: &OutlierOptions) -> String {
     };
     format!(
         "requests that take {} or more, as they end; every {} the requests of each device; {end}",
-        output::duration(options.slow_min),
-        output::duration(options.interval),
+        whyslow_render::duration(options.slow_min),
+        whyslow_render::duration(options.interval),
     )
 }
 
@@ -190,7 +189,7 @@ impl<'p> Printer<'p> {
     fn slow(&self, request: &SlowRequest) -> Result<(), Failure> {
         let mut table = AnswerTable::new("slow", "slow", slow_columns());
         table.rows.push(slow_row(request));
-        output::write_rows_alone(&table, self.zone.clone(), self.args, self.talk)
+        whyslow_render::write_rows_alone(&table, self.zone.clone(), self.args, self.talk)
     }
 
     fn period(&self, period: &Period) -> Result<(), Failure> {
@@ -209,7 +208,7 @@ impl<'p> Printer<'p> {
             caveats: caveats(period),
             ..Answer::default()
         };
-        output::write(
+        whyslow_render::write(
             answer,
             &self.subject,
             self.zone.clone(),

@@ -6,13 +6,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::SyncSender;
 use std::time::{Duration, Instant};
 
+use whyslow_base::args::TalkArgs;
+use whyslow_base::failure::Failure;
+use whyslow_base::talk;
 use whyslow_record::{FollowError, Following, Options, Progress, Ready, Step};
 
 use super::room::Room;
 use super::{BACKLOG, Between, LENGTH, Plan, whom};
-use crate::cli::TalkArgs;
-use crate::failure::Failure;
-use crate::{output, talk};
 
 /// An interval ends before its time when its spool has so many bytes: it may lie in memory.
 const SPOOL_BYTES: u64 = 512 << 20;
@@ -211,7 +211,7 @@ fn how_long(plan: &Plan) -> String {
     match (plan.interval, plan.count) {
         (None, _) => format!(
             "recording for {}; Ctrl-C ends it early",
-            output::duration(LENGTH)
+            whyslow_render::duration(LENGTH)
         ),
         (Some(_), None) => "Ctrl-C to stop".to_owned(),
         (Some(_), Some(_)) => "Ctrl-C ends it early".to_owned(),

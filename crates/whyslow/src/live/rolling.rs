@@ -13,6 +13,8 @@ use std::sync::mpsc::{Receiver, channel, sync_channel};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use whyslow_base::args::TalkArgs;
+use whyslow_base::failure::Failure;
 use whyslow_ingest::ImportOptions;
 use whyslow_model::Ns;
 use whyslow_record::Topic;
@@ -20,8 +22,6 @@ use whyslow_record::Topic;
 use super::recorder::Recorder;
 use super::room::Room;
 use super::{BACKLOG, Between, Plan, Whom};
-use crate::cli::TalkArgs;
-use crate::failure::Failure;
 
 /// Of a spool.
 const LENGTH: Ns = 3_000_000_000;

@@ -2,8 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::failure::Failure;
-use crate::room::PrivateFolder;
+use whyslow_base::failure::Failure;
+use whyslow_base::private_folder::PrivateFolder;
 
 const PREFIX: &str = "whyslow-live-";
 /// A file system in memory: what is recorded every second should not keep a disk busy.

@@ -1,11 +1,11 @@
 //! Who records for `@live`: a recorder that runs anyway, or one of our own.
 
+use whyslow_base::args::TalkArgs;
+use whyslow_base::failure::Failure;
+use whyslow_base::talk;
 use whyslow_record::{FollowError, Following, Purpose, Topic};
 
 use super::Plan;
-use crate::cli::TalkArgs;
-use crate::failure::Failure;
-use crate::talk;
 
 /// What stands for this machine now, …
 const LIVE: &str = "@live";

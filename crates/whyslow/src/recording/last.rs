@@ -2,7 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
-use crate::failure::Failure;
+use whyslow_base::failure::Failure;
 
 const FILE: &str = "last";
 

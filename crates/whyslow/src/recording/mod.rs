@@ -7,17 +7,18 @@ mod unpacked;
 use std::io;
 use std::path::{Path, PathBuf};
 
+use whyslow_base::args::TalkArgs;
+use whyslow_base::failure::Failure;
+use whyslow_base::progress::Teller;
+use whyslow_base::time::{Calendar, OperationRef, WindowText, Zone};
+use whyslow_base::{interrupt, talk};
 use whyslow_ingest::{ImportOptions, cache};
 use whyslow_model::Window;
+use whyslow_model::text::shown;
+use whyslow_render::Subject;
 use whyslow_store::{Recording, RecordingInfo, StoreError, Tables, packed};
 
-use crate::cli::TalkArgs;
-use crate::failure::Failure;
 use crate::live::{Segment, Whom};
-use crate::output::{Subject, shown};
-use crate::progress::Teller;
-use crate::time::{Calendar, OperationRef, WindowText, Zone};
-use crate::{interrupt, talk};
 
 pub(crate) use last::{remember, state_folder};
 use unpacked::Unpacked;

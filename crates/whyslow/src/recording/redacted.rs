@@ -1,10 +1,10 @@
 //! A recording of which is shown only what tells nothing of people and machines.
 
+use whyslow_base::args::{RedactArgs, RedactScope};
+use whyslow_base::failure::Failure;
 use whyslow_export::redact::{Keep, Key, RedactedTables, Redactor, Scope};
 
 use super::Opened;
-use crate::cli::{FilterArgs, RedactArgs, RedactScope};
-use crate::failure::Failure;
 
 /// Its own name may be that of a machine.
 const NAME: &str = "recording";
@@ -33,26 +33,5 @@ impl Opened {
             name: NAME.to_owned(),
             ..self
         })
-    }
-}
-
-impl RedactArgs {
-    /// Refuses filters by names that are hidden: they would find nothing, or what others are called.
-    pub(crate) fn check(&self, filter: &FilterArgs) -> Result<(), Failure> {
-        let by_text = !filter.file.is_empty() || !filter.cgroup.is_empty();
-        let names = [
-            &filter.comm,
-            &filter.threads,
-            &filter.frames,
-            &filter.frames_not,
-        ];
-        let by_name =
-            names.iter().any(|of| !of.is_empty()) && self.redact == Some(RedactScope::Names);
-        if self.redact.is_none() || !self.keep.is_empty() || !(by_text || by_name) {
-            return Ok(());
-        }
-        let message = "--redact hides what this filter is about";
-        Err(Failure::usage(message)
-            .hint("--keep GLOB leaves these names as they are; or filter by -p, -t, -w"))
     }
 }

@@ -4,10 +4,9 @@ use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::AtomicBool;
 
+use whyslow_base::failure::Failure;
+use whyslow_base::private_folder::PrivateFolder;
 use whyslow_store::packed::{self, Unpacking};
-
-use crate::failure::Failure;
-use crate::room::PrivateFolder;
 
 pub(super) const PREFIX: &str = "whyslow-unpacked-";
 /// Beside the lock of the folder.

@@ -7,6 +7,9 @@ use std::time::Duration;
 use axum::body::{Body, to_bytes};
 use axum::http::{Request, StatusCode, header};
 use tower::ServiceExt as _;
+use whyslow_base::args::TalkArgs;
+use whyslow_base::failure::Failure;
+use whyslow_base::interrupt;
 
 use super::fleet::Fleet;
 use super::folders::Folders;
@@ -16,9 +19,7 @@ use super::shelf::Shelf;
 use super::sql::Sql;
 use super::token::Token;
 use super::{Desks, Server, Shared, app, assets};
-use crate::cli::{ServeArgs, TalkArgs};
-use crate::failure::Failure;
-use crate::interrupt;
+use crate::cli::ServeArgs;
 
 /// Nobody waits in front of a browser.
 const QUESTION_MAX: Duration = Duration::from_mins(10);

@@ -5,11 +5,11 @@ use std::sync::{Arc, PoisonError, RwLock};
 
 use axum::http::StatusCode;
 use serde_json::{Value, json};
+use whyslow_base::failure::Failure;
 use whyslow_store::Tables;
 use whyslow_tiles::{Place, Tiles};
 
 use super::reply::Refusal;
-use crate::failure::Failure;
 
 /// Tiles of one recording, and how far they are.
 #[derive(Debug)]

@@ -8,10 +8,10 @@ use std::path::{Path, PathBuf};
 use rustix::thread::{
     CapabilitySet, capabilities, remove_capability_from_bounding_set, set_capabilities,
 };
+use whyslow_base::failure::Failure;
 
 use super::folders::Folders;
 use crate::commands::sql::confine::{self, Confined};
-use crate::failure::Failure;
 
 /// Of root: recordings of others can be read, where they were named.
 const KEPT: CapabilitySet = CapabilitySet::DAC_READ_SEARCH;

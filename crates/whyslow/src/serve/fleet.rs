@@ -8,6 +8,10 @@ use axum::http::StatusCode;
 use axum::response::Response;
 use serde_json::{Value, json};
 use whyslow_analysis::Weight;
+use whyslow_base::args::OutputArgs;
+use whyslow_base::failure::Failure;
+use whyslow_base::time::Zone;
+use whyslow_render::{Subject, quoted};
 
 use super::Shared;
 use super::form;
@@ -15,11 +19,8 @@ use super::limited::Stop;
 use super::questions::Bounded;
 use super::reply::{self, Refusal};
 use super::words::Query;
-use crate::cli::{Cli, Command, FleetAsk, FleetCommand, OutputArgs};
-use crate::failure::Failure;
+use crate::cli::{Cli, Command, FleetAsk, FleetCommand};
 use crate::fleet::{Keeper, Parameter, QUESTIONS, Unanswered, answer, request_of};
-use crate::output::{self, Subject, quoted};
-use crate::time::Zone;
 
 /// Bytes of an answer.
 const BYTES_MAX: usize = 64 << 20;
@@ -112,7 +113,7 @@ pub(super) async fn fleet(
             ..asked.ask.args.output.clone()
         };
         let mut out = Bounded::new(BYTES_MAX);
-        output::write_into(
+        whyslow_render::write_into(
             &mut found,
             &subject,
             (Zone::utc(), Weight::Count),

@@ -1,12 +1,12 @@
 //! In which form an answer is wanted.
 
 use axum::http::{HeaderMap, StatusCode, header};
+use whyslow_base::args::Format;
 
 use clap::ValueEnum as _;
 
 use super::reply::{JSON, Refusal};
 use super::words::Query;
-use crate::cli::Format;
 
 const ARROW: &str = "application/vnd.apache.arrow.stream";
 

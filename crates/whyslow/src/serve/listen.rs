@@ -17,9 +17,9 @@ use hyper_util::service::TowerToHyperService;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, UnixListener};
 use tokio::sync::{Semaphore, watch};
+use whyslow_base::failure::Failure;
 
 use crate::cli::ListenArg;
-use crate::failure::Failure;
 
 /// Connections at once; more wait until one ends.
 const CONNECTIONS_MAX: usize = 256;

@@ -7,14 +7,14 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
+use whyslow_base::args::TalkArgs;
+use whyslow_base::failure::Failure;
+use whyslow_base::talk;
 use whyslow_export::openmetrics::Metrics;
 
 use super::confine;
 use super::shelf::{Held, Slot};
-use crate::cli::TalkArgs;
-use crate::failure::Failure;
 use crate::live::{Room, Shown, Whom, roll};
-use crate::talk;
 
 const LOOK_EVERY: Duration = Duration::from_millis(50);
 

@@ -4,13 +4,13 @@ use axum::extract::{Request, State};
 use axum::http::header;
 use axum::response::{IntoResponse as _, Response};
 use whyslow_analysis::Filter;
+use whyslow_base::failure::Failure;
 use whyslow_export::openmetrics::{MEDIA_TYPE, Metrics};
 
 use super::Shared;
 use super::limited::Limited;
 use super::reply::Refusal;
 use super::words::Query;
-use crate::failure::Failure;
 
 /// Of what is live all since the server began; of a recording, all of it or a window.
 pub(super) async fn metrics(

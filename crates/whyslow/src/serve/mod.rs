@@ -42,11 +42,12 @@ use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
 use tokio::sync::watch;
+use whyslow_base::args::TalkArgs;
+use whyslow_base::failure::Failure;
+use whyslow_base::{interrupt, talk};
+use whyslow_render::quoted;
 
-use crate::cli::{ServeArgs, TalkArgs};
-use crate::failure::Failure;
-use crate::output::quoted;
-use crate::{interrupt, talk};
+use crate::cli::ServeArgs;
 use desk::{Costs, Desk};
 use fleet::Fleet;
 use folders::Folders;

@@ -13,11 +13,11 @@ use axum::http::StatusCode;
 use axum::response::{IntoResponse, Response};
 use serde::{Deserialize, Serialize};
 use tokio::time::timeout;
+use whyslow_base::failure::Failure;
 
 use super::Shared;
 use super::reply::{self, Refusal};
 use super::words::Query;
-use crate::failure::Failure;
 
 const BYTES_MAX: usize = 256 << 10;
 const NOTES_MAX: usize = 1_000;

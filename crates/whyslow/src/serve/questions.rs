@@ -8,7 +8,9 @@ use axum::http::StatusCode;
 use axum::response::Response;
 use serde_json::json;
 use whyslow_analysis::{TOPICS, Verb};
+use whyslow_base::args::Format;
 use whyslow_model::answer::Answer;
+use whyslow_render::Subject;
 
 use super::Shared;
 use super::form;
@@ -16,9 +18,8 @@ use super::limited::{Gauge, Limited};
 use super::reply::{self, Refusal};
 use super::shelf::Held;
 use super::words::{self, Query};
-use crate::cli::{Cli, Command, Format};
+use crate::cli::{Cli, Command};
 use crate::commands::ask::Asked;
-use crate::output::{self, Subject};
 
 /// Rows of an answer, all tables together.
 const ROWS_MAX: usize = 200_000;
@@ -132,19 +133,19 @@ fn write(
     let tables = Limited::new(&*opened.tables, gauge);
     let (mut answer, zone) = asked.answer_from(opened, &tables, ROWS_MAX)?;
     let mut is_cut = cut(&mut answer, ROWS_MAX);
-    let args = crate::cli::OutputArgs {
+    let args = whyslow_base::args::OutputArgs {
         format,
         json: false,
         csv: false,
         ..asked.output().clone()
     };
-    let notes = (!output::has_room_for_notes(format)).then(|| notes(&answer, is_cut));
+    let notes = (!whyslow_render::has_room_for_notes(format)).then(|| notes(&answer, is_cut));
     loop {
         let mut subject = opened.subject();
         beside(&mut subject, &command, is_cut);
         let mut out = Bounded::new(BYTES_MAX);
         let how = (zone.clone(), asked.weight());
-        match output::write_into(&mut answer, &subject, how, &args, &mut out) {
+        match whyslow_render::write_into(&mut answer, &subject, how, &args, &mut out) {
             Ok(()) => return Ok((out.bytes, notes)),
             Err(_) if out.is_full && halve(&mut answer) => is_cut = true,
             Err(failure) => return Err(failure.into()),

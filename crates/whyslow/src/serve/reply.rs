@@ -8,10 +8,10 @@ use axum::response::{IntoResponse, Response};
 use serde::Serialize;
 use serde_json::json;
 use whyslow_analysis::AnalysisError;
+use whyslow_base::failure::Failure;
 use whyslow_store::StoreError;
 
 use super::limited::Stop;
-use crate::failure::Failure;
 
 pub(super) const CLI: HeaderName = HeaderName::from_static("whyslow-cli");
 /// What a form has no room for: caveats and losses, as JSON.

@@ -5,6 +5,8 @@ use std::sync::atomic::AtomicBool;
 use std::sync::{Arc, OnceLock, PoisonError, RwLock};
 
 use axum::http::StatusCode;
+use whyslow_base::args::TalkArgs;
+use whyslow_base::failure::Failure;
 use whyslow_store::StoreError;
 use whyslow_tiles::Place;
 
@@ -13,8 +15,6 @@ use super::lanes::Names;
 use super::live::Live;
 use super::reply::Refusal;
 use super::words::Query;
-use crate::cli::TalkArgs;
-use crate::failure::Failure;
 use crate::live::Whom;
 use crate::recording::{self, Opened};
 

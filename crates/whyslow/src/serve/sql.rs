@@ -13,13 +13,13 @@ use axum::http::StatusCode;
 use axum::response::Response;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
+use whyslow_render::quoted;
 
 use super::Shared;
 use super::limited::{Gauge, Stop};
 use super::reply::{self, Refusal};
 use super::words::Query;
 use crate::commands::sql::{describe, duckdb};
-use crate::output::quoted;
 
 const ROWS_MAX: usize = 10_000;
 const BYTES_MAX: usize = 64 << 20;

@@ -12,6 +12,8 @@ use axum::extract::{Request, State};
 use axum::http::{HeaderMap, HeaderValue, StatusCode, header};
 use axum::response::{IntoResponse, Response};
 use serde_json::{Value, json};
+use whyslow_base::args::Format;
+use whyslow_base::failure::Failure;
 use whyslow_model::Window;
 use whyslow_tiles::{CELLS, LEVEL_MAX, Run, Series, Tiles};
 
@@ -19,8 +21,6 @@ use super::reply::{self, Refusal};
 use super::shelf::Held;
 use super::words::Query;
 use super::{Shared, form};
-use crate::cli::Format;
-use crate::failure::Failure;
 
 const LANES_MAX: usize = 1_000;
 const POINTS: usize = 1_000;

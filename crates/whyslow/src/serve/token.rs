@@ -9,8 +9,7 @@ use std::path::Path;
 use rustix::fs::{CWD, Mode, OFlags, openat};
 use rustix::io::Errno;
 use subtle::ConstantTimeEq as _;
-
-use crate::failure::Failure;
+use whyslow_base::failure::Failure;
 
 const BYTES: usize = 16;
 /// Fewer characters could be guessed.

@@ -6,6 +6,8 @@ use axum::extract::{Request, State};
 use axum::http::StatusCode;
 use axum::response::Response;
 use serde_json::{Value, json};
+use whyslow_base::args::{Format, OutputArgs};
+use whyslow_base::failure::Failure;
 use whyslow_explain::{MECHANISMS_TOLD, why};
 use whyslow_model::mechanism::MECHANISMS;
 use whyslow_store::Tables;
@@ -16,10 +18,8 @@ use super::reply::{self, Refusal};
 use super::shelf::Held;
 use super::words::{self, Query};
 use super::{Shared, form};
-use crate::cli::{Cli, Command, ExplainArgs, Format, OutputArgs};
+use crate::cli::{Cli, Command, ExplainArgs};
 use crate::commands::explain::{Beside, Hosts, report};
-use crate::failure::Failure;
-use crate::output;
 use crate::recording::Opened;
 
 pub(super) async fn explain(
@@ -150,7 +150,7 @@ fn write(
         format,
         ..args.output.clone()
     };
-    let text = output::stories::to_text(&report, &opened.subject(), &calendar, &output)?;
+    let text = whyslow_render::stories::to_text(&report, &opened.subject(), &calendar, &output)?;
     Ok(text.into_bytes())
 }
 

@@ -7,13 +7,13 @@ use std::str::FromStr;
 
 use axum::http::Uri;
 use clap::Arg;
+use whyslow_base::time::WindowText;
 use whyslow_model::Window;
+use whyslow_render::quoted;
 
 use super::reply::Refusal;
 use crate::cli::Cli;
-use crate::output::quoted;
 use crate::recording::Opened;
-use crate::time::WindowText;
 
 /// Keys that are the server's own.
 const OWN: &[&str] = &[

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use clap::{Args, FromArgMatches};
+use whyslow_base::failure::Failure;
 use whyslow_model::tables::MountRow;
 use whyslow_model::{Ns, Symbols};
 use whyslow_store::rows;
@@ -11,7 +12,6 @@ use whyslow_store::rows;
 use super::front::counters::{Counters, Whose};
 use super::front::{Front, FrontArgs, Words, shown, with_args};
 use super::{Call, Tool};
-use crate::failure::Failure;
 
 pub(crate) static TOOL: Tool = Tool {
     name: "df",

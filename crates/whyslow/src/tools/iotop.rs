@@ -5,12 +5,12 @@ use std::fmt::Write as _;
 
 use clap::{Args, FromArgMatches};
 use whyslow_analysis::{Filter, Kind};
+use whyslow_base::failure::Failure;
 
 use super::front::activity::{Activity, Level, Sums, Task};
 use super::front::words::seconds;
 use super::front::{Front, FrontArgs, Parts, Words, shown, with_args};
 use super::{Call, Tool};
-use crate::failure::Failure;
 
 pub(crate) static TOOL: Tool = Tool {
     name: "iotop",

@@ -2,12 +2,12 @@
 //! shows.
 
 use clap::ArgMatches;
+use whyslow_base::failure::Failure;
 use whyslow_model::Ns;
 use whyslow_record::Topic;
 
 use super::front::Words;
 use super::front::words::seconds;
-use crate::failure::Failure;
 use crate::live::{Plan, Whom};
 
 const SECOND: Ns = 1_000_000_000;

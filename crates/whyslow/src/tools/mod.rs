@@ -15,9 +15,9 @@ mod top;
 
 use clap::error::ErrorKind;
 use clap::{ArgMatches, Command, Error, FromArgMatches, Subcommand};
+use whyslow_base::args::{NamedCommands, TalkArgs};
+use whyslow_base::failure::Failure;
 
-use crate::cli::{Asked, TalkArgs};
-use crate::failure::Failure;
 use crate::live::Segment;
 use crate::recording::Opened;
 
@@ -70,7 +70,7 @@ fn named(name: &str) -> Option<&'static Tool> {
 }
 
 /// Adds the options of those tools that are asked for.
-pub(crate) fn complete(command: Command, asked: Asked<'_>) -> Command {
+pub(crate) fn complete(command: Command, asked: NamedCommands<'_>) -> Command {
     command.mut_subcommands(|command| match named(command.get_name()) {
         // Afterwards: options that are flattened bring their own comment as what it is about.
         Some(tool) if asked.has(command.get_name()) => {

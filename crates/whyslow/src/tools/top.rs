@@ -8,6 +8,7 @@ use std::fmt::Write as _;
 
 use clap::{Args, FromArgMatches, ValueEnum};
 use whyslow_analysis::{Filter, Kind};
+use whyslow_base::failure::Failure;
 use whyslow_model::Ns;
 
 use self::host::Host;
@@ -16,7 +17,6 @@ use super::front::activity::{Activity, Level, Sums, Task, each_part};
 use super::front::words::seconds;
 use super::front::{CpuShares, Front, FrontArgs, Parts, Words, shown, with_args};
 use super::{Call, Tool};
-use crate::failure::Failure;
 
 pub(crate) static TOOL: Tool = Tool {
     name: "top",

@@ -11,12 +11,11 @@ pub(super) use snapshot::hidden;
 use std::io::{self, BufWriter, IsTerminal, Write};
 use std::path::Path;
 
-use whyslow_export::ExportError;
+use whyslow_base::args::{RedactArgs, RedactScope, TalkArgs};
+use whyslow_base::failure::Failure;
 use whyslow_model::Window;
 
-use crate::cli::{ExportArgs, ExportCommand, TalkArgs, WindowArgs};
-use crate::failure::Failure;
-use crate::output;
+use crate::cli::{ExportArgs, ExportCommand, FilterArgs, WindowArgs};
 use crate::recording::Opened;
 
 pub(super) fn run(command: &ExportCommand, talk: &TalkArgs) -> Result<(), Failure> {
@@ -63,13 +62,13 @@ pub(crate) fn write_to<T>(
                     .hint("add -o FILE, or pipe it into another program"),
             );
         }
-        let mut out = BufWriter::with_capacity(output::BUFFER_BYTES, io::stdout());
+        let mut out = BufWriter::with_capacity(whyslow_render::BUFFER_BYTES, io::stdout());
         let done = write(&mut out)?;
         out.flush()?;
         return Ok(done);
     };
     let mut done = None;
-    output::to_file(path, |out| {
+    whyslow_render::to_file(path, |out| {
         done = Some(write(out)?);
         Ok(())
     })?;
@@ -78,7 +77,7 @@ pub(crate) fn write_to<T>(
 
 /// The recording of the flags, with what they hide.
 fn opened(args: &ExportArgs, talk: &TalkArgs) -> Result<Opened, Failure> {
-    args.redact.check(&args.filter)?;
+    check_redaction(&args.redact, &args.filter)?;
     Opened::find(args.recording.as_deref(), talk)?.redacted(&args.redact)
 }
 
@@ -92,14 +91,21 @@ fn window_of(args: &WindowArgs, opened: &Opened) -> Result<Option<Window>, Failu
     opened.window(args.text().as_ref(), &calendar)
 }
 
-impl From<ExportError> for Failure {
-    fn from(error: ExportError) -> Self {
-        match error {
-            ExportError::Analysis(error) => error.into(),
-            ExportError::Store(error) => error.into(),
-            ExportError::Write(error) => error.into(),
-            ExportError::Json(error) if error.is_io() => io::Error::from(error).into(),
-            other => Failure::new(other.to_string()).caused_by_chain(&other),
-        }
+/// Refuses filters by names that are hidden: they would find nothing, or what others are called.
+fn check_redaction(redact: &RedactArgs, filter: &FilterArgs) -> Result<(), Failure> {
+    let by_text = !filter.file.is_empty() || !filter.cgroup.is_empty();
+    let names = [
+        &filter.comm,
+        &filter.threads,
+        &filter.frames,
+        &filter.frames_not,
+    ];
+    let by_name =
+        names.iter().any(|of| !of.is_empty()) && redact.redact == Some(RedactScope::Names);
+    if redact.redact.is_none() || !redact.keep.is_empty() || !(by_text || by_name) {
+        return Ok(());
     }
+    let message = "--redact hides what this filter is about";
+    Err(Failure::usage(message)
+        .hint("--keep GLOB leaves these names as they are; or filter by -p, -t, -w"))
 }

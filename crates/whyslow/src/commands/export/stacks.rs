@@ -1,3 +1,5 @@
+use whyslow_base::args::TalkArgs;
+use whyslow_base::failure::Failure;
 use whyslow_export::flame::{FlameGraph, NODES_MAX};
 use whyslow_export::stacks::{About, StackQuestion, Weight};
 use whyslow_export::{
@@ -6,10 +8,8 @@ use whyslow_export::{
 use whyslow_store::Tables;
 
 use super::{Form, opened, window, write};
-use crate::cli::{StackArgs, StackWeight, SvgArgs, TalkArgs};
+use crate::cli::{StackArgs, StackWeight, SvgArgs};
 use crate::commands::ask::filter_of;
-use crate::failure::Failure;
-use crate::output;
 use crate::recording::Opened;
 
 fn question(args: &StackArgs, opened: &Opened) -> Result<StackQuestion, Failure> {
@@ -125,11 +125,14 @@ fn export(
 pub(crate) fn tell(about: &About, talk: &TalkArgs) {
     if !about.losses.is_empty() {
         let ranges = about.losses.len();
-        crate::talk::line(&format!(
+        whyslow_base::talk::line(&format!(
             "! events were lost in the window ({ranges} ranges)"
         ));
     }
     for caveat in about.caveats.iter().filter(|_| !talk.quiet) {
-        crate::talk::line(&format!("note: {}", output::shown(caveat, false)));
+        whyslow_base::talk::line(&format!(
+            "note: {}",
+            whyslow_model::text::shown(caveat, false)
+        ));
     }
 }

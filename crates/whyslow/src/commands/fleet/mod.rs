@@ -8,8 +8,10 @@ mod upkeep;
 
 use std::path::Path;
 
-use crate::cli::{FleetCommand, FleetPushArgs, PushArgs, TalkArgs};
-use crate::failure::Failure;
+use whyslow_base::args::TalkArgs;
+use whyslow_base::failure::Failure;
+
+use crate::cli::{FleetCommand, FleetPushArgs, PushArgs};
 use crate::fleet::keep;
 
 pub(super) fn run(command: &FleetCommand, talk: &TalkArgs) -> Result<(), Failure> {

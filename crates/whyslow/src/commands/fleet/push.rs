@@ -4,16 +4,17 @@ use std::path::Path;
 use std::sync::atomic::AtomicBool;
 
 use tempfile::NamedTempFile;
+use whyslow_base::args::TalkArgs;
+use whyslow_base::failure::Failure;
+use whyslow_base::{interrupt, talk};
 use whyslow_fleet::lake::{Lake, PushOptions, Pushed};
 use whyslow_fleet::{Told, recording_id};
+use whyslow_model::text::shown;
 use whyslow_store::{Recording, packed};
 
 use super::failed::failed;
-use crate::cli::{FleetPushArgs, TalkArgs};
-use crate::failure::Failure;
-use crate::output::shown;
+use crate::cli::FleetPushArgs;
 use crate::recording::Opened;
-use crate::{interrupt, talk};
 
 pub(super) fn run(args: &FleetPushArgs, told: &TalkArgs) -> Result<(), Failure> {
     let Some((lake, recordings)) = args.paths.split_last() else {

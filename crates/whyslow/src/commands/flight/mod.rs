@@ -10,16 +10,17 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use signal_hook::consts::SIGUSR1;
+use whyslow_base::args::TalkArgs;
+use whyslow_base::failure::Failure;
+use whyslow_base::{interrupt, talk};
 use whyslow_model::Ns;
+use whyslow_model::text::shown;
 use whyslow_record::{
     FlightOptions, FlightStep, Memory, News, Options, Progress, Term, Topic, Trigger,
 };
 
 use super::record::{self, Held};
-use crate::cli::{RecordArgs, TalkArgs};
-use crate::failure::Failure;
-use crate::output::shown;
-use crate::{interrupt, talk};
+use crate::cli::RecordArgs;
 use saver::{Saved, Saver};
 
 /// Where saved recordings go: a folder, and what their names begin with.

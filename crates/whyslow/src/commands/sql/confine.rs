@@ -4,8 +4,7 @@ use landlock::{
     ABI, Access, AccessFs, AccessNet, CompatLevel, Compatible, Ruleset, RulesetAttr,
     RulesetCreatedAttr, RulesetError, RulesetStatus, path_beneath_rules,
 };
-
-use crate::failure::Failure;
+use whyslow_base::failure::Failure;
 
 /// Whether the kernel confines us.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -6,7 +6,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
-use crate::failure::Failure;
+use whyslow_base::failure::Failure;
 
 /// Prints where the wheel `duckdb-cli` keeps the program.
 const WHEEL: &str = "import os, duckdb_cli; \

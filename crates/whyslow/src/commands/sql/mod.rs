@@ -16,13 +16,14 @@ use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::Command;
 
+use whyslow_base::args::TalkArgs;
+use whyslow_base::failure::Failure;
 use whyslow_record::Topic;
+use whyslow_render::to_stdout;
 use whyslow_store::Recording;
 
-use crate::cli::{SqlArgs, SqlFormat, TalkArgs};
-use crate::failure::Failure;
+use crate::cli::{SqlArgs, SqlFormat};
 use crate::live::{self, Plan, Whom};
-use crate::output::to_stdout;
 use crate::recording::Opened;
 use confine::Confined;
 pub(crate) use views::describe;
@@ -48,7 +49,7 @@ pub(super) fn run(args: &SqlArgs, talk: &TalkArgs) -> Result<(), Failure> {
         .note(&opened.calendar(None), None)
         .filter(|_| !talk.quiet)
     {
-        crate::talk::line(&format!("note: {note}"));
+        whyslow_base::talk::line(&format!("note: {note}"));
     }
     let program = duckdb::find()?;
     // DuckDB does not know of our checksums, and would answer from what is damaged.

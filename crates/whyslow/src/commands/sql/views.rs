@@ -3,10 +3,9 @@
 use std::fmt::Write as _;
 use std::path::Path;
 
+use whyslow_base::failure::Failure;
 use whyslow_model::{ColumnType, Table, Unit, tables};
 use whyslow_store::RecordingInfo;
-
-use crate::failure::Failure;
 
 const TABLE: &str = include_str!("../../../../../sql/setup/table.sql");
 const TABLE_COPY: &str = include_str!("../../../../../sql/setup/table_copy.sql");

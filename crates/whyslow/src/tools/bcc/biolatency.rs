@@ -5,9 +5,9 @@ use std::fmt::Write as _;
 
 use clap::{Args, FromArgMatches};
 use whyslow_analysis::Kind;
+use whyslow_base::failure::Failure;
 
 use super::biosnoop::{of_disk, refuse_unknown};
-use crate::failure::Failure;
 use crate::tools::front::{Front, FrontArgs, Words, shown, with_args};
 use crate::tools::{Call, Tool};
 

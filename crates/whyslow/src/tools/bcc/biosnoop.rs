@@ -4,10 +4,10 @@ use std::collections::BTreeSet;
 
 use clap::{Args, FromArgMatches};
 use whyslow_analysis::{DeviceRef, Filter, Kind, Verb};
+use whyslow_base::failure::Failure;
 use whyslow_model::Ns;
 
 use super::fit;
-use crate::failure::Failure;
 use crate::tools::asked::{Row, rows};
 use crate::tools::front::words::seconds;
 use crate::tools::front::{ByEnd, Front, FrontArgs, Words, with_args};

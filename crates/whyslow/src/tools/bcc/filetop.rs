@@ -6,9 +6,9 @@ use std::fmt::Write as _;
 
 use clap::{Args, FromArgMatches, ValueEnum};
 use whyslow_analysis::{Filter, Kind};
+use whyslow_base::failure::Failure;
 
 use super::fit;
-use crate::failure::Failure;
 use crate::tools::asked::Row;
 use crate::tools::front::{Front, FrontArgs, Words, shown, with_args};
 use crate::tools::{Call, Tool};

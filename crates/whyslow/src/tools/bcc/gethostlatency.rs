@@ -2,9 +2,9 @@
 
 use clap::{Args, FromArgMatches};
 use whyslow_analysis::{Filter, Kind};
+use whyslow_base::failure::Failure;
 
 use super::fit;
-use crate::failure::Failure;
 use crate::tools::front::{ByEnd, Front, FrontArgs, Words, with_args};
 use crate::tools::{Call, Tool};
 

@@ -2,10 +2,10 @@
 
 use clap::{Args, FromArgMatches};
 use whyslow_analysis::{Filter, Kind};
+use whyslow_base::failure::Failure;
 use whyslow_model::Ns;
 
 use super::{fit, path};
-use crate::failure::Failure;
 use crate::tools::asked::Row;
 use crate::tools::front::words::seconds;
 use crate::tools::front::{ByEnd, Front, FrontArgs, Words, with_args};

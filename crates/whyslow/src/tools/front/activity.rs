@@ -3,11 +3,11 @@
 use std::collections::{BTreeMap, HashMap, HashSet};
 
 use whyslow_analysis::{Filter, Kind, Verb};
+use whyslow_base::failure::Failure;
 use whyslow_model::Ns;
 
 use super::counters::{Counters, Whose};
 use super::{Front, Parts};
-use crate::failure::Failure;
 use crate::tools::asked::{Row, rows};
 
 /// Kernel ids of a thread; those of a process name no thread.

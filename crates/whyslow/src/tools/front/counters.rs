@@ -3,10 +3,10 @@
 use std::collections::{BTreeMap, HashMap};
 
 use whyslow_analysis::{Filter, Kind};
+use whyslow_base::failure::Failure;
 use whyslow_model::Ns;
 
 use super::Front;
-use crate::failure::Failure;
 
 /// Whose a counter is.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]

@@ -1,7 +1,7 @@
 use whyslow_analysis::{Kind, Verb};
+use whyslow_base::failure::Failure;
 
 use super::{Front, Parts};
-use crate::failure::Failure;
 use crate::tools::asked::{Row, rows};
 
 /// How the CPUs spent a part of time, in per cent: mean of all; none where it was not recorded.

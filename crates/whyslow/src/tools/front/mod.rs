@@ -24,6 +24,8 @@ use std::sync::OnceLock;
 
 use clap::{Arg, Args, Command};
 use whyslow_analysis::{Filter, Kind, Question, Verb, ask, ask_streaming, each_row};
+use whyslow_base::failure::Failure;
+use whyslow_base::time::{Calendar, Moment, WindowText, Zone};
 use whyslow_model::answer::Answer;
 use whyslow_model::tables::MetadataRow;
 use whyslow_model::{Ns, Symbols, Window};
@@ -31,10 +33,7 @@ use whyslow_store::rows;
 
 use super::Call;
 use super::asked::{Row, rows_of};
-use crate::failure::Failure;
-use crate::output;
 use crate::recording::Opened;
-use crate::time::{Calendar, Moment, WindowText, Zone};
 
 // What every front takes beside the options of its tool. A doc comment would be its help.
 #[derive(Debug, Clone, Args)]
@@ -373,7 +372,7 @@ impl<'c> Front<'c> {
         if self.call.talk.quiet {
             answer.caveats.clear();
         }
-        output::tell_beside(&answer, self.calendar.zone);
+        whyslow_render::tell_beside(&answer, self.calendar.zone);
         Ok(())
     }
 
@@ -421,5 +420,5 @@ impl<'c> Front<'c> {
 
 /// A name of the recorded machine, harmless to terminals and without line ends.
 pub(super) fn shown(name: &str) -> String {
-    output::shown(name, false).into_owned()
+    whyslow_model::text::shown(name, false).into_owned()
 }

@@ -1,6 +1,5 @@
+use whyslow_base::failure::Failure;
 use whyslow_model::{Ns, Window};
-
-use crate::failure::Failure;
 
 /// A window in parts of equal length, of which the last may be shorter.
 #[derive(Debug, Clone, Copy)]

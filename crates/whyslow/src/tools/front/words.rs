@@ -1,9 +1,8 @@
 //! `[RECORDING] [INTERVAL [COUNT]]` and what else a tool takes without a dash.
 
+use whyslow_base::failure::Failure;
+use whyslow_base::time::parse_seconds_or_duration;
 use whyslow_model::Ns;
-
-use crate::failure::Failure;
-use crate::time::parse_seconds_or_duration;
 
 /// Words by what they are.
 #[derive(Debug, Default, PartialEq, Eq)]

@@ -1,8 +1,8 @@
 //! Options that the commands of lttng-analyses share.
 
 use clap::Args;
+use whyslow_base::time::{Moment, WindowText, parse_seconds_or_duration};
 
-use crate::time::{Moment, WindowText, parse_seconds_or_duration};
 use whyslow_model::Ns;
 
 #[derive(Debug, Clone, Args)]

@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use whyslow_analysis::{Kind, Verb};
+use whyslow_base::failure::Failure;
 
 use super::lami::{Cell, Column, Table, TableClass};
 use super::text::{self, Bar, Style};
 use super::{Analysis, Asking, PRIO_SHIFT, Pids, Section, Wanted, run, tool, with_args};
-use crate::failure::Failure;
 use crate::tools::Tool;
 use crate::tools::asked::{Row, rows};
 

@@ -4,11 +4,11 @@ use std::collections::HashMap;
 use std::fmt::Write as _;
 
 use whyslow_analysis::{Bins, Kind, Question, Verb};
+use whyslow_base::failure::Failure;
 
 use super::lami::{AVG, Cell, Column, MAX, MIN, STDEV, Table, TableClass};
 use super::text::{self, Style};
 use super::{Analysis, Asking, Section, Wanted, run, tool, usage, with_args};
-use crate::failure::Failure;
 use crate::tools::Tool;
 use crate::tools::asked::{Row, rows, rows_of};
 
@@ -435,7 +435,7 @@ fn calls_text(table: &Table, style: &Style) -> String {
             text::plain(name),
             format!("{}{mark}", text::us(duration)),
             text::size(size),
-            crate::output::shown(comm, false),
+            whyslow_model::text::shown(comm, false),
             tid.map_or_else(|| "?".into(), |tid| tid.to_string()),
         );
     }

@@ -3,12 +3,12 @@
 use std::fmt::Write as _;
 
 use whyslow_analysis::{Bins, Kind, Question, Verb};
+use whyslow_base::failure::Failure;
 
 use super::io::distribution;
 use super::lami::{AVG, Cell, Column, MAX, MIN, STDEV, Table, TableClass};
 use super::text::{self, Style};
 use super::{Analysis, Asking, Section, Wanted, run, tool, with_args};
-use crate::failure::Failure;
 use crate::tools::Tool;
 use crate::tools::asked::{Row, rows, rows_of};
 
@@ -234,7 +234,7 @@ fn name_of(cell: &Cell) -> (i64, String) {
     match cell {
         Cell::Irq { nr, name, .. } => {
             let name = name.as_deref().unwrap_or("unknown");
-            (*nr, crate::output::shown(name, false).into_owned())
+            (*nr, whyslow_model::text::shown(name, false).into_owned())
         }
         _ => (-1, "unknown".into()),
     }

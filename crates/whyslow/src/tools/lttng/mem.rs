@@ -3,11 +3,11 @@
 use std::fmt::Write as _;
 
 use whyslow_analysis::{Kind, Verb};
+use whyslow_base::failure::Failure;
 
 use super::lami::{Cell, Column, Table, TableClass};
 use super::text::{self, Bar, Style};
 use super::{Analysis, Asking, Pids, Section, Wanted, run, tool, with_args};
-use crate::failure::Failure;
 use crate::tools::Tool;
 use crate::tools::asked::rows;
 

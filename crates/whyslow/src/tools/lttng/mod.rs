@@ -19,15 +19,14 @@ use std::collections::HashMap;
 use clap::parser::ValueSource;
 use clap::{Args, Command, FromArgMatches};
 use whyslow_analysis::{Filter, Kind, Question, Verb, ask};
+use whyslow_base::failure::Failure;
+use whyslow_base::time::{Calendar, WindowText, Zone};
 use whyslow_model::answer::Answer;
 use whyslow_model::{Ns, Window};
 
 use super::asked::{Row, rows};
 use super::{Call, Tool};
-use crate::failure::Failure;
-use crate::output;
 use crate::recording::Opened;
-use crate::time::{Calendar, WindowText, Zone};
 use args::LttngArgs;
 use lami::{Cell, Table, TableClass};
 use text::Style;
@@ -216,7 +215,7 @@ fn run(call: &Call<'_>, analysis: &Analysis, wanted: Wanted) -> Result<(), Failu
     }
     let machine = &args.machine;
     if machine.mi_version {
-        return output::to_stdout(&format!("{}.{}\n", lami::VERSION.0, lami::VERSION.1));
+        return whyslow_render::to_stdout(&format!("{}.{}\n", lami::VERSION.0, lami::VERSION.1));
     }
     if machine.metadata {
         let metadata = lami::metadata(
@@ -225,13 +224,13 @@ fn run(call: &Call<'_>, analysis: &Analysis, wanted: Wanted) -> Result<(), Failu
             analysis.tags,
             analysis.classes,
         );
-        return output::to_stdout(&format!("{metadata}\n"));
+        return whyslow_render::to_stdout(&format!("{metadata}\n"));
     }
     let is_machine = call.machine || machine.mi;
     let told = answer(call, &args, analysis, wanted, is_machine);
     match told {
         Err(failure) if is_machine && !machine.test_compatibility => {
-            output::to_stdout(&format!("{}\n", lami::error(failure.message())))?;
+            whyslow_render::to_stdout(&format!("{}\n", lami::error(failure.message())))?;
             Err(failure)
         }
         told => told,
@@ -283,7 +282,7 @@ fn answer(
             return Ok(());
         }
         let share = done as f64 / count.max(1) as f64;
-        output::to_stdout(&format!("{share} {what}\n"))
+        whyslow_render::to_stdout(&format!("{share} {what}\n"))
     };
     progress(0, "Starting")?;
     let style = Style {
@@ -304,9 +303,9 @@ fn answer(
         if is_machine {
             tables.extend(sections.into_iter().map(|section| section.table));
         } else {
-            output::to_stdout(&style.range(range))?;
+            whyslow_render::to_stdout(&style.range(range))?;
             for section in &sections {
-                output::to_stdout(&(section.text)(&section.table, &style))?;
+                whyslow_render::to_stdout(&(section.text)(&section.table, &style))?;
             }
         }
         progress(number + 1, "of the range done")?;
@@ -318,10 +317,10 @@ fn answer(
         tables.push(summary);
     }
     if is_machine {
-        output::stdout_by(|out| lami::write_results(&tables, out))?;
+        whyslow_render::stdout_by(|out| lami::write_results(&tables, out))?;
     }
     if !call.talk.quiet {
-        output::tell_beside(&notes.into_inner(), calendar.zone);
+        whyslow_render::tell_beside(&notes.into_inner(), calendar.zone);
     }
     Ok(())
 }

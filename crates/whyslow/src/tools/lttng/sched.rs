@@ -4,6 +4,7 @@
 use std::fmt::Write as _;
 
 use whyslow_analysis::{Bins, Kind, Question, Verb};
+use whyslow_base::failure::Failure;
 use whyslow_model::Symbols;
 use whyslow_model::answer::AnswerTable;
 use whyslow_model::tables::TraceStatRow;
@@ -12,7 +13,6 @@ use super::io::distribution;
 use super::lami::{AVG, Cell, Column, MAX, MIN, STDEV, Table, TableClass};
 use super::text::{self, Style};
 use super::{Analysis, Asking, PRIO_SHIFT, Section, Wanted, run, tool, with_args};
-use crate::failure::Failure;
 use crate::tools::Tool;
 use crate::tools::asked::{Row, rows, rows_of};
 

@@ -4,12 +4,12 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use whyslow_analysis::{Kind, Verb};
+use whyslow_base::failure::Failure;
 use whyslow_model::Ns;
 
 use super::lami::{AVG, Cell, Column, MAX, MIN, STDEV, Table, TableClass};
 use super::text::{self, Style};
 use super::{Analysis, Asking, Pids, Section, Wanted, run, tool, with_args};
-use crate::failure::Failure;
 use crate::tools::Tool;
 use crate::tools::asked::{Row, rows};
 
@@ -144,7 +144,7 @@ fn thread_text(table: &Table, _: &Style) -> String {
     let title = table.subtitle.as_deref().unwrap_or("");
     let mut text = format!(
         "{:<45}{:>8} {:>14} {:>14} {:>12} {:>10}  {}\n",
-        crate::output::shown(title, false),
+        whyslow_model::text::shown(title, false),
         "Count",
         "Min (usec)",
         "Average",

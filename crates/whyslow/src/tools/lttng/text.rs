@@ -3,11 +3,11 @@
 
 use std::fmt::Write as _;
 
+use whyslow_base::time::Zone;
 use whyslow_model::Ns;
+use whyslow_model::text::shown;
 
 use super::lami::{Cell, Table};
-use crate::output::shown;
-use crate::time::Zone;
 
 /// Characters of a bar that stands for the greatest value of a frequency distribution.
 const BAR: usize = 72;

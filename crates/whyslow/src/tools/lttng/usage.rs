@@ -2,11 +2,11 @@
 //! interface.
 
 use whyslow_analysis::{Kind, Question, Verb};
+use whyslow_base::failure::Failure;
 
 use super::lami::{Cell, Column, Table, TableClass};
 use super::text::{self, Bar, Style};
 use super::{Asking, Pids, Section};
-use crate::failure::Failure;
 use crate::tools::asked::{Row, rows};
 
 pub(super) static PROCESSES: TableClass = TableClass {

@@ -7,9 +7,9 @@ use std::collections::BTreeMap;
 
 use rustc_hash::FxHashMap;
 use whyslow_analysis::{Filter, Kind, Verb};
+use whyslow_base::failure::Failure;
 use whyslow_model::Ns;
 
-use crate::failure::Failure;
 use crate::tools::asked::{Row, rows};
 use crate::tools::front::{Front, Parts};
 

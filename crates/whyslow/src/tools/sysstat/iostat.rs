@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use clap::{Args, FromArgMatches, ValueEnum};
+use whyslow_base::failure::Failure;
 
 use super::banner;
 use super::disks::{self, Sums, Way};
-use crate::failure::Failure;
 use crate::tools::front::{CpuShares, Front, FrontArgs, Words, shown, with_args};
 use crate::tools::{Call, Tool};
 

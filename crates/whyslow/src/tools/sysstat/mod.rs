@@ -4,8 +4,9 @@ mod disks;
 pub(super) mod iostat;
 pub(super) mod pidstat;
 
+use whyslow_base::failure::Failure;
+
 use super::front::{Front, shown};
-use crate::failure::Failure;
 
 /// First line of sysstat's reports: kernel, host, date, architecture, CPUs. What the recording does
 /// not tell is `-`.

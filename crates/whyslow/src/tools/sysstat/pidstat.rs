@@ -4,9 +4,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 
 use clap::{Arg, Args, FromArgMatches};
+use whyslow_base::failure::Failure;
 
 use super::banner;
-use crate::failure::Failure;
 use crate::tools::front::activity::{Activity, Level, Sums, Task};
 use crate::tools::front::{Front, FrontArgs, Parts, Words, shown, with_args};
 use crate::tools::{Call, Tool};

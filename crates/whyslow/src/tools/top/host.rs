@@ -3,9 +3,9 @@
 use std::collections::HashMap;
 use std::fmt::Write as _;
 
+use whyslow_base::failure::Failure;
 use whyslow_model::Ns;
 
-use crate::failure::Failure;
 use crate::tools::asked::rows;
 use crate::tools::front::Front;
 use crate::tools::front::counters::{Counters, Whose};

@@ -1,11 +1,13 @@
 //! `export md`: the same findings as text, for tickets and mails.
 
+use whyslow_base::args::TalkArgs;
+use whyslow_base::failure::Failure;
+
 use super::super::snapshot::hidden;
 use super::super::{Form, window_of, write_to};
 use super::contents::with_window;
 use super::windows::Span;
-use crate::cli::{ReportArgs, TalkArgs};
-use crate::failure::Failure;
+use crate::cli::ReportArgs;
 use crate::recording::Opened;
 use crate::serve::beside::Answers;
 
