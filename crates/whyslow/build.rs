@@ -1,5 +1,4 @@
-//! Compresses the pages that `serve` shows into the program, if they were built, and takes over what
-//! the questions of fleets say of themselves.
+//! Compresses the pages that `serve` shows into the program, if they were built.
 
 use std::fmt::Write as _;
 use std::io::Write as _;
@@ -20,7 +19,6 @@ fn main() {
     if folder.exists() {
         println!("cargo::rerun-if-changed={}", folder.display());
     }
-    fleet_questions(&out);
     let mut list = String::from("static ASSETS: &[Asset] = &[");
     // All or none: a page without its script would only be blank.
     let found: Vec<(&str, Vec<u8>)> = NAMES
@@ -45,37 +43,6 @@ fn main() {
     }
     list.push_str("];");
     fs::write(out.join("assets.rs"), list).expect("the build's folder takes it");
-}
-
-/// Names and heads of the texts in `sql/fleet/`, in order.
-fn fleet_questions(out: &Path) {
-    let folder = Path::new(&env::var_os("CARGO_MANIFEST_DIR").expect("cargo sets it"))
-        .join("../../sql/fleet");
-    println!("cargo::rerun-if-changed={}", folder.display());
-    let entries = fs::read_dir(&folder).into_iter().flatten().flatten();
-    let mut files: Vec<PathBuf> = entries.map(|entry| entry.path()).collect();
-    files.sort();
-    let mut list = String::from("static HEADS: &[(&str, &str)] = &[");
-    for file in files {
-        let name = file
-            .file_stem()
-            .and_then(|name| name.to_str())
-            .unwrap_or_default();
-        // Variants of a question for groups of hosts are chosen by what it is asked by.
-        let is_question = file.extension().is_some_and(|ending| ending == "sql");
-        if !is_question || name.ends_with("_of_groups") {
-            continue;
-        }
-        println!("cargo::rerun-if-changed={}", file.display());
-        let text = fs::read_to_string(&file).expect("it is text");
-        let head: Vec<&str> = text
-            .lines()
-            .take_while(|line| line.starts_with("--"))
-            .collect();
-        let _ = write!(list, "({name:?}, {:?}),", head.join("\n"));
-    }
-    list.push_str("];");
-    fs::write(out.join("fleet.rs"), list).expect("the build's folder takes it");
 }
 
 /// The checksum that gzip has at its end: four bytes before the length.

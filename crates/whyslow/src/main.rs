@@ -2,9 +2,6 @@
 
 mod cli;
 mod commands;
-mod fleet;
-mod live;
-mod recording;
 mod serve;
 mod tools;
 

@@ -7,8 +7,7 @@ use whyslow_base::args::{OutputArgs, RedactArgs};
 use whyslow_base::time::{WindowText, parse_duration, parse_size};
 use whyslow_model::Ns;
 use whyslow_model::text::is_name;
-
-use crate::fleet::{Parameter, QUESTIONS, TextQuestion};
+use whyslow_sources::lake::{Parameter, QUESTIONS, TextQuestion};
 
 pub(super) const EXAMPLES: &str = "\
 Examples:

@@ -14,12 +14,12 @@ use whyslow_base::time::{Calendar, Moment, WindowText, Zone, parse_seconds_or_du
 use whyslow_model::answer::Answer;
 use whyslow_model::{Ns, Window};
 use whyslow_record::Topic;
+use whyslow_sources::live::{self, Plan, Segment, Whom};
+use whyslow_sources::recording::Opened;
 use whyslow_store::Tables;
 
 use super::flame;
 use crate::cli::{AskArgs, FilterArgs, GraphArgs, QuestionCommand, ViewArgs};
-use crate::live::{self, Plan, Segment, Whom};
-use crate::recording::Opened;
 
 /// Buckets of `--uniform` without a number, as lttng-analyses has them.
 const BINS_DEFAULT: usize = 20;

@@ -23,10 +23,10 @@ use whyslow_base::{interrupt, talk};
 use whyslow_ingest::ImportOptions;
 use whyslow_model::Ns;
 use whyslow_model::text::shown;
+use whyslow_sources::recording;
 
 use super::jvm::is_jvm;
 use crate::cli::AskArgs;
-use crate::recording;
 
 /// A JVM that answers later is stuck.
 const PATIENCE: Duration = Duration::from_secs(30);

@@ -9,10 +9,10 @@ use whyslow_explain::{MECHANISMS_TOLD, Other, OtherHost, Question, Report, expla
 use whyslow_model::mechanism::MECHANISMS;
 use whyslow_model::row::Row;
 use whyslow_model::tables::RequestRow;
+use whyslow_sources::recording::Opened;
 use whyslow_store::Tables;
 
 use crate::cli::{ExplainArgs, Versus};
-use crate::recording::Opened;
 
 pub(super) fn run(args: &ExplainArgs, talk: &TalkArgs) -> Result<(), Failure> {
     if let Some(mechanism) = &args.why {

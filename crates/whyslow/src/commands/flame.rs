@@ -10,12 +10,12 @@ use whyslow_export::stacks::{About, Roots, StackQuestion, Weight};
 use whyslow_export::{Chart, SvgLook, write_chart, write_collapsed, write_speedscope, write_svg};
 use whyslow_model::Ns;
 use whyslow_model::answer::{Answer, AnswerColumn, AnswerTable, Form as TableForm, Measure, Value};
+use whyslow_sources::recording::Opened;
 use whyslow_store::Tables;
 
 use super::export::stacks::tell;
 use super::export::{Form, write_to};
 use crate::cli::{GraphArgs, StackWeight};
-use crate::recording::Opened;
 
 /// Lines of text, the heaviest.
 const LINES: usize = 60;

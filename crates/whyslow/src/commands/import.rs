@@ -10,11 +10,11 @@ use whyslow_ingest::{AnomalyReport, ImportOptions, ImportReport, LeaveOut};
 use whyslow_model::Ns;
 use whyslow_model::stat::Severity;
 use whyslow_model::text::shown;
+use whyslow_sources::live::Whom;
+use whyslow_sources::recording;
 use whyslow_store::{Existing, packed};
 
 use crate::cli::ImportArgs;
-use crate::live::Whom;
-use crate::recording;
 
 /// Endings of archives, which the recording's name does without.
 const ARCHIVES: &[&str] = &[

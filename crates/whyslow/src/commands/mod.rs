@@ -13,6 +13,7 @@ mod flight;
 mod import;
 mod info;
 mod jvm;
+pub(crate) mod lake_request;
 #[cfg(not(all(feature = "fleet", feature = "load")))]
 mod left_out;
 mod load;

@@ -23,11 +23,11 @@ use whyslow_record::{
     ControlGroup, Form, Memory, MemoryWish, NAMES_MAX, Names, Options, Progress, Step, Summary,
     TooLittleMemory, Topic,
 };
+use whyslow_sources::recording;
 use whyslow_store::Existing;
 
 use super::jvm::Profiler;
 use crate::cli::{FormArg, HeldArgs, RecordArgs, Stacks, TopicArg};
-use crate::recording;
 
 /// Calls that a light recording holds.
 const LIGHT_MIN: Duration = Duration::from_millis(1);

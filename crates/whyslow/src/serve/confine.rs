@@ -9,9 +9,9 @@ use rustix::thread::{
     CapabilitySet, capabilities, remove_capability_from_bounding_set, set_capabilities,
 };
 use whyslow_base::failure::Failure;
+use whyslow_sources::confine::{self, Confined};
 
 use super::folders::Folders;
-use crate::commands::sql::confine::{self, Confined};
 
 /// Of root: recordings of others can be read, where they were named.
 const KEPT: CapabilitySet = CapabilitySet::DAC_READ_SEARCH;

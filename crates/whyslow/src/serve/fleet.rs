@@ -12,6 +12,7 @@ use whyslow_base::args::OutputArgs;
 use whyslow_base::failure::Failure;
 use whyslow_base::time::Zone;
 use whyslow_render::{Subject, quoted};
+use whyslow_sources::lake::{Keeper, Parameter, QUESTIONS, Unanswered, answer};
 
 use super::Shared;
 use super::form;
@@ -20,7 +21,7 @@ use super::questions::Bounded;
 use super::reply::{self, Refusal};
 use super::words::Query;
 use crate::cli::{Cli, Command, FleetAsk, FleetCommand};
-use crate::fleet::{Keeper, Parameter, QUESTIONS, Unanswered, answer, request_of};
+use crate::commands::lake_request::request_of;
 
 /// Bytes of an answer.
 const BYTES_MAX: usize = 64 << 20;

@@ -15,7 +15,7 @@ impl Folders {
     pub(super) fn of_user() -> Self {
         Self {
             cache: whyslow_ingest::cache::default_folder().ok(),
-            state: crate::recording::state_folder(),
+            state: whyslow_sources::recording::state_folder(),
         }
     }
 }

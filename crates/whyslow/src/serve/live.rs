@@ -11,10 +11,10 @@ use whyslow_base::args::TalkArgs;
 use whyslow_base::failure::Failure;
 use whyslow_base::talk;
 use whyslow_export::openmetrics::Metrics;
+use whyslow_sources::live::{Room, Shown, Whom, roll};
 
 use super::confine;
 use super::shelf::{Held, Slot};
-use crate::live::{Room, Shown, Whom, roll};
 
 const LOOK_EVERY: Duration = Duration::from_millis(50);
 

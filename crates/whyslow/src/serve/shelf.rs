@@ -7,6 +7,8 @@ use std::sync::{Arc, OnceLock, PoisonError, RwLock};
 use axum::http::StatusCode;
 use whyslow_base::args::TalkArgs;
 use whyslow_base::failure::Failure;
+use whyslow_sources::live::Whom;
+use whyslow_sources::recording::{self, Opened};
 use whyslow_store::StoreError;
 use whyslow_tiles::Place;
 
@@ -15,8 +17,6 @@ use super::lanes::Names;
 use super::live::Live;
 use super::reply::Refusal;
 use super::words::Query;
-use crate::live::Whom;
-use crate::recording::{self, Opened};
 
 /// A recording as it is now.
 pub(super) struct Held {

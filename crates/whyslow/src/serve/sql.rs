@@ -14,12 +14,12 @@ use axum::response::Response;
 use serde::Deserialize;
 use serde_json::{Map, Value, json};
 use whyslow_render::quoted;
+use whyslow_sources::duckdb::{program, views};
 
 use super::Shared;
 use super::limited::{Gauge, Stop};
 use super::reply::{self, Refusal};
 use super::words::Query;
-use crate::commands::sql::{describe, duckdb};
 
 const ROWS_MAX: usize = 10_000;
 const BYTES_MAX: usize = 64 << 20;
@@ -40,7 +40,7 @@ pub(super) struct Sql(Result<PathBuf, String>);
 
 impl Sql {
     pub(super) fn find() -> Self {
-        Self(duckdb::find().map_err(|failure| {
+        Self(program::find().map_err(|failure| {
             let (message, _, hint) = failure.into_parts();
             match hint {
                 Some(hint) => format!("{message}: {hint}"),
@@ -68,7 +68,7 @@ pub(super) async fn sql(
     let query = Query::of(request.uri())?;
     query.only(&["q", "tables", "digest"])?;
     if query.get("tables").is_some() {
-        return reply::json_document(&json!({"text": describe()}));
+        return reply::json_document(&json!({"text": views::describe()}));
     }
     let statement = query.need("q")?.trim().to_owned();
     if statement.is_empty() || statement.len() > STATEMENT_BYTES_MAX {

@@ -10,6 +10,7 @@ use whyslow_base::args::{Format, OutputArgs};
 use whyslow_base::failure::Failure;
 use whyslow_explain::{MECHANISMS_TOLD, why};
 use whyslow_model::mechanism::MECHANISMS;
+use whyslow_sources::recording::Opened;
 use whyslow_store::Tables;
 
 use super::limited::{Gauge, Limited};
@@ -20,7 +21,6 @@ use super::words::{self, Query};
 use super::{Shared, form};
 use crate::cli::{Cli, Command, ExplainArgs};
 use crate::commands::explain::{Beside, Hosts, report};
-use crate::recording::Opened;
 
 pub(super) async fn explain(
     State(shared): State<Shared>,

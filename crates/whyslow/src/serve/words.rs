@@ -10,10 +10,10 @@ use clap::Arg;
 use whyslow_base::time::WindowText;
 use whyslow_model::Window;
 use whyslow_render::quoted;
+use whyslow_sources::recording::Opened;
 
 use super::reply::Refusal;
 use crate::cli::Cli;
-use crate::recording::Opened;
 
 /// Keys that are the server's own.
 const OWN: &[&str] = &[

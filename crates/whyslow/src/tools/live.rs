@@ -5,10 +5,10 @@ use clap::ArgMatches;
 use whyslow_base::failure::Failure;
 use whyslow_model::Ns;
 use whyslow_record::Topic;
+use whyslow_sources::live::{Plan, Whom};
 
 use super::front::Words;
 use super::front::words::seconds;
-use crate::live::{Plan, Whom};
 
 const SECOND: Ns = 1_000_000_000;
 /// As top has it.

@@ -17,9 +17,8 @@ use clap::error::ErrorKind;
 use clap::{ArgMatches, Command, Error, FromArgMatches, Subcommand};
 use whyslow_base::args::{NamedCommands, TalkArgs};
 use whyslow_base::failure::Failure;
-
-use crate::live::Segment;
-use crate::recording::Opened;
+use whyslow_sources::live::Segment;
+use whyslow_sources::recording::Opened;
 
 /// A tool that is imitated.
 pub(crate) struct Tool {
@@ -101,7 +100,9 @@ impl AsCommand {
         };
         match live::plan(tool.name, &self.matches)? {
             None => call(None),
-            Some(plan) => crate::live::run(&plan, talk, &mut |segment| call(Some(segment))),
+            Some(plan) => {
+                whyslow_sources::live::run(&plan, talk, &mut |segment| call(Some(segment)))
+            }
         }
     }
 }

@@ -3,9 +3,9 @@
 use whyslow_analysis::{Filter, Kind, Verb};
 use whyslow_base::args::{Format, TalkArgs};
 use whyslow_base::failure::Failure;
+use whyslow_sources::live::{self, Watched, Whom};
 
 use super::{Asked, Target, filter};
-use crate::live::{self, Watched, Whom};
 
 impl Asked {
     /// Whether the kernel counts for it, and nothing is recorded.

@@ -14,9 +14,9 @@ use std::path::Path;
 use whyslow_base::args::{RedactArgs, RedactScope, TalkArgs};
 use whyslow_base::failure::Failure;
 use whyslow_model::Window;
+use whyslow_sources::recording::Opened;
 
 use crate::cli::{ExportArgs, ExportCommand, FilterArgs, WindowArgs};
-use crate::recording::Opened;
 
 pub(super) fn run(command: &ExportCommand, talk: &TalkArgs) -> Result<(), Failure> {
     match command {

@@ -12,11 +12,11 @@ use flate2::write::GzEncoder;
 use whyslow_base::args::TalkArgs;
 use whyslow_base::failure::Failure;
 use whyslow_model::text::shown;
+use whyslow_sources::recording::Opened;
 
 use super::snapshot::{Hidden, hidden};
 use super::{Form, window_of, write_to};
 use crate::cli::ReportArgs;
-use crate::recording::Opened;
 use crate::serve::beside::{Answers, page};
 use contents::Contents;
 pub(super) use markdown::markdown;

@@ -9,11 +9,11 @@ use whyslow_base::interrupt;
 use whyslow_base::private_folder::PrivateFolder;
 use whyslow_export::snapshot::{CutQuestion, cut};
 use whyslow_model::Window;
+use whyslow_sources::recording::Opened;
 use whyslow_store::{Recording, RecordingInfo, packed};
 
 use super::{Form, window_of, write_to};
 use crate::cli::SnapshotArgs;
-use crate::recording::Opened;
 
 const PREFIX: &str = "whyslow-snapshot-";
 /// In the folder for the time it is made.

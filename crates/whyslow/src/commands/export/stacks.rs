@@ -5,12 +5,12 @@ use whyslow_export::stacks::{About, StackQuestion, Weight};
 use whyslow_export::{
     SvgLook, write_collapsed, write_firefox, write_pprof, write_speedscope, write_svg,
 };
+use whyslow_sources::recording::Opened;
 use whyslow_store::Tables;
 
 use super::{Form, opened, window, write};
 use crate::cli::{StackArgs, StackWeight, SvgArgs};
 use crate::commands::ask::filter_of;
-use crate::recording::Opened;
 
 fn question(args: &StackArgs, opened: &Opened) -> Result<StackQuestion, Failure> {
     Ok(StackQuestion {

@@ -13,11 +13,12 @@ use whyslow_model::Ns;
 use whyslow_model::text::is_name;
 use whyslow_model::text::shown;
 use whyslow_render::Subject;
+use whyslow_sources::lake::{answer, ask};
 
 use super::failed::failed;
 use super::push::{self, Nameless};
 use crate::cli::{FleetAsk, FleetPushArgs};
-use crate::fleet::{answer, ask, request_of};
+use crate::commands::lake_request::request_of;
 
 /// Where the lake is, if no flag says it.
 const VARIABLE: &str = "WHYSLOW_LAKE";

@@ -10,9 +10,9 @@ use std::path::Path;
 
 use whyslow_base::args::TalkArgs;
 use whyslow_base::failure::Failure;
+use whyslow_sources::lake::keep;
 
 use crate::cli::{FleetCommand, FleetPushArgs, PushArgs};
-use crate::fleet::keep;
 
 pub(super) fn run(command: &FleetCommand, talk: &TalkArgs) -> Result<(), Failure> {
     match command {

@@ -10,11 +10,11 @@ use whyslow_base::{interrupt, talk};
 use whyslow_fleet::lake::{Lake, PushOptions, Pushed};
 use whyslow_fleet::{Told, recording_id};
 use whyslow_model::text::shown;
+use whyslow_sources::recording::Opened;
 use whyslow_store::{Recording, packed};
 
 use super::failed::failed;
 use crate::cli::FleetPushArgs;
-use crate::recording::Opened;
 
 pub(super) fn run(args: &FleetPushArgs, told: &TalkArgs) -> Result<(), Failure> {
     let Some((lake, recordings)) = args.paths.split_last() else {

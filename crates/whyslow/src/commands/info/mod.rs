@@ -17,11 +17,11 @@ use whyslow_model::Symbols;
 use whyslow_model::answer::{Answer, AnswerColumn, AnswerTable, Form, LossNote, Measure, Value};
 use whyslow_model::tables::{LostEventsRow, MetadataRow, TraceStatRow};
 use whyslow_record::Topic;
+use whyslow_sources::live::{self, Plan, Whom};
+use whyslow_sources::recording::Opened;
 use whyslow_store::{RecordingInfo, StoreError, Tables, rows};
 
 use crate::cli::InfoArgs;
-use crate::live::{self, Plan, Whom};
-use crate::recording::Opened;
 
 pub(super) fn run(args: &InfoArgs, talk: &TalkArgs) -> Result<(), Failure> {
     if let Some(whom) = args.recording.as_deref().and_then(Whom::of) {

@@ -7,10 +7,10 @@ use whyslow_base::failure::Failure;
 use whyslow_base::time::Zone;
 use whyslow_model::Window;
 use whyslow_model::answer::Answer;
+use whyslow_sources::recording::Opened;
 use whyslow_store::Tables;
 
 use crate::cli::LoadCheckArgs;
-use crate::recording::Opened;
 
 pub(super) fn run(args: &LoadCheckArgs, talk: &TalkArgs) -> Result<(), Failure> {
     let opened = Opened::find(args.recording.as_deref(), talk)?;

@@ -7,11 +7,11 @@ use whyslow_base::failure::Failure;
 use whyslow_base::time::{WindowText, Zone};
 use whyslow_model::Window;
 use whyslow_model::answer::{Answer, AnswerColumn, AnswerTable, Measure};
+use whyslow_sources::recording::Opened;
 use whyslow_store::Tables;
 
 use super::check;
 use crate::cli::LoadDiffArgs;
-use crate::recording::Opened;
 
 pub(super) fn run(args: &LoadDiffArgs, talk: &TalkArgs) -> Result<(), Failure> {
     let before = Opened::beside(&args.before, talk)?;

@@ -16,12 +16,12 @@ use whyslow_load::{
 };
 use whyslow_model::text::shown;
 use whyslow_render::Subject;
+use whyslow_sources::recording;
 
 use super::failed::failed;
 use super::plan;
 use super::progress::Teller;
 use crate::cli::{ListArg, LoadArgs};
-use crate::recording;
 
 /// Requests that a text lists one by one unless it is asked for.
 const LISTED_MAX: u64 = 1_000;

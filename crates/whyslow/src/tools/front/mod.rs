@@ -29,11 +29,11 @@ use whyslow_base::time::{Calendar, Moment, WindowText, Zone};
 use whyslow_model::answer::Answer;
 use whyslow_model::tables::MetadataRow;
 use whyslow_model::{Ns, Symbols, Window};
+use whyslow_sources::recording::Opened;
 use whyslow_store::rows;
 
 use super::Call;
 use super::asked::{Row, rows_of};
-use crate::recording::Opened;
 
 // What every front takes beside the options of its tool. A doc comment would be its help.
 #[derive(Debug, Clone, Args)]

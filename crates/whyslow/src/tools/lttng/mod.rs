@@ -23,10 +23,10 @@ use whyslow_base::failure::Failure;
 use whyslow_base::time::{Calendar, WindowText, Zone};
 use whyslow_model::answer::Answer;
 use whyslow_model::{Ns, Window};
+use whyslow_sources::recording::Opened;
 
 use super::asked::{Row, rows};
 use super::{Call, Tool};
-use crate::recording::Opened;
 use args::LttngArgs;
 use lami::{Cell, Table, TableClass};
 use text::Style;

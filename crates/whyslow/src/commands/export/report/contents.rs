@@ -8,9 +8,9 @@ use base64::engine::general_purpose::STANDARD as BASE64;
 use serde_json::{Map, Value, json};
 use whyslow_base::failure::Failure;
 use whyslow_model::Window;
+use whyslow_sources::recording::Opened;
 
 use super::windows::Span;
-use crate::recording::Opened;
 use crate::serve::beside::Answers;
 
 const JSON: &str = "application/json";

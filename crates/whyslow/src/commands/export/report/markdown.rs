@@ -2,13 +2,13 @@
 
 use whyslow_base::args::TalkArgs;
 use whyslow_base::failure::Failure;
+use whyslow_sources::recording::Opened;
 
 use super::super::snapshot::hidden;
 use super::super::{Form, window_of, write_to};
 use super::contents::with_window;
 use super::windows::Span;
 use crate::cli::ReportArgs;
-use crate::recording::Opened;
 use crate::serve::beside::Answers;
 
 const MARKDOWN: &str = "text/markdown";
