@@ -3,7 +3,6 @@
 mod cli;
 mod commands;
 mod serve;
-mod tools;
 
 use std::process::ExitCode;
 

@@ -41,10 +41,9 @@ use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 use whyslow_base::args::{NamedCommands, OutputArgs, TalkArgs};
 use whyslow_base::time::parse_duration;
+use whyslow_emulations::AsCommand;
 
 use whyslow_model::Ns;
-
-use crate::tools::{self, AsCommand};
 
 /// Find out why something on a Linux machine was slow, and who did it.
 #[derive(Debug, Parser)]
@@ -107,7 +106,7 @@ impl Cli {
     /// takes longer than many an answer.
     fn of(asked: NamedCommands<'_>) -> clap::Command {
         Self::command().mut_subcommands(|command| match command.get_name() {
-            "as" => tools::complete(command, asked),
+            "as" => whyslow_emulations::complete(command, asked),
             _ => questions::complete(command, asked),
         })
     }
