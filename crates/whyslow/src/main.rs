@@ -2,7 +2,6 @@
 
 mod cli;
 mod commands;
-mod serve;
 
 use std::process::ExitCode;
 

@@ -15,7 +15,6 @@ mod flight;
 mod load;
 mod questions;
 mod record;
-mod serve;
 
 pub(crate) use ask::{AskArgs, FilterArgs, GraphArgs, WindowArgs};
 pub(crate) use explain::{ExplainArgs, Versus};
@@ -32,7 +31,6 @@ pub(crate) use load::{AmountArgs, ListArg, RequestArgs};
 pub(crate) use load::{LoadArgs, LoadCheckArgs, LoadCommand, LoadDiffArgs};
 pub(crate) use questions::{QuestionCommand, ViewArgs};
 pub(crate) use record::{FormArg, HeldArgs, RecordArgs, Stacks, TopicArg};
-pub(crate) use serve::{ListenArg, ServeArgs};
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -42,6 +40,7 @@ use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 use whyslow_base::args::{NamedCommands, OutputArgs, TalkArgs};
 use whyslow_base::time::parse_duration;
 use whyslow_emulations::AsCommand;
+use whyslow_serve::ServeArgs;
 
 use whyslow_model::Ns;
 
@@ -175,7 +174,7 @@ pub(crate) enum Command {
     #[command(subcommand, before_help = fleet::EXAMPLES, arg_required_else_help = true)]
     Fleet(Box<FleetCommand>),
     /// Show recordings in a browser, or answer programs over HTTP
-    #[command(before_help = serve::EXAMPLES)]
+    #[command(before_help = whyslow_serve::EXAMPLES)]
     Serve(ServeArgs),
     /// Print a completion script for a shell
     #[command(before_help = COMPLETIONS_EXAMPLES)]

@@ -150,11 +150,11 @@ impl Asked {
         Ok((answer, calendar.zone))
     }
 
-    pub(crate) fn output(&self) -> &OutputArgs {
+    pub(crate) fn output_args(&self) -> &OutputArgs {
         &self.args.output
     }
 
-    pub(crate) fn weight(&self) -> Weight {
+    pub(crate) fn heat_weight(&self) -> Weight {
         self.weight
     }
 

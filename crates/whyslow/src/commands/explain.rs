@@ -1,5 +1,4 @@
 use std::fmt::Write as _;
-use std::path::Path;
 use std::sync::Arc;
 
 use whyslow_base::args::TalkArgs;
@@ -112,9 +111,9 @@ impl Beside {
         }))
     }
 
-    /// Where another recording lies, if it is one.
-    pub(crate) fn path(&self) -> Option<&Path> {
-        self.opened.as_ref().map(|opened| opened.path())
+    /// The other recording, if it is one.
+    pub(crate) fn opened(&self) -> Option<&Opened> {
+        self.opened.as_deref()
     }
 
     /// Of another recording, its tables.

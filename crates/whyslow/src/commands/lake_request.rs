@@ -28,7 +28,7 @@ pub(crate) fn request_of(asked: &FleetAsk, lake: String, window: Option<(Ns, Ns)
 impl FleetAsk {
     /// Counted from now, where it is counted: `-w -1h..` is the last hour. Without a begin it is that of
     /// all recordings, which is none that the clock has.
-    pub(crate) fn window(&self, zone: &Zone) -> Result<Option<(Ns, Ns)>, Failure> {
+    pub(crate) fn named_window(&self, zone: &Zone) -> Result<Option<(Ns, Ns)>, Failure> {
         let Some(text) = &self.args.window else {
             return Ok(None);
         };

@@ -21,12 +21,12 @@ mod man;
 mod mark;
 mod record;
 mod schema;
+mod server;
 pub(crate) mod sql;
 
 use std::process::ExitCode;
 
 use crate::cli::{Cli, Command};
-use crate::serve;
 use ask::Asked;
 use whyslow_base::failure::Failure;
 
@@ -52,7 +52,7 @@ pub(crate) fn run(cli: Cli) -> Result<ExitCode, Failure> {
         Command::Fleet(_) => Err(left_out::fleet("fleet")),
         #[cfg(not(feature = "fleet"))]
         Command::Serve(args) if args.lake.is_some() => Err(left_out::fleet("serve --lake")),
-        Command::Serve(args) => serve::run(&args, talk),
+        Command::Serve(args) => server::run(&args, talk),
         Command::Load(args) => load::run(&args, talk),
         Command::Completions(args) => completions::run(&args),
         Command::Man(args) => man::run(&args),

@@ -17,9 +17,10 @@ use whyslow_sources::recording::Opened;
 use super::snapshot::{Hidden, hidden};
 use super::{Form, window_of, write_to};
 use crate::cli::ReportArgs;
-use crate::serve::beside::{Answers, page};
+use crate::commands::server::Definitions;
 use contents::Contents;
 pub(super) use markdown::markdown;
+use whyslow_serve::{Answers, page};
 
 /// What a file should not be larger than, to be sent around.
 const BYTES_WISHED: usize = 15 << 20;
@@ -36,7 +37,7 @@ pub(super) fn html(args: &ReportArgs, talk: &TalkArgs) -> Result<(), Failure> {
     let recording = source(args, hidden.as_ref());
     let recording = recording.as_deref();
     let opened = Opened::find(recording, talk)?;
-    let answers = Answers::of(recording, talk)?;
+    let answers = Answers::of(recording, talk, Definitions::boxed())?;
     let window = window_of(&args.window, &opened)?;
     let contents = Contents::collect(&answers, &opened, window, &questions)?;
     let told = contents.verdicts();

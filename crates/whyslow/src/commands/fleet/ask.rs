@@ -40,7 +40,7 @@ pub(super) fn run(asked: &FleetAsk, talk: &TalkArgs) -> Result<(), Failure> {
     } else {
         args.output.tz.clone().unwrap_or_else(Zone::utc)
     };
-    let window = asked.window(&zone)?;
+    let window = asked.named_window(&zone)?;
     let cancel = interrupt::flag()?;
     let request = request_of(asked, lake.clone(), window);
     let mut found = answer(&ask(&request, &cancel)?)?;

@@ -11,7 +11,7 @@ use whyslow_model::Window;
 use whyslow_sources::recording::Opened;
 
 use super::windows::Span;
-use crate::serve::beside::Answers;
+use whyslow_serve::Answers;
 
 const JSON: &str = "application/json";
 const ARROW: &str = "application/vnd.apache.arrow.stream";
