@@ -98,34 +98,37 @@ need_venv() {
     [ -x "$VENV/bin/pip" ] || python3 -m venv "$VENV"
 }
 
-# Installs PIP packages unless all MODULES can be imported: pip_need "MODULE …" PACKAGE…
+# Installs packages of Python unless all MODULES can be imported: pip_need "MODULE …" PACKAGE…
 pip_need() {
     local modules="$1"
     shift
     "$VENV/bin/python" -c "import ${modules// /, }" 2>/dev/null || "$VENV/bin/pip" install -q "$@" >&2
 }
 
-# DuckDB and pyarrow: independent readers of our files, and `whyslow sql`.
+# DuckDB with its command line, and pyarrow: independent readers of our files, and `whyslow sql`.
+need_duckdb() {
+    need_venv
+    pip_need "duckdb pyarrow" duckdb pyarrow
+    [ -x "$VENV/bin/duckdb" ] || "$VENV/bin/pip" install -q duckdb-cli >&2
+    export PATH="$VENV/bin:$PATH"
+}
+
 need_oracles() {
     need babeltrace2:babeltrace2 babeltrace:babeltrace
-    need_venv
-    [ -x "$VENV/bin/duckdb" ] && pip_need "duckdb pyarrow" || pip_need "no_such_module" duckdb duckdb-cli pyarrow
-    export PATH="$VENV/bin:$PATH"
+    need_duckdb
 }
 
 # What the Python package and its tests need. pandas, polars, Spark and py-spy are optional for
 # users, so tests skip without them.
 need_python_packages() {
-    need_venv
-    [ -x "$VENV/bin/duckdb" ] || pip_need "no_such_module" duckdb duckdb-cli
-    pip_need "duckdb fsspec hatchling ipykernel nbclient nbformat numpy pyarrow pytest tzdata" \
-        duckdb fsspec hatchling ipykernel nbclient nbformat numpy pyarrow pytest tzdata
+    need_duckdb
+    pip_need "fsspec hatchling ipykernel nbclient nbformat numpy pytest tzdata" \
+        fsspec hatchling ipykernel nbclient nbformat numpy pytest tzdata
     pip_need "pandas polars" pandas polars || true
     pip_need "perfetto google.protobuf opentelemetry.proto prometheus_client" \
         perfetto protobuf opentelemetry-proto prometheus-client || true
     [ -x "$VENV/bin/py-spy" ] || "$VENV/bin/pip" install -q py-spy >&2 || true
     need_spark || echo "fleet queries will not run on Spark" >&2
-    export PATH="$VENV/bin:$PATH"
 }
 
 need_spark() {
