@@ -37,6 +37,7 @@ enum Kind {
 }
 
 impl Failure {
+    /// Something went wrong: exit code 1.
     pub fn new(message: impl Into<String>) -> Self {
         Self {
             message: message.into(),
@@ -46,6 +47,7 @@ impl Failure {
         }
     }
 
+    /// It was asked for in a way that cannot be answered: exit code 2.
     pub fn usage(message: impl Into<String>) -> Self {
         Self {
             kind: Kind::Usage,
@@ -53,6 +55,7 @@ impl Failure {
         }
     }
 
+    /// `--strict`, and the data is incomplete: exit code 3.
     pub fn incomplete(message: impl Into<String>) -> Self {
         Self {
             kind: Kind::Incomplete,
@@ -60,6 +63,7 @@ impl Failure {
         }
     }
 
+    /// What was asserted does not hold: exit code 4.
     pub fn asserted(message: impl Into<String>) -> Self {
         Self {
             kind: Kind::Asserted,
@@ -67,6 +71,7 @@ impl Failure {
         }
     }
 
+    /// A signal ended it: nothing is reported.
     pub fn interrupted() -> Self {
         Self {
             kind: Kind::Interrupted,
@@ -74,6 +79,7 @@ impl Failure {
         }
     }
 
+    /// The line after `error:`.
     pub fn message(&self) -> &str {
         &self.message
     }
@@ -93,6 +99,7 @@ impl Failure {
         (self.message, self.causes, self.hint)
     }
 
+    /// With the one thing that helps most.
     pub fn hint(self, hint: impl Into<String>) -> Self {
         Self {
             hint: Some(hint.into()),
@@ -106,11 +113,13 @@ impl Failure {
         self
     }
 
+    /// With an error, and those behind it, as causes.
     pub fn caused_by(mut self, error: &dyn Error) -> Self {
         self.causes.extend(chain(Some(error)));
         self
     }
 
+    /// A file could not be read.
     pub fn reading(path: &Path, error: io::Error) -> Self {
         Self::new(format!("failed to read `{}`", path.display())).caused_by(&error)
     }
@@ -138,6 +147,7 @@ impl Failure {
         }
     }
 
+    /// A file could not be written.
     pub fn writing(path: &Path, error: io::Error) -> Self {
         Self::new(format!("failed to write `{}`", path.display())).caused_by(&error)
     }

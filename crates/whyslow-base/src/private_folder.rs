@@ -14,6 +14,7 @@ use crate::interrupt;
 
 const LOCK: &str = "lock";
 
+/// A folder of mode 0700 that is removed when this is dropped.
 #[derive(Debug)]
 pub struct PrivateFolder {
     folder: TempDir,
@@ -46,6 +47,7 @@ impl PrivateFolder {
         Ok(folder)
     }
 
+    /// Where it is.
     pub fn path(&self) -> &Path {
         self.folder.path()
     }

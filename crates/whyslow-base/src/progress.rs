@@ -32,6 +32,7 @@ enum How {
 }
 
 impl Teller {
+    /// As the flags say, and only where somebody watches.
     pub fn new(args: &TalkArgs) -> Self {
         let how = match args.progress {
             _ if args.quiet || args.no_progress => How::Silent,
@@ -48,6 +49,7 @@ impl Teller {
         }
     }
 
+    /// Shows how far it is, not too often.
     pub fn tell(&mut self, progress: Progress) {
         let every = match self.how {
             How::Silent => return,

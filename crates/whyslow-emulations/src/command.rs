@@ -29,6 +29,7 @@ pub struct AsCommand {
 }
 
 impl AsCommand {
+    /// Answers as the tool would.
     pub fn run(&self, talk: &TalkArgs) -> Result<(), Failure> {
         let tool = named(&self.name)
             .ok_or_else(|| Failure::usage(format!("`{}` is no tool known here", self.name)))?;

@@ -9,6 +9,7 @@ use whyslow_base::failure::Failure;
 /// Written to standard output at once.
 pub const BUFFER_BYTES: usize = 64 << 10;
 
+/// Writes all of a text, at once.
 pub fn to_stdout(text: &str) -> Result<(), Failure> {
     let mut stdout = io::stdout().lock();
     stdout.write_all(text.as_bytes())?;

@@ -6,12 +6,17 @@ use whyslow_model::Ns;
 /// How people see an answer: everything that is not in the answer itself.
 #[derive(Debug, Clone)]
 pub struct Look {
+    /// Zone of the times.
     pub zone: Zone,
     /// Times count from here.
     pub rel: Option<Ns>,
+    /// Unit of lengths of time.
     pub unit: UnitChoice,
+    /// Sizes in powers of 1000.
     pub si: bool,
+    /// No characters beyond ASCII.
     pub ascii: bool,
+    /// With colours.
     pub color: bool,
     /// Columns of the terminal; `None` means that nothing is left out or shortened.
     pub width: Option<usize>,

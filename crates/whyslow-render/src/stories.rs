@@ -27,6 +27,7 @@ const TRACER_MIN: f64 = 0.01;
 const FRAMES: usize = 4;
 const WIDTH: usize = 100;
 
+/// Writes what was found where and how the flags say.
 pub fn write(
     report: &Report,
     subject: &Subject,

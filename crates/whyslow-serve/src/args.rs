@@ -5,6 +5,7 @@ use std::time::Duration;
 use clap::Args;
 use whyslow_base::time::{parse_duration, parse_size};
 
+/// Shown above the flags in the help.
 pub const EXAMPLES: &str = "\
 Examples:
   whyslow serve web.wsl                        prints the address to open in a browser

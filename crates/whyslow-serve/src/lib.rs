@@ -49,5 +49,6 @@ pub use command_line::{
     CommandLine, Explained, Explanation, FlameGraphQuestion, LakeQuestion, Opener, Question,
 };
 pub use in_process::{Answers, page};
-pub use query::REFUSED;
+pub use query::{Query, REFUSED, Spoken, spoken};
+pub use reply::Refusal;
 pub use run::run;

@@ -9,6 +9,7 @@ pub enum NamedCommands<'w> {
 }
 
 impl NamedCommands<'_> {
+    /// Whether the options of this command are needed.
     pub fn has(self, name: &str) -> bool {
         match self {
             Self::All => true,

@@ -59,6 +59,7 @@ pub struct OutputArgs {
 }
 
 impl OutputArgs {
+    /// The form that is asked for, also by its short flags.
     pub fn chosen_format(&self) -> Format {
         match (self.json, self.csv) {
             (true, _) => Format::Json,
@@ -68,6 +69,7 @@ impl OutputArgs {
     }
 }
 
+/// Form of an answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Format {
     /// For people
@@ -151,6 +153,7 @@ impl Format {
     }
 }
 
+/// Unit of lengths of time; `Auto` chooses one that suits each.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum UnitChoice {
     Auto,
@@ -196,6 +199,7 @@ impl TalkArgs {
     }
 }
 
+/// When text is coloured.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum ColorChoice {
     Auto,
@@ -203,6 +207,7 @@ pub enum ColorChoice {
     Never,
 }
 
+/// How progress is shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum ProgressChoice {
     /// A line, if standard error is a terminal

@@ -25,6 +25,7 @@ pub struct RedactArgs {
     pub redact_key: Option<PathBuf>,
 }
 
+/// Which texts are hidden.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum RedactScope {
     /// Paths, arguments, addresses, hosts, users, containers, marks

@@ -24,6 +24,7 @@ pub enum Moment {
 }
 
 impl Moment {
+    /// Reads a time as people type it.
     pub fn parse(text: &str) -> Result<Self, String> {
         let text = text.trim();
         if let Some(rest) = text.strip_prefix('+') {

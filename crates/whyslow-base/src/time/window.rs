@@ -7,7 +7,9 @@ use super::moment::Moment;
 /// An operation named by its id as rows show it: `op:17` (a system call), `block:3`, …
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OperationRef {
+    /// Table whose row it is.
     pub table: &'static str,
+    /// Number of the row.
     pub id: i64,
 }
 
@@ -65,6 +67,7 @@ pub enum WindowText {
 }
 
 impl WindowText {
+    /// Reads `A..B`, `A+437ms`, `T~200ms` or `op:ID`.
     pub fn parse(text: &str) -> Result<Self, String> {
         let text = text.trim();
         if let Some(operation) = OperationRef::parse(text) {

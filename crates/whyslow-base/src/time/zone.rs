@@ -12,6 +12,7 @@ pub struct Zone {
 }
 
 impl Zone {
+    /// UTC.
     pub fn utc() -> Self {
         Self {
             zone: TimeZone::UTC,
@@ -61,6 +62,7 @@ impl Zone {
         self.zone.to_datetime(timestamp(ts))
     }
 
+    /// Offset from UTC at a time: `+01:00`.
     pub fn offset(&self, ts: Ns) -> String {
         let seconds = self.zone.to_offset(timestamp(ts)).seconds();
         let sign = if seconds < 0 { '-' } else { '+' };

@@ -61,6 +61,7 @@ pub struct Keeper {
 }
 
 impl Keeper {
+    /// Starts the process, which asks this lake and no other.
     pub fn start(lake: &str, engine: &str) -> Result<Self, Failure> {
         let failed = |error: &std::io::Error| {
             Failure::new("failed to start what asks the lake").caused_by(error)

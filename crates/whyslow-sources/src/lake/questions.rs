@@ -8,22 +8,28 @@ include!(concat!(env!("OUT_DIR"), "/fleet.rs"));
 /// What a text of SQL answers.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TextQuestion {
+    /// As it is typed after `fleet`.
     pub name: &'static str,
+    /// What it answers.
     pub about: String,
     /// What more its head says.
     pub more: String,
+    /// What it can be asked for by.
     pub parameters: Vec<Parameter>,
 }
 
 /// What it can be asked for by.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Parameter {
+    /// As the text names it.
     pub name: String,
     /// What tells it from the flags of all questions.
     pub id: String,
     /// As it is typed, and as its value is shown.
     pub flag: String,
+    /// What stands for its value in the help.
     pub value_name: String,
+    /// What it is without the flag.
     pub default: Option<String>,
     pub about: String,
 }

@@ -44,6 +44,7 @@ struct Lost {
     end_ns: i64,
 }
 
+/// Reads an Arrow stream of the package.
 pub fn answer(stream: &[u8]) -> Result<Answer, Failure> {
     let wrong = |why: String| {
         Failure::new("the Python package said something else than an answer")

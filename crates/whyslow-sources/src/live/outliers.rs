@@ -23,12 +23,17 @@ const OPS: [&str; 5] = ["read", "write", "flush", "discard", "other"];
 
 /// What of a question can be answered by counting.
 pub struct Watched<'w> {
+    /// Devices that are watched.
     pub filter: &'w Filter,
+    /// Time between two answers; without it there is one.
     pub interval: Option<Ns>,
+    /// Answers at most.
     pub count: Option<i64>,
+    /// How each is written.
     pub output: &'w OutputArgs,
 }
 
+/// Has the kernel count requests to devices, and shows which of them are slow.
 pub fn watch(watched: &Watched<'_>, talk: &TalkArgs) -> Result<(), Failure> {
     let options = options(watched.filter, watched.interval, watched.count)?;
     let args = whyslow_render::args_of_many(watched.output)?;

@@ -8,7 +8,9 @@ use super::whom::Whom;
 /// What to record, and how often to ask.
 #[derive(Debug, Clone, Default)]
 pub struct Plan {
+    /// Who records.
     pub whom: Whom,
+    /// What is recorded.
     pub topics: BTreeSet<Topic>,
     /// Calls of these processes are enough; of all if there are none.
     pub pids: Vec<i32>,

@@ -42,6 +42,7 @@ const SPOOLS_MIN: usize = 2;
 pub struct Shown<'s> {
     /// At first.
     pub begin: &'s (dyn Fn() + Sync),
+    /// Called with each recording, which is removed by whoever takes it.
     pub each: &'s mut (dyn FnMut(&Path) -> Result<(), Failure> + Send),
 }
 

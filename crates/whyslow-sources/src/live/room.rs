@@ -9,14 +9,17 @@ const PREFIX: &str = "whyslow-live-";
 /// A file system in memory: what is recorded every second should not keep a disk busy.
 const MEMORY: &str = "/dev/shm";
 
+/// A private folder for spools and recordings of this machine now.
 #[derive(Debug)]
 pub struct Room(PrivateFolder);
 
 impl Room {
+    /// In memory, where there is a file system in memory.
     pub fn new() -> Result<Self, Failure> {
         PrivateFolder::new(&base(), PREFIX).map(Self)
     }
 
+    /// Where it is.
     pub fn path(&self) -> &Path {
         self.0.path()
     }

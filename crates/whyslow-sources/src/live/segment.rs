@@ -7,11 +7,13 @@ use whyslow_model::Ns;
 /// An interval that is over.
 #[derive(Debug)]
 pub struct Segment<'s> {
+    /// Where its recording lies, until it is answered.
     pub recording: &'s Path,
     /// From 0 on.
     pub number: u64,
     /// Of several, or of as many as there will be.
     pub is_part: bool,
+    /// What it shares with the other intervals.
     pub shared: &'s Shared,
 }
 

@@ -38,6 +38,7 @@ fn os_string(bytes: Vec<u8>) -> std::ffi::OsString {
     std::os::unix::ffi::OsStringExt::from_vec(bytes)
 }
 
+/// The user's folder for what is kept between runs, if there is a home.
 pub fn state_folder() -> Option<PathBuf> {
     let absolute = |name: &str| {
         std::env::var_os(name)

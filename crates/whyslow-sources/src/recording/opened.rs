@@ -25,6 +25,7 @@ const MANIFEST: &str = "manifest.json";
 
 /// An opened recording.
 pub struct Opened {
+    /// Its tables.
     pub tables: Box<dyn Tables>,
     pub(super) path: PathBuf,
     /// As the user would name it.
@@ -98,6 +99,7 @@ impl Opened {
         })
     }
 
+    /// Name, host and zone, for the head of an answer.
     pub fn subject(&self) -> Subject {
         let info = self.tables.info();
         Subject {

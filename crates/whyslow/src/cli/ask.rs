@@ -4,7 +4,7 @@ use whyslow_base::args::OutputArgs;
 use whyslow_base::time::{Moment, OperationRef, WindowText, parse_duration, parse_size};
 use whyslow_model::Ns;
 
-use super::export::StackWeight;
+use super::stack_weight::StackWeight;
 
 /// What every question takes.
 #[derive(Debug, Clone, Args)]

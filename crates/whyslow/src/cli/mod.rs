@@ -15,12 +15,11 @@ mod flight;
 mod load;
 mod questions;
 mod record;
+mod stack_weight;
 
 pub(crate) use ask::{AskArgs, FilterArgs, GraphArgs, WindowArgs};
 pub(crate) use explain::{ExplainArgs, Versus};
-pub(crate) use export::{
-    ExportArgs, ExportCommand, ReportArgs, SnapshotArgs, StackArgs, StackWeight, SvgArgs,
-};
+pub(crate) use export::{ExportArgs, ExportCommand, ReportArgs, SnapshotArgs, StackArgs, SvgArgs};
 pub(crate) use fleet::{FleetAsk, FleetCommand, PushArgs};
 #[cfg(feature = "fleet")]
 pub(crate) use fleet::{
@@ -31,6 +30,7 @@ pub(crate) use load::{AmountArgs, ListArg, RequestArgs};
 pub(crate) use load::{LoadArgs, LoadCheckArgs, LoadCommand, LoadDiffArgs};
 pub(crate) use questions::{QuestionCommand, ViewArgs};
 pub(crate) use record::{FormArg, HeldArgs, RecordArgs, Stacks, TopicArg};
+pub(crate) use stack_weight::StackWeight;
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};

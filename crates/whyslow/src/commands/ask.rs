@@ -5,8 +5,7 @@ mod counted;
 use std::io::IsTerminal;
 
 use whyslow_analysis::{
-    AnalysisError, Bins, DeviceRef, Filter, HostPaths, KeyFilter, Kind, Question, Sort, TOPICS,
-    Verb, Weight,
+    AnalysisError, Bins, Filter, HostPaths, KeyFilter, Kind, Question, Sort, TOPICS, Verb, Weight,
 };
 use whyslow_base::args::{Format, OutputArgs, TalkArgs};
 use whyslow_base::failure::Failure;
@@ -18,8 +17,9 @@ use whyslow_sources::live::{self, Plan, Segment, Whom};
 use whyslow_sources::recording::Opened;
 use whyslow_store::Tables;
 
+use super::filter::{device, filter_of};
 use super::flame;
-use crate::cli::{AskArgs, FilterArgs, GraphArgs, QuestionCommand, ViewArgs};
+use crate::cli::{AskArgs, GraphArgs, QuestionCommand, ViewArgs};
 
 /// Buckets of `--uniform` without a number, as lttng-analyses has them.
 const BINS_DEFAULT: usize = 20;
@@ -463,58 +463,6 @@ fn filter(args: &AskArgs) -> Result<Filter, Failure> {
     filter_of(&args.filter)
 }
 
-/// What the flags let through.
-pub(super) fn filter_of(filter: &FilterArgs) -> Result<Filter, Failure> {
-    if let (Some(min), Some(max)) = (filter.min, filter.max)
-        && min > max
-    {
-        return Err(Failure::usage(
-            "--min is longer than --max: nothing can match",
-        ));
-    }
-    if let (Some(min), Some(max)) = (filter.min_size, filter.max_size)
-        && min > max
-    {
-        return Err(Failure::usage(
-            "--min-size is greater than --max-size: nothing can match",
-        ));
-    }
-    Ok(Filter {
-        stage: None,
-        ended_in: None,
-        values: Vec::new(),
-        pids: filter.pid.clone(),
-        tids: filter.tid.clone(),
-        comms: filter.comm.clone(),
-        threads: filter.threads.clone(),
-        frames: filter.frames.clone(),
-        frames_not: filter.frames_not.clone(),
-        cgroups: filter.cgroup.clone(),
-        devices: filter.dev.iter().map(|text| device(text)).collect(),
-        files: filter.file.clone(),
-        ops: filter.op.clone(),
-        names: filter.name.clone(),
-        size: filter.size,
-        size_min: filter.min_size,
-        size_max: filter.max_size,
-        dur_min: filter.min,
-        dur_max: filter.max,
-        errors_only: filter.errors,
-        cpus: filter.cpu.clone(),
-        no_tracer: filter.no_tracer,
-    })
-}
-
-/// `sda`, `/dev/sda`, `8:0`.
-fn device(text: &str) -> DeviceRef {
-    if let Some((major, minor)) = text.split_once(':')
-        && let (Ok(major), Ok(minor)) = (major.parse(), minor.parse())
-    {
-        return DeviceRef::Number { major, minor };
-    }
-    DeviceRef::Name(text.strip_prefix("/dev/").unwrap_or(text).to_owned())
-}
-
 fn sort(text: &str) -> Result<Sort, Failure> {
     let (column, ascending) = match text.rsplit_once(':') {
         None => (text, false),
@@ -564,20 +512,5 @@ mod tests {
         check(&["web.wsl", "x"], None);
         check(&["web.wsl", "1", "0"], None);
         check(&["1", "2", "3"], None);
-    }
-
-    #[test]
-    fn devices_are_names_or_numbers() {
-        let name = |name: &str| DeviceRef::Name(name.into());
-        assert_eq!(device("sda1"), name("sda1"));
-        assert_eq!(device("/dev/sda"), name("sda"));
-        assert_eq!(
-            device("8:17"),
-            DeviceRef::Number {
-                major: 8,
-                minor: 17
-            }
-        );
-        assert_eq!(device("8:x"), name("8:x"));
     }
 }

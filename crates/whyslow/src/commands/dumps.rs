@@ -26,6 +26,7 @@ use whyslow_model::text::shown;
 use whyslow_sources::recording;
 
 use super::jvm::is_jvm;
+use super::processes::check_processes;
 use crate::cli::AskArgs;
 
 /// A JVM that answers later is stuck.
@@ -63,7 +64,7 @@ pub(super) fn run(
         let name = shown(&output.display().to_string(), false).into_owned();
         return Err(Failure::usage(format!("`{name}` exists already")).hint("name another one: -o"));
     }
-    super::record::check_processes(&[pid])?;
+    check_processes(&[pid])?;
     if !is_jvm(pid) {
         return Err(Failure::usage(format!("process {pid} is no JVM"))
             .hint("of other programs: sudo whyslow record --stacks -p PID -o NAME.wsl"));

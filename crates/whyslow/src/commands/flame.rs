@@ -13,8 +13,7 @@ use whyslow_model::answer::{Answer, AnswerColumn, AnswerTable, Form as TableForm
 use whyslow_sources::recording::Opened;
 use whyslow_store::Tables;
 
-use super::export::stacks::tell;
-use super::export::{Form, write_to};
+use super::export::target::{Form, tell, write_to};
 use crate::cli::{GraphArgs, StackWeight};
 
 /// Lines of text, the heaviest.

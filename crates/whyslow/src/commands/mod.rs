@@ -1,11 +1,12 @@
 //! One file a command: what it does with what was typed.
 
-pub(crate) mod ask;
+mod ask;
 mod completions;
 mod doctor;
 mod dumps;
-pub(crate) mod explain;
-pub(crate) mod export;
+mod explain;
+mod export;
+mod filter;
 mod flame;
 #[cfg(feature = "fleet")]
 mod fleet;
@@ -13,16 +14,17 @@ mod flight;
 mod import;
 mod info;
 mod jvm;
-pub(crate) mod lake_request;
+mod lake_request;
 #[cfg(not(all(feature = "fleet", feature = "load")))]
 mod left_out;
 mod load;
 mod man;
 mod mark;
+mod processes;
 mod record;
 mod schema;
 mod server;
-pub(crate) mod sql;
+mod sql;
 
 use std::process::ExitCode;
 
@@ -35,7 +37,10 @@ pub(crate) fn run(cli: Cli) -> Result<ExitCode, Failure> {
     let done = match cli.command {
         #[cfg(not(feature = "fleet"))]
         Command::Record(args) if args.push.push.is_some() => Err(left_out::fleet("record --push")),
-        Command::Record(args) => record::run(&args, talk),
+        Command::Record(args) => match args.flight.ring {
+            Some(ring) => flight::run(&args, ring, talk),
+            None => record::run(&args, talk),
+        },
         Command::Doctor(args) => doctor::run(&args, talk),
         Command::Mark(args) => mark::run(&args, talk),
         Command::Held(args) => record::hold(&args),

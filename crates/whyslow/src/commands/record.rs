@@ -27,15 +27,13 @@ use whyslow_sources::recording;
 use whyslow_store::Existing;
 
 use super::jvm::Profiler;
+use super::processes::check_processes;
 use crate::cli::{FormArg, HeldArgs, RecordArgs, Stacks, TopicArg};
 
 /// Calls that a light recording holds.
 const LIGHT_MIN: Duration = Duration::from_millis(1);
 
 pub(super) fn run(args: &RecordArgs, talk: &TalkArgs) -> Result<(), Failure> {
-    if let Some(ring) = args.flight.ring {
-        return super::flight::run(args, ring, talk);
-    }
     let output = match &args.output {
         Some(output) => output.clone(),
         None => PathBuf::from(name_of_now()),
@@ -150,17 +148,6 @@ pub(super) fn tell_memory(progress: &Progress) {
             "note: {} times that was too much: tables of names were given up, and of what was kept",
             progress.memory_short
         ));
-    }
-}
-
-pub(super) fn check_processes(pids: &[i32]) -> Result<(), Failure> {
-    let is_gone = |pid: &&i32| !Path::new("/proc").join(pid.to_string()).exists();
-    match pids.iter().find(is_gone) {
-        Some(pid) => {
-            Err(Failure::usage(format!("there is no process {pid}"))
-                .hint("`pgrep -a NAME` finds it"))
-        }
-        None => Ok(()),
     }
 }
 

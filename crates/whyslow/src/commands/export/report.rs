@@ -15,7 +15,7 @@ use whyslow_model::text::shown;
 use whyslow_sources::recording::Opened;
 
 use super::snapshot::{Hidden, hidden};
-use super::{Form, window_of, write_to};
+use super::target::{Form, window_of, write_to};
 use crate::cli::ReportArgs;
 use crate::commands::server::Definitions;
 use contents::Contents;

@@ -12,7 +12,7 @@ use whyslow_model::Window;
 use whyslow_sources::recording::Opened;
 use whyslow_store::{Recording, RecordingInfo, packed};
 
-use super::{Form, window_of, write_to};
+use super::target::{Form, window_of, write_to};
 use crate::cli::SnapshotArgs;
 
 const PREFIX: &str = "whyslow-snapshot-";

@@ -8,9 +8,9 @@ use whyslow_export::{
 use whyslow_sources::recording::Opened;
 use whyslow_store::Tables;
 
-use super::{Form, opened, window, write};
+use super::target::{Form, opened, tell, window, write};
 use crate::cli::{StackArgs, StackWeight, SvgArgs};
-use crate::commands::ask::filter_of;
+use crate::commands::filter::filter_of;
 
 fn question(args: &StackArgs, opened: &Opened) -> Result<StackQuestion, Failure> {
     Ok(StackQuestion {
@@ -119,20 +119,4 @@ fn export(
     })?;
     tell(&about, talk);
     Ok(())
-}
-
-/// What the forms have no room for and the reader must know.
-pub(crate) fn tell(about: &About, talk: &TalkArgs) {
-    if !about.losses.is_empty() {
-        let ranges = about.losses.len();
-        whyslow_base::talk::line(&format!(
-            "! events were lost in the window ({ranges} ranges)"
-        ));
-    }
-    for caveat in about.caveats.iter().filter(|_| !talk.quiet) {
-        whyslow_base::talk::line(&format!(
-            "note: {}",
-            whyslow_model::text::shown(caveat, false)
-        ));
-    }
 }

@@ -3,9 +3,9 @@ use whyslow_base::failure::Failure;
 use whyslow_export::openmetrics::Metrics;
 use whyslow_export::{write_otlp, write_perfetto};
 
-use super::{Form, opened, window, write};
+use super::target::{Form, opened, window, write};
 use crate::cli::ExportArgs;
-use crate::commands::ask::filter_of;
+use crate::commands::filter::filter_of;
 
 pub(super) fn perfetto(args: &ExportArgs, talk: &TalkArgs) -> Result<(), Failure> {
     let opened = opened(args, talk)?;

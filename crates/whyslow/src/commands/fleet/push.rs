@@ -15,6 +15,7 @@ use whyslow_store::{Recording, packed};
 
 use super::failed::failed;
 use crate::cli::FleetPushArgs;
+use crate::commands::export::snapshot::hidden;
 
 pub(super) fn run(args: &FleetPushArgs, told: &TalkArgs) -> Result<(), Failure> {
     let Some((lake, recordings)) = args.paths.split_last() else {
@@ -128,7 +129,7 @@ fn packed(
         |error: std::io::Error| Failure::new("failed to pack the recording").caused_by(&error);
     let mut file = NamedTempFile::new().map_err(unpacked)?;
     let hidden = match args.redact.redact {
-        Some(_) => crate::commands::export::hidden(opened.path().to_str(), &args.redact, told)?,
+        Some(_) => hidden(opened.path().to_str(), &args.redact, told)?,
         None => None,
     };
     let path = hidden

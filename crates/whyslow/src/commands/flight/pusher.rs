@@ -17,8 +17,8 @@ use std::time::Duration;
 use whyslow_base::talk;
 use whyslow_model::text::shown;
 
-use super::Place;
 use super::disk::is_ours;
+use super::place::Place;
 use crate::cli::PushArgs;
 
 const MARK: &str = ".unpushed";

@@ -11,8 +11,8 @@ use whyslow_base::talk;
 use whyslow_model::text::shown;
 use whyslow_record::Window;
 
-use super::Place;
 use super::disk::Disk;
+use super::place::Place;
 use super::pusher::{self, Pusher};
 use crate::cli::PushArgs;
 

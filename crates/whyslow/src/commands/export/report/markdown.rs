@@ -5,7 +5,7 @@ use whyslow_base::failure::Failure;
 use whyslow_sources::recording::Opened;
 
 use super::super::snapshot::hidden;
-use super::super::{Form, window_of, write_to};
+use super::super::target::{Form, window_of, write_to};
 use super::contents::with_window;
 use super::windows::Span;
 use crate::cli::ReportArgs;
