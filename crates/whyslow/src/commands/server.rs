@@ -19,7 +19,7 @@ use whyslow_sources::lake::Request;
 use whyslow_sources::recording::Opened;
 use whyslow_store::Tables;
 
-use super::ask::Asked;
+use super::ask::RecordingQuery;
 use super::explain::{Beside, Hosts, report};
 use super::export::stacks::{graph, weight};
 use super::lake_request::request_of;
@@ -45,7 +45,7 @@ impl CommandLine for Definitions {
 
     fn question(&self, words: &[OsString]) -> Result<Option<Box<dyn Question>>, clap::Error> {
         Ok(match Cli::read(words)?.command {
-            Command::Question(question) => Some(Box::new(Asked::new(*question))),
+            Command::Question(question) => Some(Box::new(RecordingQuery::new(*question))),
             _ => None,
         })
     }
@@ -84,7 +84,7 @@ impl CommandLine for Definitions {
     }
 }
 
-impl Question for Asked {
+impl Question for RecordingQuery {
     fn answer(
         &self,
         opened: &Opened,
