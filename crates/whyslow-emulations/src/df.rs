@@ -10,7 +10,7 @@ use whyslow_model::{Ns, Symbols};
 use whyslow_store::rows;
 
 use crate::front::counters::{Counters, Whose};
-use crate::front::{Front, FrontArgs, Words, shown, with_args};
+use crate::front::{Front, FrontArgs, Positionals, shown, with_args};
 use crate::tool::{Call, Tool};
 
 pub(crate) static TOOL: Tool = Tool {
@@ -67,7 +67,7 @@ struct Line {
 fn run(call: &Call<'_>) -> Result<(), Failure> {
     let args = DfArgs::from_arg_matches(call.matches)
         .map_err(|error| Failure::usage(error.to_string()))?;
-    let words = Words::without_names(&args.front.words)?;
+    let words = Positionals::without_names(&args.front.words)?;
     if let Some(number) = words.numbers.first() {
         return Err(Failure::usage(format!("`{number}` is one word too many"))
             .hint("df shows one moment, the end of the window: -w ..TIME"));

@@ -8,8 +8,8 @@ use whyslow_analysis::{Filter, Kind};
 use whyslow_base::failure::Failure;
 
 use crate::front::activity::{Activity, Level, Sums, Task};
-use crate::front::words::seconds;
-use crate::front::{Front, FrontArgs, Parts, Words, shown, with_args};
+use crate::front::positionals::seconds;
+use crate::front::{Front, FrontArgs, Parts, Positionals, shown, with_args};
 use crate::tool::{Call, Tool};
 
 pub(crate) static TOOL: Tool = Tool {
@@ -64,7 +64,7 @@ struct IotopArgs {
 fn run(call: &Call<'_>) -> Result<(), Failure> {
     let args = IotopArgs::from_arg_matches(call.matches)
         .map_err(|error| Failure::usage(error.to_string()))?;
-    let words = Words::without_names(&args.front.words)?;
+    let words = Positionals::without_names(&args.front.words)?;
     if let Some(number) = words.numbers.first() {
         return Err(Failure::usage(format!("`{number}` is one word too many"))
             .hint("-d SEC is the interval, -n N the number of lists"));

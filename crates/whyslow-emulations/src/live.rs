@@ -5,10 +5,10 @@ use clap::ArgMatches;
 use whyslow_base::failure::Failure;
 use whyslow_model::Ns;
 use whyslow_record::Topic;
-use whyslow_sources::live::{Plan, Whom};
+use whyslow_sources::live::{Plan, RecorderChoice};
 
-use crate::front::Words;
-use crate::front::words::seconds;
+use crate::front::Positionals;
+use crate::front::positionals::seconds;
 
 const SECOND: Ns = 1_000_000_000;
 /// As top has it.
@@ -22,7 +22,7 @@ pub(crate) fn plan(tool: &str, matches: &ArgMatches) -> Result<Option<Plan>, Fai
         Ok(words) => words.into_iter().flatten().cloned().collect(),
         Err(_) => text(matches, "trace").into_iter().collect::<Vec<_>>(),
     };
-    let Some(whom) = words.iter().find_map(|word| Whom::of(word)) else {
+    let Some(choice) = words.iter().find_map(|word| RecorderChoice::of(word)) else {
         return Ok(None);
     };
     let is_given = |name: &&&str| matches.try_contains_id(name).unwrap_or(false);
@@ -32,14 +32,14 @@ pub(crate) fn plan(tool: &str, matches: &ArgMatches) -> Result<Option<Plan>, Fai
                 .hint("record, and ask the recording: sudo whyslow record -o NAME.wsl"),
         );
     }
-    let words = Words::sort(&words);
+    let words = Positionals::sort(&words);
     let is_set = |name: &str| matches!(matches.try_get_one(name), Ok(Some(&true)));
     let topics = match tool {
         // Without CPUs there are disks only.
         "iostat" if is_set("device") && !is_set("cpu") => &[Topic::Block],
         _ => topics(tool),
     };
-    let mut plan = Plan::of(whom, topics);
+    let mut plan = Plan::of(choice, topics);
     if matches!(
         tool,
         "opensnoop" | "filetop" | "ext4slower" | "gethostlatency"

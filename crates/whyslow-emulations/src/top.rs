@@ -14,8 +14,8 @@ use whyslow_model::Ns;
 use self::host::Host;
 use crate::cells::rows;
 use crate::front::activity::{Activity, Level, Sums, Task, each_part};
-use crate::front::words::seconds;
-use crate::front::{CpuShares, Front, FrontArgs, Parts, Words, shown, with_args};
+use crate::front::positionals::seconds;
+use crate::front::{CpuShares, Front, FrontArgs, Parts, Positionals, shown, with_args};
 use crate::tool::{Call, Tool};
 
 pub(crate) static TOOL: Tool = Tool {
@@ -91,7 +91,7 @@ struct Moment {
 fn run(call: &Call<'_>) -> Result<(), Failure> {
     let args = TopArgs::from_arg_matches(call.matches)
         .map_err(|error| Failure::usage(error.to_string()))?;
-    let words = Words::without_names(&args.front.words)?;
+    let words = Positionals::without_names(&args.front.words)?;
     if let Some(number) = words.numbers.first() {
         return Err(Failure::usage(format!("`{number}` is one word too many"))
             .hint("-d SEC is the interval, -n N the number of lists"));

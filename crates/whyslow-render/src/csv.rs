@@ -9,9 +9,9 @@ use std::borrow::Cow;
 use std::io::{self, Write};
 
 use whyslow_model::answer::{AnswerTable, Value};
+use whyslow_model::text::shown;
 
 use crate::marks::Marks;
-use whyslow_model::text::shown;
 
 /// How cells are told apart.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

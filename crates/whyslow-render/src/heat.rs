@@ -5,9 +5,8 @@
 //! and `intensity` its weights; the columns before the time part the table into several maps, which
 //! share both axes and the scale of shades, so that they can be compared.
 
-use std::fmt::Write as _;
-
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Write as _;
 
 use whyslow_analysis::Weight;
 use whyslow_model::Ns;

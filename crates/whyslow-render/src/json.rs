@@ -10,11 +10,11 @@ use rayon::iter::{IntoParallelRefIterator, ParallelIterator};
 use serde::ser::{Serialize, Serializer};
 use serde_json::{Map, Value as Json, json};
 use whyslow_model::answer::{Answer, AnswerTable, Form, LossNote, Value};
+use whyslow_model::text::is_hostile;
 
 use crate::facts::series_label;
 use crate::marks::Marks;
 use crate::subject::Subject;
-use whyslow_model::text::is_hostile;
 
 /// Version of the machine forms; keys are only ever added, so it only grows with a new meaning.
 pub const SCHEMA_VERSION: u32 = 1;

@@ -3,11 +3,11 @@
 use rayon::iter::{IntoParallelRefIterator, ParallelIterator};
 use whyslow_model::Ns;
 use whyslow_model::answer::{AnswerColumn, AnswerTable, Measure, Value};
+use whyslow_model::text::shown;
 
 use crate::look::Look;
 use crate::moments::TimeForm;
 use crate::quantity::{Scale, grouped};
-use whyslow_model::text::shown;
 
 /// A column ready to print.
 #[derive(Debug, Clone)]

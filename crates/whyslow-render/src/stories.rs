@@ -7,6 +7,7 @@ use whyslow_base::failure::Failure;
 use whyslow_base::time::Calendar;
 use whyslow_explain::{Confidence, Excess, Finding, Group, Hop, Report, Story, Versus};
 use whyslow_model::Ns;
+use whyslow_model::text::shown;
 
 use crate::destination::{to_file, to_stdout};
 use crate::look::{Look, Paint};
@@ -15,7 +16,6 @@ use crate::story_words::{about, actor, call, grade};
 use crate::subject::Subject;
 use crate::write::look;
 use crate::{pager, quantity, terminal};
-use whyslow_model::text::shown;
 
 /// Parts and hops of a story that are shown; all with `--wide`.
 const PARTS: usize = 6;

@@ -3,12 +3,12 @@
 use std::fmt::Write as _;
 
 use whyslow_model::answer::{Answer, AnswerTable, Form, LossNote};
+use whyslow_model::text::shown;
 
 use crate::look::{Look, Paint};
 use crate::moments::clock_face;
 use crate::subject::Subject;
 use crate::{facts, heat, histogram, printed, table, tree};
-use whyslow_model::text::shown;
 
 /// Lost ranges printed one by one; further ones are summed up.
 const LOSSES_SHOWN: usize = 5;

@@ -23,7 +23,7 @@ const DERIVED: &str = "derived";
 /// SQL, the folder of what is live, and the user's folders. Whether the kernel does it.
 pub(crate) fn to(
     recordings: &[PathBuf],
-    (program, room): (Option<&Path>, Option<&Path>),
+    (program, live_folder): (Option<&Path>, Option<&Path>),
     folders: &Folders,
 ) -> Result<bool, Failure> {
     let mut readable = recordings.to_vec();
@@ -35,7 +35,11 @@ pub(crate) fn to(
         readable.push(program.to_path_buf());
         readable.extend(std::fs::canonicalize(program).ok());
     }
-    let folders = [folders.cache.as_deref(), folders.state.as_deref(), room];
+    let folders = [
+        folders.cache.as_deref(),
+        folders.state.as_deref(),
+        live_folder,
+    ];
     let folders = folders.into_iter().flatten().map(Path::to_path_buf);
     let mut changeable: Vec<PathBuf> = folders.collect();
     for recording in recordings {
@@ -57,9 +61,9 @@ pub(crate) fn to(
 }
 
 /// Confines this thread, which imports what a recorder wrote into a folder.
-pub(crate) fn to_room(room: &Path) {
+pub(crate) fn to_folder(live_folder: &Path) {
     // What the kernel cannot do it does not do for the server either, which tells.
-    let _ = confine::to_paths(&[PathBuf::from("/proc")], &[room.to_path_buf()]);
+    let _ = confine::to_paths(&[PathBuf::from("/proc")], &[live_folder.to_path_buf()]);
     drop_capabilities();
 }
 

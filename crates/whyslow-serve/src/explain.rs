@@ -15,8 +15,8 @@ use whyslow_store::Tables;
 
 use crate::command_line::Explained;
 use crate::form;
-use crate::held::Held;
 use crate::limited::{Gauge, Limited};
+use crate::open_recording::OpenRecording;
 use crate::query::{self, Query};
 use crate::questions::wrong_words;
 use crate::reply::{self, Refusal};
@@ -32,13 +32,13 @@ pub(crate) async fn explain(
         let error = "explanations have the forms json, md and text";
         return Err(Refusal::new(StatusCode::NOT_ACCEPTABLE, error));
     }
-    let book = shared.shelf.find(&query)?;
-    let held = book.now();
-    let place = std::path::absolute(held.opened.path()).unwrap_or_default();
+    let served = shared.recordings.find(&query)?;
+    let current = served.now();
+    let place = std::path::absolute(current.opened.path()).unwrap_or_default();
     let spoken = query::spoken(
         &*shared.command_line,
         &["explain"],
-        (&place, &book.word),
+        (&place, &served.word),
         &query,
     )?;
     let explanation = shared
@@ -47,8 +47,8 @@ pub(crate) async fn explain(
         .map_err(wrong_words)?
         .ok_or_else(|| Refusal::wrong("that is no question"))?;
     let opened = |name: &str| {
-        let found = shared.shelf.named(name);
-        found.map(|held| Arc::clone(&held.opened))
+        let found = shared.recordings.named(name);
+        found.map(|current| Arc::clone(&current.opened))
     };
     let versus = |name: &str| {
         let unknown = || Failure::usage("the server does not show the recording of `vs`");
@@ -64,8 +64,8 @@ pub(crate) async fn explain(
         opened(name).ok_or_else(unknown)
     };
     let explained = explanation.open(&versus, &across)?;
-    let (command, is_live) = (spoken.command, book.is_live());
-    let key = key(&shared, &held, &spoken.flags, (format, &*explained));
+    let (command, is_live) = (spoken.command, served.is_live());
+    let key = key(&shared, &current, &spoken.flags, (format, &*explained));
     let turn = shared.memo.turn(&key);
     let _turn = turn.lock().await;
     let body = if let Some(body) = shared.memo.get(&key) {
@@ -73,7 +73,7 @@ pub(crate) async fn explain(
     } else {
         let written = shared
             .slow
-            .ask(move |gauge| write(&*explained, &held, gauge, format));
+            .ask(move |gauge| write(&*explained, &current, gauge, format));
         let body = Arc::new(written.await?);
         if is_live {
             shared.memo.hold(&key, &body);
@@ -90,7 +90,7 @@ pub(crate) async fn explain(
 /// The same whatever the recording is called, and in whatever order it is asked.
 fn key(
     shared: &Shared,
-    held: &Held,
+    current: &OpenRecording,
     flags: &[String],
     (format, explained): (Format, &dyn Explained),
 ) -> String {
@@ -100,16 +100,18 @@ fn key(
     let form = (format != Format::Json).then(|| form::media_type(format));
     flags.extend(form);
     let path = explained.versus().map(Opened::path);
-    let other = path.and_then(|path| shared.shelf.named(&path.display().to_string()));
-    let other = other.map(|held| held.digest.clone());
+    let other = path.and_then(|path| shared.recordings.named(&path.display().to_string()));
+    let other = other.map(|current| current.digest.clone());
     flags.extend(other.as_deref());
     let digest = |opened: &Opened| {
-        let held = shared.shelf.named(&opened.path().display().to_string());
-        held.map(|held| held.digest.clone())
+        let current = shared
+            .recordings
+            .named(&opened.path().display().to_string());
+        current.map(|current| current.digest.clone())
     };
     let of_hosts: Vec<String> = explained.across().into_iter().filter_map(digest).collect();
     flags.extend(of_hosts.iter().map(String::as_str));
-    shared.memo.key(&held.identity(), &flags)
+    shared.memo.key(&current.identity(), &flags)
 }
 
 /// The document with the command, which is not kept with it: the recording may be named otherwise.
@@ -124,11 +126,11 @@ fn said(body: &[u8], format: Format, command: &str) -> Vec<u8> {
 
 fn write(
     explained: &dyn Explained,
-    held: &Held,
+    current: &OpenRecording,
     gauge: &Gauge,
     format: Format,
 ) -> Result<Vec<u8>, Refusal> {
-    let opened = &held.opened;
+    let opened = &current.opened;
     let tables = Limited::new(&*opened.tables, gauge);
     let versus = explained.versus();
     let versus = versus.map(|opened| Limited::new(&*opened.tables, gauge));

@@ -14,13 +14,13 @@ pub(crate) async fn flame(
     request: Request,
 ) -> Result<Response, Refusal> {
     let query = Query::of(request.uri())?;
-    let book = shared.shelf.find(&query)?;
-    let held = book.now();
-    let place = std::path::absolute(held.opened.path()).unwrap_or_default();
+    let served = shared.recordings.find(&query)?;
+    let current = served.now();
+    let place = std::path::absolute(current.opened.path()).unwrap_or_default();
     let spoken = query::spoken(
         &*shared.command_line,
         &["export", "svg"],
-        (&place, &book.word),
+        (&place, &served.word),
         &query,
     )?;
     let question = shared
@@ -29,9 +29,9 @@ pub(crate) async fn flame(
         .map_err(wrong_words)?
         .ok_or_else(|| Refusal::wrong("that is no question"))?;
     let command = spoken.command.clone();
-    let merged = shared.desk.ask(move |gauge| {
-        let tables = Limited::new(&*held.opened.tables, gauge);
-        let (merged, weight) = question.graph(&held.opened, &tables)?;
+    let merged = shared.queue.ask(move |gauge| {
+        let tables = Limited::new(&*current.opened.tables, gauge);
+        let (merged, weight) = question.graph(&current.opened, &tables)?;
         let mut answer = merged.to_json();
         answer["weight"] = weight.name().into();
         answer["cli"] = command.into();

@@ -96,13 +96,13 @@ fn unanswered(why: Unanswered) -> Refusal {
     }
 }
 
-struct Asked {
+struct LakeQuery {
     words: Vec<String>,
     question: Box<dyn LakeQuestion>,
 }
 
 /// The words of the command line, read by its definitions.
-fn asked(command_line: &dyn CommandLine, name: &str, query: &Query) -> Result<Asked, Refusal> {
+fn asked(command_line: &dyn CommandLine, name: &str, query: &Query) -> Result<LakeQuery, Refusal> {
     let question = QUESTIONS
         .iter()
         .find(|question| question.name == name)
@@ -135,5 +135,5 @@ fn asked(command_line: &dyn CommandLine, name: &str, query: &Query) -> Result<As
         .lake_question(&os)
         .map_err(crate::questions::wrong_words)?
         .ok_or_else(|| Refusal::wrong("that is no question"))?;
-    Ok(Asked { words, question })
+    Ok(LakeQuery { words, question })
 }

@@ -1,9 +1,8 @@
 //! In which form an answer is wanted.
 
 use axum::http::{HeaderMap, StatusCode, header};
-use whyslow_base::args::Format;
-
 use clap::ValueEnum as _;
+use whyslow_base::args::Format;
 
 use crate::query::Query;
 use crate::reply::{JSON, Refusal};

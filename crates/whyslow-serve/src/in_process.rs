@@ -13,13 +13,13 @@ use whyslow_base::interrupt;
 
 use crate::args::ServeArgs;
 use crate::command_line::CommandLine;
-use crate::desks::Desks;
 use crate::folders::Folders;
 use crate::lake::Fleet;
 use crate::memo::Memo;
 use crate::note_store::Notes;
+use crate::query_queues::QueryQueues;
+use crate::recording_set::RecordingSet;
 use crate::server::{Server, Shared};
-use crate::shelf::Shelf;
 use crate::sql_program::Sql;
 use crate::token::Token;
 use crate::{app, assets};
@@ -44,8 +44,8 @@ impl Answers {
         command_line: Box<dyn CommandLine>,
     ) -> Result<Self, Failure> {
         let answers = Self::without_charts(recording, talk, command_line)?;
-        for book in answers.shared.shelf.books() {
-            book.now().prepare(&answers.is_over);
+        for served in answers.shared.recordings.all() {
+            served.now().prepare(&answers.is_over);
         }
         Ok(answers)
     }
@@ -64,16 +64,17 @@ impl Answers {
             query_memory: MEMORY_MAX,
             ..ServeArgs::default()
         };
-        let shelf = Shelf::open(&args.recordings, (folders.cache.as_deref(), None), talk)?;
-        let desks = Desks::new(&args, &is_over);
+        let recordings =
+            RecordingSet::open(&args.recordings, (folders.cache.as_deref(), None), talk)?;
+        let queues = QueryQueues::new(&args, &is_over);
         let shared = Arc::new(Server {
             command_line,
             token: Token::new(None)?,
-            shelf,
-            desk: desks.usual,
-            quick: desks.quick,
-            slow: desks.slow,
-            resident: desks.resident,
+            recordings,
+            queue: queues.usual,
+            quick: queues.quick,
+            slow: queues.slow,
+            resident: queues.resident,
             sql: Sql::find(),
             fleet: Fleet::none(),
             // A report has no notes of its own, and those of its maker stay at home.

@@ -37,10 +37,10 @@ pub(crate) async fn tracks(
     query.only(&[
         "track", "w", "pid", "tid", "comm", "limit", "offset", "digest",
     ])?;
-    let held = shared.shelf.find(&query)?.now();
-    let tiles = held.charts.tiles()?;
+    let current = shared.recordings.find(&query)?.now();
+    let tiles = current.charts.tiles()?;
     let wanted = Wanted {
-        window: query.window(&held.opened)?,
+        window: query.window(&current.opened)?,
         pids: query.numbers("pid")?,
         tids: query.numbers("tid")?,
         comms: globs(query.get("comm"))?,
@@ -48,8 +48,8 @@ pub(crate) async fn tracks(
         limit: query.number("limit", LANES)?.min(LANES_MAX),
     };
     let track = query.get("track").map(str::to_owned);
-    let found = shared.desk.ask(move |_| {
-        let names = held.names()?;
+    let found = shared.queue.ask(move |_| {
+        let names = current.names()?;
         let all = tiles.tracks().iter();
         let picked = all.filter(|found| track.as_ref().is_none_or(|name| *name == found.name));
         let picked: Vec<Value> = picked.map(|track| about(track, &names, &wanted)).collect();

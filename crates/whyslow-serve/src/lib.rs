@@ -1,6 +1,7 @@
-//! `notes`: bookmarks of a recording, the only thing that is ever written for who asks. They lie in the
-//! user's state folder, named after the content of the recording: it may be moved, and need not be
-//! writable.
+//! `serve`: recordings for browsers and programs, over HTTP on this machine alone.
+//!
+//! Nothing can be written but notes, nothing can be read but the recordings that were named, and
+//! nothing is answered without the token.
 
 mod app;
 mod args;
@@ -8,15 +9,12 @@ mod assets;
 mod charts;
 mod command_line;
 mod confine;
-mod desk;
-mod desks;
 mod explain;
 mod flame;
 mod fleet;
 mod folders;
 mod form;
 mod guard;
-mod held;
 mod in_process;
 mod lake;
 mod lanes;
@@ -27,15 +25,18 @@ mod memo;
 mod metrics;
 mod note_store;
 mod notes;
+mod open_recording;
 mod paths;
 mod query;
+mod query_queue;
+mod query_queues;
 mod questions;
+mod recording_set;
 mod recordings;
 mod reply;
 mod run;
 mod search;
 mod server;
-mod shelf;
 mod sql;
 mod sql_program;
 mod thread_names;
@@ -49,5 +50,6 @@ pub use command_line::{
     CommandLine, Explained, Explanation, FlameGraphQuestion, LakeQuestion, Opener, Question,
 };
 pub use in_process::{Answers, page};
-pub use query::REFUSED;
+pub use query::{Query, REFUSED, Spoken, spoken};
+pub use reply::Refusal;
 pub use run::run;

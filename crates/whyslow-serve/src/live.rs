@@ -11,16 +11,16 @@ use whyslow_base::args::TalkArgs;
 use whyslow_base::failure::Failure;
 use whyslow_base::talk;
 use whyslow_export::openmetrics::Metrics;
-use whyslow_sources::live::{Room, Shown, Whom, roll};
+use whyslow_sources::live::{LiveFolder, RecorderChoice, Shown, roll};
 
 use crate::confine;
-use crate::held::{Held, Slot};
+use crate::open_recording::{OpenRecording, Slot};
 
 const LOOK_EVERY: Duration = Duration::from_millis(50);
 
 /// A recorder of our own, or one that is followed.
 pub(crate) struct Live {
-    room: PathBuf,
+    folder: PathBuf,
     /// The first recording, or why there is none.
     begun: Mutex<Receiver<Result<Arc<Slot>, Failure>>>,
     slot: OnceLock<Arc<Slot>>,
@@ -41,18 +41,18 @@ impl Live {
         is_over: &Arc<AtomicBool>,
         talk: &TalkArgs,
     ) -> Result<Option<Begun>, Failure> {
-        let mut named = words.iter().filter_map(|word| Whom::of(word));
-        let Some(whom) = named.next() else {
+        let mut named = words.iter().filter_map(|word| RecorderChoice::of(word));
+        let Some(choice) = named.next() else {
             return Ok(None);
         };
         if named.next().is_some() {
             return Err(Failure::usage("this machine can be served live once"));
         }
-        let room = Room::new()?;
+        let folder = LiveFolder::new()?;
         if !talk.quiet {
             talk::line("recording: the address comes with the first seconds");
         }
-        let place = room.path().to_owned();
+        let place = folder.path().to_owned();
         let ended = Arc::new(OnceLock::new());
         let metrics = Arc::new(Mutex::new(Metrics::default()));
         let (sender, begun) = channel();
@@ -61,11 +61,11 @@ impl Live {
             let (talk, metrics) = (talk.clone(), Arc::clone(&metrics));
             thread::spawn(move || {
                 let followed = (sender, &*metrics);
-                record(whom, &room, (&is_over, &talk), &followed, &ended);
+                record(choice, &folder, (&is_over, &talk), &followed, &ended);
             })
         };
         let live = Self {
-            room: place,
+            folder: place,
             begun: Mutex::new(begun),
             slot: OnceLock::new(),
             metrics,
@@ -76,8 +76,8 @@ impl Live {
     }
 
     /// Where its recordings lie.
-    pub(crate) fn room(&self) -> &Path {
-        &self.room
+    pub(crate) fn folder(&self) -> &Path {
+        &self.folder
     }
 
     /// Waits for the first recording.
@@ -112,27 +112,27 @@ impl Live {
 
 /// Until the server ends, or nobody records any more.
 fn record(
-    whom: Whom,
-    room: &Room,
+    choice: RecorderChoice,
+    folder: &LiveFolder,
     (is_over, talk): (&Arc<AtomicBool>, &TalkArgs),
     (sender, metrics): &(Sender<Result<Arc<Slot>, Failure>>, &Mutex<Metrics>),
     ended: &OnceLock<String>,
 ) {
     let mut slot: Option<Arc<Slot>> = None;
     let mut show = |recording: &Path| {
-        let held = Held::passing(recording)?;
+        let current = OpenRecording::passing(recording)?;
         // What is shown has its charts.
-        held.prepare(is_over);
+        current.prepare(is_over);
         let mut counted = metrics
             .lock()
             .unwrap_or_else(PoisonError::into_inner)
             .clone();
-        counted.follow(&*held.opened.tables)?;
+        counted.follow(&*current.opened.tables)?;
         *metrics.lock().unwrap_or_else(PoisonError::into_inner) = counted;
         if let Some(slot) = &slot {
-            slot.put(held);
+            slot.put(current);
         } else {
-            let first = Arc::new(Slot::new(held));
+            let first = Arc::new(Slot::new(current));
             slot = Some(Arc::clone(&first));
             // Who does not wait for it any more ends.
             let _ = sender.send(Ok(first));
@@ -140,10 +140,10 @@ fn record(
         Ok(())
     };
     let shown = Shown {
-        begin: &|| confine::to_room(room.path()),
+        begin: &|| confine::to_folder(folder.path()),
         each: &mut show,
     };
-    let rolled = roll(whom, room, is_over, talk, shown);
+    let rolled = roll(choice, folder, is_over, talk, shown);
     let why = match rolled {
         Ok(()) => "recording ended".to_owned(),
         Err(failure) if slot.is_none() => {

@@ -19,20 +19,20 @@ pub(crate) async fn metrics(
 ) -> Result<Response, Refusal> {
     let query = Query::of(request.uri())?;
     query.only(&["w"])?;
-    let book = shared.shelf.find(&query)?;
-    let held = book.now();
-    let live = book.live.clone();
+    let served = shared.recordings.find(&query)?;
+    let current = served.now();
+    let live = served.live.clone();
     if live.is_some() && query.get("w").is_some() {
         return Err(Refusal::wrong(
             "what is live has no window: its counters go on",
         ));
     }
-    let window = query.window(&held.opened)?;
-    let written = shared.desk.ask(move |gauge| {
+    let window = query.window(&current.opened)?;
+    let written = shared.queue.ask(move |gauge| {
         let metrics = if let Some(live) = live {
             live.metrics()
         } else {
-            let tables = Limited::new(&*held.opened.tables, gauge);
+            let tables = Limited::new(&*current.opened.tables, gauge);
             let mut metrics = Metrics::default();
             metrics
                 .add(&tables, window, &Filter::default())

@@ -22,11 +22,11 @@ pub(crate) async fn get(
 ) -> Result<Response, Refusal> {
     let query = Query::of(request.uri())?;
     query.only(&[])?;
-    let held = shared.shelf.find(&query)?.now();
+    let current = shared.recordings.find(&query)?.now();
     let asked = shared.clone();
     let found = shared
         .quick
-        .ask(move |_| Ok(asked.notes.read(&held.digest)?));
+        .ask(move |_| Ok(asked.notes.read(&current.digest)?));
     reply::json_document(&found.await?)
 }
 
@@ -36,11 +36,11 @@ pub(crate) async fn put(
 ) -> Result<Response, Refusal> {
     let query = Query::of(request.uri())?;
     query.only(&[])?;
-    let book = shared.shelf.find(&query)?;
-    if book.is_live() {
+    let served = shared.recordings.find(&query)?;
+    if served.is_live() {
         return Err(Refusal::wrong("what is live keeps no notes: it goes by"));
     }
-    let held = book.now();
+    let current = served.now();
     let late = |_| {
         Refusal::new(
             StatusCode::REQUEST_TIMEOUT,
@@ -53,7 +53,7 @@ pub(crate) async fn put(
     let asked = shared.clone();
     let written = shared
         .quick
-        .ask(move |_| Ok(asked.notes.write(&held.digest, &notes)?));
+        .ask(move |_| Ok(asked.notes.write(&current.digest, &notes)?));
     written.await?;
     Ok(StatusCode::NO_CONTENT.into_response())
 }

@@ -46,10 +46,11 @@ const DIGITS_OF_NS: usize = 18;
 
 /// Keys with their values, in order.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Query(Vec<(String, String)>);
+pub struct Query(Vec<(String, String)>);
 
 impl Query {
-    pub(crate) fn of(uri: &Uri) -> Result<Self, Refusal> {
+    /// Those of an address.
+    pub fn of(uri: &Uri) -> Result<Self, Refusal> {
         axum::extract::Query::try_from_uri(uri)
             .map(|axum::extract::Query(pairs)| Self(pairs))
             .map_err(|_| Refusal::wrong("what stands behind `?` is no list of keys and values"))
@@ -140,17 +141,18 @@ fn unknown<'k>(key: &str, known: impl Iterator<Item = &'k str>) -> Refusal {
 
 /// What was asked, in words.
 #[derive(Debug)]
-pub(crate) struct Spoken {
-    pub(crate) words: Vec<OsString>,
+pub struct Spoken {
+    /// For the command line.
+    pub words: Vec<OsString>,
     /// The keys, as flags.
-    pub(crate) flags: Vec<String>,
+    pub flags: Vec<String>,
     /// The same for people to paste.
-    pub(crate) command: String,
+    pub command: String,
 }
 
 /// The words of a question: `path` is what is asked, as in `io top`; `recording` where it lies and
 /// how it was named.
-pub(crate) fn spoken(
+pub fn spoken(
     command_line: &dyn CommandLine,
     path: &[&str],
     recording: (&Path, &str),
@@ -258,126 +260,5 @@ fn exact(window: &str) -> String {
     match sides {
         Some((begin, end)) => format!("{begin}..{end}"),
         None => window.to_owned(),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use std::ffi::OsString;
-
-    use clap::{ArgAction, Command};
-
-    use super::*;
-    use crate::command_line::{Explanation, FlameGraphQuestion, LakeQuestion, Question};
-
-    /// Some flags of some commands.
-    struct Definitions;
-
-    impl CommandLine for Definitions {
-        fn definition(&self, path: &[&str]) -> Option<Command> {
-            let value = |name: &'static str| Arg::new(name).long(name).num_args(1);
-            let flag = |name: &'static str| Arg::new(name).long(name).action(ArgAction::SetTrue);
-            let command = Command::new("whyslow").args(["window", "output", "color"].map(value));
-            Some(match path {
-                ["io" | "files", "top" | "stats" | "log"] => command
-                    .args(["min", "pid", "file", "comm"].map(value))
-                    .args(["errors", "wide"].map(flag)),
-                ["io", "hist"] => command.arg(value("linear").visible_alias("freq-resolution")),
-                ["explain"] => command.arg(value("slow")),
-                ["sql"] => command.arg(flag("tables")),
-                _ => return None,
-            })
-        }
-
-        fn question(&self, _: &[OsString]) -> Result<Option<Box<dyn Question>>, clap::Error> {
-            Ok(None)
-        }
-
-        fn explanation(&self, _: &[OsString]) -> Result<Option<Box<dyn Explanation>>, clap::Error> {
-            Ok(None)
-        }
-
-        fn flame_graph(
-            &self,
-            _: &[OsString],
-        ) -> Result<Option<Box<dyn FlameGraphQuestion>>, clap::Error> {
-            Ok(None)
-        }
-
-        fn lake_question(
-            &self,
-            _: &[OsString],
-        ) -> Result<Option<Box<dyn LakeQuestion>>, clap::Error> {
-            Ok(None)
-        }
-    }
-
-    fn query(text: &str) -> Query {
-        let uri: Uri = format!("/api/v1/table?{text}").parse().expect("an address");
-        Query::of(&uri).expect("keys")
-    }
-
-    fn command(path: &[&str], text: &str) -> Result<String, String> {
-        let recording = (Path::new("/r/web.wsl"), "web.wsl");
-        spoken(&Definitions, path, recording, &query(text))
-            .map(|spoken| spoken.command)
-            .map_err(|refusal| format!("{refusal:?}"))
-    }
-
-    #[test]
-    fn keys_become_flags_of_the_command() {
-        let check = |path: &[&str], text: &str, want: &str| {
-            assert_eq!(command(path, text).as_deref(), Ok(want), "{text}");
-        };
-        check(&["io", "top"], "what=io&view=top", "whyslow io top web.wsl");
-        check(
-            &["io", "top"],
-            "min=5ms&errors=1&wide=0&w=%2B1s..%2B2s",
-            "whyslow io top web.wsl --min=5ms --errors --window=+1s..+2s",
-        );
-        check(
-            &["io", "stats"],
-            "w=1421342317216484041..1421342333821580313&interval=1&count=5",
-            "whyslow io stats web.wsl 1 5 --window=1421342317216484041..1421342333821580313",
-        );
-        check(
-            &["io", "log"],
-            "w=5..7000",
-            "whyslow io log web.wsl --window=5ns..7000ns",
-        );
-        check(
-            &["files", "top"],
-            "file=/tmp/it's+*.txt",
-            r"whyslow files top web.wsl '--file=/tmp/it'\''s *.txt'",
-        );
-        check(
-            &["io", "top"],
-            "comm=%C3%A4%1b",
-            r"whyslow io top web.wsl $'--comm=\303\244\033'",
-        );
-        check(
-            &["io", "hist"],
-            "freq-resolution=5",
-            "whyslow io hist web.wsl --linear=5",
-        );
-        check(
-            &["explain"],
-            "slow=open%3E100ms",
-            "whyslow explain web.wsl '--slow=open>100ms'",
-        );
-    }
-
-    #[test]
-    fn what_is_no_key_is_refused() {
-        let check = |path: &[&str], text: &str, part: &str| {
-            let message = command(path, text).expect_err(text);
-            assert!(message.contains(part), "{text}: {message}");
-        };
-        check(&["io", "top"], "pids=5", "no key of this question");
-        check(&["io", "top"], "output=/etc/passwd", "cannot be asked");
-        check(&["io", "top"], "color=always", "cannot be asked");
-        check(&["io", "top"], "errors=maybe", "on (1) or off (0)");
-        check(&["io", "no-such"], "", "no question");
-        check(&["sql"], "query-file=/etc/passwd&tables2", "no key");
     }
 }

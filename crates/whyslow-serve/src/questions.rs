@@ -14,8 +14,8 @@ use whyslow_render::Subject;
 
 use crate::command_line::Question;
 use crate::form;
-use crate::held::Held;
 use crate::limited::{Gauge, Limited};
+use crate::open_recording::OpenRecording;
 use crate::query::{self, Query};
 use crate::reply::{self, Refusal};
 use crate::server::Shared;
@@ -62,16 +62,16 @@ async fn answer(shared: Shared, request: Request, view: Option<&str>) -> Result<
         let error = format!("there is no kind `{kind}`");
         return Err(Refusal::new(StatusCode::NOT_FOUND, error).hint("`recordings` lists the kinds"));
     }
-    let book = shared.shelf.find(&query)?;
-    let held = book.now();
+    let served = shared.recordings.find(&query)?;
+    let current = served.now();
     if view == Verb::Heat.name() {
-        query = by_columns(query.renamed("band", "dev"), &held)?;
+        query = by_columns(query.renamed("band", "dev"), &current)?;
     }
-    let place = std::path::absolute(held.opened.path()).unwrap_or_default();
+    let place = std::path::absolute(current.opened.path()).unwrap_or_default();
     let spoken = query::spoken(
         &*shared.command_line,
         &[kind, view.as_str()],
-        (&place, &book.word),
+        (&place, &served.word),
         &query,
     )?;
     let command = spoken.command;
@@ -82,8 +82,8 @@ async fn answer(shared: Shared, request: Request, view: Option<&str>) -> Result<
         .ok_or_else(|| Refusal::wrong("that is no question"))?;
     let shown = command.clone();
     let written = shared
-        .desk
-        .ask(move |gauge| write(&*question, &held, gauge, (format, shown)));
+        .queue
+        .ask(move |gauge| write(&*question, &current, gauge, (format, shown)));
     let (body, notes) = written.await?;
     let mut response = reply::with_command(form::media_type(format), &command, body);
     if let Some(notes) = notes.as_ref().and_then(reply::header_json) {
@@ -93,7 +93,7 @@ async fn answer(shared: Shared, request: Request, view: Option<&str>) -> Result<
 }
 
 /// So many columns of time as an interval.
-fn by_columns(query: Query, held: &Held) -> Result<Query, Refusal> {
+fn by_columns(query: Query, current: &OpenRecording) -> Result<Query, Refusal> {
     if query.get("columns").is_none() {
         return Ok(query);
     }
@@ -106,8 +106,8 @@ fn by_columns(query: Query, held: &Held) -> Result<Query, Refusal> {
     if !(1..=COLUMNS_MAX).contains(&columns) {
         return Err(Refusal::wrong(format!("`columns` is 1 to {COLUMNS_MAX}")));
     }
-    let info = held.opened.tables.info();
-    let (begin, end) = match query.window(&held.opened)? {
+    let info = current.opened.tables.info();
+    let (begin, end) = match query.window(&current.opened)? {
         Some(window) => (window.begin, window.end),
         None => (info.begin_ns, info.end_ns.saturating_add(1)),
     };
@@ -130,11 +130,11 @@ pub(crate) fn wrong_words(error: clap::Error) -> Refusal {
 /// The answer in its form, and what the form has no room for.
 fn write(
     question: &dyn Question,
-    held: &Arc<Held>,
+    current: &Arc<OpenRecording>,
     gauge: &Gauge,
     (format, command): (Format, String),
 ) -> Result<(Vec<u8>, Option<serde_json::Value>), Refusal> {
-    let opened = &held.opened;
+    let opened = &current.opened;
     let tables = Limited::new(&*opened.tables, gauge);
     let (mut answer, zone) = question.answer(opened, &tables, ROWS_MAX)?;
     let mut is_cut = cut(&mut answer, ROWS_MAX);

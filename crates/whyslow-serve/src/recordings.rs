@@ -8,11 +8,11 @@ use whyslow_model::Symbols;
 use whyslow_model::tables::LostEventsRow;
 use whyslow_store::{RecordingInfo, StoreError, Tables, rows};
 
-use crate::held::Held;
+use crate::open_recording::OpenRecording;
 use crate::query::Query;
+use crate::recording_set::ServedRecording;
 use crate::reply::{self, Refusal};
 use crate::server::Shared;
-use crate::shelf::Book;
 
 pub(crate) async fn recordings(
     State(shared): State<Shared>,
@@ -21,9 +21,9 @@ pub(crate) async fn recordings(
     Query::of(request.uri())?.only(&[])?;
     let asked = shared.clone();
     let all = shared.quick.ask(move |_| {
-        let books = asked.shelf.books().iter();
-        books
-            .map(|book| about(book, &book.now(), &asked))
+        let served = asked.recordings.all().iter();
+        served
+            .map(|served| about(served, &served.now(), &asked))
             .collect::<Result<Vec<Value>, Refusal>>()
     });
     reply::json_document(&json!({
@@ -34,7 +34,7 @@ pub(crate) async fn recordings(
 
 pub(crate) async fn status(State(shared): State<Shared>) -> Result<Response, Refusal> {
     reply::json_document(&json!({
-        "questions": shared.desk.status(),
+        "questions": shared.queue.status(),
         "charts": shared.quick.status(),
         "explanations": shared.slow.status(),
         "memory_bytes": shared.resident.bytes(),
@@ -42,25 +42,29 @@ pub(crate) async fn status(State(shared): State<Shared>) -> Result<Response, Ref
     }))
 }
 
-fn about(book: &Book, held: &Held, shared: &Shared) -> Result<Value, Refusal> {
-    let info = held.opened.tables.info();
+fn about(
+    served: &ServedRecording,
+    current: &OpenRecording,
+    shared: &Shared,
+) -> Result<Value, Refusal> {
+    let info = current.opened.tables.info();
     let counted = info.tables.iter().filter(|(_, table)| table.rows > 0);
     let rows: Map<String, Value> = counted
         .map(|(name, table)| (name.clone(), json!(table.rows)))
         .collect();
     let mut about = json!({
-        "id": book.id,
-        "name": held.opened.name(),
-        "digest": held.digest,
+        "id": served.id,
+        "name": current.opened.name(),
+        "digest": current.digest,
         "host": info.host,
         "zone": info.zone,
         "begin_ns": info.begin_ns,
         "end_ns": info.end_ns,
-        "live": book.is_live(),
+        "live": served.is_live(),
         "rows": rows,
         "kinds": kinds(info),
-        "lost": lost(&*held.opened.tables)?,
-        "tiles": held.charts.about(),
+        "lost": lost(&*current.opened.tables)?,
+        "tiles": current.charts.about(),
         "sql": shared.sql.about(),
     });
     if let (Some(cut), Some(focus)) = (&info.cut, info.focus()) {
@@ -75,7 +79,7 @@ fn about(book: &Book, held: &Held, shared: &Shared) -> Result<Value, Refusal> {
     if let Some(hidden) = &info.redacted {
         about["redacted"] = json!(hidden);
     }
-    if let Some(why) = book.live.as_ref().and_then(|live| live.ended()) {
+    if let Some(why) = served.live.as_ref().and_then(|live| live.ended()) {
         about["ended"] = json!(why);
     }
     Ok(about)

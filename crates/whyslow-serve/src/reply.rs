@@ -20,7 +20,7 @@ pub(crate) const JSON: &str = "application/json";
 
 /// Why there is no answer.
 #[derive(Debug)]
-pub(crate) struct Refusal {
+pub struct Refusal {
     pub(crate) status: StatusCode,
     error: String,
     hint: Option<String>,

@@ -16,15 +16,15 @@ use whyslow_render::quoted;
 
 use crate::args::ServeArgs;
 use crate::command_line::CommandLine;
-use crate::desks::{Desks, EXPLAIN_TIMES};
 use crate::folders::Folders;
 use crate::lake::Fleet;
 use crate::listen::Socket;
 use crate::live::Live;
 use crate::memo::Memo;
 use crate::note_store::Notes;
+use crate::query_queues::{EXPLAIN_TIMES, QueryQueues};
+use crate::recording_set::{self, RecordingSet};
 use crate::server::{Server, Shared};
-use crate::shelf::{self, Shelf};
 use crate::sql_program::Sql;
 use crate::token::Token;
 use crate::{app, assets, confine, listen};
@@ -50,28 +50,28 @@ pub fn run(
         args.query_time.saturating_mul(EXPLAIN_TIMES),
     )?;
     let token = Token::new(args.token_file.as_deref())?;
-    let places = shelf::places(&args.recordings)?;
+    let places = recording_set::places(&args.recordings)?;
     let socket = Socket::bind(&args.listen, args.port)?;
     // On a thread that may: this one may not any more when the server ends.
     let _leaving = socket.leaving();
     // Recording needs what is given up next.
     let (live, recording) = Live::start(&args.recordings, &is_over, talk)?.unzip();
-    let room = live.as_ref().map(|live| live.room());
-    let is_confined = confine::to(&places, (sql.program(), room), &folders)?;
+    let live_folder = live.as_ref().map(|live| live.folder());
+    let is_confined = confine::to(&places, (sql.program(), live_folder), &folders)?;
     // Threads for all work together, confined as this one is.
     let _ = rayon::current_num_threads();
     let cache = folders.cache.as_deref();
-    let shelf = Shelf::open(&args.recordings, (cache, live.as_ref()), talk)?;
+    let recordings = RecordingSet::open(&args.recordings, (cache, live.as_ref()), talk)?;
     say_where(&socket, &token, talk)?;
-    let desks = Desks::new(args, &is_over);
+    let queues = QueryQueues::new(args, &is_over);
     let shared = Arc::new(Server {
         command_line,
         token,
-        shelf,
-        desk: desks.usual,
-        quick: desks.quick,
-        slow: desks.slow,
-        resident: desks.resident,
+        recordings,
+        queue: queues.usual,
+        quick: queues.quick,
+        slow: queues.slow,
+        resident: queues.resident,
         sql,
         fleet,
         notes: Notes::new(folders.state.as_deref()),
@@ -94,9 +94,9 @@ fn prepare(shared: &Shared, is_over: &Arc<AtomicBool>) -> JoinHandle<()> {
     let (shared, is_over) = (Arc::clone(shared), Arc::clone(is_over));
     thread::spawn(move || {
         // What is live is shown when it is prepared.
-        let books = shared.shelf.books().iter();
-        for book in books.filter(|book| !book.is_live()) {
-            book.now().prepare(&is_over);
+        let served = shared.recordings.all().iter();
+        for served in served.filter(|served| !served.is_live()) {
+            served.now().prepare(&is_over);
         }
     })
 }

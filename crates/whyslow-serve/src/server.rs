@@ -1,12 +1,12 @@
 use std::sync::Arc;
 
 use crate::command_line::CommandLine;
-use crate::desk::Desk;
 use crate::lake::Fleet;
 use crate::limited::Resident;
 use crate::memo::Memo;
 use crate::note_store::Notes;
-use crate::shelf::Shelf;
+use crate::query_queue::QueryQueue;
+use crate::recording_set::RecordingSet;
 use crate::sql_program::Sql;
 use crate::token::Token;
 
@@ -17,12 +17,12 @@ pub(crate) struct Server {
     /// Reads what is asked, in the words of the command line.
     pub(crate) command_line: Box<dyn CommandLine>,
     pub(crate) token: Token,
-    pub(crate) shelf: Shelf,
-    pub(crate) desk: Arc<Desk>,
+    pub(crate) recordings: RecordingSet,
+    pub(crate) queue: Arc<QueryQueue>,
     /// For what takes milliseconds and must not wait behind what takes seconds.
-    pub(crate) quick: Arc<Desk>,
+    pub(crate) quick: Arc<QueryQueue>,
     /// For explanations, which may take longer, and are kept.
-    pub(crate) slow: Arc<Desk>,
+    pub(crate) slow: Arc<QueryQueue>,
     pub(crate) sql: Sql,
     pub(crate) fleet: Fleet,
     pub(crate) notes: Notes,

@@ -56,12 +56,12 @@ pub(crate) async fn sql(
             return Err(refusal.hint(hint.clone()));
         }
     };
-    let book = shared.shelf.find(&query)?;
-    let held = book.now();
-    let (name, said) = (quoted(&book.word), quoted(&statement));
+    let served = shared.recordings.find(&query)?;
+    let current = served.now();
+    let (name, said) = (quoted(&served.word), quoted(&statement));
     let command = format!("whyslow sql {name} {said}");
-    let found = shared.desk.ask(move |gauge| {
-        let place = std::path::absolute(held.opened.path()).unwrap_or_default();
+    let found = shared.queue.ask(move |gauge| {
+        let place = std::path::absolute(current.opened.path()).unwrap_or_default();
         run(&program, &place, &statement, gauge)
     });
     let mut document = found.await?;

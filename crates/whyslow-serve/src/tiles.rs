@@ -18,7 +18,7 @@ use whyslow_model::Window;
 use whyslow_tiles::{CELLS, LEVEL_MAX, Run, Series, Tiles};
 
 use crate::form;
-use crate::held::Held;
+use crate::open_recording::OpenRecording;
 use crate::query::Query;
 use crate::reply::{self, Refusal};
 use crate::server::Shared;
@@ -98,19 +98,19 @@ pub(crate) async fn tile(
         let error = "tiles have the forms json and arrow";
         return Err(Refusal::new(StatusCode::NOT_ACCEPTABLE, error));
     }
-    let held = shared.shelf.find(&query)?.now();
-    let is_pinned = is_pinned(&query, &held)?;
+    let current = shared.recordings.find(&query)?.now();
+    let is_pinned = is_pinned(&query, &current)?;
     let wanted = Wanted::of(&query)?;
-    let etag = etag(&held.digest, request.uri().query(), format);
+    let etag = etag(&current.digest, request.uri().query(), format);
     if is_pinned && has(request.headers(), &etag) {
         return Ok(pinned(StatusCode::NOT_MODIFIED.into_response(), &etag));
     }
-    let tiles = held.charts.tiles()?;
+    let tiles = current.charts.tiles()?;
     let made = shared.quick.ask(move |_| {
         let runs = wanted.runs(&tiles)?;
         Ok(match format {
             Format::Arrow => arrow(&runs).map_err(Failure::from)?,
-            _ => json_text(&runs, &wanted, &held),
+            _ => json_text(&runs, &wanted, &current),
         })
     });
     let mut response = Response::new(Body::from(made.await?));
@@ -126,10 +126,10 @@ pub(crate) async fn tile(
 
 /// Whether the address names the recording by its content, so that the answer stays right. Of what went
 /// on since there is no tile.
-fn is_pinned(query: &Query, held: &Held) -> Result<bool, Refusal> {
+fn is_pinned(query: &Query, current: &OpenRecording) -> Result<bool, Refusal> {
     match query.get("digest") {
         None => Ok(false),
-        Some(digest) if digest == held.digest => Ok(true),
+        Some(digest) if digest == current.digest => Ok(true),
         Some(_) => Err(
             Refusal::new(StatusCode::NOT_FOUND, "the recording is another one now")
                 .hint("`recordings` tells its digest"),
@@ -161,9 +161,9 @@ fn pinned(mut response: Response, etag: &str) -> Response {
     response
 }
 
-fn json_text(runs: &[Run], wanted: &Wanted, held: &Held) -> Vec<u8> {
+fn json_text(runs: &[Run], wanted: &Wanted, current: &OpenRecording) -> Vec<u8> {
     let cell_ns = 1_i64 << wanted.level;
-    let begin = i128::from(held.opened.tables.info().begin_ns)
+    let begin = i128::from(current.opened.tables.info().begin_ns)
         + i128::from(wanted.index) * i128::from(CELLS) * i128::from(cell_ns);
     let head = json!({
         "track": wanted.track,
@@ -236,11 +236,11 @@ pub(crate) async fn series(
     query.only(&["name", "points", "w", "digest"])?;
     let name = query.get("name").unwrap_or("activity").to_owned();
     let points = query.number("points", POINTS)?.clamp(1, POINTS_MAX);
-    let held = shared.shelf.find(&query)?.now();
-    let info = held.opened.tables.info();
+    let current = shared.recordings.find(&query)?.now();
+    let info = current.opened.tables.info();
     let whole = Window::new(info.begin_ns, info.end_ns.saturating_add(1));
-    let window = query.named_window(&held.opened)?.unwrap_or(whole);
-    let tiles = held.charts.tiles()?;
+    let window = query.named_window(&current.opened)?.unwrap_or(whole);
+    let tiles = current.charts.tiles()?;
     let found = shared.quick.ask(move |_| {
         let all = tiles.series(window, points).map_err(Failure::from)?;
         let is_it = |series: &Series| name == "activity" || series.name == name;

@@ -25,12 +25,12 @@ pub(crate) async fn wakeups(
 ) -> Result<Response, Refusal> {
     let query = Query::of(request.uri())?;
     query.only(&["w", "lanes", "limit", "digest"])?;
-    let held = shared.shelf.find(&query)?.now();
-    let window = query.window(&held.opened)?;
+    let current = shared.recordings.find(&query)?.now();
+    let window = query.window(&current.opened)?;
     let lanes: BTreeSet<i64> = query.numbers("lanes")?.into_iter().collect();
     let rows_max = query.number("limit", ROWS)?.clamp(1, ROWS_MAX);
-    let found = shared.desk.ask(move |gauge| {
-        let tables = Limited::new(&*held.opened.tables, gauge);
+    let found = shared.queue.ask(move |gauge| {
+        let tables = Limited::new(&*current.opened.tables, gauge);
         find(&tables, window, &lanes, rows_max)
     });
     let (rows, is_cut) = found.await?;

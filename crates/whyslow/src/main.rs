@@ -5,8 +5,9 @@ mod commands;
 
 use std::process::ExitCode;
 
-use cli::Cli;
 use whyslow_base::interrupt;
+
+use cli::Cli;
 
 fn main() -> ExitCode {
     // A closed pipe comes back as an error from writing (Rust ignores SIGPIPE), and an error that

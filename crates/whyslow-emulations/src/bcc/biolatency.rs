@@ -8,7 +8,7 @@ use whyslow_analysis::Kind;
 use whyslow_base::failure::Failure;
 
 use super::biosnoop::{of_disk, refuse_unknown};
-use crate::front::{Front, FrontArgs, Words, shown, with_args};
+use crate::front::{Front, FrontArgs, Positionals, shown, with_args};
 use crate::tool::{Call, Tool};
 
 pub(crate) static TOOL: Tool = Tool {
@@ -62,7 +62,7 @@ const BAR: u64 = 40;
 fn run(call: &Call<'_>) -> Result<(), Failure> {
     let args = BiolatencyArgs::from_arg_matches(call.matches)
         .map_err(|error| Failure::usage(error.to_string()))?;
-    let words = Words::without_names(&args.front.words)?;
+    let words = Positionals::without_names(&args.front.words)?;
     let (interval, count) = words.interval()?;
     let mut front = Front::open(call, &args.front, words.recording.as_deref())?;
     refuse_unknown(&front, args.disk.as_deref())?;

@@ -9,8 +9,8 @@ use whyslow_model::Ns;
 
 use super::columns::fit;
 use crate::cells::{Row, rows};
-use crate::front::words::seconds;
-use crate::front::{ByEnd, Front, FrontArgs, Words, with_args};
+use crate::front::positionals::seconds;
+use crate::front::{ByEnd, Front, FrontArgs, Positionals, with_args};
 use crate::tool::{Call, Tool};
 
 pub(crate) static TOOL: Tool = Tool {
@@ -48,7 +48,7 @@ struct Done {
 fn run(call: &Call<'_>) -> Result<(), Failure> {
     let args = BiosnoopArgs::from_arg_matches(call.matches)
         .map_err(|error| Failure::usage(error.to_string()))?;
-    let words = Words::without_names(&args.front.words)?;
+    let words = Positionals::without_names(&args.front.words)?;
     let length = words.number()?.map(seconds).transpose()?;
     let mut front = Front::open(call, &args.front, words.recording.as_deref())?;
     refuse_unknown(&front, args.disk.as_deref())?;

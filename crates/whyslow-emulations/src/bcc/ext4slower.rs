@@ -6,7 +6,7 @@ use whyslow_base::failure::Failure;
 
 use super::columns::{fit, path};
 use crate::cells::Row;
-use crate::front::{ByEnd, Front, FrontArgs, Words, with_args};
+use crate::front::{ByEnd, Front, FrontArgs, Positionals, with_args};
 use crate::tool::{Call, Tool};
 
 pub(crate) static TOOL: Tool = Tool {
@@ -43,7 +43,7 @@ const MIN_MS: f64 = 10.0;
 fn run(call: &Call<'_>) -> Result<(), Failure> {
     let args = Ext4slowerArgs::from_arg_matches(call.matches)
         .map_err(|error| Failure::usage(error.to_string()))?;
-    let words = Words::without_names(&args.front.words)?;
+    let words = Positionals::without_names(&args.front.words)?;
     let number = words.number()?;
     if let (Some(_), Some(min)) = (number, &args.min) {
         return Err(

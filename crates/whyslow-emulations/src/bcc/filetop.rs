@@ -10,7 +10,7 @@ use whyslow_base::failure::Failure;
 
 use super::columns::fit;
 use crate::cells::Row;
-use crate::front::{Front, FrontArgs, Words, shown, with_args};
+use crate::front::{Front, FrontArgs, Positionals, shown, with_args};
 use crate::tool::{Call, Tool};
 
 pub(crate) static TOOL: Tool = Tool {
@@ -93,7 +93,7 @@ impl Sums {
 fn run(call: &Call<'_>) -> Result<(), Failure> {
     let args = FiletopArgs::from_arg_matches(call.matches)
         .map_err(|error| Failure::usage(error.to_string()))?;
-    let words = Words::without_names(&args.front.words)?;
+    let words = Positionals::without_names(&args.front.words)?;
     let (interval, count) = words.interval()?;
     let mut front = Front::open(call, &args.front, words.recording.as_deref())?;
     let parts = front.parts(interval, count)?;

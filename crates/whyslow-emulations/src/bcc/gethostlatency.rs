@@ -5,7 +5,7 @@ use whyslow_analysis::{Filter, Kind};
 use whyslow_base::failure::Failure;
 
 use super::columns::fit;
-use crate::front::{ByEnd, Front, FrontArgs, Words, with_args};
+use crate::front::{ByEnd, Front, FrontArgs, Positionals, with_args};
 use crate::tool::{Call, Tool};
 
 pub(crate) static TOOL: Tool = Tool {
@@ -32,7 +32,7 @@ struct GethostlatencyArgs {
 fn run(call: &Call<'_>) -> Result<(), Failure> {
     let args = GethostlatencyArgs::from_arg_matches(call.matches)
         .map_err(|error| Failure::usage(error.to_string()))?;
-    let words = Words::without_names(&args.front.words)?;
+    let words = Positionals::without_names(&args.front.words)?;
     if let Some(number) = words.numbers.first() {
         return Err(Failure::usage(format!("`{number}` is one word too many"))
             .hint("there is one recording; -w names a window"));

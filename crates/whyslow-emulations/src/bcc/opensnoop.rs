@@ -7,8 +7,8 @@ use whyslow_model::Ns;
 
 use super::columns::{fit, path};
 use crate::cells::Row;
-use crate::front::words::seconds;
-use crate::front::{ByEnd, Front, FrontArgs, Words, with_args};
+use crate::front::positionals::seconds;
+use crate::front::{ByEnd, Front, FrontArgs, Positionals, with_args};
 use crate::tool::{Call, Tool};
 
 pub(crate) static TOOL: Tool = Tool {
@@ -69,7 +69,7 @@ fn run(call: &Call<'_>) -> Result<(), Failure> {
                 .hint("filter with -p PID, -t TID or -n NAME"),
         );
     }
-    let words = Words::without_names(&args.front.words)?;
+    let words = Positionals::without_names(&args.front.words)?;
     if let Some(number) = words.numbers.first() {
         return Err(Failure::usage(format!("`{number}` is one word too many"))
             .hint("there is one recording; -d SEC is a duration"));

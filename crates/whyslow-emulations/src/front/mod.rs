@@ -10,11 +10,11 @@ mod by_end;
 pub(crate) mod counters;
 mod cpus;
 mod parts;
+pub(crate) mod positionals;
 mod session;
-pub(crate) mod words;
 
 pub(crate) use by_end::ByEnd;
 pub(crate) use cpus::CpuShares;
 pub(crate) use parts::Parts;
+pub(crate) use positionals::Positionals;
 pub(crate) use session::{Front, FrontArgs, shown, with_args};
-pub(crate) use words::Words;

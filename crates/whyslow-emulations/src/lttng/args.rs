@@ -2,7 +2,6 @@
 
 use clap::Args;
 use whyslow_base::time::{Moment, WindowText, parse_seconds_or_duration};
-
 use whyslow_model::Ns;
 
 #[derive(Debug, Clone, Args)]

@@ -8,7 +8,7 @@ use whyslow_base::failure::Failure;
 
 use super::banner::banner;
 use super::disks::{self, Sums, Way};
-use crate::front::{CpuShares, Front, FrontArgs, Words, shown, with_args};
+use crate::front::{CpuShares, Front, FrontArgs, Positionals, shown, with_args};
 use crate::tool::{Call, Tool};
 
 pub(crate) static TOOL: Tool = Tool {
@@ -238,7 +238,7 @@ fn run(call: &Call<'_>) -> Result<(), Failure> {
     let args = IostatArgs::from_arg_matches(call.matches)
         .map_err(|error| Failure::usage(error.to_string()))?;
     refuse(&args)?;
-    let mut words = Words::sort(&args.front.words);
+    let mut words = Positionals::sort(&args.front.words);
     let (interval, count) = words.interval()?;
     let mut names = std::mem::take(&mut words.names);
     names.retain(|name| name != "ALL");

@@ -8,7 +8,7 @@ use whyslow_base::failure::Failure;
 
 use super::banner::banner;
 use crate::front::activity::{Activity, Level, Sums, Task};
-use crate::front::{Front, FrontArgs, Parts, Words, shown, with_args};
+use crate::front::{Front, FrontArgs, Parts, Positionals, shown, with_args};
 use crate::tool::{Call, Tool};
 
 pub(crate) static TOOL: Tool = Tool {
@@ -174,7 +174,7 @@ fn run(call: &Call<'_>) -> Result<(), Failure> {
         .map_err(|error| Failure::usage(error.to_string()))?;
     refuse(&args)?;
     let pids = pids(&args)?;
-    let words = Words::without_names(&args.front.words)?;
+    let words = Positionals::without_names(&args.front.words)?;
     let (interval, count) = words.interval()?;
     let mut front = Front::open(call, &args.front, words.recording.as_deref())?;
     let parts = front.parts(interval, count)?;

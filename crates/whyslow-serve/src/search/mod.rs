@@ -12,8 +12,8 @@ use serde::Serialize;
 use serde_json::{Value, json};
 use whyslow_store::Tables;
 
-use crate::held::Held;
 use crate::limited::{Gauge, Limited};
+use crate::open_recording::OpenRecording;
 use crate::query::Query;
 use crate::reply::{self, Refusal};
 use crate::server::Shared;
@@ -89,24 +89,24 @@ pub(crate) async fn search(
         return Err(Refusal::wrong(error));
     }
     let hits_max = query.number("limit", HITS)?.clamp(1, HITS_MAX);
-    let held = shared.shelf.find(&query)?.now();
-    let told = shared.memo.get(&shared.memo.key(&held.identity(), &[]));
-    let found = shared.desk.ask(move |gauge| {
+    let current = shared.recordings.find(&query)?.now();
+    let told = shared.memo.get(&shared.memo.key(&current.identity(), &[]));
+    let found = shared.queue.ask(move |gauge| {
         let needle = Needle::new(&text, hits_max);
         let stories = told.as_deref().map_or(&[][..], Vec::as_slice);
-        find(&held, gauge, &needle, stories)
+        find(&current, gauge, &needle, stories)
     });
     let Found { hits, is_cut } = found.await?;
     reply::json_document(&json!({"hits": hits, "cut": is_cut}))
 }
 
 fn find(
-    held: &Arc<Held>,
+    current: &Arc<OpenRecording>,
     gauge: &Gauge,
     needle: &Needle,
     stories: &[u8],
 ) -> Result<Found, Refusal> {
-    let tables = Limited::new(&*held.opened.tables, gauge);
+    let tables = Limited::new(&*current.opened.tables, gauge);
     let tables: &dyn Tables = &tables;
     let mut found = Found::default();
     found.add(things::stories(stories, needle), needle.hits_max);

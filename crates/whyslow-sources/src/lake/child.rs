@@ -26,7 +26,7 @@ const LOOK_EVERY: Duration = Duration::from_millis(20);
 
 /// What the package says when it cannot answer.
 #[derive(Debug, Deserialize)]
-struct Said {
+struct PackageError {
     error: String,
     #[serde(default)]
     causes: Vec<String>,
@@ -98,8 +98,8 @@ fn refused(said: &str, status: &str) -> Failure {
     let last = said
         .lines()
         .rev()
-        .find_map(|line| serde_json::from_str::<Said>(line).ok());
-    if let Some(Said {
+        .find_map(|line| serde_json::from_str::<PackageError>(line).ok());
+    if let Some(PackageError {
         error,
         causes,
         hint,

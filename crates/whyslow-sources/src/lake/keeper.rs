@@ -17,7 +17,7 @@ use super::request::Request;
 pub(super) const BYTES_MAX: usize = 64 << 20;
 
 #[derive(Debug, Serialize, Deserialize)]
-pub(super) struct Asked {
+pub(super) struct KeeperRequest {
     pub(super) request: Request,
     pub(super) time_ms: u64,
 }
@@ -86,7 +86,7 @@ impl Keeper {
     pub fn ask(&mut self, request: Request, time: Duration) -> Result<Vec<u8>, Unanswered> {
         let gone =
             |error: &std::io::Error| Failure::new("what asks the lake has ended").caused_by(error);
-        let asked = Asked {
+        let asked = KeeperRequest {
             request,
             time_ms: time.as_millis() as u64,
         };

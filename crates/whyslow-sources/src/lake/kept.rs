@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use whyslow_base::failure::Failure;
 
 use super::child::ask;
-use super::keeper::{Asked, BYTES_MAX, Head, Unanswered};
+use super::keeper::{BYTES_MAX, Head, KeeperRequest, Unanswered};
 use super::request::Request;
 
 const LOOK_EVERY: Duration = Duration::from_millis(20);
@@ -19,7 +19,7 @@ pub fn keep(lake: &str, engine: &str) -> Result<(), Failure> {
     let stdin = std::io::stdin().lock();
     let mut stdout = std::io::stdout().lock();
     for line in stdin.lines() {
-        let asked: Asked = serde_json::from_str(&line?)
+        let asked: KeeperRequest = serde_json::from_str(&line?)
             .map_err(|error| Failure::new("that is no question").caused_by(&error))?;
         let request = Request {
             // Whoever takes over the server asks no other one, and no text of his own.

@@ -8,11 +8,11 @@ use whyslow_base::failure::Failure;
 use whyslow_ingest::ImportOptions;
 
 use super::between::Between;
-use super::room::Room;
+use super::folder::LiveFolder;
 use super::segment::{Segment, Shared};
 
 pub(super) struct Answers<'a> {
-    pub(super) room: &'a Room,
+    pub(super) folder: &'a LiveFolder,
     pub(super) between: &'a Between,
     pub(super) are_parts: bool,
     pub(super) receiver: Receiver<PathBuf>,
@@ -41,7 +41,7 @@ impl Answers<'_> {
         shared: &Shared,
         answer: &mut (dyn FnMut(&Segment<'_>) -> Result<(), Failure> + Send),
     ) -> Result<(), Failure> {
-        let recording = self.room.recording(number);
+        let recording = self.folder.recording(number);
         let options = ImportOptions::new(&recording);
         whyslow_ingest::import(std::slice::from_ref(spool), &options, &mut |_| {})?;
         let failed = |path: &PathBuf| {

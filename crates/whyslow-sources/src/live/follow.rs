@@ -6,20 +6,20 @@ use whyslow_base::talk;
 use whyslow_record::{FollowError, Following, Purpose, Topic};
 
 use super::plan::Plan;
-use super::whom::Whom;
+use super::recorder_choice::RecorderChoice;
 
 /// The recorder to follow, if not a new one is to be begun.
 pub(super) fn to_follow(plan: &Plan, talk: &TalkArgs) -> Result<Option<Following>, Failure> {
-    let found = match plan.whom {
-        Whom::New => return Ok(None),
-        Whom::Nonsense => {
+    let found = match plan.choice {
+        RecorderChoice::New => return Ok(None),
+        RecorderChoice::Nonsense => {
             return Err(
                 Failure::usage("`@live:` is followed by a process or by `new`")
                     .hint("@live takes a recorder that runs already, or begins a new one"),
             );
         }
-        Whom::Process(pid) => Some(whyslow_record::follow(pid).map_err(failure)?),
-        Whom::Any => {
+        RecorderChoice::Process(pid) => Some(whyslow_record::follow(pid).map_err(failure)?),
+        RecorderChoice::Any => {
             let running = whyslow_record::running();
             running.into_iter().find(|running| has_all(running, plan))
         }

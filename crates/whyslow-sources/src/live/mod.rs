@@ -7,22 +7,22 @@
 
 mod answers;
 mod between;
+mod folder;
 mod follow;
 mod lookups;
 mod outliers;
 mod plan;
 mod recorder;
+mod recorder_choice;
 mod rolling;
-mod room;
 mod run;
 mod segment;
-mod whom;
 
+pub use folder::LiveFolder;
 pub use lookups::count_lookups;
 pub use outliers::{Watched, watch};
 pub use plan::Plan;
+pub use recorder_choice::RecorderChoice;
 pub use rolling::{Shown, roll};
-pub use room::Room;
 pub use run::run;
 pub use segment::{Segment, Shared};
-pub use whom::Whom;

@@ -3,13 +3,13 @@ use std::collections::BTreeSet;
 use whyslow_model::Ns;
 use whyslow_record::Topic;
 
-use super::whom::Whom;
+use super::recorder_choice::RecorderChoice;
 
 /// What to record, and how often to ask.
 #[derive(Debug, Clone, Default)]
 pub struct Plan {
     /// Who records.
-    pub whom: Whom,
+    pub choice: RecorderChoice,
     /// What is recorded.
     pub topics: BTreeSet<Topic>,
     /// Calls of these processes are enough; of all if there are none.
@@ -22,9 +22,9 @@ pub struct Plan {
 
 impl Plan {
     /// Of what questions of a kind need.
-    pub fn of(whom: Whom, topics: &[Topic]) -> Self {
+    pub fn of(choice: RecorderChoice, topics: &[Topic]) -> Self {
         Self {
-            whom,
+            choice,
             topics: topics.iter().copied().collect(),
             ..Self::default()
         }

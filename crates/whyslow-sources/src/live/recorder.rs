@@ -12,9 +12,9 @@ use whyslow_base::talk;
 use whyslow_record::{FollowError, Following, Options, Progress, Ready, Step};
 
 use super::between::{BACKLOG, Between};
+use super::folder::LiveFolder;
 use super::follow::failure;
 use super::plan::Plan;
-use super::room::Room;
 
 /// Recorded when no interval is asked for.
 const LENGTH: Duration = Duration::from_secs(10);
@@ -23,7 +23,7 @@ const LENGTH: Duration = Duration::from_secs(10);
 const SPOOL_BYTES: u64 = 512 << 20;
 
 pub(super) struct Recorder<'r> {
-    room: &'r Room,
+    folder: &'r LiveFolder,
     between: &'r Between,
     stop: &'r Arc<AtomicBool>,
     sender: SyncSender<PathBuf>,
@@ -92,14 +92,14 @@ impl Turns {
 impl<'r> Recorder<'r> {
     pub(super) fn new(
         plan: &Plan,
-        room: &'r Room,
+        folder: &'r LiveFolder,
         (between, stop): (&'r Between, &'r Arc<AtomicBool>),
         sender: SyncSender<PathBuf>,
     ) -> Self {
         let interval = plan.interval;
         let interval = interval.map(|ns| Duration::from_nanos(ns.max(0) as u64));
         Self {
-            room,
+            folder,
             between,
             stop,
             sender,
@@ -119,7 +119,7 @@ impl<'r> Recorder<'r> {
 
     /// Until all answers are given that were asked for, or somebody says stop.
     pub(super) fn record(mut self, plan: &Plan, talk: &TalkArgs) -> Result<(), Failure> {
-        let mut options = Options::new(self.room.spool(0));
+        let mut options = Options::new(self.folder.spool(0));
         options.topics.clone_from(&plan.topics);
         options.pids.clone_from(&plan.pids);
         options.only_pids = !plan.pids.is_empty();
@@ -137,7 +137,7 @@ impl<'r> Recorder<'r> {
         plan: &Plan,
         talk: &TalkArgs,
     ) -> Result<(), Failure> {
-        let spool = self.room.spool(0);
+        let spool = self.folder.spool(0);
         let mut has_begun = talk.quiet;
         let mut each = self.each(talk);
         let followed = followed.run(&spool, |progress| {
@@ -186,7 +186,7 @@ impl<'r> Recorder<'r> {
         });
         match then {
             Then::GoOn => Step::GoOn,
-            Then::Turn => Step::Turn(self.room.spool(self.turns.over + 1)),
+            Then::Turn => Step::Turn(self.folder.spool(self.turns.over + 1)),
             Then::End => Step::End,
         }
     }
@@ -195,7 +195,7 @@ impl<'r> Recorder<'r> {
     fn hand_over(&self, number: u64) {
         self.between.waiting.fetch_add(1, Ordering::Relaxed);
         // Who wants no further answers does not take it.
-        let _ = self.sender.send(self.room.spool(number));
+        let _ = self.sender.send(self.folder.spool(number));
     }
 }
 

@@ -20,11 +20,11 @@ use whyslow_model::Ns;
 use whyslow_record::Topic;
 
 use super::between::{BACKLOG, Between};
+use super::folder::LiveFolder;
 use super::follow::to_follow;
 use super::plan::Plan;
 use super::recorder::Recorder;
-use super::room::Room;
-use super::whom::Whom;
+use super::recorder_choice::RecorderChoice;
 
 /// Of a spool.
 const LENGTH: Ns = 3_000_000_000;
@@ -49,15 +49,15 @@ pub struct Shown<'s> {
 /// Records, or follows who does, and hands on the place of a recording of the last minute whenever there
 /// is a new one; it belongs to who gets it. Until somebody says stop, or nobody records any more.
 pub fn roll(
-    whom: Whom,
-    room: &Room,
+    choice: RecorderChoice,
+    folder: &LiveFolder,
     stop: &Arc<AtomicBool>,
     talk: &TalkArgs,
     shown: Shown<'_>,
 ) -> Result<(), Failure> {
     let plan = Plan {
         interval: Some(LENGTH),
-        ..Plan::of(whom, Topic::DEFAULT)
+        ..Plan::of(choice, Topic::DEFAULT)
     };
     let followed = to_follow(&plan, talk)?;
     let between = Between::default();
@@ -70,7 +70,7 @@ pub fn roll(
     };
     let (recorded, shown) = thread::scope(|scope| {
         let rolling = Rolling {
-            room,
+            folder,
             spools: VecDeque::new(),
             spools_max: SPOOLS_MAX,
             due: Instant::now(),
@@ -91,7 +91,7 @@ pub fn roll(
             between.is_over.store(true, Ordering::Relaxed);
             done
         });
-        let recorder = Recorder::new(&plan, room, (between, stop), sender);
+        let recorder = Recorder::new(&plan, folder, (between, stop), sender);
         let recorded = match followed {
             Some(followed) => recorder.follow(followed, &plan, &silent),
             None => recorder.record(&plan, &silent),
@@ -103,7 +103,7 @@ pub fn roll(
 }
 
 struct Rolling<'r> {
-    room: &'r Room,
+    folder: &'r LiveFolder,
     /// With their bytes, the oldest first.
     spools: VecDeque<(PathBuf, u64)>,
     spools_max: usize,
@@ -155,7 +155,7 @@ impl Rolling<'_> {
     /// One recording of all.
     fn import(&mut self) -> Result<PathBuf, Failure> {
         self.number += 1;
-        let together = self.room.together(self.number);
+        let together = self.folder.together(self.number);
         let failed = |error| Failure::writing(&together, error);
         fs::create_dir(&together).map_err(failed)?;
         for (number, (spool, _)) in self.spools.iter().enumerate() {
@@ -164,7 +164,7 @@ impl Rolling<'_> {
                 fs::hard_link(file.path(), together.join(name)).map_err(failed)?;
             }
         }
-        let recording = self.room.recording(self.number);
+        let recording = self.folder.recording(self.number);
         let options = ImportOptions::new(&recording);
         let sources = std::slice::from_ref(&together);
         let imported = whyslow_ingest::import(sources, &options, &mut |_| {});

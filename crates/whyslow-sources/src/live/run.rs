@@ -8,10 +8,10 @@ use whyslow_model::Ns;
 
 use super::answers::Answers;
 use super::between::{BACKLOG, Between};
+use super::folder::LiveFolder;
 use super::follow::to_follow;
 use super::plan::Plan;
 use super::recorder::Recorder;
-use super::room::Room;
 use super::segment::Segment;
 
 /// A snapshot of all processes takes a good part of a shorter one.
@@ -34,18 +34,18 @@ pub fn run(
     }
     let stop = interrupt::flag()?;
     let followed = to_follow(plan, talk)?;
-    let room = Room::new()?;
+    let folder = LiveFolder::new()?;
     let between = Between::default();
     let (sender, receiver) = sync_channel(BACKLOG);
     let (recorded, answered) = thread::scope(|scope| {
         let answers = Answers {
-            room: &room,
+            folder: &folder,
             between: &between,
             are_parts: plan.interval.is_some(),
             receiver,
         };
         let answers = scope.spawn(|| answers.give(answer));
-        let recorder = Recorder::new(plan, &room, (&between, &stop), sender);
+        let recorder = Recorder::new(plan, &folder, (&between, &stop), sender);
         let recorded = match followed {
             Some(followed) => recorder.follow(followed, plan, talk),
             None => recorder.record(plan, talk),

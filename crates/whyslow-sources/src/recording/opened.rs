@@ -16,7 +16,7 @@ use whyslow_store::{Recording, RecordingInfo, StoreError, Tables, packed};
 
 use super::last::{recall, remember};
 use super::unpacked::Unpacked;
-use crate::live::{Segment, Whom};
+use crate::live::{RecorderChoice, Segment};
 
 /// Name that stands for the recording written or used last.
 const LAST: &str = "@last";
@@ -224,7 +224,7 @@ fn outside(window: Window, info: &RecordingInfo, calendar: &Calendar) -> Failure
 /// Where a recording or trace lies that is named so.
 pub fn place(argument: Option<&str>) -> Result<PathBuf, Failure> {
     match argument {
-        Some(word) if Whom::of(word).is_some() => {
+        Some(word) if RecorderChoice::of(word).is_some() => {
             Err(Failure::usage("this machine cannot be asked live here")
                 .hint("record, and ask the recording: sudo whyslow record -o NAME.wsl"))
         }

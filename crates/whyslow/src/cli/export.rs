@@ -3,10 +3,10 @@ use std::path::PathBuf;
 use clap::{Args, Subcommand};
 use whyslow_base::args::RedactArgs;
 use whyslow_base::time::{WindowText, parse_duration};
+use whyslow_model::Ns;
 
 use super::ask::{FilterArgs, WindowArgs};
 use super::stack_weight::StackWeight;
-use whyslow_model::Ns;
 
 pub(crate) const EXAMPLES: &str = "\
 Examples:

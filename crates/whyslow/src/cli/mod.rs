@@ -40,9 +40,8 @@ use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
 use whyslow_base::args::{NamedCommands, OutputArgs, TalkArgs};
 use whyslow_base::time::parse_duration;
 use whyslow_emulations::AsCommand;
-use whyslow_serve::ServeArgs;
-
 use whyslow_model::Ns;
+use whyslow_serve::ServeArgs;
 
 /// Find out why something on a Linux machine was slow, and who did it.
 #[derive(Debug, Parser)]

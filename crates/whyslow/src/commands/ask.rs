@@ -13,7 +13,7 @@ use whyslow_base::time::{Calendar, Moment, WindowText, Zone, parse_seconds_or_du
 use whyslow_model::answer::Answer;
 use whyslow_model::{Ns, Window};
 use whyslow_record::Topic;
-use whyslow_sources::live::{self, Plan, Segment, Whom};
+use whyslow_sources::live::{self, Plan, RecorderChoice, Segment};
 use whyslow_sources::recording::Opened;
 use whyslow_store::Tables;
 
@@ -25,7 +25,7 @@ use crate::cli::{AskArgs, GraphArgs, QuestionCommand, ViewArgs};
 const BINS_DEFAULT: usize = 20;
 
 /// A question as typed.
-pub(crate) struct Asked {
+pub(crate) struct RecordingQuery {
     kind: Kind,
     verb: Verb,
     args: AskArgs,
@@ -42,7 +42,7 @@ pub(crate) struct Asked {
     making: Option<(Ns, Option<Ns>)>,
 }
 
-impl Asked {
+impl RecordingQuery {
     pub(crate) fn new(command: QuestionCommand) -> Self {
         let (mut bins, mut weight, mut at) = (Bins::default(), Weight::default(), None);
         let (mut stage, mut baseline) = (None, None);
@@ -106,19 +106,19 @@ impl Asked {
             return super::dumps::run(&self.args, (every, lasting), talk);
         }
         let target = Target::parse(&self.args.positional)?;
-        let Some(whom) = target.recording.as_deref().and_then(Whom::of) else {
+        let Some(choice) = target.recording.as_deref().and_then(RecorderChoice::of) else {
             self.refuse_counting()?;
             let opened = Opened::find(target.recording.as_deref(), talk)?;
             return self.answer(&opened, &target, &self.args.output, talk);
         };
         self.refuse_windows()?;
         if self.is_counted_live() {
-            return self.watch(whom, &target, talk);
+            return self.watch(choice, &target, talk);
         }
         if self.args.output.chosen_format() == Format::Openmetrics {
-            return self.count_lookups(whom, &target, talk);
+            return self.count_lookups(choice, &target, talk);
         }
-        self.run_live(whom, &target, talk)
+        self.run_live(choice, &target, talk)
     }
 
     /// The answer from `tables`, which are those of `opened` with limits, for other programs.
@@ -254,7 +254,12 @@ impl Asked {
             .hint("record, and ask the recording: sudo whyslow record -o NAME.wsl"))
     }
 
-    fn run_live(&self, whom: Whom, target: &Target, talk: &TalkArgs) -> Result<(), Failure> {
+    fn run_live(
+        &self,
+        choice: RecorderChoice,
+        target: &Target,
+        talk: &TalkArgs,
+    ) -> Result<(), Failure> {
         let has_parts = target.interval.is_some();
         let output = if has_parts {
             whyslow_render::args_of_many(&self.args.output)?
@@ -275,7 +280,7 @@ impl Asked {
             interval: target.interval,
             count: target.count,
             pids: self.args.filter.pid.clone(),
-            ..Plan::of(whom, topics(self.kind))
+            ..Plan::of(choice, topics(self.kind))
         };
         live::run(&plan, talk, &mut |segment: &Segment<'_>| {
             let output = OutputArgs {

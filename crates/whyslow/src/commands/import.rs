@@ -10,7 +10,7 @@ use whyslow_ingest::{AnomalyReport, ImportOptions, ImportReport, LeaveOut};
 use whyslow_model::Ns;
 use whyslow_model::stat::Severity;
 use whyslow_model::text::shown;
-use whyslow_sources::live::Whom;
+use whyslow_sources::live::RecorderChoice;
 use whyslow_sources::recording;
 use whyslow_store::{Existing, packed};
 
@@ -23,7 +23,7 @@ const ARCHIVES: &[&str] = &[
 
 pub(super) fn run(args: &ImportArgs, talk: &TalkArgs) -> Result<(), Failure> {
     let mut words = args.sources.iter().filter_map(|source| source.to_str());
-    if words.any(|word| Whom::of(word).is_some()) {
+    if words.any(|word| RecorderChoice::of(word).is_some()) {
         return Err(Failure::usage("what happens now is no trace")
             .hint("record it: sudo whyslow record -o NAME.wsl"));
     }

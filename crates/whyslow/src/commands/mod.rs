@@ -28,9 +28,10 @@ mod sql;
 
 use std::process::ExitCode;
 
-use crate::cli::{Cli, Command};
-use ask::Asked;
 use whyslow_base::failure::Failure;
+
+use crate::cli::{Cli, Command};
+use ask::RecordingQuery;
 
 pub(crate) fn run(cli: Cli) -> Result<ExitCode, Failure> {
     let talk = &cli.talk;
@@ -48,7 +49,7 @@ pub(crate) fn run(cli: Cli) -> Result<ExitCode, Failure> {
         Command::Info(args) => info::run(&args, talk),
         Command::Explain(args) => explain::run(&args, talk),
         Command::Export(command) => export::run(&command, talk),
-        Command::Question(command) => Asked::new(*command).run(talk),
+        Command::Question(command) => RecordingQuery::new(*command).run(talk),
         Command::As(command) => command.run(talk),
         Command::Sql(args) => sql::run(&args, talk),
         #[cfg(feature = "fleet")]

@@ -19,7 +19,7 @@ use whyslow_sources::lake::Request;
 use whyslow_sources::recording::Opened;
 use whyslow_store::Tables;
 
-use super::ask::Asked;
+use super::ask::RecordingQuery;
 use super::explain::{Beside, Hosts, report};
 use super::export::stacks::{graph, weight};
 use super::lake_request::request_of;
@@ -45,7 +45,7 @@ impl CommandLine for Definitions {
 
     fn question(&self, words: &[OsString]) -> Result<Option<Box<dyn Question>>, clap::Error> {
         Ok(match Cli::read(words)?.command {
-            Command::Question(question) => Some(Box::new(Asked::new(*question))),
+            Command::Question(question) => Some(Box::new(RecordingQuery::new(*question))),
             _ => None,
         })
     }
@@ -84,7 +84,7 @@ impl CommandLine for Definitions {
     }
 }
 
-impl Question for Asked {
+impl Question for RecordingQuery {
     fn answer(
         &self,
         opened: &Opened,
@@ -177,10 +177,81 @@ impl LakeQuestion for FleetAsk {
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeSet;
+    use std::path::Path;
 
-    use whyslow_serve::REFUSED;
+    use axum::http::Uri;
+    use whyslow_serve::{Query, REFUSED, spoken};
 
     use super::*;
+
+    fn query(text: &str) -> Query {
+        let uri: Uri = format!("/api/v1/table?{text}").parse().expect("an address");
+        Query::of(&uri).expect("keys")
+    }
+
+    fn command(path: &[&str], text: &str) -> Result<String, String> {
+        let recording = (Path::new("/r/web.wsl"), "web.wsl");
+        spoken(&Definitions, path, recording, &query(text))
+            .map(|spoken| spoken.command)
+            .map_err(|refusal| format!("{refusal:?}"))
+    }
+
+    #[test]
+    fn keys_become_flags_of_the_command() {
+        let check = |path: &[&str], text: &str, want: &str| {
+            assert_eq!(command(path, text).as_deref(), Ok(want), "{text}");
+        };
+        check(&["io", "top"], "what=io&view=top", "whyslow io top web.wsl");
+        check(
+            &["io", "top"],
+            "min=5ms&errors=1&wide=0&w=%2B1s..%2B2s",
+            "whyslow io top web.wsl --min=5ms --errors --window=+1s..+2s",
+        );
+        check(
+            &["io", "stats"],
+            "w=1421342317216484041..1421342333821580313&interval=1&count=5",
+            "whyslow io stats web.wsl 1 5 --window=1421342317216484041..1421342333821580313",
+        );
+        check(
+            &["io", "log"],
+            "w=5..7000",
+            "whyslow io log web.wsl --window=5ns..7000ns",
+        );
+        check(
+            &["files", "top"],
+            "file=/tmp/it's+*.txt",
+            r"whyslow files top web.wsl '--file=/tmp/it'\''s *.txt'",
+        );
+        check(
+            &["io", "top"],
+            "comm=%C3%A4%1b",
+            r"whyslow io top web.wsl $'--comm=\303\244\033'",
+        );
+        check(
+            &["io", "hist"],
+            "freq-resolution=5",
+            "whyslow io hist web.wsl --linear=5",
+        );
+        check(
+            &["explain"],
+            "slow=open%3E100ms",
+            "whyslow explain web.wsl '--slow=open>100ms'",
+        );
+    }
+
+    #[test]
+    fn what_is_no_key_is_refused() {
+        let check = |path: &[&str], text: &str, part: &str| {
+            let message = command(path, text).expect_err(text);
+            assert!(message.contains(part), "{text}: {message}");
+        };
+        check(&["io", "top"], "pids=5", "no key of this question");
+        check(&["io", "top"], "output=/etc/passwd", "cannot be asked");
+        check(&["io", "top"], "color=always", "cannot be asked");
+        check(&["io", "top"], "errors=maybe", "on (1) or off (0)");
+        check(&["io", "no-such"], "", "no question");
+        check(&["sql"], "query-file=/etc/passwd&tables2", "no key");
+    }
 
     /// Names of the parameters of a path, as the description of the API has them.
     fn described(path: &str) -> BTreeSet<String> {

@@ -18,7 +18,7 @@ use whyslow_record::Topic;
 use whyslow_render::to_stdout;
 use whyslow_sources::confine::{self, Confined};
 use whyslow_sources::duckdb::{program, views};
-use whyslow_sources::live::{self, Plan, Whom};
+use whyslow_sources::live::{self, Plan, RecorderChoice};
 use whyslow_sources::recording::Opened;
 use whyslow_store::Recording;
 
@@ -29,10 +29,13 @@ pub(super) fn run(args: &SqlArgs, talk: &TalkArgs) -> Result<(), Failure> {
         return to_stdout(&views::describe());
     }
     let statement = statement(args)?;
-    let opened = match (&args.at, args.recording.as_deref().and_then(Whom::of)) {
+    let opened = match (
+        &args.at,
+        args.recording.as_deref().and_then(RecorderChoice::of),
+    ) {
         (Some(place), _) => Opened::unremembered(place)?,
-        (None, Some(whom)) => {
-            return live::run(&Plan::of(whom, Topic::DEFAULT), talk, &mut |segment| {
+        (None, Some(choice)) => {
+            return live::run(&Plan::of(choice, Topic::DEFAULT), talk, &mut |segment| {
                 ask_beside(segment.recording)
             });
         }

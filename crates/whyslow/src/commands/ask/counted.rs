@@ -3,11 +3,11 @@
 use whyslow_analysis::{Filter, Kind, Verb};
 use whyslow_base::args::{Format, TalkArgs};
 use whyslow_base::failure::Failure;
-use whyslow_sources::live::{self, Watched, Whom};
+use whyslow_sources::live::{self, RecorderChoice, Watched};
 
-use super::{Asked, Target, filter};
+use super::{RecordingQuery, Target, filter};
 
-impl Asked {
+impl RecordingQuery {
     /// Whether the kernel counts for it, and nothing is recorded.
     pub(super) fn is_counted_live(&self) -> bool {
         self.kind == Kind::Block && self.verb == Verb::Outliers
@@ -15,11 +15,11 @@ impl Asked {
 
     pub(super) fn watch(
         &self,
-        whom: Whom,
+        choice: RecorderChoice,
         target: &Target,
         talk: &TalkArgs,
     ) -> Result<(), Failure> {
-        if !matches!(whom, Whom::Any | Whom::New) {
+        if !matches!(choice, RecorderChoice::Any | RecorderChoice::New) {
             return Err(Failure::usage(
                 "slow requests are counted in the kernel for this alone: no recorder is followed",
             )
@@ -52,12 +52,12 @@ impl Asked {
     /// Lookups of names, in numbers that the kernel keeps.
     pub(super) fn count_lookups(
         &self,
-        whom: Whom,
+        choice: RecorderChoice,
         target: &Target,
         talk: &TalkArgs,
     ) -> Result<(), Failure> {
         let command = "whyslow dns stats @live 10 --format openmetrics";
-        if !matches!(whom, Whom::Any | Whom::New) {
+        if !matches!(choice, RecorderChoice::Any | RecorderChoice::New) {
             return Err(Failure::usage(
                 "lookups are counted in the kernel for this alone: no recorder is followed",
             )

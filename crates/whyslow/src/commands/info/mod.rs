@@ -17,15 +17,15 @@ use whyslow_model::Symbols;
 use whyslow_model::answer::{Answer, AnswerColumn, AnswerTable, Form, LossNote, Measure, Value};
 use whyslow_model::tables::{LostEventsRow, MetadataRow, TraceStatRow};
 use whyslow_record::Topic;
-use whyslow_sources::live::{self, Plan, Whom};
+use whyslow_sources::live::{self, Plan, RecorderChoice};
 use whyslow_sources::recording::Opened;
 use whyslow_store::{RecordingInfo, StoreError, Tables, rows};
 
 use crate::cli::InfoArgs;
 
 pub(super) fn run(args: &InfoArgs, talk: &TalkArgs) -> Result<(), Failure> {
-    if let Some(whom) = args.recording.as_deref().and_then(Whom::of) {
-        return live::run(&Plan::of(whom, Topic::DEFAULT), talk, &mut |segment| {
+    if let Some(choice) = args.recording.as_deref().and_then(RecorderChoice::of) {
+        return live::run(&Plan::of(choice, Topic::DEFAULT), talk, &mut |segment| {
             of(&Opened::live(segment)?, args, talk)
         });
     }

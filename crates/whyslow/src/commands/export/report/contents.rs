@@ -8,10 +8,10 @@ use base64::engine::general_purpose::STANDARD as BASE64;
 use serde_json::{Map, Value, json};
 use whyslow_base::failure::Failure;
 use whyslow_model::Window;
+use whyslow_serve::Answers;
 use whyslow_sources::recording::Opened;
 
 use super::windows::Span;
-use whyslow_serve::Answers;
 
 const JSON: &str = "application/json";
 const ARROW: &str = "application/vnd.apache.arrow.stream";

@@ -2,6 +2,7 @@
 
 use whyslow_base::args::TalkArgs;
 use whyslow_base::failure::Failure;
+use whyslow_serve::Answers;
 use whyslow_sources::recording::Opened;
 
 use super::super::snapshot::hidden;
@@ -10,7 +11,6 @@ use super::contents::with_window;
 use super::windows::Span;
 use crate::cli::ReportArgs;
 use crate::commands::server::Definitions;
-use whyslow_serve::Answers;
 
 const MARKDOWN: &str = "text/markdown";
 

@@ -6,16 +6,16 @@ use std::sync::Arc;
 use axum::http::StatusCode;
 use whyslow_base::args::TalkArgs;
 use whyslow_base::failure::Failure;
-use whyslow_sources::live::Whom;
+use whyslow_sources::live::RecorderChoice;
 use whyslow_sources::recording::{self, Opened};
 
-use crate::held::{Held, Slot};
 use crate::live::Live;
+use crate::open_recording::{OpenRecording, Slot};
 use crate::query::Query;
 use crate::reply::Refusal;
 
 /// One recording, which goes on if it is live.
-pub(crate) struct Book {
+pub(crate) struct ServedRecording {
     pub(crate) id: String,
     /// As it was named when the server began.
     pub(crate) word: String,
@@ -23,8 +23,8 @@ pub(crate) struct Book {
     slot: Arc<Slot>,
 }
 
-impl Book {
-    pub(crate) fn now(&self) -> Arc<Held> {
+impl ServedRecording {
+    pub(crate) fn now(&self) -> Arc<OpenRecording> {
         self.slot.now()
     }
 
@@ -39,30 +39,32 @@ pub(crate) fn places(words: &[String]) -> Result<Vec<PathBuf>, Failure> {
         [] => Ok(vec![recording::place(None)?]),
         words => words
             .iter()
-            .filter(|word| Whom::of(word).is_none())
+            .filter(|word| RecorderChoice::of(word).is_none())
             .map(|word| recording::place(Some(word)))
             .collect(),
     }
 }
 
-pub(crate) struct Shelf(Vec<Book>);
+pub(crate) struct RecordingSet(Vec<ServedRecording>);
 
-impl Shelf {
+impl RecordingSet {
     pub(crate) fn open(
         words: &[String],
         (cache, live): (Option<&Path>, Option<&Arc<Live>>),
         talk: &TalkArgs,
     ) -> Result<Self, Failure> {
-        let mut books: Vec<Book> = Vec::new();
+        let mut served: Vec<ServedRecording> = Vec::new();
         let words: Vec<Option<&str>> = match words {
             [] => vec![None],
             words => words.iter().map(|word| Some(word.as_str())).collect(),
         };
         let mut remembered = false;
         for word in words {
-            if let (Some(word), Some(live)) = (word.filter(|word| Whom::of(word).is_some()), live) {
-                books.push(Book {
-                    id: free_id(word, &books),
+            if let (Some(word), Some(live)) =
+                (word.filter(|word| RecorderChoice::of(word).is_some()), live)
+            {
+                served.push(ServedRecording {
+                    id: free_id(word, &served),
                     word: word.to_owned(),
                     slot: live.first()?,
                     live: Some(Arc::clone(live)),
@@ -74,27 +76,27 @@ impl Shelf {
                 None => Opened::find(word, talk)?,
             };
             remembered = true;
-            let id = free_id(opened.name(), &books);
+            let id = free_id(opened.name(), &served);
             let shown = word.map_or_else(|| opened.path().display().to_string(), str::to_owned);
-            books.push(Book {
+            served.push(ServedRecording {
                 id,
                 word: shown,
                 live: None,
-                slot: Arc::new(Slot::new(Held::new(opened, cache)?)),
+                slot: Arc::new(Slot::new(OpenRecording::new(opened, cache)?)),
             });
         }
-        Ok(Self(books))
+        Ok(Self(served))
     }
 
-    pub(crate) fn books(&self) -> &[Book] {
+    pub(crate) fn all(&self) -> &[ServedRecording] {
         &self.0
     }
 
     /// The one that is asked for, or the first.
-    pub(crate) fn find(&self, query: &Query) -> Result<&Book, Refusal> {
+    pub(crate) fn find(&self, query: &Query) -> Result<&ServedRecording, Refusal> {
         let found = match query.get("rec") {
             None => self.0.first(),
-            Some(id) => self.0.iter().find(|book| book.id == id),
+            Some(id) => self.0.iter().find(|served| served.id == id),
         };
         found.ok_or_else(|| {
             Refusal::new(StatusCode::NOT_FOUND, "there is no such recording")
@@ -103,15 +105,17 @@ impl Shelf {
     }
 
     /// The recording of this id, or at this place.
-    pub(crate) fn named(&self, name: &str) -> Option<Arc<Held>> {
-        let is_it = |book: &&Book| book.id == name || book.now().opened.path() == Path::new(name);
-        self.0.iter().find(is_it).map(Book::now)
+    pub(crate) fn named(&self, name: &str) -> Option<Arc<OpenRecording>> {
+        let is_it = |served: &&ServedRecording| {
+            served.id == name || served.now().opened.path() == Path::new(name)
+        };
+        self.0.iter().find(is_it).map(ServedRecording::now)
     }
 }
 
 /// The name, and a number behind it if there is one of that name already.
-fn free_id(name: &str, books: &[Book]) -> String {
-    let is_free = |id: &String| books.iter().all(|book| book.id != *id);
+fn free_id(name: &str, served: &[ServedRecording]) -> String {
+    let is_free = |id: &String| served.iter().all(|served| served.id != *id);
     let numbered = (2..).map(|number| format!("{name}~{number}"));
     std::iter::once(name.to_owned())
         .chain(numbered)

@@ -11,7 +11,7 @@ use crate::charts::Charts;
 use crate::thread_names::Names;
 
 /// A recording as it is now.
-pub(crate) struct Held {
+pub(crate) struct OpenRecording {
     pub(crate) opened: Arc<Opened>,
     /// Of its content: what was made from it before can be used again.
     pub(crate) digest: String,
@@ -32,28 +32,28 @@ impl Drop for Passing {
 }
 
 /// A recording that may be another one later.
-pub(crate) struct Slot(RwLock<Arc<Held>>);
+pub(crate) struct Slot(RwLock<Arc<OpenRecording>>);
 
 impl Slot {
-    pub(crate) fn new(held: Held) -> Self {
-        Self(RwLock::new(Arc::new(held)))
+    pub(crate) fn new(current: OpenRecording) -> Self {
+        Self(RwLock::new(Arc::new(current)))
     }
 
-    pub(crate) fn put(&self, held: Held) {
-        let held = Arc::new(held);
+    pub(crate) fn put(&self, current: OpenRecording) {
+        let current = Arc::new(current);
         let before = {
             let mut place = self.0.write().unwrap_or_else(PoisonError::into_inner);
-            std::mem::replace(&mut *place, held)
+            std::mem::replace(&mut *place, current)
         };
         drop(before);
     }
 
-    pub(crate) fn now(&self) -> Arc<Held> {
+    pub(crate) fn now(&self) -> Arc<OpenRecording> {
         Arc::clone(&self.0.read().unwrap_or_else(PoisonError::into_inner))
     }
 }
 
-impl Held {
+impl OpenRecording {
     /// `cache` is the user's folder for what can be made again.
     pub(crate) fn new(opened: Opened, cache: Option<&Path>) -> Result<Self, Failure> {
         let place = Place::of(opened.path(), cache)?;

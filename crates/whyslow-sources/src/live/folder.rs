@@ -11,9 +11,9 @@ const MEMORY: &str = "/dev/shm";
 
 /// A private folder for spools and recordings of this machine now.
 #[derive(Debug)]
-pub struct Room(PrivateFolder);
+pub struct LiveFolder(PrivateFolder);
 
-impl Room {
+impl LiveFolder {
     /// In memory, where there is a file system in memory.
     pub fn new() -> Result<Self, Failure> {
         PrivateFolder::new(&base(), PREFIX).map(Self)

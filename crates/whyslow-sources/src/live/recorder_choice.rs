@@ -7,7 +7,7 @@ const NEW: &str = "new";
 
 /// As it was named.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum Whom {
+pub enum RecorderChoice {
     /// A recorder that has all that is needed, or a new one.
     #[default]
     Any,
@@ -18,7 +18,7 @@ pub enum Whom {
     Nonsense,
 }
 
-impl Whom {
+impl RecorderChoice {
     /// `@live`, `@live:new`, `@live:PID`; nothing if the word names a recording.
     pub fn of(word: &str) -> Option<Self> {
         let rest = word.strip_prefix(LIVE)?;
@@ -38,14 +38,21 @@ mod tests {
 
     #[test]
     fn what_is_live_is_told_from_names_of_recordings() {
-        assert_eq!(Whom::of("@live"), Some(Whom::Any));
-        assert_eq!(Whom::of("@live:new"), Some(Whom::New));
-        assert_eq!(Whom::of("@live:77"), Some(Whom::Process(77)));
+        assert_eq!(RecorderChoice::of("@live"), Some(RecorderChoice::Any));
+        assert_eq!(RecorderChoice::of("@live:new"), Some(RecorderChoice::New));
+        assert_eq!(
+            RecorderChoice::of("@live:77"),
+            Some(RecorderChoice::Process(77))
+        );
         for word in ["@live:", "@live:x", "@live:7 7"] {
-            assert_eq!(Whom::of(word), Some(Whom::Nonsense), "{word}");
+            assert_eq!(
+                RecorderChoice::of(word),
+                Some(RecorderChoice::Nonsense),
+                "{word}"
+            );
         }
         for word in ["", "live", "@lives", "@last", "web.wsl", "@live.wsl"] {
-            assert_eq!(Whom::of(word), None, "{word}");
+            assert_eq!(RecorderChoice::of(word), None, "{word}");
         }
     }
 }

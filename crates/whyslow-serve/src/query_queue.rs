@@ -22,7 +22,7 @@ pub(crate) struct Costs {
 }
 
 #[derive(Debug)]
-pub(crate) struct Desk {
+pub(crate) struct QueryQueue {
     places: Semaphore,
     places_max: usize,
     waiting: AtomicUsize,
@@ -37,7 +37,7 @@ pub(crate) struct Desk {
     is_over: Arc<AtomicBool>,
 }
 
-impl Desk {
+impl QueryQueue {
     /// So many questions at once; `is_over` ends them all.
     pub(crate) fn new(
         places_max: usize,
@@ -135,7 +135,7 @@ impl Desk {
 }
 
 /// A place that is taken until the work has ended, also when nobody waits for it any more.
-struct Place(Arc<Desk>);
+struct Place(Arc<QueryQueue>);
 
 impl Drop for Place {
     fn drop(&mut self) {

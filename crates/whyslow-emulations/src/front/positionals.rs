@@ -6,7 +6,7 @@ use whyslow_model::Ns;
 
 /// Words by what they are.
 #[derive(Debug, Default, PartialEq, Eq)]
-pub(crate) struct Words {
+pub(crate) struct Positionals {
     pub(crate) recording: Option<String>,
     /// What begins with a digit and names nothing that exists, in order.
     pub(crate) numbers: Vec<String>,
@@ -14,7 +14,7 @@ pub(crate) struct Words {
     pub(crate) names: Vec<String>,
 }
 
-impl Words {
+impl Positionals {
     /// The first word that exists as a path is the recording, as is `@last`; what begins with a
     /// digit is a number; the rest are names, of which one that looks like a path is the recording
     /// if there is no other.
@@ -96,7 +96,7 @@ mod tests {
     fn words_are_told_apart_by_how_they_look() {
         let check = |words: &[&str], recording: Option<&str>, numbers: &[&str], names: &[&str]| {
             let words: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();
-            let sorted = Words::sort(&words);
+            let sorted = Positionals::sort(&words);
             assert_eq!(sorted.recording.as_deref(), recording, "{words:?}");
             assert_eq!(sorted.numbers, numbers, "{words:?}");
             assert_eq!(sorted.names, names, "{words:?}");
@@ -119,7 +119,7 @@ mod tests {
     fn intervals_are_longer_than_nothing() {
         let of = |words: &[&str]| {
             let words: Vec<String> = words.iter().map(|word| (*word).to_owned()).collect();
-            Words::without_names(&words).and_then(|words| words.interval())
+            Positionals::without_names(&words).and_then(|words| words.interval())
         };
         assert_eq!(
             of(&["1", "3"]).expect("fine"),
