@@ -4,6 +4,6 @@ mod data;
 mod need;
 mod skip;
 
-pub use data::data_folder;
+pub use data::{data_folder, fixture};
 pub use need::Need;
 pub use skip::{skip, skip_unless_installed};
