@@ -231,7 +231,7 @@ macro_rules! table {
         }
     ) => {
         $(#[doc = $tdoc])+
-        #[derive(Debug, Clone, Copy, PartialEq)]
+        #[derive(Debug, Clone, Copy, Default, PartialEq)]
         pub struct $row { $( $(#[doc = $cdoc])+ pub $field: $ty ),+ }
 
         impl $crate::Row for $row {

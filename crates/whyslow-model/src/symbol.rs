@@ -6,8 +6,8 @@ use std::sync::{Arc, OnceLock};
 use hashbrown::HashTable;
 use rustc_hash::FxHasher;
 
-/// A string known to a [`Symbols`].
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
+/// A string known to a [`Symbols`]; the empty one by default.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Sym(pub u32);
 
 impl Sym {

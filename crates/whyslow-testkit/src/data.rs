@@ -1,6 +1,13 @@
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use crate::{Need, skip};
+
+/// A file or folder of `fixtures/`.
+pub fn fixture(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("../../fixtures")
+        .join(name)
+}
 
 /// The folder `name` of the development data, which `WHYSLOW_DATA` names; skips where it does not.
 #[track_caller]

@@ -36,22 +36,16 @@ pub(crate) fn recording(calls: &str) -> MemoryTables {
             comm: Some(symbols.intern(comm)),
             cpu: Some(0),
             name: symbols.intern(name),
-            nr: None,
             compat: false,
             op: symbols.intern(op),
             ret: bytes,
             errno,
             fd: Some(3),
-            fd2: None,
             path: path.map(|path| symbols.intern(path)),
-            path2: None,
             fd_class: Some(symbols.intern("file")),
-            unknown_reason: None,
-            bytes_requested: None,
             bytes,
-            file_offset: None,
-            flags: None,
             cut: ts_end.is_none().then(|| symbols.intern("end")),
+            ..SyscallRow::default()
         });
     }
     rows.thread.push(ThreadRow {
@@ -60,15 +54,11 @@ pub(crate) fn recording(calls: &str) -> MemoryTables {
         tid: 17,
         pid: Some(17),
         comm: Some(symbols.intern("apache2")),
-        ts_start: None,
-        ts_exit: None,
         ts_first: 0,
         ts_last: 0,
-        parent_utid: None,
         is_main: Some(true),
-        is_kernel: None,
         is_tracer: false,
-        runtime_name: None,
+        ..ThreadRow::default()
     });
     let info = RecordingInfo {
         begin_ns: 0,
@@ -374,26 +364,16 @@ fn disks() -> MemoryTables {
             device_ns: dur,
             dev: 8 << 20,
             dev_name: symbols.intern("sda"),
-            part: None,
-            part_name: None,
             sector: 0,
             sectors: 8,
             bytes: 4096,
             op: symbols.intern(op),
             rwbs: symbols.intern("R"),
             layer: symbols.intern("request"),
-            utid: None,
-            upid: None,
-            tid: None,
-            pid: None,
-            comm: None,
-            submitter_source: None,
-            issuer_utid: None,
-            cpu: None,
             merges: 0,
             completions: 1,
-            error: None,
             cut: dur.is_none().then(|| symbols.intern("end")),
+            ..BlockIoRow::default()
         });
     }
     let info = RecordingInfo {

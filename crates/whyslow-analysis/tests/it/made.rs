@@ -189,20 +189,15 @@ fn things<S: EmitAll>(symbols: &mut Symbols, sink: &mut S) {
             sink.emit(ProcessRow {
                 upid,
                 pid: 1000 + upid,
-                parent_upid: None,
-                ppid: None,
                 comm,
                 exe: text((upid == 1).then_some("/usr/bin/python3.11")),
-                command_line: None,
                 uid,
                 user_name: text(user),
                 cgroup: text(cgroup),
                 container: text(container.as_deref()),
                 mount_ns: (upid != 4).then_some(4_026_531_840 + i64::from(upid) / 3),
-                ts_created: None,
-                ts_start: None,
-                ts_exit: None,
                 is_tracer,
+                ..ProcessRow::default()
             });
         }
         sink.emit(ThreadRow {
@@ -233,11 +228,7 @@ fn things<S: EmitAll>(symbols: &mut Symbols, sink: &mut S) {
             minor,
             name: symbols.intern(name),
             parent: (minor == 1).then_some(8 << 20),
-            kind: None,
-            size: None,
-            rotational: None,
-            label: None,
-            backing: None,
+            ..DeviceRow::default()
         });
     }
 }
@@ -475,19 +466,16 @@ impl Maker<'_> {
             kind: self.symbols.intern(kind),
             netif: (is_whole || kind == "retransmit").then(|| self.symbols.intern(netif)),
             bytes: is_whole.then(|| self.dice.below(1500) as i64),
-            cpu: None,
             utid: owner.utid,
             upid: owner.upid,
             tid: owner.tid,
             pid: owner.pid,
             comm: owner.comm,
-            skbaddr: None,
-            ret: None,
             protocol,
             source,
             destination,
-            tcp_seq: None,
             drop_reason: (kind == "drop").then_some(5),
+            ..NetPacketRow::default()
         });
     }
 
@@ -507,18 +495,14 @@ impl Maker<'_> {
         sink.emit(MappingRow {
             id: 0,
             ts,
-            dur: None,
-            ts_end: None,
             upid: Some(1),
             pid: Some(1001),
-            comm: None,
             address: 0,
             bytes: 4096,
             path: Some(self.symbols.intern("/srv/data/db")),
             fd: Some(3),
             prot: Some(1),
-            flags: None,
-            file_offset: None,
+            ..MappingRow::default()
         });
         let late = self.amount.end() - 5_000_000;
         for (id, ts, dur, cpu) in [
@@ -543,17 +527,12 @@ impl Maker<'_> {
             kind: self.symbols.intern("wakeup"),
             utid: Some(1),
             tid: 1500,
-            comm: None,
             prio: Some(120),
             target_cpu: Some(0),
             cpu: Some(1),
-            waker_utid: None,
-            waker_tid: None,
             context: self.symbols.intern("irq"),
-            context_nr: None,
-            cause: None,
-            cause_id: None,
             spurious: false,
+            ..WakeupRow::default()
         });
     }
 }

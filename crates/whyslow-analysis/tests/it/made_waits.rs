@@ -113,12 +113,7 @@ impl Maker<'_> {
             cpu: Some(self.dice.below(3) as i32),
             function: self.sometimes(2, "io_schedule"),
             user_function: self.sometimes(3, "main"),
-            callsite_id: None,
-            credits: None,
-            is_assumed: None,
-            syscall: None,
-            sampler: None,
-            is_cut: None,
+            ..StackSampleRow::default()
         });
     }
 }

@@ -78,26 +78,15 @@ fn record<S: EmitAll>(disks: &[Disk], symbols: &mut Symbols, sink: &mut S) -> Re
             device_ns: Some(end - ts),
             dev: 8 << 20,
             dev_name: symbols.intern(disk.name),
-            part: None,
-            part_name: None,
             sector: id,
             sectors: bytes / 512,
             bytes,
             op: symbols.intern(disk.op),
             rwbs: symbols.intern("R"),
             layer: symbols.intern("request"),
-            utid: None,
-            upid: None,
-            tid: None,
-            pid: None,
-            comm: None,
-            submitter_source: None,
-            issuer_utid: None,
-            cpu: None,
             merges: 0,
             completions: 1,
-            error: None,
-            cut: None,
+            ..BlockIoRow::default()
         });
     }
     RecordingInfo {

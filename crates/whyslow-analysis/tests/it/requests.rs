@@ -37,46 +37,20 @@ impl Made {
             ts,
             dur: Some(dur),
             ts_end: Some(ts + dur),
-            ts_intended: None,
             role: intern("server"),
             source: intern("socket"),
-            protocol: None,
             method: Some(intern("GET")),
-            host: None,
             endpoint: Some(intern("/login")),
-            target: None,
             status: Some(200),
             outcome: intern(outcome),
-            error: None,
             client: Some(intern(client)),
-            connection: None,
-            is_reused: None,
-            local: None,
             peer: Some(intern("10.0.0.1:50000")),
-            worker: None,
-            seq: None,
-            bytes_sent: None,
-            bytes_received: None,
-            queue_ns: None,
-            resolve_ns: None,
-            connect_ns: None,
-            tls_ns: None,
-            send_ns: None,
-            wait_ns: None,
-            receive_ns: None,
-            trace_high: None,
-            trace_low: None,
-            span: None,
-            parent_span: None,
-            parent_request: None,
-            server_request: None,
-            joined_by: None,
-            same_as: None,
             utid: Some(1),
             upid: Some(1),
             tid: Some(11),
             pid: Some(11),
             comm: Some(intern("worker")),
+            ..RequestRow::default()
         };
         self.rows.request.push(row);
         &mut self.rows.request[id as usize]
@@ -102,15 +76,10 @@ impl Made {
             tid: 10 + utid,
             pid: Some(11),
             comm: Some(self.symbols.intern(comm)),
-            ts_start: None,
-            ts_exit: None,
             ts_first: 0,
             ts_last: 0,
-            parent_utid: None,
-            is_main: None,
-            is_kernel: None,
             is_tracer: false,
-            runtime_name: None,
+            ..ThreadRow::default()
         });
     }
 
@@ -143,16 +112,9 @@ impl Made {
             upid: Some(1),
             tid: Some(10 + utid),
             pid: Some(11),
-            comm: None,
             state: self.symbols.intern(state),
-            reason: None,
-            prio: None,
-            cpu: None,
-            wakeup_id: None,
             waker_utid: (state == "sleeping").then_some(1),
-            wake_context: None,
-            wake_cause: None,
-            wake_cause_id: None,
+            ..ThreadStateRow::default()
         });
     }
 
@@ -166,25 +128,14 @@ impl Made {
             upid: Some(1),
             tid: Some(12),
             pid: Some(11),
-            comm: None,
-            cpu: None,
             name: self.symbols.intern(name),
-            nr: None,
             compat: false,
             op: self.symbols.intern("net"),
-            ret: None,
-            errno: None,
             fd: Some(5),
-            fd2: None,
             path: Some(self.symbols.intern(peer)),
-            path2: None,
             fd_class: Some(self.symbols.intern("inet")),
-            unknown_reason: None,
-            bytes_requested: None,
             bytes: Some(bytes),
-            file_offset: None,
-            flags: None,
-            cut: None,
+            ..SyscallRow::default()
         });
     }
 
@@ -228,17 +179,13 @@ impl Made {
             dur: Some(ts_end - ts),
             ts_end: Some(ts_end),
             host: Some(self.symbols.intern(host)),
-            service: None,
             function: self.symbols.intern("getaddrinfo"),
-            result: None,
-            code: None,
             address: Some(self.symbols.intern(address)),
             utid: Some(2),
             upid: Some(1),
             tid: Some(12),
             pid: Some(11),
-            comm: None,
-            cpu: None,
+            ..DnsLookupRow::default()
         });
     }
 
@@ -246,25 +193,16 @@ impl Made {
         self.rows.tcp_connection.push(TcpConnectionRow {
             id: 0,
             ts,
-            dur: None,
-            ts_end: None,
             kind: self.symbols.intern("connect"),
             outcome: self.symbols.intern("open"),
-            closed_by: None,
-            local: None,
             peer: Some(self.symbols.intern(peer)),
             connect_ns: Some(answered - ts),
             state: self.symbols.intern("established"),
-            bytes_sent: None,
-            bytes_received: None,
-            retransmits: None,
-            rtt_ns: None,
-            error: None,
             utid: Some(2),
             upid: Some(1),
             tid: Some(12),
             pid: Some(11),
-            comm: None,
+            ..TcpConnectionRow::default()
         });
     }
 

@@ -77,11 +77,7 @@ impl Made {
             reason: Some(self.symbols.intern("preempted")),
             prio: Some(120),
             cpu: Some(0),
-            wakeup_id: None,
-            waker_utid: None,
-            wake_context: None,
-            wake_cause: None,
-            wake_cause_id: None,
+            ..ThreadStateRow::default()
         });
     }
 
@@ -95,16 +91,8 @@ impl Made {
             cpu: 0,
             kind: self.symbols.intern("hard"),
             nr: 30,
-            name: None,
-            ts_raise: None,
-            raise_ns: None,
-            ret: None,
             self_ns: Some(own),
-            utid: None,
-            upid: None,
-            tid: None,
-            pid: None,
-            comm: None,
+            ..IrqRow::default()
         });
     }
 
@@ -116,19 +104,12 @@ impl Made {
             kind: self.symbols.intern(kind),
             netif: Some(self.symbols.intern("eth0")),
             bytes: Some(100),
-            cpu: None,
             utid: owner,
             upid: owner,
             tid: owner,
             pid: owner,
             comm: comm.map(|comm| self.symbols.intern(comm)),
-            skbaddr: None,
-            ret: None,
-            protocol: None,
-            source: None,
-            destination: None,
-            tcp_seq: None,
-            drop_reason: None,
+            ..NetPacketRow::default()
         });
     }
 
@@ -166,22 +147,13 @@ impl Made {
             comm: Some(self.symbols.intern("burn")),
             cpu: Some(0),
             name: self.symbols.intern("read"),
-            nr: None,
             compat: false,
             op: self.symbols.intern("read"),
             ret: Some(50),
-            errno: None,
             fd: Some(3),
-            fd2: None,
-            path: None,
-            path2: None,
             fd_class: Some(self.symbols.intern("file")),
-            unknown_reason: None,
-            bytes_requested: None,
             bytes: Some(50),
-            file_offset: None,
-            flags: None,
-            cut: None,
+            ..SyscallRow::default()
         });
     }
 

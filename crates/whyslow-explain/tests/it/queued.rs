@@ -1,10 +1,10 @@
 //! Requests of a broker that wait in its queue, and what its handlers did meanwhile.
 
 use whyslow_explain::{Confidence, Question, Report, Story, explain};
-use whyslow_ingest::import_in_memory;
 use whyslow_model::Symbols;
 use whyslow_model::tables::{Collected, RequestPhaseRow, RequestRow};
 use whyslow_store::{MemoryTables, RecordingInfo};
+use whyslow_test_recordings::text_in_memory;
 
 use crate::it::blank;
 
@@ -23,7 +23,7 @@ enum Do {
 
 /// A trace of a broker whose handlers are called so, with `N` for their number.
 fn trace(doing: Do, name: &str) -> String {
-    let mut text = String::from("whyslow-text 1\n");
+    let mut text = String::new();
     let mut line = |line: String| {
         text.push_str(&line);
         text.push('\n');
@@ -161,12 +161,9 @@ fn log(rows: &mut Collected, symbols: &mut Symbols) {
 
 fn explained(trace: Option<String>, question: &Question) -> Report {
     let (mut rows, mut symbols) = (Collected::default(), Symbols::new());
-    let folder = tempfile::tempdir().expect("room");
     let is_alone = trace.is_none();
     if let Some(trace) = trace {
-        let source = folder.path().join("trace.txt");
-        std::fs::write(&source, trace).expect("room");
-        let found = import_in_memory(&[source]).expect("a trace");
+        let found = text_in_memory(&trace);
         (rows, symbols) = (found.rows, found.symbols);
     }
     log(&mut rows, &mut symbols);

@@ -4,10 +4,10 @@
 use std::fmt::Write as _;
 
 use whyslow_explain::{Question, Report, explain, requests_versus};
-use whyslow_ingest::import_in_memory;
 use whyslow_model::Symbols;
 use whyslow_model::tables::{Collected, RequestRow, RequestThreadRow};
 use whyslow_store::{MemoryTables, RecordingInfo};
+use whyslow_test_recordings::text_in_memory;
 
 use crate::it::blank;
 
@@ -25,9 +25,9 @@ fn is_slow(id: i64) -> bool {
     id % 10 == 7
 }
 
-fn imported(slow_ms: i64) -> (tempfile::TempDir, Imported) {
+fn imported(slow_ms: i64) -> Imported {
     let mut text = String::from(
-        "whyslow-text 1\n0.500000 [0] state_process tid=10 pid=10 comm=server\n\
+        "0.500000 [0] state_process tid=10 pid=10 comm=server\n\
          0.500000 [0] state_process tid=11 pid=10 comm=worker\n",
     );
     for id in 0..REQUESTS {
@@ -62,16 +62,13 @@ fn imported(slow_ms: i64) -> (tempfile::TempDir, Imported) {
         );
         call("sendto", "fd=5 size=100", 100, 10);
     }
-    let folder = tempfile::tempdir().expect("room");
-    let source = folder.path().join("trace.txt");
-    std::fs::write(&source, text).expect("room");
-    let found = import_in_memory(&[source]).expect("a trace");
+    let found = text_in_memory(&text);
     let mut imported = Imported {
         rows: found.rows,
         symbols: found.symbols,
     };
     requests(&mut imported, slow_ms);
-    (folder, imported)
+    imported
 }
 
 fn requests(imported: &mut Imported, slow_ms: i64) {
@@ -133,7 +130,7 @@ fn explained(imported: &Imported, question: &Question) -> Report {
 
 #[test]
 fn what_slow_requests_do_and_others_do_not_is_named() {
-    let (_folder, imported) = imported(900);
+    let imported = imported(900);
     let report = explained(&imported, &Question::default());
     let says = &report.patterns[0].says;
     assert!(
@@ -152,7 +149,7 @@ fn what_slow_requests_do_and_others_do_not_is_named() {
 
 #[test]
 fn one_request_is_told_by_the_thread_that_served_it() {
-    let (_folder, imported) = imported(900);
+    let imported = imported(900);
     let question = Question {
         operation: Some(("request".into(), 17)),
         ..Question::default()
@@ -171,7 +168,7 @@ fn one_request_is_told_by_the_thread_that_served_it() {
 
 #[test]
 fn threads_of_two_recordings_are_compared() {
-    let ((_a, before), (_b, after)) = (imported(900), imported(1500));
+    let (before, after) = (imported(900), imported(1500));
     let (before, after) = (tables(&before), tables(&after));
     let found = requests_versus((&before, None), (&after, None), ("a", "b"));
     let found = found.expect("an answer").expect("threads are known");

@@ -42,7 +42,6 @@ impl Made {
             dur: Some((end - begin) * MS),
             ts_end: Some(end * MS),
             kind: self.word("monitor"),
-            mode: None,
             slept: true,
             lock: self.word(lock),
             ret: 0,
@@ -51,9 +50,7 @@ impl Made {
             tid: Some(100 + utid),
             pid: Some(100),
             comm: Some(self.name(utid)),
-            cpu: None,
             function: Some(self.word(&format!("{lock}.get"))),
-            callsite_id: None,
             told_by: Some(self.word("event")),
             object: Some(self.word(lock)),
             holder_utid: holder.map(|(utid, ..)| utid),
@@ -62,8 +59,7 @@ impl Made {
             held: holder.map(|(_, held, ..)| held * MS),
             confidence: holder.map(|(_, _, confidence, _)| self.word(confidence)),
             holder_function: holder.map(|(.., function)| self.word(function)),
-            holder_callsite_id: None,
-            holder_gap_id: None,
+            ..LockWaitRow::default()
         };
         self.rows.lock_wait.push(row);
         id
@@ -83,12 +79,9 @@ impl Made {
             pid: Some(100),
             comm: Some(self.name(utid)),
             cycles: Some(20),
-            queued: None,
             group_id: group,
             function: Some(self.word(function)),
-            before_function: None,
-            callsite_id: None,
-            before_callsite_id: None,
+            ..SampleGapRow::default()
         };
         self.rows.sample_gap.push(row);
     }

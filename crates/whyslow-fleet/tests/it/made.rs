@@ -7,24 +7,9 @@ use whyslow_model::row::Emit as _;
 use whyslow_model::tables::{BlockIoRow, Collected, SyscallRow};
 use whyslow_store::{MemoryTables, RecordingInfo, SourceInfo, Tables};
 
-use crate::it::cells::row;
-
 /// 2026-11-27, 00:00:00 UTC.
 pub(crate) const BEGIN: i64 = 1_795_737_600_000_000_000;
 pub(crate) const SECOND: i64 = 1_000_000_000;
-
-fn times(id: i64, ts: i64, dur: Option<i64>) -> Vec<(&'static str, i64)> {
-    let mut times = vec![
-        ("id", id),
-        ("ts", ts),
-        ("utid", id % 3),
-        ("tid", 100 + id % 3),
-    ];
-    if let Some(dur) = dur {
-        times.extend([("dur", dur), ("ts_end", ts + dur)]);
-    }
-    times
-}
 
 /// One operation of a recording.
 #[derive(Debug, Clone, Copy)]
@@ -47,23 +32,41 @@ fn recording_as(host: &str, number: i64, reads: &[Made], redacted: Option<&str>)
     let mut rows = Collected::default();
     let [read, comm, disk] = ["read", "worker-1", "sda"].map(|text| symbols.intern(text));
     let begin = BEGIN + number * 60 * SECOND;
-    for (id, made) in (0..).zip(reads) {
-        let path = symbols.intern(made.path);
-        let mut numbers = times(id, begin + made.at, made.dur);
-        numbers.extend([("bytes", 4096), ("nr", 0)]);
-        if made.failed {
-            numbers.push(("errno", 5));
-        }
-        let words = [("name", read), ("op", read), ("comm", comm), ("path", path)];
-        rows.emit(row::<SyscallRow>(&numbers, &words));
-        let words = [
-            ("op", read),
-            ("dev_name", disk),
-            ("comm", comm),
-            ("rwbs", read),
-            ("layer", read),
-        ];
-        rows.emit(row::<BlockIoRow>(&numbers, &words));
+    for (id, made) in (0_i32..).zip(reads) {
+        let ts = begin + made.at;
+        let ts_end = made.dur.map(|dur| ts + dur);
+        let (utid, tid) = (Some(id % 3), Some(100 + id % 3));
+        rows.emit(SyscallRow {
+            id: id.into(),
+            ts,
+            dur: made.dur,
+            ts_end,
+            utid,
+            tid,
+            comm: Some(comm),
+            name: read,
+            nr: Some(0),
+            op: read,
+            errno: made.failed.then_some(5),
+            path: Some(symbols.intern(made.path)),
+            bytes: Some(4096),
+            ..SyscallRow::default()
+        });
+        rows.emit(BlockIoRow {
+            id: id.into(),
+            ts,
+            dur: made.dur,
+            ts_end,
+            dev_name: disk,
+            bytes: 4096,
+            op: read,
+            rwbs: read,
+            layer: read,
+            utid,
+            tid,
+            comm: Some(comm),
+            ..BlockIoRow::default()
+        });
     }
     let info = RecordingInfo {
         sources: vec![SourceInfo {

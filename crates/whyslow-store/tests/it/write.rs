@@ -89,14 +89,9 @@ fn a_writer_given_up_leaves_nothing() {
         writer.emit(MarkerRow {
             id,
             ts: id,
-            utid: None,
-            upid: None,
-            tid: None,
-            pid: None,
-            comm: None,
-            cpu: None,
             name: whyslow_model::Sym::EMPTY,
             text: whyslow_model::Sym::EMPTY,
+            ..MarkerRow::default()
         });
         writer.flush_ready(&symbols).expect("flushed");
     }

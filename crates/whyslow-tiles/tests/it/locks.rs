@@ -6,8 +6,7 @@ use whyslow_model::tables::{Collected, FutexCallRow, LockWaitRow, SyscallRow};
 use whyslow_store::MemoryTables;
 use whyslow_tiles::LEVEL_MAX;
 
-use crate::it::cells::row;
-use crate::it::made::{piece, place, times};
+use crate::it::made::{piece, place};
 use crate::it::support::{Piece, check, info, tiles_of};
 
 #[test]
@@ -17,18 +16,30 @@ fn waits_of_two_tables_come_in_order_of_time() {
     let [mutex, rwsem, unheard, wait, wake] = words;
     let mut rows = Collected::default();
     let mut kernel = |begin, end, utid, kind| {
-        rows.lock_wait.push(row::<LockWaitRow>(
-            &times(begin, end, utid),
-            &[("kind", kind)],
-        ));
+        rows.lock_wait.push(LockWaitRow {
+            id: begin,
+            ts: begin,
+            dur: Some(end - begin),
+            ts_end: Some(end),
+            kind,
+            utid: Some(utid),
+            ..LockWaitRow::default()
+        });
     };
     kernel(100, 200, 1, mutex);
     kernel(500, 600, 1, rwsem);
     kernel(520, 530, 2, unheard);
     kernel(900, 950, 1, mutex);
     let mut futex = |begin, end, utid, op| {
-        rows.futex_call
-            .push(row::<FutexCallRow>(&times(begin, end, utid), &[("op", op)]));
+        rows.futex_call.push(FutexCallRow {
+            id: begin,
+            ts: begin,
+            dur: Some(end - begin),
+            ts_end: Some(end),
+            op,
+            utid: Some(utid),
+            ..FutexCallRow::default()
+        });
     };
     futex(0, 50, 1, wait);
     futex(150, 300, 1, wait); // reaches into a wait of the kernel
@@ -78,9 +89,16 @@ fn calls_are_about_files_the_network_or_waiting() {
     ];
     let mut at = 0;
     for (op, class, _) in calls {
-        let mut words = vec![("op", symbols.intern(op))];
-        words.extend(class.map(|class| ("fd_class", symbols.intern(class))));
-        rows.emit(row::<SyscallRow>(&times(at, at + 1000, 5), &words));
+        rows.emit(SyscallRow {
+            id: at,
+            ts: at,
+            dur: Some(1000),
+            ts_end: Some(at + 1000),
+            utid: Some(5),
+            op: symbols.intern(op),
+            fd_class: class.map(|class| symbols.intern(class)),
+            ..SyscallRow::default()
+        });
         at += 1024;
     }
     let tiles = tiles_of(&MemoryTables::new(&rows, &symbols, info(0, at)));

@@ -1,18 +1,8 @@
-//! Rows and pieces of lanes, for tests that make their tables.
+//! Pieces of lanes, for tests that make their tables.
 
 use whyslow_tiles::Track;
 
 use crate::it::support::Piece;
-
-pub(crate) fn times(begin: i64, end: i64, utid: i64) -> [(&'static str, i64); 5] {
-    [
-        ("id", begin),
-        ("ts", begin),
-        ("dur", end - begin),
-        ("ts_end", end),
-        ("utid", utid),
-    ]
-}
 
 pub(crate) fn piece(begin: u64, end: u64, value: i32, group: usize) -> Piece {
     let mut parts = [0; 4];

@@ -1,7 +1,5 @@
 //! Tiles against what rows say, one by one.
 
-#[path = "../../../whyslow-model/tests/support/cells.rs"]
-mod cells;
 mod damage;
 mod edges;
 mod locks;

@@ -2,36 +2,29 @@
 
 #![allow(clippy::print_stdout, reason = "sizes are there to be seen")]
 
-use std::path::Path;
 use std::sync::OnceLock;
 
 use whyslow_analysis::{Kind, Question, Verb, ask};
-use whyslow_ingest::{ImportOptions, import};
 use whyslow_model::Window;
 use whyslow_model::answer::{AnswerTable, Value};
-use whyslow_store::{Recording, Tables};
+use whyslow_store::Tables;
+use whyslow_test_recordings::Recorded;
 use whyslow_tiles::{CELLS, LEVEL_MAX, Tiles, Track};
 
 use crate::it::support::built;
 
 struct Incident {
-    recording: Recording,
+    made: Recorded,
     tiles: Tiles,
-    _folder: tempfile::TempDir,
 }
 
 fn incident() -> &'static Incident {
     static INCIDENT: OnceLock<Incident> = OnceLock::new();
     INCIDENT.get_or_init(|| {
-        let trace =
-            Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/web-incident/trace.tar.zst");
-        let folder = tempfile::tempdir().expect("a folder");
-        let path = folder.path().join("incident.wsl");
-        import(&[trace], &ImportOptions::new(&path), &mut |_| {}).expect("a recording");
-        let recording = Recording::open(&path).expect("just written");
-        let out = folder.path().join("tiles");
+        let made = Recorded::of_fixture("web-incident/trace.tar.zst");
+        let out = made.folder().join("tiles");
         std::fs::create_dir(&out).expect("a folder");
-        let tiles = built(&recording, &out);
+        let tiles = built(&made.recording, &out);
         let bytes = std::fs::metadata(out.join("tiles")).expect("a file").len();
         let lanes = tiles.tracks().iter().flat_map(|track| &track.lanes);
         let intervals: u64 = lanes.map(|lane| lane.intervals).sum();
@@ -39,16 +32,12 @@ fn incident() -> &'static Incident {
             "{bytes} bytes, {:.2} an interval",
             bytes as f64 / intervals as f64
         );
-        Incident {
-            recording,
-            tiles,
-            _folder: folder,
-        }
+        Incident { made, tiles }
     })
 }
 
 fn answer(question: &Question) -> Vec<AnswerTable> {
-    ask(&incident().recording, question)
+    ask(&incident().made.recording, question)
         .expect("an answer")
         .tables
 }
@@ -182,9 +171,8 @@ fn cpus_are_busy_as_long_as_usage_tells() {
 
 #[test]
 fn every_call_and_request_is_in_a_heat_map() {
-    let Incident {
-        recording, tiles, ..
-    } = incident();
+    let Incident { made, tiles } = incident();
+    let recording = &made.recording;
     let window = tiles.span();
     for (name, kind, by) in [
         ("io", Kind::Io, vec!["op"]),
@@ -237,9 +225,8 @@ fn every_call_and_request_is_in_a_heat_map() {
 
 #[test]
 fn lines_add_up_to_what_was_recorded() {
-    let Incident {
-        recording, tiles, ..
-    } = incident();
+    let Incident { made, tiles } = incident();
+    let recording = &made.recording;
     let span = tiles.span();
     let rows = |table: &str| recording.info().tables[table].rows as f64;
     let length = span.length() as f64;

@@ -1,12 +1,11 @@
 //! Samples and times without any in one lane.
 
+use whyslow_model::Symbols;
 use whyslow_model::tables::{CallsiteRow, Collected, FrameRow, SampleGapRow, StackSampleRow};
-use whyslow_model::{Sym, Symbols};
 use whyslow_store::MemoryTables;
 use whyslow_tiles::{LEVEL_MAX, Tiles};
 
-use crate::it::cells::row;
-use crate::it::made::{piece, times};
+use crate::it::made::piece;
 use crate::it::support::{check, info, tiles_of};
 
 struct Made {
@@ -22,37 +21,45 @@ impl Made {
         }
     }
 
-    fn words(&mut self, words: &[(&'static str, &str)]) -> Vec<(&'static str, Sym)> {
-        let each = words.iter();
-        each.map(|(key, word)| (*key, self.symbols.intern(word)))
-            .collect()
+    fn sample(
+        &mut self,
+        (begin, end, utid): (i64, i64, i32),
+        (kind, state): (&str, &str),
+        function: Option<&str>,
+    ) {
+        self.rows.stack_sample.push(StackSampleRow {
+            id: begin,
+            ts: begin,
+            dur: Some(end - begin),
+            ts_end: Some(end),
+            kind: self.symbols.intern(kind),
+            state: Some(self.symbols.intern(state)),
+            utid: Some(utid),
+            function: function.map(|function| self.symbols.intern(function)),
+            callsite_id: Some(0),
+            ..StackSampleRow::default()
+        });
     }
 
-    fn sample(&mut self, (begin, end, utid): (i64, i64, i64), words: &[(&'static str, &str)]) {
-        let words = self.words(words);
-        let mut numbers = times(begin, end, utid).to_vec();
-        numbers.push(("callsite_id", 0));
-        let row = row::<StackSampleRow>(&numbers, &words);
-        self.rows.stack_sample.push(row);
-    }
-
-    fn gap(&mut self, (begin, end, utid): (i64, i64, Option<i64>), class: &str) {
-        let words = self.words(&[("class", class), ("function", "sendfile64")]);
-        let numbers = times(begin, end, utid.unwrap_or(0));
-        let numbers = if utid.is_some() {
-            &numbers[..]
-        } else {
-            &numbers[..4]
-        };
-        self.rows
-            .sample_gap
-            .push(row::<SampleGapRow>(numbers, &words));
+    fn gap(&mut self, (begin, end, utid): (i64, i64, Option<i32>), class: &str) {
+        self.rows.sample_gap.push(SampleGapRow {
+            id: begin,
+            ts: begin,
+            dur: Some(end - begin),
+            ts_end: Some(end),
+            class: self.symbols.intern(class),
+            utid,
+            function: Some(self.symbols.intern("sendfile64")),
+            ..SampleGapRow::default()
+        });
     }
 
     fn tiles(mut self) -> Tiles {
-        let words = self.words(&[("kind", "managed")]);
-        self.rows.frame.push(row::<FrameRow>(&[], &words));
-        self.rows.callsite.push(row::<CallsiteRow>(&[], &[]));
+        self.rows.frame.push(FrameRow {
+            kind: self.symbols.intern("managed"),
+            ..FrameRow::default()
+        });
+        self.rows.callsite.push(CallsiteRow::default());
         tiles_of(&MemoryTables::new(&self.rows, &self.symbols, info(0, 1000)))
     }
 }
@@ -67,24 +74,13 @@ fn parts(tiles: &Tiles, lane: i32, at: u16) -> (&'static str, i32, i32) {
     (values[(value & 15) as usize], value >> 4 & 3, value >> 6)
 }
 
-const WALL: (&str, &str) = ("kind", "wall");
-
 #[test]
 fn gaps_lie_between_samples() {
     let mut made = Made::new();
-    made.sample(
-        (0, 100, 1),
-        &[WALL, ("state", "running"), ("function", "f")],
-    );
-    made.sample(
-        (100, 200, 1),
-        &[WALL, ("state", "sleeping"), ("function", "g")],
-    );
+    made.sample((0, 100, 1), ("wall", "running"), Some("f"));
+    made.sample((100, 200, 1), ("wall", "sleeping"), Some("g"));
     made.gap((200, 700, Some(1)), "kernel_wait");
-    made.sample(
-        (700, 800, 1),
-        &[WALL, ("state", "running"), ("function", "sendfile64")],
-    );
+    made.sample((700, 800, 1), ("wall", "running"), Some("sendfile64"));
     made.gap((800, 900, Some(1)), "cpu_starved");
     // Of all threads: no lane has it.
     made.gap((900, 950, None), "process_stopped");
@@ -129,10 +125,10 @@ fn gaps_lie_between_samples() {
 #[test]
 fn stacks_of_who_left_the_cpu_stand_where_no_sampler_looked() {
     let mut made = Made::new();
-    let offcpu = [("kind", "offcpu"), ("state", "uninterruptible")];
-    made.sample((0, 500, 1), &[WALL, ("state", "sleeping")]);
-    made.sample((100, 300, 1), &offcpu);
-    made.sample((100, 300, 2), &offcpu);
+    let offcpu = ("offcpu", "uninterruptible");
+    made.sample((0, 500, 1), ("wall", "sleeping"), None);
+    made.sample((100, 300, 1), offcpu, None);
+    made.sample((100, 300, 2), offcpu, None);
     let tiles = made.tiles();
     assert_eq!(parts(&tiles, 1, 200).0, "sleeping");
     assert_eq!(parts(&tiles, 2, 200).0, "uninterruptible");

@@ -132,19 +132,8 @@ pub(crate) fn state(
         dur: ts_end.map(|end| end.saturating_sub(ts)),
         ts_end,
         utid: Some(utid),
-        upid: None,
-        tid: None,
-        pid: None,
-        comm: None,
         state,
-        reason: None,
-        prio: None,
-        cpu: None,
-        wakeup_id: None,
-        waker_utid: None,
-        wake_context: None,
-        wake_cause: None,
-        wake_cause_id: None,
+        ..ThreadStateRow::default()
     }
 }
 
@@ -182,16 +171,11 @@ pub(crate) fn slices(lanes: &[(i32, Vec<Piece>)], end: i64) -> MemoryTables {
                 ts_end: Some(piece.end as i64),
                 cpu: *cpu,
                 utid: Some(piece.value),
-                upid: None,
-                tid: None,
-                pid: None,
-                comm: None,
-                prio: None,
                 system_ns: part(piece.parts[1]),
                 hardirq_ns: part(piece.parts[2]),
                 softirq_ns: 0,
                 migrations: 0,
-                end_state: None,
+                ..SchedSliceRow::default()
             });
             id += 1;
         }

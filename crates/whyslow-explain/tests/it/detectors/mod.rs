@@ -4,8 +4,7 @@
 use std::fmt::Write as _;
 
 use whyslow_explain::{Finding, Question, Report, explain};
-use whyslow_ingest::{ImportOptions, import};
-use whyslow_store::Recording;
+use whyslow_test_recordings::Recorded;
 
 /// A trace that is written call by call.
 struct Trace {
@@ -17,8 +16,7 @@ const BEGIN_US: u64 = 1_000_000;
 
 impl Trace {
     fn new() -> Self {
-        let text = "whyslow-text 1\n\
-             1.000000 [0] state_process tid=10 pid=10 comm=server\n\
+        let text = "1.000000 [0] state_process tid=10 pid=10 comm=server\n\
              1.000000 [0] state_process tid=11 pid=10 comm=worker\n\
              1.000000 [0] state_process tid=20 pid=20 comm=other\n"
             .to_owned();
@@ -55,12 +53,8 @@ impl Trace {
     }
 
     fn report(&self, question: &Question) -> Report {
-        let folder = tempfile::tempdir().expect("room");
-        let (source, output) = (folder.path().join("trace.txt"), folder.path().join("t.wsl"));
-        std::fs::write(&source, &self.text).expect("room");
-        import(&[source], &ImportOptions::new(&output), &mut |_| {}).expect("a trace");
-        let tables = Recording::open(&output).expect("a recording");
-        explain(&tables, question, None).expect("an answer")
+        let made = Recorded::of_text(&self.text);
+        explain(&made.recording, question, None).expect("an answer")
     }
 
     fn findings(&self) -> Vec<Finding> {

@@ -28,16 +28,12 @@ fn without(text: &str, title: &str, left_out: &[&str]) -> Story {
         .collect::<Vec<_>>()
         .join("\n");
     trace.push('\n');
-    let folder = tempfile::tempdir().expect("room");
-    story_of(
-        &Case {
-            trace: &trace,
-            title: case.title,
-            asked: case.asked,
-            expected: Vec::new(),
-        },
-        folder.path(),
-    )
+    story_of(&Case {
+        trace: &trace,
+        title: case.title,
+        asked: case.asked,
+        expected: Vec::new(),
+    })
 }
 
 fn strongest(story: &Story) -> Grade {

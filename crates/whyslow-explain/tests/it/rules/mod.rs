@@ -20,9 +20,8 @@ use std::fmt::Write as _;
 use std::path::{Path, PathBuf};
 
 use whyslow_explain::{ActorKind, Part, Question, Story, explain};
-use whyslow_ingest::{ImportOptions, import};
 use whyslow_model::Window;
-use whyslow_store::Recording;
+use whyslow_test_recordings::Recorded;
 
 const LEAST: f64 = 0.01;
 
@@ -79,13 +78,8 @@ fn told(part: &Part) -> String {
     line
 }
 
-fn story_of(case: &Case<'_>, folder: &Path) -> Story {
-    let source = folder.join("trace.txt");
-    std::fs::write(&source, format!("whyslow-text 1\n{}", case.trace)).expect("room");
-    let output = folder.join("trace.wsl");
-    let options = ImportOptions::new(&output);
-    import(&[source], &options, &mut |_| {}).expect("a trace");
-    let tables = Recording::open(&output).expect("a recording");
+fn story_of(case: &Case<'_>) -> Story {
+    let made = Recorded::of_text(case.trace);
     let words: Vec<&str> = case.asked.split_whitespace().collect();
     let [_, tid, window] = words.as_slice() else {
         panic!("{}: explain TID BEGIN..END", case.asked);
@@ -96,12 +90,12 @@ fn story_of(case: &Case<'_>, folder: &Path) -> Story {
         tids: vec![tid.parse().expect("a number")],
         ..Question::default()
     };
-    let report = explain(&tables, &question, None).expect("an answer");
+    let report = explain(&made.recording, &question, None).expect("an answer");
     report.stories.into_iter().next().expect("a story")
 }
 
-fn answer(case: &Case<'_>, folder: &Path) -> Vec<String> {
-    let story = story_of(case, folder);
+fn answer(case: &Case<'_>) -> Vec<String> {
+    let story = story_of(case);
     let sum: i64 = story.parts.iter().map(|part| part.dur_ns).sum();
     assert_eq!(
         sum,
@@ -119,8 +113,7 @@ fn check(file: &Path) -> Result<(), String> {
     let name = file.file_name().unwrap_or_default().to_string_lossy();
     blessed.push_str(text.split("## ").next().unwrap_or(""));
     for case in cases(&text) {
-        let folder = tempfile::tempdir().expect("room");
-        let answer = answer(&case, folder.path());
+        let answer = answer(&case);
         let _ = write!(
             blessed,
             "## {}\n{}\n{}\n---\n{}",

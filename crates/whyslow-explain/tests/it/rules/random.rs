@@ -3,9 +3,8 @@
 use std::fmt::Write as _;
 
 use whyslow_explain::{Question, explain};
-use whyslow_ingest::{ImportOptions, import};
 use whyslow_model::Window;
-use whyslow_store::Recording;
+use whyslow_test_recordings::Recorded;
 
 /// The same numbers on every machine.
 struct Dice(u64);
@@ -25,7 +24,7 @@ const EVENTS: u64 = 400;
 
 /// What nobody would record: events that contradict each other, in any order.
 fn trace(dice: &mut Dice) -> String {
-    let mut text = String::from("whyslow-text 1\n");
+    let mut text = String::new();
     for tid in 2..=THREADS {
         let is_kernel = tid == THREADS;
         let comm = if is_kernel { "kworker/0:1" } else { "thread" };
@@ -102,12 +101,7 @@ fn every_moment_of_a_window_counts_once_whatever_happened() {
     let mut explained = 0;
     for seed in 1..=60 {
         let mut dice = Dice(u64::wrapping_mul(seed, 0x9E37_79B9_7F4A_7C15));
-        let folder = tempfile::tempdir().expect("room");
-        let source = folder.path().join("trace.txt");
-        std::fs::write(&source, trace(&mut dice)).expect("room");
-        let output = folder.path().join("trace.wsl");
-        import(&[source], &ImportOptions::new(&output), &mut |_| {}).expect("a trace");
-        let tables = Recording::open(&output).expect("a recording");
+        let made = Recorded::of_text(&trace(&mut dice));
         for tid in 2..=THREADS as i32 {
             let begin = 1_000_000_000 + dice.below(200_000_000) as i64;
             let end = begin + 1 + dice.below(300_000_000) as i64;
@@ -116,7 +110,7 @@ fn every_moment_of_a_window_counts_once_whatever_happened() {
                 tids: vec![tid],
                 ..Question::default()
             };
-            let report = explain(&tables, &question, None).expect("an answer");
+            let report = explain(&made.recording, &question, None).expect("an answer");
             for story in report.stories {
                 let length = story.target.end_ns - story.target.begin_ns;
                 let sum: i64 = story.parts.iter().map(|part| part.dur_ns).sum();

@@ -9,8 +9,9 @@ use whyslow_export::openmetrics::Metrics;
 use whyslow_export::snapshot::{CutQuestion, cut};
 use whyslow_model::Window;
 use whyslow_store::{Recording, Tables};
+use whyslow_test_recordings::Recorded;
 
-use crate::it::snapshot::made::{Whole, incident, text};
+use crate::it::snapshot::made::{incident, text};
 
 /// What a follower leaves for the next time, ns.
 const SETTLED: i64 = 200_000_000;
@@ -48,16 +49,16 @@ fn of_window(tables: &dyn Tables, windows: &[Window]) -> Metrics {
     metrics
 }
 
-fn moment(whole: &Whole, share: f64) -> i64 {
+fn moment(whole: &Recorded, share: f64) -> i64 {
     let info = whole.recording.info();
     info.begin_ns + ((info.end_ns - info.begin_ns) as f64 * share) as i64
 }
 
-fn end(whole: &Whole) -> i64 {
+fn end(whole: &Recorded) -> i64 {
     whole.recording.info().end_ns + 1
 }
 
-fn check_parts(whole: &Whole, mut cuts: Vec<f64>) {
+fn check_parts(whole: &Recorded, mut cuts: Vec<f64>) {
     cuts.sort_by(f64::total_cmp);
     let begin = whole.recording.info().begin_ns;
     let mut ends: Vec<i64> = cuts.iter().map(|share| moment(whole, *share)).collect();
@@ -75,7 +76,7 @@ fn check_parts(whole: &Whole, mut cuts: Vec<f64>) {
 }
 
 /// Parts that overlap, as those of a flight recorder do, one after another.
-fn check_followed(whole: &Whole, mut begins: Vec<f64>) {
+fn check_followed(whole: &Recorded, mut begins: Vec<f64>) {
     begins.sort_by(f64::total_cmp);
     begins[0] = 0.0;
     let never = AtomicBool::new(false);

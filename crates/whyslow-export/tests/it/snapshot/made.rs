@@ -1,48 +1,21 @@
+//! Recordings to cut and to follow.
+
 use std::fmt::Write as _;
-use std::path::Path;
 use std::sync::OnceLock;
 
-use whyslow_ingest::{ImportOptions, import};
-use whyslow_store::Recording;
-
-pub(crate) struct Whole {
-    pub(crate) recording: Recording,
-    pub(crate) _folder: tempfile::TempDir,
-}
+use whyslow_test_recordings::Recorded;
 
 /// A web server with a slow page, recorded with LTTng.
-pub(crate) fn incident() -> &'static Whole {
-    static MADE: OnceLock<Whole> = OnceLock::new();
-    MADE.get_or_init(|| {
-        let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures");
-        imported(&fixtures.join("web-incident/trace.tar.zst"))
-    })
+pub(crate) fn incident() -> &'static Recorded {
+    static MADE: OnceLock<Recorded> = OnceLock::new();
+    MADE.get_or_init(|| Recorded::of_fixture("web-incident/trace.tar.zst"))
 }
 
 /// Calls so long that others are written before they are known, calls without an end, between others and
 /// at the end, and events that were lost.
-pub(crate) fn text() -> &'static Whole {
-    static MADE: OnceLock<Whole> = OnceLock::new();
-    MADE.get_or_init(|| imported_text(&lines()))
-}
-
-pub(crate) fn imported_text(lines: &str) -> Whole {
-    let folder = tempfile::tempdir().expect("a temporary folder");
-    let trace = folder.path().join("made.txt");
-    std::fs::write(&trace, format!("whyslow-text 1\n{lines}"))
-        .expect("a temporary folder takes it");
-    imported(&trace)
-}
-
-fn imported(trace: &Path) -> Whole {
-    let folder = tempfile::tempdir().expect("a temporary folder");
-    let target = folder.path().join("whole.wsl");
-    let options = ImportOptions::new(&target);
-    import(&[trace.to_path_buf()], &options, &mut |_| {}).expect("it can be imported");
-    Whole {
-        recording: Recording::open(&target).expect("it is a recording"),
-        _folder: folder,
-    }
+pub(crate) fn text() -> &'static Recorded {
+    static MADE: OnceLock<Recorded> = OnceLock::new();
+    MADE.get_or_init(|| Recorded::of_text(&lines()))
 }
 
 const STEPS: i64 = 45_000;

@@ -5,15 +5,16 @@ mod redacted;
 
 use std::sync::atomic::AtomicBool;
 
-use made::{Whole, incident, text};
+use made::{incident, text};
 use proptest::prelude::*;
 use whyslow_analysis::{Kind, Question, TOPICS, Verb, ask};
 use whyslow_export::snapshot::{CutQuestion, cut};
 use whyslow_model::Window;
 use whyslow_store::{Recording, StoreError, Tables, packed};
+use whyslow_test_recordings::Recorded;
 
 /// The part of it, packed and unpacked.
-fn cut_of(whole: &Whole, focus: Window, around: Option<i64>) -> (Recording, tempfile::TempDir) {
+fn cut_of(whole: &Recorded, focus: Window, around: Option<i64>) -> (Recording, tempfile::TempDir) {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let question = CutQuestion {
         focus,
@@ -94,7 +95,7 @@ fn same_answers(whole: &dyn Tables, part: &dyn Tables, window: Window) {
 }
 
 /// A window of the recording by shares of its length.
-fn window(whole: &Whole, begin: f64, length: f64) -> Window {
+fn window(whole: &Recorded, begin: f64, length: f64) -> Window {
     let info = whole.recording.info();
     let all = (info.end_ns - info.begin_ns) as f64;
     let begin = info.begin_ns + (all * begin) as i64;
@@ -213,10 +214,7 @@ fn a_part_of_a_part_is_one_of_the_whole() {
     let whole = incident();
     let outer = window(whole, 0.2, 0.5);
     let (part, folder) = cut_of(whole, outer, Some(0));
-    let part = Whole {
-        recording: part,
-        _folder: folder,
-    };
+    let part = Recorded::within(folder, part);
     let inner = window(whole, 0.4, 0.1);
     let (inmost, _folder) = cut_of(&part, inner, None);
     same_answers(&whole.recording, &inmost, inner);

@@ -11,8 +11,9 @@ use whyslow_export::redact::{Keep, Key, RedactedTables, Redactor, Scope};
 use whyslow_export::snapshot::{CutQuestion, cut};
 use whyslow_model::{ColumnType, Window, tables};
 use whyslow_store::{Recording, Scan, Tables, packed};
+use whyslow_test_recordings::Recorded;
 
-use super::made::{Whole, imported_text, incident};
+use super::made::incident;
 
 /// In each place where a text can stand, a word that is nowhere else.
 const PLANTED: &str = "\
@@ -48,7 +49,7 @@ struct Sent {
     folder: tempfile::TempDir,
 }
 
-fn sent(whole: &Whole, scope: Scope, keep: &[&str]) -> Sent {
+fn sent(whole: &Recorded, scope: Scope, keep: &[&str]) -> Sent {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let question = CutQuestion {
         focus: all(&whole.recording),
@@ -118,7 +119,7 @@ fn words_with(mark: &str, text: &str) -> BTreeSet<String> {
 
 #[test]
 fn no_planted_word_is_in_a_redacted_part() {
-    let whole = imported_text(PLANTED);
+    let whole = Recorded::of_text(PLANTED);
     let original: String = texts(&whole.recording)
         .into_iter()
         .collect::<Vec<_>>()
@@ -165,7 +166,7 @@ fn no_planted_word_is_in_a_redacted_part() {
 
 #[test]
 fn what_is_to_be_kept_can_be_read_and_nothing_else() {
-    let whole = imported_text(PLANTED);
+    let whole = Recorded::of_text(PLANTED);
     let sent = sent(
         &whole,
         Scope::Names,

@@ -46,15 +46,11 @@ impl Made {
             tid: Some(tid),
             pid: Some(pid),
             comm: Some(self.symbols.intern(&format!("t{tid}"))),
-            cpu: None,
-            function: None,
-            user_function: None,
-            callsite_id: None,
             credits: Some(1),
             is_assumed: Some(false),
-            syscall: None,
             sampler: sampler.map(|sampler| self.symbols.intern(sampler)),
             is_cut: Some(false),
+            ..StackSampleRow::default()
         };
         self.rows.stack_sample.push(row);
     }
@@ -85,13 +81,9 @@ impl Made {
             tid,
             pid,
             comm: tid.map(|tid| self.symbols.intern(&format!("t{tid}"))),
-            cycles: None,
-            queued: None,
-            group_id: None,
-            function: None,
-            before_function: None,
             callsite_id: tid.map(|_| 8),
             before_callsite_id: tid.map(|_| 7),
+            ..SampleGapRow::default()
         };
         self.rows.sample_gap.push(row);
     }

@@ -1,42 +1,6 @@
-//! Recordings made from text.
+//! Traces with stacks, as text.
 
 use std::fmt::Write as _;
-
-use whyslow_ingest::{ImportOptions, import};
-use whyslow_store::Recording;
-
-pub(crate) struct Recorded {
-    pub(crate) tables: Recording,
-    _folder: tempfile::TempDir,
-}
-
-impl Recorded {
-    /// Of a file of the fixtures.
-    pub(crate) fn of_fixture(name: &str) -> Self {
-        let root = concat!(env!("CARGO_MANIFEST_DIR"), "/../../fixtures/");
-        let folder = tempfile::tempdir().expect("room");
-        let output = folder.path().join("profile.wsl");
-        let options = ImportOptions::new(&output);
-        import(&[format!("{root}{name}").into()], &options, &mut |_| {}).expect("a profile");
-        Self {
-            tables: Recording::open(&output).expect("a recording"),
-            _folder: folder,
-        }
-    }
-
-    pub(crate) fn of(trace: &str) -> Self {
-        let folder = tempfile::tempdir().expect("room");
-        let source = folder.path().join("trace.txt");
-        std::fs::write(&source, format!("whyslow-text 1\n{trace}")).expect("room");
-        let output = folder.path().join("trace.wsl");
-        let options = ImportOptions::new(&output);
-        import(&[source], &options, &mut |_| {}).expect("a trace");
-        Self {
-            tables: Recording::open(&output).expect("a recording"),
-            _folder: folder,
-        }
-    }
-}
 
 /// Names that somebody may give to a function.
 pub(crate) const HOSTILE: [&str; 6] = [

@@ -6,7 +6,7 @@ mod made;
 use std::collections::BTreeMap;
 use std::io::Read as _;
 
-use made::{HOSTILE, Recorded};
+use made::HOSTILE;
 use proptest::prelude::*;
 use whyslow_analysis::{Kind, Question, Verb, ask};
 use whyslow_export::flame::{FlameGraph, ROOT};
@@ -15,6 +15,7 @@ use whyslow_export::{SvgLook, write_collapsed, write_pprof, write_speedscope, wr
 use whyslow_model::Window;
 use whyslow_model::answer::Value;
 use whyslow_store::Tables as _;
+use whyslow_test_recordings::Recorded;
 
 const STACKS: &str = "\
 1.000000 [0] (tid=10 pid=10 comm=web) sched_switch prev=10 prev_comm=web prev_state=D next=0
@@ -42,7 +43,7 @@ fn told(recorded: &Recorded) -> i64 {
     let mut question = Question::new(Kind::Stacks, Verb::Usage);
     question.limit = Some(0);
     question.filter.ops = vec!["offcpu".to_owned()];
-    let answer = ask(&recorded.tables, &question).expect("an answer");
+    let answer = ask(&recorded.recording, &question).expect("an answer");
     let table = &answer.tables[0];
     let at = table
         .columns
@@ -58,7 +59,7 @@ fn told(recorded: &Recorded) -> i64 {
 
 fn collapsed(recorded: &Recorded, question: &StackQuestion) -> String {
     let mut out = Vec::new();
-    write_collapsed(&recorded.tables, question, &mut out).expect("written");
+    write_collapsed(&recorded.recording, question, &mut out).expect("written");
     String::from_utf8(out).expect("text")
 }
 
@@ -72,15 +73,15 @@ fn time_of_lines(text: &str) -> i64 {
 
 #[test]
 fn every_form_has_the_time_that_the_program_tells() {
-    let recorded = Recorded::of(STACKS);
+    let recorded = Recorded::of_text(STACKS);
     let question = asked(Weight::OffCpu);
     assert_eq!(told(&recorded), 150_000_000);
-    let graph = FlameGraph::of(&recorded.tables, &question, None).expect("a graph");
+    let graph = FlameGraph::of(&recorded.recording, &question, None).expect("a graph");
     assert_eq!(graph.total_ns(), 150_000_000);
     assert_eq!(graph.samples, 3);
     assert_eq!(time_of_lines(&collapsed(&recorded, &question)), 150_000_000);
     let mut out = Vec::new();
-    write_speedscope(&recorded.tables, &question, "x", &mut out).expect("written");
+    write_speedscope(&recorded.recording, &question, "x", &mut out).expect("written");
     let document: serde_json::Value = serde_json::from_slice(&out).expect("JSON");
     let profiles = document["profiles"].as_array().expect("profiles");
     let weights = profiles
@@ -100,7 +101,7 @@ fn sums_are_those_of_single_samples() {
         "perf/clock.data",
     ] {
         let recorded = Recorded::of_fixture(fixture);
-        let info = recorded.tables.info();
+        let info = recorded.recording.info();
         let (begin, third) = (info.begin_ns, (info.end_ns - info.begin_ns) / 3);
         for window in [None, Some(Window::new(begin + third, begin + 2 * third))] {
             for weight in [Weight::OffCpu, Weight::Samples, Weight::Time] {
@@ -111,8 +112,8 @@ fn sums_are_those_of_single_samples() {
                 };
                 let mut single: BTreeMap<(String, usize), i64> = BTreeMap::new();
                 let (mut count, mut total) = (0, 0);
-                let callsites = Callsites::read(&recorded.tables).expect("stacks");
-                each_sample(&recorded.tables, &question, &mut |sample| {
+                let callsites = Callsites::read(&recorded.recording).expect("stacks");
+                each_sample(&recorded.recording, &question, &mut |sample| {
                     let label = match (sample.pid, sample.tid) {
                         (Some(pid), Some(tid)) if pid != tid => format!(" {pid}/{tid}"),
                         (_, Some(number)) | (Some(number), None) => format!(" {number}"),
@@ -134,7 +135,7 @@ fn sums_are_those_of_single_samples() {
                     *summed.entry((thread, frames.count())).or_default() += time;
                 }
                 assert_eq!(summed, single, "{fixture} {question:?}");
-                let graph = FlameGraph::of(&recorded.tables, &question, None).expect("a graph");
+                let graph = FlameGraph::of(&recorded.recording, &question, None).expect("a graph");
                 assert_eq!(
                     (graph.samples, graph.total_ns()),
                     (count, total),
@@ -147,7 +148,7 @@ fn sums_are_those_of_single_samples() {
 
 #[test]
 fn collapsed_stacks_go_from_the_outermost_caller_inwards() {
-    let recorded = Recorded::of(STACKS);
+    let recorded = Recorded::of_text(STACKS);
     assert_eq!(
         collapsed(&recorded, &asked(Weight::OffCpu)),
         "db 11;main;fsync_[k];submit_[k];io_schedule_[k] 20000000\n\
@@ -164,7 +165,7 @@ fn collapsed_stacks_go_from_the_outermost_caller_inwards() {
 
 #[test]
 fn a_window_cuts_the_time_and_a_baseline_stands_beside() {
-    let recorded = Recorded::of(STACKS);
+    let recorded = Recorded::of_text(STACKS);
     let second = 1_000_000_000;
     let window = |begin_ms: i64, end_ms: i64| StackQuestion {
         window: Some(Window::new(
@@ -173,8 +174,12 @@ fn a_window_cuts_the_time_and_a_baseline_stands_beside() {
         )),
         ..StackQuestion::default()
     };
-    let graph = FlameGraph::of(&recorded.tables, &window(10, 50), Some(&window(100, 160)))
-        .expect("a graph");
+    let graph = FlameGraph::of(
+        &recorded.recording,
+        &window(10, 50),
+        Some(&window(100, 160)),
+    )
+    .expect("a graph");
     assert_eq!(graph.total_ns(), 30_000_000);
     assert_eq!(graph.base_total_ns(), 49_000_000);
     let json = graph.to_json();
@@ -185,9 +190,9 @@ fn a_window_cuts_the_time_and_a_baseline_stands_beside() {
 
 #[test]
 fn thin_nodes_go_and_their_time_stays() {
-    let recorded = Recorded::of(STACKS);
+    let recorded = Recorded::of_text(STACKS);
     let mut graph =
-        FlameGraph::of(&recorded.tables, &asked(Weight::OffCpu), None).expect("a graph");
+        FlameGraph::of(&recorded.recording, &asked(Weight::OffCpu), None).expect("a graph");
     let whole = graph.nodes.len();
     for most in (1..=whole).rev() {
         graph.prune(most);
@@ -204,13 +209,14 @@ fn thin_nodes_go_and_their_time_stays() {
 
 #[test]
 fn the_same_recording_makes_the_same_bytes() {
-    let [first, second] = [Recorded::of(STACKS), Recorded::of(STACKS)].map(|recorded| {
+    let [first, second] = [Recorded::of_text(STACKS), Recorded::of_text(STACKS)].map(|recorded| {
         let mut out = Vec::new();
         let graph =
-            FlameGraph::of(&recorded.tables, &asked(Weight::OffCpu), None).expect("a graph");
+            FlameGraph::of(&recorded.recording, &asked(Weight::OffCpu), None).expect("a graph");
         write_svg(&graph, &SvgLook::default(), &mut out).expect("written");
-        write_pprof(&recorded.tables, &asked(Weight::OffCpu), &mut out).expect("written");
-        write_speedscope(&recorded.tables, &asked(Weight::OffCpu), "x", &mut out).expect("written");
+        write_pprof(&recorded.recording, &asked(Weight::OffCpu), &mut out).expect("written");
+        write_speedscope(&recorded.recording, &asked(Weight::OffCpu), "x", &mut out)
+            .expect("written");
         out
     });
     assert!(first == second);
@@ -218,9 +224,9 @@ fn the_same_recording_makes_the_same_bytes() {
 
 #[test]
 fn hostile_names_are_text_in_every_form() {
-    let recorded = Recorded::of(&made::hostile());
+    let recorded = Recorded::of_text(&made::hostile());
     let question = asked(Weight::OffCpu);
-    let graph = FlameGraph::of(&recorded.tables, &question, None).expect("a graph");
+    let graph = FlameGraph::of(&recorded.recording, &question, None).expect("a graph");
     let look = SvgLook {
         title: HOSTILE.join(""),
         subtitle: HOSTILE.join(""),
@@ -238,7 +244,7 @@ fn hostile_names_are_text_in_every_form() {
     assert_eq!(lines.lines().count(), HOSTILE.len());
     assert_eq!(time_of_lines(&lines), HOSTILE.len() as i64 * 1_000_000);
     let mut packed = Vec::new();
-    write_pprof(&recorded.tables, &question, &mut packed).expect("written");
+    write_pprof(&recorded.recording, &question, &mut packed).expect("written");
     let mut bytes = Vec::new();
     flate2::read::GzDecoder::new(&packed[..])
         .read_to_end(&mut bytes)
@@ -252,8 +258,8 @@ proptest! {
     /// Whatever the stacks: the root has all the time, each node what it and its callees have.
     #[test]
     fn times_add_up(stacks in prop::collection::vec((prop::collection::vec(0_u8..5, 0..12), 1_i64..90), 1..40)) {
-        let recorded = Recorded::of(&made::trace(&stacks));
-        let graph = FlameGraph::of(&recorded.tables, &asked(Weight::OffCpu), None).expect("a graph");
+        let recorded = Recorded::of_text(&made::trace(&stacks));
+        let graph = FlameGraph::of(&recorded.recording, &asked(Weight::OffCpu), None).expect("a graph");
         let wanted: i64 = stacks.iter().map(|(_, ms)| ms * 1_000_000).sum();
         prop_assert_eq!(graph.total_ns(), wanted);
         prop_assert_eq!(told(&recorded), wanted);

@@ -191,17 +191,14 @@ fn syscall(random: &mut Random, names: &Names, id: i64, ts: i64, thread: i32) ->
         ret: Some(if failed { -11 } else { bytes.unwrap_or(0) }),
         errno: failed.then_some(11),
         fd: has_path.then(|| 3 + (random.next() % 200) as i32),
-        fd2: None,
         path: has_path.then(|| names.paths[random.rank(PATHS)]),
-        path2: None,
         fd_class: has_path.then_some(names.file),
-        unknown_reason: None,
         bytes_requested: bytes,
         bytes: bytes.filter(|_| !failed),
         file_offset: (carries == Carries::BytesAt)
             .then(|| (random.next() % 1_000_000) as i64 * 4096),
         flags: (call == 4).then_some(0o100_000),
-        cut: None,
+        ..SyscallRow::default()
     }
 }
 
