@@ -1,6 +1,6 @@
 // Bundles the pages into dist/: app.js, app.css, index.html, and a stamp of what they were made from.
 import { createHash } from "node:crypto";
-import { cpSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { gzipSync } from "node:zlib";
 import { build } from "esbuild";
@@ -9,6 +9,28 @@ const root = import.meta.dirname;
 const out = join(root, "dist");
 // What people wait for over a slow line; see docs/performance.md.
 const GZIP_BYTES_MAX = 150_000;
+
+/** Everything a bundle is made from, in one order. */
+function sources(folder) {
+    const found = [];
+    for (const entry of readdirSync(folder, { withFileTypes: true })) {
+        const path = join(folder, entry.name);
+        if (entry.isDirectory()) found.push(...sources(path));
+        else found.push(path);
+    }
+    return found.sort();
+}
+const hash = createHash("sha256");
+for (const path of [join(root, "package-lock.json"), join(root, "build.mjs"), ...sources(join(root, "src"))]) {
+    hash.update(path.slice(root.length));
+    hash.update(readFileSync(path));
+}
+const stamp = `${hash.digest("hex")}\n`;
+// Files that are newer would have the program compiled again that carries them.
+if (existsSync(join(out, "stamp")) && readFileSync(join(out, "stamp"), "utf8") === stamp) {
+    console.log("web/dist: up to date");
+    process.exit(0);
+}
 
 rmSync(out, { recursive: true, force: true });
 mkdirSync(out, { recursive: true });
@@ -44,19 +66,4 @@ if (bytes > GZIP_BYTES_MAX) {
 
 writeFileSync(join(out, "questions.json"), `${asked}\n`);
 
-/** Everything a bundle is made from, in one order. */
-function sources(folder) {
-    const found = [];
-    for (const entry of readdirSync(folder, { withFileTypes: true })) {
-        const path = join(folder, entry.name);
-        if (entry.isDirectory()) found.push(...sources(path));
-        else found.push(path);
-    }
-    return found.sort();
-}
-const hash = createHash("sha256");
-for (const path of [join(root, "package-lock.json"), join(root, "build.mjs"), ...sources(join(root, "src"))]) {
-    hash.update(path.slice(root.length));
-    hash.update(readFileSync(path));
-}
-writeFileSync(join(out, "stamp"), `${hash.digest("hex")}\n`);
+writeFileSync(join(out, "stamp"), stamp);

@@ -177,11 +177,7 @@ impl Drained {
     }
 }
 
-fn start(
-    table: &'static Table,
-    context: &Context<'_>,
-    suffix: &str,
-) -> Result<Series, StoreError> {
+fn start(table: &'static Table, context: &Context<'_>, suffix: &str) -> Result<Series, StoreError> {
     let stem = format!("{}{suffix}", table.name);
     let strings = context.symbols.strings();
     Series::start(context.staging.files(), table, stem, strings)

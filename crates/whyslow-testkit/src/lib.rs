@@ -2,8 +2,10 @@
 
 mod data;
 mod need;
+mod once;
 mod skip;
 
 pub use data::data_folder;
 pub use need::Need;
+pub use once::made_once;
 pub use skip::{skip, skip_unless_installed};

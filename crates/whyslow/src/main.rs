@@ -2,22 +2,11 @@
 
 mod cli;
 mod commands;
-mod failure;
-mod fleet;
-mod interrupt;
-mod live;
-mod output;
-mod progress;
-mod recording;
-mod room;
-mod serve;
-mod talk;
-mod time;
-mod tools;
 
 use std::process::ExitCode;
 
 use cli::Cli;
+use whyslow_base::interrupt;
 
 fn main() -> ExitCode {
     // A closed pipe comes back as an error from writing (Rust ignores SIGPIPE), and an error that

@@ -14,13 +14,20 @@ const EXECUTABLES_MAX: usize = 20;
 /// The stripped program, in bytes.
 const PROGRAM_BYTES_MAX: u64 = 25_000_000;
 /// What the program may link: parts of glibc, and the unwinder of gcc.
-const LIBRARIES: [&str; 5] = ["libc.so", "libm.so", "libgcc_s.so", "ld-linux", "linux-vdso.so"];
+const LIBRARIES: [&str; 5] = [
+    "libc.so",
+    "libm.so",
+    "libgcc_s.so",
+    "ld-linux",
+    "linux-vdso.so",
+];
 /// Unit seconds of a build of the program from nothing, as a multiple of those of `syn`.
 const UNITS_MAX: f64 = 250.0;
 
 pub(super) fn check(root: &Path, complaints: &mut Vec<String>) {
     executables(root, complaints);
-    let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), PathBuf::from);
+    let target =
+        std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root.join("target"), PathBuf::from);
     for profile in ["release", "dist"] {
         program(&target.join(profile).join("whyslow"), complaints);
     }
@@ -31,23 +38,40 @@ pub(super) fn check(root: &Path, complaints: &mut Vec<String>) {
 
 fn executables(root: &Path, complaints: &mut Vec<String>) {
     let mut found = Vec::new();
-    let crates = std::fs::read_dir(root.join("crates")).into_iter().flatten().flatten();
+    let crates = std::fs::read_dir(root.join("crates"))
+        .into_iter()
+        .flatten()
+        .flatten();
     for folder in crates.map(|entry| entry.path()).chain([root.join("xtask")]) {
         let Ok(manifest) = std::fs::read_to_string(folder.join("Cargo.toml")) else {
             continue;
         };
-        let name = folder.file_name().unwrap_or_default().to_string_lossy().into_owned();
+        let name = folder
+            .file_name()
+            .unwrap_or_default()
+            .to_string_lossy()
+            .into_owned();
         if has_tests(&folder.join("src")) {
             found.push(name.clone());
         }
-        if manifest.lines().any(|line| line.trim() == "autotests = false") {
+        if manifest
+            .lines()
+            .any(|line| line.trim() == "autotests = false")
+        {
             continue;
         }
-        let tests = std::fs::read_dir(folder.join("tests")).into_iter().flatten().flatten();
+        let tests = std::fs::read_dir(folder.join("tests"))
+            .into_iter()
+            .flatten()
+            .flatten();
         for path in tests.map(|entry| entry.path()) {
             let is_file = path.extension().is_some_and(|ending| ending == "rs");
             if is_file || path.join("main.rs").exists() {
-                let stem = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+                let stem = path
+                    .file_stem()
+                    .unwrap_or_default()
+                    .to_string_lossy()
+                    .into_owned();
                 found.push(format!("{name}/tests/{stem}"));
             }
         }
@@ -85,7 +109,11 @@ fn program(path: &Path, complaints: &mut Vec<String>) {
             file.len()
         ));
     }
-    let listed = Command::new("ldd").arg(path).output().map(|done| done.stdout).unwrap_or_default();
+    let listed = Command::new("ldd")
+        .arg(path)
+        .output()
+        .map(|done| done.stdout)
+        .unwrap_or_default();
     for line in String::from_utf8_lossy(&listed).lines() {
         if !LIBRARIES.iter().any(|known| line.contains(known)) {
             complaints.push(format!("{}: must not link {}", path.display(), line.trim()));
@@ -116,7 +144,9 @@ fn unit_seconds(report: &str, complaints: &mut Vec<String>) {
 
 fn number_after(text: &str, mark: &str) -> Option<f64> {
     let rest = text[text.find(mark)? + mark.len()..].trim_start();
-    let end = rest.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(rest.len());
+    let end = rest
+        .find(|c: char| !c.is_ascii_digit() && c != '.')
+        .unwrap_or(rest.len());
     rest[..end].parse().ok()
 }
 
@@ -143,7 +173,10 @@ mod tests {
         };
         assert!(count(EXECUTABLES_MAX - 2).is_empty());
         let complaints = count(EXECUTABLES_MAX - 1);
-        assert!(complaints[0].starts_with("21 test executables"), "{complaints:?}");
+        assert!(
+            complaints[0].starts_with("21 test executables"),
+            "{complaints:?}"
+        );
     }
 
     #[test]
@@ -155,7 +188,10 @@ mod tests {
             file.set_len(bytes).expect("a length");
             let mut complaints = Vec::new();
             program(&path, &mut complaints);
-            complaints.iter().filter(|complaint| complaint.contains("bytes")).count()
+            complaints
+                .iter()
+                .filter(|complaint| complaint.contains("bytes"))
+                .count()
         };
         assert_eq!(complaints(PROGRAM_BYTES_MAX), 0);
         assert_eq!(complaints(PROGRAM_BYTES_MAX + 1), 1);

@@ -47,7 +47,11 @@ pub(super) fn check(root: &Path, files: &[std::path::PathBuf], complaints: &mut 
 /// Crate and module of `crates/KRATE/src/a/b.rs`; none for tests, examples and benches.
 fn module_of(name: &str) -> Option<(&str, Vec<String>)> {
     let (krate, inner) = name.strip_prefix("crates/")?.split_once("/src/")?;
-    let mut module: Vec<String> = inner.strip_suffix(".rs")?.split('/').map(Into::into).collect();
+    let mut module: Vec<String> = inner
+        .strip_suffix(".rs")?
+        .split('/')
+        .map(Into::into)
+        .collect();
     let last = module.last()?.clone();
     if last == "tests" || last.ends_with("_tests") || last.ends_with("_test") {
         return None;
@@ -60,8 +64,11 @@ fn module_of(name: &str) -> Option<(&str, Vec<String>)> {
 
 /// Names of the files of each circle with more than one file, in order.
 fn circles(modules: &BTreeMap<Vec<String>, (String, String)>) -> Vec<Vec<String>> {
-    let numbers: BTreeMap<&Vec<String>, usize> =
-        modules.keys().enumerate().map(|(at, module)| (module, at)).collect();
+    let numbers: BTreeMap<&Vec<String>, usize> = modules
+        .keys()
+        .enumerate()
+        .map(|(at, module)| (module, at))
+        .collect();
     let mut edges = vec![BTreeSet::new(); modules.len()];
     for (at, (module, (_, text))) in modules.iter().enumerate() {
         for path in paths(text) {
@@ -138,13 +145,19 @@ fn paths(text: &str) -> Vec<Vec<String>> {
     }
     for start in ["crate::", "super::", "self::"] {
         for (at, _) in code.match_indices(start) {
-            let is_whole = !code[..at].ends_with(|c: char| c.is_alphanumeric() || c == '_' || c == ':');
+            let is_whole =
+                !code[..at].ends_with(|c: char| c.is_alphanumeric() || c == '_' || c == ':');
             if is_whole {
                 let path: String = code[at..]
                     .chars()
                     .take_while(|c| c.is_alphanumeric() || *c == '_' || *c == ':')
                     .collect();
-                found.push(path.split("::").filter(|step| !step.is_empty()).map(Into::into).collect());
+                found.push(
+                    path.split("::")
+                        .filter(|step| !step.is_empty())
+                        .map(Into::into)
+                        .collect(),
+                );
             }
         }
     }
@@ -155,9 +168,14 @@ fn paths(text: &str) -> Vec<Vec<String>> {
 fn use_tree(statement: &str) -> Option<&str> {
     let at = match statement.strip_prefix("use ") {
         Some(tree) => return Some(tree),
-        None => statement.rfind("\nuse ").or_else(|| statement.rfind(") use ")).or_else(|| {
-            statement.rfind("pub use ").filter(|at| statement[..*at].ends_with('\n') || *at == 0)
-        }),
+        None => statement
+            .rfind("\nuse ")
+            .or_else(|| statement.rfind(") use "))
+            .or_else(|| {
+                statement
+                    .rfind("pub use ")
+                    .filter(|at| statement[..*at].ends_with('\n') || *at == 0)
+            }),
     }?;
     let rest = &statement[at..];
     let from = rest.find("use ")? + "use ".len();
@@ -191,7 +209,11 @@ fn leaves(tree: &str, before: &[String], found: &mut Vec<Vec<String>>) {
 
 fn steps(path: &str) -> Vec<String> {
     let path = path.split(" as ").next().unwrap_or(path);
-    path.split("::").map(str::trim).filter(|step| !step.is_empty()).map(Into::into).collect()
+    path.split("::")
+        .map(str::trim)
+        .filter(|step| !step.is_empty())
+        .map(Into::into)
+        .collect()
 }
 
 /// The text without comments and without what only tests see.
@@ -301,12 +323,19 @@ mod tests {
         let found = circles_of(&[
             ("crates/k/src/lib.rs", "mod a;\nmod b;\nmod c;\nmod d;\n"),
             ("crates/k/src/a.rs", "use crate::{b::{B, Other}, std::X};\n"),
-            ("crates/k/src/b/mod.rs", "mod inner;\npub(crate) use inner::B;\n"),
-            ("crates/k/src/b/inner.rs", "fn f() { crate::c::run(super::super::d::D) }\n"),
+            (
+                "crates/k/src/b/mod.rs",
+                "mod inner;\npub(crate) use inner::B;\n",
+            ),
+            (
+                "crates/k/src/b/inner.rs",
+                "fn f() { crate::c::run(super::super::d::D) }\n",
+            ),
             ("crates/k/src/c.rs", "use super::a::A;\n"),
             ("crates/k/src/d.rs", "use std::io;\n"),
         ]);
-        let want = ["a.rs", "b/inner.rs", "b/mod.rs", "c.rs"].map(|file| format!("crates/k/src/{file}"));
+        let want =
+            ["a.rs", "b/inner.rs", "b/mod.rs", "c.rs"].map(|file| format!("crates/k/src/{file}"));
         assert_eq!(found, [want]);
     }
 

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 /// Crate, and the crates of ours that it may name.
-const ALLOWED: [(&str, &[&str]); 13] = [
+const ALLOWED: [(&str, &[&str]); 18] = [
     ("whyslow-model", &[]),
     ("whyslow-store", &["whyslow-model"]),
     ("whyslow-ingest", &["whyslow-model", "whyslow-store"]),
@@ -37,14 +37,79 @@ const ALLOWED: [(&str, &[&str]); 13] = [
     ("whyslow-record", &["whyslow-model"]),
     ("whyslow-load", &["whyslow-model"]),
     (
-        "whyslow",
+        "whyslow-base",
         &[
+            "whyslow-model",
+            "whyslow-store",
+            "whyslow-ingest",
+            "whyslow-analysis",
+            "whyslow-export",
+            "whyslow-tiles",
+            "whyslow-record",
+        ],
+    ),
+    (
+        "whyslow-render",
+        &[
+            "whyslow-base",
+            "whyslow-model",
+            "whyslow-analysis",
+            "whyslow-explain",
+        ],
+    ),
+    (
+        "whyslow-sources",
+        &[
+            "whyslow-base",
+            "whyslow-render",
+            "whyslow-model",
+            "whyslow-store",
+            "whyslow-ingest",
+            "whyslow-analysis",
+            "whyslow-export",
+            "whyslow-record",
+        ],
+    ),
+    (
+        "whyslow-emulations",
+        &[
+            "whyslow-base",
+            "whyslow-render",
+            "whyslow-sources",
+            "whyslow-model",
+            "whyslow-store",
+            "whyslow-analysis",
+            "whyslow-record",
+        ],
+    ),
+    (
+        "whyslow-serve",
+        &[
+            "whyslow-base",
+            "whyslow-render",
+            "whyslow-sources",
             "whyslow-model",
             "whyslow-store",
             "whyslow-ingest",
             "whyslow-analysis",
             "whyslow-explain",
             "whyslow-tiles",
+            "whyslow-export",
+        ],
+    ),
+    (
+        "whyslow",
+        &[
+            "whyslow-base",
+            "whyslow-render",
+            "whyslow-sources",
+            "whyslow-emulations",
+            "whyslow-serve",
+            "whyslow-model",
+            "whyslow-store",
+            "whyslow-ingest",
+            "whyslow-analysis",
+            "whyslow-explain",
             "whyslow-export",
             "whyslow-fleet",
             "whyslow-record",

@@ -1,10 +1,10 @@
 use clap::Args;
 use whyslow_analysis::{KeyFilter, Weight};
+use whyslow_base::args::OutputArgs;
+use whyslow_base::time::{Moment, OperationRef, WindowText, parse_duration, parse_size};
 use whyslow_model::Ns;
 
-use super::OutputArgs;
-use super::export::StackWeight;
-use crate::time::{Moment, OperationRef, WindowText, parse_duration, parse_size};
+use super::stack_weight::StackWeight;
 
 /// What every question takes.
 #[derive(Debug, Clone, Args)]

@@ -1,11 +1,11 @@
 use std::path::Path;
 
 use clap::Args;
+use whyslow_base::args::OutputArgs;
+use whyslow_base::time::{WindowText, parse_duration};
 use whyslow_model::Ns;
 
-use super::OutputArgs;
 use super::ask::WindowArgs;
-use crate::time::{WindowText, parse_duration};
 
 pub(crate) const EXAMPLES: &str = "\
 Examples:

@@ -1,12 +1,12 @@
 use std::path::PathBuf;
 
-use clap::{Args, Subcommand, ValueEnum};
+use clap::{Args, Subcommand};
+use whyslow_base::args::RedactArgs;
+use whyslow_base::time::{WindowText, parse_duration};
 
 use super::ask::{FilterArgs, WindowArgs};
-use super::redact::RedactArgs;
+use super::stack_weight::StackWeight;
 use whyslow_model::Ns;
-
-use crate::time::{WindowText, parse_duration};
 
 pub(crate) const EXAMPLES: &str = "\
 Examples:
@@ -136,11 +136,4 @@ pub(crate) struct SvgArgs {
     /// Title of the picture [default: name of the recording]
     #[arg(long, value_name = "TEXT", help_heading = "Output")]
     pub(crate) title: Option<String>,
-}
-
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum StackWeight {
-    Offcpu,
-    Samples,
-    Time,
 }

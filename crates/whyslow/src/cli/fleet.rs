@@ -3,12 +3,11 @@ use std::path::PathBuf;
 use clap::error::ErrorKind;
 use clap::{Arg, ArgAction, ArgMatches, Args, Command, Error, FromArgMatches, Subcommand};
 use serde_json::{Map, Value};
+use whyslow_base::args::{OutputArgs, RedactArgs};
+use whyslow_base::time::{WindowText, parse_duration, parse_size};
 use whyslow_model::Ns;
 use whyslow_model::text::is_name;
-
-use super::{OutputArgs, RedactArgs};
-use crate::fleet::{Parameter, QUESTIONS, TextQuestion};
-use crate::time::{WindowText, parse_duration, parse_size};
+use whyslow_sources::lake::{Parameter, QUESTIONS, TextQuestion};
 
 pub(super) const EXAMPLES: &str = "\
 Examples:

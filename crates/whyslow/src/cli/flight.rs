@@ -1,10 +1,9 @@
 //! What can be typed after `record --ring`.
 
 use clap::Args;
+use whyslow_base::time::{parse_duration, parse_size};
 use whyslow_model::Ns;
 use whyslow_record::{Term, WhenError, parse_when};
-
-use crate::time::{parse_duration, parse_size};
 
 pub(super) const MANUAL: &str = "\
 CONDITIONS

@@ -13,17 +13,13 @@ mod export;
 mod fleet;
 mod flight;
 mod load;
-mod output;
 mod questions;
 mod record;
-mod redact;
-mod serve;
+mod stack_weight;
 
 pub(crate) use ask::{AskArgs, FilterArgs, GraphArgs, WindowArgs};
 pub(crate) use explain::{ExplainArgs, Versus};
-pub(crate) use export::{
-    ExportArgs, ExportCommand, ReportArgs, SnapshotArgs, StackArgs, StackWeight, SvgArgs,
-};
+pub(crate) use export::{ExportArgs, ExportCommand, ReportArgs, SnapshotArgs, StackArgs, SvgArgs};
 pub(crate) use fleet::{FleetAsk, FleetCommand, PushArgs};
 #[cfg(feature = "fleet")]
 pub(crate) use fleet::{
@@ -32,22 +28,21 @@ pub(crate) use fleet::{
 #[cfg(feature = "load")]
 pub(crate) use load::{AmountArgs, ListArg, RequestArgs};
 pub(crate) use load::{LoadArgs, LoadCheckArgs, LoadCommand, LoadDiffArgs};
-pub(crate) use output::{ColorChoice, Format, OutputArgs, ProgressChoice, TalkArgs, UnitChoice};
 pub(crate) use questions::{QuestionCommand, ViewArgs};
 pub(crate) use record::{FormArg, HeldArgs, RecordArgs, Stacks, TopicArg};
-pub(crate) use redact::{RedactArgs, RedactScope};
-pub(crate) use serve::{ListenArg, ServeArgs};
+pub(crate) use stack_weight::StackWeight;
 
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use clap::error::{ContextKind, ContextValue, ErrorKind};
 use clap::{Args, CommandFactory, FromArgMatches, Parser, Subcommand, ValueEnum};
+use whyslow_base::args::{NamedCommands, OutputArgs, TalkArgs};
+use whyslow_base::time::parse_duration;
+use whyslow_emulations::AsCommand;
+use whyslow_serve::ServeArgs;
 
 use whyslow_model::Ns;
-
-use crate::time::parse_duration;
-use crate::tools::{self, AsCommand};
 
 /// Find out why something on a Linux machine was slow, and who did it.
 #[derive(Debug, Parser)]
@@ -77,7 +72,7 @@ impl Cli {
     /// The command line, or its help or what is wrong with it, and the end.
     pub(crate) fn from_words() -> Self {
         let words: Vec<OsString> = std::env::args_os().collect();
-        let command = Self::of(Asked::Among(&words));
+        let command = Self::of(NamedCommands::Among(&words));
         let matches = command.try_get_matches_from(&words);
         let read = |matches| Self::from_arg_matches(&matches);
         let explain = |error: clap::Error| error.format(&mut Self::whole());
@@ -87,14 +82,14 @@ impl Cli {
 
     /// What other programs ask, in the words of the command line; nothing is printed.
     pub(crate) fn read(words: &[OsString]) -> Result<Self, clap::Error> {
-        let command = Self::of(Asked::Among(words));
+        let command = Self::of(NamedCommands::Among(words));
         Self::from_arg_matches(&command.try_get_matches_from(words)?)
     }
 
     /// The definition of a command: `io top`, `explain`.
     pub(crate) fn definition(path: &[&str]) -> Option<clap::Command> {
         let words: Vec<OsString> = path.iter().map(OsString::from).collect();
-        let mut command = Self::of(Asked::Among(&words));
+        let mut command = Self::of(NamedCommands::Among(&words));
         for name in path {
             command = command.find_subcommand(name)?.clone();
         }
@@ -103,33 +98,16 @@ impl Cli {
 
     /// Every command with everything it takes, for its manual.
     pub(crate) fn whole() -> clap::Command {
-        Self::of(Asked::All)
+        Self::of(NamedCommands::All)
     }
 
     /// All commands, those that are asked for with everything they take: to say this of all of them
     /// takes longer than many an answer.
-    fn of(asked: Asked<'_>) -> clap::Command {
+    fn of(asked: NamedCommands<'_>) -> clap::Command {
         Self::command().mut_subcommands(|command| match command.get_name() {
-            "as" => tools::complete(command, asked),
+            "as" => whyslow_emulations::complete(command, asked),
             _ => questions::complete(command, asked),
         })
-    }
-}
-
-/// Which commands are asked for.
-#[derive(Debug, Clone, Copy)]
-pub(crate) enum Asked<'w> {
-    All,
-    /// Those that are named among the words of the command line.
-    Among(&'w [OsString]),
-}
-
-impl Asked<'_> {
-    pub(crate) fn has(self, name: &str) -> bool {
-        match self {
-            Self::All => true,
-            Self::Among(words) => words.iter().any(|word| word == name),
-        }
     }
 }
 
@@ -196,7 +174,7 @@ pub(crate) enum Command {
     #[command(subcommand, before_help = fleet::EXAMPLES, arg_required_else_help = true)]
     Fleet(Box<FleetCommand>),
     /// Show recordings in a browser, or answer programs over HTTP
-    #[command(before_help = serve::EXAMPLES)]
+    #[command(before_help = whyslow_serve::EXAMPLES)]
     Serve(ServeArgs),
     /// Print a completion script for a shell
     #[command(before_help = COMPLETIONS_EXAMPLES)]
@@ -348,7 +326,7 @@ pub(crate) struct SqlArgs {
     #[arg(long, conflicts_with = "format")]
     pub(crate) csv: bool,
     /// Memory the query may use
-    #[arg(long, value_name = "SIZE", default_value = "4GiB", value_parser = crate::time::parse_size)]
+    #[arg(long, value_name = "SIZE", default_value = "4GiB", value_parser = whyslow_base::time::parse_size)]
     pub(crate) memory: i64,
     /// Threads the query may use [default: all CPUs]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1024))]
@@ -433,7 +411,7 @@ mod tests {
         whole.build();
         let check = |names: &[&str]| {
             let words: Vec<OsString> = names.iter().map(OsString::from).collect();
-            let mut asked = Cli::of(Asked::Among(&words));
+            let mut asked = Cli::of(NamedCommands::Among(&words));
             asked.build();
             assert_eq!(help(&asked, names), help(&whole, names), "{names:?}");
         };

@@ -4,13 +4,12 @@
 use clap::error::ErrorKind;
 use clap::{ArgMatches, Args, Command, Error, FromArgMatches, Subcommand};
 use whyslow_analysis::{Kind, TOPICS, Topic, Verb, View};
+use whyslow_base::args::{Format, NamedCommands};
 
-use super::Asked;
 use super::ask::{
     AskArgs, DiffersArgs, DumpArgs, FlameArgs, HeatArgs, HistArgs, OpenArgs, RequestArgs,
     VersusArgs,
 };
-use super::output::Format;
 
 /// A question as typed.
 #[derive(Debug, Clone)]
@@ -54,7 +53,7 @@ fn of_topic(topic: &'static Topic) -> Command {
 }
 
 /// Adds what a topic and its views take, if it is asked for.
-pub(super) fn complete(command: Command, asked: Asked<'_>) -> Command {
+pub(super) fn complete(command: Command, asked: NamedCommands<'_>) -> Command {
     let is_it = |topic: &&&Topic| topic.kind.name() == command.get_name();
     match TOPICS.iter().find(is_it) {
         Some(topic) if asked.has(command.get_name()) => with_views(command, topic, asked),
@@ -62,7 +61,7 @@ pub(super) fn complete(command: Command, asked: Asked<'_>) -> Command {
     }
 }
 
-fn with_views(command: Command, topic: &'static Topic, asked: Asked<'_>) -> Command {
+fn with_views(command: Command, topic: &'static Topic, asked: NamedCommands<'_>) -> Command {
     let command = command.before_help(format!("Examples:\n{}", topic.examples));
     let command = match topic.default {
         Some(verb) => with_args(command, topic.kind, verb, topic.about)
@@ -85,7 +84,7 @@ const FREQ: &str = "freq";
 /// Another name of `log`, where rows are what people call a list.
 const LIST: &str = "list";
 
-fn of_view(topic: &Topic, view: &'static View, asked: Asked<'_>) -> Command {
+fn of_view(topic: &Topic, view: &'static View, asked: NamedCommands<'_>) -> Command {
     let name = view.verb.name();
     let command = Command::new(name).about(view.about);
     let (command, is_asked) = match view.verb {
@@ -195,7 +194,7 @@ mod tests {
 
     fn whole() -> Command {
         let command = QuestionCommand::augment_subcommands(Command::new("whyslow"));
-        command.mut_subcommands(|topic| complete(topic, Asked::All))
+        command.mut_subcommands(|topic| complete(topic, NamedCommands::All))
     }
 
     fn help(command: &Command) -> [String; 2] {

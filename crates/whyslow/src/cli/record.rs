@@ -4,12 +4,12 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
+use whyslow_base::time::{parse_duration, parse_size};
 use whyslow_model::Ns;
 use whyslow_record::{ProbeSpec, WALL_MIN};
 
 use super::fleet::PushArgs;
 use super::flight::FlightArgs;
-use crate::time::{parse_duration, parse_size};
 
 pub(super) const EXAMPLES: &str = "\
 Examples:

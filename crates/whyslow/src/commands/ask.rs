@@ -5,23 +5,21 @@ mod counted;
 use std::io::IsTerminal;
 
 use whyslow_analysis::{
-    AnalysisError, Bins, DeviceRef, Filter, HostPaths, KeyFilter, Kind, Question, Sort, TOPICS,
-    Verb, Weight,
+    AnalysisError, Bins, Filter, HostPaths, KeyFilter, Kind, Question, Sort, TOPICS, Verb, Weight,
 };
+use whyslow_base::args::{Format, OutputArgs, TalkArgs};
+use whyslow_base::failure::Failure;
+use whyslow_base::time::{Calendar, Moment, WindowText, Zone, parse_seconds_or_duration};
 use whyslow_model::answer::Answer;
 use whyslow_model::{Ns, Window};
 use whyslow_record::Topic;
+use whyslow_sources::live::{self, Plan, Segment, Whom};
+use whyslow_sources::recording::Opened;
 use whyslow_store::Tables;
 
+use super::filter::{device, filter_of};
 use super::flame;
-use crate::cli::{
-    AskArgs, FilterArgs, Format, GraphArgs, OutputArgs, QuestionCommand, TalkArgs, ViewArgs,
-};
-use crate::failure::Failure;
-use crate::live::{self, Plan, Segment, Whom};
-use crate::output;
-use crate::recording::Opened;
-use crate::time::{Calendar, Moment, WindowText, Zone, parse_seconds_or_duration};
+use crate::cli::{AskArgs, GraphArgs, QuestionCommand, ViewArgs};
 
 /// Buckets of `--uniform` without a number, as lttng-analyses has them.
 const BINS_DEFAULT: usize = 20;
@@ -152,11 +150,11 @@ impl Asked {
         Ok((answer, calendar.zone))
     }
 
-    pub(crate) fn output(&self) -> &OutputArgs {
+    pub(crate) fn output_args(&self) -> &OutputArgs {
         &self.args.output
     }
 
-    pub(crate) fn weight(&self) -> Weight {
+    pub(crate) fn heat_weight(&self) -> Weight {
         self.weight
     }
 
@@ -189,13 +187,13 @@ impl Asked {
         let notes = || cut.into_iter().chain(caveat());
         // Rows in order of time are handed on as they are found; to be sorted they are collected.
         let streams = question.verb == Verb::Log && question.sort.is_none();
-        let (lost, next) = if streams && output::streams(output) {
+        let (lost, next) = if streams && whyslow_render::streams(output) {
             let place = (&opened.subject(), calendar.zone);
-            let answer = output::write_streamed(place, output, talk, |each| {
+            let answer = whyslow_render::write_streamed(place, output, talk, |each| {
                 Ok(whyslow_analysis::ask_streaming(tables, &question, each)?)
             })?;
             for note in notes().filter(|_| !talk.quiet) {
-                crate::talk::line(&format!("note: {note}"));
+                whyslow_base::talk::line(&format!("note: {note}"));
             }
             (!answer.losses.is_empty(), answer.next)
         } else {
@@ -205,7 +203,7 @@ impl Asked {
             };
             answer.caveats.extend(notes());
             let (lost, next) = (!answer.losses.is_empty(), answer.next.clone());
-            output::write(
+            whyslow_render::write(
                 answer,
                 &opened.subject(),
                 calendar.zone,
@@ -220,7 +218,10 @@ impl Asked {
             && !talk.quiet
             && std::io::stderr().is_terminal()
         {
-            crate::talk::line(&format!("next: {}", output::shown(&next, false)));
+            whyslow_base::talk::line(&format!(
+                "next: {}",
+                whyslow_model::text::shown(&next, false)
+            ));
         }
         if lost && output.strict {
             return Err(Failure::incomplete("events were lost in the window"));
@@ -256,7 +257,7 @@ impl Asked {
     fn run_live(&self, whom: Whom, target: &Target, talk: &TalkArgs) -> Result<(), Failure> {
         let has_parts = target.interval.is_some();
         let output = if has_parts {
-            output::args_of_many(&self.args.output)?
+            whyslow_render::args_of_many(&self.args.output)?
         } else {
             self.args.output.clone()
         };
@@ -462,58 +463,6 @@ fn filter(args: &AskArgs) -> Result<Filter, Failure> {
     filter_of(&args.filter)
 }
 
-/// What the flags let through.
-pub(super) fn filter_of(filter: &FilterArgs) -> Result<Filter, Failure> {
-    if let (Some(min), Some(max)) = (filter.min, filter.max)
-        && min > max
-    {
-        return Err(Failure::usage(
-            "--min is longer than --max: nothing can match",
-        ));
-    }
-    if let (Some(min), Some(max)) = (filter.min_size, filter.max_size)
-        && min > max
-    {
-        return Err(Failure::usage(
-            "--min-size is greater than --max-size: nothing can match",
-        ));
-    }
-    Ok(Filter {
-        stage: None,
-        ended_in: None,
-        values: Vec::new(),
-        pids: filter.pid.clone(),
-        tids: filter.tid.clone(),
-        comms: filter.comm.clone(),
-        threads: filter.threads.clone(),
-        frames: filter.frames.clone(),
-        frames_not: filter.frames_not.clone(),
-        cgroups: filter.cgroup.clone(),
-        devices: filter.dev.iter().map(|text| device(text)).collect(),
-        files: filter.file.clone(),
-        ops: filter.op.clone(),
-        names: filter.name.clone(),
-        size: filter.size,
-        size_min: filter.min_size,
-        size_max: filter.max_size,
-        dur_min: filter.min,
-        dur_max: filter.max,
-        errors_only: filter.errors,
-        cpus: filter.cpu.clone(),
-        no_tracer: filter.no_tracer,
-    })
-}
-
-/// `sda`, `/dev/sda`, `8:0`.
-fn device(text: &str) -> DeviceRef {
-    if let Some((major, minor)) = text.split_once(':')
-        && let (Ok(major), Ok(minor)) = (major.parse(), minor.parse())
-    {
-        return DeviceRef::Number { major, minor };
-    }
-    DeviceRef::Name(text.strip_prefix("/dev/").unwrap_or(text).to_owned())
-}
-
 fn sort(text: &str) -> Result<Sort, Failure> {
     let (column, ascending) = match text.rsplit_once(':') {
         None => (text, false),
@@ -563,20 +512,5 @@ mod tests {
         check(&["web.wsl", "x"], None);
         check(&["web.wsl", "1", "0"], None);
         check(&["1", "2", "3"], None);
-    }
-
-    #[test]
-    fn devices_are_names_or_numbers() {
-        let name = |name: &str| DeviceRef::Name(name.into());
-        assert_eq!(device("sda1"), name("sda1"));
-        assert_eq!(device("/dev/sda"), name("sda"));
-        assert_eq!(
-            device("8:17"),
-            DeviceRef::Number {
-                major: 8,
-                minor: 17
-            }
-        );
-        assert_eq!(device("8:x"), name("8:x"));
     }
 }

@@ -1,8 +1,8 @@
 use clap_complete::Shell as Generator;
+use whyslow_base::failure::Failure;
+use whyslow_render::to_stdout;
 
 use crate::cli::{Cli, CompletionsArgs, Shell};
-use crate::failure::Failure;
-use crate::output::to_stdout;
 
 pub(super) fn run(args: &CompletionsArgs) -> Result<(), Failure> {
     let generator = match args.shell {

@@ -1,13 +1,14 @@
 //! `doctor`: what can be recorded here.
 
 use whyslow_analysis::Weight;
+use whyslow_base::args::TalkArgs;
+use whyslow_base::failure::Failure;
+use whyslow_base::time::Zone;
 use whyslow_model::answer::{Answer, AnswerColumn, AnswerTable, Measure, Value};
 use whyslow_record::{Check, Instead, State};
+use whyslow_render::Subject;
 
-use crate::cli::{DoctorArgs, TalkArgs};
-use crate::failure::Failure;
-use crate::output::{self, Subject};
-use crate::time::Zone;
+use crate::cli::DoctorArgs;
 
 pub(super) fn run(args: &DoctorArgs, talk: &TalkArgs) -> Result<(), Failure> {
     let checks = whyslow_record::checks();
@@ -31,7 +32,7 @@ pub(super) fn run(args: &DoctorArgs, talk: &TalkArgs) -> Result<(), Failure> {
         next: is_possible.then(|| "whyslow record --for 10s".into()),
         ..Answer::default()
     };
-    output::write(
+    whyslow_render::write(
         answer,
         &subject,
         Zone::utc(),

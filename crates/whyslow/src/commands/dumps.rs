@@ -15,16 +15,19 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
+use whyslow_base::args::TalkArgs;
+use whyslow_base::failure::Failure;
+use whyslow_base::private_folder::PrivateFolder;
+use whyslow_base::progress::Teller;
+use whyslow_base::{interrupt, talk};
 use whyslow_ingest::ImportOptions;
 use whyslow_model::Ns;
+use whyslow_model::text::shown;
+use whyslow_sources::recording;
 
 use super::jvm::is_jvm;
-use crate::cli::{AskArgs, TalkArgs};
-use crate::failure::Failure;
-use crate::output::shown;
-use crate::progress::Teller;
-use crate::room::PrivateFolder;
-use crate::{interrupt, recording, talk};
+use super::processes::check_processes;
+use crate::cli::AskArgs;
 
 /// A JVM that answers later is stuck.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -61,7 +64,7 @@ pub(super) fn run(
         let name = shown(&output.display().to_string(), false).into_owned();
         return Err(Failure::usage(format!("`{name}` exists already")).hint("name another one: -o"));
     }
-    super::record::check_processes(&[pid])?;
+    check_processes(&[pid])?;
     if !is_jvm(pid) {
         return Err(Failure::usage(format!("process {pid} is no JVM"))
             .hint("of other programs: sudo whyslow record --stacks -p PID -o NAME.wsl"));

@@ -1,18 +1,17 @@
 use std::fmt::Write as _;
-use std::path::Path;
 use std::sync::Arc;
 
+use whyslow_base::args::TalkArgs;
+use whyslow_base::failure::Failure;
+use whyslow_base::time::{Calendar, WindowText, Zone};
 use whyslow_explain::{MECHANISMS_TOLD, Other, OtherHost, Question, Report, explain_across, why};
 use whyslow_model::mechanism::MECHANISMS;
 use whyslow_model::row::Row;
 use whyslow_model::tables::RequestRow;
+use whyslow_sources::recording::Opened;
 use whyslow_store::Tables;
 
-use crate::cli::{ExplainArgs, TalkArgs, Versus};
-use crate::failure::Failure;
-use crate::output;
-use crate::recording::Opened;
-use crate::time::{Calendar, WindowText, Zone};
+use crate::cli::{ExplainArgs, Versus};
 
 pub(super) fn run(args: &ExplainArgs, talk: &TalkArgs) -> Result<(), Failure> {
     if let Some(mechanism) = &args.why {
@@ -27,7 +26,7 @@ pub(super) fn run(args: &ExplainArgs, talk: &TalkArgs) -> Result<(), Failure> {
         .transpose()?;
     let hosts = Hosts::opened_by(args, |name| Ok(Arc::new(Opened::beside(name, talk)?)))?;
     let (report, calendar) = report(args, &opened, tables, other, &hosts.all())?;
-    output::stories::write(&report, &opened.subject(), &calendar, &args.output, talk)
+    whyslow_render::stories::write(&report, &opened.subject(), &calendar, &args.output, talk)
 }
 
 /// What is said of `opened`, whose tables are `tables`, perhaps with limits.
@@ -112,9 +111,9 @@ impl Beside {
         }))
     }
 
-    /// Where another recording lies, if it is one.
-    pub(crate) fn path(&self) -> Option<&Path> {
-        self.opened.as_ref().map(|opened| opened.path())
+    /// The other recording, if it is one.
+    pub(crate) fn opened(&self) -> Option<&Opened> {
+        self.opened.as_deref()
     }
 
     /// Of another recording, its tables.
@@ -219,7 +218,7 @@ fn told(id: &str) -> Result<(), Failure> {
         for mechanism in MECHANISMS_TOLD {
             let _ = writeln!(text, "{:<20} {}", mechanism.id, short(mechanism.id));
         }
-        return output::to_stdout(&text);
+        return whyslow_render::to_stdout(&text);
     }
     let Some(mechanism) = why(id) else {
         return Err(Failure::usage(format!("there is no mechanism `{id}`"))
@@ -232,5 +231,5 @@ fn told(id: &str) -> Result<(), Failure> {
         let _ = writeln!(text, "Try: {advice}");
     }
     let _ = writeln!(text, "See: {}", mechanism.reference);
-    output::to_stdout(&text)
+    whyslow_render::to_stdout(&text)
 }

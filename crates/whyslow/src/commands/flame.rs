@@ -2,19 +2,19 @@
 //! other tools, as `export` writes them.
 
 use whyslow_analysis::Question;
+use whyslow_base::args::{Format, OutputArgs, TalkArgs};
+use whyslow_base::failure::Failure;
+use whyslow_base::time::Calendar;
 use whyslow_export::flame::{FlameGraph, NODES_MAX, compare};
 use whyslow_export::stacks::{About, Roots, StackQuestion, Weight};
 use whyslow_export::{Chart, SvgLook, write_chart, write_collapsed, write_speedscope, write_svg};
 use whyslow_model::Ns;
 use whyslow_model::answer::{Answer, AnswerColumn, AnswerTable, Form as TableForm, Measure, Value};
+use whyslow_sources::recording::Opened;
 use whyslow_store::Tables;
 
-use super::export::stacks::tell;
-use super::export::{Form, write_to};
-use crate::cli::{Format, GraphArgs, OutputArgs, StackWeight, TalkArgs};
-use crate::failure::Failure;
-use crate::recording::Opened;
-use crate::time::Calendar;
+use super::export::target::{Form, tell, write_to};
+use crate::cli::{GraphArgs, StackWeight};
 
 /// Lines of text, the heaviest.
 const LINES: usize = 60;
@@ -277,7 +277,7 @@ pub(super) fn draw(
     };
     tell(&about, talk);
     if let (Some(note), false) = (conserved(&about), talk.quiet) {
-        crate::talk::line(&format!("note: {note}"));
+        whyslow_base::talk::line(&format!("note: {note}"));
     }
     Ok(())
 }

@@ -2,17 +2,19 @@
 
 use std::path::{Path, PathBuf};
 
+use whyslow_base::args::TalkArgs;
+use whyslow_base::failure::Failure;
+use whyslow_base::progress::Teller;
+use whyslow_base::{interrupt, talk};
 use whyslow_ingest::{AnomalyReport, ImportOptions, ImportReport, LeaveOut};
 use whyslow_model::Ns;
 use whyslow_model::stat::Severity;
+use whyslow_model::text::shown;
+use whyslow_sources::live::Whom;
+use whyslow_sources::recording;
 use whyslow_store::{Existing, packed};
 
-use crate::cli::{ImportArgs, TalkArgs};
-use crate::failure::Failure;
-use crate::live::Whom;
-use crate::output::shown;
-use crate::progress::Teller;
-use crate::{interrupt, recording, talk};
+use crate::cli::ImportArgs;
 
 /// Endings of archives, which the recording's name does without.
 const ARCHIVES: &[&str] = &[
@@ -26,7 +28,7 @@ pub(super) fn run(args: &ImportArgs, talk: &TalkArgs) -> Result<(), Failure> {
             .hint("record it: sudo whyslow record -o NAME.wsl"));
     }
     if let Some(packed) = args.sources.iter().find(|source| packed::is_packed(source)) {
-        let name = crate::output::shown(&packed.display().to_string(), false).into_owned();
+        let name = whyslow_model::text::shown(&packed.display().to_string(), false).into_owned();
         return Err(Failure::usage(format!("`{name}` is a recording already"))
             .hint(format!("ask it as it is: whyslow info {name}")));
     }

@@ -16,10 +16,9 @@ use std::time::{Duration, Instant};
 
 use rustix::fd::OwnedFd;
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, ResolveFlags, fstat, open, openat2, unlinkat};
-
-use crate::failure::Failure;
-use crate::output::shown;
-use crate::talk;
+use whyslow_base::failure::Failure;
+use whyslow_base::talk;
+use whyslow_model::text::shown;
 
 const INTERVAL: &str = "10ms";
 /// Shorter waits for locks are left out.

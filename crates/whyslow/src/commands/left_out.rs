@@ -1,6 +1,6 @@
 //! What a command reports in a build without the feature that it needs.
 
-use crate::failure::Failure;
+use whyslow_base::failure::Failure;
 
 /// `fleet`, `record --push` and `serve --lake`.
 #[cfg(not(feature = "fleet"))]

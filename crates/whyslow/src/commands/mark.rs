@@ -1,10 +1,11 @@
 //! `mark`: says what happens now in every recording under way.
 
+use whyslow_base::args::TalkArgs;
+use whyslow_base::failure::Failure;
+use whyslow_base::talk;
 use whyslow_record::MARK_BYTES_MAX;
 
-use crate::cli::{MarkArgs, TalkArgs};
-use crate::failure::Failure;
-use crate::talk;
+use crate::cli::MarkArgs;
 
 pub(super) fn run(args: &MarkArgs, talk: &TalkArgs) -> Result<(), Failure> {
     let text = args.text.join(" ");

@@ -1,11 +1,12 @@
 //! One file a command: what it does with what was typed.
 
-pub(crate) mod ask;
+mod ask;
 mod completions;
 mod doctor;
 mod dumps;
-pub(crate) mod explain;
-pub(crate) mod export;
+mod explain;
+mod export;
+mod filter;
 mod flame;
 #[cfg(feature = "fleet")]
 mod fleet;
@@ -13,28 +14,33 @@ mod flight;
 mod import;
 mod info;
 mod jvm;
+mod lake_request;
 #[cfg(not(all(feature = "fleet", feature = "load")))]
 mod left_out;
 mod load;
 mod man;
 mod mark;
+mod processes;
 mod record;
 mod schema;
-pub(crate) mod sql;
+mod server;
+mod sql;
 
 use std::process::ExitCode;
 
 use crate::cli::{Cli, Command};
-use crate::failure::Failure;
-use crate::serve;
 use ask::Asked;
+use whyslow_base::failure::Failure;
 
 pub(crate) fn run(cli: Cli) -> Result<ExitCode, Failure> {
     let talk = &cli.talk;
     let done = match cli.command {
         #[cfg(not(feature = "fleet"))]
         Command::Record(args) if args.push.push.is_some() => Err(left_out::fleet("record --push")),
-        Command::Record(args) => record::run(&args, talk),
+        Command::Record(args) => match args.flight.ring {
+            Some(ring) => flight::run(&args, ring, talk),
+            None => record::run(&args, talk),
+        },
         Command::Doctor(args) => doctor::run(&args, talk),
         Command::Mark(args) => mark::run(&args, talk),
         Command::Held(args) => record::hold(&args),
@@ -51,7 +57,7 @@ pub(crate) fn run(cli: Cli) -> Result<ExitCode, Failure> {
         Command::Fleet(_) => Err(left_out::fleet("fleet")),
         #[cfg(not(feature = "fleet"))]
         Command::Serve(args) if args.lake.is_some() => Err(left_out::fleet("serve --lake")),
-        Command::Serve(args) => serve::run(&args, talk),
+        Command::Serve(args) => server::run(&args, talk),
         Command::Load(args) => load::run(&args, talk),
         Command::Completions(args) => completions::run(&args),
         Command::Man(args) => man::run(&args),

@@ -13,27 +13,27 @@ use std::time::{Duration, Instant};
 use rustix::process::{
     Pid, Signal, WaitOptions, getppid, kill_process, set_parent_process_death_signal, waitpid,
 };
+use whyslow_base::args::TalkArgs;
+use whyslow_base::failure::Failure;
+use whyslow_base::progress::Teller;
+use whyslow_base::{interrupt, talk};
 use whyslow_ingest::ImportOptions;
+use whyslow_model::text::shown;
 use whyslow_record::{
     ControlGroup, Form, Memory, MemoryWish, NAMES_MAX, Names, Options, Progress, Step, Summary,
     TooLittleMemory, Topic,
 };
+use whyslow_sources::recording;
 use whyslow_store::Existing;
 
 use super::jvm::Profiler;
-use crate::cli::{FormArg, HeldArgs, RecordArgs, Stacks, TalkArgs, TopicArg};
-use crate::failure::Failure;
-use crate::output::shown;
-use crate::progress::Teller;
-use crate::{interrupt, recording, talk};
+use super::processes::check_processes;
+use crate::cli::{FormArg, HeldArgs, RecordArgs, Stacks, TopicArg};
 
 /// Calls that a light recording holds.
 const LIGHT_MIN: Duration = Duration::from_millis(1);
 
 pub(super) fn run(args: &RecordArgs, talk: &TalkArgs) -> Result<(), Failure> {
-    if let Some(ring) = args.flight.ring {
-        return super::flight::run(args, ring, talk);
-    }
     let output = match &args.output {
         Some(output) => output.clone(),
         None => PathBuf::from(name_of_now()),
@@ -148,17 +148,6 @@ pub(super) fn tell_memory(progress: &Progress) {
             "note: {} times that was too much: tables of names were given up, and of what was kept",
             progress.memory_short
         ));
-    }
-}
-
-pub(super) fn check_processes(pids: &[i32]) -> Result<(), Failure> {
-    let is_gone = |pid: &&i32| !Path::new("/proc").join(pid.to_string()).exists();
-    match pids.iter().find(is_gone) {
-        Some(pid) => {
-            Err(Failure::usage(format!("there is no process {pid}"))
-                .hint("`pgrep -a NAME` finds it"))
-        }
-        None => Ok(()),
     }
 }
 

@@ -1,6 +1,7 @@
+use whyslow_base::failure::Failure;
+use whyslow_render::{schema, schema_story, to_stdout};
+
 use crate::cli::{SchemaArgs, SchemaKind};
-use crate::failure::Failure;
-use crate::output::{schema, schema_story, to_stdout};
 
 pub(super) fn run(args: &SchemaArgs) -> Result<(), Failure> {
     let schema = match args.what {

@@ -12,22 +12,22 @@ use crate::common::Place;
 /// The fixture as a recording, and a part of it as a file.
 fn made() -> &'static Place {
     static PLACE: OnceLock<Place> = OnceLock::new();
-    PLACE.get_or_init(|| {
-        let place = Place::new();
-        std::fs::create_dir(place.join("tmp")).expect("a temporary folder takes it");
-        let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures");
-        let trace = fixtures.join("web-incident/trace.tar.zst");
-        let trace = trace.to_str().expect("UTF-8");
-        let run = |args: &[&str]| place.whyslow().args(args).assert().success();
-        run(&["import", trace, "-o", "whole.wsl", "--no-progress"]);
-        let made = run(&["export", "snapshot", "whole.wsl", "-w", WINDOW, "-o", PART]);
-        let told = String::from_utf8_lossy(&made.get_output().stderr).into_owned();
-        assert!(
-            told.contains("ask it: whyslow explain part.wsl.tar.zst"),
-            "{told}"
-        );
-        place
-    })
+    PLACE.get_or_init(|| Place::shared("snapshot", fill))
+}
+
+fn fill(place: &Place) {
+    std::fs::create_dir(place.join("tmp")).expect("a temporary folder takes it");
+    let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures");
+    let trace = fixtures.join("web-incident/trace.tar.zst");
+    let trace = trace.to_str().expect("UTF-8");
+    let run = |args: &[&str]| place.whyslow().args(args).assert().success();
+    run(&["import", trace, "-o", "whole.wsl", "--no-progress"]);
+    let made = run(&["export", "snapshot", "whole.wsl", "-w", WINDOW, "-o", PART]);
+    let told = String::from_utf8_lossy(&made.get_output().stderr).into_owned();
+    assert!(
+        told.contains("ask it: whyslow explain part.wsl.tar.zst"),
+        "{told}"
+    );
 }
 
 const WINDOW: &str = "+8s..+9s";

@@ -12,28 +12,28 @@ const CALLS: usize = 120_000;
 
 fn long() -> &'static Place {
     static PLACE: OnceLock<Place> = OnceLock::new();
-    PLACE.get_or_init(|| {
-        let place = Place::new();
-        let mut trace = String::from("whyslow-text 1\nmeta hostname=web1\n");
-        for call in 0..CALLS {
-            let thread = "(tid=10 pid=10 comm=cat) syscall";
-            let at = 1_421_342_317_000_000_000 + call * 1_000;
-            let (begin, end) = (at / 1_000_000_000, at % 1_000_000_000);
-            let _ = writeln!(
-                trace,
-                "{begin}.{end:09} [0] {thread}_enter name=read fd=3 count=10"
-            );
-            let _ = writeln!(
-                trace,
-                "{begin}.{:09} [0] {thread}_exit name=read ret=10",
-                end + 500
-            );
-        }
-        place.write("long.txt", trace);
-        let import = ["import", "long.txt", "-o", "long.wsl", "--no-progress"];
-        place.whyslow().args(import).assert().success();
-        place
-    })
+    PLACE.get_or_init(|| Place::shared("streams", fill))
+}
+
+fn fill(place: &Place) {
+    let mut trace = String::from("whyslow-text 1\nmeta hostname=web1\n");
+    for call in 0..CALLS {
+        let thread = "(tid=10 pid=10 comm=cat) syscall";
+        let at = 1_421_342_317_000_000_000 + call * 1_000;
+        let (begin, end) = (at / 1_000_000_000, at % 1_000_000_000);
+        let _ = writeln!(
+            trace,
+            "{begin}.{end:09} [0] {thread}_enter name=read fd=3 count=10"
+        );
+        let _ = writeln!(
+            trace,
+            "{begin}.{:09} [0] {thread}_exit name=read ret=10",
+            end + 500
+        );
+    }
+    place.write("long.txt", trace);
+    let import = ["import", "long.txt", "-o", "long.wsl", "--no-progress"];
+    place.whyslow().args(import).assert().success();
 }
 
 fn lines(args: &[&str]) -> Vec<String> {

@@ -1,10 +1,10 @@
 use clap::{Args, Subcommand, ValueEnum};
 use whyslow_analysis::before_after::Assertion;
+use whyslow_base::args::OutputArgs;
+use whyslow_base::time::{WindowText, parse_duration};
 use whyslow_model::Ns;
 
-use crate::cli::OutputArgs;
 use crate::cli::ask::WindowArgs;
-use crate::time::{WindowText, parse_duration};
 
 /// What is asked of requests as a whole.
 #[derive(Debug, Subcommand)]

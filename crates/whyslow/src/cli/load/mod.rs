@@ -4,9 +4,9 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::{Args, ValueEnum};
+use whyslow_base::args::OutputArgs;
+use whyslow_base::time::parse_duration;
 
-use super::OutputArgs;
-use crate::time::parse_duration;
 pub(crate) use compared::{LoadCheckArgs, LoadCommand, LoadDiffArgs};
 
 pub(crate) const EXAMPLES: &str = "\

@@ -1,11 +1,11 @@
 //! Questions about what happens now that the kernel counts for, so that nothing is recorded.
 
 use whyslow_analysis::{Filter, Kind, Verb};
+use whyslow_base::args::{Format, TalkArgs};
+use whyslow_base::failure::Failure;
+use whyslow_sources::live::{self, Watched, Whom};
 
 use super::{Asked, Target, filter};
-use crate::cli::{Format, TalkArgs};
-use crate::failure::Failure;
-use crate::live::{self, Watched, Whom};
 
 impl Asked {
     /// Whether the kernel counts for it, and nothing is recorded.

@@ -1,23 +1,15 @@
 //! `export`: a recording, or a window of it, for other tools.
 
 mod report;
-mod snapshot;
-pub(crate) mod stacks;
+pub(super) mod snapshot;
+pub(super) mod stacks;
+pub(super) mod target;
 mod timeline;
 
-#[cfg(feature = "fleet")]
-pub(super) use snapshot::hidden;
+use whyslow_base::args::TalkArgs;
+use whyslow_base::failure::Failure;
 
-use std::io::{self, BufWriter, IsTerminal, Write};
-use std::path::Path;
-
-use whyslow_export::ExportError;
-use whyslow_model::Window;
-
-use crate::cli::{ExportArgs, ExportCommand, TalkArgs, WindowArgs};
-use crate::failure::Failure;
-use crate::output;
-use crate::recording::Opened;
+use crate::cli::ExportCommand;
 
 pub(super) fn run(command: &ExportCommand, talk: &TalkArgs) -> Result<(), Failure> {
     match command {
@@ -32,74 +24,5 @@ pub(super) fn run(command: &ExportCommand, talk: &TalkArgs) -> Result<(), Failur
         ExportCommand::Speedscope(args) => stacks::speedscope(args, talk),
         ExportCommand::Firefox(args) => stacks::firefox(args, talk),
         ExportCommand::Pprof(args) => stacks::pprof(args, talk),
-    }
-}
-
-/// Whether people can read a form.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Form {
-    Text,
-    Binary,
-}
-
-/// Writes where the flags say: a file is there whole or not at all.
-fn write<T>(
-    args: &ExportArgs,
-    form: Form,
-    write: impl FnOnce(&mut dyn Write) -> Result<T, Failure>,
-) -> Result<T, Failure> {
-    write_to(args.output.as_deref(), form, write)
-}
-
-pub(crate) fn write_to<T>(
-    output: Option<&Path>,
-    form: Form,
-    write: impl FnOnce(&mut dyn Write) -> Result<T, Failure>,
-) -> Result<T, Failure> {
-    let Some(path) = output.filter(|path| path.as_os_str() != "-") else {
-        if form == Form::Binary && io::stdout().is_terminal() {
-            return Err(
-                Failure::usage("this form is binary and standard output is a terminal")
-                    .hint("add -o FILE, or pipe it into another program"),
-            );
-        }
-        let mut out = BufWriter::with_capacity(output::BUFFER_BYTES, io::stdout());
-        let done = write(&mut out)?;
-        out.flush()?;
-        return Ok(done);
-    };
-    let mut done = None;
-    output::to_file(path, |out| {
-        done = Some(write(out)?);
-        Ok(())
-    })?;
-    done.ok_or_else(|| Failure::new("nothing was written"))
-}
-
-/// The recording of the flags, with what they hide.
-fn opened(args: &ExportArgs, talk: &TalkArgs) -> Result<Opened, Failure> {
-    args.redact.check(&args.filter)?;
-    Opened::find(args.recording.as_deref(), talk)?.redacted(&args.redact)
-}
-
-/// The window of the flags in this recording.
-fn window(args: &ExportArgs, opened: &Opened) -> Result<Option<Window>, Failure> {
-    window_of(&args.window, opened)
-}
-
-fn window_of(args: &WindowArgs, opened: &Opened) -> Result<Option<Window>, Failure> {
-    let calendar = opened.calendar(None);
-    opened.window(args.text().as_ref(), &calendar)
-}
-
-impl From<ExportError> for Failure {
-    fn from(error: ExportError) -> Self {
-        match error {
-            ExportError::Analysis(error) => error.into(),
-            ExportError::Store(error) => error.into(),
-            ExportError::Write(error) => error.into(),
-            ExportError::Json(error) if error.is_io() => io::Error::from(error).into(),
-            other => Failure::new(other.to_string()).caused_by_chain(&other),
-        }
     }
 }

@@ -9,16 +9,18 @@ use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use flate2::Compression;
 use flate2::write::GzEncoder;
+use whyslow_base::args::TalkArgs;
+use whyslow_base::failure::Failure;
+use whyslow_model::text::shown;
+use whyslow_sources::recording::Opened;
 
 use super::snapshot::{Hidden, hidden};
-use super::{Form, window_of, write_to};
-use crate::cli::{ReportArgs, TalkArgs};
-use crate::failure::Failure;
-use crate::output::{self, shown};
-use crate::recording::Opened;
-use crate::serve::beside::{Answers, page};
+use super::target::{Form, window_of, write_to};
+use crate::cli::ReportArgs;
+use crate::commands::server::Definitions;
 use contents::Contents;
 pub(super) use markdown::markdown;
+use whyslow_serve::{Answers, page};
 
 /// What a file should not be larger than, to be sent around.
 const BYTES_WISHED: usize = 15 << 20;
@@ -35,7 +37,7 @@ pub(super) fn html(args: &ReportArgs, talk: &TalkArgs) -> Result<(), Failure> {
     let recording = source(args, hidden.as_ref());
     let recording = recording.as_deref();
     let opened = Opened::find(recording, talk)?;
-    let answers = Answers::of(recording, talk)?;
+    let answers = Answers::of(recording, talk, Definitions::boxed())?;
     let window = window_of(&args.window, &opened)?;
     let contents = Contents::collect(&answers, &opened, window, &questions)?;
     let told = contents.verdicts();
@@ -54,11 +56,11 @@ pub(super) fn html(args: &ReportArgs, talk: &TalkArgs) -> Result<(), Failure> {
     })?;
     if !talk.quiet {
         let size = bytes as f64 / f64::from(1 << 20);
-        crate::talk::line(&format!(
+        whyslow_base::talk::line(&format!(
             "{size:.1} MiB; it opens in any browser, without a network"
         ));
         if bytes > BYTES_WISHED {
-            crate::talk::line(
+            whyslow_base::talk::line(
                 "note: large to be sent around; a shorter window (-w) makes it smaller",
             );
         }
@@ -113,11 +115,11 @@ fn assembled(parts: &Parts<'_>) -> Result<String, Failure> {
     let paragraphs = parts
         .told
         .iter()
-        .map(|text| format!("<p>{}</p>", output::html_text(&shown(text, false))));
+        .map(|text| format!("<p>{}</p>", whyslow_render::html_text(&shown(text, false))));
     let told: String = paragraphs.collect();
     let title = format!(
         "<title>{} – whyslow</title>",
-        output::html_text(&shown(parts.title, false))
+        whyslow_render::html_text(&shown(parts.title, false))
     );
     let document = parts
         .frame

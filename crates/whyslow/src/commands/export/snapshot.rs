@@ -3,16 +3,17 @@
 use std::io::Write;
 use std::path::{Path, PathBuf};
 
+use whyslow_base::args::{RedactArgs, TalkArgs};
+use whyslow_base::failure::Failure;
+use whyslow_base::interrupt;
+use whyslow_base::private_folder::PrivateFolder;
 use whyslow_export::snapshot::{CutQuestion, cut};
 use whyslow_model::Window;
+use whyslow_sources::recording::Opened;
 use whyslow_store::{Recording, RecordingInfo, packed};
 
-use super::{Form, window_of, write_to};
-use crate::cli::{RedactArgs, SnapshotArgs, TalkArgs};
-use crate::failure::Failure;
-use crate::recording::Opened;
-use crate::room::PrivateFolder;
-use crate::{interrupt, output};
+use super::target::{Form, window_of, write_to};
+use crate::cli::SnapshotArgs;
 
 const PREFIX: &str = "whyslow-snapshot-";
 /// In the folder for the time it is made.
@@ -99,10 +100,10 @@ fn tell(made: &RecordingInfo, bytes: u64, output: Option<&Path>) {
     let rows: u64 = made.tables.values().map(|table| table.rows).sum();
     let length = made.end_ns.saturating_sub(made.begin_ns) as f64 / 1e9;
     let mebibytes = bytes as f64 / f64::from(1 << 20);
-    crate::talk::line(&format!("{rows} rows of {length:.1} s, {mebibytes:.1} MiB"));
+    whyslow_base::talk::line(&format!("{rows} rows of {length:.1} s, {mebibytes:.1} MiB"));
     if let Some(path) = output.filter(|path| path.as_os_str() != "-") {
-        let name = output::shown(&path.display().to_string(), false).into_owned();
-        crate::talk::line(&format!("ask it: whyslow explain {name}"));
+        let name = whyslow_model::text::shown(&path.display().to_string(), false).into_owned();
+        whyslow_base::talk::line(&format!("ask it: whyslow explain {name}"));
     }
 }
 

@@ -1,16 +1,16 @@
+use whyslow_base::args::TalkArgs;
+use whyslow_base::failure::Failure;
 use whyslow_export::flame::{FlameGraph, NODES_MAX};
 use whyslow_export::stacks::{About, StackQuestion, Weight};
 use whyslow_export::{
     SvgLook, write_collapsed, write_firefox, write_pprof, write_speedscope, write_svg,
 };
+use whyslow_sources::recording::Opened;
 use whyslow_store::Tables;
 
-use super::{Form, opened, window, write};
-use crate::cli::{StackArgs, StackWeight, SvgArgs, TalkArgs};
-use crate::commands::ask::filter_of;
-use crate::failure::Failure;
-use crate::output;
-use crate::recording::Opened;
+use super::target::{Form, opened, tell, window, write};
+use crate::cli::{StackArgs, StackWeight, SvgArgs};
+use crate::commands::filter::filter_of;
 
 fn question(args: &StackArgs, opened: &Opened) -> Result<StackQuestion, Failure> {
     Ok(StackQuestion {
@@ -119,17 +119,4 @@ fn export(
     })?;
     tell(&about, talk);
     Ok(())
-}
-
-/// What the forms have no room for and the reader must know.
-pub(crate) fn tell(about: &About, talk: &TalkArgs) {
-    if !about.losses.is_empty() {
-        let ranges = about.losses.len();
-        crate::talk::line(&format!(
-            "! events were lost in the window ({ranges} ranges)"
-        ));
-    }
-    for caveat in about.caveats.iter().filter(|_| !talk.quiet) {
-        crate::talk::line(&format!("note: {}", output::shown(caveat, false)));
-    }
 }

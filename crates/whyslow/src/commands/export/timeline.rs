@@ -1,10 +1,11 @@
+use whyslow_base::args::TalkArgs;
+use whyslow_base::failure::Failure;
 use whyslow_export::openmetrics::Metrics;
 use whyslow_export::{write_otlp, write_perfetto};
 
-use super::{Form, opened, window, write};
-use crate::cli::{ExportArgs, TalkArgs};
-use crate::commands::ask::filter_of;
-use crate::failure::Failure;
+use super::target::{Form, opened, window, write};
+use crate::cli::ExportArgs;
+use crate::commands::filter::filter_of;
 
 pub(super) fn perfetto(args: &ExportArgs, talk: &TalkArgs) -> Result<(), Failure> {
     let opened = opened(args, talk)?;
@@ -14,7 +15,7 @@ pub(super) fn perfetto(args: &ExportArgs, talk: &TalkArgs) -> Result<(), Failure
         Ok(write_perfetto(&*opened.tables, window, &filter, out)?)
     })?;
     if !talk.quiet {
-        crate::talk::line(&format!(
+        whyslow_base::talk::line(&format!(
             "{} time slices, {} wakeups, {} calls, {} requests, {} waits for locks, {} samples, {} times without, {} counts",
             written.slices_of_cpus,
             written.wakeups,
@@ -27,7 +28,7 @@ pub(super) fn perfetto(args: &ExportArgs, talk: &TalkArgs) -> Result<(), Failure
         ));
     }
     if written.losses > 0 {
-        crate::talk::line(&format!(
+        whyslow_base::talk::line(&format!(
             "! events were lost in the window ({} ranges): they are marked",
             written.losses
         ));
@@ -44,12 +45,14 @@ pub(super) fn otlp(args: &ExportArgs, talk: &TalkArgs) -> Result<(), Failure> {
     })?;
     if !talk.quiet {
         let (operations, waits) = (spans.operations, spans.waits);
-        crate::talk::line(&format!(
+        whyslow_base::talk::line(&format!(
             "{operations} operations with {waits} waits in them"
         ));
     }
     if spans.is_cut {
-        crate::talk::line("! there were more operations: --min, -w or a filter chooses others");
+        whyslow_base::talk::line(
+            "! there were more operations: --min, -w or a filter chooses others",
+        );
     }
     Ok(())
 }
@@ -62,7 +65,9 @@ pub(super) fn openmetrics(args: &ExportArgs, talk: &TalkArgs) -> Result<(), Fail
     metrics.add(&*opened.tables, window, &filter)?;
     write(args, Form::Text, |out| Ok(metrics.write(out)?))?;
     if metrics.has_losses() {
-        crate::talk::line("! events were lost in the window: whyslow_losses_total has how often");
+        whyslow_base::talk::line(
+            "! events were lost in the window: whyslow_losses_total has how often",
+        );
     }
     Ok(())
 }

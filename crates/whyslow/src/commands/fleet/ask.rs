@@ -3,19 +3,22 @@
 use std::path::Path;
 
 use whyslow_analysis::Weight;
+use whyslow_base::args::TalkArgs;
+use whyslow_base::failure::Failure;
+use whyslow_base::interrupt;
+use whyslow_base::private_folder::PrivateFolder;
+use whyslow_base::time::Zone;
 use whyslow_fleet::lake::Lake;
 use whyslow_model::Ns;
 use whyslow_model::text::is_name;
+use whyslow_model::text::shown;
+use whyslow_render::Subject;
+use whyslow_sources::lake::{answer, ask};
 
 use super::failed::failed;
 use super::push::{self, Nameless};
-use crate::cli::{FleetAsk, FleetPushArgs, TalkArgs};
-use crate::failure::Failure;
-use crate::fleet::{answer, ask, request_of};
-use crate::interrupt;
-use crate::output::{self, Subject, shown};
-use crate::room::PrivateFolder;
-use crate::time::Zone;
+use crate::cli::{FleetAsk, FleetPushArgs};
+use crate::commands::lake_request::request_of;
 
 /// Where the lake is, if no flag says it.
 const VARIABLE: &str = "WHYSLOW_LAKE";
@@ -37,7 +40,7 @@ pub(super) fn run(asked: &FleetAsk, talk: &TalkArgs) -> Result<(), Failure> {
     } else {
         args.output.tz.clone().unwrap_or_else(Zone::utc)
     };
-    let window = asked.window(&zone)?;
+    let window = asked.named_window(&zone)?;
     let cancel = interrupt::flag()?;
     let request = request_of(asked, lake.clone(), window);
     let mut found = answer(&ask(&request, &cancel)?)?;
@@ -60,7 +63,7 @@ pub(super) fn run(asked: &FleetAsk, talk: &TalkArgs) -> Result<(), Failure> {
         ..Subject::default()
     };
     let lost = !found.losses.is_empty();
-    output::write(found, &subject, zone, Weight::Count, &args.output, talk)?;
+    whyslow_render::write(found, &subject, zone, Weight::Count, &args.output, talk)?;
     if lost && args.output.strict {
         return Err(Failure::incomplete("events were lost in the recordings"));
     }

@@ -2,9 +2,8 @@
 
 use std::error::Error;
 
+use whyslow_base::failure::Failure;
 use whyslow_fleet::lake::LakeError;
-
-use crate::failure::Failure;
 
 /// With the hint that the lake gives.
 pub(super) fn failed(error: LakeError) -> Failure {

@@ -5,16 +5,18 @@ use std::path::PathBuf;
 
 use tempfile::NamedTempFile;
 use whyslow_analysis::Weight;
+use whyslow_base::args::TalkArgs;
+use whyslow_base::failure::Failure;
+use whyslow_base::talk;
+use whyslow_base::time::Zone;
 use whyslow_fleet::lake::{Found, Lake};
 use whyslow_model::answer::{Answer, AnswerColumn, AnswerTable, Form, Measure, Value};
+use whyslow_model::text::shown;
+use whyslow_render::{Subject, quoted};
 
 use super::ask::lake_of;
 use super::failed::failed;
-use crate::cli::{FleetFetchArgs, FleetFindArgs, TalkArgs};
-use crate::failure::Failure;
-use crate::output::{self, Subject, quoted, shown};
-use crate::talk;
-use crate::time::Zone;
+use crate::cli::{FleetFetchArgs, FleetFindArgs};
 
 pub(super) fn find(args: &FleetFindArgs, told: &TalkArgs) -> Result<(), Failure> {
     let (lake, found) = found(args.lake.as_deref(), &args.recording)?;
@@ -38,7 +40,7 @@ pub(super) fn find(args: &FleetFindArgs, told: &TalkArgs) -> Result<(), Failure>
         (Some(zone), false) => zone.clone(),
         _ => Zone::utc(),
     };
-    output::write(answer, &subject, zone, Weight::Count, &args.output, told)
+    whyslow_render::write(answer, &subject, zone, Weight::Count, &args.output, told)
 }
 
 fn facts(found: &Found, recording: &str, next: Option<&str>) -> AnswerTable {

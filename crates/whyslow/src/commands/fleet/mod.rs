@@ -8,9 +8,11 @@ mod upkeep;
 
 use std::path::Path;
 
-use crate::cli::{FleetCommand, FleetPushArgs, PushArgs, TalkArgs};
-use crate::failure::Failure;
-use crate::fleet::keep;
+use whyslow_base::args::TalkArgs;
+use whyslow_base::failure::Failure;
+use whyslow_sources::lake::keep;
+
+use crate::cli::{FleetCommand, FleetPushArgs, PushArgs};
 
 pub(super) fn run(command: &FleetCommand, talk: &TalkArgs) -> Result<(), Failure> {
     match command {

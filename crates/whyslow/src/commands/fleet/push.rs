@@ -4,16 +4,18 @@ use std::path::Path;
 use std::sync::atomic::AtomicBool;
 
 use tempfile::NamedTempFile;
+use whyslow_base::args::TalkArgs;
+use whyslow_base::failure::Failure;
+use whyslow_base::{interrupt, talk};
 use whyslow_fleet::lake::{Lake, PushOptions, Pushed};
 use whyslow_fleet::{Told, recording_id};
+use whyslow_model::text::shown;
+use whyslow_sources::recording::Opened;
 use whyslow_store::{Recording, packed};
 
 use super::failed::failed;
-use crate::cli::{FleetPushArgs, TalkArgs};
-use crate::failure::Failure;
-use crate::output::shown;
-use crate::recording::Opened;
-use crate::{interrupt, talk};
+use crate::cli::FleetPushArgs;
+use crate::commands::export::snapshot::hidden;
 
 pub(super) fn run(args: &FleetPushArgs, told: &TalkArgs) -> Result<(), Failure> {
     let Some((lake, recordings)) = args.paths.split_last() else {
@@ -127,7 +129,7 @@ fn packed(
         |error: std::io::Error| Failure::new("failed to pack the recording").caused_by(&error);
     let mut file = NamedTempFile::new().map_err(unpacked)?;
     let hidden = match args.redact.redact {
-        Some(_) => crate::commands::export::hidden(opened.path().to_str(), &args.redact, told)?,
+        Some(_) => hidden(opened.path().to_str(), &args.redact, told)?,
         None => None,
     };
     let path = hidden

@@ -2,13 +2,14 @@
 
 use std::time::Duration;
 
+use whyslow_base::args::TalkArgs;
+use whyslow_base::failure::Failure;
+use whyslow_base::{interrupt, talk};
 use whyslow_fleet::lake::{CompactOptions, ExpireOptions, Lake};
 use whyslow_model::Ns;
 
 use super::failed::failed;
-use crate::cli::{FleetCompactArgs, FleetExpireArgs, TalkArgs};
-use crate::failure::Failure;
-use crate::{interrupt, talk};
+use crate::cli::{FleetCompactArgs, FleetExpireArgs};
 
 pub(super) fn compact(args: &FleetCompactArgs, told: &TalkArgs) -> Result<(), Failure> {
     let cancel = interrupt::flag()?;

@@ -4,7 +4,7 @@ use std::fs;
 use std::io;
 use std::path::Path;
 
-use super::Place;
+use super::place::Place;
 
 /// So much stays free: the less of the two.
 const FREE_PERCENT: u64 = 5;

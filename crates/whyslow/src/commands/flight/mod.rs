@@ -1,54 +1,29 @@
 //! `record --ring`: the last minute is kept, and saved when a condition holds.
 
 mod disk;
+mod place;
 mod pusher;
 mod saver;
 
-use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use signal_hook::consts::SIGUSR1;
+use whyslow_base::args::TalkArgs;
+use whyslow_base::failure::Failure;
+use whyslow_base::{interrupt, talk};
 use whyslow_model::Ns;
+use whyslow_model::text::shown;
 use whyslow_record::{
     FlightOptions, FlightStep, Memory, News, Options, Progress, Term, Topic, Trigger,
 };
 
+use super::processes::check_processes;
 use super::record::{self, Held};
-use crate::cli::{RecordArgs, TalkArgs};
-use crate::failure::Failure;
-use crate::output::shown;
-use crate::{interrupt, talk};
+use crate::cli::RecordArgs;
+use place::Place;
 use saver::{Saved, Saver};
-
-/// Where saved recordings go: a folder, and what their names begin with.
-#[derive(Debug, Clone)]
-pub(super) struct Place {
-    folder: PathBuf,
-    stem: String,
-}
-
-impl Place {
-    /// `-o web.wsl` → `web-20260102-030405.wsl` beside it.
-    fn of(output: Option<&Path>) -> Self {
-        let output = output.unwrap_or(Path::new("flight.wsl"));
-        let stem = output.file_stem().unwrap_or(output.as_os_str());
-        let folder = output.parent().filter(|folder| *folder != Path::new(""));
-        Self {
-            folder: folder.unwrap_or(Path::new(".")).to_owned(),
-            stem: stem.to_string_lossy().into_owned(),
-        }
-    }
-
-    fn check(&self) -> Result<(), Failure> {
-        if self.folder.is_dir() {
-            return Ok(());
-        }
-        let folder = self.folder.display();
-        Err(Failure::usage(format!("there is no folder `{folder}`")))
-    }
-}
 
 fn length(ns: Ns) -> Duration {
     Duration::from_nanos(ns.max(0) as u64)
@@ -73,7 +48,7 @@ pub(super) fn run(args: &RecordArgs, ring: Ns, talk: &TalkArgs) -> Result<(), Fa
     let flight = options(args, ring, memory);
     let place = Place::of(args.output.as_deref());
     place.check()?;
-    record::check_processes(&args.pid)?;
+    check_processes(&args.pid)?;
     let (names, groups) = record::chosen(args)?;
     let stop = interrupt::flag()?;
     let save = Arc::new(AtomicBool::new(false));
@@ -214,23 +189,5 @@ fn tell_cost(progress: &Progress, most: u64, saved: u64) {
             "note: {} records were lost because the buffer was full: --buffer makes it larger",
             progress.lost
         ));
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn what_is_saved_lies_beside_what_was_named() {
-        let check = |output: Option<&str>, folder: &str, stem: &str| {
-            let place = Place::of(output.map(Path::new));
-            assert_eq!(place.folder, Path::new(folder));
-            assert_eq!(place.stem, stem);
-        };
-        check(None, ".", "flight");
-        check(Some("web.wsl"), ".", "web");
-        check(Some("/var/lib/whyslow/web.wsl"), "/var/lib/whyslow", "web");
-        check(Some("a/web"), "a", "web");
     }
 }

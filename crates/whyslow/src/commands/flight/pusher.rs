@@ -14,11 +14,12 @@ use std::sync::mpsc::{self, Receiver, RecvTimeoutError, Sender};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
-use super::Place;
+use whyslow_base::talk;
+use whyslow_model::text::shown;
+
 use super::disk::is_ours;
+use super::place::Place;
 use crate::cli::PushArgs;
-use crate::output::shown;
-use crate::talk;
 
 const MARK: &str = ".unpushed";
 /// After a push failed the next one waits for so long, and twice as long each time, …

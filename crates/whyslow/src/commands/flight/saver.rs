@@ -7,14 +7,14 @@ use std::process::{Command, Stdio};
 use std::sync::mpsc::{self, Receiver, Sender, SyncSender, TrySendError};
 use std::thread::{self, JoinHandle};
 
+use whyslow_base::talk;
+use whyslow_model::text::shown;
 use whyslow_record::Window;
 
-use super::Place;
 use super::disk::Disk;
+use super::place::Place;
 use super::pusher::{self, Pusher};
 use crate::cli::PushArgs;
-use crate::output::shown;
-use crate::talk;
 
 /// A recording takes about as much as its spool, and both are there for a while.
 const DISK_FACTOR: u64 = 2;

@@ -7,12 +7,11 @@ use std::collections::HashMap;
 use std::ops::ControlFlow;
 
 use whyslow_analysis::{AnalysisError, Filter, Kind, Question, Verb, each_row};
+use whyslow_base::failure::Failure;
 use whyslow_model::answer::{AnswerColumn, AnswerTable, Measure};
 use whyslow_model::tables::SampleGapRow;
 use whyslow_model::{Ns, Symbols};
 use whyslow_store::{StoreError, Tables, rows};
-
-use crate::failure::Failure;
 
 /// Shorter waits may end in between of others.
 const WAIT_MIN: Ns = 40_000_000;

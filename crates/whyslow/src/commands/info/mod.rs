@@ -10,18 +10,18 @@ mod resolvers;
 use std::collections::BTreeMap;
 
 use whyslow_analysis::Weight;
+use whyslow_base::args::TalkArgs;
+use whyslow_base::failure::Failure;
+use whyslow_base::time::Zone;
 use whyslow_model::Symbols;
 use whyslow_model::answer::{Answer, AnswerColumn, AnswerTable, Form, LossNote, Measure, Value};
 use whyslow_model::tables::{LostEventsRow, MetadataRow, TraceStatRow};
 use whyslow_record::Topic;
+use whyslow_sources::live::{self, Plan, Whom};
+use whyslow_sources::recording::Opened;
 use whyslow_store::{RecordingInfo, StoreError, Tables, rows};
 
-use crate::cli::{InfoArgs, TalkArgs};
-use crate::failure::Failure;
-use crate::live::{self, Plan, Whom};
-use crate::output;
-use crate::recording::Opened;
-use crate::time::Zone;
+use crate::cli::InfoArgs;
 
 pub(super) fn run(args: &InfoArgs, talk: &TalkArgs) -> Result<(), Failure> {
     if let Some(whom) = args.recording.as_deref().and_then(Whom::of) {
@@ -41,7 +41,7 @@ fn of(opened: &Opened, args: &InfoArgs, talk: &TalkArgs) -> Result<(), Failure> 
     let zone = opened.calendar(wanted).zone;
     let answer = answer(&*opened.tables, args)?;
     let lost = !answer.losses.is_empty();
-    output::write(
+    whyslow_render::write(
         answer,
         &opened.subject(),
         zone,

@@ -2,15 +2,15 @@
 
 use whyslow_analysis::Weight;
 use whyslow_analysis::before_after::{Assertion, Outcome, check, check_table};
+use whyslow_base::args::TalkArgs;
+use whyslow_base::failure::Failure;
+use whyslow_base::time::Zone;
 use whyslow_model::Window;
 use whyslow_model::answer::Answer;
+use whyslow_sources::recording::Opened;
 use whyslow_store::Tables;
 
-use crate::cli::{LoadCheckArgs, TalkArgs};
-use crate::failure::Failure;
-use crate::output;
-use crate::recording::Opened;
-use crate::time::Zone;
+use crate::cli::LoadCheckArgs;
 
 pub(super) fn run(args: &LoadCheckArgs, talk: &TalkArgs) -> Result<(), Failure> {
     let opened = Opened::find(args.recording.as_deref(), talk)?;
@@ -28,7 +28,7 @@ pub(super) fn run(args: &LoadCheckArgs, talk: &TalkArgs) -> Result<(), Failure> 
         tables: vec![check_table(&outcomes)],
         ..Answer::default()
     };
-    output::write(
+    whyslow_render::write(
         answer,
         &opened.subject(),
         calendar.zone,

@@ -2,16 +2,16 @@
 
 use whyslow_analysis::Weight;
 use whyslow_analysis::before_after::{Asked, Verdict, compare_requests};
+use whyslow_base::args::TalkArgs;
+use whyslow_base::failure::Failure;
+use whyslow_base::time::{WindowText, Zone};
 use whyslow_model::Window;
 use whyslow_model::answer::{Answer, AnswerColumn, AnswerTable, Measure};
+use whyslow_sources::recording::Opened;
 use whyslow_store::Tables;
 
 use super::check;
-use crate::cli::{LoadDiffArgs, TalkArgs};
-use crate::failure::Failure;
-use crate::output;
-use crate::recording::Opened;
-use crate::time::{WindowText, Zone};
+use crate::cli::LoadDiffArgs;
 
 pub(super) fn run(args: &LoadDiffArgs, talk: &TalkArgs) -> Result<(), Failure> {
     let before = Opened::beside(&args.before, talk)?;
@@ -47,7 +47,7 @@ pub(super) fn run(args: &LoadDiffArgs, talk: &TalkArgs) -> Result<(), Failure> {
         compared.answer.tables.push(table);
     }
     let (verdict, is_worse) = (compared.verdict, args.fail_if_worse);
-    output::write(
+    whyslow_render::write(
         compared.answer,
         &later.subject(),
         calendar.zone,

@@ -2,9 +2,8 @@
 
 use std::io;
 
+use whyslow_base::failure::Failure;
 use whyslow_load::LoadError;
-
-use crate::failure::Failure;
 
 /// As a usage error, where another command line mends it.
 pub(super) fn failed(error: LoadError) -> Failure {

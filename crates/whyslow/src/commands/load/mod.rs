@@ -11,8 +11,10 @@ mod progress;
 #[cfg(feature = "load")]
 mod send;
 
-use crate::cli::{LoadArgs, LoadCommand, TalkArgs};
-use crate::failure::Failure;
+use whyslow_base::args::TalkArgs;
+use whyslow_base::failure::Failure;
+
+use crate::cli::{LoadArgs, LoadCommand};
 
 pub(super) fn run(args: &LoadArgs, talk: &TalkArgs) -> Result<(), Failure> {
     match &args.command {

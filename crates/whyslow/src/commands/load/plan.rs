@@ -4,13 +4,13 @@ use std::fs;
 use std::path::Path;
 use std::time::Duration;
 
+use whyslow_base::failure::Failure;
 use whyslow_load::{
     Asked, Connections, Http, Limits, Model, Plan, Redirects, Target, Trace, Trust,
 };
 
 use super::failed::failed;
 use crate::cli::{AmountArgs, LoadArgs, RequestArgs};
-use crate::failure::Failure;
 
 /// Workers for a schedule: so many answers may be awaited at a time before requests begin late.
 const WORKERS_OF_SCHEDULE: u32 = 100;

@@ -4,10 +4,9 @@ use std::io::IsTerminal;
 use std::time::{Duration, Instant};
 
 use serde_json::json;
+use whyslow_base::args::{ProgressChoice, TalkArgs};
+use whyslow_base::talk;
 use whyslow_load::{Outcome, Progress, Row};
-
-use crate::cli::{ProgressChoice, TalkArgs};
-use crate::talk;
 
 const LINE_EVERY: Duration = Duration::from_millis(200);
 const JSON_EVERY: Duration = Duration::from_secs(1);

@@ -6,19 +6,22 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use whyslow_analysis::Weight;
+use whyslow_base::args::{Format, OutputArgs, TalkArgs};
+use whyslow_base::failure::Failure;
+use whyslow_base::time::Zone;
+use whyslow_base::{interrupt, talk};
 use whyslow_ingest::ImportOptions;
 use whyslow_load::{
     Ended, Header, List, LoadError, Model, Plan, Progress, Reason, Row, Run, Sink, Spool, Summary,
 };
+use whyslow_model::text::shown;
+use whyslow_render::Subject;
+use whyslow_sources::recording;
 
 use super::failed::failed;
 use super::plan;
 use super::progress::Teller;
-use crate::cli::{Format, ListArg, LoadArgs, OutputArgs, TalkArgs};
-use crate::failure::Failure;
-use crate::output::{self, Subject, shown};
-use crate::time::Zone;
-use crate::{interrupt, recording, talk};
+use crate::cli::{ListArg, LoadArgs};
 
 /// Requests that a text lists one by one unless it is asked for.
 const LISTED_MAX: u64 = 1_000;
@@ -150,7 +153,7 @@ fn keep(places: &Places, talk: &TalkArgs) -> Result<(), Failure> {
         return Ok(());
     };
     let sources = [places.spool.clone()];
-    let mut teller = crate::progress::Teller::new(talk);
+    let mut teller = whyslow_base::progress::Teller::new(talk);
     let options = ImportOptions::new(recording);
     let imported = whyslow_ingest::import(&sources, &options, &mut |at| teller.tell(at));
     teller.end();
@@ -184,7 +187,7 @@ fn tell(
         ..args.output.clone()
     };
     // Forms for one table have the requests, unless another one is named.
-    if !output::has_room_for_notes(format) && output.table.is_none() && list != List::None {
+    if !whyslow_render::has_room_for_notes(format) && output.table.is_none() && list != List::None {
         output.table = Some("requests".to_owned());
     }
     let zone = match (&output.tz, output.utc) {
@@ -199,7 +202,7 @@ fn tell(
         ..Subject::default()
     };
     let answer = summary.answer(ended, begin_ns, list);
-    output::write(answer, &subject, zone, Weight::Count, &output, talk)
+    whyslow_render::write(answer, &subject, zone, Weight::Count, &output, talk)
 }
 
 /// Asks whether a high load is meant for other machines.

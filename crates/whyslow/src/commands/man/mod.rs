@@ -6,10 +6,10 @@ use std::io::{self, Write};
 
 use clap::Command;
 use clap_mangen::Man;
+use whyslow_base::failure::Failure;
+use whyslow_render::to_stdout;
 
 use crate::cli::{Cli, ManArgs};
-use crate::failure::Failure;
-use crate::output::to_stdout;
 
 /// Sections by command.
 const MORE: &[(&str, &str)] = &[("record", include_str!("record.roff"))];

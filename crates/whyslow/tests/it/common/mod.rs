@@ -7,6 +7,7 @@ use std::sync::OnceLock;
 
 use assert_cmd::Command;
 use tempfile::TempDir;
+use whyslow_testkit::made_once;
 
 /// A machine at -05:00 on which one open is slow while a sync runs. Two files have hostile names,
 /// 7002 events are lost, and a few more records follow two days later.
@@ -30,24 +31,42 @@ meta trace_creation_datetime=20150115T121837-0500
 1421515117.000100000 [1] (tid=20 pid=20 comm=apache2) syscall_exit name=read ret=10
 "#;
 
-/// A folder of its own for a test.
+/// A folder for a test, or for several that only read what is there.
 pub(crate) struct Place {
-    folder: TempDir,
+    folder: PathBuf,
+    /// Deletes the folder with the place; none if it belongs to all tests of the run.
+    _own: Option<TempDir>,
 }
 
 impl Place {
     pub(crate) fn new() -> Self {
+        let own = TempDir::new().expect("a temporary folder");
         Self {
-            folder: TempDir::new().expect("a temporary folder"),
+            folder: own.path().to_owned(),
+            _own: Some(own),
         }
     }
 
+    /// The place `name`, which `fill` fills once for all tests of the run.
+    pub(crate) fn shared(name: &str, fill: impl Fn(&Self)) -> Self {
+        let of = |folder: &Path| Self {
+            folder: folder.to_owned(),
+            _own: None,
+        };
+        if let Some(folder) = made_once(name, |folder| fill(&of(folder))) {
+            return of(&folder);
+        }
+        let place = Self::new();
+        fill(&place);
+        place
+    }
+
     pub(crate) fn path(&self) -> &Path {
-        self.folder.path()
+        &self.folder
     }
 
     pub(crate) fn join(&self, name: &str) -> PathBuf {
-        self.folder.path().join(name)
+        self.folder.join(name)
     }
 
     pub(crate) fn write(&self, name: &str, bytes: impl AsRef<[u8]>) -> PathBuf {
@@ -104,17 +123,21 @@ impl Place {
 /// last there changes at any time.
 pub(crate) fn recorded() -> &'static Place {
     static PLACE: OnceLock<Place> = OnceLock::new();
-    PLACE.get_or_init(newly_recorded)
+    PLACE.get_or_init(|| Place::shared("recorded", record_trace))
 }
 
 /// The same for one test alone.
 pub(crate) fn newly_recorded() -> Place {
     let place = Place::new();
+    record_trace(&place);
+    place
+}
+
+fn record_trace(place: &Place) {
     place.write("t.txt", TRACE);
     place
         .whyslow()
         .args(["import", "t.txt", "-o", "t.wsl"])
         .assert()
         .success();
-    place
 }

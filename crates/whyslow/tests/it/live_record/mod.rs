@@ -85,19 +85,11 @@ pub(crate) fn no_floods() -> File {
 pub(crate) fn can_record() -> bool {
     static WHY_NOT: std::sync::OnceLock<Option<String>> = std::sync::OnceLock::new();
     let why_not = WHY_NOT.get_or_init(|| {
-        let place = Place::new();
-        let output = place
-            .whyslow()
-            .args(["record", "-o", "probe.wsl", "--", "true"])
-            .output()
-            .expect("it starts");
-        let said = String::from_utf8_lossy(&output.stderr).into_owned();
-        // Root on a kernel that describes its types has no excuse.
-        let ids = std::fs::read_link("/proc/self/ns/pid").unwrap_or_default();
-        let is_host = ids == Path::new("pid:[4026531836]");
-        let is_expected = is_root() && is_host && Path::new("/sys/kernel/btf/vmlinux").exists();
-        assert!(output.status.success() || !is_expected, "{said}");
-        (!output.status.success()).then_some(said)
+        let probed = Place::shared("can-record", |place| {
+            place.write("why-not", why_not_recorded().unwrap_or_default());
+        });
+        let why_not = std::fs::read_to_string(probed.join("why-not")).expect("just written");
+        (!why_not.is_empty()).then_some(why_not)
     });
     if let Some(why_not) = why_not {
         skip(
@@ -106,6 +98,23 @@ pub(crate) fn can_record() -> bool {
         );
     }
     why_not.is_none()
+}
+
+/// What the recorder says where it cannot record.
+fn why_not_recorded() -> Option<String> {
+    let place = Place::new();
+    let output = place
+        .whyslow()
+        .args(["record", "-o", "probe.wsl", "--", "true"])
+        .output()
+        .expect("it starts");
+    let said = String::from_utf8_lossy(&output.stderr).into_owned();
+    // Root on a kernel that describes its types has no excuse.
+    let ids = std::fs::read_link("/proc/self/ns/pid").unwrap_or_default();
+    let is_host = ids == Path::new("pid:[4026531836]");
+    let is_expected = is_root() && is_host && Path::new("/sys/kernel/btf/vmlinux").exists();
+    assert!(output.status.success() || !is_expected, "{said}");
+    (!output.status.success()).then_some(said)
 }
 
 /// Records a command of the shell as `rec.wsl`.

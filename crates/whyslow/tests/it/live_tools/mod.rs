@@ -19,18 +19,18 @@ use crate::common::Place;
 /// A place with the recording `web.wsl`: 15 s of a machine with three disks.
 pub(crate) fn incident() -> &'static Place {
     static PLACE: OnceLock<Place> = OnceLock::new();
-    PLACE.get_or_init(|| {
-        let place = Place::new();
-        let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures");
-        let trace = fixtures.join("web-incident/trace.tar.zst");
-        let trace = trace.to_str().expect("UTF-8");
-        place
-            .whyslow()
-            .args(["import", trace, "-o", "web.wsl"])
-            .assert()
-            .success();
-        place
-    })
+    PLACE.get_or_init(|| Place::shared("live-tools", fill))
+}
+
+fn fill(place: &Place) {
+    let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures");
+    let trace = fixtures.join("web-incident/trace.tar.zst");
+    let trace = trace.to_str().expect("UTF-8");
+    place
+        .whyslow()
+        .args(["import", trace, "-o", "web.wsl"])
+        .assert()
+        .success();
 }
 
 /// Begin and end of the recording.

@@ -6,12 +6,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD as BASE64;
 use serde_json::{Map, Value, json};
+use whyslow_base::failure::Failure;
 use whyslow_model::Window;
+use whyslow_sources::recording::Opened;
 
 use super::windows::Span;
-use crate::failure::Failure;
-use crate::recording::Opened;
-use crate::serve::beside::Answers;
+use whyslow_serve::Answers;
 
 const JSON: &str = "application/json";
 const ARROW: &str = "application/vnd.apache.arrow.stream";

@@ -1,13 +1,16 @@
 //! `export md`: the same findings as text, for tickets and mails.
 
+use whyslow_base::args::TalkArgs;
+use whyslow_base::failure::Failure;
+use whyslow_sources::recording::Opened;
+
 use super::super::snapshot::hidden;
-use super::super::{Form, window_of, write_to};
+use super::super::target::{Form, window_of, write_to};
 use super::contents::with_window;
 use super::windows::Span;
-use crate::cli::{ReportArgs, TalkArgs};
-use crate::failure::Failure;
-use crate::recording::Opened;
-use crate::serve::beside::Answers;
+use crate::cli::ReportArgs;
+use crate::commands::server::Definitions;
+use whyslow_serve::Answers;
 
 const MARKDOWN: &str = "text/markdown";
 
@@ -47,7 +50,7 @@ pub(in super::super) fn markdown(args: &ReportArgs, talk: &TalkArgs) -> Result<(
     let window = window_of(&args.window, &opened)?;
     let origin = opened.tables.info().begin_ns;
     let span = window.map(|window| Span::of(window.begin, window.end, origin));
-    let answers = Answers::without_charts(recording.as_deref(), talk)?;
+    let answers = Answers::without_charts(recording.as_deref(), talk, Definitions::boxed())?;
     let document = written(&answers, span)?;
     write_to(args.output.as_deref(), Form::Text, |out| {
         Ok(out.write_all(document.as_bytes())?)

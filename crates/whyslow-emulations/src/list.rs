@@ -1,0 +1,20 @@
+use crate::tool::Tool;
+use crate::{bcc, df, iotop, lttng, sysstat, top};
+
+/// Every tool, in the order of the help.
+pub(crate) fn tools() -> impl Iterator<Item = &'static Tool> {
+    let live: [&Tool; 5] = [
+        &sysstat::iostat::TOOL,
+        &sysstat::pidstat::TOOL,
+        &iotop::TOOL,
+        &top::TOOL,
+        &df::TOOL,
+    ];
+    let live = live.into_iter().chain(bcc::TOOLS.iter().copied());
+    live.chain(lttng::TOOLS.iter().copied())
+}
+
+/// The tool of this name, or with this machine form.
+pub(crate) fn named(name: &str) -> Option<&'static Tool> {
+    tools().find(|tool| tool.name == name || tool.machine_name == Some(name))
+}

@@ -1,0 +1,203 @@
+//! `as TOOL @live`: how often a tool of a live machine prints something, and what of the machine it
+//! shows.
+
+use clap::ArgMatches;
+use whyslow_base::failure::Failure;
+use whyslow_model::Ns;
+use whyslow_record::Topic;
+use whyslow_sources::live::{Plan, Whom};
+
+use crate::front::Words;
+use crate::front::words::seconds;
+
+const SECOND: Ns = 1_000_000_000;
+/// As top has it.
+const TOP: Ns = 3 * SECOND;
+/// What the options that name a time are called.
+const WINDOWS: [&str; 4] = ["window", "begin", "end", "timerange"];
+
+/// What to record for a tool; nothing if it is asked about a recording.
+pub(crate) fn plan(tool: &str, matches: &ArgMatches) -> Result<Option<Plan>, Failure> {
+    let words = match matches.try_get_many::<String>("words") {
+        Ok(words) => words.into_iter().flatten().cloned().collect(),
+        Err(_) => text(matches, "trace").into_iter().collect::<Vec<_>>(),
+    };
+    let Some(whom) = words.iter().find_map(|word| Whom::of(word)) else {
+        return Ok(None);
+    };
+    let is_given = |name: &&&str| matches.try_contains_id(name).unwrap_or(false);
+    if let Some(name) = WINDOWS.iter().find(is_given) {
+        return Err(
+            Failure::usage(format!("--{name}: there is no window in what happens now"))
+                .hint("record, and ask the recording: sudo whyslow record -o NAME.wsl"),
+        );
+    }
+    let words = Words::sort(&words);
+    let is_set = |name: &str| matches!(matches.try_get_one(name), Ok(Some(&true)));
+    let topics = match tool {
+        // Without CPUs there are disks only.
+        "iostat" if is_set("device") && !is_set("cpu") => &[Topic::Block],
+        _ => topics(tool),
+    };
+    let mut plan = Plan::of(whom, topics);
+    if matches!(
+        tool,
+        "opensnoop" | "filetop" | "ext4slower" | "gethostlatency"
+    ) {
+        let pid = matches.try_get_one::<i32>("pid").ok().flatten();
+        plan.pids.extend(pid.copied());
+    }
+    let of = |(interval, count): (Option<Ns>, Option<i64>)| Plan {
+        interval,
+        count,
+        ..plan.clone()
+    };
+    let plan = match tool {
+        "iostat" | "pidstat" | "filetop" | "biolatency" => of(words.interval()?),
+        "top" => of((
+            Some(delay(matches)?.unwrap_or(TOP)),
+            number(matches, "iterations"),
+        )),
+        "iotop" => {
+            if is_set("accumulated") {
+                return Err(Failure::usage("-a cannot be answered live")
+                    .hint("record, and ask the recording: sudo whyslow record -o NAME.wsl"));
+            }
+            let delay = delay(matches)?.unwrap_or(SECOND);
+            of((Some(delay), number(matches, "iter")))
+        }
+        "opensnoop" => {
+            let length = text(matches, "duration");
+            of(lines(length.as_deref().map(seconds).transpose()?))
+        }
+        "biosnoop" => of(lines(words.number()?.map(seconds).transpose()?)),
+        "ext4slower" | "gethostlatency" => of(lines(None)),
+        _ => plan,
+    };
+    Ok(Some(plan))
+}
+
+/// What prints a line for each event prints them every second, until so long is over.
+fn lines(length: Option<Ns>) -> (Option<Ns>, Option<i64>) {
+    match length {
+        Some(length) if length < SECOND => (Some(length), Some(1)),
+        Some(length) => (Some(SECOND), Some((length + SECOND / 2) / SECOND)),
+        None => (Some(SECOND), None),
+    }
+}
+
+fn delay(matches: &ArgMatches) -> Result<Option<Ns>, Failure> {
+    text(matches, "delay").as_deref().map(seconds).transpose()
+}
+
+fn text(matches: &ArgMatches, name: &str) -> Option<String> {
+    matches.try_get_one(name).ok().flatten().cloned()
+}
+
+fn number(matches: &ArgMatches, name: &str) -> Option<i64> {
+    matches.try_get_one(name).ok().flatten().copied()
+}
+
+fn topics(tool: &str) -> &'static [Topic] {
+    match tool {
+        "biosnoop" | "biolatency" => &[Topic::Block],
+        "gethostlatency" => &[Topic::Dns],
+        "opensnoop"
+        | "filetop"
+        | "ext4slower"
+        | "lttng-iolatencytop"
+        | "lttng-iolatencystats"
+        | "lttng-iolatencyfreq"
+        | "lttng-iolog" => &[Topic::Syscalls],
+        "pidstat" | "iotop" => &[Topic::Syscalls, Topic::Sched, Topic::Block],
+        "iostat" => &[Topic::Syscalls, Topic::Sched, Topic::Block, Topic::Irq],
+        "top" | "lttng-cputop" => &[Topic::Syscalls, Topic::Sched, Topic::Irq],
+        "lttng-irqstats" | "lttng-irqfreq" | "lttng-irqlog" => &[Topic::Irq, Topic::Sched],
+        "lttng-schedstats" | "lttng-schedtop" | "lttng-schedfreq" | "lttng-schedlog" => {
+            &[Topic::Sched]
+        }
+        "lttng-memtop" => &[Topic::Mem, Topic::Sched],
+        "lttng-iousagetop" => &[Topic::Syscalls, Topic::Block, Topic::Net],
+        _ => Topic::DEFAULT,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Command;
+
+    use super::*;
+
+    fn of(words: &[&str]) -> Result<Option<Plan>, Failure> {
+        let tool = crate::list::tools().find(|tool| tool.name == words[0]);
+        let tool = tool.expect("it is one");
+        let command = (tool.args)(Command::new(tool.name));
+        let matches = command.try_get_matches_from(words).expect("it can be read");
+        plan(tool.name, &matches)
+    }
+
+    #[test]
+    fn every_tool_says_how_often_it_prints() {
+        let check = |words: &[&str], interval: Option<Ns>, count: Option<i64>| {
+            let plan = of(words).expect("it can be asked").expect("it is live");
+            assert_eq!((plan.interval, plan.count), (interval, count), "{words:?}");
+            assert!(!plan.topics.is_empty());
+        };
+        check(
+            &["iostat", "-x", "@live", "sda", "1", "5"],
+            Some(SECOND),
+            Some(5),
+        );
+        check(&["iostat", "@live"], None, None);
+        check(&["pidstat", "@live", "2"], Some(2 * SECOND), None);
+        check(&["top", "@live"], Some(TOP), None);
+        check(
+            &["top", "@live", "-d", "0.5", "-n", "2"],
+            Some(SECOND / 2),
+            Some(2),
+        );
+        check(&["iotop", "@live"], Some(SECOND), None);
+        check(&["opensnoop", "@live"], Some(SECOND), None);
+        check(&["opensnoop", "@live", "-d", "7"], Some(SECOND), Some(7));
+        check(
+            &["biosnoop", "@live", "0.3"],
+            Some(3 * SECOND / 10),
+            Some(1),
+        );
+        check(&["ext4slower", "@live", "20"], Some(SECOND), None);
+        check(&["gethostlatency", "@live"], Some(SECOND), None);
+        check(&["lttng-schedtop", "@live"], None, None);
+    }
+
+    #[test]
+    fn what_is_not_shown_is_not_recorded() {
+        let topics = |words: &[&str]| {
+            let plan = of(words).expect("it can be asked").expect("it is live");
+            plan.topics.into_iter().collect::<Vec<_>>()
+        };
+        assert_eq!(topics(&["iostat", "-dx", "@live"]), [Topic::Block]);
+        assert!(topics(&["iostat", "-cd", "@live"]).len() > 1);
+        assert_eq!(topics(&["opensnoop", "@live"]), [Topic::Syscalls]);
+        assert_eq!(topics(&["gethostlatency", "@live"]), [Topic::Dns]);
+        let of_one = of(&["opensnoop", "@live", "-p", "77"]).expect("it can be asked");
+        assert_eq!(of_one.expect("it is live").pids, [77]);
+    }
+
+    #[test]
+    fn recordings_are_not_live_and_windows_are_refused() {
+        assert!(of(&["iostat", "web.wsl", "1"]).expect("fine").is_none());
+        assert!(of(&["lttng-cputop"]).expect("fine").is_none());
+        for words in [
+            &["iostat", "@live", "-w", "+1s..+2s"][..],
+            &[
+                "lttng-cputop",
+                "@live",
+                "--timerange",
+                "[12:18:50,12:18:51]",
+            ],
+            &["iotop", "-a", "@live"],
+        ] {
+            assert!(of(words).is_err(), "{words:?}");
+        }
+    }
+}

@@ -1,0 +1,444 @@
+//! What the commands of lttng-analyses share: options, windows, notes, and how tables become text or LAMI.
+
+use std::cell::RefCell;
+use std::collections::HashMap;
+
+use clap::parser::ValueSource;
+use clap::{Args, Command, FromArgMatches};
+use whyslow_analysis::{Filter, Kind, Question, Verb, ask};
+use whyslow_base::failure::Failure;
+use whyslow_base::time::{Calendar, WindowText, Zone};
+use whyslow_model::answer::Answer;
+use whyslow_model::{Ns, Window};
+use whyslow_sources::recording::Opened;
+
+use super::args::LttngArgs;
+use super::lami::{self, Cell, Table, TableClass};
+use super::text::Style;
+use crate::cells::{Row, rows};
+use crate::tool::{Call, Tool};
+
+/// A group of commands that differ in what they print unless told.
+pub(super) struct Analysis {
+    pub(super) title: &'static str,
+    pub(super) about: &'static str,
+    pub(super) tags: &'static [&'static str],
+    pub(super) classes: &'static [&'static TableClass],
+    pub(super) sections: fn(&Asking<'_>) -> Result<Vec<Section>, Failure>,
+    /// Of answers in parts: the range of each with the rows of its table `total`.
+    pub(super) summary: Option<&'static TableClass>,
+    /// What the recording must hold.
+    pub(super) needs: &'static str,
+    /// Options that not every command has, by their names.
+    pub(super) options: &'static [&'static str],
+}
+
+/// A table and how it looks as text.
+pub(super) struct Section {
+    pub(super) table: Table,
+    pub(super) text: fn(&Table, &Style) -> String,
+}
+
+/// Which tables are wanted.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Wanted {
+    pub(super) usage: bool,
+    pub(super) stats: bool,
+    pub(super) top: bool,
+    pub(super) freq: bool,
+    pub(super) log: bool,
+}
+
+impl Wanted {
+    pub(super) const NONE: Wanted = Wanted {
+        usage: false,
+        stats: false,
+        top: false,
+        freq: false,
+        log: false,
+    };
+    pub(super) const USAGE: Wanted = Wanted {
+        usage: true,
+        ..Self::NONE
+    };
+    pub(super) const STATS: Wanted = Wanted {
+        stats: true,
+        ..Self::NONE
+    };
+    pub(super) const TOP: Wanted = Wanted {
+        top: true,
+        ..Self::NONE
+    };
+    pub(super) const FREQ: Wanted = Wanted {
+        freq: true,
+        ..Self::NONE
+    };
+    pub(super) const LOG: Wanted = Wanted {
+        log: true,
+        ..Self::NONE
+    };
+
+    /// What the options name, if they name any.
+    pub(super) fn of(args: &LttngArgs) -> Option<Self> {
+        let asked = Wanted {
+            usage: args.usage,
+            stats: args.stats,
+            top: args.top,
+            freq: args.freq,
+            log: args.log,
+        };
+        let any = asked.usage || asked.stats || asked.top || asked.freq || asked.log;
+        any.then_some(asked)
+    }
+}
+
+/// The originals count priorities from that of real-time threads on.
+pub(super) const PRIO_SHIFT: i64 = 100;
+
+/// One answer being made, for one range of time.
+pub(super) struct Asking<'a> {
+    pub(super) opened: &'a Opened,
+    /// Losses and caveats of the answers used.
+    pub(super) notes: &'a RefCell<Answer>,
+    /// One of several parts of a range.
+    pub(super) is_part: bool,
+    pub(super) args: &'a LttngArgs,
+    pub(super) wanted: Wanted,
+    pub(super) window: Option<Window>,
+    /// The time that the tables are about.
+    pub(super) range: (Ns, Ns),
+}
+
+pub(super) const fn tool(
+    name: &'static str,
+    machine_name: &'static str,
+    about: &'static str,
+    args: fn(Command) -> Command,
+    run: fn(&Call<'_>) -> Result<(), Failure>,
+) -> Tool {
+    Tool {
+        name,
+        machine_name: Some(machine_name),
+        about,
+        args,
+        run,
+    }
+}
+
+/// Options that some commands have.
+pub(super) const SPECIAL: [&str; 19] = [
+    "procname",
+    "tid",
+    "limit",
+    "min",
+    "max",
+    "minsize",
+    "maxsize",
+    "freq_resolution",
+    "freq_uniform",
+    "usage",
+    "stats",
+    "top",
+    "freq",
+    "log",
+    "total",
+    "per_tid",
+    "per_prio",
+    "irq",
+    "softirq",
+];
+
+pub(super) fn with_args(command: Command, analysis: &Analysis) -> Command {
+    let command = LttngArgs::augment_args(command);
+    let foreign = SPECIAL.iter().filter(|id| !analysis.options.contains(id));
+    foreign.fold(command, |command, id| {
+        command.mut_arg(id, |arg| arg.hide(true))
+    })
+}
+
+/// Refuses options that the command does not have, rather than passing over them.
+pub(super) fn check_options(call: &Call<'_>, analysis: &Analysis) -> Result<(), Failure> {
+    let is_given = |id: &&&str| call.matches.value_source(id) == Some(ValueSource::CommandLine);
+    let mut foreign = SPECIAL.iter().filter(|id| !analysis.options.contains(id));
+    match foreign.find(is_given) {
+        Some(id) => Err(Failure::usage(format!(
+            "this command has no --{}",
+            id.replace('_', "-")
+        ))),
+        None => Ok(()),
+    }
+}
+
+/// Runs a command that prints `wanted` unless options say otherwise.
+pub(super) fn run(call: &Call<'_>, analysis: &Analysis, wanted: Wanted) -> Result<(), Failure> {
+    let args = LttngArgs::from_arg_matches(call.matches)
+        .map_err(|error| Failure::usage(error.to_string()))?;
+    check_options(call, analysis)?;
+    if args.periods.are_given() {
+        return Err(Failure::usage("periods are not supported")
+            .hint("ask for a window: --timerange, or `whyslow io top -w BEGIN..END`"));
+    }
+    if args.freq_series {
+        return Err(Failure::usage("--freq-series is not supported")
+            .hint("the distributions are printed one after another; --freq-uniform gives them the same bins"));
+    }
+    let machine = &args.machine;
+    if machine.mi_version {
+        return whyslow_render::to_stdout(&format!("{}.{}\n", lami::VERSION.0, lami::VERSION.1));
+    }
+    if machine.metadata {
+        let metadata = lami::metadata(
+            analysis.title,
+            analysis.about,
+            analysis.tags,
+            analysis.classes,
+        );
+        return whyslow_render::to_stdout(&format!("{metadata}\n"));
+    }
+    let is_machine = call.machine || machine.mi;
+    let told = answer(call, &args, analysis, wanted, is_machine);
+    match told {
+        Err(failure) if is_machine && !machine.test_compatibility => {
+            whyslow_render::to_stdout(&format!("{}\n", lami::error(failure.message())))?;
+            Err(failure)
+        }
+        told => told,
+    }
+}
+
+/// Whether the recording holds what the analysis is about.
+pub(super) fn check_compatibility(opened: &Opened, analysis: &Analysis) -> Result<(), Failure> {
+    let table = opened.tables.info().tables.get(analysis.needs);
+    if table.is_some_and(|table| table.rows > 0) {
+        return Ok(());
+    }
+    Err(Failure::new(
+        "the trace holds nothing that this analysis is about",
+    ))
+}
+
+/// The part of the recording that is in the window.
+pub(super) fn told_range(window: Option<Window>, calendar: &Calendar) -> (Ns, Ns) {
+    let (begin, end) = (calendar.begin, calendar.end);
+    window.map_or((begin, end), |window| {
+        (window.begin.max(begin), window.end.min(end))
+    })
+}
+
+pub(super) fn answer(
+    call: &Call<'_>,
+    args: &LttngArgs,
+    analysis: &Analysis,
+    wanted: Wanted,
+    is_machine: bool,
+) -> Result<(), Failure> {
+    let opened = call.recording(args.trace.as_deref())?;
+    if args.machine.test_compatibility {
+        return check_compatibility(&opened, analysis);
+    }
+    let calendar = opened.calendar(args.gmt.then(Zone::utc));
+    let wanted = Wanted::of(args).unwrap_or(wanted);
+    let mut tables: Vec<Table> = Vec::new();
+    let asked = asked_window(args, &opened, &calendar)?;
+    let windows = windows(args, analysis, (asked, &calendar))?;
+    let count = windows.len();
+    let notes = RefCell::new(Answer {
+        caveats: opened.note(&calendar, asked).into_iter().collect(),
+        ..Answer::default()
+    });
+    let progress = |done: usize, what: &str| {
+        if !(is_machine && args.machine.output_progress) {
+            return Ok(());
+        }
+        let share = done as f64 / count.max(1) as f64;
+        whyslow_render::to_stdout(&format!("{share} {what}\n"))
+    };
+    progress(0, "Starting")?;
+    let style = Style {
+        zone: calendar.zone.clone(),
+    };
+    for (number, window) in windows.into_iter().enumerate() {
+        let range = told_range(window, &calendar);
+        let asking = Asking {
+            opened: &opened,
+            notes: &notes,
+            is_part: count > 1,
+            args,
+            wanted,
+            window,
+            range,
+        };
+        let sections = (analysis.sections)(&asking)?;
+        if is_machine {
+            tables.extend(sections.into_iter().map(|section| section.table));
+        } else {
+            whyslow_render::to_stdout(&style.range(range))?;
+            for section in &sections {
+                whyslow_render::to_stdout(&(section.text)(&section.table, &style))?;
+            }
+        }
+        progress(number + 1, "of the range done")?;
+    }
+    if let Some(class) = analysis.summary
+        && count > 1
+    {
+        let summary = lami::summary(class, &tables);
+        tables.push(summary);
+    }
+    if is_machine {
+        whyslow_render::stdout_by(|out| lami::write_results(&tables, out))?;
+    }
+    if !call.talk.quiet {
+        whyslow_render::tell_beside(&notes.into_inner(), calendar.zone);
+    }
+    Ok(())
+}
+
+/// The range asked for; none for all of it.
+pub(super) fn asked_window(
+    args: &LttngArgs,
+    opened: &Opened,
+    calendar: &Calendar,
+) -> Result<Option<Window>, Failure> {
+    let text = match (&args.timerange, &args.begin, &args.end) {
+        (Some(range), _, _) => Some(range.clone()),
+        (None, None, None) => None,
+        (None, begin, end) => Some(WindowText::Between(begin.clone(), end.clone())),
+    };
+    if let Some(WindowText::Operation(_)) = text {
+        return Err(Failure::usage("a range is made of two times here"));
+    }
+    opened.window(text.as_ref(), calendar)
+}
+
+/// The range in parts where a refresh is wanted.
+pub(super) fn windows(
+    args: &LttngArgs,
+    analysis: &Analysis,
+    (whole, calendar): (Option<Window>, &Calendar),
+) -> Result<Vec<Option<Window>>, Failure> {
+    let Some(length) = args.refresh else {
+        return Ok(vec![whole]);
+    };
+    /// More parts than anybody reads are a slip of the unit.
+    const PARTS_MAX: i64 = 10_000;
+    let whole = whole.unwrap_or(Window::new(calendar.begin, calendar.end.saturating_add(1)));
+    if length <= 0 || whole.length() / length > PARTS_MAX {
+        return Err(Failure::usage(format!(
+            "--refresh makes more than {PARTS_MAX} parts of the range"
+        ))
+        .hint("give a longer one, such as 1s"));
+    }
+    let mut parts = Vec::new();
+    let mut begin = whole.begin;
+    if analysis.needs == "page_count" {
+        const SECOND: Ns = 1_000_000_000;
+        if length % SECOND != 0 {
+            return Err(Failure::usage("pages are counted by the second")
+                .hint("give --refresh in whole seconds"));
+        }
+        begin -= begin.rem_euclid(SECOND);
+    }
+    while begin < whole.end {
+        let end = whole.end.min(begin.saturating_add(length));
+        parts.push(Some(Window::new(begin, end)));
+        begin = end;
+    }
+    Ok(parts)
+}
+
+/// Process ids of threads, by thread id and name.
+pub(super) struct Pids(HashMap<(i64, String), i64>);
+
+impl Pids {
+    pub(super) fn of(asking: &Asking<'_>) -> Result<Self, Failure> {
+        let question = Question {
+            limit: Some(0),
+            ..Question::new(Kind::Threads, Verb::List)
+        };
+        let answer = ask(&*asking.opened.tables, &question)?;
+        let pid = |row: &Row<'_>| {
+            let comm = row.text("comm").unwrap_or("");
+            Some(((row.int("tid")?, comm.to_owned()), row.int("pid")?))
+        };
+        Ok(Self(rows(&answer, "").iter().filter_map(pid).collect()))
+    }
+
+    /// Of a row by thread.
+    pub(super) fn process(&self, row: &Row<'_>) -> Cell {
+        let (name, tid) = (row.text("comm"), row.int("tid"));
+        let key = tid.map(|tid| (tid, name.unwrap_or("").to_owned()));
+        Cell::Process {
+            name: name.map(String::from),
+            pid: key.and_then(|key| self.0.get(&key).copied()),
+            tid,
+        }
+    }
+}
+
+impl Asking<'_> {
+    /// Asks one of our questions with the filters of the command.
+    pub(super) fn ask(
+        &self,
+        kind: Kind,
+        verb: Verb,
+        change: impl FnOnce(&mut Question),
+    ) -> Result<Answer, Failure> {
+        let us = |us: f64| (us * 1e3).round() as Ns;
+        let args = self.args;
+        let mut question = Question {
+            window: self.window,
+            filter: Filter {
+                tids: args.tid.clone(),
+                comms: args.procname.clone(),
+                cpus: args.cpu.clone(),
+                dur_min: args.min.map(us),
+                dur_max: args.max.map(us),
+                ..Filter::default()
+            },
+            limit: Some(0),
+            ..Question::new(kind, verb)
+        };
+        change(&mut question);
+        // CPU time and packets belong to moments; an operation counts where it ends.
+        let is_operation = matches!(
+            kind,
+            Kind::Io | Kind::Block | Kind::Sched | Kind::Irq | Kind::Syscalls
+        );
+        if self.is_part && is_operation {
+            question.filter.ended_in = self.window;
+        }
+        let answer = ask(&*self.opened.tables, &question)?;
+        let mut notes = self.notes.borrow_mut();
+        for caveat in &answer.caveats {
+            if !notes.caveats.contains(caveat) {
+                notes.caveats.push(caveat.clone());
+            }
+        }
+        for loss in &answer.losses {
+            if !notes.losses.contains(loss) {
+                notes.losses.push(loss.clone());
+            }
+        }
+        drop(notes);
+        Ok(answer)
+    }
+
+    pub(super) fn section(
+        &self,
+        class: &'static TableClass,
+        subtitle: Option<String>,
+        rows: Vec<Vec<lami::Cell>>,
+        text: fn(&Table, &Style) -> String,
+    ) -> Section {
+        Section {
+            table: Table {
+                class,
+                subtitle,
+                range: self.range,
+                rows,
+            },
+            text,
+        }
+    }
+}

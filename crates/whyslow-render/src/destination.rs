@@ -1,0 +1,50 @@
+//! Where an answer goes: standard output, or a file that is there whole or not at all.
+
+use std::fs::File;
+use std::io::{self, BufWriter, Write};
+use std::path::Path;
+
+use whyslow_base::failure::Failure;
+
+/// Written to standard output at once.
+pub const BUFFER_BYTES: usize = 64 << 10;
+
+/// Writes all of a text, at once.
+pub fn to_stdout(text: &str) -> Result<(), Failure> {
+    let mut stdout = io::stdout().lock();
+    stdout.write_all(text.as_bytes())?;
+    stdout.flush().map_err(Failure::from)
+}
+
+/// What `write` makes, as it comes.
+pub fn stdout_by(write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<(), Failure> {
+    let mut out = BufWriter::with_capacity(BUFFER_BYTES, io::stdout().lock());
+    write(&mut out)?;
+    out.flush().map_err(Failure::from)
+}
+
+/// Writes beside the target and renames, so that a full disk leaves no half of a file.
+pub fn to_file(
+    path: &Path,
+    write: impl FnOnce(&mut BufWriter<File>) -> Result<(), Failure>,
+) -> Result<(), Failure> {
+    let failed = |error: io::Error| Failure::writing(path, error);
+    // Devices and pipes cannot be replaced by a file.
+    if path.exists() && !path.is_file() {
+        let mut out = BufWriter::new(File::options().write(true).open(path).map_err(failed)?);
+        write(&mut out)?;
+        return out.flush().map_err(failed);
+    }
+    let folder = match path.parent() {
+        Some(folder) if folder != Path::new("") => folder,
+        _ => Path::new("."),
+    };
+    let temporary = tempfile::NamedTempFile::new_in(folder).map_err(failed)?;
+    let (file, temporary) = temporary.into_parts();
+    let mut out = BufWriter::new(file);
+    write(&mut out).map_err(|failure| failure.while_writing(path))?;
+    out.flush().map_err(failed)?;
+    temporary
+        .persist(path)
+        .map_err(|error| Failure::writing(path, error.error))
+}

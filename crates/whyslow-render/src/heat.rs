@@ -1,0 +1,298 @@
+//! A heat map: time to the right, latency upwards, darkness for how much.
+//!
+//! Rows of the table are the cells that are not empty. The column measured as `Time` is where a
+//! cell begins in time, the first one measured as `Duration` where it begins in latency, `count`
+//! and `intensity` its weights; the columns before the time part the table into several maps, which
+//! share both axes and the scale of shades, so that they can be compared.
+
+use std::fmt::Write as _;
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use whyslow_analysis::Weight;
+use whyslow_model::Ns;
+use whyslow_model::answer::{AnswerColumn, AnswerTable, Measure, Value};
+
+use crate::look::{Look, Paint};
+use crate::moments::clock_face;
+use crate::printed;
+use crate::quantity::duration_alone;
+
+/// Cells across at most; a map with more is drawn coarser.
+const ACROSS_MAX: usize = 200;
+const ACROSS_MIN: usize = 10;
+const ACROSS_DEFAULT: usize = 80;
+
+pub(super) fn render(table: &AnswerTable, window: Option<(Ns, Ns)>, look: &Look, out: &mut String) {
+    let Some(parts) = Parts::of(table, look.weight) else {
+        return;
+    };
+    let Some(axis) = Axis::of(table, parts.time, window) else {
+        return;
+    };
+    let mut names: BTreeMap<Vec<String>, usize> = BTreeMap::new();
+    let mut maps: Vec<(String, Vec<Cell>)> = Vec::new();
+    for row in &table.rows {
+        let (Some(x), Some(y)) = (int(row, parts.time), int(row, parts.latency)) else {
+            continue;
+        };
+        let named = table.columns.iter().zip(row).take(parts.time);
+        let name: Vec<String> = named
+            .map(|(column, value)| printed::single(column, value, look))
+            .collect();
+        let title = name.join(" ");
+        let map = *names.entry(name).or_insert_with(|| {
+            maps.push((title, Vec::new()));
+            maps.len() - 1
+        });
+        let weight = number(row, parts.weight);
+        maps[map].1.push(Cell { x, y, weight });
+    }
+    let scale = Scale::of(table, &parts, look);
+    let grid = Grid::of(&axis, &scale, look);
+    let drawn: Vec<(String, Rows)> = maps
+        .into_iter()
+        .map(|(title, cells)| (title, grid.fill(&cells)))
+        .collect();
+    let cells = drawn.iter().flat_map(|(_, rows)| rows.values().flatten());
+    let greatest = cells.copied().fold(0.0_f64, f64::max);
+    for (title, rows) in &drawn {
+        if !title.is_empty() {
+            out.push_str(&look.paint(Paint::Header, title));
+            out.push('\n');
+        }
+        draw(rows, greatest, (&grid, &scale), look, out);
+    }
+    legend(greatest, &table.columns[parts.weight], look, out);
+}
+
+/// What lies to the right: the begins of the first and last column, and their distance.
+struct Axis {
+    begin: Ns,
+    end: Ns,
+    step: Ns,
+}
+
+impl Axis {
+    /// From the facts of the table where it says, else from the cells there are.
+    fn of(table: &AnswerTable, time: usize, window: Option<(Ns, Ns)>) -> Option<Self> {
+        let times: BTreeSet<Ns> = table.rows.iter().filter_map(|row| int(row, time)).collect();
+        let fact = |name: &str| {
+            let found = table
+                .facts
+                .iter()
+                .find(|(_, column, _)| column.name == name);
+            match found {
+                Some((_, _, Value::Int(value))) => Some(*value),
+                _ => None,
+            }
+        };
+        let distances = times.iter().zip(times.iter().skip(1));
+        let distances = distances.map(|(a, b)| b.saturating_sub(*a));
+        let step = fact("width_ns").or(distances.min()).unwrap_or(1).max(1);
+        let (&first, &last) = (times.first()?, times.last()?);
+        let begin = fact("begin_ns").map_or(first, |begin| begin.min(first));
+        // The last column with the window in it, even if nothing happened there.
+        let end = window.map_or(last, |(_, end)| last.max(end.saturating_sub(1)));
+        Some(Self { begin, end, step })
+    }
+}
+
+struct Cell {
+    x: Ns,
+    y: i64,
+    weight: f64,
+}
+
+/// Which column is what.
+struct Parts {
+    time: usize,
+    latency: usize,
+    weight: usize,
+}
+
+impl Parts {
+    fn of(table: &AnswerTable, weight: Weight) -> Option<Self> {
+        let at = |measure: Measure| table.columns.iter().position(|c| c.measure == measure);
+        let named = |name: &str| table.columns.iter().position(|c| c.name == name);
+        let weight = match weight {
+            Weight::Count => named("count"),
+            Weight::Intensity => named("intensity").or_else(|| named("intensity_ns")),
+        };
+        Some(Self {
+            time: at(Measure::Time)?,
+            latency: at(Measure::Duration)?,
+            weight: weight.or_else(|| named("count"))?,
+        })
+    }
+}
+
+/// Latencies upwards, of all maps: every power of two from the least to the greatest, long stretches
+/// without anything folded.
+struct Scale {
+    /// Lower edges, least first; none where some are folded.
+    edges: Vec<Option<i64>>,
+    labels: BTreeMap<i64, String>,
+    width: usize,
+}
+
+/// Empty lines that are drawn; more are folded into one.
+const EMPTY_MAX: usize = 3;
+
+impl Scale {
+    fn of(table: &AnswerTable, parts: &Parts, look: &Look) -> Self {
+        let mut found: BTreeMap<i64, i64> = BTreeMap::new();
+        for row in &table.rows {
+            if let (Some(from), Some(to)) = (int(row, parts.latency), int(row, parts.latency + 1)) {
+                found.insert(from, to);
+            }
+        }
+        let mut edges = Vec::new();
+        let mut reached: Option<i64> = None;
+        for (from, to) in found {
+            let mut between = Vec::new();
+            while let Some(edge) = reached
+                && edge < from
+                && between.len() <= EMPTY_MAX
+            {
+                between.push(Some(edge));
+                reached = Some(edge.max(1).saturating_mul(2));
+            }
+            if between.len() > EMPTY_MAX || reached.is_some_and(|reached| reached != from) {
+                edges.push(None);
+            } else {
+                edges.extend(between);
+            }
+            edges.push(Some(from));
+            reached = Some(to);
+        }
+        let label = |edge: i64| format!(">= {}", duration_alone(edge as f64, look.unit));
+        let labels: BTreeMap<i64, String> = edges
+            .iter()
+            .flatten()
+            .map(|edge| (*edge, label(*edge)))
+            .collect();
+        let width = labels.values().map(String::len).max().unwrap_or(0);
+        Self {
+            edges,
+            labels,
+            width,
+        }
+    }
+}
+
+/// Columns of all maps: so many steps of the table each.
+struct Grid {
+    first: Ns,
+    step: Ns,
+    steps: i64,
+    per_column: i64,
+    across: usize,
+}
+
+/// Weights of the columns by lower edge of latency.
+type Rows = BTreeMap<i64, Vec<f64>>;
+
+impl Grid {
+    fn of(axis: &Axis, scale: &Scale, look: &Look) -> Self {
+        let room = look.width.unwrap_or(ACROSS_DEFAULT + scale.width + 2);
+        let across_max = room
+            .saturating_sub(scale.width + 2)
+            .clamp(ACROSS_MIN, ACROSS_MAX) as i64;
+        let length = axis.end.saturating_sub(axis.begin);
+        let steps = length.div_euclid(axis.step).saturating_add(1);
+        let columns = |steps: i64, each: i64| (steps.max(1) - 1) / each + 1;
+        let per_column = columns(steps, across_max);
+        Self {
+            first: axis.begin,
+            step: axis.step,
+            steps,
+            per_column,
+            across: columns(steps, per_column) as usize,
+        }
+    }
+
+    fn fill(&self, cells: &[Cell]) -> Rows {
+        let mut rows = Rows::new();
+        for cell in cells {
+            let column = cell.x.saturating_sub(self.first).div_euclid(self.step) / self.per_column;
+            let row = rows.entry(cell.y).or_insert_with(|| vec![0.0; self.across]);
+            if let Some(weight) = usize::try_from(column).ok().and_then(|at| row.get_mut(at)) {
+                *weight += cell.weight;
+            }
+        }
+        rows
+    }
+}
+
+fn draw(rows: &Rows, greatest: f64, (grid, scale): (&Grid, &Scale), look: &Look, out: &mut String) {
+    let width = scale.width;
+    for edge in scale.edges.iter().rev() {
+        let Some(edge) = edge else {
+            let _ = writeln!(out, "{:>width$}", "...");
+            continue;
+        };
+        let weights = rows.get(edge).map_or(&[][..], Vec::as_slice);
+        let shades: String = weights
+            .iter()
+            .map(|w| shade(*w, greatest, look.ascii))
+            .collect();
+        let label = &scale.labels[edge];
+        let line = format!("{label:>width$}  {}", look.paint(Paint::Bar, &shades));
+        out.push_str(line.trim_end());
+        out.push('\n');
+    }
+    let begin = clock_face(grid.first, look, 3, false);
+    // One column may be wider than time goes on.
+    let end = grid.steps.saturating_mul(grid.step);
+    let end = clock_face(grid.first.saturating_add(end), look, 3, false);
+    let gap = grid.across.saturating_sub(begin.len() + end.len()).max(1);
+    let _ = writeln!(out, "{:width$}  {begin}{}{end}", "", " ".repeat(gap));
+}
+
+/// Logarithmic: one slow operation among thousands of fast ones must not be invisible.
+fn shade(weight: f64, greatest: f64, ascii: bool) -> char {
+    const BLOCKS: [char; 5] = [' ', '░', '▒', '▓', '█'];
+    const LETTERS: [char; 10] = [' ', '.', ':', '-', '=', '+', '*', '#', '%', '@'];
+    let ramp: &[char] = if ascii { &LETTERS } else { &BLOCKS };
+    if weight <= 0.0 || greatest <= 0.0 {
+        return ramp[0];
+    }
+    let darkest = ramp.len() - 1;
+    let share = (1.0 + weight).ln() / (1.0 + greatest).ln();
+    ramp[((share * darkest as f64).ceil() as usize).clamp(1, darkest)]
+}
+
+fn legend(greatest: f64, weight: &AnswerColumn, look: &Look, out: &mut String) {
+    let ramp = if look.ascii {
+        ".:-=+*#%@"
+    } else {
+        "░▒▓█"
+    };
+    let value = match weight.measure {
+        Measure::Count | Measure::Duration => Value::Int(greatest as i64),
+        _ => Value::Float(greatest),
+    };
+    let text = format!(
+        "{ramp}  {} per cell, up to {}",
+        weight.title,
+        printed::single(weight, &value, look)
+    );
+    out.push_str(&look.paint(Paint::Aside, &text));
+    out.push('\n');
+}
+
+fn int(row: &[Value], at: usize) -> Option<i64> {
+    match row.get(at) {
+        Some(Value::Int(value)) => Some(*value),
+        _ => None,
+    }
+}
+
+fn number(row: &[Value], at: usize) -> f64 {
+    match row.get(at) {
+        Some(Value::Int(value)) => *value as f64,
+        Some(Value::Float(value)) => *value,
+        _ => 0.0,
+    }
+}

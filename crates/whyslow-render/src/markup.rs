@@ -1,0 +1,202 @@
+//! Markdown and HTML: the cells that people see in the text form, for tickets and mails.
+
+use std::io::{self, Write};
+
+use whyslow_model::answer::{Answer, AnswerTable, Form};
+use whyslow_model::text::shown;
+
+use crate::facts;
+use crate::look::Look;
+use crate::printed;
+use crate::subject::Subject;
+use crate::table::Marks;
+use crate::text::loss_line;
+
+pub(super) fn write_markdown(
+    answer: &Answer,
+    subject: &Subject,
+    look: &Look,
+    out: &mut dyn Write,
+) -> io::Result<()> {
+    writeln!(
+        out,
+        "### {}: {}\n",
+        markdown(&subject.name),
+        markdown(&answer.question)
+    )?;
+    for table in &answer.tables {
+        if !table.title.is_empty() {
+            writeln!(out, "**{}**\n", markdown(&table.title))?;
+        }
+        let grid = Grid::of(table, answer, look);
+        if !grid.headers.is_empty() {
+            let headers: Vec<String> = grid.headers.iter().map(|text| markdown(text)).collect();
+            let rules: Vec<&str> = grid
+                .right
+                .iter()
+                .map(|right| if *right { "---:" } else { "---" })
+                .collect();
+            writeln!(
+                out,
+                "| {} |\n| {} |",
+                headers.join(" | "),
+                rules.join(" | ")
+            )?;
+            for row in &grid.rows {
+                let cells: Vec<String> = row.iter().map(|text| markdown(text)).collect();
+                writeln!(out, "| {} |", cells.join(" | "))?;
+            }
+            writeln!(out)?;
+        }
+        for line in &grid.facts {
+            writeln!(out, "{}\n", markdown(line))?;
+        }
+    }
+    for line in notes(answer, look) {
+        writeln!(out, "{}\n", markdown(&line))?;
+    }
+    Ok(())
+}
+
+pub(super) fn write_html(
+    answer: &Answer,
+    subject: &Subject,
+    look: &Look,
+    out: &mut dyn Write,
+) -> io::Result<()> {
+    let title = format!("{}: {}", html(&subject.name), html(&answer.question));
+    writeln!(
+        out,
+        "<!DOCTYPE html>\n<html lang=\"en\"><head><meta charset=\"utf-8\"><title>{title}</title>\n\
+         <style>body{{font:14px sans-serif}}table{{border-collapse:collapse}}\
+         th,td{{padding:2px 8px;text-align:left;font-variant-numeric:tabular-nums}}\
+         .n{{text-align:right}}tr:nth-child(even){{background:#eee}}</style></head><body>\n<h1>{title}</h1>"
+    )?;
+    for table in &answer.tables {
+        if !table.title.is_empty() {
+            writeln!(out, "<h2>{}</h2>", html(&table.title))?;
+        }
+        let grid = Grid::of(table, answer, look);
+        if !grid.headers.is_empty() {
+            writeln!(out, "<table>")?;
+            write_html_row(&grid.headers, &grid.right, "th", out)?;
+            for row in &grid.rows {
+                write_html_row(row, &grid.right, "td", out)?;
+            }
+            writeln!(out, "</table>")?;
+        }
+        for line in &grid.facts {
+            writeln!(out, "<p>{}</p>", html(line))?;
+        }
+    }
+    for line in notes(answer, look) {
+        writeln!(out, "<p>{}</p>", html(&line))?;
+    }
+    writeln!(out, "</body></html>")
+}
+
+fn write_html_row(
+    cells: &[String],
+    right: &[bool],
+    tag: &str,
+    out: &mut dyn Write,
+) -> io::Result<()> {
+    write!(out, "<tr>")?;
+    for (cell, right) in cells.iter().zip(right) {
+        let class = if *right { " class=\"n\"" } else { "" };
+        write!(out, "<{tag}{class}>{}</{tag}>", html(cell))?;
+    }
+    writeln!(out, "</tr>")
+}
+
+/// Headers and cells of a table, the signs of the rows as a last column.
+struct Grid {
+    headers: Vec<String>,
+    right: Vec<bool>,
+    rows: Vec<Vec<String>>,
+    facts: Vec<String>,
+}
+
+impl Grid {
+    fn of(table: &AnswerTable, answer: &Answer, look: &Look) -> Self {
+        let columns = printed::columns(table, answer.window, look);
+        let mut headers: Vec<String> = columns.iter().map(|column| column.header.clone()).collect();
+        let mut right: Vec<bool> = columns.iter().map(|column| column.right).collect();
+        let mut rows: Vec<Vec<String>> = (0..table.rows.len())
+            .map(|row| {
+                columns
+                    .iter()
+                    .map(|column| column.cells[row].clone())
+                    .collect()
+            })
+            .collect();
+        if !table.outliers.is_empty() || !table.cut.is_empty() {
+            let marks = Marks::of(table);
+            headers.push(String::new());
+            right.push(false);
+            for (index, row) in rows.iter_mut().enumerate() {
+                row.push(marks.text(index).into());
+            }
+        }
+        let mut lines = String::new();
+        if table.form == Form::Facts {
+            facts::render(table, look, &mut lines);
+        } else {
+            facts::below(table, look, &mut lines);
+        }
+        if table.form == Form::Facts {
+            headers.clear();
+        }
+        Self {
+            headers,
+            right,
+            rows,
+            facts: lines.lines().map(str::to_owned).collect(),
+        }
+    }
+}
+
+fn notes(answer: &Answer, look: &Look) -> Vec<String> {
+    let losses = answer.losses.iter().map(|loss| loss_line(loss, look));
+    let caveats = answer
+        .caveats
+        .iter()
+        .map(|caveat| format!("note: {}", shown(caveat, look.ascii)));
+    let cut = answer.tables.iter().any(|table| !table.cut.is_empty());
+    let footnote = cut.then(|| "* not wholly inside the window or the recording".to_owned());
+    footnote.into_iter().chain(losses).chain(caveats).collect()
+}
+
+/// Text that Markdown takes as text.
+fn markdown(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            '&' => out.push_str("&amp;"),
+            '<' => out.push_str("&lt;"),
+            '>' => out.push_str("&gt;"),
+            '|' | '*' | '_' | '`' | '[' | ']' | '\\' | '~' | '#' => {
+                out.push('\\');
+                out.push(c);
+            }
+            c => out.push(c),
+        }
+    }
+    out
+}
+
+/// Text that HTML takes as text.
+pub fn html(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            '&' => out.push_str("&amp;"),
+            '<' => out.push_str("&lt;"),
+            '>' => out.push_str("&gt;"),
+            '"' => out.push_str("&quot;"),
+            '\'' => out.push_str("&#39;"),
+            c => out.push(c),
+        }
+    }
+    out
+}

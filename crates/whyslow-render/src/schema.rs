@@ -1,0 +1,134 @@
+//! JSON Schema of the machine forms.
+
+use serde_json::{Value, json};
+
+use crate::json::SCHEMA_VERSION;
+
+const DRAFT: &str = "https://json-schema.org/draft/2020-12/schema";
+
+/// `--format json`.
+pub fn answer() -> Value {
+    let mut properties = head();
+    properties["tables"] = json!({"type": "array", "items": table()});
+    properties["losses"] = json!({"type": "array", "items": {
+        "type": "object",
+        "required": ["kind", "count", "cpu", "begin_ns", "end_ns"],
+        "properties": loss(),
+    }});
+    properties["caveats"] = json!({
+        "description": "What a reader must know to read the tables rightly.",
+        "type": "array", "items": {"type": "string"}});
+    properties["next"] = json!({
+        "description": "A command worth running next.", "type": ["string", "null"]});
+    json!({
+        "$schema": DRAFT,
+        "title": "whyslow answer",
+        "type": "object",
+        "required": ["schema_version", "question", "window", "tables", "losses", "caveats"],
+        "properties": properties,
+    })
+}
+
+/// One line of `--format ndjson`.
+pub fn ndjson() -> Value {
+    let line = |kind: &str, required: &[&str], mut properties: Value| {
+        properties["type"] = json!({"const": kind});
+        let required: Vec<&str> = std::iter::once("type")
+            .chain(required.iter().copied())
+            .collect();
+        json!({"type": "object", "required": required, "properties": properties})
+    };
+    let name = json!({"description": "Name of the table.", "type": "string"});
+    json!({
+        "$schema": DRAFT,
+        "title": "one line of a whyslow answer",
+        "oneOf": [
+            line("answer", &["schema_version", "question", "window"], head()),
+            line("row", &["table"], json!({"table": name})),
+            line("facts", &["table", "facts"], json!({"table": name, "facts": {"type": "object"}})),
+            line("loss", &["kind", "count", "cpu", "begin_ns", "end_ns"], loss()),
+            line("caveat", &["text"], json!({"text": {"type": "string"}})),
+        ],
+    })
+}
+
+/// One line of `--progress=json`.
+pub fn progress() -> Value {
+    json!({
+        "$schema": DRAFT,
+        "title": "one line of whyslow's progress",
+        "type": "object",
+        "required": ["type", "bytes", "events", "elapsed_ns"],
+        "properties": {
+            "type": {"const": "progress"},
+            "bytes": {"description": "Bytes of the sources read so far.", "type": "integer"},
+            "bytes_total": {"description": "Bytes to read, where known.", "type": ["integer", "null"]},
+            "events": {"type": "integer"},
+            "elapsed_ns": {"type": "integer"},
+        },
+    })
+}
+
+fn head() -> Value {
+    json!({
+        "schema_version": {"const": SCHEMA_VERSION},
+        "question": {"description": "Kind and verb: `io stats`.", "type": "string"},
+        "recording": {"type": "string"},
+        "host": {"type": ["string", "null"]},
+        "zone": {"description": "Zone of the recorded host.", "type": ["string", "null"]},
+        "window": {
+            "description": "Asked range, cut to the recording.",
+            "type": ["object", "null"],
+            "properties": {
+                "begin_ns": {"description": "ns since 1970", "type": "integer"},
+                "end_ns": {"type": "integer"},
+            },
+        },
+        "cli": {"description": "Of `serve`: the command that gives the same answer.", "type": "string"},
+        "cut": {"description": "Of `serve`: whether rows were left out because there were too many.",
+            "type": "boolean"},
+    })
+}
+
+fn table() -> Value {
+    json!({
+        "type": "object",
+        "required": ["name", "form", "columns", "rows", "facts"],
+        "properties": {
+            "name": {"type": "string"},
+            "title": {"type": "string"},
+            "form": {"enum": ["table", "histogram", "heat_map", "tree", "facts"]},
+            "columns": {"type": "array", "items": {
+                "type": "object",
+                "required": ["name", "title", "measure"],
+                "properties": {
+                    "name": {"description": "Key in the rows.", "type": "string"},
+                    "title": {"type": "string"},
+                    "measure": {"enum": [
+                        "text", "path", "count", "time_ns", "duration_ns", "bytes", "ratio",
+                        "per_second", "bytes_per_second", "number", "id"]},
+                },
+            }},
+            "rows": {"type": "array", "items": {
+                "type": "object",
+                "properties": {
+                    "outlier": {"description": "Stands out (`!` in text).", "type": "boolean"},
+                    "overlap": {
+                        "description": "Edge of the window or recording that cuts it (`*` in text).",
+                        "enum": ["begin", "end", "both", null]},
+                },
+            }},
+            "facts": {"description": "Filters, measured time, percentiles.", "type": "object"},
+        },
+    })
+}
+
+fn loss() -> Value {
+    json!({
+        "kind": {"enum": ["events", "packets", "bytes"]},
+        "count": {"type": ["integer", "null"]},
+        "cpu": {"type": ["integer", "null"]},
+        "begin_ns": {"type": "integer"},
+        "end_ns": {"type": ["integer", "null"]},
+    })
+}

@@ -1,0 +1,323 @@
+//! JSON Schema of what `explain` says. A test compares it with real output.
+
+use serde_json::{Map, Value, json};
+use whyslow_explain::SCHEMA;
+
+const DRAFT: &str = "https://json-schema.org/draft/2020-12/schema";
+
+/// `explain --format json`.
+pub fn report() -> Value {
+    let mut schema = object(vec![
+        ("schema", json!({"const": SCHEMA})),
+        ("recording", text()),
+        ("begin_ns", ns()),
+        ("end_ns", ns()),
+        ("stories", list(story())),
+        ("findings", list(finding())),
+        ("patterns", list(pattern())),
+        ("tracer_share", or_null(number())),
+        ("caveats", list(text())),
+    ]);
+    schema["$schema"] = json!(DRAFT);
+    schema["title"] = json!("whyslow explanation");
+    schema
+}
+
+fn object(fields: Vec<(&str, Value)>) -> Value {
+    let required: Vec<&str> = fields.iter().map(|(name, _)| *name).collect();
+    let required = json!(required);
+    let properties: Map<String, Value> = fields
+        .into_iter()
+        .map(|(name, value)| (name.to_owned(), value))
+        .collect();
+    json!({"type": "object", "required": required, "properties": properties})
+}
+
+fn list(of: Value) -> Value {
+    json!({"type": "array", "items": of})
+}
+
+fn or_null(of: Value) -> Value {
+    json!({"oneOf": [{"type": "null"}, of]})
+}
+
+fn text() -> Value {
+    json!({"type": "string"})
+}
+
+fn number() -> Value {
+    json!({"type": "number"})
+}
+
+fn whole() -> Value {
+    json!({"type": "integer"})
+}
+
+/// Moments since 1970 and lengths.
+fn ns() -> Value {
+    json!({"description": "ns", "type": "integer"})
+}
+
+fn one_of(words: &[&str]) -> Value {
+    json!({"enum": words})
+}
+
+fn grade() -> Value {
+    one_of(&["A", "B", "C"])
+}
+
+fn actor() -> Value {
+    let kinds = [
+        "own",
+        "process",
+        "kernel",
+        "device",
+        "peer",
+        "timer",
+        "cgroup",
+        "interrupt",
+        "unknown",
+    ];
+    let actor = object(vec![
+        ("kind", one_of(&kinds)),
+        ("name", text()),
+        ("pid", or_null(whole())),
+        ("tid", or_null(whole())),
+    ]);
+    with_optional(actor, "host", text())
+}
+
+/// What some have, and others have not.
+fn with_optional(mut schema: Value, name: &str, of: Value) -> Value {
+    schema["properties"][name] = of;
+    schema
+}
+
+/// A request that went to another host.
+fn crossing() -> Value {
+    let clock = object(vec![
+        ("low_ns", ns()),
+        ("high_ns", ns()),
+        ("pairs", whole()),
+    ]);
+    let crossing = object(vec![
+        ("request", whole()),
+        ("recording", or_null(text())),
+        ("host", or_null(text())),
+        ("server_request", or_null(whole())),
+        ("joined_by", or_null(one_of(&["connection", "trace"]))),
+        ("grade", grade()),
+        ("waited_ns", ns()),
+        ("served_ns", ns()),
+        ("between_ns", ns()),
+        ("clock", or_null(clock)),
+        ("contradicting", whole()),
+        ("says", text()),
+    ]);
+    with_optional(crossing, "from_host", text())
+}
+
+fn activity() -> Value {
+    object(vec![
+        ("call", text()),
+        ("path", or_null(text())),
+        ("begin_ns", ns()),
+        ("end_ns", or_null(ns())),
+        ("id", or_null(text())),
+    ])
+}
+
+fn thing() -> Value {
+    object(vec![("kind", text()), ("name", text())])
+}
+
+fn part() -> Value {
+    object(vec![
+        ("mechanism", text()),
+        ("root", text()),
+        ("culprit", actor()),
+        ("activity", or_null(activity())),
+        ("object", or_null(thing())),
+        ("dur_ns", ns()),
+        ("share", number()),
+        ("grade", grade()),
+        ("pieces", whole()),
+        ("evidence", list(text())),
+        ("shown_by", or_null(text())),
+    ])
+}
+
+fn hop() -> Value {
+    object(vec![
+        ("actor", actor()),
+        ("what", text()),
+        ("mechanism", text()),
+        ("activity", or_null(activity())),
+        ("object", or_null(thing())),
+        ("stack", list(text())),
+        ("begin_ns", ns()),
+        ("end_ns", ns()),
+        ("grade", grade()),
+        ("evidence", text()),
+        ("shown_by", or_null(text())),
+    ])
+}
+
+fn versus() -> Value {
+    let difference = object(vec![
+        ("mechanism", text()),
+        ("culprit", actor()),
+        ("here_ns", ns()),
+        ("there_ns", ns()),
+    ]);
+    object(vec![
+        ("recording", text()),
+        ("begin_ns", ns()),
+        ("end_ns", ns()),
+        ("per", one_of(&["call", "second"])),
+        ("here", whole()),
+        ("there", whole()),
+        ("mean_here_ns", ns()),
+        ("mean_there_ns", or_null(ns())),
+        ("differences", list(difference)),
+    ])
+}
+
+fn group() -> Value {
+    let excess = object(vec![
+        ("mechanism", text()),
+        ("culprit", actor()),
+        ("delta_ns", ns()),
+        ("share", number()),
+        ("share_low", number()),
+        ("share_high", number()),
+        ("dominance", number()),
+    ]);
+    object(vec![
+        ("operation", text()),
+        ("count", whole()),
+        ("dur_ns_total", ns()),
+        ("dur_ns_max", ns()),
+        ("walked", whole()),
+        ("compared", whole()),
+        ("excess", list(excess)),
+    ])
+}
+
+/// What stories are of.
+const KINDS: [&str; 10] = [
+    "operation",
+    "thread",
+    "window",
+    "device",
+    "lookup",
+    "question",
+    "request",
+    // Of profiles.
+    "lock",
+    "gap",
+    "call",
+];
+
+fn story() -> Value {
+    let target = object(vec![
+        ("kind", one_of(&KINDS)),
+        ("id", or_null(text())),
+        ("what", text()),
+        ("actor", actor()),
+        ("begin_ns", ns()),
+        ("end_ns", ns()),
+        ("cut", or_null(text())),
+    ]);
+    let baseline = object(vec![
+        ("median_ns", ns()),
+        ("count", whole()),
+        ("of", text()),
+    ]);
+    let alternative = object(vec![("part", whole()), ("says", text())]);
+    let also = object(vec![
+        ("what", text()),
+        ("id", or_null(text())),
+        ("actor", actor()),
+        ("dur_ns", ns()),
+        ("count", whole()),
+    ]);
+    let neighbour = object(vec![
+        ("actor", actor()),
+        ("what", text()),
+        ("bytes", or_null(whole())),
+        ("cpu_ns", or_null(ns())),
+    ]);
+    let missing = object(vec![
+        ("events", text()),
+        ("decides", text()),
+        ("record_with", text()),
+    ]);
+    let story = object(vec![
+        ("target", target),
+        ("group", or_null(group())),
+        ("versus", or_null(versus())),
+        ("baseline", or_null(baseline)),
+        ("verdict", text()),
+        ("confidence", one_of(&["none", "low", "medium", "high"])),
+        ("score", number()),
+        ("culprit", or_null(whole())),
+        ("parts", list(part())),
+        ("chain", list(hop())),
+        ("unexplained_ns", ns()),
+        ("saved_at_most_ns", ns()),
+        ("alternatives", list(alternative)),
+        ("also", list(also)),
+        ("neighbours", list(neighbour)),
+        ("missing", list(missing)),
+        ("suggestions", list(text())),
+        ("caveats", list(text())),
+        ("reproduce", text()),
+    ]);
+    with_optional(story, "across", list(crossing()))
+}
+
+fn finding() -> Value {
+    object(vec![
+        ("kind", text()),
+        ("culprit", actor()),
+        ("object", or_null(thing())),
+        ("begin_ns", ns()),
+        ("end_ns", ns()),
+        ("says", text()),
+        ("numbers", pairs()),
+        ("evidence", list(text())),
+        ("shown_by", or_null(text())),
+        ("suggestions", list(text())),
+    ])
+}
+
+/// Names and values.
+fn pairs() -> Value {
+    list(json!({"type": "array", "prefixItems": [text(), number()], "minItems": 2, "maxItems": 2}))
+}
+
+fn pattern() -> Value {
+    let classes = [
+        "heavy_load",
+        "shifted",
+        "one_device",
+        "one_operation",
+        "periodic",
+        "rare_contention",
+        "insufficient",
+    ];
+    let test = json!({
+        "description": "Name, whether it fired, its numbers in words.",
+        "type": "array", "prefixItems": [text(), {"type": "boolean"}, text()],
+        "minItems": 3, "maxItems": 3,
+    });
+    object(vec![
+        ("class", one_of(&classes)),
+        ("says", text()),
+        ("tests", list(test)),
+        ("hints", list(text())),
+        ("numbers", pairs()),
+        ("more", or_null(whole())),
+    ])
+}

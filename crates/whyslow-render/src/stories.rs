@@ -1,0 +1,562 @@
+//! Stories of `explain` for people, for tickets and for programs.
+
+use std::fmt::Write as _;
+
+use whyslow_base::args::{Format, OutputArgs, TalkArgs, UnitChoice};
+use whyslow_base::failure::Failure;
+use whyslow_base::time::Calendar;
+use whyslow_explain::{Confidence, Excess, Finding, Group, Hop, Report, Story, Versus};
+use whyslow_model::Ns;
+
+use crate::destination::{to_file, to_stdout};
+use crate::look::{Look, Paint};
+use crate::select::Selection;
+use crate::story_words::{about, actor, call, grade};
+use crate::subject::Subject;
+use crate::write::look;
+use crate::{pager, quantity, terminal};
+use whyslow_model::text::shown;
+
+/// Parts and hops of a story that are shown; all with `--wide`.
+const PARTS: usize = 6;
+/// Parts of less are not shown.
+const SHARE: f64 = 0.001;
+/// A recorder that takes less of the CPUs disturbs nobody.
+const TRACER_MIN: f64 = 0.01;
+/// Functions of a stack.
+const FRAMES: usize = 4;
+const WIDTH: usize = 100;
+
+/// Writes what was found where and how the flags say.
+pub fn write(
+    report: &Report,
+    subject: &Subject,
+    calendar: &Calendar,
+    args: &OutputArgs,
+    talk: &TalkArgs,
+) -> Result<(), Failure> {
+    let size = match &args.output {
+        Some(_) => None,
+        None => terminal::size(),
+    };
+    let look = look(
+        calendar.zone.clone(),
+        &Selection::default(),
+        size,
+        args,
+        talk,
+    );
+    let text = encode(report, subject, &look, args.chosen_format())?;
+    if let Some(path) = &args.output {
+        return to_file(path, |out| {
+            std::io::Write::write_all(out, text.as_bytes()).map_err(Failure::from)
+        });
+    }
+    let is_long = size.is_some_and(|(_, rows)| text.lines().count() >= rows);
+    if is_long && !args.no_pager && std::io::IsTerminal::is_terminal(&std::io::stdin()) {
+        return pager::show(&text).map_err(Failure::from);
+    }
+    to_stdout(&text)
+}
+
+/// The same for another program.
+pub fn to_text(
+    report: &Report,
+    subject: &Subject,
+    calendar: &Calendar,
+    args: &OutputArgs,
+) -> Result<String, Failure> {
+    let look = Look {
+        ascii: args.ascii,
+        ..look(
+            calendar.zone.clone(),
+            &Selection::default(),
+            None,
+            args,
+            &TalkArgs::silent(),
+        )
+    };
+    encode(report, subject, &look, args.chosen_format())
+}
+
+fn encode(
+    report: &Report,
+    subject: &Subject,
+    look: &Look,
+    format: Format,
+) -> Result<String, Failure> {
+    match format {
+        Format::Text => Ok(text(report, subject, look)),
+        Format::Md => Ok(markdown(report, subject, look)),
+        Format::Json => {
+            let mut text = serde_json::to_string_pretty(report)
+                .map_err(|error| Failure::new(format!("failed to write JSON: {error}")))?;
+            text.push('\n');
+            Ok(text)
+        }
+        _ => Err(Failure::usage("explain has the forms text, json and md")),
+    }
+}
+
+fn head(report: &Report, subject: &Subject, look: &Look) -> String {
+    let host = subject
+        .host
+        .as_ref()
+        .map_or_else(String::new, |host| format!(", host {host}"));
+    format!(
+        "{}  {} .. {} ({}{})",
+        subject.name,
+        moment(look, report.begin_ns),
+        time_of_day(look, report.end_ns),
+        length(report.end_ns - report.begin_ns),
+        host
+    )
+}
+
+fn moment(look: &Look, ts: Ns) -> String {
+    let civil = look.zone.civil(ts);
+    format!("{} {}", civil.date(), time_of_day(look, ts))
+}
+
+fn time_of_day(look: &Look, ts: Ns) -> String {
+    if let Some(begin) = look.rel {
+        return format!("+{:.6}", (ts - begin) as f64 / 1e9);
+    }
+    let time = look.zone.civil(ts).time();
+    format!(
+        "{:02}:{:02}:{:02}.{:06}",
+        time.hour(),
+        time.minute(),
+        time.second(),
+        time.subsec_nanosecond() / 1000
+    )
+}
+
+fn length(ns: Ns) -> String {
+    quantity::duration_alone(ns as f64, UnitChoice::Auto)
+}
+
+fn text(report: &Report, subject: &Subject, look: &Look) -> String {
+    let mut out = String::new();
+    let say = |out: &mut String, line: &str| {
+        out.push_str(line);
+        out.push('\n');
+    };
+    say(
+        &mut out,
+        &look.paint(
+            Paint::Header,
+            &shown(&head(report, subject, look), look.ascii),
+        ),
+    );
+    for (number, story) in report.stories.iter().enumerate() {
+        out.push('\n');
+        Page {
+            look,
+            out: &mut out,
+        }
+        .story(number + 1, story);
+    }
+    if !report.findings.is_empty() {
+        out.push('\n');
+        say(
+            &mut out,
+            &look.paint(
+                Paint::Header,
+                if report.stories.is_empty() {
+                    "found"
+                } else {
+                    "found besides"
+                },
+            ),
+        );
+    }
+    for finding in &report.findings {
+        Page {
+            look,
+            out: &mut out,
+        }
+        .finding(finding);
+    }
+    for pattern in &report.patterns {
+        let mut page = Page {
+            look,
+            out: &mut out,
+        };
+        page.wrapped("", &format!("pattern: {}", pattern.says));
+    }
+    if let Some(share) = report.tracer_share.filter(|share| *share >= TRACER_MIN) {
+        let mut page = Page {
+            look,
+            out: &mut out,
+        };
+        let words = format!("note: the recorder took {:.1} % of the CPUs", share * 100.0);
+        page.wrapped("", &words);
+    }
+    for caveat in &report.caveats {
+        let mut page = Page {
+            look,
+            out: &mut out,
+        };
+        page.wrapped("", &format!("note: {caveat}"));
+    }
+    out
+}
+
+struct Page<'p> {
+    look: &'p Look,
+    out: &'p mut String,
+}
+
+impl Page<'_> {
+    fn line(&mut self, line: &str) {
+        self.out.push_str(&shown(line, self.look.ascii));
+        self.out.push('\n');
+    }
+
+    /// Words in lines that fit the terminal, each with the same indent; the first begins with `lead`.
+    fn wrapped(&mut self, lead: &str, words: &str) {
+        let width = self.look.width.unwrap_or(WIDTH).clamp(40, 160);
+        let words = shown(words, self.look.ascii).into_owned();
+        let indent = " ".repeat(lead.len());
+        let mut line = lead.to_owned();
+        let mut is_first = true;
+        for word in words.split(' ') {
+            let is_full = line.chars().count() + word.chars().count() + 1 > width;
+            if is_full && !is_first {
+                self.out.push_str(line.trim_end());
+                self.out.push('\n');
+                line.clone_from(&indent);
+                is_first = true;
+            }
+            if !is_first {
+                line.push(' ');
+            }
+            line.push_str(word);
+            is_first = false;
+        }
+        self.out.push_str(line.trim_end());
+        self.out.push('\n');
+    }
+
+    fn story(&mut self, number: usize, story: &Story) {
+        self.wrapped(&format!("{number}  "), &story.verdict);
+        let confidence = match story.confidence {
+            Confidence::High => "confidence high",
+            Confidence::Medium => "confidence medium",
+            Confidence::Low => "confidence low",
+            Confidence::None => "no culprit named",
+        };
+        let mut facts = vec![confidence.to_owned()];
+        if story.saved_at_most_ns > 0 {
+            facts.push(format!(
+                "without it at most {} less",
+                length(story.saved_at_most_ns)
+            ));
+        }
+        facts.push(format!("unexplained {}", length(story.unexplained_ns)));
+        if let Some(group) = story.group.as_ref().filter(|group| group.count > 1) {
+            facts.push(format!(
+                "{} such calls were slow, {} together",
+                group.count,
+                length(group.dur_ns_total)
+            ));
+        }
+        self.wrapped("   ", &facts.join("; "));
+        if let Some(group) = &story.group {
+            for line in excess_lines(group) {
+                self.wrapped("   ", &line);
+            }
+        }
+        if let Some(versus) = &story.versus {
+            for line in versus_lines(versus, self.look) {
+                self.wrapped("   ", &line);
+            }
+        }
+        self.parts(story);
+        if !story.chain.is_empty() {
+            self.line("   chain");
+        }
+        for hop in &story.chain {
+            self.hop(hop);
+        }
+        for crossing in &story.across {
+            self.wrapped("   across ", &crossing.says);
+        }
+        for other in &story.alternatives {
+            self.wrapped("   also ", &other.says);
+        }
+        self.also(story);
+        for neighbour in &story.neighbours {
+            let who = actor(&neighbour.actor);
+            self.wrapped("   busy meanwhile ", &format!("{who}: {}", neighbour.what));
+        }
+        for missing in &story.missing {
+            self.wrapped(
+                "   not recorded ",
+                &format!(
+                    "{} ({}): {}",
+                    missing.events, missing.decides, missing.record_with
+                ),
+            );
+        }
+        for caveat in &story.caveats {
+            self.wrapped("   note ", caveat);
+        }
+        for suggestion in &story.suggestions {
+            self.wrapped("   try ", suggestion);
+        }
+        self.wrapped("   again ", &story.reproduce);
+    }
+
+    /// Other calls that the same culprit explains.
+    fn also(&mut self, story: &Story) {
+        for also in &story.also {
+            let words = format!(
+                "{} by {}: {} calls, the longest {}{}",
+                also.what,
+                actor(&also.actor),
+                also.count,
+                length(also.dur_ns),
+                also.id
+                    .as_ref()
+                    .map_or_else(String::new, |id| format!(" ({id})"))
+            );
+            self.wrapped("   same culprit ", &words);
+        }
+    }
+
+    fn parts(&mut self, story: &Story) {
+        let worth = story.parts.iter().take_while(|part| part.share >= SHARE);
+        let count = if self.look.details {
+            story.parts.len()
+        } else {
+            worth.count().clamp(1, PARTS)
+        };
+        self.line("   where the time went");
+        for part in story.parts.iter().take(count) {
+            let line = format!(
+                "   {:>10} {:>5.1} %  {}  {:<15} {}",
+                length(part.dur_ns),
+                part.share * 100.0,
+                grade(part),
+                part.mechanism,
+                about(part)
+            );
+            self.line(line.trim_end());
+        }
+        let rest = story.parts.iter().skip(count);
+        let (number, sum) = rest.fold((0, 0), |(n, sum), part| (n + 1, sum + part.dur_ns));
+        if number > 0 {
+            self.line(&format!(
+                "   {:>10}          {number} more (--wide)",
+                length(sum)
+            ));
+        }
+        if let Some(command) = story
+            .culprit
+            .and_then(|place| story.parts[place].shown_by.as_ref())
+        {
+            self.wrapped("   shown by ", command);
+        }
+    }
+
+    fn hop(&mut self, hop: &Hop) {
+        let mut words = format!(
+            "{} .. {} ({}) {} {}",
+            time_of_day(self.look, hop.begin_ns),
+            time_of_day(self.look, hop.end_ns),
+            length(hop.end_ns - hop.begin_ns),
+            actor(&hop.actor),
+            hop.what
+        );
+        let _ = write!(words, ": {}", hop.mechanism);
+        if let Some(object) = &hop.object {
+            let _ = write!(words, ", {} {}", object.kind, object.name);
+        }
+        if let Some(activity) = &hop.activity {
+            let _ = write!(words, ", in {}", call(activity));
+        }
+        if !hop.stack.is_empty() {
+            let frames: Vec<&str> = hop.stack.iter().take(FRAMES).map(String::as_str).collect();
+            let _ = write!(words, ", stack {}", frames.join(" < "));
+        }
+        if !hop.program.is_empty() {
+            let frames: Vec<&str> = hop
+                .program
+                .iter()
+                .take(FRAMES)
+                .map(String::as_str)
+                .collect();
+            let _ = write!(words, ", below {}", frames.join(" < "));
+        }
+        let _ = write!(
+            words,
+            " [{:?}{}]",
+            hop.grade,
+            if hop.evidence.is_empty() {
+                String::new()
+            } else {
+                format!(": {}", hop.evidence)
+            }
+        );
+        self.wrapped("     ", &words);
+    }
+
+    fn finding(&mut self, finding: &Finding) {
+        self.wrapped("   ", &finding.says);
+        if let Some(command) = &finding.shown_by {
+            self.wrapped("     shown by ", command);
+        }
+        for suggestion in &finding.suggestions {
+            self.wrapped("     try ", suggestion);
+        }
+    }
+}
+
+/// What slow calls have more than others of their kind.
+fn excess_lines(group: &Group) -> Vec<String> {
+    let line = |excess: &Excess| {
+        format!(
+            "{} of the longest {} calls spend {} more on {} ({}) than {} others: {:.0} % of their excess (95 %: {:.0}–{:.0} %)",
+            percent(excess.dominance),
+            group.walked,
+            length(excess.delta_ns),
+            excess.mechanism,
+            actor(&excess.culprit),
+            group.compared,
+            excess.share * 100.0,
+            excess.share_low * 100.0,
+            excess.share_high * 100.0,
+        )
+    };
+    group.excess.iter().map(line).collect()
+}
+
+/// A head, then a line for each difference.
+fn versus_lines(versus: &Versus, look: &Look) -> Vec<String> {
+    let mut lines = vec![format!(
+        "versus {} {} .. {}: {}",
+        versus.recording,
+        moment(look, versus.begin_ns),
+        time_of_day(look, versus.end_ns),
+        match (versus.per.as_str(), versus.mean_there_ns) {
+            (_, None) => "nothing to compare with".to_owned(),
+            ("call", Some(there)) => format!(
+                "{} a call (mean of {}) instead of {} (mean of {})",
+                length(versus.mean_here_ns),
+                versus.here,
+                length(there),
+                versus.there
+            ),
+            _ => "of a second".to_owned(),
+        }
+    )];
+    if versus.mean_there_ns.is_some() {
+        let told = versus.differences.iter().take(PARTS).map(|one| {
+            format!(
+                "  {} ({}): {} instead of {}",
+                one.mechanism,
+                actor(&one.culprit),
+                length(one.here_ns),
+                length(one.there_ns)
+            )
+        });
+        lines.extend(told);
+    }
+    lines
+}
+
+fn percent(share: f64) -> String {
+    format!("{:.0} %", share * 100.0)
+}
+
+/// Text that means nothing to Markdown.
+fn plain(text: &str, look: &Look) -> String {
+    let text = shown(text, look.ascii).into_owned();
+    text.replace('|', "\\|")
+        .replace('<', "&lt;")
+        .replace('`', "'")
+}
+
+fn markdown_story(out: &mut String, number: usize, story: &Story, look: &Look) {
+    let plain = |text: &str| plain(text, look);
+    let _ = write!(out, "\n## {}. {}\n\n", number, plain(&story.verdict));
+    let _ = writeln!(
+        out,
+        "Confidence {}, unexplained {}, at most {} less without it.\n",
+        format!("{:?}", story.confidence).to_lowercase(),
+        length(story.unexplained_ns),
+        length(story.saved_at_most_ns)
+    );
+    let compared = story.group.as_ref().map(excess_lines).unwrap_or_default();
+    let versus = story.versus.as_ref();
+    let versus = versus.map(|versus| versus_lines(versus, look));
+    for line in compared.iter().chain(versus.iter().flatten()) {
+        let _ = writeln!(out, "- {}", plain(line.trim_start()));
+    }
+    if !compared.is_empty() || versus.is_some() {
+        out.push('\n');
+    }
+    out.push_str("| time | share | grade | mechanism | who and what |\n|---:|---:|---|---|---|\n");
+    for part in &story.parts {
+        let _ = writeln!(
+            out,
+            "| {} | {:.1} % | {} | {} | {} |",
+            length(part.dur_ns),
+            part.share * 100.0,
+            grade(part),
+            part.mechanism,
+            plain(&about(part))
+        );
+    }
+    out.push('\n');
+    for hop in &story.chain {
+        let _ = writeln!(
+            out,
+            "- {} .. {} {} {}: {}{}",
+            time_of_day(look, hop.begin_ns),
+            time_of_day(look, hop.end_ns),
+            plain(&actor(&hop.actor)),
+            hop.what,
+            hop.mechanism,
+            hop.activity
+                .as_ref()
+                .map_or_else(String::new, |activity| format!(
+                    ", in {}",
+                    plain(&call(activity))
+                ))
+        );
+    }
+    for crossing in &story.across {
+        let _ = writeln!(out, "- across: {}", plain(&crossing.says));
+    }
+    for other in &story.alternatives {
+        let _ = writeln!(out, "- also: {}", plain(&other.says));
+    }
+    for caveat in &story.caveats {
+        let _ = writeln!(out, "- note: {}", plain(caveat));
+    }
+    for suggestion in &story.suggestions {
+        let _ = writeln!(out, "- try: {}", plain(suggestion));
+    }
+    let _ = write!(out, "\n```\n{}\n```\n", shown(&story.reproduce, look.ascii));
+}
+
+fn markdown(report: &Report, subject: &Subject, look: &Look) -> String {
+    let plain = |text: &str| plain(text, look);
+    let mut out = format!("# {}\n", plain(&head(report, subject, look)));
+    for (number, story) in report.stories.iter().enumerate() {
+        markdown_story(&mut out, number + 1, story, look);
+    }
+    for finding in &report.findings {
+        let _ = write!(out, "\n## {}\n\n", plain(&finding.says));
+    }
+    for pattern in &report.patterns {
+        let _ = writeln!(out, "\nPattern: {}", plain(&pattern.says));
+    }
+    for caveat in &report.caveats {
+        let _ = writeln!(out, "\nNote: {}", plain(caveat));
+    }
+    out
+}

@@ -1,0 +1,254 @@
+//! Writes an answer where and how the flags say.
+
+use std::io::{self, BufWriter, IsTerminal, Write};
+use std::time::Duration;
+
+use whyslow_analysis::Weight;
+use whyslow_base::args::{Format, OutputArgs, TalkArgs, UnitChoice};
+use whyslow_base::failure::Failure;
+use whyslow_base::time::Zone;
+use whyslow_model::answer::{Answer, AnswerTable};
+use whyslow_model::text::shown;
+
+use crate::destination::{BUFFER_BYTES, to_file, to_stdout};
+use crate::look::Look;
+use crate::select::Selection;
+use crate::subject::Subject;
+use crate::terminal::wants_color;
+use crate::{columnar, csv, json, markup, pager, quantity, select, terminal, text};
+
+/// Writes an answer where and how the flags say.
+pub fn write(
+    mut answer: Answer,
+    subject: &Subject,
+    zone: Zone,
+    weight: Weight,
+    args: &OutputArgs,
+    talk: &TalkArgs,
+) -> Result<(), Failure> {
+    let selection = args
+        .cols
+        .as_deref()
+        .map(Selection::parse)
+        .unwrap_or_default();
+    choose_table(&mut answer, args.table.as_deref())?;
+    if selection.help {
+        return to_stdout(&format!("{}\n", select::names(&answer)));
+    }
+    selection.apply(&mut answer).map_err(Failure::usage)?;
+    let size = match &args.output {
+        Some(_) => None,
+        None => terminal::size(),
+    };
+    let format = args.chosen_format();
+    let look = Look {
+        weight,
+        rel: answer.window.map(|(begin, _)| begin).filter(|_| args.rel),
+        ..look(zone, &selection, size, args, talk)
+    };
+    if format == Format::Text && args.output.is_none() {
+        let text = text::render(&answer, subject, &look);
+        let is_long = size.is_some_and(|(_, rows)| text.lines().count() >= rows);
+        if is_long && !args.no_pager && io::stdin().is_terminal() {
+            return pager::show(&text).map_err(Failure::from);
+        }
+        return to_stdout(&text);
+    }
+    if matches!(format, Format::Arrow | Format::Parquet) && args.output.is_none() {
+        refuse_terminal(&look)?;
+    }
+    if let Some(path) = &args.output {
+        to_file(path, |out| encode(&answer, subject, &look, format, out))?;
+    } else {
+        let mut out = BufWriter::with_capacity(BUFFER_BYTES, io::stdout());
+        encode(&answer, subject, &look, format, &mut out)?;
+        out.flush()?;
+    }
+    if !has_room_for_notes(format) {
+        talk_beside(&answer, &look);
+    }
+    // An answer may have hundreds of thousands of texts: nobody waits until they are given back.
+    rayon::spawn(move || drop(answer));
+    Ok(())
+}
+
+/// The same for another program: into `out`, whatever standard output is. What the form has no room
+/// for is the caller's to tell.
+pub fn write_into(
+    answer: &mut Answer,
+    subject: &Subject,
+    (zone, weight): (Zone, Weight),
+    args: &OutputArgs,
+    out: &mut (impl Write + Send),
+) -> Result<(), Failure> {
+    let selection = args.cols.as_deref().map(Selection::parse);
+    let selection = selection.unwrap_or_default();
+    choose_table(answer, args.table.as_deref())?;
+    if selection.help {
+        out.write_all(select::names(answer).as_bytes())?;
+        return Ok(());
+    }
+    selection.apply(answer).map_err(Failure::usage)?;
+    let look = Look {
+        weight,
+        rel: answer.window.map(|(begin, _)| begin).filter(|_| args.rel),
+        ascii: args.ascii,
+        ..look(zone, &selection, None, args, &TalkArgs::silent())
+    };
+    encode(answer, subject, &look, args.chosen_format(), out)
+}
+
+/// Whether losses and caveats are part of a form.
+pub fn has_room_for_notes(format: Format) -> bool {
+    !matches!(
+        format,
+        Format::Csv | Format::Tsv | Format::Arrow | Format::Parquet
+    )
+}
+
+pub(crate) fn look(
+    zone: Zone,
+    selection: &Selection,
+    size: Option<(usize, usize)>,
+    args: &OutputArgs,
+    talk: &TalkArgs,
+) -> Look {
+    let format = args.chosen_format();
+    Look {
+        zone,
+        rel: None,
+        unit: args.unit,
+        si: args.si,
+        ascii: args.ascii || !terminal::locale_is_utf8(),
+        color: format == Format::Text && wants_color(talk.color, size.is_some()),
+        width: size
+            .map(|(columns, _)| columns)
+            .filter(|_| !args.wide && format == Format::Text),
+        group: size.is_some(),
+        weight: Weight::default(),
+        details: args.wide || selection.names_columns(),
+        part: args.part,
+        keep: selection.keep.clone(),
+    }
+}
+
+fn encode(
+    answer: &Answer,
+    subject: &Subject,
+    look: &Look,
+    format: Format,
+    out: &mut (impl Write + Send),
+) -> Result<(), Failure> {
+    match format {
+        // Pictures are written by who draws them.
+        Format::Text
+        | Format::Svg
+        | Format::Collapsed
+        | Format::Speedscope
+        | Format::Openmetrics => {
+            out.write_all(text::render(answer, subject, look).as_bytes())?;
+        }
+        Format::Json => json::write_document(answer, subject, out)?,
+        Format::Ndjson => json::write_lines(answer, subject, out)?,
+        Format::Md => markup::write_markdown(answer, subject, look, out)?,
+        Format::Html => markup::write_html(answer, subject, look, out)?,
+        Format::Csv | Format::Tsv => {
+            let separator = match format {
+                Format::Csv => csv::Separator::Comma,
+                _ => csv::Separator::Tab,
+            };
+            match look.part {
+                None => csv::write(&answer.tables, separator, look.group, out)?,
+                Some(number) => {
+                    let table = only_table(answer)?;
+                    if number == 0 {
+                        csv::write_header(table, separator, look.group, out)?;
+                    }
+                    csv::write_rows(table, separator, look.group, out)?;
+                }
+            }
+        }
+        Format::Arrow => columnar::write_arrow(answer, only_table(answer)?, out)?,
+        Format::Parquet => columnar::write_parquet(answer, only_table(answer)?, out)?,
+    }
+    Ok(())
+}
+
+/// What the form has no room for and the reader must know.
+pub(crate) fn talk_beside(answer: &Answer, look: &Look) {
+    for loss in &answer.losses {
+        whyslow_base::talk::line(&text::loss_line(loss, look));
+    }
+    for caveat in &answer.caveats {
+        whyslow_base::talk::line(&format!("note: {}", shown(caveat, look.ascii)));
+    }
+}
+
+/// The same for text that is no form of an answer.
+pub fn tell_beside(answer: &Answer, zone: Zone) {
+    let look = Look {
+        zone,
+        rel: None,
+        unit: UnitChoice::Auto,
+        si: false,
+        ascii: !terminal::locale_is_utf8(),
+        color: false,
+        width: None,
+        group: false,
+        weight: Weight::default(),
+        details: false,
+        part: None,
+        keep: Vec::new(),
+    };
+    talk_beside(answer, &look);
+}
+
+/// A length of time by itself: `500 ms`.
+pub fn duration(length: Duration) -> String {
+    quantity::duration_alone(length.as_nanos() as f64, UnitChoice::Auto)
+}
+
+pub(crate) fn choose_table(answer: &mut Answer, name: Option<&str>) -> Result<(), Failure> {
+    let Some(name) = name else {
+        return Ok(());
+    };
+    if !answer.tables.iter().any(|table| table.name == name) {
+        return Err(Failure::usage(format!(
+            "no table `{name}` in this answer; there are {}",
+            table_names(answer)
+        )));
+    }
+    answer.tables.retain(|table| table.name == name);
+    Ok(())
+}
+
+fn only_table(answer: &Answer) -> Result<&AnswerTable, Failure> {
+    match answer.tables.as_slice() {
+        [table] => Ok(table),
+        [] => Err(Failure::new("the answer has no table")),
+        [first, ..] => Err(Failure::usage(format!(
+            "the form holds one table and the answer has several: {}",
+            table_names(answer)
+        ))
+        .hint(format!("add --table {}", first.name))),
+    }
+}
+
+fn table_names(answer: &Answer) -> String {
+    let names: Vec<&str> = answer
+        .tables
+        .iter()
+        .map(|table| table.name.as_str())
+        .collect();
+    names.join(", ")
+}
+
+fn refuse_terminal(look: &Look) -> Result<(), Failure> {
+    if look.group && io::stdout().is_terminal() {
+        return Err(
+            Failure::usage("this form is binary and standard output is a terminal")
+                .hint("add -o FILE, or pipe it into another program"),
+        );
+    }
+    Ok(())
+}

@@ -1,0 +1,183 @@
+//! `explain` and `why`.
+
+use std::sync::Arc;
+
+use axum::extract::{Request, State};
+use axum::http::StatusCode;
+use axum::response::Response;
+use serde_json::{Value, json};
+use whyslow_base::args::{Format, OutputArgs};
+use whyslow_base::failure::Failure;
+use whyslow_explain::{MECHANISMS_TOLD, why};
+use whyslow_model::mechanism::MECHANISMS;
+use whyslow_sources::recording::Opened;
+use whyslow_store::Tables;
+
+use crate::command_line::Explained;
+use crate::form;
+use crate::held::Held;
+use crate::limited::{Gauge, Limited};
+use crate::query::{self, Query};
+use crate::questions::wrong_words;
+use crate::reply::{self, Refusal};
+use crate::server::Shared;
+
+pub(crate) async fn explain(
+    State(shared): State<Shared>,
+    request: Request,
+) -> Result<Response, Refusal> {
+    let query = Query::of(request.uri())?;
+    let format = form::of(request.headers(), &query)?;
+    if !matches!(format, Format::Json | Format::Md | Format::Text) {
+        let error = "explanations have the forms json, md and text";
+        return Err(Refusal::new(StatusCode::NOT_ACCEPTABLE, error));
+    }
+    let book = shared.shelf.find(&query)?;
+    let held = book.now();
+    let place = std::path::absolute(held.opened.path()).unwrap_or_default();
+    let spoken = query::spoken(
+        &*shared.command_line,
+        &["explain"],
+        (&place, &book.word),
+        &query,
+    )?;
+    let explanation = shared
+        .command_line
+        .explanation(&spoken.words)
+        .map_err(wrong_words)?
+        .ok_or_else(|| Refusal::wrong("that is no question"))?;
+    let opened = |name: &str| {
+        let found = shared.shelf.named(name);
+        found.map(|held| Arc::clone(&held.opened))
+    };
+    let versus = |name: &str| {
+        let unknown = || Failure::usage("the server does not show the recording of `vs`");
+        opened(name).ok_or_else(unknown)
+    };
+    let across = |name: &str| {
+        let unknown = || {
+            Failure::usage(format!(
+                "the server does not show the recording `{name}` of `across`"
+            ))
+            .hint("`recordings` lists those that it was started with")
+        };
+        opened(name).ok_or_else(unknown)
+    };
+    let explained = explanation.open(&versus, &across)?;
+    let (command, is_live) = (spoken.command, book.is_live());
+    let key = key(&shared, &held, &spoken.flags, (format, &*explained));
+    let turn = shared.memo.turn(&key);
+    let _turn = turn.lock().await;
+    let body = if let Some(body) = shared.memo.get(&key) {
+        body
+    } else {
+        let written = shared
+            .slow
+            .ask(move |gauge| write(&*explained, &held, gauge, format));
+        let body = Arc::new(written.await?);
+        if is_live {
+            shared.memo.hold(&key, &body);
+        } else {
+            shared.memo.put(&key, &body);
+        }
+        body
+    };
+    let body = said(&body, format, &command);
+    let media_type = form::media_type(format);
+    Ok(reply::with_command(media_type, &command, body))
+}
+
+/// The same whatever the recording is called, and in whatever order it is asked.
+fn key(
+    shared: &Shared,
+    held: &Held,
+    flags: &[String],
+    (format, explained): (Format, &dyn Explained),
+) -> String {
+    let mut flags: Vec<&str> = flags.iter().map(String::as_str).collect();
+    flags.sort_unstable();
+    // That of the default is looked for by others, too: it has no more than the recording.
+    let form = (format != Format::Json).then(|| form::media_type(format));
+    flags.extend(form);
+    let path = explained.versus().map(Opened::path);
+    let other = path.and_then(|path| shared.shelf.named(&path.display().to_string()));
+    let other = other.map(|held| held.digest.clone());
+    flags.extend(other.as_deref());
+    let digest = |opened: &Opened| {
+        let held = shared.shelf.named(&opened.path().display().to_string());
+        held.map(|held| held.digest.clone())
+    };
+    let of_hosts: Vec<String> = explained.across().into_iter().filter_map(digest).collect();
+    flags.extend(of_hosts.iter().map(String::as_str));
+    shared.memo.key(&held.identity(), &flags)
+}
+
+/// The document with the command, which is not kept with it: the recording may be named otherwise.
+fn said(body: &[u8], format: Format, command: &str) -> Vec<u8> {
+    let Some(rest) = body.strip_prefix(b"{").filter(|_| format == Format::Json) else {
+        return body.to_vec();
+    };
+    let mut text = format!("{{\"cli\":{},", json!(command)).into_bytes();
+    text.extend_from_slice(rest);
+    text
+}
+
+fn write(
+    explained: &dyn Explained,
+    held: &Held,
+    gauge: &Gauge,
+    format: Format,
+) -> Result<Vec<u8>, Refusal> {
+    let opened = &held.opened;
+    let tables = Limited::new(&*opened.tables, gauge);
+    let versus = explained.versus();
+    let versus = versus.map(|opened| Limited::new(&*opened.tables, gauge));
+    let versus = versus.as_ref().map(|tables| -> &dyn Tables { tables });
+    let across = explained.across();
+    let across: Vec<Limited<'_>> = across
+        .iter()
+        .map(|opened| Limited::new(&*opened.tables, gauge))
+        .collect();
+    let across: Vec<&dyn Tables> = across
+        .iter()
+        .map(|tables| -> &dyn Tables { tables })
+        .collect();
+    let (report, calendar) = explained.report(opened, &tables, versus, &across)?;
+    if format == Format::Json {
+        let failed = |error| Failure::new(format!("failed to write JSON: {error}"));
+        return Ok(serde_json::to_vec(&report).map_err(failed)?);
+    }
+    let output = OutputArgs {
+        format,
+        ..explained.output().clone()
+    };
+    let text = whyslow_render::stories::to_text(&report, &opened.subject(), &calendar, &output)?;
+    Ok(text.into_bytes())
+}
+
+/// What is known of a mechanism in general, or of all.
+pub(crate) async fn mechanism(request: Request) -> Result<Response, Refusal> {
+    let query = Query::of(request.uri())?;
+    query.only(&["mechanism"])?;
+    let Some(id) = query.get("mechanism") else {
+        let all: Vec<Value> = MECHANISMS_TOLD.iter().map(about).collect();
+        return reply::json_document(&json!({"mechanisms": all}));
+    };
+    let unknown = || {
+        let error = format!("there is no mechanism `{id}`");
+        Refusal::new(StatusCode::NOT_FOUND, error).hint("without `mechanism` all are told")
+    };
+    reply::json_document(&about(why(id).ok_or_else(unknown)?))
+}
+
+fn about(told: &whyslow_explain::Mechanism) -> Value {
+    let short = MECHANISMS.iter().find(|(id, _)| *id == told.id);
+    json!({
+        "id": told.id,
+        "short": short.map(|(_, meaning)| meaning),
+        "what": told.what,
+        "recognised": told.recognised,
+        "advice": told.advice,
+        "reference": told.reference,
+    })
+}

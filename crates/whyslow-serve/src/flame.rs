@@ -1,0 +1,46 @@
+//! `flame`: stacks of a window merged, as `export svg` draws them.
+
+use axum::extract::{Request, State};
+use axum::response::Response;
+
+use crate::limited::Limited;
+use crate::query::{self, Query};
+use crate::questions::wrong_words;
+use crate::reply::{self, Refusal};
+use crate::server::Shared;
+
+pub(crate) async fn flame(
+    State(shared): State<Shared>,
+    request: Request,
+) -> Result<Response, Refusal> {
+    let query = Query::of(request.uri())?;
+    let book = shared.shelf.find(&query)?;
+    let held = book.now();
+    let place = std::path::absolute(held.opened.path()).unwrap_or_default();
+    let spoken = query::spoken(
+        &*shared.command_line,
+        &["export", "svg"],
+        (&place, &book.word),
+        &query,
+    )?;
+    let question = shared
+        .command_line
+        .flame_graph(&spoken.words)
+        .map_err(wrong_words)?
+        .ok_or_else(|| Refusal::wrong("that is no question"))?;
+    let command = spoken.command.clone();
+    let merged = shared.desk.ask(move |gauge| {
+        let tables = Limited::new(&*held.opened.tables, gauge);
+        let (merged, weight) = question.graph(&held.opened, &tables)?;
+        let mut answer = merged.to_json();
+        answer["weight"] = weight.name().into();
+        answer["cli"] = command.into();
+        Ok(answer)
+    });
+    let body = serde_json::to_vec(&merged.await?).unwrap_or_default();
+    Ok(reply::with_command(
+        "application/json",
+        &spoken.command,
+        body,
+    ))
+}

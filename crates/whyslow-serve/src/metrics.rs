@@ -1,0 +1,48 @@
+//! `/metrics`: counters and histograms, for those who collect them again and again.
+
+use axum::extract::{Request, State};
+use axum::http::header;
+use axum::response::{IntoResponse as _, Response};
+use whyslow_analysis::Filter;
+use whyslow_base::failure::Failure;
+use whyslow_export::openmetrics::{MEDIA_TYPE, Metrics};
+
+use crate::limited::Limited;
+use crate::query::Query;
+use crate::reply::Refusal;
+use crate::server::Shared;
+
+/// Of what is live all since the server began; of a recording, all of it or a window.
+pub(crate) async fn metrics(
+    State(shared): State<Shared>,
+    request: Request,
+) -> Result<Response, Refusal> {
+    let query = Query::of(request.uri())?;
+    query.only(&["w"])?;
+    let book = shared.shelf.find(&query)?;
+    let held = book.now();
+    let live = book.live.clone();
+    if live.is_some() && query.get("w").is_some() {
+        return Err(Refusal::wrong(
+            "what is live has no window: its counters go on",
+        ));
+    }
+    let window = query.window(&held.opened)?;
+    let written = shared.desk.ask(move |gauge| {
+        let metrics = if let Some(live) = live {
+            live.metrics()
+        } else {
+            let tables = Limited::new(&*held.opened.tables, gauge);
+            let mut metrics = Metrics::default();
+            metrics
+                .add(&tables, window, &Filter::default())
+                .map_err(Failure::from)?;
+            metrics
+        };
+        let mut text = Vec::new();
+        metrics.write(&mut text).map_err(Failure::from)?;
+        Ok(text)
+    });
+    let text = written.await?;
+    Ok(([(header::CONTENT_TYPE, MEDIA_TYPE)], text).into_response())
+}

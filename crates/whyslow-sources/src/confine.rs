@@ -1,0 +1,81 @@
+//! A process confines itself to reading what it was told to, with Landlock.
+
+use std::path::{Path, PathBuf};
+
+use landlock::{
+    ABI, Access, AccessFs, AccessNet, CompatLevel, Compatible, Ruleset, RulesetAttr,
+    RulesetCreatedAttr, RulesetError, RulesetStatus, path_beneath_rules,
+};
+use whyslow_base::failure::Failure;
+
+/// Whether the kernel confines us.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Confined {
+    Yes,
+    /// The kernel has no Landlock, or it is switched off.
+    No,
+}
+
+/// What programs read to start and to know terminal, time zone and machine.
+const READABLE: &[&str] = &[
+    "/bin",
+    "/lib",
+    "/lib64",
+    "/usr",
+    "/nix/store",
+    "/gnu/store",
+    "/etc/ld.so.cache",
+    "/etc/ld.so.conf",
+    "/etc/ld.so.conf.d",
+    "/etc/localtime",
+    "/etc/terminfo",
+    "/etc/inputrc",
+    "/proc/self",
+    "/proc/meminfo",
+    "/proc/cpuinfo",
+    "/sys/devices/system/cpu",
+    "/sys/fs/cgroup",
+    "/dev/urandom",
+];
+/// The terminal, for interactive use, and nowhere.
+const WRITABLE: &[&str] = &["/dev/tty", "/dev/null"];
+
+/// Confines this process, and what it becomes, to reading the recording and what `program` needs.
+///
+/// The process has one thread yet: Landlock confines the calling thread and its successors.
+pub fn to_reading(recording: &Path, program: &Path) -> Result<Confined, Failure> {
+    let mut readable: Vec<PathBuf> = READABLE.iter().map(PathBuf::from).collect();
+    readable.push(recording.to_path_buf());
+    readable.push(program.to_path_buf());
+    readable.push(std::fs::canonicalize(program).unwrap_or_else(|_| program.to_path_buf()));
+    restrict(&readable, &[]).map_err(|error| {
+        Failure::new("failed to confine the query to the recording").caused_by(&error)
+    })
+}
+
+/// Confines this thread, and those it starts, to reading what is named and what programs need to start,
+/// and to changing folders that are named.
+pub fn to_paths(readable: &[PathBuf], changeable: &[PathBuf]) -> Result<Confined, Failure> {
+    let mut all: Vec<PathBuf> = READABLE.iter().map(PathBuf::from).collect();
+    all.extend_from_slice(readable);
+    restrict(&all, changeable)
+        .map_err(|error| Failure::new("failed to confine the server").caused_by(&error))
+}
+
+fn restrict(readable: &[PathBuf], changeable: &[PathBuf]) -> Result<Confined, RulesetError> {
+    let abi = ABI::V5;
+    let status = Ruleset::default()
+        .set_compatibility(CompatLevel::BestEffort)
+        .handle_access(AccessFs::from_all(abi))?
+        .handle_access(AccessNet::from_all(abi))?
+        .create()?
+        .add_rules(path_beneath_rules(readable, AccessFs::from_read(abi)))?
+        .add_rules(path_beneath_rules(WRITABLE, AccessFs::from_file(abi)))?
+        .add_rules(path_beneath_rules(changeable, AccessFs::from_all(abi)))?
+        .restrict_self()?;
+    Ok(match status.ruleset {
+        RulesetStatus::NotEnforced => Confined::No,
+        // Old kernels cannot refuse truncation or device ioctls; opening for writing they can.
+        RulesetStatus::PartiallyEnforced | RulesetStatus::FullyEnforced => Confined::Yes,
+    })
+}

@@ -1,0 +1,8 @@
+//! Where answers come from: a recording, this machine now, the tables of a recording in DuckDB, a lake
+//! of many recordings.
+
+pub mod confine;
+pub mod duckdb;
+pub mod lake;
+pub mod live;
+pub mod recording;

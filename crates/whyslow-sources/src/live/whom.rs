@@ -1,0 +1,51 @@
+//! Who records for `@live`, as it was named.
+
+/// What stands for this machine now, …
+const LIVE: &str = "@live";
+/// … when it is to be recorded for this alone.
+const NEW: &str = "new";
+
+/// As it was named.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Whom {
+    /// A recorder that has all that is needed, or a new one.
+    #[default]
+    Any,
+    New,
+    /// The recorder that is this process.
+    Process(i32),
+    /// Something after the colon that means nothing.
+    Nonsense,
+}
+
+impl Whom {
+    /// `@live`, `@live:new`, `@live:PID`; nothing if the word names a recording.
+    pub fn of(word: &str) -> Option<Self> {
+        let rest = word.strip_prefix(LIVE)?;
+        if rest.is_empty() {
+            return Some(Self::Any);
+        }
+        Some(match rest.strip_prefix(':')? {
+            NEW => Self::New,
+            pid => pid.parse().map_or(Self::Nonsense, Self::Process),
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_live_is_told_from_names_of_recordings() {
+        assert_eq!(Whom::of("@live"), Some(Whom::Any));
+        assert_eq!(Whom::of("@live:new"), Some(Whom::New));
+        assert_eq!(Whom::of("@live:77"), Some(Whom::Process(77)));
+        for word in ["@live:", "@live:x", "@live:7 7"] {
+            assert_eq!(Whom::of(word), Some(Whom::Nonsense), "{word}");
+        }
+        for word in ["", "live", "@lives", "@last", "web.wsl", "@live.wsl"] {
+            assert_eq!(Whom::of(word), None, "{word}");
+        }
+    }
+}

@@ -1,0 +1,9 @@
+//! The recording a command is about.
+
+mod last;
+mod opened;
+mod redacted;
+mod unpacked;
+
+pub use last::{remember, state_folder};
+pub use opened::{Opened, place};

@@ -1,0 +1,38 @@
+//! A packed recording, unpacked as long as it is asked.
+
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::AtomicBool;
+
+use whyslow_base::failure::Failure;
+use whyslow_base::private_folder::PrivateFolder;
+use whyslow_store::packed::{self, Unpacking};
+
+pub(super) const PREFIX: &str = "whyslow-unpacked-";
+/// Beside the lock of the folder.
+const INSIDE: &str = "recording.wsl";
+
+/// A recording in a folder that goes with this.
+#[derive(Debug)]
+pub(super) struct Unpacked {
+    room: PrivateFolder,
+}
+
+impl Unpacked {
+    pub(super) fn new(packed: &Path) -> Result<Self, Failure> {
+        let file = File::open(packed).map_err(|error| Failure::reading(packed, error))?;
+        let room = PrivateFolder::passing(&std::env::temp_dir(), PREFIX)?;
+        let unpacked = Self { room };
+        let inside = unpacked.path();
+        fs::create_dir(&inside).map_err(|error| Failure::writing(&inside, error))?;
+        // Whoever says stop ends the program, and the folder goes.
+        let never = AtomicBool::new(false);
+        let limits = Unpacking::into(&inside, &never)?;
+        packed::unpack(file, packed, &inside, &limits)?;
+        Ok(unpacked)
+    }
+
+    pub(super) fn path(&self) -> PathBuf {
+        self.room.path().join(INSIDE)
+    }
+}

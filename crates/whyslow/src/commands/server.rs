@@ -1,0 +1,231 @@
+//! `serve`: what programs ask over HTTP is read by the definitions of the command line.
+
+use std::ffi::OsString;
+
+use whyslow_analysis::Weight;
+use whyslow_base::args::{OutputArgs, TalkArgs};
+use whyslow_base::failure::Failure;
+use whyslow_base::time::{Calendar, Zone};
+use whyslow_explain::Report;
+use whyslow_export::flame::FlameGraph;
+use whyslow_export::stacks::Weight as StackWeight;
+use whyslow_model::Ns;
+use whyslow_model::answer::Answer;
+use whyslow_serve::{
+    CommandLine, Explained, Explanation, FlameGraphQuestion, LakeQuestion, Opener, Question,
+    ServeArgs,
+};
+use whyslow_sources::lake::Request;
+use whyslow_sources::recording::Opened;
+use whyslow_store::Tables;
+
+use super::ask::Asked;
+use super::explain::{Beside, Hosts, report};
+use super::export::stacks::{graph, weight};
+use super::lake_request::request_of;
+use crate::cli::{Cli, Command, ExplainArgs, ExportCommand, FleetAsk, FleetCommand, SvgArgs};
+
+pub(super) fn run(args: &ServeArgs, talk: &TalkArgs) -> Result<(), Failure> {
+    whyslow_serve::run(args, talk, Definitions::boxed())
+}
+
+/// Those of this program.
+pub(super) struct Definitions;
+
+impl Definitions {
+    pub(super) fn boxed() -> Box<dyn CommandLine> {
+        Box::new(Self)
+    }
+}
+
+impl CommandLine for Definitions {
+    fn definition(&self, path: &[&str]) -> Option<clap::Command> {
+        Cli::definition(path)
+    }
+
+    fn question(&self, words: &[OsString]) -> Result<Option<Box<dyn Question>>, clap::Error> {
+        Ok(match Cli::read(words)?.command {
+            Command::Question(question) => Some(Box::new(Asked::new(*question))),
+            _ => None,
+        })
+    }
+
+    fn explanation(&self, words: &[OsString]) -> Result<Option<Box<dyn Explanation>>, clap::Error> {
+        Ok(match Cli::read(words)?.command {
+            Command::Explain(args) => Some(args),
+            _ => None,
+        })
+    }
+
+    fn flame_graph(
+        &self,
+        words: &[OsString],
+    ) -> Result<Option<Box<dyn FlameGraphQuestion>>, clap::Error> {
+        Ok(match Cli::read(words)?.command {
+            Command::Export(command) => match *command {
+                ExportCommand::Svg(args) => Some(Box::new(args)),
+                _ => None,
+            },
+            _ => None,
+        })
+    }
+
+    fn lake_question(
+        &self,
+        words: &[OsString],
+    ) -> Result<Option<Box<dyn LakeQuestion>>, clap::Error> {
+        Ok(match Cli::read(words)?.command {
+            Command::Fleet(command) => match *command {
+                FleetCommand::Ask(ask) => Some(ask),
+                _ => None,
+            },
+            _ => None,
+        })
+    }
+}
+
+impl Question for Asked {
+    fn answer(
+        &self,
+        opened: &Opened,
+        tables: &dyn Tables,
+        rows_max: usize,
+    ) -> Result<(Answer, Zone), Failure> {
+        self.answer_from(opened, tables, rows_max)
+    }
+
+    fn output(&self) -> &OutputArgs {
+        self.output_args()
+    }
+
+    fn weight(&self) -> Weight {
+        self.heat_weight()
+    }
+}
+
+impl Explanation for ExplainArgs {
+    fn open(
+        self: Box<Self>,
+        versus: &Opener<'_>,
+        across: &Opener<'_>,
+    ) -> Result<Box<dyn Explained>, Failure> {
+        Ok(Box::new(OpenedExplanation {
+            beside: Beside::opened_by(&self, versus)?,
+            hosts: Hosts::opened_by(&self, across)?,
+            args: self,
+        }))
+    }
+}
+
+struct OpenedExplanation {
+    args: Box<ExplainArgs>,
+    beside: Option<Beside>,
+    hosts: Hosts,
+}
+
+impl Explained for OpenedExplanation {
+    fn versus(&self) -> Option<&Opened> {
+        self.beside.as_ref().and_then(Beside::opened)
+    }
+
+    fn across(&self) -> Vec<&Opened> {
+        self.hosts.opened().collect()
+    }
+
+    fn report(
+        &self,
+        opened: &Opened,
+        tables: &dyn Tables,
+        versus: Option<&dyn Tables>,
+        across: &[&dyn Tables],
+    ) -> Result<(Report, Calendar), Failure> {
+        let beside = self.beside.as_ref();
+        let other = beside.map(|beside| beside.other((opened, tables), versus, &self.args));
+        let hosts = self.hosts.with(across.iter().copied());
+        report(&self.args, opened, tables, other.transpose()?, &hosts)
+    }
+
+    fn output(&self) -> &OutputArgs {
+        &self.args.output
+    }
+}
+
+impl FlameGraphQuestion for SvgArgs {
+    fn graph(
+        &self,
+        opened: &Opened,
+        tables: &dyn Tables,
+    ) -> Result<(FlameGraph, StackWeight), Failure> {
+        Ok((graph(self, opened, tables)?, weight(&self.stacks, opened)))
+    }
+}
+
+impl LakeQuestion for FleetAsk {
+    fn window(&self, zone: &Zone) -> Result<Option<(Ns, Ns)>, Failure> {
+        self.named_window(zone)
+    }
+
+    fn request(&self, lake: String, window: Option<(Ns, Ns)>) -> Request {
+        request_of(self, lake, window)
+    }
+
+    fn output(&self) -> &OutputArgs {
+        &self.args.output
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use whyslow_serve::REFUSED;
+
+    use super::*;
+
+    /// Names of the parameters of a path, as the description of the API has them.
+    fn described(path: &str) -> BTreeSet<String> {
+        let text = whyslow_serve::DESCRIPTION;
+        let document: serde_json::Value = serde_json::from_str(text).expect("JSON");
+        let parameters = document["paths"][path]["get"]["parameters"].as_array();
+        let parameters = parameters.expect("a list").iter().map(|parameter| {
+            let at = parameter["$ref"].as_str().map(|at| at.replace('#', ""));
+            let found = at.map_or(Some(parameter), |at| document.pointer(&at));
+            found.expect("it is there")["name"]
+                .as_str()
+                .expect("a name")
+                .to_owned()
+        });
+        parameters.collect()
+    }
+
+    /// Keys that the definitions of the command line take.
+    fn taken(paths: &[Vec<&str>]) -> BTreeSet<String> {
+        let mut keys = BTreeSet::from(["rec", "w", "format", "digest"].map(str::to_owned));
+        for path in paths {
+            let command = Definitions.definition(path).expect("it is there");
+            for arg in command.get_arguments() {
+                let names = arg.get_long().into_iter();
+                let names = names.chain(arg.get_all_aliases().unwrap_or_default());
+                let names = names.filter(|name| !REFUSED.contains(name));
+                keys.extend(names.map(str::to_owned));
+            }
+        }
+        keys
+    }
+
+    #[test]
+    fn the_description_of_the_api_has_every_flag_and_no_other() {
+        let all: Vec<Vec<&str>> = whyslow_analysis::TOPICS
+            .iter()
+            .flat_map(|topic| topic.views.iter().map(|view| (topic.kind, view.verb)))
+            .map(|(kind, verb)| vec![kind.name(), verb.name()])
+            .collect();
+        let mut keys = taken(&all);
+        keys.extend(["what", "view", "interval", "count"].map(str::to_owned));
+        assert_eq!(described("/table"), keys);
+        assert_eq!(described("/explain"), taken(&[vec!["explain"]]));
+        let mut keys = taken(&[vec!["export", "svg"]]);
+        keys.remove("format");
+        assert_eq!(described("/flame"), keys);
+    }
+}

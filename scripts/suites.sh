@@ -1,0 +1,190 @@
+# ./dev test: every suite, beside each other where one waits while another computes.
+# Sourced by ./dev. Each suite writes $LOGS/NAME.log, $LOGS/NAME.status and $LOGS/NAME.seconds.
+
+LOGS="$CACHE/logs"
+
+# Runs a suite in the background: start NAME COMMAND…
+start() {
+    local name="$1"
+    shift
+    rm -f "$LOGS/$name".*
+    say "$name: started"
+    (
+        local began=$SECONDS status=0
+        "$@" >"$LOGS/$name.log" 2>&1 || status=$?
+        echo "$status" >"$LOGS/$name.status"
+        echo "$((SECONDS - began))" >"$LOGS/$name.seconds"
+        printf '\n== %s: finished after %s s, exit status %s\n' "$name" "$((SECONDS - began))" "$status" >&2
+    ) &
+    STARTED["$name"]=$!
+}
+
+# Waits for suites and keeps going if one of them failed: the report at the end has the failures.
+await() {
+    local name
+    for name in "$@"; do
+        wait "${STARTED[$name]}" || true
+    done
+}
+
+failed() {
+    [ "$(cat "$LOGS/$1.status" 2>/dev/null || echo 1)" -ne 0 ]
+}
+
+cmd_test() {
+    declare -gA STARTED=()
+    mkdir -p "$LOGS"
+    # What several tests share is made once for all of them, in here (whyslow-testkit).
+    WHYSLOW_TEST_FOLDER="$(mktemp -d -t whyslow-tests.XXXXXX)"
+    export WHYSLOW_TEST_FOLDER
+    trap end_suites EXIT
+    find_data
+    need_rust
+    start packages install_test_packages
+    start program build_program
+    await packages program
+    failed program && { tail -n 50 "$LOGS/program.log" >&2; fail "the program does not build"; }
+    export PATH="$VENV/bin:$PATH"
+    # Faults are recorded while only the compiler runs, at the lowest priority: its CPU time is given
+    # up at once, so the recordings see a machine that is all but idle.
+    start build build_tests
+    start faults-record record_faults
+    await build faults-record
+    failed build && { tail -n 80 "$LOGS/build.log" >&2; fail "the tests do not build"; }
+    start rust rust_tests
+    start python python_tests
+    start exports export_tests
+    start web web_tests
+    start faults explain_faults
+    await rust python exports web faults
+    report
+}
+
+# A suite that runs on after Ctrl-C would disturb the next one.
+end_suites() {
+    local pid
+    for pid in $(jobs -p); do
+        pkill -TERM -P "$pid" 2>/dev/null || true
+        kill "$pid" 2>/dev/null || true
+    done
+    rm -rf "$WHYSLOW_TEST_FOLDER"
+}
+
+# The program that all suites test: the one of ./dev demo.
+build_program() {
+    build_ui
+    cargo_build_program
+}
+
+build_tests() {
+    renice -n 19 "$BASHPID" >/dev/null
+    need_nextest
+    cargo nextest run --workspace --locked --no-run
+}
+
+# Debian's packages come in one transaction, and those of Python behind it.
+install_test_packages() {
+    local missing
+    mapfile -t missing < <({ missing_for_tests; missing_for_workloads; missing_for_venv; } | sort -u)
+    apt_install_each "${missing[@]}"
+    need_python_packages
+}
+
+rust_tests() {
+    local status=0
+    cargo nextest run --workspace --locked --profile gate || status=$?
+    python3 scripts/junit.py "$CARGO_TARGET_DIR/nextest/gate/junit.xml" || status=1
+    return "$status"
+}
+
+# With the program that the other suites test too.
+python_tests() {
+    WHYSLOW_BINARY="$PROGRAM" "$VENV/bin/python" -m pytest -q -rs python
+}
+
+# What is exported, read by the tools it is for.
+export_tests() {
+    WHYSLOW_BINARY="$PROGRAM" "$VENV/bin/python" -m pytest -q -rs \
+        -p no:cacheprovider crates/whyslow-export/tests/oracles
+}
+
+# Logic of the pages in node, and the pages in a browser on a server of their own.
+web_tests() {
+    local status=0
+    need_node
+    (cd web && npx --no-install tsc --noEmit -p . && npm test --silent) || status=$?
+    WHYSLOW="$PROGRAM" node --test --test-concurrency=3 web/tests/e2e/*.test.mjs || status=$?
+    return "$status"
+}
+
+# Why faults cannot be made here; empty if they can.
+faults_need() {
+    [ "$(id -u)" -eq 0 ] || { echo "only root may record"; return; }
+    [ -e /sys/kernel/btf/vmlinux ] || { echo "this kernel has no BTF"; return; }
+    command -v nft >/dev/null 2>&1 && command -v ip >/dev/null 2>&1 || echo "ip and nft are missing"
+}
+
+# A few of the faults of `./dev eval explain`.
+FAULTS="$CACHE/few-faults"
+record_faults() {
+    local why
+    why=$(faults_need)
+    [ -z "$why" ] || { echo "skipped: faults: $why"; return 0; }
+    rm -rf "$FAULTS"
+    "$VENV/bin/python" benches/eval/explain.py "$PROGRAM" --subset --record-only --folder "$FAULTS"
+}
+
+explain_faults() {
+    local why
+    why=$(faults_need)
+    [ -z "$why" ] || { echo "skipped: faults: $why"; return 0; }
+    "$VENV/bin/python" benches/eval/explain.py "$PROGRAM" --subset --check --folder "$FAULTS" || return 1
+    rm -rf "$FAULTS"
+}
+
+# Prints PASSED FAILED SKIPPED of a suite, from what its runner prints last.
+counts_of() {
+    local log="$LOGS/$1.log"
+    case "$1" in
+        rust) awk '/^rust: / {print $2, $4, $6}' "$log" ;;
+        web) awk '/^# (pass|fail|skipped) / {n[$2] += $3} END {print n["pass"] + 0, n["fail"] + 0, n["skipped"] + 0}' "$log" ;;
+        python | exports)
+            awk '/(passed|failed|skipped|error).* in [0-9.]+s/ {
+                    p = f = s = 0
+                    for (i = 2; i <= NF; i++) {
+                        if ($i ~ /^passed/) p = $(i - 1)
+                        if ($i ~ /^(failed|error)/) f += $(i - 1)
+                        if ($i ~ /^skipped/) s = $(i - 1)
+                    }
+                } END {print p + 0, f + 0, s + 0}' "$log"
+            ;;
+    esac
+}
+
+# What failed, what was skipped and why, what had to be repeated; then one line a suite, and the sum.
+report() {
+    local name passed failed skipped sum_passed=0 sum_failed=0 sum_skipped=0 status=0
+    for name in rust python exports web faults-record faults; do
+        if failed "$name"; then
+            status=1
+            printf '\n== %s failed, the end of %s:\n' "$name" "$LOGS/$name.log"
+            case "$name" in
+                rust) grep -A 100000 -m1 '^FAILED' "$LOGS/rust.log" || tail -n 100 "$LOGS/rust.log" ;;
+                web) grep -E -A25 '^\s*not ok' "$LOGS/web.log" || tail -n 100 "$LOGS/web.log" ;;
+                *) tail -n 100 "$LOGS/$name.log" ;;
+            esac | head -n 300
+        fi
+    done
+    say "skipped, and why; repeated"
+    grep -hE '^ *[0-9]+ skipped: |^skipped: |^SKIPPED |^flaky: |# SKIP' "$LOGS"/{rust,python,exports,web,faults}.log || true
+    echo
+    for name in rust python exports web; do
+        read -r passed failed skipped < <(counts_of "$name") || true
+        printf '%s: %s passed, %s failed, %s skipped, %s s\n' "$name" "$passed" "$failed" "$skipped" "$(cat "$LOGS/$name.seconds")"
+        sum_passed=$((sum_passed + passed)) sum_failed=$((sum_failed + failed)) sum_skipped=$((sum_skipped + skipped))
+        [ "$passed" -gt 0 ] || { echo "error: $name ran no test"; status=1; }
+    done
+    tail -n 3 "$LOGS/faults.log"
+    printf '%s passed, %s failed, %s skipped\n' "$sum_passed" "$sum_failed" "$sum_skipped"
+    return "$status"
+}
