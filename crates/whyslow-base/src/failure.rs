@@ -1,3 +1,6 @@
+//! How a command fails: one `error:` line, its causes, and one `hint:` with what helps most. The
+//! errors of all crates become a [`Failure`] here, and its kind the exit code.
+
 use std::error::Error;
 use std::io;
 use std::path::Path;

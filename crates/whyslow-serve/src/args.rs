@@ -18,6 +18,7 @@ Examples:
 const ENGINE: &str = "duckdb";
 
 #[derive(Debug, Args)]
+#[allow(missing_docs, reason = "clap would show comments as help")]
 pub struct ServeArgs {
     /// Recordings or traces [default: @last]
     #[arg(value_name = "RECORDING")]
@@ -68,7 +69,9 @@ impl Default for ServeArgs {
 /// Where a server listens.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ListenArg {
+    /// A TCP socket on an address of this machine.
     Address(SocketAddr),
+    /// A Unix socket in the file system.
     Unix(PathBuf),
 }
 

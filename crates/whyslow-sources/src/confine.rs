@@ -11,6 +11,7 @@ use whyslow_base::failure::Failure;
 /// Whether the kernel confines us.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Confined {
+    /// Landlock holds for this process and its children.
     Yes,
     /// The kernel has no Landlock, or it is switched off.
     No,

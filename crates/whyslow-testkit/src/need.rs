@@ -11,12 +11,15 @@ pub enum Need {
     Data,
     /// The web pages, which the program carries if they were built before it.
     Pages,
+    /// The program `duckdb`.
     DuckDb,
     /// `babeltrace2`, its Python module `bt2`, and the older `babeltrace`.
     Babeltrace,
+    /// A Chromium that runs without a display.
     Chromium,
     /// `python3`, and the packages that a test imports.
     Python,
+    /// PySpark, and the Java that it runs on.
     Spark,
     /// A JDK: `java`, `javac`, `jcmd`.
     Java,
@@ -26,11 +29,14 @@ pub enum Need {
     Tools,
     /// What no package brings: more CPUs, another kernel, an event that happened by chance.
     Machine,
+    /// That the test runs as root.
     Root,
+    /// That the test does not run as root, for whom no file is unreadable.
     NotRoot,
 }
 
 impl Need {
+    /// Every need, in the order of the message that lists them.
     pub const ALL: [Self; 15] = [
         Self::Live,
         Self::Isolation,

@@ -3,6 +3,7 @@ use std::ffi::OsString;
 /// The commands whose options are needed: to define those of all takes longer than many an answer.
 #[derive(Debug, Clone, Copy)]
 pub enum NamedCommands<'w> {
+    /// Every command: for help, completions and manual pages.
     All,
     /// Those that are named among the words of the command line.
     Among(&'w [OsString]),

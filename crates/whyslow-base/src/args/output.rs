@@ -155,6 +155,7 @@ impl Format {
 
 /// Unit of lengths of time; `Auto` chooses one that suits each.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+#[allow(missing_docs, reason = "clap would show comments as help")]
 pub enum UnitChoice {
     Auto,
     Ns,
@@ -201,6 +202,7 @@ impl TalkArgs {
 
 /// When text is coloured.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+#[allow(missing_docs, reason = "clap would show comments as help")]
 pub enum ColorChoice {
     Auto,
     Always,

@@ -43,6 +43,7 @@ pub(super) struct Head {
 pub enum Unanswered {
     /// It took longer than it may.
     TooLong,
+    /// It could not be started, broke off, or reported an error.
     Failed(Failure),
 }
 

@@ -31,6 +31,7 @@ pub struct Parameter {
     pub value_name: String,
     /// What it is without the flag.
     pub default: Option<String>,
+    /// One line for the help.
     pub about: String,
 }
 

@@ -11,6 +11,7 @@ pub enum RecorderChoice {
     /// A recorder that has all that is needed, or a new one.
     #[default]
     Any,
+    /// A recorder of its own: `@live:new`.
     New,
     /// The recorder that is this process.
     Process(i32),
