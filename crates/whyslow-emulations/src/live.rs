@@ -18,9 +18,11 @@ const WINDOWS: [&str; 4] = ["window", "begin", "end", "timerange"];
 
 /// What to record for a tool; nothing if it is asked about a recording.
 pub(crate) fn plan(tool: &str, matches: &ArgMatches) -> Result<Option<Plan>, Failure> {
+    // A tool has one of the two arguments. clap reports an unknown one as an error in debug builds
+    // only, and as not given in others.
     let words = match matches.try_get_many::<String>("words") {
-        Ok(words) => words.into_iter().flatten().cloned().collect(),
-        Err(_) => text(matches, "trace").into_iter().collect::<Vec<_>>(),
+        Ok(Some(words)) => words.cloned().collect(),
+        Ok(None) | Err(_) => text(matches, "trace").into_iter().collect::<Vec<_>>(),
     };
     let Some(choice) = words.iter().find_map(|word| RecorderChoice::of(word)) else {
         return Ok(None);
