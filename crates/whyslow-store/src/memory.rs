@@ -1,4 +1,7 @@
-//! Rows in memory as a source of tables: the tail of a running recording, and tests.
+//! Rows in memory as a source of tables, for tests: no product reads them.
+//!
+//! Not behind a feature: every crate above this one would be built twice, with it for tests and
+//! without it for the program, which leaves out what it does not call anyway.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
@@ -8,6 +11,7 @@ use arrow_array::cast::AsArray;
 use arrow_array::types::Int64Type;
 use arrow_array::{Array, ArrayRef, RecordBatch, RecordBatchOptions, UInt64Array};
 use arrow_select::take::take_record_batch;
+use whyslow_model::sort::IndexSort;
 use whyslow_model::tables::Collected;
 use whyslow_model::{Row, Shape, Symbols, Table, Window, for_each_table};
 
@@ -44,7 +48,10 @@ impl MemoryTables {
 
     fn add<R: Row>(&mut self, rows: &[R], symbols: &Symbols, dense: &mut DenseText) {
         let mut sorted: Vec<&R> = rows.iter().collect();
-        sorted.sort_by_key(|row| row.key());
+        sorted.index_sort_by_ints(|row| {
+            let (ts, id) = row.key();
+            [ts, id, 0]
+        });
         let mut cells = Cells::new(R::TABLE);
         let batches = sorted
             .chunks(limits::READ_BATCH_ROWS)
