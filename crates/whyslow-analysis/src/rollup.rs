@@ -175,28 +175,24 @@ impl Cell {
 
     /// In order of length.
     pub fn buckets(&self) -> Vec<Bucket> {
-        match (self.durations.values(), self.is_exact) {
-            (Some(values), true) => {
-                let mut values = values.to_vec();
-                values.sort_unstable();
-                let same = values.chunk_by(|a, b| a == b);
-                let bucket = |values: &[Ns]| Bucket {
-                    bucket: bucket_of(values[0]) as i32,
-                    value_ns: Some(values[0]),
-                    count: values.len() as u64,
-                };
-                same.map(bucket).collect()
-            }
-            _ => {
-                let buckets = self.durations.buckets().into_iter();
-                let bucket = |(bucket, count)| Bucket {
-                    bucket: bucket as i32,
-                    value_ns: None,
-                    count,
-                };
-                buckets.map(bucket).collect()
-            }
+        if let Some(values) = self.durations.values().filter(|_| self.is_exact) {
+            let mut values = values.to_vec();
+            values.sort_unstable();
+            let same = values.chunk_by(|a, b| a == b);
+            let bucket = |values: &[Ns]| Bucket {
+                bucket: bucket_of(values[0]) as i32,
+                value_ns: Some(values[0]),
+                count: values.len() as u64,
+            };
+            return same.map(bucket).collect();
         }
+        let buckets = self.durations.buckets().into_iter();
+        let bucket = |(bucket, count)| Bucket {
+            bucket: bucket as i32,
+            value_ns: None,
+            count,
+        };
+        buckets.map(bucket).collect()
     }
 }
 

@@ -277,12 +277,6 @@ impl Call {
         }
     }
 
-    /// The meaning of a field of that name.
-    pub fn role_of_field(&self, field: &str) -> Option<Role> {
-        let arg = self.args.iter().find(|arg| arg.fields.contains(&field))?;
-        arg.role
-    }
-
     /// Arguments given by register. Paths and structures lie behind pointers and stay unknown.
     pub fn args_of_registers(&self, registers: [u64; 6], abi: Abi) -> SyscallArgs<'static> {
         let mut args = SyscallArgs {

@@ -13,6 +13,7 @@ use std::sync::mpsc::{self, Receiver, Sender};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use whyslow_model::sort::IndexSort;
 use whyslow_model::spool::{Encoder, Kind};
 
 use crate::clock;
@@ -173,7 +174,7 @@ fn run(asked: &Receiver<Asked>, tell: &Sender<Answer>) {
         let with_roots = folders.map(|folder| (snapshot::any_root(&folder), folder));
         let mut processes: Vec<_> = with_roots.collect();
         // Whose root is the namespace's sees all of it.
-        processes.sort_by_key(|(root, _)| root.as_deref() != Some(b"/"));
+        processes.index_sort_by_key(|(root, _)| root.as_deref() != Some(b"/"));
         let mut seen = HashSet::new();
         for (root, folder) in processes {
             let Some(root) = root else { continue };

@@ -10,6 +10,8 @@ use std::time::{Duration, Instant};
 
 use libbpf_rs::{MapCore as _, MapFlags};
 
+use whyslow_model::sort::IndexSort;
+
 use crate::error::RecordError;
 use crate::options::Options;
 use crate::skeleton::{RecorderSkel, types};
@@ -244,7 +246,7 @@ fn members(folder: &Path, depth: usize, nodes: &mut Vec<u64>, pids: &mut Vec<u32
 fn entries(folder: &Path) -> Vec<PathBuf> {
     let entries = fs::read_dir(folder).into_iter().flatten().flatten();
     let mut paths: Vec<PathBuf> = entries.map(|entry| entry.path()).collect();
-    paths.sort_by(|one, other| one.as_os_str().as_bytes().cmp(other.as_os_str().as_bytes()));
+    paths.index_sort_by(|one, other| one.as_os_str().as_bytes().cmp(other.as_os_str().as_bytes()));
     paths
 }
 

@@ -1,4 +1,7 @@
-//! Rows in memory as a source of tables: the tail of a running recording, and tests.
+//! Rows in memory as a source of tables, for tests: no product reads them.
+//!
+//! Not behind a feature: every crate above this one would be built twice, with it for tests and
+//! without it for the program, which leaves out what it does not call anyway.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
@@ -45,7 +48,10 @@ impl MemoryTables {
 
     fn add<R: Row>(&mut self, rows: &[R], symbols: &Symbols, dense: &mut DenseText) {
         let mut sorted: Vec<&R> = rows.iter().collect();
-        sorted.index_sort_by_key(|row| row.key());
+        sorted.index_sort_by_ints(|row| {
+            let (ts, id) = row.key();
+            [ts, id, 0]
+        });
         let mut cells = Cells::new(R::TABLE);
         let batches = sorted
             .chunks(limits::READ_BATCH_ROWS)

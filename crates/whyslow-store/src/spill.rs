@@ -16,7 +16,7 @@ use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
 
-use whyslow_model::{ColumnType, Ns, Row, Sink, Sym, Table};
+use whyslow_model::{ColumnType, Ns, Sink, Sym, Table};
 
 use crate::limits;
 
@@ -41,7 +41,8 @@ fn record_bytes(table: &Table) -> usize {
             .sum::<usize>()
 }
 
-struct Record<'b>(&'b mut Vec<u8>);
+/// A record that the cells of a row are put into.
+pub(crate) struct Record<'b>(&'b mut Vec<u8>);
 
 impl Record<'_> {
     fn cell<const N: usize>(&mut self, value: Option<[u8; N]>) {
@@ -68,6 +69,9 @@ impl Sink for Record<'_> {
     }
 }
 
+/// Puts the cells of the next row and returns its key; none after the last one.
+pub(crate) type PutNext<'n> = dyn FnMut(&mut Record<'_>) -> Option<Key> + 'n;
+
 /// Sorted runs of one table.
 pub(crate) struct Spill {
     file: File,
@@ -87,18 +91,19 @@ impl Spill {
     }
 
     /// Writes rows, in the order given, as one run.
-    pub(crate) fn write_run<'r, R: Row>(
-        &mut self,
-        rows: impl Iterator<Item = &'r R>,
-    ) -> io::Result<()> {
+    pub(crate) fn write_run(&mut self, next: &mut PutNext<'_>) -> io::Result<()> {
         const CHUNK_BYTES: usize = 1 << 20;
         let begin = self.end;
         let mut bytes = Vec::with_capacity(CHUNK_BYTES + record_bytes(self.table));
-        for row in rows {
-            let (ts, id) = row.key();
-            bytes.extend_from_slice(&ts.to_le_bytes());
-            bytes.extend_from_slice(&id.to_le_bytes());
-            row.put(&mut Record(&mut bytes));
+        loop {
+            let record = bytes.len();
+            bytes.extend_from_slice(&[0; KEY_BYTES]);
+            let Some((ts, id)) = next(&mut Record(&mut bytes)) else {
+                bytes.truncate(record);
+                break;
+            };
+            bytes[record..record + 8].copy_from_slice(&ts.to_le_bytes());
+            bytes[record + 8..record + KEY_BYTES].copy_from_slice(&id.to_le_bytes());
             if bytes.len() >= CHUNK_BYTES {
                 self.append(&mut bytes)?;
             }

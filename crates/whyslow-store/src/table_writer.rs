@@ -17,7 +17,7 @@ use crate::checksums::ByFile;
 use crate::held::Held;
 use crate::limits::{self, Limits};
 use crate::series::{Series, WrittenFile};
-use crate::spill::Spill;
+use crate::spill::{PutNext, Spill};
 use crate::staging::Staging;
 use crate::{StoreError, TableInfo};
 
@@ -36,9 +36,7 @@ pub(crate) struct TableWriter<R: Row> {
     late_max: usize,
     /// Keys up to this one are written.
     written: Option<Key>,
-    cells: Cells,
-    main: Option<Series>,
-    spill: Option<Spill>,
+    out: Output,
 }
 
 /// At least two, so that writing the older half writes something.
@@ -54,9 +52,7 @@ impl<R: Row> TableWriter<R> {
             held: Held::new(rows_in::<R>(limits.reorder_bytes)),
             late: Vec::new(),
             written: None,
-            cells: Cells::new(R::TABLE),
-            main: None,
-            spill: None,
+            out: Output::new(R::TABLE),
         }
     }
 
@@ -89,22 +85,7 @@ impl<R: Row> TableWriter<R> {
         if !self.late.is_empty() {
             self.spill_late(context)?;
         }
-        let in_main = self.cells.extent();
-        let mut main = match self.main.take() {
-            Some(series) => series,
-            None => start(R::TABLE, context, "")?,
-        };
-        main.end()?;
-        let long = match self.spill.take() {
-            Some(spill) => Some(write_long(R::TABLE, spill, &mut self.cells, context)?),
-            None => None,
-        };
-        Ok(Drained {
-            main,
-            long,
-            in_main,
-            all: self.cells.extent(),
-        })
+        self.out.end(context)
     }
 
     /// Writes the `count` rows with the least keys.
@@ -115,14 +96,9 @@ impl<R: Row> TableWriter<R> {
                 .held
                 .sorted(begin..count.min(begin + limits::BATCH_ROWS))
             {
-                row.put(&mut self.cells);
+                row.put(&mut self.out.cells);
             }
-            let series = match &mut self.main {
-                Some(series) => series,
-                none => none.insert(start(R::TABLE, context, "")?),
-            };
-            let spare = series.spare();
-            series.write(self.cells.block(spare))?;
+            self.out.write(context)?;
         }
         if let Some(last) = self.held.sorted(0..count).last() {
             self.written = Some(last.key());
@@ -132,19 +108,95 @@ impl<R: Row> TableWriter<R> {
     }
 
     fn spill_late(&mut self, context: &Context<'_>) -> Result<(), StoreError> {
-        let spill = match &mut self.spill {
-            Some(spill) => spill,
-            none => none.insert(Spill::new(context.staging.unnamed()?, R::TABLE)),
-        };
         self.late.index_sort_by_ints(|row| {
             let (ts, id) = row.key();
             [ts, id, 0]
         });
-        spill
-            .write_run(self.late.iter())
-            .map_err(|error| spill_failed(R::TABLE, context, error))?;
+        let mut rows = self.late.iter();
+        self.out.spill(context, &mut |record| {
+            let row = rows.next()?;
+            row.put(record);
+            Some(row.key())
+        })?;
         self.late.clear();
         Ok(())
+    }
+}
+
+/// Where the rows of a table go once their order is known. It knows no type of row, so that there is
+/// one for all tables.
+struct Output {
+    table: &'static Table,
+    cells: Cells,
+    main: Option<Series>,
+    spill: Option<Spill>,
+}
+
+impl Output {
+    fn new(table: &'static Table) -> Self {
+        Self {
+            table,
+            cells: Cells::new(table),
+            main: None,
+            spill: None,
+        }
+    }
+
+    /// Hands the cells to the encoder.
+    fn write(&mut self, context: &Context<'_>) -> Result<(), StoreError> {
+        let series = match &mut self.main {
+            Some(series) => series,
+            none => none.insert(start(self.table, context, "")?),
+        };
+        let spare = series.spare();
+        series.write(self.cells.block(spare))
+    }
+
+    /// Writes late rows, in the order in which they are put, as one run.
+    fn spill(&mut self, context: &Context<'_>, next: &mut PutNext<'_>) -> Result<(), StoreError> {
+        let spill = match &mut self.spill {
+            Some(spill) => spill,
+            none => none.insert(Spill::new(context.staging.unnamed()?, self.table)),
+        };
+        let written = spill.write_run(next);
+        written.map_err(|error| spill_failed(self.table, context, error))
+    }
+
+    fn end(mut self, context: &Context<'_>) -> Result<Drained, StoreError> {
+        let in_main = self.cells.extent();
+        let mut main = match self.main.take() {
+            Some(series) => series,
+            None => start(self.table, context, "")?,
+        };
+        main.end()?;
+        let long = match self.spill.take() {
+            Some(spill) => Some(self.write_long(spill, context)?),
+            None => None,
+        };
+        Ok(Drained {
+            main,
+            long,
+            in_main,
+            all: self.cells.extent(),
+        })
+    }
+
+    fn write_long(&mut self, spill: Spill, context: &Context<'_>) -> Result<Series, StoreError> {
+        let mut series = start(self.table, context, "_long")?;
+        let failed = |error| spill_failed(self.table, context, error);
+        let mut merge = spill.merge().map_err(failed)?;
+        loop {
+            let more = merge.next(&mut self.cells).map_err(failed)?;
+            let rows = self.cells.rows();
+            if rows == limits::BATCH_ROWS || (!more && rows > 0) {
+                let spare = series.spare();
+                series.write(self.cells.block(spare))?;
+            }
+            if !more {
+                series.end()?;
+                return Ok(series);
+            }
+        }
     }
 }
 
@@ -181,28 +233,6 @@ fn start(table: &'static Table, context: &Context<'_>, suffix: &str) -> Result<S
     let stem = format!("{}{suffix}", table.name);
     let strings = context.symbols.strings();
     Series::start(context.staging.files(), table, stem, strings)
-}
-
-fn write_long(
-    table: &'static Table,
-    spill: Spill,
-    cells: &mut Cells,
-    context: &Context<'_>,
-) -> Result<Series, StoreError> {
-    let mut series = start(table, context, "_long")?;
-    let failed = |error| spill_failed(table, context, error);
-    let mut merge = spill.merge().map_err(failed)?;
-    loop {
-        let more = merge.next(cells).map_err(failed)?;
-        if cells.rows() == limits::BATCH_ROWS || (!more && cells.rows() > 0) {
-            let spare = series.spare();
-            series.write(cells.block(spare))?;
-        }
-        if !more {
-            series.end()?;
-            return Ok(series);
-        }
-    }
 }
 
 fn spill_failed(table: &Table, context: &Context<'_>, error: std::io::Error) -> StoreError {

@@ -39,7 +39,7 @@ use shares::Share;
 pub const LEVEL: f64 = 0.05;
 
 /// What is asked for: percentiles.
-pub const QUANTILES: [f64; 4] = [0.5, 0.9, 0.99, 0.999];
+pub(crate) const QUANTILES: [f64; 4] = [0.5, 0.9, 0.99, 0.999];
 
 /// A request as the comparison sees it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

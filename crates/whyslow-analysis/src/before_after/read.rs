@@ -240,7 +240,7 @@ impl Requests {
     }
 
     /// Whether each of them was to begin at a known moment.
-    pub fn is_scheduled(&self) -> bool {
+    pub(crate) fn is_scheduled(&self) -> bool {
         !self.rows.is_empty() && self.rows.iter().all(|row| row.ts_intended.is_some())
     }
 

@@ -13,7 +13,7 @@ pub fn normal_tail(z: f64) -> f64 {
 /// all are alike, whatever their distribution (Johnson, Kemp, Kotz, "Univariate Discrete
 /// Distributions", 6.2.2: negative hypergeometric, also called beta-binomial). Terms follow from
 /// `P(j + 1) / P(j) = (n - j) (j + a) / ((j + 1) (n - j - 1 + b))`.
-pub fn beta_binomial_tail(k: u64, n: u64, (a, b): (f64, f64)) -> f64 {
+pub(crate) fn beta_binomial_tail(k: u64, n: u64, (a, b): (f64, f64)) -> f64 {
     let count = n as f64;
     if k as f64 <= count * a / (a + b) {
         return 1.0;

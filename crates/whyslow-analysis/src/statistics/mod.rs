@@ -7,7 +7,7 @@ mod distributions;
 
 pub use correction::adjusted;
 pub use dice::Dice;
+pub(crate) use distributions::beta_binomial_tail;
 pub use distributions::{
-    beta_binomial_tail, binomial_tail, chi_square_tail, f_tail_of_two, hypergeometric_tail,
-    normal_tail,
+    binomial_tail, chi_square_tail, f_tail_of_two, hypergeometric_tail, normal_tail,
 };

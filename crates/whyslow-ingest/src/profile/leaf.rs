@@ -216,17 +216,6 @@ pub fn call_of(function: &str) -> Option<&str> {
     is_call(short).then_some(short)
 }
 
-/// Whether a thread waits for a monitor or lock of its runtime there, by the first frames.
-pub fn waits_for_lock<'f>(frames: impl Iterator<Item = &'f CodeFrame>) -> bool {
-    frames.take(BELOW_MAX).any(|frame| {
-        let name = &frame.function;
-        name.starts_with("ObjectMonitor::enter")
-            || name.starts_with("ObjectMonitor::EnterI")
-            || name.starts_with("ObjectSynchronizer::enter")
-            || name.contains("monitorenter")
-    })
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -189,7 +189,7 @@ impl Histogram {
     fn count_all(&mut self) -> &mut Buckets {
         if let Kind::Kept(values) = &self.0 {
             let mut buckets = Box::<Buckets>::default();
-            for value in values.iter() {
+            for value in values {
                 buckets.add(*value);
             }
             self.0 = Kind::Counted(buckets);

@@ -10,6 +10,8 @@ use std::time::{Duration, Instant};
 
 use libbpf_rs::{ErrorKind, MapCore, MapFlags, RingBuffer, RingBufferBuilder};
 
+use whyslow_model::sort::IndexSort;
+
 use super::histogram::Counters;
 use super::load::{Loaded, load};
 use super::{DeviceTimes, Missed, OutlierOptions, OutlierReady, Period, SlowRequest, Told};
@@ -183,7 +185,7 @@ impl<'c, 'o> Counting<'c, 'o> {
                 devices.push(times(*dev, &Counters::zero(), epoch, *open));
             }
         }
-        devices.sort_by_key(|device| device.dev);
+        devices.index_sort_by_key(|device| device.dev);
         let begin = std::mem::replace(&mut self.begin, end);
         Ok(Period {
             begin,

@@ -3,6 +3,8 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
+use whyslow_model::sort::IndexSort;
+
 use super::spec::{FileName, is_called};
 
 /// Entries of a folder that are looked at.
@@ -29,7 +31,7 @@ pub(crate) fn on_disk(file: &FileName) -> Vec<PathBuf> {
         let first = of_folders.find(|files| !files.is_empty());
         found.extend(first.into_iter().flatten());
     }
-    found.sort();
+    found.index_sort();
     found.dedup();
     found
 }
@@ -56,7 +58,7 @@ fn called(folder: &Path, name: &str) -> Vec<PathBuf> {
     let files = names(folder).filter(|file| is_called(name, file));
     let files = files.filter_map(|file| folder.join(file).canonicalize().ok());
     let mut files: Vec<PathBuf> = files.filter(|file| file.is_file()).collect();
-    files.sort();
+    files.index_sort();
     files.dedup();
     files
 }

@@ -4,6 +4,7 @@ use std::fs;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 
+use whyslow_model::sort::IndexSort;
 use whyslow_model::spool::{Encoder, Kind};
 
 use crate::clock;
@@ -65,6 +66,6 @@ pub(super) fn entries(folder: &Path) -> Vec<(Vec<u8>, std::path::PathBuf)> {
     let mut entries: Vec<_> = entries
         .map(|entry| (entry.file_name().as_bytes().to_vec(), entry.path()))
         .collect();
-    entries.sort();
+    entries.index_sort();
     entries
 }

@@ -9,6 +9,7 @@ use std::collections::BTreeMap;
 use std::fs;
 
 use rustc_hash::FxHashMap;
+use whyslow_model::sort::IndexSort;
 use whyslow_model::spool::{ELSEWHERE, Encoder, HEAD_BYTES, Kind};
 
 use crate::raw::Raw;
@@ -79,7 +80,7 @@ impl Requests {
     /// All records before this moment have come.
     pub(super) fn settle(&mut self, until: u64) {
         let mut waiting = std::mem::take(&mut self.waiting);
-        waiting.sort_by_key(|told| Raw(told).ts());
+        waiting.index_sort_by_key(|told| Raw(told).ts());
         let due = waiting.partition_point(|told| Raw(told).ts() < until);
         for told in waiting.drain(..due) {
             self.apply(told);

@@ -7,8 +7,8 @@
 //! the likelihoods of the two is greatest finds most (Neyman, Pearson 1933). A test that is told
 //! less and has to name the device cannot do better.
 
+use super::devices::{Fault, times};
 use super::dice::{Dice, Family};
-use super::rates::{Fault, times};
 
 /// Share of runs with all devices alike in which a test may fire.
 pub(super) const FALSE_MAX: f64 = 0.03;

@@ -4,6 +4,7 @@
 //! as many runs as a second or two allows.
 
 mod bound;
+mod devices;
 mod dice;
 mod literal;
 mod queues;

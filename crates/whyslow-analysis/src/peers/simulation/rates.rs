@@ -1,51 +1,12 @@
 //! Devices whose requests have nothing to do with each other.
 
 use super::super::{Sample, Stratum};
+use super::devices::{DEVICES, Fault, times};
 use super::dice::{Dice, FAMILIES, Family};
 use super::{
     assert_at_least, assert_at_most, bound, fires, judged, literal, margin, rate, runs,
     shift_fires, tail_fires,
 };
-
-const DEVICES: usize = 17;
-
-/// What is wrong with the first device.
-#[derive(Debug, Clone, Copy)]
-pub(super) enum Fault {
-    None,
-    /// This share of requests takes so many times as long.
-    Some(f64, f64),
-    /// Each request does, by itself, with this chance.
-    Each(f64, f64),
-    All(f64),
-}
-
-/// Times of each device's requests.
-pub(super) fn times(
-    family: Family,
-    requests: usize,
-    fault: Fault,
-    dice: &mut Dice,
-) -> Vec<Vec<f64>> {
-    let one = |device: usize| {
-        let time = |request: usize| {
-            let time = family.draw(dice);
-            let (is_slow, times) = match fault {
-                Fault::None => (false, 1.0),
-                Fault::Some(share, times) => ((request as f64) < share * requests as f64, times),
-                Fault::Each(chance, times) => (dice.happens(chance), times),
-                Fault::All(times) => (true, times),
-            };
-            if device == 0 && is_slow {
-                time * times
-            } else {
-                time
-            }
-        };
-        (0..requests).map(time).collect()
-    };
-    (0..DEVICES).map(one).collect()
-}
 
 fn sampled(devices: &[Vec<f64>]) -> Vec<Sample> {
     let stratum = Stratum::new(0, 8192, 1);
