@@ -8,7 +8,6 @@ mod headers;
 mod tasks;
 mod wrong;
 
-use std::path::Path;
 use std::sync::OnceLock;
 
 use serde_json::Value;
@@ -21,8 +20,7 @@ pub(crate) fn incident() -> &'static Place {
     static PLACE: OnceLock<Place> = OnceLock::new();
     PLACE.get_or_init(|| {
         let place = Place::new();
-        let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures");
-        let trace = fixtures.join("web-incident/trace.tar.zst");
+        let trace = whyslow_testkit::fixture("web-incident/trace.tar.zst");
         let trace = trace.to_str().expect("UTF-8");
         place
             .whyslow()
