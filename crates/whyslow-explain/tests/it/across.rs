@@ -1,7 +1,7 @@
 //! Three hosts with clocks seconds apart: a client asks an application, which asks its database, where a
 //! thread holds a lock (`fixtures/across`).
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use whyslow_explain::{
     ActorKind, Crossing, Grade, OtherHost, Question, Report, Story, explain, explain_across,
@@ -25,7 +25,7 @@ struct Host {
 
 impl Host {
     fn read(name: &'static str, file: &str) -> Self {
-        let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/across");
+        let folder = whyslow_testkit::fixture("across");
         let source: PathBuf = folder.join(file);
         let made = import_in_memory(&[source]).expect("it can be read");
         Self { made, name }

@@ -10,9 +10,7 @@ use whyslow_ingest::import_in_memory;
 use whyslow_store::{MemoryTables, RecordingInfo};
 
 fn fixture(name: &str) -> PathBuf {
-    PathBuf::from(env!("CARGO_MANIFEST_DIR"))
-        .join("../../fixtures/lookups")
-        .join(name)
+    whyslow_testkit::fixture("lookups").join(name)
 }
 
 fn dumps(state: &str) -> Vec<PathBuf> {

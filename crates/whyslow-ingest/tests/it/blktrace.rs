@@ -21,7 +21,7 @@ const PARTS: [&str; 4] = [
 const RECORD_BYTES: usize = 48;
 
 fn folder() -> PathBuf {
-    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/blktrace")
+    whyslow_testkit::fixture("blktrace")
 }
 
 fn parts() -> Vec<PathBuf> {

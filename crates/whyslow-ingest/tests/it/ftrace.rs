@@ -6,9 +6,7 @@ use std::path::PathBuf;
 use whyslow_ingest::{InMemory, import_in_memory};
 
 fn fixture(name: &str) -> PathBuf {
-    PathBuf::from(env!("CARGO_MANIFEST_DIR"))
-        .join("../../fixtures")
-        .join(name)
+    whyslow_testkit::fixture(name)
 }
 
 fn imported(name: &str) -> InMemory {

@@ -9,9 +9,7 @@ use whyslow_ingest::{InMemory, import_in_memory};
 const NAMES: [&str; 5] = ["each", "batches", "chunks", "both", "jdk"];
 
 fn fixture(name: &str) -> PathBuf {
-    PathBuf::from(env!("CARGO_MANIFEST_DIR"))
-        .join("../../fixtures/jfr")
-        .join(name)
+    whyslow_testkit::fixture("jfr").join(name)
 }
 
 fn imported(name: &str) -> InMemory {

@@ -10,7 +10,7 @@ const MS: i64 = 1_000_000;
 const LATE: i64 = 1_000 * MS;
 
 fn folder() -> PathBuf {
-    PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/jstack")
+    whyslow_testkit::fixture("jstack")
 }
 
 /// A line of the program's log.

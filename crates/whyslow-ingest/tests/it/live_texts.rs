@@ -1,7 +1,7 @@
 //! What tests of texts of live tools share.
 
 use std::fs::{self, File};
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::time::{Duration, UNIX_EPOCH};
 
 use tempfile::TempDir;
@@ -22,7 +22,7 @@ pub(crate) fn at(time: &str) -> i64 {
 }
 
 pub(crate) fn fixture(name: &str) -> String {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/live-tools");
+    let folder = whyslow_testkit::fixture("live-tools");
     fs::read_to_string(folder.join(name)).expect("a fixture")
 }
 

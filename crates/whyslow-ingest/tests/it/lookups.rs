@@ -13,9 +13,7 @@ use whyslow_ingest::{InMemory, import_in_memory};
 const SECOND: i64 = 1_000_000_000;
 
 fn fixture(name: &str) -> PathBuf {
-    PathBuf::from(env!("CARGO_MANIFEST_DIR"))
-        .join("../../fixtures/lookups")
-        .join(name)
+    whyslow_testkit::fixture("lookups").join(name)
 }
 
 fn import(name: &str) -> InMemory {

@@ -12,9 +12,7 @@ use whyslow_model::event::{Body, PrevState, StackKind};
 const NAMES: [&str; 6] = ["blocks", "clock", "named", "packed", "piped", "switches"];
 
 fn fixture(name: &str) -> PathBuf {
-    PathBuf::from(env!("CARGO_MANIFEST_DIR"))
-        .join("../../fixtures/perf")
-        .join(name)
+    whyslow_testkit::fixture("perf").join(name)
 }
 
 /// A line of `*.printed.csv`.

@@ -7,9 +7,7 @@ use std::path::PathBuf;
 use whyslow_ingest::{InMemory, import_in_memory};
 
 fn fixture(name: &str) -> PathBuf {
-    PathBuf::from(env!("CARGO_MANIFEST_DIR"))
-        .join("../../fixtures/pprof")
-        .join(name)
+    whyslow_testkit::fixture("pprof").join(name)
 }
 
 /// Thread and functions with the innermost first, as one word; how much of it.

@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use whyslow_ingest::importers::jfr;
 use whyslow_ingest::profile::gaps;
@@ -167,7 +167,7 @@ fn check(folder: &Path, all: &mut BTreeMap<bool, Score>) {
 
 #[test]
 fn holders_are_those_that_the_program_wrote_down() {
-    let folder = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/jfr");
+    let folder = whyslow_testkit::fixture("jfr");
     let mut all = BTreeMap::new();
     check(&folder, &mut all);
     let told = all[&false];

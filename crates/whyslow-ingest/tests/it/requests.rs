@@ -13,9 +13,7 @@ use whyslow_ingest::{InMemory, import_in_memory};
 use whyslow_model::Sym;
 
 fn path(name: &str) -> PathBuf {
-    PathBuf::from(env!("CARGO_MANIFEST_DIR"))
-        .join("../../fixtures/requests")
-        .join(name)
+    whyslow_testkit::fixture("requests").join(name)
 }
 
 fn read_as(name: &str, form: Form, format: Option<&str>) -> (Vec<Request>, Summary) {

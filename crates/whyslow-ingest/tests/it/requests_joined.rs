@@ -77,8 +77,7 @@ const TRACED: &str = r#"{"whyslow_load":1}
 
 #[test]
 fn spans_of_one_trace_are_joined_and_so_is_the_load_that_began_it() {
-    let spans =
-        std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/requests/otlp.json");
+    let spans = whyslow_testkit::fixture("requests/otlp.json");
     let made = import_in_memory(std::slice::from_ref(&spans)).expect("it can be read");
     let text = |sym| made.symbols.get(sym);
     let of = |role: &str| {

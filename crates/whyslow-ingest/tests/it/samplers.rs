@@ -7,9 +7,7 @@ use std::path::PathBuf;
 use whyslow_ingest::{InMemory, import_in_memory};
 
 fn fixture(name: &str) -> PathBuf {
-    PathBuf::from(env!("CARGO_MANIFEST_DIR"))
-        .join("../../fixtures/samplers")
-        .join(name)
+    whyslow_testkit::fixture("samplers").join(name)
 }
 
 /// Samples and time of the worker by function of the program.

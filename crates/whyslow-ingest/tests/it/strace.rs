@@ -72,7 +72,7 @@ fn check(path: &Path) -> InMemory {
 }
 
 fn fixture() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/strace/log.strace")
+    whyslow_testkit::fixture("strace/log.strace")
 }
 
 #[test]

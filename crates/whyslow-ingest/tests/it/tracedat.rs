@@ -19,9 +19,7 @@ const PRINTED: [&str; 3] = ["packed", "old", "instances"];
 const LOST: &str = "lost";
 
 fn fixture(name: &str) -> PathBuf {
-    PathBuf::from(env!("CARGO_MANIFEST_DIR"))
-        .join("../../fixtures/trace-cmd")
-        .join(name)
+    whyslow_testkit::fixture("trace-cmd").join(name)
 }
 
 /// What an event says, as far as it is printed.

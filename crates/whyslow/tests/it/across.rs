@@ -1,13 +1,11 @@
 //! `explain --across`: from the client's recording to what other hosts did, whose clocks are seconds apart.
 
-use std::path::Path;
-
 use serde_json::Value;
 
 use crate::common::Place;
 
 fn fixture(name: &str) -> String {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/across");
+    let path = whyslow_testkit::fixture("across");
     path.join(name).display().to_string()
 }
 

@@ -1,14 +1,11 @@
 //! `explain` as people and programs use it.
 
-use std::path::Path;
-
 use serde_json::Value;
 
 use crate::common::Place;
 
 fn recording_of_fixture() -> String {
-    let trace =
-        Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/web-incident/trace.tar.zst");
+    let trace = whyslow_testkit::fixture("web-incident/trace.tar.zst");
     trace.to_str().expect("a path").to_owned()
 }
 

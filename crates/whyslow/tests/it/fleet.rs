@@ -320,8 +320,7 @@ fn blame_is_that_of_the_verdict_and_leads_to_the_recording() {
         return;
     }
     let place = Place::new();
-    let fixture =
-        Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/web-incident/trace.tar.zst");
+    let fixture = whyslow_testkit::fixture("web-incident/trace.tar.zst");
     let run = |args: &[&str]| -> String {
         let output = asking(&place).args(args).assert().success();
         String::from_utf8(output.get_output().stdout.clone()).expect("UTF-8")

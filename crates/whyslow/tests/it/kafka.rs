@@ -1,13 +1,11 @@
 //! A broker whose producers wait for a consumer that lags: by its profile alone, and with the kernel's events.
 
-use std::path::PathBuf;
-
 use serde_json::Value;
 
 use crate::common::Place;
 
 fn fixture(name: &str) -> String {
-    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/kafka");
+    let path = whyslow_testkit::fixture("kafka");
     path.join(name).display().to_string()
 }
 

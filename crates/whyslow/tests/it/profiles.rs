@@ -12,9 +12,7 @@ use crate::common::{Place, recorded};
 const MS: i64 = 1_000_000;
 
 fn fixture(name: &str) -> PathBuf {
-    PathBuf::from(env!("CARGO_MANIFEST_DIR"))
-        .join("../../fixtures/jfr")
-        .join(name)
+    whyslow_testkit::fixture("jfr").join(name)
 }
 
 /// A stack of a dump: who has it, its functions, what it waits for.

@@ -155,7 +155,7 @@ fn a_recording_without_requests_cannot_tell() {
 }
 
 fn fixture(name: &str) -> String {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/requests");
+    let path = whyslow_testkit::fixture("requests");
     path.join(name).display().to_string()
 }
 

@@ -1,7 +1,6 @@
 //! Parts of recordings, made and asked at the command line.
 
 use std::io::Read as _;
-use std::path::Path;
 use std::process::Stdio;
 use std::sync::OnceLock;
 
@@ -17,8 +16,7 @@ fn made() -> &'static Place {
 
 fn fill(place: &Place) {
     std::fs::create_dir(place.join("tmp")).expect("a temporary folder takes it");
-    let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures");
-    let trace = fixtures.join("web-incident/trace.tar.zst");
+    let trace = whyslow_testkit::fixture("web-incident/trace.tar.zst");
     let trace = trace.to_str().expect("UTF-8");
     let run = |args: &[&str]| place.whyslow().args(args).assert().success();
     run(&["import", trace, "-o", "whole.wsl", "--no-progress"]);

@@ -1,7 +1,7 @@
 //! Three incidents of real web servers, as they were recorded: `explain` names the cause, and requests found in
 //! sockets are those that the applications logged (`fixtures/web-servers`, made by `workloads/run.py`).
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use serde_json::Value;
 
@@ -18,7 +18,7 @@ struct Incident {
 
 impl Incident {
     fn new(name: &str) -> Self {
-        let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/web-servers");
+        let fixtures = whyslow_testkit::fixture("web-servers");
         let folder = fixtures.join(name);
         let truth = std::fs::read_to_string(folder.join("truth.json")).expect("it is there");
         Self {

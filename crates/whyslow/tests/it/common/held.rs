@@ -1,7 +1,6 @@
 //! The log of the program behind the profiles of locks: what each thread did with each lock.
 
 use std::fs;
-use std::path::Path;
 
 /// What a thread did with a lock, as the program itself wrote it down.
 #[derive(Debug)]
@@ -14,9 +13,7 @@ pub(crate) struct Held {
 }
 
 pub(crate) fn truth(name: &str) -> Vec<Held> {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR"))
-        .join("../../fixtures/jfr")
-        .join(format!("{name}.truth.csv"));
+    let path = whyslow_testkit::fixture("jfr").join(format!("{name}.truth.csv"));
     let table = fs::read_to_string(path).expect("a log");
     let lines = table.lines().skip(1).map(|line| {
         let cells: Vec<&str> = line.split(',').collect();

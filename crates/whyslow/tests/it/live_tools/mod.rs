@@ -8,7 +8,6 @@ mod headers;
 mod tasks;
 mod wrong;
 
-use std::path::Path;
 use std::sync::OnceLock;
 
 use serde_json::Value;
@@ -23,8 +22,7 @@ pub(crate) fn incident() -> &'static Place {
 }
 
 fn fill(place: &Place) {
-    let fixtures = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures");
-    let trace = fixtures.join("web-incident/trace.tar.zst");
+    let trace = whyslow_testkit::fixture("web-incident/trace.tar.zst");
     let trace = trace.to_str().expect("UTF-8");
     place
         .whyslow()

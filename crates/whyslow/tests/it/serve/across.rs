@@ -1,13 +1,11 @@
 //! Stories that go on in recordings of other hosts, among those that the server shows.
 
-use std::path::Path;
-
 use super::client::{Server, encoded};
 use crate::common::Place;
 
 #[test]
 fn a_story_goes_on_in_other_recordings_of_the_server_and_in_no_others() {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../fixtures/across");
+    let folder = whyslow_testkit::fixture("across");
     let place = Place::new();
     let names = ["cli.txt", "app.txt", "db.txt"];
     for name in names {

@@ -5,7 +5,6 @@ mod dumps;
 mod flames;
 
 use std::collections::BTreeMap;
-use std::path::PathBuf;
 
 use serde_json::Value;
 
@@ -15,9 +14,7 @@ use crate::common::{Place, recorded};
 const MS: i64 = 1_000_000;
 
 fn fixture(name: &str) -> String {
-    let path = PathBuf::from(env!("CARGO_MANIFEST_DIR"))
-        .join("../../fixtures")
-        .join(name);
+    let path = whyslow_testkit::fixture(name);
     path.to_str().expect("a path").to_owned()
 }
 
