@@ -382,8 +382,7 @@ mod tests {
             ("crates/k/src/c.rs", "use super::a::A;\n"),
             ("crates/k/src/d.rs", "use std::io;\n"),
         ]);
-        let want =
-            ["a.rs", "b/inner.rs", "b/mod.rs", "c.rs"].map(|file| format!("crates/k/src/{file}"));
+        let want = ["a.rs", "b/inner.rs", "c.rs"].map(|file| format!("crates/k/src/{file}"));
         assert_eq!(found, [want]);
     }
 
@@ -429,7 +428,7 @@ mod tests {
         for (at, name) in names.iter().enumerate() {
             let next = &names[(at + 1) % names.len()];
             let file = source.join(format!("{name}.rs"));
-            std::fs::write(&file, format!("use crate::{next}::Thing;\n")).expect("a file");
+            std::fs::write(&file, format!("use crate::{next}::Of{next};\n")).expect("a file");
             files.push(file);
         }
         let mut complaints = Vec::new();
