@@ -1,6 +1,6 @@
 """Summarizes JUnit files of cargo-nextest: counts, skips with their reasons, repeats, failures.
 
-    python3 scripts/junit.py NAME junit.xml
+    python3 scripts/junit.py junit.xml
 
 A test that cannot run prints `skipped: REASON` and passes; it counts as skipped here.
 """
@@ -19,7 +19,7 @@ def outputs(case):
 
 
 def main():
-    name, path = sys.argv[1:]
+    (path,) = sys.argv[1:]
     passed = failed = 0
     skips = collections.Counter()
     skipped = 0
@@ -41,7 +41,7 @@ def main():
             passed += 1
     for reason, count in sorted(skips.items()):
         print(f"{count:4} skipped: {reason}")
-    print(f"{name}: {passed} passed, {failed} failed, {skipped} skipped")
+    print(f"tests: {passed} passed, {failed} failed, {skipped} skipped")
     return 1 if failed or passed + skipped == 0 else 0
 
 

@@ -51,12 +51,15 @@ cmd_test() {
     start faults-record record_faults
     await build faults-record
     failed build && { tail -n 80 "$LOGS/build.log" >&2; fail "the tests do not build"; }
-    start rust rust_tests
+    start rust rust_tests gate
     start python python_tests
     start exports export_tests
     start web web_tests
     start faults explain_faults
     await rust python exports web faults
+    # Alone: a recorder records whatever else the machine does.
+    start live rust_tests live
+    await live
     report
 }
 
@@ -90,10 +93,11 @@ install_test_packages() {
     need_python_packages
 }
 
+# Runs the tests of a profile of .config/nextest.toml.
 rust_tests() {
-    local status=0
-    cargo nextest run --workspace --locked --profile gate || status=$?
-    python3 scripts/junit.py "$CARGO_TARGET_DIR/nextest/gate/junit.xml" || status=1
+    local profile="$1" status=0
+    cargo nextest run --workspace --locked --profile "$profile" || status=$?
+    python3 scripts/junit.py "$CARGO_TARGET_DIR/nextest/$profile/junit.xml" || status=1
     return "$status"
 }
 
@@ -146,7 +150,7 @@ explain_faults() {
 counts_of() {
     local log="$LOGS/$1.log"
     case "$1" in
-        rust) awk '/^rust: / {print $2, $4, $6}' "$log" ;;
+        rust | live) awk '/^tests: / {print $2, $4, $6}' "$log" ;;
         web) awk '/^# (pass|fail|skipped) / {n[$2] += $3} END {print n["pass"] + 0, n["fail"] + 0, n["skipped"] + 0}' "$log" ;;
         python | exports)
             awk '/(passed|failed|skipped|error).* in [0-9.]+s/ {
@@ -164,21 +168,21 @@ counts_of() {
 # What failed, what was skipped and why, what had to be repeated; then one line a suite, and the sum.
 report() {
     local name passed failed skipped sum_passed=0 sum_failed=0 sum_skipped=0 status=0
-    for name in rust python exports web faults-record faults; do
+    for name in rust live python exports web faults-record faults; do
         if failed "$name"; then
             status=1
             printf '\n== %s failed, the end of %s:\n' "$name" "$LOGS/$name.log"
             case "$name" in
-                rust) grep -A 100000 -m1 '^FAILED' "$LOGS/rust.log" || tail -n 100 "$LOGS/rust.log" ;;
+                rust | live) grep -A 100000 -m1 '^FAILED' "$LOGS/$name.log" || tail -n 100 "$LOGS/$name.log" ;;
                 web) grep -E -A25 '^\s*not ok' "$LOGS/web.log" || tail -n 100 "$LOGS/web.log" ;;
                 *) tail -n 100 "$LOGS/$name.log" ;;
             esac | head -n 300
         fi
     done
     say "skipped, and why; repeated"
-    grep -hE '^ *[0-9]+ skipped: |^skipped: |^SKIPPED |^flaky: |# SKIP' "$LOGS"/{rust,python,exports,web,faults}.log || true
+    grep -hE '^ *[0-9]+ skipped: |^skipped: |^SKIPPED |^flaky: |# SKIP' "$LOGS"/{rust,live,python,exports,web,faults}.log || true
     echo
-    for name in rust python exports web; do
+    for name in rust live python exports web; do
         read -r passed failed skipped < <(counts_of "$name") || true
         printf '%s: %s passed, %s failed, %s skipped, %s s\n' "$name" "$passed" "$failed" "$skipped" "$(cat "$LOGS/$name.seconds")"
         sum_passed=$((sum_passed + passed)) sum_failed=$((sum_failed + failed)) sum_skipped=$((sum_skipped + skipped))

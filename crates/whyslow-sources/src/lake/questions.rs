@@ -61,7 +61,7 @@ fn parse(name: &'static str, head: &str) -> Option<TextQuestion> {
     let (_, about) = paragraphs.next()?.split_once(": ")?;
     let (mut more, mut parameters) = (Vec::new(), Vec::new());
     for paragraph in paragraphs {
-        if let Some(list) = paragraph.strip_prefix("KeeperRequest for by:") {
+        if let Some(list) = paragraph.strip_prefix("Asked for by:") {
             parameters = list.lines().fold(Vec::new(), add_line);
             // Columns follow.
             break;
@@ -128,7 +128,7 @@ mod tests {
 --
 -- Two tests of each.
 --
--- KeeperRequest for by:
+-- Asked for by:
 --   by = host   host; device,
 --               else the name of a label
 --   kind        kind of operation
