@@ -50,6 +50,7 @@ missing_for_venv() {
 missing_for_tests() {
     missing_of babeltrace2:babeltrace2 babeltrace:babeltrace iostat:sysstat trace-cmd:trace-cmd \
         blkparse:blktrace nm:binutils ip:iproute2 nft:nftables setpriv:util-linux \
+        iotop:iotop musl-gcc:musl-tools lttng-iousagetop:python3-lttnganalyses opensnoop:libbpf-tools \
         chromium:chromium java:openjdk-17-jdk-headless javac:openjdk-17-jdk-headless
     /usr/bin/python3 -c 'import bt2' 2>/dev/null || echo python3-bt2
 }

@@ -60,6 +60,8 @@ cmd_test() {
     # Alone: a recorder records whatever else the machine does.
     start live rust_tests live
     await live
+    start web-live web_live_tests
+    await web-live
     report
 }
 
@@ -96,8 +98,10 @@ install_test_packages() {
 # Runs the tests of a profile of .config/nextest.toml.
 rust_tests() {
     local profile="$1" status=0
+    rm -f "target/nextest/$profile/junit.xml"
     cargo nextest run --workspace --locked --profile "$profile" || status=$?
-    python3 scripts/junit.py "$CARGO_TARGET_DIR/nextest/$profile/junit.xml" || status=1
+    # cargo-nextest keeps its reports in the workspace, wherever the target directory is.
+    python3 scripts/junit.py "target/nextest/$profile/junit.xml" || status=1
     return "$status"
 }
 
@@ -117,8 +121,15 @@ web_tests() {
     local status=0
     need_node
     (cd web && npx --no-install tsc --noEmit -p . && npm test --silent) || status=$?
-    WHYSLOW="$PROGRAM" node --test --test-concurrency=3 web/tests/e2e/*.test.mjs || status=$?
+    WHYSLOW="$PROGRAM" node --test --test-concurrency=3 $(ls web/tests/e2e/*.test.mjs | grep -v "$WEB_LIVE") || status=$?
     return "$status"
+}
+
+# The pages of a machine that is being recorded.
+WEB_LIVE=web/tests/e2e/workflows.test.mjs
+web_live_tests() {
+    need_node
+    WHYSLOW="$PROGRAM" node --test "$WEB_LIVE"
 }
 
 # Why faults cannot be made here; empty if they can.
@@ -151,7 +162,7 @@ counts_of() {
     local log="$LOGS/$1.log"
     case "$1" in
         rust | live) awk '/^tests: / {print $2, $4, $6}' "$log" ;;
-        web) awk '/^# (pass|fail|skipped) / {n[$2] += $3} END {print n["pass"] + 0, n["fail"] + 0, n["skipped"] + 0}' "$log" ;;
+        web | web-live) awk '/^# (pass|fail|skipped) / {n[$2] += $3} END {print n["pass"] + 0, n["fail"] + 0, n["skipped"] + 0}' "$log" ;;
         python | exports)
             awk '/(passed|failed|skipped|error).* in [0-9.]+s/ {
                     p = f = s = 0
@@ -168,21 +179,21 @@ counts_of() {
 # What failed, what was skipped and why, what had to be repeated; then one line a suite, and the sum.
 report() {
     local name passed failed skipped sum_passed=0 sum_failed=0 sum_skipped=0 status=0
-    for name in rust live python exports web faults-record faults; do
+    for name in rust live python exports web web-live faults-record faults; do
         if failed "$name"; then
             status=1
             printf '\n== %s failed, the end of %s:\n' "$name" "$LOGS/$name.log"
             case "$name" in
                 rust | live) grep -A 100000 -m1 '^FAILED' "$LOGS/$name.log" || tail -n 100 "$LOGS/$name.log" ;;
-                web) grep -E -A25 '^\s*not ok' "$LOGS/web.log" || tail -n 100 "$LOGS/web.log" ;;
+                web | web-live) grep -E -A25 '^\s*not ok' "$LOGS/$name.log" || tail -n 100 "$LOGS/$name.log" ;;
                 *) tail -n 100 "$LOGS/$name.log" ;;
             esac | head -n 300
         fi
     done
     say "skipped, and why; repeated"
-    grep -hE '^ *[0-9]+ skipped: |^skipped: |^SKIPPED |^flaky: |# SKIP' "$LOGS"/{rust,live,python,exports,web,faults}.log || true
+    grep -hE '^ *[0-9]+ skipped: |^skipped: |^SKIPPED |^flaky: |# SKIP' "$LOGS"/{rust,live,python,exports,web,web-live,faults}.log || true
     echo
-    for name in rust live python exports web; do
+    for name in rust live python exports web web-live; do
         read -r passed failed skipped < <(counts_of "$name") || true
         printf '%s: %s passed, %s failed, %s skipped, %s s\n' "$name" "$passed" "$failed" "$skipped" "$(cat "$LOGS/$name.seconds")"
         sum_passed=$((sum_passed + passed)) sum_failed=$((sum_failed + failed)) sum_skipped=$((sum_skipped + skipped))

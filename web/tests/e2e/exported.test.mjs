@@ -191,16 +191,34 @@ function reader() {
     // The address of a socket has room for hundred letters.
     const place = mkdtempSync(join(tmpdir(), "ff-"));
     const env = { ...process.env, PROFILER_CLI_SESSION_DIR: place, PROFILER_CLI_NO_SYMBOLICATE: "1" };
+    const run = (...words) => spawnSync(process.execPath, [profiler, ...words], { env, encoding: "utf8", timeout: 60_000 });
+    const stop = () => run("stop", "--all");
     const ask = (...words) => {
-        const done = spawnSync(process.execPath, [profiler, ...words], { env, encoding: "utf8", timeout: 60_000 });
+        const done = run(...words);
         assert.equal(done.status, 0, `${words.join(" ")}: ${done.stderr}`);
+        return done.stdout;
+    };
+    // It gives its own process half a second to start, which a busy machine may not have.
+    const load = (path) => {
+        let done = run("load", path);
+        for (let attempt = 0; attempt < 20 && done.stderr.includes("did not become ready"); attempt += 1) {
+            const pid = /running as pid (\d+)/.exec(done.stderr);
+            try {
+                if (pid) process.kill(Number(pid[1]));
+            } catch {
+                // It has ended by itself.
+            }
+            stop();
+            done = run("load", path);
+        }
+        assert.equal(done.status, 0, `load ${path}: ${done.stderr}`);
         return done.stdout;
     };
     return {
         ask: (...words) => JSON.parse(ask(...words, "--json")),
-        load: (path) => ask("load", path),
+        load,
         end: () => {
-            spawnSync(process.execPath, [profiler, "stop", "--all"], { env });
+            stop();
             rmSync(place, { recursive: true, force: true });
         },
     };

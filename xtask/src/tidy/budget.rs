@@ -11,18 +11,22 @@ use std::process::Command;
 
 /// Test executables of the workspace, each of which links what it tests.
 const EXECUTABLES_MAX: usize = 20;
-/// The stripped program, in bytes.
-const PROGRAM_BYTES_MAX: u64 = 25_000_000;
-/// What the program may link: parts of glibc, and the unwinder of gcc.
-const LIBRARIES: [&str; 5] = [
+/// The stripped program, in bytes. The aim is 25 million; this number may only fall.
+const PROGRAM_BYTES_MAX: u64 = 48_000_000;
+/// What the program may link: parts of glibc, the unwinder of gcc, and until they are linked
+/// statically what libbpf needs.
+const LIBRARIES: [&str; 7] = [
     "libc.so",
     "libm.so",
     "libgcc_s.so",
     "ld-linux",
     "linux-vdso.so",
+    "libelf.so",
+    "libz.so",
 ];
-/// Unit seconds of a build of the program from nothing, as a multiple of those of `syn`.
-const UNITS_MAX: f64 = 250.0;
+/// Unit seconds of a build of the program from nothing, as a multiple of those of `syn` (127 when this
+/// was written).
+const UNITS_MAX: f64 = 200.0;
 
 pub(super) fn check(root: &Path, complaints: &mut Vec<String>) {
     executables(root, complaints);
@@ -31,7 +35,7 @@ pub(super) fn check(root: &Path, complaints: &mut Vec<String>) {
     for profile in ["release", "dist"] {
         program(&target.join(profile).join("whyslow"), complaints);
     }
-    if let Ok(report) = std::fs::read_to_string(target.join("cargo-timings/program.html")) {
+    if let Ok(report) = std::fs::read_to_string(target.join("cargo-timings/cargo-timing.html")) {
         unit_seconds(&report, complaints);
     }
 }
