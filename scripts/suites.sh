@@ -34,12 +34,15 @@ failed() {
 cmd_test() {
     declare -gA STARTED=()
     mkdir -p "$LOGS"
+    rm -f "$LOGS"/*
     # What several tests share is made once for all of them, in here (whyslow-testkit).
     WHYSLOW_TEST_FOLDER="$(mktemp -d -t whyslow-tests.XXXXXX)"
     export WHYSLOW_TEST_FOLDER
     trap end_suites EXIT
     find_data
+    # Before anything runs beside it: there is one lock for all of apt.
     need_rust
+    need_node
     start packages install_test_packages
     start program build_program
     await packages program
