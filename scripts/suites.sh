@@ -142,12 +142,20 @@ faults_need() {
     command -v nft >/dev/null 2>&1 && command -v ip >/dev/null 2>&1 || echo "ip and nft are missing"
 }
 
+# A machine that must be recorded must make the faults, too: as the tests of Rust do.
+skip_faults() {
+    case ",${WHYSLOW_REQUIRE:-}," in
+        *,live,* | *,all,*) echo "required by WHYSLOW_REQUIRE but skipped: faults: $1"; return 1 ;;
+    esac
+    echo "skipped: faults: $1"
+}
+
 # A few of the faults of `./dev eval explain`.
 FAULTS="$CACHE/few-faults"
 record_faults() {
     local why
     why=$(faults_need)
-    [ -z "$why" ] || { echo "skipped: faults: $why"; return 0; }
+    [ -z "$why" ] || { skip_faults "$why"; return; }
     rm -rf "$FAULTS"
     "$VENV/bin/python" benches/eval/explain.py "$PROGRAM" --subset --record-only --folder "$FAULTS"
 }
@@ -155,7 +163,7 @@ record_faults() {
 explain_faults() {
     local why
     why=$(faults_need)
-    [ -z "$why" ] || { echo "skipped: faults: $why"; return 0; }
+    [ -z "$why" ] || { skip_faults "$why"; return; }
     "$VENV/bin/python" benches/eval/explain.py "$PROGRAM" --subset --check --folder "$FAULTS" || return 1
     rm -rf "$FAULTS"
 }

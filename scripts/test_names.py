@@ -42,22 +42,25 @@ def compare(before_path, moved_path):
         for line in pathlib.Path(moved_path).read_text().splitlines()
         if "->" in line and not line.startswith("#")
     ]
+    total = sum(before.values())
     for old, new in moves:
         if not old.endswith("*"):
             before[new] += before.pop(old, 0)
     lost = before - now
     # A crate that was divided: its tests may be in any of its parts.
+    added = now - before
     for old, new in moves:
-        if old.endswith("*"):
-            for name in [name for name in lost if name.startswith(old[:-1])]:
-                there = new[:-1] + name[len(old) - 1 :]
-                free = max(0, now[there] - before[there])
-                lost[name] -= min(lost[name], free)
-                before[there] += min(lost[name] + free, free)
+        if not old.endswith("*"):
+            continue
+        for name in [name for name in lost if name.startswith(old[:-1])]:
+            there = new[:-1] + name[len(old) - 1 :]
+            found = min(lost[name], added[there])
+            lost[name] -= found
+            added[there] -= found
     lost = +lost
     for name, count in sorted(lost.items()):
         print(f"lost: {name}" + (f" ({count} times)" if count > 1 else ""))
-    print(f"{sum(before.values())} tests before, {sum(now.values())} now, {sum(lost.values())} lost")
+    print(f"{total} tests before, {sum(now.values())} now, {sum(lost.values())} lost")
     return 1 if lost else 0
 
 
