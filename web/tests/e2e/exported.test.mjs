@@ -1,7 +1,7 @@
 // Profiles are opened by the programs they are for: speedscope itself in the browser, and the reader of the
 // Firefox Profiler. What they have to say is known from how the trace is made.
 import assert from "node:assert/strict";
-import { spawnSync } from "node:child_process";
+import { spawn, spawnSync } from "node:child_process";
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { createServer } from "node:http";
 import { createRequire } from "node:module";
@@ -186,39 +186,37 @@ function milliseconds(text) {
 
 const sorted = (sums) => [...sums].sort(([one], [other]) => (one < other ? -1 : 1));
 
+const SESSION = "test";
+
 /** Questions to the reader, which keeps a profile in a process of its own until it is told to end. */
 function reader() {
     // The address of a socket has room for hundred letters.
     const place = mkdtempSync(join(tmpdir(), "ff-"));
     const env = { ...process.env, PROFILER_CLI_SESSION_DIR: place, PROFILER_CLI_NO_SYMBOLICATE: "1" };
     const run = (...words) => spawnSync(process.execPath, [profiler, ...words], { env, encoding: "utf8", timeout: 60_000 });
-    const stop = () => run("stop", "--all");
     const ask = (...words) => {
-        const done = run(...words);
+        const done = run(...words, "--session", SESSION);
         assert.equal(done.status, 0, `${words.join(" ")}: ${done.stderr}`);
         return done.stdout;
     };
-    // It gives its own process half a second to start, which a busy machine may not have.
-    const load = (path) => {
-        let done = run("load", path);
-        for (let attempt = 0; attempt < 20 && done.stderr.includes("did not become ready"); attempt += 1) {
-            const pid = /running as pid (\d+)/.exec(done.stderr);
-            try {
-                if (pid) process.kill(Number(pid[1]));
-            } catch {
-                // It has ended by itself.
-            }
-            stop();
-            done = run("load", path);
-        }
+    let daemon;
+    // Not by its command `load`, which gives its daemon half a second to start: too little on a busy machine.
+    const load = async (path) => {
+        daemon = spawn(process.execPath, [profiler, "--daemon", path, "--session", SESSION], { env, stdio: "ignore" });
+        const until = Date.now() + 120_000;
+        let done;
+        do {
+            await new Promise((resolve) => setTimeout(resolve, 200));
+            assert.equal(daemon.exitCode, null, `the daemon ended while it loaded ${path}`);
+            done = run("thread", "list", "--session", SESSION);
+        } while (done.status !== 0 && Date.now() < until);
         assert.equal(done.status, 0, `load ${path}: ${done.stderr}`);
-        return done.stdout;
     };
     return {
         ask: (...words) => JSON.parse(ask(...words, "--json")),
         load,
         end: () => {
-            stop();
+            daemon?.kill();
             rmSync(place, { recursive: true, force: true });
         },
     };
@@ -226,12 +224,12 @@ function reader() {
 
 const noProfiler = skipFor("tools", !profiler && "the reader of the Firefox Profiler is not installed");
 
-test("the Firefox Profiler finds the same time in each function", { skip: noProfiler }, () => {
+test("the Firefox Profiler finds the same time in each function", { skip: noProfiler }, async () => {
     const path = join(folder, "firefox.json");
     run("export", "firefox", join(folder, "stacks.wsl"), "-q", "-o", path);
     const of = reader();
     try {
-        of.load(path);
+        await of.load(path);
         const { threads } = of.ask("thread", "list");
         assert.deepEqual(threads.map((thread) => thread.name).sort(), [...THREADS].sort());
         for (const thread of threads) {
@@ -245,7 +243,7 @@ test("the Firefox Profiler finds the same time in each function", { skip: noProf
     }
 });
 
-test("the Firefox Profiler reads calls of threads without any stack", { skip: noProfiler }, () => {
+test("the Firefox Profiler reads calls of threads without any stack", { skip: noProfiler }, async () => {
     const lines = ["whyslow-text 1"];
     for (let call = 0; call < 20; call++) {
         lines.push(
@@ -258,7 +256,7 @@ test("the Firefox Profiler reads calls of threads without any stack", { skip: no
     run("export", "firefox", source, "-q", "-o", path);
     const of = reader();
     try {
-        of.load(path);
+        await of.load(path);
         assert.equal(of.ask("thread", "info").markerCount, 20);
         const { markers, totalCount } = of.ask("profile", "markers", "--limit", "100");
         assert.equal(totalCount, 20);
