@@ -123,8 +123,8 @@ need_oracles() {
 # users, so tests skip without them.
 need_python_packages() {
     need_duckdb
-    pip_need "fsspec hatchling ipykernel nbclient nbformat numpy pytest tzdata" \
-        fsspec hatchling ipykernel nbclient nbformat numpy pytest tzdata
+    pip_need "fsspec hatchling ipykernel nbclient nbformat numpy pytest tzdata xdist" \
+        fsspec hatchling ipykernel nbclient nbformat numpy pytest pytest-xdist tzdata
     pip_need "pandas polars" pandas polars || true
     pip_need "perfetto google.protobuf opentelemetry.proto prometheus_client" \
         perfetto protobuf opentelemetry-proto prometheus-client || true

@@ -108,9 +108,9 @@ rust_tests() {
     return "$status"
 }
 
-# With the program that the other suites test too.
+# With the program that the other suites test too. A file stays with one worker: Spark starts once.
 python_tests() {
-    WHYSLOW_BINARY="$PROGRAM" "$VENV/bin/python" -m pytest -q -rs python
+    WHYSLOW_BINARY="$PROGRAM" "$VENV/bin/python" -m pytest -q -rs -n 3 --dist loadfile python
 }
 
 # What is exported, read by the tools it is for.
