@@ -87,7 +87,7 @@ build_program() {
 build_tests() {
     renice -n 19 "$BASHPID" >/dev/null
     need_nextest
-    cargo nextest run --workspace --locked --no-run
+    cargo nextest run --workspace --features "$FEATURES" --locked --no-run
 }
 
 # Debian's packages come in one transaction, and those of Python behind it.
@@ -102,7 +102,7 @@ install_test_packages() {
 rust_tests() {
     local profile="$1" status=0
     rm -f "target/nextest/$profile/junit.xml"
-    cargo nextest run --workspace --locked --profile "$profile" || status=$?
+    cargo nextest run --workspace --features "$FEATURES" --locked --profile "$profile" || status=$?
     # cargo-nextest keeps its reports in the workspace, wherever the target directory is.
     python3 scripts/junit.py "target/nextest/$profile/junit.xml" || status=1
     return "$status"

@@ -9,6 +9,7 @@ use whyslow_testkit::fixture;
 
 /// A recording, and the folder that goes with it.
 pub struct Recorded {
+    /// What was imported.
     pub recording: Recording,
     folder: TempDir,
 }

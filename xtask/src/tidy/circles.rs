@@ -158,7 +158,7 @@ impl Graph<'_> {
             rest = after;
         }
         while let Some((step, after)) = rest.split_first() {
-            let deeper: Vec<String> = [&module[..], &[step.clone()]].concat();
+            let deeper: Vec<String> = [&module[..], std::slice::from_ref(step)].concat();
             if !self.numbers.contains_key(&deeper) {
                 break;
             }
@@ -423,7 +423,7 @@ mod tests {
         let folder = tempfile::tempdir().expect("a folder");
         let source = folder.path().join("crates/k/src");
         std::fs::create_dir_all(&source).expect("a folder");
-        let names: Vec<String> = (0..FILES_MAX + 1).map(|n| format!("m{n}")).collect();
+        let names: Vec<String> = (0..=FILES_MAX).map(|n| format!("m{n}")).collect();
         let mut files = Vec::new();
         for (at, name) in names.iter().enumerate() {
             let next = &names[(at + 1) % names.len()];

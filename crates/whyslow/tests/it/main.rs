@@ -7,11 +7,13 @@ mod common;
 mod demo;
 mod errors;
 mod explain;
+#[cfg(feature = "fleet")]
 mod fleet;
 mod kafka;
 mod lami;
 mod live_record;
 mod live_tools;
+#[cfg(feature = "load")]
 mod load;
 mod load_compared;
 mod profiles;

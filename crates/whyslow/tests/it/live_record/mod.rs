@@ -31,6 +31,7 @@ mod lookups;
 mod memory;
 mod packets;
 mod pressure;
+#[cfg(feature = "fleet")]
 mod pushed;
 mod requests;
 mod resolvers;
