@@ -110,6 +110,9 @@ pub trait LakeQuestion: Send + Sync {
     /// What the Python package is asked.
     fn request(&self, lake: String, window: Option<(Ns, Ns)>) -> Request;
 
+    /// The answer in the Arrow stream that the Python package returns.
+    fn answer(&self, stream: &[u8]) -> Result<Answer, Failure>;
+
     /// How the answer is to be written.
     fn output(&self) -> &OutputArgs;
 }

@@ -10,7 +10,7 @@ use whyslow_analysis::Weight;
 use whyslow_base::args::OutputArgs;
 use whyslow_base::time::Zone;
 use whyslow_render::{Subject, quoted};
-use whyslow_sources::lake::{QUESTIONS, Unanswered, answer};
+use whyslow_sources::lake::{QUESTIONS, Unanswered};
 
 use crate::command_line::{CommandLine, LakeQuestion};
 use crate::form;
@@ -59,7 +59,7 @@ pub(crate) async fn fleet(
             .as_mut()
             .ok_or_else(|| Refusal::wrong("this server has no lake"))?;
         let stream = keeper.ask(request, server.fleet.time).map_err(unanswered)?;
-        let mut found = answer(&stream)?;
+        let mut found = asked.question.answer(&stream)?;
         found.window = window;
         let mut subject = Subject {
             name: lake,

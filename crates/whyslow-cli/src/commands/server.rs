@@ -169,6 +169,16 @@ impl LakeQuestion for FleetAsk {
         request_of(self, lake, window)
     }
 
+    #[cfg(feature = "fleet")]
+    fn answer(&self, stream: &[u8]) -> Result<Answer, Failure> {
+        whyslow_sources::lake::answer(stream)
+    }
+
+    #[cfg(not(feature = "fleet"))]
+    fn answer(&self, _: &[u8]) -> Result<Answer, Failure> {
+        Err(super::left_out::fleet("serve --lake"))
+    }
+
     fn output(&self) -> &OutputArgs {
         &self.args.output
     }
