@@ -1,5 +1,5 @@
-//! The flight recorder: what happened lately is kept in memory, and handed over when a condition
-//! holds or somebody asks.
+//! The flight recorder: recent records are kept in memory, and handed over when a condition is met
+//! or on request.
 
 use std::mem::MaybeUninit;
 use std::time::{Duration, Instant};
@@ -13,63 +13,63 @@ use crate::session::{self, Drained, Progress, Ready, Session, Summary};
 use crate::sink::Out;
 use crate::when::{Term, Trigger, Watcher, abi_here};
 
-/// A chapter is so much of the time that is kept …
+/// Chapters per length of time that is kept …
 const CHAPTERS: u32 = 4;
-/// … unless that is shorter, because a snapshot costs something, or memory fills sooner.
+/// … unless they would be shorter than this, because snapshots have a cost, or memory fills sooner.
 const CHAPTER_MIN: Duration = Duration::from_secs(10);
 const FULL_CHAPTER_MIN: Duration = Duration::from_secs(2);
-/// Looks at what does not come by itself.
+/// Interval of checks for what no record reports.
 const LOOK_AGE: Duration = Duration::from_secs(1);
 
 /// What a flight recorder keeps, and when it hands it over.
 #[derive(Debug, Clone)]
 pub struct FlightOptions {
-    /// How much time is kept at least, if memory suffices.
+    /// Time to keep at least, if memory suffices.
     pub length: Duration,
-    /// Memory for it, compressed. What is handed over takes as much until it is written.
+    /// Memory for it, compressed. A window being written takes up to the same amount again.
     pub bytes_max: u64,
-    /// Any of these.
+    /// Conditions, any of which triggers.
     pub when: Vec<Term>,
-    /// So much of what comes after is handed over too.
+    /// Time after the trigger that is handed over as well.
     pub after: Duration,
-    /// For so long after one was handed over, conditions count for nothing.
+    /// Time after a window was handed over in which conditions are ignored.
     pub cooldown: Duration,
 }
 
-/// What there is to tell.
+/// Events of a flight recording.
 #[derive(Debug)]
 pub enum News<'n> {
     /// Many times a second.
     At(&'n Progress),
-    /// A condition held: the window follows when what comes after is there too.
+    /// A condition was met: the window follows once the time after it has passed.
     Triggered(&'n Trigger),
-    /// So many more held in the last cool-down.
+    /// Number of further conditions met during the last cool-down.
     Ignored(u64),
-    /// To be written, elsewhere: the recording goes on.
+    /// A window to write elsewhere, while the recording continues.
     Window(Window),
 }
 
 /// What to do next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FlightStep {
-    /// Go on recording.
+    /// Continue recording.
     GoOn,
-    /// Hand over what there is, at once.
+    /// Hand over everything kept, immediately.
     Save,
-    /// Nothing that this process does is a condition.
+    /// Ignore this process in conditions.
     PassOver(i32),
-    /// End; what a condition has triggered before is still handed over.
+    /// Stop; a window that was already triggered is still handed over.
     End,
 }
 
-/// Keeps what happens in memory until `each` says to end.
+/// Records into memory until `each` returns [`FlightStep::End`].
 pub fn fly(
     options: &Options,
     flight: &FlightOptions,
     ready: impl FnOnce(&Ready<'_>),
     each: impl FnMut(News<'_>) -> FlightStep,
 ) -> Result<Summary, RecordError> {
-    // Saving is a process of its own, whose import is none of this one's.
+    // Saving happens in a separate process, whose import does not affect this one's heap.
     heap::set();
     let ring = Out::Ring(Ring::new(flight.length, flight.bytes_max));
     let mut storage = MaybeUninit::uninit();
@@ -115,7 +115,7 @@ struct Flight<'f, 'o, E> {
 }
 
 impl<E: FnMut(News<'_>) -> FlightStep> Flight<'_, '_, E> {
-    /// One look at everything.
+    /// One iteration.
     fn step(&mut self) -> Result<Drained, RecordError> {
         let drained = self.session.drain()?;
         self.session.watch();
@@ -139,7 +139,7 @@ impl<E: FnMut(News<'_>) -> FlightStep> Flight<'_, '_, E> {
         if self.session.has_snapshot() {
             let asked = std::mem::take(&mut self.is_asked).then(|| Trigger {
                 term: None,
-                what: "asked for".into(),
+                what: "requested".into(),
                 ts: clock::monotonic(),
             });
             if let Some(trigger) = asked.or_else(|| self.pilot.due(now)) {
@@ -164,7 +164,7 @@ impl<E: FnMut(News<'_>) -> FlightStep> Flight<'_, '_, E> {
     }
 
     fn hand_over(&mut self, trigger: Trigger, now: Instant) -> Result<(), RecordError> {
-        // What somebody asked for keeps no condition from being handed over.
+        // A save on request does not start the cool-down.
         let is_condition = trigger.term.is_some();
         if let Some(window) = self.session.window(trigger)? {
             self.tell(News::Window(window));
@@ -188,22 +188,22 @@ impl<E: FnMut(News<'_>) -> FlightStep> Flight<'_, '_, E> {
     }
 }
 
-/// What to do about conditions that hold.
+/// What to do about conditions that were met.
 #[derive(Debug, Default)]
 struct Pilot {
-    /// To be handed over then.
+    /// To be handed over at that time.
     waiting: Option<(Instant, Trigger)>,
     cool_until: Option<Instant>,
-    /// That held meanwhile.
+    /// Number of conditions met meanwhile.
     ignored: u64,
 }
 
 impl Pilot {
-    /// Whether something comes of it.
+    /// Whether the condition leads to a window.
     fn fired(&mut self, trigger: &Trigger, now: Instant, options: &FlightOptions) -> bool {
         let is_cooling = self.cool_until.is_some_and(|until| now < until);
         if self.waiting.is_some() {
-            // It will be in the window, too.
+            // The pending window will include it.
             return false;
         }
         if is_cooling {
@@ -223,7 +223,7 @@ impl Pilot {
         self.waiting.take().map(|(_, trigger)| trigger)
     }
 
-    /// How many were ignored since the last time.
+    /// Returns how many were ignored since the last call.
     fn handed_over(&mut self, now: Instant, options: &FlightOptions) -> u64 {
         self.cool_until = now.checked_add(options.cooldown);
         self.take_ignored()

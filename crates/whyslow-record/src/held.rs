@@ -1,10 +1,10 @@
-//! Records that wait for the second of two spools; what is too much is lost, and told.
+//! Records held back for the second of two spools; those beyond the limit are lost, and reported.
 
 use whyslow_model::spool::{ELSEWHERE, Encoder, Kind};
 
-/// Bytes that they may take, which are of those that the program itself may ([`crate::Memory`]).
+/// Maximum bytes of held records, part of the program's own memory ([`crate::Memory`]).
 pub(crate) const HELD_BYTES_MAX: usize = 16 << 20;
-/// What a record takes beside its own bytes.
+/// Overhead per record.
 pub(crate) const EACH_BYTES: usize = 32;
 
 #[derive(Debug, Default)]
@@ -13,7 +13,7 @@ pub(crate) struct Held {
     pub(crate) records: Vec<Box<[u8]>>,
     bytes: usize,
     pub(crate) lost: u64,
-    /// When the first and last of the lost were told.
+    /// Times of the first and the last lost record.
     times: (u64, u64),
 }
 
@@ -41,7 +41,7 @@ impl Held {
         self.records.push(record.into());
     }
 
-    /// What there was no memory for.
+    /// Writes the loss record.
     pub(crate) fn tell_lost(&self, encoder: &mut Encoder) {
         let (first, last) = self.times;
         encoder

@@ -1,5 +1,5 @@
-//! Records a live machine: programs in the kernel tell what happens, snapshots what is there, and
-//! both go to a spool ([`whyslow_model::spool`]), which `import` turns into a recording.
+//! Records a live machine: BPF programs report events, snapshots capture the initial state. Both go
+//! to a spool ([`whyslow_model::spool`]), which `import` turns into a recording.
 //!
 //! The only crate that needs privileges.
 

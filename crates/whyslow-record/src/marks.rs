@@ -1,8 +1,8 @@
-//! Marks: somebody says what happens at a moment, a deployment, a change, and every recording of that
-//! user under way keeps it.
+//! Marks: a user records a note such as a deployment or a configuration change at the current time,
+//! and every active recording of that user stores it.
 //!
-//! A recorder listens on a socket named by its process, in a folder that only its user may enter.
-//! Whoever connects sends its monotonic clock and a text, and is told `ok`; or says that it wants to
+//! A recorder listens on a socket named after its process id, in a directory that only its user can
+//! enter. A client sends its monotonic clock and a text, and receives `ok`; or it requests to
 //! follow the recording ([`crate::following`]).
 
 use std::fs::{self, DirBuilder};
@@ -14,24 +14,24 @@ use std::time::{Duration, Instant};
 
 use crate::clock;
 
-/// Bytes of a mark.
+/// Maximum size of a mark, in bytes.
 pub const MARK_BYTES_MAX: usize = 4096;
-/// A moment that somebody tells is not farther back than this: what is older was handed on.
+/// Maximum age of a mark's timestamp: older records are already passed on.
 const REACH_NS: u64 = 100_000_000;
-/// Who takes longer to say something is not listened to.
+/// Time in which a client must send its request.
 const PATIENCE: Duration = Duration::from_secs(2);
-/// A recorder looks at least so often.
+/// Maximum time for a recorder to reply.
 const ANSWER: Duration = Duration::from_secs(5);
-/// More do not speak at once.
+/// Maximum number of concurrent clients.
 const SPEAKERS_MAX: usize = 16;
 const CLOCK_BYTES: usize = 8;
 const OK: &[u8] = b"ok\n";
-/// What a follower says instead of a clock: no clock is so far.
+/// What a follower sends instead of a clock: no clock has this value.
 pub(crate) const FOLLOW: &[u8; 16] = b"\xff\xff\xff\xff\xff\xff\xff\xfffollow 1";
-/// Names another folder, for recorders that are to be found by none but each other's friends.
+/// Overrides the directory, to separate recorders from others of the same user.
 const FOLDER: &str = "WHYSLOW_RUN_DIR";
 
-/// Where recorders of this user listen.
+/// Directory of the sockets of this user's recorders.
 pub(crate) fn folder() -> Option<PathBuf> {
     let named = std::env::var_os(FOLDER).filter(|folder| !folder.is_empty());
     if let Some(folder) = named {
@@ -44,7 +44,7 @@ pub(crate) fn folder() -> Option<PathBuf> {
     Some(Path::new(&folder).join("whyslow"))
 }
 
-/// Nobody else may have made it, or enter it.
+/// The directory must belong to this user, and be closed to others.
 pub(crate) fn check(folder: &Path) -> io::Result<()> {
     let about = fs::symlink_metadata(folder)?;
     let is_own = about.uid() == rustix::process::geteuid().as_raw();
@@ -55,7 +55,7 @@ pub(crate) fn check(folder: &Path) -> io::Result<()> {
     }
 }
 
-/// What somebody said.
+/// A mark sent by a client.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Mark {
     pub(crate) ts: u64,
@@ -63,21 +63,21 @@ pub(crate) struct Mark {
     pub(crate) text: String,
 }
 
-/// Somebody who wants to follow.
+/// A client that wants to follow.
 #[derive(Debug)]
 pub(crate) struct Comer {
     pub(crate) stream: UnixStream,
     pub(crate) pid: i32,
 }
 
-/// What was said since the last time.
+/// Requests since the last poll.
 #[derive(Debug, Default)]
 pub(crate) struct Said {
     pub(crate) marks: Vec<Mark>,
     pub(crate) comers: Vec<Comer>,
 }
 
-/// Hears marks without ever waiting for one.
+/// Receives marks without ever blocking.
 #[derive(Debug)]
 pub(crate) struct Listener {
     path: PathBuf,
@@ -105,7 +105,7 @@ impl Listener {
             _ => check(folder)?,
         }
         let path = folder.join(std::process::id().to_string());
-        // Of a process that had this number and was killed.
+        // Left by a killed process that had the same process id.
         let _ = fs::remove_file(&path);
         let socket = UnixListener::bind(&path)?;
         socket.set_nonblocking(true)?;
@@ -116,7 +116,7 @@ impl Listener {
         })
     }
 
-    /// What has been said by now.
+    /// The requests that have arrived.
     pub(crate) fn hear(&mut self, now: u64) -> Said {
         while self.speakers.len() < SPEAKERS_MAX
             && let Ok((stream, _)) = self.socket.accept()
@@ -153,7 +153,7 @@ enum Heard {
 }
 
 impl Speaker {
-    /// Only of this user, or root.
+    /// Accepts only this user and root.
     fn new(stream: UnixStream) -> Option<Self> {
         let who = rustix::net::sockopt::socket_peercred(&stream).ok()?;
         let is_allowed = who.uid == rustix::process::geteuid() || who.uid.is_root();
@@ -187,7 +187,7 @@ impl Speaker {
         }
     }
 
-    /// What it said, which it is told was heard.
+    /// Parses the request and acknowledges it.
     fn mark(&mut self, now: u64) -> Option<Mark> {
         let (ts, text) = self.said.split_first_chunk::<CLOCK_BYTES>()?;
         let ts = u64::from_le_bytes(*ts);
@@ -195,7 +195,7 @@ impl Speaker {
             return None;
         }
         let _ = self.stream.write_all(OK);
-        // Another clock, or one too far back, is none.
+        // A timestamp of another clock, or one too old, is replaced.
         let is_near = ts <= now && now - ts < REACH_NS;
         Some(Mark {
             ts: if is_near { ts } else { now },
@@ -205,7 +205,7 @@ impl Speaker {
     }
 }
 
-/// Tells all recorders of this user; how many heard it.
+/// Sends a mark to all recorders of this user; returns how many acknowledged it.
 pub fn mark(text: &str) -> io::Result<usize> {
     match folder() {
         Some(folder) => mark_in(&folder, text),
@@ -234,7 +234,7 @@ fn mark_in(folder: &Path, text: &str) -> io::Result<usize> {
     Ok(told.iter_mut().filter_map(heard).count())
 }
 
-/// All are told before one is waited for.
+/// All marks are sent before waiting for a reply.
 fn tell(mut stream: UnixStream, now: u64, text: &str) -> Option<UnixStream> {
     stream.set_write_timeout(Some(PATIENCE)).ok()?;
     stream.write_all(&now.to_le_bytes()).ok()?;
@@ -260,7 +260,7 @@ mod tests {
         (folder, path)
     }
 
-    /// What comes within some seconds.
+    /// Marks that arrive within some seconds.
     fn wait(listener: &mut Listener) -> Vec<Mark> {
         let begun = Instant::now();
         loop {
@@ -277,7 +277,7 @@ mod tests {
         let (_folder, path) = place();
         assert_eq!(mark_in(&path, "too early").unwrap(), 0);
         let mut listener = Listener::open_in(&path).unwrap();
-        // Left by one that was killed.
+        // Left by a killed recorder.
         drop(UnixListener::bind(path.join("1")).unwrap());
         let speaker = std::thread::spawn({
             let path = path.clone();

@@ -1,10 +1,10 @@
-//! What is particular to a mount namespace: how names are looked up there, and what is mounted in one
-//! that came while this records.
+//! Data per mount namespace: the resolver configuration, and the mounts of namespaces created
+//! during the recording.
 //!
-//! Looked at by a thread of its own, for which nobody waits: files of containers may lie on file
-//! systems of programs or of the network, and these may answer late or never. Who comes into a new
-//! namespace runs a program there mostly, and often mounts things afterwards: so a new one is looked
-//! at again when more programs begin in it.
+//! Read by a separate thread that nothing waits for: files of containers may be on FUSE or network
+//! file systems, which may reply late or never. A process that enters a new namespace usually calls
+//! exec there, and often mounts things afterwards: so a new namespace is read again at later execs
+//! in it.
 
 use std::collections::{HashMap, HashSet};
 use std::fs;
@@ -20,37 +20,37 @@ use crate::clock;
 use crate::drop;
 use crate::snapshot::{self, Mount, ResolverFiles};
 
-/// Namespaces beyond these are not looked at.
+/// Maximum number of namespaces read.
 const NAMESPACES_MAX: usize = 256;
-/// Looks at one because a program began in it.
+/// Maximum reads of a namespace because of execs in it.
 const LOOKS_MAX: u32 = 8;
-/// Mounts of one that are told.
+/// Maximum number of mounts recorded per namespace.
 const MOUNTS_MAX: usize = 5_000;
-/// So long the end of a recording waits for what is being looked at.
+/// How long the end of a recording waits for pending reads.
 const END_MAX: Duration = Duration::from_millis(500);
 
-/// The thread, and what it was asked.
+/// The reader thread and its pending requests.
 pub(crate) struct Namespaces {
-    /// Where no thread can be had nothing is told.
+    /// `None` if the thread could not be started; nothing is recorded then.
     line: Option<(Sender<Asked>, Receiver<Answer>)>,
-    /// Looks at each by what ran there.
+    /// Number of reads per namespace because of execs.
     looks: HashMap<u32, u32>,
-    /// Questions without an answer.
+    /// Requests without a reply.
     open: u64,
     unread: u64,
 }
 
 enum Asked {
-    /// Every namespace that a process is in.
+    /// Every namespace of a process.
     All,
-    /// Those of these processes, with what is mounted there.
+    /// The namespaces of these processes, with their mounts.
     Of(Vec<i32>),
 }
 
 #[derive(Default)]
 struct Answer {
     found: Vec<Found>,
-    /// Root directories of processes that began to run programs.
+    /// Root directories of processes that called exec.
     roots: Vec<(i32, Vec<u8>)>,
     unread: u64,
 }
@@ -75,14 +75,14 @@ impl Namespaces {
         }
     }
 
-    /// A spool begins, which has to be told of all of them.
+    /// Starts a spool, which needs all namespaces.
     pub(crate) fn begin_spool(&mut self) {
         self.looks.clear();
         self.unread = 0;
         self.ask(Asked::All);
     }
 
-    /// These processes run another program, each in a namespace.
+    /// These processes called exec, each in a namespace.
     pub(crate) fn execed(&mut self, execed: &[(i32, u32)]) {
         let mut pids = Vec::new();
         for (pid, ns) in execed {
@@ -108,7 +108,7 @@ impl Namespaces {
         }
     }
 
-    /// Tells what was found since.
+    /// Writes what was found since the last call.
     pub(crate) fn take(&mut self, encoder: &mut Encoder) {
         let Some((_, told)) = &self.line else { return };
         while let Ok(answer) = told.try_recv() {
@@ -118,8 +118,8 @@ impl Namespaces {
         }
     }
 
-    /// The same at the end of a recording, with what is being looked at if that is over soon; and what
-    /// could not be read.
+    /// The same at the end of a recording, waiting for pending reads for a limited time; also
+    /// writes the counts of unreadable files.
     pub(crate) fn finish(&mut self, encoder: &mut Encoder) {
         let until = Instant::now() + END_MAX;
         while let (Some((_, told)), true) = (&self.line, self.open > 0) {
@@ -161,7 +161,7 @@ impl Answer {
 }
 
 fn run(asked: &Receiver<Asked>, tell: &Sender<Answer>) {
-    // It reads files of others.
+    // It reads other users' files.
     drop::privileges(false);
     let proc = Path::new("/proc");
     while let Ok(asked) = asked.recv() {
@@ -173,7 +173,7 @@ fn run(asked: &Receiver<Asked>, tell: &Sender<Answer>) {
         let folders = folders.into_iter().map(|pid| proc.join(pid.to_string()));
         let with_roots = folders.map(|folder| (snapshot::any_root(&folder), folder));
         let mut processes: Vec<_> = with_roots.collect();
-        // Whose root is the namespace's sees all of it.
+        // Processes with the root of the namespace see all of it.
         processes.index_sort_by_key(|(root, _)| root.as_deref() != Some(b"/"));
         let mut seen = HashSet::new();
         for (root, folder) in processes {
@@ -194,7 +194,7 @@ fn run(asked: &Receiver<Asked>, tell: &Sender<Answer>) {
     }
 }
 
-/// A process that has ended tells nothing, and one that changed its root meanwhile nothing of mounts.
+/// Nothing is read of an exited process, and no mounts of one that changed its root meanwhile.
 fn look(
     (folder, root): (&Path, &[u8]),
     with_mounts: bool,

@@ -1,9 +1,8 @@
-//! Which addresses are to be named, and which of the names count.
+//! Decides which addresses to symbolize, and which of the results are valid.
 //!
-//! Stacks and what tells which program a process runs come from different rings: a stack may be
-//! seen before the exec that came before it. So a stack waits until the rings were emptied once
-//! more. A name counts if the process was not seen to begin another program by the time at which
-//! the name was looked up.
+//! Stacks and the records of which process runs which program arrive through different rings: a
+//! stack may arrive before an earlier exec. So a stack waits until the rings were emptied once
+//! more. A symbol is valid if no exec of the process was seen by the time the symbol was looked up.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::atomic::Ordering;
@@ -15,12 +14,12 @@ use crate::options::Options;
 use crate::programs::Topic;
 use crate::symbols::{self, Address, Found, Line, Question};
 
-/// Stacks that wait to be named; more are left without names of their own.
+/// Maximum number of waiting stacks; the addresses of further ones are not looked up.
 const STACKS_MAX: usize = 4096;
-/// Addresses that were asked for once; when there are more all are forgotten, and asked for anew.
+/// Maximum number of addresses already requested; beyond it all are dropped, and requested again.
 const ASKED_MAX: usize = 1 << 17;
 
-/// Programs in the kernel that tell which process runs what.
+/// BPF programs that report which process runs which program.
 pub(crate) const WATCHED: [&str; 3] = ["on_fork", "on_exec", "on_free"];
 
 /// Addresses of a stack.
@@ -32,7 +31,7 @@ struct Seen {
     addresses: Vec<Address>,
 }
 
-/// Whether it is no address, but the number of a function.
+/// Whether it is the number of a function, not an address.
 fn is_number(address: u64) -> bool {
     (NO_ADDRESS..NO_ADDRESS_END).contains(&address)
 }
@@ -40,17 +39,17 @@ fn is_number(address: u64) -> bool {
 #[derive(Debug, Default)]
 pub(crate) struct Desk {
     line: Option<Line>,
-    /// When processes began to run their programs.
+    /// When processes started to run their programs.
     programs: HashMap<i32, u64>,
     /// Stacks seen before the rings were last emptied, and since.
     before: Vec<Seen>,
     since: Vec<Seen>,
     /// Process, program, address.
     asked: HashSet<(i32, u64, u64)>,
-    /// Names that may turn out to be those of another program.
+    /// Results that may belong to another program.
     held: Vec<Found>,
     waiting: usize,
-    /// Records of names that count.
+    /// Records of valid symbols.
     pub(crate) names: Encoder,
 }
 
@@ -108,15 +107,15 @@ impl Desk {
         }
     }
 
-    /// A stack that comes from elsewhere, innermost first. `is_exact`: its first address is where the
-    /// thread is, and none that it returns to.
+    /// A stack from another source, innermost first. `is_exact`: its first address is the
+    /// instruction pointer, not a return address.
     pub(crate) fn see_stack(&mut self, (pid, ts): (i32, u64), stack: &[u64], is_exact: bool) {
         if self.line.is_none() || stack.is_empty() || self.since.len() >= STACKS_MAX {
             return;
         }
         let since = self.program(pid);
         let addresses = stack.iter().enumerate();
-        // Most were asked for before.
+        // Most were requested before.
         let is_new = |(_, address): &(usize, &u64)| {
             !is_number(**address) && !self.asked.contains(&(pid, since, **address))
         };
@@ -147,7 +146,7 @@ impl Desk {
         self.since.push(seen);
     }
 
-    /// A function of the kernel.
+    /// A kernel function.
     fn add_function(&mut self, ts: u64, function: Option<u64>) {
         // Few functions are called often.
         let is_new = |address: &u64| !self.asked.contains(&(0, self.program(0), *address));
@@ -165,7 +164,7 @@ impl Desk {
         }
     }
 
-    /// The rings were emptied, of all before `until`.
+    /// The rings were emptied up to `until`.
     pub(crate) fn turn(&mut self, until: u64) {
         if self.line.is_none() {
             return;
@@ -188,19 +187,20 @@ impl Desk {
         }
     }
 
-    /// A spool is read alone: it has names of its own, and programs are those that it tells of.
+    /// Each spool is read on its own: it needs its own symbols, and only knows programs that it
+    /// records.
     pub(crate) fn begin_spool(&mut self) {
         self.asked.clear();
         self.programs.clear();
     }
 
-    /// What is not known of the stacks, by program.
+    /// The unknown addresses of the stacks, by program.
     fn questions(&mut self, stacks: Vec<Seen>) -> Vec<Question> {
         let mut questions: Vec<Question> = Vec::new();
         let mut places: HashMap<(i32, u64), usize> = HashMap::new();
         for seen in stacks {
             let since = self.program(seen.pid);
-            // What it ran then is gone.
+            // The program that it ran then is gone.
             if since > seen.ts {
                 continue;
             }
@@ -230,11 +230,11 @@ impl Desk {
         self.programs.get(&pid).copied().unwrap_or(0)
     }
 
-    /// Memory is short: tables of symbols are made anew when they are needed.
+    /// Memory is short: drops symbol tables, which are read again on demand.
     pub(crate) fn forget(&mut self) {
         self.asked = HashSet::new();
         if let Some(line) = &self.line {
-            // Where others wait, tables are in use.
+            // If requests are queued, the tables are in use.
             let _ = line.user.try_send(Question {
                 pid: 0,
                 since: 0,
@@ -243,7 +243,7 @@ impl Desk {
         }
     }
 
-    /// Never waits: what finds no room is asked for with the next stack.
+    /// Never blocks: a request that does not fit is sent again with the next stack.
     fn ask(&mut self, question: Question) {
         let Some(line) = &self.line else {
             return;
@@ -265,7 +265,7 @@ impl Desk {
         }
     }
 
-    /// Keeps the names, unless they may be those of another program.
+    /// Keeps the symbols, unless they may belong to another program.
     fn take(&mut self, found: &Found) {
         if self.program(found.pid) != found.since {
             return;
@@ -282,13 +282,13 @@ impl Desk {
         }
     }
 
-    /// Files whose functions have no names because they have too many.
+    /// Files without symbols because they have too many.
     pub(crate) fn too_large(&self) -> u64 {
         let line = self.line.as_ref();
         line.map_or(0, |line| line.too_large.load(Ordering::Relaxed))
     }
 
-    /// Nothing is being looked up that was asked for.
+    /// No request is pending.
     pub(crate) fn is_done(&self) -> bool {
         self.line.is_none() || self.held.is_empty() && self.waiting == 0
     }
@@ -349,9 +349,9 @@ mod tests {
         desk.turn(60);
         desk.see(exec(7, 40).payload());
         desk.turn(70);
-        let question: Question = questions.try_recv().expect("one is asked");
+        let question: Question = questions.try_recv().expect("one request");
         assert_eq!((question.pid, question.since), (7, 40));
-        // The same address is asked for once.
+        // The same address is requested once.
         desk.see(stack(7, 75, 0x40).payload());
         desk.turn(80);
         desk.turn(90);
@@ -382,12 +382,12 @@ mod tests {
         desk.see(stack(7, 50, 0x40).payload());
         desk.turn(60);
         desk.turn(70);
-        assert_eq!(questions.try_recv().expect("one is asked").since, 0);
+        assert_eq!(questions.try_recv().expect("one request").since, 0);
         answers.send(found(7, 0, 75)).expect("it lives");
         desk.see(exec(7, 72).payload());
         desk.turn(80);
         assert_eq!(desk.names.records(), 0);
-        // A stack of the program before is not asked for.
+        // A stack of the previous program is not symbolized.
         desk.see(stack(7, 71, 0x41).payload());
         desk.turn(90);
         desk.turn(100);
@@ -414,12 +414,12 @@ mod tests {
         desk.turn(60);
         desk.turn(70);
         assert_eq!(desk.waiting, 1);
-        assert_eq!(questions.try_recv().expect("one is asked").pid, 7);
-        // It is asked for again with the next stack.
+        assert_eq!(questions.try_recv().expect("one request").pid, 7);
+        // It is requested again with the next stack.
         desk.see(stack(8, 80, 0x40).payload());
         desk.turn(90);
         desk.turn(100);
-        assert_eq!(questions.try_recv().expect("one is asked").pid, 8);
+        assert_eq!(questions.try_recv().expect("one request").pid, 8);
     }
 
     #[test]

@@ -1,9 +1,9 @@
-//! The kernel's rings, from which records are taken in portions: while programs tell more than can be
-//! taken, a look ends nevertheless, and what else there is to do gets its turn.
+//! The kernel's ring buffers, from which records are taken in portions: a poll ends even if
+//! programs write faster than it reads, so that the rest of the loop runs.
 //!
-//! A *round* takes what the rings held when it began. A ring holds no more than it has room for: when so
-//! much was taken from it, or it was found empty, all that it held then has come. A look goes on with the
-//! round of the one before, if that ended too soon.
+//! A *round* takes what the rings held when it started. A ring never holds more than its capacity:
+//! once that much was taken from it, or it was found empty, all that it held at the start has
+//! arrived. A poll continues the round of the previous one, if that did not complete.
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
@@ -15,13 +15,13 @@ use crate::clock;
 use crate::error::RecordError;
 use crate::sink::Sink;
 
-/// Taken from a ring before the next one has its turn.
+/// Bytes taken from a ring before the next one.
 const PORTION_BYTES: u64 = 256 << 10;
-/// A look ends after so long.
+/// Maximum duration of a poll.
 const LOOK_MAX: Duration = Duration::from_millis(50);
-/// The kernel puts so much before each record, and begins each at a multiple of it.
+/// Size of the kernel's header before each record, and alignment of records.
 const RECORD_HEAD_BYTES: u64 = 8;
-/// Tells libbpf to take no more.
+/// Makes libbpf stop.
 const ENOUGH: i32 = -1;
 
 pub(crate) struct Rings {
@@ -32,7 +32,7 @@ pub(crate) struct Rings {
 
 struct One {
     ring: RingBuffer<'static>,
-    /// Of the portion under way.
+    /// Bytes taken in the current portion.
     taken: Rc<Cell<u64>>,
 }
 
@@ -66,7 +66,8 @@ impl Rings {
         })
     }
 
-    /// Takes what has come, for a while; up to when that is everything, if it is.
+    /// Takes records for a limited time; returns the time up to which they are complete, if the
+    /// rings were emptied.
     pub(crate) fn look(&mut self) -> Result<Option<u64>, RecordError> {
         let end = Instant::now() + LOOK_MAX;
         let (rings, sink) = (&self.each, &self.sink);
@@ -75,7 +76,7 @@ impl Rings {
         self.round.look(clock::monotonic(), portion, is_over)
     }
 
-    /// Takes all that has come until now; up to when that is everything.
+    /// Takes everything that has arrived until now; returns the time up to which that is complete.
     pub(crate) fn empty(&mut self) -> Result<u64, RecordError> {
         let begun = clock::monotonic();
         loop {
@@ -86,10 +87,10 @@ impl Rings {
     }
 }
 
-/// What was taken from a ring in its turn.
+/// What was taken from a ring.
 struct Portion {
     bytes: u64,
-    /// There was nothing more.
+    /// The ring was empty.
     is_empty: bool,
 }
 
@@ -112,11 +113,11 @@ impl One {
 
 #[derive(Debug)]
 struct Round {
-    /// What each ring has room for.
+    /// Capacity of each ring.
     room: u64,
-    /// What is still to be taken from each, at most.
+    /// Maximum still to be taken from each ring.
     left: Vec<u64>,
-    /// When it began.
+    /// When the round started.
     until: u64,
 }
 
@@ -166,8 +167,8 @@ mod tests {
 
     type Looked = Result<Option<u64>, ()>;
 
-    /// Looks, for so many turns, at rings that hold what is told of them; those that are flooded hold
-    /// more whenever something is taken.
+    /// Polls rings that hold `held`, for a number of iterations; `None` is a ring that never
+    /// empties.
     fn look(round: &mut Round, now: u64, held: &mut [Option<u64>], turns: u32) -> (Looked, u64) {
         let (mut taken, mut turn) = (0, 0);
         let portion = |ring: usize| {
@@ -193,10 +194,10 @@ mod tests {
         let mut round = Round::new(3, 100);
         let mut held = [None, Some(25), Some(0)];
         assert_eq!(look(&mut round, 7, &mut held, 2), (Ok(None), 40));
-        // The round is that of the first look.
+        // The round is that of the first poll.
         assert_eq!(look(&mut round, 8, &mut held, 7), (Ok(None), 75));
         assert_eq!(held[1], Some(0));
-        // So much it can have held when the round began.
+        // The most that it can have held when the round started.
         assert_eq!(look(&mut round, 9, &mut held, 99), (Ok(Some(7)), 10));
         assert_eq!(look(&mut round, 10, &mut held, 99), (Ok(Some(10)), 100));
     }

@@ -1,4 +1,4 @@
-//! Where records go: blocks of a spool, on disk or in memory.
+//! Builds the blocks of a spool, on disk or in memory.
 
 use std::io;
 use std::sync::Arc;
@@ -20,19 +20,19 @@ use crate::underway::Underway;
 use crate::wall::{self, Wall};
 use crate::when::Watcher;
 
-/// A block is written when it is so large.
+/// Maximum size of a block.
 const BLOCK_BYTES: usize = 512 << 10;
-/// Names are written when they are so many, or with the clocks.
+/// Symbols are written when they reach this size, or with the clocks.
 const NAMES_BYTES: usize = 256 << 10;
 
-/// What blocks are given to.
+/// Destination of the blocks.
 pub(crate) enum Out {
     Spool(SpoolWriter),
     Ring(Ring),
 }
 
 impl Out {
-    /// What is kept in memory makes room for itself.
+    /// The ring in memory evicts old blocks for new ones.
     fn has_room(&self, block: &Packed, kind: Room) -> bool {
         match self {
             Out::Spool(writer) => writer.has_room(block, kind),
@@ -50,7 +50,7 @@ impl Out {
         }
     }
 
-    /// Bytes of the spool, or in memory.
+    /// Size of the spool, or of the ring in memory.
     pub(crate) fn bytes(&self) -> u64 {
         match self {
             Out::Spool(writer) => writer.bytes,
@@ -59,27 +59,27 @@ impl Out {
     }
 }
 
-/// Of a block that does not fit, parts are tried down to so many records.
+/// A block that does not fit is split down to this number of records.
 const PART_MIN: u32 = 8;
 
-/// Records that a spool had no room for.
+/// Records beyond the size limit of the spool.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Unwritten {
     pub(crate) records: u64,
-    /// Up to then everything was written.
+    /// Everything before was written.
     pub(crate) since: u64,
 }
 
-/// What a record of an exec begins with.
+/// First bytes of an exec record.
 const EXEC: [u8; 2] = (Kind::Exec as u16).to_le_bytes();
-/// The same of one that tells who runs it, …
+/// First bytes of a record of the program that a process runs, …
 const PROGRAM: [u8; 2] = (Kind::Program as u16).to_le_bytes();
-/// … of one of a call of a function, …
+/// … of a function call, …
 const CALL: [u8; 2] = (Kind::FunctionBegin as u16).to_le_bytes();
-/// … and of a pass of a static probe.
+/// … and of a USDT probe hit.
 const USDT: [u8; 2] = (Kind::Usdt as u16).to_le_bytes();
 
-/// The same of one for who looks at all threads, which is no part of a spool.
+/// First bytes of a record for the wall-clock sampler, which is not part of a spool.
 const RUNS: [u8; 2] = wall::RUNS.to_le_bytes();
 
 pub(crate) struct Sink {
@@ -87,38 +87,38 @@ pub(crate) struct Sink {
     pub(crate) out: Out,
     pub(crate) packer: Packer,
     pub(crate) written: Instant,
-    /// All before this moment was told before the records in the encoder came.
+    /// All records before this time arrived before those in the encoder.
     pub(crate) complete_until: u64,
     pub(crate) failed: Option<io::Error>,
-    /// Unless there will be no other spool.
+    /// `None` if no further spool follows.
     pub(crate) underway: Option<Underway>,
-    /// Processes that run another program, since somebody looked.
+    /// Processes that called exec, since the last poll.
     pub(crate) execed: Vec<i32>,
-    /// The same with the mount namespaces in which they do.
+    /// The same, with their mount namespaces.
     pub(crate) spaces: Vec<(i32, u32)>,
-    /// Who has addresses named.
+    /// Symbolizes addresses.
     pub(crate) desk: Desk,
-    /// Who looks at all threads.
+    /// Samples all threads by wall clock.
     pub(crate) wall: Option<Wall>,
-    /// What comes now is no part of the recording any more.
+    /// Records that arrive now are not part of the recording any more.
     pub(crate) is_over: bool,
-    /// Up to when the blocks so far tell everything.
+    /// Time up to which the written blocks are complete.
     told_until: u64,
-    /// When the present spool or chapter began, and what its snapshot tells with it.
+    /// Start of the current spool or chapter, to which its snapshot belongs.
     pub(crate) snapshot_until: u64,
-    /// Who gets the events too.
+    /// Receive the events as well.
     pub(crate) followers: Followers,
-    /// Looks for conditions.
+    /// Checks the conditions.
     pub(crate) watcher: Option<Watcher>,
-    /// Calls of functions, and passes of static probes.
+    /// Function calls and USDT probe hits.
     pub(crate) calls: u64,
-    /// Of what was given away: records, and their bytes.
+    /// Records written so far, and their bytes.
     given: (u64, u64),
-    /// The spool is full: nothing is written but its end.
+    /// The spool is full: only its end is still written.
     pub(crate) unwritten: Option<Unwritten>,
-    /// Between two spools: records from this moment on wait for the second.
+    /// Between two spools: records from a time on, held back for the second one.
     held: Option<Held>,
-    /// Of those, that there was no memory for.
+    /// Held records that were lost for lack of memory.
     pub(crate) held_lost: u64,
 }
 
@@ -149,7 +149,7 @@ impl Sink {
         })
     }
 
-    /// A record from a ring; anything but 0 ends the reading.
+    /// A record from a ring; any return value but 0 stops reading.
     pub(crate) fn take(&mut self, record: &[u8]) -> i32 {
         if record.first_chunk() == Some(&RUNS) {
             if let Some(wall) = self.wall.as_mut().filter(|_| !self.is_over) {
@@ -171,12 +171,12 @@ impl Sink {
         self.keep(record)
     }
 
-    /// Records from this moment on are no part of the present spool.
+    /// Records from this time on are not part of the current spool.
     pub(crate) fn hold_from(&mut self, ts: u64) {
         self.held = Some(Held::from(ts));
     }
 
-    /// The next spool has begun.
+    /// Passes on the held records: the next spool has started.
     pub(crate) fn let_go(&mut self) {
         let held = self.held.take().unwrap_or_default();
         for record in &held.records {
@@ -216,7 +216,7 @@ impl Sink {
         0
     }
 
-    /// Makes blocks of the records that have none yet.
+    /// Makes blocks of the pending records.
     pub(crate) fn write(&mut self, part: Part) -> io::Result<()> {
         self.written = Instant::now();
         let mut encoder = std::mem::take(&mut self.encoder);
@@ -242,7 +242,7 @@ impl Sink {
         self.put_block(part, (&payload[begin..], count), all_until)
     }
 
-    /// A block of the records, or of as many of them as there is room for.
+    /// A block of the records, or of as many of them as fit.
     fn put_block(
         &mut self,
         part: Part,
@@ -283,7 +283,7 @@ impl Sink {
         unwritten.records += u64::from(records);
     }
 
-    /// There is so much memory too much: first what can be made again is given up, then of what is kept.
+    /// Memory exceeds the limit: releases caches first, then kept records.
     pub(crate) fn relieve(&mut self, excess: u64, is_lasting: bool) {
         if excess == 0 {
             return;
@@ -299,7 +299,7 @@ impl Sink {
         heap::trim();
     }
 
-    /// The spool ends at a moment, with what `tell` has to say, if there is room for that.
+    /// Ends the spool, with the records of `tell` if they fit.
     pub(crate) fn end(&mut self, now: &Clocks, tell: impl FnOnce(&mut Encoder)) -> io::Result<()> {
         self.write(Part::Events)?;
         let mut encoder = Encoder::default();
@@ -322,11 +322,11 @@ impl Sink {
         self.put(Part::Events, block)
     }
 
-    /// Another spool begins.
+    /// Starts another spool.
     pub(crate) fn begin(&mut self, writer: SpoolWriter) {
         self.out = Out::Spool(writer);
         self.unwritten = None;
-        // The end of the one before told that all of it was there.
+        // The end of the previous spool reported it as complete.
         self.told_until = 0;
         self.desk.begin_spool();
     }
@@ -335,7 +335,7 @@ impl Sink {
         self.put_arc(part, Arc::new(block))
     }
 
-    /// The same of what those who follow get too: they have heads and snapshots of their own.
+    /// A block that followers receive as well: they have heads and snapshots of their own.
     fn put_shared(&mut self, part: Part, block: Packed) -> io::Result<()> {
         let block = Arc::new(block);
         if part == Part::Events {
@@ -351,7 +351,7 @@ impl Sink {
         self.out.put(part, block)
     }
 
-    /// Names that are known, if they are enough for a block.
+    /// Writes the resolved symbols, if they fill a block.
     pub(crate) fn write_names(&mut self, are_enough: bool) -> io::Result<()> {
         let names = &mut self.desk.names;
         let is_due = are_enough || names.payload().len() >= NAMES_BYTES;
@@ -368,12 +368,12 @@ impl Sink {
         Ok(())
     }
 
-    /// Another spool is about to begin.
+    /// Prepares for another spool.
     pub(crate) fn begin_turn(&mut self, now: u64) {
         self.underway.get_or_insert_default().begin_turn(now);
     }
 
-    /// Blocks of a snapshot, before what is in the encoder.
+    /// Writes blocks of a snapshot, before the pending records.
     pub(crate) fn put_snapshot(&mut self, payload: &[u8]) -> io::Result<()> {
         if !self.encoder.payload().is_empty() {
             self.write(Part::Events)?;
@@ -384,7 +384,7 @@ impl Sink {
         self.put_records(Part::Snapshot, payload)
     }
 
-    /// What has no names or is missing in stacks, and how often.
+    /// Counts of missing symbols and stacks.
     pub(crate) fn left_out(&self) -> Vec<(&'static str, u64)> {
         let files = [("symbol_files_over", self.desk.too_large())];
         let stacks = self.wall.iter().flat_map(Wall::left_out);
@@ -400,13 +400,13 @@ impl Sink {
     }
 }
 
-/// Where the first so many records end.
+/// Offset of the end of the first `count` records.
 fn end_of(payload: &[u8], count: u32) -> usize {
     let mut after = records(payload).skip(count as usize);
     after.next().map_or(payload.len(), |(at, _)| at)
 }
 
-/// Process and mount namespace of a record of a program that begins.
+/// Process and mount namespace in a record of an exec.
 fn space_of(record: &[u8]) -> Option<(i32, u32)> {
     let (_, found) = records(record).next()?;
     match found.ok()? {
@@ -432,7 +432,7 @@ mod tests {
 
     const HEAD: usize = whyslow_model::spool::BLOCK_BYTES;
 
-    /// A record of noise, which compression makes nothing of.
+    /// A record of noise, which does not compress.
     fn noise(number: u64) -> Vec<u8> {
         let mut encoder = Encoder::default();
         let mut seed = number;
@@ -448,7 +448,7 @@ mod tests {
         encoder.payload().to_vec()
     }
 
-    /// Blocks of a spool: with how many records, complete until when.
+    /// Blocks of a spool: number of records, and `complete_until`.
     fn blocks(file: &[u8]) -> Vec<(u32, u64)> {
         let mut blocks = Vec::new();
         let mut rest = file;
@@ -490,7 +490,7 @@ mod tests {
             .expect("a disk");
             let file = std::fs::read(spool.join("000001.blocks")).expect("it is there");
             assert!(file.len() as u64 <= bytes_max, "{}", file.len());
-            // Nothing is wasted but what is reserved.
+            // Only the reserve is unused.
             let reserved = (bytes_max / 16).max(8 << 10) + (3 << 10);
             assert!(file.len() as u64 >= bytes_max - reserved, "{}", file.len());
             let written = blocks(&file);
@@ -499,7 +499,7 @@ mod tests {
             let unwritten = sink.unwritten.expect("it is full");
             let written: u64 = blocks.iter().map(|(records, _)| u64::from(*records)).sum();
             assert_eq!(written + unwritten.records, sent + 99);
-            // What part of a block holds is not complete.
+            // A time that a part of a block covers is not complete.
             assert!(blocks.iter().all(|(_, until)| *until <= written));
             assert!(unwritten.since <= written, "{unwritten:?}");
         }
@@ -546,7 +546,7 @@ mod tests {
         }
         assert_eq!(sink.records(), 1);
         sink.let_go();
-        // All that there was room for, and one that tells of the rest.
+        // All records that fit, and one that reports the rest.
         assert_eq!((sink.records(), sink.held_lost), (1 + room + 1, 7));
         let lost = records(sink.encoder.payload()).find_map(|(_, record)| match record {
             Ok((
@@ -558,7 +558,7 @@ mod tests {
             _ => None,
         });
         assert_eq!(lost, Some((1_000 + room, 1_006 + room, 7)));
-        // The next one begins with nothing.
+        // The next one starts empty.
         sink.let_go();
         assert_eq!(sink.held_lost, 7);
     }
@@ -585,7 +585,7 @@ mod tests {
         );
     }
 
-    /// Bytes of the payload of the last block.
+    /// Payload size of the last block.
     fn last_bytes(file: &[u8]) -> usize {
         let (mut rest, mut last) = (file, 0);
         while let Some(head) = rest.first_chunk::<HEAD>() {

@@ -1,5 +1,5 @@
-//! Calls that have not returned when a recording turns from one spool to the next, and requests that
-//! have not ended: the next one tells of them again, of calls with what they point at.
+//! Calls and block requests in progress when a recording continues in the next spool: the next
+//! spool repeats their records, including the data that the arguments of calls point at.
 
 mod functions;
 mod requests;
@@ -13,31 +13,31 @@ use crate::raw::Raw;
 use functions::FunctionCalls;
 use requests::Requests;
 
-/// A call has no more arguments than this.
+/// No call has more arguments than this.
 const TEXTS_MAX: usize = 8;
-/// Of so many bytes all are forgotten: calls whose return was lost would stay for ever.
+/// Above this size everything is dropped: calls whose return was lost would stay forever.
 const BYTES_MAX: usize = 4 << 20;
 
-/// Sees every record; must be quick.
+/// Sees every record; must be fast.
 #[derive(Debug, Default)]
 pub(crate) struct Underway {
-    /// What calls point at, until they return: records by thread.
+    /// Data that arguments point at, until the call returns: records by thread.
     texts: FxHashMap<i32, Vec<Box<[u8]>>>,
-    /// That came since they were counted.
+    /// Added since the last count.
     bytes: usize,
-    /// How often all were forgotten.
+    /// How often everything was dropped.
     forgotten: u64,
     turn: Option<Turn>,
     functions: FunctionCalls,
     requests: Requests,
 }
 
-/// What is known of calls around a turn.
+/// Calls around a rotation.
 #[derive(Debug, Default)]
 struct Turn {
     /// The last entry of each thread.
     entries: FxHashMap<i32, Box<[u8]>>,
-    /// When the last call of each thread ended: those before it have ended, too.
+    /// When the last call of each thread ended; earlier calls have ended as well.
     ended: FxHashMap<i32, u64>,
     began: u64,
 }
@@ -92,11 +92,11 @@ impl Underway {
         }
     }
 
-    /// Forgets all, if they are too many.
+    /// Drops everything if the limit is exceeded.
     fn count(&mut self) {
         let all = self.texts.values().flatten();
         self.bytes = all.map(|text| text.len()).sum();
-        // Halfway there counting would soon be all that is done.
+        // At half the limit, counting would soon take all of the time.
         if self.bytes > BYTES_MAX / 2 {
             self.texts.clear();
             self.bytes = 0;
@@ -104,7 +104,7 @@ impl Underway {
         }
     }
 
-    /// A call has returned. One after it may have told through another ring, before.
+    /// A call has returned. Records of a later call may have arrived earlier, through another ring.
     fn forget(&mut self, call: &Raw<'_>) {
         if let Entry::Occupied(mut texts) = self.texts.entry(call.tid()) {
             texts.get_mut().retain(|text| Raw(text).ts() > call.ts());
@@ -114,12 +114,12 @@ impl Underway {
         }
     }
 
-    /// All records before this moment have come.
+    /// All records before this time have arrived.
     pub(crate) fn settle(&mut self, until: u64) {
         self.requests.settle(until);
     }
 
-    /// How often what was forgotten, since the last turn.
+    /// How often each kind was dropped since the last rotation.
     pub(crate) fn take_forgotten(&mut self) -> [(&'static str, u64); 2] {
         [
             ("paths_forgotten", std::mem::take(&mut self.forgotten)),
@@ -130,12 +130,12 @@ impl Underway {
         ]
     }
 
-    /// Records are missing: what would end may have ended.
+    /// Records were lost: requests may have ended unseen.
     pub(crate) fn lose(&mut self) {
         self.requests.forget();
     }
 
-    /// From now on the calls of the kernel's list are taken down.
+    /// From now on calls in the kernel's list are stored.
     pub(crate) fn begin_turn(&mut self, now: u64) {
         self.turn = Some(Turn {
             began: now,
@@ -143,8 +143,8 @@ impl Underway {
         });
     }
 
-    /// Tells the next spool, which begins at a moment, of the calls and requests that have begun and
-    /// not ended; how many such calls there are.
+    /// Writes the calls and requests in progress to the next spool, which starts at `now`; returns
+    /// the number of such calls.
     pub(crate) fn end_turn(&mut self, now: u64, encoder: &mut Encoder) -> usize {
         let Some(turn) = self.turn.take() else {
             return 0;
@@ -153,7 +153,7 @@ impl Underway {
         self.requests.tell(now, encoder);
         let mut told = 0;
         for (tid, texts) in &self.texts {
-            // Calls that began when the list had passed their thread are not in it.
+            // Calls that started after the list had passed their thread are not in it.
             let from = turn.under_way(*tid).map_or(turn.began, Raw::entered);
             for text in texts {
                 let ts = Raw(text).ts();
@@ -180,13 +180,13 @@ impl Turn {
         }
     }
 
-    /// The call of a thread in the list, if it has not ended meanwhile.
+    /// The call of a thread in the list, unless it has ended meanwhile.
     fn under_way(&self, tid: i32) -> Option<Raw<'_>> {
         let entry = Raw(self.entries.get(&tid)?);
         (!self.has_ended(tid, entry.entered())).then_some(entry)
     }
 
-    /// Whether the call of a thread at a moment is over.
+    /// Whether the call of a thread at that time has ended.
     fn has_ended(&self, tid: i32, ts: u64) -> bool {
         self.ended.get(&tid).is_some_and(|ended| ts < *ended)
     }
@@ -242,18 +242,18 @@ mod tests {
         underway.see(&call(Kind::SyscallEnter, 1, 15, 10));
         underway.see(&text(2, 12, b"/done"));
         underway.see(&call(Kind::Syscall, 2, 14, 12));
-        // Before the return of the call before it, which came through another ring.
+        // Before the return of the previous call, which arrived through another ring.
         underway.see(&text(6, 17, b"/moved"));
         underway.see(&call(Kind::Syscall, 6, 16, 13));
         underway.begin_turn(20);
         underway.see(&call(Kind::SyscallEnter, 6, 21, 17));
         underway.see(&call(Kind::SyscallEnter, 1, 21, 10));
         underway.see(&call(Kind::SyscallEnter, 2, 21, 18));
-        // The call in the list has returned, and another one begun.
+        // The call in the list has returned, and another one started.
         underway.see(&call(Kind::SyscallEnter, 7, 21, 19));
         underway.see(&call(Kind::Syscall, 7, 23, 19));
         underway.see(&text(7, 24, b"/later"));
-        // Returns that came through other rings, before and after.
+        // Returns that arrived through other rings, before and after.
         underway.see(&call(Kind::Syscall, 3, 23, 22));
         underway.see(&call(Kind::SyscallEnter, 3, 23, 22));
         underway.see(&call(Kind::SyscallEnter, 4, 22, 9));

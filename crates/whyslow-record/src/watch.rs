@@ -1,5 +1,5 @@
-//! Watches functions in every file that has them: those that look up names, and those that were asked
-//! for, with static probes.
+//! Attaches uprobes in every file that contains the functions: the DNS lookup functions, and the
+//! requested functions and USDT probes.
 
 use std::os::fd::{AsFd as _, AsRawFd as _, OwnedFd};
 use std::thread;
@@ -17,39 +17,38 @@ use crate::load::Loaded;
 use crate::options::Options;
 use crate::programs::{Off, Topic};
 
-/// Files whose functions are watched, at most.
+/// Maximum number of files with uprobes.
 const FILES_MAX: usize = 32;
-/// The first search has so long until recording begins without it …
+/// Time for the first search, after which recording starts without it …
 const FIRST_MAX: Duration = Duration::from_secs(3);
-/// … unless somebody asked for functions, which have to be found.
+/// … unless functions were requested, which must be found.
 const ASKED_MAX: Duration = Duration::from_mins(1);
-/// When to look at a process that runs another program: it maps its libraries first, and may be
-/// late.
+/// When to examine a process after exec: it maps its libraries first, which may take a while.
 const LOOKS: [Duration; 2] = [Duration::from_millis(30), Duration::from_millis(700)];
-/// Processes that wait to be looked at; of more, some are not.
+/// Processes waiting to be examined; beyond this number some are not.
 const WAITING_MAX: usize = 4096;
 
-/// The watch, which ends when this is dropped.
+/// The attached uprobes, detached when this is dropped.
 pub(crate) struct Watch {
     finder: Finder,
     links: Vec<Link>,
-    /// Paths of the files whose lookups are watched.
+    /// Paths of files with DNS lookup probes.
     files: Vec<String>,
-    /// Functions and static probes that were asked for.
+    /// Requested functions and USDT probes.
     asked: Asked,
-    /// Files that were too many.
+    /// Files beyond the limit.
     over: u64,
-    /// Programs of 32 bits.
+    /// 32-bit programs.
     narrow: u64,
-    /// Processes not looked at.
+    /// Processes not examined.
     unseen: u64,
     waiting: Vec<(Instant, i32)>,
     is_searching: bool,
 }
 
 impl Watch {
-    /// Watches what there is; nothing if that is not wanted or cannot be. What was asked for has to
-    /// be there.
+    /// Attaches all probes; `None` if there are none or they are unavailable. Requested probes must
+    /// be found.
     pub(crate) fn start(
         loaded: &mut Loaded<'_>,
         options: &Options,
@@ -89,7 +88,7 @@ impl Watch {
         Ok(Some(watch))
     }
 
-    /// These processes run another program.
+    /// These processes called exec.
     pub(crate) fn execed(&mut self, pids: &[i32]) {
         let now = Instant::now();
         for pid in pids {
@@ -101,7 +100,7 @@ impl Watch {
         }
     }
 
-    /// Watches what was found, and has those processes looked at whose time it is.
+    /// Attaches what was found, and examines the processes that are due.
     pub(crate) fn turn(&mut self, loaded: &mut Loaded<'_>, encoder: &mut Encoder) {
         let known = self.asked.count();
         while let Ok(found) = self.finder.found.try_recv() {
@@ -158,7 +157,7 @@ impl Watch {
             loaded.off.push(Off {
                 program: "on_lookup",
                 topic: Some(Topic::Dns),
-                tells: "lookups of names",
+                tells: "DNS lookups",
                 reason: format!("{}: {error}", library.path),
             });
         }
@@ -169,12 +168,12 @@ impl Watch {
         library: &Library,
         loaded: &mut Loaded<'_>,
     ) -> Result<(), libbpf_rs::Error> {
-        // The file that was looked at, whatever has its name by now.
+        // The file that was examined, even if its path now leads to another one.
         let place = format!("/proc/self/fd/{}", library.file.as_raw_fd());
         let number = self.files.len() as u64;
         self.files.push(library.path.clone());
         let programs = &loaded.skeleton.progs;
-        // Returns first: no lookup is told of whose end is not.
+        // Returns first, so that no lookup is recorded without its end.
         for retprobe in [true, false] {
             for (function, offset) in &library.functions {
                 let options = UprobeOpts {
@@ -196,12 +195,12 @@ impl Watch {
         Ok(())
     }
 
-    /// What a spool begins with: what its records refer to.
+    /// Records at the start of a spool, to which others refer.
     pub(crate) fn tell_probes(&self, encoder: &mut Encoder) {
         self.asked.tell(0, encoder);
     }
 
-    /// Tells what is watched.
+    /// Records which files and probes are attached.
     pub(crate) fn tell(&self, encoder: &mut Encoder) {
         let mut fact = |name: &str, value: &str| {
             encoder
@@ -231,8 +230,8 @@ impl Watch {
     }
 }
 
-/// Of each the kernel waits until no CPU can be in its program any more, a tenth of a second or two:
-/// together they wait no longer than one, and nobody has to wait for them.
+/// For each link the kernel waits until no CPU can still run its program, a tenth of a second or
+/// two. In parallel they take no longer than one, and the recorder does not wait for them.
 fn close(links: Vec<Link>) {
     const THREADS_MAX: usize = 32;
     let fds = links.iter().map(|link| link.as_fd().try_clone_to_owned());

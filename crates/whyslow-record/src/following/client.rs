@@ -1,4 +1,5 @@
-//! The follower's side: finds recorders of its user, and writes spools of what one of them hands on.
+//! Client of the follow protocol: finds recorders of this user, and writes the received segments as
+//! spools.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read as _, Write as _};
@@ -13,39 +14,39 @@ use super::{ABOUT, About, BLOCK, END, HEAD_BYTES, LAST, NEXT, SEGMENT};
 use crate::marks;
 use crate::session::{Progress, Step};
 
-/// A recorder looks many times a second, unless it takes a snapshot.
+/// A recorder polls many times a second, except during a snapshot.
 const ANSWER: Duration = Duration::from_secs(5);
-/// For the begin of the first segment, and the end of the last.
+/// For the start of the first segment, and the end of the last one.
 const PATIENCE: Duration = Duration::from_secs(10);
-/// Between looks at what else there is to do.
+/// Read timeout, after which `each` is called.
 const LOOK: Duration = Duration::from_millis(20);
 const ABOUT_BYTES_MAX: usize = 4096;
 const READ_BYTES: usize = 64 << 10;
 
-/// Why nobody can be followed, or not any more.
+/// Why a recorder cannot be followed, or following ended.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum FollowError {
     /// No recorder of this user has that process id.
-    #[error("no recorder of this user runs as process {pid}")]
+    #[error("cannot follow process {pid}: no recorder of this user has this process id")]
     Nobody {
-        /// Process id that was given.
+        /// The requested process id.
         pid: i32,
     },
-    /// The recorder did not answer in time, or the connection broke.
-    #[error("the recorder does not answer")]
+    /// The recorder did not reply in time, or the connection broke.
+    #[error("cannot follow the recorder: it does not reply")]
     Mute(#[source] io::Error),
-    /// It has left something in the present spool, or not.
-    #[error("the recorder has ended")]
+    /// The recorder ended.
+    #[error("the recorder stopped")]
     Ended {
-        /// Whether anything was written to the present spool, which can be imported then.
+        /// Whether anything was written to the current spool; if so, it can be imported.
         has_spool: bool,
     },
-    /// The recorder is of another version, or no recorder.
-    #[error("the recorder says what is not understood")]
+    /// The recorder is of another version, or the process is no recorder.
+    #[error("cannot follow the recorder: it uses an unknown protocol version")]
     Strange,
     /// The spool of the follower cannot be created or written.
-    #[error("failed to write the spool `{}`", path.display())]
+    #[error("cannot write the spool `{}`", path.display())]
     Spool {
         /// The spool, or a file in it.
         path: PathBuf,
@@ -62,7 +63,7 @@ pub struct Following {
     pid: i32,
     about: About,
     stream: UnixStream,
-    /// Bytes that came and are not a whole frame.
+    /// Received bytes that are not a complete frame yet.
     came: Vec<u8>,
 }
 
@@ -75,7 +76,7 @@ pub fn running() -> Vec<Following> {
     pids.filter_map(|pid| follow(pid).ok()).collect()
 }
 
-/// The recorder that is this process.
+/// Connects to the recorder with this process id.
 pub fn follow(pid: i32) -> Result<Following, FollowError> {
     let nobody = || FollowError::Nobody { pid };
     let folder = marks::folder().ok_or_else(nobody)?;
@@ -112,7 +113,7 @@ impl Following {
         })
     }
 
-    /// Process of the recorder.
+    /// Process id of the recorder.
     pub fn pid(&self) -> i32 {
         self.pid
     }
@@ -122,9 +123,9 @@ impl Following {
         &self.about
     }
 
-    /// Follows until `each`, which is asked many times a second, says to end: as
-    /// [`crate::record`], into spools that begin now. If the recorder ends before, the present spool is
-    /// whole nevertheless.
+    /// Follows until `each`, which is called many times a second, returns [`Step::End`]; like
+    /// [`crate::record`], into spools that start now. If the recorder stops first, the current
+    /// spool is complete nevertheless.
     pub fn run(
         mut self,
         spool: &Path,
@@ -166,7 +167,7 @@ impl Following {
                     then = Then::GoOn;
                 }
                 (News::Segment, Then::End(_)) => return Ok(()),
-                // Before the recorder says that it ends.
+                // Sent before the recorder reports its end.
                 (News::Segment, Then::GoOn) => then = Then::End(Instant::now()),
                 (News::Last, _) => return Err(ENDED),
             }
@@ -179,7 +180,7 @@ impl Following {
                 Then::End(_) => continue,
                 Then::GoOn => {}
             }
-            // A spool is what has a begin.
+            // Only a spool with a start is valid.
             if progress.spool_bytes == 0 {
                 if began.elapsed() > PATIENCE {
                     return Err(FollowError::Mute(io::ErrorKind::TimedOut.into()));
@@ -205,7 +206,7 @@ impl Following {
         asked.map_err(|_| ENDED)
     }
 
-    /// Takes what came, up to the next word, or waits a moment for more.
+    /// Processes received data up to the next control frame, or waits briefly for more.
     fn listen(
         &mut self,
         take: &mut dyn FnMut(&[u8]) -> Result<(), FollowError>,
@@ -231,7 +232,7 @@ impl Following {
         }
     }
 
-    /// Frames that are whole, up to a word.
+    /// Processes complete frames, up to a control frame.
     fn take_frames(
         &mut self,
         take: &mut dyn FnMut(&[u8]) -> Result<(), FollowError>,
@@ -254,7 +255,7 @@ impl Following {
                 BLOCK => take(rest)?,
                 SEGMENT => news = News::Segment,
                 LAST => news = News::Last,
-                // A later version has more to say.
+                // A later version may send other frames.
                 _ => {}
             }
         }
@@ -277,13 +278,13 @@ enum News {
 /// What the next segment is for.
 #[derive(Debug)]
 enum Then {
-    /// None was asked for.
+    /// No further segment was requested.
     GoOn,
     Turn(PathBuf),
     End(Instant),
 }
 
-/// Blocks that come as they are to be written.
+/// Writes received blocks unchanged.
 #[derive(Debug)]
 struct Writer {
     path: PathBuf,
@@ -291,7 +292,7 @@ struct Writer {
 }
 
 impl Writer {
-    /// Only the owner may read it.
+    /// Readable only by the owner.
     fn create(folder: &Path) -> Result<Self, FollowError> {
         let path = folder.join(format!("000001{FILE_SUFFIX}"));
         let made = fs::DirBuilder::new().mode(0o700).create(folder);

@@ -1,4 +1,5 @@
-//! The recorder's side: never waits for a follower, and keeps a bounded amount for each.
+//! Server of the follow protocol: never waits for a follower, and buffers a bounded amount for
+//! each.
 
 use std::collections::VecDeque;
 use std::io::{self, Read as _, Write as _};
@@ -13,34 +14,34 @@ use super::{ABOUT, About, BLOCK, END, HEAD_BYTES, LAST, NEXT, SEGMENT};
 use crate::marks::Comer;
 use crate::packed::Packed;
 
-/// More do not follow at once.
+/// Maximum number of followers.
 pub(crate) const FOLLOWERS_MAX: usize = 4;
-/// Bytes that wait for a follower; events beyond are left out, which it is told.
+/// Maximum bytes buffered for a follower; further events are dropped, and reported as lost.
 const WAITING_MAX: u64 = 16 << 20;
-/// Nobody gets another segment while so much of the last one waits.
+/// A follower gets no new segment while more than this of the last one is unsent.
 const READY_MAX: u64 = 1 << 20;
-/// Who takes nothing for so long is not waited for any more.
+/// Time after which a follower that reads nothing is disconnected.
 const PATIENCE: Duration = Duration::from_secs(30);
-/// For the last words, …
+/// Time for sending the last frames, …
 const FAREWELL: Duration = Duration::from_secs(1);
-/// … said so often.
+/// … and the pause between attempts.
 const FAREWELL_PAUSE: Duration = Duration::from_millis(2);
 
-/// Which follower.
+/// Identifies a follower.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Id(u64);
 
-/// What a follower wants.
+/// A follower's request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Asked {
-    /// The end of the segment, if there is one, and another one.
+    /// End the segment, if there is one, and start another.
     Next,
-    /// The end.
+    /// End the segment.
     End,
 }
 
 /// All that follow.
-#[derive(Debug, Default)]
+# All followers.
 pub(crate) struct Followers {
     about: String,
     each: Vec<Follower>,
@@ -50,7 +51,7 @@ pub(crate) struct Followers {
 #[derive(Debug)]
 enum Frame {
     Block(Arc<Packed>),
-    /// What can be left out.
+    /// A block that can be dropped.
     Events(Arc<Packed>),
     Word(u8, Box<[u8]>),
 }
@@ -70,21 +71,21 @@ struct Follower {
     pid: i32,
     stream: UnixStream,
     waiting: VecDeque<Frame>,
-    /// Events that came before the snapshot, by which they are understood, was whole.
+    /// Events that arrived before the snapshot was complete, which must precede them.
     behind: Option<Vec<Frame>>,
-    /// Bytes of both.
+    /// Bytes in both queues.
     bytes: u64,
     /// The frame that is being sent, and how much of it was.
     sending: (Vec<u8>, usize),
-    /// Number of the next block that is sent.
+    /// Number of the next block.
     number: u64,
-    /// When it took something last, or there was nothing to take.
+    /// When the follower last read something, or there was nothing to read.
     took: Instant,
     asked: Option<Asked>,
     has_segment: bool,
-    /// Up to when it was told everything.
+    /// All records before this time were sent.
     told_until: u64,
-    /// Records that were left out in this segment, since when and until when.
+    /// Events dropped in this segment, with their time range.
     left_out: Option<LeftOut>,
 }
 
@@ -107,7 +108,7 @@ impl Followers {
         self.each.is_empty()
     }
 
-    /// Their processes.
+    /// Process ids of the followers.
     pub(crate) fn pids(&self) -> [u32; FOLLOWERS_MAX] {
         let mut pids = [0; FOLLOWERS_MAX];
         for (pid, follower) in pids.iter_mut().zip(&self.each) {
@@ -116,7 +117,7 @@ impl Followers {
         pids
     }
 
-    /// Whether it may stay.
+    /// Whether the follower is accepted.
     pub(crate) fn admit(&mut self, comer: Comer) -> bool {
         if self.each.len() >= FOLLOWERS_MAX {
             return false;
@@ -142,14 +143,14 @@ impl Followers {
         true
     }
 
-    /// Gives and hears what there is; who is ready for what it asked for.
+    /// Sends and receives pending data; returns a follower whose request can be served.
     pub(crate) fn look(&mut self) -> Option<(Id, Asked)> {
         self.each.retain_mut(|follower| follower.talk().is_ok());
         let mut ready = self.each.iter().filter(|follower| follower.is_ready());
         ready.find_map(|follower| Some((follower.id, follower.asked?)))
     }
 
-    /// Events for all that have a segment.
+    /// Events for all followers with a segment.
     pub(crate) fn push(&mut self, block: &Arc<Packed>) {
         for follower in self.each.iter_mut().filter(|each| each.has_segment) {
             follower.push(block);
@@ -164,7 +165,7 @@ impl Followers {
         self.find(id).is_some_and(|follower| follower.has_segment)
     }
 
-    /// What was left out of the segment, for its end.
+    /// Writes the loss record of the segment, for its end.
     pub(crate) fn tell_left_out(&mut self, id: Id, encoder: &mut Encoder) {
         let left_out = self.find(id).and_then(|follower| follower.left_out.take());
         if let Some(left_out) = left_out {
@@ -184,9 +185,9 @@ impl Followers {
         }
     }
 
-    /// The first block of the next one; its snapshot follows.
+    /// The first block of the next segment; its snapshot follows.
     pub(crate) fn begin(&mut self, id: Id, head: Packed) {
-        // Others come before it next time.
+        // The other followers come first next time.
         self.each.sort_by_key(|follower| follower.id == id);
         if let Some(follower) = self.find(id) {
             follower.asked = None;
@@ -210,20 +211,20 @@ impl Followers {
         }
     }
 
-    /// Those whose segment is to be ended.
+    /// Followers with an open segment.
     pub(crate) fn with_segment(&self) -> Vec<Id> {
         let with = self.each.iter().filter(|each| each.has_segment);
         with.map(|follower| follower.id).collect()
     }
 
-    /// There is too much memory: events that wait are left out.
+    /// Memory is short: drops the buffered events.
     pub(crate) fn give_up(&mut self) {
         for follower in &mut self.each {
             follower.give_up();
         }
     }
 
-    /// The recording is over. Waits, but not for long.
+    /// The recording is over. Waits a limited time for followers to read the rest.
     pub(crate) fn finish(&mut self) {
         for follower in &mut self.each {
             follower.put(Frame::Word(LAST, Box::default()));
@@ -265,7 +266,7 @@ impl Follower {
         }
     }
 
-    /// Blocks are left out in the order in which they came.
+    /// Blocks are dropped in the order in which they arrived.
     fn leave_out(&mut self, block: &Packed) {
         let left_out = self.left_out.get_or_insert(LeftOut {
             records: 0,
@@ -287,7 +288,7 @@ impl Follower {
         for frame in given_up {
             self.bytes -= frame.bytes();
             if let Frame::Events(block) = &frame {
-                // What came before is not known to have been taken.
+                // Whether the follower read everything before is not known.
                 self.told_until = self.told_until.min(block.complete_until);
                 self.leave_out(block);
             }
@@ -295,7 +296,7 @@ impl Follower {
     }
 
     fn end(&mut self, block: Packed) {
-        // There may be no end of its snapshot: nobody waits for it any more.
+        // The end of the snapshot may be missing: it is no longer waited for.
         let behind = self.behind.take();
         self.waiting.extend(behind.into_iter().flatten());
         self.put(Frame::Block(Arc::new(block)));
@@ -310,7 +311,7 @@ impl Follower {
         self.asked.is_some() && self.behind.is_none() && self.bytes < READY_MAX
     }
 
-    /// An error is that it went, or might as well have.
+    /// An error means that the follower is gone, or is to be disconnected.
     fn talk(&mut self) -> io::Result<()> {
         self.hear()?;
         self.send()?;
@@ -340,7 +341,7 @@ impl Follower {
         self.sending.1 == self.sending.0.len()
     }
 
-    /// As much as it takes now.
+    /// As much as the follower reads without blocking.
     fn send(&mut self) -> io::Result<()> {
         loop {
             if self.is_sent() && !self.next_frame() {
@@ -390,7 +391,7 @@ impl Follower {
     }
 }
 
-/// Later is fine.
+/// Not ready yet is no error.
 fn is_patient(error: io::Error) -> io::Result<()> {
     match error.kind() {
         io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted => Ok(()),

@@ -1,4 +1,4 @@
-//! Both sides, over a socket between them.
+//! Both sides, over a socket pair.
 
 use std::path::Path;
 
@@ -21,7 +21,7 @@ fn about() -> About {
     }
 }
 
-/// A block of so many marks of noise.
+/// A block with this number of marks of noise.
 fn block(complete_until: u64, marks: u32) -> Packed {
     let mut encoder = Encoder::default();
     let mut noise = complete_until | 1;
@@ -41,7 +41,7 @@ fn block(complete_until: u64, marks: u32) -> Packed {
     packer.pack_all(&encoder, complete_until).expect("memory")
 }
 
-/// A recorder's side with one that came, and the other end.
+/// The server with one follower, and the follower's end of the connection.
 fn met() -> (Followers, UnixStream) {
     let (ours, theirs) = UnixStream::pair().expect("a socket");
     ours.set_nonblocking(true).expect("a socket");
@@ -53,7 +53,7 @@ fn met() -> (Followers, UnixStream) {
     (followers, theirs)
 }
 
-/// Number, records and promise of each block of a spool.
+/// Number, records and `complete_until` of each block of a spool.
 fn blocks(spool: &Path) -> Vec<(u64, u32, u64)> {
     let file = std::fs::read(spool.join("000001.blocks")).expect("it was made");
     let mut blocks = Vec::new();
@@ -67,9 +67,9 @@ fn blocks(spool: &Path) -> Vec<(u64, u32, u64)> {
     blocks
 }
 
-/// A recorder that hands on two segments, and ends after them.
+/// A recorder that sends two segments and then ends.
 fn hand_on(followers: &mut Followers) {
-    // What a recorder hears before it knows that somebody wants to follow.
+    // What a recorder receives before it knows that the client is a follower.
     let mut stream = &followers.each[0].stream;
     stream.set_nonblocking(false).expect("a socket");
     let mut hello = [0; FOLLOW.len()];
@@ -81,7 +81,7 @@ fn hand_on(followers: &mut Followers) {
         let id = loop {
             match followers.look() {
                 Some((id, Asked::Next)) => break id,
-                Some((_, Asked::End)) => panic!("it did not ask for that"),
+                Some((_, Asked::End)) => panic!("it did not request that"),
                 None => thread::sleep(Duration::from_millis(1)),
             }
             assert!(!followers.is_empty(), "it left");
@@ -95,7 +95,7 @@ fn hand_on(followers: &mut Followers) {
         followers.begin(id, block(at, 2));
         followers.push(&Arc::new(block(at + 10, 3)));
         followers.put_snapshot(id, block(at, 4));
-        // Nobody gets another one before this one has its snapshot.
+        // No further segment before the current one has its snapshot.
         assert_eq!(followers.look(), None);
         followers.end_snapshot(id);
         followers.push(&Arc::new(block(at + 20, 5)));
@@ -111,7 +111,7 @@ fn segments_come_as_whole_spools_with_the_snapshot_before_the_events() {
     let following = Following::greet(77, theirs).expect("it answers");
     assert_eq!(following.about(), &about());
     let ended = following.run(&spool(0), |progress| {
-        // When all of the present one has come.
+        // Once the current segment has arrived completely.
         if progress.spool_bytes > 14_000 {
             Step::Turn(spool(progress.turns + 1))
         } else {
@@ -137,7 +137,7 @@ fn segments_come_as_whole_spools_with_the_snapshot_before_the_events() {
 fn who_takes_nothing_costs_no_more_than_it_may_and_is_told_what_is_missing() {
     let (mut followers, mut theirs) = met();
     theirs.write_all(&[NEXT]).expect("a socket");
-    let (id, _) = followers.look().expect("it asked");
+    let (id, _) = followers.look().expect("it sent a request");
     followers.begin(id, block(5, 1));
     followers.end_snapshot(id);
     let (mut sent, mut records) = (0, 0);
@@ -151,7 +151,7 @@ fn who_takes_nothing_costs_no_more_than_it_may_and_is_told_what_is_missing() {
     }
     let left = followers.each[0].left_out.expect("it was too much");
     assert!(left.records < records && left.since > 10 && left.until > left.since);
-    // What waits can be had back.
+    // The buffered events can be released.
     followers.give_up();
     let follower = &followers.each[0];
     assert!(follower.bytes < READY_MAX);
@@ -222,7 +222,7 @@ fn a_recorder_that_says_nonsense_is_left() {
             .expect("a socket");
         assert!(Following::greet(77, ours).is_err(), "{head:?}");
     }
-    // After its greeting: a frame that nobody sends, and the middle of one.
+    // After the greeting: a frame that is never sent, and part of one.
     for frame in [&b"B\xff\xff\xff\x7f"[..], b"B\x10\0\0\0abc"] {
         let (ours, mut theirs) = UnixStream::pair().expect("a socket");
         let told = about().told();

@@ -1,4 +1,5 @@
-//! Loads the programs that count lookups, and attaches them to every file that has the functions.
+//! Loads the BPF programs that count DNS lookups, and attaches them to every file with the
+//! functions.
 
 use std::collections::HashMap;
 use std::mem::MaybeUninit;
@@ -17,16 +18,16 @@ use crate::preflight;
 use crate::programs::{Off, Topic};
 use crate::skeletons::lookups::{LookupsSkel, LookupsSkelBuilder};
 
-/// Files whose functions are watched, at most: containers bring C libraries of their own.
+/// Maximum number of files with uprobes: containers have C libraries of their own.
 const FILES_MAX: usize = 256;
-/// The first search has so long until counting begins without it.
+/// Time for the first search, after which counting starts without it.
 const FIRST_MAX: Duration = Duration::from_secs(10);
-/// A process that begins maps its libraries first: looked at so often, a second apart.
+/// Number of scans of a new process, one second apart: it maps its libraries first.
 const LOOKS: u8 = 2;
-/// Processes that wait to be looked at.
+/// Maximum number of processes waiting for a scan.
 const WAITING_MAX: usize = 8192;
 
-/// Programs at work; they stop when this is dropped.
+/// The loaded programs, detached when this is dropped.
 pub(super) struct Loaded<'o> {
     pub(super) skeleton: LookupsSkel<'o>,
     pub(super) off: Vec<Off>,
@@ -91,7 +92,7 @@ pub(super) fn load(
 }
 
 impl Loaded<'_> {
-    /// These processes run another program, since the last time.
+    /// These processes called exec since the last call.
     pub(super) fn begun(&mut self, pids: &[i32]) {
         for pid in pids {
             if self.waiting.len() < WAITING_MAX {
@@ -100,7 +101,7 @@ impl Loaded<'_> {
         }
     }
 
-    /// Watches what was found, and has those processes looked at that began.
+    /// Attaches probes to what was found, and has new processes scanned.
     pub(super) fn turn(&mut self) {
         while let Ok(found) = self.finder.found.try_recv() {
             self.take(found);
@@ -131,23 +132,23 @@ impl Loaded<'_> {
                     self.off.push(Off {
                         program: "on_lookup",
                         topic: Some(Topic::Dns),
-                        tells: "lookups of names",
+                        tells: "DNS lookups",
                         reason: format!("{}: {error}", library.path),
                     });
                 }
             }
-            // Nobody asked for functions by name.
+            // No functions were requested by name.
             Found::Lacking { .. } | Found::NoFile { .. } => {}
         }
     }
 
     fn attach(&mut self, library: &Library) -> Result<(), libbpf_rs::Error> {
-        // The file that was looked at, whatever has its name by now.
+        // The file that was examined, even if its path now leads to another one.
         let place = format!("/proc/self/fd/{}", library.file.as_raw_fd());
         let number = self.files as u64;
         self.files += 1;
         let programs = &self.skeleton.progs;
-        // Returns first: no lookup begins whose end is not seen.
+        // Returns first, so that no lookup is seen without its end.
         for retprobe in [true, false] {
             for (function, offset) in &library.functions {
                 let options = UprobeOpts {

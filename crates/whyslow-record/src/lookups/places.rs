@@ -1,4 +1,4 @@
-//! Who is asked for names in each mount namespace.
+//! The resolver configuration of each mount namespace.
 
 use std::fs;
 use std::path::Path;
@@ -9,14 +9,14 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use super::Resolving;
 use crate::snapshot::{self, ResolverFiles};
 
-/// Namespaces that are known; of more, who is asked there is not told.
+/// Maximum number of namespaces; the servers of further ones are not known.
 const PLACES_MAX: usize = 1024;
 const RESOLV_CONF: &str = "/etc/resolv.conf";
 
 pub(super) struct Places {
     resolving: fn(&str) -> Resolving,
     known: FxHashMap<u32, Resolving>,
-    /// Since somebody asked.
+    /// Since the last call of [`Places::take_changed`].
     changed: Vec<(u32, Duration)>,
 }
 
@@ -29,12 +29,12 @@ impl Places {
         }
     }
 
-    /// How long a server is waited for if there is no `resolv.conf`.
+    /// Query timeout without a `resolv.conf`.
     pub(super) fn patience(&self) -> Duration {
         (self.resolving)("").patience
     }
 
-    /// Looks at the namespaces of all processes; returns those that there are.
+    /// Reads the namespaces of all processes, and returns them.
     pub(super) fn look_everywhere(&mut self) -> FxHashSet<u32> {
         self.look(
             &snapshot::pids(Path::new("/proc")),
@@ -42,13 +42,13 @@ impl Places {
         )
     }
 
-    /// Looks at the namespaces of these processes, if they are not known.
+    /// Reads the namespaces of these processes, if they are not known.
     pub(super) fn look_at(&mut self, pids: &[i32]) {
         let mut seen = self.known.keys().copied().collect();
         self.look(pids, &mut seen);
     }
 
-    /// Others are no more.
+    /// Drops namespaces that no longer exist.
     pub(super) fn keep(&mut self, alive: &FxHashSet<u32>) {
         self.known.retain(|ns, _| alive.contains(ns));
     }
@@ -61,7 +61,7 @@ impl Places {
                 continue;
             };
             alive.insert(ns);
-            // Who has another root sees other files.
+            // Processes with another root see other files.
             let root = |folder: &Path| fs::read_link(folder.join("root"));
             let has_room = self.known.len() < PLACES_MAX || self.known.contains_key(&ns);
             if seen.contains(&ns)
@@ -90,13 +90,13 @@ impl Places {
         }
     }
 
-    /// Empty if it is not known.
+    /// Empty if unknown.
     pub(super) fn servers(&self, ns: u32) -> String {
         let known = self.known.get(&ns);
         known.map_or_else(String::new, |resolving| resolving.servers.clone())
     }
 
-    /// How long servers are waited for in namespaces where that is new.
+    /// Timeouts of namespaces where they are new or changed.
     pub(super) fn take_changed(&mut self) -> Vec<(u32, Duration)> {
         std::mem::take(&mut self.changed)
     }
@@ -123,7 +123,7 @@ mod tests {
         let text = fs::read_to_string(RESOLV_CONF).unwrap_or_default();
         assert_eq!(places.servers(ns), resolving(&text).servers);
         assert_eq!(places.take_changed(), [(ns, resolving(&text).patience)]);
-        // What is known and the same is not told again.
+        // A known, unchanged namespace is not returned again.
         assert!(places.look_everywhere().contains(&ns));
         let again = places.take_changed();
         assert!(again.iter().all(|(of, _)| *of != ns), "{again:?}");

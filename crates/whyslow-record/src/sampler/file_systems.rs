@@ -1,4 +1,4 @@
-//! Room in file systems, of the mounts that the recorder itself sees.
+//! Space in file systems, of the mounts that the recorder itself sees.
 
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
@@ -12,10 +12,9 @@ use whyslow_model::spool::Encoder;
 use super::machine::Value;
 use crate::snapshot::{self, Mount};
 
-/// Mounts beyond these are left out.
+/// Maximum number of mounts.
 const MOUNTS_MAX: usize = 500;
-/// Those that ask nobody who may not answer: a look at a file system of the network, or of a program,
-/// may take forever.
+/// Local file systems: statvfs on a network or FUSE file system may block forever.
 const LOCAL: [&[u8]; 20] = [
     b"ext2",
     b"ext3",
@@ -41,7 +40,7 @@ const LOCAL: [&[u8]; 20] = [
 
 #[derive(Debug, Default)]
 pub(super) struct FileSystems {
-    /// As it was read last.
+    /// The last content of mountinfo.
     text: Vec<u8>,
     values: BTreeMap<u32, Vec<Value>>,
 }
@@ -72,7 +71,7 @@ impl FileSystems {
     }
 }
 
-/// What a path leads to is what was mounted there last.
+/// A path refers to the last mount on it.
 fn visible(text: &[u8]) -> BTreeMap<Vec<u8>, Mount> {
     let lines = text.split(|byte| *byte == b'\n').filter_map(Mount::parse);
     lines.map(|mount| (mount.point.clone(), mount)).collect()

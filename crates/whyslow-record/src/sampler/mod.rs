@@ -1,8 +1,8 @@
-//! Counters of the machine, its processes and its file systems, once a second, by a thread of its
-//! own: whatever keeps one of these looks waiting keeps no event waiting.
+//! Counters of the machine, its processes and its file systems, read once a second by a separate
+//! thread, so that slow reads delay no events.
 //!
-//! The price of a second is bounded: of many processes some are looked at each second, in turn, and
-//! only what changed is told.
+//! The cost per second is bounded: if there are many processes, only some are read each second, in
+//! rotation, and only changes are recorded.
 
 mod file_systems;
 mod machine;
@@ -22,18 +22,18 @@ use crate::clock;
 use crate::snapshot;
 
 const PERIOD: Duration = Duration::from_secs(1);
-/// Processes looked at in a second.
+/// Maximum number of processes read per second.
 const PROCESSES_EACH: usize = 300;
-/// The same at the begin and at the end.
+/// The same at the start and at the end.
 const PROCESSES_AT_ENDS: usize = 5_000;
-/// Processes that began since, of which a second asks who they are.
+/// Maximum number of new processes described per second.
 const NEW_EACH: usize = 100;
-/// File systems are looked at every so many seconds.
+/// File systems are read every this many seconds.
 const FILE_SYSTEMS_EACH: u64 = 10;
-/// A look that hangs is not waited for longer than this in the end.
+/// How long the end of a recording waits for a read that hangs.
 const STOP_MAX: Duration = Duration::from_secs(3);
 
-/// The thread, and what it found that nobody took yet.
+/// The sampler thread, and its results that were not taken yet.
 pub(crate) struct Sampler {
     shared: Arc<Shared>,
     thread: Option<JoinHandle<()>>,
@@ -48,22 +48,23 @@ struct Shared {
 #[derive(Default)]
 struct State {
     found: Encoder,
-    /// When the round under way began: what it finds is of then or later.
+    /// Start of the current round: its results are not earlier.
     round: Option<u64>,
-    /// Spools that began since: each has to be told of everything.
+    /// Number of spools started: each needs all values.
     turns: u64,
-    /// The spool has its snapshot, by which what is found is to be understood.
+    /// The spool has its snapshot, which must precede the results.
     may_begin: bool,
     is_over: bool,
 }
 
 impl Shared {
     fn lock(&self) -> MutexGuard<'_, State> {
-        // A round that panicked left what earlier ones found.
+        // A round that panicked left the results of earlier ones intact.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Waits for the time of a round, and begins it. Turns so far, and whether it is the last.
+    /// Waits until a round is due, and starts it. Returns the number of spools so far, and whether
+    /// it is the last round.
     fn wait(&self, until: Instant, turns: u64) -> (u64, bool) {
         let mut state = self.lock();
         loop {
@@ -94,18 +95,18 @@ impl Sampler {
         });
         Self {
             shared,
-            // Where no thread can be had nothing is counted.
+            // Without a thread nothing is sampled.
             thread: thread.ok(),
         }
     }
 
-    /// The snapshot has been taken.
+    /// The snapshot is complete.
     pub(crate) fn begin(&self) {
         self.shared.lock().may_begin = true;
         self.shared.woken.notify_all();
     }
 
-    /// Moves what was found to the encoder; what is found later is not before the moment returned.
+    /// Moves the results to the encoder; later results are not before the returned time.
     pub(crate) fn take(&self, encoder: &mut Encoder) -> u64 {
         let mut state = self.shared.lock();
         encoder.append(&state.found);
@@ -113,7 +114,7 @@ impl Sampler {
         state.round.unwrap_or(u64::MAX)
     }
 
-    /// Another spool begins: what was not taken belongs to the one before, which has ended.
+    /// Another spool starts: results not taken belong to the previous one, which has ended.
     pub(crate) fn turn(&self) {
         let mut state = self.shared.lock();
         state.found.clear();
@@ -123,7 +124,7 @@ impl Sampler {
         self.shared.woken.notify_all();
     }
 
-    /// Has it look once more.
+    /// Runs a last round.
     pub(crate) fn stop(&mut self) {
         self.shared.lock().is_over = true;
         self.shared.woken.notify_all();
@@ -135,7 +136,7 @@ impl Sampler {
             thread::sleep(Duration::from_millis(2));
         }
         if thread.is_finished() {
-            // One that panicked has told what it could.
+            // A thread that panicked has left its results.
             let _ = thread.join();
         }
     }
@@ -161,18 +162,18 @@ fn run(shared: &Shared) {
         if is_over {
             return;
         }
-        // Who is late does not hurry.
+        // A late round is not made up for.
         due = (due + PERIOD).max(Instant::now() + PERIOD / 2);
     }
 }
 
-/// What was told already, so that only what changed is told.
+/// The values already recorded, so that only changes are recorded.
 struct Rounds {
     proc: PathBuf,
     number: u64,
     machine: BTreeMap<u32, i64>,
     processes: BTreeMap<i32, Known>,
-    /// The next to be looked at.
+    /// The next process to read.
     next: i32,
     file_systems: file_systems::FileSystems,
 }
@@ -180,9 +181,9 @@ struct Rounds {
 #[derive(Default)]
 struct Known {
     values: Vec<Value>,
-    /// It began while this runs.
+    /// It started during the recording.
     is_new: bool,
-    /// A thread of the kernel has no memory of its own.
+    /// A kernel thread has no memory of its own.
     has_none: bool,
 }
 
@@ -218,7 +219,8 @@ impl Rounds {
         self.number += 1;
     }
 
-    /// Who came and who went. What the recording's own snapshot tells is not told again.
+    /// Finds new and exited processes. Those in the snapshot of the recording are not described
+    /// again.
     fn find(&mut self, encoder: &mut Encoder, (is_first, is_last): (bool, bool)) {
         let pids = snapshot::pids(&self.proc);
         self.processes
@@ -229,7 +231,7 @@ impl Rounds {
             let is_known = self.processes.contains_key(&pid);
             let known = self.processes.entry(pid).or_default();
             known.is_new |= !is_known && !is_first;
-            // They may have become somebody else's since.
+            // Their credentials may have changed since.
             let is_asked = known.is_new && (!is_known || is_last);
             if is_asked && asked < NEW_EACH {
                 asked += 1;
@@ -260,12 +262,12 @@ impl Rounds {
     }
 }
 
-/// Values of a process, or of the machine (0).
+/// Values of a process, or of the machine (pid 0).
 fn put(encoder: &mut Encoder, pid: i32, values: &[Value]) {
     put_of(encoder, (pid, 0, 0, b""), values);
 }
 
-/// Values of a process, or of a mount: namespace, id and place.
+/// Values of a process, or of a mount: namespace, id and mount point.
 fn put_of(
     encoder: &mut Encoder,
     (pid, mount_ns, mount_id, place): (i32, u32, u32, &[u8]),

@@ -1,4 +1,4 @@
-//! What a recording says of itself.
+//! Records about the recording itself.
 
 use whyslow_model::spool::{ELSEWHERE, Encoder, Kind};
 
@@ -8,7 +8,7 @@ use crate::options::Options;
 use crate::probes::What;
 use crate::programs::{Off, STACKS, StandIn, Topic};
 
-/// Names of the topics that are recorded as a whole.
+/// Names of the topics that are recorded completely.
 pub(super) fn topics_told(options: &Options, off: &[Off]) -> String {
     let is_whole = |topic: &&Topic| !off.iter().any(|off| off.topic == Some(**topic));
     let names = options
@@ -27,7 +27,7 @@ pub(super) fn topics_told(options: &Options, off: &[Off]) -> String {
     names.collect::<Vec<_>>().join(",")
 }
 
-/// What is not recorded.
+/// BPF programs that do not run.
 pub(super) fn tell_off(off: &[Off], encoder: &mut Encoder) {
     for off in off {
         let text = format!("{}: {} ({})", off.program, off.reason, off.tells);
@@ -35,7 +35,7 @@ pub(super) fn tell_off(off: &[Off], encoder: &mut Encoder) {
     }
 }
 
-/// What somebody said of a moment.
+/// A mark that a user added.
 pub(super) fn tell_mark(mark: &Mark, encoder: &mut Encoder) {
     encoder
         .begin_on(Kind::Mark, mark.ts, (mark.pid, mark.pid), (0, ELSEWHERE))
@@ -51,7 +51,7 @@ pub(super) fn fact(encoder: &mut Encoder, name: &str, value: &str) {
         .end();
 }
 
-/// Which forms of programs run instead of the best.
+/// Program forms that run instead of the preferred ones.
 pub(super) fn tell_stand_ins(stand_ins: &[StandIn], encoder: &mut Encoder) {
     for stand_in in stand_ins {
         let text = format!("{} for {}", stand_in.form, stand_in.program);

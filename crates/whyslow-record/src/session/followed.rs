@@ -1,5 +1,5 @@
-//! Segments for those who follow a recording: each begins and ends as a spool of its own does, while
-//! the recording goes on as if nothing were.
+//! Segments for followers of a recording: each starts and ends like a spool, while the recording
+//! itself continues unchanged.
 
 use std::io;
 
@@ -18,7 +18,7 @@ use crate::sink::{Out, Sink};
 use crate::snapshot;
 use crate::underway::Underway;
 
-/// What there is to follow.
+/// Description of the recording, for followers.
 pub(super) fn about(options: &Options, off: &[Off], out: &Out) -> About {
     let is_whole = |topic: &Topic| !off.iter().any(|off| off.topic == Some(*topic));
     About {
@@ -33,20 +33,20 @@ pub(super) fn about(options: &Options, off: &[Off], out: &Out) -> About {
 }
 
 impl Session<'_> {
-    /// Those who came to follow.
+    /// Accepts new followers.
     pub(super) fn admit(sink: &mut Sink, comers: Vec<Comer>) {
         for comer in comers {
             let pid = comer.pid;
             if sink.followers.admit(comer)
                 && let Some(watcher) = &mut sink.watcher
             {
-                // What it writes is no condition.
+                // What the follower writes must not trigger a condition.
                 watcher.pass_over(pid);
             }
         }
     }
 
-    /// Gives those who follow what there is for them.
+    /// Sends the followers their data.
     pub(crate) fn serve(&mut self) -> Result<(), RecordError> {
         let mut sink = self.sink.borrow_mut();
         if sink.followers.is_empty() {
@@ -73,7 +73,7 @@ impl Session<'_> {
         }
     }
 
-    /// What those who follow do is no more recorded than what the recorder does.
+    /// Excludes the followers from the recording, as the recorder itself.
     fn pass_over(&mut self, pids: [u32; FOLLOWERS_MAX]) {
         if let Some(settings) = self.loaded.skeleton.maps.bss_data.as_deref_mut()
             && settings.followers != pids
@@ -106,7 +106,7 @@ impl Session<'_> {
             .pack_all(&head, until.monotonic)
             .map_err(failed)?;
         sink.followers.begin(id, head);
-        // All that was told before is complete until then: what came later was held.
+        // Everything up to then was written before: later records were held back.
         sink.complete_until = sink.complete_until.max(until.monotonic);
         sink.let_go();
         sink.desk.begin_spool();
@@ -117,7 +117,7 @@ impl Session<'_> {
         Ok(())
     }
 
-    /// What the end of a spool says, for one that follows.
+    /// Writes the records that end a spool, for one follower.
     pub(super) fn end_segment(&mut self, id: Id, now: &Clocks) -> Result<(), RecordError> {
         let failed = |source| of_spool(&self.spool, source);
         let mut sink = self.sink.borrow_mut();
@@ -131,7 +131,7 @@ impl Session<'_> {
         Ok(())
     }
 
-    /// What there is to say at the end of each spool.
+    /// Writes the records that end every spool.
     pub(super) fn tell_end(&self, left_out: &[(&str, u64)], encoder: &mut Encoder) {
         tell_off(&self.loaded.off, encoder);
         tell_stand_ins(&self.loaded.stand_ins, encoder);
@@ -144,7 +144,7 @@ impl Session<'_> {
     }
 }
 
-/// A part of a snapshot for one that follows.
+/// Passes a part of a snapshot to a follower.
 pub(super) fn put_snapshot(
     sink: &mut Sink,
     (id, begin): (Id, u64),
@@ -156,7 +156,7 @@ pub(super) fn put_snapshot(
     Ok(())
 }
 
-/// What a spool has to know of what began before it.
+/// What a spool needs to know about operations that started before it.
 pub(super) fn tell_underway(underway: Option<&mut Underway>, until: u64, encoder: &mut Encoder) {
     let Some(underway) = underway else {
         return;

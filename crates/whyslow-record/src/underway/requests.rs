@@ -1,9 +1,9 @@
-//! Requests to block devices that have not ended: the next spool is told again what was told of them.
+//! Requests to block devices that have not ended: their records are repeated in the next spool.
 //!
-//! Nothing names a request but its place. So what is told is kept by disk and sector, until a request
-//! over that place ends; where two are at one place, the end of the first ends both, and of the second
-//! its end alone will be known. Rings are emptied one after another: records wait until all before
-//! them have come.
+//! A request is identified only by its location. So records are kept by disk and sector, until a
+//! request that covers the location ends. If there are two at one location, the end of the first
+//! removes both, and only the end of the second will be known. Rings are drained one after another:
+//! records wait until all earlier ones have arrived.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -14,9 +14,9 @@ use whyslow_model::spool::{ELSEWHERE, Encoder, HEAD_BYTES, Kind};
 
 use crate::raw::Raw;
 
-/// Of so many records all are forgotten: ends that were lost would leave them for ever.
+/// Above this number of records everything is dropped: lost completions would leave them forever.
 const RECORDS_MAX: usize = 1 << 17;
-/// What is so old, on a disk that says it has nothing to do, ended without anybody telling.
+/// Older requests, on a disk that reports none in flight, ended without a record.
 const AGE_MAX_NS: u64 = 1_000_000_000;
 const SECTOR_BYTES: u32 = 512;
 const RECORD_BYTES: usize = 64;
@@ -29,11 +29,11 @@ type Place = (u32, u64);
 pub(super) struct Requests {
     waiting: Vec<Told>,
     open: BTreeMap<Place, Vec<Told>>,
-    /// Records in there.
+    /// Number of records in `open`.
     count: usize,
-    /// Of partitions, since the last turn.
+    /// Disks of partitions, since the last rotation.
     disks: FxHashMap<u32, u32>,
-    /// How often all were forgotten, because they were too many.
+    /// How often everything was dropped, because there was too much.
     pub(super) forgotten: u64,
 }
 
@@ -77,7 +77,7 @@ impl Requests {
         }
     }
 
-    /// All records before this moment have come.
+    /// All records before this time have arrived.
     pub(super) fn settle(&mut self, until: u64) {
         let mut waiting = std::mem::take(&mut self.waiting);
         waiting.index_sort_by_key(|told| Raw(told).ts());
@@ -103,7 +103,7 @@ impl Requests {
         if is(raw, &[Kind::BioComplete]) {
             self.end_bio(disk, (begin, end));
         } else if length == 0 || begin == u64::MAX {
-            // Flushes are at no place.
+            // Flushes have no sector.
         } else if is(raw, &[Kind::RqComplete]) {
             self.end_request(disk, (begin, end), told);
         } else if is(raw, &[Kind::BioSplit]) {
@@ -114,7 +114,7 @@ impl Requests {
         }
     }
 
-    /// The rest of a bio goes on from a sector, as if it had been queued like that.
+    /// The rest of a split bio starts at a sector, as if it had been queued like that.
     fn split(&mut self, disk: u32, (begin, end): (u64, u64), from: u64) {
         let Some(front) = self.open.get_mut(&(disk, begin)) else {
             return;
@@ -134,7 +134,7 @@ impl Requests {
         }
     }
 
-    /// A bio that became no request. Most kernels tell of it when it has moved on to its end.
+    /// A bio that became no request. Most kernels report it with the sector after its end.
     fn end_bio(&mut self, disk: u32, (begin, end): (u64, u64)) {
         let mut before = self.open.range((disk, 0)..(disk, end.max(begin + 1)));
         let Some((place, told)) = before.next_back() else {
@@ -150,7 +150,8 @@ impl Requests {
         }
     }
 
-    /// A request, or its first part: then what is told of it belongs to where it goes on.
+    /// Completion of a request, or of its first part: then the records move to the start of the
+    /// rest.
     fn end_request(&mut self, disk: u32, (begin, end): (u64, u64), told: Told) {
         let whole = self.open.get(&(disk, begin)).and_then(|told| {
             let mut sized = told.iter().rev().map(|told| Raw(told));
@@ -179,7 +180,7 @@ impl Requests {
             .or_insert_with(|| disk(dev).unwrap_or(dev))
     }
 
-    /// Tells the next spool, which begins at a moment, of what has not ended.
+    /// Writes what has not ended to the next spool, which starts at `now`.
     pub(super) fn tell(&mut self, now: u64, encoder: &mut Encoder) {
         self.settle(u64::MAX);
         let mut idle = FxHashMap::default();
@@ -192,7 +193,7 @@ impl Requests {
         });
         for told in self.open.values().flatten() {
             let mut told = *told;
-            // Who runs on that CPU when the spool begins is another question.
+            // These records must not be taken as evidence of what runs on that CPU now.
             let flags = (Raw(&told).flags() | ELSEWHERE).to_le_bytes();
             told[6..8].copy_from_slice(&flags);
             encoder.copy(&told);
@@ -214,7 +215,7 @@ fn disk(dev: u32) -> Option<u32> {
     Some(major.parse::<u32>().ok()? << 20 | minor.parse::<u32>().ok()?)
 }
 
-/// Whether a disk says that there is nothing on its way.
+/// Whether a disk reports no requests in flight.
 fn is_idle(dev: u32) -> bool {
     let text = fs::read_to_string(format!("{}/inflight", folder(dev)));
     text.is_ok_and(|text| text.split_whitespace().all(|count| count == "0"))
@@ -224,7 +225,7 @@ fn is_idle(dev: u32) -> bool {
 mod tests {
     use super::*;
 
-    /// No such device: nobody says that it has nothing to do.
+    /// No such device, so it does not report that it is idle.
     const DEV: u32 = 4095 << 20;
 
     fn told(kind: Kind, ts: u64, (sector, sectors): (u64, u32)) -> Vec<u8> {
@@ -236,7 +237,7 @@ mod tests {
         encoder.payload().to_vec()
     }
 
-    /// Kinds and times of what is told again, of records in the order in which they came.
+    /// Kinds and times of the repeated records, for records in order of arrival.
     fn told_again(records: &[(Kind, u64, (u64, u32))]) -> Vec<(u16, u64)> {
         let mut requests = Requests::default();
         for (kind, ts, range) in records {
@@ -262,7 +263,7 @@ mod tests {
             (BioQueue, 11, (800, 8)),
             (RqIssue, 13, (800, 8)),
             (GetRq, 12, (800, 8)),
-            // At the same place, later.
+            // Same location, later.
             (RqIssue, 22, (800, 8)),
             (BioQueue, 21, (800, 8)),
             (BioQueue, 31, (900, 8)),
@@ -336,7 +337,7 @@ mod tests {
         assert_eq!(told_again(&[queued, (BioComplete, 12, (800, 8))]), []);
         assert_eq!(told_again(&[queued, (BioComplete, 12, (808, 0))]), []);
         assert_eq!(told_again(&[queued, (BioComplete, 12, (816, 0))]).len(), 1);
-        // The bio of a request has ended in part only.
+        // The bio of a request, of which only a part has ended.
         let issued = (RqIssue, 12, (800, 16));
         let told = told_again(&[queued, issued, (BioComplete, 13, (808, 0))]);
         assert_eq!(told.len(), 2);
@@ -347,7 +348,7 @@ mod tests {
         let mut requests = Requests::default();
         for number in 0..5 * RECORDS_MAX as u64 {
             requests.see(&told(Kind::RqIssue, number, (number * 8, 8)));
-            // Later on nobody finds the rings empty.
+            // From some point on the rings are never found empty.
             if number % 1000 == 0 && number < 2 * RECORDS_MAX as u64 {
                 requests.settle(number);
             }

@@ -1,4 +1,4 @@
-//! Looks at threads by an iterator in the kernel.
+//! Samples threads with a BPF iterator.
 
 use std::fs::File;
 use std::io::{self, Read as _};
@@ -8,10 +8,10 @@ use libbpf_rs::Link;
 
 use super::look::{self, Look};
 
-/// The kernel gives as much of a round at once.
+/// Bytes per read of the iterator.
 const READ_BYTES: usize = 64 << 10;
 
-/// Reads the program at a link.
+/// Runs the iterator program of a link.
 pub(super) struct Iterator {
     link: OwnedFd,
     buffer: Vec<u8>,
@@ -40,7 +40,7 @@ impl Iterator {
 
 #[allow(unsafe_code)]
 fn begin(link: &OwnedFd) -> io::Result<File> {
-    // SAFETY: the descriptor is open; what is returned is one of ours, or an error.
+    // SAFETY: the descriptor is open; the result is a new descriptor or an error.
     let fd = unsafe { libbpf_rs::libbpf_sys::bpf_iter_create(link.as_raw_fd()) };
     if fd < 0 {
         return Err(io::Error::from_raw_os_error(-fd));

@@ -1,8 +1,8 @@
-//! What a look at a thread tells, as the iterator in the kernel writes it (`bpf/wall.h`).
+//! A sample of a thread, in the layout of the BPF iterator (`bpf/wall.h`).
 
 use super::unwind::Registers;
 
-/// Flags of a look.
+/// Flags of a sample.
 const ON_CPU: u16 = 1;
 const SAME: u16 = 2;
 const OF_KERNEL: u16 = 4;
@@ -11,44 +11,44 @@ const COMPAT: u16 = 8;
 const HEAD_BYTES: usize = 40;
 const LOOK_BYTES: usize = HEAD_BYTES + 48;
 
-/// A thread at a moment.
+/// State of a thread at one time.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Look {
     pub(super) ts: u64,
     pub(super) tid: i32,
     pub(super) pid: i32,
-    /// How often it has left the CPU; where that is not told, how often it came to one.
+    /// Number of times that it left the CPU; if unknown, number of times that it got one.
     pub(super) switches: u64,
-    /// Nanoseconds that it has had a CPU; 0 where that is not told.
+    /// CPU time in ns; 0 if unknown.
     pub(super) ran: u64,
     pub(super) doing: Doing,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Doing {
-    /// It is on a CPU; where, only that CPU knows.
+    /// It is on a CPU; only that CPU knows where.
     Runs,
-    /// It is on a CPU or waits for one: whether its clock met it tells.
+    /// It is on a CPU or waits for one: a tick of the CPU shows which.
     MayRun,
-    /// It is off the CPU, in this state as the kernel has it, …
+    /// It is off-CPU, in this kernel task state, …
     Away(u32, Away),
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Away {
-    /// … as at the look before, and has not run since.
+    /// … as in the previous sample, without having run since.
     Same,
     Told(Box<Place>),
 }
 
-/// Where a thread is that is off the CPU.
+/// Where an off-CPU thread is.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Place {
-    /// How often it has come to a CPU; 0 where that is not counted.
+    /// Number of times that it got a CPU; 0 if not counted.
     pub(super) runs: u64,
-    /// None of a thread of the kernel, and where nobody tells them.
+    /// `None` for a kernel thread, and if unknown.
     pub(super) registers: Option<Registers>,
-    /// -1 if it is in no call.
+    /// -1 if it is not in a system call.
     pub(super) nr: i32,
     pub(super) is_compat: bool,
     /// Innermost first.
@@ -56,13 +56,13 @@ pub(super) struct Place {
 }
 
 impl Look {
-    /// It waits for a CPU, and had one since the look before.
+    /// It waits for a CPU, and had one since the previous sample.
     pub(super) fn is_preempted(&self) -> bool {
         matches!(self.doing, Doing::Away(0, Away::Told(_)))
     }
 }
 
-/// What the iterator wrote. A look that is cut, or lies about its length, ends it.
+/// Parses the iterator's output, up to a sample that is truncated or has an invalid length.
 pub(super) fn parse(mut bytes: &[u8], found: &mut Vec<Look>) {
     while let Some((look, rest)) = one(bytes) {
         found.push(look);
@@ -116,7 +116,7 @@ fn one(bytes: &[u8]) -> Option<(Look, &[u8])> {
     Some((look, rest))
 }
 
-/// A thread that ran when its CPU's clock ticked, as that told.
+/// A thread that was running at a tick of its CPU.
 #[derive(Debug)]
 pub(super) struct Run {
     pub(super) ts: u64,
@@ -127,9 +127,9 @@ pub(super) struct Run {
     pub(super) nr: i32,
     pub(super) registers: Registers,
     pub(super) kernel: Vec<u64>,
-    /// How often it had come to a CPU; 0 where that is not counted.
+    /// Number of times that it had got a CPU; 0 if not counted.
     pub(super) runs: u64,
-    /// From the stack pointer on; nothing of a thread of the kernel.
+    /// From the stack pointer on; empty for a kernel thread.
     pub(super) stack: Vec<u8>,
 }
 

@@ -1,9 +1,8 @@
-//! What every thread does, by the clock on the wall: looks at all threads each interval, whether they
-//! run or not.
+//! Wall-clock sampling: samples all threads each interval, whether they run or not.
 //!
-//! A thread of its own makes the rounds, on time, and never touches the memory of other processes; who
-//! does so may have to wait ([`unwind`]). Rounds and stacks meet in [`rows`], where they become records
-//! of the spool.
+//! A separate thread makes the rounds, on time, and never touches the memory of other processes;
+//! the threads that do may block ([`unwind`]). [`rows`] combines rounds and stacks into records of
+//! the spool.
 
 mod iterator;
 mod look;
@@ -43,18 +42,18 @@ use rows::{Names, Round, Rows};
 use texts::Texts;
 use unwind::{Job, Pool, Since, Stack, Walked};
 
-/// Rounds that wait to be taken; who makes them waits then.
+/// Maximum number of rounds that wait to be taken; the sampler blocks then.
 const ROUNDS_MAX: usize = 64;
-/// Shorter intervals are not made.
+/// Minimum interval.
 pub const WALL_MIN: Duration = Duration::from_millis(1);
 
-/// How often a second the clocks of CPUs look at what runs: twice an interval, so that one is near.
+/// Rate of the ticks that sample running threads: two per interval, so that one is near.
 pub(crate) fn frequency(options: &Options) -> u32 {
     let interval = options.wall.unwrap_or(WALL_MIN).max(WALL_MIN);
     (2.0 / interval.as_secs_f64()).round().max(1.0) as u32
 }
 
-/// Who looks.
+/// The source of samples.
 enum Looker {
     Iterator(Threads),
     Files(Box<Files>),
@@ -74,7 +73,7 @@ struct Shared {
     is_over: AtomicBool,
 }
 
-/// Numbers of jobs.
+/// Job numbers.
 #[derive(Debug, Default)]
 struct Numbers(AtomicU64);
 
@@ -84,7 +83,7 @@ impl Numbers {
     }
 }
 
-/// Looks at all threads, until it is dropped.
+/// Samples all threads, until it is dropped.
 pub(crate) struct Wall {
     shared: Arc<Shared>,
     thread: Option<JoinHandle<()>>,
@@ -93,15 +92,15 @@ pub(crate) struct Wall {
     pool: Arc<Pool>,
     numbers: Arc<Numbers>,
     texts: Arc<Mutex<Texts>>,
-    /// For what is known of interpreters.
+    /// Memory budget of interpreter data.
     room: Arc<Room>,
     rows: Rows,
-    /// All that ran before is known.
+    /// Everything that ran before this time is known.
     until: u64,
 }
 
 impl Wall {
-    /// Nothing where nobody asked for it.
+    /// `None` if not requested.
     pub(crate) fn start(loaded: &Loaded<'_>, options: &Options) -> io::Result<Option<Self>> {
         let Some(interval) = options.wall else {
             return Ok(None);
@@ -147,7 +146,7 @@ impl Wall {
         }))
     }
 
-    /// A thread ran when its CPU's clock ticked.
+    /// A thread was running at a tick of its CPU.
     pub(crate) fn ran(&mut self, record: &[u8]) {
         let Some(mut run) = Run::parse(record) else {
             return;
@@ -170,19 +169,19 @@ impl Wall {
         self.rows.ran(run, is_asked.then_some(id));
     }
 
-    /// The processes run other programs now.
+    /// These processes called exec.
     pub(crate) fn execed(&self, pids: &[i32]) {
         for pid in pids {
             self.pool.forget(*pid);
         }
     }
 
-    /// The rings were emptied, of all before this.
+    /// The rings were emptied up to this time.
     pub(crate) fn turn(&mut self, until: u64) {
         self.until = self.until.max(until);
     }
 
-    /// Moves what is known to the encoder; what is told later is not before the moment returned.
+    /// Moves complete samples to the encoder; later ones are not before the returned time.
     pub(crate) fn take(&mut self, encoder: &mut Encoder, desk: &mut Desk) -> u64 {
         self.rounds
             .try_iter()
@@ -205,13 +204,13 @@ impl Wall {
         self.rows.limit()
     }
 
-    /// Memory is short: what can be read again is.
+    /// Memory is short: drops what can be read again.
     pub(crate) fn give_up(&self) {
         self.room.give_up();
         self.texts().give_up();
     }
 
-    /// What is missing in the stacks, and how often.
+    /// Counts of what the stacks are missing.
     pub(crate) fn left_out(&self) -> [(&'static str, u64); 3] {
         [
             ("wall_functions_over", self.texts().over),
@@ -220,7 +219,7 @@ impl Wall {
         ]
     }
 
-    /// The spool ends, and the next one begins at that moment.
+    /// The spool ends, and the next one starts at that time.
     pub(crate) fn end_spool(&mut self, until: u64, encoder: &mut Encoder, desk: &mut Desk) {
         self.take(encoder, desk);
         let mut names = Telling {
@@ -231,7 +230,7 @@ impl Wall {
         self.texts().begin_spool();
     }
 
-    /// Some looks wait for their stacks.
+    /// Some samples wait for their stacks.
     pub(crate) fn has_rounds(&self) -> bool {
         self.rows.has_rounds()
     }
@@ -240,11 +239,11 @@ impl Wall {
         self.texts.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// No more rounds.
+    /// Ends sampling.
     pub(crate) fn stop(&mut self) {
         self.shared.is_over.store(true, Ordering::Relaxed);
         if let Some(thread) = self.thread.take() {
-            // It may wait for its round to be taken.
+            // It may be blocked until its round is taken.
             while !thread.is_finished() {
                 self.rounds
                     .try_iter()
@@ -259,7 +258,7 @@ impl Wall {
     }
 }
 
-/// Tells what needs names of it.
+/// Requests the symbols of samples.
 struct Telling<'t> {
     texts: &'t Mutex<Texts>,
     desk: &'t mut Desk,
@@ -287,7 +286,7 @@ impl Names for Telling<'_> {
     }
 }
 
-/// Makes rounds.
+/// Makes the rounds.
 struct Maker {
     shared: Arc<Shared>,
     pool: Arc<Pool>,
@@ -304,7 +303,7 @@ impl Maker {
             due += self.interval;
             let now = clock::monotonic();
             if now > due {
-                // Who is late leaves out what is past, and keeps its pace.
+                // A late round skips the missed ones, and keeps the phase.
                 let late = (now - due) / self.interval;
                 missed += late;
                 due += late * self.interval;
@@ -331,7 +330,7 @@ impl Maker {
         }
     }
 
-    /// The look, with its stack asked for.
+    /// Requests the stack of the sample.
     fn asked(&self, look: Look) -> (Look, Option<u64>) {
         let Doing::Away(_, Away::Told(place)) = &look.doing else {
             return (look, None);
@@ -360,13 +359,13 @@ fn sleep_until(moment: u64) {
         tv_sec: (moment / 1_000_000_000) as i64,
         tv_nsec: (moment % 1_000_000_000) as _,
     };
-    // Who is woken early is early.
+    // An early wakeup is harmless.
     let _ = clock_nanosleep_absolute(ClockId::Monotonic, &time);
 }
 
-/// Whose threads are looked at, where the kernel does not choose them.
+/// The processes to sample, if the kernel does not filter them.
 struct Targets {
-    /// All processes if there is none.
+    /// All processes if `None`.
     map: Option<MapHandle>,
 }
 
@@ -385,7 +384,7 @@ fn targets(skeleton: &RecorderSkel<'_>, options: &Options) -> io::Result<Targets
 }
 
 impl Sink {
-    /// What who looks at all threads has found; what it finds later is not before the moment returned.
+    /// Moves wall-clock samples to the encoder; later ones are not before the returned time.
     pub(crate) fn take_wall(&mut self) -> u64 {
         let wall = self.wall.as_mut();
         wall.map_or(u64::MAX, |wall| {
@@ -393,7 +392,7 @@ impl Sink {
         })
     }
 
-    /// The same to the end of a spool, after which the next one begins.
+    /// The same up to the end of a spool, after which the next one starts.
     pub(crate) fn end_wall(&mut self, until: u64) {
         if let Some(wall) = &mut self.wall {
             wall.end_spool(until, &mut self.encoder, &mut self.desk);

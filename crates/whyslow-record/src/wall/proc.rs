@@ -1,5 +1,5 @@
-//! Looks at threads by files of `/proc`, where there is no iterator: dearer, and without the frame
-//! pointer, so that fewer stacks can be followed to their end.
+//! Samples threads through `/proc`, where there is no iterator: at a higher cost, and without the
+//! frame pointer, so that fewer stacks can be unwound completely.
 
 use std::collections::BTreeSet;
 use std::fs::{self, File};
@@ -13,11 +13,11 @@ use super::texts::Texts;
 use super::unwind::{self, Registers};
 use crate::{clock, drop};
 
-/// Bytes of a file here that are read.
+/// Maximum bytes read of a file.
 const TEXT_MAX: usize = 16 << 10;
-/// Looks at a thread that comes to a CPU meanwhile.
+/// Attempts to sample a thread that runs meanwhile.
 const TRIES: u32 = 3;
-/// As many as the kernel gives of its own.
+/// The kernel's own limit.
 const FRAMES_MAX: usize = 127;
 
 pub(super) struct Files {
@@ -25,7 +25,7 @@ pub(super) struct Files {
     texts: Arc<Mutex<Texts>>,
     buffer: Vec<u8>,
     own_pid: i32,
-    /// Threads that have been told, with how often they had run then.
+    /// Threads whose place was recorded, with the number of runs at that time.
     told: std::collections::HashMap<i32, (i32, u64)>,
 }
 
@@ -48,7 +48,7 @@ impl Files {
         };
         let own_pid = self.own_pid;
         for pid in pids.into_iter().filter(|pid| *pid != own_pid) {
-            // Who has ended has no threads.
+            // An exited process has no threads.
             for tid in numbers(Path::new(&format!("/proc/{pid}/task"))).unwrap_or_default() {
                 found.extend(self.look(pid, tid));
             }
@@ -58,7 +58,7 @@ impl Files {
         Ok(())
     }
 
-    /// Nothing if the thread is gone. One that runs while its files are read is looked at again.
+    /// `None` if the thread is gone. A thread that runs while its files are read is sampled again.
     fn look(&mut self, pid: i32, tid: i32) -> Option<Look> {
         let folder = format!("/proc/{pid}/task/{tid}");
         for _ in 0..TRIES {
@@ -75,7 +75,7 @@ impl Files {
                 return Some(look);
             }
         }
-        // It comes and goes faster than it can be looked at.
+        // It blocks and runs faster than it can be sampled.
         Some(Look {
             ts: clock::monotonic(),
             tid,
@@ -130,7 +130,8 @@ impl Files {
         Some(look)
     }
 
-    /// Names of its functions in the kernel; only of the one it waits in, where no more is told.
+    /// Names of its kernel functions; only the function in which it waits, if its stack is not
+    /// readable.
     fn kernel(&mut self, folder: &str) -> Vec<u64> {
         let stack = drop::raised(|| read(&format!("{folder}/stack"), &mut self.buffer));
         let mut functions: Vec<Vec<u8>> = Vec::new();
@@ -164,7 +165,7 @@ impl Files {
 fn read(path: &str, buffer: &mut [u8]) -> Option<usize> {
     let mut file = File::open(path).ok()?;
     let mut count = 0;
-    // A file here is whole after a read that brings nothing more.
+    // A file of `/proc` is complete when a read returns nothing.
     while count < buffer.len() {
         match file.read(&mut buffer[count..]) {
             Ok(0) => break,
@@ -182,9 +183,9 @@ fn numbers(folder: &Path) -> io::Result<BTreeSet<i32>> {
     Ok(entries.filter_map(number).collect())
 }
 
-/// State of a thread as the kernel has it, from its `stat`; nothing if it has ended.
+/// Kernel task state of a thread, from `stat`; `None` if it has exited.
 fn state(stat: &[u8]) -> Option<u32> {
-    // A name may have any letters.
+    // A name may contain any character.
     let end = stat.iter().rposition(|byte| *byte == b')')?;
     Some(match stat.get(end + 2)? {
         b'R' => 0,
@@ -198,7 +199,7 @@ fn state(stat: &[u8]) -> Option<u32> {
     })
 }
 
-/// What `syscall` tells.
+/// Content of `syscall`.
 #[derive(Debug, PartialEq, Eq)]
 enum Call {
     Running,

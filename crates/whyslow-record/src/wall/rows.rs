@@ -1,11 +1,11 @@
-//! Looks become rows: what a thread did from one moment to another, with its stack.
+//! Turns samples into rows: what a thread did during an interval, with its stack.
 //!
-//! A look stands for the time since the one before. Where the thread was off the CPU at both and has
-//! not run in between, nothing can have changed: that is one row, however many looks it lasts. The
-//! stack of a thread that runs is the one that its CPU's clock took nearest to the look.
+//! A sample stands for the time since the previous one. If the thread was off-CPU at both and has
+//! not run in between, nothing can have changed: that is one row, over any number of samples. The
+//! stack of a running thread is the one taken by a tick of its CPU nearest to the sample.
 //!
-//! Who looks takes a CPU from somebody. So a thread that waits for one is taken for running if it had one for
-//! most of the time since the look before, as the scheduler counts that.
+//! The sampler itself preempts a thread. So a thread that waits for a CPU counts as running if it
+//! was on CPU for most of the time since the previous sample, according to the scheduler.
 
 use std::collections::{HashMap, VecDeque};
 
@@ -14,28 +14,29 @@ use whyslow_model::spool::{COMPAT, Encoder, Kind, Switch, WallEnd, WallRecord};
 use super::look::{Away, Doing, Look, Run};
 use super::unwind::{End, Walked};
 
-/// A row is not longer, so that what is cut off or kept for a while only is told, too.
+/// Maximum length of a row, so that rows are also written for recordings that are cut off or kept
+/// only for a while.
 const ROW_MAX_NS: u64 = 2_000_000_000;
-/// A round waits no longer for its stacks.
+/// Maximum time that a round waits for its stacks.
 const WAIT_MAX_NS: u64 = 500_000_000;
-/// Rounds that wait for theirs; then the first does no longer.
+/// Maximum number of waiting rounds; beyond it the first is written as it is.
 const ROUNDS_MAX: usize = 256;
-/// A stack that nobody has asked for after so many rounds is of none: it came too late for one that did
-/// not wait, whose thread went on. A round may be on its way as long as others find room there.
+/// A stack not used after this many rounds is dropped: it came too late for a round that no longer
+/// waited, and its thread had moved on. A round may be in the channel for as long as that has room.
 const ASKED_WITHIN: u64 = 2 * super::ROUNDS_MAX as u64;
 
-/// Looks at all threads, one after another.
+/// Samples of all threads, one after another.
 #[derive(Debug)]
 pub(super) struct Round {
     pub(super) begun: u64,
     pub(super) ended: u64,
-    /// With the number of the job of its stack.
+    /// With the job number of the stack.
     pub(super) looks: Vec<(Look, Option<u64>)>,
-    /// Rounds that were due before it, and not made.
+    /// Number of rounds that were due before it, and skipped.
     pub(super) missed: u64,
 }
 
-/// A stack, and how its thread came there.
+/// A stack, and the context of its thread.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Stack {
     kernel: Vec<u64>,
@@ -46,27 +47,27 @@ struct Stack {
     cpu: Option<u16>,
 }
 
-/// A thread, and the row that goes on.
+/// A thread, with its open row.
 #[derive(Debug)]
 struct Thread {
     pid: i32,
     round: u64,
     switches: u64,
-    /// Nanoseconds that it had had a CPU.
+    /// CPU time so far, in ns.
     ran: u64,
     since: u64,
     last: u64,
     state: u32,
     credits: u32,
     stack: Stack,
-    /// That of its stack, if its round could not wait for it.
+    /// Job number of its stack, if the round could not wait for it.
     job: Option<u64>,
-    /// What needs names of its stack was told to the present spool.
+    /// The symbols of its stack were requested for the current spool.
     is_seen: bool,
 }
 
 impl Thread {
-    /// Its stack has come late: it counts, because who read it found that the thread stood still.
+    /// Its stack came late: it is valid, because the reader found that the thread had not run.
     fn settle(&mut self, walked: &mut HashMap<u64, Walked>) {
         let late = self.job.and_then(|job| walked.remove(&job));
         if late.is_some() {
@@ -84,14 +85,14 @@ impl Thread {
     }
 }
 
-/// A thread that ran, with its stack as soon as that was walked.
+/// A running thread, with its stack once that is unwound.
 #[derive(Debug)]
 struct Ran {
     run: Run,
     job: Option<u64>,
 }
 
-/// Who is told of addresses that need names.
+/// Receives the addresses that need symbols.
 pub(super) trait Names {
     fn see(&mut self, pid: i32, ts: u64, stack: (&[u64], &[u64]), is_running: bool);
 }
@@ -101,16 +102,16 @@ pub(super) struct Rows {
     interval: u64,
     threads: HashMap<i32, Thread>,
     rounds: VecDeque<Round>,
-    /// By thread, in order of time.
+    /// By thread, in time order.
     ran: HashMap<i32, VecDeque<Ran>>,
     walked: HashMap<u64, Walked>,
-    /// Jobs of these, and how many rounds there had been when they came.
+    /// Job numbers of `walked`, and the number of rounds when they arrived.
     came: VecDeque<(u64, u64)>,
     added: u64,
     number: u64,
-    /// Nothing is told of before: the spool begins then.
+    /// Start of the spool: nothing before is written.
     floor: u64,
-    /// Up to when rows are told.
+    /// Time up to which rows are written.
     until: u64,
 }
 
@@ -149,7 +150,7 @@ impl Rows {
         !self.rounds.is_empty()
     }
 
-    /// Addresses, and numbers of texts, that are still to be told of.
+    /// Addresses and text numbers that are not written yet.
     pub(super) fn addresses(&self) -> impl Iterator<Item = u64> {
         let threads = self.threads.values().map(|thread| &thread.stack);
         let stacks = threads.flat_map(|stack| stack.kernel.iter().chain(&stack.user));
@@ -157,12 +158,12 @@ impl Rows {
         stacks.chain(walked).copied()
     }
 
-    /// What is told later is not before.
+    /// Later rows are not before this time.
     pub(super) fn limit(&self) -> u64 {
         self.until
     }
 
-    /// Rows of the rounds that have all they need. `until`: all that ran before is known.
+    /// Writes the rows of the complete rounds. `until`: everything that ran before is known.
     pub(super) fn tell(&mut self, until: u64, now: u64, names: &mut dyn Names, to: &mut Encoder) {
         while let Some(round) = self.rounds.front() {
             let is_late = now.saturating_sub(round.ended) >= WAIT_MAX_NS;
@@ -176,7 +177,7 @@ impl Rows {
         }
     }
 
-    /// The spool ends: what goes on is cut, and what waits does no longer.
+    /// Ends the spool: open rows are cut, and waiting rounds are written as they are.
     pub(super) fn cut(&mut self, floor: u64, names: &mut dyn Names, to: &mut Encoder) {
         while let Some(round) = self.rounds.pop_front() {
             self.round(round, names, to);
@@ -209,7 +210,7 @@ impl Rows {
         })
     }
 
-    /// Where it ran as near to the look as can be.
+    /// The tick nearest to the sample.
     fn nearest(&self, look: &Look) -> Option<&Ran> {
         let ran = self.ran.get(&look.tid)?.iter();
         let near = ran.filter(|ran| ran.run.ts.abs_diff(look.ts) <= self.interval);
@@ -251,7 +252,7 @@ impl Rows {
             .end();
     }
 
-    /// Whether it had a CPU for most of the time since the look before, as far as that is known.
+    /// Whether it was on CPU for most of the time since the previous sample, if that is known.
     fn ran_most(&self, look: &Look) -> bool {
         let known = self.threads.get(&look.tid);
         known.is_some_and(|thread| {
@@ -261,7 +262,8 @@ impl Rows {
         })
     }
 
-    /// Nothing if it is that of the look before; with the job that may still bring the rest of it.
+    /// `None` if the stack is that of the previous sample; with the job that may still deliver the
+    /// rest.
     fn stack(
         &mut self,
         look: &Look,
@@ -304,10 +306,10 @@ impl Rows {
         }
     }
 
-    /// Where it was when its CPU's clock met it last, if that was near enough.
+    /// Its place at the nearest tick of its CPU, if that is near enough.
     fn running(&self, look: &Look) -> Option<Stack> {
         let Ran { run, job } = self.nearest(look)?;
-        // It may be the nearest of the next look, too.
+        // It may be the nearest of the next sample, too.
         let walked = job.and_then(|job| self.walked.get(&job).cloned());
         let (user, end) = user(walked, run.registers.ip != 0);
         Some(Stack {
@@ -331,7 +333,7 @@ impl Rows {
             Doing::Runs => WallRecord::ON_CPU,
             Doing::MayRun if ran_most => WallRecord::ON_CPU,
             _ if ran_most && look.is_preempted() => WallRecord::ON_CPU,
-            // What no clock met did not run, or not for long.
+            // A thread that no tick met did not run, or only briefly.
             Doing::MayRun if stack.as_ref().is_some_and(|(stack, _)| stack.cpu.is_none()) => {
                 Switch::PREEMPTED
             }
@@ -340,7 +342,7 @@ impl Rows {
             Doing::Away(state, _) => state,
         };
         let known = self.threads.get_mut(&look.tid);
-        // A number that is used again begins to count anew.
+        // A reused thread id starts counting anew.
         let known =
             known.filter(|thread| thread.pid == look.pid && thread.switches <= look.switches);
         if let Some(thread) = known {

@@ -1,10 +1,9 @@
-//! Frames that are no addresses: functions of languages with a runtime, and those of the kernel where
-//! it tells their names alone. Each has a number above all addresses of programs, and below those of
-//! the kernel.
+//! Frames without an address: functions of languages with a runtime, and kernel functions of which
+//! only the name is known. Each has a number between the user and the kernel addresses.
 //!
-//! Texts are up to the processes they are of, so there is room for so many bytes of each and of all. What
-//! finds none has one number for all of it. Those that nobody has used for a while go when room is needed;
-//! their numbers never come again.
+//! The texts are controlled by the sampled processes, so their size is limited per process and in
+//! total. Texts beyond the limits share one number. When space is needed, texts that were not used
+//! for a while are dropped; their numbers are never reused.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -14,17 +13,17 @@ use whyslow_model::spool::{CodeKind, Encoder, Kind, NO_ADDRESS, NO_ADDRESS_END};
 
 use super::managed::ManagedFrame;
 
-/// Bytes of texts that one process has first, …
+/// Maximum bytes of texts per process, …
 const PROCESS_BYTES_MAX: usize = 4 << 20;
-/// … and of all.
+/// … and in total.
 const BYTES_MAX: usize = 16 << 20;
-/// What a text takes beside itself.
+/// Overhead per text.
 const EACH_BYTES: usize = 256;
-/// A stack with a number is on its way for so long at most, until somebody asks for its text.
+/// Maximum time between assigning a number and the request for its text.
 const UNUSED: Duration = Duration::from_secs(5);
-/// Between looks for those that are not used.
+/// Minimum interval of sweeps.
 const SWEEP_AGAIN: Duration = Duration::from_secs(1);
-/// That of whatever found no room.
+/// Number of all texts beyond the limits.
 const MORE: u64 = NO_ADDRESS;
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -38,10 +37,10 @@ struct Text {
 #[derive(Debug)]
 struct Entry {
     text: Arc<Text>,
-    /// Process that had it first.
+    /// First process that used it.
     pid: i32,
     used: Instant,
-    /// The spool was told.
+    /// Written to the current spool.
     is_told: bool,
 }
 
@@ -58,7 +57,7 @@ pub(super) struct Texts {
     next: u64,
     bytes: usize,
     by_process: HashMap<i32, usize>,
-    /// Frames that found no room.
+    /// Frames beyond the limits.
     pub(super) over: u64,
     needs_room: bool,
     swept: Instant,
@@ -141,7 +140,7 @@ impl Texts {
         number
     }
 
-    /// Somebody has it still.
+    /// The text is still in use.
     pub(super) fn touch(&mut self, number: u64) {
         if let Some(entry) = self.entries.get_mut(&number) {
             entry.used = Instant::now();
@@ -153,7 +152,7 @@ impl Texts {
         self.needs_room = true;
     }
 
-    /// Those that nobody uses should go; those that rows have are to be touched before.
+    /// Whether unused texts should be dropped; those of rows must be touched first.
     pub(super) fn is_sweep_due(&self) -> bool {
         self.needs_room && self.swept.elapsed() >= SWEEP_AGAIN
     }
@@ -179,13 +178,13 @@ impl Texts {
         self.entries.shrink_to_fit();
     }
 
-    /// Another spool begins, which knows none.
+    /// Another spool starts, which knows no texts.
     pub(super) fn begin_spool(&mut self) {
         let entries = self.entries.values_mut();
         entries.for_each(|entry| entry.is_told = false);
     }
 
-    /// Tells what the number is, if that was not told.
+    /// Writes the text of the number, unless it was written before.
     pub(super) fn tell(&mut self, number: u64, encoder: &mut Encoder) {
         self.touch(number);
         let Some(entry) = self.entries.get_mut(&number) else {
@@ -240,7 +239,7 @@ mod tests {
         let more = numbers.iter().filter(|number| **number == MORE).count();
         assert!(more > 900 && more == texts.over as usize, "{more}");
         assert!(texts.bytes <= PROCESS_BYTES_MAX);
-        // What was there before has its number, and other processes have theirs.
+        // Known texts keep their number, and other processes get theirs.
         assert_eq!(texts.managed(7, frame(0)), numbers[0]);
         assert_ne!(texts.managed(8, frame(5000)), MORE);
         for pid in 9..20 {

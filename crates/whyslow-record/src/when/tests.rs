@@ -5,7 +5,7 @@ use whyslow_model::spool::Encoder;
 
 const MS: u64 = 1_000_000;
 const KEPT: Duration = Duration::from_secs(30);
-/// No process has it.
+/// No process has this id.
 const PID: i32 = i32::MAX - 1;
 
 fn watcher(when: &str) -> Watcher {
@@ -30,7 +30,7 @@ fn call(kind: Kind, name: &str, ts: u64, entered: u64) -> Vec<u8> {
     encoder.payload().to_vec()
 }
 
-/// Of descriptor 3.
+/// A call on descriptor 3.
 fn returned(name: &str, ts: u64, ret: u64) -> Vec<u8> {
     let mut encoder = Encoder::default();
     let nr = syscall::number_of(Abi::X86_64, name).unwrap();
@@ -104,7 +104,7 @@ fn lookups_and_waits_for_locks_count_when_they_are_over() {
         let mut encoder = Encoder::default();
         let record = encoder.begin(kind, ts * MS, (PID, PID));
         record.u64(since * MS);
-        // Of a lookup: result and what it is, an address; the name.
+        // Of a lookup: the result, its type, an address; the name.
         record.u64(0xabc).u64(0).u64(0);
         record.comm(b"db.internal").end();
         watcher.see(encoder.payload());
@@ -113,9 +113,9 @@ fn lookups_and_waits_for_locks_count_when_they_are_over() {
     assert!(see(Kind::Lookup, 300, 101).is_empty());
     assert!(see(Kind::LookupBegin, 300, 0).is_empty());
     assert!(see(Kind::Lock, 349, 300).is_empty());
-    let expected = format!("lookup of \"db.internal\" by ? {PID}/{PID} took 200.0 ms");
+    let expected = format!("DNS lookup of \"db.internal\" by ? {PID}/{PID} took 200.0 ms");
     assert_eq!(see(Kind::Lookup, 300, 100), [expected]);
-    let expected = format!("wait for the lock at 0xabc by ? {PID}/{PID} took 50.0 ms");
+    let expected = format!("kernel lock wait at 0xabc by ? {PID}/{PID} took 50.0 ms");
     assert_eq!(see(Kind::Lock, 350, 300), [expected]);
 }
 
@@ -139,7 +139,7 @@ fn a_request_counts_for_the_term_that_says_most_and_has_a_thread() {
     assert_eq!(answer(&mut watcher, 399), []);
     check(&answer(&mut watcher, 400), "request>300ms", "300.0 ms");
     check(&answer(&mut watcher, 2100), "request>2000ms", "2.00 s");
-    // One that nobody answers, once.
+    // A request without a response counts once.
     assert_eq!(answer(&mut watcher, 150), []);
     watcher.see(&returned("read", 3000, 9));
     watcher.lose();
@@ -149,7 +149,7 @@ fn a_request_counts_for_the_term_that_says_most_and_has_a_thread() {
     assert_eq!(watcher.take_fired(), []);
     watcher.look_around(19_000 * MS, KEPT);
     watcher.look_around(20_000 * MS, KEPT);
-    let expected = format!("request read by ? {PID}/{PID} has had no answer for 15.00 s");
+    let expected = format!("request read by ? {PID}/{PID} has had no response for 15.00 s");
     assert_eq!(whats(&mut watcher), [expected]);
     watcher.pass_over(PID);
     assert_eq!(answer(&mut watcher, 2100), []);

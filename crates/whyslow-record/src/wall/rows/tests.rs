@@ -1,4 +1,4 @@
-//! Rows of looks that were made up.
+//! Rows of synthetic samples.
 
 use super::*;
 use crate::wall::look::Place;
@@ -13,7 +13,7 @@ impl Names for Nobody {
     fn see(&mut self, _: i32, _: u64, _: (&[u64], &[u64]), _: bool) {}
 }
 
-/// Addresses of programs that names were asked for, since the spool began.
+/// User addresses that were requested, since the spool started.
 #[derive(Default)]
 struct Seen(Vec<u64>);
 
@@ -45,7 +45,7 @@ fn told(state: u32) -> Doing {
     )
 }
 
-/// Looks at one thread, a round each.
+/// A round with a sample of one thread.
 fn round(number: u64, switches: u64, doing: Doing, job: Option<u64>) -> Round {
     let ts = number * INTERVAL;
     let look = Look {
@@ -87,7 +87,7 @@ fn walked(id: u64, frames: &[u64]) -> Walked {
     }
 }
 
-/// Begin, end, state, credits and frames of the program of each row.
+/// Start, end, state, credits and user frames of each row.
 fn found(encoder: &Encoder) -> Vec<(u64, u64, u32, u32, Vec<u64>)> {
     let rows = records(encoder.payload()).filter_map(|(_, record)| match record {
         Ok((head, Record::Wall(wall))) => Some((
@@ -123,7 +123,7 @@ fn who_has_not_run_is_one_row() {
         (30, 31, 1, 1, vec![11]),
     ];
     assert_eq!(found(&encoder), expected);
-    // What goes on begins where it was cut.
+    // The open row starts where it was cut.
     rows.add(round(32, 5, Doing::Away(1, Away::Same), None));
     rows.cut(0, &mut Nobody, &mut encoder);
     assert_eq!(found(&encoder)[3], (31, 32, 1, 1, vec![11]));
@@ -152,7 +152,7 @@ fn who_runs_has_the_stack_that_is_nearest() {
     rows.walked(walked(1, &[11]));
     rows.add(round(10, 4, Doing::Runs, None));
     rows.add(round(20, 4, Doing::MayRun, None));
-    // The other one is not walked yet, and what ran later not known.
+    // The other one is not unwound yet, and later ticks are not known.
     rows.tell(11 * INTERVAL - 1, 0, &mut Nobody, &mut encoder);
     rows.tell(u64::MAX, 0, &mut Nobody, &mut encoder);
     assert_eq!(found(&encoder), []);
@@ -161,13 +161,13 @@ fn who_runs_has_the_stack_that_is_nearest() {
     rows.cut(0, &mut Nobody, &mut encoder);
     let expected = [
         (9, 10, WallRecord::ON_CPU, 1, vec![12]),
-        // No clock met it: it waited for a CPU.
+        // No tick met it: it waited for a CPU.
         (10, 20, Switch::PREEMPTED, 1, vec![]),
     ];
     assert_eq!(found(&encoder), expected);
 }
 
-/// The one who looks takes a CPU from somebody.
+/// The sampler itself preempts a thread.
 #[test]
 fn who_waits_for_a_cpu_but_had_one_for_most_of_the_time_ran() {
     let (mut rows, mut encoder) = (Rows::new(INTERVAL), Encoder::default());
@@ -180,7 +180,7 @@ fn who_waits_for_a_cpu_but_had_one_for_most_of_the_time_ran() {
     rows.ran(run(11 * INTERVAL - 4_000_000), Some(1));
     rows.walked(walked(1, &[12]));
     rows.add(ran(11, 109, told(0)));
-    // No clock met it.
+    // No tick met it.
     rows.add(ran(13, 128, told(0)));
     rows.add(ran(14, 132, told(0)));
     rows.add(ran(15, 142, Doing::MayRun));
@@ -206,7 +206,7 @@ fn who_waits_for_a_cpu_but_had_one_for_most_of_the_time_ran() {
 fn who_is_gone_has_its_last_row_and_a_number_may_be_used_again() {
     let (mut rows, mut encoder) = (Rows::new(INTERVAL), Encoder::default());
     rows.add(round(10, 40, told(2), None));
-    // Fewer switches than before: it is another thread.
+    // Fewer switches than before: another thread.
     rows.add(round(11, 3, told(1), None));
     rows.add(Round {
         looks: Vec::new(),
@@ -252,7 +252,7 @@ fn a_stack_that_comes_late_is_of_the_row_that_goes_on() {
     rows.add(round(11, 4, Doing::Away(1, Away::Same), None));
     rows.tell(u64::MAX, late, &mut seen, &mut encoder);
     assert_eq!(seen.0, [11]);
-    // Of the next one nothing comes until it has gone on.
+    // The stack of the next row does not arrive before the thread has moved on.
     rows.add(round(12, 5, told(2), Some(2)));
     rows.tell(u64::MAX, late + 2 * INTERVAL, &mut seen, &mut encoder);
     rows.add(round(13, 6, told(2), None));
@@ -274,7 +274,7 @@ fn each_spool_is_told_what_its_rows_need() {
     rows.walked(walked(1, &[11]));
     rows.add(round(10, 4, told(1), Some(1)));
     rows.cut(0, &mut seen, &mut encoder);
-    // The thread goes on, and is told of once in the next spool.
+    // The thread continues, and is reported once in the next spool.
     seen.0.clear();
     for number in 11..20 {
         rows.add(round(number, 4, Doing::Away(1, Away::Same), None));
@@ -282,7 +282,7 @@ fn each_spool_is_told_what_its_rows_need() {
         assert_eq!(seen.0, [11]);
     }
     rows.cut(0, &mut seen, &mut encoder);
-    // It ran before it was looked at again: its row ends in that spool.
+    // It ran before the next sample: its row ends in that spool.
     seen.0.clear();
     rows.walked(walked(2, &[12]));
     rows.add(round(20, 4, Doing::Away(0, Away::Same), None));
@@ -301,7 +301,7 @@ fn stacks_that_nobody_asks_for_go() {
     let (mut rows, mut encoder) = (Rows::new(INTERVAL), Encoder::default());
     let last = 3 * ASKED_WITHIN;
     for number in 1..=last {
-        // Each comes after its round, and its thread went on.
+        // Each arrives after its round, and its thread has moved on.
         rows.add(round(number, number, told(1), Some(number)));
         rows.tell(u64::MAX, u64::MAX, &mut Nobody, &mut encoder);
         let before = number.saturating_sub(2);

@@ -1,8 +1,8 @@
-//! Stacks that wait to be read.
+//! Queue of stacks to read.
 //!
-//! Of a thread that waits the kernel tells once where it is, so what is asked of it stays until it is
-//! done, or the thread is elsewhere. A copy of one that ran is of use as long as its round waits for it.
-//! One reader at a time is in a process: who hangs there hangs alone.
+//! The kernel reports the place of a waiting thread once, so its job stays until it is done, or the
+//! thread is elsewhere. A copy of a running thread's stack is useful as long as its round waits for
+//! it. Only one reader at a time works on a process: one that hangs there blocks no other.
 
 use std::collections::{HashMap, VecDeque};
 use std::time::{Duration, Instant};
@@ -12,22 +12,22 @@ use super::{Job, Stack};
 /// Copies have 16 KiB each.
 const COPIES_MAX: usize = 2048;
 const WAITING_MAX: usize = 1 << 15;
-/// Rounds wait no longer for a copy.
+/// Maximum time that rounds wait for a copy.
 pub(super) const COPY_AGE: Duration = Duration::from_millis(500);
 
 #[derive(Debug, Default)]
 pub(super) struct Queue {
     copies: VecDeque<(Job, Instant)>,
-    /// Of threads that wait, by process and thread, …
+    /// Jobs of waiting threads, by process and thread, …
     waiting: HashMap<(i32, i32), Job>,
     /// … in this order.
     order: VecDeque<(i32, i32)>,
-    /// Those that nobody reads any more.
+    /// Jobs that will not be read any more.
     gone: Vec<u64>,
 }
 
 impl Queue {
-    /// False if too many wait.
+    /// False if the queue is full.
     pub(super) fn push(&mut self, job: Job) -> bool {
         match job.stack {
             Stack::Copy(..) => {
@@ -47,7 +47,7 @@ impl Queue {
                 if is_new {
                     self.order.push_back(key);
                 }
-                // It has run since it was asked for before.
+                // It has run since the previous job.
                 let before = self.waiting.insert(key, job);
                 self.gone.extend(before.map(|job| job.id));
                 true
@@ -55,7 +55,7 @@ impl Queue {
         }
     }
 
-    /// The first of a process in which nobody is.
+    /// The first job of a process on which no reader works.
     pub(super) fn take(&mut self, is_busy: impl Fn(i32) -> bool) -> Option<Job> {
         self.expire();
         let (copy, waiting) = self.first(&is_busy);
@@ -76,7 +76,7 @@ impl Queue {
         copy.is_some() || waiting.is_some()
     }
 
-    /// Numbers of those that nobody reads any more, once.
+    /// Numbers of jobs that will not be read any more, each once.
     pub(super) fn take_gone(&mut self) -> Vec<u64> {
         std::mem::take(&mut self.gone)
     }

@@ -1,20 +1,21 @@
-//! Requests that are served here, as the importer tells them (`trackers/request`): at a connection that
-//! this machine accepted, one runs from the first read that had bytes to the last write before the
-//! next such read.
+//! Requests served on this machine, by the importer's definition (`trackers/request`): on a
+//! connection that this machine accepted, a request lasts from the first read that returned bytes
+//! to the last write before the next such read.
 //!
-//! **Order.** Each CPU's records come through a ring of their own, so that an answer may come before
-//! what it answers. What matters of them is kept ([`Deed`]) until everything up to a moment has come
-//! ([`Served::settle`]), and then gone through in order of time. Rejected: a state that bears any
-//! order, because a read that comes late may begin a request or belong to the one before.
+//! **Order.** Records arrive per CPU through separate rings, so a response may arrive before its
+//! request. Operations are buffered ([`SocketOp`]) until all records up to a time have arrived
+//! ([`Served::settle`]), and then processed in time order. Rejected: a state machine that accepts
+//! any order, because a late read may start a request or belong to the previous one.
 //!
-//! **Descriptors.** Accepted are those that `accept` returned, and those that a snapshot tells so,
-//! which were there before. They are followed through copies, forks and closes. A process that runs
-//! another program is begun anew, because nobody tells which descriptors it keeps; what it keeps, and
-//! what was sent through a socket, the next snapshot tells. To be cheap, calls are looked at only of
-//! processes that listen, or have such a descriptor.
+//! **Descriptors.** Accepted connections are those returned by `accept` and those listed as
+//! accepted by a snapshot. They are followed through copies, forks and closes. A process that calls
+//! exec starts without connections, because no record reports which descriptors it keeps; those,
+//! and descriptors received through a socket, are listed by the next snapshot. To limit the cost,
+//! only calls of processes that listen or have such a descriptor are examined.
 //!
-//! **What does not count.** Sockets of services that tell without being asked, or take without an answer
-//! (`deeds::ONE_WAY`). Answers to what was read so long ago that nothing of it is kept: on a connection
+//! **What does not count.** Sockets of services that push messages, or accept them without a reply
+//! (`socket_ops::ONE_WAY`). Responses to reads so long ago that their records are no longer kept:
+//! on a connection where one side writes at any time, a write is unrelated to the last read.
 //! where one side writes whenever it likes, a write has nothing to do with the last read.
 
 mod deeds;
@@ -28,15 +29,15 @@ use whyslow_model::syscall::Abi;
 use crate::raw::Raw;
 use deeds::{Class, Classes, Deed, What};
 
-/// More of them than this are all forgotten: the next snapshot tells those that are open.
+/// Beyond this number all connections are dropped: the next snapshot lists the open ones.
 const CONNECTIONS_MAX: usize = 1 << 16;
 const PROCESSES_MAX: usize = 1 << 16;
-/// Of so many deeds that wait the older half is gone through, whatever has not come yet.
+/// When this many operations are buffered, the older half is processed, complete or not.
 const DEEDS_MAX: usize = 1 << 16;
-/// A process with more descriptors does not hand them to the children that it forks.
+/// The children of a process with more descriptors do not inherit them.
 const INHERITED_MAX: usize = 256;
 
-/// What a descriptor leads to.
+/// What a descriptor refers to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Descriptor {
     Connection { id: u32, since: u64 },
@@ -46,36 +47,36 @@ enum Descriptor {
 /// The last request of a connection.
 #[derive(Debug, Clone, Copy, Default)]
 struct Connection {
-    /// Of its socket; 0 where it is not known.
+    /// Inode number of its socket; 0 if unknown.
     number: u64,
     descriptors: u32,
-    /// When its first bytes were read, and by whom; 0 before the first.
+    /// Time of the first read and its thread; 0 before the first.
     begun: u64,
     reader: (i32, i32),
     is_answered: bool,
-    /// It was told, or never will be.
+    /// Was reported, or never will be.
     is_done: bool,
 }
 
-/// A request that took so long, so far.
+/// A slow request, with its duration so far.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Slow {
     pub(super) ts: u64,
     pub(super) took: u64,
-    /// Process and thread that wrote the answer; of one without, that read the question.
+    /// Process and thread that wrote the response; without a response, that read the request.
     pub(super) thread: (i32, i32),
 }
 
 #[derive(Debug)]
 pub(super) struct Served {
     classes: Classes,
-    /// No request counts that was shorter, nor one that began so long before.
+    /// Shorter requests never count, nor do those that started more than `kept` ago.
     least: u64,
     kept: u64,
-    /// Whose calls matter.
+    /// Processes whose calls are examined.
     known: FxHashSet<i32>,
     waiting: Vec<Deed>,
-    /// Up to then all was gone through.
+    /// Everything up to this time was processed.
     settled: u64,
     processes: FxHashMap<i32, FxHashMap<i32, Descriptor>>,
     connections: FxHashMap<u32, Connection>,
@@ -101,12 +102,12 @@ impl Served {
         }
     }
 
-    /// Requests count that take so long.
+    /// Reports requests of at least this duration.
     pub(super) fn count_from(&mut self, longer_ns: u64) {
         self.least = self.least.min(longer_ns);
     }
 
-    /// A call that has returned.
+    /// A call has returned.
     #[inline]
     pub(super) fn returned(&mut self, raw: Raw<'_>, is_compat: bool) {
         let class = self.classes.of(raw, is_compat);
@@ -146,7 +147,7 @@ impl Served {
         self.by_number.clear();
     }
 
-    /// A process or thread begins, runs a program or ends.
+    /// A process or thread starts, calls exec or exits.
     pub(super) fn lived(&mut self, raw: Raw<'_>) {
         const FORK: u16 = Kind::Fork as u16;
         const EXEC: u16 = Kind::Exec as u16;
@@ -179,7 +180,7 @@ impl Served {
             };
             self.know(head.pid);
             let Some(what) = what else { continue };
-            // What has happened to it since then is not asked again.
+            // Operations after the snapshot are already processed and will not be seen again.
             if head.ts < self.settled && !is_still(head.pid, fd, number) {
                 continue;
             }
@@ -193,7 +194,7 @@ impl Served {
         }
     }
 
-    /// Everything until this moment has come.
+    /// All records up to this time have arrived.
     pub(super) fn settle(&mut self, until: u64) {
         let mut waiting = std::mem::take(&mut self.waiting);
         waiting.sort_by_key(|deed| deed.ts);
@@ -205,7 +206,7 @@ impl Served {
         self.settled = self.settled.max(until);
     }
 
-    /// Records were lost: a write may have nothing to do with the last read that is known.
+    /// Records were lost: a write may be unrelated to the last known read.
     pub(super) fn lose(&mut self) {
         self.waiting
             .retain(|deed| !matches!(deed.what, What::Read | What::Wrote));
@@ -214,12 +215,13 @@ impl Served {
         }
     }
 
-    /// Requests that took too long, since the last time.
+    /// Slow requests since the last call.
     pub(super) fn take_slow(&mut self) -> Vec<Slow> {
         std::mem::take(&mut self.slow)
     }
 
-    /// Requests without an answer that were read before `since`, which count once, and by whom.
+    /// Requests without a response that were read before `since`, each reported once, with the
+    /// reading thread.
     pub(super) fn unanswered(&mut self, now: u64, since: u64) -> Vec<Slow> {
         let (least, kept) = (self.least, self.kept);
         let mut slow = Vec::new();
@@ -306,7 +308,7 @@ impl Served {
         let Some(connection) = self.of(deed.pid, deed.fd) else {
             return;
         };
-        // More of the same question.
+        // More of the same request.
         if connection.begun > 0 && !connection.is_answered {
             return;
         }
@@ -321,7 +323,7 @@ impl Served {
         let Some(connection) = self.of(deed.pid, deed.fd) else {
             return;
         };
-        // A greeting, or the answer to what was read before the connection was known.
+        // A greeting, or the response to a request read before the connection was known.
         if connection.begun == 0 {
             return;
         }
@@ -343,7 +345,7 @@ impl Served {
     fn open(&mut self, deed: Deed, number: u64) {
         match self.of(deed.pid, deed.fd) {
             Some(connection) if connection.number == number => return,
-            // Accepted while this recorded.
+            // Accepted during the recording.
             Some(connection) if connection.number == 0 => {
                 connection.number = number;
                 if let Some(Descriptor::Connection { id, .. }) = self.descriptor(deed.pid, deed.fd)
@@ -397,7 +399,7 @@ impl Served {
         }
     }
 
-    /// Unless it leads there only since a later moment.
+    /// Unless the descriptor was opened after `ts`.
     fn close(&mut self, pid: i32, fd: i32, ts: u64) {
         let Some(descriptors) = self.processes.get_mut(&pid) else {
             return;
@@ -416,7 +418,7 @@ impl Served {
         }
     }
 
-    /// A descriptor leads there no more.
+    /// A descriptor no longer refers to the connection.
     fn left(&mut self, id: u32) {
         let Some(connection) = self.connections.get_mut(&id) else {
             return;

@@ -1,15 +1,15 @@
-//! What is a request, and how long it takes.
+//! What counts as a request, and how long it takes.
 
 use super::*;
 use whyslow_model::spool::Encoder;
 use whyslow_model::syscall;
 
 const MS: u64 = 1_000_000;
-/// No process has it.
+/// No process has this id.
 const SERVER: i32 = i32::MAX - 7;
 const KEPT_MS: u64 = 30_000;
 
-/// Puts records together, and hands them on in the order of `order`.
+/// Builds records, and passes them on in the order of `order`.
 struct Told(Vec<Vec<u8>>);
 
 impl Told {
@@ -74,7 +74,7 @@ fn see(served: &mut Served, told: &Told) {
     }
 }
 
-/// When requests were told, and how long they took by then, in ms.
+/// When requests were reported, and their duration by then, in ms.
 fn slow(slow: &[Slow]) -> Vec<(u64, u64)> {
     slow.iter()
         .map(|slow| (slow.ts / MS, slow.took / MS))
@@ -90,7 +90,7 @@ fn found(served: &mut Served, told: &Told) -> Vec<(u64, u64)> {
 #[track_caller]
 fn check(told: &Told, expected: &[(u64, u64)]) {
     assert_eq!(found(&mut served(), told), expected);
-    // The same, through rings that are emptied one after the other.
+    // The same, through rings drained in reverse order.
     let backwards = Told(told.0.iter().rev().cloned().collect());
     let mut served = served();
     served.know(SERVER);
@@ -117,7 +117,7 @@ fn time_between_an_answer_and_the_next_question_is_no_request() {
     }
     check(&told, &[]);
     check(&told.read(9000, 7, 5).write(9400, 7), &[(9400, 400)]);
-    // Neither is a greeting, nor the end of what the other side has to say.
+    // Neither is a greeting, nor the shutdown by the peer.
     let told = Told::new().accept(10, 7).write(900, 7);
     check(
         &told.read(2000, 7, 0).write(2900, 7).read(2950, 7, -11),
@@ -127,13 +127,13 @@ fn time_between_an_answer_and_the_next_question_is_no_request() {
 
 #[test]
 fn only_accepted_sockets_count() {
-    // Neither the file that has the number later, nor a connection that was asked for.
+    // Neither the file that reuses the number, nor an outbound connection.
     let told = Told::new().accept(10, 7).read(20, 7, 5).close(30, 7);
     let told = told.call(SERVER, "openat", 40, ([-100, 0, 0], 7));
     let told = told.read(50, 7, 5).write(900, 7);
     let told = told.call(SERVER, "socket", 910, ([2, 1, 0], 8));
     check(&told.read(920, 8, 5).write(1900, 8), &[]);
-    // A number that is lost track of is right again when something else has it.
+    // A number whose connection was lost is valid again once it refers to something else.
     let told = Told::new().accept(10, 7).read(20, 7, 5);
     let told = told.call(SERVER, "openat", 40, ([-100, 0, 0], 7));
     check(&told.write(900, 7), &[]);
@@ -144,7 +144,7 @@ fn another_thread_may_have_the_number_before_the_close_returns() {
     let mut served = served();
     let told = Told::new().accept(10, 7).read(20, 7, 5);
     assert!(found(&mut served, &told).is_empty());
-    // The close was entered at 39 and returned at 40; its record comes last.
+    // The close was entered at 39 and returned at 40; its record arrives last.
     let told = Told::new().accept(100, 7).read(110, 7, 5).close(40, 7);
     assert!(found(&mut served, &told).is_empty());
     let told = Told::new().write(500, 7);
@@ -195,7 +195,7 @@ fn a_child_answers_what_its_parent_accepted() {
     served.settle(u64::MAX);
     assert!(served.connections.is_empty() && served.processes.is_empty());
     assert!(!served.known.contains(&child));
-    // One that runs another program has other descriptors.
+    // A child that calls exec has other descriptors.
     let told = told().life(Kind::Exec, 100, (child, child));
     let slow = found(
         &mut crate::when::served::tests::served(),
@@ -216,7 +216,7 @@ fn one_without_an_answer_counts_once() {
     assert!(look(900, 1000).is_empty());
     assert_eq!(look(1020, 1000), [(1020, 1000)]);
     assert!(look(2000, 1000).is_empty());
-    // Nor when the answer comes after all.
+    // Nor when the response arrives after all.
     assert!(found(&mut served, &Told::new().write(3000, 7)).is_empty());
     assert_eq!(
         found(&mut served, &Told::new().read(4000, 7, 5).write(4500, 7)),
@@ -275,7 +275,7 @@ fn connections_that_were_there_before_are_told_by_a_snapshot() {
     for fd in [7, 8, 9, 10, 11] {
         told = told.read(10, fd, 5);
     }
-    // Who is told to be no one's business, and whose connections are not.
+    // One that is known not to count, and whose connections do not.
     told = told.call(SERVER, "accept", 11, ([12, 0, 0], 13));
     told = told.read(12, 13, 5).write(900, 13);
     for fd in [8, 9, 10, 11] {
@@ -284,7 +284,7 @@ fn connections_that_were_there_before_are_told_by_a_snapshot() {
     // Another process has the same connection.
     told = told.call(SERVER + 1, "write", 500, ([4, 0, 0], 5));
     assert_eq!(found(&mut served, &told), [(400, 390), (500, 490)]);
-    // The next one tells nothing new, and forgets nothing.
+    // The next one reports nothing new, and drops nothing.
     let told = Told::new().read(600, 7, 5);
     assert!(found(&mut served, &told).is_empty());
     served.settled = 0;
