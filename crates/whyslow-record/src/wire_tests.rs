@@ -1,4 +1,4 @@
-//! The records of the programs and those of the spool are the same.
+//! The records of the BPF programs and those of the spool are the same.
 
 use whyslow_model::counter;
 use whyslow_model::spool::{

@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 OR GPL-2.0-only */
 /*
- * Stacks of threads that were away from the CPU for long, and of those that run.
+ * Stacks of threads that were off-CPU for long, and of running ones.
  *
- * A thread's kernel stack is taken when it comes back: it is still the one it left with, and only
- * then is it known that it was away for long. Its user stack can be taken by nobody but itself, so
- * that is done when its system call returns.
+ * A thread's kernel stack is taken when it is scheduled again: it is still the one with which it
+ * blocked, and only then is the duration known. A user stack can only be taken by the thread
+ * itself, so that is done when its system call returns.
  */
 
 struct absence {
-	__u64 since; /* 0 if it is not away, or nobody wants to know why */
+	__u64 since; /* 0 if it is on CPU, or the wait is not recorded */
 	__u32 state;
 	__u32 zero;
 };
@@ -21,7 +21,7 @@ struct {
 } absences SEC(".maps");
 
 #define STATE_DEAD 0x80
-/* A kernel thread without work, which is no wait for anything. */
+/* An idle kernel thread, which does not wait for anything. */
 #define STATE_IDLE 0x400
 
 static __always_inline void leave(struct task_struct *prev, __u32 state, __u64 now)

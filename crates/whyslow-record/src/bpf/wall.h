@@ -1,39 +1,40 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 OR GPL-2.0-only */
 /*
- * Looks at all threads by the clock on the wall: an iterator that the recorder reads each interval
- * tells of every thread what it does, and of those off the CPU where they are. Of those that run only
- * their own CPU knows where, so its clock takes that, as often.
+ * Wall-clock samples of all threads: the recorder reads an iterator each interval, which reports
+ * the state of every thread, and the stacks of those off-CPU. Where a running thread is, only its
+ * own CPU knows, so ticks of the CPUs take its stack at the same rate.
  *
- * None of this goes to the spool as it is: the recorder adds the frames of programs (`src/wall`).
+ * None of these records goes to the spool unchanged: the recorder adds the user frames
+ * (`src/wall`).
  */
 
-/* Kind of a record to the recorder alone. */
+/* Kind of a record for the recorder itself. */
 #define WALL_RUNS 61
 
-/* Flags of a look. */
+/* Flags of a sample. */
 #define LOOK_ON_CPU 1
-#define LOOK_SAME 2	   /* it has not run since the last look, which told the rest */
-#define LOOK_OF_KERNEL 4   /* a thread of the kernel */
+#define LOOK_SAME 2	   /* it has not run since the last sample, which has the rest */
+#define LOOK_OF_KERNEL 4   /* a kernel thread */
 #define LOOK_COMPAT 8
 
 struct look_head {
 	__u64 ts;
-	__u64 switches; /* how often it has left the CPU */
-	__u64 ran;	/* nanoseconds that it has had a CPU, up to the last time that was counted */
+	__u64 switches; /* number of times it left the CPU */
+	__u64 ran;	/* CPU time in ns, up to the last update */
 	__u32 tid;
 	__u32 pid;
 	__u32 state;
-	__u16 len; /* bytes, with this */
+	__u16 len; /* bytes, including this */
 	__u16 flags;
 };
 
-/* Of a thread that is off the CPU, followed by addresses in the kernel. */
+/* Sample of an off-CPU thread, followed by kernel addresses. */
 struct look {
 	struct look_head head;
-	__u64 runs; /* how often it has come to a CPU; 0 where that is not counted */
-	__u64 ip, sp, bp, lr; /* of its program */
-	__s32 nr; /* of the system call, -1 if it is in none */
-	__u32 kernel; /* addresses */
+	__u64 runs; /* number of times it got a CPU; 0 if not counted */
+	__u64 ip, sp, bp, lr; /* user registers */
+	__s32 nr; /* system call, -1 if none */
+	__u32 kernel; /* number of addresses */
 };
 
 struct look_room {
@@ -43,13 +44,13 @@ struct look_room {
 
 #define LOOK_STACK_BYTES (16 << 10)
 
-/* Of a thread that runs, followed by addresses in the kernel and bytes of the program's stack. */
+/* Sample of a running thread, followed by kernel addresses and bytes of its user stack. */
 struct wall_run {
 	struct wire_head head;
 	__u64 ip, sp, bp, lr;
-	__u64 runs; /* as in a look */
+	__u64 runs; /* as in a sample */
 	__s32 nr;
-	__u16 kernel; /* addresses */
+	__u16 kernel; /* number of addresses */
 	__u16 bytes;
 };
 
@@ -72,7 +73,7 @@ struct {
 	__type(value, struct run_room);
 } run_rooms SEC(".maps");
 
-/* The look before. */
+/* State at the previous sample. */
 struct looked {
 	__u64 switches;
 	__u64 is_told;
@@ -118,7 +119,7 @@ static __always_inline __u32 state_now(struct task_struct *task)
 
 static __always_inline bool is_on_cpu(struct task_struct *task)
 {
-	/* On a machine of one CPU it is the recorder that runs. */
+	/* On a machine with one CPU, the recorder itself is running. */
 	return bpf_core_field_exists(task->on_cpu) && BPF_CORE_READ(task, on_cpu);
 }
 
@@ -187,7 +188,7 @@ int on_look(struct bpf_iter__task *context)
 		return 0;
 	room->look.kernel = bytes / sizeof(__u64);
 	room->look.head.len = sizeof(struct look) + bytes;
-	/* What finds no room in the reader's buffer is asked for again. */
+	/* A sample that does not fit into the reader's buffer is requested again. */
 	if (!bpf_seq_write(to, room, sizeof(struct look) + bytes) && before) {
 		before->switches = room->look.head.switches;
 		before->is_told = 1;
@@ -195,7 +196,7 @@ int on_look(struct bpf_iter__task *context)
 	return 0;
 }
 
-/* As much of the stack as can be read at once; pages that are not there are not waited for. */
+/* As much of the stack as can be read without page faults. */
 static __always_inline __u32 copy_stack(char *to, __u64 sp)
 {
 	if (!bpf_probe_read_user(to, LOOK_STACK_BYTES, (void *)sp))
@@ -242,7 +243,7 @@ int on_wall(void *context)
 			room->run.bytes = copy_stack(room->rest + kernel, room->run.sp);
 			all += room->run.bytes;
 		}
-		/* One that computes is in no call. */
+		/* A thread in user mode is in no call. */
 		if (!kernel)
 			room->run.nr = -1;
 	}

@@ -105,7 +105,7 @@ struct Shared {
 #[derive(Default)]
 struct State {
     jobs: Queue,
-    /// By reader: what it is at, and since when.
+    /// Per reader: its current process, and since when.
     at: Vec<Option<(i32, Instant)>>,
     /// Per reader: processes that called exec since it was free.
     execed: Vec<Execed>,
