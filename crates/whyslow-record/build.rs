@@ -16,7 +16,11 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let arch = match env::var("CARGO_CFG_TARGET_ARCH")?.as_str() {
         "x86_64" => "x86",
         "aarch64" => "arm64",
-        other => return Err(format!("cannot build the BPF programs: unsupported architecture {other}").into()),
+        other => {
+            return Err(
+                format!("cannot build the BPF programs: unsupported architecture {other}").into(),
+            );
+        }
     };
     for name in SOURCES {
         let arguments = [&format!("-D__TARGET_ARCH_{arch}"), CPU, "-Wall", "-Werror"];

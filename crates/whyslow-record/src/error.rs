@@ -17,7 +17,9 @@ pub enum RecordError {
     #[error("cannot load BPF programs: the kernel has no BTF (/sys/kernel/btf/vmlinux is missing)")]
     NoTypes,
     /// The process runs in its own PID namespace, so its ids do not match those of kernel events.
-    #[error("cannot record inside a PID namespace: kernel events carry the process ids of the host")]
+    #[error(
+        "cannot record inside a PID namespace: kernel events carry the process ids of the host"
+    )]
     Container,
     /// libbpf rejects the object that contains all programs.
     #[error("cannot load BPF programs")]

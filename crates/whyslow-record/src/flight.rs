@@ -4,13 +4,13 @@
 use std::mem::MaybeUninit;
 use std::time::{Duration, Instant};
 
+use crate::block_writer::Out;
 use crate::clock;
 use crate::error::RecordError;
 use crate::heap;
 use crate::options::Options;
 use crate::ring::{Ring, Window};
 use crate::session::{self, Drained, Progress, Ready, Session, Summary};
-use crate::sink::Out;
 use crate::when::{Term, Trigger, Watcher, abi_here};
 
 /// Chapters per length of time that is kept …
@@ -19,7 +19,7 @@ const CHAPTERS: u32 = 4;
 const CHAPTER_MIN: Duration = Duration::from_secs(10);
 const FULL_CHAPTER_MIN: Duration = Duration::from_secs(2);
 /// Interval of checks for what no record reports.
-const LOOK_AGE: Duration = Duration::from_secs(1);
+const CHECK_INTERVAL: Duration = Duration::from_secs(1);
 
 /// What a flight recorder keeps, and when it hands it over.
 #[derive(Debug, Clone)]
@@ -82,9 +82,9 @@ pub fn fly(
         options: flight,
         each,
         pilot: Pilot::default(),
-        is_asked: false,
+        is_requested: false,
         is_over: false,
-        looked: Instant::now(),
+        checked: Instant::now(),
     };
     loop {
         let drained = flight.step()?;
@@ -99,7 +99,7 @@ pub fn fly(
     }
     let ignored = flight.pilot.take_ignored();
     if ignored > 0 {
-        flight.tell(News::Ignored(ignored));
+        flight.notify(News::Ignored(ignored));
     }
     flight.session.finish()
 }
@@ -109,9 +109,9 @@ struct Flight<'f, 'o, E> {
     options: &'f FlightOptions,
     each: E,
     pilot: Pilot,
-    is_asked: bool,
+    is_requested: bool,
     is_over: bool,
-    looked: Instant,
+    checked: Instant,
 }
 
 impl<E: FnMut(News<'_>) -> FlightStep> Flight<'_, '_, E> {
@@ -121,28 +121,28 @@ impl<E: FnMut(News<'_>) -> FlightStep> Flight<'_, '_, E> {
         self.session.watch();
         self.session.take_snapshot(false)?;
         if self.session.has_snapshot() && self.is_chapter_over() {
-            self.session.turn_chapter()?;
+            self.session.next_chapter()?;
         }
         let now = Instant::now();
-        if now - self.looked >= LOOK_AGE {
-            self.looked = now;
+        if now - self.checked >= CHECK_INTERVAL {
+            self.checked = now;
             let length = self.options.length;
-            self.watch(|watcher| watcher.look_around(clock::monotonic(), length));
+            self.watch(|watcher| watcher.check_pending(clock::monotonic(), length));
         }
         let progress = self.session.progress();
-        self.tell(News::At(&progress));
+        self.notify(News::At(&progress));
         for trigger in self.watch(Watcher::take_fired) {
             if self.pilot.fired(&trigger, now, self.options) {
-                self.tell(News::Triggered(&trigger));
+                self.notify(News::Triggered(&trigger));
             }
         }
         if self.session.has_snapshot() {
-            let asked = std::mem::take(&mut self.is_asked).then(|| Trigger {
+            let requested = std::mem::take(&mut self.is_requested).then(|| Trigger {
                 term: None,
                 what: "requested".into(),
                 ts: clock::monotonic(),
             });
-            if let Some(trigger) = asked.or_else(|| self.pilot.due(now)) {
+            if let Some(trigger) = requested.or_else(|| self.pilot.due(now)) {
                 self.hand_over(trigger, now)?;
             }
         }
@@ -150,9 +150,9 @@ impl<E: FnMut(News<'_>) -> FlightStep> Flight<'_, '_, E> {
         Ok(drained)
     }
 
-    fn watch<T: Default>(&mut self, look: impl FnOnce(&mut Watcher) -> T) -> T {
+    fn watch<T: Default>(&mut self, action: impl FnOnce(&mut Watcher) -> T) -> T {
         let mut sink = self.session.sink.borrow_mut();
-        sink.watcher.as_mut().map(look).unwrap_or_default()
+        sink.watcher.as_mut().map(action).unwrap_or_default()
     }
 
     fn is_chapter_over(&self) -> bool {
@@ -167,22 +167,22 @@ impl<E: FnMut(News<'_>) -> FlightStep> Flight<'_, '_, E> {
         // A save on request does not start the cool-down.
         let is_condition = trigger.term.is_some();
         if let Some(window) = self.session.window(trigger)? {
-            self.tell(News::Window(window));
+            self.notify(News::Window(window));
         }
         if is_condition {
             let ignored = self.pilot.handed_over(now, self.options);
             if ignored > 0 {
-                self.tell(News::Ignored(ignored));
+                self.notify(News::Ignored(ignored));
             }
         }
         Ok(())
     }
 
-    fn tell(&mut self, news: News<'_>) {
+    fn notify(&mut self, news: News<'_>) {
         match (self.each)(news) {
             FlightStep::GoOn => {}
-            FlightStep::Save => self.is_asked = true,
-            FlightStep::PassOver(pid) => self.watch(|watcher| watcher.pass_over(pid)),
+            FlightStep::Save => self.is_requested = true,
+            FlightStep::PassOver(pid) => self.watch(|watcher| watcher.ignore_process(pid)),
             FlightStep::End => self.is_over = true,
         }
     }

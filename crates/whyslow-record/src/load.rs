@@ -13,8 +13,8 @@ use crate::error::RecordError;
 use crate::options::{LOCK_MIN, LOCK_STACK_MIN, Options};
 use crate::probes::What;
 use crate::programs::{
-    Chosen, FUNCTIONS, Hook, LOOKS, LOOKUPS, Off, PROGRAMS, Program, RUNS, STACKS, StandIn, Topic,
-    USDT,
+    Chosen, FUNCTIONS, Hook, LOOKUPS, Off, PROGRAMS, Program, STACKS, StandIn, Topic, USDT,
+    WALL_ITERATOR, WALL_TICK,
 };
 use crate::skeleton::{OpenRecorderSkel, RecorderSkel, RecorderSkelBuilder};
 use crate::targets::NAMES_MAX;
@@ -37,7 +37,7 @@ pub(crate) struct Loaded<'o> {
     /// Runs at the end.
     pub(crate) last: Option<Link>,
     /// Reads all threads, for wall-clock sampling.
-    pub(crate) looks: Option<Link>,
+    pub(crate) wall_iter: Option<Link>,
     /// Whether DNS lookups are to be probed.
     pub(crate) watches: bool,
 }
@@ -92,7 +92,7 @@ pub(crate) fn load<'o>(
         stand_ins: Vec::new(),
         links: Vec::new(),
         last: None,
-        looks: None,
+        wall_iter: None,
         watches: false,
     };
     loaded.attach(&wanted, options);
@@ -125,7 +125,7 @@ impl Loaded<'_> {
             let attached = match program.hook {
                 Hook::Tracepoint => found.attach().map(|link| self.links.push((*chosen, link))),
                 Hook::Iterator => found.attach().map(|link| self.last = Some(link)),
-                Hook::Look => found.attach().map(|link| self.looks = Some(link)),
+                Hook::WallIterator => found.attach().map(|link| self.wall_iter = Some(link)),
                 // Functions are located later.
                 Hook::Function => Ok(()),
                 Hook::Tick | Hook::Sample | Hook::Wall => {
@@ -144,7 +144,7 @@ impl Loaded<'_> {
                 Ok(()) => self.stand_ins.extend(stand_in(chosen)),
             }
         }
-        if options.wall.is_some() && self.looks.is_none() {
+        if options.wall.is_some() && self.wall_iter.is_none() {
             by_files(&mut self.off, &mut self.stand_ins);
         }
     }
@@ -168,7 +168,7 @@ fn wanted(options: &Options) -> (Vec<Chosen>, Vec<Off>) {
             GROUP => !options.groups.is_empty(),
             STACKS => options.stack_min.is_some() && (has(Topic::Sched) || has(Topic::Syscalls)),
             _ if program.hook == Hook::Sample => options.sample_hz > 0,
-            LOOKS | RUNS => options.wall.is_some(),
+            WALL_ITERATOR | WALL_TICK => options.wall.is_some(),
             _ => is_needed || topic.is_none_or(has),
         }
     };
@@ -221,9 +221,9 @@ fn refused(
 
 /// Files of `/proc` replace the iterator.
 fn by_files(off: &mut Vec<Off>, stand_ins: &mut Vec<StandIn>) {
-    off.retain(|off| off.program != LOOKS);
+    off.retain(|off| off.program != WALL_ITERATOR);
     stand_ins.push(StandIn {
-        program: LOOKS,
+        program: WALL_ITERATOR,
         form: "proc",
         topic: None,
     });

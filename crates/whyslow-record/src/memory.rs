@@ -72,8 +72,8 @@ impl Memory {
             return Err(TooLittleMemory { least });
         }
         // Without kept records all of the rest is for the ring buffers.
-        let room = max - PROGRAM_BYTES - 2 * kept_min;
-        let share = if wish.is_flight { room / 4 } else { room };
+        let rest = max - PROGRAM_BYTES - 2 * kept_min;
+        let share = if wish.is_flight { rest / 4 } else { rest };
         let mut buffer = buffer_min;
         while wish.buffer.is_none() && buffer * 2 <= share.min(rounded(BUFFER_BYTES)) {
             buffer *= 2;

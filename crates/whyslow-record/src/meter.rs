@@ -32,12 +32,12 @@ impl Meter {
             most: 0,
             short: 0,
         };
-        meter.look();
+        meter.check();
         meter
     }
 
     /// Bytes beyond the limit.
-    pub(crate) fn look(&mut self) -> u64 {
+    pub(crate) fn check(&mut self) -> u64 {
         let taken = self.kernel + pages(&status(), &ALL).saturating_sub(self.mapped);
         self.most = self.most.max(taken);
         let excess = taken.saturating_sub(self.max);
@@ -104,9 +104,9 @@ mod tests {
     #[test]
     fn what_is_too_much_is_told() {
         let mut meter = Meter::new(1 << 40, 0);
-        assert_eq!(meter.look(), 0);
+        assert_eq!(meter.check(), 0);
         assert!(meter.most > 1 << 20);
         meter.max = meter.most / 2;
-        assert!(meter.look() > 0);
+        assert!(meter.check() > 0);
     }
 }

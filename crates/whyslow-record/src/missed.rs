@@ -18,14 +18,18 @@ pub(crate) struct Missed {
     seen: BTreeMap<&'static str, u64>,
     /// Of all programs.
     pub(crate) count: u64,
-    looked: u64,
+    polled_at: u64,
 }
 
 impl Missed {
     /// Records the runs skipped since the last poll.
-    pub(crate) fn look(&mut self, loaded: &Loaded<'_>, encoder: &mut Encoder) {
+    pub(crate) fn poll(&mut self, loaded: &Loaded<'_>, encoder: &mut Encoder) {
         let now = clock::monotonic();
-        let from = if self.looked == 0 { now } else { self.looked };
+        let from = if self.polled_at == 0 {
+            now
+        } else {
+            self.polled_at
+        };
         for (name, count) in counts(loaded) {
             let before = self.seen.insert(name, count).unwrap_or(0);
             let new = count.saturating_sub(before);
@@ -39,7 +43,7 @@ impl Missed {
                     .end();
             }
         }
-        self.looked = now;
+        self.polled_at = now;
     }
 }
 

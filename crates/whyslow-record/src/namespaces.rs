@@ -23,7 +23,7 @@ use crate::snapshot::{self, Mount, ResolverFiles};
 /// Maximum number of namespaces read.
 const NAMESPACES_MAX: usize = 256;
 /// Maximum reads of a namespace because of execs in it.
-const LOOKS_MAX: u32 = 8;
+const SCANS_MAX: u32 = 8;
 /// Maximum number of mounts recorded per namespace.
 const MOUNTS_MAX: usize = 5_000;
 /// How long the end of a recording waits for pending reads.
@@ -32,15 +32,15 @@ const END_MAX: Duration = Duration::from_millis(500);
 /// The reader thread and its pending requests.
 pub(crate) struct Namespaces {
     /// `None` if the thread could not be started; nothing is recorded then.
-    line: Option<(Sender<Asked>, Receiver<Answer>)>,
+    channels: Option<(Sender<Request>, Receiver<Reply>)>,
     /// Number of reads per namespace because of execs.
-    looks: HashMap<u32, u32>,
+    scans: HashMap<u32, u32>,
     /// Requests without a reply.
     open: u64,
     unread: u64,
 }
 
-enum Asked {
+enum Request {
     /// Every namespace of a process.
     All,
     /// The namespaces of these processes, with their mounts.
@@ -48,7 +48,7 @@ enum Asked {
 }
 
 #[derive(Default)]
-struct Answer {
+struct Reply {
     found: Vec<Found>,
     /// Root directories of processes that called exec.
     roots: Vec<(i32, Vec<u8>)>,
@@ -63,13 +63,13 @@ struct Found {
 
 impl Namespaces {
     pub(crate) fn start() -> Self {
-        let (ask, asked) = mpsc::channel();
-        let (tell, told) = mpsc::channel();
+        let (request_tx, request_rx) = mpsc::channel();
+        let (reply_tx, reply_rx) = mpsc::channel();
         let named = thread::Builder::new().name("namespaces".into());
-        let thread = named.spawn(move || run(&asked, &tell));
+        let thread = named.spawn(move || run(&request_rx, &reply_tx));
         Self {
-            line: thread.is_ok().then_some((ask, told)),
-            looks: HashMap::new(),
+            channels: thread.is_ok().then_some((request_tx, reply_rx)),
+            scans: HashMap::new(),
             open: 0,
             unread: 0,
         }
@@ -77,32 +77,32 @@ impl Namespaces {
 
     /// Starts a spool, which needs all namespaces.
     pub(crate) fn begin_spool(&mut self) {
-        self.looks.clear();
+        self.scans.clear();
         self.unread = 0;
-        self.ask(Asked::All);
+        self.send(Request::All);
     }
 
     /// These processes called exec, each in a namespace.
     pub(crate) fn execed(&mut self, execed: &[(i32, u32)]) {
         let mut pids = Vec::new();
         for (pid, ns) in execed {
-            if self.looks.len() >= NAMESPACES_MAX && !self.looks.contains_key(ns) {
+            if self.scans.len() >= NAMESPACES_MAX && !self.scans.contains_key(ns) {
                 continue;
             }
-            let looks = self.looks.entry(*ns).or_default();
-            if *looks < LOOKS_MAX {
-                *looks += 1;
+            let scans = self.scans.entry(*ns).or_default();
+            if *scans < SCANS_MAX {
+                *scans += 1;
                 pids.push(*pid);
             }
         }
         if !pids.is_empty() {
-            self.ask(Asked::Of(pids));
+            self.send(Request::Of(pids));
         }
     }
 
-    fn ask(&mut self, asked: Asked) {
-        if let Some((ask, _)) = &self.line
-            && ask.send(asked).is_ok()
+    fn send(&mut self, request: Request) {
+        if let Some((request_tx, _)) = &self.channels
+            && request_tx.send(request).is_ok()
         {
             self.open += 1;
         }
@@ -110,11 +110,13 @@ impl Namespaces {
 
     /// Writes what was found since the last call.
     pub(crate) fn take(&mut self, encoder: &mut Encoder) {
-        let Some((_, told)) = &self.line else { return };
-        while let Ok(answer) = told.try_recv() {
+        let Some((_, reply_rx)) = &self.channels else {
+            return;
+        };
+        while let Ok(reply) = reply_rx.try_recv() {
             self.open -= 1;
-            self.unread += answer.unread;
-            answer.put(encoder);
+            self.unread += reply.unread;
+            reply.put(encoder);
         }
     }
 
@@ -122,14 +124,14 @@ impl Namespaces {
     /// writes the counts of unreadable files.
     pub(crate) fn finish(&mut self, encoder: &mut Encoder) {
         let until = Instant::now() + END_MAX;
-        while let (Some((_, told)), true) = (&self.line, self.open > 0) {
+        while let (Some((_, reply_rx)), true) = (&self.channels, self.open > 0) {
             let left = until.saturating_duration_since(Instant::now());
-            let Ok(answer) = told.recv_timeout(left) else {
+            let Ok(reply) = reply_rx.recv_timeout(left) else {
                 break;
             };
             self.open -= 1;
-            self.unread += answer.unread;
-            answer.put(encoder);
+            self.unread += reply.unread;
+            reply.put(encoder);
         }
         for (name, count) in [
             ("resolver_files_unread", self.unread),
@@ -146,7 +148,7 @@ impl Namespaces {
     }
 }
 
-impl Answer {
+impl Reply {
     fn put(&self, encoder: &mut Encoder) {
         for found in &self.found {
             for mount in &found.mounts {
@@ -160,15 +162,15 @@ impl Answer {
     }
 }
 
-fn run(asked: &Receiver<Asked>, tell: &Sender<Answer>) {
+fn run(requests: &Receiver<Request>, replies: &Sender<Reply>) {
     // It reads other users' files.
     drop::privileges(false);
     let proc = Path::new("/proc");
-    while let Ok(asked) = asked.recv() {
-        let mut answer = Answer::default();
-        let (folders, with_mounts) = match asked {
-            Asked::All => (snapshot::pids(proc), false),
-            Asked::Of(pids) => (pids, true),
+    while let Ok(request) = requests.recv() {
+        let mut reply = Reply::default();
+        let (folders, with_mounts) = match request {
+            Request::All => (snapshot::pids(proc), false),
+            Request::Of(pids) => (pids, true),
         };
         let folders = folders.into_iter().map(|pid| proc.join(pid.to_string()));
         let with_roots = folders.map(|folder| (snapshot::any_root(&folder), folder));
@@ -179,27 +181,27 @@ fn run(asked: &Receiver<Asked>, tell: &Sender<Answer>) {
         for (root, folder) in processes {
             let Some(root) = root else { continue };
             if seen.len() < NAMESPACES_MAX {
-                look((&folder, &root), with_mounts, &mut seen, &mut answer);
+                scan((&folder, &root), with_mounts, &mut seen, &mut reply);
             }
             let pid = folder
                 .file_name()
                 .and_then(|name| name.to_str()?.parse().ok());
             if let (true, Some(pid)) = (with_mounts, pid) {
-                answer.roots.push((pid, root));
+                reply.roots.push((pid, root));
             }
         }
-        if tell.send(answer).is_err() {
+        if replies.send(reply).is_err() {
             return;
         }
     }
 }
 
 /// Nothing is read of an exited process, and no mounts of one that changed its root meanwhile.
-fn look(
+fn scan(
     (folder, root): (&Path, &[u8]),
     with_mounts: bool,
     seen: &mut HashSet<u32>,
-    answer: &mut Answer,
+    reply: &mut Reply,
 ) {
     let Some(ns) = snapshot::mount_ns(folder).filter(|ns| !seen.contains(ns)) else {
         return;
@@ -217,6 +219,6 @@ fn look(
         Vec::new()
     };
     seen.insert(ns);
-    answer.unread += files.unread;
-    answer.found.push(Found { ns, mounts, files });
+    reply.unread += files.unread;
+    reply.found.push(Found { ns, mounts, files });
 }

@@ -148,7 +148,7 @@ impl Chosen {
         let hook = program.hook;
         let may = move |name: &&str| match hook {
             Hook::Tracepoint => !refuse.contains(&Form::of(name)),
-            Hook::Look => !refuse.contains(&Form::Iterator),
+            Hook::WallIterator => !refuse.contains(&Form::Iterator),
             _ => true,
         };
         names.filter(may).map(move |form| Chosen { program, form })
@@ -172,7 +172,7 @@ pub(crate) enum Hook {
     /// Run by the recorder, for every thread.
     Iterator,
     /// Run by the recorder for every thread, at each wall-clock interval.
-    Look,
+    WallIterator,
     /// On each CPU, at the same interval.
     Wall,
 }
@@ -197,8 +197,8 @@ const LOCKS: Option<Topic> = Some(Topic::Locks);
 /// Takes stacks of threads that were off-CPU, and of running ones.
 pub(crate) const STACKS: &str = "on_back";
 /// Reads all threads, and takes the stacks of the running ones.
-pub(crate) const LOOKS: &str = "on_look";
-pub(crate) const RUNS: &str = "on_wall";
+pub(crate) const WALL_ITERATOR: &str = "on_look";
+pub(crate) const WALL_TICK: &str = "on_wall";
 /// Requested function probes: entry and return are useful only together.
 pub(crate) const FUNCTIONS: [&str; 2] = ["on_function", "on_function_end"];
 /// Handles USDT probes.
@@ -221,29 +221,25 @@ pub(crate) static PROGRAMS: &[Program] = &[
     },
     Program {
         hook: Hook::Iterator,
-        ..program(
-            "on_end",
-            SYSCALLS,
-            "calls in progress at the end",
-        )
+        ..program("on_end", SYSCALLS, "calls in progress at the end")
     },
-    program("on_switch", SCHED, "context switches").or(&["on_switch_old", "raw_switch", "tp_switch"]),
+    program("on_switch", SCHED, "context switches").or(&[
+        "on_switch_old",
+        "raw_switch",
+        "tp_switch",
+    ]),
     program(STACKS, SCHED, "off-CPU stacks"),
     Program {
         hook: Hook::Sample,
         ..program("on_sample", None, "on-CPU stack samples")
     },
     Program {
-        hook: Hook::Look,
-        ..program(LOOKS, None, "wall-clock samples of all threads")
+        hook: Hook::WallIterator,
+        ..program(WALL_ITERATOR, None, "wall-clock samples of all threads")
     },
     Program {
         hook: Hook::Wall,
-        ..program(
-            RUNS,
-            None,
-            "wall-clock stacks of running threads",
-        )
+        ..program(WALL_TICK, None, "wall-clock stacks of running threads")
     },
     program("on_lock_wait", LOCKS, "lock waits"),
     program("on_lock_end", LOCKS, "lock waits"),
@@ -255,53 +251,38 @@ pub(crate) static PROGRAMS: &[Program] = &[
     program("on_exit", None, "thread exits").or(&["raw_exit", "tp_exit"]),
     program("on_free", None, "reuse of thread ids").or(&["raw_free", "tp_free"]),
     program("on_rename", None, "thread renames").or(&["raw_rename", "tp_rename"]),
+    program("on_cgroup", None, "moves between control groups"),
     program(
-        "on_cgroup",
-        None,
-        "moves between control groups",
-    ),
-    program("on_signal", SCHED, "signals that stop, continue or end processes"),
-    program(
-        "on_signal_deliver",
+        "on_signal",
         SCHED,
-        "delivery of these signals",
+        "signals that stop, continue or end processes",
     ),
-    program("on_bio_queue", BLOCK, "submitters of block I/O").or(&["raw_bio_queue", "tp_bio_queue"]),
+    program("on_signal_deliver", SCHED, "delivery of these signals"),
+    program("on_bio_queue", BLOCK, "submitters of block I/O")
+        .or(&["raw_bio_queue", "tp_bio_queue"]),
     program("on_bio_backmerge", BLOCK, "merged block I/O")
         .or(&["raw_bio_backmerge", "tp_bio_backmerge"]),
     program("on_bio_frontmerge", BLOCK, "merged block I/O")
         .or(&["raw_bio_frontmerge", "tp_bio_frontmerge"]),
     program("on_bio_complete", BLOCK, "completions of stacked devices")
         .or(&["raw_bio_complete", "tp_bio_complete"]),
-    program(
-        "on_bio_remap",
-        BLOCK,
-        "partitions and volumes of block I/O",
-    )
-    .or(&["raw_bio_remap", "tp_bio_remap"]),
+    program("on_bio_remap", BLOCK, "partitions and volumes of block I/O")
+        .or(&["raw_bio_remap", "tp_bio_remap"]),
     program("on_split", BLOCK, "split block I/O").or(&["raw_split", "tp_split"]),
     program("on_getrq", BLOCK, "request allocation of block I/O").or(&["raw_getrq", "tp_getrq"]),
-    program(
-        "on_rq_insert",
-        BLOCK,
-        "time in I/O scheduler queues",
-    )
-    .or(&["raw_rq_insert", "tp_rq_insert"]),
-    program("on_rq_issue", BLOCK, "requests issued to devices").or(&["raw_rq_issue", "tp_rq_issue"]),
+    program("on_rq_insert", BLOCK, "time in I/O scheduler queues")
+        .or(&["raw_rq_insert", "tp_rq_insert"]),
+    program("on_rq_issue", BLOCK, "requests issued to devices")
+        .or(&["raw_rq_issue", "tp_rq_issue"]),
     program("on_rq_merge", BLOCK, "merged requests").or(&["raw_rq_merge", "tp_rq_merge"]),
-    program("on_rq_requeue", BLOCK, "requeued requests")
-        .or(&["raw_rq_requeue", "tp_rq_requeue"]),
+    program("on_rq_requeue", BLOCK, "requeued requests").or(&["raw_rq_requeue", "tp_rq_requeue"]),
     program("on_rq_complete", BLOCK, "requests completed by devices")
         .or(&["raw_rq_complete", "tp_rq_complete"]),
     program("on_irq_enter", IRQ, "hard interrupt handlers"),
     program("on_irq_exit", IRQ, "hard interrupt handlers"),
     program("on_softirq_enter", IRQ, "soft interrupt handlers"),
     program("on_softirq_exit", IRQ, "soft interrupt handlers"),
-    program(
-        "on_softirq_raise",
-        IRQ,
-        "raised soft interrupts",
-    ),
+    program("on_softirq_raise", IRQ, "raised soft interrupts"),
     Program {
         hook: Hook::Function,
         ..program(LOOKUPS[0], DNS, "DNS lookups")
@@ -370,11 +351,7 @@ pub(crate) static PROGRAMS: &[Program] = &[
     program("on_drop", NET, "dropped packets"),
     program("on_fault_user", PAGES, "user page faults"),
     program("on_fault_kernel", PAGES, "kernel page faults"),
-    program(
-        "on_cache_add",
-        PAGES,
-        "page-cache fills by file",
-    ),
+    program("on_cache_add", PAGES, "page-cache fills by file"),
     program("on_cache_remove", PAGES, "page-cache evictions"),
 ];
 

@@ -213,7 +213,7 @@ impl Window {
         }
         let begin = head.first().map_or(0, |head| head.complete_until);
         let mut encoder = Encoder::default();
-        self.tell(&mut encoder);
+        self.write_trigger(&mut encoder);
         writer.write(&packer.pack_all(&encoder, begin)?)?;
         for block in snapshot.iter().chain(&self.events) {
             writer.write(block)?;
@@ -224,7 +224,7 @@ impl Window {
     }
 
     /// Writes what triggered the window.
-    fn tell(&self, encoder: &mut Encoder) {
+    fn write_trigger(&self, encoder: &mut Encoder) {
         let Trigger { term, what, ts } = &self.trigger;
         let text = match term {
             Some(term) => format!("{term}: {what}"),

@@ -2,7 +2,7 @@
 
 mod facts;
 mod followed;
-mod turns;
+mod rotation;
 
 use std::cell::RefCell;
 use std::fs;
@@ -17,31 +17,31 @@ use std::time::{Duration, Instant};
 use libbpf_rs::OpenObject;
 use whyslow_model::spool::Encoder;
 
+use crate::block_writer::{BlockWriter, Out};
 use crate::clock::{self, Clocks};
 use crate::drop;
 use crate::error::RecordError;
 use crate::following::{Followers, Id};
+use crate::in_flight::InFlight;
 use crate::load::{self, Loaded};
 use crate::losses::Losses;
-use crate::marks::{Listener, Said};
+use crate::marks::{Listener, Received};
 use crate::meter::Meter;
 use crate::missed::Missed;
 use crate::namespaces::Namespaces;
-use crate::naming::{Desk, WATCHED};
+use crate::naming::{SymbolizerQueue, WATCHED};
 use crate::options::Options;
 use crate::programs::{Off, Topic};
 use crate::ring::Part;
 use crate::rings::Rings;
 use crate::sampler::Sampler;
-use crate::sink::{Out, Sink};
 use crate::snapshot;
 use crate::spool::SpoolWriter;
 use crate::targets::Targets;
-use crate::underway::Underway;
 use crate::wall::Wall;
 use crate::watch::Watch;
 use crate::when::Watcher;
-use facts::{tell_mark, tell_off, tell_stand_ins, topics_told};
+use facts::{complete_topics, write_mark, write_off_programs, write_stand_ins};
 
 /// Age at which a block is written, if it is not full before.
 const BLOCK_AGE: Duration = Duration::from_secs(1);
@@ -51,13 +51,13 @@ const PAUSE_IDLE: Duration = Duration::from_millis(40);
 /// Bytes per pause from which the recorder is busy.
 const BUSY_BYTES: u64 = 64 << 10;
 /// How long the end of a recording waits for symbolization …
-const NAMING_REST: Duration = Duration::from_secs(2);
+const NAMING_END_MAX: Duration = Duration::from_secs(2);
 /// … and how long the end of a spool does that is followed by another.
-const NAMING_TURN: Duration = Duration::from_millis(100);
+const NAMING_ROTATION_MAX: Duration = Duration::from_millis(100);
 /// Rounds of symbolizing the most recent stacks.
 const NAMING_ROUNDS: u32 = 3;
 /// How long the end of a recording waits for stacks of the last wall-clock samples.
-const WALL_REST: Duration = Duration::from_millis(200);
+const WALL_END_MAX: Duration = Duration::from_millis(200);
 /// Interval of clock comparisons, which detect steps.
 const CLOCKS_AGE: Duration = Duration::from_secs(1);
 
@@ -156,7 +156,7 @@ pub fn record(
         if session.snapshot.is_none()
             && let Some(spool) = next.take()
         {
-            session.turn(spool)?;
+            session.rotate(spool)?;
         }
         let progress = session.progress();
         session.serve()?;
@@ -218,7 +218,7 @@ pub(crate) struct Session<'o> {
     rings: Rings,
     watch: Option<Watch>,
     loaded: Loaded<'o>,
-    pub(crate) sink: Rc<RefCell<Sink>>,
+    pub(crate) sink: Rc<RefCell<BlockWriter>>,
     spool: PathBuf,
     spool_bytes_max: u64,
     /// `None`: no marks can be added.
@@ -238,11 +238,11 @@ pub(crate) struct Session<'o> {
     snapshot: Option<Taken>,
     /// Keep what the arguments of calls in progress point at, for the next spool.
     remembers: bool,
-    tells_resolvers: bool,
+    records_resolvers: bool,
     turns: u64,
     begun: Instant,
     /// Start of the current spool or chapter.
-    turned: Instant,
+    chapter_start: Instant,
     /// CPU time of loading the programs.
     cpu_before: u64,
     clocks_at: Instant,
@@ -261,10 +261,10 @@ impl<'o> Session<'o> {
         // The kernel may require privileges for it that are dropped below.
         let watch = Watch::start(&mut loaded, options)?;
         // Without an iterator, reading kernel stacks requires this privilege.
-        let reads_stacks = options.wall.is_some() && loaded.looks.is_none();
+        let reads_stacks = options.wall.is_some() && loaded.wall_iter.is_none();
         drop::privileges(watch.is_some() || reads_stacks);
         let sink = out(&options.spool)
-            .and_then(|out| Sink::new(out, options.may_turn, Desk::new(options)));
+            .and_then(|out| BlockWriter::new(out, options.may_turn, SymbolizerQueue::new(options)));
         let mut sink = sink.map_err(|source| of_spool(&options.spool, source))?;
         sink.wall = Wall::start(&loaded, options).map_err(RecordError::Wall)?;
         sink.followers = Followers::new(&followed::about(options, &loaded.off, &sink.out));
@@ -276,7 +276,7 @@ impl<'o> Session<'o> {
             rings,
             watch,
             pids: options.pids.clone(),
-            topics: topics_told(options, &loaded.off),
+            topics: complete_topics(options, &loaded.off),
             loaded,
             sink,
             spool: options.spool.clone(),
@@ -291,10 +291,10 @@ impl<'o> Session<'o> {
             listener: Listener::open().ok(),
             snapshot: None,
             remembers: options.may_turn,
-            tells_resolvers: options.topics.contains(&Topic::Dns),
+            records_resolvers: options.topics.contains(&Topic::Dns),
             turns: 0,
             begun,
-            turned: begun,
+            chapter_start: begun,
             cpu_before: clock::own_cpu(),
             clocks_at: begun,
             calls: (0, 0),
@@ -317,7 +317,7 @@ impl<'o> Session<'o> {
     }
 
     pub(crate) fn chapter_age(&self) -> Duration {
-        self.turned.elapsed()
+        self.chapter_start.elapsed()
     }
 
     fn failed(&self, source: io::Error) -> RecordError {
@@ -334,24 +334,24 @@ impl<'o> Session<'o> {
         }
         snapshot::head(&mut sink.encoder, now, &self.pids, &self.topics);
         if let Some(watch) = &self.watch {
-            watch.tell_probes(&mut sink.encoder);
+            watch.write_probes(&mut sink.encoder);
         }
         if matches!(sink.out, Out::Ring(_)) {
             // Records in memory have no end at which these could be written.
-            tell_off(&self.loaded.off, &mut sink.encoder);
-            tell_stand_ins(&self.loaded.stand_ins, &mut sink.encoder);
+            write_off_programs(&self.loaded.off, &mut sink.encoder);
+            write_stand_ins(&self.loaded.stand_ins, &mut sink.encoder);
         }
-        followed::tell_underway(sink.underway.as_mut(), complete_until, &mut sink.encoder);
+        followed::write_in_flight(sink.in_flight.as_mut(), complete_until, &mut sink.encoder);
         sink.complete_until = complete_until;
         sink.write(Part::Head)
             .map_err(|source| of_spool(&self.spool, source))?;
-        sink.let_go();
+        sink.release_pending();
         if sink.unwritten.is_some() {
             return Err(RecordError::SpoolRoom {
                 bytes_max: self.spool_bytes_max,
             });
         }
-        self.turned = Instant::now();
+        self.chapter_start = Instant::now();
         sink.snapshot_until = complete_until;
         self.namespaces.begin_spool();
         self.snapshot = Some(Taken::of(None));
@@ -360,7 +360,7 @@ impl<'o> Session<'o> {
 
     /// Drains the rings, for a limited time.
     pub(crate) fn drain(&mut self) -> Result<Drained, RecordError> {
-        self.take(Rings::look)
+        self.take(Rings::poll)
     }
 
     /// Drains everything that has arrived until now.
@@ -373,11 +373,11 @@ impl<'o> Session<'o> {
         &mut self,
         from: impl FnOnce(&mut Rings) -> Result<Option<u64>, RecordError>,
     ) -> Result<Drained, RecordError> {
-        self.targets.look(&self.loaded.skeleton)?;
+        self.targets.scan(&self.loaded.skeleton)?;
         let now = clock::monotonic();
         let before = self.sink.borrow().record_bytes();
-        let said = self.listener.as_mut().map(|listener| listener.hear(now));
-        let Said { marks, comers } = said.unwrap_or_default();
+        let received = self.listener.as_mut().map(|listener| listener.poll(now));
+        let Received { marks, followers } = received.unwrap_or_default();
         let emptied = from(&mut self.rings);
         let mut sink = self.sink.borrow_mut();
         let sink = &mut *sink;
@@ -388,12 +388,12 @@ impl<'o> Session<'o> {
         let lost = self.losses.total;
         self.losses.note(&self.loaded, &mut sink.encoder, now);
         if self.losses.total > lost {
-            sink.underway.iter_mut().for_each(Underway::lose);
+            sink.in_flight.iter_mut().for_each(InFlight::lose);
             sink.watcher.iter_mut().for_each(Watcher::lose);
         }
-        Self::admit(sink, comers);
+        Self::admit(sink, followers);
         for mark in &marks {
-            tell_mark(mark, &mut sink.encoder);
+            write_mark(mark, &mut sink.encoder);
         }
         let is_time = self.clocks_at.elapsed() >= CLOCKS_AGE;
         if is_time {
@@ -402,15 +402,15 @@ impl<'o> Session<'o> {
             self.calls = (sink.calls, (new as f64 / seconds) as u64);
             self.clocks_at = Instant::now();
             snapshot::clocks(&mut sink.encoder, &clock::clocks());
-            self.missed.look(&self.loaded, &mut sink.encoder);
-            let excess = self.meter.look();
+            self.missed.poll(&self.loaded, &mut sink.encoder);
+            let excess = self.meter.check();
             sink.relieve(excess, self.is_short);
             self.is_short = excess > 0;
         }
         if let Some(until) = emptied {
-            sink.desk.turn(until);
-            sink.wall.iter_mut().for_each(|wall| wall.turn(until));
-            sink.underway.iter_mut().for_each(|it| it.settle(until));
+            sink.symbolizer.settle(until);
+            sink.wall.iter_mut().for_each(|wall| wall.settle(until));
+            sink.in_flight.iter_mut().for_each(|it| it.settle(until));
             sink.watcher.iter_mut().for_each(|it| it.settle(until));
         }
         sink.write_names(is_time)
@@ -446,7 +446,7 @@ impl<'o> Session<'o> {
         let sink = &mut *sink;
         if let Some(watch) = &mut self.watch {
             watch.execed(&sink.execed);
-            watch.turn(&mut self.loaded, &mut sink.encoder);
+            watch.poll(&mut self.loaded, &mut sink.encoder);
         }
         if let Some(wall) = &sink.wall {
             wall.execed(&sink.execed);
@@ -494,7 +494,7 @@ impl<'o> Session<'o> {
             spool_bytes: sink.out.bytes(),
             turns: self.turns,
             calls_per_second: self.calls.1,
-            lost: self.losses.total + sink.held_lost,
+            lost: self.losses.total + sink.pending_lost,
             missed: self.missed.count,
             memory: self.meter.most,
             memory_max: self.meter.max,
@@ -508,7 +508,7 @@ impl<'o> Session<'o> {
     fn end_spool(&mut self, now: &Clocks) -> Result<(), RecordError> {
         let mut sink = self.sink.borrow_mut();
         let left_out = sink.left_out();
-        let ended = sink.end(now, |encoder| self.tell_end(&left_out, encoder));
+        let ended = sink.end(now, |encoder| self.write_end(&left_out, encoder));
         ended.map_err(|source| of_spool(&self.spool, source))
     }
 
@@ -522,7 +522,7 @@ impl<'o> Session<'o> {
         if let Some(wall) = &mut self.sink.borrow_mut().wall {
             wall.stop();
         }
-        while self.has_walls() && begun.elapsed() < WALL_REST {
+        while self.has_walls() && begun.elapsed() < WALL_END_MAX {
             self.drain_all()?;
             thread::sleep(PAUSE_BUSY);
         }
@@ -535,7 +535,7 @@ impl<'o> Session<'o> {
     }
 
     pub(crate) fn finish(mut self) -> Result<Summary, RecordError> {
-        self.tell_underway(false);
+        self.list_in_flight(false);
         self.take_snapshot(true)?;
         self.sampler.stop();
         self.stop_wall()?;
@@ -544,11 +544,11 @@ impl<'o> Session<'o> {
         // report is incomplete. Those that report which process runs what are needed for the last
         // symbols.
         self.missed
-            .look(&self.loaded, &mut self.sink.borrow_mut().encoder);
+            .poll(&self.loaded, &mut self.sink.borrow_mut().encoder);
         self.sink.borrow_mut().is_over = true;
         let links = &mut self.loaded.links;
         links.retain(|(chosen, _)| WATCHED.contains(&chosen.program.name));
-        self.name_rest(NAMING_REST)?;
+        self.name_rest(NAMING_END_MAX)?;
         // Programs that report ends are detached before those that report starts: otherwise the
         // last requests would have only an end, and seem to have started before the recording.
         while self.loaded.links.pop().is_some() {}
@@ -584,7 +584,7 @@ impl<'o> Session<'o> {
 }
 
 /// Writes drained records to the spool once they are old enough.
-fn write_due(sink: &mut Sink) -> std::io::Result<()> {
+fn write_due(sink: &mut BlockWriter) -> std::io::Result<()> {
     let is_due = sink.written.elapsed() >= BLOCK_AGE && !sink.encoder.payload().is_empty();
     if is_due {
         sink.write(Part::Events)

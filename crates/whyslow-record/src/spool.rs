@@ -11,7 +11,7 @@ use crate::packed::Packed;
 
 /// Kind of a block: part of the remaining space is reserved for some kinds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Room {
+pub(crate) enum BlockClass {
     Records,
     Names,
     End,
@@ -51,14 +51,14 @@ impl SpoolWriter {
     }
 
     /// Whether the block fits, with the space reserved for later kinds.
-    pub(crate) fn has_room(&self, block: &Packed, kind: Room) -> bool {
+    pub(crate) fn fits(&self, block: &Packed, kind: BlockClass) -> bool {
         let reserved = match kind {
-            Room::Records => (self.bytes_max / 16).clamp(2 * END_BYTES, NAMES_BYTES_MAX),
-            Room::Names => END_BYTES,
-            Room::End => 0,
+            BlockClass::Records => (self.bytes_max / 16).clamp(2 * END_BYTES, NAMES_BYTES_MAX),
+            BlockClass::Names => END_BYTES,
+            BlockClass::End => 0,
         };
-        let room = self.bytes_max.saturating_sub(reserved);
-        self.bytes.saturating_add(block.bytes()) <= room
+        let limit = self.bytes_max.saturating_sub(reserved);
+        self.bytes.saturating_add(block.bytes()) <= limit
     }
 
     pub(crate) fn write(&mut self, block: &Packed) -> io::Result<()> {

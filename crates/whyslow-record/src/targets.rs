@@ -21,7 +21,7 @@ const COMM_MAX: usize = 16;
 /// Maximum number of name patterns, limited by the BPF map.
 pub const NAMES_MAX: usize = 8;
 /// Interval of scans for processes in control groups.
-const LOOK_EVERY: Duration = Duration::from_millis(250);
+const SCAN_INTERVAL: Duration = Duration::from_millis(250);
 /// Deeper than control groups are nested in practice.
 const DEPTH_MAX: usize = 32;
 
@@ -29,32 +29,32 @@ const DEPTH_MAX: usize = 32;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Names {
     text: String,
-    is_begin: bool,
+    is_prefix: bool,
 }
 
 impl Names {
     /// `nginx`, or `php*`; `None` if the kernel has no such names.
     pub fn parse(text: &str) -> Option<Self> {
-        let (text, is_begin) = match text.strip_suffix('*') {
+        let (text, is_prefix) = match text.strip_suffix('*') {
             Some(begin) => (begin, true),
             None => (text, false),
         };
         let is_name = !text.is_empty() && text.len() < COMM_MAX && !text.contains(['*', '?', '[']);
         is_name.then(|| Self {
             text: text.to_owned(),
-            is_begin,
+            is_prefix,
         })
     }
 
     fn have(&self, name: &[u8]) -> bool {
         let text = self.text.as_bytes();
-        name == text || self.is_begin && name.starts_with(text)
+        name == text || self.is_prefix && name.starts_with(text)
     }
 
     pub(crate) fn pattern(&self) -> types::comm_pattern {
         let mut pattern = types::comm_pattern {
             len: self.text.len() as u8,
-            is_begin: self.is_begin.into(),
+            is_prefix: self.is_prefix.into(),
             ..types::comm_pattern::default()
         };
         for (to, from) in pattern.bytes.iter_mut().zip(self.text.bytes()) {
@@ -142,7 +142,7 @@ impl<'t> Mount<'t> {
 pub(crate) struct Targets {
     names: Vec<Names>,
     groups: Vec<ControlGroup>,
-    looked: Instant,
+    scanned: Instant,
 }
 
 impl Targets {
@@ -150,7 +150,7 @@ impl Targets {
         Self {
             names: options.names.clone(),
             groups: options.groups.clone(),
-            looked: Instant::now(),
+            scanned: Instant::now(),
         }
     }
 
@@ -167,9 +167,9 @@ impl Targets {
     }
 
     /// Adds processes that no event reported; to be called often.
-    pub(crate) fn look(&mut self, skeleton: &RecorderSkel<'_>) -> Result<(), RecordError> {
-        if !self.groups.is_empty() && self.looked.elapsed() >= LOOK_EVERY {
-            self.looked = Instant::now();
+    pub(crate) fn scan(&mut self, skeleton: &RecorderSkel<'_>) -> Result<(), RecordError> {
+        if !self.groups.is_empty() && self.scanned.elapsed() >= SCAN_INTERVAL {
+            self.scanned = Instant::now();
             self.of_groups(skeleton)?;
         }
         Ok(())

@@ -8,13 +8,13 @@ use std::time::{Duration, Instant};
 use libbpf_rs::{Link, UprobeOpts};
 use whyslow_model::spool::{Encoder, Kind};
 
-use crate::asked::Asked;
 use crate::clock;
 use crate::drop;
 use crate::error::RecordError;
 use crate::libraries::{Finder, Found, Library, Wanted};
 use crate::load::Loaded;
 use crate::options::Options;
+use crate::probe_links::ProbeLinks;
 use crate::programs::{Off, Topic};
 
 /// Maximum number of files with uprobes.
@@ -22,9 +22,9 @@ const FILES_MAX: usize = 32;
 /// Time for the first search, after which recording starts without it …
 const FIRST_MAX: Duration = Duration::from_secs(3);
 /// … unless functions were requested, which must be found.
-const ASKED_MAX: Duration = Duration::from_mins(1);
+const PROBES_SEARCH_MAX: Duration = Duration::from_mins(1);
 /// When to examine a process after exec: it maps its libraries first, which may take a while.
-const LOOKS: [Duration; 2] = [Duration::from_millis(30), Duration::from_millis(700)];
+const EXEC_DELAYS: [Duration; 2] = [Duration::from_millis(30), Duration::from_millis(700)];
 /// Processes waiting to be examined; beyond this number some are not.
 const WAITING_MAX: usize = 4096;
 
@@ -35,7 +35,7 @@ pub(crate) struct Watch {
     /// Paths of files with DNS lookup probes.
     files: Vec<String>,
     /// Requested functions and USDT probes.
-    asked: Asked,
+    probes: ProbeLinks,
     /// Files beyond the limit.
     over: u64,
     /// 32-bit programs.
@@ -53,13 +53,13 @@ impl Watch {
         loaded: &mut Loaded<'_>,
         options: &Options,
     ) -> Result<Option<Self>, RecordError> {
-        let asked = Asked::new(loaded, &options.probes)?;
+        let probes = ProbeLinks::new(loaded, &options.probes)?;
         let wanted = Wanted {
             lookups: loaded.watches,
-            probes: asked.specs(),
+            probes: probes.specs(),
         };
-        let is_asked = !wanted.probes.is_empty();
-        let Some(finder) = (wanted.lookups || is_asked)
+        let has_probes = !wanted.probes.is_empty();
+        let Some(finder) = (wanted.lookups || has_probes)
             .then(|| Finder::start(wanted).ok())
             .flatten()
         else {
@@ -69,14 +69,19 @@ impl Watch {
             finder,
             links: Vec::new(),
             files: Vec::new(),
-            asked,
+            probes,
             over: 0,
             narrow: 0,
             unseen: 0,
             waiting: Vec::new(),
             is_searching: true,
         };
-        let until = Instant::now() + if is_asked { ASKED_MAX } else { FIRST_MAX };
+        let until = Instant::now()
+            + if has_probes {
+                PROBES_SEARCH_MAX
+            } else {
+                FIRST_MAX
+            };
         while watch.is_searching {
             let left = until.saturating_duration_since(Instant::now());
             let Ok(found) = watch.finder.found.recv_timeout(left) else {
@@ -84,7 +89,7 @@ impl Watch {
             };
             watch.take(found, loaded);
         }
-        watch.asked.check()?;
+        watch.probes.check()?;
         Ok(Some(watch))
     }
 
@@ -92,21 +97,22 @@ impl Watch {
     pub(crate) fn execed(&mut self, pids: &[i32]) {
         let now = Instant::now();
         for pid in pids {
-            if self.waiting.len() + LOOKS.len() > WAITING_MAX {
+            if self.waiting.len() + EXEC_DELAYS.len() > WAITING_MAX {
                 self.unseen += 1;
                 continue;
             }
-            self.waiting.extend(LOOKS.map(|after| (now + after, *pid)));
+            self.waiting
+                .extend(EXEC_DELAYS.map(|after| (now + after, *pid)));
         }
     }
 
     /// Attaches what was found, and examines the processes that are due.
-    pub(crate) fn turn(&mut self, loaded: &mut Loaded<'_>, encoder: &mut Encoder) {
-        let known = self.asked.count();
+    pub(crate) fn poll(&mut self, loaded: &mut Loaded<'_>, encoder: &mut Encoder) {
+        let known = self.probes.count();
         while let Ok(found) = self.finder.found.try_recv() {
             self.take(found, loaded);
         }
-        self.asked.tell(known, encoder);
+        self.probes.write(known, encoder);
         if self.is_searching || self.waiting.is_empty() {
             return;
         }
@@ -123,7 +129,7 @@ impl Watch {
         due.dedup();
         if !due.is_empty() {
             self.is_searching = true;
-            self.finder.look(due);
+            self.finder.scan(due);
         }
     }
 
@@ -135,10 +141,10 @@ impl Watch {
                 number,
                 path,
                 lacking,
-            } => self.asked.lacks(number, path, lacking),
-            Found::NoFile { number, near } => self.asked.has_no_file(number, near),
+            } => self.probes.lacks(number, path, lacking),
+            Found::NoFile { number, near } => self.probes.has_no_file(number, near),
             Found::Library(library) => {
-                self.asked.watch(&library, loaded);
+                self.probes.watch(&library, loaded);
                 self.watch_lookups(&library, loaded);
             }
         }
@@ -152,8 +158,8 @@ impl Watch {
             self.over += 1;
             return;
         }
-        let is_told = loaded.off.iter().any(|off| off.program == "on_lookup");
-        if let (Err(error), false) = (self.attach(library, loaded), is_told) {
+        let is_reported = loaded.off.iter().any(|off| off.program == "on_lookup");
+        if let (Err(error), false) = (self.attach(library, loaded), is_reported) {
             loaded.off.push(Off {
                 program: "on_lookup",
                 topic: Some(Topic::Dns),
@@ -196,12 +202,12 @@ impl Watch {
     }
 
     /// Records at the start of a spool, to which others refer.
-    pub(crate) fn tell_probes(&self, encoder: &mut Encoder) {
-        self.asked.tell(0, encoder);
+    pub(crate) fn write_probes(&self, encoder: &mut Encoder) {
+        self.probes.write(0, encoder);
     }
 
     /// Records which files and probes are attached.
-    pub(crate) fn tell(&self, encoder: &mut Encoder) {
+    pub(crate) fn write_facts(&self, encoder: &mut Encoder) {
         let mut fact = |name: &str, value: &str| {
             encoder
                 .begin(Kind::Fact, clock::monotonic(), (0, 0))
@@ -216,8 +222,8 @@ impl Watch {
             ("lookup_files_over", self.over),
             ("lookup_files_32bit", self.narrow),
             ("lookup_processes_unseen", self.unseen),
-            ("probes_watched", self.asked.count() as u64),
-            ("probes_over", self.asked.over),
+            ("probes_watched", self.probes.count() as u64),
+            ("probes_over", self.probes.over),
         ];
         for (name, count) in counts.iter().filter(|(_, count)| *count > 0) {
             fact(name, &count.to_string());
@@ -225,7 +231,7 @@ impl Watch {
     }
 
     pub(crate) fn end(mut self) {
-        self.links.append(&mut self.asked.links);
+        self.links.append(&mut self.probes.links);
         close(self.links);
     }
 }

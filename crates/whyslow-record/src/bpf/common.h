@@ -29,7 +29,7 @@ const volatile __u32 page_bytes = 4096;
 const volatile bool skip_spins = false;     /* where the lock may be that of a ring */
 
 /* Set while one spool ends and another one starts. */
-volatile bool is_turning = false;
+volatile bool is_rotating = false;
 
 struct ring {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);
@@ -53,7 +53,7 @@ struct {
 } targets SEC(".maps");
 
 /*
- * Records that did not fit into their ring, and the time of the last one; waits whose start could
+ * Records that did not fit into their ring, and the time of the last one; waits task start could
  * not be stored, because task storage was being allocated on this CPU.
  */
 struct lost {
@@ -161,14 +161,14 @@ static __always_inline void *begin_record(__u16 kind, const __u32 len)
 }
 
 /* For a known thread, which saves the helper call. */
-static __always_inline void *begin_record_of(__u16 kind, const __u32 len, struct task_struct *whose)
+static __always_inline void *begin_record_of(__u16 kind, const __u32 len, struct task_struct *task)
 {
 	__u32 cpu = bpf_get_smp_processor_id();
 	__u64 now = bpf_ktime_get_ns();
 	struct wire_head *head = reserve(cpu, len, now);
 
 	if (head)
-		fill_head_of(head, kind, len, cpu, now, whose->pid, whose->tgid);
+		fill_head_of(head, kind, len, cpu, now, task->pid, task->tgid);
 	return head;
 }
 

@@ -48,7 +48,7 @@ int on_lookup(struct pt_regs *regs)
 	if (!lookup)
 		return 0;
 	record = begin_lookup(WIRE_LOOKUP_BEGIN, lookup);
-	lookup->told = record != 0;
+	lookup->is_recorded = record != 0;
 	if (record) {
 		lookup->entered = record->head.ts;
 		record->entered = lookup->entered;
@@ -124,7 +124,7 @@ int on_lookup_end(struct pt_regs *regs)
 	record = begin_lookup(WIRE_LOOKUP, lookup);
 	if (record) {
 		record->entered = lookup->entered;
-		record->head.flags = lookup->told ? WIRE_TOLD : 0;
+		record->head.flags = lookup->is_recorded ? WIRE_TOLD : 0;
 		read_outcome(record, lookup, user_ret(regs));
 		end_record(record);
 	}

@@ -42,7 +42,7 @@ struct {
 } fillings SEC(".maps");
 
 /* Recently reported files: one that was replaced in the cache is reported again. */
-struct told_file {
+struct reported_file {
 	__u64 ino;
 	__u64 at;
 	__u32 dev;
@@ -53,8 +53,8 @@ struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(max_entries, FILES_MAX);
 	__type(key, __u32);
-	__type(value, struct told_file);
-} told_files SEC(".maps");
+	__type(value, struct reported_file);
+} reported_files SEC(".maps");
 
 struct place_scratch {
 	struct wire_inode record;
@@ -146,16 +146,16 @@ static __always_inline void put_place(struct inode *inode, __u64 ino, __u32 dev,
 		lose(now);
 }
 
-static __always_inline void tell_place(struct inode *inode, __u64 ino, __u32 dev, __u64 now)
+static __always_inline void report_place(struct inode *inode, __u64 ino, __u32 dev, __u64 now)
 {
 	__u32 place = (ino * 31 + dev) & (FILES_MAX - 1);
-	struct told_file *told = bpf_map_lookup_elem(&told_files, &place);
+	struct reported_file *reported = bpf_map_lookup_elem(&reported_files, &place);
 
-	if (!told || (told->ino == ino && told->dev == dev && now - told->at < FILE_OLD_NS))
+	if (!reported || (reported->ino == ino && reported->dev == dev && now - reported->at < FILE_OLD_NS))
 		return;
-	told->ino = ino;
-	told->dev = dev;
-	told->at = now;
+	reported->ino = ino;
+	reported->dev = dev;
+	reported->at = now;
 	put_place(inode, ino, dev, now);
 }
 
@@ -230,7 +230,7 @@ static __always_inline void begin_fills(struct task_struct *task, struct filling
 		find_fd(task, filling, regs, compat, kind);
 	}
 	if (!is_device)
-		tell_place(inode, filling->ino, filling->dev, now);
+		report_place(inode, filling->ino, filling->dev, now);
 }
 
 static __always_inline void note_fill(struct folio *folio, __u64 pages)

@@ -81,7 +81,7 @@ int BPF_PROG(on_lock_end, void *lock, int ret)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
 	struct waits *waits = bpf_task_storage_get(&lock_waits, task, 0, 0);
-	struct stack_room *room;
+	struct stack_buffer *buffer;
 	struct wire_lock *record;
 	__u64 now, since;
 	__u32 place, bytes = 0;
@@ -96,12 +96,12 @@ int BPF_PROG(on_lock_end, void *lock, int ret)
 	since = waits->of[place].since;
 	if (now - since < lock_min_ns)
 		return 0;
-	room = stack_room(PLACE_LOCK);
-	if (!room)
+	buffer = stack_buffer(PLACE_LOCK);
+	if (!buffer)
 		return 0;
 	if (now - since >= lock_stack_min_ns)
-		bytes = stack_bytes(bpf_get_stack(ctx, room->frames, FRAMES_BYTES, 0));
-	record = &room->lock;
+		bytes = stack_bytes(bpf_get_stack(ctx, buffer->frames, FRAMES_BYTES, 0));
+	record = &buffer->lock;
 	fill_head(&record->head, WIRE_LOCK, 0, bpf_get_smp_processor_id(), now);
 	record->since = since;
 	record->lock = (__u64)lock;
@@ -109,6 +109,6 @@ int BPF_PROG(on_lock_end, void *lock, int ret)
 	record->ret = ret;
 	record->kernel = bytes / sizeof(__u64);
 	record->zero = 0;
-	put_room(&record->head, sizeof(*record), bytes);
+	put_buffer(&record->head, sizeof(*record), bytes);
 	return 0;
 }

@@ -23,7 +23,7 @@ struct lookup {
 	__u64 code;   /* address of h_errno */
 	__u32 file;   /* number of the file with the function */
 	__u8 function;
-	__u8 told;
+	__u8 is_recorded;
 	__u8 zero[2];
 };
 
@@ -135,7 +135,7 @@ static __always_inline struct outcome outcome_of(struct lookup *lookup, __u64 re
 	case LOOKUP_GETHOSTBYNAME:
 	case LOOKUP_GETHOSTBYNAME2:
 		/* The reason is in a thread-local variable whose address is unknown. */
-		outcome.scheme = ret ? SCHEME_H_ERRNO : SCHEME_UNTOLD;
+		outcome.scheme = ret ? SCHEME_H_ERRNO : SCHEME_UNKNOWN;
 		outcome.found = ret;
 		return outcome;
 	}
@@ -150,7 +150,7 @@ static __always_inline struct outcome outcome_of(struct lookup *lookup, __u64 re
 		bpf_probe_read_user(&code, sizeof(code), (void *)lookup->code);
 		/* A buffer that is too small is not a reply of the resolver. */
 		if (code > 0 || !outcome.code) {
-			outcome.scheme = code ? SCHEME_H_ERRNO : SCHEME_UNTOLD;
+			outcome.scheme = code ? SCHEME_H_ERRNO : SCHEME_UNKNOWN;
 			outcome.code = code;
 		}
 	}

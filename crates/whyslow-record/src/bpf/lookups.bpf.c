@@ -23,8 +23,8 @@ const volatile __u64 patience_ns = 0; /* default query timeout */
 
 #define HOSTS_MAX 4096
 /*
- * Results by index: 0 success; then errors of getaddrinfo, negated; h_errno from -1 on; known errors
- * of the functions with _r; unknown; any other.
+ * Results by index: 0 success; then errors of getaddrinfo, negated; h_errno from -1 on; known
+ * errors of the functions with _r; unknown; any other.
  */
 #define RESULT_EAI 0
 #define EAI_KINDS 12
@@ -35,7 +35,7 @@ const volatile __u64 patience_ns = 0; /* default query timeout */
 #define RESULT_ENOMEM (RESULT_ENOENT + 2)
 #define RESULT_EINVAL (RESULT_ENOENT + 3)
 #define RESULT_ERANGE (RESULT_ENOENT + 4)
-#define RESULT_UNTOLD (RESULT_ENOENT + 5)
+#define RESULT_UNKNOWN (RESULT_ENOENT + 5)
 #define RESULT_OTHER (RESULT_ENOENT + 6)
 #define RESULTS (RESULT_OTHER + 1)
 
@@ -130,8 +130,8 @@ static __always_inline __u32 result_of(struct outcome *outcome)
 		case 34: return RESULT_ERANGE;
 		default: return RESULT_OTHER;
 		}
-	case SCHEME_UNTOLD:
-		return RESULT_UNTOLD;
+	case SCHEME_UNKNOWN:
+		return RESULT_UNKNOWN;
 	}
 	return RESULT_OTHER;
 }

@@ -192,7 +192,7 @@ static __always_inline void count(struct started *started, __u64 ns)
 	raise(&device->min[half], now, VALUE_MASK - value);
 }
 
-static __always_inline void tell(struct started *started, __u64 now, __s32 error)
+static __always_inline void report(struct started *started, __u64 now, __s32 error)
 {
 	struct slow *slow = bpf_ringbuf_reserve(&slow_requests, sizeof(*slow), 0);
 
@@ -207,7 +207,7 @@ static __always_inline void tell(struct started *started, __u64 now, __s32 error
 	bpf_ringbuf_submit(slow, 0);
 }
 
-static __always_inline bool is_asked_for(struct started *started)
+static __always_inline bool matches(struct started *started)
 {
 	__u32 op = started->rwbs & RWBS_OP;
 
@@ -227,12 +227,12 @@ int BPF_PROG(on_complete, struct request *rq, __u8 error, unsigned int bytes)
 	started = bpf_map_lookup_elem(&requests, &key);
 	if (!started)
 		return 0;
-	if (is_asked_for(started)) {
+	if (matches(started)) {
 		__u64 ns = now > started->begun ? now - started->begun : 0;
 
 		count(started, ns);
 		if (ns >= slow_min_ns)
-			tell(started, now, error);
+			report(started, now, error);
 	}
 	bpf_map_delete_elem(&requests, &key);
 	return 0;

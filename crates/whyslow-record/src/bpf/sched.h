@@ -7,7 +7,7 @@ static __always_inline int put_switch(struct task_struct *prev, __u32 state, __u
 {
 	struct wire_switch *record;
 
-	tell_call(prev, 0, 0, false);
+	report_call(prev, 0, 0, false);
 	if (state != WIRE_PREEMPTED && state & STATE_DEAD)
 		give_up_slot((__u64)prev, prev->pid);
 	if (!wants_switches)
@@ -188,6 +188,6 @@ int on_end(struct bpf_iter__task *context)
 		return 0;
 	if (wants_fills)
 		end_fills(task);
-	tell_call(task, 0, WIRE_ELSEWHERE, is_turning);
+	report_call(task, 0, WIRE_ELSEWHERE, is_rotating);
 	return 0;
 }

@@ -21,7 +21,7 @@ enum signal_result {
 	SIGNAL_IGNORED = 1,
 };
 
-static __always_inline bool is_told(__u32 number, __u64 handler)
+static __always_inline bool is_relevant(__u32 number, __u64 handler)
 {
 	if (!number || number > SIGS_MAX)
 		return false;
@@ -62,7 +62,7 @@ int BPF_PROG(on_signal, int number, struct kernel_siginfo *info, struct task_str
 	struct wire_signal *record;
 
 	/* SIGCONT continues a process even if it is ignored. */
-	if (!is_told(number, handler) || (result == SIGNAL_IGNORED && number != SIG_CONTINUE))
+	if (!is_relevant(number, handler) || (result == SIGNAL_IGNORED && number != SIG_CONTINUE))
 		return 0;
 	record = BEGIN(struct wire_signal, WIRE_SIGNAL);
 	if (!record)
@@ -86,7 +86,7 @@ int BPF_PROG(on_signal_deliver, int number, struct kernel_siginfo *info,
 	__u64 handler = (__u64)action->sa.sa_handler;
 	struct wire_signal *record;
 
-	if (!is_told(number, handler))
+	if (!is_relevant(number, handler))
 		return 0;
 	record = BEGIN(struct wire_signal, WIRE_SIGNAL_DELIVERED);
 	if (!record)

@@ -9,7 +9,7 @@
 /* A stack under construction. The programs that build them can interrupt each other. */
 enum stack_place { PLACE_AWAY, PLACE_USER, PLACE_SAMPLE, PLACE_LOCK, PLACES };
 
-struct stack_room {
+struct stack_buffer {
 	/* Either ends where the addresses start. */
 	union {
 		struct wire_lock lock;
@@ -25,12 +25,12 @@ struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
 	__uint(max_entries, PLACES);
 	__type(key, __u32);
-	__type(value, struct stack_room);
-} stack_rooms SEC(".maps");
+	__type(value, struct stack_buffer);
+} stack_buffers SEC(".maps");
 
-static __always_inline struct stack_room *stack_room(__u32 place)
+static __always_inline struct stack_buffer *stack_buffer(__u32 place)
 {
-	return bpf_map_lookup_elem(&stack_rooms, &place);
+	return bpf_map_lookup_elem(&stack_buffers, &place);
 }
 
 /* Bytes of a stack; 0 if it could not be taken. */
@@ -42,7 +42,7 @@ static __always_inline __u32 stack_bytes(long got)
 _Static_assert(sizeof(struct wire_lock) == sizeof(struct wire_stack) + 16, "no gap");
 
 /* Passes on a record: a head of `size` bytes, followed by the addresses. */
-static __always_inline void put_room(struct wire_head *head, const __u32 size, __u32 bytes)
+static __always_inline void put_buffer(struct wire_head *head, const __u32 size, __u32 bytes)
 {
 	void *ring = ring_here(head->cpu);
 	__u64 all;
@@ -62,19 +62,19 @@ static __always_inline void put_room(struct wire_head *head, const __u32 size, _
 /* User stack of a thread in a system call: only the thread itself can take it. */
 static __always_inline void put_user_stack(void *context, __u64 entered)
 {
-	struct stack_room *room = stack_room(PLACE_USER);
+	struct stack_buffer *buffer = stack_buffer(PLACE_USER);
 	__u32 bytes;
 
-	if (!room)
+	if (!buffer)
 		return;
-	bytes = stack_bytes(bpf_get_stack(context, room->frames, FRAMES_BYTES, BPF_F_USER_STACK));
-	fill_head(&room->stack.head, WIRE_USER_STACK, 0, bpf_get_smp_processor_id(),
+	bytes = stack_bytes(bpf_get_stack(context, buffer->frames, FRAMES_BYTES, BPF_F_USER_STACK));
+	fill_head(&buffer->stack.head, WIRE_USER_STACK, 0, bpf_get_smp_processor_id(),
 		  bpf_ktime_get_ns());
-	room->stack.since = entered;
-	room->stack.state = 0;
-	room->stack.kernel = 0;
-	room->stack.user = bytes / sizeof(__u64);
-	put_room(&room->stack.head, sizeof(room->stack), bytes);
+	buffer->stack.since = entered;
+	buffer->stack.state = 0;
+	buffer->stack.kernel = 0;
+	buffer->stack.user = bytes / sizeof(__u64);
+	put_buffer(&buffer->stack.head, sizeof(buffer->stack), bytes);
 }
 
 #endif

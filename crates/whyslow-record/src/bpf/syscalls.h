@@ -37,7 +37,7 @@ struct call {
 
 /*
  * Most threads have a slot by thread id: a task storage lookup takes a tenth of the time budget of
- * a record. A slot belongs to its owner until that leaves the CPU for the last time; threads whose
+ * a record. A slot belongs to its owner until that leaves the CPU for the last time; threads task
  * slot is taken use task storage.
  */
 struct slot {
@@ -269,17 +269,17 @@ static __always_inline void fill_call(struct wire_syscall *record, struct call *
 
 /* `ret` only at the return. Returns whether it fit into the ring. */
 static __always_inline bool put_call(__u16 kind, struct call *call, struct pt_regs *regs,
-				     bool compat, __s64 ret, struct task_struct *whose)
+				     bool compat, __s64 ret, struct task_struct *task)
 {
 	struct wire_syscall *record;
 
 	if (spec_of(call->nr, compat)->argc <= WIRE_ARGS_FEW) {
-		record = begin_record_of(kind, SYSCALL_BYTES(WIRE_ARGS_FEW), whose);
+		record = begin_record_of(kind, SYSCALL_BYTES(WIRE_ARGS_FEW), task);
 		if (!record)
 			return false;
 		fill_call(record, call, regs, compat, WIRE_ARGS_FEW);
 	} else {
-		record = begin_record_of(kind, SYSCALL_BYTES(WIRE_ARGS_ALL), whose);
+		record = begin_record_of(kind, SYSCALL_BYTES(WIRE_ARGS_ALL), task);
 		if (!record)
 			return false;
 		fill_call(record, call, regs, compat, WIRE_ARGS_ALL);
@@ -290,21 +290,21 @@ static __always_inline bool put_call(__u16 kind, struct call *call, struct pt_re
 }
 
 /* Reports the current call of a thread, unless that was done before for the same spool. */
-static __always_inline void tell_call(struct task_struct *task, __u64 longer_than, __u16 flags,
+static __always_inline void report_call(struct task_struct *task, __u64 longer_than, __u16 flags,
 				      bool again)
 {
 	struct call *call = call_of(task);
-	bool told;
+	bool reported;
 
 	if (!call || !call->entered || (call->flags & WIRE_TOLD && !again))
 		return;
 	if (longer_than && bpf_ktime_get_ns() - call->entered < longer_than)
 		return;
 	call->flags |= flags;
-	told = put_call(WIRE_SYSCALL_ENTER, call, (struct pt_regs *)bpf_task_pt_regs(task),
+	reported = put_call(WIRE_SYSCALL_ENTER, call, (struct pt_regs *)bpf_task_pt_regs(task),
 			call->flags & WIRE_COMPAT, 0, task);
 	/* A record that did not fit was not reported: then the return has to report the entry. */
-	call->flags = (call->flags & ~flags) | (told ? WIRE_TOLD : 0);
+	call->flags = (call->flags & ~flags) | (reported ? WIRE_TOLD : 0);
 }
 
 static __always_inline int begin_call(struct pt_regs *regs, long nr)
@@ -360,7 +360,7 @@ static __always_inline int end_call(void *context, struct pt_regs *regs, long re
 	struct task_struct *task = bpf_get_current_task_btf();
 	struct call *call = call_of(task);
 	const volatile struct call_spec *spec;
-	bool compat, told;
+	bool compat, reported;
 
 	if (!call || !call->entered)
 		return 0;
@@ -368,8 +368,8 @@ static __always_inline int end_call(void *context, struct pt_regs *regs, long re
 		end_fills(task);
 	/* As at the entry: exec may change between 32 and 64 bits. */
 	compat = call->flags & WIRE_COMPAT;
-	told = call->flags & WIRE_TOLD;
-	if (call_min_ns && !told && bpf_ktime_get_ns() - call->entered < call_min_ns) {
+	reported = call->flags & WIRE_TOLD;
+	if (call_min_ns && !reported && bpf_ktime_get_ns() - call->entered < call_min_ns) {
 		call->entered = 0;
 		return 0;
 	}
@@ -399,6 +399,6 @@ int BPF_PROG(on_sys_exit, struct pt_regs *regs, long ret)
 SEC("perf_event")
 int on_tick(void *context)
 {
-	tell_call(bpf_get_current_task_btf(), LONG_CALL_NS, 0, false);
+	report_call(bpf_get_current_task_btf(), LONG_CALL_NS, 0, false);
 	return 0;
 }

@@ -8,7 +8,7 @@
 struct comm_pattern {
 	char bytes[COMM_MAX];
 	__u8 len;
-	__u8 is_begin;
+	__u8 is_prefix;
 	__u8 zero[6];
 };
 
@@ -38,7 +38,7 @@ static __always_inline bool is_named(const volatile struct comm_pattern *pattern
 {
 	for (int i = 0; i < COMM_MAX; i++) {
 		if (i == pattern->len)
-			return pattern->is_begin || !name[i];
+			return pattern->is_prefix || !name[i];
 		if (name[i] != pattern->bytes[i])
 			return false;
 	}

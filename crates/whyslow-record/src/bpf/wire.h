@@ -219,7 +219,7 @@ enum wire_scheme {
 	SCHEME_EAI = 1,
 	SCHEME_H_ERRNO = 2,
 	SCHEME_ERRNO = 3,
-	SCHEME_UNTOLD = 4, /* it failed for an unknown reason */
+	SCHEME_UNKNOWN = 4, /* it failed for an unknown reason */
 };
 
 #define WIRE_HAS_HOST 1

@@ -15,11 +15,11 @@ use crate::marks;
 use crate::session::{Progress, Step};
 
 /// A recorder polls many times a second, except during a snapshot.
-const ANSWER: Duration = Duration::from_secs(5);
+const REPLY_TIMEOUT: Duration = Duration::from_secs(5);
 /// For the start of the first segment, and the end of the last one.
-const PATIENCE: Duration = Duration::from_secs(10);
+const SEGMENT_TIMEOUT: Duration = Duration::from_secs(10);
 /// Read timeout, after which `each` is called.
-const LOOK: Duration = Duration::from_millis(20);
+const POLL_INTERVAL: Duration = Duration::from_millis(20);
 const ABOUT_BYTES_MAX: usize = 4096;
 const READ_BYTES: usize = 64 << 10;
 
@@ -64,7 +64,7 @@ pub struct Following {
     about: About,
     stream: UnixStream,
     /// Received bytes that are not a complete frame yet.
-    came: Vec<u8>,
+    received: Vec<u8>,
 }
 
 /// Recorders of this user that can be followed.
@@ -78,19 +78,19 @@ pub fn running() -> Vec<Following> {
 
 /// Connects to the recorder with this process id.
 pub fn follow(pid: i32) -> Result<Following, FollowError> {
-    let nobody = || FollowError::Nobody { pid };
-    let folder = marks::folder().ok_or_else(nobody)?;
-    marks::check(&folder).map_err(|_| nobody())?;
+    let not_found = || FollowError::Nobody { pid };
+    let folder = marks::folder().ok_or_else(not_found)?;
+    marks::check(&folder).map_err(|_| not_found())?;
     let socket = folder.join(pid.to_string());
-    let stream = UnixStream::connect(socket).map_err(|_| nobody())?;
+    let stream = UnixStream::connect(socket).map_err(|_| not_found())?;
     Following::greet(pid, stream)
 }
 
 impl Following {
     pub(super) fn greet(pid: i32, mut stream: UnixStream) -> Result<Self, FollowError> {
         let set = stream
-            .set_read_timeout(Some(ANSWER))
-            .and_then(|()| stream.set_write_timeout(Some(ANSWER)));
+            .set_read_timeout(Some(REPLY_TIMEOUT))
+            .and_then(|()| stream.set_write_timeout(Some(REPLY_TIMEOUT)));
         set.and_then(|()| stream.write_all(marks::FOLLOW))
             .map_err(FollowError::Mute)?;
         let mut head = [0; HEAD_BYTES];
@@ -103,13 +103,13 @@ impl Following {
         stream.read_exact(&mut text).map_err(FollowError::Mute)?;
         let about = About::parse(&String::from_utf8_lossy(&text)).ok_or(FollowError::Strange)?;
         stream
-            .set_read_timeout(Some(LOOK))
+            .set_read_timeout(Some(POLL_INTERVAL))
             .map_err(FollowError::Mute)?;
         Ok(Self {
             pid,
             about,
             stream,
-            came: Vec::new(),
+            received: Vec::new(),
         })
     }
 
@@ -150,31 +150,31 @@ impl Following {
         let begun = Instant::now();
         let mut began = begun;
         let mut writer = Writer::create(spool)?;
-        self.ask(NEXT)?;
+        self.request(NEXT)?;
         let mut then = Then::GoOn;
         loop {
-            let news = self.listen(&mut |block| {
+            let event = self.listen(&mut |block| {
                 progress.spool_bytes += block.len() as u64;
                 writer.write(block)
             })?;
-            match (news, &mut then) {
-                (News::Nothing, _) => {}
-                (News::Segment, Then::Turn(spool)) => {
+            match (event, &mut then) {
+                (Event::Nothing, _) => {}
+                (Event::Segment, Then::Turn(spool)) => {
                     writer = Writer::create(spool)?;
                     began = Instant::now();
                     progress.spool_bytes = 0;
                     progress.turns += 1;
                     then = Then::GoOn;
                 }
-                (News::Segment, Then::End(_)) => return Ok(()),
+                (Event::Segment, Then::End(_)) => return Ok(()),
                 // Sent before the recorder reports its end.
-                (News::Segment, Then::GoOn) => then = Then::End(Instant::now()),
-                (News::Last, _) => return Err(ENDED),
+                (Event::Segment, Then::GoOn) => then = Then::End(Instant::now()),
+                (Event::Last, _) => return Err(ENDED),
             }
             progress.elapsed = begun.elapsed();
             match &then {
                 Then::Turn(_) => continue,
-                Then::End(since) if since.elapsed() > PATIENCE => {
+                Then::End(since) if since.elapsed() > SEGMENT_TIMEOUT => {
                     return Err(FollowError::Mute(io::ErrorKind::TimedOut.into()));
                 }
                 Then::End(_) => continue,
@@ -182,7 +182,7 @@ impl Following {
             }
             // Only a spool with a start is valid.
             if progress.spool_bytes == 0 {
-                if began.elapsed() > PATIENCE {
+                if began.elapsed() > SEGMENT_TIMEOUT {
                     return Err(FollowError::Mute(io::ErrorKind::TimedOut.into()));
                 }
                 continue;
@@ -191,41 +191,41 @@ impl Following {
                 Step::GoOn => {}
                 Step::Turn(next) => {
                     then = Then::Turn(next);
-                    self.ask(NEXT)?;
+                    self.request(NEXT)?;
                 }
                 Step::End => {
                     then = Then::End(Instant::now());
-                    self.ask(END)?;
+                    self.request(END)?;
                 }
             }
         }
     }
 
-    fn ask(&mut self, what: u8) -> Result<(), FollowError> {
-        let asked = self.stream.write_all(&[what]);
-        asked.map_err(|_| ENDED)
+    fn request(&mut self, what: u8) -> Result<(), FollowError> {
+        let sent = self.stream.write_all(&[what]);
+        sent.map_err(|_| ENDED)
     }
 
     /// Processes received data up to the next control frame, or waits briefly for more.
     fn listen(
         &mut self,
         take: &mut dyn FnMut(&[u8]) -> Result<(), FollowError>,
-    ) -> Result<News, FollowError> {
-        let news = self.take_frames(take)?;
-        if news != News::Nothing {
-            return Ok(news);
+    ) -> Result<Event, FollowError> {
+        let event = self.take_frames(take)?;
+        if event != Event::Nothing {
+            return Ok(event);
         }
-        let have = self.came.len();
-        self.came.resize(have + READ_BYTES, 0);
-        let read = self.stream.read(&mut self.came[have..]);
-        self.came.truncate(have + *read.as_ref().unwrap_or(&0));
+        let have = self.received.len();
+        self.received.resize(have + READ_BYTES, 0);
+        let read = self.stream.read(&mut self.received[have..]);
+        self.received.truncate(have + *read.as_ref().unwrap_or(&0));
         match read {
             Ok(0) => Err(ENDED),
-            Ok(_) => Ok(News::Nothing),
+            Ok(_) => Ok(Event::Nothing),
             Err(error) => match error.kind() {
                 io::ErrorKind::WouldBlock
                 | io::ErrorKind::TimedOut
-                | io::ErrorKind::Interrupted => Ok(News::Nothing),
+                | io::ErrorKind::Interrupted => Ok(Event::Nothing),
                 io::ErrorKind::ConnectionReset => Err(ENDED),
                 _ => Err(FollowError::Mute(error)),
             },
@@ -236,31 +236,31 @@ impl Following {
     fn take_frames(
         &mut self,
         take: &mut dyn FnMut(&[u8]) -> Result<(), FollowError>,
-    ) -> Result<News, FollowError> {
+    ) -> Result<Event, FollowError> {
         let mut at = 0;
-        let mut news = News::Nothing;
-        while news == News::Nothing
-            && let Some(head) = self.came[at..].first_chunk::<HEAD_BYTES>()
+        let mut event = Event::Nothing;
+        while event == Event::Nothing
+            && let Some(head) = self.received[at..].first_chunk::<HEAD_BYTES>()
         {
             let (kind, length) = parse(*head);
             if length > BLOCK_BYTES + PAYLOAD_MAX as usize {
                 return Err(FollowError::Strange);
             }
             let begin = at + HEAD_BYTES;
-            let Some(rest) = self.came.get(begin..begin + length) else {
+            let Some(rest) = self.received.get(begin..begin + length) else {
                 break;
             };
             at = begin + length;
             match kind {
                 BLOCK => take(rest)?,
-                SEGMENT => news = News::Segment,
-                LAST => news = News::Last,
+                SEGMENT => event = Event::Segment,
+                LAST => event = Event::Last,
                 // A later version may send other frames.
                 _ => {}
             }
         }
-        self.came.drain(..at);
-        Ok(news)
+        self.received.drain(..at);
+        Ok(event)
     }
 }
 
@@ -269,7 +269,7 @@ fn parse([kind, length @ ..]: [u8; HEAD_BYTES]) -> (u8, usize) {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum News {
+enum Event {
     Nothing,
     Segment,
     Last,

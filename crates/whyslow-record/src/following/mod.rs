@@ -18,7 +18,7 @@ use std::collections::BTreeSet;
 use crate::programs::Topic;
 
 pub use client::{FollowError, Following, follow, running};
-pub(crate) use server::{Asked, FOLLOWERS_MAX, Followers, Id};
+pub(crate) use server::{FOLLOWERS_MAX, FollowRequest, Followers, Id};
 
 /// Description of the recording, as text.
 const ABOUT: u8 = b'A';
@@ -69,7 +69,7 @@ pub struct About {
 }
 
 impl About {
-    fn told(&self) -> String {
+    fn encode(&self) -> String {
         let topics: Vec<_> = self.topics.iter().map(|topic| topic.name()).collect();
         format!(
             "purpose {}\ntopics {}\nall {}\n",
@@ -88,10 +88,10 @@ impl About {
         let named = value("purpose")?;
         let all = Purpose::ALL;
         let topics: BTreeSet<&str> = value("topics")?.split(',').collect();
-        let is_told = |topic: &Topic| topics.contains(topic.name());
+        let is_listed = |topic: &Topic| topics.contains(topic.name());
         Some(Self {
             purpose: all.into_iter().find(|purpose| purpose.name() == named)?,
-            topics: Topic::ALL.iter().copied().filter(is_told).collect(),
+            topics: Topic::ALL.iter().copied().filter(is_listed).collect(),
             is_of_all: value("all")? == "yes",
         })
     }
@@ -109,8 +109,8 @@ mod tests {
                 topics: [Topic::Block, Topic::Syscalls].into(),
                 is_of_all: purpose == Purpose::Flight,
             };
-            assert_eq!(About::parse(&about.told()), Some(about.clone()));
-            let later = format!("color blue\n{}", about.told());
+            assert_eq!(About::parse(&about.encode()), Some(about.clone()));
+            let later = format!("color blue\n{}", about.encode());
             assert_eq!(About::parse(&later), Some(about));
         }
         let nothing = About::parse("purpose record\ntopics \nall no\n").expect("a recorder");

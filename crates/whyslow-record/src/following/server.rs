@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 use whyslow_model::spool::{ELSEWHERE, Encoder, Kind};
 
 use super::{ABOUT, About, BLOCK, END, HEAD_BYTES, LAST, NEXT, SEGMENT};
-use crate::marks::Comer;
+use crate::marks::NewFollower;
 use crate::packed::Packed;
 
 /// Maximum number of followers.
@@ -21,11 +21,11 @@ const WAITING_MAX: u64 = 16 << 20;
 /// A follower gets no new segment while more than this of the last one is unsent.
 const READY_MAX: u64 = 1 << 20;
 /// Time after which a follower that reads nothing is disconnected.
-const PATIENCE: Duration = Duration::from_secs(30);
+const STALL_MAX: Duration = Duration::from_secs(30);
 /// Time for sending the last frames, …
-const FAREWELL: Duration = Duration::from_secs(1);
+const FINISH_MAX: Duration = Duration::from_secs(1);
 /// … and the pause between attempts.
-const FAREWELL_PAUSE: Duration = Duration::from_millis(2);
+const FINISH_PAUSE: Duration = Duration::from_millis(2);
 
 /// Identifies a follower.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -33,15 +33,15 @@ pub(crate) struct Id(u64);
 
 /// A follower's request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Asked {
+pub(crate) enum FollowRequest {
     /// End the segment, if there is one, and start another.
     Next,
     /// End the segment.
     End,
 }
 
-/// All that follow.
-# All followers.
+/// All followers.
+#[derive(Debug, Default)]
 pub(crate) struct Followers {
     about: String,
     each: Vec<Follower>,
@@ -81,10 +81,10 @@ struct Follower {
     number: u64,
     /// When the follower last read something, or there was nothing to read.
     took: Instant,
-    asked: Option<Asked>,
+    requested: Option<FollowRequest>,
     has_segment: bool,
     /// All records before this time were sent.
-    told_until: u64,
+    sent_until: u64,
     /// Events dropped in this segment, with their time range.
     left_out: Option<LeftOut>,
 }
@@ -99,7 +99,7 @@ struct LeftOut {
 impl Followers {
     pub(crate) fn new(about: &About) -> Self {
         Self {
-            about: about.told(),
+            about: about.encode(),
             ..Self::default()
         }
     }
@@ -118,24 +118,24 @@ impl Followers {
     }
 
     /// Whether the follower is accepted.
-    pub(crate) fn admit(&mut self, comer: Comer) -> bool {
+    pub(crate) fn admit(&mut self, new_follower: NewFollower) -> bool {
         if self.each.len() >= FOLLOWERS_MAX {
             return false;
         }
         self.came += 1;
         let mut follower = Follower {
             id: Id(self.came),
-            pid: comer.pid,
-            stream: comer.stream,
+            pid: new_follower.pid,
+            stream: new_follower.stream,
             waiting: VecDeque::new(),
             behind: None,
             bytes: 0,
             sending: (Vec::new(), 0),
             number: 0,
             took: Instant::now(),
-            asked: None,
+            requested: None,
             has_segment: false,
-            told_until: 0,
+            sent_until: 0,
             left_out: None,
         };
         follower.put(Frame::Word(ABOUT, self.about.as_bytes().into()));
@@ -144,10 +144,10 @@ impl Followers {
     }
 
     /// Sends and receives pending data; returns a follower whose request can be served.
-    pub(crate) fn look(&mut self) -> Option<(Id, Asked)> {
+    pub(crate) fn poll(&mut self) -> Option<(Id, FollowRequest)> {
         self.each.retain_mut(|follower| follower.talk().is_ok());
         let mut ready = self.each.iter().filter(|follower| follower.is_ready());
-        ready.find_map(|follower| Some((follower.id, follower.asked?)))
+        ready.find_map(|follower| Some((follower.id, follower.requested?)))
     }
 
     /// Events for all followers with a segment.
@@ -166,7 +166,7 @@ impl Followers {
     }
 
     /// Writes the loss record of the segment, for its end.
-    pub(crate) fn tell_left_out(&mut self, id: Id, encoder: &mut Encoder) {
+    pub(crate) fn write_left_out(&mut self, id: Id, encoder: &mut Encoder) {
         let left_out = self.find(id).and_then(|follower| follower.left_out.take());
         if let Some(left_out) = left_out {
             encoder
@@ -190,9 +190,9 @@ impl Followers {
         // The other followers come first next time.
         self.each.sort_by_key(|follower| follower.id == id);
         if let Some(follower) = self.find(id) {
-            follower.asked = None;
+            follower.requested = None;
             follower.has_segment = true;
-            follower.told_until = head.complete_until;
+            follower.sent_until = head.complete_until;
             follower.put(Frame::Block(Arc::new(head)));
             follower.behind = Some(Vec::new());
         }
@@ -234,10 +234,10 @@ impl Followers {
             self.each.retain_mut(|follower| {
                 follower.send().is_ok() && !(follower.waiting.is_empty() && follower.is_sent())
             });
-            if self.is_empty() || begun.elapsed() > FAREWELL {
+            if self.is_empty() || begun.elapsed() > FINISH_MAX {
                 return;
             }
-            thread::sleep(FAREWELL_PAUSE);
+            thread::sleep(FINISH_PAUSE);
         }
     }
 }
@@ -254,7 +254,7 @@ impl Follower {
             return;
         }
         if self.left_out.is_none() {
-            self.told_until = self.told_until.max(block.complete_until);
+            self.sent_until = self.sent_until.max(block.complete_until);
         }
         let frame = Frame::Events(Arc::clone(block));
         match &mut self.behind {
@@ -270,7 +270,7 @@ impl Follower {
     fn leave_out(&mut self, block: &Packed) {
         let left_out = self.left_out.get_or_insert(LeftOut {
             records: 0,
-            since: self.told_until,
+            since: self.sent_until,
             until: 0,
         });
         left_out.records += u64::from(block.records);
@@ -289,7 +289,7 @@ impl Follower {
             self.bytes -= frame.bytes();
             if let Frame::Events(block) = &frame {
                 // Whether the follower read everything before is not known.
-                self.told_until = self.told_until.min(block.complete_until);
+                self.sent_until = self.sent_until.min(block.complete_until);
                 self.leave_out(block);
             }
         }
@@ -302,20 +302,20 @@ impl Follower {
         self.put(Frame::Block(Arc::new(block)));
         self.put(Frame::Word(SEGMENT, Box::default()));
         self.has_segment = false;
-        if self.asked == Some(Asked::End) {
-            self.asked = None;
+        if self.requested == Some(FollowRequest::End) {
+            self.requested = None;
         }
     }
 
     fn is_ready(&self) -> bool {
-        self.asked.is_some() && self.behind.is_none() && self.bytes < READY_MAX
+        self.requested.is_some() && self.behind.is_none() && self.bytes < READY_MAX
     }
 
     /// An error means that the follower is gone, or is to be disconnected.
     fn talk(&mut self) -> io::Result<()> {
         self.hear()?;
         self.send()?;
-        if self.took.elapsed() > PATIENCE {
+        if self.took.elapsed() > STALL_MAX {
             return Err(io::ErrorKind::TimedOut.into());
         }
         Ok(())
@@ -326,9 +326,9 @@ impl Follower {
         match self.stream.read(&mut bytes) {
             Ok(0) => Err(io::ErrorKind::UnexpectedEof.into()),
             Ok(count) => {
-                self.asked = match bytes[count - 1] {
-                    NEXT => Some(Asked::Next),
-                    END if self.has_segment => Some(Asked::End),
+                self.requested = match bytes[count - 1] {
+                    NEXT => Some(FollowRequest::Next),
+                    END if self.has_segment => Some(FollowRequest::End),
                     _ => return Err(io::ErrorKind::InvalidData.into()),
                 };
                 Ok(())

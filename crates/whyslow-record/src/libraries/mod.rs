@@ -83,40 +83,40 @@ pub(crate) struct Finder {
 impl Finder {
     /// Starts with all running processes.
     pub(crate) fn start(wanted: Wanted) -> io::Result<Self> {
-        let (pids, asked) = mpsc::channel::<Vec<i32>>();
-        let (tell, found) = mpsc::channel();
+        let (pids, requests) = mpsc::channel::<Vec<i32>>();
+        let (results, found) = mpsc::channel();
         thread::Builder::new()
             .name("libraries".into())
-            .spawn(move || search(wanted, &asked, &tell))?;
+            .spawn(move || search(wanted, &requests, &results))?;
         Ok(Self { pids, found })
     }
 
     /// Scans these processes (again).
-    pub(crate) fn look(&self, pids: Vec<i32>) {
+    pub(crate) fn scan(&self, pids: Vec<i32>) {
         // A search that has ended finds nothing more.
         let _ = self.pids.send(pids);
     }
 }
 
-fn search(wanted: Wanted, asked: &Receiver<Vec<i32>>, tell: &Sender<Found>) {
+fn search(wanted: Wanted, requests: &Receiver<Vec<i32>>, results: &Sender<Found>) {
     // It reads other users' files.
     drop::privileges(false);
     let mut known = Known::new(wanted);
     let mut pids = all();
-    if known.look_on_disk(tell).is_err() {
+    if known.scan_disk(results).is_err() {
         return;
     }
     loop {
         let mut seen = HashSet::new();
         for pid in &pids {
-            if known.look(*pid, &mut seen, tell).is_err() {
+            if known.scan_process(*pid, &mut seen, results).is_err() {
                 return;
             }
         }
-        if known.tell_missing(tell).is_err() || tell.send(Found::Done).is_err() {
+        if known.report_missing(results).is_err() || results.send(Found::Done).is_err() {
             return;
         }
-        let Ok(next) = asked.recv() else { return };
+        let Ok(next) = requests.recv() else { return };
         pids = next;
     }
 }
@@ -150,22 +150,22 @@ impl Known {
     }
 
     /// Searches requested files on disk, which no process may have mapped.
-    fn look_on_disk(&mut self, tell: &Sender<Found>) -> Result<(), mpsc::SendError<Found>> {
+    fn scan_disk(&mut self, results: &Sender<Found>) -> Result<(), mpsc::SendError<Found>> {
         let wanted = Arc::clone(&self.wanted.probes);
         for path in wanted.iter().flat_map(|spec| on_disk(&spec.file)) {
             if let Ok(Some(file)) = self.open(&path) {
-                self.examine(file, path.display().to_string(), tell)?;
+                self.examine(file, path.display().to_string(), results)?;
             }
         }
         Ok(())
     }
 
     /// Reports, once, requests without a file.
-    fn tell_missing(&mut self, tell: &Sender<Found>) -> Result<(), mpsc::SendError<Found>> {
+    fn report_missing(&mut self, results: &Sender<Found>) -> Result<(), mpsc::SendError<Found>> {
         for (number, mut near) in self.near.drain(..) {
             each_name(&mut |name| near.see(name));
             let near = near.names();
-            tell.send(Found::NoFile { number, near })?;
+            results.send(Found::NoFile { number, near })?;
         }
         Ok(())
     }
@@ -175,7 +175,7 @@ impl Known {
         &mut self,
         file: File,
         path: String,
-        tell: &Sender<Found>,
+        results: &Sender<Found>,
     ) -> Result<(), mpsc::SendError<Found>> {
         for (_, near) in &mut self.near {
             near.see(base(&path));
@@ -188,7 +188,7 @@ impl Known {
         let (spots, lacking) = spots::spots(&file, specs, &numbers).unwrap_or_default();
         for (number, lacking) in lacking {
             let path = path.clone();
-            tell.send(Found::Lacking {
+            results.send(Found::Lacking {
                 number,
                 path,
                 lacking,
@@ -200,9 +200,9 @@ impl Known {
             Lookups::Functions(Vec::new())
         };
         match functions {
-            Lookups::Narrow => tell.send(Found::Narrow),
+            Lookups::Narrow => results.send(Found::Narrow),
             Lookups::Functions(functions) if functions.is_empty() && spots.is_empty() => Ok(()),
-            Lookups::Functions(functions) => tell.send(Found::Library(Library {
+            Lookups::Functions(functions) => results.send(Found::Library(Library {
                 file,
                 path,
                 functions,
@@ -213,11 +213,11 @@ impl Known {
 
     /// Searches the files that a process has mapped. `seen` are the files of this round, as in
     /// maps.
-    fn look(
+    fn scan_process(
         &mut self,
         pid: i32,
         seen: &mut HashSet<(String, u64)>,
-        tell: &Sender<Found>,
+        results: &Sender<Found>,
     ) -> Result<(), mpsc::SendError<Found>> {
         let folder = format!("/proc/{pid}");
         // An exited process or a kernel thread has no mappings.
@@ -229,7 +229,7 @@ impl Known {
             let Ok(Some(file)) = self.open(Path::new(&place)) else {
                 continue;
             };
-            self.examine(file, mapping.path, tell)?;
+            self.examine(file, mapping.path, results)?;
         }
         Ok(())
     }
@@ -339,14 +339,16 @@ mod tests {
 
     #[test]
     fn a_file_that_this_process_runs_is_opened_once() {
-        let (tell, found) = mpsc::channel();
+        let (results, found) = mpsc::channel();
         let mut known = Known::new(Wanted {
             lookups: true,
             ..Wanted::default()
         });
         let pid = std::process::id() as i32;
         for round in 0..2 {
-            known.look(pid, &mut HashSet::new(), &tell).unwrap();
+            known
+                .scan_process(pid, &mut HashSet::new(), &results)
+                .unwrap();
             let libraries = found
                 .try_iter()
                 .filter(|found| matches!(found, Found::Library(_)));

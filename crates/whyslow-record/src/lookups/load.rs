@@ -11,10 +11,10 @@ use libbpf_rs::skel::{OpenSkel as _, SkelBuilder as _};
 use libbpf_rs::{ErrorKind, Link, OpenObject, PrintLevel, UprobeOpts};
 
 use super::LOOKUP_EDGES;
-use crate::asked::allow_descriptors;
 use crate::error::RecordError;
 use crate::libraries::{Finder, Found, Library, Wanted};
 use crate::preflight;
+use crate::probe_links::allow_descriptors;
 use crate::programs::{Off, Topic};
 use crate::skeletons::lookups::{LookupsSkel, LookupsSkelBuilder};
 
@@ -23,7 +23,7 @@ const FILES_MAX: usize = 256;
 /// Time for the first search, after which counting starts without it.
 const FIRST_MAX: Duration = Duration::from_secs(10);
 /// Number of scans of a new process, one second apart: it maps its libraries first.
-const LOOKS: u8 = 2;
+const SCANS: u8 = 2;
 /// Maximum number of processes waiting for a scan.
 const WAITING_MAX: usize = 8192;
 
@@ -96,13 +96,13 @@ impl Loaded<'_> {
     pub(super) fn begun(&mut self, pids: &[i32]) {
         for pid in pids {
             if self.waiting.len() < WAITING_MAX {
-                self.waiting.insert(*pid, LOOKS);
+                self.waiting.insert(*pid, SCANS);
             }
         }
     }
 
     /// Attaches probes to what was found, and has new processes scanned.
-    pub(super) fn turn(&mut self) {
+    pub(super) fn poll(&mut self) {
         while let Ok(found) = self.finder.found.try_recv() {
             self.take(found);
         }
@@ -112,10 +112,10 @@ impl Loaded<'_> {
         self.is_searching = true;
         let mut pids: Vec<i32> = self.waiting.keys().copied().collect();
         pids.sort_unstable();
-        self.finder.look(pids);
-        self.waiting.retain(|_, looks| {
-            *looks -= 1;
-            *looks > 0
+        self.finder.scan(pids);
+        self.waiting.retain(|_, scans| {
+            *scans -= 1;
+            *scans > 0
         });
     }
 

@@ -35,17 +35,17 @@ impl Places {
     }
 
     /// Reads the namespaces of all processes, and returns them.
-    pub(super) fn look_everywhere(&mut self) -> FxHashSet<u32> {
-        self.look(
+    pub(super) fn scan_all(&mut self) -> FxHashSet<u32> {
+        self.scan_pids(
             &snapshot::pids(Path::new("/proc")),
             &mut FxHashSet::default(),
         )
     }
 
     /// Reads the namespaces of these processes, if they are not known.
-    pub(super) fn look_at(&mut self, pids: &[i32]) {
+    pub(super) fn scan(&mut self, pids: &[i32]) {
         let mut seen = self.known.keys().copied().collect();
-        self.look(pids, &mut seen);
+        self.scan_pids(pids, &mut seen);
     }
 
     /// Drops namespaces that no longer exist.
@@ -53,7 +53,7 @@ impl Places {
         self.known.retain(|ns, _| alive.contains(ns));
     }
 
-    fn look(&mut self, pids: &[i32], seen: &mut FxHashSet<u32>) -> FxHashSet<u32> {
+    fn scan_pids(&mut self, pids: &[i32], seen: &mut FxHashSet<u32>) -> FxHashSet<u32> {
         let mut alive = FxHashSet::default();
         for pid in pids {
             let folder = Path::new("/proc").join(pid.to_string());
@@ -63,9 +63,9 @@ impl Places {
             alive.insert(ns);
             // Processes with another root see other files.
             let root = |folder: &Path| fs::read_link(folder.join("root"));
-            let has_room = self.known.len() < PLACES_MAX || self.known.contains_key(&ns);
+            let fits = self.known.len() < PLACES_MAX || self.known.contains_key(&ns);
             if seen.contains(&ns)
-                || !has_room
+                || !fits
                 || !root(&folder).is_ok_and(|root| root == Path::new("/"))
             {
                 continue;
@@ -119,12 +119,12 @@ mod tests {
         let own = std::process::id() as i32;
         let ns = snapshot::mount_ns(Path::new("/proc/self")).expect("it is ours");
         assert_eq!(places.servers(ns), "");
-        places.look_at(&[own, i32::MAX - 1]);
+        places.scan(&[own, i32::MAX - 1]);
         let text = fs::read_to_string(RESOLV_CONF).unwrap_or_default();
         assert_eq!(places.servers(ns), resolving(&text).servers);
         assert_eq!(places.take_changed(), [(ns, resolving(&text).patience)]);
         // A known, unchanged namespace is not returned again.
-        assert!(places.look_everywhere().contains(&ns));
+        assert!(places.scan_all().contains(&ns));
         let again = places.take_changed();
         assert!(again.iter().all(|(of, _)| *of != ns), "{again:?}");
         places.keep(&FxHashSet::default());

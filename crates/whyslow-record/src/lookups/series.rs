@@ -113,8 +113,8 @@ impl All {
     }
 
     fn add(&mut self, key: (String, String), new: &Counts) {
-        let has_room = self.series.len() < SERIES_MAX || self.series.contains_key(&key);
-        let (host, resolver) = if has_room {
+        let fits = self.series.len() < SERIES_MAX || self.series.contains_key(&key);
+        let (host, resolver) = if fits {
             key
         } else {
             (OTHERS.to_owned(), String::new())
@@ -155,10 +155,10 @@ mod tests {
         counts
     }
 
-    fn told(all: &All) -> Vec<(&str, &str, u64)> {
+    fn listed(all: &All) -> Vec<(&str, &str, u64)> {
         let series = all.series().into_iter();
-        let told = series.map(|one| (one.host.as_str(), one.resolver.as_str(), one.count()));
-        told.collect()
+        let listed = series.map(|one| (one.host.as_str(), one.resolver.as_str(), one.count()));
+        listed.collect()
     }
 
     #[test]
@@ -167,16 +167,19 @@ mod tests {
         let by = |name: &'static str| move |_: u32| name.to_owned();
         all.take(host(1, "db"), counts(7), by("10.0.0.1"));
         all.take(host(2, "db"), counts(5), by("10.0.0.1"));
-        assert_eq!(told(&all), [("db", "10.0.0.1", 12)]);
+        assert_eq!(listed(&all), [("db", "10.0.0.1", 12)]);
         all.take(host(1, "db"), counts(10), by("10.0.0.2"));
         // Without an increase the resolver is not looked up.
         let is_new = all.take(host(2, "db"), counts(5), |_| panic!("not called"));
         assert!(!is_new);
-        assert_eq!(told(&all), [("db", "10.0.0.1", 12), ("db", "10.0.0.2", 3)]);
+        assert_eq!(
+            listed(&all),
+            [("db", "10.0.0.1", 12), ("db", "10.0.0.2", 3)]
+        );
         // Its namespace is gone, and another one has the same number.
         all.forget(&host(1, "db"));
         all.take(host(1, "db"), counts(2), by("10.0.0.1"));
-        assert_eq!(told(&all)[0], ("db", "10.0.0.1", 14));
+        assert_eq!(listed(&all)[0], ("db", "10.0.0.1", 14));
     }
 
     #[test]
@@ -190,7 +193,7 @@ mod tests {
         all.take_others(counts(9));
         all.take_others(counts(9));
         assert_eq!(all.series().len(), SERIES_MAX + 1);
-        assert_eq!(told(&all)[0], ("(other)", "", 12));
+        assert_eq!(listed(&all)[0], ("(other)", "", 12));
     }
 
     #[test]

@@ -18,7 +18,7 @@ use crate::error::RecordError;
 /// Maximum time until the caller can stop.
 const PAUSE: Duration = Duration::from_millis(250);
 /// Interval of scans of new processes.
-const LOOK_AGE: Duration = Duration::from_secs(1);
+const SCAN_INTERVAL: Duration = Duration::from_secs(1);
 /// See `lookups.bpf.c`.
 const HOSTS_MAX: usize = 4096;
 /// From this number of hosts on, those of deleted namespaces are evicted.
@@ -39,26 +39,26 @@ pub fn watch_lookups(
         places,
         all: All::default(),
     };
-    watch.places.look_everywhere();
-    watch.tell_patience();
+    watch.places.scan_all();
+    watch.update_timeouts();
     ready(&LookupReady {
         off: &watch.loaded.off,
         files: watch.loaded.files,
     });
     let mut due = Instant::now() + options.interval;
-    let mut looked = Instant::now();
+    let mut scanned = Instant::now();
     let mut over = 0;
     loop {
         thread::sleep(due.saturating_duration_since(Instant::now()).min(PAUSE));
-        if looked.elapsed() >= LOOK_AGE {
-            looked = Instant::now();
-            watch.look();
+        if scanned.elapsed() >= SCAN_INTERVAL {
+            scanned = Instant::now();
+            watch.scan();
         }
         let mut flow = each(LookupNews::Nothing);
         let is_due = Instant::now() >= due;
         if is_due || flow.is_break() {
-            let told = watch.period(&mut each)?;
-            flow = if flow.is_break() { flow } else { told };
+            let of_period = watch.period(&mut each)?;
+            flow = if flow.is_break() { flow } else { of_period };
             over += 1;
             // Intervals missed during suspend are skipped.
             due = (due + options.interval).max(Instant::now());
@@ -77,7 +77,7 @@ struct Watch<'o> {
 
 impl Watch<'_> {
     /// Scans new processes.
-    fn look(&mut self) {
+    fn scan(&mut self) {
         let begun = &self.loaded.skeleton.maps.begun;
         let keys: Vec<Vec<u8>> = begun.keys().collect();
         let mut pids = Vec::new();
@@ -87,12 +87,12 @@ impl Watch<'_> {
             pids.extend(key.first_chunk().map(|bytes| i32::from_ne_bytes(*bytes)));
         }
         self.loaded.begun(&pids);
-        self.loaded.turn();
-        self.places.look_at(&pids);
-        self.tell_patience();
+        self.loaded.poll();
+        self.places.scan(&pids);
+        self.update_timeouts();
     }
 
-    fn tell_patience(&mut self) {
+    fn update_timeouts(&mut self) {
         let known = &self.loaded.skeleton.maps.patience;
         for (ns, patience) in self.places.take_changed() {
             let patience = u64::try_from(patience.as_nanos()).unwrap_or(u64::MAX);
@@ -108,8 +108,8 @@ impl Watch<'_> {
         &mut self,
         each: &mut impl FnMut(LookupNews<'_>) -> ControlFlow<()>,
     ) -> Result<ControlFlow<()>, RecordError> {
-        let alive = self.places.look_everywhere();
-        self.tell_patience();
+        let alive = self.places.scan_all();
+        self.update_timeouts();
         let maps = &self.loaded.skeleton.maps;
         let mut found = Vec::new();
         // No key vanishes meanwhile: only this thread deletes keys.

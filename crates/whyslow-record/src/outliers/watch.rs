@@ -229,14 +229,14 @@ impl<'c, 'o> Counting<'c, 'o> {
             let (Some(begun), Some(dev)) = (fields.u64(0), fields.u32(24)) else {
                 continue;
             };
-            if now.saturating_sub(begun) >= slow_min && self.is_asked_for(&fields) {
+            if now.saturating_sub(begun) >= slow_min && self.matches(&fields) {
                 *open.entry(dev).or_default() += 1;
             }
         }
         Ok(open)
     }
 
-    fn is_asked_for(&self, request: &Fields<'_>) -> bool {
+    fn matches(&self, request: &Fields<'_>) -> bool {
         let (Some(bytes), Some(rwbs)) = (request.u32(28), request.u32(32)) else {
             return false;
         };

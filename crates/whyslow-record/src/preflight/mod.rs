@@ -9,7 +9,7 @@ use std::path::Path;
 
 use crate::load;
 use crate::options::Options;
-use crate::programs::{LOOKS, Off, StandIn, Topic};
+use crate::programs::{Off, StandIn, Topic, WALL_ITERATOR};
 use crate::wall::WALL_MIN;
 
 pub(crate) use settings::are_ids_those_of_the_host;
@@ -114,9 +114,8 @@ fn types() -> Check {
         Check::new("kernel types (BTF)", State::Good, TYPES)
     } else {
         let found = format!("no {TYPES}");
-        Check::new("kernel types (BTF)", State::Bad, found).fix(
-            "use a kernel with CONFIG_DEBUG_INFO_BTF=y, or record with LTTng as shown below",
-        )
+        Check::new("kernel types (BTF)", State::Bad, found)
+            .fix("use a kernel with CONFIG_DEBUG_INFO_BTF=y, or record with LTTng as shown below")
     }
 }
 
@@ -127,8 +126,9 @@ fn lockdown() -> Check {
         .split_whitespace()
         .find_map(|mode| mode.strip_prefix('[')?.strip_suffix(']'));
     match mode {
-        Some("confidentiality") => Check::new("lockdown", State::Bad, "confidentiality")
-            .fix("boot with lockdown=integrity: this mode forbids BPF programs to read kernel memory"),
+        Some("confidentiality") => Check::new("lockdown", State::Bad, "confidentiality").fix(
+            "boot with lockdown=integrity: this mode forbids BPF programs to read kernel memory",
+        ),
         Some(mode) => Check::new("lockdown", State::Good, mode),
         None => Check::new("lockdown", State::Good, "none or unknown"),
     }
@@ -158,7 +158,7 @@ fn functions() -> Check {
 /// How wall-clock sampling reads all threads.
 fn wall(off: &[Off]) -> Check {
     let name = "wall-clock sampling";
-    match off.iter().find(|off| off.program == LOOKS) {
+    match off.iter().find(|off| off.program == WALL_ITERATOR) {
         None => Check::new(
             name,
             State::Good,
@@ -190,9 +190,12 @@ fn programs() -> Vec<Check> {
             let found = format!("all programs load{instead}");
             return Check::new(topic.name(), State::Good, found);
         }
-        let lacking = lacking
-            .iter()
-            .map(|off| format!("{} unavailable ({}: {})", off.tells, off.program, off.reason));
+        let lacking = lacking.iter().map(|off| {
+            format!(
+                "{} unavailable ({}: {})",
+                off.tells, off.program, off.reason
+            )
+        });
         let lacking: Vec<String> = lacking.collect();
         let found = format!("{}{instead}", lacking.join("; "));
         Check::new(topic.name(), State::Limited, found)

@@ -83,7 +83,9 @@ fn sampling(rate: &str, percent: &str) -> Check {
     };
     let share = match parse(percent) {
         Some(0 | 100) => "never lowered by the kernel".to_owned(),
-        Some(percent) => format!("the kernel lowers it if sampling takes more than {percent} % CPU"),
+        Some(percent) => {
+            format!("the kernel lowers it if sampling takes more than {percent} % CPU")
+        }
         None => "kernel.perf_cpu_time_max_percent: unknown".to_owned(),
     };
     let found = format!("up to {rate} Hz; {share}");
@@ -143,9 +145,10 @@ fn tracefs() -> Check {
     let found = places
         .iter()
         .find(|place| Path::new(place).join("events").exists());
-    let found = found.map_or("not mounted or not readable by this user; not needed", |place| {
-        place
-    });
+    let found = found.map_or(
+        "not mounted or not readable by this user; not needed",
+        |place| place,
+    );
     Check::new("tracefs", State::Good, found)
 }
 
@@ -232,7 +235,12 @@ mod tests {
                 .contains("sysctl kernel.perf_event_max_sample_rate=");
             assert_eq!(has_command, state == State::Limited, "{found:?}");
         };
-        check("100000", "25", State::Good, "up to 100000 Hz; the kernel lowers it");
+        check(
+            "100000",
+            "25",
+            State::Good,
+            "up to 100000 Hz; the kernel lowers it",
+        );
         check("250", "25", State::Limited, "more than 25 %");
         check("250", "0", State::Limited, "never lowered");
         check("", "", State::Good, "unknown");

@@ -99,7 +99,9 @@ impl ProbeSpec {
     pub fn function(text: &str) -> Result<Self, String> {
         let (what, types) = split_types(text);
         let (file, symbol) = split_file(what).ok_or_else(|| {
-            format!("invalid probe `{text}`: no file (use FILE:FUNCTION, e.g. libssl.so.3:SSL_read)")
+            format!(
+                "invalid probe `{text}`: no file (use FILE:FUNCTION, e.g. libssl.so.3:SSL_read)"
+            )
         })?;
         if symbol.is_empty() {
             return Err(format!("invalid probe `{text}`: no function"));

@@ -43,7 +43,7 @@ pub fn walk_image(bytes: &[u8]) -> usize {
     let which = usize::from(*which);
     match which % 13 {
         minor @ 0..=4 => python(Python::of_version(0, minor as u32 + 8), &memory),
-        5 => python(Python::told(&memory, 0), &memory),
+        5 => python(Python::from_runtime(&memory, 0), &memory),
         version => ruby(VERSIONS.get(version - 6), &memory),
     }
 }

@@ -128,7 +128,7 @@ fn a_table_of_offsets_that_lies_is_read_to_an_end() {
             let offset = dice.roll() % 512;
             word.copy_from_slice(&offset.to_le_bytes());
         }
-        let Some(mut python) = python::Python::told(&memory, BASE) else {
+        let Some(mut python) = python::Python::from_runtime(&memory, BASE) else {
             continue;
         };
         let threads = python.threads(&memory).unwrap_or_default();

@@ -171,8 +171,8 @@ fn check(running: &Running) {
     let pid = running.child.id() as i32;
     let mut runtimes = Runtimes::default();
     let mut seen = seen(&mut runtimes, pid);
-    let room = &runtimes.share.room;
-    assert_eq!((room.torn(), room.unreadable()), (0, 0));
+    let budget = &runtimes.share.budget;
+    assert_eq!((budget.torn(), budget.unreadable()), (0, 0));
     assert!(running.said.len() >= 4);
     for (tid, said) in &running.said {
         let stack = match tid {
@@ -305,7 +305,7 @@ while True:
         }
     }
     if whole < 300 {
-        let torn = runtimes.share.room.torn();
+        let torn = runtimes.share.budget.torn();
         skip(
             Need::Machine,
             format!("only {whole} stacks came whole, {torn} were torn"),

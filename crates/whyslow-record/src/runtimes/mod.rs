@@ -7,6 +7,9 @@
 //! reads the same again (see [`memory`]). Other stacks are counted as torn, and never shown.
 
 mod any_image;
+mod budget;
+#[cfg(test)]
+mod budget_tests;
 #[cfg(test)]
 mod hostile_tests;
 mod image;
@@ -15,9 +18,6 @@ mod live_tests;
 mod memory;
 mod process;
 mod python;
-mod room;
-#[cfg(test)]
-mod room_tests;
 mod ruby;
 mod texts;
 mod walker;
@@ -26,11 +26,11 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 pub use any_image::walk_image;
+pub(crate) use budget::Budget;
+use budget::Share;
 use image::Tids;
 use memory::ProcessMemory;
 use process::{Process, Walked};
-pub(crate) use room::Room;
-use room::Share;
 #[cfg(test)]
 pub(crate) use texts::Function;
 pub(crate) use texts::Names;
@@ -91,29 +91,29 @@ struct Thread {
 }
 
 impl Runtimes {
-    pub(crate) fn new(room: Arc<Room>) -> Self {
+    pub(crate) fn new(budget: Arc<Budget>) -> Self {
         Self {
             processes: HashMap::new(),
-            share: Share::of(room),
+            share: Share::of(budget),
         }
     }
 
     /// Stacks of the process's threads, by host thread ids; `None` if it runs no known interpreter.
     #[cfg_attr(not(test), expect(dead_code))] // the sampler requests one thread at a time
     pub(crate) fn round(&mut self, pid: i32) -> Option<(&Names, Vec<(i32, &Stack)>)> {
-        self.make_room(pid);
+        self.evict_for(pid);
         let process = self
             .processes
             .entry(pid)
-            .or_insert_with(|| Process::look(pid));
-        process.look_again(pid);
+            .or_insert_with(|| Process::scan(pid));
+        process.rescan(pid);
         let memory = ProcessMemory(pid);
         let (torn, unreadable) = process.walk(&memory, |process| {
             process.tids = Tids::of(pid);
         })?;
         process.count(&mut self.share);
-        self.share.room.count_torn(torn);
-        self.share.room.count_unreadable(unreadable);
+        self.share.budget.count_torn(torn);
+        self.share.budget.count_unreadable(unreadable);
         let threads = process.threads.values();
         let stacks = threads.filter(|known| known.is_met && !known.stack.frames.is_empty());
         let mut stacks: Vec<_> = stacks.map(|known| (known.tid, &known.stack)).collect();
@@ -124,10 +124,10 @@ impl Runtimes {
     /// The stack of one thread, by host ids. `native` are the addresses of its native frames,
     /// innermost first. `None` if it runs no code of an interpreter.
     pub(crate) fn thread(&mut self, pid: i32, tid: i32, native: &[u64]) -> Option<Merged<'_>> {
-        self.make_room(pid);
+        self.evict_for(pid);
         let process = self.processes.entry(pid);
-        let process = process.or_insert_with(|| Process::look(pid));
-        process.look_again(pid);
+        let process = process.or_insert_with(|| Process::scan(pid));
+        process.rescan(pid);
         let memory = ProcessMemory(pid);
         let thread = process.place(pid, tid, &memory)?;
         let read = process.read(&memory, thread);
@@ -139,12 +139,12 @@ impl Runtimes {
             Err(walked) => {
                 // Without the interpreter's loop there may be no stack to read.
                 loop_at?;
-                let room = &self.share.room;
+                let budget = &self.share.budget;
                 Err(if matches!(walked, Walked::Torn) {
-                    room.count_torn(1);
+                    budget.count_torn(1);
                     MOVED
                 } else {
-                    room.count_unreadable(1);
+                    budget.count_unreadable(1);
                     UNREADABLE
                 })
             }
@@ -156,7 +156,7 @@ impl Runtimes {
         })
     }
 
-    fn make_room(&mut self, pid: i32) {
+    fn evict_for(&mut self, pid: i32) {
         if self.share.must_give_up() {
             for process in self.processes.values_mut() {
                 process.forget();

@@ -4,9 +4,9 @@
 use std::collections::{HashMap, HashSet};
 use std::time::{Duration, Instant};
 
+use super::budget::{PROCESS_BYTES_MAX, Share};
 use super::image::Tids;
 use super::memory::{self, Log, Memory, ProcessMemory};
-use super::room::{PROCESS_BYTES_MAX, Share};
 use super::texts::Names;
 use super::{Frame, Stack, Thread, python, ruby};
 
@@ -14,9 +14,9 @@ use super::{Frame, Stack, Thread, python, ruby};
 const TRIES: usize = 4;
 /// Interval of checks: a process without an interpreter may run one later, and one with it may have
 /// called exec.
-const LOOK_AGAIN: Duration = Duration::from_secs(2);
+const CHECK_INTERVAL: Duration = Duration::from_secs(2);
 /// A check takes at most this fraction of the time, whatever files the process has mapped.
-const LOOK_SHARE: u32 = 50;
+const CHECK_SHARE: u32 = 50;
 /// Minimum age of the thread list before an unknown thread makes it be read again.
 const LIST_AGAIN: Duration = Duration::from_millis(20);
 /// Maximum age of the thread list.
@@ -24,7 +24,7 @@ const LIST_HOLDS: Duration = Duration::from_millis(200);
 
 #[derive(Debug)]
 pub(super) struct Process {
-    looked: Instant,
+    checked: Instant,
     /// Duration of the last check.
     took: Duration,
     runtime: Option<Runtime>,
@@ -64,7 +64,7 @@ pub(super) enum Walked {
 }
 
 impl Process {
-    pub(super) fn look(pid: i32) -> Self {
+    pub(super) fn scan(pid: i32) -> Self {
         let begun = Instant::now();
         let memory = ProcessMemory(pid);
         let python = || python::Python::find(pid, &memory).map(Runtime::Python);
@@ -78,7 +78,7 @@ impl Process {
 
     pub(super) fn with(runtime: Option<Runtime>) -> Self {
         Self {
-            looked: Instant::now(),
+            checked: Instant::now(),
             took: Duration::ZERO,
             runtime,
             names: Names::default(),
@@ -205,22 +205,22 @@ impl Process {
     }
 
     /// Only if there is reason to: the process stays known while the interpreter can be read.
-    pub(super) fn look_again(&mut self, pid: i32) {
+    pub(super) fn rescan(&mut self, pid: i32) {
         let answers = match &self.runtime {
             Some(Runtime::Python(python)) => python.is_there(&ProcessMemory(pid)),
             Some(Runtime::Ruby(ruby)) => ruby.is_there(&ProcessMemory(pid)),
             None => false,
         };
-        if !answers && self.looked.elapsed() >= LOOK_AGAIN.max(self.took * LOOK_SHARE) {
+        if !answers && self.checked.elapsed() >= CHECK_INTERVAL.max(self.took * CHECK_SHARE) {
             *self = Self {
                 counted: self.counted,
-                ..Self::look(pid)
+                ..Self::scan(pid)
             };
         }
     }
 
     /// Reads each thread; returns how many moved, and how many could not be read. Thread ids are
-    /// looked up once a thread without one is met.
+    /// checked up once a thread without one is met.
     pub(super) fn walk(
         &mut self,
         memory: &dyn Memory,
@@ -228,7 +228,7 @@ impl Process {
     ) -> Option<(u64, u64)> {
         self.runtime.as_ref()?;
         let (mut torn, mut unreadable) = (0, 0);
-        let mut asked = false;
+        let mut has_tids = false;
         self.threads
             .values_mut()
             .for_each(|known| known.is_met = false);
@@ -239,7 +239,7 @@ impl Process {
         });
         for thread in threads {
             let mut tid = self.tid(memory, &thread);
-            if tid.is_none() && !std::mem::replace(&mut asked, true) {
+            if tid.is_none() && !std::mem::replace(&mut has_tids, true) {
                 number(self);
                 tid = self.tid(memory, &thread);
             }

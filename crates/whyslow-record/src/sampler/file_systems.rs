@@ -61,7 +61,7 @@ impl FileSystems {
         }
         let is_local = |mount: &&Mount| LOCAL.contains(&&mount.kind[..]);
         for mount in mounts.values().filter(is_local).take(MOUNTS_MAX) {
-            let values = room(Path::new(OsStr::from_bytes(&mount.point)));
+            let values = space(Path::new(OsStr::from_bytes(&mount.point)));
             let known = self.values.entry(mount.id).or_default();
             if *known != values {
                 super::put_of(encoder, (0, ns, mount.id, &mount.point), &values);
@@ -77,19 +77,19 @@ fn visible(text: &[u8]) -> BTreeMap<Vec<u8>, Mount> {
     lines.map(|mount| (mount.point.clone(), mount)).collect()
 }
 
-fn room(path: &Path) -> Vec<Value> {
-    let Ok(room) = rustix::fs::statvfs(path) else {
+fn space(path: &Path) -> Vec<Value> {
+    let Ok(stat) = rustix::fs::statvfs(path) else {
         return Vec::new();
     };
     let bytes =
-        |blocks: u64| i64::try_from(blocks.saturating_mul(room.f_frsize)).unwrap_or(i64::MAX);
+        |blocks: u64| i64::try_from(blocks.saturating_mul(stat.f_frsize)).unwrap_or(i64::MAX);
     let count = |count: u64| i64::try_from(count).unwrap_or(i64::MAX);
     vec![
-        (c::FS_SIZE, bytes(room.f_blocks)),
-        (c::FS_FREE, bytes(room.f_bfree)),
-        (c::FS_AVAILABLE, bytes(room.f_bavail)),
-        (c::FS_INODES, count(room.f_files)),
-        (c::FS_INODES_FREE, count(room.f_ffree)),
+        (c::FS_SIZE, bytes(stat.f_blocks)),
+        (c::FS_FREE, bytes(stat.f_bfree)),
+        (c::FS_AVAILABLE, bytes(stat.f_bavail)),
+        (c::FS_INODES, count(stat.f_files)),
+        (c::FS_INODES_FREE, count(stat.f_ffree)),
     ]
 }
 
@@ -106,12 +106,12 @@ mod tests {
 
     #[test]
     fn the_root_has_room() {
-        let values = room(Path::new("/"));
+        let values = space(Path::new("/"));
         assert!(
             values
                 .iter()
                 .any(|(place, bytes)| *place == c::FS_SIZE && *bytes > 0)
         );
-        assert_eq!(room(Path::new("/no/such/place")), []);
+        assert_eq!(space(Path::new("/no/such/place")), []);
     }
 }

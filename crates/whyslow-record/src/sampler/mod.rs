@@ -51,7 +51,7 @@ struct State {
     /// Start of the current round: its results are not earlier.
     round: Option<u64>,
     /// Number of spools started: each needs all values.
-    turns: u64,
+    spools: u64,
     /// The spool has its snapshot, which must precede the results.
     may_begin: bool,
     is_over: bool,
@@ -65,14 +65,14 @@ impl Shared {
 
     /// Waits until a round is due, and starts it. Returns the number of spools so far, and whether
     /// it is the last round.
-    fn wait(&self, until: Instant, turns: u64) -> (u64, bool) {
+    fn wait(&self, until: Instant, spools: u64) -> (u64, bool) {
         let mut state = self.lock();
         loop {
             let left = until.saturating_duration_since(Instant::now());
-            let is_due = state.turns != turns || left.is_zero();
+            let is_due = state.spools != spools || left.is_zero();
             if state.is_over || state.may_begin && is_due {
                 state.round = Some(clock::monotonic());
-                return (state.turns, state.is_over);
+                return (state.spools, state.is_over);
             }
             state = if state.may_begin {
                 let woken = self.woken.wait_timeout(state, left);
@@ -115,12 +115,12 @@ impl Sampler {
     }
 
     /// Another spool starts: results not taken belong to the previous one, which has ended.
-    pub(crate) fn turn(&self) {
+    pub(crate) fn next_spool(&self) {
         let mut state = self.shared.lock();
         state.found.clear();
         state.round = None;
         state.may_begin = false;
-        state.turns += 1;
+        state.spools += 1;
         self.shared.woken.notify_all();
     }
 
@@ -144,17 +144,17 @@ impl Sampler {
 
 fn run(shared: &Shared) {
     let mut rounds = Rounds::new(Path::new("/proc"));
-    let (mut due, mut turns) = (Instant::now(), 0);
+    let (mut due, mut spools) = (Instant::now(), 0);
     loop {
-        let (turn, is_over) = shared.wait(due, turns);
-        if turn != turns {
+        let (spool, is_over) = shared.wait(due, spools);
+        if spool != spools {
             rounds = Rounds::new(Path::new("/proc"));
-            turns = turn;
+            spools = spool;
         }
         let mut encoder = Encoder::default();
         rounds.round(&mut encoder, is_over);
         let mut state = shared.lock();
-        if state.turns == turns {
+        if state.spools == spools {
             state.found.append(&encoder);
             state.round = None;
         }
@@ -212,7 +212,7 @@ impl Rounds {
         } else {
             PROCESSES_EACH
         };
-        self.look(encoder, count);
+        self.sample(encoder, count);
         if is_last || self.number.is_multiple_of(FILE_SYSTEMS_EACH) {
             self.file_systems.round(encoder, &self.proc);
         }
@@ -226,37 +226,37 @@ impl Rounds {
         self.processes
             .retain(|pid, _| pids.binary_search(pid).is_ok());
         let clocks = clock::clocks();
-        let mut asked = 0;
+        let mut described = 0;
         for pid in pids {
             let is_known = self.processes.contains_key(&pid);
             let known = self.processes.entry(pid).or_default();
             known.is_new |= !is_known && !is_first;
             // Their credentials may have changed since.
-            let is_asked = known.is_new && (!is_known || is_last);
-            if is_asked && asked < NEW_EACH {
-                asked += 1;
+            let is_described = known.is_new && (!is_known || is_last);
+            if is_described && described < NEW_EACH {
+                described += 1;
                 snapshot::about(encoder, &self.proc, pid, &clocks);
             }
         }
     }
 
-    fn look(&mut self, encoder: &mut Encoder, count: usize) {
+    fn sample(&mut self, encoder: &mut Encoder, count: usize) {
         let after = self.processes.range(self.next..);
         let all = after.chain(self.processes.range(..self.next));
         let with_memory = all.filter(|(_, known)| !known.has_none);
-        let turn: Vec<i32> = with_memory.map(|(pid, _)| *pid).take(count).collect();
-        for pid in &turn {
+        let batch: Vec<i32> = with_memory.map(|(pid, _)| *pid).take(count).collect();
+        for pid in &batch {
             let Some(known) = self.processes.get_mut(pid) else {
                 continue;
             };
             let values = process::all(&self.proc.join(pid.to_string()));
             known.has_none = values.is_empty() && known.values.is_empty();
             let changed = |value: &&Value| !known.values.contains(value);
-            let news: Vec<Value> = values.iter().filter(changed).copied().collect();
-            put(encoder, *pid, &news);
+            let changes: Vec<Value> = values.iter().filter(changed).copied().collect();
+            put(encoder, *pid, &changes);
             known.values = values;
         }
-        if let Some(last) = turn.last() {
+        if let Some(last) = batch.last() {
             self.next = last.saturating_add(1);
         }
     }
@@ -295,18 +295,18 @@ mod tests {
     use std::fs;
     use whyslow_model::spool::{HostRecord, Record, records};
 
-    fn told(encoder: &Encoder) -> Vec<(i32, Vec<(&'static str, i64)>)> {
-        let mut told = Vec::new();
+    fn recorded(encoder: &Encoder) -> Vec<(i32, Vec<(&'static str, i64)>)> {
+        let mut recorded = Vec::new();
         for (_, record) in records(encoder.payload()) {
             if let Ok((head, Record::Host(HostRecord::Counters(counters)))) = record
                 && counters.mount_id == 0
             {
                 let values = counters.values.iter();
                 let values = values.map(|(counter, value)| (counter.name, value));
-                told.push((head.pid, values.collect()));
+                recorded.push((head.pid, values.collect()));
             }
         }
-        told
+        recorded
     }
 
     #[test]
@@ -326,8 +326,8 @@ mod tests {
         let mut round = |count: usize| {
             let mut encoder = Encoder::default();
             rounds.find(&mut encoder, (false, false));
-            rounds.look(&mut encoder, count);
-            told(&encoder)
+            rounds.sample(&mut encoder, count);
+            recorded(&encoder)
                 .into_iter()
                 .map(|(pid, _)| pid)
                 .collect::<Vec<_>>()
@@ -362,7 +362,7 @@ mod tests {
         let before = encoder.records();
         assert_eq!(sampler.take(&mut encoder), u64::MAX);
         assert!(encoder.records() > before, "a last round");
-        let (_, values) = &told(&encoder)[0];
+        let (_, values) = &recorded(&encoder)[0];
         assert!(
             values
                 .iter()

@@ -5,18 +5,18 @@ use std::io;
 
 use whyslow_model::spool::{Encoder, records};
 
-use super::facts::{fact, tell_off, tell_stand_ins};
-use super::{NAMING_TURN, Session, Taken, of_spool};
+use super::facts::{fact, write_off_programs, write_stand_ins};
+use super::{NAMING_ROTATION_MAX, Session, Taken, of_spool};
+use crate::block_writer::{BlockWriter, Out};
 use crate::clock::{self, Clocks};
 use crate::error::RecordError;
-use crate::following::{About, Asked, FOLLOWERS_MAX, Id, Purpose};
-use crate::marks::Comer;
+use crate::following::{About, FOLLOWERS_MAX, FollowRequest, Id, Purpose};
+use crate::in_flight::InFlight;
+use crate::marks::NewFollower;
 use crate::options::Options;
 use crate::packed::Packed;
 use crate::programs::{Off, Topic};
-use crate::sink::{Out, Sink};
 use crate::snapshot;
-use crate::underway::Underway;
 
 /// Description of the recording, for followers.
 pub(super) fn about(options: &Options, off: &[Off], out: &Out) -> About {
@@ -34,14 +34,14 @@ pub(super) fn about(options: &Options, off: &[Off], out: &Out) -> About {
 
 impl Session<'_> {
     /// Accepts new followers.
-    pub(super) fn admit(sink: &mut Sink, comers: Vec<Comer>) {
-        for comer in comers {
-            let pid = comer.pid;
-            if sink.followers.admit(comer)
+    pub(super) fn admit(sink: &mut BlockWriter, new_followers: Vec<NewFollower>) {
+        for new_follower in new_followers {
+            let pid = new_follower.pid;
+            if sink.followers.admit(new_follower)
                 && let Some(watcher) = &mut sink.watcher
             {
                 // What the follower writes must not trigger a condition.
-                watcher.pass_over(pid);
+                watcher.ignore_process(pid);
             }
         }
     }
@@ -52,18 +52,18 @@ impl Session<'_> {
         if sink.followers.is_empty() {
             return Ok(());
         }
-        let asked = sink.followers.look();
+        let requested = sink.followers.poll();
         if sink.followers.is_empty() && !self.remembers {
-            sink.underway = None;
+            sink.in_flight = None;
         }
         let followers = sink.followers.pids();
         drop(sink);
-        self.pass_over(followers);
-        match asked {
-            Some((id, Asked::Next)) if self.snapshot.is_none() => self.begin_segment(id),
-            Some((id, Asked::End)) if self.snapshot.is_none() => {
-                self.name_rest(NAMING_TURN)?;
-                self.tell_underway(false);
+        self.exclude_followers(followers);
+        match requested {
+            Some((id, FollowRequest::Next)) if self.snapshot.is_none() => self.begin_segment(id),
+            Some((id, FollowRequest::End)) if self.snapshot.is_none() => {
+                self.name_rest(NAMING_ROTATION_MAX)?;
+                self.list_in_flight(false);
                 self.drain_all()?;
                 self.end_wall(0)?;
                 self.seal()?;
@@ -74,7 +74,7 @@ impl Session<'_> {
     }
 
     /// Excludes the followers from the recording, as the recorder itself.
-    fn pass_over(&mut self, pids: [u32; FOLLOWERS_MAX]) {
+    fn exclude_followers(&mut self, pids: [u32; FOLLOWERS_MAX]) {
         if let Some(settings) = self.loaded.skeleton.maps.bss_data.as_deref_mut()
             && settings.followers != pids
         {
@@ -84,9 +84,9 @@ impl Session<'_> {
     }
 
     fn begin_segment(&mut self, id: Id) -> Result<(), RecordError> {
-        self.name_rest(NAMING_TURN)?;
-        let until = self.tell_all()?;
-        self.sampler.turn();
+        self.name_rest(NAMING_ROTATION_MAX)?;
+        let until = self.drain_with_in_flight()?;
+        self.sampler.next_spool();
         self.end_wall(until.monotonic)?;
         self.seal()?;
         if self.sink.borrow_mut().followers.has_segment(id) {
@@ -98,9 +98,9 @@ impl Session<'_> {
         let mut head = Encoder::default();
         snapshot::head(&mut head, &until, &self.pids, &self.topics);
         if let Some(watch) = &self.watch {
-            watch.tell_probes(&mut head);
+            watch.write_probes(&mut head);
         }
-        tell_underway(sink.underway.as_mut(), until.monotonic, &mut head);
+        write_in_flight(sink.in_flight.as_mut(), until.monotonic, &mut head);
         let head = sink
             .packer
             .pack_all(&head, until.monotonic)
@@ -108,9 +108,9 @@ impl Session<'_> {
         sink.followers.begin(id, head);
         // Everything up to then was written before: later records were held back.
         sink.complete_until = sink.complete_until.max(until.monotonic);
-        sink.let_go();
-        sink.desk.begin_spool();
-        if self.tells_resolvers {
+        sink.release_pending();
+        sink.symbolizer.begin_spool();
+        if self.records_resolvers {
             self.namespaces.begin_spool();
         }
         self.snapshot = Some(Taken::of(Some((id, until.monotonic))));
@@ -124,29 +124,29 @@ impl Session<'_> {
         let sink = &mut *sink;
         let mut end = Encoder::default();
         snapshot::clocks(&mut end, now);
-        sink.followers.tell_left_out(id, &mut end);
-        self.tell_end(&sink.left_out(), &mut end);
+        sink.followers.write_left_out(id, &mut end);
+        self.write_end(&sink.left_out(), &mut end);
         let end = sink.packer.pack_all(&end, u64::MAX).map_err(failed)?;
         sink.followers.end(id, end);
         Ok(())
     }
 
     /// Writes the records that end every spool.
-    pub(super) fn tell_end(&self, left_out: &[(&str, u64)], encoder: &mut Encoder) {
-        tell_off(&self.loaded.off, encoder);
-        tell_stand_ins(&self.loaded.stand_ins, encoder);
+    pub(super) fn write_end(&self, left_out: &[(&str, u64)], encoder: &mut Encoder) {
+        write_off_programs(&self.loaded.off, encoder);
+        write_stand_ins(&self.loaded.stand_ins, encoder);
         for (what, times) in left_out.iter().filter(|(_, times)| *times > 0) {
             fact(encoder, what, &times.to_string());
         }
         if let Some(watch) = &self.watch {
-            watch.tell(encoder);
+            watch.write_facts(encoder);
         }
     }
 }
 
 /// Passes a part of a snapshot to a follower.
 pub(super) fn put_snapshot(
-    sink: &mut Sink,
+    sink: &mut BlockWriter,
     (id, begin): (Id, u64),
     part: &Encoder,
 ) -> io::Result<()> {
@@ -157,12 +157,12 @@ pub(super) fn put_snapshot(
 }
 
 /// What a spool needs to know about operations that started before it.
-pub(super) fn tell_underway(underway: Option<&mut Underway>, until: u64, encoder: &mut Encoder) {
-    let Some(underway) = underway else {
+pub(super) fn write_in_flight(in_flight: Option<&mut InFlight>, until: u64, encoder: &mut Encoder) {
+    let Some(in_flight) = in_flight else {
         return;
     };
-    underway.end_turn(until, encoder);
-    for (what, times) in underway.take_forgotten() {
+    in_flight.end_rotation(until, encoder);
+    for (what, times) in in_flight.take_forgotten() {
         if times > 0 {
             fact(encoder, what, &times.to_string());
         }

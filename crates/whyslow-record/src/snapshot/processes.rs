@@ -165,7 +165,7 @@ fn descriptors(encoder: &mut Encoder, folder: &Path, pid: i32, sockets: &mut Soc
             continue;
         };
         let target = target.as_os_str().as_bytes();
-        let socket = sockets.told(folder, target);
+        let socket = sockets.describe(folder, target);
         let path = socket
             .as_deref()
             .unwrap_or_else(|| below(target, root.as_deref()));
@@ -304,11 +304,11 @@ mod tests {
         let mut encoder = Encoder::default();
         threads(&mut encoder, root.path(), 7);
         descriptors(&mut encoder, root.path(), 7, &mut Sockets::default());
-        let told = records(encoder.payload()).map(|(_, record)| record.unwrap().0.ts);
-        let told: Vec<u64> = told.collect();
+        let times = records(encoder.payload()).map(|(_, record)| record.unwrap().0.ts);
+        let times: Vec<u64> = times.collect();
         let ended = writer.join().unwrap();
-        assert_eq!(told.len(), 2);
-        assert!(told.iter().zip(ended).all(|(told, ended)| *told < ended));
+        assert_eq!(times.len(), 2);
+        assert!(times.iter().zip(ended).all(|(ts, ended)| *ts < ended));
     }
 
     #[test]
@@ -328,7 +328,7 @@ mod tests {
     #[test]
     fn a_group_has_a_number_where_there_is_one_hierarchy_only() {
         let root = tempfile::TempDir::new().unwrap();
-        let told = |cgroup: &[u8]| {
+        let recorded = |cgroup: &[u8]| {
             let mut encoder = Encoder::default();
             group(&mut encoder, 7, (root.path(), cgroup));
             let found = records(encoder.payload()).next();
@@ -338,13 +338,13 @@ mod tests {
             })
         };
         fs::create_dir_all(root.path().join("a/b")).unwrap();
-        assert_eq!(told(b"0::/a/b\n"), None);
+        assert_eq!(recorded(b"0::/a/b\n"), None);
         fs::write(root.path().join("cgroup.controllers"), "").unwrap();
         let ino = |path: &str| fs::metadata(root.path().join(path)).unwrap().ino();
-        assert_eq!(told(b"0::/a/b\n"), Some((ino("a/b"), b"/a/b".to_vec())));
-        assert_eq!(told(b"0::/\n"), Some((ino(""), b"/".to_vec())));
+        assert_eq!(recorded(b"0::/a/b\n"), Some((ino("a/b"), b"/a/b".to_vec())));
+        assert_eq!(recorded(b"0::/\n"), Some((ino(""), b"/".to_vec())));
         for other in [&b"0::/a/gone\n"[..], b"", b"1:cpu:/a\n0::/a\n"] {
-            assert_eq!(told(other), None);
+            assert_eq!(recorded(other), None);
         }
     }
 

@@ -37,7 +37,7 @@ pub(super) struct Sockets {
 
 impl Sockets {
     /// Description of a process's descriptor that refers to a socket.
-    pub(super) fn told(&mut self, process: &Path, link: &[u8]) -> Option<Vec<u8>> {
+    pub(super) fn describe(&mut self, process: &Path, link: &[u8]) -> Option<Vec<u8>> {
         let number = link.strip_prefix(b"socket:[")?.strip_suffix(b"]")?;
         let number: u64 = std::str::from_utf8(number).ok()?.parse().ok()?;
         let namespace = std::fs::metadata(process.join("ns/net")).ok()?.ino();
@@ -64,7 +64,7 @@ fn of_namespace(process: &Path) -> HashMap<u64, String> {
     // From the reader's namespace, which nearly always has the same.
     let range = std::fs::read_to_string("/proc/sys/net/ipv4/ip_local_port_range");
     let range = range.ok().and_then(|text| ports(&text));
-    let mut all = told(&tcp, &range.unwrap_or(ANY_PORTS));
+    let mut all = describe_tcp(&tcp, &range.unwrap_or(ANY_PORTS));
     all.extend(unix);
     all
 }
@@ -127,7 +127,7 @@ fn side(text: &str) -> Option<SocketAddr> {
     Some(SocketAddr::new(address, port))
 }
 
-fn told(sockets: &[Tcp], any: &RangeInclusive<u16>) -> HashMap<u64, String> {
+fn describe_tcp(sockets: &[Tcp], any: &RangeInclusive<u16>) -> HashMap<u64, String> {
     let listening = sockets.iter().filter(|tcp| tcp.is_listening);
     let listening: HashSet<SocketAddr> = listening.map(|tcp| tcp.local).collect();
     let is_accepted = |local: SocketAddr| {
@@ -199,7 +199,7 @@ mod tests {
             return skip(Need::Machine, "the table is one of a little-endian machine");
         }
         let sockets: Vec<Tcp> = table.lines().filter_map(Tcp::parse).collect();
-        let mut found: Vec<_> = told(&sockets, &ANY_PORTS).into_iter().collect();
+        let mut found: Vec<_> = describe_tcp(&sockets, &ANY_PORTS).into_iter().collect();
         found.sort();
         let expected = [
             (11, "tcp listen 127.0.0.1:8080"),
@@ -240,9 +240,9 @@ mod tests {
         let process = Path::new("/proc/self");
         let link = std::fs::read_link(process.join(format!("fd/{fd}"))).unwrap();
         let link = link.to_str().unwrap();
-        let told = Sockets::default().told(process, link.as_bytes());
+        let described = Sockets::default().describe(process, link.as_bytes());
         let local = listener.local_addr().unwrap();
         let expected = format!("{link} tcp listen {local}");
-        assert_eq!(told, Some(expected.into_bytes()));
+        assert_eq!(described, Some(expected.into_bytes()));
     }
 }

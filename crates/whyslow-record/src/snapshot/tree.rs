@@ -180,12 +180,12 @@ mod tests {
         }
         let mut encoder = Encoder::default();
         all(&mut encoder, &class);
-        let mut told = Vec::new();
+        let mut recorded = Vec::new();
         for (_, record) in records(encoder.payload()) {
             let Ok((_, Record::Host(record))) = record else {
                 panic!("{record:?}");
             };
-            told.push(match record {
+            recorded.push(match record {
                 HostRecord::DeviceAbout(about) => format!(
                     "{} {} {:?} {:?} {}",
                     about.dev,
@@ -209,6 +209,6 @@ mod tests {
             format!("{sda1} part None Some(true) "),
             format!("{sda1} on {sda} partition"),
         ];
-        assert_eq!(told, expected);
+        assert_eq!(recorded, expected);
     }
 }

@@ -6,7 +6,7 @@ use std::os::fd::{AsFd as _, AsRawFd as _, FromRawFd as _, OwnedFd};
 
 use libbpf_rs::Link;
 
-use super::look::{self, Look};
+use super::thread_sample::{self, ThreadSample};
 
 /// Bytes per read of the iterator.
 const READ_BYTES: usize = 64 << 10;
@@ -25,12 +25,12 @@ impl Iterator {
         })
     }
 
-    pub(super) fn round(&mut self, found: &mut Vec<Look>) -> io::Result<()> {
+    pub(super) fn round(&mut self, found: &mut Vec<ThreadSample>) -> io::Result<()> {
         let mut threads = begin(&self.link)?;
         loop {
             match threads.read(&mut self.buffer) {
                 Ok(0) => return Ok(()),
-                Ok(count) => look::parse(&self.buffer[..count], found),
+                Ok(count) => thread_sample::parse(&self.buffer[..count], found),
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(error) => return Err(error),
             }

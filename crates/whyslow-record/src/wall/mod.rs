@@ -5,11 +5,11 @@
 //! the spool.
 
 mod iterator;
-mod look;
 mod managed;
 mod proc;
 mod rows;
 mod texts;
+mod thread_sample;
 mod unwind;
 
 use std::collections::BTreeSet;
@@ -25,21 +25,21 @@ use rustix::thread::clock_nanosleep_absolute;
 use rustix::time::{ClockId, Timespec};
 use whyslow_model::spool::Encoder;
 
+use crate::block_writer::BlockWriter;
 use crate::clock;
 use crate::load::Loaded;
-use crate::naming::Desk;
+use crate::naming::SymbolizerQueue;
 use crate::options::Options;
-use crate::runtimes::{Room, Runtimes};
-use crate::sink::Sink;
+use crate::runtimes::{Budget, Runtimes};
 use crate::skeleton::RecorderSkel;
 use iterator::Iterator as Threads;
-pub(crate) use look::RUNS;
-use look::{Away, Doing, Look, Run};
 use managed::Walkers;
 pub(crate) use managed::{ManagedFrame, Part, Walker};
 use proc::Files;
 use rows::{Names, Round, Rows};
 use texts::Texts;
+pub(crate) use thread_sample::RUNS;
+use thread_sample::{Away, Doing, Run, ThreadSample};
 use unwind::{Job, Pool, Since, Stack, Walked};
 
 /// Maximum number of rounds that wait to be taken; the sampler blocks then.
@@ -54,13 +54,13 @@ pub(crate) fn frequency(options: &Options) -> u32 {
 }
 
 /// The source of samples.
-enum Looker {
+enum SampleSource {
     Iterator(Threads),
     Files(Box<Files>),
 }
 
-impl Looker {
-    fn round(&mut self, found: &mut Vec<Look>) -> io::Result<()> {
+impl SampleSource {
+    fn round(&mut self, found: &mut Vec<ThreadSample>) -> io::Result<()> {
         match self {
             Self::Iterator(threads) => threads.round(found),
             Self::Files(files) => files.round(found),
@@ -93,7 +93,7 @@ pub(crate) struct Wall {
     numbers: Arc<Numbers>,
     texts: Arc<Mutex<Texts>>,
     /// Memory budget of interpreter data.
-    room: Arc<Room>,
+    budget: Arc<Budget>,
     rows: Rows,
     /// Everything that ran before this time is known.
     until: u64,
@@ -107,18 +107,18 @@ impl Wall {
         };
         let interval = interval.max(WALL_MIN).as_nanos() as u64;
         let texts = Arc::<Mutex<Texts>>::default();
-        let looker = if let Some(link) = &loaded.looks {
-            Looker::Iterator(Threads::of(link)?)
+        let source = if let Some(link) = &loaded.wall_iter {
+            SampleSource::Iterator(Threads::of(link)?)
         } else {
             let targets = targets(&loaded.skeleton, options)?;
-            Looker::Files(Box::new(Files::new(targets, Arc::clone(&texts))))
+            SampleSource::Files(Box::new(Files::new(targets, Arc::clone(&texts))))
         };
         let (give_walked, walked) = mpsc::channel();
-        let room = Arc::<Room>::default();
-        let of_readers = (Arc::clone(&room), Arc::clone(&texts));
+        let budget = Arc::<Budget>::default();
+        let of_readers = (Arc::clone(&budget), Arc::clone(&texts));
         let walkers = move || {
-            let (room, texts) = of_readers.clone();
-            Walkers::new(vec![Box::new(Runtimes::new(room))], texts)
+            let (budget, texts) = of_readers.clone();
+            Walkers::new(vec![Box::new(Runtimes::new(budget))], texts)
         };
         let pool = Arc::new(Pool::start(give_walked, walkers));
         let (give, rounds) = mpsc::sync_channel(ROUNDS_MAX);
@@ -131,7 +131,7 @@ impl Wall {
             give,
         };
         let named = thread::Builder::new().name("wall".into());
-        let thread = named.spawn(move || made.run(looker))?;
+        let thread = named.spawn(move || made.run(source))?;
         Ok(Some(Self {
             shared,
             thread: Some(thread),
@@ -140,7 +140,7 @@ impl Wall {
             pool,
             numbers,
             texts,
-            room,
+            budget,
             rows: Rows::new(interval),
             until: 0,
         }))
@@ -165,8 +165,8 @@ impl Wall {
             stack: Stack::Copy(stack, since),
         };
         let id = job.id;
-        let is_asked = has_stack && self.pool.ask(job);
-        self.rows.ran(run, is_asked.then_some(id));
+        let is_queued = has_stack && self.pool.submit(job);
+        self.rows.ran(run, is_queued.then_some(id));
     }
 
     /// These processes called exec.
@@ -177,24 +177,24 @@ impl Wall {
     }
 
     /// The rings were emptied up to this time.
-    pub(crate) fn turn(&mut self, until: u64) {
+    pub(crate) fn settle(&mut self, until: u64) {
         self.until = self.until.max(until);
     }
 
     /// Moves complete samples to the encoder; later ones are not before the returned time.
-    pub(crate) fn take(&mut self, encoder: &mut Encoder, desk: &mut Desk) -> u64 {
+    pub(crate) fn take(&mut self, encoder: &mut Encoder, symbolizer: &mut SymbolizerQueue) -> u64 {
         self.rounds
             .try_iter()
             .for_each(|round| self.rows.add(round));
         self.walked
             .try_iter()
             .for_each(|walked| self.rows.walked(walked));
-        let mut names = Telling {
+        let mut names = NameRequests {
             texts: &self.texts,
-            desk,
+            symbolizer,
         };
         let now = clock::monotonic();
-        self.rows.tell(self.until, now, &mut names, encoder);
+        self.rows.write(self.until, now, &mut names, encoder);
         let mut texts = self.texts();
         if texts.is_sweep_due() {
             self.rows.addresses().for_each(|number| texts.touch(number));
@@ -206,7 +206,7 @@ impl Wall {
 
     /// Memory is short: drops what can be read again.
     pub(crate) fn give_up(&self) {
-        self.room.give_up();
+        self.budget.give_up();
         self.texts().give_up();
     }
 
@@ -214,17 +214,22 @@ impl Wall {
     pub(crate) fn left_out(&self) -> [(&'static str, u64); 3] {
         [
             ("wall_functions_over", self.texts().over),
-            ("interpreter_stacks_torn", self.room.torn()),
-            ("interpreter_stacks_unreadable", self.room.unreadable()),
+            ("interpreter_stacks_torn", self.budget.torn()),
+            ("interpreter_stacks_unreadable", self.budget.unreadable()),
         ]
     }
 
     /// The spool ends, and the next one starts at that time.
-    pub(crate) fn end_spool(&mut self, until: u64, encoder: &mut Encoder, desk: &mut Desk) {
-        self.take(encoder, desk);
-        let mut names = Telling {
+    pub(crate) fn end_spool(
+        &mut self,
+        until: u64,
+        encoder: &mut Encoder,
+        symbolizer: &mut SymbolizerQueue,
+    ) {
+        self.take(encoder, symbolizer);
+        let mut names = NameRequests {
             texts: &self.texts,
-            desk,
+            symbolizer,
         };
         self.rows.cut(until, &mut names, encoder);
         self.texts().begin_spool();
@@ -259,12 +264,12 @@ impl Wall {
 }
 
 /// Requests the symbols of samples.
-struct Telling<'t> {
+struct NameRequests<'t> {
     texts: &'t Mutex<Texts>,
-    desk: &'t mut Desk,
+    symbolizer: &'t mut SymbolizerQueue,
 }
 
-impl Names for Telling<'_> {
+impl Names for NameRequests<'_> {
     fn see(&mut self, pid: i32, ts: u64, (kernel, user): (&[u64], &[u64]), is_running: bool) {
         let is_text = |address: &u64| {
             (whyslow_model::spool::NO_ADDRESS..whyslow_model::spool::NO_ADDRESS_END)
@@ -277,12 +282,12 @@ impl Names for Telling<'_> {
             .copied()
             .filter(|number| is_text(number))
         {
-            texts.tell(number, &mut self.desk.names);
+            texts.write(number, &mut self.symbolizer.names);
         }
         drop(texts);
-        self.desk.see_stack((0, ts), kernel, is_running);
+        self.symbolizer.see_stack((0, ts), kernel, is_running);
         let begins_with_call = kernel.is_empty() && is_running;
-        self.desk.see_stack((pid, ts), user, begins_with_call);
+        self.symbolizer.see_stack((pid, ts), user, begins_with_call);
     }
 }
 
@@ -296,7 +301,7 @@ struct Maker {
 }
 
 impl Maker {
-    fn run(self, mut looker: Looker) {
+    fn run(self, mut source: SampleSource) {
         let mut due = clock::monotonic();
         let mut missed = 0;
         while !self.shared.is_over.load(Ordering::Relaxed) {
@@ -311,17 +316,20 @@ impl Maker {
             sleep_until(due);
             let begun = clock::monotonic();
             let mut found = Vec::new();
-            if looker.round(&mut found).is_err() {
+            if source.round(&mut found).is_err() {
                 missed += 1;
                 continue;
             }
             let ended = clock::monotonic();
-            let looks = found.into_iter().map(|look| self.asked(look)).collect();
+            let samples = found
+                .into_iter()
+                .map(|sample| self.request_stack(sample))
+                .collect();
             self.pool.tend();
             let round = Round {
                 begun,
                 ended,
-                looks,
+                samples,
                 missed: std::mem::take(&mut missed),
             };
             if self.give.send(round).is_err() {
@@ -331,33 +339,33 @@ impl Maker {
     }
 
     /// Requests the stack of the sample.
-    fn asked(&self, look: Look) -> (Look, Option<u64>) {
-        let Doing::Away(_, Away::Told(place)) = &look.doing else {
-            return (look, None);
+    fn request_stack(&self, sample: ThreadSample) -> (ThreadSample, Option<u64>) {
+        let Doing::Away(_, Away::OffCpu(place)) = &sample.doing else {
+            return (sample, None);
         };
         let Some(registers) = place.registers else {
-            return (look, None);
+            return (sample, None);
         };
         let job = Job {
             id: self.numbers.next(),
-            pid: look.pid,
-            tid: look.tid,
+            pid: sample.pid,
+            tid: sample.tid,
             registers,
             stack: Stack::There(Since {
                 runs: place.runs,
-                switches: look.switches,
+                switches: sample.switches,
             }),
         };
         let id = job.id;
-        let is_asked = self.pool.ask(job);
-        (look, is_asked.then_some(id))
+        let is_queued = self.pool.submit(job);
+        (sample, is_queued.then_some(id))
     }
 }
 
-fn sleep_until(moment: u64) {
+fn sleep_until(until: u64) {
     let time = Timespec {
-        tv_sec: (moment / 1_000_000_000) as i64,
-        tv_nsec: (moment % 1_000_000_000) as _,
+        tv_sec: (until / 1_000_000_000) as i64,
+        tv_nsec: (until % 1_000_000_000) as _,
     };
     // An early wakeup is harmless.
     let _ = clock_nanosleep_absolute(ClockId::Monotonic, &time);
@@ -383,19 +391,19 @@ fn targets(skeleton: &RecorderSkel<'_>, options: &Options) -> io::Result<Targets
     Ok(Targets { map })
 }
 
-impl Sink {
+impl BlockWriter {
     /// Moves wall-clock samples to the encoder; later ones are not before the returned time.
     pub(crate) fn take_wall(&mut self) -> u64 {
         let wall = self.wall.as_mut();
         wall.map_or(u64::MAX, |wall| {
-            wall.take(&mut self.encoder, &mut self.desk)
+            wall.take(&mut self.encoder, &mut self.symbolizer)
         })
     }
 
     /// The same up to the end of a spool, after which the next one starts.
     pub(crate) fn end_wall(&mut self, until: u64) {
         if let Some(wall) = &mut self.wall {
-            wall.end_spool(until, &mut self.encoder, &mut self.desk);
+            wall.end_spool(until, &mut self.encoder, &mut self.symbolizer);
         }
     }
 }

@@ -8,8 +8,8 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use super::Targets;
-use super::look::{Away, Doing, Look, Place};
 use super::texts::Texts;
+use super::thread_sample::{Away, Doing, Place, ThreadSample};
 use super::unwind::{self, Registers};
 use crate::{clock, drop};
 
@@ -26,7 +26,7 @@ pub(super) struct Files {
     buffer: Vec<u8>,
     own_pid: i32,
     /// Threads whose place was recorded, with the number of runs at that time.
-    told: std::collections::HashMap<i32, (i32, u64)>,
+    reported: std::collections::HashMap<i32, (i32, u64)>,
 }
 
 impl Files {
@@ -36,11 +36,11 @@ impl Files {
             texts,
             buffer: vec![0; TEXT_MAX],
             own_pid: std::process::id() as i32,
-            told: std::collections::HashMap::new(),
+            reported: std::collections::HashMap::new(),
         }
     }
 
-    pub(super) fn round(&mut self, found: &mut Vec<Look>) -> io::Result<()> {
+    pub(super) fn round(&mut self, found: &mut Vec<ThreadSample>) -> io::Result<()> {
         let begin = found.len();
         let pids = match self.targets.pids() {
             Some(pids) => pids,
@@ -50,43 +50,43 @@ impl Files {
         for pid in pids.into_iter().filter(|pid| *pid != own_pid) {
             // An exited process has no threads.
             for tid in numbers(Path::new(&format!("/proc/{pid}/task"))).unwrap_or_default() {
-                found.extend(self.look(pid, tid));
+                found.extend(self.sample(pid, tid));
             }
         }
-        let here: BTreeSet<i32> = found[begin..].iter().map(|look| look.tid).collect();
-        self.told.retain(|tid, _| here.contains(tid));
+        let here: BTreeSet<i32> = found[begin..].iter().map(|sample| sample.tid).collect();
+        self.reported.retain(|tid, _| here.contains(tid));
         Ok(())
     }
 
     /// `None` if the thread is gone. A thread that runs while its files are read is sampled again.
-    fn look(&mut self, pid: i32, tid: i32) -> Option<Look> {
+    fn sample(&mut self, pid: i32, tid: i32) -> Option<ThreadSample> {
         let folder = format!("/proc/{pid}/task/{tid}");
         for _ in 0..TRIES {
-            let look = self.look_once(&folder, (pid, tid))?;
-            let Doing::Away(_, Away::Told(place)) = &look.doing else {
-                return Some(look);
+            let sample = self.sample_once(&folder, (pid, tid))?;
+            let Doing::Away(_, Away::OffCpu(place)) = &sample.doing else {
+                return Some(sample);
             };
             let now = unwind::runs(
                 self.read(&format!("{folder}/schedstat"))
                     .unwrap_or_default(),
             );
             if now.unwrap_or(0) == place.runs {
-                self.told.insert(tid, (pid, place.runs));
-                return Some(look);
+                self.reported.insert(tid, (pid, place.runs));
+                return Some(sample);
             }
         }
         // It blocks and runs faster than it can be sampled.
-        Some(Look {
+        Some(ThreadSample {
             ts: clock::monotonic(),
             tid,
             pid,
-            switches: self.told.remove(&tid).map_or(0, |(_, runs)| runs),
+            switches: self.reported.remove(&tid).map_or(0, |(_, runs)| runs),
             ran: 0,
             doing: Doing::MayRun,
         })
     }
 
-    fn look_once(&mut self, folder: &str, (pid, tid): (i32, i32)) -> Option<Look> {
+    fn sample_once(&mut self, folder: &str, (pid, tid): (i32, i32)) -> Option<ThreadSample> {
         let counted = self
             .read(&format!("{folder}/schedstat"))
             .unwrap_or_default();
@@ -95,7 +95,7 @@ impl Files {
         let stat = self.read(&format!("{folder}/stat"))?;
         let state = state(stat)?;
         let runs = runs.unwrap_or(0);
-        let mut look = Look {
+        let mut sample = ThreadSample {
             ts,
             tid,
             pid,
@@ -104,12 +104,12 @@ impl Files {
             doing: Doing::MayRun,
         };
         if state == 0 {
-            self.told.remove(&tid);
-            return Some(look);
+            self.reported.remove(&tid);
+            return Some(sample);
         }
-        if runs > 0 && self.told.get(&tid) == Some(&(pid, runs)) {
-            look.doing = Doing::Away(state, Away::Same);
-            return Some(look);
+        if runs > 0 && self.reported.get(&tid) == Some(&(pid, runs)) {
+            sample.doing = Doing::Away(state, Away::Same);
+            return Some(sample);
         }
         let call = self.read(&format!("{folder}/syscall")).map(Call::parse);
         let kernel = self.kernel(folder);
@@ -117,9 +117,9 @@ impl Files {
             Some(Call::In(nr, registers)) => (nr, Some(registers)),
             _ => (-1, None),
         };
-        look.doing = Doing::Away(
+        sample.doing = Doing::Away(
             state,
-            Away::Told(Box::new(Place {
+            Away::OffCpu(Box::new(Place {
                 runs,
                 registers,
                 nr,
@@ -127,7 +127,7 @@ impl Files {
                 kernel,
             })),
         );
-        Some(look)
+        Some(sample)
     }
 
     /// Names of its kernel functions; only the function in which it waits, if its stack is not
@@ -282,8 +282,8 @@ mod tests {
         let texts = Arc::<Mutex<Texts>>::default();
         let mut files = Files::new(Targets { map: None }, texts);
         let pid = std::process::id() as i32;
-        let look = files.look(pid, rustix::thread::gettid().as_raw_nonzero().get());
-        assert_eq!(look.expect("it is there").doing, Doing::MayRun);
-        assert_eq!(files.look(i32::MAX, i32::MAX), None);
+        let sample = files.sample(pid, rustix::thread::gettid().as_raw_nonzero().get());
+        assert_eq!(sample.expect("it is there").doing, Doing::MayRun);
+        assert_eq!(files.sample(i32::MAX, i32::MAX), None);
     }
 }

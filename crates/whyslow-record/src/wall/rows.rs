@@ -11,7 +11,7 @@ use std::collections::{HashMap, VecDeque};
 
 use whyslow_model::spool::{COMPAT, Encoder, Kind, Switch, WallEnd, WallRecord};
 
-use super::look::{Away, Doing, Look, Run};
+use super::thread_sample::{Away, Doing, Run, ThreadSample};
 use super::unwind::{End, Walked};
 
 /// Maximum length of a row, so that rows are also written for recordings that are cut off or kept
@@ -23,7 +23,7 @@ const WAIT_MAX_NS: u64 = 500_000_000;
 const ROUNDS_MAX: usize = 256;
 /// A stack not used after this many rounds is dropped: it came too late for a round that no longer
 /// waited, and its thread had moved on. A round may be in the channel for as long as that has room.
-const ASKED_WITHIN: u64 = 2 * super::ROUNDS_MAX as u64;
+const UNUSED_ROUNDS_MAX: u64 = 2 * super::ROUNDS_MAX as u64;
 
 /// Samples of all threads, one after another.
 #[derive(Debug)]
@@ -31,7 +31,7 @@ pub(super) struct Round {
     pub(super) begun: u64,
     pub(super) ended: u64,
     /// With the job number of the stack.
-    pub(super) looks: Vec<(Look, Option<u64>)>,
+    pub(super) samples: Vec<(ThreadSample, Option<u64>)>,
     /// Number of rounds that were due before it, and skipped.
     pub(super) missed: u64,
 }
@@ -164,7 +164,7 @@ impl Rows {
     }
 
     /// Writes the rows of the complete rounds. `until`: everything that ran before is known.
-    pub(super) fn tell(&mut self, until: u64, now: u64, names: &mut dyn Names, to: &mut Encoder) {
+    pub(super) fn write(&mut self, until: u64, now: u64, names: &mut dyn Names, to: &mut Encoder) {
         while let Some(round) = self.rounds.front() {
             let is_late = now.saturating_sub(round.ended) >= WAIT_MAX_NS;
             let is_whole = self.has_all(round, until);
@@ -197,32 +197,32 @@ impl Rows {
     fn has_all(&self, round: &Round, until: u64) -> bool {
         let is_there = |job: Option<u64>| job.is_none_or(|job| self.walked.contains_key(&job));
         let is_known = round.ended.saturating_add(self.interval) <= until;
-        let mut looks = round.looks.iter();
-        looks.all(|(look, job)| {
+        let mut samples = round.samples.iter();
+        samples.all(|(sample, job)| {
             let has_near = || {
-                let near = self.nearest(look);
+                let near = self.nearest(sample);
                 is_known && near.is_none_or(|ran| is_there(ran.job))
             };
-            match look.doing {
+            match sample.doing {
                 Doing::Runs | Doing::MayRun => has_near(),
-                Doing::Away(..) => is_there(*job) && (!look.is_preempted() || has_near()),
+                Doing::Away(..) => is_there(*job) && (!sample.is_preempted() || has_near()),
             }
         })
     }
 
     /// The tick nearest to the sample.
-    fn nearest(&self, look: &Look) -> Option<&Ran> {
-        let ran = self.ran.get(&look.tid)?.iter();
-        let near = ran.filter(|ran| ran.run.ts.abs_diff(look.ts) <= self.interval);
-        near.min_by_key(|ran| ran.run.ts.abs_diff(look.ts))
+    fn nearest(&self, sample: &ThreadSample) -> Option<&Ran> {
+        let ran = self.ran.get(&sample.tid)?.iter();
+        let near = ran.filter(|ran| ran.run.ts.abs_diff(sample.ts) <= self.interval);
+        near.min_by_key(|ran| ran.run.ts.abs_diff(sample.ts))
     }
 
     fn round(&mut self, round: Round, names: &mut dyn Names, to: &mut Encoder) {
         self.number += 1;
-        for (look, job) in round.looks {
-            let ran_most = self.ran_most(&look);
-            let stack = self.stack(&look, job, ran_most);
-            self.look(&look, (stack, ran_most), names, to);
+        for (sample, job) in round.samples {
+            let ran_most = self.ran_most(&sample);
+            let stack = self.stack(&sample, job, ran_most);
+            self.sample(&sample, (stack, ran_most), names, to);
         }
         let (number, floor, walked) = (self.number, self.floor, &mut self.walked);
         self.threads.retain(|tid, thread| {
@@ -240,7 +240,7 @@ impl Rows {
             }
             !of.is_empty()
         });
-        let is_old = |(_, added): &mut (u64, u64)| *added + ASKED_WITHIN < number;
+        let is_old = |(_, added): &mut (u64, u64)| *added + UNUSED_ROUNDS_MAX < number;
         while let Some((job, _)) = self.came.pop_front_if(is_old) {
             self.walked.remove(&job);
         }
@@ -253,12 +253,12 @@ impl Rows {
     }
 
     /// Whether it was on CPU for most of the time since the previous sample, if that is known.
-    fn ran_most(&self, look: &Look) -> bool {
-        let known = self.threads.get(&look.tid);
+    fn ran_most(&self, sample: &ThreadSample) -> bool {
+        let known = self.threads.get(&sample.tid);
         known.is_some_and(|thread| {
-            let ran = look.ran.saturating_sub(thread.ran);
-            let all = look.ts.saturating_sub(thread.last);
-            thread.pid == look.pid && thread.ran > 0 && 2 * ran >= all
+            let ran = sample.ran.saturating_sub(thread.ran);
+            let all = sample.ts.saturating_sub(thread.last);
+            thread.pid == sample.pid && thread.ran > 0 && 2 * ran >= all
         })
     }
 
@@ -266,19 +266,19 @@ impl Rows {
     /// rest.
     fn stack(
         &mut self,
-        look: &Look,
+        sample: &ThreadSample,
         job: Option<u64>,
         ran_most: bool,
     ) -> Option<(Stack, Option<u64>)> {
         if ran_most
-            && look.is_preempted()
-            && let Some(stack) = self.running(look)
+            && sample.is_preempted()
+            && let Some(stack) = self.running(sample)
         {
             return Some((stack, None));
         }
-        match &look.doing {
+        match &sample.doing {
             Doing::Away(_, Away::Same) => None,
-            Doing::Away(_, Away::Told(place)) => {
+            Doing::Away(_, Away::OffCpu(place)) => {
                 let walked = job.and_then(|job| self.walked.remove(&job));
                 let late = job.filter(|_| walked.is_none());
                 let (user, end) = user(walked, place.registers.is_some());
@@ -293,7 +293,7 @@ impl Rows {
                 Some((stack, late))
             }
             Doing::Runs | Doing::MayRun => {
-                let stack = self.running(look).unwrap_or_else(|| Stack {
+                let stack = self.running(sample).unwrap_or_else(|| Stack {
                     kernel: Vec::new(),
                     user: Vec::new(),
                     end: WallEnd::Unread,
@@ -307,8 +307,8 @@ impl Rows {
     }
 
     /// Its place at the nearest tick of its CPU, if that is near enough.
-    fn running(&self, look: &Look) -> Option<Stack> {
-        let Ran { run, job } = self.nearest(look)?;
+    fn running(&self, sample: &ThreadSample) -> Option<Stack> {
+        let Ran { run, job } = self.nearest(sample)?;
         // It may be the nearest of the next sample, too.
         let walked = job.and_then(|job| self.walked.get(&job).cloned());
         let (user, end) = user(walked, run.registers.ip != 0);
@@ -322,17 +322,17 @@ impl Rows {
         })
     }
 
-    fn look(
+    fn sample(
         &mut self,
-        look: &Look,
+        sample: &ThreadSample,
         (stack, ran_most): (Option<(Stack, Option<u64>)>, bool),
         names: &mut dyn Names,
         to: &mut Encoder,
     ) {
-        let state = match look.doing {
+        let state = match sample.doing {
             Doing::Runs => WallRecord::ON_CPU,
             Doing::MayRun if ran_most => WallRecord::ON_CPU,
-            _ if ran_most && look.is_preempted() => WallRecord::ON_CPU,
+            _ if ran_most && sample.is_preempted() => WallRecord::ON_CPU,
             // A thread that no tick met did not run, or only briefly.
             Doing::MayRun if stack.as_ref().is_some_and(|(stack, _)| stack.cpu.is_none()) => {
                 Switch::PREEMPTED
@@ -341,30 +341,30 @@ impl Rows {
             Doing::Away(0, _) => Switch::PREEMPTED,
             Doing::Away(state, _) => state,
         };
-        let known = self.threads.get_mut(&look.tid);
+        let known = self.threads.get_mut(&sample.tid);
         // A reused thread id starts counting anew.
         let known =
-            known.filter(|thread| thread.pid == look.pid && thread.switches <= look.switches);
+            known.filter(|thread| thread.pid == sample.pid && thread.switches <= sample.switches);
         if let Some(thread) = known {
             thread.settle(&mut self.walked);
-            let may_run = matches!(look.doing, Doing::Runs | Doing::MayRun);
-            let has_run = thread.switches != look.switches || may_run;
+            let may_run = matches!(sample.doing, Doing::Runs | Doing::MayRun);
+            let has_run = thread.switches != sample.switches || may_run;
             let is_same = !has_run && thread.state == state && stack.is_none();
-            let is_long = look.ts.saturating_sub(thread.since) >= ROW_MAX_NS;
+            let is_long = sample.ts.saturating_sub(thread.since) >= ROW_MAX_NS;
             thread.round = self.number;
-            thread.switches = look.switches;
-            thread.ran = look.ran;
+            thread.switches = sample.switches;
+            thread.ran = sample.ran;
             if is_same && !is_long {
-                thread.last = look.ts;
+                thread.last = sample.ts;
                 thread.credits += 1;
                 if !thread.is_seen {
                     thread.see(names);
                 }
                 return;
             }
-            put(look.tid, thread, (self.floor, names), to);
+            put(sample.tid, thread, (self.floor, names), to);
             thread.since = thread.last;
-            thread.last = look.ts;
+            thread.last = sample.ts;
             thread.state = state;
             thread.credits = 1;
             if let Some((stack, job)) = stack {
@@ -373,12 +373,12 @@ impl Rows {
             thread.see(names);
         } else if let Some((stack, job)) = stack {
             let mut thread = Thread {
-                pid: look.pid,
+                pid: sample.pid,
                 round: self.number,
-                switches: look.switches,
-                ran: look.ran,
-                since: look.ts.saturating_sub(self.interval).max(self.floor),
-                last: look.ts,
+                switches: sample.switches,
+                ran: sample.ran,
+                since: sample.ts.saturating_sub(self.interval).max(self.floor),
+                last: sample.ts,
                 state,
                 credits: 1,
                 stack,
@@ -386,9 +386,9 @@ impl Rows {
                 is_seen: false,
             };
             thread.see(names);
-            if let Some(mut gone) = self.threads.insert(look.tid, thread) {
+            if let Some(mut gone) = self.threads.insert(sample.tid, thread) {
                 gone.settle(&mut self.walked);
-                put(look.tid, &mut gone, (self.floor, names), to);
+                put(sample.tid, &mut gone, (self.floor, names), to);
             }
         }
     }

@@ -41,7 +41,7 @@ struct Entry {
     pid: i32,
     used: Instant,
     /// Written to the current spool.
-    is_told: bool,
+    is_written: bool,
 }
 
 impl Entry {
@@ -59,7 +59,7 @@ pub(super) struct Texts {
     by_process: HashMap<i32, usize>,
     /// Frames beyond the limits.
     pub(super) over: u64,
-    needs_room: bool,
+    needs_sweep: bool,
     swept: Instant,
 }
 
@@ -70,7 +70,7 @@ impl Default for Texts {
             text: Arc::new(more),
             pid: 0,
             used: Instant::now(),
-            is_told: false,
+            is_written: false,
         };
         Self {
             numbers: HashMap::new(),
@@ -79,7 +79,7 @@ impl Default for Texts {
             bytes: 0,
             by_process: HashMap::new(),
             over: 0,
-            needs_room: false,
+            needs_sweep: false,
             swept: Instant::now(),
         }
     }
@@ -121,14 +121,14 @@ impl Texts {
             text: Arc::clone(&text),
             pid,
             used: Instant::now(),
-            is_told: false,
+            is_written: false,
         };
         let bytes = entry.bytes();
         let of_process = self.by_process.get(&pid).copied().unwrap_or(0);
-        let has_room = self.bytes + bytes <= BYTES_MAX && of_process + bytes <= PROCESS_BYTES_MAX;
-        if !has_room || self.next >= NO_ADDRESS_END {
+        let fits = self.bytes + bytes <= BYTES_MAX && of_process + bytes <= PROCESS_BYTES_MAX;
+        if !fits || self.next >= NO_ADDRESS_END {
             self.over += 1;
-            self.needs_room = true;
+            self.needs_sweep = true;
             return MORE;
         }
         let number = self.next;
@@ -149,16 +149,16 @@ impl Texts {
 
     /// Memory is short.
     pub(super) fn give_up(&mut self) {
-        self.needs_room = true;
+        self.needs_sweep = true;
     }
 
     /// Whether unused texts should be dropped; those of rows must be touched first.
     pub(super) fn is_sweep_due(&self) -> bool {
-        self.needs_room && self.swept.elapsed() >= SWEEP_AGAIN
+        self.needs_sweep && self.swept.elapsed() >= SWEEP_AGAIN
     }
 
     pub(super) fn sweep(&mut self) {
-        self.needs_room = false;
+        self.needs_sweep = false;
         self.swept = Instant::now();
         let (numbers, by_process) = (&mut self.numbers, &mut self.by_process);
         let mut freed = 0;
@@ -181,16 +181,16 @@ impl Texts {
     /// Another spool starts, which knows no texts.
     pub(super) fn begin_spool(&mut self) {
         let entries = self.entries.values_mut();
-        entries.for_each(|entry| entry.is_told = false);
+        entries.for_each(|entry| entry.is_written = false);
     }
 
     /// Writes the text of the number, unless it was written before.
-    pub(super) fn tell(&mut self, number: u64, encoder: &mut Encoder) {
+    pub(super) fn write(&mut self, number: u64, encoder: &mut Encoder) {
         self.touch(number);
         let Some(entry) = self.entries.get_mut(&number) else {
             return;
         };
-        if std::mem::replace(&mut entry.is_told, true) {
+        if std::mem::replace(&mut entry.is_written, true) {
             return;
         }
         let text = &entry.text;
@@ -219,9 +219,9 @@ mod tests {
         }
     }
 
-    fn told(texts: &mut Texts, number: u64) -> Option<Vec<u8>> {
+    fn written(texts: &mut Texts, number: u64) -> Option<Vec<u8>> {
         let mut encoder = Encoder::default();
-        texts.tell(number, &mut encoder);
+        texts.write(number, &mut encoder);
         records(encoder.payload()).find_map(|(_, record)| match record {
             Ok((_, Record::Code(code))) => Some(code.function.to_vec()),
             _ => None,
@@ -235,7 +235,7 @@ mod tests {
             .map(|number| texts.managed(7, frame(number)))
             .collect();
         assert_eq!(*numbers.last().expect("one"), MORE);
-        assert_eq!(told(&mut texts, MORE).as_deref(), Some(&b"(more)"[..]));
+        assert_eq!(written(&mut texts, MORE).as_deref(), Some(&b"(more)"[..]));
         let more = numbers.iter().filter(|number| **number == MORE).count();
         assert!(more > 900 && more == texts.over as usize, "{more}");
         assert!(texts.bytes <= PROCESS_BYTES_MAX);
@@ -265,11 +265,11 @@ mod tests {
         texts.touch(other);
         texts.sweep();
         assert!(!texts.is_sweep_due());
-        assert_eq!(told(&mut texts, one), None);
+        assert_eq!(written(&mut texts, one), None);
         assert_eq!(texts.managed(7, frame(2)), other);
         assert!(texts.managed(7, frame(1)) > other);
-        assert!(told(&mut texts, other).is_some() && told(&mut texts, other).is_none());
+        assert!(written(&mut texts, other).is_some() && written(&mut texts, other).is_none());
         texts.begin_spool();
-        assert!(told(&mut texts, other).is_some());
+        assert!(written(&mut texts, other).is_some());
     }
 }

@@ -141,7 +141,7 @@ impl Watcher {
     }
 
     /// Ignores everything that this process does.
-    pub(crate) fn pass_over(&mut self, pid: i32) {
+    pub(crate) fn ignore_process(&mut self, pid: i32) {
         self.own.insert(pid);
     }
 
@@ -284,8 +284,8 @@ impl Watcher {
             return;
         };
         let took = raw.ts().saturating_sub(submitted.ts);
-        let held = limits.most(took);
-        let Some(number) = held.filter(|_| !self.own.contains(&submitted.pid)) else {
+        let exceeded = limits.most(took);
+        let Some(number) = exceeded.filter(|_| !self.own.contains(&submitted.pid)) else {
             return;
         };
         let before = format!(
@@ -366,8 +366,8 @@ impl Watcher {
 
     fn serve(&mut self, slow: &Slow, (before, after): (&str, String)) {
         let limits = self.served.as_ref().map(|(limits, _)| limits);
-        let held = limits.and_then(|limits| limits.most(slow.took));
-        if let Some(number) = held.filter(|_| !self.own.contains(&slow.thread.0)) {
+        let exceeded = limits.and_then(|limits| limits.most(slow.took));
+        if let Some(number) = exceeded.filter(|_| !self.own.contains(&slow.thread.0)) {
             self.fire(
                 number,
                 slow.ts,
@@ -389,7 +389,7 @@ impl Watcher {
 
     /// Checks once a second what no record reports: calls that do not return, requests without a
     /// response, and pressure.
-    pub(crate) fn look_around(&mut self, now: u64, kept: Duration) {
+    pub(crate) fn check_pending(&mut self, now: u64, kept: Duration) {
         let longest = kept.as_nanos() as u64 / 2;
         let is_long = |inside: &Inside| now.saturating_sub(inside.entered) >= longest;
         let long = self.inside.iter().filter(|(_, inside)| is_long(inside));
@@ -413,7 +413,9 @@ impl Watcher {
             let folder = Path::new(pressure::FOLDER);
             let found = pressure::read(folder, resource).filter(|found| *found > percent);
             if let Some(found) = found {
-                let what = format!("{resource} pressure: threads stalled for {found:.1} % of the last 10 s");
+                let what = format!(
+                    "{resource} pressure: threads stalled for {found:.1} % of the last 10 s"
+                );
                 self.fire(number, now, None, (what, String::new()));
             }
         }

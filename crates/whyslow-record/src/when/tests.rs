@@ -59,7 +59,7 @@ fn a_call_counts_when_it_lasted_so_long_and_its_thread_has_a_name() {
     watcher.see(encoder.payload());
     let expected = format!("openat by gone {PID}/{PID} took 200.0 ms");
     assert_eq!(whats(&mut watcher), [expected]);
-    watcher.pass_over(PID);
+    watcher.ignore_process(PID);
     watcher.see(&call(Kind::Syscall, "openat", 1600, 400));
     assert!(watcher.take_fired().is_empty());
 }
@@ -69,10 +69,10 @@ fn a_call_that_does_not_return_counts_once() {
     let mut watcher = watcher("fsync>50ms");
     let kept = Duration::from_secs(2);
     watcher.see(&call(Kind::SyscallEnter, "fsync", 120, 100));
-    watcher.look_around(1000 * MS, kept);
+    watcher.check_pending(1000 * MS, kept);
     assert!(watcher.take_fired().is_empty());
-    watcher.look_around(1200 * MS, kept);
-    watcher.look_around(2200 * MS, kept);
+    watcher.check_pending(1200 * MS, kept);
+    watcher.check_pending(2200 * MS, kept);
     let expected = format!("fsync by ? {PID}/{PID} has not returned for 1.10 s");
     assert_eq!(whats(&mut watcher), [expected]);
 }
@@ -93,7 +93,7 @@ fn an_entry_that_comes_after_its_return_is_no_call_under_way() {
     watcher.see(encoder.payload());
     assert!(watcher.take_fired().is_empty());
     watcher.see(&call(Kind::SyscallEnter, "fsync", 120, 100));
-    watcher.look_around(1200 * MS, Duration::from_secs(2));
+    watcher.check_pending(1200 * MS, Duration::from_secs(2));
     assert!(watcher.take_fired().is_empty());
 }
 
@@ -145,13 +145,13 @@ fn a_request_counts_for_the_term_that_says_most_and_has_a_thread() {
     watcher.lose();
     watcher.see(&returned("read", 4000, 9));
     watcher.settle(4000 * MS);
-    watcher.look_around(18_999 * MS, KEPT);
+    watcher.check_pending(18_999 * MS, KEPT);
     assert_eq!(watcher.take_fired(), []);
-    watcher.look_around(19_000 * MS, KEPT);
-    watcher.look_around(20_000 * MS, KEPT);
+    watcher.check_pending(19_000 * MS, KEPT);
+    watcher.check_pending(20_000 * MS, KEPT);
     let expected = format!("request read by ? {PID}/{PID} has had no response for 15.00 s");
     assert_eq!(whats(&mut watcher), [expected]);
-    watcher.pass_over(PID);
+    watcher.ignore_process(PID);
     assert_eq!(answer(&mut watcher, 2100), []);
 }
 

@@ -171,7 +171,7 @@ impl Layout {
 
     /// The interpreter's table at the start of `_PyRuntime`; `None` if there is none, or if the
     /// version's table is unknown.
-    pub(super) fn told(memory: &dyn Memory, runtime: u64) -> Option<Self> {
+    pub(super) fn from_runtime(memory: &dyn Memory, runtime: u64) -> Option<Self> {
         const COOKIE: &[u8] = b"xdebugpy";
         const TABLE: usize = 1024;
         let table = bytes_of(memory, runtime, TABLE)?;

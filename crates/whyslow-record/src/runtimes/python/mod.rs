@@ -11,9 +11,9 @@ mod lines;
 use std::collections::HashMap;
 use std::ops::Range;
 
+use super::budget::WALK_BYTES_MAX;
 use super::image;
 use super::memory::{Log, Memory, bytes_of, half_at, half_of, word_at, word_of};
-use super::room::WALK_BYTES_MAX;
 use super::texts::{Names, TEXT_MAX};
 use super::{FRAMES_MAX, Frame, Stack, Thread};
 use layout::{Gil, Layout, Place, ToFrame};
@@ -60,13 +60,13 @@ impl Python {
         ];
         let image = image::find(pid, NAMES, SYMBOLS)?;
         let runtime = image.address("_PyRuntime")?;
-        let told = image
+        let version = image
             .address("Py_Version")
             .and_then(|at| half_of(memory, at));
         // Major and minor are the highest bytes.
-        let minor = told.map(|version| version >> 16 & 0xff);
+        let minor = version.map(|version| version >> 16 & 0xff);
         let minor = minor.or_else(|| minor_of(&image.name))?;
-        let layout = Layout::told(memory, runtime).or_else(|| Layout::of(minor))?;
+        let layout = Layout::from_runtime(memory, runtime).or_else(|| Layout::of(minor))?;
         let mut python = Self::new(runtime, layout, image.address("PyCode_Type"));
         python.code = image.code(&["_PyEval_EvalFrameDefault"]);
         Some(python)
@@ -89,8 +89,12 @@ impl Python {
         Some(Self::new(runtime, Layout::of(minor)?, None))
     }
 
-    pub(super) fn told(memory: &dyn Memory, runtime: u64) -> Option<Self> {
-        Some(Self::new(runtime, Layout::told(memory, runtime)?, None))
+    pub(super) fn from_runtime(memory: &dyn Memory, runtime: u64) -> Option<Self> {
+        Some(Self::new(
+            runtime,
+            Layout::from_runtime(memory, runtime)?,
+            None,
+        ))
     }
 
     pub(super) fn forget(&mut self) {

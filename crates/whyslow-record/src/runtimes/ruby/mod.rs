@@ -11,9 +11,9 @@ mod lines;
 use std::collections::HashMap;
 use std::ops::Range;
 
+use super::budget::WALK_BYTES_MAX;
 use super::image;
 use super::memory::{Log, Memory, bytes_of, half_at, word_at, word_of};
-use super::room::WALK_BYTES_MAX;
 use super::texts::{Names, TEXT_MAX};
 use super::{FRAMES_MAX, Frame, Stack, Thread};
 use layout::{Layout, Threads, ToTid};

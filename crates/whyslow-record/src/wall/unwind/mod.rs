@@ -178,7 +178,7 @@ impl Pool {
     }
 
     /// Queues a stack; false if the queue is full, or if a copy would wait for a reader that hangs.
-    pub(in crate::wall) fn ask(&self, job: Job) -> bool {
+    pub(in crate::wall) fn submit(&self, job: Job) -> bool {
         let mut state = self.shared.lock();
         if matches!(job.stack, Stack::Copy(..)) && state.hangs(job.pid) {
             return false;

@@ -25,10 +25,10 @@ const MODULES_MAX: usize = 4096;
 /// Delay before the mappings of a program that runs unknown code are read again, while it loads its
 /// libraries: the stack of a waiting thread is read once, however long it waits. If nothing new is
 /// found, as with JIT-compiled code, the delay doubles each time, up to the maximum.
-const LOOK_AGAIN_MIN: Duration = Duration::from_millis(5);
-const LOOK_AGAIN_MAX: Duration = Duration::from_millis(200);
+const RESCAN_MIN: Duration = Duration::from_millis(5);
+const RESCAN_MAX: Duration = Duration::from_millis(200);
 /// Maximum delay for which a stack waits.
-const WAITED_FOR: Duration = Duration::from_millis(10);
+const RESCAN_WAIT_MAX: Duration = Duration::from_millis(10);
 /// The kernel's own limit.
 const FRAMES_MAX: usize = 127;
 
@@ -53,8 +53,8 @@ impl Programs {
 pub(super) struct Program {
     pid: i32,
     maps: Maps,
-    looked: Option<Instant>,
-    look_again: Duration,
+    scanned: Option<Instant>,
+    rescan_delay: Duration,
     /// Some mappings changed before their file was opened, as during exec.
     is_partial: bool,
     unwinder: Native<Bytes>,
@@ -68,8 +68,8 @@ impl Program {
         Self {
             pid,
             maps: Maps::default(),
-            looked: None,
-            look_again: LOOK_AGAIN_MIN,
+            scanned: None,
+            rescan_delay: RESCAN_MIN,
             is_partial: false,
             unwinder: Native::new(),
             cache: Box::new(Cache::new()),
@@ -119,13 +119,13 @@ impl Program {
         if is_known {
             return false;
         }
-        let since = self.looked.map_or(self.look_again, |at| at.elapsed());
-        let early = self.look_again.saturating_sub(since);
-        if !early.is_zero() && self.look_again > WAITED_FOR {
+        let since = self.scanned.map_or(self.rescan_delay, |at| at.elapsed());
+        let early = self.rescan_delay.saturating_sub(since);
+        if !early.is_zero() && self.rescan_delay > RESCAN_WAIT_MAX {
             return false;
         }
         thread::sleep(early);
-        self.looked = Some(Instant::now());
+        self.scanned = Some(Instant::now());
         self.maps = Maps::of(self.pid);
         let mut added = HashMap::new();
         self.is_partial = false;
@@ -153,10 +153,10 @@ impl Program {
         }
         self.added = added;
         let is_found = self.maps.code_at(address).is_some();
-        self.look_again = if is_found && !self.is_partial {
-            LOOK_AGAIN_MIN
+        self.rescan_delay = if is_found && !self.is_partial {
+            RESCAN_MIN
         } else {
-            (self.look_again * 2).min(LOOK_AGAIN_MAX)
+            (self.rescan_delay * 2).min(RESCAN_MAX)
         };
         is_found
     }

@@ -32,11 +32,11 @@ impl Queue {
         match job.stack {
             Stack::Copy(..) => {
                 self.expire();
-                let has_room = self.copies.len() < COPIES_MAX;
-                if has_room {
+                let fits = self.copies.len() < COPIES_MAX;
+                if fits {
                     self.copies.push_back((job, Instant::now()));
                 }
-                has_room
+                fits
             }
             Stack::There(_) => {
                 let key = (job.pid, job.tid);
@@ -89,7 +89,7 @@ impl Queue {
     }
 
     fn expire(&mut self) {
-        let is_old = |(_, asked): &mut (Job, Instant)| asked.elapsed() >= COPY_AGE;
+        let is_old = |(_, queued_at): &mut (Job, Instant)| queued_at.elapsed() >= COPY_AGE;
         while let Some((job, _)) = self.copies.pop_front_if(is_old) {
             self.gone.push(job.id);
         }
@@ -137,9 +137,9 @@ mod tests {
         assert_eq!(take(&is_seven), Some(3));
         assert_eq!(take(&is_seven), Some(4));
         assert_eq!(take(&is_seven), None);
-        let nobody = |_| false;
+        let none_busy = |_| false;
         assert_eq!(
-            [take(&nobody), take(&nobody), take(&nobody)],
+            [take(&none_busy), take(&none_busy), take(&none_busy)],
             [Some(1), Some(2), None]
         );
         assert_eq!(queue.take_gone(), []);
@@ -165,8 +165,8 @@ mod tests {
         };
         assert_eq!(pushed(&mut queue, true), Some(COPIES_MAX));
         assert_eq!(pushed(&mut queue, false), Some(WAITING_MAX));
-        for (_, asked) in &mut queue.copies {
-            *asked = asked.checked_sub(COPY_AGE).unwrap_or(*asked);
+        for (_, queued_at) in &mut queue.copies {
+            *queued_at = queued_at.checked_sub(COPY_AGE).unwrap_or(*queued_at);
         }
         queue.take(|_| true);
         assert_eq!(queue.take_gone().len(), COPIES_MAX);

@@ -66,7 +66,7 @@ fn a_thread_that_waits_is_walked_from_its_registers() {
             lr: 0,
         };
         let stack = Stack::There(Since { runs, switches: 0 });
-        assert!(pool.ask(Job {
+        assert!(pool.submit(Job {
             id,
             pid,
             tid: pid,
@@ -140,10 +140,10 @@ fn who_hangs_in_a_process_hangs_alone_and_what_waits_for_it_is_read_later() {
             .recv_timeout(Duration::from_secs(20))
             .map(|one| one.id)
     };
-    assert!(pool.ask(waits(1)) && pool.ask(waits(2)) && pool.ask(copy(3, OTHER)));
+    assert!(pool.submit(waits(1)) && pool.submit(waits(2)) && pool.submit(copy(3, OTHER)));
     std::thread::sleep(2 * HANGS);
     // No further copy waits for it, and another reader continues.
-    assert!(!pool.ask(copy(4, here)));
+    assert!(!pool.submit(copy(4, here)));
     pool.tend();
     assert_eq!(next(), Ok(3));
     assert!(walked.try_recv().is_err());

@@ -18,7 +18,7 @@
 //! on a connection where one side writes at any time, a write is unrelated to the last read.
 //! where one side writes whenever it likes, a write has nothing to do with the last read.
 
-mod deeds;
+mod socket_ops;
 
 use std::path::Path;
 
@@ -27,13 +27,13 @@ use whyslow_model::spool::{Kind, Record, records};
 use whyslow_model::syscall::Abi;
 
 use crate::raw::Raw;
-use deeds::{Class, Classes, Deed, What};
+use socket_ops::{Class, Classes, SocketOp, What};
 
 /// Beyond this number all connections are dropped: the next snapshot lists the open ones.
 const CONNECTIONS_MAX: usize = 1 << 16;
 const PROCESSES_MAX: usize = 1 << 16;
 /// When this many operations are buffered, the older half is processed, complete or not.
-const DEEDS_MAX: usize = 1 << 16;
+const OPS_MAX: usize = 1 << 16;
 /// The children of a process with more descriptors do not inherit them.
 const INHERITED_MAX: usize = 256;
 
@@ -51,7 +51,7 @@ struct Connection {
     number: u64,
     descriptors: u32,
     /// Time of the first read and its thread; 0 before the first.
-    begun: u64,
+    started: u64,
     reader: (i32, i32),
     is_answered: bool,
     /// Was reported, or never will be.
@@ -75,7 +75,7 @@ pub(super) struct Served {
     kept: u64,
     /// Processes whose calls are examined.
     known: FxHashSet<i32>,
-    waiting: Vec<Deed>,
+    waiting: Vec<SocketOp>,
     /// Everything up to this time was processed.
     settled: u64,
     processes: FxHashMap<i32, FxHashMap<i32, Descriptor>>,
@@ -119,18 +119,18 @@ impl Served {
         } else if !self.known.contains(&raw.pid()) {
             return;
         }
-        for deed in deeds::of_call(class, raw).into_iter().flatten() {
-            self.wait(deed);
+        for op in socket_ops::of_call(class, raw).into_iter().flatten() {
+            self.wait(op);
         }
     }
 
-    fn wait(&mut self, deed: Deed) {
-        if self.waiting.len() >= DEEDS_MAX {
-            self.waiting.sort_by_key(|deed| deed.ts);
-            let until = self.waiting[DEEDS_MAX / 2].ts;
+    fn wait(&mut self, op: SocketOp) {
+        if self.waiting.len() >= OPS_MAX {
+            self.waiting.sort_by_key(|op| op.ts);
+            let until = self.waiting[OPS_MAX / 2].ts;
             self.settle(until);
         }
-        self.waiting.push(deed);
+        self.waiting.push(op);
     }
 
     fn know(&mut self, pid: i32) {
@@ -166,7 +166,7 @@ impl Served {
             EXIT if raw.tid() == pid => What::Ended,
             _ => return,
         };
-        self.wait(Deed::of(raw, -1, what));
+        self.wait(SocketOp::of(raw, -1, what));
     }
 
     /// Part of a snapshot.
@@ -175,7 +175,9 @@ impl Served {
             let Ok((head, Record::Fd { fd, path, .. })) = record else {
                 continue;
             };
-            let Some((what, number)) = deeds::told(path).filter(|_| !is_own(head.pid)) else {
+            let Some((what, number)) =
+                socket_ops::from_snapshot(path).filter(|_| !is_own(head.pid))
+            else {
                 continue;
             };
             self.know(head.pid);
@@ -184,7 +186,7 @@ impl Served {
             if head.ts < self.settled && !is_still(head.pid, fd, number) {
                 continue;
             }
-            self.wait(Deed {
+            self.wait(SocketOp {
                 ts: head.ts.max(self.settled),
                 pid: head.pid,
                 tid: head.pid,
@@ -197,10 +199,10 @@ impl Served {
     /// All records up to this time have arrived.
     pub(super) fn settle(&mut self, until: u64) {
         let mut waiting = std::mem::take(&mut self.waiting);
-        waiting.sort_by_key(|deed| deed.ts);
-        let end = waiting.partition_point(|deed| deed.ts <= until);
-        for deed in waiting.drain(..end) {
-            self.go_through(deed);
+        waiting.sort_by_key(|op| op.ts);
+        let end = waiting.partition_point(|op| op.ts <= until);
+        for op in waiting.drain(..end) {
+            self.go_through(op);
         }
         self.waiting = waiting;
         self.settled = self.settled.max(until);
@@ -209,9 +211,9 @@ impl Served {
     /// Records were lost: a write may be unrelated to the last known read.
     pub(super) fn lose(&mut self) {
         self.waiting
-            .retain(|deed| !matches!(deed.what, What::Read | What::Wrote));
+            .retain(|op| !matches!(op.what, What::Read | What::Wrote));
         for connection in self.connections.values_mut() {
-            connection.begun = 0;
+            connection.started = 0;
         }
     }
 
@@ -226,9 +228,9 @@ impl Served {
         let (least, kept) = (self.least, self.kept);
         let mut slow = Vec::new();
         for connection in self.connections.values_mut() {
-            let open = connection.begun > 0 && !connection.is_answered && !connection.is_done;
-            let took = now.saturating_sub(connection.begun);
-            if !open || connection.begun > since || took < least {
+            let open = connection.started > 0 && !connection.is_answered && !connection.is_done;
+            let took = now.saturating_sub(connection.started);
+            if !open || connection.started > since || took < least {
                 continue;
             }
             connection.is_done = true;
@@ -244,11 +246,11 @@ impl Served {
         slow
     }
 
-    fn go_through(&mut self, deed: Deed) {
-        let Deed { pid, fd, ts, .. } = deed;
-        match deed.what {
-            What::Read => self.read(deed),
-            What::Wrote => self.wrote(deed),
+    fn go_through(&mut self, op: SocketOp) {
+        let SocketOp { pid, fd, ts, .. } = op;
+        match op.what {
+            What::Read => self.read(op),
+            What::Wrote => self.wrote(op),
             What::Accepted { listener } => {
                 let of = self.descriptor(pid, listener);
                 self.close(pid, fd, u64::MAX);
@@ -257,7 +259,7 @@ impl Served {
                     self.lead(pid, fd, (id, ts));
                 }
             }
-            What::Open { number } => self.open(deed, number),
+            What::Open { number } => self.open(op, number),
             What::OneWay => {
                 self.close(pid, fd, u64::MAX);
                 let descriptors = self.processes.entry(pid).or_default();
@@ -304,61 +306,60 @@ impl Served {
         }
     }
 
-    fn read(&mut self, deed: Deed) {
-        let Some(connection) = self.of(deed.pid, deed.fd) else {
+    fn read(&mut self, op: SocketOp) {
+        let Some(connection) = self.of(op.pid, op.fd) else {
             return;
         };
         // More of the same request.
-        if connection.begun > 0 && !connection.is_answered {
+        if connection.started > 0 && !connection.is_answered {
             return;
         }
-        connection.begun = deed.ts;
-        connection.reader = (deed.pid, deed.tid);
+        connection.started = op.ts;
+        connection.reader = (op.pid, op.tid);
         connection.is_answered = false;
         connection.is_done = false;
     }
 
-    fn wrote(&mut self, deed: Deed) {
+    fn wrote(&mut self, op: SocketOp) {
         let (least, kept) = (self.least, self.kept);
-        let Some(connection) = self.of(deed.pid, deed.fd) else {
+        let Some(connection) = self.of(op.pid, op.fd) else {
             return;
         };
         // A greeting, or the response to a request read before the connection was known.
-        if connection.begun == 0 {
+        if connection.started == 0 {
             return;
         }
         connection.is_answered = true;
-        let took = deed.ts.saturating_sub(connection.begun);
+        let took = op.ts.saturating_sub(connection.started);
         if connection.is_done || took < least {
             return;
         }
         connection.is_done = true;
         if took < kept {
             self.slow.push(Slow {
-                ts: deed.ts,
+                ts: op.ts,
                 took,
-                thread: (deed.pid, deed.tid),
+                thread: (op.pid, op.tid),
             });
         }
     }
 
-    fn open(&mut self, deed: Deed, number: u64) {
-        match self.of(deed.pid, deed.fd) {
+    fn open(&mut self, op: SocketOp, number: u64) {
+        match self.of(op.pid, op.fd) {
             Some(connection) if connection.number == number => return,
             // Accepted during the recording.
             Some(connection) if connection.number == 0 => {
                 connection.number = number;
-                if let Some(Descriptor::Connection { id, .. }) = self.descriptor(deed.pid, deed.fd)
-                {
+                if let Some(Descriptor::Connection { id, .. }) = self.descriptor(op.pid, op.fd) {
                     self.by_number.insert(number, id);
                 }
                 return;
             }
-            _ => self.close(deed.pid, deed.fd, u64::MAX),
+            _ => self.close(op.pid, op.fd, u64::MAX),
         }
         let known = self.by_number.get(&number).copied();
         let id = known.unwrap_or_else(|| self.connection(number));
-        self.lead(deed.pid, deed.fd, (id, deed.ts));
+        self.lead(op.pid, op.fd, (id, op.ts));
     }
 
     fn connection(&mut self, number: u64) -> u32 {

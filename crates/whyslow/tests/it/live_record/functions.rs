@@ -330,7 +330,10 @@ fn what_is_not_there_is_told_before_anything_is_recorded() {
     };
     check(
         "./calls73:call_plian",
-        &["cannot probe `call_plian`: no such function in", "hint: use a similar name: call_plain"],
+        &[
+            "cannot probe `call_plian`: no such function in",
+            "hint: use a similar name: call_plain",
+        ],
     );
     check(
         "calls73-is-not-here:main",
@@ -344,10 +347,7 @@ fn what_is_not_there_is_told_before_anything_is_recorded() {
     );
     let libc = "libc.so.6:";
     check(&format!("{libc}*"), &["it matches", "a longer pattern"]);
-    check(
-        &format!("{libc}memcpy"),
-        &["resolved at program start"],
-    );
+    check(&format!("{libc}memcpy"), &["resolved at program start"]);
 }
 
 #[test]

@@ -38,7 +38,7 @@ struct State {
     refused: Option<String>,
 }
 
-pub(crate) struct Asked {
+pub(crate) struct ProbeLinks {
     specs: Arc<[ProbeSpec]>,
     states: Vec<State>,
     /// By probe number.
@@ -48,7 +48,7 @@ pub(crate) struct Asked {
     pub(crate) over: u64,
 }
 
-impl Asked {
+impl ProbeLinks {
     pub(crate) fn new(loaded: &Loaded<'_>, specs: &[ProbeSpec]) -> Result<Self, RecordError> {
         let refused = loaded.off.iter();
         let mut refused =
@@ -185,7 +185,7 @@ impl Asked {
     }
 
     /// Writes records of the attached probes, from this one on.
-    pub(crate) fn tell(&self, from: usize, encoder: &mut Encoder) {
+    pub(crate) fn write(&self, from: usize, encoder: &mut Encoder) {
         for (probe, watched) in self.watched.iter().enumerate().skip(from) {
             encoder
                 .begin(Kind::Probe, 0, (0, 0))

@@ -1,8 +1,8 @@
 //! Programs with as much data as possible: endless names and tables.
 
+use super::budget::{PROCESS_BYTES_MAX, WALK_BYTES_MAX};
 use super::memory::Memory;
 use super::process::{Process, Runtime};
-use super::room::{PROCESS_BYTES_MAX, WALK_BYTES_MAX};
 use super::{FRAMES_MAX, Thread, python, ruby};
 
 const THREAD: u64 = 1 << 40;

@@ -20,21 +20,21 @@ const BYTES_MAX: usize = 4 << 20;
 
 /// Sees every record; must be fast.
 #[derive(Debug, Default)]
-pub(crate) struct Underway {
+pub(crate) struct InFlight {
     /// Data that arguments point at, until the call returns: records by thread.
     texts: FxHashMap<i32, Vec<Box<[u8]>>>,
     /// Added since the last count.
     bytes: usize,
     /// How often everything was dropped.
     forgotten: u64,
-    turn: Option<Turn>,
+    rotation: Option<Rotation>,
     functions: FunctionCalls,
     requests: Requests,
 }
 
 /// Calls around a rotation.
 #[derive(Debug, Default)]
-struct Turn {
+struct Rotation {
     /// The last entry of each thread.
     entries: FxHashMap<i32, Box<[u8]>>,
     /// When the last call of each thread ended; earlier calls have ended as well.
@@ -42,7 +42,7 @@ struct Turn {
     began: u64,
 }
 
-impl Underway {
+impl InFlight {
     #[inline]
     pub(crate) fn see(&mut self, record: &[u8]) {
         const SYSCALL: u16 = Kind::Syscall as u16;
@@ -60,8 +60,8 @@ impl Underway {
                 if !self.texts.is_empty() {
                     self.forget(&raw);
                 }
-                if let Some(turn) = &mut self.turn {
-                    let ended = turn.ended.entry(raw.tid()).or_default();
+                if let Some(rotation) = &mut self.rotation {
+                    let ended = rotation.ended.entry(raw.tid()).or_default();
                     *ended = raw.ts().max(*ended);
                 }
             }
@@ -77,8 +77,8 @@ impl Underway {
                 }
             }
             ENTER => {
-                if let Some(turn) = &mut self.turn {
-                    turn.enter(&raw);
+                if let Some(rotation) = &mut self.rotation {
+                    rotation.enter(&raw);
                 }
             }
             EXIT => {
@@ -136,43 +136,45 @@ impl Underway {
     }
 
     /// From now on calls in the kernel's list are stored.
-    pub(crate) fn begin_turn(&mut self, now: u64) {
-        self.turn = Some(Turn {
+    pub(crate) fn begin_rotation(&mut self, now: u64) {
+        self.rotation = Some(Rotation {
             began: now,
-            ..Turn::default()
+            ..Rotation::default()
         });
     }
 
     /// Writes the calls and requests in progress to the next spool, which starts at `now`; returns
     /// the number of such calls.
-    pub(crate) fn end_turn(&mut self, now: u64, encoder: &mut Encoder) -> usize {
-        let Some(turn) = self.turn.take() else {
+    pub(crate) fn end_rotation(&mut self, now: u64, encoder: &mut Encoder) -> usize {
+        let Some(rotation) = self.rotation.take() else {
             return 0;
         };
-        self.functions.tell(encoder);
-        self.requests.tell(now, encoder);
-        let mut told = 0;
+        self.functions.write(encoder);
+        self.requests.write(now, encoder);
+        let mut written = 0;
         for (tid, texts) in &self.texts {
             // Calls that started after the list had passed their thread are not in it.
-            let from = turn.under_way(*tid).map_or(turn.began, Raw::entered);
+            let from = rotation
+                .current_call(*tid)
+                .map_or(rotation.began, Raw::entered);
             for text in texts {
                 let ts = Raw(text).ts();
-                if ts >= from && !turn.has_ended(*tid, ts) {
+                if ts >= from && !rotation.has_ended(*tid, ts) {
                     encoder.copy(text);
                 }
             }
         }
-        for tid in turn.entries.keys() {
-            if let Some(entry) = turn.under_way(*tid) {
+        for tid in rotation.entries.keys() {
+            if let Some(entry) = rotation.current_call(*tid) {
                 encoder.copy(entry.0);
-                told += 1;
+                written += 1;
             }
         }
-        told
+        written
     }
 }
 
-impl Turn {
+impl Rotation {
     fn enter(&mut self, entry: &Raw<'_>) {
         let known = self.entries.get(&entry.tid());
         if known.is_none_or(|known| Raw(known).entered() <= entry.entered()) {
@@ -181,7 +183,7 @@ impl Turn {
     }
 
     /// The call of a thread in the list, unless it has ended meanwhile.
-    fn under_way(&self, tid: i32) -> Option<Raw<'_>> {
+    fn current_call(&self, tid: i32) -> Option<Raw<'_>> {
         let entry = Raw(self.entries.get(&tid)?);
         (!self.has_ended(tid, entry.entered())).then_some(entry)
     }
@@ -220,45 +222,45 @@ mod tests {
         })
     }
 
-    fn told(underway: &mut Underway) -> Vec<(i32, String)> {
+    fn written(in_flight: &mut InFlight) -> Vec<(i32, String)> {
         let mut encoder = Encoder::default();
-        underway.end_turn(30, &mut encoder);
-        let told = records(encoder.payload()).map(|(_, record)| match record.unwrap() {
+        in_flight.end_rotation(30, &mut encoder);
+        let written = records(encoder.payload()).map(|(_, record)| match record.unwrap() {
             (head, Record::Text(text)) => {
                 (head.tid, String::from_utf8(text.bytes.to_vec()).unwrap())
             }
             (head, Record::SyscallEnter(call)) => (head.tid, call.entered.to_string()),
             other => panic!("{other:?}"),
         });
-        let mut told: Vec<_> = told.collect();
-        told.sort_by_key(|(tid, _)| *tid);
-        told
+        let mut written: Vec<_> = written.collect();
+        written.sort_by_key(|(tid, _)| *tid);
+        written
     }
 
     #[test]
     fn calls_that_have_not_returned_are_told_again_with_their_texts() {
-        let mut underway = Underway::default();
-        underway.see(&text(1, 11, b"/slow"));
-        underway.see(&call(Kind::SyscallEnter, 1, 15, 10));
-        underway.see(&text(2, 12, b"/done"));
-        underway.see(&call(Kind::Syscall, 2, 14, 12));
+        let mut in_flight = InFlight::default();
+        in_flight.see(&text(1, 11, b"/slow"));
+        in_flight.see(&call(Kind::SyscallEnter, 1, 15, 10));
+        in_flight.see(&text(2, 12, b"/done"));
+        in_flight.see(&call(Kind::Syscall, 2, 14, 12));
         // Before the return of the previous call, which arrived through another ring.
-        underway.see(&text(6, 17, b"/moved"));
-        underway.see(&call(Kind::Syscall, 6, 16, 13));
-        underway.begin_turn(20);
-        underway.see(&call(Kind::SyscallEnter, 6, 21, 17));
-        underway.see(&call(Kind::SyscallEnter, 1, 21, 10));
-        underway.see(&call(Kind::SyscallEnter, 2, 21, 18));
+        in_flight.see(&text(6, 17, b"/moved"));
+        in_flight.see(&call(Kind::Syscall, 6, 16, 13));
+        in_flight.begin_rotation(20);
+        in_flight.see(&call(Kind::SyscallEnter, 6, 21, 17));
+        in_flight.see(&call(Kind::SyscallEnter, 1, 21, 10));
+        in_flight.see(&call(Kind::SyscallEnter, 2, 21, 18));
         // The call in the list has returned, and another one started.
-        underway.see(&call(Kind::SyscallEnter, 7, 21, 19));
-        underway.see(&call(Kind::Syscall, 7, 23, 19));
-        underway.see(&text(7, 24, b"/later"));
+        in_flight.see(&call(Kind::SyscallEnter, 7, 21, 19));
+        in_flight.see(&call(Kind::Syscall, 7, 23, 19));
+        in_flight.see(&text(7, 24, b"/later"));
         // Returns that arrived through other rings, before and after.
-        underway.see(&call(Kind::Syscall, 3, 23, 22));
-        underway.see(&call(Kind::SyscallEnter, 3, 23, 22));
-        underway.see(&call(Kind::SyscallEnter, 4, 22, 9));
-        underway.see(&call(Kind::Syscall, 4, 23, 9));
-        underway.see(&text(5, 24, b"/next"));
+        in_flight.see(&call(Kind::Syscall, 3, 23, 22));
+        in_flight.see(&call(Kind::SyscallEnter, 3, 23, 22));
+        in_flight.see(&call(Kind::SyscallEnter, 4, 22, 9));
+        in_flight.see(&call(Kind::Syscall, 4, 23, 9));
+        in_flight.see(&text(5, 24, b"/next"));
         let expected = [
             (1, "/slow"),
             (1, "10"),
@@ -269,31 +271,31 @@ mod tests {
             (7, "/later"),
         ];
         let expected: Vec<_> = expected.map(|(tid, text)| (tid, text.to_owned())).into();
-        assert_eq!(told(&mut underway), expected);
+        assert_eq!(written(&mut in_flight), expected);
     }
 
     #[test]
     fn what_an_older_call_pointed_at_is_not_said_of_a_newer_one() {
-        let mut underway = Underway::default();
-        underway.see(&call(Kind::Syscall, 1, 13, 10));
+        let mut in_flight = InFlight::default();
+        in_flight.see(&call(Kind::Syscall, 1, 13, 10));
         // Late, through another ring.
-        underway.see(&text(1, 11, b"/old"));
-        underway.begin_turn(20);
-        underway.see(&call(Kind::SyscallEnter, 1, 21, 15));
-        assert_eq!(told(&mut underway), [(1, "15".to_owned())]);
-        assert!(told(&mut underway).is_empty());
+        in_flight.see(&text(1, 11, b"/old"));
+        in_flight.begin_rotation(20);
+        in_flight.see(&call(Kind::SyscallEnter, 1, 21, 15));
+        assert_eq!(written(&mut in_flight), [(1, "15".to_owned())]);
+        assert!(written(&mut in_flight).is_empty());
     }
 
     #[test]
     fn calls_whose_return_never_comes_are_forgotten() {
-        let mut underway = Underway::default();
+        let mut in_flight = InFlight::default();
         let path = [b'x'; 4000];
         for tid in 1..5_000 {
-            underway.see(&text(tid, 1, &path));
+            in_flight.see(&text(tid, 1, &path));
             if tid % 2 == 0 {
-                underway.see(&call(Kind::Syscall, tid, 2, 1));
+                in_flight.see(&call(Kind::Syscall, tid, 2, 1));
             }
-            let kept: usize = underway
+            let kept: usize = in_flight
                 .texts
                 .values()
                 .flatten()
@@ -301,16 +303,16 @@ mod tests {
                 .sum();
             assert!(kept <= BYTES_MAX + 5000);
         }
-        assert!(underway.forgotten > 0);
+        assert!(in_flight.forgotten > 0);
     }
 
     #[test]
     fn records_cut_short_do_no_harm() {
-        let mut underway = Underway::default();
-        underway.begin_turn(0);
+        let mut in_flight = InFlight::default();
+        in_flight.begin_rotation(0);
         let whole = call(Kind::SyscallEnter, 1, 21, 15);
         for end in 0..whole.len() {
-            underway.see(&whole[..end]);
+            in_flight.see(&whole[..end]);
         }
     }
 }

@@ -3,12 +3,12 @@
 use whyslow_model::spool::{ELSEWHERE, Encoder, Kind};
 
 /// Maximum bytes of held records, part of the program's own memory ([`crate::Memory`]).
-pub(crate) const HELD_BYTES_MAX: usize = 16 << 20;
+pub(crate) const PENDING_BYTES_MAX: usize = 16 << 20;
 /// Overhead per record.
 pub(crate) const EACH_BYTES: usize = 32;
 
 #[derive(Debug, Default)]
-pub(crate) struct Held {
+pub(crate) struct Pending {
     pub(crate) from: u64,
     pub(crate) records: Vec<Box<[u8]>>,
     bytes: usize,
@@ -17,7 +17,7 @@ pub(crate) struct Held {
     times: (u64, u64),
 }
 
-impl Held {
+impl Pending {
     pub(crate) fn from(ts: u64) -> Self {
         Self {
             from: ts,
@@ -25,9 +25,9 @@ impl Held {
         }
     }
 
-    pub(crate) fn hold(&mut self, record: &[u8], ts: u64) {
+    pub(crate) fn push(&mut self, record: &[u8], ts: u64) {
         let bytes = record.len() + EACH_BYTES;
-        if self.bytes + bytes > HELD_BYTES_MAX {
+        if self.bytes + bytes > PENDING_BYTES_MAX {
             let (first, last) = self.times;
             self.times = if self.lost == 0 {
                 (ts, ts)
@@ -42,7 +42,7 @@ impl Held {
     }
 
     /// Writes the loss record.
-    pub(crate) fn tell_lost(&self, encoder: &mut Encoder) {
+    pub(crate) fn write_lost(&self, encoder: &mut Encoder) {
         let (first, last) = self.times;
         encoder
             .begin_on(Kind::Lost, first, (0, 0), (0, ELSEWHERE))

@@ -9,14 +9,14 @@ use whyslow_model::spool::{ELSEWHERE, Encoder, HEAD_BYTES, HostRecord, Kind, Rec
 use crate::clock::Clocks;
 use crate::following::Followers;
 use crate::heap;
-use crate::held::Held;
-use crate::naming::Desk;
+use crate::in_flight::InFlight;
+use crate::naming::SymbolizerQueue;
 use crate::packed::{Packed, Packer};
+use crate::pending::Pending;
 use crate::raw::Raw;
 use crate::ring::{Part, Ring};
 use crate::snapshot;
-use crate::spool::{Room, SpoolWriter};
-use crate::underway::Underway;
+use crate::spool::{BlockClass, SpoolWriter};
 use crate::wall::{self, Wall};
 use crate::when::Watcher;
 
@@ -33,9 +33,9 @@ pub(crate) enum Out {
 
 impl Out {
     /// The ring in memory evicts old blocks for new ones.
-    fn has_room(&self, block: &Packed, kind: Room) -> bool {
+    fn fits(&self, block: &Packed, kind: BlockClass) -> bool {
         match self {
-            Out::Spool(writer) => writer.has_room(block, kind),
+            Out::Spool(writer) => writer.fits(block, kind),
             Out::Ring(_) => true,
         }
     }
@@ -82,7 +82,7 @@ const USDT: [u8; 2] = (Kind::Usdt as u16).to_le_bytes();
 /// First bytes of a record for the wall-clock sampler, which is not part of a spool.
 const RUNS: [u8; 2] = wall::RUNS.to_le_bytes();
 
-pub(crate) struct Sink {
+pub(crate) struct BlockWriter {
     pub(crate) encoder: Encoder,
     pub(crate) out: Out,
     pub(crate) packer: Packer,
@@ -91,19 +91,19 @@ pub(crate) struct Sink {
     pub(crate) complete_until: u64,
     pub(crate) failed: Option<io::Error>,
     /// `None` if no further spool follows.
-    pub(crate) underway: Option<Underway>,
+    pub(crate) in_flight: Option<InFlight>,
     /// Processes that called exec, since the last poll.
     pub(crate) execed: Vec<i32>,
     /// The same, with their mount namespaces.
     pub(crate) spaces: Vec<(i32, u32)>,
     /// Symbolizes addresses.
-    pub(crate) desk: Desk,
+    pub(crate) symbolizer: SymbolizerQueue,
     /// Samples all threads by wall clock.
     pub(crate) wall: Option<Wall>,
     /// Records that arrive now are not part of the recording any more.
     pub(crate) is_over: bool,
     /// Time up to which the written blocks are complete.
-    told_until: u64,
+    written_until: u64,
     /// Start of the current spool or chapter, to which its snapshot belongs.
     pub(crate) snapshot_until: u64,
     /// Receive the events as well.
@@ -117,13 +117,13 @@ pub(crate) struct Sink {
     /// The spool is full: only its end is still written.
     pub(crate) unwritten: Option<Unwritten>,
     /// Between two spools: records from a time on, held back for the second one.
-    held: Option<Held>,
-    /// Held records that were lost for lack of memory.
-    pub(crate) held_lost: u64,
+    pending: Option<Pending>,
+    /// Pending records that were lost for lack of memory.
+    pub(crate) pending_lost: u64,
 }
 
-impl Sink {
-    pub(crate) fn new(out: Out, may_turn: bool, desk: Desk) -> io::Result<Self> {
+impl BlockWriter {
+    pub(crate) fn new(out: Out, may_turn: bool, symbolizer: SymbolizerQueue) -> io::Result<Self> {
         Ok(Self {
             followers: Followers::default(),
             encoder: Encoder::default(),
@@ -132,20 +132,20 @@ impl Sink {
             written: Instant::now(),
             complete_until: 0,
             failed: None,
-            underway: may_turn.then(Underway::default),
+            in_flight: may_turn.then(InFlight::default),
             execed: Vec::new(),
             spaces: Vec::new(),
-            desk,
+            symbolizer,
             wall: None,
             is_over: false,
-            told_until: 0,
+            written_until: 0,
             snapshot_until: 0,
             watcher: None,
             calls: 0,
             given: (0, 0),
             unwritten: None,
-            held: None,
-            held_lost: 0,
+            pending: None,
+            pending_lost: 0,
         })
     }
 
@@ -157,14 +157,14 @@ impl Sink {
             }
             return 0;
         }
-        self.desk.see(record);
+        self.symbolizer.see(record);
         if self.is_over {
             return 0;
         }
-        if let Some(held) = &mut self.held {
+        if let Some(pending) = &mut self.pending {
             let ts = Raw(record).ts();
-            if ts >= held.from {
-                held.hold(record, ts);
+            if ts >= pending.from {
+                pending.push(record, ts);
                 return 0;
             }
         }
@@ -173,25 +173,25 @@ impl Sink {
 
     /// Records from this time on are not part of the current spool.
     pub(crate) fn hold_from(&mut self, ts: u64) {
-        self.held = Some(Held::from(ts));
+        self.pending = Some(Pending::from(ts));
     }
 
     /// Passes on the held records: the next spool has started.
-    pub(crate) fn let_go(&mut self) {
-        let held = self.held.take().unwrap_or_default();
-        for record in &held.records {
+    pub(crate) fn release_pending(&mut self) {
+        let pending = self.pending.take().unwrap_or_default();
+        for record in &pending.records {
             self.keep(record);
         }
-        if held.lost > 0 {
-            self.held_lost += held.lost;
-            self.underway.iter_mut().for_each(Underway::lose);
-            held.tell_lost(&mut self.encoder);
+        if pending.lost > 0 {
+            self.pending_lost += pending.lost;
+            self.in_flight.iter_mut().for_each(InFlight::lose);
+            pending.write_lost(&mut self.encoder);
         }
     }
 
     fn keep(&mut self, record: &[u8]) -> i32 {
-        if let Some(underway) = &mut self.underway {
-            underway.see(record);
+        if let Some(in_flight) = &mut self.in_flight {
+            in_flight.see(record);
         }
         if let Some(watcher) = &mut self.watcher {
             watcher.see(record);
@@ -229,7 +229,7 @@ impl Sink {
     fn put_records(&mut self, part: Part, payload: &[u8]) -> io::Result<()> {
         let (until, all_until) = match part {
             Part::Snapshot => (self.snapshot_until, self.snapshot_until),
-            Part::Head | Part::Events => (self.told_until, self.complete_until),
+            Part::Head | Part::Events => (self.written_until, self.complete_until),
         };
         let (mut begin, mut count) = (0, 0);
         for (at, _) in records(payload) {
@@ -255,10 +255,10 @@ impl Sink {
             let (end, until) = if is_all {
                 (payload.len(), complete_until)
             } else {
-                (end_of(payload, share), self.told_until)
+                (end_of(payload, share), self.written_until)
             };
             let block = self.packer.pack(&payload[..end], share, until)?;
-            if self.out.has_room(&block, Room::Records) {
+            if self.out.fits(&block, BlockClass::Records) {
                 self.put_shared(part, block)?;
                 if is_all {
                     return Ok(());
@@ -278,7 +278,7 @@ impl Sink {
     fn leave_out(&mut self, records: u32) {
         let unwritten = self.unwritten.get_or_insert(Unwritten {
             records: 0,
-            since: self.told_until,
+            since: self.written_until,
         });
         unwritten.records += u64::from(records);
     }
@@ -288,7 +288,7 @@ impl Sink {
         if excess == 0 {
             return;
         }
-        self.desk.forget();
+        self.symbolizer.forget();
         self.wall.iter().for_each(Wall::give_up);
         self.followers.give_up();
         if let Out::Ring(ring) = &mut self.out
@@ -299,8 +299,8 @@ impl Sink {
         heap::trim();
     }
 
-    /// Ends the spool, with the records of `tell` if they fit.
-    pub(crate) fn end(&mut self, now: &Clocks, tell: impl FnOnce(&mut Encoder)) -> io::Result<()> {
+    /// Ends the spool, with the records of `write` if they fit.
+    pub(crate) fn end(&mut self, now: &Clocks, write: impl FnOnce(&mut Encoder)) -> io::Result<()> {
         self.write(Part::Events)?;
         let mut encoder = Encoder::default();
         snapshot::clocks(&mut encoder, now);
@@ -313,9 +313,9 @@ impl Sink {
                 .end();
         }
         let (bytes, count) = (encoder.payload().len(), encoder.records());
-        tell(&mut encoder);
+        write(&mut encoder);
         let mut block = self.packer.pack_all(&encoder, u64::MAX)?;
-        if !self.out.has_room(&block, Room::End) {
+        if !self.out.fits(&block, BlockClass::End) {
             let needed = &encoder.payload()[..bytes];
             block = self.packer.pack(needed, count, u64::MAX)?;
         }
@@ -327,8 +327,8 @@ impl Sink {
         self.out = Out::Spool(writer);
         self.unwritten = None;
         // The end of the previous spool reported it as complete.
-        self.told_until = 0;
-        self.desk.begin_spool();
+        self.written_until = 0;
+        self.symbolizer.begin_spool();
     }
 
     fn put(&mut self, part: Part, block: Packed) -> io::Result<()> {
@@ -347,20 +347,20 @@ impl Sink {
     fn put_arc(&mut self, part: Part, block: Arc<Packed>) -> io::Result<()> {
         self.given.0 += u64::from(block.records);
         self.given.1 += u64::from(block.record_bytes);
-        self.told_until = self.told_until.max(block.complete_until);
+        self.written_until = self.written_until.max(block.complete_until);
         self.out.put(part, block)
     }
 
     /// Writes the resolved symbols, if they fill a block.
     pub(crate) fn write_names(&mut self, are_enough: bool) -> io::Result<()> {
-        let names = &mut self.desk.names;
+        let names = &mut self.symbolizer.names;
         let is_due = are_enough || names.payload().len() >= NAMES_BYTES;
         if !is_due || names.payload().is_empty() {
             return Ok(());
         }
-        let block = self.packer.pack_names(names, self.told_until)?;
+        let block = self.packer.pack_names(names, self.written_until)?;
         names.clear();
-        if self.out.has_room(&block, Room::Names) {
+        if self.out.fits(&block, BlockClass::Names) {
             self.put_shared(Part::Events, block)?;
         } else {
             self.leave_out(block.records);
@@ -369,8 +369,8 @@ impl Sink {
     }
 
     /// Prepares for another spool.
-    pub(crate) fn begin_turn(&mut self, now: u64) {
-        self.underway.get_or_insert_default().begin_turn(now);
+    pub(crate) fn begin_rotation(&mut self, now: u64) {
+        self.in_flight.get_or_insert_default().begin_rotation(now);
     }
 
     /// Writes blocks of a snapshot, before the pending records.
@@ -386,7 +386,7 @@ impl Sink {
 
     /// Counts of missing symbols and stacks.
     pub(crate) fn left_out(&self) -> Vec<(&'static str, u64)> {
-        let files = [("symbol_files_over", self.desk.too_large())];
+        let files = [("symbol_files_over", self.symbolizer.too_large())];
         let stacks = self.wall.iter().flat_map(Wall::left_out);
         files.into_iter().chain(stacks).collect()
     }
@@ -472,8 +472,8 @@ mod tests {
                 topics: [].into(),
                 ..Options::new("")
             };
-            let desk = Desk::new(&options);
-            let mut sink = Sink::new(Out::Spool(writer), false, desk).expect("memory");
+            let symbolizer = SymbolizerQueue::new(&options);
+            let mut sink = BlockWriter::new(Out::Spool(writer), false, symbolizer).expect("memory");
             let mut sent = 0;
             while sink.unwritten.is_none() {
                 sent += 1;
@@ -510,8 +510,8 @@ mod tests {
         let folder = tempfile::TempDir::new().expect("a temporary folder");
         let spool = folder.path().join("spool");
         let writer = SpoolWriter::create(&spool, 10_000).expect("a disk");
-        let desk = Desk::default();
-        let mut sink = Sink::new(Out::Spool(writer), false, desk).expect("memory");
+        let symbolizer = SymbolizerQueue::default();
+        let mut sink = BlockWriter::new(Out::Spool(writer), false, symbolizer).expect("memory");
         for number in 0..50 {
             sink.encoder.copy(&noise(number));
         }
@@ -532,22 +532,23 @@ mod tests {
 
     #[test]
     fn what_waits_between_two_spools_is_bounded_and_told() {
-        use crate::held::{EACH_BYTES, HELD_BYTES_MAX};
+        use crate::pending::{EACH_BYTES, PENDING_BYTES_MAX};
         let folder = tempfile::TempDir::new().expect("a temporary folder");
         let writer = SpoolWriter::create(&folder.path().join("a"), u64::MAX).expect("a disk");
-        let mut sink = Sink::new(Out::Spool(writer), true, Desk::default()).expect("memory");
+        let mut sink =
+            BlockWriter::new(Out::Spool(writer), true, SymbolizerQueue::default()).expect("memory");
         sink.hold_from(1_000);
         assert_eq!(sink.take(&noise(999)), 0);
         assert_eq!(sink.records(), 1);
         let bytes = noise(1_000).len() + EACH_BYTES;
-        let room = (HELD_BYTES_MAX / bytes) as u64;
-        for number in 0..room + 7 {
+        let capacity = (PENDING_BYTES_MAX / bytes) as u64;
+        for number in 0..capacity + 7 {
             sink.take(&noise(1_000 + number));
         }
         assert_eq!(sink.records(), 1);
-        sink.let_go();
+        sink.release_pending();
         // All records that fit, and one that reports the rest.
-        assert_eq!((sink.records(), sink.held_lost), (1 + room + 1, 7));
+        assert_eq!((sink.records(), sink.pending_lost), (1 + capacity + 1, 7));
         let lost = records(sink.encoder.payload()).find_map(|(_, record)| match record {
             Ok((
                 _,
@@ -557,10 +558,10 @@ mod tests {
             )) => Some((from, to, count)),
             _ => None,
         });
-        assert_eq!(lost, Some((1_000 + room, 1_006 + room, 7)));
+        assert_eq!(lost, Some((1_000 + capacity, 1_006 + capacity, 7)));
         // The next one starts empty.
-        sink.let_go();
-        assert_eq!(sink.held_lost, 7);
+        sink.release_pending();
+        assert_eq!(sink.pending_lost, 7);
     }
 
     #[test]
@@ -568,7 +569,8 @@ mod tests {
         let folder = tempfile::TempDir::new().expect("a temporary folder");
         let spool =
             |name| SpoolWriter::create(&folder.path().join(name), u64::MAX).expect("a disk");
-        let mut sink = Sink::new(Out::Spool(spool("a")), true, Desk::default()).expect("memory");
+        let mut sink = BlockWriter::new(Out::Spool(spool("a")), true, SymbolizerQueue::default())
+            .expect("memory");
         sink.end(&clock::clocks(), |_| ()).expect("a disk");
         sink.begin(spool("b"));
         // More than one block.

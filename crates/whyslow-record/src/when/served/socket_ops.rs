@@ -116,7 +116,7 @@ pub(super) enum What {
 
 /// An operation on a descriptor, to be processed in time order.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Deed {
+pub(super) struct SocketOp {
     pub(super) ts: u64,
     pub(super) pid: i32,
     pub(super) tid: i32,
@@ -124,7 +124,7 @@ pub(super) struct Deed {
     pub(super) what: What,
 }
 
-impl Deed {
+impl SocketOp {
     pub(super) fn of(raw: Raw<'_>, fd: i32, what: What) -> Self {
         // Another thread may get the same number as soon as the kernel starts to close it.
         let is_close = matches!(what, What::Closed | What::ClosedTo { .. });
@@ -167,11 +167,11 @@ impl Classes {
 }
 
 /// Effects of a returned call of the class; two if it moved data.
-pub(super) fn of_call(class: Class, raw: Raw<'_>) -> [Option<Deed>; 2] {
+pub(super) fn of_call(class: Class, raw: Raw<'_>) -> [Option<SocketOp>; 2] {
     let ret = raw.u64(8) as i64;
     let [first, second, third] = [24, 32, 40].map(|at| raw.u64(at) as i32);
     let new = i32::try_from(ret).unwrap_or(-1);
-    let one = |fd, what| [Some(Deed::of(raw, fd, what)), None];
+    let one = |fd, what| [Some(SocketOp::of(raw, fd, what)), None];
     match class {
         // The number is free even if the call failed; descriptors that were not open are not
         // tracked.
@@ -181,8 +181,8 @@ pub(super) fn of_call(class: Class, raw: Raw<'_>) -> [Option<Deed>; 2] {
         Class::Read if ret > 0 => one(first, What::Read),
         Class::Write | Class::SendFile if ret > 0 => one(first, What::Wrote),
         Class::Splice if ret > 0 => [
-            Some(Deed::of(raw, first, What::Read)),
-            Some(Deed::of(raw, third, What::Wrote)),
+            Some(SocketOp::of(raw, first, What::Read)),
+            Some(SocketOp::of(raw, third, What::Wrote)),
         ],
         // With flags it takes effect at exec.
         Class::CloseRange if third == 0 => {
@@ -201,7 +201,7 @@ pub(super) fn of_call(class: Class, raw: Raw<'_>) -> [Option<Deed>; 2] {
 
 /// What a snapshot records about a socket descriptor (`snapshot/sockets.rs`), and the inode number
 /// of the socket. Of a listener only whether its connections do not count.
-pub(super) fn told(path: &[u8]) -> Option<(Option<What>, u64)> {
+pub(super) fn from_snapshot(path: &[u8]) -> Option<(Option<What>, u64)> {
     let path = std::str::from_utf8(path).ok()?;
     let (number, about) = path.strip_prefix("socket:[")?.split_once("] ")?;
     let number = number.parse().ok().filter(|number| *number > 0)?;

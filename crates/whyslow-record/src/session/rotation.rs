@@ -11,22 +11,22 @@ use std::time::{Duration, Instant};
 
 use libbpf_rs::Iter;
 
-use super::{NAMING_ROUNDS, NAMING_TURN, PAUSE_BUSY, Session, of_spool};
+use super::{NAMING_ROTATION_MAX, NAMING_ROUNDS, PAUSE_BUSY, Session, of_spool};
+use crate::block_writer::Out;
 use crate::clock::{self, Clocks};
 use crate::error::RecordError;
 use crate::ring::{Part, Window};
-use crate::sink::Out;
 use crate::spool::SpoolWriter;
 use crate::when::Trigger;
 
 impl Session<'_> {
     /// Ends the spool and starts another one.
-    pub(super) fn turn(&mut self, spool: PathBuf) -> Result<(), RecordError> {
+    pub(super) fn rotate(&mut self, spool: PathBuf) -> Result<(), RecordError> {
         let writer = SpoolWriter::create(&spool, self.spool_bytes_max)
             .map_err(|source| of_spool(&spool, source))?;
-        self.name_rest(NAMING_TURN)?;
-        let until = self.tell_all()?;
-        self.sampler.turn();
+        self.name_rest(NAMING_ROTATION_MAX)?;
+        let until = self.drain_with_in_flight()?;
+        self.sampler.next_spool();
         self.end_wall(until.monotonic)?;
         self.end_spool(&until)?;
         self.sink.borrow_mut().begin(writer);
@@ -36,20 +36,20 @@ impl Session<'_> {
     }
 
     /// Starts another chapter of the records in memory.
-    pub(crate) fn turn_chapter(&mut self) -> Result<(), RecordError> {
-        self.name_rest(NAMING_TURN)?;
-        let until = self.tell_all()?;
-        self.sampler.turn();
+    pub(crate) fn next_chapter(&mut self) -> Result<(), RecordError> {
+        self.name_rest(NAMING_ROTATION_MAX)?;
+        let until = self.drain_with_in_flight()?;
+        self.sampler.next_spool();
         self.end_wall(until.monotonic)?;
         self.seal()?;
-        self.sink.borrow_mut().desk.begin_spool();
+        self.sink.borrow_mut().symbolizer.begin_spool();
         self.begin_spool(&until)
     }
 
     /// The records in memory, up to now.
     pub(crate) fn window(&mut self, trigger: Trigger) -> Result<Option<Window>, RecordError> {
-        self.name_rest(NAMING_TURN)?;
-        self.tell_underway(false);
+        self.name_rest(NAMING_ROTATION_MAX)?;
+        self.list_in_flight(false);
         self.drain_all()?;
         self.end_wall(0)?;
         self.seal()?;
@@ -81,10 +81,10 @@ impl Session<'_> {
     /// Returns the time up to which the records are complete; later ones are held back for the next
     /// spool. Rings are emptied one after another: otherwise, for a thread that migrated meanwhile,
     /// a return could be in this spool and the data of its call in the next.
-    pub(super) fn tell_all(&mut self) -> Result<Clocks, RecordError> {
-        self.sink.borrow_mut().begin_turn(clock::monotonic());
+    pub(super) fn drain_with_in_flight(&mut self) -> Result<Clocks, RecordError> {
+        self.sink.borrow_mut().begin_rotation(clock::monotonic());
         self.drain_all()?;
-        self.tell_underway(true);
+        self.list_in_flight(true);
         let until = clock::clocks();
         self.sink.borrow_mut().hold_from(until.monotonic);
         self.drain_all()?;
@@ -92,12 +92,12 @@ impl Session<'_> {
     }
 
     /// Makes the kernel list the calls in progress: all of them, or only those not listed before.
-    pub(super) fn tell_underway(&mut self, again: bool) {
+    pub(super) fn list_in_flight(&mut self, again: bool) {
         let Some(link) = &self.loaded.last else {
             return;
         };
         if let Some(settings) = self.loaded.skeleton.maps.bss_data.as_deref_mut() {
-            settings.is_turning = again;
+            settings.is_rotating = again;
         }
         if let Ok(mut threads) = Iter::new(link) {
             let mut nothing = [0; 64];
@@ -109,15 +109,15 @@ impl Session<'_> {
     pub(super) fn name_rest(&mut self, longest: Duration) -> Result<(), RecordError> {
         let begun = Instant::now();
         for round in 0.. {
-            let emptied = self.rings.look()?;
+            let emptied = self.rings.poll()?;
             let mut sink = self.sink.borrow_mut();
             if let Some(until) = emptied {
-                sink.desk.turn(until);
-                sink.wall.iter_mut().for_each(|wall| wall.turn(until));
+                sink.symbolizer.settle(until);
+                sink.wall.iter_mut().for_each(|wall| wall.settle(until));
             }
             // Functions in the last samples need symbols as well.
             sink.take_wall();
-            let is_done = round >= NAMING_ROUNDS && sink.desk.is_done();
+            let is_done = round >= NAMING_ROUNDS && sink.symbolizer.is_done();
             if is_done || begun.elapsed() >= longest {
                 let written = sink.write_names(true);
                 return written.map_err(|source| of_spool(&self.spool, source));
