@@ -16,7 +16,7 @@ use crate::load::Loaded;
 use crate::probes::{ProbeSpec, What, wire};
 use crate::programs::{FUNCTIONS, Off, USDT};
 
-/// What is watched, of all files together: a function takes four descriptors.
+/// Maximum number of attached probes in all files: each function takes four descriptors.
 const WATCHED_MAX: usize = 1024;
 
 /// A function or USDT probe of a file.

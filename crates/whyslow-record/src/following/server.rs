@@ -71,11 +71,11 @@ struct Follower {
     pid: i32,
     stream: UnixStream,
     waiting: VecDeque<Frame>,
-    /// Events that arrived before the snapshot was complete, which must precede them.
+    /// Events to send after the snapshot, which is not complete yet.
     behind: Option<Vec<Frame>>,
     /// Bytes in both queues.
     bytes: u64,
-    /// The frame that is being sent, and how much of it was.
+    /// The frame being sent, and the number of bytes already sent.
     sending: (Vec<u8>, usize),
     /// Number of the next block.
     number: u64,

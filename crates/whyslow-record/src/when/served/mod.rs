@@ -16,7 +16,6 @@
 //! **What does not count.** Sockets of services that push messages, or accept them without a reply
 //! (`socket_ops::ONE_WAY`). Responses to reads so long ago that their records are no longer kept:
 //! on a connection where one side writes at any time, a write is unrelated to the last read.
-//! where one side writes whenever it likes, a write has nothing to do with the last read.
 
 mod socket_ops;
 
