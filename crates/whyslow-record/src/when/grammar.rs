@@ -232,7 +232,7 @@ fn part_of_time(
     let percent = number.parse::<f64>().ok();
     let percent = percent.filter(|percent| (0.0..100.0).contains(percent));
     let percent = percent.ok_or_else(|| {
-        let why = format!("invalid limit `{limit}`: use a percentage from 0 to 100, e.g. 40");
+        let why = format!("invalid limit `{limit}`: use a percentage below 100, e.g. 40");
         place.fail(at_limit, why)
     })?;
     Ok(What::Pressure { resource, percent })
