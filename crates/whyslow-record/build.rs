@@ -1,13 +1,13 @@
-//! Compiles the programs for the kernel and makes typed access to them.
+//! Compiles the BPF programs, and generates typed access to them.
 
 use std::env;
 use std::path::PathBuf;
 
 use libbpf_cargo::SkeletonBuilder;
 
-/// By name of the skeleton.
+/// Names of the skeletons.
 const SOURCES: [&str; 3] = ["recorder", "outliers", "lookups"];
-/// They compare and exchange.
+/// The programs use compare-and-exchange.
 const CPU: &str = "-mcpu=v3";
 
 fn main() -> Result<(), Box<dyn std::error::Error>> {
@@ -16,7 +16,11 @@ fn main() -> Result<(), Box<dyn std::error::Error>> {
     let arch = match env::var("CARGO_CFG_TARGET_ARCH")?.as_str() {
         "x86_64" => "x86",
         "aarch64" => "arm64",
-        other => return Err(format!("the recorder does not know the registers of {other}").into()),
+        other => {
+            return Err(
+                format!("cannot build the BPF programs: unsupported architecture {other}").into(),
+            );
+        }
     };
     for name in SOURCES {
         let arguments = [&format!("-D__TARGET_ARCH_{arch}"), CPU, "-Wall", "-Werror"];

@@ -130,7 +130,7 @@ fn the_late_request_of_many_is_saved_once() {
         said.contains(&format!("request read by python3 {pid}/")),
         "{said}"
     );
-    assert!(said.contains("has had no answer for 4."), "{said}");
+    assert!(said.contains("has had no response for 4."), "{said}");
     assert!(said.contains("2 times saved"), "{said}");
     assert_eq!(both.len(), 2);
     drop(old);

@@ -94,7 +94,7 @@ fn a_recorder_that_has_what_is_needed_is_followed_and_no_other() {
     recorder.end();
     let (_, said, code) = asked(&place, &["io", "top", &format!("@live:{pid}"), "1", "1"]);
     assert!(
-        said.contains("no recorder of this user runs as process"),
+        said.contains("no recorder of this user has this process id"),
         "{said}"
     );
     assert_eq!(code, Some(1));

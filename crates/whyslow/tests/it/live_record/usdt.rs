@@ -148,13 +148,13 @@ fn a_probe_that_is_not_there_has_others_that_are_near() {
     check(
         "./usdt61:tests:plian",
         &[
-            "`tests:plian` is no static probe of",
-            "hint: near: tests:plain",
+            "cannot probe `tests:plian`: no such USDT probe in",
+            "hint: use a similar name: tests:plain",
         ],
     );
     check("./usdt61:plain", &["FILE:PROVIDER:NAME"]);
     check(
         "/bin/sh:tests:plain",
-        &["is no static probe of", "readelf -n"],
+        &["no such USDT probe in", "readelf -n"],
     );
 }

@@ -1,9 +1,9 @@
-//! Requests to block devices that have not ended: the next spool is told again what was told of them.
+//! Requests to block devices that have not ended: their records are repeated in the next spool.
 //!
-//! Nothing names a request but its place. So what is told is kept by disk and sector, until a request
-//! over that place ends; where two are at one place, the end of the first ends both, and of the second
-//! its end alone will be known. Rings are emptied one after another: records wait until all before
-//! them have come.
+//! A request is identified only by its location. So records are kept by disk and sector, until a
+//! request that covers the location ends. If there are two at one location, the end of the first
+//! removes both, and only the end of the second will be known. Rings are drained one after another:
+//! records wait until all earlier ones have arrived.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -14,26 +14,26 @@ use whyslow_model::spool::{ELSEWHERE, Encoder, HEAD_BYTES, Kind};
 
 use crate::raw::Raw;
 
-/// Of so many records all are forgotten: ends that were lost would leave them for ever.
+/// Above this number of records everything is dropped: lost completions would leave them forever.
 const RECORDS_MAX: usize = 1 << 17;
-/// What is so old, on a disk that says it has nothing to do, ended without anybody telling.
+/// Older requests, on a disk that reports none in flight, ended without a record.
 const AGE_MAX_NS: u64 = 1_000_000_000;
 const SECTOR_BYTES: u32 = 512;
 const RECORD_BYTES: usize = 64;
 
-type Told = [u8; RECORD_BYTES];
+type RecordBytes = [u8; RECORD_BYTES];
 /// Disk and sector.
 type Place = (u32, u64);
 
 #[derive(Debug, Default)]
 pub(super) struct Requests {
-    waiting: Vec<Told>,
-    open: BTreeMap<Place, Vec<Told>>,
-    /// Records in there.
+    waiting: Vec<RecordBytes>,
+    open: BTreeMap<Place, Vec<RecordBytes>>,
+    /// Number of records in `open`.
     count: usize,
-    /// Of partitions, since the last turn.
+    /// Disks of partitions, since the last rotation.
     disks: FxHashMap<u32, u32>,
-    /// How often all were forgotten, because they were too many.
+    /// How often everything was dropped, because there was too much.
     pub(super) forgotten: u64,
 }
 
@@ -53,19 +53,19 @@ fn is(raw: Raw<'_>, kinds: &[Kind]) -> bool {
     kinds.iter().any(|kind| *kind as u16 == raw.kind())
 }
 
-fn resized(mut told: Told, sector: u64, sectors: u64) -> Told {
+fn resized(mut record: RecordBytes, sector: u64, sectors: u64) -> RecordBytes {
     let bytes = sectors as u32 * SECTOR_BYTES;
-    told[HEAD_BYTES + 4..HEAD_BYTES + 8].copy_from_slice(&bytes.to_le_bytes());
-    told[HEAD_BYTES + 8..HEAD_BYTES + 16].copy_from_slice(&sector.to_le_bytes());
-    told
+    record[HEAD_BYTES + 4..HEAD_BYTES + 8].copy_from_slice(&bytes.to_le_bytes());
+    record[HEAD_BYTES + 8..HEAD_BYTES + 16].copy_from_slice(&sector.to_le_bytes());
+    record
 }
 
 impl Requests {
     /// A record about a request.
     #[inline]
     pub(super) fn see(&mut self, record: &[u8]) {
-        if let Some(told) = record.first_chunk() {
-            self.waiting.push(*told);
+        if let Some(record) = record.first_chunk() {
+            self.waiting.push(*record);
             self.bound();
         }
     }
@@ -77,13 +77,13 @@ impl Requests {
         }
     }
 
-    /// All records before this moment have come.
+    /// All records before this time have arrived.
     pub(super) fn settle(&mut self, until: u64) {
         let mut waiting = std::mem::take(&mut self.waiting);
-        waiting.index_sort_by_key(|told| Raw(told).ts());
-        let due = waiting.partition_point(|told| Raw(told).ts() < until);
-        for told in waiting.drain(..due) {
-            self.apply(told);
+        waiting.index_sort_by_key(|record| Raw(record).ts());
+        let due = waiting.partition_point(|record| Raw(record).ts() < until);
+        for record in waiting.drain(..due) {
+            self.apply(record);
         }
         self.waiting = waiting;
         self.bound();
@@ -95,26 +95,26 @@ impl Requests {
         self.count = 0;
     }
 
-    fn apply(&mut self, told: Told) {
-        let raw = Raw(&told);
+    fn apply(&mut self, record: RecordBytes) {
+        let raw = Raw(&record);
         let disk = self.disk_of(dev(raw));
         let (begin, length) = (sector(raw), sectors(raw));
         let end = begin.saturating_add(length);
         if is(raw, &[Kind::BioComplete]) {
             self.end_bio(disk, (begin, end));
         } else if length == 0 || begin == u64::MAX {
-            // Flushes are at no place.
+            // Flushes have no sector.
         } else if is(raw, &[Kind::RqComplete]) {
-            self.end_request(disk, (begin, end), told);
+            self.end_request(disk, (begin, end), record);
         } else if is(raw, &[Kind::BioSplit]) {
             self.split(disk, (begin, end), raw.u64(24));
         } else {
-            self.open.entry((disk, begin)).or_default().push(told);
+            self.open.entry((disk, begin)).or_default().push(record);
             self.count += 1;
         }
     }
 
-    /// The rest of a bio goes on from a sector, as if it had been queued like that.
+    /// The rest of a split bio starts at a sector, as if it had been queued like that.
     fn split(&mut self, disk: u32, (begin, end): (u64, u64), from: u64) {
         let Some(front) = self.open.get_mut(&(disk, begin)) else {
             return;
@@ -123,10 +123,10 @@ impl Requests {
             return;
         }
         let mut queued = front.iter().rev();
-        let queued = queued.find(|told| is(Raw(*told), &[Kind::BioQueue]));
-        let rest = queued.map(|told| resized(*told, from, end - from));
-        for told in front {
-            *told = resized(*told, begin, from - begin);
+        let queued = queued.find(|record| is(Raw(*record), &[Kind::BioQueue]));
+        let rest = queued.map(|record| resized(*record, from, end - from));
+        for record in front {
+            *record = resized(*record, begin, from - begin);
         }
         if let Some(rest) = rest {
             self.open.entry((disk, from)).or_default().push(rest);
@@ -134,31 +134,32 @@ impl Requests {
         }
     }
 
-    /// A bio that became no request. Most kernels tell of it when it has moved on to its end.
+    /// A bio that became no request. Most kernels report it with the sector after its end.
     fn end_bio(&mut self, disk: u32, (begin, end): (u64, u64)) {
         let mut before = self.open.range((disk, 0)..(disk, end.max(begin + 1)));
-        let Some((place, told)) = before.next_back() else {
+        let Some((place, records)) = before.next_back() else {
             return;
         };
         let requested = [Kind::GetRq, Kind::RqInsert, Kind::RqIssue];
-        let is_request = told.iter().any(|told| is(Raw(told), &requested));
-        let last = told.last().map_or(0, |told| sectors(Raw(told)));
+        let is_request = records.iter().any(|record| is(Raw(record), &requested));
+        let last = records.last().map_or(0, |record| sectors(Raw(record)));
         let is_it = place.1 == begin || begin == end && place.1 + last == end;
         if is_it && !is_request {
             let place = *place;
-            self.count -= self.open.remove(&place).map_or(0, |told| told.len());
+            self.count -= self.open.remove(&place).map_or(0, |records| records.len());
         }
     }
 
-    /// A request, or its first part: then what is told of it belongs to where it goes on.
-    fn end_request(&mut self, disk: u32, (begin, end): (u64, u64), told: Told) {
-        let whole = self.open.get(&(disk, begin)).and_then(|told| {
-            let mut sized = told.iter().rev().map(|told| Raw(told));
+    /// Completion of a request, or of its first part: then the records move to the start of the
+    /// rest.
+    fn end_request(&mut self, disk: u32, (begin, end): (u64, u64), record: RecordBytes) {
+        let whole = self.open.get(&(disk, begin)).and_then(|records| {
+            let mut sized = records.iter().rev().map(|record| Raw(record));
             sized.find(|raw| is(*raw, &[Kind::RqInsert, Kind::RqIssue]))
         });
         let goes_on = whole.is_some_and(|raw| sector(raw) + sectors(raw) > end);
         if goes_on && let Some(mut before) = self.open.remove(&(disk, begin)) {
-            before.push(told);
+            before.push(record);
             self.count += 1;
             self.open
                 .entry((disk, end))
@@ -168,7 +169,7 @@ impl Requests {
         let ended = self.open.range((disk, begin)..(disk, end));
         let ended: Vec<Place> = ended.map(|(place, _)| *place).collect();
         for place in ended {
-            self.count -= self.open.remove(&place).map_or(0, |told| told.len());
+            self.count -= self.open.remove(&place).map_or(0, |records| records.len());
         }
     }
 
@@ -179,23 +180,23 @@ impl Requests {
             .or_insert_with(|| disk(dev).unwrap_or(dev))
     }
 
-    /// Tells the next spool, which begins at a moment, of what has not ended.
-    pub(super) fn tell(&mut self, now: u64, encoder: &mut Encoder) {
+    /// Writes what has not ended to the next spool, which starts at `now`.
+    pub(super) fn write(&mut self, now: u64, encoder: &mut Encoder) {
         self.settle(u64::MAX);
         let mut idle = FxHashMap::default();
         let mut is_idle = |disk| *idle.entry(disk).or_insert_with(|| is_idle(disk));
-        self.open.retain(|(disk, _), told| {
-            let last = told.last().map_or(0, |told| Raw(told).ts());
+        self.open.retain(|(disk, _), records| {
+            let last = records.last().map_or(0, |record| Raw(record).ts());
             let is_there = last.saturating_add(AGE_MAX_NS) > now || !is_idle(*disk);
-            self.count -= if is_there { 0 } else { told.len() };
+            self.count -= if is_there { 0 } else { records.len() };
             is_there
         });
-        for told in self.open.values().flatten() {
-            let mut told = *told;
-            // Who runs on that CPU when the spool begins is another question.
-            let flags = (Raw(&told).flags() | ELSEWHERE).to_le_bytes();
-            told[6..8].copy_from_slice(&flags);
-            encoder.copy(&told);
+        for record in self.open.values().flatten() {
+            let mut record = *record;
+            // These records must not be taken as evidence of what runs on that CPU now.
+            let flags = (Raw(&record).flags() | ELSEWHERE).to_le_bytes();
+            record[6..8].copy_from_slice(&flags);
+            encoder.copy(&record);
         }
         self.disks.clear();
     }
@@ -214,7 +215,7 @@ fn disk(dev: u32) -> Option<u32> {
     Some(major.parse::<u32>().ok()? << 20 | minor.parse::<u32>().ok()?)
 }
 
-/// Whether a disk says that there is nothing on its way.
+/// Whether a disk reports no requests in flight.
 fn is_idle(dev: u32) -> bool {
     let text = fs::read_to_string(format!("{}/inflight", folder(dev)));
     text.is_ok_and(|text| text.split_whitespace().all(|count| count == "0"))
@@ -224,10 +225,10 @@ fn is_idle(dev: u32) -> bool {
 mod tests {
     use super::*;
 
-    /// No such device: nobody says that it has nothing to do.
+    /// No such device, so it does not report that it is idle.
     const DEV: u32 = 4095 << 20;
 
-    fn told(kind: Kind, ts: u64, (sector, sectors): (u64, u32)) -> Vec<u8> {
+    fn block_record(kind: Kind, ts: u64, (sector, sectors): (u64, u32)) -> Vec<u8> {
         let mut encoder = Encoder::default();
         let record = encoder.begin_on(kind, ts, (7, 7), (3, 0));
         record.u32(DEV).u32(sectors * SECTOR_BYTES).u64(sector);
@@ -236,22 +237,22 @@ mod tests {
         encoder.payload().to_vec()
     }
 
-    /// Kinds and times of what is told again, of records in the order in which they came.
-    fn told_again(records: &[(Kind, u64, (u64, u32))]) -> Vec<(u16, u64)> {
+    /// Kinds and times of the repeated records, for records in order of arrival.
+    fn rewritten(records: &[(Kind, u64, (u64, u32))]) -> Vec<(u16, u64)> {
         let mut requests = Requests::default();
         for (kind, ts, range) in records {
-            requests.see(&told(*kind, *ts, *range));
+            requests.see(&block_record(*kind, *ts, *range));
         }
         let mut encoder = Encoder::default();
-        requests.tell(1_000, &mut encoder);
+        requests.write(1_000, &mut encoder);
         assert_eq!(requests.count, encoder.records() as usize);
-        let told = encoder.payload().chunks(RECORD_BYTES).map(|told| {
-            assert_eq!(Raw(told).flags(), ELSEWHERE);
-            (Raw(told).kind(), Raw(told).ts())
+        let found = encoder.payload().chunks(RECORD_BYTES).map(|record| {
+            assert_eq!(Raw(record).flags(), ELSEWHERE);
+            (Raw(record).kind(), Raw(record).ts())
         });
-        let mut told: Vec<_> = told.collect();
-        told.sort_by_key(|(_, ts)| *ts);
-        told
+        let mut found: Vec<_> = found.collect();
+        found.sort_by_key(|(_, ts)| *ts);
+        found
     }
 
     #[test]
@@ -262,14 +263,14 @@ mod tests {
             (BioQueue, 11, (800, 8)),
             (RqIssue, 13, (800, 8)),
             (GetRq, 12, (800, 8)),
-            // At the same place, later.
+            // Same location, later.
             (RqIssue, 22, (800, 8)),
             (BioQueue, 21, (800, 8)),
             (BioQueue, 31, (900, 8)),
         ];
         let expected = [(BioQueue, 21), (RqIssue, 22), (BioQueue, 31)];
         assert_eq!(
-            told_again(&records),
+            rewritten(&records),
             expected.map(|(kind, ts)| (kind as u16, ts))
         );
     }
@@ -287,31 +288,31 @@ mod tests {
             (RqIssue, 17, (792, 24)),
             (BioQueue, 18, (816, 8)),
         ];
-        assert_eq!(told_again(&records).len(), 8);
+        assert_eq!(rewritten(&records).len(), 8);
         records.push((RqComplete, 19, (792, 24)));
-        assert_eq!(told_again(&records), [(BioQueue as u16, 18)]);
+        assert_eq!(rewritten(&records), [(BioQueue as u16, 18)]);
     }
 
     #[test]
     fn parts_of_what_was_split_end_one_by_one() {
         use Kind::{BioQueue, BioSplit, RqComplete, RqIssue};
         let mut requests = Requests::default();
-        requests.see(&told(BioQueue, 11, (800, 24)));
-        let mut split = told(BioSplit, 12, (800, 24));
+        requests.see(&block_record(BioQueue, 11, (800, 24)));
+        let mut split = block_record(BioSplit, 12, (800, 24));
         split[HEAD_BYTES + 24..HEAD_BYTES + 32].copy_from_slice(&808u64.to_le_bytes());
         requests.see(&split);
-        requests.see(&told(RqIssue, 13, (808, 16)));
+        requests.see(&block_record(RqIssue, 13, (808, 16)));
         requests.settle(u64::MAX);
         let sizes = |requests: &Requests| {
-            let told = requests.open.values().flatten();
-            let mut sizes: Vec<_> = told
-                .map(|told| (sector(Raw(told)), sectors(Raw(told))))
+            let record = requests.open.values().flatten();
+            let mut sizes: Vec<_> = record
+                .map(|record| (sector(Raw(record)), sectors(Raw(record))))
                 .collect();
             sizes.sort_unstable();
             sizes
         };
         assert_eq!(sizes(&requests), [(800, 8), (808, 16), (808, 16)]);
-        requests.see(&told(RqComplete, 14, (808, 16)));
+        requests.see(&block_record(RqComplete, 14, (808, 16)));
         requests.settle(u64::MAX);
         assert_eq!((sizes(&requests), requests.count), (vec![(800, 8)], 1));
     }
@@ -324,30 +325,30 @@ mod tests {
             (RqIssue, 12, (800, 24)),
             (RqComplete, 13, (800, 8)),
         ];
-        assert_eq!(told_again(&records).len(), 3);
+        assert_eq!(rewritten(&records).len(), 3);
         records.push((RqComplete, 14, (808, 16)));
-        assert_eq!(told_again(&records), []);
+        assert_eq!(rewritten(&records), []);
     }
 
     #[test]
     fn a_bio_that_never_is_a_request_ends_by_its_begin_or_its_end() {
         use Kind::{BioComplete, BioQueue, RqIssue};
         let queued = (BioQueue, 11, (800, 8));
-        assert_eq!(told_again(&[queued, (BioComplete, 12, (800, 8))]), []);
-        assert_eq!(told_again(&[queued, (BioComplete, 12, (808, 0))]), []);
-        assert_eq!(told_again(&[queued, (BioComplete, 12, (816, 0))]).len(), 1);
-        // The bio of a request has ended in part only.
+        assert_eq!(rewritten(&[queued, (BioComplete, 12, (800, 8))]), []);
+        assert_eq!(rewritten(&[queued, (BioComplete, 12, (808, 0))]), []);
+        assert_eq!(rewritten(&[queued, (BioComplete, 12, (816, 0))]).len(), 1);
+        // The bio of a request, of which only a part has ended.
         let issued = (RqIssue, 12, (800, 16));
-        let told = told_again(&[queued, issued, (BioComplete, 13, (808, 0))]);
-        assert_eq!(told.len(), 2);
+        let record = rewritten(&[queued, issued, (BioComplete, 13, (808, 0))]);
+        assert_eq!(record.len(), 2);
     }
 
     #[test]
     fn ends_that_were_lost_take_no_memory_for_ever() {
         let mut requests = Requests::default();
         for number in 0..5 * RECORDS_MAX as u64 {
-            requests.see(&told(Kind::RqIssue, number, (number * 8, 8)));
-            // Later on nobody finds the rings empty.
+            requests.see(&block_record(Kind::RqIssue, number, (number * 8, 8)));
+            // From some point on the rings are never found empty.
             if number % 1000 == 0 && number < 2 * RECORDS_MAX as u64 {
                 requests.settle(number);
             }

@@ -1,5 +1,4 @@
-//! Functions and static probes that somebody asked for: which of them were found, and those that are
-//! watched.
+//! Requested functions (uprobes) and USDT probes: which were found, and which are attached.
 
 use std::collections::HashSet;
 use std::os::fd::AsRawFd as _;
@@ -17,20 +16,20 @@ use crate::load::Loaded;
 use crate::probes::{ProbeSpec, What, wire};
 use crate::programs::{FUNCTIONS, Off, USDT};
 
-/// What is watched, of all files together: a function takes four descriptors.
+/// Maximum number of attached probes in all files: each function takes four descriptors.
 const WATCHED_MAX: usize = 1024;
 
-/// A function or a static probe of a file.
+/// A function or USDT probe of a file.
 #[derive(Debug)]
 struct Watched {
     provider: String,
     name: String,
     path: String,
-    /// Numbers of types.
+    /// Type numbers.
     types: Vec<u8>,
 }
 
-/// What is known of one that was asked for.
+/// State of a requested probe.
 #[derive(Debug, Default)]
 struct State {
     watched: usize,
@@ -39,25 +38,25 @@ struct State {
     refused: Option<String>,
 }
 
-pub(crate) struct Asked {
+pub(crate) struct ProbeLinks {
     specs: Arc<[ProbeSpec]>,
     states: Vec<State>,
-    /// By number of their probe.
+    /// By probe number.
     watched: Vec<Watched>,
     pub(crate) links: Vec<Link>,
-    /// What was too many.
+    /// Probes beyond the limit.
     pub(crate) over: u64,
 }
 
-impl Asked {
+impl ProbeLinks {
     pub(crate) fn new(loaded: &Loaded<'_>, specs: &[ProbeSpec]) -> Result<Self, RecordError> {
         let refused = loaded.off.iter();
         let mut refused =
             refused.filter(|off| FUNCTIONS.contains(&off.program) || off.program == USDT);
         if let (Some(off), false) = (refused.next(), specs.is_empty()) {
             return Err(RecordError::Probe {
-                what: "this kernel does not let programs be watched".into(),
-                hint: off.reason.clone(),
+                what: format!("cannot attach probes: {}", off.reason),
+                hint: "run `whyslow doctor` to check uprobe support".into(),
             });
         }
         if !specs.is_empty() {
@@ -88,11 +87,11 @@ impl Asked {
         self.states[number].near_files = near;
     }
 
-    /// Watches what was found in a file.
+    /// Attaches what was found in a file.
     pub(crate) fn watch(&mut self, library: &Library, loaded: &mut Loaded<'_>) {
         let mut watched = HashSet::new();
         for spot in &library.spots {
-            // Whoever asked first has it.
+            // The first request for an address counts.
             if !watched.insert(spot.offset) {
                 self.states[spot.number].watched += 1;
                 continue;
@@ -104,9 +103,9 @@ impl Asked {
             match self.attach(spot, library, loaded) {
                 Ok(()) => self.states[spot.number].watched += 1,
                 Err(error) => {
-                    let reason = format!("{} of {}: {error}", spot.name, library.path);
+                    let reason = format!("{} in {}: {error}", spot.name, library.path);
                     let state = &mut self.states[spot.number];
-                    // One of many is enough to tell why.
+                    // One failure is enough to report the reason.
                     if state.refused.is_none() {
                         loaded.off.push(Off {
                             program: if spot.usdt.is_some() {
@@ -115,7 +114,7 @@ impl Asked {
                                 FUNCTIONS[0]
                             },
                             topic: None,
-                            tells: "what was asked for",
+                            tells: "requested probes",
                             reason: reason.clone(),
                         });
                     }
@@ -131,13 +130,13 @@ impl Asked {
         library: &Library,
         loaded: &Loaded<'_>,
     ) -> Result<(), libbpf_rs::Error> {
-        // The file that was looked at, whatever has its name by now.
+        // The file that was examined, even if its path now leads to another one.
         let place = format!("/proc/self/fd/{}", library.file.as_raw_fd());
         let number = self.watched.len() as u32;
         let spec = &self.specs[spot.number];
         let cookie = spec.cookie(number);
         let (programs, maps) = (&loaded.skeleton.progs, &loaded.skeleton.maps);
-        // Returns first: no call is told of whose return is not.
+        // Returns first, so that no call is recorded without its return.
         let of_function = [
             (true, &programs.on_function_end),
             (false, &programs.on_function),
@@ -174,7 +173,7 @@ impl Asked {
         Ok(())
     }
 
-    /// Whether each is watched somewhere; says why not, and what is near.
+    /// Whether each requested probe is attached somewhere; if not, returns why, with similar names.
     pub(crate) fn check(&mut self) -> Result<(), RecordError> {
         for (spec, state) in self.specs.iter().zip(&self.states) {
             if state.watched == 0 {
@@ -185,8 +184,8 @@ impl Asked {
         Ok(())
     }
 
-    /// Tells what is watched, from this one on.
-    pub(crate) fn tell(&self, from: usize, encoder: &mut Encoder) {
+    /// Writes records of the attached probes, from this one on.
+    pub(crate) fn write(&self, from: usize, encoder: &mut Encoder) {
         for (probe, watched) in self.watched.iter().enumerate().skip(from) {
             encoder
                 .begin(Kind::Probe, 0, (0, 0))
@@ -200,7 +199,7 @@ impl Asked {
     }
 }
 
-/// What is wrong, and what would help.
+/// Error and hint for a probe that is not attached.
 fn missing(spec: &ProbeSpec, state: &State) -> (String, String) {
     let (symbol, file) = (spec.name(), spec.file.shown());
     let is_usdt = matches!(spec.what, What::Usdt { .. });
@@ -208,71 +207,71 @@ fn missing(spec: &ProbeSpec, state: &State) -> (String, String) {
         if near.is_empty() {
             otherwise.to_owned()
         } else {
-            format!("near: {}", near.join(", "))
+            format!("use a similar name: {}", near.join(", "))
         }
     };
     if let Some(reason) = &state.refused {
         return (
-            format!("the kernel refuses to watch {reason}"),
-            "what calls it, or what it calls, may do instead".into(),
+            format!("cannot probe {reason}"),
+            "probe a caller or a callee instead".into(),
         );
     }
     let Some((path, lacking)) = &state.lacking else {
-        let hint = "name the file with its path, or start the program first: `cat /proc/PID/maps` tells its files";
+        let hint = "use the full path, or start the program first; `cat /proc/PID/maps` lists the files of a process";
         return (
             format!(
-                "no program that runs has a file `{file}`, and there is none in the usual places"
+                "cannot find `{file}`: no running process maps it, and it is not in a standard directory"
             ),
             or_near(&state.near_files, hint),
         );
     };
     match lacking {
         Lacking::Near(near) if is_usdt => (
-            format!("`{symbol}` is no static probe of {path}"),
+            format!("cannot probe `{symbol}`: no such USDT probe in {path}"),
             or_near(
                 near,
-                &format!("`readelf -n {path}` lists its probes (stapsdt), if it has any"),
+                &format!("list its probes (stapsdt) with `readelf -n {path}`"),
             ),
         ),
         Lacking::Near(near) => (
-            format!("`{symbol}` is no function of {path}"),
+            format!("cannot probe `{symbol}`: no such function in {path}"),
             or_near(
                 near,
                 &format!(
-                    "`nm -DC {path}` and `nm -C {path}` list its functions; what is stripped or inlined has no name"
+                    "list its functions with `nm -DC {path}` or `nm -C {path}`; stripped and inlined functions have no symbol"
                 ),
             ),
         ),
         Lacking::Choice(name) => (
             format!(
-                "`{name}` of {path} is chosen when a program starts, from several that have names of their own"
+                "cannot probe `{name}` in {path}: it is an indirect function (IFUNC), resolved at program start"
             ),
             format!(
-                "`nm {path}` lists them, unless the file is stripped: then only what calls it has a name"
+                "probe one of its implementations, which `nm {path}` lists; in a stripped file, probe a caller"
             ),
         ),
         Lacking::TooMany(count) => (
-            format!("`{symbol}` stands for {count} places of {path}: {SPOTS_MAX} may be watched"),
-            "a longer pattern stands for fewer".into(),
+            format!("cannot probe `{symbol}`: it matches {count} addresses in {path}, the maximum is {SPOTS_MAX}"),
+            "use a longer pattern".into(),
         ),
         Lacking::MovesStacks => (
             format!(
-                "{path} is written in Go, whose stacks move: it would crash if returns were watched"
+                "cannot probe functions of {path}: Go moves stacks, and return probes would crash the program"
             ),
-            "its system calls, waits and lookups of names by libc are recorded without --function"
+            "record without --function: system calls, waits and DNS lookups by libc are still recorded"
                 .into(),
         ),
         Lacking::Foreign => (
-            format!("{path} is no program of this machine's kind"),
-            "32-bit programs and scripts have no functions that can be watched".into(),
+            format!("cannot probe {path}: it is not an executable of this architecture"),
+            "probe a 64-bit executable; functions of 32-bit programs and scripts are not supported".into(),
         ),
     }
 }
 
-/// As many as this process may have: each function takes four.
+/// Raises the limit of open descriptors to the maximum: each function takes four.
 pub(crate) fn allow_descriptors() {
     let mut limit = getrlimit(Resource::Nofile);
     limit.current = limit.maximum;
-    // Where that is refused, fewer functions can be watched, which is told.
+    // If that fails, fewer functions can be probed, which is reported.
     let _ = setrlimit(Resource::Nofile, limit);
 }

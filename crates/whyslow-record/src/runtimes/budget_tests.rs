@@ -1,8 +1,8 @@
-//! Programs that have as much to be kept as can be made up: names and tables without end.
+//! Programs with as much data as possible: endless names and tables.
 
+use super::budget::{PROCESS_BYTES_MAX, WALK_BYTES_MAX};
 use super::memory::Memory;
 use super::process::{Process, Runtime};
-use super::room::{PROCESS_BYTES_MAX, WALK_BYTES_MAX};
 use super::{FRAMES_MAX, Thread, python, ruby};
 
 const THREAD: u64 = 1 << 40;
@@ -10,18 +10,18 @@ const FRAME: u64 = 2 << 40;
 const CODE: u64 = 3 << 40;
 const TEXT: u64 = 4 << 40;
 const TABLE: u64 = 5 << 40;
-/// From one of a kind to the next.
+/// Distance between objects of a kind.
 const STEP: u64 = 1 << 22;
 const FRAMES: u64 = FRAMES_MAX as u64 / 2;
-/// As long as texts may be.
+/// Maximum length of a string.
 const LETTERS: u64 = 512;
 
-/// Each thread has other frames, each frame another code, and each code names and lines of its own.
+/// Each thread has its own frames, each frame its own code, and each code its own names and lines.
 struct Endless {
     word: fn(u64, u64, u64) -> u64,
 }
 
-/// By the layout of CPython 3.8.
+/// Layout of CPython 3.8.
 fn python_word(kind: u64, number: u64, place: u64) -> u64 {
     match (kind, place) {
         (THREAD, 24) => FRAME + number * FRAMES * STEP,
@@ -31,7 +31,7 @@ fn python_word(kind: u64, number: u64, place: u64) -> u64 {
         (CODE, 104) => TEXT + (number + (1 << 17)) * STEP,
         (CODE, 120) => TABLE + number * STEP,
         (TEXT, 16) => LETTERS,
-        // One byte a letter, compact, ASCII.
+        // One byte per character, compact, ASCII.
         (TEXT, 32) => (1 | 1 << 3 | 1 << 4) << 2,
         (TEXT, 48) => number | 0x4040_4040_4040_4040,
         (TABLE, 16) => WALK_BYTES_MAX as u64 / 4,
@@ -39,7 +39,7 @@ fn python_word(kind: u64, number: u64, place: u64) -> u64 {
     }
 }
 
-/// By that of Ruby 3.1, whose frames lie one behind the other.
+/// Layout of Ruby 3.1, whose frames are consecutive.
 fn ruby_word(kind: u64, number: u64, place: u64) -> u64 {
     const FRAME_BYTES: u64 = 64;
     const BODY: u64 = 1024;
@@ -53,11 +53,11 @@ fn ruby_word(kind: u64, number: u64, place: u64) -> u64 {
             _ => 0,
         },
         (CODE, 16) => CODE + number * STEP + BODY,
-        // Positions, path, label; entries, how many, and their index.
+        // Positions, path, label; entries, their number, and their index.
         (CODE, BODY) => (1 << 20) << 32,
         (CODE, 1088) => TEXT + (number + (1 << 17)) * STEP,
         (CODE, 1104) => TEXT + number * STEP,
-        // The first line, a number of Ruby's.
+        // The first line, as a Ruby integer.
         (CODE, 1112) => 3,
         (CODE, 1144 | 1168) => TABLE + number * STEP,
         (CODE, 1160) => 1 << 14,
@@ -109,7 +109,7 @@ fn check(runtime: Runtime, word: fn(u64, u64, u64) -> u64) {
         let address = read.ok().expect("it stands still");
         let stack = &process.threads[&address].stack;
         assert_eq!(stack.frames.len() as u64, FRAMES);
-        // What it tells has a name, also after others were forgotten.
+        // Every returned frame has a name, even after others were dropped.
         let frames = stack.frames.iter();
         assert!(
             frames
@@ -123,7 +123,7 @@ fn check(runtime: Runtime, word: fn(u64, u64, u64) -> u64) {
             "{most}"
         );
     }
-    // Else it would show little.
+    // Otherwise the test would show little.
     assert!(
         bytes > 4 * PROCESS_BYTES_MAX && most > PROCESS_BYTES_MAX,
         "{bytes} {most}"

@@ -1,5 +1,5 @@
-//! Calls that have not returned when a recording turns from one spool to the next, and requests that
-//! have not ended: the next one tells of them again, of calls with what they point at.
+//! Calls and block requests in progress when a recording continues in the next spool: the next
+//! spool repeats their records, including the data that the arguments of calls point at.
 
 mod functions;
 mod requests;
@@ -13,36 +13,36 @@ use crate::raw::Raw;
 use functions::FunctionCalls;
 use requests::Requests;
 
-/// A call has no more arguments than this.
+/// No call has more arguments than this.
 const TEXTS_MAX: usize = 8;
-/// Of so many bytes all are forgotten: calls whose return was lost would stay for ever.
+/// Above this size everything is dropped: calls whose return was lost would stay forever.
 const BYTES_MAX: usize = 4 << 20;
 
-/// Sees every record; must be quick.
+/// Sees every record; must be fast.
 #[derive(Debug, Default)]
-pub(crate) struct Underway {
-    /// What calls point at, until they return: records by thread.
+pub(crate) struct InFlight {
+    /// Data that arguments point at, until the call returns: records by thread.
     texts: FxHashMap<i32, Vec<Box<[u8]>>>,
-    /// That came since they were counted.
+    /// Added since the last count.
     bytes: usize,
-    /// How often all were forgotten.
+    /// How often everything was dropped.
     forgotten: u64,
-    turn: Option<Turn>,
+    rotation: Option<Rotation>,
     functions: FunctionCalls,
     requests: Requests,
 }
 
-/// What is known of calls around a turn.
+/// Calls around a rotation.
 #[derive(Debug, Default)]
-struct Turn {
+struct Rotation {
     /// The last entry of each thread.
     entries: FxHashMap<i32, Box<[u8]>>,
-    /// When the last call of each thread ended: those before it have ended, too.
+    /// When the last call of each thread ended; earlier calls have ended as well.
     ended: FxHashMap<i32, u64>,
     began: u64,
 }
 
-impl Underway {
+impl InFlight {
     #[inline]
     pub(crate) fn see(&mut self, record: &[u8]) {
         const SYSCALL: u16 = Kind::Syscall as u16;
@@ -60,8 +60,8 @@ impl Underway {
                 if !self.texts.is_empty() {
                     self.forget(&raw);
                 }
-                if let Some(turn) = &mut self.turn {
-                    let ended = turn.ended.entry(raw.tid()).or_default();
+                if let Some(rotation) = &mut self.rotation {
+                    let ended = rotation.ended.entry(raw.tid()).or_default();
                     *ended = raw.ts().max(*ended);
                 }
             }
@@ -77,8 +77,8 @@ impl Underway {
                 }
             }
             ENTER => {
-                if let Some(turn) = &mut self.turn {
-                    turn.enter(&raw);
+                if let Some(rotation) = &mut self.rotation {
+                    rotation.enter(&raw);
                 }
             }
             EXIT => {
@@ -92,11 +92,11 @@ impl Underway {
         }
     }
 
-    /// Forgets all, if they are too many.
+    /// Drops everything if the limit is exceeded.
     fn count(&mut self) {
         let all = self.texts.values().flatten();
         self.bytes = all.map(|text| text.len()).sum();
-        // Halfway there counting would soon be all that is done.
+        // At half the limit, counting would soon take all of the time.
         if self.bytes > BYTES_MAX / 2 {
             self.texts.clear();
             self.bytes = 0;
@@ -104,7 +104,7 @@ impl Underway {
         }
     }
 
-    /// A call has returned. One after it may have told through another ring, before.
+    /// A call has returned. Records of a later call may have arrived earlier, through another ring.
     fn forget(&mut self, call: &Raw<'_>) {
         if let Entry::Occupied(mut texts) = self.texts.entry(call.tid()) {
             texts.get_mut().retain(|text| Raw(text).ts() > call.ts());
@@ -114,12 +114,12 @@ impl Underway {
         }
     }
 
-    /// All records before this moment have come.
+    /// All records before this time have arrived.
     pub(crate) fn settle(&mut self, until: u64) {
         self.requests.settle(until);
     }
 
-    /// How often what was forgotten, since the last turn.
+    /// How often each kind was dropped since the last rotation.
     pub(crate) fn take_forgotten(&mut self) -> [(&'static str, u64); 2] {
         [
             ("paths_forgotten", std::mem::take(&mut self.forgotten)),
@@ -130,49 +130,51 @@ impl Underway {
         ]
     }
 
-    /// Records are missing: what would end may have ended.
+    /// Records were lost: requests may have ended unseen.
     pub(crate) fn lose(&mut self) {
         self.requests.forget();
     }
 
-    /// From now on the calls of the kernel's list are taken down.
-    pub(crate) fn begin_turn(&mut self, now: u64) {
-        self.turn = Some(Turn {
+    /// From now on calls in the kernel's list are stored.
+    pub(crate) fn begin_rotation(&mut self, now: u64) {
+        self.rotation = Some(Rotation {
             began: now,
-            ..Turn::default()
+            ..Rotation::default()
         });
     }
 
-    /// Tells the next spool, which begins at a moment, of the calls and requests that have begun and
-    /// not ended; how many such calls there are.
-    pub(crate) fn end_turn(&mut self, now: u64, encoder: &mut Encoder) -> usize {
-        let Some(turn) = self.turn.take() else {
+    /// Writes the calls and requests in progress to the next spool, which starts at `now`; returns
+    /// the number of such calls.
+    pub(crate) fn end_rotation(&mut self, now: u64, encoder: &mut Encoder) -> usize {
+        let Some(rotation) = self.rotation.take() else {
             return 0;
         };
-        self.functions.tell(encoder);
-        self.requests.tell(now, encoder);
-        let mut told = 0;
+        self.functions.write(encoder);
+        self.requests.write(now, encoder);
+        let mut written = 0;
         for (tid, texts) in &self.texts {
-            // Calls that began when the list had passed their thread are not in it.
-            let from = turn.under_way(*tid).map_or(turn.began, Raw::entered);
+            // Calls that started after the list had passed their thread are not in it.
+            let from = rotation
+                .current_call(*tid)
+                .map_or(rotation.began, Raw::entered);
             for text in texts {
                 let ts = Raw(text).ts();
-                if ts >= from && !turn.has_ended(*tid, ts) {
+                if ts >= from && !rotation.has_ended(*tid, ts) {
                     encoder.copy(text);
                 }
             }
         }
-        for tid in turn.entries.keys() {
-            if let Some(entry) = turn.under_way(*tid) {
+        for tid in rotation.entries.keys() {
+            if let Some(entry) = rotation.current_call(*tid) {
                 encoder.copy(entry.0);
-                told += 1;
+                written += 1;
             }
         }
-        told
+        written
     }
 }
 
-impl Turn {
+impl Rotation {
     fn enter(&mut self, entry: &Raw<'_>) {
         let known = self.entries.get(&entry.tid());
         if known.is_none_or(|known| Raw(known).entered() <= entry.entered()) {
@@ -180,13 +182,13 @@ impl Turn {
         }
     }
 
-    /// The call of a thread in the list, if it has not ended meanwhile.
-    fn under_way(&self, tid: i32) -> Option<Raw<'_>> {
+    /// The call of a thread in the list, unless it has ended meanwhile.
+    fn current_call(&self, tid: i32) -> Option<Raw<'_>> {
         let entry = Raw(self.entries.get(&tid)?);
         (!self.has_ended(tid, entry.entered())).then_some(entry)
     }
 
-    /// Whether the call of a thread at a moment is over.
+    /// Whether the call of a thread at that time has ended.
     fn has_ended(&self, tid: i32, ts: u64) -> bool {
         self.ended.get(&tid).is_some_and(|ended| ts < *ended)
     }
@@ -220,45 +222,45 @@ mod tests {
         })
     }
 
-    fn told(underway: &mut Underway) -> Vec<(i32, String)> {
+    fn written(in_flight: &mut InFlight) -> Vec<(i32, String)> {
         let mut encoder = Encoder::default();
-        underway.end_turn(30, &mut encoder);
-        let told = records(encoder.payload()).map(|(_, record)| match record.unwrap() {
+        in_flight.end_rotation(30, &mut encoder);
+        let written = records(encoder.payload()).map(|(_, record)| match record.unwrap() {
             (head, Record::Text(text)) => {
                 (head.tid, String::from_utf8(text.bytes.to_vec()).unwrap())
             }
             (head, Record::SyscallEnter(call)) => (head.tid, call.entered.to_string()),
             other => panic!("{other:?}"),
         });
-        let mut told: Vec<_> = told.collect();
-        told.sort_by_key(|(tid, _)| *tid);
-        told
+        let mut written: Vec<_> = written.collect();
+        written.sort_by_key(|(tid, _)| *tid);
+        written
     }
 
     #[test]
     fn calls_that_have_not_returned_are_told_again_with_their_texts() {
-        let mut underway = Underway::default();
-        underway.see(&text(1, 11, b"/slow"));
-        underway.see(&call(Kind::SyscallEnter, 1, 15, 10));
-        underway.see(&text(2, 12, b"/done"));
-        underway.see(&call(Kind::Syscall, 2, 14, 12));
-        // Before the return of the call before it, which came through another ring.
-        underway.see(&text(6, 17, b"/moved"));
-        underway.see(&call(Kind::Syscall, 6, 16, 13));
-        underway.begin_turn(20);
-        underway.see(&call(Kind::SyscallEnter, 6, 21, 17));
-        underway.see(&call(Kind::SyscallEnter, 1, 21, 10));
-        underway.see(&call(Kind::SyscallEnter, 2, 21, 18));
-        // The call in the list has returned, and another one begun.
-        underway.see(&call(Kind::SyscallEnter, 7, 21, 19));
-        underway.see(&call(Kind::Syscall, 7, 23, 19));
-        underway.see(&text(7, 24, b"/later"));
-        // Returns that came through other rings, before and after.
-        underway.see(&call(Kind::Syscall, 3, 23, 22));
-        underway.see(&call(Kind::SyscallEnter, 3, 23, 22));
-        underway.see(&call(Kind::SyscallEnter, 4, 22, 9));
-        underway.see(&call(Kind::Syscall, 4, 23, 9));
-        underway.see(&text(5, 24, b"/next"));
+        let mut in_flight = InFlight::default();
+        in_flight.see(&text(1, 11, b"/slow"));
+        in_flight.see(&call(Kind::SyscallEnter, 1, 15, 10));
+        in_flight.see(&text(2, 12, b"/done"));
+        in_flight.see(&call(Kind::Syscall, 2, 14, 12));
+        // Before the return of the previous call, which arrived through another ring.
+        in_flight.see(&text(6, 17, b"/moved"));
+        in_flight.see(&call(Kind::Syscall, 6, 16, 13));
+        in_flight.begin_rotation(20);
+        in_flight.see(&call(Kind::SyscallEnter, 6, 21, 17));
+        in_flight.see(&call(Kind::SyscallEnter, 1, 21, 10));
+        in_flight.see(&call(Kind::SyscallEnter, 2, 21, 18));
+        // The call in the list has returned, and another one started.
+        in_flight.see(&call(Kind::SyscallEnter, 7, 21, 19));
+        in_flight.see(&call(Kind::Syscall, 7, 23, 19));
+        in_flight.see(&text(7, 24, b"/later"));
+        // Returns that arrived through other rings, before and after.
+        in_flight.see(&call(Kind::Syscall, 3, 23, 22));
+        in_flight.see(&call(Kind::SyscallEnter, 3, 23, 22));
+        in_flight.see(&call(Kind::SyscallEnter, 4, 22, 9));
+        in_flight.see(&call(Kind::Syscall, 4, 23, 9));
+        in_flight.see(&text(5, 24, b"/next"));
         let expected = [
             (1, "/slow"),
             (1, "10"),
@@ -269,31 +271,31 @@ mod tests {
             (7, "/later"),
         ];
         let expected: Vec<_> = expected.map(|(tid, text)| (tid, text.to_owned())).into();
-        assert_eq!(told(&mut underway), expected);
+        assert_eq!(written(&mut in_flight), expected);
     }
 
     #[test]
     fn what_an_older_call_pointed_at_is_not_said_of_a_newer_one() {
-        let mut underway = Underway::default();
-        underway.see(&call(Kind::Syscall, 1, 13, 10));
+        let mut in_flight = InFlight::default();
+        in_flight.see(&call(Kind::Syscall, 1, 13, 10));
         // Late, through another ring.
-        underway.see(&text(1, 11, b"/old"));
-        underway.begin_turn(20);
-        underway.see(&call(Kind::SyscallEnter, 1, 21, 15));
-        assert_eq!(told(&mut underway), [(1, "15".to_owned())]);
-        assert!(told(&mut underway).is_empty());
+        in_flight.see(&text(1, 11, b"/old"));
+        in_flight.begin_rotation(20);
+        in_flight.see(&call(Kind::SyscallEnter, 1, 21, 15));
+        assert_eq!(written(&mut in_flight), [(1, "15".to_owned())]);
+        assert!(written(&mut in_flight).is_empty());
     }
 
     #[test]
     fn calls_whose_return_never_comes_are_forgotten() {
-        let mut underway = Underway::default();
+        let mut in_flight = InFlight::default();
         let path = [b'x'; 4000];
         for tid in 1..5_000 {
-            underway.see(&text(tid, 1, &path));
+            in_flight.see(&text(tid, 1, &path));
             if tid % 2 == 0 {
-                underway.see(&call(Kind::Syscall, tid, 2, 1));
+                in_flight.see(&call(Kind::Syscall, tid, 2, 1));
             }
-            let kept: usize = underway
+            let kept: usize = in_flight
                 .texts
                 .values()
                 .flatten()
@@ -301,16 +303,16 @@ mod tests {
                 .sum();
             assert!(kept <= BYTES_MAX + 5000);
         }
-        assert!(underway.forgotten > 0);
+        assert!(in_flight.forgotten > 0);
     }
 
     #[test]
     fn records_cut_short_do_no_harm() {
-        let mut underway = Underway::default();
-        underway.begin_turn(0);
+        let mut in_flight = InFlight::default();
+        in_flight.begin_rotation(0);
         let whole = call(Kind::SyscallEnter, 1, 21, 15);
         for end in 0..whole.len() {
-            underway.see(&whole[..end]);
+            in_flight.see(&whole[..end]);
         }
     }
 }

@@ -1,91 +1,91 @@
-//! What a look at a thread tells, as the iterator in the kernel writes it (`bpf/wall.h`).
+//! A sample of a thread, in the layout of the BPF iterator (`bpf/wall.h`).
 
 use super::unwind::Registers;
 
-/// Flags of a look.
+/// Flags of a sample.
 const ON_CPU: u16 = 1;
 const SAME: u16 = 2;
 const OF_KERNEL: u16 = 4;
 const COMPAT: u16 = 8;
 
 const HEAD_BYTES: usize = 40;
-const LOOK_BYTES: usize = HEAD_BYTES + 48;
+const SAMPLE_BYTES: usize = HEAD_BYTES + 48;
 
-/// A thread at a moment.
+/// State of a thread at one time.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Look {
+pub(super) struct ThreadSample {
     pub(super) ts: u64,
     pub(super) tid: i32,
     pub(super) pid: i32,
-    /// How often it has left the CPU; where that is not told, how often it came to one.
+    /// Number of times that it left the CPU; if unknown, number of times that it got one.
     pub(super) switches: u64,
-    /// Nanoseconds that it has had a CPU; 0 where that is not told.
+    /// CPU time in ns; 0 if unknown.
     pub(super) ran: u64,
     pub(super) doing: Doing,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Doing {
-    /// It is on a CPU; where, only that CPU knows.
+    /// It is on a CPU; only that CPU knows where.
     Runs,
-    /// It is on a CPU or waits for one: whether its clock met it tells.
+    /// It is on a CPU or waits for one: a tick of the CPU shows which.
     MayRun,
-    /// It is off the CPU, in this state as the kernel has it, …
+    /// It is off-CPU, in this kernel task state, …
     Away(u32, Away),
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Away {
-    /// … as at the look before, and has not run since.
+    /// … as in the previous sample, without having run since.
     Same,
-    Told(Box<Place>),
+    OffCpu(Box<Place>),
 }
 
-/// Where a thread is that is off the CPU.
+/// Where an off-CPU thread is.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Place {
-    /// How often it has come to a CPU; 0 where that is not counted.
+    /// Number of times that it got a CPU; 0 if not counted.
     pub(super) runs: u64,
-    /// None of a thread of the kernel, and where nobody tells them.
+    /// `None` for a kernel thread, and if unknown.
     pub(super) registers: Option<Registers>,
-    /// -1 if it is in no call.
+    /// -1 if it is not in a system call.
     pub(super) nr: i32,
     pub(super) is_compat: bool,
     /// Innermost first.
     pub(super) kernel: Vec<u64>,
 }
 
-impl Look {
-    /// It waits for a CPU, and had one since the look before.
+impl ThreadSample {
+    /// It waits for a CPU, and had one since the previous sample.
     pub(super) fn is_preempted(&self) -> bool {
-        matches!(self.doing, Doing::Away(0, Away::Told(_)))
+        matches!(self.doing, Doing::Away(0, Away::OffCpu(_)))
     }
 }
 
-/// What the iterator wrote. A look that is cut, or lies about its length, ends it.
-pub(super) fn parse(mut bytes: &[u8], found: &mut Vec<Look>) {
-    while let Some((look, rest)) = one(bytes) {
-        found.push(look);
+/// Parses the iterator's output, up to a sample that is truncated or has an invalid length.
+pub(super) fn parse(mut bytes: &[u8], found: &mut Vec<ThreadSample>) {
+    while let Some((sample, rest)) = one(bytes) {
+        found.push(sample);
         bytes = rest;
     }
 }
 
-fn one(bytes: &[u8]) -> Option<(Look, &[u8])> {
+fn one(bytes: &[u8]) -> Option<(ThreadSample, &[u8])> {
     let length = usize::from(u16::from_le_bytes(bytes.get(36..38)?.try_into().ok()?));
     let flags = u16::from_le_bytes(bytes.get(38..40)?.try_into().ok()?);
     if length < HEAD_BYTES {
         return None;
     }
-    let (look, rest) = bytes.split_at_checked(length)?;
-    let u64_at = |at: usize| Some(u64::from_le_bytes(look.get(at..at + 8)?.try_into().ok()?));
-    let u32_at = |at: usize| Some(u32::from_le_bytes(look.get(at..at + 4)?.try_into().ok()?));
+    let (sample, rest) = bytes.split_at_checked(length)?;
+    let u64_at = |at: usize| Some(u64::from_le_bytes(sample.get(at..at + 8)?.try_into().ok()?));
+    let u32_at = |at: usize| Some(u32::from_le_bytes(sample.get(at..at + 4)?.try_into().ok()?));
     let has = |flag| flags & flag != 0;
     let doing = if has(ON_CPU) {
         Doing::Runs
     } else if has(SAME) {
         Doing::Away(u32_at(32)?, Away::Same)
     } else {
-        let kernel = look.get(LOOK_BYTES..)?.chunks_exact(8);
+        let kernel = sample.get(SAMPLE_BYTES..)?.chunks_exact(8);
         let address = |bytes: &[u8]| bytes.try_into().map_or(0, u64::from_le_bytes);
         let registers = Registers {
             ip: u64_at(48)?,
@@ -103,9 +103,9 @@ fn one(bytes: &[u8]) -> Option<(Look, &[u8])> {
                 .filter(|address| *address != 0)
                 .collect(),
         };
-        Doing::Away(u32_at(32)?, Away::Told(Box::new(place)))
+        Doing::Away(u32_at(32)?, Away::OffCpu(Box::new(place)))
     };
-    let look = Look {
+    let sample = ThreadSample {
         ts: u64_at(0)?,
         switches: u64_at(8)?,
         ran: u64_at(16)?,
@@ -113,10 +113,10 @@ fn one(bytes: &[u8]) -> Option<(Look, &[u8])> {
         pid: u32_at(28)? as i32,
         doing,
     };
-    Some((look, rest))
+    Some((sample, rest))
 }
 
-/// A thread that ran when its CPU's clock ticked, as that told.
+/// A thread that was running at a tick of its CPU.
 #[derive(Debug)]
 pub(super) struct Run {
     pub(super) ts: u64,
@@ -127,9 +127,9 @@ pub(super) struct Run {
     pub(super) nr: i32,
     pub(super) registers: Registers,
     pub(super) kernel: Vec<u64>,
-    /// How often it had come to a CPU; 0 where that is not counted.
+    /// Number of times that it had got a CPU; 0 if not counted.
     pub(super) runs: u64,
-    /// From the stack pointer on; nothing of a thread of the kernel.
+    /// From the stack pointer on; empty for a kernel thread.
     pub(super) stack: Vec<u8>,
 }
 
@@ -175,13 +175,13 @@ mod tests {
 
     #[test]
     fn layouts_are_those_of_the_programs() {
-        assert_eq!(size_of::<types::look_head>(), HEAD_BYTES);
-        assert_eq!(size_of::<types::look>(), LOOK_BYTES);
+        assert_eq!(size_of::<types::thread_sample_head>(), HEAD_BYTES);
+        assert_eq!(size_of::<types::thread_sample>(), SAMPLE_BYTES);
         assert_eq!(size_of::<types::wall_run>(), RUN_BYTES);
         assert!(include_str!("../bpf/wall.h").contains("#define WALL_RUNS 61\n"));
     }
 
-    fn look(flags: u16, kernel: &[u64]) -> Vec<u8> {
+    fn sample(flags: u16, kernel: &[u64]) -> Vec<u8> {
         let mut bytes = Vec::new();
         bytes.extend(5_u64.to_le_bytes());
         bytes.extend(6_u64.to_le_bytes());
@@ -191,7 +191,7 @@ mod tests {
         let length = if is_short {
             HEAD_BYTES
         } else {
-            LOOK_BYTES + 8 * kernel.len()
+            SAMPLE_BYTES + 8 * kernel.len()
         };
         bytes.extend((length as u16).to_le_bytes());
         bytes.extend(flags.to_le_bytes());
@@ -207,10 +207,10 @@ mod tests {
     #[test]
     fn looks_come_one_after_another() {
         let bytes = [
-            look(ON_CPU, &[]),
-            look(0, &[3, 4]),
-            look(SAME, &[]),
-            look(OF_KERNEL, &[]),
+            sample(ON_CPU, &[]),
+            sample(0, &[3, 4]),
+            sample(SAME, &[]),
+            sample(OF_KERNEL, &[]),
         ];
         let mut found = Vec::new();
         parse(&bytes.concat(), &mut found);
@@ -221,7 +221,7 @@ mod tests {
         );
         assert_eq!(found[0].ran, 14);
         assert_eq!(found[0].doing, Doing::Runs);
-        let Doing::Away(2, Away::Told(place)) = &found[1].doing else {
+        let Doing::Away(2, Away::OffCpu(place)) = &found[1].doing else {
             panic!("{found:?}");
         };
         assert_eq!(
@@ -234,7 +234,7 @@ mod tests {
             (10, 11, Some(12))
         );
         assert_eq!(found[2].doing, Doing::Away(2, Away::Same));
-        let Doing::Away(2, Away::Told(place)) = &found[3].doing else {
+        let Doing::Away(2, Away::OffCpu(place)) = &found[3].doing else {
             panic!("{found:?}");
         };
         assert_eq!(place.registers, None);
@@ -242,7 +242,7 @@ mod tests {
 
     #[test]
     fn what_is_cut_or_lies_ends_it() {
-        let whole = [look(SAME, &[]), look(0, &[3, 4])].concat();
+        let whole = [sample(SAME, &[]), sample(0, &[3, 4])].concat();
         for length in 0..whole.len() {
             let mut found = Vec::new();
             parse(&whole[..length], &mut found);

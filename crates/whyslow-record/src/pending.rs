@@ -1,23 +1,23 @@
-//! Records that wait for the second of two spools; what is too much is lost, and told.
+//! Records held back for the second of two spools; those beyond the limit are lost, and reported.
 
 use whyslow_model::spool::{ELSEWHERE, Encoder, Kind};
 
-/// Bytes that they may take, which are of those that the program itself may ([`crate::Memory`]).
-pub(crate) const HELD_BYTES_MAX: usize = 16 << 20;
-/// What a record takes beside its own bytes.
+/// Maximum bytes of held records, part of the program's own memory ([`crate::Memory`]).
+pub(crate) const PENDING_BYTES_MAX: usize = 16 << 20;
+/// Overhead per record.
 pub(crate) const EACH_BYTES: usize = 32;
 
 #[derive(Debug, Default)]
-pub(crate) struct Held {
+pub(crate) struct Pending {
     pub(crate) from: u64,
     pub(crate) records: Vec<Box<[u8]>>,
     bytes: usize,
     pub(crate) lost: u64,
-    /// When the first and last of the lost were told.
+    /// Times of the first and the last lost record.
     times: (u64, u64),
 }
 
-impl Held {
+impl Pending {
     pub(crate) fn from(ts: u64) -> Self {
         Self {
             from: ts,
@@ -25,9 +25,9 @@ impl Held {
         }
     }
 
-    pub(crate) fn hold(&mut self, record: &[u8], ts: u64) {
+    pub(crate) fn push(&mut self, record: &[u8], ts: u64) {
         let bytes = record.len() + EACH_BYTES;
-        if self.bytes + bytes > HELD_BYTES_MAX {
+        if self.bytes + bytes > PENDING_BYTES_MAX {
             let (first, last) = self.times;
             self.times = if self.lost == 0 {
                 (ts, ts)
@@ -41,8 +41,8 @@ impl Held {
         self.records.push(record.into());
     }
 
-    /// What there was no memory for.
-    pub(crate) fn tell_lost(&self, encoder: &mut Encoder) {
+    /// Writes the loss record.
+    pub(crate) fn write_lost(&self, encoder: &mut Encoder) {
         let (first, last) = self.times;
         encoder
             .begin_on(Kind::Lost, first, (0, 0), (0, ELSEWHERE))

@@ -1,29 +1,29 @@
-//! How much is kept of interpreters: their memory is other people's, and says what they want it to.
+//! Memory budget for interpreter data, whose size is controlled by the sampled processes.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 
-/// Bytes of tables, names and stacks of one process; then all of them are read anew.
+/// Maximum bytes of tables, names and stacks of one process; beyond it all of them are read again.
 pub(super) const PROCESS_BYTES_MAX: usize = 4 << 20;
-/// The same of all processes together, by whoever reads them.
+/// The same for all processes and readers together.
 const BYTES_MAX: usize = 16 << 20;
-/// Bytes of tables that one walk may add.
+/// Maximum bytes of tables that one walk may add.
 pub(super) const WALK_BYTES_MAX: usize = 1 << 20;
 
-/// Shared by all who read.
+/// Shared by all readers.
 #[derive(Debug, Default)]
-pub(crate) struct Room {
+pub(crate) struct Budget {
     bytes: AtomicUsize,
-    /// How often all was given up.
+    /// How often everything was released.
     given_up: AtomicU64,
-    /// Stacks that moved while they were read.
+    /// Stacks that changed while they were read.
     torn: AtomicU64,
-    /// Stacks whose memory could not be read or made no sense.
+    /// Stacks whose memory was unreadable or invalid.
     unreadable: AtomicU64,
 }
 
-impl Room {
-    /// Memory is short: what is kept is read anew when it is needed.
+impl Budget {
+    /// Memory is short: cached data is dropped, and read again on demand.
     pub(crate) fn give_up(&self) {
         self.given_up.fetch_add(1, Ordering::Relaxed);
     }
@@ -45,40 +45,40 @@ impl Room {
     }
 }
 
-/// What one of them takes of it.
+/// Share of one reader.
 #[derive(Debug, Default)]
 pub(super) struct Share {
-    pub(super) room: Arc<Room>,
+    pub(super) budget: Arc<Budget>,
     bytes: usize,
     given_up: u64,
 }
 
 impl Share {
-    pub(super) fn of(room: Arc<Room>) -> Self {
+    pub(super) fn of(budget: Arc<Budget>) -> Self {
         Self {
-            given_up: room.given_up.load(Ordering::Relaxed),
-            room,
+            given_up: budget.given_up.load(Ordering::Relaxed),
+            budget,
             bytes: 0,
         }
     }
 
-    /// What took so much takes so much now.
+    /// Changes the accounted bytes of an item.
     pub(super) fn change(&mut self, before: usize, now: usize) {
-        // Counters wrap, and so come out right in whatever order they are changed.
+        // Counters wrap, so the result is right in any order of changes.
         self.bytes = self.bytes.wrapping_add(now).wrapping_sub(before);
-        let bytes = &self.room.bytes;
+        let bytes = &self.budget.bytes;
         bytes.fetch_add(now.wrapping_sub(before), Ordering::Relaxed);
     }
 
-    /// All that is kept has to go; it is taken to be gone then.
+    /// Whether all cached data must be dropped; it is accounted as dropped then.
     pub(super) fn must_give_up(&mut self) -> bool {
-        let given_up = self.room.given_up.load(Ordering::Relaxed);
-        let is_asked = std::mem::replace(&mut self.given_up, given_up) != given_up;
-        let is_full = self.room.bytes.load(Ordering::Relaxed) > BYTES_MAX && self.bytes > 0;
-        if is_asked || is_full {
+        let given_up = self.budget.given_up.load(Ordering::Relaxed);
+        let is_requested = std::mem::replace(&mut self.given_up, given_up) != given_up;
+        let is_full = self.budget.bytes.load(Ordering::Relaxed) > BYTES_MAX && self.bytes > 0;
+        if is_requested || is_full {
             self.change(self.bytes, 0);
         }
-        is_asked || is_full
+        is_requested || is_full
     }
 }
 
@@ -94,8 +94,11 @@ mod tests {
 
     #[test]
     fn who_is_beyond_the_limit_gives_up_its_share() {
-        let room = Arc::<Room>::default();
-        let (mut one, mut other) = (Share::of(Arc::clone(&room)), Share::of(Arc::clone(&room)));
+        let budget = Arc::<Budget>::default();
+        let (mut one, mut other) = (
+            Share::of(Arc::clone(&budget)),
+            Share::of(Arc::clone(&budget)),
+        );
         one.change(0, BYTES_MAX);
         assert!(!one.must_give_up());
         other.change(0, 10);
@@ -103,11 +106,11 @@ mod tests {
         assert!(other.must_give_up());
         assert!(!other.must_give_up());
         assert!(!one.must_give_up());
-        room.give_up();
+        budget.give_up();
         assert!(one.must_give_up() && other.must_give_up());
         assert!(!one.must_give_up() && !other.must_give_up());
         one.change(0, 7);
         drop(one);
-        assert_eq!(room.bytes.load(Ordering::Relaxed), 0);
+        assert_eq!(budget.bytes.load(Ordering::Relaxed), 0);
     }
 }

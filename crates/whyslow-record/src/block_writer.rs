@@ -1,4 +1,4 @@
-//! Where records go: blocks of a spool, on disk or in memory.
+//! Builds the blocks of a spool, on disk or in memory.
 
 use std::io;
 use std::sync::Arc;
@@ -9,33 +9,33 @@ use whyslow_model::spool::{ELSEWHERE, Encoder, HEAD_BYTES, HostRecord, Kind, Rec
 use crate::clock::Clocks;
 use crate::following::Followers;
 use crate::heap;
-use crate::held::Held;
-use crate::naming::Desk;
+use crate::in_flight::InFlight;
+use crate::naming::SymbolizerQueue;
 use crate::packed::{Packed, Packer};
+use crate::pending::Pending;
 use crate::raw::Raw;
 use crate::ring::{Part, Ring};
 use crate::snapshot;
-use crate::spool::{Room, SpoolWriter};
-use crate::underway::Underway;
+use crate::spool::{BlockClass, SpoolWriter};
 use crate::wall::{self, Wall};
 use crate::when::Watcher;
 
-/// A block is written when it is so large.
+/// Maximum size of a block.
 const BLOCK_BYTES: usize = 512 << 10;
-/// Names are written when they are so many, or with the clocks.
+/// Symbols are written when they reach this size, or with the clocks.
 const NAMES_BYTES: usize = 256 << 10;
 
-/// What blocks are given to.
+/// Destination of the blocks.
 pub(crate) enum Out {
     Spool(SpoolWriter),
     Ring(Ring),
 }
 
 impl Out {
-    /// What is kept in memory makes room for itself.
-    fn has_room(&self, block: &Packed, kind: Room) -> bool {
+    /// The ring in memory evicts old blocks for new ones.
+    fn fits(&self, block: &Packed, kind: BlockClass) -> bool {
         match self {
-            Out::Spool(writer) => writer.has_room(block, kind),
+            Out::Spool(writer) => writer.fits(block, kind),
             Out::Ring(_) => true,
         }
     }
@@ -50,7 +50,7 @@ impl Out {
         }
     }
 
-    /// Bytes of the spool, or in memory.
+    /// Size of the spool, or of the ring in memory.
     pub(crate) fn bytes(&self) -> u64 {
         match self {
             Out::Spool(writer) => writer.bytes,
@@ -59,71 +59,71 @@ impl Out {
     }
 }
 
-/// Of a block that does not fit, parts are tried down to so many records.
+/// A block that does not fit is split down to this number of records.
 const PART_MIN: u32 = 8;
 
-/// Records that a spool had no room for.
+/// Records beyond the size limit of the spool.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Unwritten {
     pub(crate) records: u64,
-    /// Up to then everything was written.
+    /// Everything before was written.
     pub(crate) since: u64,
 }
 
-/// What a record of an exec begins with.
+/// First bytes of an exec record.
 const EXEC: [u8; 2] = (Kind::Exec as u16).to_le_bytes();
-/// The same of one that tells who runs it, …
+/// First bytes of a record of the program that a process runs, …
 const PROGRAM: [u8; 2] = (Kind::Program as u16).to_le_bytes();
-/// … of one of a call of a function, …
+/// … of a function call, …
 const CALL: [u8; 2] = (Kind::FunctionBegin as u16).to_le_bytes();
-/// … and of a pass of a static probe.
+/// … and of a USDT probe hit.
 const USDT: [u8; 2] = (Kind::Usdt as u16).to_le_bytes();
 
-/// The same of one for who looks at all threads, which is no part of a spool.
+/// First bytes of a record for the wall-clock sampler, which is not part of a spool.
 const RUNS: [u8; 2] = wall::RUNS.to_le_bytes();
 
-pub(crate) struct Sink {
+pub(crate) struct BlockWriter {
     pub(crate) encoder: Encoder,
     pub(crate) out: Out,
     pub(crate) packer: Packer,
     pub(crate) written: Instant,
-    /// All before this moment was told before the records in the encoder came.
+    /// All records before this time arrived before those in the encoder.
     pub(crate) complete_until: u64,
     pub(crate) failed: Option<io::Error>,
-    /// Unless there will be no other spool.
-    pub(crate) underway: Option<Underway>,
-    /// Processes that run another program, since somebody looked.
+    /// `None` if no further spool follows.
+    pub(crate) in_flight: Option<InFlight>,
+    /// Processes that called exec, since the last poll.
     pub(crate) execed: Vec<i32>,
-    /// The same with the mount namespaces in which they do.
+    /// The same, with their mount namespaces.
     pub(crate) spaces: Vec<(i32, u32)>,
-    /// Who has addresses named.
-    pub(crate) desk: Desk,
-    /// Who looks at all threads.
+    /// Symbolizes addresses.
+    pub(crate) symbolizer: SymbolizerQueue,
+    /// Samples all threads by wall clock.
     pub(crate) wall: Option<Wall>,
-    /// What comes now is no part of the recording any more.
+    /// Records that arrive now are not part of the recording any more.
     pub(crate) is_over: bool,
-    /// Up to when the blocks so far tell everything.
-    told_until: u64,
-    /// When the present spool or chapter began, and what its snapshot tells with it.
+    /// Time up to which the written blocks are complete.
+    written_until: u64,
+    /// Start of the current spool or chapter, to which its snapshot belongs.
     pub(crate) snapshot_until: u64,
-    /// Who gets the events too.
+    /// Receive the events as well.
     pub(crate) followers: Followers,
-    /// Looks for conditions.
+    /// Checks the conditions.
     pub(crate) watcher: Option<Watcher>,
-    /// Calls of functions, and passes of static probes.
+    /// Function calls and USDT probe hits.
     pub(crate) calls: u64,
-    /// Of what was given away: records, and their bytes.
+    /// Records written so far, and their bytes.
     given: (u64, u64),
-    /// The spool is full: nothing is written but its end.
+    /// The spool is full: only its end is still written.
     pub(crate) unwritten: Option<Unwritten>,
-    /// Between two spools: records from this moment on wait for the second.
-    held: Option<Held>,
-    /// Of those, that there was no memory for.
-    pub(crate) held_lost: u64,
+    /// Between two spools: records from a time on, held back for the second one.
+    pending: Option<Pending>,
+    /// Pending records that were lost for lack of memory.
+    pub(crate) pending_lost: u64,
 }
 
-impl Sink {
-    pub(crate) fn new(out: Out, may_turn: bool, desk: Desk) -> io::Result<Self> {
+impl BlockWriter {
+    pub(crate) fn new(out: Out, may_turn: bool, symbolizer: SymbolizerQueue) -> io::Result<Self> {
         Ok(Self {
             followers: Followers::default(),
             encoder: Encoder::default(),
@@ -132,24 +132,24 @@ impl Sink {
             written: Instant::now(),
             complete_until: 0,
             failed: None,
-            underway: may_turn.then(Underway::default),
+            in_flight: may_turn.then(InFlight::default),
             execed: Vec::new(),
             spaces: Vec::new(),
-            desk,
+            symbolizer,
             wall: None,
             is_over: false,
-            told_until: 0,
+            written_until: 0,
             snapshot_until: 0,
             watcher: None,
             calls: 0,
             given: (0, 0),
             unwritten: None,
-            held: None,
-            held_lost: 0,
+            pending: None,
+            pending_lost: 0,
         })
     }
 
-    /// A record from a ring; anything but 0 ends the reading.
+    /// A record from a ring; any return value but 0 stops reading.
     pub(crate) fn take(&mut self, record: &[u8]) -> i32 {
         if record.first_chunk() == Some(&RUNS) {
             if let Some(wall) = self.wall.as_mut().filter(|_| !self.is_over) {
@@ -157,41 +157,41 @@ impl Sink {
             }
             return 0;
         }
-        self.desk.see(record);
+        self.symbolizer.see(record);
         if self.is_over {
             return 0;
         }
-        if let Some(held) = &mut self.held {
+        if let Some(pending) = &mut self.pending {
             let ts = Raw(record).ts();
-            if ts >= held.from {
-                held.hold(record, ts);
+            if ts >= pending.from {
+                pending.push(record, ts);
                 return 0;
             }
         }
         self.keep(record)
     }
 
-    /// Records from this moment on are no part of the present spool.
+    /// Records from this time on are not part of the current spool.
     pub(crate) fn hold_from(&mut self, ts: u64) {
-        self.held = Some(Held::from(ts));
+        self.pending = Some(Pending::from(ts));
     }
 
-    /// The next spool has begun.
-    pub(crate) fn let_go(&mut self) {
-        let held = self.held.take().unwrap_or_default();
-        for record in &held.records {
+    /// Passes on the held records: the next spool has started.
+    pub(crate) fn release_pending(&mut self) {
+        let pending = self.pending.take().unwrap_or_default();
+        for record in &pending.records {
             self.keep(record);
         }
-        if held.lost > 0 {
-            self.held_lost += held.lost;
-            self.underway.iter_mut().for_each(Underway::lose);
-            held.tell_lost(&mut self.encoder);
+        if pending.lost > 0 {
+            self.pending_lost += pending.lost;
+            self.in_flight.iter_mut().for_each(InFlight::lose);
+            pending.write_lost(&mut self.encoder);
         }
     }
 
     fn keep(&mut self, record: &[u8]) -> i32 {
-        if let Some(underway) = &mut self.underway {
-            underway.see(record);
+        if let Some(in_flight) = &mut self.in_flight {
+            in_flight.see(record);
         }
         if let Some(watcher) = &mut self.watcher {
             watcher.see(record);
@@ -216,7 +216,7 @@ impl Sink {
         0
     }
 
-    /// Makes blocks of the records that have none yet.
+    /// Makes blocks of the pending records.
     pub(crate) fn write(&mut self, part: Part) -> io::Result<()> {
         self.written = Instant::now();
         let mut encoder = std::mem::take(&mut self.encoder);
@@ -229,7 +229,7 @@ impl Sink {
     fn put_records(&mut self, part: Part, payload: &[u8]) -> io::Result<()> {
         let (until, all_until) = match part {
             Part::Snapshot => (self.snapshot_until, self.snapshot_until),
-            Part::Head | Part::Events => (self.told_until, self.complete_until),
+            Part::Head | Part::Events => (self.written_until, self.complete_until),
         };
         let (mut begin, mut count) = (0, 0);
         for (at, _) in records(payload) {
@@ -242,7 +242,7 @@ impl Sink {
         self.put_block(part, (&payload[begin..], count), all_until)
     }
 
-    /// A block of the records, or of as many of them as there is room for.
+    /// A block of the records, or of as many of them as fit.
     fn put_block(
         &mut self,
         part: Part,
@@ -255,10 +255,10 @@ impl Sink {
             let (end, until) = if is_all {
                 (payload.len(), complete_until)
             } else {
-                (end_of(payload, share), self.told_until)
+                (end_of(payload, share), self.written_until)
             };
             let block = self.packer.pack(&payload[..end], share, until)?;
-            if self.out.has_room(&block, Room::Records) {
+            if self.out.fits(&block, BlockClass::Records) {
                 self.put_shared(part, block)?;
                 if is_all {
                     return Ok(());
@@ -278,17 +278,17 @@ impl Sink {
     fn leave_out(&mut self, records: u32) {
         let unwritten = self.unwritten.get_or_insert(Unwritten {
             records: 0,
-            since: self.told_until,
+            since: self.written_until,
         });
         unwritten.records += u64::from(records);
     }
 
-    /// There is so much memory too much: first what can be made again is given up, then of what is kept.
+    /// Memory exceeds the limit: releases caches first, then kept records.
     pub(crate) fn relieve(&mut self, excess: u64, is_lasting: bool) {
         if excess == 0 {
             return;
         }
-        self.desk.forget();
+        self.symbolizer.forget();
         self.wall.iter().for_each(Wall::give_up);
         self.followers.give_up();
         if let Out::Ring(ring) = &mut self.out
@@ -299,8 +299,8 @@ impl Sink {
         heap::trim();
     }
 
-    /// The spool ends at a moment, with what `tell` has to say, if there is room for that.
-    pub(crate) fn end(&mut self, now: &Clocks, tell: impl FnOnce(&mut Encoder)) -> io::Result<()> {
+    /// Ends the spool, with the records of `write` if they fit.
+    pub(crate) fn end(&mut self, now: &Clocks, write: impl FnOnce(&mut Encoder)) -> io::Result<()> {
         self.write(Part::Events)?;
         let mut encoder = Encoder::default();
         snapshot::clocks(&mut encoder, now);
@@ -313,29 +313,29 @@ impl Sink {
                 .end();
         }
         let (bytes, count) = (encoder.payload().len(), encoder.records());
-        tell(&mut encoder);
+        write(&mut encoder);
         let mut block = self.packer.pack_all(&encoder, u64::MAX)?;
-        if !self.out.has_room(&block, Room::End) {
+        if !self.out.fits(&block, BlockClass::End) {
             let needed = &encoder.payload()[..bytes];
             block = self.packer.pack(needed, count, u64::MAX)?;
         }
         self.put(Part::Events, block)
     }
 
-    /// Another spool begins.
+    /// Starts another spool.
     pub(crate) fn begin(&mut self, writer: SpoolWriter) {
         self.out = Out::Spool(writer);
         self.unwritten = None;
-        // The end of the one before told that all of it was there.
-        self.told_until = 0;
-        self.desk.begin_spool();
+        // The end of the previous spool reported it as complete.
+        self.written_until = 0;
+        self.symbolizer.begin_spool();
     }
 
     fn put(&mut self, part: Part, block: Packed) -> io::Result<()> {
         self.put_arc(part, Arc::new(block))
     }
 
-    /// The same of what those who follow get too: they have heads and snapshots of their own.
+    /// A block that followers receive as well: they have heads and snapshots of their own.
     fn put_shared(&mut self, part: Part, block: Packed) -> io::Result<()> {
         let block = Arc::new(block);
         if part == Part::Events {
@@ -347,20 +347,20 @@ impl Sink {
     fn put_arc(&mut self, part: Part, block: Arc<Packed>) -> io::Result<()> {
         self.given.0 += u64::from(block.records);
         self.given.1 += u64::from(block.record_bytes);
-        self.told_until = self.told_until.max(block.complete_until);
+        self.written_until = self.written_until.max(block.complete_until);
         self.out.put(part, block)
     }
 
-    /// Names that are known, if they are enough for a block.
+    /// Writes the resolved symbols, if they fill a block.
     pub(crate) fn write_names(&mut self, are_enough: bool) -> io::Result<()> {
-        let names = &mut self.desk.names;
+        let names = &mut self.symbolizer.names;
         let is_due = are_enough || names.payload().len() >= NAMES_BYTES;
         if !is_due || names.payload().is_empty() {
             return Ok(());
         }
-        let block = self.packer.pack_names(names, self.told_until)?;
+        let block = self.packer.pack_names(names, self.written_until)?;
         names.clear();
-        if self.out.has_room(&block, Room::Names) {
+        if self.out.fits(&block, BlockClass::Names) {
             self.put_shared(Part::Events, block)?;
         } else {
             self.leave_out(block.records);
@@ -368,12 +368,12 @@ impl Sink {
         Ok(())
     }
 
-    /// Another spool is about to begin.
-    pub(crate) fn begin_turn(&mut self, now: u64) {
-        self.underway.get_or_insert_default().begin_turn(now);
+    /// Prepares for another spool.
+    pub(crate) fn begin_rotation(&mut self, now: u64) {
+        self.in_flight.get_or_insert_default().begin_rotation(now);
     }
 
-    /// Blocks of a snapshot, before what is in the encoder.
+    /// Writes blocks of a snapshot, before the pending records.
     pub(crate) fn put_snapshot(&mut self, payload: &[u8]) -> io::Result<()> {
         if !self.encoder.payload().is_empty() {
             self.write(Part::Events)?;
@@ -384,9 +384,9 @@ impl Sink {
         self.put_records(Part::Snapshot, payload)
     }
 
-    /// What has no names or is missing in stacks, and how often.
+    /// Counts of missing symbols and stacks.
     pub(crate) fn left_out(&self) -> Vec<(&'static str, u64)> {
-        let files = [("symbol_files_over", self.desk.too_large())];
+        let files = [("symbol_files_over", self.symbolizer.too_large())];
         let stacks = self.wall.iter().flat_map(Wall::left_out);
         files.into_iter().chain(stacks).collect()
     }
@@ -400,13 +400,13 @@ impl Sink {
     }
 }
 
-/// Where the first so many records end.
+/// Offset of the end of the first `count` records.
 fn end_of(payload: &[u8], count: u32) -> usize {
     let mut after = records(payload).skip(count as usize);
     after.next().map_or(payload.len(), |(at, _)| at)
 }
 
-/// Process and mount namespace of a record of a program that begins.
+/// Process and mount namespace in a record of an exec.
 fn space_of(record: &[u8]) -> Option<(i32, u32)> {
     let (_, found) = records(record).next()?;
     match found.ok()? {
@@ -432,7 +432,7 @@ mod tests {
 
     const HEAD: usize = whyslow_model::spool::BLOCK_BYTES;
 
-    /// A record of noise, which compression makes nothing of.
+    /// A record of noise, which does not compress.
     fn noise(number: u64) -> Vec<u8> {
         let mut encoder = Encoder::default();
         let mut seed = number;
@@ -448,7 +448,7 @@ mod tests {
         encoder.payload().to_vec()
     }
 
-    /// Blocks of a spool: with how many records, complete until when.
+    /// Blocks of a spool: number of records, and `complete_until`.
     fn blocks(file: &[u8]) -> Vec<(u32, u64)> {
         let mut blocks = Vec::new();
         let mut rest = file;
@@ -472,8 +472,8 @@ mod tests {
                 topics: [].into(),
                 ..Options::new("")
             };
-            let desk = Desk::new(&options);
-            let mut sink = Sink::new(Out::Spool(writer), false, desk).expect("memory");
+            let symbolizer = SymbolizerQueue::new(&options);
+            let mut sink = BlockWriter::new(Out::Spool(writer), false, symbolizer).expect("memory");
             let mut sent = 0;
             while sink.unwritten.is_none() {
                 sent += 1;
@@ -490,7 +490,7 @@ mod tests {
             .expect("a disk");
             let file = std::fs::read(spool.join("000001.blocks")).expect("it is there");
             assert!(file.len() as u64 <= bytes_max, "{}", file.len());
-            // Nothing is wasted but what is reserved.
+            // Only the reserve is unused.
             let reserved = (bytes_max / 16).max(8 << 10) + (3 << 10);
             assert!(file.len() as u64 >= bytes_max - reserved, "{}", file.len());
             let written = blocks(&file);
@@ -499,7 +499,7 @@ mod tests {
             let unwritten = sink.unwritten.expect("it is full");
             let written: u64 = blocks.iter().map(|(records, _)| u64::from(*records)).sum();
             assert_eq!(written + unwritten.records, sent + 99);
-            // What part of a block holds is not complete.
+            // A time that a part of a block covers is not complete.
             assert!(blocks.iter().all(|(_, until)| *until <= written));
             assert!(unwritten.since <= written, "{unwritten:?}");
         }
@@ -510,8 +510,8 @@ mod tests {
         let folder = tempfile::TempDir::new().expect("a temporary folder");
         let spool = folder.path().join("spool");
         let writer = SpoolWriter::create(&spool, 10_000).expect("a disk");
-        let desk = Desk::default();
-        let mut sink = Sink::new(Out::Spool(writer), false, desk).expect("memory");
+        let symbolizer = SymbolizerQueue::default();
+        let mut sink = BlockWriter::new(Out::Spool(writer), false, symbolizer).expect("memory");
         for number in 0..50 {
             sink.encoder.copy(&noise(number));
         }
@@ -532,22 +532,23 @@ mod tests {
 
     #[test]
     fn what_waits_between_two_spools_is_bounded_and_told() {
-        use crate::held::{EACH_BYTES, HELD_BYTES_MAX};
+        use crate::pending::{EACH_BYTES, PENDING_BYTES_MAX};
         let folder = tempfile::TempDir::new().expect("a temporary folder");
         let writer = SpoolWriter::create(&folder.path().join("a"), u64::MAX).expect("a disk");
-        let mut sink = Sink::new(Out::Spool(writer), true, Desk::default()).expect("memory");
+        let mut sink =
+            BlockWriter::new(Out::Spool(writer), true, SymbolizerQueue::default()).expect("memory");
         sink.hold_from(1_000);
         assert_eq!(sink.take(&noise(999)), 0);
         assert_eq!(sink.records(), 1);
         let bytes = noise(1_000).len() + EACH_BYTES;
-        let room = (HELD_BYTES_MAX / bytes) as u64;
-        for number in 0..room + 7 {
+        let capacity = (PENDING_BYTES_MAX / bytes) as u64;
+        for number in 0..capacity + 7 {
             sink.take(&noise(1_000 + number));
         }
         assert_eq!(sink.records(), 1);
-        sink.let_go();
-        // All that there was room for, and one that tells of the rest.
-        assert_eq!((sink.records(), sink.held_lost), (1 + room + 1, 7));
+        sink.release_pending();
+        // All records that fit, and one that reports the rest.
+        assert_eq!((sink.records(), sink.pending_lost), (1 + capacity + 1, 7));
         let lost = records(sink.encoder.payload()).find_map(|(_, record)| match record {
             Ok((
                 _,
@@ -557,10 +558,10 @@ mod tests {
             )) => Some((from, to, count)),
             _ => None,
         });
-        assert_eq!(lost, Some((1_000 + room, 1_006 + room, 7)));
-        // The next one begins with nothing.
-        sink.let_go();
-        assert_eq!(sink.held_lost, 7);
+        assert_eq!(lost, Some((1_000 + capacity, 1_006 + capacity, 7)));
+        // The next one starts empty.
+        sink.release_pending();
+        assert_eq!(sink.pending_lost, 7);
     }
 
     #[test]
@@ -568,7 +569,8 @@ mod tests {
         let folder = tempfile::TempDir::new().expect("a temporary folder");
         let spool =
             |name| SpoolWriter::create(&folder.path().join(name), u64::MAX).expect("a disk");
-        let mut sink = Sink::new(Out::Spool(spool("a")), true, Desk::default()).expect("memory");
+        let mut sink = BlockWriter::new(Out::Spool(spool("a")), true, SymbolizerQueue::default())
+            .expect("memory");
         sink.end(&clock::clocks(), |_| ()).expect("a disk");
         sink.begin(spool("b"));
         // More than one block.
@@ -585,7 +587,7 @@ mod tests {
         );
     }
 
-    /// Bytes of the payload of the last block.
+    /// Payload size of the last block.
     fn last_bytes(file: &[u8]) -> usize {
         let (mut rest, mut last) = (file, 0);
         while let Some(head) = rest.first_chunk::<HEAD>() {

@@ -1,13 +1,14 @@
-//! What calls, processes and snapshots do to descriptors, as far as requests are seen by it.
+//! What system calls, process events and snapshots do to descriptors, as far as it affects
+//! requests.
 
 use whyslow_model::syscall::{self, Abi};
 
 use crate::raw::Raw;
 
-/// Numbers of calls are less.
+/// Upper limit of system call numbers.
 const CALLS_MAX: usize = 512;
-/// Local sockets on which nothing answers anything: what services print, messages to whoever listens,
-/// what a desktop's programs show.
+/// Local sockets on which nothing is a request: logs of services, broadcast messages, desktop
+/// programs.
 const ONE_WAY: &[&str] = &[
     "/run/systemd/",
     "/run/dbus/",
@@ -20,7 +21,7 @@ const ONE_WAY: &[&str] = &[
     "@/tmp/.ICE-unix/",
 ];
 
-/// What a call is to descriptors, if it succeeds.
+/// Effect of a successful call on descriptors.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) enum Class {
     #[default]
@@ -33,11 +34,11 @@ pub(super) enum Class {
     CloseRange,
     Dup,
     Control,
-    /// Writes to the first, from a file.
+    /// Writes to the first argument, from a file.
     SendFile,
-    /// Reads from the first, writes to the third.
+    /// Reads from the first argument, writes to the third.
     Splice,
-    /// Returns a descriptor of something else.
+    /// Returns a descriptor of another type.
     Other,
 }
 
@@ -91,11 +92,11 @@ pub(super) enum What {
     Accepted {
         listener: i32,
     },
-    /// A snapshot tells of a connection, by the number of its socket …
+    /// A snapshot lists a connection, with the inode number of its socket …
     Open {
         number: u64,
     },
-    /// … or of a listener whose connections do not count.
+    /// … or a listener whose connections do not count.
     OneWay,
     Read,
     Wrote,
@@ -113,9 +114,9 @@ pub(super) enum What {
     Ended,
 }
 
-/// Something that matters, to be gone through in order.
+/// An operation on a descriptor, to be processed in time order.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Deed {
+pub(super) struct SocketOp {
     pub(super) ts: u64,
     pub(super) pid: i32,
     pub(super) tid: i32,
@@ -123,9 +124,9 @@ pub(super) struct Deed {
     pub(super) what: What,
 }
 
-impl Deed {
+impl SocketOp {
     pub(super) fn of(raw: Raw<'_>, fd: i32, what: What) -> Self {
-        // Another thread may have a number again as soon as the kernel begins to close it.
+        // Another thread may get the same number as soon as the kernel starts to close it.
         let is_close = matches!(what, What::Closed | What::ClosedTo { .. });
         Self {
             ts: if is_close { raw.entered() } else { raw.ts() },
@@ -137,7 +138,7 @@ impl Deed {
     }
 }
 
-/// Classes of calls by number: of the machine's table, and of that for 32 bits.
+/// Classes of calls by number, for the native and the 32-bit table.
 #[derive(Debug)]
 pub(super) struct Classes([Vec<Class>; 2]);
 
@@ -165,27 +166,27 @@ impl Classes {
     }
 }
 
-/// What a call of the class that has returned did; two things, if it moved something.
-pub(super) fn of_call(class: Class, raw: Raw<'_>) -> [Option<Deed>; 2] {
+/// Effects of a returned call of the class; two if it moved data.
+pub(super) fn of_call(class: Class, raw: Raw<'_>) -> [Option<SocketOp>; 2] {
     let ret = raw.u64(8) as i64;
     let [first, second, third] = [24, 32, 40].map(|at| raw.u64(at) as i32);
     let new = i32::try_from(ret).unwrap_or(-1);
-    let one = |fd, what| [Some(Deed::of(raw, fd, what)), None];
+    let one = |fd, what| [Some(SocketOp::of(raw, fd, what)), None];
     match class {
-        // It may have failed, and the number is free nevertheless; one that was not open is none of
-        // those that are known.
+        // The number is free even if the call failed; descriptors that were not open are not
+        // tracked.
         Class::Close => one(first, What::Closed),
         _ if ret < 0 => [None; 2],
         Class::Accept => one(new, What::Accepted { listener: first }),
         Class::Read if ret > 0 => one(first, What::Read),
         Class::Write | Class::SendFile if ret > 0 => one(first, What::Wrote),
         Class::Splice if ret > 0 => [
-            Some(Deed::of(raw, first, What::Read)),
-            Some(Deed::of(raw, third, What::Wrote)),
+            Some(SocketOp::of(raw, first, What::Read)),
+            Some(SocketOp::of(raw, third, What::Wrote)),
         ],
-        // With flags it is for when another program is run.
+        // With flags it takes effect at exec.
         Class::CloseRange if third == 0 => {
-            // An unsigned number: anything less means all there can be.
+            // The argument is unsigned: a negative value is the maximum.
             let last = if second < 0 { i32::MAX } else { second };
             one(first, What::ClosedTo { last })
         }
@@ -198,9 +199,9 @@ pub(super) fn of_call(class: Class, raw: Raw<'_>) -> [Option<Deed>; 2] {
     }
 }
 
-/// What a snapshot says of a descriptor that leads to a socket (`snapshot/sockets.rs`), and the number
-/// of that. Of one that listens only whether its connections do not count.
-pub(super) fn told(path: &[u8]) -> Option<(Option<What>, u64)> {
+/// What a snapshot records about a socket descriptor (`snapshot/sockets.rs`), and the inode number
+/// of the socket. Of a listener only whether its connections do not count.
+pub(super) fn from_snapshot(path: &[u8]) -> Option<(Option<What>, u64)> {
     let path = std::str::from_utf8(path).ok()?;
     let (number, about) = path.strip_prefix("socket:[")?.split_once("] ")?;
     let number = number.parse().ok().filter(|number| *number > 0)?;

@@ -1,14 +1,14 @@
-//! Calls of functions that have not returned: each was told at its entry, and the next spool is told
-//! of it again.
+//! Function calls that have not returned: each was recorded at its entry, and is repeated in the
+//! next spool.
 
 use rustc_hash::FxHashMap;
 use whyslow_model::spool::{Encoder, TAIL};
 
 use crate::raw::Raw;
 
-/// Calls of a thread that are kept; the oldest are forgotten.
+/// Maximum number of calls kept per thread; the oldest are dropped.
 const OPEN_MAX: usize = 256;
-/// Returns that came through another ring before their entries.
+/// Returns that arrived through another ring before their entries.
 const ENDS_MAX: usize = 64;
 
 #[derive(Debug, Default)]
@@ -18,11 +18,11 @@ pub(super) struct FunctionCalls(FxHashMap<i32, Thread>);
 struct Thread {
     /// Records of entries.
     open: Vec<Box<[u8]>>,
-    /// Stack pointer, probe, and when.
+    /// Stack pointer, probe, and time.
     ends: Vec<(u64, u32, u64)>,
 }
 
-/// Stack pointer and probe of an entry or a return.
+/// Stack pointer and probe of an entry or return.
 fn place(raw: Raw<'_>) -> (u64, u32) {
     (raw.u64(0), raw.u32(8))
 }
@@ -37,7 +37,7 @@ impl FunctionCalls {
             return;
         }
         if raw.flags() & TAIL == 0 {
-            // What had its frame there is gone.
+            // Calls with this frame or a deeper one are gone.
             open.retain(|other| Raw(other).u64(0) != sp || Raw(other).ts() > raw.ts());
         }
         if open.len() >= OPEN_MAX {
@@ -64,7 +64,7 @@ impl FunctionCalls {
         self.0.remove(&tid);
     }
 
-    pub(super) fn tell(&self, encoder: &mut Encoder) {
+    pub(super) fn write(&self, encoder: &mut Encoder) {
         for record in self.0.values().flat_map(|thread| &thread.open) {
             encoder.copy(record);
         }
@@ -87,9 +87,9 @@ mod tests {
         encoder.payload().to_vec()
     }
 
-    fn told(calls: &FunctionCalls) -> Vec<(u64, u32)> {
+    fn written(calls: &FunctionCalls) -> Vec<(u64, u32)> {
         let mut encoder = Encoder::default();
-        calls.tell(&mut encoder);
+        calls.write(&mut encoder);
         let calls = records(encoder.payload()).map(|(_, record)| match record.unwrap() {
             (head, Record::Function(call)) => (head.ts, call.probe),
             other => panic!("{other:?}"),
@@ -105,21 +105,21 @@ mod tests {
         calls.begin(Raw(&begin(10, 0, 0x700, 0)));
         calls.begin(Raw(&begin(11, 1, 0x600, 0)));
         calls.begin(Raw(&begin(12, 2, 0x600, TAIL)));
-        assert_eq!(told(&calls), [(10, 0), (11, 1), (12, 2)]);
+        assert_eq!(written(&calls), [(10, 0), (11, 1), (12, 2)]);
         calls.end(Raw(&end(13, 2, 0x600)));
-        assert_eq!(told(&calls), [(10, 0), (11, 1)]);
-        // One that was left by a jump: another one has its place.
+        assert_eq!(written(&calls), [(10, 0), (11, 1)]);
+        // A call that was left by a jump: another one has its frame.
         calls.begin(Raw(&begin(14, 3, 0x600, 0)));
-        assert_eq!(told(&calls), [(10, 0), (14, 3)]);
-        // A return that came through another ring, before its entry, and one of a later call.
+        assert_eq!(written(&calls), [(10, 0), (14, 3)]);
+        // A return that arrived through another ring before its entry, and one of a later call.
         calls.end(Raw(&end(21, 1, 0x500)));
         calls.begin(Raw(&begin(20, 1, 0x500, 0)));
-        assert_eq!(told(&calls), [(10, 0), (14, 3)]);
+        assert_eq!(written(&calls), [(10, 0), (14, 3)]);
         calls.exit(7);
-        assert_eq!(told(&calls), []);
+        assert_eq!(written(&calls), []);
         for deep in 0..1000 {
             calls.begin(Raw(&begin(30 + deep, 0, 0x9000 - deep, 0)));
         }
-        assert_eq!(told(&calls).len(), OPEN_MAX);
+        assert_eq!(written(&calls).len(), OPEN_MAX);
     }
 }

@@ -1,8 +1,8 @@
-//! A recording can end its spool and go on in another one, with all programs at work. The kernel tells
-//! of every call under way, also of those it has told before; what happened until then goes to the old
-//! spool, what came later to the new one, whichever ring it came through. What was told of calls goes to
-//! both, but for calls that returned meanwhile. So each record of a return is in one spool, and each
-//! spool knows the calls that its returns belong to.
+//! A recording can end its spool and continue in another one, with all programs attached. The
+//! kernel lists every call in progress, including those reported before. Events up to then go to
+//! the old spool, later ones to the new one, whichever ring they arrive through. Records of calls
+//! go to both, except for calls that have returned since. So each record of a return is in one
+//! spool, and each spool knows the calls that its returns belong to.
 
 use std::io::Read as _;
 use std::path::PathBuf;
@@ -11,22 +11,22 @@ use std::time::{Duration, Instant};
 
 use libbpf_rs::Iter;
 
-use super::{NAMING_ROUNDS, NAMING_TURN, PAUSE_BUSY, Session, of_spool};
+use super::{NAMING_ROTATION_MAX, NAMING_ROUNDS, PAUSE_BUSY, Session, of_spool};
+use crate::block_writer::Out;
 use crate::clock::{self, Clocks};
 use crate::error::RecordError;
 use crate::ring::{Part, Window};
-use crate::sink::Out;
 use crate::spool::SpoolWriter;
 use crate::when::Trigger;
 
 impl Session<'_> {
-    /// Ends the spool and begins another one.
-    pub(super) fn turn(&mut self, spool: PathBuf) -> Result<(), RecordError> {
+    /// Ends the spool and starts another one.
+    pub(super) fn rotate(&mut self, spool: PathBuf) -> Result<(), RecordError> {
         let writer = SpoolWriter::create(&spool, self.spool_bytes_max)
             .map_err(|source| of_spool(&spool, source))?;
-        self.name_rest(NAMING_TURN)?;
-        let until = self.tell_all()?;
-        self.sampler.turn();
+        self.name_rest(NAMING_ROTATION_MAX)?;
+        let until = self.drain_with_in_flight()?;
+        self.sampler.next_spool();
         self.end_wall(until.monotonic)?;
         self.end_spool(&until)?;
         self.sink.borrow_mut().begin(writer);
@@ -35,21 +35,21 @@ impl Session<'_> {
         self.begin_spool(&until)
     }
 
-    /// Begins another chapter of what is kept in memory.
-    pub(crate) fn turn_chapter(&mut self) -> Result<(), RecordError> {
-        self.name_rest(NAMING_TURN)?;
-        let until = self.tell_all()?;
-        self.sampler.turn();
+    /// Starts another chapter of the records in memory.
+    pub(crate) fn next_chapter(&mut self) -> Result<(), RecordError> {
+        self.name_rest(NAMING_ROTATION_MAX)?;
+        let until = self.drain_with_in_flight()?;
+        self.sampler.next_spool();
         self.end_wall(until.monotonic)?;
         self.seal()?;
-        self.sink.borrow_mut().desk.begin_spool();
+        self.sink.borrow_mut().symbolizer.begin_spool();
         self.begin_spool(&until)
     }
 
-    /// What is kept in memory, with all that happened until now.
+    /// The records in memory, up to now.
     pub(crate) fn window(&mut self, trigger: Trigger) -> Result<Option<Window>, RecordError> {
-        self.name_rest(NAMING_TURN)?;
-        self.tell_underway(false);
+        self.name_rest(NAMING_ROTATION_MAX)?;
+        self.list_in_flight(false);
         self.drain_all()?;
         self.end_wall(0)?;
         self.seal()?;
@@ -59,7 +59,7 @@ impl Session<'_> {
         })
     }
 
-    /// The last of what who looks at all threads has found, with the names that this needs.
+    /// Finishes the last wall-clock samples, with the symbols that they need.
     pub(super) fn end_wall(&mut self, until: u64) -> Result<(), RecordError> {
         let mut sink = self.sink.borrow_mut();
         sink.end_wall(until);
@@ -67,7 +67,7 @@ impl Session<'_> {
         written.map_err(|source| of_spool(&self.spool, source))
     }
 
-    /// Makes a block of the records that have none yet.
+    /// Seals the pending records into a block.
     pub(super) fn seal(&mut self) -> Result<(), RecordError> {
         let mut sink = self.sink.borrow_mut();
         if sink.encoder.payload().is_empty() {
@@ -77,28 +77,27 @@ impl Session<'_> {
             .map_err(|source| of_spool(&self.spool, source))
     }
 
-    /// Takes what has come, with all calls under way: those the next spool is told, too. Returns up to
-    /// when that is everything; what came later waits for the next spool. Rings are emptied one after
-    /// another: of a thread that changed its CPU meanwhile, a return would else be here, and what its
-    /// call points at there.
-    pub(super) fn tell_all(&mut self) -> Result<Clocks, RecordError> {
-        self.sink.borrow_mut().begin_turn(clock::monotonic());
+    /// Drains the rings, including all calls in progress, which are also written to the next spool.
+    /// Returns the time up to which the records are complete; later ones are held back for the next
+    /// spool. Rings are emptied one after another: otherwise, for a thread that migrated meanwhile,
+    /// a return could be in this spool and the data of its call in the next.
+    pub(super) fn drain_with_in_flight(&mut self) -> Result<Clocks, RecordError> {
+        self.sink.borrow_mut().begin_rotation(clock::monotonic());
         self.drain_all()?;
-        self.tell_underway(true);
+        self.list_in_flight(true);
         let until = clock::clocks();
         self.sink.borrow_mut().hold_from(until.monotonic);
         self.drain_all()?;
         Ok(until)
     }
 
-    /// Has the kernel tell of the calls that have not returned: of all, or of those that it has not
-    /// told before.
-    pub(super) fn tell_underway(&mut self, again: bool) {
+    /// Makes the kernel list the calls in progress: all of them, or only those not listed before.
+    pub(super) fn list_in_flight(&mut self, again: bool) {
         let Some(link) = &self.loaded.last else {
             return;
         };
         if let Some(settings) = self.loaded.skeleton.maps.bss_data.as_deref_mut() {
-            settings.is_turning = again;
+            settings.is_rotating = again;
         }
         if let Ok(mut threads) = Iter::new(link) {
             let mut nothing = [0; 64];
@@ -106,19 +105,19 @@ impl Session<'_> {
         }
     }
 
-    /// Names for the stacks that were taken last, for as long as that may take.
+    /// Symbolizes the most recent stacks, within the time limit.
     pub(super) fn name_rest(&mut self, longest: Duration) -> Result<(), RecordError> {
         let begun = Instant::now();
         for round in 0.. {
-            let emptied = self.rings.look()?;
+            let emptied = self.rings.poll()?;
             let mut sink = self.sink.borrow_mut();
             if let Some(until) = emptied {
-                sink.desk.turn(until);
-                sink.wall.iter_mut().for_each(|wall| wall.turn(until));
+                sink.symbolizer.settle(until);
+                sink.wall.iter_mut().for_each(|wall| wall.settle(until));
             }
-            // Functions that the last looks met are to be named, too.
+            // Functions in the last samples need symbols as well.
             sink.take_wall();
-            let is_done = round >= NAMING_ROUNDS && sink.desk.is_done();
+            let is_done = round >= NAMING_ROUNDS && sink.symbolizer.is_done();
             if is_done || begun.elapsed() >= longest {
                 let written = sink.write_names(true);
                 return written.map_err(|source| of_spool(&self.spool, source));
