@@ -8,7 +8,7 @@ use super::names::Address;
 use super::order::Pending;
 use super::record::{Chain, Sample};
 use super::{At, Item, PerfSource};
-use crate::importers::tracepoint::raw::Room;
+use crate::importers::tracepoint::raw::ArrayBuffer;
 
 /// Maximum number of frames of a stack.
 const FRAMES_MAX: usize = 1024;
@@ -81,8 +81,8 @@ impl PerfSource {
             return;
         };
         self.unused += u64::from(class.is_unused());
-        let (mut room, mut args) = (Room::default(), None);
-        let body = class.body(sample.raw, &mut room, &mut args);
+        let (mut arrays, mut args) = (ArrayBuffer::default(), None);
+        let body = class.body(sample.raw, &mut arrays, &mut args);
         let switch = match &body {
             Some(Body::SchedSwitch {
                 prev_tid,

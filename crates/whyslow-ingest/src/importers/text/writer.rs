@@ -1,4 +1,4 @@
-//! From an event to its line.
+//! Writes events as lines of the text format.
 
 mod lookups;
 
@@ -14,7 +14,7 @@ use whyslow_model::event::{
 
 use super::values::{Device, Endpoint, Hex, State, Time};
 
-/// Appends the line of an event, with its end.
+/// Appends the line of an event, including the line break.
 pub fn write_event(event: &Event<'_>, out: &mut String) {
     let mut line = LineWriter { out };
     line.head(event.ts, event.cpu);
@@ -538,7 +538,7 @@ impl LineWriter<'_> {
     }
 }
 
-/// What a block event has beside its range.
+/// Fields of a block event in addition to its range.
 enum BlockMore {
     Nothing,
     Error(Option<i32>),
