@@ -14,7 +14,7 @@ use serde_json::Value;
 use whyslow_model::Ns;
 
 use super::Bad;
-use super::requests::{fields, moment};
+use super::requests::{fields, timestamp};
 use super::sysstat::quoted;
 use super::text;
 
@@ -106,7 +106,7 @@ impl Translated {
 
 fn time_of(time: &str) -> Option<Ns> {
     let Ok(number) = time.parse::<f64>() else {
-        return moment(&time.replacen(' ', "T", 1));
+        return timestamp(&time.replacen(' ', "T", 1));
     };
     let unit = if number.abs() < MILLISECONDS_FROM {
         1e9
