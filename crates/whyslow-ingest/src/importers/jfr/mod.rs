@@ -126,7 +126,7 @@ struct Reader {
     /// Texts referred to by events, each stored once: a few bytes can repeat a long one.
     texts: FxHashSet<Arc<str>>,
     /// Bytes of thread dumps that may still be stored.
-    dump_bytes_left: usize,
+    dump_budget: usize,
     is_wall: bool,
     /// async-profiler distinguished wall-clock from CPU samples, by event or by thread state.
     is_kind_known: bool,
@@ -180,9 +180,8 @@ impl Reader {
             .iter()
             .any(|class| class.name.starts_with("profiler."));
         // Upper limit of the total text size of the dumps in the chunk, in any encoding.
-        self.dump_bytes_left = self
-            .dump_bytes_left
-            .saturating_add(bytes.len().saturating_mul(3));
+        let dumps_max = bytes.len().saturating_mul(3);
+        self.dump_budget = self.dump_budget.saturating_add(dumps_max);
         let mut resolved = ResolvedConstants::new(constants, is_async);
         if is_async && !chunk.is_whole {
             resolved.carry(&self.carried);
@@ -346,8 +345,7 @@ impl Reader {
     }
 }
 
-/// Layout of a chunk's events: at the offset in the header, else at the start as in
-/// async-profiler's chunks, else found by a scan.
+/// Layout of a chunk's events: from the offset in its header, else its start, else by a scan.
 fn chunk_types(bytes: &[u8], chunk: &Chunk, walk: &mut Option<Walk>) -> Option<Types> {
     let stated = usize::try_from(chunk.header.metadata_at).ok();
     let stated = stated.filter(|at| *at >= HEADER_BYTES);

@@ -43,16 +43,14 @@ impl Reader {
             Meaning::Setting => self.setting(fields, resolved),
             Meaning::Machine => self.machine(fields, resolved),
             Meaning::ThreadDump => {
-                let value = fields
-                    .value(Role::Object)
-                    .filter(|_| self.dump_bytes_left > 0);
+                let value = fields.value(Role::Object).filter(|_| self.dump_budget > 0);
                 let text = value.and_then(|value| {
                     let constants = resolved.constants();
-                    constants.long_text(value, self.dump_bytes_left)
+                    constants.long_text(value, self.dump_budget)
                 });
                 match text.filter(|text| !text.is_empty()) {
                     Some(text) => {
-                        self.dump_bytes_left = self.dump_bytes_left.saturating_sub(text.len());
+                        self.dump_budget = self.dump_budget.saturating_sub(text.len());
                         self.out.dumps.push((ts, text));
                     }
                     None => self.out.damage.dumps += 1,
