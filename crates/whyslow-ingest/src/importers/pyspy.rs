@@ -219,12 +219,12 @@ mod tests {
             file(&other, Some(17 * second), 1),
         ];
         let read = read(&files).expect("dumps");
-        let told = read.profiles.iter().flat_map(|profile| {
+        let points = read.profiles.iter().flat_map(|profile| {
             let points = profile.points.iter();
             points.map(|at| (profile.pid, at.ts / second, at.span / second))
         });
         assert_eq!(
-            told.collect::<Vec<_>>(),
+            points.collect::<Vec<_>>(),
             [
                 (Some(7), 9, 1),
                 (Some(7), 10, 3),

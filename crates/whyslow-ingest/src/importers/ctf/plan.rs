@@ -166,7 +166,7 @@ pub(super) enum Number {
     Float,
 }
 
-/// Other uses of a value besides delivery to the consumer.
+/// Other uses of a value in addition to delivery to the consumer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Also {
     /// Register for a later length or selector.

@@ -136,21 +136,21 @@ mod tests {
         }
         assert!(!frames.add("hello world"));
         let frames = frames.frames();
-        let told: Vec<_> = frames
+        let shown: Vec<_> = frames
             .iter()
             .map(|frame| (frame.is_kernel, frame.function, frame.module))
             .collect();
-        assert_eq!(told[0], (true, Some(&b"schedule"[..]), None));
+        assert_eq!(shown[0], (true, Some(&b"schedule"[..]), None));
         assert_eq!(
-            told[3],
+            shown[3],
             (
                 false,
                 Some(&b"__write"[..]),
                 Some(&b"/usr/lib/libc.so.6"[..])
             )
         );
-        assert_eq!(told[4], (false, None, Some(&b"/usr/bin/dd"[..])));
-        assert_eq!(told[5], (true, Some(&b"no_module"[..]), None));
+        assert_eq!(shown[4], (false, None, Some(&b"/usr/bin/dd"[..])));
+        assert_eq!(shown[5], (true, Some(&b"no_module"[..]), None));
         assert_eq!(frames[2].distance, Some(0x55));
     }
 }

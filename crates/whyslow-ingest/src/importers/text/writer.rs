@@ -338,13 +338,13 @@ impl LineWriter<'_> {
                 self.bytes("action", action);
             }
             Body::StateEnd => self.name("state_end"),
-            Body::ToldCounters(ref told) => {
+            Body::ToldCounters(ref counters) => {
                 self.name("counters");
-                self.field("told_by", told.told_by);
-                self.some("pid", told.pid);
-                self.some_bytes("subject", told.subject);
-                self.some("interval", told.interval);
-                self.bytes("values", told.values.0.as_bytes());
+                self.field("told_by", counters.told_by);
+                self.some("pid", counters.pid);
+                self.some_bytes("subject", counters.subject);
+                self.some("interval", counters.interval);
+                self.bytes("values", counters.values.0.as_bytes());
             }
             Body::LookupBegin { .. } | Body::LookupEnd { .. } => self.lookup(body),
             Body::Tcp(ref change) => self.tcp(change),

@@ -271,8 +271,8 @@ fn wakeups_have_kernel_priorities_in_all_releases() {
     kernel("sched_wakeup", new, expected);
     let old = "comm='dd' tid=7 prio=120 success=1 target_cpu=1";
     kernel("sched_wakeup", old, expected);
-    let nobody = "comm='dd' tid=7 prio=120 success=0 target_cpu=1";
-    kernel("sched_wakeup", nobody, "other");
+    let unsuccessful = "comm='dd' tid=7 prio=120 success=0 target_cpu=1";
+    kernel("sched_wakeup", unsuccessful, "other");
     let real_time = "comm='dd' tid=7 prio=-51 target_cpu=1";
     let expected = "sched_waking tid=7 comm=dd prio=49 target_cpu=1";
     kernel("sched_waking", real_time, expected);

@@ -222,7 +222,7 @@ impl Line {
 
 fn wrong(field: Field, text: &str) -> String {
     let text: String = text.chars().take(40).collect();
-    format!("{text:?} is no {}", field.name())
+    format!("invalid {}: {text:?}", field.name())
 }
 
 /// `address:port`; empty unless both are known.
