@@ -1,7 +1,7 @@
 //! Declarations of a trace's metadata, the same for CTF 1.8 and CTF 2.
 //!
-//! Both metadata parsers produce it, and the decode plan is compiled from it. Where CTF 1.8 gives
-//! fields a meaning by reserved names, its parser sets the [`Role`] that CTF 2 would declare.
+//! Both metadata parsers produce them, and the decode plan is compiled from them. Where CTF 1.8
+//! gives fields a meaning by reserved names, its parser sets the [`Role`] that CTF 2 would declare.
 
 /// Version of the format of the metadata.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

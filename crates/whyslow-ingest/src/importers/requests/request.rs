@@ -255,7 +255,7 @@ impl Request {
         self.outcome = Outcome::of_status(status);
     }
 
-    /// HAR writes `HTTP/2.0` or similar.
+    /// Normalises the spelling of the protocol version.
     pub(super) fn set_protocol(&mut self, protocol: &str) {
         let protocol = match protocol {
             "HTTP/2.0" | "h2" | "http/2.0" => "HTTP/2",

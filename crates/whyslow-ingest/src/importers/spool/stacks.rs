@@ -18,7 +18,7 @@ impl Mapper {
         frames: &'a mut Vec<Frame<'a>>,
     ) -> Option<Event<'a>> {
         if let Record::Wall(wall) = record {
-            // Functions without a name are identified by their number from now on.
+            // A system call without a known name is named by its number.
             let abi = self.abi(head);
             wall.nr.map(|nr| self.call_name(abi, nr).len());
         }

@@ -130,7 +130,7 @@ impl<'r> Times<'r> {
         self.report[from..].find(TIME).map(|at| from + at)
     }
 
-    /// The second time from `from` on.
+    /// The second time from `at` on.
     fn after(&mut self, at: usize) -> Option<usize> {
         while self.own.is_some_and(|own| own < at) {
             self.own = self.next;

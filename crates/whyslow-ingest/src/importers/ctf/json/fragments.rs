@@ -341,7 +341,7 @@ const FRAGMENT_PROPERTIES: [&str; 29] = [
     "version",
 ];
 
-/// Namespaces of attributes known from CTF 1.8; each tracer has its own.
+/// Attributes known from CTF 1.8; each tracer has its own namespace.
 fn event_attributes(object: &Object) -> (Option<i64>, Option<String>) {
     let mut log_level = None;
     let mut emf_uri = None;

@@ -188,7 +188,7 @@ pub(super) fn apache_field(text: &str) -> Option<(Field, &str)> {
         ('h' | 'a', "" | "c") => Field::Client,
         ('A', _) => Field::Local,
         ('p', "remote") => Field::ClientPort,
-        // Other formats are those of the configuration, which may be translated before.
+        // The other variants print the configured port, which a port mapping may change.
         ('p', "local") => Field::LocalPort,
         ('v' | 'V', _) => Field::Host,
         ('k', _) => Field::ConnectionRequests(0),
