@@ -23,7 +23,7 @@ pub(super) fn fill<'a>(
             by,
         } => {
             let int = |number: u64| i64::try_from(number).unwrap_or(i64::MAX);
-            let at = |moment: u64| ts.saturating_sub(int(head.ts.saturating_sub(moment)));
+            let at = |time: u64| ts.saturating_sub(int(head.ts.saturating_sub(time)));
             CacheFill::Pages(FilledPages {
                 since: at(since),
                 until: at(until),

@@ -105,7 +105,7 @@ const VMSTAT: [(&str, f64, CounterUnit); 19] = [
 ];
 
 /// Columns of vmstat whose first row is current, not an average since boot.
-pub(super) fn is_of_moment(name: &str) -> bool {
+pub(super) fn is_current(name: &str) -> bool {
     matches!(
         name,
         "r" | "b" | "swpd" | "free" | "buff" | "cache" | "inact" | "active"

@@ -102,7 +102,7 @@ impl Tables {
         let mut current = String::new();
         for ((name, role), text) in table.columns.iter().zip(values) {
             if let Role::Value(scale) = role
-                && columns::is_of_moment(name)
+                && columns::is_current(name)
             {
                 scale.push(&mut current, name, text)?;
             }
