@@ -193,7 +193,7 @@ fn wrong_text_is_refused_with_its_place() {
     check_error(
         "trace { major = 2; byte_order = le; };",
         "major",
-        "`major` cannot be 2",
+        "invalid `major` 2",
     );
     check_error(
         "trace { major = 1; };",
@@ -204,7 +204,7 @@ fn wrong_text_is_refused_with_its_place() {
     check_error(
         "trace { minor = 99999999999999999999; };",
         "999",
-        "expected a value, found `99999999999999999999` is not an integer of 64 bits",
+        "expected a value, found `99999999999999999999` is not a 64-bit integer",
     );
     check_error(
         &format!("{TRACE}\u{1}stream {{ }};"),
@@ -214,7 +214,7 @@ fn wrong_text_is_refused_with_its_place() {
     check_error(
         &format!("{TRACE}stream {{ id = -1; }};"),
         "id =",
-        "`id` cannot be -1",
+        "invalid `id` -1",
     );
     check_error(
         &format!(
@@ -233,7 +233,7 @@ fn wrong_text_is_refused_with_its_place() {
     check_error(
         "\u{1E}{\"type\":\"preamble\",\"version\":3}",
         "{",
-        "preamble: version is 3, only 2 can be read",
+        "preamble: unsupported version 3 (supported: 2)",
     );
     check_error(
         "\u{1E}{\"type\":\"trace-class\"}",
@@ -260,12 +260,12 @@ fn an_event_that_makes_no_sense_is_left_out() {
         ("u8 a[b]; u8 b;", "no field `b` before this one"),
         (
             "struct { u8 n; } s; u8 a[s];",
-            "the length `s` is no unsigned integer",
+            "the length `s` is not an unsigned integer",
         ),
         ("variant { u8 x; } v;", "a variant without a tag"),
         (
             "u8 t; variant <t> { u8 x; } v;",
-            "the tag `t` is no enumeration",
+            "the tag `t` is not an enumeration",
         ),
     ];
     for (fields, what) in wrong {
@@ -279,7 +279,7 @@ fn an_event_that_makes_no_sense_is_left_out() {
     }
     let twice = format!("{TRACE}{U8}{}{}", event(1, "u8 a;"), event(1, "u8 b;"));
     let parsed = parse(twice.as_bytes());
-    assert_eq!(anomalies(&parsed)[0].2, "a second event 1 `e1`");
+    assert_eq!(anomalies(&parsed)[0].2, "duplicate event 1 `e1`");
 }
 
 #[test]

@@ -458,7 +458,7 @@ fn a_summary_is_refused_with_what_would_list_requests() {
     let error = import_in_memory(&[path("wrk.txt")])
         .err()
         .map(|error| error.to_string());
-    assert!(error.is_some_and(|error| error.contains("wrk, which lists no requests")));
+    assert!(error.is_some_and(|error| error.contains("wrk without individual requests")));
 }
 
 #[test]
@@ -503,7 +503,10 @@ fn what_is_wrong_is_told_with_its_place() {
         Form::Oha,
         "request-start,DNS,DNS+dialup,Response-delay,request-duration,bytes,status\n1,2\n",
     );
-    assert_eq!((offset, &*text), (Some(74), "line 2: not seven columns"));
+    assert_eq!(
+        (offset, &*text),
+        (Some(74), "line 2: expected seven columns")
+    );
     let har = "{\"log\":{\"entries\":[{\"startedDateTime\":\"2026-11-26T12:57:18Z\",\"request\":{}},{}]}}";
     let (offset, text) = what(Form::Har, har);
     assert_eq!(offset, Some(0));

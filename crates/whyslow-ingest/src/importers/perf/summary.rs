@@ -1,4 +1,4 @@
-//! What is told of a file of perf once it was read.
+//! Summary of a perf.data file after it was read.
 
 use std::io;
 
@@ -24,7 +24,7 @@ impl Streamed for PerfSource {
     fn summary(&self) -> Summary {
         let lacks = self.lacks();
         let (damaged, offset) = lacks.damaged;
-        let is_guessed = u64::from(!self.is_clock_told);
+        let is_guessed = u64::from(!self.is_clock_known);
         let lost = Note::new(&stat::PERF_LOST_BYTES, damaged);
         Summary {
             facts: self.facts(),

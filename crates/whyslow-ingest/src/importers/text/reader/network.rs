@@ -1,4 +1,4 @@
-//! Lookups that are over, states of connections, and both ends of packets.
+//! DNS lookups, TCP state changes, and packet addresses.
 
 use whyslow_model::event::{Body, Endpoint, NetHeaders, TcpChange, TcpState};
 use whyslow_model::lookup::{Function, Outcome};

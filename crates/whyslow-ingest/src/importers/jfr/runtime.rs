@@ -1,4 +1,4 @@
-//! What events tell that are no samples: what a runtime did, settings, the virtual machine, thread dumps.
+//! Events other than samples: runtime events, settings, the JVM, thread dumps.
 
 use std::sync::Arc;
 
@@ -8,14 +8,14 @@ use super::Reader;
 use super::bytes::NAME_BYTES_MAX;
 use super::chunk::Chunk;
 use super::events::{Fields, Meaning, Role};
-use super::stacks::Known;
+use super::stacks::ResolvedConstants;
 use crate::profile::{NO_STACK, RuntimeEvent, RuntimeKind};
 
-/// What async-profiler's settings are of: the recording, and its samples.
+/// Events that async-profiler's settings refer to: the recording, and its samples.
 const OWN: [&str; 2] = ["jdk.ActiveRecording", "jdk.ExecutionSample"];
-/// Settings of any event that tell how often samples are taken.
+/// Settings of any event that define the sampling interval.
 const INTERVALS: [&str; 2] = ["interval", "wall"];
-/// Names of hosts are no longer.
+/// Maximum length of a host name.
 const HOST_CHARS_MAX: usize = 255;
 
 impl Reader {
@@ -25,32 +25,32 @@ impl Reader {
         chunk: &Chunk,
         meaning: Meaning,
         fields: &Fields<'_>,
-        known: &mut Known<'_>,
+        resolved: &mut ResolvedConstants<'_>,
     ) {
         let ts = chunk.header.time(fields.number(Role::Start));
         match meaning {
             Meaning::Sample(_) => {}
-            Meaning::Runtime(kind) => self.runtime(chunk, kind, fields, known),
+            Meaning::Runtime(kind) => self.runtime(chunk, kind, fields, resolved),
             Meaning::ThreadStart | Meaning::ThreadEnd => {
                 let profile = &mut self.out.profile;
-                if let Some(thread) = known.thread(fields.number(Role::Thread), profile) {
+                if let Some(thread) = resolved.thread(fields.number(Role::Thread), profile) {
                     profile.lives.push(match meaning {
                         Meaning::ThreadStart => (thread, Some(ts), None),
                         _ => (thread, None, Some(ts)),
                     });
                 }
             }
-            Meaning::Setting => self.setting(fields, known),
-            Meaning::Machine => self.machine(fields, known),
+            Meaning::Setting => self.setting(fields, resolved),
+            Meaning::Machine => self.machine(fields, resolved),
             Meaning::ThreadDump => {
-                let value = fields.value(Role::Object).filter(|_| self.dump_room > 0);
+                let value = fields.value(Role::Object).filter(|_| self.dump_budget > 0);
                 let text = value.and_then(|value| {
-                    let constants = known.constants();
-                    constants.long_text(value, self.dump_room)
+                    let constants = resolved.constants();
+                    constants.long_text(value, self.dump_budget)
                 });
                 match text.filter(|text| !text.is_empty()) {
                     Some(text) => {
-                        self.dump_room = self.dump_room.saturating_sub(text.len());
+                        self.dump_budget = self.dump_budget.saturating_sub(text.len());
                         self.out.dumps.push((ts, text));
                     }
                     None => self.out.damage.dumps += 1,
@@ -59,19 +59,19 @@ impl Reader {
         }
     }
 
-    fn setting(&mut self, fields: &Fields<'_>, known: &mut Known<'_>) {
-        let class = known.constants().types.class(fields.number(Role::Of));
+    fn setting(&mut self, fields: &Fields<'_>, resolved: &mut ResolvedConstants<'_>) {
+        let class = resolved.constants().types.class(fields.number(Role::Of));
         let of = class.map_or("", |class| class.name.as_str());
         let name = fields
             .value(Role::Name)
-            .and_then(|value| known.constants().long_text(value, NAME_BYTES_MAX));
+            .and_then(|value| resolved.constants().long_text(value, NAME_BYTES_MAX));
         let Some(name) = name else { return };
-        let is_own = known.is_async() && OWN.contains(&of);
+        let is_own = resolved.is_async() && OWN.contains(&of);
         if !is_own && !INTERVALS.contains(&name.as_str()) {
             return;
         }
         let value = fields.value(Role::Value);
-        let value = value.and_then(|value| known.text(value, false, &mut self.texts));
+        let value = value.and_then(|value| resolved.text(value, false, &mut self.texts));
         let Some(value) = value else { return };
         if is_own {
             self.own_settings.insert(name.clone(), Arc::clone(&value));
@@ -79,7 +79,7 @@ impl Reader {
         self.settings.insert(format!("{of}#{name}"), value);
     }
 
-    fn machine(&mut self, fields: &Fields<'_>, known: &Known<'_>) {
+    fn machine(&mut self, fields: &Fields<'_>, resolved: &ResolvedConstants<'_>) {
         let profile = &mut self.out.profile;
         let pid = i32::try_from(fields.number(Role::Pid))
             .ok()
@@ -94,7 +94,7 @@ impl Reader {
                 continue;
             }
             let value = fields.value(role);
-            let text = value.and_then(|value| known.constants().text(value));
+            let text = value.and_then(|value| resolved.constants().text(value));
             profile
                 .facts
                 .extend(text.map(|text| (fact.to_owned(), text)));
@@ -106,7 +106,7 @@ impl Reader {
         chunk: &Chunk,
         kind: RuntimeKind,
         fields: &Fields<'_>,
-        known: &mut Known<'_>,
+        resolved: &mut ResolvedConstants<'_>,
     ) {
         let is_class = matches!(
             kind,
@@ -114,7 +114,7 @@ impl Reader {
         );
         let is_socket = matches!(kind, RuntimeKind::SocketRead | RuntimeKind::SocketWrite);
         let object = fields.value(Role::Object);
-        let object = object.and_then(|value| known.text(value, is_class, &mut self.texts));
+        let object = object.and_then(|value| resolved.text(value, is_class, &mut self.texts));
         let port = fields.number(Role::Port);
         let object = object.map(|object| {
             if is_socket && port > 0 {
@@ -127,15 +127,15 @@ impl Reader {
         let profile = &mut self.out.profile;
         let owner = match fields.number(Role::Owner) {
             0 => None,
-            key => known.thread(key, profile),
+            key => resolved.thread(key, profile),
         };
         let thread = match fields.number(Role::Thread) {
             0 => None,
-            key => known.thread(key, profile),
+            key => resolved.thread(key, profile),
         };
         let stack = match fields.number(Role::Stack) {
             0 => NO_STACK,
-            key => known.stack(key, profile),
+            key => resolved.stack(key, profile),
         };
         let address = fields.number(Role::Address) as u64;
         profile.events.push(RuntimeEvent {
@@ -153,19 +153,19 @@ impl Reader {
         });
     }
 
-    /// Whether all samples of async-profiler are of what used a CPU. Until 2.9 these had the state of threads that
-    /// run, as samples by the clock on the wall have, and only its settings tell.
+    /// Whether all samples of async-profiler are CPU samples. Until 2.9 these had the state of
+    /// running threads, as wall-clock samples do, and only the settings make the difference.
     pub(super) fn is_of_cpu(&self) -> bool {
         let event = self.own_settings.get("event");
         let is_other = event.is_some_and(|event| !event.is_empty() && &**event != "wall");
-        is_other && !self.own_settings.contains_key("wall") && !self.is_kind_told
+        is_other && !self.own_settings.contains_key("wall") && !self.is_kind_known
     }
 }
 
-/// The same text, held once.
+/// The same text, stored once.
 pub(super) fn intern(texts: &mut FxHashSet<Arc<str>>, text: &str) -> Arc<str> {
-    if let Some(known) = texts.get(text) {
-        return Arc::clone(known);
+    if let Some(resolved) = texts.get(text) {
+        return Arc::clone(resolved);
     }
     let text: Arc<str> = text.into();
     texts.insert(Arc::clone(&text));

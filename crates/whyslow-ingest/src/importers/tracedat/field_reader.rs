@@ -1,25 +1,25 @@
-//! Numbers and texts of a file's head, in the order of the machine that wrote them. What a file says of sizes is
-//! compared with what is left of it before room is made.
+//! Integers and texts of a header, in the byte order of the recording machine. Sizes in the file
+//! are checked against what is left of it before memory is allocated.
 
 use std::io::{self, Read};
 
 use super::TraceDatError;
 
-/// Names and texts between zeros are no longer.
+/// Maximum length of NUL-terminated names and texts.
 const TEXT_BYTES_MAX: u64 = 1 << 16;
 
-pub(super) struct Words<R> {
+pub(super) struct FieldReader<R> {
     from: R,
     pub(super) is_big_endian: bool,
-    /// Place of the next byte in the file, or in what was unpacked.
+    /// Offset of the next byte in the file, or in the decompressed section.
     pub(super) at: u64,
     end: u64,
 }
 
 type Done<T> = Result<T, TraceDatError>;
 
-impl<R: Read> Words<R> {
-    /// `end` is where the file, or the part of it, ends.
+impl<R: Read> FieldReader<R> {
+    /// `end` is the end of the file, or of the section.
     pub(super) fn new(from: R, is_big_endian: bool, at: u64, end: u64) -> Self {
         Self {
             from,
@@ -91,7 +91,7 @@ impl<R: Read> Words<R> {
         Ok(bytes)
     }
 
-    /// The first of them, as many as there may be; the others are passed over.
+    /// At most `max` bytes of `count`; the rest is skipped.
     pub(super) fn bytes_up_to(&mut self, count: u64, max: u64) -> Done<Vec<u8>> {
         let bytes = self.bytes(count.min(max))?;
         self.skip(count - bytes.len() as u64)?;
@@ -111,7 +111,7 @@ impl<R: Read> Words<R> {
         Ok(())
     }
 
-    /// Characters up to a zero.
+    /// Characters up to a NUL.
     pub(super) fn text(&mut self) -> Done<String> {
         let mut text = Vec::new();
         let begin = self.at;
@@ -123,13 +123,13 @@ impl<R: Read> Words<R> {
             if self.at - begin > TEXT_BYTES_MAX {
                 return Err(TraceDatError::Strange {
                     at: begin,
-                    what: "a name that does not end",
+                    what: "unterminated name",
                 });
             }
         }
     }
 
-    /// What the next bytes must be.
+    /// Checks the next bytes.
     pub(super) fn expect(&mut self, wanted: &[u8], what: &'static str) -> Done<()> {
         let at = self.at;
         let found = self.bytes(wanted.len() as u64)?;
