@@ -2,12 +2,12 @@
 
 use std::io::Write;
 
-/// A line; if nobody can read it any more, that is no failure.
+/// Writes a line; a closed standard error is not a failure.
 pub fn line(text: &str) {
     let _ = writeln!(std::io::stderr().lock(), "{text}");
 }
 
-/// Text as it is, without a line end.
+/// Writes text as it is, without a newline.
 pub fn raw(text: &str) {
     let mut stderr = std::io::stderr().lock();
     let _ = stderr.write_all(text.as_bytes());
