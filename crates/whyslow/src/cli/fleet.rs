@@ -338,7 +338,7 @@ pub(crate) struct FleetExpireArgs {
     pub(crate) dry_run: bool,
 }
 
-/// Queries one lake on behalf of a server.
+/// Runs lake queries for a server.
 #[derive(Debug, Args)]
 pub(crate) struct FleetKeepArgs {
     #[arg(long)]

@@ -1,4 +1,4 @@
-//! One file a command: what it does with what was typed.
+//! The commands, one file each.
 
 mod ask;
 mod completions;
