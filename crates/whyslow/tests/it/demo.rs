@@ -21,7 +21,7 @@ fn the_demo_finds_the_slow_open_and_the_sync_across_it() {
         .output()
         .expect("bash runs");
     let said = String::from_utf8_lossy(&output.stderr);
-    if said.contains("this build has no pages") {
+    if said.contains("this build has no web pages") {
         skip(
             Need::Pages,
             "the pages are not built, which the demo ends with: ./dev ui",

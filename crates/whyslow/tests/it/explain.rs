@@ -246,7 +246,10 @@ fn what_cannot_be_explained_is_refused_with_what_can() {
     let block = row.split(',').next().expect("an id").to_owned();
     check(&["explain", &recording, "-w", &block], "is no system call");
     check(&["explain", &recording, "--slow", "open"], "open>100ms");
-    check(&["explain", &recording, "--slow", ">1s"], "names no call");
+    check(
+        &["explain", &recording, "--slow", ">1s"],
+        "names no system call",
+    );
     check(&["explain", &recording, "--csv"], "text, json and md");
     check(&["explain", "--why", "nonsense"], "--why list");
     let told = place.stdout(&["explain", "--why", "lock_inode"]);

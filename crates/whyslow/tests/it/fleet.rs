@@ -128,7 +128,7 @@ fn what_cannot_be_pushed_is_told_with_what_to_do() {
     check(
         &["push", "lake", recording],
         2,
-        &["is a recording, not a lake", "the lake comes last"],
+        &["is a recording, not a lake", "name the lake last"],
     );
     check(
         &["push", recording, "ftp://x/y"],
@@ -156,14 +156,14 @@ fn what_cannot_be_pushed_is_told_with_what_to_do() {
     check(
         &["hosts", "--lake", "asked", "-w", "+1s..+2s"],
         2,
-        &["no begin to count from", "-1h.."],
+        &["count from the start of a recording", "-1h.."],
     );
     check(
         &["find", "01XXX", "--lake", "asked"],
         2,
         &["cannot be the name of a recording", "26 capital letters"],
     );
-    check(&["deviations"], 2, &["which lake?", "WHYSLOW_LAKE"]);
+    check(&["deviations"], 2, &["no lake given", "WHYSLOW_LAKE"]);
     // Two of which one is none: the other one is there.
     check(
         &["push", recording, "missing.wsl", "lake"],
@@ -243,7 +243,7 @@ fn what_is_hidden_is_not_in_the_lake_and_not_there_twice() {
         command
     };
     let none = said(pushed(&[]), 2);
-    assert!(none.contains("needs --redact-key, or --host"), "{none}");
+    assert!(none.contains("needs --redact-key or --host"), "{none}");
     let first = said(pushed(&["--redact-key", "key"]), 0);
     assert!(first.contains(" KiB to lake"), "{first}");
     let again = said(pushed(&["--redact-key", "key"]), 0);

@@ -12,7 +12,7 @@ fn a_report_is_one_document_that_asks_nobody() {
     let mut command = place.whyslow();
     command.args(["export", "html", "t.wsl", "-o", "report.html"]);
     let done = command.output().expect("it runs");
-    if String::from_utf8_lossy(&done.stderr).contains("this build has no pages") {
+    if String::from_utf8_lossy(&done.stderr).contains("this build has no web pages") {
         skip(
             Need::Pages,
             "the pages that a report is made of are not built: ./dev ui",

@@ -40,7 +40,7 @@ const CLASSES: &[Class] = &[
         name: "scheduling",
         evidence: Evidence::Table("sched_slice"),
         topic: "sched",
-        without: "`states` unavailable: on-CPU times unknown; threads known only from the context of events",
+        without: "`threads states` unavailable: on-CPU times unknown; threads known only from the context of events",
     },
     Class {
         name: "wakeups",

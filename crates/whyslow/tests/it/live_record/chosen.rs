@@ -155,7 +155,7 @@ fn processes_are_recorded_by_control_group() {
     }
     let place = Place::new();
     let Some(group) = Group::new("whyslow-chosen") else {
-        return skip(Need::Isolation, "no control group can be made here");
+        return skip(Need::Isolation, "cgroups cannot be created here");
     };
     let before = [start(&place, "in-53", 53), start(&place, "out-59", 59)];
     if !group.take(&before[0]) {
@@ -178,9 +178,9 @@ fn processes_are_recorded_by_control_group() {
 fn what_cannot_be_chosen_is_told() {
     let place = Place::new();
     for (words, message) in [
-        (["--cgroup", "/no/such/group"], "there is no control group"),
-        (["--comm", "a*b"], "is no name of threads"),
-        (["--comm", "sixteen-letters-"], "is no name of threads"),
+        (["--cgroup", "/no/such/group"], "no cgroup `/no/such/group`"),
+        (["--comm", "a*b"], "is not a thread name"),
+        (["--comm", "sixteen-letters-"], "is not a thread name"),
     ] {
         let output = place.whyslow().arg("record").args(words).output();
         let output = output.expect("it starts");

@@ -99,7 +99,7 @@ fn a_spool_does_not_grow_beyond_its_limit() {
         .output();
     let done = done.expect("it starts");
     let said = String::from_utf8_lossy(&done.stderr);
-    assert!(said.contains("the size it may have"), "{said}");
+    assert!(said.contains("the spool reached --max-size"), "{said}");
     assert!(said.contains("were not written"), "{said}");
     let spool = std::fs::metadata(place.join("rec.wsl.spool/000001.blocks"));
     let bytes = spool.expect("it was kept").len();

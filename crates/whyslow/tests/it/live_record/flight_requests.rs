@@ -131,7 +131,7 @@ fn the_late_request_of_many_is_saved_once() {
         "{said}"
     );
     assert!(said.contains("has had no answer for 4."), "{said}");
-    assert!(said.contains("2 times saved"), "{said}");
+    assert!(said.contains("saved 2 times"), "{said}");
     assert_eq!(both.len(), 2);
     drop(old);
 }
@@ -147,9 +147,9 @@ fn what_can_never_tell_of_requests_is_refused() {
         assert_eq!(output.status.code(), Some(2), "{said}");
         assert!(said.contains(message) && said.contains(hint), "{said}");
     };
-    let (message, hint) = ("needs what is not recorded", "add syscalls to --what");
+    let (message, hint) = ("which is not recorded", "--what syscalls,block");
     check(&["--what", "block"], message, hint);
-    let (message, hint) = ("reads and writes however short", "leave out --min");
+    let (message, hint) = ("needs all reads and writes", "remove --min");
     check(&["--min", "1ms"], message, hint);
     check(&["--light"], message, hint);
 }

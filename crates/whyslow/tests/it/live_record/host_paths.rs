@@ -94,5 +94,5 @@ fn a_trace_without_mounts_cannot_tell() {
         .assert()
         .failure();
     let said = String::from_utf8_lossy(&output.get_output().stderr).into_owned();
-    assert!(said.contains("does not tell what is mounted"), "{said}");
+    assert!(said.contains("mounts not recorded"), "{said}");
 }

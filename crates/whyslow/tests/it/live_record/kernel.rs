@@ -109,11 +109,11 @@ fn a_full_disk_ends_the_recording_and_what_it_has_is_kept() {
     assert!(said.contains("error: failed to write the spool"), "{said}");
     assert!(said.contains("No space left"), "{said}");
     assert!(
-        said.contains("hint: what was written until then is kept: whyslow import rec.wsl.spool -o"),
+        said.contains("hint: import what was written so far: whyslow import rec.wsl.spool -o"),
         "{said}"
     );
     assert!(
-        said.contains("met: 0 errors") || said.contains("error: 1 × spool_block_damaged"),
+        said.contains("; 0 errors") || said.contains("error: 1 × spool_block_damaged"),
         "{said}"
     );
     assert!(!rows(&place, &["syscalls", "top", "rec.wsl", "--comm", "dd"]).is_empty());

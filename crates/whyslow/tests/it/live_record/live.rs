@@ -450,5 +450,5 @@ fn what_cannot_be_live_is_refused_before_anything_is_recorded() {
         &["as", "lttng-cputop", "@live", "--begin", "12:00:00"],
         "no window",
     );
-    check(&["import", "@live"], "is no trace");
+    check(&["import", "@live"], "is not a trace");
 }

@@ -212,7 +212,7 @@ fn what_cannot_be_counted_is_refused() {
         assert!(said.contains(message), "{words:?}: {said}");
     };
     check(&["--pid", "1"], "--pid cannot be used here");
-    check(&["-w", "+1s..+2s"], "there is no window");
+    check(&["-w", "+1s..+2s"], "@live has no windows");
     check(&["--dev", "no-such-disk"], "has no device `no-such-disk`");
     check(&["--csv"], "lines of text or of JSON");
     check(&["-o", "file"], "standard output");

@@ -102,7 +102,9 @@ fn a_flood_takes_no_more_memory_than_allowed_and_drops_are_counted() {
         .stderr(File::create(&said).expect("a disk"));
     let mut recorder = Running(recorder.spawn().expect("it starts"));
     let heard = || fs::read_to_string(&said).unwrap_or_default();
-    wait_for("the recorder", || heard().contains("recording; Ctrl-C"));
+    wait_for("the recorder", || {
+        heard().contains("recording; press Ctrl-C")
+    });
     let floods: Vec<Running> = (0..2).map(|_| flood()).collect();
     let begun = Instant::now();
     let mut most = 0;
@@ -120,11 +122,11 @@ fn a_flood_takes_no_more_memory_than_allowed_and_drops_are_counted() {
         "{} KiB; {said}",
         most / KIB
     );
-    let told = said.split_once("took at most ").map(|(_, rest)| rest);
+    let told = said.split_once("memory: at most ").map(|(_, rest)| rest);
     let told = told.and_then(|rest| rest.split_once(" MiB")?.0.parse::<f64>().ok());
     let is_near = |told: f64| (told - most as f64 / MIB as f64).abs() < 8.0;
     assert!(told.is_some_and(is_near), "{} KiB; {said}", most / KIB);
-    assert!(said.contains("80.0 MiB are allowed"), "{said}");
+    assert!(said.contains("limit 80.0 MiB"), "{said}");
     assert!(said.contains(" records were lost"), "{said}");
     assert!(
         said.contains("whyslow import rec.wsl.spool -o rec.wsl"),
@@ -361,7 +363,9 @@ fn nothing_counts_for_the_control_group_that_is_recorded() {
         .spawn();
     let mut recorder = Running(recorder.expect("it starts"));
     let heard = || fs::read_to_string(&said).unwrap_or_default();
-    wait_for("the recorder", || heard().contains("recording; Ctrl-C"));
+    wait_for("the recorder", || {
+        heard().contains("recording; press Ctrl-C")
+    });
     let own_begin = own_group.usage();
     // The buffer is on its own account.
     assert!(

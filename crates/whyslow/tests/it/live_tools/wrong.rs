@@ -91,7 +91,7 @@ fn intervals_must_be_longer_than_nothing() {
     ] {
         let said = refused(args, 2);
         assert!(
-            said.contains("an interval of 0") && said.contains("hint: "),
+            said.contains("longer than 0") && said.contains("hint: "),
             "{args:?} {said}"
         );
     }

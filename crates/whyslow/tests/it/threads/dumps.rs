@@ -99,7 +99,7 @@ fn dumps_of_a_running_jvm_become_a_recording_that_shows_its_deadlock() {
     let told = String::from_utf8_lossy(&output.stderr).into_owned();
     assert!(output.status.success(), "{told}");
     assert!(
-        told.contains(" dumps in ") && told.contains("stood still"),
+        told.contains(" dumps in ") && told.contains("safepoints"),
         "{told}"
     );
     drop(running);
@@ -164,10 +164,10 @@ fn only_a_jvm_is_dumped() {
             "{args:?}: {told}"
         );
     };
-    check(&["-p", &own, "-o", "x.wsl"], "is no JVM");
+    check(&["-p", &own, "-o", "x.wsl"], "is not a JVM");
     check(&["-p", &own], "--output");
     check(&["-o", "x.wsl"], "--pid");
     check(&["-p", "1,2", "-o", "x.wsl"], "one process");
     place.write("there.wsl", "");
-    check(&["-p", &own, "-o", "there.wsl"], "exists already");
+    check(&["-p", &own, "-o", "there.wsl"], "exists");
 }

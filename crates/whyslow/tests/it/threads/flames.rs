@@ -76,7 +76,7 @@ fn the_name_of_a_file_says_its_form() {
     assert!(
         svg.contains("<svg")
             && svg.contains("% of samples")
-            && svg.contains("adds up to their lives")
+            && svg.contains("adds up to their lifetimes")
     );
     assert!(svg.contains(" off\">"), "who waits is pale");
     assert_eq!(
