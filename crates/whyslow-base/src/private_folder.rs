@@ -1,7 +1,8 @@
-//! A temporary directory that other users cannot read and that is removed when it is no longer needed.
+//! A temporary directory that other users cannot read and that is removed when it is no longer
+//! needed.
 //!
-//! It is removed when the program exits, also on Ctrl-C. A killed program leaves it behind; the next
-//! run removes it if its lock is free.
+//! It is removed when the program exits, also on Ctrl-C. A killed program leaves it behind; the
+//! next run removes it if its lock is free.
 
 use std::fs::{self, File, Permissions};
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};

@@ -8,8 +8,8 @@ use clap::{Args, ValueEnum};
 pub struct RedactArgs {
     /// Hide paths, arguments, addresses, hosts and users; with `=names` also programs and functions
     ///
-    /// Each text is always replaced by the same words, so the findings stay the same. docs/redaction.md
-    /// lists what remains visible.
+    /// Each text is always replaced by the same words, so the findings stay the same.
+    /// docs/redaction.md lists what remains visible.
     #[arg(
         long,
         value_name = "WHAT",
@@ -21,10 +21,11 @@ pub struct RedactArgs {
     /// Keep names that match GLOB readable; globs with a slash match whole paths
     #[arg(long, value_name = "GLOB", value_delimiter = ',', requires = "redact")]
     pub keep: Vec<String>,
-    /// Derive replacements from the key in FILE, so that several exports match [default: a random key]
+    /// Derive replacements from the key in FILE, so that several exports match [default: a random
+    /// key]
     ///
-    /// FILE has at least 16 random bytes: head -c 32 /dev/urandom > key. Without it each export uses a
-    /// new random key, which is discarded.
+    /// FILE has at least 16 random bytes: head -c 32 /dev/urandom > key. Without it each export
+    /// uses a new random key, which is discarded.
     #[arg(long, value_name = "FILE", requires = "redact")]
     pub redact_key: Option<PathBuf>,
 }

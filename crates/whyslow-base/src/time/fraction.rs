@@ -1,5 +1,5 @@
-//! Decimal numbers scaled to integers exactly, with any number of digits: 3.2 s is 3,200,000,000 ns.
-//! Floats would lose the last digits of a Unix timestamp in ns.
+//! Decimal numbers scaled to integers exactly, with any number of digits: 3.2 s is 3,200,000,000
+//! ns. Floats would lose the last digits of a Unix timestamp in ns.
 
 /// Decimals that can matter: a day has fewer than 10^14 ns.
 const DECIMALS: usize = 20;

@@ -52,8 +52,8 @@ impl Moment {
         })
     }
 
-    /// Resolves it against a recording. A time of day must occur on exactly one day of the recording, or
-    /// is the first one after `after`.
+    /// Resolves it against a recording. A time of day must occur on exactly one day of the
+    /// recording, or is the first one after `after`.
     pub fn resolve(&self, calendar: &Calendar, after: Option<Ns>) -> Result<Ns, String> {
         let too_far = || "the time is outside the years 1677 to 2262".to_owned();
         match self {
@@ -146,8 +146,8 @@ fn parse_ns(digits: &str) -> Option<Ns> {
     is_number.then(|| digits.parse().ok())?
 }
 
-/// Seconds, milliseconds, microseconds or nanoseconds since the epoch. The number of digits determines
-/// the unit: each range spans over a century.
+/// Seconds, milliseconds, microseconds or nanoseconds since the epoch. The number of digits
+/// determines the unit: each range spans over a century.
 fn parse_epoch(text: &str) -> Option<Ns> {
     let whole = text.split('.').next()?;
     if !whole.bytes().all(|byte| byte.is_ascii_digit()) || whole.len() < 5 {

@@ -56,8 +56,8 @@ impl Zone {
         Ok(Self { zone, known: true })
     }
 
-    /// Date and time of day at a point in time. Years outside jiff's range (-9999 to 9999) cannot occur:
-    /// i64 ns since 1970 end in 2262.
+    /// Date and time of day at a point in time. Years outside jiff's range (-9999 to 9999) cannot
+    /// occur: i64 ns since 1970 end in 2262.
     pub fn civil(&self, ts: Ns) -> DateTime {
         self.zone.to_datetime(timestamp(ts))
     }

@@ -9,8 +9,8 @@ use super::stack_weight::StackWeight;
 /// Arguments of every query.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct AskArgs {
-    /// Recording or trace [default: @last], or @live for this machine; optionally INTERVAL (seconds, or
-    /// with a unit) and COUNT
+    /// Recording or trace [default: @last], or @live for this machine; optionally INTERVAL
+    /// (seconds, or with a unit) and COUNT
     #[arg(value_name = "RECORDING [INTERVAL [COUNT]]", num_args = 0..=3)]
     pub(crate) positional: Vec<String>,
     #[command(flatten)]
@@ -33,8 +33,8 @@ pub(crate) struct AskArgs {
 pub(crate) struct WindowArgs {
     /// Restrict to WINDOW: A..B, A+437ms, T~200ms (centred on T), [A,B], op:ID or request:ID
     ///
-    /// Times: 12:18:50.432, 2015-01-15 12:18:50, RFC 3339, seconds since 1970, +3.2s from the start of the
-    /// recording, -5s from its end
+    /// Times: 12:18:50.432, 2015-01-15 12:18:50, RFC 3339, seconds since 1970, +3.2s from the start
+    /// of the recording, -5s from its end
     #[arg(
         short,
         long,
@@ -109,7 +109,8 @@ pub(crate) struct FilterArgs {
     /// Only paths that match GLOB; * matches within a directory, ** across directories
     #[arg(long, value_name = "GLOB")]
     pub(crate) file: Vec<String>,
-    /// Only operations of class or system call OP: open, close, read, write, sync, metadata, …, openat
+    /// Only operations of class or system call OP: open, close, read, write, sync, metadata, …,
+    /// openat
     ///
     /// Also classes of waits (woken, preempted) and of interrupts (hard, soft).
     #[arg(long, value_name = "OP", value_delimiter = ',')]
@@ -305,7 +306,8 @@ pub(crate) struct GraphArgs {
     /// Weight stacks by off-CPU time, samples, or wall-clock time [default: time or offcpu]
     ///
     /// `offcpu` is time off CPU, `samples` the sampler's own count, `time` all time of a wall-clock
-    /// profile including sampling gaps. The default is `time` for wall-clock profiles, else `offcpu`.
+    /// profile including sampling gaps. The default is `time` for wall-clock profiles, else
+    /// `offcpu`.
     #[arg(long, value_name = "WHAT")]
     pub(crate) weight: Option<StackWeight>,
     /// Only stacks of threads that left the CPU in STATE: uninterruptible, sleeping, runnable, …

@@ -55,8 +55,8 @@ pub(crate) struct ExplainArgs {
     pub(crate) versus: Vec<Versus>,
     /// Follow requests into RECORDING of another host, made at the same time; may be repeated
     ///
-    /// A finding that waits for a request to that host continues there. Requests are matched by connection
-    /// or trace id, whatever the difference of the clocks.
+    /// A finding that waits for a request to that host continues there. Requests are matched by
+    /// connection or trace id, whatever the difference of the clocks.
     #[arg(
         long,
         value_name = "RECORDING",

@@ -37,9 +37,11 @@ pub(crate) enum ExportCommand {
     Md(ReportArgs),
     /// Write a flame graph as one file with zoom and search, offline
     Svg(SvgArgs),
-    /// Write timelines of threads, CPUs, system calls and devices for ui.perfetto.dev and trace_processor
+    /// Write timelines of threads, CPUs, system calls and devices for ui.perfetto.dev and
+    /// trace_processor
     Perfetto(ExportArgs),
-    /// Write operations of 1 ms or more (--min) and their waits as OpenTelemetry spans (OTLP, JSON lines)
+    /// Write operations of 1 ms or more (--min) and their waits as OpenTelemetry spans (OTLP, JSON
+    /// lines)
     Otlp(ExportArgs),
     /// Write counters and latency histograms for Prometheus, as OpenMetrics text
     Openmetrics(ExportArgs),
@@ -108,7 +110,8 @@ pub(crate) struct StackArgs {
     /// Weight stacks by off-CPU time, samples, or wall-clock time [default: time or offcpu]
     ///
     /// `offcpu` is time off CPU, `samples` the sampler's own count, `time` all time of a wall-clock
-    /// profile including sampling gaps. The default is `time` for wall-clock profiles, else `offcpu`.
+    /// profile including sampling gaps. The default is `time` for wall-clock profiles, else
+    /// `offcpu`.
     #[arg(long, value_name = "WHAT", help_heading = "Stacks")]
     pub(crate) weight: Option<StackWeight>,
     /// Only stacks of threads that left the CPU in STATE: uninterruptible, sleeping, runnable, …

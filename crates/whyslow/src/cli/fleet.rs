@@ -292,8 +292,8 @@ impl Default for FleetPushArgs {
 pub(crate) struct PushArgs {
     /// Push a summary of the recording to LAKE (see `fleet push`)
     ///
-    /// With --ring each saved recording is pushed as soon as the lake is reachable; pushed recordings are
-    /// deleted to make room for new ones.
+    /// With --ring each saved recording is pushed as soon as the lake is reachable; pushed
+    /// recordings are deleted to make room for new ones.
     #[arg(long, value_name = "LAKE", conflicts_with = "no_import")]
     pub(crate) push: Option<String>,
     /// Label this host: rack=r7, service=shop, version=2.4.1; may be repeated

@@ -100,8 +100,8 @@ impl Cli {
         Self::of(NamedCommands::All)
     }
 
-    /// All commands, but only the named ones with their options: defining the options of all commands
-    /// takes longer than many queries.
+    /// All commands, but only the named ones with their options: defining the options of all
+    /// commands takes longer than many queries.
     fn of(named: NamedCommands<'_>) -> clap::Command {
         Self::command().mut_subcommands(|command| match command.get_name() {
             "as" => whyslow_emulations::complete(command, named),

@@ -42,7 +42,8 @@ pub(crate) struct RecordArgs {
     /// Record system calls only of process PID and its children; may be repeated
     #[arg(short, long, value_name = "PID", value_delimiter = ',', value_parser = clap::value_parser!(i32).range(1..))]
     pub(crate) pid: Vec<i32>,
-    /// Record system calls only of processes with a thread NAME (or `NAME*`: prefix), and their children
+    /// Record system calls only of processes with a thread NAME (or `NAME*`: prefix), and their
+    /// children
     #[arg(long, value_name = "NAME", value_delimiter = ',')]
     pub(crate) comm: Vec<String>,
     /// Record system calls only of processes in the cgroup PATH or below
@@ -63,11 +64,13 @@ pub(crate) struct RecordArgs {
     /// Record only block I/O and system calls that last at least 1 ms or block
     #[arg(long, conflicts_with_all = ["what", "full"])]
     pub(crate) light: bool,
-    /// Record stacks of threads that were off CPU for at least DURATION; `off` disables [default: 1ms]
+    /// Record stacks of threads that were off CPU for at least DURATION; `off` disables [default:
+    /// 1ms]
     ///
-    /// The kernel stack and, if the thread waited in a system call, the user stack. Off by default with
-    /// --light, and with --what without sched. `wall:10ms` samples state and stack of every thread each
-    /// 10 ms, on or off CPU (see WALL CLOCK in `whyslow man record`). Both can be combined: 1ms,wall:10ms
+    /// The kernel stack and, if the thread waited in a system call, the user stack. Off by default
+    /// with --light, and with --what without sched. `wall:10ms` samples state and stack of every
+    /// thread each 10 ms, on or off CPU (see WALL CLOCK in `whyslow man record`). Both can be
+    /// combined: 1ms,wall:10ms
     #[arg(long, value_name = "DURATION", value_delimiter = ',', value_parser = parse_stacks)]
     pub(crate) stacks: Vec<Stacks>,
     /// Sample on-CPU stacks at HZ on each CPU
@@ -81,8 +84,8 @@ pub(crate) struct RecordArgs {
     pub(crate) function: Vec<ProbeSpec>,
     /// Record hits of the USDT probe PROVIDER:NAME in FILE; may be repeated
     ///
-    /// With arguments: `libstdc++.so.6:libstdcxx:throw`, `python3:python:import*#str` (see FUNCTIONS in
-    /// `whyslow man record`)
+    /// With arguments: `libstdc++.so.6:libstdcxx:throw`, `python3:python:import*#str` (see
+    /// FUNCTIONS in `whyslow man record`)
     #[arg(long, value_name = "FILE:PROVIDER:NAME", value_parser = ProbeSpec::usdt)]
     pub(crate) usdt: Vec<ProbeSpec>,
     /// Record all topics
@@ -106,8 +109,8 @@ pub(crate) struct RecordArgs {
     pub(crate) refuse: Vec<FormArg>,
     /// Profile the JVM of -p with async-profiler while recording
     ///
-    /// PATH is asprof or libasyncProfiler.so (which needs the JDK's jcmd) [default: the installed one]. The
-    /// threads, locks and stacks of the profile become part of the recording.
+    /// PATH is asprof or libasyncProfiler.so (which needs the JDK's jcmd) [default: the installed
+    /// one]. The threads, locks and stacks of the profile become part of the recording.
     #[arg(
         long,
         value_name = "PATH",

@@ -1,9 +1,10 @@
 //! `threads dump --every`: takes a series of thread dumps of a running JVM and imports them as a
 //! recording.
 //!
-//! Dumps are requested by `jcmd`, never by a signal: SIGQUIT would terminate a process that is not a JVM,
-//! and a JVM would print to its own log. Each dump stops all threads at their next safepoint. The cost is
-//! measured: the duration of each dump here, and the time at safepoints by the JVM's own counters.
+//! Dumps are requested by `jcmd`, never by a signal: SIGQUIT would terminate a process that is not
+//! a JVM, and a JVM would print to its own log. Each dump stops all threads at their next
+//! safepoint. The cost is measured: the duration of each dump here, and the time at safepoints by
+//! the JVM's own counters.
 
 use std::fmt::Write as _;
 use std::fs::File;
@@ -240,8 +241,8 @@ impl Safepoints {
     }
 }
 
-/// Runs jcmd with a timeout, in a process group that Ctrl-C does not reach. The output goes to a file:
-/// a pipe would block once it is full.
+/// Runs jcmd with a timeout, in a process group that Ctrl-C does not reach. The output goes to a
+/// file: a pipe would block once it is full.
 fn jcmd(pid: i32, words: &[&str], into: &Path) -> Result<(), Failure> {
     let failed = |error: std::io::Error| Failure::new("cannot run `jcmd`").caused_by(&error);
     let file = File::create(into).map_err(failed)?;

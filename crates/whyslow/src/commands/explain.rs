@@ -121,7 +121,8 @@ impl Baseline {
         self.opened.as_ref().map(|opened| &*opened.tables)
     }
 
-    /// What `explained` is compared with; `tables` are those of the other recording, possibly with limits.
+    /// What `explained` is compared with; `tables` are those of the other recording, possibly with
+    /// limits.
     pub(crate) fn other<'o>(
         &'o self,
         explained: (&'o Opened, &'o dyn Tables),

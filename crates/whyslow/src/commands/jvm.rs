@@ -1,8 +1,8 @@
 //! `record --jvm`: runs async-profiler in a JVM during the recording and imports its profile.
 //!
-//! The JVM writes the profile into a directory in its own mount namespace. It may run as another user in
-//! another container and is not trusted: the profile is copied, and no symlinks of its file system are
-//! followed.
+//! The JVM writes the profile into a directory in its own mount namespace. It may run as another
+//! user in another container and is not trusted: the profile is copied, and no symlinks of its file
+//! system are followed.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::{File, OpenOptions};
@@ -56,7 +56,8 @@ impl Program {
                 return Err(Failure::usage(format!("no file `{}`", text(&path)))
                     .hint("give the path of asprof or libasyncProfiler.so: --jvm=PATH"));
             }
-            // The JVM has another working directory, and a bare program name would be searched in PATH.
+            // The JVM has another working directory, and a bare program name would be searched in
+            // PATH.
             let path = std::path::absolute(&path).map_err(|error| {
                 Failure::new(format!("cannot resolve `{}`", text(&path))).caused_by(&error)
             })?;
@@ -185,7 +186,8 @@ impl Profiler {
         let mut command = program.start(pid, &format!("/tmp/{name}"));
         let done = run(&mut command, TIMEOUT).map_err(|error| {
             if error.kind() == io::ErrorKind::TimedOut {
-                // The profiler may start when the JVM responds again, and would then never be stopped.
+                // The profiler may start when the JVM responds again, and would then never be
+                // stopped.
                 let _ = run(&mut program.stop(pid), TIMEOUT_STUCK);
                 let _ = unlinkat(&folder, name.as_str(), AtFlags::empty());
             }

@@ -26,8 +26,8 @@ pub(crate) fn request_of(query: &FleetAsk, lake: String, window: Option<(Ns, Ns)
 }
 
 impl FleetAsk {
-    /// The window of the flags; relative times count from now: `-w -1h..` is the last hour. A missing
-    /// start means the earliest recording, and is returned as 0.
+    /// The window of the flags; relative times count from now: `-w -1h..` is the last hour. A
+    /// missing start means the earliest recording, and is returned as 0.
     pub(crate) fn named_window(&self, zone: &Zone) -> Result<Option<(Ns, Ns)>, Failure> {
         let Some(text) = &self.args.window else {
             return Ok(None);

@@ -3,9 +3,9 @@
 //! The process first restricts itself with Landlock to reading the recording and what programs need
 //! to start, then executes `duckdb`. DuckDB gets an in-memory database with views over the files of
 //! the recording, may open only these files, and is locked (`.safe_mode`). Neither measure suffices
-//! alone: DuckDB can overwrite a file that it may read, if it is configured to use no temporary file,
-//! and Landlock does not prevent `.shell`, which would run in the same sandbox. On kernels without
-//! Landlock the tables are copied into memory and no file may be opened.
+//! alone: DuckDB can overwrite a file that it may read, if it is configured to use no temporary
+//! file, and Landlock does not prevent `.shell`, which would run in the same sandbox. On kernels
+//! without Landlock the tables are copied into memory and no file may be opened.
 
 use std::ffi::OsString;
 use std::os::unix::process::CommandExt;
@@ -74,8 +74,8 @@ pub(super) fn run(args: &SqlArgs, talk: &TalkArgs) -> Result<(), Failure> {
     Err(Failure::new(format!("cannot run `{}`", program.display())).caused_by(&error))
 }
 
-/// Runs the same command on a temporary recording in a child process: a process that sandboxes itself
-/// and becomes DuckDB cannot remove the recording afterwards.
+/// Runs the same command on a temporary recording in a child process: a process that sandboxes
+/// itself and becomes DuckDB cannot remove the recording afterwards.
 fn run_in_child(recording: &Path) -> Result<(), Failure> {
     let mut args: Vec<OsString> = std::env::args_os().skip(1).collect();
     let place = args.iter().position(|arg| arg == "sql").unwrap_or(0);

@@ -1,4 +1,4 @@
-//! `explain --across`: from the client's recording to what other hosts did, whose clocks are seconds apart.
+//! `explain --across`: from the client's recording to other hosts, whose clocks differ by seconds.
 
 use serde_json::Value;
 

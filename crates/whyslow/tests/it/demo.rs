@@ -1,4 +1,4 @@
-//! The demo tells its story: what it promises in words is in the answers.
+//! The demo: what its text promises is in the answers.
 
 use std::path::Path;
 use std::process::Command;

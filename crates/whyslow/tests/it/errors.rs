@@ -1,4 +1,4 @@
-//! What is said when it does not work: message, cause, hint, exit code.
+//! Errors: message, cause, hint, exit code.
 
 use std::os::unix::fs::PermissionsExt;
 use std::os::unix::process::CommandExt;
@@ -8,7 +8,7 @@ use whyslow_testkit::{Need, skip};
 
 use crate::common::{self, Place, recorded};
 
-/// Runs, expects the exit code, and each part in what is said; stdout stays empty.
+/// Runs the program; expects the exit code and each part on stderr, and nothing on stdout.
 fn check(place: &Place, args: &[&str], code: i32, parts: &[&str]) {
     let output = place.whyslow().args(args).assert().code(code);
     let said = String::from_utf8_lossy(&output.get_output().stderr).into_owned();
@@ -323,7 +323,7 @@ fn help_version_completions_manual_and_schema_are_there() {
     }
 }
 
-/// The program as another user than the owner of the files, where root runs the tests.
+/// The program as a user other than the owner of the files, if root runs the tests.
 fn as_another_user(place: &Place) -> Option<Command> {
     let built = place.whyslow().get_program().to_owned();
     if !rustix::process::geteuid().is_root() {

@@ -1,4 +1,4 @@
-//! `explain` as people and programs use it.
+//! `explain` on the command line, in all formats.
 
 use serde_json::Value;
 
@@ -16,7 +16,7 @@ fn incident(place: &Place) -> String {
     "web.wsl".to_owned()
 }
 
-/// What of a document a schema does not allow; as much of JSON Schema as ours uses.
+/// Violations of a schema in a document; supports the part of JSON Schema that is used here.
 fn wrong(schema: &Value, value: &Value, place: &str) -> Vec<String> {
     if let Some(choices) = schema["oneOf"].as_array() {
         let fits = choices
@@ -113,8 +113,8 @@ fn the_slow_open_of_the_incident_is_put_down_to_sync() {
     let [begin, end] =
         ["begin_ns", "end_ns"].map(|name| story["target"][name].as_i64().expect("ns"));
     assert_eq!(sum, end - begin);
-    // LTTng's daemons wrote the trace on the same machine: 32.898 ms on one CPU of 14.802 s, by a sum
-    // over the table with another program.
+    // LTTng's daemons wrote the trace on the same machine: 32.898 ms on one CPU of 14.802 s, by a
+    // sum over the table with another program.
     let share = report["tracer_share"].as_f64().expect("a share");
     assert!((share - 0.002_223).abs() < 0.000_002, "{share}");
 }
@@ -162,7 +162,7 @@ fn what_is_different_from_another_window_is_the_excess() {
     let here = first["here_ns"].as_i64().expect("ns");
     assert!((157_000_000..158_200_000).contains(&here), "{here}");
 
-    // A copy is another recording: its processes are known by their names only.
+    // A copy is another recording, so its processes match by name only.
     let window = ["explain", &recording, "--json", "-w", "+9s+1s", "-t", "243"];
     place.stdout(&[
         "import",
@@ -182,7 +182,7 @@ fn what_is_different_from_another_window_is_the_excess() {
     for difference in versus["differences"].as_array().expect("differences") {
         assert!(difference["culprit"]["pid"].is_null(), "{difference}");
     }
-    // It is not the last one used, though it was opened after it.
+    // It did not become @last, although it was opened later.
     let last: Value = serde_json::from_str(&place.stdout(&["explain", "--json"])).expect("JSON");
     assert_eq!(last["recording"], "web.wsl");
 }

@@ -1,5 +1,5 @@
-//! `fleet`: recordings come into a lake and are asked there; what the lake answers is what the recording
-//! does.
+//! `fleet`: recordings are pushed to a lake and queried there; the results equal those of the
+//! recordings.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -15,14 +15,14 @@ fn python() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../python/src")
 }
 
-/// With the Python package of this tree.
+/// With the Python package of this source tree.
 fn asking(place: &Place) -> Command {
     let mut command = place.whyslow();
     command.env("PYTHONPATH", python());
     command
 }
 
-/// Whether the package finds what it needs; says why not.
+/// Whether the dependencies of the package are installed; skips the test otherwise.
 fn has_engine() -> bool {
     let output = Process::new("python3")
         .env("PYTHONPATH", python())
@@ -164,7 +164,7 @@ fn what_cannot_be_pushed_is_told_with_what_to_do() {
         &["cannot be the name of a recording", "26 capital letters"],
     );
     check(&["deviations"], 2, &["no lake given", "WHYSLOW_LAKE"]);
-    // Two of which one is none: the other one is there.
+    // Of two recordings one is invalid: the other one is pushed.
     check(
         &["push", recording, "missing.wsl", "lake"],
         1,
@@ -189,7 +189,7 @@ fn nobody_listens_at_the_store() {
     let none = said(command, 1);
     assert!(none.contains("error: failed to look at"), "{none}");
     assert!(none.contains("hint: "), "{none}");
-    // Nor at what is no address at all.
+    // Nor with an invalid URL.
     for endpoint in ["", "minio"] {
         let mut command = place.whyslow();
         command
@@ -215,7 +215,7 @@ fn a_missing_package_is_told_with_the_command_that_installs_it() {
         none.contains("need Python") && none.contains("pip install"),
         "{none}"
     );
-    // One that has no such package, whatever is installed.
+    // A Python without the package, whatever is installed on the machine.
     let bare = place.write("bare", "#!/bin/sh\nexec python3 -I -S \"$@\"\n");
     let mut mode = fs::metadata(&bare).expect("it is there").permissions();
     std::os::unix::fs::PermissionsExt::set_mode(&mut mode, 0o755);
@@ -277,10 +277,10 @@ fn what_is_hidden_is_not_in_the_lake_and_not_there_twice() {
     }
 }
 
-/// Names that the recording has; those of programs that everybody has, as apache2, stay.
+/// Names in the recording; common program names, such as apache2, are not redacted.
 const HIDDEN: [&str; 3] = ["web1", "owned", "calc"];
 
-/// What a lake says of everything that has a name.
+/// All named values in the lake.
 fn told(place: &Place) -> String {
     let dimensions = ["process", "file", "device"].map(|name| ["--dimension", name]);
     let questions = ["hosts", "verdicts", "culprits", "slowest"].map(|name| (name, &[][..]));
@@ -312,8 +312,8 @@ const SAME: [(&str, &str); 11] = [
     ("dur_max_ns", "max_ns"),
 ];
 
-/// The lake says of a culprit what `explain` does, also if several parts are put down to it; and the way
-/// to the recording is told.
+/// The lake has the same culprits as `explain`, also if several shares are attributed to one; and
+/// it has the path of the recording.
 #[test]
 fn blame_is_that_of_the_verdict_and_leads_to_the_recording() {
     if !has_engine() {
@@ -354,7 +354,7 @@ fn blame_is_that_of_the_verdict_and_leads_to_the_recording() {
         found.contains("whyslow explain ") && found.contains("web.wsl"),
         "{found}"
     );
-    // What was lost is told as for one recording.
+    // Losses are reported as for a single recording.
     let lossy = recorded().join("t.wsl");
     let lossy = lossy.to_str().expect("UTF-8");
     let mut strict = asking(&place);
@@ -366,7 +366,7 @@ fn blame_is_that_of_the_verdict_and_leads_to_the_recording() {
         "{told}"
     );
     assert!(!told.contains("whyslow-lake-"), "{told}");
-    // All that was before the end; before it there was nothing.
+    // Everything before the end; nothing precedes it.
     let before = run(&["fleet", "hosts", "--lake", "lake", "-w", "..2100-01-01"]);
     assert!(
         before.contains("boardhost") || before.lines().count() > 1,
@@ -383,7 +383,7 @@ fn what_lies_in_the_working_directory_is_no_part_of_the_answer() {
     }
     let place = Place::new();
     push(&place, &[]);
-    // Whoever can write there must not run what he likes as the one who asks.
+    // Users who can write to the lake must not be able to run code as the user who queries it.
     for module in ["json.py", "runpy.py", "duckdb.py"] {
         place.write(module, "open('taken', 'w').close()\nraise SystemExit(9)\n");
     }

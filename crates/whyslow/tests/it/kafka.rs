@@ -1,4 +1,5 @@
-//! A broker whose producers wait for a consumer that lags: by its profile alone, and with the kernel's events.
+//! A broker whose producers wait for a lagging consumer: from its profile alone, and with kernel
+//! events.
 
 use serde_json::Value;
 
@@ -14,7 +15,7 @@ fn asked(place: &Place, args: &[&str]) -> Value {
     serde_json::from_str(&place.stdout(&args)).expect("one JSON document")
 }
 
-/// The longest wait for the lock of the log that has one holder, not several in turn.
+/// The longest wait for the lock of the log with one holder, not several in turn.
 fn longest(place: &Place, recording: &str) -> Value {
     let answer = asked(place, &["locks", "log", recording, "-n", "0"]);
     let rows = answer["tables"][0]["rows"].as_array().expect("rows");
@@ -31,7 +32,7 @@ fn text<'v>(value: &'v Value, place: &str) -> &'v str {
     value.pointer(place).and_then(Value::as_str).unwrap_or("")
 }
 
-/// Links of the first story.
+/// Links of the first finding.
 fn chain(place: &Place, args: &[&str]) -> (Value, Vec<Value>) {
     let report = asked(place, args);
     let story = report["stories"][0].clone();
@@ -60,7 +61,7 @@ fn the_kernel_proves_what_the_profile_suspects() {
     assert!(text(holder, "/mechanism").starts_with("block_"));
     let program = holder["program"].to_string();
     assert!(program.contains("transferFrom"), "{program}");
-    // Also where the monitor was waited for in pieces that a timer ended.
+    // Also if the wait for the monitor is split by timeouts.
     let parts = story["parts"].as_array().expect("parts");
     let of_reader = parts.iter().filter(|part| {
         text(part, "/culprit/name").starts_with("data-plane-kafka-network-thread-")
@@ -68,7 +69,7 @@ fn the_kernel_proves_what_the_profile_suspects() {
     });
     let share: f64 = of_reader.filter_map(|part| part["share"].as_f64()).sum();
     assert!(share > 0.95, "{share}");
-    // What the profile alone says stays beside it.
+    // What the profile alone shows is kept.
     let caveats = story["caveats"].to_string();
     assert!(caveats.contains("by the profile alone"), "{caveats}");
 }

@@ -1,5 +1,5 @@
-//! The machine form of `as lttng-…`: every table of every command against the description that
-//! the command gives of itself, with and without rows, and against the peer's own description.
+//! The LAMI output of `as lttng-…`: every table of every command against the metadata that the
+//! command prints, with and without rows, and against the metadata of lttng-analyses.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::process::Command;
@@ -27,7 +27,7 @@ const COMMANDS: [&str; 15] = [
     "lttng-memtop",
 ];
 
-/// Something of everything that the tables are about.
+/// Some data for every table.
 const BUSY: &str = r#"whyslow-text 1
 meta hostname=web1
 1421342317.100000000 [0] sched_switch prev=0 next=10 prev_state=R prev_comm=swapper/0 next_comm=sync next_prio=120
@@ -65,7 +65,7 @@ meta hostname=web1
 1421342319.400000000 [0] sched_switch prev=10 next=0 prev_state=S prev_comm=sync next_comm=swapper/0
 "#;
 
-/// Two marks and nothing else.
+/// Two markers and nothing else.
 const EMPTY: &str = r#"whyslow-text 1
 meta hostname=web1
 1421342317.000000000 [0] marker name="begin"
@@ -119,7 +119,7 @@ fn check_metadata(metadata: &Json) {
     }
 }
 
-/// Name of a member, and what its value is.
+/// Name and value of a member.
 type Member = (&'static str, fn(&Json) -> bool);
 
 /// Names and types of the members of a cell.
@@ -178,7 +178,7 @@ fn check_members(object: &Map<String, Json>, required: &[Member], optional: &[Me
     }
 }
 
-/// Rows of the results by their class.
+/// Rows of the results by table class.
 fn check_results(results: &Json, classes: &Classes) -> BTreeMap<String, usize> {
     let mut rows = BTreeMap::new();
     let members: Vec<&String> = results.as_object().expect("an object").keys().collect();
@@ -206,7 +206,7 @@ fn check_results(results: &Json, classes: &Classes) -> BTreeMap<String, usize> {
     rows
 }
 
-/// All the tables a command has.
+/// All tables of a command.
 fn options(command: &str) -> &'static [&'static str] {
     match command.trim_start_matches("lttng-") {
         name if name.starts_with("io") => &["--usage", "--stats", "--top", "--freq", "--log"],
@@ -262,7 +262,7 @@ fn tables_without_rows_are_as_described() {
         args.extend(options(&command));
         let rows = check_results(&parsed(&place.stdout(&args)), &classes);
         let expected = match command.as_str() {
-            // Classes of calls are listed with no calls in them.
+            // Classes of calls are listed even without calls.
             name if name.starts_with("lttng-io") => 4,
             _ => 0,
         };
@@ -271,7 +271,7 @@ fn tables_without_rows_are_as_described() {
             expected,
             "{command}: {rows:?}"
         );
-        // Nothing to analyse is told by the exit status.
+        // Nothing to analyse is reported by the exit status.
         let mut whyslow = place.whyslow();
         whyslow.args(["as", &command, "t.wsl", "--test-compatibility"]);
         whyslow.assert().failure();
@@ -304,7 +304,7 @@ fn failures_are_objects_with_a_message() {
     assert!(parsed(&told)["error-message"].is_string(), "{told}");
 }
 
-/// Programs that read the results go by the names of table classes and by the classes of cells.
+/// Programs identify results by the names of table classes and by the classes of cells.
 #[test]
 fn classes_are_those_of_lttng_analyses() {
     let place = recorded(EMPTY);
@@ -320,7 +320,7 @@ fn classes_are_those_of_lttng_analyses() {
             .filter(|name| !ours.contains_key(*name))
             .collect();
         let expected: BTreeSet<String> = if command.starts_with("lttng-irq") {
-            // Its summary adds up interrupts of every kind in rows that do not tell which.
+            // Its summary adds up interrupts of all kinds in rows that do not name the kind.
             BTreeSet::from(["summary".into()])
         } else {
             BTreeSet::new()
@@ -375,7 +375,7 @@ fn parts_of_a_range_share_no_call() {
     };
     let whole = calls(&["as", "lttng-syscallstats", "t.wsl"]);
     assert!(whole > 4);
-    // Some calls reach over the edge of such parts.
+    // Some calls cross the borders of these parts.
     let parts = calls(&["as", "lttng-syscallstats", "t.wsl", "--refresh", "5ms"]);
     assert_eq!(parts, whole);
 }

@@ -1,4 +1,4 @@
-//! Questions to wall-clock profiles of a program that wrote down who waited for whom.
+//! Queries on wall-clock profiles of a program that logs which thread waited for which.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -15,7 +15,7 @@ fn fixture(name: &str) -> PathBuf {
     whyslow_testkit::fixture("jfr").join(name)
 }
 
-/// A stack of a dump: who has it, its functions, what it waits for.
+/// A stack of a dump: its threads, its functions, what it waits for.
 #[derive(Debug, Default)]
 struct Stack {
     names: Vec<String>,
@@ -85,7 +85,7 @@ fn who_waits_for_a_lock_is_seen_waiting_in_a_dump() {
                     .any(|what| what.contains("LockProgram$Ledger")),
                 "{stack:?}"
             );
-            // Who had it then waits for nobody.
+            // The holder at that time waits for no other thread.
             let holder = held.iter().find(|one| {
                 one.lock == "ledger"
                     && one.entered <= at
@@ -224,7 +224,7 @@ fn where_there_are_no_gaps_it_is_said_why() {
     assert!(info.contains("GAPS_NOT_LOOKED_FOR"), "{info}");
 }
 
-/// Nanoseconds by thread, of stacks that have a function.
+/// Nanoseconds by thread, of stacks that contain a function.
 fn collapsed(name: &str, weight: &str) -> BTreeMap<String, i64> {
     let recording = fixture(&format!("{name}.jfr"));
     let recording = recording.to_str().expect("a path");
@@ -261,7 +261,7 @@ fn samples_weigh_what_their_sampler_counted_and_time_what_there_was() {
             let own = || held.iter().filter(|one| one.thread == thread);
             let begin = own().map(|one| one.asked).min().expect("some");
             let end = own().map(|one| one.left).max().expect("some");
-            // It may sleep several times before and after what it writes down.
+            // It may sleep several times before and after the logged section.
             let more = time - (end - begin);
             assert!(
                 (-20 * MS..250 * MS).contains(&more),

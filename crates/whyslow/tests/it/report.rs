@@ -1,4 +1,4 @@
-//! Reports: what was found, as one page and as text.
+//! Reports: findings as one page and as text.
 
 use std::fs;
 
@@ -40,7 +40,7 @@ fn as_text_it_has_what_was_found_and_tables() {
     assert!(text.contains("\n## Input and output\n"), "{text}");
     assert!(text.contains("| openat |"), "{text}");
     assert!(text.contains("\n## Notes\n"), "{text}");
-    // Names come from whoever ran the program.
+    // Names are chosen by the users of the recorded machine.
     assert!(!text.contains('\u{1b}'), "{text}");
 }
 

@@ -1,4 +1,4 @@
-//! Requests asked about at the command line.
+//! Queries about requests on the command line.
 
 use std::path::Path;
 
@@ -13,7 +13,7 @@ use crate::common::Place;
 const BEGIN: i64 = 1_700_000_000_000_000_000;
 const MS: i64 = 1_000_000;
 
-/// Ten requests a tenth of a second apart, of which the fourth takes 80 ms and fails.
+/// Ten requests, 0.1 s apart; the fourth takes 80 ms and fails.
 fn write(path: &Path) {
     let mut symbols = Symbols::new();
     let mut writer = RecordingWriter::create(path, Existing::Refuse).expect("it can be written");
@@ -42,7 +42,7 @@ fn write(path: &Path) {
     writer.finish(&symbols, info).expect("it is whole");
 }
 
-/// The one that fails.
+/// The failed request.
 const SLOW: i64 = 3;
 
 fn request(id: i64, (ts, dur): (i64, i64), symbols: &mut Symbols) -> RequestRow {
@@ -159,7 +159,7 @@ fn fixture(name: &str) -> String {
     path.join(name).display().to_string()
 }
 
-/// Numbers are those that Python makes of the lines of the log: sums in ns, medians by rank.
+/// Numbers computed by Python from the lines of the log: sums in ns, medians by rank.
 #[test]
 fn a_broker_tells_how_long_clients_waited_and_had_its_threads() {
     let place = Place::new();
@@ -201,7 +201,7 @@ fn a_broker_tells_how_long_clients_waited_and_had_its_threads() {
     assert_eq!(handlers, want);
 }
 
-/// The only handler had one request of the consumer for 226 ms, and four producers waited for it.
+/// The only handler served one request of the consumer for 226 ms while four producers waited.
 #[test]
 fn a_wait_for_a_handler_names_what_it_was_busy_with() {
     let place = Place::new();

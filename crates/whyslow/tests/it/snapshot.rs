@@ -1,4 +1,4 @@
-//! Parts of recordings, made and asked at the command line.
+//! Snapshots, made and queried on the command line.
 
 use std::io::Read as _;
 use std::process::Stdio;
@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use crate::common::Place;
 
-/// The fixture as a recording, and a part of it as a file.
+/// The fixture as a recording, and a snapshot of it.
 fn made() -> &'static Place {
     static PLACE: OnceLock<Place> = OnceLock::new();
     PLACE.get_or_init(|| Place::shared("snapshot", fill))
@@ -74,11 +74,11 @@ fn without_a_window_a_part_is_asked_about_what_it_was_cut_for() {
         };
         assert!(caveats.iter().any(is_told), "{caveats:?}");
     }
-    // What is around is there for those who ask for it: it begins five seconds before.
+    // The surroundings can be queried: they start five seconds earlier.
     let part = json(place, &["io", "stats", PART, "-w", "+1s..+4s"]);
     let whole = json(place, &["io", "stats", "whole.wsl", "-w", "+4s..+7s"]);
     assert_eq!(part["tables"], whole["tables"]);
-    // And what was cut away is not nothing.
+    // A window that was cut away is an error, not empty.
     let gone = ["io", "stats", PART, "-w", "2026-11-21 00:28:46+1s"];
     let refused = place.whyslow().args(gone).assert().code(2);
     let told = String::from_utf8_lossy(&refused.get_output().stderr).into_owned();
@@ -147,7 +147,7 @@ fn what_was_unpacked_goes_whatever_ends_the_program() {
     assert_eq!(unpacked(&place), 0, "the next one takes away what was left");
 }
 
-/// Ends it while nobody reads what it writes.
+/// Ends it while its output is not read.
 fn ended_by(place: &Place, signal: rustix::process::Signal) {
     let mut child = place
         .program()
@@ -220,7 +220,7 @@ fn what_is_no_packed_recording_is_told_with_the_byte() {
 
 const SECRETS: [&str; 4] = ["acmeshop", "acme_orders", "Wolpertinger", "zwiebel.example"];
 
-/// Whatever the form is, no name is left. What a report has is packed: its own test looks into it.
+/// No redacted name remains in any format. The data of a report is packed: its own test unpacks it.
 #[test]
 fn every_form_hides_what_it_is_told_to() {
     let place = Place::new();

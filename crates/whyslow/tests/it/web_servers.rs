@@ -1,5 +1,6 @@
-//! Three incidents of real web servers, as they were recorded: `explain` names the cause, and requests found in
-//! sockets are those that the applications logged (`fixtures/web-servers`, made by `workloads/run.py`).
+//! Three recorded incidents of real web servers: `explain` names the cause, and requests found in
+//! sockets equal those that the applications logged (`fixtures/web-servers`, made by
+//! `workloads/run.py`).
 
 use std::path::PathBuf;
 
@@ -7,7 +8,7 @@ use serde_json::Value;
 
 use crate::common::Place;
 
-/// Between the read that had the request and the moment in which the application says it had it.
+/// Time between the read of the request and the log entry of the application.
 const ROUND_NS: i64 = 1_000_000;
 
 struct Incident {
@@ -36,15 +37,15 @@ impl Incident {
         serde_json::from_slice(&done.get_output().stdout).expect("one JSON document")
     }
 
-    /// What the application logged.
+    /// The log of the application.
     fn served(&self) -> Vec<Value> {
         let text = std::fs::read_to_string(self.folder.join("served.ndjson")).expect("it is there");
         let lines = text.lines().map(serde_json::from_str);
         lines.collect::<Result<_, _>>().expect("JSON")
     }
 
-    /// Each request is found at its connection, time and thread, and at no other. Returns what was logged of each,
-    /// and what it is called.
+    /// Each request is found on its connection, at its time and in its thread, and nowhere else.
+    /// Returns the log of each and its name.
     fn joined(&self) -> Vec<(Value, String)> {
         let words = ["-n", "0", "--by", "source,role"];
         let log = self.asked(&["requests", "log"], &words);
@@ -66,7 +67,7 @@ impl Incident {
             };
             let mut found: Vec<_> = of_sockets.iter().filter(is_it).collect();
             if found.len() > 1 {
-                // The next one on a connection may come within what is rounded off.
+                // The next request on a connection may come within the rounding error.
                 found.retain(|row| row["ts_ns"].as_i64() <= truth["begin_ns"].as_i64());
             }
             let is_right = found.len() == 1 && found[0]["tid"] == truth["tid"];
@@ -83,7 +84,7 @@ impl Incident {
     }
 }
 
-/// An address of IPv4 that an IPv6 socket has is the same one.
+/// An IPv4-mapped IPv6 address is the same address.
 fn plain(address: &Value) -> String {
     let address = address.as_str().unwrap_or_default();
     address
@@ -115,7 +116,7 @@ fn a_shop_whose_resolver_loses_questions() {
     for word in [host, "timeout 5 s, attempts 2", "/health"] {
         assert!(text.contains(word), "{word}");
     }
-    // The questions without an answer are those that the resolver says it lost.
+    // Queries without a reply are those that the resolver logged as lost.
     let log = shop.asked(&["nameservers", "log"], &["-n", "0"]);
     let rows = log["tables"][0]["rows"].as_array().expect("rows");
     let lost = rows.iter().filter(|row| {
@@ -166,7 +167,7 @@ fn a_word_service_that_writes_a_file_for_each_word() {
     let folder = guilty["folder"].as_str().expect("its path");
     let is_there = first["target"].to_string() + &first["chain"].to_string();
     assert!(is_there.contains(folder), "{}", first["verdict"]);
-    // The thread that was handed the text is one of the request's.
+    // The thread that received the request text is one of the request's threads.
     let (mut handed, mut found) = (0, 0);
     for (truth, id) in words.joined() {
         if truth["counter_tid"].is_null() {

@@ -1,5 +1,5 @@
-//! `export html`: one file with the pages and their data, for readers who have neither the recording
-//! nor this program.
+//! `export html`: one file with the pages and their data, for readers who have neither the
+//! recording nor this program.
 
 mod contents;
 mod markdown;
@@ -94,8 +94,8 @@ struct Parts<'p> {
 const STYLE_PLACE: &str = "<link rel=\"stylesheet\" href=\"app.css\">";
 const SCRIPT_PLACE: &str = "<script src=\"app.js\"></script>";
 
-/// One document. Its policy allows only its own script and no requests: a script injected through a name
-/// lacks the nonce.
+/// One document. Its policy allows only its own script and no requests: a script injected through a
+/// name lacks the nonce.
 fn assembled(parts: &Parts<'_>) -> Result<String, Failure> {
     let mut bytes = [0_u8; 16];
     getrandom::fill(&mut bytes)

@@ -1,4 +1,5 @@
-//! Common parts of all exports: the recording and window of the flags, and where the output is written.
+//! Common parts of all exports: the recording and window of the flags, and where the output is
+//! written.
 
 use std::io::{self, BufWriter, IsTerminal, Write};
 use std::path::Path;

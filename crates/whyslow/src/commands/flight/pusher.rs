@@ -1,8 +1,8 @@
 //! Pushes saved recordings to a lake in a separate process, and retries until it succeeds.
 //!
-//! A pending recording has a marker file, `NAME.wsl.unpushed`, next to it, which is removed once the
-//! lake has the recording. The next recorder thus finds pending recordings, however this one ended.
-//! While the store is unreachable, recordings stay on disk, within `--max-disk`.
+//! A pending recording has a marker file, `NAME.wsl.unpushed`, next to it, which is removed once
+//! the lake has the recording. The next recorder thus finds pending recordings, however this one
+//! ended. While the store is unreachable, recordings stay on disk, within `--max-disk`.
 
 use std::collections::VecDeque;
 use std::fs;

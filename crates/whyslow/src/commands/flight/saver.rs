@@ -197,8 +197,8 @@ impl Work {
         }
     }
 
-    /// Imports in a separate process: its memory does not count against the limit, and Ctrl-C does not
-    /// reach it, so saved data is kept.
+    /// Imports in a separate process: its memory does not count against the limit, and Ctrl-C does
+    /// not reach it, so saved data is kept.
     fn import(&self, spool: &Path, recording: &Path) -> Result<(), String> {
         let hint = format!("import it: whyslow import {}", spool.display());
         let mut child = Command::new("/proc/self/exe")

@@ -1,7 +1,7 @@
 //! How well the clocks of a profile and of kernel events agree, if a recording has both.
 //!
-//! A thread in an uninterruptible wait gets the sampler's signal when the wait ends: the sample that ends
-//! the sampling gap and the end of the wait are the same point in time on two clocks.
+//! A thread in an uninterruptible wait gets the sampler's signal when the wait ends: the sample
+//! that ends the sampling gap and the end of the wait are the same point in time on two clocks.
 
 use std::collections::HashMap;
 use std::ops::ControlFlow;
@@ -56,8 +56,8 @@ pub(super) fn table(tables: &dyn Tables) -> Result<Option<AnswerTable>, Failure>
     Ok(Some(table))
 }
 
-/// Sampling gaps classified as kernel waits, up to the sample that ends them. That sample stands for one
-/// interval, which is not part of the gap.
+/// Sampling gaps classified as kernel waits, up to the sample that ends them. That sample stands
+/// for one interval, which is not part of the gap.
 fn gaps(tables: &dyn Tables, interval: Ns) -> Result<Waits, StoreError> {
     let mut symbols = Symbols::new();
     let mut found = Waits::new();

@@ -9,7 +9,8 @@ use super::ImportStat;
 struct Class {
     name: &'static str,
     evidence: Evidence,
-    /// Topic of `record` that includes the class: it was recorded, whether or not such events happened.
+    /// Topic of `record` that includes the class: it was recorded, whether or not such events
+    /// happened.
     topic: &'static str,
     without: &'static str,
 }

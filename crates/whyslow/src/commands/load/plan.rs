@@ -103,7 +103,8 @@ fn targets(args: &LoadArgs, template: &Asked) -> Result<Vec<Target>, Failure> {
     Ok(targets)
 }
 
-/// Reads URLs, one per line, with an optional weight in front; lines that start with `#` are comments.
+/// Reads URLs, one per line, with an optional weight in front; lines that start with `#` are
+/// comments.
 fn read(path: &Path, template: &Asked, targets: &mut Vec<Target>) -> Result<(), Failure> {
     let text = fs::read_to_string(path).map_err(|error| Failure::reading(path, error))?;
     for line in text.lines().map(str::trim) {

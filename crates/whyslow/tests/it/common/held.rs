@@ -1,8 +1,8 @@
-//! The log of the program behind the profiles of locks: what each thread did with each lock.
+//! The log of the program in the lock profiles: what each thread did with each lock.
 
 use std::fs;
 
-/// What a thread did with a lock, as the program itself wrote it down.
+/// What a thread did with a lock, as logged by the program itself.
 #[derive(Debug)]
 pub(crate) struct Held {
     pub(crate) lock: String,

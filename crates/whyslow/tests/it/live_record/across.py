@@ -1,4 +1,4 @@
-"""A server whose handler starts a child that sleeps now and then, and its client, on hosts of their own."""
+"""A server whose handler sometimes starts a child that sleeps, and its client, on separate hosts."""
 import os
 import socket
 import subprocess

@@ -1,4 +1,4 @@
-//! Counters, against what the kernel tells others: `/proc`, `df`, and a process of itself.
+//! Counters, against what the kernel reports elsewhere: `/proc`, `df`, and a process about itself.
 
 use std::fs;
 use std::process::Command;
@@ -26,7 +26,7 @@ fn room_in_file_systems_is_that_of_df() {
         return;
     }
     let place = Place::new();
-    // Mounts of its own, which go with it. Nobody else writes there.
+    // A separate mount namespace, whose mounts vanish with it and are written by this test only.
     let script = format!(
         "set -e; mkdir memory disk; mount -t tmpfs -o size=37m,nr_inodes=1009 mine memory; \
          head -c 5300000 /dev/urandom >memory/file; \
@@ -66,7 +66,7 @@ fn room_in_file_systems_is_that_of_df() {
     }
 }
 
-/// Dirties pages, takes them back, and says what the kernel counted for it.
+/// Dirties pages, cancels them, and prints what the kernel counted for it.
 const DIRTY: &str = "\
 import os, sys
 f = open('dirtied', 'wb', 0)
@@ -83,7 +83,7 @@ fn what_was_never_written_is_what_the_kernel_counts() {
     let place = Place::new();
     fs::write(place.join("dirty.py"), DIRTY).expect("a temporary folder takes it");
     let mut told = 0;
-    // The kernel may write some of it before; then there is less to take back.
+    // The kernel may write some of it before; then there is less to cancel.
     for _ in 0..5 {
         let _ = fs::remove_dir_all(place.join("rec.wsl"));
         record(
@@ -114,7 +114,7 @@ fn what_was_never_written_is_what_the_kernel_counts() {
             "python*",
         ],
     );
-    // Others run Python, too.
+    // Other processes may run Python, too.
     let mut found = values
         .iter()
         .filter(|row| row["value"].as_i64() == Some(told));
@@ -127,7 +127,7 @@ fn what_was_never_written_is_what_the_kernel_counts() {
     let words: Vec<&str> = line.expect("a line of it").split_whitespace().collect();
     let rate = |at: usize| words[at].parse::<f64>().expect("a number");
     assert_eq!((words[1], words[2]), ("0", pid.as_str()), "{report}");
-    // It wrote what it took back, and the number.
+    // It wrote what was not cancelled, and the number.
     let written = (8192 * 89 + told.to_string().len()) as f64;
     let expected = rate(4) * told as f64 / written;
     let tolerance = expected / 1000.0 + 0.02;
@@ -144,14 +144,14 @@ fn number_of(file: &str, name: &str) -> i64 {
     word.and_then(|word| word.parse().ok()).expect("a number")
 }
 
-/// The load of the last fifteen minutes, which changes slowly.
+/// The load average of the last fifteen minutes, which changes slowly.
 fn load() -> f64 {
     let text = fs::read_to_string("/proc/loadavg").expect("the kernel has it");
     let word = text.split_whitespace().nth(2).expect("three of them");
     word.parse().expect("a number")
 }
 
-/// Holds memory for as long as it takes to be looked at, and says how much it has.
+/// Holds memory until it has been sampled, and prints how much it has.
 const HOLD: &str = "\
 import os, time
 held = bytearray(os.urandom(1 << 20) * 41)
@@ -197,7 +197,7 @@ fn load_and_memory_are_those_of_the_kernel() {
         .filter_map(|word| word.parse().ok())
         .collect();
     let available = swap[3] * 1024.0;
-    // Others take and give memory meanwhile.
+    // Other processes allocate and free memory meanwhile.
     let (low, high) = (
         free_before.min(free_after) as f64,
         free_before.max(free_after) as f64,
@@ -210,7 +210,7 @@ fn load_and_memory_are_those_of_the_kernel() {
     // RES in kilobytes.
     let told = fs::read_to_string(place.join("told.txt")).expect("it wrote it");
     let told: i64 = told.trim().parse().expect("a number");
-    // Others may run programs of that name, too.
+    // Other processes may run programs of that name, too.
     let mut lines = top.lines().filter(|line| line.ends_with(" python3"));
     let is_it = |line: &str| {
         let words: Vec<&str> = line.split_whitespace().collect();

@@ -1,4 +1,4 @@
-//! `doctor` where nothing, something and everything can be recorded.
+//! `doctor` where nothing, some and everything can be recorded.
 
 use std::process::{Command, Output};
 
@@ -37,7 +37,7 @@ fn whoever_can_record_is_told_so() {
     for name in ["kernel", "privileges", "kernel types (BTF)", "syscalls"] {
         assert_eq!(state_of(&checks, name), "ok", "{name}");
     }
-    // What is not well has a command that mends it, or says what is lacking.
+    // A failed check has a command that fixes it, or names what is missing.
     for check in &checks {
         assert!(
             !check["found"].as_str().unwrap_or_default().is_empty(),
@@ -151,7 +151,7 @@ fn two_capabilities_are_enough_to_record() {
     assert!(output.status.success(), "{said}");
     let calls = super::rows(&place, &["syscalls", "log", "rec.wsl", "--name", "chdir"]);
     assert_eq!(calls.len(), 29);
-    // One of the two is not.
+    // One of the two is not enough.
     let output = run("-all,+bpf", &["record", "-o", "no.wsl", "--", "true"]);
     let said = String::from_utf8_lossy(&output.expect("it ran before").stderr).into_owned();
     assert!(

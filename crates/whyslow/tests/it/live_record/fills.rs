@@ -1,5 +1,5 @@
-//! What came into the page cache, against the sizes of files, the kernel's count of what a disk read,
-//! and what it says is in memory.
+//! Page-cache fills, against the sizes of files, the kernel's count of disk reads, and what the
+//! kernel reports as resident.
 
 use std::fs;
 use std::process::Command;
@@ -11,7 +11,7 @@ use super::{can_record, record, rows};
 use crate::common::Place;
 
 const PAGE: i64 = 4096;
-/// A prime number of pages, the last of them not whole.
+/// A prime number of pages, the last of which is partial.
 const COLD_PAGES: i64 = 1009;
 const COLD_BYTES: i64 = COLD_PAGES * PAGE - 977;
 const MAPPED_PAGES: i64 = 499;
@@ -23,14 +23,14 @@ const METADATA_BYTES_MAX: i64 = 1 << 20;
 
 const PROGRAM: &str = include_str!("fills.c");
 
-/// A disk with files that are not in memory, and a file system in memory, for as long as this lives.
+/// A disk with files that are not in memory, and a tmpfs, unmounted on drop.
 struct Disk {
     place: Place,
     device: String,
 }
 
 impl Disk {
-    /// None where a program for it is not here or nothing may be mounted; says so.
+    /// `None`, with a skip message, if a program is missing or mounting is not permitted.
     fn new() -> Option<Self> {
         let place = Place::new();
         place.write("touch.c", PROGRAM);
@@ -83,7 +83,7 @@ impl Disk {
         let question = ["files", "usage", "rec.wsl", "--file", &path];
         let rows = rows(&self.place, &question);
         assert_eq!(rows.len(), 1, "{path}: {rows:?}");
-        // The other question about the same sums.
+        // Another view of the same sums.
         let top = super::rows(&self.place, &["files", "top", "rec.wsl", "--file", &path]);
         for column in [
             "read_bytes",
@@ -96,7 +96,7 @@ impl Disk {
         rows[0].clone()
     }
 
-    /// All that came into the cache, whatever it is called, with what was lost and what is mounted.
+    /// All fills, whatever their kind, with losses and mounts.
     fn all_fills(&self) -> String {
         let queries = [
             "SELECT comm, tid, path, dev, inode, cause, bytes, ts, dur FROM cache_fill ORDER BY ts",
@@ -125,7 +125,7 @@ impl Drop for Disk {
     }
 }
 
-/// Bytes filled, of those by mappings, and from the cache.
+/// Bytes filled, filled by mappings, and read from the cache.
 fn told(row: &Value) -> [Option<i64>; 3] {
     ["filled_bytes", "mapped_fill_bytes", "cached_bytes"].map(|column| row[column].as_i64())
 }
@@ -171,7 +171,7 @@ fn what_was_read_came_from_the_disk_or_was_in_the_page_cache() {
         disk.all_fills()
     );
 
-    // Reads that go past the cache are no reads from it.
+    // Direct reads bypass the cache and are no reads from it.
     let direct = disk.file("mounted/direct");
     assert_eq!(direct["read_bytes"], DIRECT_BYTES);
     assert_eq!(told(&direct), [Some(0), Some(0), None], "{direct:?}");
@@ -180,7 +180,7 @@ fn what_was_read_came_from_the_disk_or_was_in_the_page_cache() {
     let expected = [Some(0), Some(0), Some(SHARED_BYTES)];
     assert_eq!(told(&shared), expected, "{shared:?}");
 
-    // No call named the program by a descriptor: the kernel and the mounts tell its path.
+    // No call opened the program: its path comes from the kernel and the mounts.
     let program = disk.file("mounted/program");
     let of_program = program["filled_bytes"].as_i64().expect("known");
     let size = fs::metadata(disk.place.join("mounted/program"))
@@ -188,14 +188,14 @@ fn what_was_read_came_from_the_disk_or_was_in_the_page_cache() {
         .len() as i64;
     assert!(of_program > 0 && of_program <= size + PAGE, "{program:?}");
 
-    // All that the disk read is one of these, but what the file system needed to find them.
+    // All disk reads are fills, except metadata of the file system.
     let known = (COLD_PAGES + TOUCHED) * PAGE + DIRECT_BYTES + of_program;
     assert!(
         (known..known + METADATA_BYTES_MAX).contains(&from_disk),
         "{known} of {from_disk}"
     );
 
-    // Once more: nothing comes, but what was taken out of memory meanwhile, which the disk reads again.
+    // Once more: no fills, except of pages that were evicted meanwhile and read again.
     let before = disk.read_bytes();
     let once = "cat mounted/cold >/dev/null";
     record(&disk.place, &[&["--force"], &what[..]].concat(), once);

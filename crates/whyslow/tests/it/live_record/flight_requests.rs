@@ -1,5 +1,5 @@
-//! The flight recorder's `request`: of many requests to a server that was there before, the one that is
-//! answered late is saved, and nothing is for the others.
+//! Condition `request` of the flight recorder: of many requests to a server that was already
+//! running, the late one is saved, and no others.
 
 use std::fs;
 use std::io::{Read as _, Write as _};
@@ -36,7 +36,7 @@ while True:
     connection, _ = listener.accept()
     threading.Thread(target=serve, args=(connection,), daemon=True).start()
 ";
-/// On connections from before and from while this is recorded, each.
+/// On connections made before and during the recording.
 const FAST: usize = 3000;
 
 fn server(place: &Place) -> Option<(Ended, u16)> {
@@ -94,7 +94,7 @@ fn the_late_request_of_many_is_saved_once() {
         old.exchange(b'x');
         new.exchange(b'x');
     }
-    // Nobody asks anything: no request, however long that is.
+    // No request is sent: an idle connection is not a request, however long it lasts.
     sleep(Duration::from_millis(1500));
     old.exchange(b'x');
     new.exchange(b'x');
@@ -122,7 +122,7 @@ fn the_late_request_of_many_is_saved_once() {
         panic!("{found:#?}");
     };
     assert!(*long >= 1_307_000_000, "{long}");
-    // One that is never answered, when half of the ring is over.
+    // A request that is never answered counts after half of the ring.
     old.ask(b'n');
     let both = recorder.saved(&place, 2);
     let said = recorder.end();

@@ -1,5 +1,5 @@
-//! `@live` beside a recorder that runs already: what it hands on is what a recorder for this alone
-//! would have told, and its own recording misses nothing.
+//! `@live` next to a running recorder: the followed data equals that of a separate recorder, and
+//! the recorder's own recording is complete.
 
 use std::fs;
 use std::io::Read as _;
@@ -12,7 +12,7 @@ use super::live_outliers::{Running, command};
 use super::{borders, can_record, no_floods, rows};
 use crate::common::Place;
 
-/// Records all until it is told to end.
+/// Records everything until it is ended.
 struct Recorder {
     running: Running,
 }
@@ -31,7 +31,7 @@ impl Recorder {
     }
 }
 
-/// What a question says on both outputs.
+/// Standard output and error of a query.
 fn asked(place: &Place, words: &[&str]) -> (String, String, Option<i32>) {
     let output = place.whyslow().args(words).output().expect("it starts");
     let text = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).expect("UTF-8");
@@ -58,7 +58,7 @@ fn two_follow_a_recorder_and_all_three_tell_every_call() {
     ];
     let told = rows(&place, &question);
     let counted: i64 = told.iter().filter_map(|row| row["count"].as_i64()).sum();
-    // Other tests of this process may read like this, too.
+    // Other tests of this process may read in this way, too.
     assert!(counted >= reads, "{counted} {reads}");
 }
 
@@ -73,7 +73,7 @@ fn a_recorder_that_has_what_is_needed_is_followed_and_no_other() {
     assert!(said.contains("following the recorder of process"), "{said}");
     assert_eq!(code, Some(0));
     let pid = said_pid(&said);
-    // Block I/O is not in it.
+    // Block I/O is not recorded.
     for question in [
         ["block", "usage", "@live"],
         ["syscalls", "stats", "@live:new"],
@@ -103,7 +103,7 @@ fn a_recorder_that_has_what_is_needed_is_followed_and_no_other() {
     assert_eq!(code, Some(2));
 }
 
-/// Of "following the recorder of process 77; …".
+/// Process id in "following the recorder of process 77; …".
 fn said_pid(said: &str) -> i32 {
     let pid = said
         .split("process ")
@@ -139,7 +139,7 @@ fn the_end_of_the_recorder_is_told_with_what_there_was() {
             .stderr(Stdio::piped())
             .spawn()
             .expect("it starts");
-        // Until something of the snapshot is there.
+        // Until the snapshot has started.
         let is_there = || {
             let entries = fs::read_dir(place.path()).expect("it is there").flatten();
             let mut spools = entries.map(|entry| entry.path().join("0.spool/000001.blocks"));
@@ -166,7 +166,7 @@ fn the_end_of_the_recorder_is_told_with_what_there_was() {
         let status = follower.wait().expect("it is ours");
         assert!(said.contains("the recorder has ended"), "{signal:?} {said}");
         assert_eq!(status.code(), Some(1), "{said}");
-        // What it had told is answered.
+        // What had been handed over is answered.
         assert!(
             told.contains("\"name\":\"read\""),
             "{signal:?} {said} {told}"

@@ -1,5 +1,5 @@
-//! Memory that recording takes, as the kernel counts it: within what was told, and none of it on the
-//! account of those who are recorded.
+//! Memory used for recording, as counted by the kernel: within the reported limit, and not charged
+//! to the recorded processes.
 
 use std::fs::{self, File};
 use std::io::{BufRead as _, BufReader, Write as _};
@@ -20,7 +20,7 @@ const THREADS: usize = 2003;
 const KIB: u64 = 1 << 10;
 const MIB: u64 = 1 << 20;
 
-/// A process that ends with this.
+/// A child that is killed on drop.
 pub(super) struct Running(pub(super) Child);
 
 impl Drop for Running {
@@ -30,14 +30,14 @@ impl Drop for Running {
     }
 }
 
-/// Calls without end, more than a recorder takes.
+/// Endless system calls, more than a recorder can take.
 pub(super) fn flood() -> Running {
     let mut dd = Command::new("dd");
     dd.args(["if=/dev/zero", "of=/dev/null", "bs=1"]);
     Running(dd.stderr(Stdio::null()).spawn().expect("it starts"))
 }
 
-/// Bytes of pages and of maps in the kernel, whose pages count once though they are mapped twice.
+/// Bytes of pages and of kernel maps, whose pages count once though they are mapped twice.
 pub(super) fn taken(pid: u32) -> u64 {
     let read = |path: &Path| fs::read_to_string(path).unwrap_or_default();
     let process = PathBuf::from(format!("/proc/{pid}"));
@@ -132,7 +132,7 @@ fn a_flood_takes_no_more_memory_than_allowed_and_drops_are_counted() {
         said.contains("whyslow import rec.wsl.spool -o rec.wsl"),
         "{said}"
     );
-    // What is missing is known to whoever makes a recording of it, too.
+    // An import of the spool reports the losses, too.
     let imported = place
         .whyslow()
         .args(["import", "rec.wsl.spool", "-o", "rec.wsl"])
@@ -164,7 +164,7 @@ fn too_little_memory_is_refused_with_the_least_that_will_do() {
     assert!(said.contains("--max-memory 81MiB at least"), "{said}");
 }
 
-/// A control group of this version of control groups, or why there is none.
+/// A cgroup of this version, or why it cannot be created.
 struct Group {
     folder: PathBuf,
     is_old: bool,
@@ -186,7 +186,7 @@ impl Group {
         Ok(Self { folder, is_old })
     }
 
-    /// A file, by its name in the old and the new version.
+    /// A file, by its name in versions 1 and 2.
     fn file(&self, old: &str, new: &str) -> PathBuf {
         self.folder.join(if self.is_old { old } else { new })
     }
@@ -205,7 +205,7 @@ impl Group {
         fs::write(file, bytes.to_string()).expect("it may be set");
     }
 
-    /// How often the limit was met, and somebody killed for it.
+    /// How often the limit was reached, and how often the OOM killer ran.
     fn hits(&self) -> (u64, u64) {
         let number = |text: &str, name: &str| -> u64 {
             let found = text.lines().find_map(|line| line.strip_prefix(name));
@@ -223,7 +223,7 @@ impl Group {
         (met, number(&events, "oom_kill "))
     }
 
-    /// The command, begun in the group.
+    /// The command, started in the cgroup.
     fn command(&self, program: &str) -> Command {
         let mut command = Command::new("/bin/sh");
         command
@@ -237,15 +237,15 @@ impl Group {
 impl Drop for Group {
     fn drop(&mut self) {
         let begun = Instant::now();
-        // Those in it take a moment to be gone.
+        // Its processes take a moment to exit.
         while fs::remove_dir(&self.folder).is_err() && begun.elapsed() < Duration::from_secs(10) {
             sleep(Duration::from_millis(50));
         }
     }
 }
 
-/// Not a test: run in a process of its own by the test below. Each line that it reads is a round of
-/// calls by all of its threads; it writes one when that is over.
+/// Not a test: run in a separate process by the test below. Each line that it reads starts a round
+/// of calls by all of its threads; it writes a line when the round is over.
 #[test]
 #[ignore = "starts thousands of threads"]
 #[allow(clippy::print_stdout, clippy::disallowed_methods)] // it is the whole process
@@ -266,7 +266,7 @@ fn a_target_of_many_threads() {
                 }
             });
         if thread.is_err() {
-            // The others wait for ever otherwise.
+            // The others would wait forever otherwise.
             std::process::exit(75);
         }
     }
@@ -306,7 +306,7 @@ impl Target {
         }
     }
 
-    /// Whether it says that.
+    /// Whether it prints that.
     fn says(&mut self, word: &str) -> bool {
         let mut line = String::new();
         while self
@@ -329,7 +329,7 @@ impl Target {
     }
 }
 
-/// What the kernel keeps for each thread that it tells of is the recorder's, as are the rings.
+/// Per-thread data in the kernel is charged to the recorder, as are the rings.
 #[test]
 fn nothing_counts_for_the_control_group_that_is_recorded() {
     if !can_record() {
@@ -367,7 +367,7 @@ fn nothing_counts_for_the_control_group_that_is_recorded() {
         heard().contains("recording; press Ctrl-C")
     });
     let own_begin = own_group.usage();
-    // The buffer is on its own account.
+    // The buffer is charged to the recorder.
     assert!(
         own_begin >= own_before + 8 * MIB,
         "{own_before} {own_begin}"
@@ -382,7 +382,7 @@ fn nothing_counts_for_the_control_group_that_is_recorded() {
     target.work();
     assert!(target.child.0.try_wait().expect("it is ours").is_none());
     assert_eq!(target_group.hits(), hits);
-    // CPUs keep some pages in advance, 256 KiB each on the usual ones; what the kernel keeps of so many
+    // CPUs reserve some pages in advance, usually 256 KiB each; per-thread data of this many
     // threads would be more.
     let cpus = std::thread::available_parallelism().map_or(1, usize::from) as u64;
     let slack = (256 * KIB * cpus).min(768 * KIB);

@@ -1,5 +1,5 @@
-//! `record --ring --push`: while the store is away recordings wait, within their limit, and everything
-//! that was promised comes to the lake once, also if the recorder was killed.
+//! `record --ring --push`: while the store is unreachable, recordings wait within their limit, and
+//! each is pushed to the lake exactly once, even if the recorder was killed.
 
 use std::fs;
 use std::io::{BufRead as _, BufReader};
@@ -12,7 +12,7 @@ use super::can_record;
 use super::flight::{Recorder, recordings, wait_for};
 use crate::common::Place;
 
-/// An object store that stays where it is when it is stopped and started.
+/// An object store that keeps its address when it is stopped and restarted.
 struct Store {
     process: Option<Child>,
     port: u16,
@@ -101,7 +101,7 @@ fn waiting(place: &Place) -> usize {
 }
 
 fn save(recorder: &Recorder, place: &Place, count: usize) {
-    // Names tell seconds.
+    // Names have a resolution of seconds.
     sleep(Duration::from_millis(1100));
     recorder.signal("USR1");
     wait_for("a recording", || {
@@ -182,7 +182,7 @@ fn without_room_nothing_that_waits_is_given_up_and_what_was_dropped_is_told() {
     {
         sleep(Duration::from_millis(1100));
         recorder.signal("USR1");
-        // One after the other: a window that comes while another is saved is dropped for that.
+        // One after the other: a window that arrives while another is being saved is dropped.
         wait_for("an answer", || {
             let said = recorder.said();
             said.matches("saved").count() > answers

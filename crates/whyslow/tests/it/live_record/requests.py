@@ -1,4 +1,4 @@
-"""A server of one of three shapes and its clients, which say who asked, read and answered what."""
+"""A server of one of three architectures and its clients, which log who sent, read and answered what."""
 import os
 import queue
 import selectors

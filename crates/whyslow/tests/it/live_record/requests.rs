@@ -1,5 +1,5 @@
-//! Requests of real servers of three shapes, against what servers and clients say themselves: who read
-//! which question on which connection, who answered it, and who asked.
+//! Requests to real servers of three architectures, against the logs of servers and clients: which
+//! thread read which request on which connection, which one replied, and which client sent it.
 
 use std::collections::BTreeMap;
 use std::process::Command;
@@ -31,7 +31,7 @@ fn a_loop_over_all_connections_answers_in_one_thread() {
     check("loop");
 }
 
-/// What the server says of one request.
+/// The server's log of one request.
 #[derive(Debug)]
 struct Truth {
     reader: i32,
@@ -84,7 +84,7 @@ fn check(shape: &str) {
         for ((row, truth), asked) in ours.iter().zip(list).zip(&theirs) {
             let turns = turns_of(&recorded, row.id);
             let (first, last) = (turns.first(), turns.last());
-            // What is told has to be right.
+            // Every recorded request must be correct.
             assert_eq!(row.tid, Some(truth.reader), "{row:?}");
             assert_eq!(first.map(|turn| turn.tid), Some(truth.reader), "{turns:?}");
             assert_eq!(last.map(|turn| turn.tid), Some(truth.writer), "{turns:?}");
@@ -102,7 +102,7 @@ fn check(shape: &str) {
     assert!(joined * 100 >= ASKED * 95, "{joined} of {ASKED}");
 }
 
-/// What was served on a connection, and what was asked there, in order.
+/// Threads that served a connection, and the requests on it, in order.
 fn of_connection<'r>(
     recorded: &'r InMemory,
     server: &str,

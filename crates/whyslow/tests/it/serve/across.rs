@@ -1,4 +1,4 @@
-//! Stories that go on in recordings of other hosts, among those that the server shows.
+//! Findings that continue in recordings of other hosts that the server has.
 
 use super::client::{Server, encoded};
 use crate::common::Place;
@@ -29,7 +29,7 @@ fn a_story_goes_on_in_other_recordings_of_the_server_and_in_no_others() {
         Some(2),
         "{story:#}"
     );
-    // With another host it is another question.
+    // With another host it is another query.
     let one = server.json(&format!("explain?rec=cli.txt&slow={slow}&across=app.txt"));
     assert_eq!(
         one["stories"][0]["across"][1]["host"],

@@ -1,4 +1,4 @@
-//! What is not answered.
+//! Requests that are refused.
 
 use std::sync::{Arc, Mutex, Weak};
 

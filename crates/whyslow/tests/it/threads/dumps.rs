@@ -1,4 +1,4 @@
-//! Dumps of a JVM: of one that runs, and as a file has them.
+//! Thread dumps of a running JVM, and of files.
 
 use std::fs;
 use std::path::Path;
@@ -119,7 +119,7 @@ fn dumps_of_a_running_jvm_become_a_recording_that_shows_its_deadlock() {
     assert!(dump.contains(": deadlock"), "{dump}");
 }
 
-/// As a JVM prints them; each has what the other one wants.
+/// As printed by a JVM; each thread holds what the other one waits for.
 const TWO_THAT_WAIT: &str = r#"2026-11-25 12:00:00
 Full thread dump OpenJDK 64-Bit Server VM (17.0.15+6 mixed mode, sharing):
 

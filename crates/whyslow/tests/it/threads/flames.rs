@@ -22,7 +22,7 @@ fn a_flame_graph_gives_each_thread_its_life() {
             caveats.contains(" 0 ns too much or too little"),
             "{name}: {caveats}"
         );
-        // Sums of lines are those of the whole, whatever is shown.
+        // Sums of lines equal the total, whatever is shown.
         let lines = rows(&answer, "flame");
         let sum = |rows: &[&Value]| -> i64 { rows.iter().map(|row| int(row, "self_ns")).sum() };
         let top: i64 = lines
@@ -34,7 +34,7 @@ fn a_flame_graph_gives_each_thread_its_life() {
         let ten = asked(&["threads", "flame", &fixture(name), "-n", "10"]);
         let ten = rows(&ten, "flame");
         assert!(ten.len() <= 10);
-        // The same in lines for other tools.
+        // The same as collapsed stacks for other tools.
         let text = place.stdout(&["export", "collapsed", &fixture(name), "--weight", "time"]);
         let lines = text.lines().filter_map(|line| line.rsplit_once(' '));
         let told: i64 = lines

@@ -1,5 +1,5 @@
-//! Questions about threads of profiles: pools, time lines, flame graphs, gaps, chains of locks, and dumps of
-//! a JVM that runs.
+//! Queries about threads of profiles: pools, timelines, flame graphs, gaps, lock chains, and dumps
+//! of a running JVM.
 
 mod dumps;
 mod flames;
@@ -50,7 +50,7 @@ fn a_pool_is_at_work_while_its_threads_wait_for_locks() {
         let pool = pools.iter().find(|row| row["pool"] == "request-handler-N");
         let pool = pool.expect("the handlers");
         assert_eq!(int(pool, "threads"), 8, "{name}");
-        // How many of them waited at once, as they wrote it down.
+        // How many of them waited at once, as logged by themselves.
         let held = truth(name);
         let waits: Vec<(i64, i64)> = held
             .iter()
@@ -142,7 +142,7 @@ fn letters_stand_where_the_stacks_match() {
         let (all, others) = (of(&all), of(&rejected));
         assert!(held.iter().any(|one| one.thread == comm));
         for (at, letter) in letters.iter().enumerate() {
-            // What matches and what does not is all there is.
+            // Matching and non-matching stacks add up to the total.
             if *letter == ' ' && others[at] == ' ' {
                 assert_eq!(all[at], ' ', "{comm} {at}");
             } else {
@@ -167,7 +167,7 @@ fn letters_are_of_what_has_the_operation() {
         rows(&answer, "timeline").len()
     };
     assert!(of("wall") > 0);
-    // States of a kernel's trace, which has stacks, too.
+    // States from a kernel trace, which has stacks, too.
     let place = Place::new();
     place.write(
         "t.txt",
@@ -235,7 +235,7 @@ fn chains_lead_to_who_had_the_lock() {
                     .as_str()
                     .is_some_and(|what| what.starts_with("holds it"))
             );
-            // Each link's holder is the thread of the next one.
+            // The holder of each link is the thread of the next one.
             let threads: Vec<&Value> = links.iter().chain([last]).map(|row| &row["comm"]).collect();
             for (row, next) in links.iter().zip(&threads[1..]) {
                 if row["confidence"] == "low" {
@@ -319,7 +319,7 @@ fn gaps_say_how_they_lie_to_each_other() {
         .find(of)
         .expect("writes wait while files are sent");
     assert!(int(pair, "count") >= 5, "{pair}");
-    // The same seed, the same chance.
+    // The same seed gives the same probability.
     let again = asked(&[
         "threads",
         "gaps",

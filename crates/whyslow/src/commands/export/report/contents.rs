@@ -1,5 +1,5 @@
-//! The data of a report: answers for its window and for the window of each finding, and timelines of the
-//! relevant threads and devices at several scales.
+//! The data of a report: answers for its window and for the window of each finding, and timelines
+//! of the relevant threads and devices at several scales.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -181,8 +181,8 @@ impl Contents {
         spans
     }
 
-    /// Times of the thread dumps, without duplicates: the middle of each finding's target, and of each
-    /// step of its chain to the culprit.
+    /// Times of the thread dumps, without duplicates: the middle of each finding's target, and of
+    /// each step of its chain to the culprit.
     fn dump_times(&self, origin: i64) -> Vec<String> {
         let has_samples = self
             .answers

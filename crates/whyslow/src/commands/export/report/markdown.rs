@@ -89,7 +89,8 @@ fn document(answers: &Answers, span: Option<Span>) -> Result<String, Failure> {
     Ok(document)
 }
 
-/// Moves tables below the heading of the part, and collects notes, which are printed once, at the end.
+/// Moves tables below the heading of the part, and collects notes, which are printed once, at the
+/// end.
 fn take(answer: &str, part: &mut String, notes: &mut Vec<String>) {
     let has_table = answer.lines().any(|line| line.starts_with('|'));
     for line in answer.lines() {
