@@ -21,10 +21,9 @@ pub struct RedactArgs {
     /// Keep names that match GLOB readable; globs with a slash match whole paths
     #[arg(long, value_name = "GLOB", value_delimiter = ',', requires = "redact")]
     pub keep: Vec<String>,
-    /// Derive replacements from the key in FILE, so that several exports match [default: a random
-    /// key]
+    /// Derive replacements from the key in FILE, so that several exports match
     ///
-    /// FILE has at least 16 random bytes: head -c 32 /dev/urandom > key. Without it each export
+    /// FILE has at least 16 random bytes: head -c 32 /dev/urandom > key. By default each export
     /// uses a new random key, which is discarded.
     #[arg(long, value_name = "FILE", requires = "redact")]
     pub redact_key: Option<PathBuf>,

@@ -109,10 +109,10 @@ pub(crate) struct FilterArgs {
     /// Only paths that match GLOB; * matches within a directory, ** across directories
     #[arg(long, value_name = "GLOB")]
     pub(crate) file: Vec<String>,
-    /// Only operations of class or system call OP: open, close, read, write, sync, metadata, …,
-    /// openat
+    /// Only operations of class OP (open, read, write, sync, …), or system call OP (openat)
     ///
-    /// Also classes of waits (woken, preempted) and of interrupts (hard, soft).
+    /// Classes are open, close, read, write, sync, metadata, …; of waits woken and preempted; of
+    /// interrupts hard and soft.
     #[arg(long, value_name = "OP", value_delimiter = ',')]
     pub(crate) op: Vec<String>,
     /// Only the system call or interrupt handler NAME: `write` does not include `pwrite64`

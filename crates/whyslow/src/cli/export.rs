@@ -37,11 +37,9 @@ pub(crate) enum ExportCommand {
     Md(ReportArgs),
     /// Write a flame graph as one file with zoom and search, offline
     Svg(SvgArgs),
-    /// Write timelines of threads, CPUs, system calls and devices for ui.perfetto.dev and
-    /// trace_processor
+    /// Write timelines for ui.perfetto.dev and trace_processor
     Perfetto(ExportArgs),
-    /// Write operations of 1 ms or more (--min) and their waits as OpenTelemetry spans (OTLP, JSON
-    /// lines)
+    /// Write operations of 1 ms or more (--min) and their waits as OpenTelemetry spans (JSON lines)
     Otlp(ExportArgs),
     /// Write counters and latency histograms for Prometheus, as OpenMetrics text
     Openmetrics(ExportArgs),

@@ -42,8 +42,7 @@ pub(crate) struct RecordArgs {
     /// Record system calls only of process PID and its children; may be repeated
     #[arg(short, long, value_name = "PID", value_delimiter = ',', value_parser = clap::value_parser!(i32).range(1..))]
     pub(crate) pid: Vec<i32>,
-    /// Record system calls only of processes with a thread NAME (or `NAME*`: prefix), and their
-    /// children
+    /// Record system calls only of processes with a thread NAME (`NAME*`: prefix) and children
     #[arg(long, value_name = "NAME", value_delimiter = ',')]
     pub(crate) comm: Vec<String>,
     /// Record system calls only of processes in the cgroup PATH or below
@@ -64,8 +63,7 @@ pub(crate) struct RecordArgs {
     /// Record only block I/O and system calls that last at least 1 ms or block
     #[arg(long, conflicts_with_all = ["what", "full"])]
     pub(crate) light: bool,
-    /// Record stacks of threads that were off CPU for at least DURATION; `off` disables [default:
-    /// 1ms]
+    /// Record stacks of threads off CPU for at least DURATION; `off` disables [default: 1ms]
     ///
     /// The kernel stack and, if the thread waited in a system call, the user stack. Off by default
     /// with --light, and with --what without sched. `wall:10ms` samples state and stack of every

@@ -225,15 +225,15 @@ fn what_may_not_be_read_or_written_is_told_with_a_way_out() {
         &place,
         &["import", "t.txt", "-o", "no/such/folder/x.wsl"],
         1,
-        &["no/such/folder", "hint: make the directory first"],
+        &["no/such/folder", "hint: create the directory"],
     );
     if rustix::process::geteuid().is_root() {
         skip(Need::NotRoot, "root may read and write everything");
         return;
     }
     let secret = place.write("secret", common::TRACE);
-    let nobody = std::fs::Permissions::from_mode(0o000);
-    std::fs::set_permissions(secret, nobody).expect("ours");
+    let no_access = std::fs::Permissions::from_mode(0o000);
+    std::fs::set_permissions(secret, no_access).expect("ours");
     check(
         &place,
         &["import", "secret", "-o", "s.wsl"],

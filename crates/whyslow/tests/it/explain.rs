@@ -67,7 +67,7 @@ fn wrong(schema: &Value, value: &Value, place: &str) -> Vec<String> {
         for (name, field) in fields {
             match properties.get(name) {
                 Some(property) => found.extend(wrong(property, field, &format!("{place}.{name}"))),
-                None => found.push(format!("{place}.{name} is not told")),
+                None => found.push(format!("{place}.{name} is missing")),
             }
         }
     }
@@ -125,7 +125,7 @@ fn the_json_form_is_as_its_schema_says() {
     let recording = incident(&place);
     let schema: Value =
         serde_json::from_str(&place.stdout(&["schema", "explanation"])).expect("JSON");
-    for asked in [
+    for args in [
         vec!["explain", &recording, "--json"],
         vec![
             "explain",
@@ -138,9 +138,9 @@ fn the_json_form_is_as_its_schema_says() {
         vec!["explain", &recording, "--json", "-d", "sda"],
         vec!["explain", &recording, "--json", "-w", "+9s+1s", "-t", "243"],
     ] {
-        let report: Value = serde_json::from_str(&place.stdout(&asked)).expect("JSON");
+        let report: Value = serde_json::from_str(&place.stdout(&args)).expect("JSON");
         let wrong = wrong(&schema, &report, "report");
-        assert!(wrong.is_empty(), "{asked:?}: {wrong:#?}");
+        assert!(wrong.is_empty(), "{args:?}: {wrong:#?}");
     }
 }
 
@@ -171,8 +171,8 @@ fn what_is_different_from_another_window_is_the_excess() {
         "other.wsl",
         "--quiet",
     ]);
-    let beside = [&window[..], &["--vs", "other.wsl", "--vs", "+9s+1s"]].concat();
-    let report: Value = serde_json::from_str(&place.stdout(&beside)).expect("JSON");
+    let compared = [&window[..], &["--vs", "other.wsl", "--vs", "+9s+1s"]].concat();
+    let report: Value = serde_json::from_str(&place.stdout(&compared)).expect("JSON");
     let versus = &report["stories"][0]["versus"];
     assert_eq!(versus["per"], "second");
     assert!(
@@ -191,8 +191,11 @@ fn what_is_different_from_another_window_is_the_excess() {
 fn what_to_compare_with_is_one_window_and_one_recording() {
     let place = Place::new();
     let recording = incident(&place);
-    for (asked, says) in [
-        (vec!["--vs", "nonsense"], "there is no recording `nonsense`"),
+    for (flags, says) in [
+        (
+            vec!["--vs", "nonsense"],
+            "`nonsense` is neither a recording nor a window",
+        ),
         (vec!["--vs", "gone.wsl"], "gone.wsl"),
         (
             vec!["--vs", "+0s..+1s", "--vs", "+1s..+2s"],
@@ -200,11 +203,11 @@ fn what_to_compare_with_is_one_window_and_one_recording() {
         ),
         (vec!["--vs", "+0s..+1s", "-d", "sda"], "--dev"),
     ] {
-        let all = [&["explain", recording.as_str()], asked.as_slice()].concat();
+        let all = [&["explain", recording.as_str()], flags.as_slice()].concat();
         let output = place.whyslow().args(&all).output().expect("a run");
-        assert!(!output.status.success(), "{asked:?}");
+        assert!(!output.status.success(), "{flags:?}");
         let said = String::from_utf8_lossy(&output.stderr).into_owned();
-        assert!(said.contains(says), "{asked:?}: {said}");
+        assert!(said.contains(says), "{flags:?}: {said}");
     }
 }
 
@@ -252,8 +255,8 @@ fn what_cannot_be_explained_is_refused_with_what_can() {
     );
     check(&["explain", &recording, "--csv"], "text, json and md");
     check(&["explain", "--why", "nonsense"], "--why list");
-    let told = place.stdout(&["explain", "--why", "lock_inode"]);
-    assert!(told.contains("xfs_ilock()"), "{told}");
+    let text = place.stdout(&["explain", "--why", "lock_inode"]);
+    assert!(text.contains("xfs_ilock()"), "{text}");
 }
 
 #[test]
@@ -264,11 +267,11 @@ fn hostile_names_do_not_reach_the_terminal() {
         1.9 [0] (tid=7 pid=7) syscall_exit name=openat ret=3\n";
     std::fs::write(place.join("t.txt"), trace).expect("room");
     for form in ["text", "md"] {
-        let told = place.stdout(&["explain", "t.txt", "--format", form]);
-        assert!(told.contains("openat("), "{told}");
-        assert!(!told.contains(['\u{1b}', '\u{7}']), "{told:?}");
+        let text = place.stdout(&["explain", "t.txt", "--format", form]);
+        assert!(text.contains("openat("), "{text}");
+        assert!(!text.contains(['\u{1b}', '\u{7}']), "{text:?}");
         if form == "md" {
-            assert!(!told.contains("<b>"), "{told}");
+            assert!(!text.contains("<b>"), "{text}");
         }
     }
 }

@@ -83,20 +83,17 @@ fn a_push_is_made_once_and_upkeep_says_what_it_does() {
     let before = files(&place.join("lake"));
     assert_eq!(before.len(), 7);
     let again = push(&place, &[]);
-    assert!(again.contains("is in lake already"), "{again}");
+    assert!(again.contains("already in lake"), "{again}");
     assert_eq!(files(&place.join("lake")), before);
     let mut compact = place.whyslow();
     compact.args(["fleet", "compact", "lake"]);
     let compacted = said(compact, 0);
-    assert!(
-        compacted.contains("0 recordings put together"),
-        "{compacted}"
-    );
+    assert!(compacted.contains("merged 0 recordings"), "{compacted}");
     let mut expire = place.whyslow();
     expire.args(["fleet", "expire", "lake", "--keep", "1d", "--dry-run"]);
     let expired = said(expire, 0);
     assert!(
-        expired.contains("2015-01-15 of default: would go"),
+        expired.contains("2015-01-15 of default: would be deleted"),
         "{expired}"
     );
     assert_eq!(files(&place.join("lake")).len(), 7);
@@ -247,7 +244,7 @@ fn what_is_hidden_is_not_in_the_lake_and_not_there_twice() {
     let first = said(pushed(&["--redact-key", "key"]), 0);
     assert!(first.contains(" KiB to lake"), "{first}");
     let again = said(pushed(&["--redact-key", "key"]), 0);
-    assert!(again.contains("is in lake already"), "{again}");
+    assert!(again.contains("already in lake"), "{again}");
     let names = files(&place.join("lake"));
     assert_eq!(names.len(), 7);
     assert!(
@@ -265,15 +262,15 @@ fn what_is_hidden_is_not_in_the_lake_and_not_there_twice() {
     if !has_engine() {
         return;
     }
-    let hidden = told(&place);
+    let hidden = lake_text(&place);
     for word in HIDDEN {
         assert!(!hidden.contains(word), "{word}: {hidden}");
     }
     let open = Place::new();
     push(&open, &[]);
-    let told = told(&open);
+    let lake_text = lake_text(&open);
     for word in HIDDEN {
-        assert!(told.contains(word), "{word}: {told}");
+        assert!(lake_text.contains(word), "{word}: {lake_text}");
     }
 }
 
@@ -281,20 +278,20 @@ fn what_is_hidden_is_not_in_the_lake_and_not_there_twice() {
 const HIDDEN: [&str; 3] = ["web1", "owned", "calc"];
 
 /// All named values in the lake.
-fn told(place: &Place) -> String {
+fn lake_text(place: &Place) -> String {
     let dimensions = ["process", "file", "device"].map(|name| ["--dimension", name]);
     let questions = ["hosts", "verdicts", "culprits", "slowest"].map(|name| (name, &[][..]));
     let percentiles = dimensions.iter().map(|more| ("percentiles", &more[..]));
-    let mut told = String::new();
+    let mut lake_text = String::new();
     for (question, more) in questions.into_iter().chain(percentiles) {
         let mut command = asking(place);
         command
             .args(["fleet", question, "--lake", "lake", "--json"])
             .args(more);
         let output = command.assert().success();
-        told += &String::from_utf8_lossy(&output.get_output().stdout);
+        lake_text += &String::from_utf8_lossy(&output.get_output().stdout);
     }
-    told
+    lake_text
 }
 
 /// Columns of `fleet percentiles`, and of `stats`.
@@ -337,14 +334,14 @@ fn blame_is_that_of_the_verdict_and_leads_to_the_recording() {
             row["verdict"].as_str().expect("text"),
             row["share"].as_f64(),
         );
-        let told = verdict
+        let claimed = verdict
             .split_once(" of it (")
             .and_then(|(_, rest)| rest.split_once(" %)"))
             .and_then(|(percent, _)| percent.parse::<f64>().ok());
-        if let Some(told) = told {
+        if let Some(claimed) = claimed {
             compared += 1;
             let share = 100.0 * share.expect("a number");
-            assert!((share - told).abs() <= 0.6, "{share}: {verdict}");
+            assert!((share - claimed).abs() <= 0.6, "{share}: {verdict}");
         }
     }
     assert!(compared >= 2, "{answer}");
@@ -360,12 +357,12 @@ fn blame_is_that_of_the_verdict_and_leads_to_the_recording() {
     let mut strict = asking(&place);
     strict.args(["fleet", "hosts", lossy, "--strict"]);
     let output = strict.assert().code(3);
-    let told = String::from_utf8_lossy(&output.get_output().stdout).into_owned();
+    let text = String::from_utf8_lossy(&output.get_output().stdout).into_owned();
     assert!(
-        told.contains("! 7 002 events lost") || told.contains("! 7002 events lost"),
-        "{told}"
+        text.contains("! 7 002 events lost") || text.contains("! 7002 events lost"),
+        "{text}"
     );
-    assert!(!told.contains("whyslow-lake-"), "{told}");
+    assert!(!text.contains("whyslow-lake-"), "{text}");
     // Everything before the end; nothing precedes it.
     let before = run(&["fleet", "hosts", "--lake", "lake", "-w", "..2100-01-01"]);
     assert!(
@@ -407,15 +404,15 @@ fn of_one_recording_the_lake_answers_what_the_recording_does() {
     }
     let place = Place::new();
     push(&place, &[]);
-    let ask = |args: &[&str]| -> Value {
+    let query = |args: &[&str]| -> Value {
         let mut command = asking(&place);
         let output = command.args(args).arg("--json").assert().success();
         serde_json::from_slice(&output.get_output().stdout).expect("JSON")
     };
-    let fleet = ask(&["fleet", "percentiles", "--lake", "lake", "--kind", "io"]);
+    let fleet = query(&["fleet", "percentiles", "--lake", "lake", "--kind", "io"]);
     let recording = recorded().join("t.wsl");
     let recording = recording.to_str().expect("UTF-8");
-    let one = ask(&["io", "stats", recording]);
+    let one = query(&["io", "stats", recording]);
     let rows = |answer: &Value, wanted: &[&str]| -> Vec<Value> {
         let table = &answer["tables"][0];
         let columns = table["columns"].as_array().expect("columns");
@@ -436,7 +433,7 @@ fn of_one_recording_the_lake_answers_what_the_recording_does() {
     let expected = rows(&one, &ours);
     assert!(expected.len() > 2, "{one}");
     assert_eq!(rows(&fleet, &theirs), expected);
-    let sql = ask(&[
+    let sql = query(&[
         "fleet",
         "sql",
         "--lake",

@@ -10,14 +10,14 @@ fn fixture(name: &str) -> String {
     path.join(name).display().to_string()
 }
 
-fn asked(place: &Place, args: &[&str]) -> Value {
+fn query(place: &Place, args: &[&str]) -> Value {
     let args: Vec<&str> = args.iter().copied().chain(["--json"]).collect();
     serde_json::from_str(&place.stdout(&args)).expect("one JSON document")
 }
 
 /// The longest wait for the lock of the log with one holder, not several in turn.
 fn longest(place: &Place, recording: &str) -> Value {
-    let answer = asked(place, &["locks", "log", recording, "-n", "0"]);
+    let answer = query(place, &["locks", "log", recording, "-n", "0"]);
     let rows = answer["tables"][0]["rows"].as_array().expect("rows");
     let of_log = rows.iter().filter(|row| {
         let function = row["function"].as_str().unwrap_or_default();
@@ -34,7 +34,7 @@ fn text<'v>(value: &'v Value, place: &str) -> &'v str {
 
 /// Links of the first finding.
 fn chain(place: &Place, args: &[&str]) -> (Value, Vec<Value>) {
-    let report = asked(place, args);
+    let report = query(place, args);
     let story = report["stories"][0].clone();
     let chain = story["chain"].as_array().expect("a chain").clone();
     (story, chain)
@@ -84,7 +84,7 @@ fn threads_have_their_whole_names_also_where_the_kernel_tells_of_them() {
         &["io", "top"],
     ] {
         let args = [view, &[&recording, "--comm", "*-request-handler-*"]].concat();
-        let answer = asked(&place, &args);
+        let answer = query(&place, &args);
         let rows = answer["tables"][0]["rows"].as_array().expect("rows");
         assert!(!rows.is_empty(), "{view:?}");
     }
@@ -93,7 +93,7 @@ fn threads_have_their_whole_names_also_where_the_kernel_tells_of_them() {
 #[test]
 fn both_clocks_agree_where_they_tell_of_the_same() {
     let place = Place::new();
-    let answer = asked(&place, &["info", &fixture("incident.wsl.tar.zst")]);
+    let answer = query(&place, &["info", &fixture("incident.wsl.tar.zst")]);
     let tables = answer["tables"].as_array().expect("tables");
     let clocks = tables
         .iter()

@@ -128,12 +128,12 @@ fn check_cell(class: &str, cell: &Json) {
         assert!(cell.is_null(), "{cell} is neither empty nor an object");
         return;
     };
-    let told = object["class"].as_str().expect("a class");
-    if told == "unknown" {
+    let text = object["class"].as_str().expect("a class");
+    if text == "unknown" {
         assert_eq!(object.len(), 1, "{cell}");
         return;
     }
-    assert_eq!(told, class, "{cell}");
+    assert_eq!(text, class, "{cell}");
     let members = |required: &[Member], optional: &[Member]| {
         check_members(object, required, optional);
     };
@@ -281,8 +281,8 @@ fn tables_without_rows_are_as_described() {
 #[test]
 fn progress_is_lines_before_the_result() {
     let place = recorded(BUSY);
-    let told = place.stdout(&["as", "lttng-cputop-mi", "t.wsl", "--output-progress"]);
-    let lines: Vec<&str> = told.lines().collect();
+    let text = place.stdout(&["as", "lttng-cputop-mi", "t.wsl", "--output-progress"]);
+    let lines: Vec<&str> = text.lines().collect();
     let (result, progress) = lines.split_last().expect("there are lines");
     assert!(parsed(result)["results"].is_array());
     let shares = progress.iter().map(|line| {
@@ -300,8 +300,8 @@ fn failures_are_objects_with_a_message() {
     let mut whyslow = place.whyslow();
     whyslow.args(["as", "lttng-cputop-mi", "missing.wsl"]);
     let output = whyslow.assert().failure();
-    let told = String::from_utf8(output.get_output().stdout.clone()).expect("UTF-8");
-    assert!(parsed(&told)["error-message"].is_string(), "{told}");
+    let text = String::from_utf8(output.get_output().stdout.clone()).expect("UTF-8");
+    assert!(parsed(&text)["error-message"].is_string(), "{text}");
 }
 
 /// Programs identify results by the names of table classes and by the classes of cells.
@@ -335,7 +335,7 @@ fn classes_are_those_of_lttng_analyses() {
 #[test]
 fn options_that_a_command_does_not_have_are_refused() {
     let place = recorded(BUSY);
-    for (args, told) in [
+    for (args, text) in [
         (&["lttng-cputop", "--irq", "5"][..], "no --irq"),
         (&["lttng-irqstats", "--per-prio"], "no --per-prio"),
         (&["lttng-syscallstats", "--limit", "3"], "no --limit"),
@@ -351,7 +351,7 @@ fn options_that_a_command_does_not_have_are_refused() {
         whyslow.arg("as").args(args).arg("t.wsl");
         let output = whyslow.assert().failure().code(2);
         let stderr = String::from_utf8_lossy(&output.get_output().stderr).into_owned();
-        assert!(stderr.contains(told), "{args:?}: {stderr}");
+        assert!(stderr.contains(text), "{args:?}: {stderr}");
     }
 }
 
@@ -368,8 +368,8 @@ fn only_the_interrupts_asked_for_have_distributions() {
 fn parts_of_a_range_share_no_call() {
     let place = recorded(BUSY);
     let calls = |args: &[&str]| -> usize {
-        let told = place.stdout(args);
-        let lines = told.lines();
+        let text = place.stdout(args);
+        let lines = text.lines();
         let counts = lines.filter_map(|line| line.strip_prefix("Total syscalls: "));
         counts.filter_map(|count| count.parse::<usize>().ok()).sum()
     };

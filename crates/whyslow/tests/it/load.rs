@@ -96,7 +96,7 @@ fn table<'a>(answer: &'a Value, name: &str) -> &'a Vec<Value> {
 fn a_recording_of_load_has_each_request_that_arrived() {
     let (place, server) = (Place::new(), Server::start());
     let (fast, slow) = (server.url("/fast"), server.url("/slow"));
-    let told = place.stdout(&[
+    let text = place.stdout(&[
         "load",
         &fast,
         &slow,
@@ -109,8 +109,8 @@ fn a_recording_of_load_has_each_request_that_arrived() {
         "--json",
     ]);
     assert_eq!(server.arrived(), 12);
-    let told: Value = serde_json::from_str(&told).expect("JSON");
-    assert_eq!(table(&told, "requests").len(), 12);
+    let text: Value = serde_json::from_str(&text).expect("JSON");
+    assert_eq!(table(&text, "requests").len(), 12);
     assert!(!place.join("kept.ndjson").exists(), "the lines have gone");
     let kept = place.stdout(&["requests", "list", "kept.wsl", "--json", "--limit", "0"]);
     let kept: Value = serde_json::from_str(&kept).expect("JSON");
@@ -174,8 +174,8 @@ fn an_interrupted_run_ends_with_its_report() {
     let output = run.wait_with_output().expect("it ends");
     let talk = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(130), "{talk}");
-    let told: Value = serde_json::from_slice(&output.stdout).expect("JSON");
-    let rows = table(&told, "requests");
+    let text: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    let rows = table(&text, "requests");
     assert_eq!(rows.len() as u64, server.arrived());
     let cut = rows.iter().filter(|row| row["outcome"] == "cut").count();
     assert!(cut <= 2, "one of each thread: {cut}");

@@ -135,7 +135,7 @@ fn a_change_is_told_with_its_size_its_phase_and_its_mark() {
     let wait = rows("phases")
         .into_iter()
         .find(|row| row["phase"] == "wait");
-    let share = wait.expect("told")["share"].as_f64().expect("a share");
+    let share = wait.expect("listed")["share"].as_f64().expect("a share");
     assert!((share - 1.0).abs() < 0.05, "{share}");
     // Repeating the command prints the same, byte for byte.
     let again = [

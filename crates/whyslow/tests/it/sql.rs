@@ -208,8 +208,8 @@ fn a_packed_part_is_asked_like_a_recording_and_goes() {
         "t.wsl.tar.zst",
     ]);
     let count = "SELECT count(*) AS calls FROM syscall WHERE name = 'openat'";
-    let told = run(&["sql", "t.wsl.tar.zst", count, "--csv"]);
-    assert_eq!(told, "calls\n3\n");
+    let csv = run(&["sql", "t.wsl.tar.zst", count, "--csv"]);
+    assert_eq!(csv, "calls\n3\n");
     let left = std::fs::read_dir(place.join("tmp")).expect("it is there");
     assert_eq!(left.count(), 0);
 }

@@ -29,7 +29,7 @@ impl Incident {
         }
     }
 
-    fn asked(&self, question: &[&str], words: &[&str]) -> Value {
+    fn query(&self, question: &[&str], words: &[&str]) -> Value {
         let recording = self.folder.join("recording.wsl.tar.zst");
         let mut command = self.place.whyslow();
         command.args(question).arg(recording).args(words);
@@ -48,7 +48,7 @@ impl Incident {
     /// Returns the log of each and its name.
     fn joined(&self) -> Vec<(Value, String)> {
         let words = ["-n", "0", "--by", "source,role"];
-        let log = self.asked(&["requests", "log"], &words);
+        let log = self.query(&["requests", "log"], &words);
         let rows = log["tables"][0]["rows"].as_array().expect("rows");
         let of_sockets: Vec<&Value> = rows
             .iter()
@@ -93,18 +93,18 @@ fn plain(address: &Value) -> String {
         .replace(']', "")
 }
 
-fn stories(told: &Value) -> &Vec<Value> {
-    told["stories"].as_array().expect("stories")
+fn stories(report: &Value) -> &Vec<Value> {
+    report["stories"].as_array().expect("stories")
 }
 
 #[test]
 fn a_shop_whose_resolver_loses_questions() {
     let shop = Incident::new("shop");
-    let told = shop.asked(&["explain"], &[]);
+    let report = shop.query(&["explain"], &[]);
     let guilty = &shop.truth["guilty"];
     let (resolver, host) = (guilty["resolver"].as_str(), guilty["host"].as_str());
     let (resolver, host) = (resolver.expect("its address"), host.expect("its name"));
-    let first = &stories(&told)[0];
+    let first = &stories(&report)[0];
     let part = &first["parts"][0];
     assert!(
         part["root"] == "dns_lookup" || part["mechanism"] == "dns_lookup",
@@ -112,12 +112,12 @@ fn a_shop_whose_resolver_loses_questions() {
         first["verdict"]
     );
     assert!(part.to_string().contains(resolver), "{part}");
-    let text = told.to_string();
+    let text = report.to_string();
     for word in [host, "timeout 5 s, attempts 2", "/health"] {
         assert!(text.contains(word), "{word}");
     }
     // Queries without a reply are those that the resolver logged as lost.
-    let log = shop.asked(&["nameservers", "log"], &["-n", "0"]);
+    let log = shop.query(&["nameservers", "log"], &["-n", "0"]);
     let rows = log["tables"][0]["rows"].as_array().expect("rows");
     let lost = rows.iter().filter(|row| {
         row["server"] == resolver
@@ -133,11 +133,11 @@ fn a_shop_whose_resolver_loses_questions() {
 #[test]
 fn an_image_board_beside_a_sync() {
     let board = Incident::new("board");
-    let told = board.asked(&["explain"], &[]);
-    let first = &stories(&told)[0];
+    let report = board.query(&["explain"], &[]);
+    let first = &stories(&report)[0];
     let place = first["culprit"].as_u64().expect("a culprit") as usize;
     assert_eq!(first["parts"][place]["culprit"]["name"], "sync", "{first}");
-    let targets: Vec<&Value> = stories(&told)
+    let targets: Vec<&Value> = stories(&report)
         .iter()
         .map(|story| &story["target"])
         .collect();
@@ -152,9 +152,9 @@ fn an_image_board_beside_a_sync() {
 #[test]
 fn a_word_service_that_writes_a_file_for_each_word() {
     let words = Incident::new("words");
-    let told = words.asked(&["explain"], &[]);
+    let report = words.query(&["explain"], &[]);
     let guilty = &words.truth["guilty"];
-    let findings = told["findings"].as_array().expect("findings");
+    let findings = report["findings"].as_array().expect("findings");
     let files = findings.iter().find(|it| it["kind"] == "temporary_files");
     let numbers = files.expect("they are found")["numbers"].to_string();
     for name in ["files", "bytes"] {
@@ -163,7 +163,7 @@ fn a_word_service_that_writes_a_file_for_each_word() {
             "{name}: {numbers}"
         );
     }
-    let first = &stories(&told)[0];
+    let first = &stories(&report)[0];
     let folder = guilty["folder"].as_str().expect("its path");
     let is_there = first["target"].to_string() + &first["chain"].to_string();
     assert!(is_there.contains(folder), "{}", first["verdict"]);
@@ -173,10 +173,10 @@ fn a_word_service_that_writes_a_file_for_each_word() {
         if truth["counter_tid"].is_null() {
             continue;
         }
-        let told = words.asked(&["requests", "threads"], &["-w", &id]);
-        let tables = told["tables"].as_array().expect("tables");
+        let report = words.query(&["requests", "threads"], &["-w", &id]);
+        let tables = report["tables"].as_array().expect("tables");
         let threads = tables.iter().find(|table| table["name"] == "threads");
-        let rows = threads.expect("they are told")["rows"].as_array();
+        let rows = threads.expect("the table exists")["rows"].as_array();
         handed += 1;
         let mut rows = rows.expect("rows").iter();
         found += usize::from(rows.any(|row| row["tid"] == truth["counter_tid"]));

@@ -9,8 +9,7 @@ use crate::cli::ask::WindowArgs;
 /// Comparisons and checks of requests as a whole.
 #[derive(Debug, Subcommand)]
 pub(crate) enum LoadCommand {
-    /// Compare requests before and after a change: which are slower or faster, by how much, how
-    /// certain
+    /// Compare requests before and after a change: what is slower or faster, and how certain
     Diff(Box<LoadDiffArgs>),
     /// Check assertions on requests; exit with status 4 if one fails
     Check(Box<LoadCheckArgs>),

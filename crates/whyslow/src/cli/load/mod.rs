@@ -41,8 +41,7 @@ pub(crate) struct LoadArgs {
     pub(crate) amount: AmountArgs,
     #[command(flatten)]
     pub(crate) request: RequestArgs,
-    /// Count requests longer than DURATION as slow [default: that of --until-slow, else 5 × the
-    /// median]
+    /// Count requests longer than DURATION as slow [default: --until-slow, else 5 × the median]
     #[arg(long, value_name = "DURATION", value_parser = parse_length)]
     pub(crate) slow: Option<Duration>,
     /// List WHICH requests [default: all up to 1,000, else slow; machine-readable formats list all]

@@ -7,7 +7,7 @@ use std::fs;
 pub(crate) struct Held {
     pub(crate) lock: String,
     pub(crate) thread: String,
-    pub(crate) asked: i64,
+    pub(crate) requested: i64,
     pub(crate) entered: i64,
     pub(crate) left: i64,
 }
@@ -21,7 +21,7 @@ pub(crate) fn truth(name: &str) -> Vec<Held> {
         Held {
             lock: cells[0].to_owned(),
             thread: cells[1].to_owned(),
-            asked: time(2),
+            requested: time(2),
             entered: time(3),
             left: time(4),
         }

@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use super::incidents::{incident, number, told};
+use super::incidents::{incident, number, timed};
 use super::{can_record, rows};
 use crate::common::Place;
 
@@ -14,7 +14,7 @@ fn of_fio(disk: &Value) -> [(i64, i64); 2] {
 
 /// The time of the load: before and after it, another device may have had that name.
 fn window(truth: &Value) -> String {
-    let (begin, end) = told(&truth["load"]);
+    let (begin, end) = timed(&truth["load"]);
     format!("{begin}..{end}")
 }
 
@@ -32,11 +32,11 @@ fn equals_fio(place: &Place, truth: &Value) {
             let row = found.iter().find(|row| is_of(row, disk) && row["op"] == op);
             row.map_or((0, 0), |row| (number(&row["count"]), number(&row["bytes"])))
         });
-        let told: Vec<_> = found
+        let rows_found: Vec<_> = found
             .iter()
             .map(|row| (&row["dev"], &row["op"], &row["count"], &row["bytes"]))
             .collect();
-        assert_eq!(ours, of_fio(disk), "{disk} in {told:?}");
+        assert_eq!(ours, of_fio(disk), "{disk} in {rows_found:?}");
     }
 }
 

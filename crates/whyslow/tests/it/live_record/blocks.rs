@@ -74,7 +74,7 @@ fn requests_and_bytes_equal_the_counters_of_the_kernel() {
     record(&place, &[], &script);
     let after = disk.writes();
     let theirs = (after.0 - before.0, (after.1 - before.1) * 512);
-    assert_eq!(theirs, (97, 97 * 8192), "nobody else writes there");
+    assert_eq!(theirs, (97, 97 * 8192), "no other process writes there");
     let stats = rows(
         &place,
         &[

@@ -20,23 +20,23 @@ use super::live_outliers::Running;
 use crate::common::Place;
 
 /// A query with an answer every 200 ms, or as often as the machine can.
-struct Asked {
+struct LiveQuery {
     running: Running,
     lines: Receiver<Value>,
     seen: Vec<Value>,
 }
 
-impl Asked {
+impl LiveQuery {
     fn start(place: &Place, question: &[&str], filter: &[&str]) -> Self {
         let words = [question, &["@live", "200ms", "--json"], filter].concat();
         let mut running = Running::start(place, &words, "Ctrl-C to stop");
         let stdout = BufReader::new(running.take_stdout());
-        let (tell, lines) = channel();
+        let (sender, lines) = channel();
         thread::spawn(move || {
             for line in stdout.lines() {
                 let line = line.expect("UTF-8");
                 // The receiver may have been dropped.
-                let _ = tell.send(serde_json::from_str(&line).expect("each line is JSON"));
+                let _ = sender.send(serde_json::from_str(&line).expect("each line is JSON"));
             }
         });
         Self {
@@ -142,15 +142,15 @@ pub(crate) fn calls_count_once(place: &Place) -> i64 {
         move || {
             let tid = rustix::thread::gettid().as_raw_nonzero().get();
             tell_tid.send(tid).expect("it is waited for");
-            begin.recv().expect("it is told");
+            begin.recv().expect("it is sent");
             wait_and_read(&is_over)
         }
     });
     let tid = tid.recv().expect("it has one").to_string();
     let pid = std::process::id().to_string();
     let of_thread = ["-p", &pid, "-t", &tid];
-    let mut stats = Asked::start(place, &["syscalls", "stats"], &of_thread);
-    let mut usage = Asked::start(place, &["io", "usage", "--by", "tid"], &of_thread);
+    let mut stats = LiveQuery::start(place, &["syscalls", "stats"], &of_thread);
+    let mut usage = LiveQuery::start(place, &["io", "usage", "--by", "tid"], &of_thread);
     go.send(()).expect("it waits");
     stats.wait_for(4);
     usage.wait_for(4);
@@ -167,8 +167,8 @@ pub(crate) fn calls_count_once(place: &Place) -> i64 {
         assert!(least.is_some_and(|least| least > 0), "{row}");
     }
     for row in of("read") {
-        let told = row["max_ns"].as_i64().expect("its length is known");
-        assert!(told <= longest, "{told} {longest}");
+        let max = row["max_ns"].as_i64().expect("its length is known");
+        assert!(max <= longest, "{max} {longest}");
     }
     assert!(sum(of("read"), "total_ns") <= count * longest);
     let reads = count * (READS_EACH + 1);
@@ -205,8 +205,8 @@ fn a_request_counts_in_the_interval_in_which_it_ends_and_its_length_is_known() {
         return skip(Need::Isolation, "there is no loop device to be had");
     };
     let of_disk = ["--dev", &disk.name];
-    let mut stats = Asked::start(&place, &["block", "stats", "--by", "op"], &of_disk);
-    let mut usage = Asked::start(&place, &["block", "usage"], &of_disk);
+    let mut stats = LiveQuery::start(&place, &["block", "stats", "--by", "op"], &of_disk);
+    let mut usage = LiveQuery::start(&place, &["block", "usage"], &of_disk);
     let before = disk.counters();
     let begun = Instant::now();
     let load = thread::spawn({

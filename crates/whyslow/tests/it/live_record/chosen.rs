@@ -35,8 +35,8 @@ impl Recorder {
     /// Ends it as Ctrl-C does.
     fn end(self) {
         let pid = self.0.id().to_string();
-        let asked = Command::new("kill").args(["-INT", &pid]).status();
-        assert!(asked.is_ok_and(|status| status.success()));
+        let killed = Command::new("kill").args(["-INT", &pid]).status();
+        assert!(killed.is_ok_and(|status| status.success()));
         self.wait();
     }
 

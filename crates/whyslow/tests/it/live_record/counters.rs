@@ -82,25 +82,25 @@ fn what_was_never_written_is_what_the_kernel_counts() {
     }
     let place = Place::new();
     fs::write(place.join("dirty.py"), DIRTY).expect("a temporary folder takes it");
-    let mut told = 0;
+    let mut bytes = 0;
     // The kernel may write some of it before; then there is less to cancel.
     for _ in 0..5 {
         let _ = fs::remove_dir_all(place.join("rec.wsl"));
         record(
             &place,
             &[],
-            "python3 -B dirty.py >told.txt || touch missing",
+            "python3 -B dirty.py >printed.txt || touch missing",
         );
         if place.join("missing").exists() {
             return skip(Need::Python, "python3 is not installed");
         }
-        let text = fs::read_to_string(place.join("told.txt")).expect("it wrote it");
-        told = text.parse().expect("a number");
-        if told == 8192 * 89 {
+        let text = fs::read_to_string(place.join("printed.txt")).expect("it wrote it");
+        bytes = text.parse().expect("a number");
+        if bytes == 8192 * 89 {
             break;
         }
     }
-    if told == 0 {
+    if bytes == 0 {
         return skip(Need::Machine, "what is written here goes to no disk");
     }
     let values = rows(
@@ -117,10 +117,10 @@ fn what_was_never_written_is_what_the_kernel_counts() {
     // Other processes may run Python, too.
     let mut found = values
         .iter()
-        .filter(|row| row["value"].as_i64() == Some(told));
+        .filter(|row| row["value"].as_i64() == Some(bytes));
     let last = found
         .next()
-        .unwrap_or_else(|| panic!("{told} among {values:?}"));
+        .unwrap_or_else(|| panic!("{bytes} among {values:?}"));
     let pid = last["pid"].to_string();
     let report = shown_as(&place, &["pidstat", "rec.wsl", "-d", "-p", &pid]);
     let line = report.lines().find(|line| line.contains("python"));
@@ -128,8 +128,8 @@ fn what_was_never_written_is_what_the_kernel_counts() {
     let rate = |at: usize| words[at].parse::<f64>().expect("a number");
     assert_eq!((words[1], words[2]), ("0", pid.as_str()), "{report}");
     // It wrote what was not cancelled, and the number.
-    let written = (8192 * 89 + told.to_string().len()) as f64;
-    let expected = rate(4) * told as f64 / written;
+    let written = (8192 * 89 + bytes.to_string().len()) as f64;
+    let expected = rate(4) * bytes as f64 / written;
     let tolerance = expected / 1000.0 + 0.02;
     assert!(
         (rate(5) - expected).abs() <= tolerance,
@@ -167,7 +167,7 @@ fn load_and_memory_are_those_of_the_kernel() {
     let place = Place::new();
     fs::write(place.join("hold.py"), HOLD).expect("a temporary folder takes it");
     let (load_before, free_before) = (load(), number_of("/proc/meminfo", "MemAvailable:"));
-    record(&place, &[], "python3 hold.py >told.txt || touch missing");
+    record(&place, &[], "python3 hold.py >printed.txt || touch missing");
     let (load_after, free_after) = (load(), number_of("/proc/meminfo", "MemAvailable:"));
     if place.join("missing").exists() {
         return skip(Need::Python, "python3 is not installed");
@@ -208,14 +208,14 @@ fn load_and_memory_are_those_of_the_kernel() {
         "{top}"
     );
     // RES in kilobytes.
-    let told = fs::read_to_string(place.join("told.txt")).expect("it wrote it");
-    let told: i64 = told.trim().parse().expect("a number");
+    let bytes = fs::read_to_string(place.join("printed.txt")).expect("it wrote it");
+    let bytes: i64 = bytes.trim().parse().expect("a number");
     // Other processes may run programs of that name, too.
     let mut lines = top.lines().filter(|line| line.ends_with(" python3"));
     let is_it = |line: &str| {
         let words: Vec<&str> = line.split_whitespace().collect();
         let res: i64 = words[5].parse().unwrap_or_default();
-        (res - told).abs() <= 2048 && words[1] == "root"
+        (res - bytes).abs() <= 2048 && words[1] == "root"
     };
-    assert!(lines.any(is_it), "{told}: {top}");
+    assert!(lines.any(is_it), "{bytes}: {top}");
 }

@@ -21,7 +21,7 @@ fn table(output: &Output, name: &str) -> Vec<Value> {
 fn state_of(checks: &[Value], name: &str) -> String {
     let check = checks.iter().find(|row| row["check"] == name);
     let state = check.and_then(|row| row["state"].as_str());
-    state.unwrap_or("not told").to_owned()
+    state.unwrap_or("not listed").to_owned()
 }
 
 #[test]
@@ -59,7 +59,7 @@ fn a_user_without_privileges_gets_the_commands_that_help() {
     let Some(output) = output.ok().filter(|output| !output.stdout.is_empty()) else {
         return skip(
             Need::Isolation,
-            "setpriv is not installed, or we may not become somebody else",
+            "setpriv is not installed, or we may not change the user",
         );
     };
     assert_eq!(output.status.code(), Some(1));

@@ -126,7 +126,7 @@ impl Drop for Disk {
 }
 
 /// Bytes filled, filled by mappings, and read from the cache.
-fn told(row: &Value) -> [Option<i64>; 3] {
+fn fill_bytes(row: &Value) -> [Option<i64>; 3] {
     ["filled_bytes", "mapped_fill_bytes", "cached_bytes"].map(|column| row[column].as_i64())
 }
 
@@ -152,7 +152,7 @@ fn what_was_read_came_from_the_disk_or_was_in_the_page_cache() {
     assert_eq!(cold["read_bytes"], 3 * COLD_BYTES);
     let filled = COLD_PAGES * PAGE;
     let expected = [Some(filled), Some(0), Some(3 * COLD_BYTES - filled)];
-    assert_eq!(told(&cold), expected, "{cold:?}");
+    assert_eq!(fill_bytes(&cold), expected, "{cold:?}");
 
     let said = fs::read_to_string(disk.place.join("touched")).expect("it said something");
     let resident: i64 = said
@@ -165,7 +165,7 @@ fn what_was_read_came_from_the_disk_or_was_in_the_page_cache() {
     let mapped = disk.file("mounted/mapped");
     let filled = TOUCHED * PAGE;
     assert_eq!(
-        told(&mapped),
+        fill_bytes(&mapped),
         [Some(filled), Some(filled), None],
         "{mapped:?}: {}",
         disk.all_fills()
@@ -174,11 +174,11 @@ fn what_was_read_came_from_the_disk_or_was_in_the_page_cache() {
     // Direct reads bypass the cache and are no reads from it.
     let direct = disk.file("mounted/direct");
     assert_eq!(direct["read_bytes"], DIRECT_BYTES);
-    assert_eq!(told(&direct), [Some(0), Some(0), None], "{direct:?}");
+    assert_eq!(fill_bytes(&direct), [Some(0), Some(0), None], "{direct:?}");
 
     let shared = disk.file("shared/file");
     let expected = [Some(0), Some(0), Some(SHARED_BYTES)];
-    assert_eq!(told(&shared), expected, "{shared:?}");
+    assert_eq!(fill_bytes(&shared), expected, "{shared:?}");
 
     // No call opened the program: its path comes from the kernel and the mounts.
     let program = disk.file("mounted/program");
@@ -201,7 +201,7 @@ fn what_was_read_came_from_the_disk_or_was_in_the_page_cache() {
     record(&disk.place, &[&["--force"], &what[..]].concat(), once);
     let again = disk.read_bytes() - before;
     let warm = disk.file("mounted/cold");
-    let [filled, mapped, cached] = told(&warm).map(|bytes| bytes.expect("known"));
+    let [filled, mapped, cached] = fill_bytes(&warm).map(|bytes| bytes.expect("known"));
     assert!(
         filled <= again && again < COLD_BYTES / 2,
         "{again}: {warm:?}"
@@ -221,7 +221,7 @@ fn without_pages_nobody_can_tell_what_was_in_the_page_cache() {
     let question = ["files", "usage", "rec.wsl", "--file", &path];
     let rows = rows(&place, &question);
     assert_eq!(rows[0]["read_bytes"], 10, "{rows:?}");
-    assert_eq!(told(&rows[0]), [None, None, None]);
+    assert_eq!(fill_bytes(&rows[0]), [None, None, None]);
     let output = place.whyslow().args(question).arg("--wide").output();
     let output = output.expect("it starts");
     let said = [output.stdout, output.stderr].concat();

@@ -37,7 +37,7 @@ impl Shell {
             .stdin(Stdio::piped())
             .spawn()
             .expect("it starts");
-        let words = child.stdin.take().expect("it was asked for");
+        let words = child.stdin.take().expect("it is piped");
         Self {
             child: Ended(child),
             words,
@@ -280,9 +280,9 @@ fn a_flood_keeps_nobody_waiting_and_what_it_cost_is_told() {
     }
     drop(floods);
     let saved = recorder.saved(&place, 1);
-    let asked = Instant::now();
+    let since = Instant::now();
     let said = recorder.end();
-    assert!(asked.elapsed() < Duration::from_secs(30), "{said}");
+    assert!(since.elapsed() < Duration::from_secs(30), "{said}");
     assert!(said.contains(" records were lost"), "{said}");
     let answer = place.whyslow().args(["info", &saved[0], "--json"]).output();
     let answer = answer.expect("it starts").stdout;

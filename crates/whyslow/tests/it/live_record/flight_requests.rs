@@ -59,7 +59,7 @@ impl Client {
         Self(stream)
     }
 
-    fn ask(&mut self, question: u8) {
+    fn send(&mut self, question: u8) {
         self.0.write_all(&[question]).expect("it is open");
     }
 
@@ -68,7 +68,7 @@ impl Client {
     }
 
     fn exchange(&mut self, question: u8) {
-        self.ask(question);
+        self.send(question);
         self.get();
     }
 }
@@ -110,8 +110,8 @@ fn the_late_request_of_many_is_saved_once() {
     let saved = recorder.saved(&place, 1);
     sleep(Duration::from_secs(2));
     assert_eq!(recordings(&place), saved);
-    let told = format!("request>700ms: request answered by python3 {pid}/");
-    assert!(recorder.said().contains(&told), "{}", recorder.said());
+    let trigger = format!("request>700ms: request answered by python3 {pid}/");
+    assert!(recorder.said().contains(&trigger), "{}", recorder.said());
     let found = rows(&place, &["requests", "top", &saved[0]]);
     let long: Vec<i64> = found
         .iter()
@@ -123,7 +123,7 @@ fn the_late_request_of_many_is_saved_once() {
     };
     assert!(*long >= 1_307_000_000, "{long}");
     // A request that is never answered counts after half of the ring.
-    old.ask(b'n');
+    old.send(b'n');
     let both = recorder.saved(&place, 2);
     let said = recorder.end();
     assert!(

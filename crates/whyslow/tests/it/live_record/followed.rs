@@ -32,7 +32,7 @@ impl Recorder {
 }
 
 /// Standard output and error of a query.
-fn asked(place: &Place, words: &[&str]) -> (String, String, Option<i32>) {
+fn query(place: &Place, words: &[&str]) -> (String, String, Option<i32>) {
     let output = place.whyslow().args(words).output().expect("it starts");
     let text = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).expect("UTF-8");
     (
@@ -56,8 +56,8 @@ fn two_follow_a_recorder_and_all_three_tell_every_call() {
     let question = [
         "syscalls", "stats", "rec.wsl", "--name", "pread64", "-p", &pid,
     ];
-    let told = rows(&place, &question);
-    let counted: i64 = told.iter().filter_map(|row| row["count"].as_i64()).sum();
+    let text = rows(&place, &question);
+    let counted: i64 = text.iter().filter_map(|row| row["count"].as_i64()).sum();
     // Other tests of this process may read in this way, too.
     assert!(counted >= reads, "{counted} {reads}");
 }
@@ -69,7 +69,7 @@ fn a_recorder_that_has_what_is_needed_is_followed_and_no_other() {
     }
     let place = Place::new();
     let recorder = Recorder::start(&place, &["--what", "syscalls"]);
-    let (_, said, code) = asked(&place, &["syscalls", "stats", "@live", "200ms", "2"]);
+    let (_, said, code) = query(&place, &["syscalls", "stats", "@live", "200ms", "2"]);
     assert!(said.contains("following the recorder of process"), "{said}");
     assert_eq!(code, Some(0));
     let pid = said_pid(&said);
@@ -78,11 +78,11 @@ fn a_recorder_that_has_what_is_needed_is_followed_and_no_other() {
         ["block", "usage", "@live"],
         ["syscalls", "stats", "@live:new"],
     ] {
-        let (_, said, code) = asked(&place, &[&question[..], &["200ms", "1"]].concat());
+        let (_, said, code) = query(&place, &[&question[..], &["200ms", "1"]].concat());
         assert!(!said.contains("following"), "{said}");
         assert_eq!(code, Some(0));
     }
-    let (text, said, code) = asked(
+    let (text, said, code) = query(
         &place,
         &["block", "usage", &format!("@live:{pid}"), "200ms", "1"],
     );
@@ -92,13 +92,13 @@ fn a_recorder_that_has_what_is_needed_is_followed_and_no_other() {
     );
     assert_eq!(code, Some(0), "{text}");
     recorder.end();
-    let (_, said, code) = asked(&place, &["io", "top", &format!("@live:{pid}"), "1", "1"]);
+    let (_, said, code) = query(&place, &["io", "top", &format!("@live:{pid}"), "1", "1"]);
     assert!(
         said.contains("no recorder of this user runs as process"),
         "{said}"
     );
     assert_eq!(code, Some(1));
-    let (_, said, code) = asked(&place, &["io", "top", "@live:x", "1", "1"]);
+    let (_, said, code) = query(&place, &["io", "top", "@live:x", "1", "1"]);
     assert!(said.contains("by a process or by `new`"), "{said}");
     assert_eq!(code, Some(2));
 }
@@ -153,11 +153,11 @@ fn the_end_of_the_recorder_is_told_with_what_there_was() {
         let pid = Pid::from_raw(recorder.id() as i32).expect("it runs");
         kill_process(pid, signal).expect("it is ours");
         recorder.wait().expect("it is ours");
-        let (mut told, mut said) = (String::new(), String::new());
+        let (mut text, mut said) = (String::new(), String::new());
         let (stdout, stderr) = (follower.stdout.take(), follower.stderr.take());
         stdout
             .expect("piped")
-            .read_to_string(&mut told)
+            .read_to_string(&mut text)
             .expect("UTF-8");
         stderr
             .expect("piped")
@@ -168,8 +168,8 @@ fn the_end_of_the_recorder_is_told_with_what_there_was() {
         assert_eq!(status.code(), Some(1), "{said}");
         // What had been handed over is answered.
         assert!(
-            told.contains("\"name\":\"read\""),
-            "{signal:?} {said} {told}"
+            text.contains("\"name\":\"read\""),
+            "{signal:?} {said} {text}"
         );
     }
 }
@@ -192,7 +192,7 @@ fn a_flight_recorder_is_followed_and_saves_whole_windows() {
     ];
     let recorder = Running::start(&place, &words, "keeping the last");
     let reads = borders::calls_count_once(&place);
-    let (_, said, code) = asked(&place, &["sched", "stats", "@live", "300ms", "2"]);
+    let (_, said, code) = query(&place, &["sched", "stats", "@live", "300ms", "2"]);
     assert!(said.contains("following the flight recorder"), "{said}");
     assert_eq!(code, Some(0));
     recorder.signal(Signal::USR1);
@@ -210,7 +210,7 @@ fn a_flight_recorder_is_followed_and_saves_whole_windows() {
     assert_eq!(recorder.wait(), Some(0));
     let pid = std::process::id().to_string();
     let question = ["syscalls", "stats", &saved, "--name", "pread64", "-p", &pid];
-    let told = rows(&place, &question);
-    let counted: i64 = told.iter().filter_map(|row| row["count"].as_i64()).sum();
+    let text = rows(&place, &question);
+    let counted: i64 = text.iter().filter_map(|row| row["count"].as_i64()).sum();
     assert!(counted >= reads, "{counted} {reads}");
 }

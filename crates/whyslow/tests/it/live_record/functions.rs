@@ -363,7 +363,7 @@ fn without_privileges_it_says_what_it_needs() {
     let Some(output) = output.ok().filter(|output| !output.stderr.is_empty()) else {
         return skip(
             Need::Isolation,
-            "setpriv is not installed, or we may not become somebody else",
+            "setpriv is not installed, or we may not change the user",
         );
     };
     let said = String::from_utf8_lossy(&output.stderr);

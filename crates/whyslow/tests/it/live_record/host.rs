@@ -141,7 +141,7 @@ fn control_groups_and_containers_are_handed_down_to_the_shortest_lives() {
     if said.contains("cgroup.procs") {
         return skip(
             Need::Isolation,
-            format!("nobody can be put into a control group here: {said}"),
+            format!("processes cannot be moved to a cgroup here: {said}"),
         );
     }
     assert!(output.status.success(), "{said}");

@@ -50,7 +50,7 @@ fn text(value: &Value) -> &str {
 }
 
 /// Start and end of a section timed by the workload.
-pub(super) fn told(call: &Value) -> (i64, i64) {
+pub(super) fn timed(call: &Value) -> (i64, i64) {
     let begin = number(&call["begin_ns"]);
     (begin, begin + number(&call["dur_ns"]))
 }
@@ -90,7 +90,7 @@ fn the_open_that_stalls_is_named_and_overlaps_the_sync_of_another() {
         .unwrap_or_else(|| panic!("{stalled} among {opens:?}"));
     assert_eq!(open["comm"], "sessiond", "{open}");
     assert!(number(&open["dur_ns"]) > 200_000_000, "{open}");
-    assert!(overlap(recorded(open), told(stalled)), "{open} {stalled}");
+    assert!(overlap(recorded(open), timed(stalled)), "{open} {stalled}");
     // Where in the kernel it waited: for the journal.
     let (begin, end) = recorded(open);
     let window = format!("{begin}..{end}");
@@ -134,10 +134,10 @@ fn the_open_that_stalls_is_named_and_overlaps_the_sync_of_another() {
     assert_eq!(syncs.len(), theirs.len(), "{syncs:?}");
     for (ours, theirs) in syncs.iter().zip(theirs) {
         assert_eq!(ours["comm"], "nightly-backup", "{ours}");
-        assert!(overlap(recorded(ours), told(theirs)), "{ours} {theirs}");
+        assert!(overlap(recorded(ours), timed(theirs)), "{ours} {theirs}");
     }
-    let is_beside = |sync: &Value| overlap(recorded(sync), recorded(open));
-    assert!(syncs.iter().any(is_beside), "{open} beside {syncs:?}");
+    let overlaps = |sync: &Value| overlap(recorded(sync), recorded(open));
+    assert!(syncs.iter().any(overlaps), "{open} and {syncs:?}");
 }
 
 #[test]
@@ -235,11 +235,11 @@ fn a_write_stalls_beside_the_sendfile_of_the_same_cold_file() {
         "{slowest} {truth}"
     );
     assert!(
-        overlap(recorded(slowest), told(&victim["slowest_write"])),
+        overlap(recorded(slowest), timed(&victim["slowest_write"])),
         "{slowest} {truth}"
     );
-    let is_beside = |send: &Value| overlap(recorded(send), recorded(slowest));
-    assert!(sends.iter().any(is_beside), "{slowest} beside {sends:?}");
+    let overlaps = |send: &Value| overlap(recorded(send), recorded(slowest));
+    assert!(sends.iter().any(overlaps), "{slowest} and {sends:?}");
     // What it waited for: the inode lock, nearly all of the time.
     let waits = rows(
         &place,
@@ -264,7 +264,7 @@ fn a_write_stalls_beside_the_sendfile_of_the_same_cold_file() {
         function.is_some_and(|name| name.starts_with("xfs_")),
         "{waits:?}"
     );
-    // The file was read from the disk, on behalf of the sender.
+    // The file was read from the disk, for the sender.
     let reads = rows(
         &place,
         &[
@@ -297,7 +297,7 @@ fn the_producer_is_led_to_the_cold_read(place: &Place, truth: &Value) {
     let producer = &truth["victim"]["producer"];
     let stalls = producer["stalls"].as_array().expect("a list");
     let longest = stalls.iter().max_by_key(|stall| number(&stall["dur_ns"]));
-    let (begin, end) = told(longest.expect("the producer had to wait"));
+    let (begin, end) = timed(longest.expect("the producer had to wait"));
     let window = format!(
         "{}.{:09}..{}.{:09}",
         begin / 1_000_000_000,

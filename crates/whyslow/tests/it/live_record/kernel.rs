@@ -177,8 +177,8 @@ fn what_is_refused_is_told_and_the_rest_recorded() {
         return skip(Need::Tools, "strace may not trace");
     }
     assert!(output.status.success(), "{said}");
-    let told = "note: not recorded: long calls before they end (on_tick: the kernel refuses it)";
-    assert!(said.contains(told), "{said}");
+    let note = "note: not recorded: long calls before they end (on_tick: the kernel refuses it)";
+    assert!(said.contains(note), "{said}");
     let calls = rows(&place, &["syscalls", "log", "rec.wsl", "--name", "chdir"]);
     assert_eq!(calls.len(), 37);
 }

@@ -360,7 +360,7 @@ fn iostat_counts_the_bytes_that_iostat_counts() {
     assert_eq!(
         (writes, written_kb),
         (11 * 37, 11 * 37 * 8),
-        "nobody else writes there"
+        "no other process writes there"
     );
     let theirs = theirs.map(|iostat| iostat.rest(&disk.name, 1));
     let theirs_extended = theirs_extended.map(|iostat| iostat.rest(&disk.name, 1));
@@ -398,15 +398,15 @@ fn sql_asks_this_machine_and_leaves_nothing() {
         return skip(Need::DuckDb, "duckdb is not installed");
     }
     let place = Place::new();
-    let mut asked = Command::new(env!("CARGO_BIN_EXE_whyslow"));
-    asked
+    let mut command = Command::new(env!("CARGO_BIN_EXE_whyslow"));
+    command
         .args(["sql", "@live", "SELECT count(*) AS calls FROM io", "--json"])
         .env("HOME", place.path())
         .env("WHYSLOW_RUN_DIR", place.join("run"))
         .env("TMPDIR", place.path())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped());
-    let child = asked.spawn().expect("it starts");
+    let child = command.spawn().expect("it starts");
     // It would record for ten seconds; Ctrl-C ends it early.
     let begun = Instant::now();
     while rooms(&place).is_empty() && begun.elapsed() < Duration::from_mins(1) {

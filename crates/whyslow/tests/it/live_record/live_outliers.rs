@@ -128,7 +128,7 @@ fn every_request_is_counted_as_the_kernel_counts_it() {
     let (text, code) = running.interrupt();
     assert_eq!(code, Some(0));
     let (reads, writes) = (after[0] - before[0], after[4] - before[4]);
-    assert_eq!(writes, 97, "nobody else writes there");
+    assert_eq!(writes, 97, "no other process writes there");
     let lines = lines(&text);
     let slow: Vec<&Value> = of_table(&lines, "slow").collect();
     let of = |op: &str| slow.iter().filter(|row| row["op"] == op).count() as i64;

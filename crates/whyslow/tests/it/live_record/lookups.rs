@@ -101,7 +101,7 @@ int main(int argc, char **argv)
 pub(super) struct Surroundings {
     holder: Child,
     /// Names that the server was queried for.
-    asked: Arc<Mutex<Vec<String>>>,
+    queried: Arc<Mutex<Vec<String>>>,
 }
 
 impl Surroundings {
@@ -126,7 +126,7 @@ impl Surroundings {
             .ok()?;
         let mut surroundings = Self {
             holder,
-            asked: Arc::default(),
+            queried: Arc::default(),
         };
         let is_there = || place.join("surrounded").exists();
         wait(|| is_there() || !matches!(surroundings.holder.try_wait(), Ok(None)));
@@ -139,22 +139,25 @@ impl Surroundings {
     /// Whether the server listens. It ends with the test.
     fn serve(&self) -> bool {
         let namespace = File::open(format!("/proc/{}/ns/net", self.holder.id()));
-        let asked = Arc::clone(&self.asked);
-        let (tell, listens) = mpsc::channel();
+        let queried = Arc::clone(&self.queried);
+        let (ready, listens) = mpsc::channel();
         thread::spawn(move || {
             let moved = namespace.ok().and_then(|namespace| {
                 let kind = Some(LinkNameSpaceType::Network);
                 move_into_link_name_space(namespace.as_fd(), kind).ok()
             });
             let socket = moved.and_then(|()| UdpSocket::bind("127.0.0.1:53").ok());
-            let _ = tell.send(socket.is_some());
+            let _ = ready.send(socket.is_some());
             let Some(socket) = socket else { return };
             let mut query = [0; 1500];
             while let Ok((size, from)) = socket.recv_from(&mut query) {
                 let Some((name, reply)) = answer(&query[..size]) else {
                     continue;
                 };
-                asked.lock().expect("nobody panicked").push(name.clone());
+                queried
+                    .lock()
+                    .expect("the lock is not poisoned")
+                    .push(name.clone());
                 let socket = socket.try_clone().expect("descriptors are left");
                 if !name.starts_with("never") {
                     thread::spawn(move || {
@@ -168,8 +171,8 @@ impl Surroundings {
     }
 
     fn was_asked(&self, name: &str) -> bool {
-        let asked = self.asked.lock().expect("nobody panicked");
-        asked.iter().any(|known| known == name)
+        let queried = self.queried.lock().expect("the lock is not poisoned");
+        queried.iter().any(|known| known == name)
     }
 
     /// The command that runs its arguments in the namespaces.
@@ -396,8 +399,8 @@ fn lookups_of_every_libc_are_as_the_programs_measure_them() {
 
 /// How often the server was queried for the name.
 fn count(there: &Surroundings, name: &str) -> usize {
-    let asked = there.asked.lock().expect("nobody panicked");
-    asked.iter().filter(|known| *known == name).count()
+    let queried = there.queried.lock().expect("the lock is not poisoned");
+    queried.iter().filter(|known| *known == name).count()
 }
 
 #[test]

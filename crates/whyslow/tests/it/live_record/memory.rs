@@ -122,10 +122,10 @@ fn a_flood_takes_no_more_memory_than_allowed_and_drops_are_counted() {
         "{} KiB; {said}",
         most / KIB
     );
-    let told = said.split_once("memory: at most ").map(|(_, rest)| rest);
-    let told = told.and_then(|rest| rest.split_once(" MiB")?.0.parse::<f64>().ok());
-    let is_near = |told: f64| (told - most as f64 / MIB as f64).abs() < 8.0;
-    assert!(told.is_some_and(is_near), "{} KiB; {said}", most / KIB);
+    let reported = said.split_once("memory: at most ").map(|(_, rest)| rest);
+    let reported = reported.and_then(|rest| rest.split_once(" MiB")?.0.parse::<f64>().ok());
+    let is_near = |reported: f64| (reported - most as f64 / MIB as f64).abs() < 8.0;
+    assert!(reported.is_some_and(is_near), "{} KiB; {said}", most / KIB);
     assert!(said.contains("limit 80.0 MiB"), "{said}");
     assert!(said.contains(" records were lost"), "{said}");
     assert!(
@@ -152,7 +152,7 @@ fn too_little_memory_is_refused_with_the_least_that_will_do() {
         String::from_utf8_lossy(&done.stderr).into_owned()
     };
     let said = refused(&["--max-memory", "20MiB"]);
-    assert!(said.contains("--max-memory 65MiB at least"), "{said}");
+    assert!(said.contains("--max-memory to at least 65MiB"), "{said}");
     let said = refused(&[
         "--max-memory",
         "70MiB",
@@ -161,7 +161,7 @@ fn too_little_memory_is_refused_with_the_least_that_will_do() {
         "--ring-memory",
         "8MiB",
     ]);
-    assert!(said.contains("--max-memory 81MiB at least"), "{said}");
+    assert!(said.contains("--max-memory to at least 81MiB"), "{said}");
 }
 
 /// A cgroup of this version, or why it cannot be created.
@@ -272,7 +272,7 @@ fn a_target_of_many_threads() {
     }
     println!("ready");
     for line in std::io::stdin().lines() {
-        line.expect("somebody writes");
+        line.expect("a line");
         turn.wait();
         turn.wait();
         println!("done");
@@ -297,8 +297,8 @@ impl Target {
             .stdout(Stdio::piped())
             .spawn()
             .expect("it starts");
-        let words = child.stdin.take().expect("it was asked for");
-        let answers = BufReader::new(child.stdout.take().expect("it was asked for"));
+        let words = child.stdin.take().expect("it is piped");
+        let answers = BufReader::new(child.stdout.take().expect("it is piped"));
         Self {
             child: Running(child),
             words,
@@ -343,7 +343,7 @@ fn nothing_counts_for_the_control_group_that_is_recorded() {
     if !target.says("ready") {
         return skip(
             Need::Machine,
-            "this machine has no room for so many threads",
+            "this machine does not permit that many threads",
         );
     }
     for _ in 0..3 {

@@ -14,7 +14,7 @@ use crate::common::Place;
 
 const SERVERS: &str = include_str!("requests.py");
 /// Requests of all clients.
-const ASKED: usize = 120;
+const REQUESTS: usize = 120;
 
 #[test]
 fn a_thread_for_each_connection_answers_what_it_reads() {
@@ -81,7 +81,7 @@ fn check(shape: &str) {
     for (client, list) in &truth {
         let (ours, theirs) = of_connection(&recorded, &server, client);
         assert!(ours.len() <= list.len(), "{client}: {ours:?}");
-        for ((row, truth), asked) in ours.iter().zip(list).zip(&theirs) {
+        for ((row, truth), request) in ours.iter().zip(list).zip(&theirs) {
             let turns = turns_of(&recorded, row.id);
             let (first, last) = (turns.first(), turns.last());
             // Every recorded request must be correct.
@@ -92,14 +92,14 @@ fn check(shape: &str) {
                 |turn: &&RequestThreadRow| [truth.reader, truth.writer].contains(&turn.tid);
             assert!(turns.iter().all(is_known), "{turns:?}");
             right += 1;
-            if let Some(id) = asked.server_request {
-                assert_eq!(id, row.id, "{asked:?}");
+            if let Some(id) = request.server_request {
+                assert_eq!(id, row.id, "{request:?}");
                 joined += 1;
             }
         }
     }
-    assert!(right * 100 >= ASKED * 95, "{right} of {ASKED}");
-    assert!(joined * 100 >= ASKED * 95, "{joined} of {ASKED}");
+    assert!(right * 100 >= REQUESTS * 95, "{right} of {REQUESTS}");
+    assert!(joined * 100 >= REQUESTS * 95, "{joined} of {REQUESTS}");
 }
 
 /// Threads that served a connection, and the requests on it, in order.

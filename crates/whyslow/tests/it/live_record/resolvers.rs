@@ -91,9 +91,9 @@ fn what_applies_in_a_new_mount_namespace_is_told_beside_its_lookups() {
     if let Some(server) = servers.next() {
         assert_eq!(here["nameservers"][0], server.trim());
     }
-    let told = table(&place, &["info", "rec.wsl"], "resolvers");
+    let listed = table(&place, &["info", "rec.wsl"], "resolvers");
     let is_there = |row: &&Value| row["nameservers"] == there["nameservers"];
-    assert_eq!(told.iter().filter(is_there).count(), 1, "{told:?}");
+    assert_eq!(listed.iter().filter(is_there).count(), 1, "{listed:?}");
 }
 
 #[test]

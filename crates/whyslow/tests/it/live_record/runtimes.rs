@@ -79,8 +79,8 @@ impl Drop for Program {
 }
 
 fn is_there(interpreter: &str) -> bool {
-    let asked = Command::new(interpreter).arg("--version").output();
-    let is_there = asked.is_ok_and(|output| output.status.success());
+    let version = Command::new(interpreter).arg("--version").output();
+    let is_there = version.is_ok_and(|output| output.status.success());
     if !is_there {
         skip(Need::Tools, format!("no {interpreter}"));
     }

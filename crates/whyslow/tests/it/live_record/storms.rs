@@ -73,7 +73,7 @@ fn five_thousand_threads_are_five_thousand_rows() {
     if status.trim() == "75" {
         return skip(
             Need::Machine,
-            "this machine has no room for so many threads",
+            "this machine does not permit that many threads",
         );
     }
     assert_eq!(status.trim(), "0");
@@ -177,7 +177,7 @@ fn processes_that_have_the_same_id_one_after_the_other_are_two() {
     if !may_choose.is_ok_and(|output| output.status.success()) {
         return skip(
             Need::Machine,
-            "this kernel lets nobody choose the next process id",
+            "this kernel does not permit setting the next process id",
         );
     }
     let rows = threads_of(&place, script);

@@ -58,10 +58,10 @@ fn who_waits_for_a_request_is_woken_by_the_end_of_it() {
         );
     };
     let of_command = ["rec.wsl", "--comm", "waits-97"];
-    let ask = |question: &[&str]| rows(&place, &[question, &of_command].concat());
-    let states = ask(&["states", "log"]);
+    let query = |question: &[&str]| rows(&place, &[question, &of_command].concat());
+    let states = query(&["states", "log"]);
     // Each wait is for one distinct request, to that disk.
-    let requests: BTreeMap<String, String> = ask(&["block", "log"])
+    let requests: BTreeMap<String, String> = query(&["block", "log"])
         .iter()
         .filter(|row| row["dev"] == disk.trim())
         .map(|row| (row["id"].to_string(), row["bytes"].to_string()))

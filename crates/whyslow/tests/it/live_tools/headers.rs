@@ -122,8 +122,8 @@ fn help_says_what_each_tool_is() {
         ("lttng-iolog", "Opens, closes, reads, writes and syncs"),
     ] {
         let mut lines = help.lines().map(str::trim_start);
-        let told = lines.any(|line| line.starts_with(tool) && line.contains(about));
-        assert!(told, "{tool}: {help}");
+        let is_listed = lines.any(|line| line.starts_with(tool) && line.contains(about));
+        assert!(is_listed, "{tool}: {help}");
         let own = incident().stdout(&["as", tool, "--help"]);
         assert!(own.starts_with(about), "{tool}: {own}");
     }

@@ -45,9 +45,9 @@ fn every_path_that_is_described_is_answered_as_described() {
                 check_form(&server, &format!("/api/v1{path}?{example}"), media_type);
             }
         } else {
-            let (told, given) = (content.keys().next(), reply.header("content-type"));
+            let (described, given) = (content.keys().next(), reply.header("content-type"));
             let given = given.and_then(|text| text.split(';').next());
-            assert_eq!(given, told.map(String::as_str), "{path}");
+            assert_eq!(given, described.map(String::as_str), "{path}");
         }
         let wrong = server.get(&format!("/api/v1{path}?no-such-key=1"));
         if get["parameters"].is_array() && path != "/status" {

@@ -67,8 +67,8 @@ impl Shown {
             "tile?track={}&level={level}&index={index}&lanes={}",
             track.name, lane.0
         );
-        let told = self.server.json(&path);
-        for run in told["rows"].as_array().expect("rows") {
+        let answer = self.server.json(&path);
+        for run in answer["rows"].as_array().expect("rows") {
             let number = |at: usize| run[at].as_i64().expect("a number");
             assert_eq!(number(0), lane.0, "{path}");
             let value = &track.values[number(3) as usize];
@@ -90,13 +90,13 @@ fn track(
     (name, what, value): (&'static str, &str, &str),
     (begin, end): (i64, i64),
 ) -> Track {
-    let told = server.json(&format!("tracks?track={name}&limit=100000"));
-    let told = &told["tracks"][0];
+    let answer = server.json(&format!("tracks?track={name}&limit=100000"));
+    let answer = &answer["tracks"][0];
     let texts = |of: &Value| of.as_array().expect("a list").clone();
-    let values = texts(&told["values"]);
+    let values = texts(&answer["values"]);
     let values = values.iter().map(|text| text.as_str().expect("a name"));
     let mut lanes: BTreeMap<i64, Vec<i64>> = BTreeMap::new();
-    for lane in texts(&told["lanes"]) {
+    for lane in texts(&answer["lanes"]) {
         if let (Some(tid), Some(lane)) = (lane["tid"].as_i64(), lane["lane"].as_i64()) {
             lanes.entry(tid).or_default().push(lane);
         }

@@ -183,17 +183,17 @@ fn sql_is_answered_within_limits() {
         assert_eq!(server.get("/api/v1/sql?q=SELECT%201").status, 503);
         return skip(Need::DuckDb, "there is no DuckDB");
     }
-    let ask = |statement: &str| {
+    let query = |statement: &str| {
         let q = encoded(statement);
         server.get(&format!("/api/v1/sql?q={q}"))
     };
-    let found = ask("SELECT name, count(*) AS n FROM io GROUP BY name ORDER BY name").json();
+    let found = query("SELECT name, count(*) AS n FROM io GROUP BY name ORDER BY name").json();
     assert_eq!(
         found["columns"],
         json!([{"name": "name", "type": "VARCHAR"}, {"name": "n", "type": "BIGINT"}])
     );
     assert_eq!(found["rows"][0], json!(["openat", 3]));
-    let many = ask("SELECT * FROM range(100000)").json();
+    let many = query("SELECT * FROM range(100000)").json();
     assert_eq!(many["cut"], true);
     assert_eq!(many["rows"].as_array().map(Vec::len), Some(10_000));
     for refused in [
@@ -204,7 +204,7 @@ fn sql_is_answered_within_limits() {
         ".shell id",
         "no sql at all",
     ] {
-        let reply = ask(refused);
+        let reply = query(refused);
         assert_eq!(reply.status, 400, "{refused}: {}", reply.text());
     }
     assert_eq!(server.get("/api/v1/sql?q=").status, 400);
@@ -268,11 +268,11 @@ fn many_questions_at_once_are_all_answered_the_same() {
     let server = Server::start(recorded(), &["t.wsl"]);
     let want = server.json("table?what=io&view=stats");
     std::thread::scope(|scope| {
-        let asked: Vec<_> = (0..16)
+        let threads: Vec<_> = (0..16)
             .map(|_| scope.spawn(|| server.json("table?what=io&view=stats")))
             .collect();
-        for asked in asked {
-            assert_eq!(asked.join().expect("an answer"), want);
+        for thread in threads {
+            assert_eq!(thread.join().expect("an answer"), want);
         }
     });
 }
@@ -295,12 +295,12 @@ fn figures_are_those_of_the_export_for_who_has_the_token() {
         assert!(content.starts_with("application/openmetrics-text; version=1.0.0"));
         let mut words = vec!["export", "openmetrics", "t.wsl", "-q"];
         words.extend(flags);
-        let told = place.program().args(&words).output().expect("it runs");
-        assert_eq!(reply.text(), String::from_utf8_lossy(&told.stdout));
+        let done = place.program().args(&words).output().expect("it runs");
+        assert_eq!(reply.text(), String::from_utf8_lossy(&done.stdout));
         assert!(reply.text().contains("\nwhyslow_"), "{}", reply.text());
     }
-    let ask = |header: &str| server.say(&["GET /metrics HTTP/1.1", header], b"").status;
-    assert_eq!(ask("Host: localhost"), 401);
-    assert_eq!(ask("Host: evil.example"), 403);
+    let query = |header: &str| server.say(&["GET /metrics HTTP/1.1", header], b"").status;
+    assert_eq!(query("Host: localhost"), 401);
+    assert_eq!(query("Host: evil.example"), 403);
     assert_eq!(server.get("/metrics?no-such-key=1").status, 400);
 }

@@ -96,11 +96,11 @@ fn dumps_of_a_running_jvm_become_a_recording_that_shows_its_deadlock() {
         "dumps.wsl",
     ]);
     let output = command.output().expect("it runs");
-    let told = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert!(output.status.success(), "{told}");
+    let message = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(output.status.success(), "{message}");
     assert!(
-        told.contains(" dumps in ") && told.contains("safepoints"),
-        "{told}"
+        message.contains(" dumps in ") && message.contains("safepoints"),
+        "{message}"
     );
     drop(running);
     let text = place.stdout(&["locks", "chains", "dumps.wsl", "--json"]);
@@ -158,10 +158,10 @@ fn only_a_jvm_is_dumped() {
             .args(["threads", "dump", "--every", "1s"])
             .args(args);
         let output = command.output().expect("it runs");
-        let told = String::from_utf8_lossy(&output.stderr).into_owned();
+        let message = String::from_utf8_lossy(&output.stderr).into_owned();
         assert!(
-            !output.status.success() && told.contains(want),
-            "{args:?}: {told}"
+            !output.status.success() && message.contains(want),
+            "{args:?}: {message}"
         );
     };
     check(&["-p", &own, "-o", "x.wsl"], "is not a JVM");
