@@ -48,9 +48,8 @@ pub(crate) enum FleetCommand {
 /// A lake query as typed.
 #[derive(Debug, Clone)]
 pub(crate) struct FleetAsk {
-    /// One of `sql/fleet/`, or …
+    /// The name of a query in `sql/fleet/`; `sql` is a statement of the user instead.
     pub(crate) question: Option<String>,
-    /// … a statement of the user.
     pub(crate) sql: Option<String>,
     /// Given parameters of the query; the others have the defaults of its text.
     pub(crate) parameters: Map<String, Value>,
@@ -292,8 +291,7 @@ impl Default for FleetPushArgs {
 pub(crate) struct PushArgs {
     /// Push a summary of the recording to LAKE (see `fleet push`)
     ///
-    /// With --ring each saved recording is pushed as soon as the lake is reachable; pushed
-    /// recordings are deleted to make room for new ones.
+    /// With --ring each saved recording is pushed; pushed ones are deleted to make room.
     #[arg(long, value_name = "LAKE", conflicts_with = "no_import")]
     pub(crate) push: Option<String>,
     /// Label this host: rack=r7, service=shop, version=2.4.1; may be repeated
