@@ -5,7 +5,7 @@ use whyslow_base::args::OutputArgs;
 use whyslow_base::time::{WindowText, parse_duration};
 use whyslow_model::Ns;
 
-use super::ask::WindowArgs;
+use super::query_args::WindowArgs;
 
 pub(crate) const EXAMPLES: &str = "\
 Examples:

@@ -5,7 +5,7 @@ use whyslow_base::args::RedactArgs;
 use whyslow_base::time::{WindowText, parse_duration};
 use whyslow_model::Ns;
 
-use super::ask::{FilterArgs, WindowArgs};
+use super::query_args::{FilterArgs, WindowArgs};
 use super::stack_weight::StackWeight;
 
 pub(crate) const EXAMPLES: &str = "\

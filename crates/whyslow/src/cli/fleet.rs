@@ -42,23 +42,23 @@ pub(crate) enum FleetCommand {
     Find(FleetFindArgs),
     Fetch(FleetFetchArgs),
     Keep(FleetKeepArgs),
-    Ask(Box<FleetAsk>),
+    Query(Box<FleetQuery>),
 }
 
 /// A lake query as typed.
 #[derive(Debug, Clone)]
-pub(crate) struct FleetAsk {
+pub(crate) struct FleetQuery {
     /// The name of a query in `sql/fleet/`; `sql` is a statement of the user instead.
     pub(crate) question: Option<String>,
     pub(crate) sql: Option<String>,
     /// Given parameters of the query; the others have the defaults of its text.
     pub(crate) parameters: Map<String, Value>,
-    pub(crate) args: FleetAskArgs,
+    pub(crate) args: FleetQueryArgs,
 }
 
 /// Arguments of every lake query.
 #[derive(Debug, Clone, Args)]
-pub(crate) struct FleetAskArgs {
+pub(crate) struct FleetQueryArgs {
     /// Query these recordings or traces instead of a lake
     #[arg(value_name = "RECORDING", conflicts_with = "lake")]
     pub(crate) recordings: Vec<String>,
@@ -105,7 +105,7 @@ impl Subcommand for FleetCommand {
             .value_name("SQL")
             .required(true)
             .help("Statement to run; docs/fleet.md describes the tables");
-        let sql = FleetAskArgs::augment_args(Command::new(SQL).arg(statement));
+        let sql = FleetQueryArgs::augment_args(Command::new(SQL).arg(statement));
         let sql = sql.about("Query the lake in SQL").long_about(None);
         command
             .subcommand(sql.after_help(PLACES))
@@ -152,7 +152,7 @@ fn with<A: Args>(name: &'static str, about: &'static str) -> Command {
 fn of_question(question: &'static TextQuestion) -> Command {
     let about = capital(&question.about);
     let arguments = question.parameters.iter().map(of_parameter);
-    let command = FleetAskArgs::augment_args(Command::new(question.name));
+    let command = FleetQueryArgs::augment_args(Command::new(question.name));
     let command = arguments.fold(command, Command::arg);
     let long = format!("{about}\n\n{}", question.more);
     command
@@ -202,22 +202,22 @@ impl FromArgMatches for FleetCommand {
             "keep" => Self::Keep(FleetKeepArgs::from_arg_matches(matches)?),
             "fetch" => Self::Fetch(FleetFetchArgs::from_arg_matches(matches)?),
             "expire" => Self::Expire(FleetExpireArgs::from_arg_matches(matches)?),
-            SQL => Self::Ask(Box::new(FleetAsk {
+            SQL => Self::Query(Box::new(FleetQuery {
                 question: None,
                 sql: matches.get_one::<String>("statement").cloned(),
                 parameters: Map::new(),
-                args: FleetAskArgs::from_arg_matches(matches)?,
+                args: FleetQueryArgs::from_arg_matches(matches)?,
             })),
             name => {
                 let question = QUESTIONS
                     .iter()
                     .find(|question| question.name == name)
                     .ok_or_else(unknown)?;
-                Self::Ask(Box::new(FleetAsk {
+                Self::Query(Box::new(FleetQuery {
                     question: Some(name.to_owned()),
                     sql: None,
                     parameters: parameters(question, matches),
-                    args: FleetAskArgs::from_arg_matches(matches)?,
+                    args: FleetQueryArgs::from_arg_matches(matches)?,
                 }))
             }
         })

@@ -1,6 +1,5 @@
 //! The command line: commands, flags and their help.
 
-mod ask;
 mod explain;
 mod export;
 #[cfg_attr(
@@ -13,14 +12,14 @@ mod export;
 mod fleet;
 mod flight;
 mod load;
-mod questions;
+mod query_args;
+mod query_commands;
 mod record;
 mod stack_weight;
 
-pub(crate) use ask::{AskArgs, FilterArgs, GraphArgs, WindowArgs};
 pub(crate) use explain::{ExplainArgs, Versus};
 pub(crate) use export::{ExportArgs, ExportCommand, ReportArgs, SnapshotArgs, StackArgs, SvgArgs};
-pub(crate) use fleet::{FleetAsk, FleetCommand, PushArgs};
+pub(crate) use fleet::{FleetCommand, FleetQuery, PushArgs};
 #[cfg(feature = "fleet")]
 pub(crate) use fleet::{
     FleetCompactArgs, FleetExpireArgs, FleetFetchArgs, FleetFindArgs, FleetPushArgs,
@@ -28,7 +27,8 @@ pub(crate) use fleet::{
 #[cfg(feature = "load")]
 pub(crate) use load::{AmountArgs, ListArg, RequestArgs};
 pub(crate) use load::{LoadArgs, LoadCheckArgs, LoadCommand, LoadDiffArgs};
-pub(crate) use questions::{QuestionCommand, ViewArgs};
+pub(crate) use query_args::{FilterArgs, GraphArgs, QueryArgs, WindowArgs};
+pub(crate) use query_commands::{QueryCommand, ViewArgs};
 pub(crate) use record::{FormArg, HeldArgs, RecordArgs, Stacks, TopicArg};
 pub(crate) use stack_weight::StackWeight;
 
@@ -105,7 +105,7 @@ impl Cli {
     fn of(named: NamedCommands<'_>) -> clap::Command {
         Self::command().mut_subcommands(|command| match command.get_name() {
             "as" => whyslow_emulations::complete(command, named),
-            _ => questions::complete(command, named),
+            _ => query_commands::complete(command, named),
         })
     }
 }
@@ -163,7 +163,7 @@ pub(crate) enum Command {
     #[command(subcommand, before_help = export::EXAMPLES, arg_required_else_help = true)]
     Export(Box<ExportCommand>),
     #[command(flatten)]
-    Question(Box<QuestionCommand>),
+    Query(Box<QueryCommand>),
     /// Print the output of a familiar tool: iostat, pidstat, opensnoop, lttng-iolatencytop, …
     #[command(subcommand, before_help = AS_EXAMPLES, arg_required_else_help = true)]
     As(AsCommand),

@@ -28,7 +28,7 @@ use whyslow_sources::recording;
 
 use super::jvm::is_jvm;
 use super::processes::check_processes;
-use crate::cli::AskArgs;
+use crate::cli::QueryArgs;
 
 /// A JVM that does not respond within this time is considered stuck.
 const TIMEOUT: Duration = Duration::from_secs(30);
@@ -41,7 +41,7 @@ const PREFIX: &str = "whyslow-dumps-";
 const EVERY_MIN: Ns = 50_000_000;
 
 pub(super) fn run(
-    args: &AskArgs,
+    args: &QueryArgs,
     (every, lasting): (Ns, Option<Ns>),
     talk: &TalkArgs,
 ) -> Result<(), Failure> {

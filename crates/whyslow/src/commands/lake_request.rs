@@ -5,10 +5,10 @@ use whyslow_base::time::{Calendar, Moment, WindowText, Zone};
 use whyslow_model::Ns;
 use whyslow_sources::lake::Request;
 
-use crate::cli::FleetAsk;
+use crate::cli::FleetQuery;
 
 /// The request for a query.
-pub(crate) fn request_of(query: &FleetAsk, lake: String, window: Option<(Ns, Ns)>) -> Request {
+pub(crate) fn request_of(query: &FleetQuery, lake: String, window: Option<(Ns, Ns)>) -> Request {
     let args = &query.args;
     Request {
         lake,
@@ -25,7 +25,7 @@ pub(crate) fn request_of(query: &FleetAsk, lake: String, window: Option<(Ns, Ns)
     }
 }
 
-impl FleetAsk {
+impl FleetQuery {
     /// The window of the flags; relative times count from now: `-w -1h..` is the last hour. A
     /// missing start means the earliest recording, and is returned as 0.
     pub(crate) fn named_window(&self, zone: &Zone) -> Result<Option<(Ns, Ns)>, Failure> {

@@ -19,11 +19,11 @@ use whyslow_sources::lake::Request;
 use whyslow_sources::recording::Opened;
 use whyslow_store::Tables;
 
-use super::ask::RecordingQuery;
 use super::explain::{Baseline, Hosts, report};
 use super::export::stacks::{graph, weight};
 use super::lake_request::request_of;
-use crate::cli::{Cli, Command, ExplainArgs, ExportCommand, FleetAsk, FleetCommand, SvgArgs};
+use super::query::RecordingQuery;
+use crate::cli::{Cli, Command, ExplainArgs, ExportCommand, FleetCommand, FleetQuery, SvgArgs};
 
 pub(super) fn run(args: &ServeArgs, talk: &TalkArgs) -> Result<(), Failure> {
     whyslow_serve::run(args, talk, Definitions::boxed())
@@ -45,7 +45,7 @@ impl CommandLine for Definitions {
 
     fn question(&self, words: &[OsString]) -> Result<Option<Box<dyn Question>>, clap::Error> {
         Ok(match Cli::read(words)?.command {
-            Command::Question(question) => Some(Box::new(RecordingQuery::new(*question))),
+            Command::Query(query) => Some(Box::new(RecordingQuery::new(*query))),
             _ => None,
         })
     }
@@ -76,7 +76,7 @@ impl CommandLine for Definitions {
     ) -> Result<Option<Box<dyn LakeQuestion>>, clap::Error> {
         Ok(match Cli::read(words)?.command {
             Command::Fleet(command) => match *command {
-                FleetCommand::Ask(query) => Some(query),
+                FleetCommand::Query(query) => Some(query),
                 _ => None,
             },
             _ => None,
@@ -160,7 +160,7 @@ impl FlameGraphQuestion for SvgArgs {
     }
 }
 
-impl LakeQuestion for FleetAsk {
+impl LakeQuestion for FleetQuery {
     fn window(&self, zone: &Zone) -> Result<Option<(Ns, Ns)>, Failure> {
         self.named_window(zone)
     }

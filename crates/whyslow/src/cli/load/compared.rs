@@ -4,7 +4,7 @@ use whyslow_base::args::OutputArgs;
 use whyslow_base::time::{WindowText, parse_duration};
 use whyslow_model::Ns;
 
-use crate::cli::ask::WindowArgs;
+use crate::cli::query_args::WindowArgs;
 
 /// Comparisons and checks of requests as a whole.
 #[derive(Debug, Subcommand)]

@@ -14,8 +14,8 @@ use whyslow_model::answer::{Answer, AnswerColumn, AnswerTable, Form, Measure, Va
 use whyslow_model::text::shown;
 use whyslow_render::{Subject, quoted};
 
-use super::ask::lake_of;
 use super::failed::failed;
+use super::query::lake_of;
 use crate::cli::{FleetFetchArgs, FleetFindArgs};
 
 pub(super) fn find(args: &FleetFindArgs, talk: &TalkArgs) -> Result<(), Failure> {

@@ -1,9 +1,9 @@
 //! `fleet`: recordings of many hosts in one lake.
 
-mod ask;
 mod failed;
 mod find;
 mod push;
+mod query;
 mod upkeep;
 
 use std::path::Path;
@@ -22,7 +22,7 @@ pub(super) fn run(command: &FleetCommand, talk: &TalkArgs) -> Result<(), Failure
         FleetCommand::Find(args) => find::find(args, talk),
         FleetCommand::Fetch(args) => find::fetch(args, talk),
         FleetCommand::Keep(args) => keep(&args.lake, &args.engine),
-        FleetCommand::Ask(query) => ask::run(query, talk),
+        FleetCommand::Query(args) => query::run(args, talk),
     }
 }
 

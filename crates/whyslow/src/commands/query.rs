@@ -19,7 +19,7 @@ use whyslow_store::Tables;
 
 use super::filter::{device, filter_of};
 use super::flame;
-use crate::cli::{AskArgs, GraphArgs, QuestionCommand, ViewArgs};
+use crate::cli::{GraphArgs, QueryArgs, QueryCommand, ViewArgs};
 
 /// Buckets of `--uniform` without `--linear`, as in lttng-analyses.
 const BINS_DEFAULT: usize = 20;
@@ -28,7 +28,7 @@ const BINS_DEFAULT: usize = 20;
 pub(crate) struct RecordingQuery {
     kind: Kind,
     verb: Verb,
-    args: AskArgs,
+    args: QueryArgs,
     bins: Bins,
     stage: Option<String>,
     weight: Weight,
@@ -43,7 +43,7 @@ pub(crate) struct RecordingQuery {
 }
 
 impl RecordingQuery {
-    pub(crate) fn new(command: QuestionCommand) -> Self {
+    pub(crate) fn new(command: QueryCommand) -> Self {
         let (mut bins, mut weight, mut at) = (Bins::default(), Weight::default(), None);
         let (mut stage, mut baseline) = (None, None);
         let (mut graph, mut dumping) = (None, None);
@@ -57,29 +57,29 @@ impl RecordingQuery {
                     };
                 }
                 stage = args.stage.stage;
-                args.ask
+                args.query
             }
             ViewArgs::Heat(args) => {
                 weight = args.weight.into();
                 stage = args.stage.stage;
-                args.ask
+                args.query
             }
             ViewArgs::Open(args) => {
                 at = args.at;
-                args.ask
+                args.query
             }
             ViewArgs::Dump(args) => {
                 at = args.open.at;
                 dumping = args.every.map(|every| (every, args.lasting));
-                args.open.ask
+                args.open.query
             }
             ViewArgs::Flame(args) => {
                 graph = Some(args.graph);
-                args.ask
+                args.query
             }
             ViewArgs::Differs(args) => {
                 baseline = args.baseline;
-                args.ask
+                args.query
             }
         };
         Self {
@@ -462,7 +462,7 @@ impl Target {
     }
 }
 
-fn filter(args: &AskArgs) -> Result<Filter, Failure> {
+fn filter(args: &QueryArgs) -> Result<Filter, Failure> {
     filter_of(&args.filter)
 }
 

@@ -6,14 +6,14 @@ use clap::{ArgMatches, Args, Command, Error, FromArgMatches, Subcommand};
 use whyslow_analysis::{Kind, TOPICS, Topic, Verb, View};
 use whyslow_base::args::{Format, NamedCommands};
 
-use super::ask::{
-    AskArgs, DiffersArgs, DumpArgs, FlameArgs, HeatArgs, HistArgs, OpenArgs, RequestArgs,
+use super::query_args::{
+    DiffersArgs, DumpArgs, FlameArgs, HeatArgs, HistArgs, OpenArgs, QueryArgs, RequestArgs,
     VersusArgs,
 };
 
 /// A query as typed.
 #[derive(Debug, Clone)]
-pub(crate) struct QuestionCommand {
+pub(crate) struct QueryCommand {
     pub(crate) kind: Kind,
     pub(crate) verb: Verb,
     pub(crate) args: ViewArgs,
@@ -24,7 +24,7 @@ pub(crate) struct QuestionCommand {
 /// Arguments of a view.
 #[derive(Debug, Clone)]
 pub(crate) enum ViewArgs {
-    Plain(AskArgs),
+    Plain(QueryArgs),
     Hist(HistArgs),
     Heat(HeatArgs),
     Open(OpenArgs),
@@ -33,7 +33,7 @@ pub(crate) enum ViewArgs {
     Differs(DiffersArgs),
 }
 
-impl Subcommand for QuestionCommand {
+impl Subcommand for QueryCommand {
     fn augment_subcommands(command: Command) -> Command {
         let topics = TOPICS.iter().map(|topic| of_topic(topic));
         topics.fold(command, Command::subcommand)
@@ -115,11 +115,11 @@ fn with_args(command: Command, kind: Kind, verb: Verb, about: &'static str) -> C
             arg.value_parser(Format::with(&Format::GRAPHS))
         }),
         Verb::Differs => DiffersArgs::augment_args(command),
-        Verb::Stats if kind == Kind::Dns => AskArgs::augment_args(command)
+        Verb::Stats if kind == Kind::Dns => QueryArgs::augment_args(command)
             .mut_arg("format", |arg| {
                 arg.value_parser(Format::with(&Format::COUNTED))
             }),
-        _ => AskArgs::augment_args(command),
+        _ => QueryArgs::augment_args(command),
     };
     let command = if takes_versus(kind, verb) {
         VersusArgs::augment_args(command)
@@ -140,7 +140,7 @@ fn takes_versus(kind: Kind, verb: Verb) -> bool {
     kind == Kind::Block && verb == Verb::Hist
 }
 
-impl FromArgMatches for QuestionCommand {
+impl FromArgMatches for QueryCommand {
     fn from_arg_matches(matches: &ArgMatches) -> Result<Self, Error> {
         let unknown = || Error::raw(ErrorKind::InvalidSubcommand, "unknown query");
         let (kind, matches) = matches.subcommand().ok_or_else(unknown)?;
@@ -162,7 +162,7 @@ impl FromArgMatches for QuestionCommand {
             Verb::Dump => ViewArgs::Dump(DumpArgs::from_arg_matches(matches)?),
             Verb::Flame => ViewArgs::Flame(FlameArgs::from_arg_matches(matches)?),
             Verb::Differs => ViewArgs::Differs(DiffersArgs::from_arg_matches(matches)?),
-            _ => ViewArgs::Plain(AskArgs::from_arg_matches(matches)?),
+            _ => ViewArgs::Plain(QueryArgs::from_arg_matches(matches)?),
         };
         let versus = if takes_versus(topic.kind, verb) {
             VersusArgs::from_arg_matches(matches)?.vs
@@ -193,7 +193,7 @@ mod tests {
     use super::*;
 
     fn whole() -> Command {
-        let command = QuestionCommand::augment_subcommands(Command::new("whyslow"));
+        let command = QueryCommand::augment_subcommands(Command::new("whyslow"));
         command.mut_subcommands(|topic| complete(topic, NamedCommands::All))
     }
 
@@ -229,7 +229,7 @@ mod tests {
     fn only_block_hist_compares_two_devices() {
         let of = |words: &[&str]| {
             let matches = whole().try_get_matches_from(words).ok()?;
-            QuestionCommand::from_arg_matches(&matches).ok()
+            QueryCommand::from_arg_matches(&matches).ok()
         };
         let found = of(&["whyslow", "block", "hist", "web.wsl", "--vs", "sdb"]).expect("a query");
         assert_eq!(found.versus.as_deref(), Some("sdb"));

@@ -8,7 +8,7 @@ use super::stack_weight::StackWeight;
 
 /// Arguments of every query.
 #[derive(Debug, Clone, Args)]
-pub(crate) struct AskArgs {
+pub(crate) struct QueryArgs {
     /// Recording or trace [default: @last], or @live for this machine; optionally INTERVAL
     /// (seconds, or with a unit) and COUNT
     #[arg(value_name = "RECORDING [INTERVAL [COUNT]]", num_args = 0..=3)]
@@ -235,7 +235,7 @@ pub(crate) struct VersusArgs {
 #[derive(Debug, Clone, Args)]
 pub(crate) struct DiffersArgs {
     #[command(flatten)]
-    pub(crate) ask: AskArgs,
+    pub(crate) query: QueryArgs,
     /// Compare with WINDOW, with the same filters [default: the rest of the recording]
     #[arg(
         long = "vs",
@@ -250,7 +250,7 @@ pub(crate) struct DiffersArgs {
 #[derive(Debug, Clone, Args)]
 pub(crate) struct HistArgs {
     #[command(flatten)]
-    pub(crate) ask: AskArgs,
+    pub(crate) query: QueryArgs,
     /// Use N equal buckets instead of powers of two
     #[arg(
         long,
@@ -270,7 +270,7 @@ pub(crate) struct HistArgs {
 #[derive(Debug, Clone, Args)]
 pub(crate) struct HeatArgs {
     #[command(flatten)]
-    pub(crate) ask: AskArgs,
+    pub(crate) query: QueryArgs,
     /// Shade cells by WHAT: the number of operations, or that number times their duration
     #[arg(
         long,
@@ -293,7 +293,7 @@ pub(crate) struct StageArgs {
 #[derive(Debug, Clone, Args)]
 pub(crate) struct FlameArgs {
     #[command(flatten)]
-    pub(crate) ask: AskArgs,
+    pub(crate) query: QueryArgs,
     #[command(flatten)]
     pub(crate) graph: GraphArgs,
 }
@@ -362,7 +362,7 @@ impl From<WeightChoice> for Weight {
 #[derive(Debug, Clone, Args)]
 pub(crate) struct OpenArgs {
     #[command(flatten)]
-    pub(crate) ask: AskArgs,
+    pub(crate) query: QueryArgs,
     /// Show the state at TIME [default: the end of the window]
     #[arg(long, value_name = "TIME", value_parser = Moment::parse, allow_hyphen_values = true)]
     pub(crate) at: Option<Moment>,

@@ -17,14 +17,14 @@ use whyslow_sources::lake::{answer, ask};
 
 use super::failed::failed;
 use super::push::{self, FallbackHost};
-use crate::cli::{FleetAsk, FleetPushArgs};
+use crate::cli::{FleetPushArgs, FleetQuery};
 use crate::commands::lake_request::request_of;
 
 /// Environment variable with the default lake.
 const VARIABLE: &str = "WHYSLOW_LAKE";
 const PREFIX: &str = "whyslow-lake-";
 
-pub(super) fn run(query: &FleetAsk, talk: &TalkArgs) -> Result<(), Failure> {
+pub(super) fn run(query: &FleetQuery, talk: &TalkArgs) -> Result<(), Failure> {
     let args = &query.args;
     if let Some(lake) = args.recordings.iter().find(|name| is_lake(name)) {
         let message = format!("`{}` is a lake, not a recording", shown(lake, false));
