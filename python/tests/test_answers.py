@@ -342,7 +342,7 @@ def test_an_import_is_refused_as_on_the_command_line(
     path = make("-t.wsl")
     with pytest.raises(whyslow.QuestionError, match="exists already") as caught:
         whyslow.import_trace(tmp_path / "trace.txt", output=path)
-    assert caught.value.hint == "--force replaces it"
+    assert caught.value.hint == "replace it: --force"
     with whyslow.import_trace(tmp_path / "trace.txt", output=path, force=True) as recording:
         assert recording.table("syscall").num_rows == 7
     with pytest.raises(whyslow.QuestionError, match="missing"):

@@ -5,20 +5,20 @@ use whyslow_base::args::OutputArgs;
 use whyslow_base::time::{WindowText, parse_duration};
 use whyslow_model::Ns;
 
-use super::ask::WindowArgs;
+use super::query_args::WindowArgs;
 
 pub(crate) const EXAMPLES: &str = "\
 Examples:
-  whyslow explain web.wsl                      what was slow, and who did it
-  whyslow explain web.wsl -w op:17             why that call took so long
-  whyslow explain web.wsl --request 17         why that request took so long
+  whyslow explain web.wsl                      what was slow, why, and the culprit
+  whyslow explain web.wsl -w op:17             why system call 17 was slow
+  whyslow explain web.wsl --request 17         why request 17 was slow
   whyslow explain web.wsl -w 12:18:50+2s -t 31517
   whyslow explain web.wsl --slow 'open>100ms'  all opens of more than 100 ms
-  whyslow explain web.json                     a profile of py-spy, a JVM …
-  whyslow explain web.wsl --vs yesterday.wsl   what is different from then
-  whyslow explain web.wsl --across db.wsl      and what the host did that was waited for
-  whyslow explain web.wsl -d sdy               whether that disk is slow or busy
-  whyslow explain web.wsl --format md          for the ticket";
+  whyslow explain web.json                     a profile of py-spy, a JVM, …
+  whyslow explain web.wsl --vs yesterday.wsl   what is slower than yesterday
+  whyslow explain web.wsl --across db.wsl      continue on the host that requests waited for
+  whyslow explain web.wsl -d sdy               whether disk sdy is slow or busy
+  whyslow explain web.wsl --format md          Markdown for a ticket";
 
 #[derive(Debug, Args)]
 pub(crate) struct ExplainArgs {
@@ -27,23 +27,24 @@ pub(crate) struct ExplainArgs {
     pub(crate) recording: Option<String>,
     #[command(flatten)]
     pub(crate) window: WindowArgs,
-    /// One request, by its id
+    /// Explain the request with ID
     #[arg(long, value_name = "ID", conflicts_with_all = ["window", "begin", "end", "pid", "tid", "dev", "slow"])]
     pub(crate) request: Option<i64>,
-    /// Processes
+    /// Explain only threads of process PID
     #[arg(short, long, value_name = "PID", value_delimiter = ',')]
     pub(crate) pid: Vec<i32>,
-    /// Threads; with a window, all that they did in it
+    /// Explain only thread TID; with a window, all its time in it
     #[arg(short, long, value_name = "TID", value_delimiter = ',')]
     pub(crate) tid: Vec<i32>,
-    /// Block devices: how they compare with their peers
+    /// Compare block device DEV with similar devices
     #[arg(short, long, value_name = "DEV", value_delimiter = ',')]
     pub(crate) dev: Vec<String>,
-    /// Calls of a name or class that took longer: `open>100ms`; several with `|`
+    /// Explain system calls of name or class CALL longer than TIME: `open>100ms`; several with `|`
     #[arg(long, value_name = "CALL>TIME", value_parser = SlowCalls::parse)]
     pub(crate) slow: Option<SlowCalls>,
-    /// Compare with another window, another recording, or both (given twice): what is slower than there,
-    /// and what the time goes to that it does not go to there
+    /// Show what is slower than in another window or recording, and where the additional time goes
+    ///
+    /// Given twice, a window of another recording.
     #[arg(
         long = "vs",
         value_name = "WINDOW|RECORDING",
@@ -52,9 +53,10 @@ pub(crate) struct ExplainArgs {
         conflicts_with = "dev"
     )]
     pub(crate) versus: Vec<Versus>,
-    /// Recordings of other hosts, made at the same time: where a story waits for a request to one of them, it
-    /// goes on there, by connection or trace, however far their clocks are apart; several with commas, or
-    /// given again
+    /// Follow requests into RECORDING of another host, made at the same time; may be repeated
+    ///
+    /// A finding that waits for a request to that host continues there. Requests are matched by
+    /// connection or trace id, whatever the difference of the clocks.
     #[arg(
         long,
         value_name = "RECORDING",
@@ -62,10 +64,10 @@ pub(crate) struct ExplainArgs {
         conflicts_with = "dev"
     )]
     pub(crate) across: Vec<String>,
-    /// Stories at most; 0 for all
+    /// Show at most N findings; 0 shows all
     #[arg(short = 'n', long, value_name = "N")]
     pub(crate) limit: Option<usize>,
-    /// What a mechanism is, how it is recognised and what helps; `list` names all
+    /// Describe MECHANISM: how it is recognised and what helps; `list` lists all
     #[arg(long, value_name = "MECHANISM", exclusive = true)]
     pub(crate) why: Option<String>,
     #[command(flatten)]
@@ -85,13 +87,13 @@ impl Versus {
         if is_named || Path::new(text).exists() {
             return Ok(Self::Recording(text.to_owned()));
         }
-        WindowText::parse(text).map(Self::Window).map_err(|error| {
-            format!("there is no recording `{text}`, and it is no window: {error}")
-        })
+        WindowText::parse(text)
+            .map(Self::Window)
+            .map_err(|error| format!("`{text}` is neither a recording nor a window: {error}"))
     }
 }
 
-/// Calls, and how long they have to take.
+/// System calls, and the minimum duration.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct SlowCalls {
     pub(crate) calls: Vec<String>,
@@ -104,16 +106,16 @@ impl SlowCalls {
             calls: Vec::new(),
             min: Ns::MAX,
         };
-        for word in text.split('|') {
-            let (call, min) = word.split_once('>').ok_or_else(|| {
-                format!("`{word}` is no call and time: write it as in `open>100ms`")
-            })?;
+        for term in text.split('|') {
+            let (call, min) = term
+                .split_once('>')
+                .ok_or_else(|| format!("`{term}` is not CALL>TIME: write it like open>100ms"))?;
             let call = call.trim();
             if call.is_empty() {
-                return Err(format!("`{word}` names no call"));
+                return Err(format!("`{term}` names no system call"));
             }
             found.calls.push(call.to_owned());
-            // One limit for all: the least, so that nothing that is asked for is missing.
+            // One limit for all calls: the minimum, so that no requested call is missing.
             found.min = found.min.min(parse_duration(min.trim())?);
         }
         Ok(found)

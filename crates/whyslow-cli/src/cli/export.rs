@@ -5,55 +5,55 @@ use whyslow_base::args::RedactArgs;
 use whyslow_base::time::{WindowText, parse_duration};
 use whyslow_model::Ns;
 
-use super::ask::{FilterArgs, WindowArgs};
+use super::query_args::{FilterArgs, WindowArgs};
 use super::stack_weight::StackWeight;
 
 pub(crate) const EXAMPLES: &str = "\
 Examples:
   whyslow export html web.wsl -o incident.html            a report that opens in any browser
   whyslow export md web.wsl -w +9s..+10s                  the same as text for a ticket
-  whyslow export svg web.wsl -w op:17 -o flame.svg        where threads waited in that call
-  whyslow export svg web.wsl -w +9s..+10s --vs +1s..+2s   what is different from then
-  whyslow export collapsed web.wsl | flamegraph.pl        for other tools
+  whyslow export svg web.wsl -w op:17 -o flame.svg        off-CPU flame graph during system call 17
+  whyslow export svg web.wsl -w +9s..+10s --vs +1s..+2s   differential flame graph of two windows
+  whyslow export collapsed web.wsl | flamegraph.pl        collapsed stacks for other tools
   whyslow export pprof web.wsl -o web.pb.gz               go tool pprof -http : web.pb.gz
   whyslow export speedscope web.wsl -o web.json           https://www.speedscope.app, offline too
-  whyslow export otlp web.wsl --min 10ms -o spans.jsonl   for collectors of OpenTelemetry
+  whyslow export otlp web.wsl --min 10ms -o spans.jsonl   for OpenTelemetry collectors
   whyslow export openmetrics web.wsl -o web.prom          counters and histograms for Prometheus
   whyslow export firefox web.wsl -o web.json              https://profiler.firefox.com
-  whyslow export snapshot web.wsl -w op:17 -o s.wsl.tar.zst   to send; every command opens it
-  whyslow export snapshot web.wsl --redact -o s.wsl.tar.zst   with paths, hosts and users hidden
+  whyslow export snapshot web.wsl -w op:17 -o s.wsl.tar.zst   one file that every command opens
+  whyslow export snapshot web.wsl --redact -o s.wsl.tar.zst   the same, without paths, hosts and users
   whyslow export perfetto web.wsl -w +8s..+11s -o web.perfetto-trace
-Tables: every answer is written as a file by its own command
+Tables: every query writes its result to a file
   whyslow io top web.wsl --format parquet -o top.parquet  also csv, tsv, ndjson, arrow, md, html";
 
-/// For whom a recording is written.
+/// The formats.
 #[derive(Debug, Subcommand)]
 pub(crate) enum ExportCommand {
-    /// A window as a recording of its own, one small file to send
+    /// Cut a window out of a recording, as one small file to send
     Snapshot(SnapshotArgs),
-    /// What was slow and why, with charts and tables, in one file that opens in any browser offline
+    /// Write a report: findings, charts and tables in one file that opens in any browser offline
     Html(ReportArgs),
-    /// The same as text for tickets and mails: what was slow and why, with tables
+    /// Write a report as Markdown for tickets and mails: findings and tables
     Md(ReportArgs),
-    /// Flame graph of where threads waited, one file that zooms and searches offline
+    /// Write a flame graph as one file with zoom and search, offline
     Svg(SvgArgs),
-    /// Time lines of threads, CPUs, calls and devices for ui.perfetto.dev and trace_processor
+    /// Write timelines for ui.perfetto.dev and trace_processor
     Perfetto(ExportArgs),
-    /// Operations of 1 ms or more (--min) with their waits, as OpenTelemetry spans (OTLP, JSON lines)
+    /// Write operations of 1 ms or more (--min) and their waits as OpenTelemetry spans (JSON lines)
     Otlp(ExportArgs),
-    /// Counters and histograms of latency for Prometheus and the like, as OpenMetrics text
+    /// Write counters and latency histograms for Prometheus, as OpenMetrics text
     Openmetrics(ExportArgs),
-    /// Stacks, a line each, for flamegraph.pl, inferno and the like
+    /// Write collapsed stacks, one per line, for flamegraph.pl, inferno and similar tools
     Collapsed(StackArgs),
-    /// Stacks for speedscope
+    /// Write stacks for speedscope
     Speedscope(StackArgs),
-    /// Stacks, and calls of 1 ms or more (--min), for profiler.firefox.com
+    /// Write stacks, and system calls of 1 ms or more (--min), for profiler.firefox.com
     Firefox(StackArgs),
-    /// Stacks for `go tool pprof`
+    /// Write stacks for `go tool pprof`
     Pprof(StackArgs),
 }
 
-/// What every export takes.
+/// Arguments of every export.
 #[derive(Debug, Args)]
 pub(crate) struct ExportArgs {
     /// Recording or trace [default: @last]
@@ -65,7 +65,7 @@ pub(crate) struct ExportArgs {
     pub(crate) filter: FilterArgs,
     #[command(flatten)]
     pub(crate) redact: RedactArgs,
-    /// Write to a file instead of standard output
+    /// Write to FILE instead of standard output
     #[arg(short, long, value_name = "FILE", help_heading = "Output")]
     pub(crate) output: Option<PathBuf>,
 }
@@ -77,12 +77,12 @@ pub(crate) struct SnapshotArgs {
     pub(crate) recording: Option<String>,
     #[command(flatten)]
     pub(crate) window: WindowArgs,
-    /// Keep so much before and after the window, too [default: as long as it is, 5 s at least]
+    /// Include DURATION before and after the window [default: length of the window, at least 5 s]
     #[arg(long, value_name = "DURATION", value_parser = parse_duration, help_heading = "Window")]
     pub(crate) around: Option<Ns>,
     #[command(flatten)]
     pub(crate) redact: RedactArgs,
-    /// Write to a file instead of standard output
+    /// Write to FILE instead of standard output
     #[arg(short, long, value_name = "FILE", help_heading = "Output")]
     pub(crate) output: Option<PathBuf>,
 }
@@ -96,7 +96,7 @@ pub(crate) struct ReportArgs {
     pub(crate) window: WindowArgs,
     #[command(flatten)]
     pub(crate) redact: RedactArgs,
-    /// Write to a file instead of standard output
+    /// Write to FILE instead of standard output
     #[arg(short, long, value_name = "FILE", help_heading = "Output")]
     pub(crate) output: Option<PathBuf>,
 }
@@ -105,12 +105,14 @@ pub(crate) struct ReportArgs {
 pub(crate) struct StackArgs {
     #[command(flatten)]
     pub(crate) export: ExportArgs,
-    /// What is counted: time away from the CPU, samples as their sampler counted them, or all time of
-    /// a wall-clock profile, also of threads that could not be sampled [default: time for such profiles,
-    /// else offcpu]
+    /// Weight stacks by off-CPU time, samples, or wall-clock time [default: time or offcpu]
+    ///
+    /// `offcpu` is time off CPU, `samples` the sampler's own count, `time` all time of a wall-clock
+    /// profile including sampling gaps. The default is `time` for wall-clock profiles, else
+    /// `offcpu`.
     #[arg(long, value_name = "WHAT", help_heading = "Stacks")]
     pub(crate) weight: Option<StackWeight>,
-    /// Only where threads were left in these states: uninterruptible, sleeping, runnable …
+    /// Only stacks of threads that left the CPU in STATE: uninterruptible, sleeping, runnable, …
     #[arg(
         long,
         value_name = "STATE",
@@ -124,7 +126,7 @@ pub(crate) struct StackArgs {
 pub(crate) struct SvgArgs {
     #[command(flatten)]
     pub(crate) stacks: StackArgs,
-    /// Colour what takes more of the time than in this window, and what less
+    /// Colour stacks by their change of share compared with WINDOW
     #[arg(
         long = "vs",
         value_name = "WINDOW",
@@ -133,7 +135,7 @@ pub(crate) struct SvgArgs {
         help_heading = "Stacks"
     )]
     pub(crate) versus: Option<WindowText>,
-    /// Title of the picture [default: name of the recording]
+    /// Set the title of the image to TEXT [default: name of the recording]
     #[arg(long, value_name = "TEXT", help_heading = "Output")]
     pub(crate) title: Option<String>,
 }

@@ -11,28 +11,28 @@ use whyslow_sources::lake::{Parameter, QUESTIONS, TextQuestion};
 
 pub(super) const EXAMPLES: &str = "\
 Examples:
-  whyslow fleet push web.wsl s3://traces/lake         what it comes to, in kilobytes
-  whyslow fleet deviations --lake s3://traces/lake    which hosts are slower than their peers
-  whyslow fleet verdicts --lake /mnt/lake -w -1h..    of the last hour
-  whyslow fleet verdicts web-*.wsl db-*.wsl           of recordings that are here
+  whyslow fleet push web.wsl s3://traces/lake         push a summary, some kilobytes
+  whyslow fleet deviations --lake s3://traces/lake    hosts that are slower than the others
+  whyslow fleet verdicts --lake /mnt/lake -w -1h..    findings of the last hour
+  whyslow fleet verdicts web-*.wsl db-*.wsl           findings of local recordings
   whyslow fleet deviations --lake /mnt/lake --by rack --hosts 'web-*'
   whyslow fleet sql --lake /mnt/lake \"SELECT host, count(*) AS n FROM finding GROUP BY host\"
   whyslow fleet push *.wsl /mnt/lake --label rack=r7 --label version=2.4.1
-  whyslow fleet compact s3://traces/lake              many small files become few
+  whyslow fleet compact s3://traces/lake              merge small files
   whyslow fleet expire s3://traces/lake --keep 30d";
 
 const PUSH_EXAMPLES: &str = "\
 Examples:
   whyslow fleet push web.wsl s3://traces/lake
   whyslow fleet push *.wsl gs://traces/lake --cluster eu-1 --label service=shop
-  whyslow fleet push web.wsl /mnt/lake --raw          with its tables, for SQL of your own
+  whyslow fleet push web.wsl /mnt/lake --raw          also the tables, for your own SQL
   whyslow fleet push web.wsl s3://traces/lake --redact --redact-key key";
 
 const PLACES: &str = "\
-A lake is a folder or a place in an object store: s3://BUCKET/PATH, gs://BUCKET/PATH, az://CONTAINER/PATH, \
-file:///PATH. Credentials come from the environment (AWS_ACCESS_KEY_ID, AWS_ENDPOINT_URL, \
-GOOGLE_APPLICATION_CREDENTIALS, AZURE_STORAGE_ACCOUNT_NAME, …) or from the role of the machine. \
-docs/fleet.md tells what lies where.";
+A lake is a directory or a prefix in an object store: s3://BUCKET/PATH, gs://BUCKET/PATH, az://CONTAINER/PATH, \
+file:///PATH. Credentials are taken from the environment (AWS_ACCESS_KEY_ID, AWS_ENDPOINT_URL, \
+GOOGLE_APPLICATION_CREDENTIALS, AZURE_STORAGE_ACCOUNT_NAME, …) or from the instance role. \
+docs/fleet.md describes the layout.";
 
 #[derive(Debug)]
 pub(crate) enum FleetCommand {
@@ -42,47 +42,47 @@ pub(crate) enum FleetCommand {
     Find(FleetFindArgs),
     Fetch(FleetFetchArgs),
     Keep(FleetKeepArgs),
-    Ask(Box<FleetAsk>),
+    Query(Box<FleetQuery>),
 }
 
-/// A question of a lake as typed.
+/// A lake query as typed.
 #[derive(Debug, Clone)]
-pub(crate) struct FleetAsk {
-    /// One of `sql/fleet/`, or …
+pub(crate) struct FleetQuery {
+    /// The name of a query in `sql/fleet/`; `sql` is a statement of the user instead.
     pub(crate) question: Option<String>,
-    /// … a text of people's own.
     pub(crate) sql: Option<String>,
-    /// What the question is asked for by; what is left out is as its text says.
+    /// Given parameters of the query; the others have the defaults of its text.
     pub(crate) parameters: Map<String, Value>,
-    pub(crate) args: FleetAskArgs,
+    pub(crate) args: FleetQueryArgs,
 }
 
-/// What every question of a lake takes.
+/// Arguments of every lake query.
 #[derive(Debug, Clone, Args)]
-pub(crate) struct FleetAskArgs {
-    /// Instead of a lake: these recordings or traces
+pub(crate) struct FleetQueryArgs {
+    /// Query these recordings or traces instead of a lake
     #[arg(value_name = "RECORDING", conflicts_with = "lake")]
     pub(crate) recordings: Vec<String>,
-    /// The lake [default: $WHYSLOW_LAKE]
+    /// Query LAKE [default: $WHYSLOW_LAKE]
     #[arg(long, value_name = "LAKE")]
     pub(crate) lake: Option<String>,
-    /// Only hosts that match: 'web-*'; may be repeated
+    /// Only hosts that match GLOB: 'web-*'; may be repeated
     #[arg(long, value_name = "GLOB", value_delimiter = ',')]
     pub(crate) hosts: Vec<String>,
-    /// Only clusters that match
+    /// Only clusters that match GLOB
     #[arg(long, value_name = "GLOB")]
     pub(crate) cluster: Option<String>,
-    /// A..B, T~200ms; times as everywhere, and counted from now: -1h.. is the last hour
+    /// Restrict to WINDOW: A..B, T~200ms; negative times count from now: -1h.. is the last hour
     #[arg(short, long, value_parser = WindowText::parse, allow_hyphen_values = true)]
     pub(crate) window: Option<WindowText>,
-    /// Who computes: duckdb (here), or Spark by its address: spark://HOST:7077, sc://HOST:15002, local[*],
-    /// yarn, k8s://…
+    /// Run the query on ENGINE: duckdb (local), or the address of a Spark master
+    ///
+    /// Spark: spark://HOST:7077, sc://HOST:15002, local[*], yarn, k8s://…
     #[arg(long, value_name = "ENGINE", default_value = "duckdb")]
     pub(crate) engine: String,
-    /// Memory that the question may use
+    /// Limit the memory of the query to SIZE
     #[arg(long, value_name = "SIZE")]
     pub(crate) memory: Option<String>,
-    /// Threads that the question may use [default: all CPUs]
+    /// Run the query on N threads [default: one per CPU]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1024))]
     pub(crate) threads: Option<u32>,
     #[command(flatten)]
@@ -90,10 +90,10 @@ pub(crate) struct FleetAskArgs {
 }
 
 const SQL: &str = "sql";
-/// That of hosts of which nobody says another.
+/// The cluster of hosts without another one.
 const CLUSTER: &str = "default";
-/// Where a parameter's flag would be another's.
-const HEADING: &str = "Question";
+/// Help heading of a query's own parameters.
+const HEADING: &str = "Query";
 
 impl Subcommand for FleetCommand {
     fn augment_subcommands(command: Command) -> Command {
@@ -104,30 +104,30 @@ impl Subcommand for FleetCommand {
         let statement = Arg::new("statement")
             .value_name("SQL")
             .required(true)
-            .help("Statement; tables as in docs/fleet.md");
-        let sql = FleetAskArgs::augment_args(Command::new(SQL).arg(statement));
-        let sql = sql.about("Ask in SQL of your own").long_about(None);
+            .help("Statement to run; docs/fleet.md describes the tables");
+        let sql = FleetQueryArgs::augment_args(Command::new(SQL).arg(statement));
+        let sql = sql.about("Query the lake in SQL").long_about(None);
         command
             .subcommand(sql.after_help(PLACES))
             .subcommand(
-                with::<FleetPushArgs>("push", "Put what recordings come to into a lake")
+                with::<FleetPushArgs>("push", "Push summaries of recordings to a lake")
                     .before_help(PUSH_EXAMPLES),
             )
             .subcommand(with::<FleetFindArgs>(
                 "find",
-                "Where a recording is, and how to ask it: from a row of an answer to its cause",
+                "Find the recording of a result row, and the command that explains it",
             ))
             .subcommand(with::<FleetFetchArgs>(
                 "fetch",
-                "Get a recording that was pushed with --whole",
+                "Download a recording that was pushed with --whole",
             ))
             .subcommand(with::<FleetCompactArgs>(
                 "compact",
-                "Put the many small files of a lake together",
+                "Merge small files of a lake",
             ))
             .subcommand(with::<FleetExpireArgs>(
                 "expire",
-                "Delete what is too old or too much, by whole days",
+                "Delete the oldest days of a lake, by age or total size",
             ))
             .subcommand(FleetKeepArgs::augment_args(Command::new("keep")).hide(true))
     }
@@ -152,7 +152,7 @@ fn with<A: Args>(name: &'static str, about: &'static str) -> Command {
 fn of_question(question: &'static TextQuestion) -> Command {
     let about = capital(&question.about);
     let arguments = question.parameters.iter().map(of_parameter);
-    let command = FleetAskArgs::augment_args(Command::new(question.name));
+    let command = FleetQueryArgs::augment_args(Command::new(question.name));
     let command = arguments.fold(command, Command::arg);
     let long = format!("{about}\n\n{}", question.more);
     command
@@ -193,7 +193,7 @@ fn capital(text: &str) -> String {
 
 impl FromArgMatches for FleetCommand {
     fn from_arg_matches(matches: &ArgMatches) -> Result<Self, Error> {
-        let unknown = || Error::raw(ErrorKind::InvalidSubcommand, "no such question of a fleet");
+        let unknown = || Error::raw(ErrorKind::InvalidSubcommand, "unknown lake query");
         let (name, matches) = matches.subcommand().ok_or_else(unknown)?;
         Ok(match name {
             "push" => Self::Push(FleetPushArgs::from_arg_matches(matches)?),
@@ -202,22 +202,22 @@ impl FromArgMatches for FleetCommand {
             "keep" => Self::Keep(FleetKeepArgs::from_arg_matches(matches)?),
             "fetch" => Self::Fetch(FleetFetchArgs::from_arg_matches(matches)?),
             "expire" => Self::Expire(FleetExpireArgs::from_arg_matches(matches)?),
-            SQL => Self::Ask(Box::new(FleetAsk {
+            SQL => Self::Query(Box::new(FleetQuery {
                 question: None,
                 sql: matches.get_one::<String>("statement").cloned(),
                 parameters: Map::new(),
-                args: FleetAskArgs::from_arg_matches(matches)?,
+                args: FleetQueryArgs::from_arg_matches(matches)?,
             })),
             name => {
                 let question = QUESTIONS
                     .iter()
                     .find(|question| question.name == name)
                     .ok_or_else(unknown)?;
-                Self::Ask(Box::new(FleetAsk {
+                Self::Query(Box::new(FleetQuery {
                     question: Some(name.to_owned()),
                     sql: None,
                     parameters: parameters(question, matches),
-                    args: FleetAskArgs::from_arg_matches(matches)?,
+                    args: FleetQueryArgs::from_arg_matches(matches)?,
                 }))
             }
         })
@@ -229,7 +229,7 @@ impl FromArgMatches for FleetCommand {
     }
 }
 
-/// Those that were given, as they were typed: the package knows what they have to be.
+/// The given parameters, as typed; the Python package validates them.
 fn parameters(question: &TextQuestion, matches: &ArgMatches) -> Map<String, Value> {
     let given = question.parameters.iter().filter_map(|parameter| {
         let id = parameter.id.as_str();
@@ -245,25 +245,25 @@ fn parameters(question: &TextQuestion, matches: &ArgMatches) -> Map<String, Valu
 
 #[derive(Debug, Clone, Args)]
 pub(crate) struct FleetPushArgs {
-    /// Recordings or traces, and the lake at last
+    /// Recordings or traces to push, and last the lake
     #[arg(required = true, num_args = 2.., value_names = ["RECORDING", "LAKE"])]
     pub(crate) paths: Vec<String>,
-    /// Cluster that their hosts belong to
+    /// Assign the hosts to cluster NAME
     #[arg(long, value_name = "NAME", default_value = CLUSTER)]
     pub(crate) cluster: String,
-    /// Host, where it is not the recorded one
+    /// Set the host name to NAME [default: the recorded one]
     #[arg(long, value_name = "NAME")]
     pub(crate) host: Option<String>,
-    /// What the host belongs to: rack=r7, service=shop, version=2.4.1; may be repeated
+    /// Label the host: rack=r7, service=shop, version=2.4.1; may be repeated
     #[arg(long, value_name = "NAME=VALUE", value_parser = parse_label)]
     pub(crate) label: Vec<(String, String)>,
-    /// Also the tables as they are, of everything that has a begin and an end
+    /// Push also the unaggregated tables of everything that has a start and an end
     #[arg(long)]
     pub(crate) raw: bool,
-    /// Also the recording itself, packed, for `fleet fetch`
+    /// Push also the recording itself, packed, for `fleet fetch`
     #[arg(long)]
     pub(crate) whole: bool,
-    /// Send it also if it is there
+    /// Push again what the lake already contains
     #[arg(long)]
     pub(crate) replace: bool,
     #[command(flatten)]
@@ -285,18 +285,19 @@ impl Default for FleetPushArgs {
     }
 }
 
-/// What `record` pushes, and how.
+/// What `record` pushes.
 #[derive(Debug, Clone, Default, Args)]
 #[command(next_help_heading = "Fleet")]
 pub(crate) struct PushArgs {
-    /// Put what the recording comes to into this lake (see `fleet push`); with --ring each that is saved, as
-    /// soon as the lake is there, and what was pushed makes room for the next ones
+    /// Push a summary of the recording to LAKE (see `fleet push`)
+    ///
+    /// With --ring each saved recording is pushed; pushed ones are deleted to make room.
     #[arg(long, value_name = "LAKE", conflicts_with = "no_import")]
     pub(crate) push: Option<String>,
-    /// What this host belongs to: rack=r7, service=shop, version=2.4.1; may be repeated
+    /// Label this host: rack=r7, service=shop, version=2.4.1; may be repeated
     #[arg(long, value_name = "NAME=VALUE", value_parser = parse_label, requires = "push")]
     pub(crate) label: Vec<(String, String)>,
-    /// Cluster that it belongs to
+    /// Assign this host to cluster NAME
     #[arg(
         long,
         value_name = "NAME",
@@ -308,32 +309,34 @@ pub(crate) struct PushArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct FleetCompactArgs {
+    /// Lake to compact
     #[arg(value_name = "LAKE")]
     pub(crate) lake: String,
-    /// Leave days with fewer files of their own as they are
+    /// Skip days with fewer than N unmerged files
     #[arg(long, value_name = "N", default_value_t = 8)]
     pub(crate) files: usize,
-    /// Keep files that are read no more for so long, for questions under way
+    /// Keep replaced files for DURATION, for queries in progress
     #[arg(long, value_name = "DURATION", default_value = "1h", value_parser = parse_duration)]
     pub(crate) grace: Ns,
 }
 
 #[derive(Debug, Args)]
 pub(crate) struct FleetExpireArgs {
+    /// Lake to delete from
     #[arg(value_name = "LAKE")]
     pub(crate) lake: String,
-    /// Delete days that ended longer ago
+    /// Delete days that ended more than DURATION ago
     #[arg(long, value_name = "DURATION", value_parser = parse_duration, required_unless_present = "max_size")]
     pub(crate) keep: Option<Ns>,
-    /// Delete the oldest days until so much is left
+    /// Delete the oldest days until the lake has at most SIZE
     #[arg(long, value_name = "SIZE", value_parser = parse_size)]
     pub(crate) max_size: Option<i64>,
-    /// Say what would go, and delete nothing
+    /// Show what would be deleted, and delete nothing
     #[arg(long)]
     pub(crate) dry_run: bool,
 }
 
-/// Asks one lake for a server.
+/// Runs lake queries for a server.
 #[derive(Debug, Args)]
 pub(crate) struct FleetKeepArgs {
     #[arg(long)]
@@ -344,10 +347,10 @@ pub(crate) struct FleetKeepArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct FleetFindArgs {
-    /// Id of the recording, as answers have it
+    /// Id of the recording, from the column `recording` of a result
     #[arg(value_name = "RECORDING")]
     pub(crate) recording: String,
-    /// The lake [default: $WHYSLOW_LAKE]
+    /// Search LAKE [default: $WHYSLOW_LAKE]
     #[arg(long, value_name = "LAKE")]
     pub(crate) lake: Option<String>,
     #[command(flatten)]
@@ -356,13 +359,13 @@ pub(crate) struct FleetFindArgs {
 
 #[derive(Debug, Args)]
 pub(crate) struct FleetFetchArgs {
-    /// Id of the recording, as answers have it
+    /// Id of the recording, from the column `recording` of a result
     #[arg(value_name = "RECORDING")]
     pub(crate) recording: String,
-    /// The lake [default: $WHYSLOW_LAKE]
+    /// Search LAKE [default: $WHYSLOW_LAKE]
     #[arg(long, value_name = "LAKE")]
     pub(crate) lake: Option<String>,
-    /// File to write [default: HOST-RECORDING.wsl.tar.zst]
+    /// Write to FILE [default: HOST-RECORDING.wsl.tar.zst]
     #[arg(short, long, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
     /// Replace an existing file
@@ -379,7 +382,7 @@ fn parse_label(text: &str) -> Result<(String, String), String> {
         .split_once('=')
         .filter(|(name, value)| is_name(name) && !value.is_empty() && value.len() <= VALUE_MAX);
     let (name, value) =
-        parts.ok_or_else(|| format!("`{text}` is no label: write it like rack=r7"))?;
+        parts.ok_or_else(|| format!("`{text}` is not a label: write it like rack=r7"))?;
     Ok((name.to_owned(), value.to_owned()))
 }
 

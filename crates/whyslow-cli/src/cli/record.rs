@@ -1,4 +1,4 @@
-//! What can be typed after `record`.
+//! Arguments of `record`.
 
 use std::ffi::OsString;
 use std::path::PathBuf;
@@ -13,92 +13,102 @@ use super::flight::FlightArgs;
 
 pub(super) const EXAMPLES: &str = "\
 Examples:
-  sudo whyslow record -o web.wsl              everything, until Ctrl-C
-  sudo whyslow record --for 30s               for half a minute
-  sudo whyslow record -- ./slow.sh            while a command runs: its calls, and what else ran
-  sudo whyslow record -p 1234 --for 10s       calls of one process and those it starts
+  sudo whyslow record -o web.wsl              all default topics, until Ctrl-C
+  sudo whyslow record --for 30s               stop after 30 s
+  sudo whyslow record -- ./slow.sh            while a command runs; system calls of that command only
+  sudo whyslow record -p 1234 --for 10s       system calls of one process and its children
   sudo whyslow record --jvm -p 1234 --for 30s a JVM, with its code and locks (async-profiler)
-  sudo whyslow record --comm 'php-fpm*'       calls of processes of that name, also later ones
+  sudo whyslow record --comm 'php-fpm*'       system calls of processes of that name, also later ones
   sudo whyslow record --cgroup system.slice/nginx.service
-  sudo whyslow record --light --for 1h        long and blocking calls, and disks
+  sudo whyslow record --light --for 1h        long and blocking system calls, and block I/O
   sudo whyslow record --function libssl.so.3:SSL_read --function libssl.so.3:SSL_write
-  sudo whyslow record --sample 99 --for 10s   with stacks of what runs
+  sudo whyslow record --sample 99 --for 10s   also on-CPU stacks, 99 times a second
   sudo whyslow record --stacks wall:10ms -p 1234 --for 10s
-                                              what every thread does, each 10 ms, also one that waits
+                                              also the stack of every thread each 10 ms, on or off CPU
   sudo whyslow record --ring 60s --when 'open>200ms | block>100ms'
-                                              runs on; saves the last minute when that happens";
+                                              flight recorder: save the last minute on a slow call";
 
 #[derive(Debug, Args)]
 pub(crate) struct RecordArgs {
-    /// Recording to write [default: named after the time]
+    /// Write the recording to NAME.wsl [default: named after the current time]
     #[arg(short, long, value_name = "NAME.wsl")]
     pub(crate) output: Option<PathBuf>,
     /// Replace an existing recording
     #[arg(long)]
     pub(crate) force: bool,
-    /// End after so long
+    /// Stop after DURATION [default: at Ctrl-C]
     #[arg(long = "for", value_name = "DURATION", value_parser = parse_duration)]
     pub(crate) length: Option<Ns>,
-    /// Calls of this process only, and of those it starts; may be repeated
+    /// Record system calls only of process PID and its children; may be repeated
     #[arg(short, long, value_name = "PID", value_delimiter = ',', value_parser = clap::value_parser!(i32).range(1..))]
     pub(crate) pid: Vec<i32>,
-    /// Calls of processes with a thread of this name (or `NAME*`: that begins so), and of those they start
+    /// Record system calls only of processes with a thread NAME (`NAME*`: prefix) and children
     #[arg(long, value_name = "NAME", value_delimiter = ',')]
     pub(crate) comm: Vec<String>,
-    /// Calls of processes in this control group or below it: its folder, or its path
+    /// Record system calls only of processes in the cgroup PATH or below
+    ///
+    /// PATH is the directory of the cgroup in /sys/fs/cgroup, or its path in the hierarchy:
+    /// system.slice/nginx.service
     #[arg(long, value_name = "PATH")]
     pub(crate) cgroup: Option<PathBuf>,
-    /// With a command: calls of all processes, not only its own
+    /// With COMMAND, record system calls of all processes, not only of COMMAND
     #[arg(short, long)]
     pub(crate) all: bool,
-    /// What to record [default: syscalls,sched,block,locks,dns,mem,fs]
+    /// Record only TOPICS [default: syscalls,sched,block,locks,dns,mem,fs,tcp]
     #[arg(long, value_name = "TOPICS", value_delimiter = ',')]
     pub(crate) what: Vec<TopicArg>,
-    /// Only calls that last so long, or in which the thread gave up the CPU
+    /// Record only system calls that last at least DURATION or block
     #[arg(long, value_name = "DURATION", value_parser = parse_duration)]
     pub(crate) min: Option<Ns>,
-    /// Little: calls of 1 ms and more or in which the thread gave up the CPU, and block I/O
+    /// Record only block I/O and system calls that last at least 1 ms or block
     #[arg(long, conflicts_with_all = ["what", "full"])]
     pub(crate) light: bool,
-    /// Stacks of threads that were away from the CPU for so long: in the kernel, and in the program
-    /// where they waited in a system call; `off` for none [default: 1ms; off with --light, and with --what but
-    /// without sched]. `wall:10ms`: every 10 ms, state and stack of every thread, whether it runs or waits
-    /// (see WALL CLOCK)
+    /// Record stacks of threads off CPU for at least DURATION; `off` disables [default: 1ms]
+    ///
+    /// The kernel stack and, if the thread waited in a system call, the user stack. Off by default
+    /// with --light, and with --what without sched. `wall:10ms` samples state and stack of every
+    /// thread each 10 ms, on or off CPU (see WALL CLOCK in `whyslow man record`). Both can be
+    /// combined: 1ms,wall:10ms
     #[arg(long, value_name = "DURATION", value_delimiter = ',', value_parser = parse_stacks)]
     pub(crate) stacks: Vec<Stacks>,
-    /// Stacks of what runs, so many times a second on each CPU
+    /// Sample on-CPU stacks at HZ on each CPU
     #[arg(long, value_name = "HZ", value_parser = clap::value_parser!(u32).range(1..=20_000))]
     pub(crate) sample: Option<u32>,
-    /// Calls of a function of a program or library, with arguments and return value:
-    /// `libssl.so.3:SSL_read`, 'mysqld:*dispatch_command*', `libc.so.6:fopen#str,str=ptr` (see
-    /// FUNCTIONS); may be repeated
+    /// Record calls of FUNCTION in the program or library FILE (uprobe); may be repeated
+    ///
+    /// With arguments and return value: `libssl.so.3:SSL_read`, 'mysqld:*dispatch_command*',
+    /// `libc.so.6:fopen#str,str=ptr` (see FUNCTIONS in `whyslow man record`)
     #[arg(long, visible_alias = "uprobe", value_name = "FILE:FUNCTION", value_parser = ProbeSpec::function)]
     pub(crate) function: Vec<ProbeSpec>,
-    /// Passes of a static probe of a program or library (USDT), with arguments:
-    /// `libstdc++.so.6:libstdcxx:throw`, `python3:python:import*#str` (see FUNCTIONS); may be repeated
+    /// Record hits of the USDT probe PROVIDER:NAME in FILE; may be repeated
+    ///
+    /// With arguments: `libstdc++.so.6:libstdcxx:throw`, `python3:python:import*#str` (see
+    /// FUNCTIONS in `whyslow man record`)
     #[arg(long, value_name = "FILE:PROVIDER:NAME", value_parser = ProbeSpec::usdt)]
     pub(crate) usdt: Vec<ProbeSpec>,
-    /// All that can be recorded
+    /// Record all topics
     #[arg(long, conflicts_with = "what")]
     pub(crate) full: bool,
-    /// Memory for events on their way [default: 64MiB, or what --max-memory leaves for it]
+    /// Set the size of the event buffer to SIZE [default: 64MiB, or what --max-memory leaves]
     #[arg(long, value_name = "SIZE", value_parser = parse_size)]
     pub(crate) buffer: Option<i64>,
-    /// Take no more memory than this, in this program and in the kernel, while recording (see MEMORY)
-    /// [default: 64MiB, --buffer and twice --ring-memory]
+    /// Limit memory to SIZE, in this program and the kernel, while recording (see MEMORY)
+    /// [default: 64MiB + --buffer + 2 × --ring-memory]
     #[arg(long, value_name = "SIZE", value_parser = parse_size)]
     pub(crate) max_memory: Option<i64>,
-    /// End when the spool has so many bytes
+    /// Stop when the spool reaches SIZE
     #[arg(long, value_name = "SIZE", default_value = "16GiB", value_parser = parse_size)]
     pub(crate) max_size: i64,
-    /// Make no recording of the spool: `whyslow import` does, also on another machine
+    /// Keep the spool and do not import it; run `whyslow import` later, also on another machine
     #[arg(long, conflicts_with = "ring")]
     pub(crate) no_import: bool,
-    /// Forms of programs that are not tried, as on kernels that refuse them
+    /// Do not try BPF programs of FORM, as on kernels that refuse them
     #[arg(long, hide = true, value_name = "FORM", value_delimiter = ',')]
     pub(crate) refuse: Vec<FormArg>,
-    /// Profile this JVM (-p) meanwhile, with async-profiler, which is installed or in that place (asprof,
-    /// or libasyncProfiler.so and the JDK's jcmd): its threads, locks and calls become part of the recording
+    /// Profile the JVM of -p with async-profiler while recording
+    ///
+    /// PATH is asprof or libasyncProfiler.so (which needs the JDK's jcmd) [default: the installed
+    /// one]. The threads, locks and stacks of the profile become part of the recording.
     #[arg(
         long,
         value_name = "PATH",
@@ -109,28 +119,30 @@ pub(crate) struct RecordArgs {
         conflicts_with_all = ["ring", "no_import"],
     )]
     pub(crate) jvm: Option<OsString>,
-    /// What others write meanwhile, to be part of the recording: a profile of async-profiler, a log of
-    /// strace, perf.data; may be repeated
+    /// Import FILE, written by another tool while recording, as well; may be repeated
+    ///
+    /// A profile of async-profiler, a log of strace, perf.data, …
     #[arg(long, value_name = "FILE", conflicts_with_all = ["ring", "no_import"])]
     pub(crate) with: Vec<PathBuf>,
-    /// Leave the spool, which is deleted otherwise when it has become a recording
+    /// Keep the spool after it has been imported
     #[arg(long)]
     pub(crate) keep_spool: bool,
     #[command(flatten)]
     pub(crate) push: PushArgs,
     #[command(flatten)]
     pub(crate) flight: FlightArgs,
-    /// Record while this command runs
+    /// Record while COMMAND runs
     #[arg(last = true, value_name = "COMMAND")]
     pub(crate) command: Vec<OsString>,
 }
 
-/// For which waits stacks are taken.
+/// When stacks are taken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Stacks {
     Off,
+    /// After off-CPU intervals of at least this length.
     From(Ns),
-    /// Of all threads, each interval.
+    /// Of all threads, at this interval.
     Wall(Ns),
 }
 
@@ -140,13 +152,13 @@ fn parse_stacks(text: &str) -> Result<Stacks, String> {
         text if text.starts_with("wall") => {
             let interval = text
                 .strip_prefix("wall:")
-                .ok_or("an interval follows: wall:10ms")?;
+                .ok_or("`wall` needs an interval: wall:10ms")?;
             let interval = parse_duration(interval)?;
-            let (least, most) = (WALL_MIN.as_nanos() as Ns, 1_000_000_000);
-            if (least..=most).contains(&interval) {
+            let (min, max) = (WALL_MIN.as_nanos() as Ns, 1_000_000_000);
+            if (min..=max).contains(&interval) {
                 Ok(Stacks::Wall(interval))
             } else {
-                Err("all threads can be looked at every 1ms to 1s".into())
+                Err("the interval of `wall` must be between 1ms and 1s".into())
             }
         }
         text => parse_duration(text).map(Stacks::From),
@@ -155,13 +167,13 @@ fn parse_stacks(text: &str) -> Result<Stacks, String> {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum FormArg {
-    /// Those whose types the kernel describes
+    /// Typed tracepoints (BTF)
     Typed,
-    /// Tracepoints without types
+    /// Raw tracepoints
     Raw,
-    /// What tracefs shows
+    /// Classic tracepoints (tracefs)
     Classic,
-    /// Iterators over all threads
+    /// Task iterators
     Iterator,
 }
 
@@ -169,36 +181,36 @@ pub(crate) enum FormArg {
 pub(crate) enum TopicArg {
     /// System calls
     Syscalls,
-    /// Who runs, and who wakes whom
+    /// Context switches, wakeups, migrations, signals
     Sched,
     /// Block I/O
     Block,
     /// Interrupt handlers
     Irq,
-    /// Interrupts that CPUs send each other
+    /// Inter-processor interrupts
     Ipi,
-    /// Contended locks of the kernel
+    /// Contended kernel locks
     Locks,
-    /// Lookups of host names
+    /// DNS lookups
     Dns,
-    /// Reclaim of memory
+    /// Memory reclaim
     Mem,
-    /// Writeback, commits of journals, writers that are held back
+    /// Writeback, journal commits, throttled writers
     Fs,
-    /// Work that the kernel puts off (workqueues)
+    /// Workqueue items
     Work,
-    /// TCP connections: who opened them, how long they lasted, how they ended
+    /// TCP connections: opening thread, duration, how they ended
     Tcp,
     /// Packets, retransmits and drops
     Net,
-    /// Page faults; what comes into the page cache, by file, and what leaves it
+    /// Page faults, page-cache fills and removals by file
     Pages,
 }
 
-/// Waits until somebody lets it go on, and becomes the command.
+/// Stops until the recorder resumes it, then executes the command.
 #[derive(Debug, Args)]
 pub(crate) struct HeldArgs {
-    /// Who lets it go
+    /// Process id of the recorder
     pub(crate) recorder: i32,
     #[arg(required = true, last = true)]
     pub(crate) command: Vec<OsString>,

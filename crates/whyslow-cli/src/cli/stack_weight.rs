@@ -1,6 +1,6 @@
 use clap::ValueEnum;
 
-/// What is counted in stacks.
+/// What stacks are weighted by.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum StackWeight {
     Offcpu,

@@ -1,4 +1,4 @@
-//! `doctor`: what can be recorded here.
+//! `doctor`: checks what can be recorded on this machine.
 
 use whyslow_analysis::Weight;
 use whyslow_base::args::TalkArgs;
@@ -23,7 +23,7 @@ pub(super) fn run(args: &DoctorArgs, talk: &TalkArgs) -> Result<(), Failure> {
     let mut caveats = Vec::new();
     if !is_possible {
         tables.push(instead(whyslow_record::instead()));
-        caveats.push(NOT_READ.to_owned());
+        caveats.push(ALSO_READ.to_owned());
     }
     let answer = Answer {
         question: "doctor".into(),
@@ -43,19 +43,22 @@ pub(super) fn run(args: &DoctorArgs, talk: &TalkArgs) -> Result<(), Failure> {
     if is_possible {
         Ok(())
     } else {
-        Err(Failure::new("nothing can be recorded on this machine"))
+        Err(Failure::new(
+            "cannot record on this machine: see the failed checks",
+        ))
     }
 }
 
-/// Whoever finds that eBPF is refused reaches for these next.
-const NOT_READ: &str = "`import` finds no events that it knows in what perf, trace-cmd and blktrace write: record with LTTng";
+/// The tools that users without eBPF try next.
+const ALSO_READ: &str =
+    "`import` also reads files of perf record, trace-cmd and blktrace (see docs/imports.md)";
 
 fn instead(steps: &[Instead]) -> AnswerTable {
     let column = AnswerColumn::new;
     let columns = vec![
         column("command", "command", Measure::Text),
-        column("tells", "what it tells", Measure::Text).priority(1),
-        column("answers", "answers", Measure::Text),
+        column("tells", "shows", Measure::Text).priority(1),
+        column("answers", "for queries", Measure::Text),
     ];
     let mut table = AnswerTable::new("instead", "with LTTng instead", columns);
     for step in steps {
@@ -75,7 +78,7 @@ fn table(checks: &[Check]) -> AnswerTable {
         column("check", "check", Measure::Text),
         column("state", "state", Measure::Text),
         column("found", "found", Measure::Text),
-        column("fix", "what would help", Measure::Text).priority(1),
+        column("fix", "fix", Measure::Text).priority(1),
     ];
     let mut table = AnswerTable::new("checks", "recording", columns);
     for check in checks {

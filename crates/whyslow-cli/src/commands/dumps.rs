@@ -1,9 +1,10 @@
-//! `threads dump --every`: dumps of the threads of a running JVM, one after another, which become a
-//! recording in the end.
+//! `threads dump --every`: takes a series of thread dumps of a running JVM and imports them as a
+//! recording.
 //!
-//! The JVM is asked by `jcmd`, never by a signal: SIGQUIT would end what is no JVM, and prints into
-//! somebody's log. Each dump stops all threads at their next safepoint. What that costs is measured: how
-//! long each dump took here, and how long the JVM's threads stood still meanwhile, by its own counters.
+//! Dumps are requested by `jcmd`, never by a signal: SIGQUIT would terminate a process that is not
+//! a JVM, and a JVM would print to its own log. Each dump stops all threads at their next
+//! safepoint. The cost is measured: the duration of each dump here, and the time at safepoints by
+//! the JVM's own counters.
 
 use std::fmt::Write as _;
 use std::fs::File;
@@ -27,66 +28,75 @@ use whyslow_sources::recording;
 
 use super::jvm::is_jvm;
 use super::processes::check_processes;
-use crate::cli::AskArgs;
+use crate::cli::QueryArgs;
 
-/// A JVM that answers later is stuck.
-const PATIENCE: Duration = Duration::from_secs(30);
-/// How often a wait looks whether it is over.
-const LOOK: Duration = Duration::from_millis(10);
-/// More dumps than this fill a disk.
+/// A JVM that does not respond within this time is considered stuck.
+const TIMEOUT: Duration = Duration::from_secs(30);
+/// Polling interval of waits.
+const POLL: Duration = Duration::from_millis(10);
+/// Limit of the total size of dumps, so that they do not fill the disk.
 const BYTES_MAX: u64 = 2 << 30;
 const COUNTERS_MAX: u64 = 4 << 20;
 const PREFIX: &str = "whyslow-dumps-";
 const EVERY_MIN: Ns = 50_000_000;
 
 pub(super) fn run(
-    args: &AskArgs,
+    args: &QueryArgs,
     (every, lasting): (Ns, Option<Ns>),
     talk: &TalkArgs,
 ) -> Result<(), Failure> {
     let &[pid] = args.filter.pid.as_slice() else {
-        return Err(Failure::usage("dumps are made of one process").hint("-p PID names it"));
+        return Err(
+            Failure::usage("--every needs exactly one process").hint("name the JVM with -p PID")
+        );
     };
     let Some(output) = &args.output.output else {
-        return Err(Failure::usage("the recording has no name").hint("-o dumps.wsl"));
+        return Err(Failure::usage("--every needs a name for the recording")
+            .hint("name it with -o dumps.wsl"));
     };
     if every < EVERY_MIN {
         return Err(
-            Failure::usage("dumps that often stop the program more than it runs")
-                .hint("--every 50ms and longer"),
+            Failure::usage("the interval is too short: the JVM would mostly be stopped")
+                .hint("use --every 50ms or longer"),
         );
     }
     if !args.positional.is_empty() {
-        return Err(Failure::usage("a running JVM is dumped, not a recording")
-            .hint("leave its name out; -o names the one to be made"));
+        return Err(
+            Failure::usage("--every dumps a running JVM, not a recording")
+                .hint("remove the recording; -o names the new one"),
+        );
     }
     if output.exists() {
         let name = shown(&output.display().to_string(), false).into_owned();
-        return Err(Failure::usage(format!("`{name}` exists already")).hint("name another one: -o"));
+        return Err(Failure::usage(format!("`{name}` exists")).hint("choose another name with -o"));
     }
     check_processes(&[pid])?;
     if !is_jvm(pid) {
-        return Err(Failure::usage(format!("process {pid} is no JVM"))
-            .hint("of other programs: sudo whyslow record --stacks -p PID -o NAME.wsl"));
+        return Err(Failure::usage(format!(
+            "process {pid} is not a JVM: it has not mapped libjvm.so"
+        ))
+        .hint(format!(
+            "record its stacks: sudo whyslow record --stacks wall:10ms -p {pid} -o NAME.wsl"
+        )));
     }
     let cancel = interrupt::flag()?;
-    let room = PrivateFolder::passing(&std::env::temp_dir(), PREFIX)?;
-    let made = Series {
+    let folder = PrivateFolder::passing(&std::env::temp_dir(), PREFIX)?;
+    let dumps = Series {
         pid,
         every: Duration::from_nanos(every.unsigned_abs()),
         end: lasting.map(|ns| Instant::now() + Duration::from_nanos(ns.unsigned_abs())),
-        folder: room.path(),
+        folder: folder.path(),
         cancel: &cancel,
         quiet: talk.quiet,
     }
     .make()?;
     let options = ImportOptions {
-        // Ctrl-C ended the dumps, not what becomes of them.
+        // Ctrl-C ends the series of dumps, but not their import.
         cancel: Arc::new(AtomicBool::new(false)),
         ..ImportOptions::new(output)
     };
     let mut teller = Teller::new(talk);
-    let result = whyslow_ingest::import(&made, &options, &mut |at| teller.tell(at));
+    let result = whyslow_ingest::import(&dumps, &options, &mut |at| teller.tell(at));
     teller.end();
     let report = result?;
     recording::remember(output);
@@ -96,7 +106,7 @@ pub(super) fn run(
     Ok(())
 }
 
-/// Dumps to be made.
+/// A series of dumps.
 struct Series<'s> {
     pid: i32,
     every: Duration,
@@ -123,7 +133,7 @@ impl Series<'_> {
                 if made.is_empty() {
                     return Err(error);
                 }
-                talk::line(&format!("note: dumps end here: {}", error.message()));
+                talk::line(&format!("note: stopped taking dumps: {}", error.message()));
                 break;
             }
             took += start.elapsed();
@@ -131,7 +141,7 @@ impl Series<'_> {
             bytes += std::fs::metadata(&path).map_or(0, |file| file.len());
             made.push(path);
             if bytes > BYTES_MAX {
-                talk::line("note: dumps end here: they take 2 GiB");
+                talk::line("note: stopped taking dumps: they reached 2 GiB");
                 break;
             }
             next += self.every;
@@ -144,7 +154,7 @@ impl Series<'_> {
             }
         }
         if !self.quiet {
-            Self::tell((made.len(), late), (took, longest), begin.elapsed());
+            Self::print_summary((made.len(), late), (took, longest), begin.elapsed());
             if let (Some(before), Some(after)) = (before, Safepoints::of(self.pid, self.folder)) {
                 talk::line(&after.since(&before));
             }
@@ -152,26 +162,30 @@ impl Series<'_> {
         Ok(made)
     }
 
-    /// Whether it is over.
+    /// Waits until `next`; returns whether the series is over.
     fn rests_until(&self, next: Instant) -> bool {
         let until = self.end.map_or(next, |end| end.min(next));
         while Instant::now() < until && !self.cancel.load(Ordering::Relaxed) {
-            std::thread::sleep(LOOK.min(until.saturating_duration_since(Instant::now())));
+            std::thread::sleep(POLL.min(until.saturating_duration_since(Instant::now())));
         }
         self.cancel.load(Ordering::Relaxed) || self.end.is_some_and(|end| Instant::now() >= end)
     }
 
-    fn tell((made, late): (usize, u32), (took, longest): (Duration, Duration), all: Duration) {
+    fn print_summary(
+        (made, late): (usize, u32),
+        (took, longest): (Duration, Duration),
+        all: Duration,
+    ) {
         let mean = took.as_secs_f64() * 1e3 / made.max(1) as f64;
-        let mut told = format!(
-            "{made} dumps in {:.1} s, each took {mean:.0} ms, the longest {:.0} ms",
+        let mut text = format!(
+            "{made} dumps in {:.1} s, {mean:.0} ms each, the longest {:.0} ms",
             all.as_secs_f64(),
             longest.as_secs_f64() * 1e3
         );
         if late > 0 {
-            let _ = write!(told, "; {late} were left out because others took so long");
+            let _ = write!(text, "; {late} skipped because others took too long");
         }
-        talk::line(&told);
+        talk::line(&text);
     }
 }
 
@@ -179,18 +193,18 @@ fn now_ms() -> i64 {
     jiff::Timestamp::now().as_millisecond()
 }
 
-/// What a JVM tells of its safepoints, since it began.
+/// Safepoint counters of a JVM since its start.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 struct Safepoints {
     count: i64,
     stopped: i64,
-    /// Until all threads stood still.
+    /// Time until all threads had stopped.
     reaching: i64,
     per_second: i64,
 }
 
 impl Safepoints {
-    /// Nothing where it does not tell.
+    /// `None` if the JVM does not report them.
     fn of(pid: i32, folder: &Path) -> Option<Self> {
         let path = folder.join("counters");
         jcmd(pid, &["PerfCounter.print"], &path).ok()?;
@@ -218,8 +232,8 @@ impl Safepoints {
     fn since(&self, before: &Self) -> String {
         let ms = |ticks: i64| ticks as f64 * 1e3 / self.per_second as f64;
         format!(
-            "the JVM's threads stood still {} times meanwhile, for {:.1} ms in all, after {:.1} ms until each had \
-             stopped (its own safepoints too)",
+            "meanwhile the JVM had {} safepoints, with {:.1} ms stopped and {:.1} ms to reach them (including \
+             its own)",
             self.count - before.count,
             ms(self.stopped - before.stopped),
             ms(self.reaching - before.reaching)
@@ -227,10 +241,10 @@ impl Safepoints {
     }
 }
 
-/// Runs it for a while, into a file: what is more than a pipe holds would wait for a reader. Ctrl-C is not
-/// for it.
+/// Runs jcmd with a timeout, in a process group that Ctrl-C does not reach. The output goes to a
+/// file: a pipe would block once it is full.
 fn jcmd(pid: i32, words: &[&str], into: &Path) -> Result<(), Failure> {
-    let failed = |error: std::io::Error| Failure::new("failed to run `jcmd`").caused_by(&error);
+    let failed = |error: std::io::Error| Failure::new("cannot run `jcmd`").caused_by(&error);
     let file = File::create(into).map_err(failed)?;
     let mut child = Command::new("jcmd")
         .arg(pid.to_string())
@@ -240,21 +254,21 @@ fn jcmd(pid: i32, words: &[&str], into: &Path) -> Result<(), Failure> {
         .stdout(file)
         .stderr(Stdio::null())
         .spawn()
-        .map_err(|error| failed(error).hint("it comes with the JDK: is that in PATH?"))?;
-    let give_up = Instant::now() + PATIENCE;
+        .map_err(|error| failed(error).hint("add the bin directory of the JDK to PATH"))?;
+    let deadline = Instant::now() + TIMEOUT;
     loop {
         match child.try_wait().map_err(failed)? {
             Some(status) if status.success() => return Ok(()),
             Some(status) => {
                 return Err(Failure::new(format!("`jcmd {pid}` failed: {status}"))
-                    .hint("it must run as the user of the JVM"));
+                    .hint("run whyslow as the user of the JVM"));
             }
-            None if Instant::now() >= give_up => {
+            None if Instant::now() >= deadline => {
                 let _ = child.kill();
                 let _ = child.wait();
-                return Err(Failure::new(format!("the JVM {pid} does not answer")));
+                return Err(Failure::new(format!("JVM {pid} does not respond")));
             }
-            None => std::thread::sleep(LOOK),
+            None => std::thread::sleep(POLL),
         }
     }
 }
@@ -268,17 +282,17 @@ mod tests {
         let text = "4711:\nsun.os.hrt.frequency=1000000000\nsun.rt.safepointSyncTime=2000000\n\
                     sun.rt.safepointTime=15000000\nsun.rt.safepoints=12\n";
         let found = Safepoints::parse(text).expect("counters");
-        let told = found.since(&Safepoints {
+        let text = found.since(&Safepoints {
             count: 10,
             stopped: 5_000_000,
             reaching: 500_000,
             per_second: 1_000_000_000,
         });
         assert!(
-            told.contains("2 times")
-                && told.contains("10.0 ms in all")
-                && told.contains("1.5 ms until"),
-            "{told}"
+            text.contains("2 safepoints")
+                && text.contains("10.0 ms stopped")
+                && text.contains("1.5 ms to reach"),
+            "{text}"
         );
         assert_eq!(Safepoints::parse("sun.rt.safepoints=12\n"), None);
     }

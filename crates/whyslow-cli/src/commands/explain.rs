@@ -15,21 +15,21 @@ use crate::cli::{ExplainArgs, Versus};
 
 pub(super) fn run(args: &ExplainArgs, talk: &TalkArgs) -> Result<(), Failure> {
     if let Some(mechanism) = &args.why {
-        return told(mechanism);
+        return describe_mechanism(mechanism);
     }
     let opened = Opened::find(args.recording.as_deref(), talk)?;
-    let beside = Beside::find(args, talk)?;
+    let baseline = Baseline::find(args, talk)?;
     let tables = &*opened.tables;
-    let other = beside
+    let other = baseline
         .as_ref()
-        .map(|beside| beside.other((&opened, tables), beside.tables(), args))
+        .map(|baseline| baseline.other((&opened, tables), baseline.tables(), args))
         .transpose()?;
     let hosts = Hosts::opened_by(args, |name| Ok(Arc::new(Opened::beside(name, talk)?)))?;
     let (report, calendar) = report(args, &opened, tables, other, &hosts.all())?;
     whyslow_render::stories::write(&report, &opened.subject(), &calendar, &args.output, talk)
 }
 
-/// What is said of `opened`, whose tables are `tables`, perhaps with limits.
+/// The explanation of `opened`; `tables` are its tables, possibly with limits.
 pub(crate) fn report(
     args: &ExplainArgs,
     opened: &Opened,
@@ -51,7 +51,7 @@ pub(crate) fn report(
         question.min = Some(slow.min);
     }
     match args.window.text() {
-        // A request is no call of one thread: what was slow in its time is told.
+        // A request is not an operation of one thread: its time is used as the window.
         Some(WindowText::Operation(operation)) if operation.table != "request" => {
             question.operation = Some((operation.table.to_owned(), operation.id));
         }
@@ -70,20 +70,20 @@ pub(crate) fn report(
     Ok((report, calendar))
 }
 
-/// What it is to be compared with, of `--vs`.
-pub(crate) struct Beside {
-    /// The recording itself if none.
+/// What to compare with (`--vs`).
+pub(crate) struct Baseline {
+    /// `None`: the explained recording itself.
     opened: Option<Arc<Opened>>,
     name: String,
     window: Option<WindowText>,
 }
 
-impl Beside {
+impl Baseline {
     fn find(args: &ExplainArgs, talk: &TalkArgs) -> Result<Option<Self>, Failure> {
         Self::opened_by(args, |name| Ok(Arc::new(Opened::beside(name, talk)?)))
     }
 
-    /// Of recordings that `open` knows.
+    /// Opens recordings with `open`.
     pub(crate) fn opened_by(
         args: &ExplainArgs,
         open: impl FnOnce(&str) -> Result<Arc<Opened>, Failure>,
@@ -95,7 +95,7 @@ impl Beside {
                 Versus::Window(text) => window.replace(text.clone()).is_some(),
             };
             if is_twice {
-                let message = "--vs takes one window and one recording at most";
+                let message = "--vs accepts at most one window and one recording";
                 return Err(Failure::usage(message));
             }
         }
@@ -111,26 +111,27 @@ impl Beside {
         }))
     }
 
-    /// The other recording, if it is one.
+    /// The other recording, if one was given.
     pub(crate) fn opened(&self) -> Option<&Opened> {
         self.opened.as_deref()
     }
 
-    /// Of another recording, its tables.
+    /// Tables of the other recording, if one was given.
     pub(crate) fn tables(&self) -> Option<&dyn Tables> {
         self.opened.as_ref().map(|opened| &*opened.tables)
     }
 
-    /// What `asked` is compared with; `tables` are those of the other recording, perhaps with limits.
+    /// What `explained` is compared with; `tables` are those of the other recording, possibly with
+    /// limits.
     pub(crate) fn other<'o>(
         &'o self,
-        asked: (&'o Opened, &'o dyn Tables),
+        explained: (&'o Opened, &'o dyn Tables),
         tables: Option<&'o dyn Tables>,
         args: &ExplainArgs,
     ) -> Result<Other<'o>, Failure> {
         let (opened, tables) = match (&self.opened, tables) {
             (Some(opened), Some(tables)) => (&**opened, tables),
-            _ => asked,
+            _ => explained,
         };
         let calendar = opened.calendar(zone(args));
         let resolve =
@@ -142,18 +143,18 @@ impl Beside {
             recording: if self.opened.is_some() {
                 &self.name
             } else {
-                asked.0.name()
+                explained.0.name()
             },
             is_same: self.opened.is_none(),
         })
     }
 }
 
-/// Recordings of other hosts, of `--across`.
+/// Recordings of other hosts (`--across`).
 pub(crate) struct Hosts(Vec<(String, Arc<Opened>)>);
 
 impl Hosts {
-    /// Of recordings that `open` knows.
+    /// Opens recordings with `open`.
     pub(crate) fn opened_by(
         args: &ExplainArgs,
         mut open: impl FnMut(&str) -> Result<Arc<Opened>, Failure>,
@@ -161,12 +162,12 @@ impl Hosts {
         let names = args.across.iter();
         let opened = names.map(|name| Ok((name.clone(), open(name)?)));
         let hosts: Vec<_> = opened.collect::<Result<_, Failure>>()?;
-        for (place, (name, one)) in hosts.iter().enumerate() {
-            if hosts[..place]
+        for (index, (name, host)) in hosts.iter().enumerate() {
+            if hosts[..index]
                 .iter()
-                .any(|(_, other)| other.path() == one.path())
+                .any(|(_, other)| other.path() == host.path())
             {
-                let message = format!("--across names {name} twice");
+                let message = format!("--across lists {name} twice");
                 return Err(Failure::usage(message));
             }
         }
@@ -182,7 +183,7 @@ impl Hosts {
         self.with(tables)
     }
 
-    /// The same with other tables of them, in order.
+    /// The same with other tables, in the same order.
     pub(crate) fn with<'o>(
         &'o self,
         tables: impl Iterator<Item = &'o dyn Tables>,
@@ -205,8 +206,8 @@ fn zone(args: &ExplainArgs) -> Option<Zone> {
     }
 }
 
-/// What is known of a mechanism in general.
-fn told(id: &str) -> Result<(), Failure> {
+/// Prints what a mechanism is, how it is recognised, and what helps.
+fn describe_mechanism(id: &str) -> Result<(), Failure> {
     let short = |id: &str| {
         MECHANISMS
             .iter()
@@ -221,8 +222,8 @@ fn told(id: &str) -> Result<(), Failure> {
         return whyslow_render::to_stdout(&text);
     }
     let Some(mechanism) = why(id) else {
-        return Err(Failure::usage(format!("there is no mechanism `{id}`"))
-            .hint("`whyslow explain --why list` names all"));
+        return Err(Failure::usage(format!("unknown mechanism `{id}`"))
+            .hint("list all mechanisms: whyslow explain --why list"));
     };
     let _ = writeln!(text, "{}: {}\n", mechanism.id, short(id));
     let _ = writeln!(text, "{}\n", mechanism.what);

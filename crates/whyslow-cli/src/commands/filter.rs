@@ -1,24 +1,24 @@
-//! What the flags of questions and exports let through.
+//! Filters from the flags of queries and exports.
 
 use whyslow_analysis::{DeviceRef, Filter};
 use whyslow_base::failure::Failure;
 
 use crate::cli::FilterArgs;
 
-/// What the flags let through.
+/// The filter of the flags.
 pub(super) fn filter_of(filter: &FilterArgs) -> Result<Filter, Failure> {
     if let (Some(min), Some(max)) = (filter.min, filter.max)
         && min > max
     {
         return Err(Failure::usage(
-            "--min is longer than --max: nothing can match",
+            "nothing can match: --min is longer than --max",
         ));
     }
     if let (Some(min), Some(max)) = (filter.min_size, filter.max_size)
         && min > max
     {
         return Err(Failure::usage(
-            "--min-size is greater than --max-size: nothing can match",
+            "nothing can match: --min-size is greater than --max-size",
         ));
     }
     Ok(Filter {

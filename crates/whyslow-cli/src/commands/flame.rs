@@ -1,5 +1,5 @@
-//! `threads flame`: where the time of threads went, as a tree of text or a table, or as a picture and for
-//! other tools, as `export` writes them.
+//! `threads flame`: time of threads by stack, as a text tree, a table, an image or a file for other
+//! tools, as written by `export`.
 
 use whyslow_analysis::Question;
 use whyslow_base::args::{Format, OutputArgs, TalkArgs};
@@ -13,23 +13,23 @@ use whyslow_model::answer::{Answer, AnswerColumn, AnswerTable, Form as TableForm
 use whyslow_sources::recording::Opened;
 use whyslow_store::Tables;
 
-use super::export::target::{Form, tell, write_to};
+use super::export::target::{Form, print_notes, write_to};
 use crate::cli::{GraphArgs, StackWeight};
 
-/// Lines of text, the heaviest.
+/// Lines of text, heaviest first.
 const LINES: usize = 60;
-/// Strips of a chart.
+/// Threads in a chart.
 const THREADS: usize = 20;
 
-/// What is asked, of which recording.
-type Place<'p> = (&'p GraphArgs, &'p Opened, &'p Calendar);
+/// The arguments and the recording.
+type Source<'p> = (&'p GraphArgs, &'p Opened, &'p Calendar);
 
-/// Whether the flags ask for no table.
+/// Whether the flags request an image or file instead of a table.
 pub(super) fn is_picture(graph: &GraphArgs, output: &OutputArgs) -> bool {
     graph.chart || form(output).is_some()
 }
 
-/// By the flag, else by the file's name.
+/// The format of the flag, else of the file name.
 fn form(output: &OutputArgs) -> Option<Format> {
     let chosen = output.chosen_format();
     if chosen.is_graph() {
@@ -47,7 +47,7 @@ fn form(output: &OutputArgs) -> Option<Format> {
     }
 }
 
-fn asked(
+fn stack_question(
     tables: &dyn Tables,
     question: &Question,
     graph: &GraphArgs,
@@ -59,14 +59,16 @@ fn asked(
         [key] if key == "none" => Roots::Nothing,
         keys => {
             return Err(
-                Failure::usage(format!("stacks cannot be put below `{}`", keys.join(",")))
-                    .hint("--by comm, pool or none"),
+                Failure::usage(format!("cannot group stacks by `{}`", keys.join(",")))
+                    .hint("use --by comm, --by pool or --by none"),
             );
         }
     };
     if question.overlaps.is_some() || question.sort.is_some() {
-        return Err(Failure::usage("a graph takes no --overlaps and no --sort")
-            .hint("-w op:ID is the time of an operation; the heaviest come first"));
+        return Err(
+            Failure::usage("a graph does not support --overlaps and --sort")
+                .hint("select the time of an operation with -w op:ID"),
+        );
     }
     Ok(StackQuestion {
         window: question.window,
@@ -82,11 +84,11 @@ fn asked(
     })
 }
 
-/// The graph, and what is to be said of it.
+/// The graph and notes about it.
 fn merged(
     tables: &dyn Tables,
-    asked: &StackQuestion,
-    (graph, opened, calendar): Place<'_>,
+    stacks: &StackQuestion,
+    (graph, opened, calendar): Source<'_>,
 ) -> Result<(FlameGraph, Vec<String>), Failure> {
     let baseline = match &graph.versus {
         None => None,
@@ -94,16 +96,16 @@ fn merged(
             let text = text.clone();
             Some(StackQuestion {
                 window: Some(text.resolve(calendar, |operation| opened.window_of(operation))?),
-                ..asked.clone()
+                ..stacks.clone()
             })
         }
     };
-    let found = FlameGraph::of(tables, asked, baseline.as_ref())?;
+    let found = FlameGraph::of(tables, stacks, baseline.as_ref())?;
     let mut notes = Vec::new();
-    if asked.weight == Weight::Time {
+    if stacks.weight == Weight::Time {
         let by_samples = StackQuestion {
             weight: Weight::Samples,
-            ..asked.clone()
+            ..stacks.clone()
         };
         let by_samples = FlameGraph::of(tables, &by_samples, None)?;
         notes.extend(compare(&found, &by_samples));
@@ -111,28 +113,28 @@ fn merged(
     Ok((found, notes))
 }
 
-/// That nothing is lost or counted twice.
+/// States that no time is lost or counted twice.
 fn conserved(about: &About) -> Option<String> {
     let lives = about.lives.filter(|lives| lives.threads > 0)?;
     Some(format!(
-        "the time of {} threads adds up to their lives: {:.3} s, {} ns too much or too little",
+        "the time of {} threads adds up to their lifetimes: {:.3} s, residual {} ns",
         lives.threads,
         lives.lived as f64 / 1e9,
         lives.residual
     ))
 }
 
-/// The heaviest stacks as a table, which text shows as a tree.
+/// The heaviest stacks as a table, which is a tree in text output.
 pub(super) fn answer(
     tables: &dyn Tables,
     question: &Question,
-    place: Place<'_>,
+    source: Source<'_>,
 ) -> Result<Answer, Failure> {
-    if place.0.chart {
-        return Err(Failure::usage("a chart is a picture").hint("-o chart.svg"));
+    if source.0.chart {
+        return Err(Failure::usage("--chart writes only SVG").hint("write to a file: -o chart.svg"));
     }
-    let asked = asked(tables, question, place.0)?;
-    let (mut graph, notes) = merged(tables, &asked, place)?;
+    let stacks = stack_question(tables, question, source.0)?;
+    let (mut graph, notes) = merged(tables, &stacks, source)?;
     let limit = match question.limit {
         None => LINES,
         Some(0) => NODES_MAX,
@@ -146,21 +148,21 @@ pub(super) fn answer(
     caveats.extend(notes);
     if has_notes {
         caveats.push(
-            "samples and time differ where signals did not reach a thread: --weight samples shows what other \
-             tools show"
+            "samples and time differ where signals did not reach a thread (`--weight samples` counts as other \
+             tools do)"
                 .into(),
         );
     }
     let shown = graph.nodes.len().saturating_sub(1);
     if shown < found && question.limit.is_none() {
         caveats.push(format!(
-            "{} more lines are not shown, their time counts for who called them: -n 0 shows all",
+            "{} more lines are not shown; their time is attributed to their callers (`-n 0` shows all)",
             found - shown
         ));
     }
     let mut table = lines(&graph);
-    let fact = AnswerColumn::new("weight", "counted", Measure::Text);
-    let about = asked.weight.about();
+    let fact = AnswerColumn::new("weight", "weight", Measure::Text);
+    let about = stacks.weight.about();
     table.facts.push(("weight".into(), fact, about.into()));
     let fact = AnswerColumn::new("total_ns", "total", Measure::Duration);
     table
@@ -179,20 +181,20 @@ pub(super) fn answer(
 fn lines(graph: &FlameGraph) -> AnswerTable {
     let column = AnswerColumn::new;
     let mut columns = vec![
-        column("function", "function, and what it called", Measure::Text),
+        column("function", "function and callees", Measure::Text),
         column("total_ns", "total", Measure::Duration),
         column("total_ratio", "%", Measure::Ratio),
-        column("self_ns", "itself", Measure::Duration).priority(2),
-        column("off_ratio", "% off the CPU", Measure::Ratio).priority(3),
-        column("frame_kind", "in", Measure::Text).priority(4),
+        column("self_ns", "self", Measure::Duration).priority(2),
+        column("off_ratio", "% off-CPU", Measure::Ratio).priority(3),
+        column("frame_kind", "kind", Measure::Text).priority(4),
         column("module", "module", Measure::Path).priority(5),
         column("depth", "depth", Measure::Count),
         column("indent", "indent", Measure::Count),
     ];
     if graph.is_compared {
         columns.extend([
-            column("base_total_ns", "total there", Measure::Duration).priority(1),
-            column("base_total_ratio", "% there", Measure::Ratio),
+            column("base_total_ns", "baseline total", Measure::Duration).priority(1),
+            column("base_total_ratio", "baseline %", Measure::Ratio),
         ]);
     }
     let mut table = AnswerTable::new("flame", "time by stack", columns);
@@ -220,29 +222,29 @@ fn lines(graph: &FlameGraph) -> AnswerTable {
     table
 }
 
-/// Writes the picture, or the file for another tool.
+/// Writes the image, or the file for another tool.
 pub(super) fn draw(
     tables: &dyn Tables,
     question: &Question,
-    place: Place<'_>,
+    source: Source<'_>,
     (output, talk): (&OutputArgs, &TalkArgs),
 ) -> Result<(), Failure> {
-    let (graph, opened, _) = place;
-    let asked = asked(tables, question, graph)?;
+    let (graph, opened, _) = source;
+    let stacks = stack_question(tables, question, graph)?;
     let form = form(output).unwrap_or(Format::Svg);
     if graph.chart && form != Format::Svg {
-        return Err(Failure::usage("a chart is a picture").hint("-o chart.svg"));
+        return Err(Failure::usage("--chart writes only SVG").hint("write to a file: -o chart.svg"));
     }
     if graph.versus.is_some() && form != Format::Svg {
-        return Err(Failure::usage("only a picture shows two windows").hint("-o diff.svg"));
+        return Err(Failure::usage("--vs writes only SVG").hint("write to a file: -o diff.svg"));
     }
     let path = output.output.as_deref();
     let about = match form {
         Format::Collapsed => write_to(path, Form::Text, |out| {
-            Ok(write_collapsed(tables, &asked, out)?)
+            Ok(write_collapsed(tables, &stacks, out)?)
         })?,
         Format::Speedscope => write_to(path, Form::Text, |out| {
-            Ok(write_speedscope(tables, &asked, opened.name(), out)?)
+            Ok(write_speedscope(tables, &stacks, opened.name(), out)?)
         })?,
         _ if graph.chart => {
             let threads = match question.limit {
@@ -250,49 +252,50 @@ pub(super) fn draw(
                 Some(0) => usize::MAX,
                 Some(limit) => limit,
             };
-            let chart = Chart::of(tables, &asked, threads)?;
-            let mut look = look(&chart.about, &asked, place);
+            let chart = Chart::of(tables, &stacks, threads)?;
+            let mut look = look(&chart.about, &stacks, source);
             if chart.left_out > 0 {
                 let more = chart.left_out;
                 look.notes
-                    .push(format!("{more} more threads: -n 0 shows all"));
+                    .push(format!("{more} more threads (-n 0 shows all)"));
             }
             if chart.boxes_left_out > 0 {
                 let more = chart.boxes_left_out;
-                let note =
-                    format!("{more} more boxes, the shortest of each thread: ask for less time");
+                let note = format!(
+                    "{more} more boxes, the shortest of each thread (select a shorter window)"
+                );
                 look.notes.push(note);
             }
             write_to(path, Form::Text, |out| Ok(write_chart(&chart, &look, out)?))?;
             chart.about
         }
         _ => {
-            let (mut merged, notes) = merged(tables, &asked, place)?;
+            let (mut merged, notes) = merged(tables, &stacks, source)?;
             merged.prune(NODES_MAX);
-            let mut look = look(&merged.about, &asked, place);
+            let mut look = look(&merged.about, &stacks, source);
             look.notes.extend(notes);
             write_to(path, Form::Text, |out| Ok(write_svg(&merged, &look, out)?))?;
             merged.about
         }
     };
-    tell(&about, talk);
+    print_notes(&about, talk);
     if let (Some(note), false) = (conserved(&about), talk.quiet) {
         whyslow_base::talk::line(&format!("note: {note}"));
     }
     Ok(())
 }
 
-fn look(about: &About, asked: &StackQuestion, (graph, opened, calendar): Place<'_>) -> SvgLook {
+fn look(about: &About, stacks: &StackQuestion, (graph, opened, calendar): Source<'_>) -> SvgLook {
     let face = |ts| {
         let civil = calendar.zone.civil(ts);
         format!("{} {}", civil.date(), civil.time())
     };
     let title = graph.title.clone();
-    let counted = asked.weight.about();
+    let counted = stacks.weight.about();
     SvgLook {
         title: title.unwrap_or_else(|| opened.name().to_owned()),
         subtitle: format!(
-            "{counted}, {} .. {}; pale: away from the CPU for most of it",
+            "{counted}, {} .. {}; pale: mostly off CPU",
             face(about.begin),
             face(about.end)
         ),

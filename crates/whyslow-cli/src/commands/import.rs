@@ -1,4 +1,4 @@
-//! `import`: traces of other tools become a recording.
+//! `import`: imports traces of other tools into a recording.
 
 use std::path::{Path, PathBuf};
 
@@ -16,7 +16,7 @@ use whyslow_store::{Existing, packed};
 
 use crate::cli::ImportArgs;
 
-/// Endings of archives, which the recording's name does without.
+/// Archive suffixes that are removed from the name of the recording.
 const ARCHIVES: &[&str] = &[
     ".tar", ".tar.gz", ".tgz", ".tar.xz", ".txz", ".tar.zst", ".tzst", ".zip",
 ];
@@ -24,13 +24,13 @@ const ARCHIVES: &[&str] = &[
 pub(super) fn run(args: &ImportArgs, talk: &TalkArgs) -> Result<(), Failure> {
     let mut words = args.sources.iter().filter_map(|source| source.to_str());
     if words.any(|word| RecorderChoice::of(word).is_some()) {
-        return Err(Failure::usage("what happens now is no trace")
-            .hint("record it: sudo whyslow record -o NAME.wsl"));
+        return Err(Failure::usage("cannot import @live: it is not a trace")
+            .hint("record this machine: sudo whyslow record -o NAME.wsl"));
     }
     if let Some(packed) = args.sources.iter().find(|source| packed::is_packed(source)) {
         let name = whyslow_model::text::shown(&packed.display().to_string(), false).into_owned();
         return Err(Failure::usage(format!("`{name}` is a recording already"))
-            .hint(format!("ask it as it is: whyslow info {name}")));
+            .hint(format!("query it: whyslow info {name}")));
     }
     let output = match &args.output {
         Some(output) => output.clone(),
@@ -62,16 +62,16 @@ pub(super) fn run(args: &ImportArgs, talk: &TalkArgs) -> Result<(), Failure> {
     Ok(())
 }
 
-/// What is added to the times of each source.
+/// The offset added to the timestamps of each source.
 fn shifts(args: &ImportArgs) -> Result<Vec<Ns>, Failure> {
     let mut shifts = vec![0; args.sources.len()];
     for (path, by) in &args.shift {
         let Some(at) = args.sources.iter().position(|source| source == path) else {
             return Err(Failure::usage(format!(
-                "`{}` is none of the traces",
+                "--shift: `{}` is not one of the traces",
                 shown(&path.display().to_string(), false)
             ))
-            .hint("--shift names one of them as it is given: --shift profile.jfr=+1.5s"));
+            .hint("write the path as given on the command line: --shift profile.jfr=+1.5s"));
         };
         shifts[at] = *by;
     }
@@ -83,10 +83,8 @@ fn leave_out(args: &ImportArgs) -> Result<LeaveOut, Failure> {
     for name in &args.leave_out {
         if !leave_out.class(name) {
             let known: Vec<&str> = LeaveOut::classes().collect();
-            return Err(
-                Failure::usage(format!("there are no events of the class `{name}`"))
-                    .hint(format!("one of {}", known.join(", "))),
-            );
+            return Err(Failure::usage(format!("unknown class of events `{name}`"))
+                .hint(format!("use one of {}", known.join(", "))));
         }
     }
     leave_out.lose(args.lose.unwrap_or(0.0) / 100.0);
@@ -102,10 +100,10 @@ fn name_after(source: &Path) -> Result<PathBuf, Failure> {
         .filter(|name| name != "..");
     let Some(name) = name else {
         return Err(Failure::usage(format!(
-            "`{}` gives no name for the recording",
+            "cannot name the recording after `{}`",
             source.display()
         ))
-        .hint("name it: -o NAME.wsl"));
+        .hint("name it with -o NAME.wsl"));
     };
     let stem = ARCHIVES
         .iter()
@@ -115,7 +113,7 @@ fn name_after(source: &Path) -> Result<PathBuf, Failure> {
     Ok(PathBuf::from(format!("{stem}.wsl")))
 }
 
-/// The last lines on stderr: what became of the records, anomalies by severity.
+/// The final summary on stderr: counts of records, and anomalies by severity.
 pub(super) fn summarise(report: &ImportReport, output: &Path) {
     let info = &report.recording;
     let records = report.records;
@@ -127,23 +125,23 @@ pub(super) fn summarise(report: &ImportReport, output: &Path) {
     talk::line(&format!(
         "{}: {} events, {length:.3} s{host}, imported in {:.1} s",
         shown(&output.display().to_string(), false),
-        records.read,
+        talk::grouped(records.read),
         report.elapsed.as_secs_f64(),
     ));
     let sum =
         |severity: Severity| -> u64 { of(report, severity).map(|anomaly| anomaly.count).sum() };
     talk::line(&format!(
-        "  {} accepted, {} skipped; met: {} errors, {} warnings, {} infos",
-        records.accepted,
-        records.skipped,
-        sum(Severity::Error),
-        sum(Severity::Warning),
-        sum(Severity::Info),
+        "  {} accepted, {} skipped; {} errors, {} warnings, {} notices",
+        talk::grouped(records.accepted),
+        talk::grouped(records.skipped),
+        talk::grouped(sum(Severity::Error)),
+        talk::grouped(sum(Severity::Warning)),
+        talk::grouped(sum(Severity::Info)),
     ));
     match lost_ranges(report) {
         0 => {}
-        1 => talk::line("  events were lost in 1 range of time"),
-        ranges => talk::line(&format!("  events were lost in {ranges} ranges of time")),
+        1 => talk::line("  events were lost in 1 time range"),
+        ranges => talk::line(&format!("  events were lost in {ranges} time ranges")),
     }
     for severity in [Severity::Error, Severity::Warning] {
         for anomaly in of(report, severity) {
@@ -205,7 +203,7 @@ mod tests {
         check("x.tgz", "x.wsl");
         check("events.txt", "events.txt.wsl");
         assert!(name_after(Path::new("/")).is_err());
-        let here = name_after(Path::new(".")).expect("the directory of the test has a name");
+        let here = name_after(Path::new(".")).expect("the test directory has a name");
         assert_eq!(here, PathBuf::from("whyslow.wsl"));
     }
 }

@@ -1,7 +1,8 @@
-//! `record --jvm`: async-profiler runs in a JVM as long as the recording, and its profile becomes part of it.
+//! `record --jvm`: runs async-profiler in a JVM during the recording and imports its profile.
 //!
-//! The JVM writes the profile itself, where it sees a folder for that: it may be another user in another
-//! container, whom nobody here trusts. What it wrote is copied, and no link of its file system is followed.
+//! The JVM writes the profile into a directory in its own mount namespace. It may run as another
+//! user in another container and is not trusted: the profile is copied, and no symlinks of its file
+//! system are followed.
 
 use std::ffi::{OsStr, OsString};
 use std::fs::{File, OpenOptions};
@@ -21,23 +22,23 @@ use whyslow_base::talk;
 use whyslow_model::text::shown;
 
 const INTERVAL: &str = "10ms";
-/// Shorter waits for locks are left out.
+/// Shorter lock waits are not recorded.
 const LOCK: &str = "1ms";
-/// Seconds until a part of the profile is finished: what a killed JVM loses of names.
+/// Chunk length of the profile in seconds: a killed JVM loses the names of its last chunk.
 const CHUNK: &str = "10";
-/// A JVM that answers later is stuck.
-const PATIENCE: Duration = Duration::from_secs(30);
-/// It is asked to stop what it may still begin; the question stays with it when nobody waits any more.
-const PATIENCE_STUCK: Duration = Duration::from_secs(3);
+/// A JVM that does not respond within this time is considered stuck.
+const TIMEOUT: Duration = Duration::from_secs(30);
+/// Timeout of the stop request to a stuck JVM. The request remains queued in the JVM after that.
+const TIMEOUT_STUCK: Duration = Duration::from_secs(3);
 const PROFILE_MAX: u64 = 4 << 30;
-/// Where people put it.
+/// Usual installation directories.
 const HOMES: &[&str] = &[
     "/opt/async-profiler",
     "/usr/lib/async-profiler",
     "/usr/local/async-profiler",
 ];
 
-/// What starts and stops the profiler.
+/// The program that starts and stops the profiler.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum Program {
     /// Its own command.
@@ -47,17 +48,18 @@ enum Program {
 }
 
 impl Program {
-    /// What was named, else what is installed.
+    /// The given program, else the installed one.
     fn find(named: &OsStr) -> Result<Self, Failure> {
         if !named.is_empty() {
             let path = PathBuf::from(named);
             if !path.is_file() {
-                return Err(Failure::usage(format!("there is no `{}`", text(&path)))
-                    .hint("--jvm=PATH names asprof or libasyncProfiler.so"));
+                return Err(Failure::usage(format!("no file `{}`", text(&path)))
+                    .hint("give the path of asprof or libasyncProfiler.so: --jvm=PATH"));
             }
-            // The JVM has another folder, and a program without one would be looked for.
+            // The JVM has another working directory, and a bare program name would be searched in
+            // PATH.
             let path = std::path::absolute(&path).map_err(|error| {
-                Failure::new(format!("failed to find `{}`", text(&path))).caused_by(&error)
+                Failure::new(format!("cannot resolve `{}`", text(&path))).caused_by(&error)
             })?;
             let is_library = path.extension() == Some(OsStr::new("so"));
             return Ok(if is_library {
@@ -82,7 +84,7 @@ impl Program {
             .find(|program| program.path().is_file())
             .ok_or_else(|| {
                 Failure::new("async-profiler is not installed").hint(
-                    "get it from github.com/async-profiler/async-profiler; --jvm=PATH tells where asprof or libasyncProfiler.so is",
+                    "install it from github.com/async-profiler/async-profiler, or give the path of asprof: --jvm=PATH",
                 )
             })
     }
@@ -103,10 +105,10 @@ impl Program {
                 command
             }
             Self::Library(path) => {
-                let asked = format!(
+                let options = format!(
                     "start,event=wall,interval={INTERVAL},lock={LOCK},chunktime={CHUNK},jfr,file={file}"
                 );
-                load(path, pid, &asked)
+                load(path, pid, &options)
             }
         }
     }
@@ -122,9 +124,9 @@ impl Program {
         }
     }
 
-    /// Whether it did what it was asked to. `jcmd` ends well as soon as the library is loaded; what came
-    /// of that it prints.
-    fn has_done(&self, done: &Output) -> bool {
+    /// Whether it succeeded. `jcmd` exits successfully once the library is loaded, and prints the
+    /// library's return code.
+    fn has_succeeded(&self, done: &Output) -> bool {
         const GOOD: &[u8] = b"return code: 0";
         let mut lines = done.stdout.split(|byte| *byte == b'\n');
         done.status.success()
@@ -135,24 +137,24 @@ impl Program {
     }
 }
 
-/// `jcmd` splits at `=` what is not quoted.
-fn load(library: &Path, pid: i32, asked: &str) -> Command {
+/// `jcmd` splits unquoted arguments at `=`.
+fn load(library: &Path, pid: i32, options: &str) -> Command {
     let mut command = Command::new("jcmd");
     let mut quoted = OsString::from("\"");
     quoted.push(library);
     quoted.push("\"");
     command.arg(pid.to_string()).arg("JVMTI.agent_load");
-    command.arg(quoted).arg(format!("\"{asked}\""));
+    command.arg(quoted).arg(format!("\"{options}\""));
     command
 }
 
-/// A profiler that runs in a JVM.
+/// A profiler running in a JVM.
 pub(super) struct Profiler {
     program: Program,
     pid: i32,
-    /// Name in the folder for temporary files, as the JVM sees it.
+    /// Name of the profile in the temporary directory, as the JVM sees it.
     name: String,
-    /// That folder, held so that it can be read when the JVM has ended.
+    /// That directory, kept open so that it can be read after the JVM has exited.
     folder: OwnedFd,
     is_running: bool,
 }
@@ -160,15 +162,17 @@ pub(super) struct Profiler {
 impl Profiler {
     pub(super) fn start(named: &OsStr, pid: i32) -> Result<Self, Failure> {
         let program = Program::find(named)?;
-        // Attaching sends SIGQUIT, which ends whatever is none.
+        // Attaching sends SIGQUIT, which terminates other programs.
         if !is_jvm(pid) {
-            return Err(Failure::usage(format!("process {pid} is no JVM"))
-                .hint("--jvm profiles those that have libjvm.so in memory: `pgrep -a java`"));
+            return Err(Failure::usage(format!(
+                "process {pid} is not a JVM: it has not mapped libjvm.so"
+            ))
+            .hint("find the JVM: pgrep -a java"));
         }
         let root = PathBuf::from(format!("/proc/{pid}/root"));
         let failed = |error: io::Error| {
             Failure::new(format!(
-                "failed to open the temporary folder of process {pid}"
+                "cannot open the temporary directory of process {pid}"
             ))
             .caused_by(&error)
         };
@@ -180,20 +184,21 @@ impl Profiler {
         let nonce = RandomState::new().hash_one(pid);
         let name = format!("whyslow-{pid}-{nonce:016x}.jfr");
         let mut command = program.start(pid, &format!("/tmp/{name}"));
-        let done = run(&mut command, PATIENCE).map_err(|error| {
+        let done = run(&mut command, TIMEOUT).map_err(|error| {
             if error.kind() == io::ErrorKind::TimedOut {
-                // It may begin when it answers again, and nobody would end it then.
-                let _ = run(&mut program.stop(pid), PATIENCE_STUCK);
+                // The profiler may start when the JVM responds again, and would then never be
+                // stopped.
+                let _ = run(&mut program.stop(pid), TIMEOUT_STUCK);
                 let _ = unlinkat(&folder, name.as_str(), AtFlags::empty());
             }
-            Failure::new(format!("failed to run `{}`", text(program.path()))).caused_by(&error)
+            Failure::new(format!("cannot run `{}`", text(program.path()))).caused_by(&error)
         })?;
-        if !program.has_done(&done) {
+        if !program.has_succeeded(&done) {
             return Err(Failure::new(format!(
-                "async-profiler does not start in process {pid}: {}",
-                said(&done)
+                "cannot start async-profiler in process {pid}: {}",
+                output_text(&done)
             ))
-            .hint("does async-profiler run there already, and may its JVM read the library?"));
+            .hint("check that no async-profiler is running in the JVM, and that the JVM can read the library"));
         }
         Ok(Self {
             program,
@@ -204,32 +209,29 @@ impl Profiler {
         })
     }
 
-    /// Ends the profile and copies it to a file.
+    /// Stops the profiler and copies the profile to a file.
     pub(super) fn finish(mut self, to: &Path) -> Result<(), Failure> {
         self.stop();
         let copied = self.copy(to);
-        // Fails where it was never written.
+        // Fails if it was never written.
         let _ = unlinkat(&self.folder, self.name.as_str(), AtFlags::empty());
         copied.map_err(|error| {
-            Failure::new(format!(
-                "failed to read the profile of process {}",
-                self.pid
-            ))
-            .caused_by(&error)
+            Failure::new(format!("cannot read the profile of process {}", self.pid))
+                .caused_by(&error)
         })
     }
 
     fn stop(&mut self) {
         self.is_running = false;
-        match run(&mut self.program.stop(self.pid), PATIENCE) {
-            Ok(done) if self.program.has_done(&done) => {}
+        match run(&mut self.program.stop(self.pid), TIMEOUT) {
+            Ok(done) if self.program.has_succeeded(&done) => {}
             Ok(done) => talk::line(&format!(
-                "note: async-profiler in process {} was not stopped: {}",
+                "note: cannot stop async-profiler in process {}: {}",
                 self.pid,
-                said(&done)
+                output_text(&done)
             )),
             Err(error) => talk::line(&format!(
-                "note: async-profiler in process {} was not stopped: {error}",
+                "note: cannot stop async-profiler in process {}: {error}",
                 self.pid
             )),
         }
@@ -240,7 +242,7 @@ impl Profiler {
         let safe = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS;
         let from = openat2(&self.folder, self.name.as_str(), flags, Mode::empty(), safe)?;
         if FileType::from_raw_mode(fstat(&from)?.st_mode) != FileType::RegularFile {
-            return Err(io::Error::other("it is no regular file"));
+            return Err(io::Error::other("not a regular file"));
         }
         let mut from = File::from(from).take(PROFILE_MAX);
         let mut to = OpenOptions::new()
@@ -261,20 +263,20 @@ impl Drop for Profiler {
     }
 }
 
-/// Runs it, for a while; Ctrl-C is not for it.
-fn run(command: &mut Command, patience: Duration) -> io::Result<Output> {
+/// Runs a command with a timeout, in a process group that Ctrl-C does not reach.
+fn run(command: &mut Command, timeout: Duration) -> io::Result<Output> {
     let mut child = command
         .process_group(0)
         .stdin(Stdio::null())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .spawn()?;
-    let give_up = Instant::now() + patience;
+    let deadline = Instant::now() + timeout;
     while child.try_wait()?.is_none() {
-        if Instant::now() >= give_up {
+        if Instant::now() >= deadline {
             let _ = child.kill();
             let _ = child.wait();
-            let stuck = "the JVM does not answer";
+            let stuck = "the JVM does not respond";
             return Err(io::Error::new(io::ErrorKind::TimedOut, stuck));
         }
         std::thread::sleep(Duration::from_millis(20));
@@ -282,12 +284,12 @@ fn run(command: &mut Command, patience: Duration) -> io::Result<Output> {
     child.wait_with_output()
 }
 
-/// Whether the HotSpot virtual machine is mapped there.
+/// Whether the process has mapped the HotSpot JVM.
 pub(super) fn is_jvm(pid: i32) -> bool {
     has_jvm(&std::fs::read(format!("/proc/{pid}/maps")).unwrap_or_default())
 }
 
-/// Its file may be gone, as when its package was upgraded.
+/// The file may be deleted, for example by a package upgrade.
 fn has_jvm(maps: &[u8]) -> bool {
     let mut lines = maps.split(|byte| *byte == b'\n');
     lines.any(|line| {
@@ -296,8 +298,8 @@ fn has_jvm(maps: &[u8]) -> bool {
     })
 }
 
-/// What a program said, in one line.
-fn said(done: &Output) -> String {
+/// The output of a program in one line.
+fn output_text(done: &Output) -> String {
     let all = [&done.stderr[..], &done.stdout[..]].concat();
     let words = String::from_utf8_lossy(&all);
     let words: Vec<&str> = words.split_whitespace().take(60).collect();
@@ -343,21 +345,21 @@ mod tests {
             stderr: Vec::new(),
         };
         let library = Program::Library("/opt/lib.so".into());
-        assert!(library.has_done(&printed("7:\nreturn code: 0\n")));
+        assert!(library.has_succeeded(&printed("7:\nreturn code: 0\n")));
         for text in [
             "7:\nreturn code: 200\n",
             "7:\n/opt/lib.so was not loaded.\n",
             "",
         ] {
-            assert!(!library.has_done(&printed(text)), "{text}");
+            assert!(!library.has_succeeded(&printed(text)), "{text}");
         }
-        assert!(Program::Asprof("/opt/asprof".into()).has_done(&printed("")));
+        assert!(Program::Asprof("/opt/asprof".into()).has_succeeded(&printed("")));
     }
 
     #[test]
     fn paths_are_those_that_a_jvm_finds() {
-        let folder = std::env::current_dir().expect("there is one");
-        let found = Program::find(OsStr::new("Cargo.toml")).expect("it is there");
+        let folder = std::env::current_dir().expect("a current directory");
+        let found = Program::find(OsStr::new("Cargo.toml")).expect("it exists");
         assert_eq!(found, Program::Asprof(folder.join("Cargo.toml")));
     }
 
@@ -384,8 +386,8 @@ mod tests {
     #[test]
     fn what_is_not_there_is_an_error() {
         assert!(Program::find(OsStr::new("/no/such/asprof")).is_err());
-        // This program, which a signal to a JVM would end.
+        // This test process, which the SIGQUIT for a JVM would terminate.
         let error = Profiler::start(OsStr::new("/bin/sh"), std::process::id() as i32);
-        assert!(error.is_err_and(|error| error.message().contains("no JVM")));
+        assert!(error.is_err_and(|error| error.message().contains("not a JVM")));
     }
 }

@@ -1,20 +1,20 @@
-//! What the Python package is asked, from what was typed.
+//! Requests to the Python package, from the arguments of lake queries.
 
 use whyslow_base::failure::Failure;
 use whyslow_base::time::{Calendar, Moment, WindowText, Zone};
 use whyslow_model::Ns;
 use whyslow_sources::lake::Request;
 
-use crate::cli::FleetAsk;
+use crate::cli::FleetQuery;
 
-/// What the package is asked.
-pub(crate) fn request_of(asked: &FleetAsk, lake: String, window: Option<(Ns, Ns)>) -> Request {
-    let args = &asked.args;
+/// The request for a query.
+pub(crate) fn request_of(query: &FleetQuery, lake: String, window: Option<(Ns, Ns)>) -> Request {
+    let args = &query.args;
     Request {
         lake,
-        question: asked.question.clone(),
-        sql: asked.sql.clone(),
-        parameters: asked.parameters.clone(),
+        question: query.question.clone(),
+        sql: query.sql.clone(),
+        parameters: query.parameters.clone(),
         window,
         hosts: args.hosts.clone(),
         cluster: args.cluster.clone(),
@@ -25,16 +25,16 @@ pub(crate) fn request_of(asked: &FleetAsk, lake: String, window: Option<(Ns, Ns)
     }
 }
 
-impl FleetAsk {
-    /// Counted from now, where it is counted: `-w -1h..` is the last hour. Without a begin it is that of
-    /// all recordings, which is none that the clock has.
+impl FleetQuery {
+    /// The window of the flags; relative times count from now: `-w -1h..` is the last hour. A
+    /// missing start means the earliest recording, and is returned as 0.
     pub(crate) fn named_window(&self, zone: &Zone) -> Result<Option<(Ns, Ns)>, Failure> {
         let Some(text) = &self.args.window else {
             return Ok(None);
         };
         let now = jiff::Timestamp::now().as_nanosecond() as Ns;
         let calendar = Calendar {
-            // A time of day is one of the last 24 hours.
+            // A time of day is within the last 24 hours.
             begin: now.saturating_sub(86_400_000_000_000),
             end: now,
             zone: zone.clone(),
@@ -49,16 +49,16 @@ impl FleetAsk {
             WindowText::Between(Some(Moment::FromStart(_)), _)
             | WindowText::From(Moment::FromStart(_), _)
             | WindowText::Around(Moment::FromStart(_), _) => {
-                return Err(
-                    refused("recordings of a fleet have no begin to count from".into())
-                        .hint("count from now (-1h..), or name the time"),
-                );
+                return Err(refused(
+                    "`+` times count from the start of a recording, which a lake lacks".into(),
+                )
+                .hint("count from now: -w -1h.."));
             }
             _ => {}
         }
         let window = text.resolve(&calendar, |_| -> Result<_, Failure> {
             Err(Failure::usage(
-                "an operation is in one recording, not in a lake",
+                "op:ID is a window in a recording, not in a lake",
             ))
         })?;
         Ok(Some((window.begin, window.end)))

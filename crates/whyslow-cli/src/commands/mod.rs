@@ -1,6 +1,5 @@
-//! One file a command: what it does with what was typed.
+//! The commands, one file each.
 
-mod ask;
 mod completions;
 mod doctor;
 mod dumps;
@@ -21,6 +20,7 @@ mod load;
 mod man;
 mod mark;
 mod processes;
+mod query;
 mod record;
 mod schema;
 mod server;
@@ -31,7 +31,7 @@ use std::process::ExitCode;
 use whyslow_base::failure::Failure;
 
 use crate::cli::{Cli, Command};
-use ask::RecordingQuery;
+use query::RecordingQuery;
 
 pub(crate) fn run(cli: Cli) -> Result<ExitCode, Failure> {
     let talk = &cli.talk;
@@ -49,7 +49,7 @@ pub(crate) fn run(cli: Cli) -> Result<ExitCode, Failure> {
         Command::Info(args) => info::run(&args, talk),
         Command::Explain(args) => explain::run(&args, talk),
         Command::Export(command) => export::run(&command, talk),
-        Command::Question(command) => RecordingQuery::new(*command).run(talk),
+        Command::Query(command) => RecordingQuery::new(*command).run(talk),
         Command::As(command) => command.run(talk),
         Command::Sql(args) => sql::run(&args, talk),
         #[cfg(feature = "fleet")]

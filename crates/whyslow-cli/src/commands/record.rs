@@ -1,4 +1,4 @@
-//! `record`: the machine becomes a recording.
+//! `record`: records this machine and imports the spool.
 
 use std::cell::Cell;
 use std::ffi::OsString;
@@ -30,7 +30,7 @@ use super::jvm::Profiler;
 use super::processes::check_processes;
 use crate::cli::{FormArg, HeldArgs, RecordArgs, Stacks, TopicArg};
 
-/// Calls that a light recording holds.
+/// Shortest system call of `--light`.
 const LIGHT_MIN: Duration = Duration::from_millis(1);
 
 pub(super) fn run(args: &RecordArgs, talk: &TalkArgs) -> Result<(), Failure> {
@@ -40,22 +40,22 @@ pub(super) fn run(args: &RecordArgs, talk: &TalkArgs) -> Result<(), Failure> {
     };
     if output.exists() && !args.force {
         return Err(Failure::usage(format!("`{}` exists", output.display()))
-            .hint("name another one with -o, or replace it with --force"));
+            .hint("replace it with --force, or choose another name with -o"));
     }
     let spool = spool_of(&output);
     if spool.exists() {
         return Err(Failure::usage(format!(
-            "`{}` is left from an earlier recording",
+            "the spool `{}` of an earlier recording exists",
             spool.display()
         ))
         .hint(format!(
-            "whyslow import {} turns it into a recording; delete it then",
+            "import it, then delete it: whyslow import {}",
             spool.display()
         )));
     }
     check_processes(&args.pid)?;
     let memory = memory(args)?;
-    let (names, groups) = chosen(args)?;
+    let (names, groups) = selected(args)?;
     let stop = interrupt::flag()?;
     let mut child = Held::start(&args.command)?;
     let mut options = options(args, &spool, child.as_ref().map(Held::pid));
@@ -70,10 +70,10 @@ pub(super) fn run(args: &RecordArgs, talk: &TalkArgs) -> Result<(), Failure> {
         child.leave(started.get(), talk);
     }
     let summary = summary?;
-    tell_cost(&summary, &output, talk);
+    print_cost(&summary, &output, talk);
     if args.no_import {
         talk::line(&format!(
-            "whyslow import {} -o {} makes a recording of it",
+            "next: whyslow import {} -o {}",
             shown(&spool.display().to_string(), false),
             shown(&output.display().to_string(), false)
         ));
@@ -84,14 +84,14 @@ pub(super) fn run(args: &RecordArgs, talk: &TalkArgs) -> Result<(), Failure> {
     super::fleet::push_recorded(&output, &args.push, talk)?;
     if !args.keep_spool {
         for path in &profiles {
-            // It was made by us, or is gone.
+            // Created by this program; it may already be deleted.
             let _ = fs::remove_file(path);
         }
     }
     Ok(())
 }
 
-/// Profilers in the JVMs that are recorded.
+/// Starts a profiler in each recorded JVM.
 fn profilers(args: &RecordArgs) -> Result<Vec<(i32, Profiler)>, Failure> {
     let Some(named) = &args.jvm else {
         return Ok(Vec::new());
@@ -103,7 +103,7 @@ fn profilers(args: &RecordArgs) -> Result<Vec<(i32, Profiler)>, Failure> {
     started.collect()
 }
 
-/// Their profiles, beside the spool.
+/// Stops the profilers and copies their profiles next to the spool.
 fn finished(profilers: Vec<(i32, Profiler)>, spool: &Path) -> Vec<PathBuf> {
     let mut profiles = Vec::new();
     for (pid, profiler) in profilers {
@@ -118,7 +118,7 @@ fn finished(profilers: Vec<(i32, Profiler)>, spool: &Path) -> Vec<PathBuf> {
     profiles
 }
 
-/// What recording may take of memory, and what of it is for what.
+/// The memory limit of the recording and its division.
 pub(super) fn memory(args: &RecordArgs) -> Result<Memory, Failure> {
     let bytes = |size: Option<i64>| size.map(|size| size.max(0) as u64);
     let wish = MemoryWish {
@@ -128,46 +128,47 @@ pub(super) fn memory(args: &RecordArgs) -> Result<Memory, Failure> {
         is_flight: args.flight.ring.is_some(),
     };
     Memory::share(&wish).map_err(|TooLittleMemory { least }| {
-        let least = least.div_ceil(1 << 20);
-        Failure::usage("that is too little memory to record with").hint(format!(
-            "it takes --max-memory {least}MiB at least, or less --buffer or --ring-memory"
+        let min = least.div_ceil(1 << 20);
+        Failure::usage("the memory limit is too low to record").hint(format!(
+            "set --max-memory to at least {min}MiB, or reduce --buffer or --ring-memory"
         ))
     })
 }
 
-/// How much memory it took.
-pub(super) fn tell_memory(progress: &Progress) {
+/// Prints the memory used.
+pub(super) fn print_memory(progress: &Progress) {
     let mib = |bytes: u64| bytes as f64 / 1024.0 / 1024.0;
     talk::line(&format!(
-        "it took at most {:.1} MiB of memory; {:.1} MiB are allowed (--max-memory)",
+        "memory: at most {:.1} MiB used, limit {:.1} MiB (--max-memory)",
         mib(progress.memory),
         mib(progress.memory_max),
     ));
     if progress.memory_short > 0 {
         talk::line(&format!(
-            "note: {} times that was too much: tables of names were given up, and of what was kept",
+            "note: the memory limit was exceeded {} times: tables of function names and kept data were dropped",
             progress.memory_short
         ));
     }
 }
 
-/// Processes by name and control group.
-pub(super) fn chosen(args: &RecordArgs) -> Result<(Vec<Names>, Vec<ControlGroup>), Failure> {
+/// Processes by name and cgroup.
+pub(super) fn selected(args: &RecordArgs) -> Result<(Vec<Names>, Vec<ControlGroup>), Failure> {
     let name = |name: &String| {
         Names::parse(name).ok_or_else(|| {
-            Failure::usage(format!("`{name}` is no name of threads"))
-                .hint("they have 15 bytes at most; NAME* stands for all that begin so")
+            Failure::usage(format!("`{name}` is not a thread name"))
+                .hint("write at most 15 bytes; NAME* matches all names with that prefix")
         })
     };
     if args.comm.len() > NAMES_MAX {
         return Err(Failure::usage(format!(
-            "--comm takes {NAMES_MAX} names at most"
+            "--comm accepts at most {NAMES_MAX} names"
         )));
     }
     let group = |path: &PathBuf| {
         ControlGroup::find(path).ok_or_else(|| {
-            Failure::usage(format!("there is no control group `{}`", path.display()))
-                .hint("`cat /proc/PID/cgroup` tells those of a process, `systemd-cgls` all")
+            Failure::usage(format!("no cgroup `{}`", path.display())).hint(
+                "list all cgroups with systemd-cgls, or that of a process: cat /proc/PID/cgroup",
+            )
         })
     };
     let names = args.comm.iter().map(name).collect::<Result<_, _>>()?;
@@ -212,7 +213,7 @@ pub(super) fn options(args: &RecordArgs, spool: &Path, command: Option<i32>) -> 
         options.topics = Topic::ALL.iter().copied().collect();
     } else if !args.what.is_empty() {
         options.topics = args.what.iter().map(topic).collect();
-        // Whoever asks for little gets little.
+        // A limited choice of topics gets no stacks unless scheduling is one of them.
         if !options.topics.contains(&Topic::Sched) {
             options.stack_min = None;
         }
@@ -253,25 +254,25 @@ fn record(
     options: &Options,
     (child, stop, started): (&mut Option<Held>, &Arc<AtomicBool>, &Cell<bool>),
 ) -> Result<Summary, Failure> {
-    let begun = Instant::now();
+    let start = Instant::now();
     let length = args.length.map(|ns| Duration::from_nanos(ns.max(0) as u64));
     let held = child.as_ref().map(Held::pid);
     let ready = |ready: &whyslow_record::Ready<'_>| {
-        tell_off(ready);
+        print_unavailable(ready);
         started.set(true);
         if let Some(pid) = held {
-            Held::let_go(pid);
+            Held::resume(pid);
         } else if !talk.quiet {
             talk::line(match length {
-                Some(_) => "recording; Ctrl-C ends it early",
-                None => "recording; Ctrl-C ends it",
+                Some(_) => "recording; press Ctrl-C to stop early",
+                None => "recording; press Ctrl-C to stop",
             });
         }
     };
     let mut has_warned = false;
     let each = |progress: &Progress| {
         warn_often(progress, &mut has_warned);
-        let is_over = length.is_some_and(|length| begun.elapsed() >= length);
+        let is_over = length.is_some_and(|length| start.elapsed() >= length);
         let is_done = child.as_mut().is_some_and(Held::has_ended);
         if is_over || is_done || stop.load(Ordering::Relaxed) {
             Step::End
@@ -282,24 +283,25 @@ fn record(
     whyslow_record::record(options, ready, each).map_err(Failure::from)
 }
 
-/// So many calls of functions a second take a good part of a CPU.
+/// This many function calls per second take a considerable part of a CPU.
 const CALLS_MANY: u64 = 10_000;
 
-/// Once, where what is watched happens so often that it costs more than people think. Tells whether it
-/// did.
+/// Warns once if the probed functions are called so frequently that their overhead is considerable.
+/// Returns whether it did.
 pub(super) fn warn_often(progress: &Progress, has_warned: &mut bool) -> bool {
     let calls = progress.calls_per_second;
     if calls < CALLS_MANY || std::mem::replace(has_warned, true) {
         return false;
     }
     talk::line(&format!(
-        "note: what --function and --usdt watch is called {calls} times a second; each call takes some microseconds longer while it is watched"
+        "note: the probes of --function and --usdt are hit {} times a second; each hit adds some microseconds",
+        talk::grouped(calls)
     ));
     true
 }
 
-/// What is not recorded here.
-pub(super) fn tell_off(ready: &whyslow_record::Ready<'_>) {
+/// Prints what this kernel cannot record.
+pub(super) fn print_unavailable(ready: &whyslow_record::Ready<'_>) {
     for off in ready.off {
         talk::line(&format!(
             "note: not recorded: {} ({}: {})",
@@ -308,7 +310,7 @@ pub(super) fn tell_off(ready: &whyslow_record::Ready<'_>) {
     }
 }
 
-fn tell_cost(summary: &Summary, output: &Path, talk: &TalkArgs) {
+fn print_cost(summary: &Summary, output: &Path, talk: &TalkArgs) {
     if talk.quiet {
         return;
     }
@@ -322,28 +324,31 @@ fn tell_cost(summary: &Summary, output: &Path, talk: &TalkArgs) {
     } = summary.progress;
     let seconds = elapsed.as_secs_f64().max(1e-3);
     talk::line(&format!(
-        "{}: {records} records in {seconds:.1} s; the recorder took {:.1} % of a CPU and wrote {:.1} MiB ({:.1} MiB/s)",
+        "{}: {} records in {seconds:.1} s; the recorder used {:.1} % of a CPU and wrote {:.1} MiB ({:.1} MiB/s)",
         shown(&output.display().to_string(), false),
+        talk::grouped(records),
         own_cpu.as_secs_f64() * 100.0 / seconds,
         spool_bytes as f64 / 1024.0 / 1024.0,
         spool_bytes as f64 / 1024.0 / 1024.0 / seconds,
     ));
-    tell_memory(&summary.progress);
+    print_memory(&summary.progress);
     if lost > 0 {
         talk::line(&format!(
-            "note: {lost} records were lost because the buffer was full: --buffer makes it larger"
+            "note: {} records were lost because the buffer was full (increase --buffer)",
+            talk::grouped(lost)
         ));
     }
     let missed = summary.progress.missed;
     if missed > 0 {
         talk::line(&format!(
-            "note: the kernel left out {missed} runs of the recorder's programs: they would have interrupted themselves"
+            "note: the kernel skipped {} runs of the recorder's BPF programs, which would have interrupted themselves",
+            talk::grouped(missed)
         ));
     }
     if let Some(unwritten) = summary.unwritten {
         talk::line(&format!(
-            "note: ended because the spool has the size it may have (--max-size): {} records of the last {:.1} s were not written",
-            unwritten.records,
+            "note: stopped because the spool reached --max-size: {} records of the last {:.1} s were not written",
+            talk::grouped(unwritten.records),
             unwritten.length.as_secs_f64()
         ));
     }
@@ -365,10 +370,10 @@ fn import(
         ..ImportOptions::new(output)
     };
     let mut teller = Teller::new(talk);
-    let (with, missing) = written_beside(args);
+    let (with, missing) = other_sources(args);
     for path in missing {
         talk::line(&format!(
-            "note: `{}` was not written, and is no part of the recording (--with)",
+            "note: `{}` (--with) does not exist and was not imported",
             shown(&path.display().to_string(), false)
         ));
     }
@@ -380,7 +385,7 @@ fn import(
     teller.end();
     let report = result.map_err(|error| {
         Failure::from(error).hint(format!(
-            "the spool is kept: whyslow import {} -o {}",
+            "import the spool, which was kept: whyslow import {} -o {}",
             sources
                 .iter()
                 .map(|source| source.display().to_string())
@@ -397,33 +402,33 @@ fn import(
         && let Err(error) = fs::remove_dir_all(spool)
     {
         talk::line(&format!(
-            "note: failed to delete the spool `{}`: {error}",
+            "note: cannot delete the spool `{}`: {error}",
             spool.display()
         ));
     }
     Ok(())
 }
 
-/// What others wrote meanwhile, and what they did not write.
-fn written_beside(args: &RecordArgs) -> (Vec<PathBuf>, Vec<PathBuf>) {
+/// Files of `--with`: those that exist, and those that do not.
+fn other_sources(args: &RecordArgs) -> (Vec<PathBuf>, Vec<PathBuf>) {
     args.with.iter().cloned().partition(|path| path.exists())
 }
 
-/// A command that waits until it may run.
+/// A command that is stopped until the recorder resumes it.
 pub(super) struct Held {
     child: Child,
     has_ended: bool,
 }
 
 impl Held {
-    /// Nothing if there is no command.
+    /// `None` if there is no command.
     pub(super) fn start(command: &[OsString]) -> Result<Option<Self>, Failure> {
         if command.is_empty() {
             return Ok(None);
         }
         let failed = |error: std::io::Error| {
             let name = command[0].to_string_lossy();
-            Failure::new(format!("failed to start `{}`", shown(&name, false))).caused_by(&error)
+            Failure::new(format!("cannot start `{}`", shown(&name, false))).caused_by(&error)
         };
         let child = Command::new("/proc/self/exe")
             .arg("held")
@@ -446,9 +451,9 @@ impl Held {
         self.child.id() as i32
     }
 
-    pub(super) fn let_go(pid: i32) {
+    pub(super) fn resume(pid: i32) {
         if let Some(pid) = Pid::from_raw(pid) {
-            // Fails if it has ended, which is noticed elsewhere.
+            // Fails if it has exited, which `has_ended` detects.
             let _ = kill_process(pid, Signal::CONT);
         }
     }
@@ -458,7 +463,7 @@ impl Held {
         self.has_ended
     }
 
-    /// What never began never does; what goes on longer than the recording is left alone.
+    /// Kills a command that was never resumed; one that outlives the recording is left running.
     pub(super) fn leave(mut self, has_started: bool, talk: &TalkArgs) {
         if !has_started {
             let _ = self.child.kill();
@@ -467,8 +472,8 @@ impl Held {
         }
         let note = match self.child.try_wait() {
             Ok(Some(status)) if status.success() => return,
-            Ok(Some(status)) => format!("note: the command ended with {status}"),
-            _ => format!("note: the command goes on as process {}", self.pid()),
+            Ok(Some(status)) => format!("note: the command exited with {status}"),
+            _ => format!("note: the command is still running (pid {})", self.pid()),
         };
         if !talk.quiet {
             talk::line(&note);
@@ -476,12 +481,12 @@ impl Held {
     }
 }
 
-/// What the hidden command `held` does: stops, and becomes the command when it is let go.
+/// The hidden command `held`: stops itself, and executes the command when it is resumed.
 pub(super) fn hold(args: &HeldArgs) -> Result<(), Failure> {
-    // Nobody lets it go if the recorder is killed before that.
+    // If the recorder is killed before, nothing would resume it.
     let _ = set_parent_process_death_signal(Some(Signal::KILL));
     if getppid().is_none_or(|pid| pid.as_raw_pid() != args.recorder) {
-        return Err(Failure::new("the recorder is gone"));
+        return Err(Failure::new("the recorder has exited"));
     }
     if let Some(pid) = Pid::from_raw(std::process::id() as i32) {
         let _ = kill_process(pid, Signal::STOP);
@@ -491,7 +496,7 @@ pub(super) fn hold(args: &HeldArgs) -> Result<(), Failure> {
         .args(&args.command[1..])
         .exec();
     let name = args.command[0].to_string_lossy();
-    Err(Failure::new(format!("failed to run `{}`", shown(&name, false))).caused_by(&error))
+    Err(Failure::new(format!("cannot run `{}`", shown(&name, false))).caused_by(&error))
 }
 
 #[cfg(test)]

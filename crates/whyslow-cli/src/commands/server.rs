@@ -1,4 +1,4 @@
-//! `serve`: what programs ask over HTTP is read by the definitions of the command line.
+//! `serve`: HTTP requests are parsed with the definitions of the command line.
 
 use std::ffi::OsString;
 
@@ -19,17 +19,17 @@ use whyslow_sources::lake::Request;
 use whyslow_sources::recording::Opened;
 use whyslow_store::Tables;
 
-use super::ask::RecordingQuery;
-use super::explain::{Beside, Hosts, report};
+use super::explain::{Baseline, Hosts, report};
 use super::export::stacks::{graph, weight};
 use super::lake_request::request_of;
-use crate::cli::{Cli, Command, ExplainArgs, ExportCommand, FleetAsk, FleetCommand, SvgArgs};
+use super::query::RecordingQuery;
+use crate::cli::{Cli, Command, ExplainArgs, ExportCommand, FleetCommand, FleetQuery, SvgArgs};
 
 pub(super) fn run(args: &ServeArgs, talk: &TalkArgs) -> Result<(), Failure> {
     whyslow_serve::run(args, talk, Definitions::boxed())
 }
 
-/// Those of this program.
+/// The command line of this program.
 pub(super) struct Definitions;
 
 impl Definitions {
@@ -45,7 +45,7 @@ impl CommandLine for Definitions {
 
     fn question(&self, words: &[OsString]) -> Result<Option<Box<dyn Question>>, clap::Error> {
         Ok(match Cli::read(words)?.command {
-            Command::Question(question) => Some(Box::new(RecordingQuery::new(*question))),
+            Command::Query(query) => Some(Box::new(RecordingQuery::new(*query))),
             _ => None,
         })
     }
@@ -76,7 +76,7 @@ impl CommandLine for Definitions {
     ) -> Result<Option<Box<dyn LakeQuestion>>, clap::Error> {
         Ok(match Cli::read(words)?.command {
             Command::Fleet(command) => match *command {
-                FleetCommand::Ask(ask) => Some(ask),
+                FleetCommand::Query(query) => Some(query),
                 _ => None,
             },
             _ => None,
@@ -110,7 +110,7 @@ impl Explanation for ExplainArgs {
         across: &Opener<'_>,
     ) -> Result<Box<dyn Explained>, Failure> {
         Ok(Box::new(OpenedExplanation {
-            beside: Beside::opened_by(&self, versus)?,
+            baseline: Baseline::opened_by(&self, versus)?,
             hosts: Hosts::opened_by(&self, across)?,
             args: self,
         }))
@@ -119,13 +119,13 @@ impl Explanation for ExplainArgs {
 
 struct OpenedExplanation {
     args: Box<ExplainArgs>,
-    beside: Option<Beside>,
+    baseline: Option<Baseline>,
     hosts: Hosts,
 }
 
 impl Explained for OpenedExplanation {
     fn versus(&self) -> Option<&Opened> {
-        self.beside.as_ref().and_then(Beside::opened)
+        self.baseline.as_ref().and_then(Baseline::opened)
     }
 
     fn across(&self) -> Vec<&Opened> {
@@ -139,8 +139,8 @@ impl Explained for OpenedExplanation {
         versus: Option<&dyn Tables>,
         across: &[&dyn Tables],
     ) -> Result<(Report, Calendar), Failure> {
-        let beside = self.beside.as_ref();
-        let other = beside.map(|beside| beside.other((opened, tables), versus, &self.args));
+        let baseline = self.baseline.as_ref();
+        let other = baseline.map(|baseline| baseline.other((opened, tables), versus, &self.args));
         let hosts = self.hosts.with(across.iter().copied());
         report(&self.args, opened, tables, other.transpose()?, &hosts)
     }
@@ -160,7 +160,7 @@ impl FlameGraphQuestion for SvgArgs {
     }
 }
 
-impl LakeQuestion for FleetAsk {
+impl LakeQuestion for FleetQuery {
     fn window(&self, zone: &Zone) -> Result<Option<(Ns, Ns)>, Failure> {
         self.named_window(zone)
     }
@@ -263,7 +263,7 @@ mod tests {
         check(&["sql"], "query-file=/etc/passwd&tables2", "no key");
     }
 
-    /// Names of the parameters of a path, as the description of the API has them.
+    /// Names of the parameters of a path in the description of the API.
     fn described(path: &str) -> BTreeSet<String> {
         let text = whyslow_serve::DESCRIPTION;
         let document: serde_json::Value = serde_json::from_str(text).expect("JSON");
@@ -271,7 +271,7 @@ mod tests {
         let parameters = parameters.expect("a list").iter().map(|parameter| {
             let at = parameter["$ref"].as_str().map(|at| at.replace('#', ""));
             let found = at.map_or(Some(parameter), |at| document.pointer(&at));
-            found.expect("it is there")["name"]
+            found.expect("it exists")["name"]
                 .as_str()
                 .expect("a name")
                 .to_owned()
@@ -279,11 +279,11 @@ mod tests {
         parameters.collect()
     }
 
-    /// Keys that the definitions of the command line take.
+    /// Keys that the definitions of the command line accept.
     fn taken(paths: &[Vec<&str>]) -> BTreeSet<String> {
         let mut keys = BTreeSet::from(["rec", "w", "format", "digest"].map(str::to_owned));
         for path in paths {
-            let command = Definitions.definition(path).expect("it is there");
+            let command = Definitions.definition(path).expect("it exists");
             for arg in command.get_arguments() {
                 let names = arg.get_long().into_iter();
                 let names = names.chain(arg.get_all_aliases().unwrap_or_default());

@@ -1,11 +1,11 @@
-//! `sql`: DuckDB's command line on the recording, with our views, read-only and confined.
+//! `sql`: the DuckDB command line on a recording, with views, read-only and sandboxed.
 //!
-//! The process first confines itself with Landlock to reading the recording and what programs
-//! need to start, then becomes `duckdb`. DuckDB gets an in-memory database with views over the
-//! recording's files, may open these files only, and is locked (`.safe_mode`). Each of the two
-//! alone leaves a hole: DuckDB overwrites a file it may read when told not to use a temporary one,
-//! and Landlock knows nothing of `.shell`, which would run in the same confinement. Where the
-//! kernel has no Landlock, the tables are copied into memory and no file may be opened at all.
+//! The process first restricts itself with Landlock to reading the recording and what programs need
+//! to start, then executes `duckdb`. DuckDB gets an in-memory database with views over the files of
+//! the recording, may open only these files, and is locked (`.safe_mode`). Neither measure suffices
+//! alone: DuckDB can overwrite a file that it may read, if it is configured to use no temporary
+//! file, and Landlock does not prevent `.shell`, which would run in the same sandbox. On kernels
+//! without Landlock the tables are copied into memory and no file may be opened.
 
 use std::ffi::OsString;
 use std::os::unix::process::CommandExt;
@@ -36,13 +36,13 @@ pub(super) fn run(args: &SqlArgs, talk: &TalkArgs) -> Result<(), Failure> {
         (Some(place), _) => Opened::unremembered(place)?,
         (None, Some(choice)) => {
             return live::run(&Plan::of(choice, Topic::DEFAULT), talk, &mut |segment| {
-                ask_beside(segment.recording)
+                run_in_child(segment.recording)
             });
         }
         (None, None) => Opened::find(args.recording.as_deref(), talk)?,
     };
     if opened.is_unpacked() {
-        return ask_beside(opened.path());
+        return run_in_child(opened.path());
     }
     if let Some(note) = opened
         .note(&opened.calendar(None), None)
@@ -51,7 +51,7 @@ pub(super) fn run(args: &SqlArgs, talk: &TalkArgs) -> Result<(), Failure> {
         whyslow_base::talk::line(&format!("note: {note}"));
     }
     let program = program::find()?;
-    // DuckDB does not know of our checksums, and would answer from what is damaged.
+    // DuckDB does not verify the checksums, and would return damaged data.
     Recording::open(opened.path())?.verify()?;
     let folder = std::path::absolute(opened.path())
         .map_err(|error| Failure::reading(opened.path(), error))?;
@@ -71,24 +71,24 @@ pub(super) fn run(args: &SqlArgs, talk: &TalkArgs) -> Result<(), Failure> {
         command.args(["-c", &statement]);
     }
     let error = command.exec();
-    Err(Failure::new(format!("failed to start `{}`", program.display())).caused_by(&error))
+    Err(Failure::new(format!("cannot run `{}`", program.display())).caused_by(&error))
 }
 
-/// The same command about a recording, in a process of its own: what confines itself and becomes
-/// DuckDB cannot take the recording away afterwards.
-fn ask_beside(recording: &Path) -> Result<(), Failure> {
-    let mut words: Vec<OsString> = std::env::args_os().skip(1).collect();
-    let place = words.iter().position(|word| word == "sql").unwrap_or(0);
+/// Runs the same command on a temporary recording in a child process: a process that sandboxes
+/// itself and becomes DuckDB cannot remove the recording afterwards.
+fn run_in_child(recording: &Path) -> Result<(), Failure> {
+    let mut args: Vec<OsString> = std::env::args_os().skip(1).collect();
+    let place = args.iter().position(|arg| arg == "sql").unwrap_or(0);
     let at = ["--at".into(), recording.as_os_str().to_owned()];
-    let rest = words.split_off(place + 1);
-    words.extend(at.into_iter().chain(rest));
-    let status = Command::new("/proc/self/exe").args(words).status();
-    let status = status
-        .map_err(|error| Failure::new("failed to start another whyslow").caused_by(&error))?;
+    let rest = args.split_off(place + 1);
+    args.extend(at.into_iter().chain(rest));
+    let status = Command::new("/proc/self/exe").args(args).status();
+    let status =
+        status.map_err(|error| Failure::new("cannot start another whyslow").caused_by(&error))?;
     if status.success() {
         Ok(())
     } else {
-        Err(Failure::new("there is no answer"))
+        Err(Failure::new("the query failed"))
     }
 }
 
@@ -118,7 +118,7 @@ fn form(args: &SqlArgs) -> Option<&'static str> {
     })
 }
 
-/// What the query may use of the machine; nothing is spilled to disk.
+/// Resource limits of the query; nothing is spilled to disk.
 fn limits(args: &SqlArgs) -> Vec<String> {
     let mut limits = vec![views::limit("memory_limit", &format!("{}B", args.memory))];
     limits.push(views::limit("temp_directory", ""));

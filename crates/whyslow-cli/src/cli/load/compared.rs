@@ -4,14 +4,14 @@ use whyslow_base::args::OutputArgs;
 use whyslow_base::time::{WindowText, parse_duration};
 use whyslow_model::Ns;
 
-use crate::cli::ask::WindowArgs;
+use crate::cli::query_args::WindowArgs;
 
-/// What is asked of requests as a whole.
+/// Comparisons and checks of requests as a whole.
 #[derive(Debug, Subcommand)]
 pub(crate) enum LoadCommand {
-    /// Whether requests are slower or faster than before, which, by how much, and how sure that is
+    /// Compare requests before and after a change: what is slower or faster, and how certain
     Diff(Box<LoadDiffArgs>),
-    /// Whether requests keep to what is asserted; exit code 4 if they do not
+    /// Check assertions on requests; exit with status 4 if one fails
     Check(Box<LoadCheckArgs>),
 }
 
@@ -20,28 +20,29 @@ pub(crate) struct LoadDiffArgs {
     /// Recording or trace with the requests before the change
     #[arg(value_name = "BEFORE")]
     pub(crate) before: String,
-    /// The same after it [default: another window of the first, with --vs]
+    /// Recording or trace after the change [default: BEFORE, with another window of --vs]
     #[arg(value_name = "AFTER")]
     pub(crate) after: Option<String>,
     #[command(flatten)]
     pub(crate) window: WindowArgs,
-    /// Window of what came after, where it is another one
+    /// Use WINDOW of AFTER [default: that of -w]
     #[arg(long = "vs", value_name = "WINDOW", value_parser = WindowText::parse, allow_hyphen_values = true)]
     pub(crate) versus: Option<WindowText>,
-    /// Each of these by itself, too
+    /// Compare also each KEY separately
     #[arg(long, value_name = "KEY", value_delimiter = ',')]
     pub(crate) by: Vec<LoadKey>,
-    /// Also the share of requests that take longer
+    /// Compare also the share of requests that take longer than TIME
     #[arg(long, value_name = "TIME", value_parser = parse_duration)]
     pub(crate) slow: Option<Ns>,
-    /// Changes of a percentile by less are no difference
+    /// Ignore changes of a percentile by less than SHARE
     #[arg(long, value_name = "SHARE", default_value = "2%", value_parser = parse_share)]
     pub(crate) least: f64,
-    /// What has to hold after the change: p99<50ms, over(1s)<0.1%, failed<1%, mean, max, count; of one
-    /// endpoint as in '/cart: p99<50ms'; may be repeated. Exit code 4 if one does not
+    /// Exit with status 4 if ASSERTION does not hold after the change; may be repeated
+    ///
+    /// p99<50ms, over(1s)<0.1%, failed<1%, mean, max, count; for one endpoint: '/cart: p99<50ms'
     #[arg(long = "assert", value_name = "ASSERTION", value_parser = assertion)]
     pub(crate) assertions: Vec<Assertion>,
-    /// Exit with 4 if something is worse
+    /// Exit with status 4 if something is worse
     #[arg(long)]
     pub(crate) fail_if_worse: bool,
     #[command(flatten)]
@@ -55,18 +56,19 @@ pub(crate) struct LoadCheckArgs {
     pub(crate) recording: Option<String>,
     #[command(flatten)]
     pub(crate) window: WindowArgs,
-    /// What has to hold: p99<50ms, over(1s)<0.1%, failed<1%, mean, max, count; of one endpoint as in
-    /// '/cart: p99<50ms'; may be repeated
+    /// Exit with status 4 if ASSERTION does not hold; may be repeated
+    ///
+    /// p99<50ms, over(1s)<0.1%, failed<1%, mean, max, count; for one endpoint: '/cart: p99<50ms'
     #[arg(long = "assert", value_name = "ASSERTION", required = true, value_parser = assertion)]
     pub(crate) assertions: Vec<Assertion>,
-    /// Of each of these by itself, too
+    /// Check also each KEY separately
     #[arg(long, value_name = "KEY", value_delimiter = ',')]
     pub(crate) by: Vec<LoadKey>,
     #[command(flatten)]
     pub(crate) output: OutputArgs,
 }
 
-/// What requests are told apart by.
+/// Keys to group requests by.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum LoadKey {
     Endpoint,
@@ -90,5 +92,5 @@ fn parse_share(text: &str) -> Result<f64, String> {
     share
         .ok()
         .filter(|share| (0.0..=1.0).contains(share))
-        .ok_or_else(|| format!("`{text}` is not a share: write it like 2%"))
+        .ok_or_else(|| format!("`{text}` is not a percentage: write it like 2%"))
 }

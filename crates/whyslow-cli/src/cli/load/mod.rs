@@ -11,9 +11,9 @@ pub(crate) use compared::{LoadCheckArgs, LoadCommand, LoadDiffArgs};
 
 pub(crate) const EXAMPLES: &str = "\
 Examples:
-  whyslow load http://localhost:8080/ --threads 20 --each 10      20 at a time, 200 in all
-  whyslow load http://localhost:8080/ --rate 200/s --for 30s      on schedule, whatever the answers take
-  whyslow load --urls urls.txt --threads 5 --for 1m --list slow   many addresses, only slow ones listed
+  whyslow load http://localhost:8080/ --threads 20 --each 10      20 at a time, 200 in total
+  whyslow load http://localhost:8080/ --rate 200/s --for 30s      open loop: 200/s, whatever the latency
+  whyslow load --urls urls.txt --threads 5 --for 1m --list slow   many URLs, list only slow requests
   whyslow load http://localhost:8080/ --total 5000 --until-slow 1s
   whyslow load http://localhost:8080/ --sweep threads=1,5,20,200 --total 500
   whyslow load https://localhost/ --insecure --new-conn --each 20 --json
@@ -24,30 +24,30 @@ Examples:
 
 #[derive(Debug, Args)]
 #[command(args_conflicts_with_subcommands = true, subcommand_negates_reqs = true)]
-// `-o` is a recording here, as it is of `record`; answers go to standard output.
+// `-o` names a recording here, as in `record`; results go to standard output.
 #[command(mut_arg("output", |arg| arg
     .value_name("NAME.wsl|NAME.ndjson")
-    .help("Where to keep every request: a recording, or the lines that it is made from [default: load-DATE-TIME.ndjson]")))]
+    .help("Write every request to a recording, or as lines to a file [default: load-DATE-TIME.ndjson]")))]
 pub(crate) struct LoadArgs {
     #[command(subcommand)]
     pub(crate) command: Option<LoadCommand>,
-    /// Addresses to ask, in turn
+    /// URLs to request, in turn
     #[arg(value_name = "URL", required_unless_present = "urls")]
     pub(crate) addresses: Vec<String>,
-    /// Addresses from a file, one a line; a number before one is its weight (`10 http://…`)
+    /// Read URLs from FILE, one per line, with an optional weight in front (`10 http://…`)
     #[arg(long, value_name = "FILE")]
     pub(crate) urls: Option<PathBuf>,
     #[command(flatten)]
     pub(crate) amount: AmountArgs,
     #[command(flatten)]
     pub(crate) request: RequestArgs,
-    /// What counts as slow [default: that of --until-slow, else five times the median]
+    /// Count requests longer than DURATION as slow [default: --until-slow, else 5 × the median]
     #[arg(long, value_name = "DURATION", value_parser = parse_length)]
     pub(crate) slow: Option<Duration>,
-    /// Requests listed one by one [default: all up to 1000, else slow ones; --json and the like have all]
+    /// List WHICH requests [default: all up to 1,000, else slow; machine-readable formats list all]
     #[arg(long, value_name = "WHICH")]
     pub(crate) list: Option<ListArg>,
-    /// Do not ask before more than 100 requests a second, or as many at a time, at another machine
+    /// Do not confirm loads of more than 100 requests per second, or at a time, on other machines
     #[arg(short = 'y', long)]
     pub(crate) yes: bool,
     #[command(flatten)]
@@ -58,73 +58,73 @@ pub(crate) struct LoadArgs {
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "How many and when")]
 pub(crate) struct AmountArgs {
-    /// Threads, each with one request at a time [default: 1; with --rate 100]
+    /// Use N threads, each with one request at a time [default: 1; with --rate 100]
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=20_000))]
     pub(crate) threads: Option<u32>,
-    /// Requests of each thread
+    /// Send M requests per thread
     #[arg(long, value_name = "M", conflicts_with = "rate")]
     pub(crate) each: Option<u64>,
-    /// Requests of all threads together
+    /// Send M requests in total
     #[arg(long, value_name = "M", conflicts_with = "rate")]
     pub(crate) total: Option<u64>,
-    /// No request begins after this time
+    /// Start no request after DURATION
     #[arg(long = "for", value_name = "DURATION", value_parser = parse_length)]
     pub(crate) length: Option<Duration>,
-    /// Requests begin on schedule, however long the answers take (needs --for)
+    /// Start requests at a fixed rate, whatever the latency (open loop; needs --for)
     #[arg(long, value_name = "200/s", value_parser = parse_rate, requires = "length", conflicts_with = "pause")]
     pub(crate) rate: Option<f64>,
-    /// Time of each thread between two requests
+    /// Pause each thread for DURATION between two requests
     #[arg(long, value_name = "DURATION", value_parser = parse_length)]
     pub(crate) pause: Option<Duration>,
-    /// End when a request took so long
+    /// Stop when a request takes at least DURATION
     #[arg(long, value_name = "DURATION", value_parser = parse_length)]
     pub(crate) until_slow: Option<Duration>,
-    /// The same with each of these numbers of threads, one after the other
+    /// Repeat the load with each of these numbers of threads
     #[arg(long, value_name = "threads=1,5,20", value_parser = SweepArg::parse, conflicts_with_all = ["threads", "rate"])]
     pub(crate) sweep: Option<SweepArg>,
 }
 
-/// What is asked, and how.
+/// The requests to send.
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Requests")]
 pub(crate) struct RequestArgs {
-    /// Method [default: GET; with a body POST]
+    /// Use METHOD [default: GET; with a body POST]
     #[arg(short = 'X', long, value_name = "METHOD")]
     pub(crate) method: Option<String>,
-    /// Header, as `Name: value`; may be repeated
+    /// Send HEADER, as `Name: value`; may be repeated
     #[arg(short = 'H', long = "header", value_name = "HEADER")]
     pub(crate) headers: Vec<String>,
-    /// Body of each request
+    /// Send TEXT as the body of each request
     #[arg(long, value_name = "TEXT", conflicts_with = "body_file")]
     pub(crate) body: Option<String>,
-    /// Body of each request from a file
+    /// Send the content of FILE as the body of each request
     #[arg(long, value_name = "FILE")]
     pub(crate) body_file: Option<PathBuf>,
-    /// Longest time for a request, from the lookup of the name to the end of the answer
+    /// Fail requests after DURATION, from the DNS lookup to the end of the response
     #[arg(long, value_name = "DURATION", default_value = "30s", value_parser = parse_length)]
     pub(crate) timeout: Duration,
-    /// A connection for each thread and server [default]
+    /// Keep one connection per thread and server [default]
     #[arg(long, conflicts_with = "new_conn")]
     pub(crate) keepalive: bool,
-    /// A new connection, and lookup of the name, for each request
+    /// Make a new DNS lookup and connection for each request
     #[arg(long)]
     pub(crate) new_conn: bool,
-    /// Only HTTP/1.1 [default: with TLS what the server prefers]
+    /// Use only HTTP/1.1 [default: with TLS what the server prefers]
     #[arg(long, conflicts_with = "http2")]
     pub(crate) http1: bool,
-    /// Only HTTP/2, also without TLS
+    /// Use only HTTP/2, also without TLS
     #[arg(long)]
     pub(crate) http2: bool,
-    /// Believe every certificate
+    /// Accept any certificate
     #[arg(long, conflicts_with = "ca_file")]
     pub(crate) insecure: bool,
-    /// Believe certificates of the authorities in this file (PEM), not those of the system
+    /// Trust the certificate authorities in FILE (PEM) instead of those of the system
     #[arg(long, value_name = "FILE")]
     pub(crate) ca_file: Option<PathBuf>,
-    /// Follow redirects to the hosts that are named; each is one more request
+    /// Follow redirects to the hosts of the given URLs; each counts as another request
     #[arg(long)]
     pub(crate) follow: bool,
-    /// Send no `traceparent`
+    /// Send no `traceparent` header
     #[arg(long)]
     pub(crate) no_trace_context: bool,
 }
@@ -132,7 +132,7 @@ pub(crate) struct RequestArgs {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum ListArg {
     None,
-    /// Slow ones and failures
+    /// Slow and failed requests
     Slow,
     All,
 }
@@ -148,7 +148,9 @@ impl SweepArg {
             .ok_or("write it like threads=1,5,20")?;
         let read = |word: &str| match word.trim().parse() {
             Ok(number @ 1..=20_000) => Ok(number),
-            _ => Err(format!("`{word}` is no number of threads from 1 to 20000")),
+            _ => Err(format!(
+                "`{word}` is not a number of threads from 1 to 20000"
+            )),
         };
         numbers
             .split(',')
@@ -161,13 +163,13 @@ impl SweepArg {
 fn parse_length(text: &str) -> Result<Duration, String> {
     match u64::try_from(parse_duration(text)?) {
         Ok(ns) if ns > 0 => Ok(Duration::from_nanos(ns)),
-        _ => Err("it has to be longer than nothing".to_owned()),
+        _ => Err("the duration must be longer than 0".to_owned()),
     }
 }
 
-/// Requests a second: `200/s`, `30/min`.
+/// Requests per second: `200/s`, `30/min`.
 fn parse_rate(text: &str) -> Result<f64, String> {
-    let wrong = || format!("`{text}` is no rate: write it like 200/s or 30/min");
+    let wrong = || format!("`{text}` is not a rate: write it like 200/s or 30/min");
     let (number, unit) = text.split_once('/').ok_or_else(wrong)?;
     let seconds = match unit.trim() {
         "s" | "sec" => 1.0,

@@ -1,4 +1,4 @@
-//! `export html`: one file with the pages and their answers, for people who have neither the
+//! `export html`: one file with the pages and their data, for readers who have neither the
 //! recording nor this program.
 
 mod contents;
@@ -22,15 +22,15 @@ use contents::Contents;
 pub(super) use markdown::markdown;
 use whyslow_serve::{Answers, page};
 
-/// What a file should not be larger than, to be sent around.
-const BYTES_WISHED: usize = 15 << 20;
+/// Files above this size are inconvenient to send.
+const BYTES_CONVENIENT: usize = 15 << 20;
 
 pub(super) fn html(args: &ReportArgs, talk: &TalkArgs) -> Result<(), Failure> {
     let parts = ["index.html", "app.js", "app.css", "questions.json"].map(page);
     let [Some(frame), Some(script), Some(style), Some(questions)] = parts else {
         return Err(
-            Failure::new("this build has no pages, which a report is made of")
-                .hint("./dev ui makes them; whyslow explain --format html needs none"),
+            Failure::new("cannot write a report: this build has no web pages")
+                .hint("build them with ./dev ui, or run: whyslow explain --format html"),
         );
     };
     let hidden = hidden(args.recording.as_deref(), &args.redact, talk)?;
@@ -40,7 +40,7 @@ pub(super) fn html(args: &ReportArgs, talk: &TalkArgs) -> Result<(), Failure> {
     let answers = Answers::of(recording, talk, Definitions::boxed())?;
     let window = window_of(&args.window, &opened)?;
     let contents = Contents::collect(&answers, &opened, window, &questions)?;
-    let told = contents.verdicts();
+    let verdicts = contents.verdicts();
     let island = packed(&contents.into_json())?;
     let document = assembled(&Parts {
         frame: &frame,
@@ -48,7 +48,7 @@ pub(super) fn html(args: &ReportArgs, talk: &TalkArgs) -> Result<(), Failure> {
         style: &style,
         island: &island,
         title: opened.name(),
-        told: &told,
+        verdicts: &verdicts,
     })?;
     let bytes = document.len();
     write_to(args.output.as_deref(), Form::Text, |out| {
@@ -56,19 +56,15 @@ pub(super) fn html(args: &ReportArgs, talk: &TalkArgs) -> Result<(), Failure> {
     })?;
     if !talk.quiet {
         let size = bytes as f64 / f64::from(1 << 20);
-        whyslow_base::talk::line(&format!(
-            "{size:.1} MiB; it opens in any browser, without a network"
-        ));
-        if bytes > BYTES_WISHED {
-            whyslow_base::talk::line(
-                "note: large to be sent around; a shorter window (-w) makes it smaller",
-            );
+        whyslow_base::talk::line(&format!("{size:.1} MiB; opens in any browser, offline"));
+        if bytes > BYTES_CONVENIENT {
+            whyslow_base::talk::line("note: the file is large (select a shorter window with -w)");
         }
     }
     Ok(())
 }
 
-/// What a report is made of: the recording, or a copy with its texts hidden.
+/// The recording of a report: the given one, or its redacted copy.
 fn source(args: &ReportArgs, hidden: Option<&Hidden>) -> Option<String> {
     match hidden {
         Some(hidden) => Some(hidden.path().display().to_string()),
@@ -76,11 +72,11 @@ fn source(args: &ReportArgs, hidden: Option<&Hidden>) -> Option<String> {
     }
 }
 
-/// Compressed, in letters that no page takes for its own.
+/// Compressed and in Base64, which needs no escaping in HTML.
 fn packed(contents: &serde_json::Value) -> Result<String, Failure> {
     let mut packer = GzEncoder::new(Vec::new(), Compression::best());
     serde_json::to_writer(&mut packer, contents)
-        .map_err(|error| Failure::new("failed to pack the report").caused_by(&error))?;
+        .map_err(|error| Failure::new("cannot pack the report").caused_by(&error))?;
     let bytes = packer.finish()?;
     Ok(BASE64.encode(&bytes))
 }
@@ -91,32 +87,32 @@ struct Parts<'p> {
     style: &'p str,
     island: &'p str,
     title: &'p str,
-    told: &'p [String],
+    verdicts: &'p [String],
 }
 
-/// Where the frame has the pages' own files.
+/// References of the frame to the files of the pages.
 const STYLE_PLACE: &str = "<link rel=\"stylesheet\" href=\"app.css\">";
 const SCRIPT_PLACE: &str = "<script src=\"app.js\"></script>";
 
-/// One document. Its policy allows its own script and nothing from anywhere: what a name could hide
-/// in it has no number that fits.
+/// One document. Its policy allows only its own script and no requests: a script injected through a
+/// name lacks the nonce.
 fn assembled(parts: &Parts<'_>) -> Result<String, Failure> {
     let mut bytes = [0_u8; 16];
     getrandom::fill(&mut bytes)
-        .map_err(|error| Failure::new(format!("there are no random numbers: {error}")))?;
+        .map_err(|error| Failure::new(format!("cannot get random numbers: {error}")))?;
     let nonce = BASE64.encode(bytes);
     let policy = format!(
         "default-src 'none'; script-src 'nonce-{nonce}'; style-src 'nonce-{nonce}'; \
          img-src data: blob:; base-uri 'none'; form-action 'none'"
     );
-    // Within a script or style nothing is escaped but its own end.
+    // Within a script or style only the end tag needs escaping.
     let script = parts.script.replace("</script", "<\\/script");
     let style = parts.style.replace("</style", "<\\/style");
     let paragraphs = parts
-        .told
+        .verdicts
         .iter()
         .map(|text| format!("<p>{}</p>", whyslow_render::html_text(&shown(text, false))));
-    let told: String = paragraphs.collect();
+    let verdicts: String = paragraphs.collect();
     let title = format!(
         "<title>{} – whyslow</title>",
         whyslow_render::html_text(&shown(parts.title, false))
@@ -131,7 +127,7 @@ fn assembled(parts: &Parts<'_>) -> Result<String, Failure> {
                  <style nonce=\"{nonce}\">{style}</style>"
             ),
         );
-    let document = document.replace("<noscript>", &format!("<noscript>{told}"));
+    let document = document.replace("<noscript>", &format!("<noscript>{verdicts}"));
     let scripts = format!(
         "<script type=\"text/plain\" id=\"whyslow-report\">{}</script>\n\
          <script nonce=\"{nonce}\">{script}</script>",
@@ -140,7 +136,7 @@ fn assembled(parts: &Parts<'_>) -> Result<String, Failure> {
     let whole = document.replacen(SCRIPT_PLACE, &scripts, 1);
     if whole.contains(SCRIPT_PLACE) || whole.contains(STYLE_PLACE) {
         return Err(Failure::new(
-            "the pages of this build have another frame than expected",
+            "cannot write a report: unexpected index.html in this build",
         ));
     }
     Ok(whole)

@@ -1,4 +1,4 @@
-//! `export snapshot`: a window as a recording of its own, packed to be sent.
+//! `export snapshot`: cuts a window out of a recording and packs it into one file.
 
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -16,9 +16,9 @@ use super::target::{Form, window_of, write_to};
 use crate::cli::SnapshotArgs;
 
 const PREFIX: &str = "whyslow-snapshot-";
-/// In the folder for the time it is made.
+/// Name in the temporary directory.
 const NAME: &str = "cut.wsl";
-/// As people read it in a report: the file's own name may tell what is to be hidden.
+/// Name shown in a redacted report: the name of the recording may contain what must be hidden.
 const HIDDEN_NAME: &str = "redacted.wsl";
 
 pub(super) fn run(args: &SnapshotArgs, talk: &TalkArgs) -> Result<(), Failure> {
@@ -34,21 +34,21 @@ pub(super) fn run(args: &SnapshotArgs, talk: &TalkArgs) -> Result<(), Failure> {
         digest,
     };
     let mut made = None;
-    // First of all: who may not write there need not wait.
+    // Open the output first, so that a permission error is reported at once.
     let bytes = write_to(args.output.as_deref(), Form::Binary, |out| {
         let mut out = Counted { out, bytes: 0 };
         made = Some(packed_into(&opened, &question, &mut out)?);
         Ok(out.bytes)
     })?;
     if let (Some(made), false) = (made, talk.quiet) {
-        tell(&made, bytes, args.output.as_deref());
+        print_summary(&made, bytes, args.output.as_deref());
     }
     Ok(())
 }
 
-/// A recording with its texts hidden, for who reads it from a folder; it goes with the folder.
+/// A redacted recording in a temporary directory, deleted together with it.
 pub(in crate::commands) struct Hidden {
-    _room: PrivateFolder,
+    _folder: PrivateFolder,
     path: PathBuf,
 }
 
@@ -58,7 +58,7 @@ impl Hidden {
     }
 }
 
-/// All of a recording with its texts hidden, where that is asked for.
+/// A redacted copy of the whole recording, if redaction is requested.
 pub(in crate::commands) fn hidden(
     recording: Option<&str>,
     redact: &RedactArgs,
@@ -77,10 +77,13 @@ pub(in crate::commands) fn hidden(
         digest,
     };
     let cancel = interrupt::flag()?;
-    let room = PrivateFolder::passing(&std::env::temp_dir(), PREFIX)?;
-    let path = room.path().join(HIDDEN_NAME);
+    let folder = PrivateFolder::passing(&std::env::temp_dir(), PREFIX)?;
+    let path = folder.path().join(HIDDEN_NAME);
     cut(&*opened.tables, &question, &path, &cancel)?;
-    Ok(Some(Hidden { _room: room, path }))
+    Ok(Some(Hidden {
+        _folder: folder,
+        path,
+    }))
 }
 
 fn packed_into(
@@ -89,25 +92,28 @@ fn packed_into(
     out: &mut dyn Write,
 ) -> Result<RecordingInfo, Failure> {
     let cancel = interrupt::flag()?;
-    let room = PrivateFolder::passing(&std::env::temp_dir(), PREFIX)?;
-    let target = room.path().join(NAME);
+    let folder = PrivateFolder::passing(&std::env::temp_dir(), PREFIX)?;
+    let target = folder.path().join(NAME);
     let made = cut(&*opened.tables, question, &target, &cancel)?;
     packed::pack(&target, out)?;
     Ok(made)
 }
 
-fn tell(made: &RecordingInfo, bytes: u64, output: Option<&Path>) {
+fn print_summary(made: &RecordingInfo, bytes: u64, output: Option<&Path>) {
     let rows: u64 = made.tables.values().map(|table| table.rows).sum();
     let length = made.end_ns.saturating_sub(made.begin_ns) as f64 / 1e9;
     let mebibytes = bytes as f64 / f64::from(1 << 20);
-    whyslow_base::talk::line(&format!("{rows} rows of {length:.1} s, {mebibytes:.1} MiB"));
+    whyslow_base::talk::line(&format!(
+        "{} rows, {length:.1} s, {mebibytes:.1} MiB",
+        whyslow_base::talk::grouped(rows)
+    ));
     if let Some(path) = output.filter(|path| path.as_os_str() != "-") {
         let name = whyslow_model::text::shown(&path.display().to_string(), false).into_owned();
-        whyslow_base::talk::line(&format!("ask it: whyslow explain {name}"));
+        whyslow_base::talk::line(&format!("next: whyslow explain {name}"));
     }
 }
 
-/// How much was written.
+/// Counts the bytes written.
 struct Counted<'w> {
     out: &'w mut dyn Write,
     bytes: u64,

@@ -8,7 +8,7 @@ use whyslow_export::{
 use whyslow_sources::recording::Opened;
 use whyslow_store::Tables;
 
-use super::target::{Form, opened, tell, window, write};
+use super::target::{Form, opened, print_notes, window, write};
 use crate::cli::{StackArgs, StackWeight, SvgArgs};
 use crate::commands::filter::filter_of;
 
@@ -22,7 +22,7 @@ fn question(args: &StackArgs, opened: &Opened) -> Result<StackQuestion, Failure>
     })
 }
 
-/// What is counted: as asked for, else what suits the recording.
+/// The requested weight, else the one that suits the recording.
 pub(crate) fn weight(args: &StackArgs, opened: &Opened) -> Weight {
     match args.weight {
         None => Weight::of(&*opened.tables),
@@ -77,11 +77,11 @@ pub(super) fn svg(args: &SvgArgs, talk: &TalkArgs) -> Result<(), Failure> {
     write(&args.stacks.export, Form::Text, |out| {
         Ok(write_svg(&graph, &look, out)?)
     })?;
-    tell(&about, talk);
+    print_notes(&about, talk);
     Ok(())
 }
 
-/// The graph that is asked for, of these tables of the recording.
+/// The requested graph, from these tables of the recording.
 pub(crate) fn graph(
     args: &SvgArgs,
     opened: &Opened,
@@ -117,6 +117,6 @@ fn export(
     let about = write(&args.export, form, |out| {
         export(&*opened.tables, &question, opened.name(), out)
     })?;
-    tell(&about, talk);
+    print_notes(&about, talk);
     Ok(())
 }

@@ -1,4 +1,5 @@
-//! What every export has in common: the recording and the window of its flags, and where it is written.
+//! Common parts of all exports: the recording and window of the flags, and where the output is
+//! written.
 
 use std::io::{self, BufWriter, IsTerminal, Write};
 use std::path::Path;
@@ -12,14 +13,14 @@ use whyslow_sources::recording::Opened;
 
 use crate::cli::{ExportArgs, FilterArgs, WindowArgs};
 
-/// Whether people can read a form.
+/// Whether a format is text or binary.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Form {
     Text,
     Binary,
 }
 
-/// Writes where the flags say: a file is there whole or not at all.
+/// Writes to the output of the flags; a file is written atomically.
 pub(super) fn write<T>(
     args: &ExportArgs,
     form: Form,
@@ -35,10 +36,8 @@ pub(crate) fn write_to<T>(
 ) -> Result<T, Failure> {
     let Some(path) = output.filter(|path| path.as_os_str() != "-") else {
         if form == Form::Binary && io::stdout().is_terminal() {
-            return Err(
-                Failure::usage("this form is binary and standard output is a terminal")
-                    .hint("add -o FILE, or pipe it into another program"),
-            );
+            return Err(Failure::usage("cannot write a binary format to a terminal")
+                .hint("write to a file: -o FILE"));
         }
         let mut out = BufWriter::with_capacity(whyslow_render::BUFFER_BYTES, io::stdout());
         let done = write(&mut out)?;
@@ -53,7 +52,7 @@ pub(crate) fn write_to<T>(
     done.ok_or_else(|| Failure::new("nothing was written"))
 }
 
-/// The recording of the flags, with what they hide.
+/// The recording of the flags, redacted if they request it.
 pub(super) fn opened(args: &ExportArgs, talk: &TalkArgs) -> Result<Opened, Failure> {
     check_redaction(&args.redact, &args.filter)?;
     Opened::find(args.recording.as_deref(), talk)?.redacted(&args.redact)
@@ -69,7 +68,7 @@ pub(super) fn window_of(args: &WindowArgs, opened: &Opened) -> Result<Option<Win
     opened.window(args.text().as_ref(), &calendar)
 }
 
-/// Refuses filters by names that are hidden: they would find nothing, or what others are called.
+/// Rejects filters by redacted names: they would match nothing, or the replacement of another name.
 fn check_redaction(redact: &RedactArgs, filter: &FilterArgs) -> Result<(), Failure> {
     let by_text = !filter.file.is_empty() || !filter.cgroup.is_empty();
     let names = [
@@ -83,17 +82,17 @@ fn check_redaction(redact: &RedactArgs, filter: &FilterArgs) -> Result<(), Failu
     if redact.redact.is_none() || !redact.keep.is_empty() || !(by_text || by_name) {
         return Ok(());
     }
-    let message = "--redact hides what this filter is about";
+    let message = "cannot filter by names that --redact hides";
     Err(Failure::usage(message)
-        .hint("--keep GLOB leaves these names as they are; or filter by -p, -t, -w"))
+        .hint("keep these names readable with --keep GLOB, or filter by -p, -t or -w"))
 }
 
-/// What the forms have no room for and the reader must know.
-pub(crate) fn tell(about: &About, talk: &TalkArgs) {
+/// Prints losses and caveats, which the formats cannot contain.
+pub(crate) fn print_notes(about: &About, talk: &TalkArgs) {
     if !about.losses.is_empty() {
         let ranges = about.losses.len();
         whyslow_base::talk::line(&format!(
-            "! events were lost in the window ({ranges} ranges)"
+            "! events were lost in {ranges} ranges of the window"
         ));
     }
     for caveat in about.caveats.iter().filter(|_| !talk.quiet) {

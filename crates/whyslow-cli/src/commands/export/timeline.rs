@@ -16,7 +16,7 @@ pub(super) fn perfetto(args: &ExportArgs, talk: &TalkArgs) -> Result<(), Failure
     })?;
     if !talk.quiet {
         whyslow_base::talk::line(&format!(
-            "{} time slices, {} wakeups, {} calls, {} requests, {} waits for locks, {} samples, {} times without, {} counts",
+            "{} time slices, {} wakeups, {} calls, {} requests, {} lock waits, {} samples, {} sampling gaps, {} counters",
             written.slices_of_cpus,
             written.wakeups,
             written.calls,
@@ -29,7 +29,7 @@ pub(super) fn perfetto(args: &ExportArgs, talk: &TalkArgs) -> Result<(), Failure
     }
     if written.losses > 0 {
         whyslow_base::talk::line(&format!(
-            "! events were lost in the window ({} ranges): they are marked",
+            "! events were lost in {} ranges of the window, which are marked",
             written.losses
         ));
     }
@@ -45,13 +45,11 @@ pub(super) fn otlp(args: &ExportArgs, talk: &TalkArgs) -> Result<(), Failure> {
     })?;
     if !talk.quiet {
         let (operations, waits) = (spans.operations, spans.waits);
-        whyslow_base::talk::line(&format!(
-            "{operations} operations with {waits} waits in them"
-        ));
+        whyslow_base::talk::line(&format!("{operations} operations with {waits} waits"));
     }
     if spans.is_cut {
         whyslow_base::talk::line(
-            "! there were more operations: --min, -w or a filter chooses others",
+            "! there are more operations (restrict them with --min, -w or a filter)",
         );
     }
     Ok(())
@@ -66,7 +64,7 @@ pub(super) fn openmetrics(args: &ExportArgs, talk: &TalkArgs) -> Result<(), Fail
     write(args, Form::Text, |out| Ok(metrics.write(out)?))?;
     if metrics.has_losses() {
         whyslow_base::talk::line(
-            "! events were lost in the window: whyslow_losses_total has how often",
+            "! events were lost in the window: whyslow_losses_total counts the losses",
         );
     }
     Ok(())

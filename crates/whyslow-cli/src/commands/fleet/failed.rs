@@ -1,11 +1,11 @@
-//! What a command reports when a lake refuses.
+//! Errors of lakes.
 
 use std::error::Error;
 
 use whyslow_base::failure::Failure;
 use whyslow_fleet::lake::LakeError;
 
-/// With the hint that the lake gives.
+/// With the hint of the lake.
 pub(super) fn failed(error: LakeError) -> Failure {
     let hint = error.hint();
     let failure = match error {
@@ -14,7 +14,7 @@ pub(super) fn failed(error: LakeError) -> Failure {
         LakeError::Url { .. } | LakeError::Name { .. } => Failure::usage(error.to_string()),
         other => {
             let failure = Failure::new(other.to_string());
-            // Each error of a store repeats those behind it.
+            // Each error of an object store repeats its sources.
             match innermost(&other) {
                 Some(cause) => failure.caused_by(cause),
                 None => failure,

@@ -1,4 +1,4 @@
-//! `fleet find` and `fleet fetch`: from a row of an answer to the recording it is of.
+//! `fleet find` and `fleet fetch`: find and download the recording of a result row.
 
 use std::io::Write as _;
 use std::path::PathBuf;
@@ -7,18 +7,18 @@ use tempfile::NamedTempFile;
 use whyslow_analysis::Weight;
 use whyslow_base::args::TalkArgs;
 use whyslow_base::failure::Failure;
-use whyslow_base::talk;
+use whyslow_base::talk::line;
 use whyslow_base::time::Zone;
 use whyslow_fleet::lake::{Found, Lake};
 use whyslow_model::answer::{Answer, AnswerColumn, AnswerTable, Form, Measure, Value};
 use whyslow_model::text::shown;
 use whyslow_render::{Subject, quoted};
 
-use super::ask::lake_of;
 use super::failed::failed;
+use super::query::lake_of;
 use crate::cli::{FleetFetchArgs, FleetFindArgs};
 
-pub(super) fn find(args: &FleetFindArgs, told: &TalkArgs) -> Result<(), Failure> {
+pub(super) fn find(args: &FleetFindArgs, talk: &TalkArgs) -> Result<(), Failure> {
     let (lake, found) = found(args.lake.as_deref(), &args.recording)?;
     let next = next(&lake, &found, &args.recording);
     let mut answer = Answer {
@@ -30,7 +30,7 @@ pub(super) fn find(args: &FleetFindArgs, told: &TalkArgs) -> Result<(), Failure>
     if found.commit.whole.is_none() {
         answer
             .caveats
-            .push("the recording itself is not in the lake: push it with --whole".into());
+            .push("the recording itself is not in the lake (push it with --whole)".into());
     }
     let subject = Subject {
         name: lake.url().to_owned(),
@@ -40,7 +40,7 @@ pub(super) fn find(args: &FleetFindArgs, told: &TalkArgs) -> Result<(), Failure>
         (Some(zone), false) => zone.clone(),
         _ => Zone::utc(),
     };
-    whyslow_render::write(answer, &subject, zone, Weight::Count, &args.output, told)
+    whyslow_render::write(answer, &subject, zone, Weight::Count, &args.output, talk)
 }
 
 fn facts(found: &Found, recording: &str, next: Option<&str>) -> AnswerTable {
@@ -61,11 +61,11 @@ fn facts(found: &Found, recording: &str, next: Option<&str>) -> AnswerTable {
         Measure::Text,
         commit.cluster.as_str().into(),
     );
-    fact("begin_ns", "begin", Measure::Time, commit.begin_ns.into());
+    fact("begin_ns", "start", Measure::Time, commit.begin_ns.into());
     fact("end_ns", "end", Measure::Time, commit.end_ns.into());
     fact(
         "redacted",
-        "hidden",
+        "redacted",
         Measure::Text,
         commit.redacted.clone().into(),
     );
@@ -77,22 +77,22 @@ fn facts(found: &Found, recording: &str, next: Option<&str>) -> AnswerTable {
     );
     fact(
         "origin",
-        "was at",
+        "original path",
         Measure::Text,
         commit.origin.clone().into(),
     );
     let whole = commit.whole.as_ref().map(|whole| whole.bytes as i64);
-    fact("whole_bytes", "whole", Measure::Bytes, whole.into());
+    fact("whole_bytes", "size", Measure::Bytes, whole.into());
     fact(
         "command",
-        "ask it",
+        "next",
         Measure::Text,
         next.map(str::to_owned).into(),
     );
     table
 }
 
-/// The command that asks it.
+/// The command that explains the recording.
 fn next(lake: &Lake, found: &Found, recording: &str) -> Option<String> {
     let commit = &found.commit;
     if commit.whole.is_some() {
@@ -104,13 +104,13 @@ fn next(lake: &Lake, found: &Found, recording: &str) -> Option<String> {
     }
     let (host, path) = commit.origin.as_deref()?.split_once(':')?;
     let (host, command) = (quoted(host), format!("whyslow explain {}", quoted(path)));
-    // The shell over there takes it apart once more.
+    // The remote shell splits it again.
     let is_plain = quoted(path) == path;
     let command = if is_plain { command } else { quoted(&command) };
     Some(format!("ssh {host} {command}"))
 }
 
-pub(super) fn fetch(args: &FleetFetchArgs, told: &TalkArgs) -> Result<(), Failure> {
+pub(super) fn fetch(args: &FleetFetchArgs, talk: &TalkArgs) -> Result<(), Failure> {
     let (lake, found) = found(args.lake.as_deref(), &args.recording)?;
     let target = args
         .output
@@ -119,7 +119,7 @@ pub(super) fn fetch(args: &FleetFetchArgs, told: &TalkArgs) -> Result<(), Failur
     if !args.force && target.exists() {
         let message = format!("`{}` exists", shown(&target.display().to_string(), false));
         return Err(
-            Failure::usage(message).hint("name another one with -o, or replace it with --force")
+            Failure::usage(message).hint("replace it with --force, or choose another name with -o")
         );
     }
     let folder = target
@@ -135,7 +135,7 @@ pub(super) fn fetch(args: &FleetFetchArgs, told: &TalkArgs) -> Result<(), Failur
             let failure = Failure::new("the recording itself is not in the lake");
             match &found.commit.origin {
                 Some(origin) => failure.hint(format!(
-                    "it was at {origin} when it was pushed; --whole sends all of it"
+                    "copy it from {origin}, or push it again with --whole"
                 )),
                 None => failure.hint("push it with --whole"),
             }
@@ -143,12 +143,12 @@ pub(super) fn fetch(args: &FleetFetchArgs, told: &TalkArgs) -> Result<(), Failur
     file.flush().map_err(unwritten)?;
     file.persist(&target)
         .map_err(|error| unwritten(error.error))?;
-    if !told.quiet {
+    if !talk.quiet {
         let name = target.display().to_string();
         let name = shown(&name, false);
         let mebibytes = bytes as f64 / 1024.0 / 1024.0;
-        talk::line(&format!(
-            "{name}: {mebibytes:.1} MiB; ask it: whyslow explain {name}"
+        line(&format!(
+            "{name}: {mebibytes:.1} MiB; next: whyslow explain {name}"
         ));
     }
     Ok(())
@@ -159,7 +159,7 @@ fn found(lake: Option<&str>, recording: &str) -> Result<(Lake, Found), Failure> 
     let found = lake.find(recording).map_err(failed)?.ok_or_else(|| {
         let (recording, url) = (shown(recording, false), shown(lake.url(), false));
         Failure::new(format!("recording {recording} is not in {url}"))
-            .hint("answers have ids in the column `recording`")
+            .hint("take the id from the column `recording` of a query result")
     })?;
     Ok((lake, found))
 }

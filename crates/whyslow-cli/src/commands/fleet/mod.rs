@@ -1,9 +1,9 @@
-//! `fleet`: many recordings in one lake.
+//! `fleet`: recordings of many hosts in one lake.
 
-mod ask;
 mod failed;
 mod find;
 mod push;
+mod query;
 mod upkeep;
 
 use std::path::Path;
@@ -22,11 +22,11 @@ pub(super) fn run(command: &FleetCommand, talk: &TalkArgs) -> Result<(), Failure
         FleetCommand::Find(args) => find::find(args, talk),
         FleetCommand::Fetch(args) => find::fetch(args, talk),
         FleetCommand::Keep(args) => keep(&args.lake, &args.engine),
-        FleetCommand::Ask(asked) => ask::run(asked, talk),
+        FleetCommand::Query(args) => query::run(args, talk),
     }
 }
 
-/// What `record --push` does when it has become a recording, which stays whatever becomes of it.
+/// The push of `record --push`, after the import; the recording is kept in any case.
 pub(super) fn push_recorded(
     recording: &Path,
     push: &PushArgs,
@@ -44,7 +44,7 @@ pub(super) fn push_recorded(
     };
     push::run(&args, talk).map_err(|failure| {
         failure.hint(format!(
-            "it is recorded, and can be sent later: whyslow fleet push {name} {lake}"
+            "push the recording later: whyslow fleet push {name} {lake}"
         ))
     })
 }

@@ -1,4 +1,4 @@
-//! `fleet push`: what recordings come to is put into a lake, one after the other.
+//! `fleet push`: pushes summaries of recordings to a lake.
 
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
@@ -6,7 +6,8 @@ use std::sync::atomic::AtomicBool;
 use tempfile::NamedTempFile;
 use whyslow_base::args::TalkArgs;
 use whyslow_base::failure::Failure;
-use whyslow_base::{interrupt, talk};
+use whyslow_base::interrupt;
+use whyslow_base::talk::line;
 use whyslow_fleet::lake::{Lake, PushOptions, Pushed};
 use whyslow_fleet::{Told, recording_id};
 use whyslow_model::text::shown;
@@ -17,41 +18,39 @@ use super::failed::failed;
 use crate::cli::FleetPushArgs;
 use crate::commands::export::snapshot::hidden;
 
-pub(super) fn run(args: &FleetPushArgs, told: &TalkArgs) -> Result<(), Failure> {
+pub(super) fn run(args: &FleetPushArgs, talk: &TalkArgs) -> Result<(), Failure> {
     let Some((lake, recordings)) = args.paths.split_last() else {
-        return Err(Failure::usage("which recording, and into which lake?"));
+        return Err(Failure::usage("no recording or lake given"));
     };
     if Path::new(lake).join("manifest.json").exists() {
         let message = format!("`{}` is a recording, not a lake", shown(lake, false));
         return Err(Failure::usage(message)
-            .hint("the lake comes last: whyslow fleet push web.wsl s3://traces/lake"));
+            .hint("name the lake last: whyslow fleet push web.wsl s3://traces/lake"));
     }
     if args.redact.redact.is_some() && args.redact.redact_key.is_none() {
         if args.whole {
-            let message = "--whole and --redact need --redact-key";
-            return Err(Failure::usage(message)
-                .hint("else a name in the lake would be another one in the recording"));
+            let message = "--whole with --redact needs --redact-key: else names in the lake and in the \
+                           recording would differ";
+            return Err(Failure::usage(message).hint(KEY_HINT));
         }
         if args.host.is_none() {
-            let message = "--redact needs --redact-key, or --host";
-            return Err(Failure::usage(message).hint(
-                "else the host would have another name in each push, and a recording that is \
-                 pushed again would be there twice: head -c 32 /dev/urandom > key",
-            ));
+            let message = "--redact needs --redact-key or --host: else the host would have another name in \
+                           each push";
+            return Err(Failure::usage(message).hint(KEY_HINT));
         }
     }
     let cancel = interrupt::flag()?;
     let lake = Lake::make(lake).map_err(failed)?;
     let mut refused = 0;
     for recording in recordings {
-        match one(&lake, recording, args, (&cancel, told), Nameless(None)) {
-            Ok(pushed) if !told.quiet => tell(recording, pushed, &lake, args),
+        match one(&lake, recording, args, (&cancel, talk), FallbackHost(None)) {
+            Ok(pushed) if !talk.quiet => print_pushed(recording, pushed, &lake, args),
             Ok(_) => {}
-            // Those after it may be whole, and are sent.
+            // The remaining recordings may be intact, and are pushed.
             Err(failure) if recordings.len() > 1 && !failure.is_interrupted() => {
                 refused += 1;
-                talk::line(&format!(
-                    "note: `{}` is not pushed",
+                line(&format!(
+                    "note: `{}` was not pushed",
                     shown(recording, false)
                 ));
                 failure.report();
@@ -65,36 +64,37 @@ pub(super) fn run(args: &FleetPushArgs, told: &TalkArgs) -> Result<(), Failure> 
             recordings.len()
         );
         return Err(Failure::new(message)
-            .hint("once what is told above is mended, the same command sends what is missing"));
+            .hint("fix the errors above and run the same command again; it pushes the rest"));
     }
     Ok(())
 }
 
-/// What a host is called whose recording does not tell.
-pub(super) struct Nameless(pub(super) Option<String>);
+const KEY_HINT: &str = "create a key: head -c 32 /dev/urandom > key, and add --redact-key key";
+
+/// Host name for recordings without one.
+pub(super) struct FallbackHost(pub(super) Option<String>);
 
 pub(super) fn one(
     lake: &Lake,
     name: &str,
     args: &FleetPushArgs,
-    (cancel, told): (&AtomicBool, &TalkArgs),
-    Nameless(otherwise): Nameless,
+    (cancel, talk): (&AtomicBool, &TalkArgs),
+    FallbackHost(fallback): FallbackHost,
 ) -> Result<Pushed, Failure> {
-    let opened = Opened::beside(name, told)?;
+    let opened = Opened::beside(name, talk)?;
     let digest = Recording::open(opened.path())?.digest()?;
-    // Of what was recorded, also where it is hidden in what is sent.
+    // From the original recording, also if the pushed data is redacted.
     let recording = recording_id(opened.tables.info(), &digest, args.host.as_deref());
     let origin = origin(&opened).filter(|_| args.redact.redact.is_none());
     let opened = opened.redacted(&args.redact)?;
     let info = opened.tables.info();
-    let host = args
-        .host
-        .clone()
-        .or_else(|| info.host.clone())
-        .or(otherwise);
+    let host = args.host.clone().or_else(|| info.host.clone()).or(fallback);
     let host = host.ok_or_else(|| {
-        let message = format!("`{}` does not say which host it is of", shown(name, false));
-        Failure::usage(message).hint("name it: --host web-17")
+        let message = format!(
+            "`{}` does not contain the name of its host",
+            shown(name, false)
+        );
+        Failure::usage(message).hint("set it: --host web-17")
     })?;
     let about = Told {
         recording,
@@ -105,31 +105,30 @@ pub(super) fn one(
         labels: args.label.clone(),
         raw: args.raw,
     };
-    let packed = packed(&opened, args, told)?;
+    let packed = packed(&opened, args, talk)?;
     let options = PushOptions {
         cluster: args.cluster.clone(),
         replace: args.replace,
         whole: packed.as_ref().map(|packed| packed.path().to_owned()),
     };
-    let told = about;
-    lake.push(&*opened.tables, &told, &options, cancel)
+    lake.push(&*opened.tables, &about, &options, cancel)
         .map_err(failed)
 }
 
-/// The recording as one file, where it is to be sent whole: with its texts hidden, if they are.
+/// The recording as one file for `--whole`, redacted if requested.
 fn packed(
     opened: &Opened,
     args: &FleetPushArgs,
-    told: &TalkArgs,
+    talk: &TalkArgs,
 ) -> Result<Option<NamedTempFile>, Failure> {
     if !args.whole {
         return Ok(None);
     }
     let unpacked =
-        |error: std::io::Error| Failure::new("failed to pack the recording").caused_by(&error);
+        |error: std::io::Error| Failure::new("cannot pack the recording").caused_by(&error);
     let mut file = NamedTempFile::new().map_err(unpacked)?;
     let hidden = match args.redact.redact {
-        Some(_) => hidden(opened.path().to_str(), &args.redact, told)?,
+        Some(_) => hidden(opened.path().to_str(), &args.redact, talk)?,
         None => None,
     };
     let path = hidden
@@ -139,7 +138,7 @@ fn packed(
     Ok(Some(file))
 }
 
-/// Where people find it again.
+/// Where the recording is stored: `HOST:PATH`.
 fn origin(opened: &Opened) -> Option<String> {
     if opened.is_unpacked() {
         return None;
@@ -152,21 +151,21 @@ fn origin(opened: &Opened) -> Option<String> {
     Some(format!("{node}:{}", path.display()))
 }
 
-fn tell(recording: &str, pushed: Pushed, lake: &Lake, args: &FleetPushArgs) {
+fn print_pushed(recording: &str, pushed: Pushed, lake: &Lake, args: &FleetPushArgs) {
     let (recording, lake) = (shown(recording, false), shown(lake.url(), false));
     if pushed.was_there() {
         let labels = if args.label.is_empty() {
             ""
         } else {
-            "; its labels stay as they are (--replace sends it anew)"
+            "; its labels were not changed (--replace pushes it again)"
         };
-        talk::line(&format!("{recording}: is in {lake} already{labels}"));
+        line(&format!("{recording}: already in {lake}{labels}"));
         return;
     }
     let kept = match pushed.kept {
         0 => String::new(),
-        kept => format!("; {kept} files were there from a push before"),
+        kept => format!("; {kept} files were already there from an earlier push"),
     };
     let kibibytes = pushed.bytes as f64 / 1024.0;
-    talk::line(&format!("{recording}: {kibibytes:.1} KiB to {lake}{kept}"));
+    line(&format!("{recording}: {kibibytes:.1} KiB to {lake}{kept}"));
 }

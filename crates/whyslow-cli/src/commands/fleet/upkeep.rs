@@ -1,17 +1,18 @@
-//! `fleet compact` and `fleet expire`: what keeps a lake small and fast.
+//! `fleet compact` and `fleet expire`: maintenance of a lake.
 
 use std::time::Duration;
 
 use whyslow_base::args::TalkArgs;
 use whyslow_base::failure::Failure;
-use whyslow_base::{interrupt, talk};
+use whyslow_base::interrupt;
+use whyslow_base::talk::line;
 use whyslow_fleet::lake::{CompactOptions, ExpireOptions, Lake};
 use whyslow_model::Ns;
 
 use super::failed::failed;
 use crate::cli::{FleetCompactArgs, FleetExpireArgs};
 
-pub(super) fn compact(args: &FleetCompactArgs, told: &TalkArgs) -> Result<(), Failure> {
+pub(super) fn compact(args: &FleetCompactArgs, talk: &TalkArgs) -> Result<(), Failure> {
     let cancel = interrupt::flag()?;
     let options = CompactOptions {
         files_min: args.files,
@@ -20,9 +21,9 @@ pub(super) fn compact(args: &FleetCompactArgs, told: &TalkArgs) -> Result<(), Fa
     let done = Lake::open(&args.lake)
         .and_then(|lake| lake.compact(&options, &cancel))
         .map_err(failed)?;
-    if !told.quiet {
-        talk::line(&format!(
-            "{} recordings put together into {} files a table: {} became {}; {} files deleted that nothing reads any more",
+    if !talk.quiet {
+        line(&format!(
+            "merged {} recordings into {} files per table: {} became {}; deleted {} replaced files",
             done.recordings,
             done.compactions,
             size(done.bytes_before),
@@ -33,7 +34,7 @@ pub(super) fn compact(args: &FleetCompactArgs, told: &TalkArgs) -> Result<(), Fa
     Ok(())
 }
 
-pub(super) fn expire(args: &FleetExpireArgs, told: &TalkArgs) -> Result<(), Failure> {
+pub(super) fn expire(args: &FleetExpireArgs, talk: &TalkArgs) -> Result<(), Failure> {
     let cancel = interrupt::flag()?;
     let options = ExpireOptions {
         keep: args.keep.map(length),
@@ -43,18 +44,18 @@ pub(super) fn expire(args: &FleetExpireArgs, told: &TalkArgs) -> Result<(), Fail
     let expired = Lake::open(&args.lake)
         .and_then(|lake| lake.expire(&options, &cancel))
         .map_err(failed)?;
-    if told.quiet {
+    if talk.quiet {
         return Ok(());
     }
     let (verb, left) = if args.dry_run {
-        ("would go", "would be left")
+        ("would be deleted", "would remain")
     } else {
-        ("deleted", "are left")
+        ("deleted", "remain")
     };
     for day in &expired.days {
-        talk::line(&format!("{} of {}: {verb}", day.day, day.cluster));
+        line(&format!("{} of {}: {verb}", day.day, day.cluster));
     }
-    talk::line(&format!(
+    line(&format!(
         "{} recordings, {} files, {} {verb}; {} {left}",
         expired.recordings,
         expired.objects,

@@ -1,4 +1,4 @@
-//! Whether the disk has room for what is to be saved.
+//! Whether the disk has space for the data to save.
 
 use std::fs;
 use std::io;
@@ -6,7 +6,7 @@ use std::path::Path;
 
 use super::place::Place;
 
-/// So much stays free: the less of the two.
+/// Space that is left free: the smaller of the two.
 const FREE_PERCENT: u64 = 5;
 const FREE_BYTES: u64 = 1 << 30;
 
@@ -14,7 +14,7 @@ const FREE_BYTES: u64 = 1 << 30;
 pub(super) struct Disk {
     pub(super) free: u64,
     pub(super) total: u64,
-    /// Of recordings that were saved under the same name.
+    /// Size of all recordings saved under the same name.
     pub(super) saved: u64,
 }
 
@@ -28,12 +28,12 @@ impl Disk {
         })
     }
 
-    /// Why there is no room for so many bytes more.
+    /// Why `bytes` more cannot be saved, if they cannot.
     pub(super) fn refuses(&self, bytes: u64, saved_max: u64) -> Option<String> {
         let mib = |bytes: u64| bytes as f64 / 1024.0 / 1024.0;
         if self.saved.saturating_add(bytes) > saved_max {
             return Some(format!(
-                "about {:.1} MiB more than the {:.1} MiB saved before are over --max-disk",
+                "about {:.1} MiB in addition to the {:.1} MiB saved so far would exceed --max-disk",
                 mib(bytes),
                 mib(self.saved)
             ));
@@ -41,7 +41,7 @@ impl Disk {
         let keep = (self.total / 100 * FREE_PERCENT).min(FREE_BYTES);
         if self.free < bytes.saturating_add(keep) {
             return Some(format!(
-                "the disk has {:.1} MiB free, of which {:.1} MiB are left alone, and about {:.1} MiB are needed",
+                "the disk has {:.1} MiB free, of which {:.1} MiB are reserved, and about {:.1} MiB are needed",
                 mib(self.free),
                 mib(keep),
                 mib(bytes)
@@ -51,7 +51,7 @@ impl Disk {
     }
 }
 
-/// Bytes of all that was saved there, in this run or before.
+/// Total size of all recordings saved there, in this run or before.
 fn saved(place: &Place) -> io::Result<u64> {
     let mut bytes = 0;
     for entry in fs::read_dir(&place.folder)? {
@@ -64,7 +64,7 @@ fn saved(place: &Place) -> io::Result<u64> {
     Ok(bytes)
 }
 
-/// `web-20260102-030405.wsl`, or a spool of that.
+/// `web-20260102-030405.wsl`, or its spool.
 pub(super) fn is_ours(name: &str, stem: &str) -> bool {
     let rest = name
         .strip_prefix(stem)
@@ -79,7 +79,7 @@ pub(super) fn is_ours(name: &str, stem: &str) -> bool {
     is_time && ["wsl", "wsl.spool"].contains(&ending)
 }
 
-/// Of a file, or of all files below a folder; recordings are not deep.
+/// Size of a file, or of all files below a directory; recordings are not deep.
 fn size(path: &Path, depth: u32) -> u64 {
     const DEPTH_MAX: u32 = 8;
     let Ok(about) = fs::symlink_metadata(path) else {
@@ -106,11 +106,11 @@ mod tests {
             total,
             saved: 0,
         };
-        // A large one: 1 GiB.
+        // A large disk: 1 GiB stays free.
         assert_eq!(disk(2 * GIB, 1000 * GIB).refuses(1000 * MIB, GIB), None);
         let why = disk(GIB + 10 * MIB, 1000 * GIB).refuses(20 * MIB, GIB);
-        assert!(why.is_some_and(|why| why.contains("1024.0 MiB are left alone")));
-        // A small one: a twentieth.
+        assert!(why.is_some_and(|why| why.contains("1024.0 MiB are reserved")));
+        // A small disk: 5 % stay free.
         assert_eq!(disk(70 * MIB, 1000 * MIB).refuses(20 * MIB, GIB), None);
         assert!(disk(60 * MIB, 1000 * MIB).refuses(20 * MIB, GIB).is_some());
         assert!(disk(u64::MAX, u64::MAX).refuses(u64::MAX, GIB).is_some());

@@ -1,4 +1,4 @@
-//! `record --ring`: the last minute is kept, and saved when a condition holds.
+//! `record --ring`: keeps the last minute in memory and saves it when a condition holds.
 
 mod disk;
 mod place;
@@ -49,11 +49,11 @@ pub(super) fn run(args: &RecordArgs, ring: Ns, talk: &TalkArgs) -> Result<(), Fa
     let place = Place::of(args.output.as_deref());
     place.check()?;
     check_processes(&args.pid)?;
-    let (names, groups) = record::chosen(args)?;
+    let (names, groups) = record::selected(args)?;
     let stop = interrupt::flag()?;
     let save = Arc::new(AtomicBool::new(false));
     signal_hook::flag::register(SIGUSR1, Arc::clone(&save))
-        .map_err(|error| Failure::new("failed to watch for signals").caused_by(&error))?;
+        .map_err(|error| Failure::new("cannot handle signals").caused_by(&error))?;
     check_conditions(&flight.when, &record::options(args, &place.folder, None))?;
     let mut child = Held::start(&args.command)?;
     let mut options = record::options(args, &place.folder, child.as_ref().map(Held::pid));
@@ -63,17 +63,17 @@ pub(super) fn run(args: &RecordArgs, ring: Ns, talk: &TalkArgs) -> Result<(), Fa
     options.may_turn = true;
     let disk_max = args.flight.max_disk.max(0) as u64;
     let mut saver = Saver::start(place, disk_max, args.keep_spool, args.push.clone());
-    let begun = Instant::now();
+    let start = Instant::now();
     let end = args.length.map(length);
     let held = child.as_ref().map(Held::pid);
     let (mut most, mut has_started, mut has_warned) = (0, false, false);
     let ready = |ready: &whyslow_record::Ready<'_>| {
-        record::tell_off(ready);
+        record::print_unavailable(ready);
         has_started = true;
         if let Some(pid) = held {
-            Held::let_go(pid);
+            Held::resume(pid);
         } else if !talk.quiet {
-            tell_begin(&flight);
+            print_start(&flight);
         }
     };
     let each = |news: News<'_>| {
@@ -81,7 +81,7 @@ pub(super) fn run(args: &RecordArgs, ring: Ns, talk: &TalkArgs) -> Result<(), Fa
             News::At(progress) => {
                 most = most.max(progress.spool_bytes);
                 record::warn_often(progress, &mut has_warned);
-                let is_over = end.is_some_and(|end| begun.elapsed() >= end);
+                let is_over = end.is_some_and(|end| start.elapsed() >= end);
                 let is_done = child.as_mut().is_some_and(Held::has_ended);
                 if is_over || is_done || stop.load(Ordering::Relaxed) {
                     return FlightStep::End;
@@ -93,9 +93,9 @@ pub(super) fn run(args: &RecordArgs, ring: Ns, talk: &TalkArgs) -> Result<(), Fa
                     return FlightStep::PassOver(pid);
                 }
             }
-            News::Triggered(trigger) => tell_trigger(trigger, &flight),
+            News::Triggered(trigger) => print_trigger(trigger, &flight),
             News::Ignored(count) => talk::line(&format!(
-                "note: {count} more times a condition held in the cool-down (--cooldown)"
+                "note: conditions held {count} more times within --cooldown and were ignored"
             )),
             News::Window(window) => saver.save(window),
         }
@@ -108,36 +108,45 @@ pub(super) fn run(args: &RecordArgs, ring: Ns, talk: &TalkArgs) -> Result<(), Fa
     let saved = saver.finish();
     let summary = summary?;
     if !talk.quiet {
-        tell_cost(&summary.progress, most, saved.recordings);
-        tell_dropped(saved);
+        print_cost(&summary.progress, most, saved.recordings);
+        print_dropped(saved);
     }
     Ok(())
 }
 
-/// What can never hold is a mistake.
+/// Rejects conditions that can never hold.
 fn check_conditions(when: &[Term], options: &Options) -> Result<(), Failure> {
     for term in when {
-        let is_left_out = |topic: &Topic| !options.topics.contains(topic);
-        if let Some(topic) = term.topic().filter(is_left_out) {
-            let message = format!("`{}` needs what is not recorded", term.text);
-            let hint = format!("add {} to --what", topic.name());
+        let is_missing = |topic: &Topic| !options.topics.contains(topic);
+        if let Some(topic) = term.topic().filter(is_missing) {
+            let topics = options.topics.iter().chain([&topic]);
+            let topics: Vec<&str> = topics.map(|topic| topic.name()).collect();
+            let name = topic.name();
+            let message = format!(
+                "`{}` needs the topic {name}, which is not recorded",
+                term.text
+            );
+            let hint = format!("record it: --what {}", topics.join(","));
             return Err(Failure::usage(message).hint(hint));
         }
         if term.needs_all_calls() && !options.call_min.is_zero() {
-            let message = format!("`{}` needs reads and writes however short", term.text);
-            let hint = "leave out --min and --light, which record long calls only";
+            let message = format!(
+                "`{}` needs all reads and writes, also short ones",
+                term.text
+            );
+            let hint = "remove --min and --light, which record only long system calls";
             return Err(Failure::usage(message).hint(hint));
         }
         if !term.is_told() {
-            let message = format!("`{}`: this machine does not tell its pressure", term.text);
+            let message = format!("`{}`: this kernel does not report pressure", term.text);
             return Err(Failure::usage(message)
-                .hint("/proc/pressure is there with CONFIG_PSI and without psi=0 when booting"));
+                .hint("boot a kernel with CONFIG_PSI, without psi=0, to get /proc/pressure"));
         }
     }
     Ok(())
 }
 
-fn tell_begin(flight: &FlightOptions) {
+fn print_start(flight: &FlightOptions) {
     let terms: Vec<&str> = flight.when.iter().map(|term| term.text.as_str()).collect();
     let seconds = flight.length.as_secs_f64();
     let when = if terms.is_empty() {
@@ -146,12 +155,12 @@ fn tell_begin(flight: &FlightOptions) {
         format!("when {}, or on SIGUSR1", terms.join(" or "))
     };
     talk::line(&format!(
-        "keeping the last {seconds} s in memory, process {}; saved {when}; Ctrl-C ends it",
+        "keeping the last {seconds} s in memory (pid {}); saves {when}; press Ctrl-C to stop",
         std::process::id()
     ));
 }
 
-fn tell_trigger(trigger: &Trigger, flight: &FlightOptions) {
+fn print_trigger(trigger: &Trigger, flight: &FlightOptions) {
     let term = trigger.term.as_deref().unwrap_or_default();
     talk::line(&format!(
         "{term}: {}; saving in {} s",
@@ -160,34 +169,34 @@ fn tell_trigger(trigger: &Trigger, flight: &FlightOptions) {
     ));
 }
 
-fn tell_dropped(saved: Saved) {
+fn print_dropped(saved: Saved) {
     if saved.dropped > 0 {
         talk::line(&format!(
-            "note: {} times there was nothing saved, for the reasons above",
+            "note: {} windows were not saved, for the reasons above",
             saved.dropped
         ));
     }
     if saved.waiting > 0 {
         talk::line(&format!(
-            "note: {} recordings wait to be pushed",
+            "note: {} recordings are waiting to be pushed",
             saved.waiting
         ));
     }
 }
 
-fn tell_cost(progress: &Progress, most: u64, saved: u64) {
+fn print_cost(progress: &Progress, most: u64, saved: u64) {
     let seconds = progress.elapsed.as_secs_f64().max(1e-3);
     talk::line(&format!(
-        "{} records in {seconds:.1} s, {saved} times saved; the recorder took {:.1} % of a CPU and kept at most {:.1} MiB",
-        progress.records,
+        "{} records in {seconds:.1} s, saved {saved} times; the recorder used {:.1} % of a CPU and kept at most {:.1} MiB",
+        talk::grouped(progress.records),
         progress.own_cpu.as_secs_f64() * 100.0 / seconds,
         most as f64 / 1024.0 / 1024.0,
     ));
-    record::tell_memory(progress);
+    record::print_memory(progress);
     if progress.lost > 0 {
         talk::line(&format!(
-            "note: {} records were lost because the buffer was full: --buffer makes it larger",
-            progress.lost
+            "note: {} records were lost because the buffer was full (increase --buffer)",
+            talk::grouped(progress.lost)
         ));
     }
 }

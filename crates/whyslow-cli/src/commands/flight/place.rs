@@ -2,7 +2,7 @@ use std::path::{Path, PathBuf};
 
 use whyslow_base::failure::Failure;
 
-/// Where saved recordings go: a folder, and what their names begin with.
+/// Where recordings are saved: a directory, and the prefix of their names.
 #[derive(Debug, Clone)]
 pub(super) struct Place {
     pub(super) folder: PathBuf,
@@ -10,7 +10,7 @@ pub(super) struct Place {
 }
 
 impl Place {
-    /// `-o web.wsl` → `web-20260102-030405.wsl` beside it.
+    /// `-o web.wsl` → `web-20260102-030405.wsl` in the same directory.
     pub(super) fn of(output: Option<&Path>) -> Self {
         let output = output.unwrap_or(Path::new("flight.wsl"));
         let stem = output.file_stem().unwrap_or(output.as_os_str());
@@ -26,7 +26,8 @@ impl Place {
             return Ok(());
         }
         let folder = self.folder.display();
-        Err(Failure::usage(format!("there is no folder `{folder}`")))
+        Err(Failure::usage(format!("no directory `{folder}`"))
+            .hint(format!("create it: mkdir -p {folder}")))
     }
 }
 

@@ -1,8 +1,8 @@
-//! What was saved is sent to a lake, by a process of its own, for as long as it takes.
+//! Pushes saved recordings to a lake in a separate process, and retries until it succeeds.
 //!
-//! A recording that waits has a file beside it, `NAME.wsl.unpushed`, which goes when the lake has it:
-//! so what waits is known to the next recorder, too, whatever ended this one. While the store is away
-//! recordings stay where they are, within `--max-disk`.
+//! A pending recording has a marker file, `NAME.wsl.unpushed`, next to it, which is removed once
+//! the lake has the recording. The next recorder thus finds pending recordings, however this one
+//! ended. While the store is unreachable, recordings stay on disk, within `--max-disk`.
 
 use std::collections::VecDeque;
 use std::fs;
@@ -22,9 +22,9 @@ use super::place::Place;
 use crate::cli::PushArgs;
 
 const MARK: &str = ".unpushed";
-/// After a push failed the next one waits for so long, and twice as long each time, …
+/// Delay after a failed push; it doubles with each further failure …
 const PAUSE: Duration = Duration::from_secs(1);
-/// … but no longer than this.
+/// … up to this.
 const PAUSE_MAX: Duration = Duration::from_mins(1);
 
 /// A thread that pushes one recording after another.
@@ -34,31 +34,33 @@ pub(super) struct Pusher {
 }
 
 struct Work {
-    /// What the process is told beside the recording.
     lake: String,
-    words: Vec<String>,
+    /// Further arguments of the push.
+    args: Vec<String>,
     processes: Sender<i32>,
     waiting: VecDeque<PathBuf>,
 }
 
 impl Pusher {
-    /// Begins with what waits from before.
+    /// Starts with recordings that are pending from earlier runs.
     pub(super) fn start(place: &Place, args: &PushArgs, processes: Sender<i32>) -> Option<Self> {
         let lake = args.push.clone()?;
-        let mut words = Vec::new();
+        let mut push_args = Vec::new();
         for (name, value) in &args.label {
-            words.extend(["--label".to_owned(), format!("{name}={value}")]);
+            push_args.extend(["--label".to_owned(), format!("{name}={value}")]);
         }
-        words.extend(["--cluster".to_owned(), args.cluster.clone()]);
+        push_args.extend(["--cluster".to_owned(), args.cluster.clone()]);
         let work = Work {
             lake,
-            words,
+            args: push_args,
             processes,
             waiting: waiting(place).into(),
         };
         let count = work.waiting.len();
         if count > 0 {
-            talk::line(&format!("{count} recordings wait to be pushed from before"));
+            talk::line(&format!(
+                "{count} recordings of earlier runs are waiting to be pushed"
+            ));
         }
         let (recordings, taken) = mpsc::channel();
         let thread = thread::spawn(move || work.run(&taken));
@@ -66,11 +68,11 @@ impl Pusher {
     }
 
     pub(super) fn push(&self, recording: &Path) {
-        // The thread ends only after this end of the channel.
+        // The thread outlives this end of the channel.
         let _ = self.recordings.send(recording.to_owned());
     }
 
-    /// Tries what waits once more; how many still do.
+    /// Tries pending recordings once more; returns how many are still pending.
     pub(super) fn finish(self) -> usize {
         drop(self.recordings);
         self.thread.join().unwrap_or(0)
@@ -107,7 +109,7 @@ impl Work {
                     if !is_away {
                         let (recording, why) = (name(&recording), shown(&why, false));
                         talk::line(&format!(
-                            "note: not pushed yet: {recording}: {why}; tried again and again, {} wait",
+                            "note: cannot push {recording} yet: {why}; retrying, {} recordings are waiting",
                             self.waiting.len()
                         ));
                     }
@@ -116,12 +118,12 @@ impl Work {
                 }
             }
         }
-        // The end: each once more, until one fails.
+        // At the end: each once more, until one fails.
         while let Some(recording) = self.waiting.front().cloned() {
             if let Err(why) = self.push(&recording) {
                 let folder = recording.parent().unwrap_or(Path::new("."));
                 talk::line(&format!(
-                    "note: {} recordings are not pushed: {}; the next `record --push` there sends them, or: whyslow fleet push {}/*.wsl {}",
+                    "note: {} recordings were not pushed: {}; the next `record --push` retries, or: whyslow fleet push {}/*.wsl {}",
                     self.waiting.len(),
                     shown(&why, false),
                     shown(&folder.display().to_string(), false),
@@ -134,30 +136,30 @@ impl Work {
         self.waiting.len()
     }
 
-    /// In a process of its own, which Ctrl-C does not reach.
+    /// Runs in a separate process group, which Ctrl-C does not reach.
     fn push(&self, recording: &Path) -> Result<(), String> {
         if !recording.exists() {
-            // Somebody took it away.
+            // It was deleted meanwhile.
             return unmark(recording).map_err(|error| error.to_string());
         }
         let child = Command::new("/proc/self/exe")
             .args(["-q", "fleet", "push"])
-            .args(&self.words)
+            .args(&self.args)
             .arg(recording)
             .arg(&self.lake)
             .stdin(Stdio::null())
             .stderr(Stdio::piped())
             .process_group(0)
             .spawn()
-            .map_err(|error| format!("failed to start the push: {error}"))?;
-        // Nobody listens any more when the recording has ended.
+            .map_err(|error| format!("cannot start the push: {error}"))?;
+        // The receiver is gone once the recording has ended.
         let _ = self.processes.send(child.id() as i32);
         let output = child
             .wait_with_output()
             .map_err(|error| error.to_string())?;
         if !output.status.success() {
-            let said = String::from_utf8_lossy(&output.stderr);
-            return Err(reason(&said));
+            let stderr = String::from_utf8_lossy(&output.stderr);
+            return Err(reason(&stderr));
         }
         unmark(recording).map_err(|error| error.to_string())?;
         talk::line(&format!("pushed {}", name(recording)));
@@ -165,15 +167,15 @@ impl Work {
     }
 }
 
-/// What a push says is wrong, and the last of what is behind it.
-fn reason(said: &str) -> String {
-    let lines = || said.lines().map(str::trim);
+/// The error that a push reports, and its last cause.
+fn reason(stderr: &str) -> String {
+    let lines = || stderr.lines().map(str::trim);
     let error = lines().find_map(|line| line.strip_prefix("error: "));
     let cause = lines().rev().find_map(|line| line.strip_prefix("cause: "));
     match (error, cause) {
         (Some(error), Some(cause)) => format!("{error}: {cause}"),
         (Some(error), None) => error.to_owned(),
-        (None, _) => said.trim().replace('\n', "; "),
+        (None, _) => stderr.trim().replace('\n', "; "),
     }
 }
 
@@ -187,7 +189,7 @@ fn mark_of(recording: &Path) -> PathBuf {
     PathBuf::from(name)
 }
 
-/// Promises that it will be pushed.
+/// Marks a recording as pending.
 pub(super) fn mark(recording: &Path, lake: &str) -> io::Result<()> {
     let mut file = fs::OpenOptions::new()
         .write(true)
@@ -204,12 +206,12 @@ fn unmark(recording: &Path) -> io::Result<()> {
     }
 }
 
-/// Whether it was promised, and is not in the lake.
+/// Whether a recording is pending.
 pub(super) fn is_waiting(recording: &Path) -> bool {
     fs::symlink_metadata(mark_of(recording)).is_ok()
 }
 
-/// Recordings of that name which were promised, the oldest first.
+/// Pending recordings of that name, oldest first.
 fn waiting(place: &Place) -> Vec<PathBuf> {
     let mut found: Vec<PathBuf> = recordings(place)
         .into_iter()
@@ -219,7 +221,7 @@ fn waiting(place: &Place) -> Vec<PathBuf> {
     found
 }
 
-/// Recordings that were saved under that name: their names are in order of time.
+/// Recordings saved under that name; their names sort by time.
 pub(super) fn recordings(place: &Place) -> Vec<PathBuf> {
     let entries = fs::read_dir(&place.folder).into_iter().flatten().flatten();
     let is_one = |name: &str| name.ends_with(".wsl") && is_ours(name, &place.stem);
@@ -237,8 +239,8 @@ mod tests {
 
     #[test]
     fn a_push_says_what_is_wrong_in_one_line() {
-        let said = "error: failed to write `x`\n  cause: Generic S3 error\n  cause: connection refused\n\nhint: later\n";
-        assert_eq!(reason(said), "failed to write `x`: connection refused");
+        let stderr = "error: cannot write `x`\n  cause: Generic S3 error\n  cause: connection refused\n\nhint: later\n";
+        assert_eq!(reason(stderr), "cannot write `x`: connection refused");
         assert_eq!(reason("error: no\n"), "no");
         assert_eq!(reason("a\nb\n"), "a; b");
     }

@@ -1,4 +1,4 @@
-//! Makes recordings of what was kept, beside the recording that goes on.
+//! Saves kept data as recordings while recording continues.
 
 use std::fs;
 use std::os::unix::process::CommandExt as _;
@@ -16,28 +16,28 @@ use super::place::Place;
 use super::pusher::{self, Pusher};
 use crate::cli::PushArgs;
 
-/// A recording takes about as much as its spool, and both are there for a while.
+/// A recording takes about as much space as its spool, and both exist for a while.
 const DISK_FACTOR: u64 = 2;
-/// Who saves is to be in nobody's way.
+/// Saving has low priority.
 const NICENESS: i32 = 10;
 
 /// A thread that saves one window after another.
 pub(super) struct Saver {
     windows: SyncSender<Window>,
-    /// Processes that it started.
+    /// Processes started by the saver.
     processes: Receiver<i32>,
-    /// Windows that came while one was being saved.
+    /// Windows that arrived while another was being saved.
     passed_over: u64,
     thread: JoinHandle<Saved>,
 }
 
-/// What became of all that was to be saved.
+/// Counts of saved and dropped windows.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Saved {
     pub(super) recordings: u64,
-    /// For which there was no room, or no time.
+    /// Dropped for lack of space or time.
     pub(super) dropped: u64,
-    /// That the lake does not have yet.
+    /// Not yet in the lake.
     pub(super) waiting: usize,
 }
 
@@ -51,26 +51,26 @@ struct Work {
 
 impl Saver {
     pub(super) fn start(place: Place, disk_max: u64, keep_spool: bool, push: PushArgs) -> Self {
-        // One is being saved, none waits: memory for a third is not foreseen.
+        // One window is being saved and none is queued: the memory limit has no room for a third.
         let (windows, taken) = mpsc::sync_channel::<Window>(0);
-        let (tell, processes) = mpsc::channel();
-        let pusher = Pusher::start(&place, &push, tell.clone());
+        let (process_sender, processes) = mpsc::channel();
+        let pusher = Pusher::start(&place, &push, process_sender.clone());
         let work = Work {
             place,
             disk_max,
             keep_spool,
-            processes: tell,
+            processes: process_sender,
             push,
         };
         let thread = thread::spawn(move || {
-            // Of this thread and what it starts; without it saving is only less polite.
+            // For this thread and its children; saving also works without it.
             let _ = rustix::process::nice(NICENESS);
             let mut done = Saved::default();
             for window in taken {
                 match work.save(&window) {
                     Ok(name) => {
                         done.recordings += 1;
-                        tell_saved(&window, &name);
+                        print_saved(&window, &name);
                         if let Some(pusher) = &pusher {
                             pusher.push(&name);
                         }
@@ -95,16 +95,16 @@ impl Saver {
     pub(super) fn save(&mut self, window: Window) {
         if let Err(TrySendError::Full(_)) = self.windows.try_send(window) {
             self.passed_over += 1;
-            talk::line("note: not saved: those before it are still being written");
+            talk::line("note: not saved: an earlier window is still being written");
         }
     }
 
-    /// A process that does nothing that should be recorded as somebody's.
+    /// A process of the saver, whose activity is not recorded.
     pub(super) fn new_process(&mut self) -> Option<i32> {
         self.processes.try_recv().ok()
     }
 
-    /// Waits for what is being saved, and for what can be pushed.
+    /// Waits until pending windows are saved, and pushed if possible.
     pub(super) fn finish(self) -> Saved {
         drop(self.windows);
         let mut done = self.thread.join().unwrap_or_default();
@@ -113,16 +113,16 @@ impl Saver {
     }
 }
 
-fn tell_saved(window: &Window, name: &Path) {
+fn print_saved(window: &Window, name: &Path) {
     talk::line(&format!(
         "saved {}: {:.1} s",
         shown(&name.display().to_string(), false),
         window.length().as_secs_f64()
     ));
-    if let Some(wanted) = window.cut() {
+    if let Some(requested) = window.cut() {
         talk::line(&format!(
-            "note: that is less than {:.1} s because memory did not suffice: --ring-memory makes it more",
-            wanted.as_secs_f64()
+            "note: shorter than {:.1} s because the memory for kept data was full (increase --ring-memory)",
+            requested.as_secs_f64()
         ));
     }
 }
@@ -130,12 +130,12 @@ fn tell_saved(window: &Window, name: &Path) {
 impl Work {
     fn save(&self, window: &Window) -> Result<PathBuf, String> {
         let failed = |what: &str, path: &Path, error: std::io::Error| {
-            format!("failed to {what} `{}`: {error}", path.display())
+            format!("cannot {what} `{}`: {error}", path.display())
         };
         let bytes = window.bytes().saturating_mul(DISK_FACTOR);
         let room = || -> Result<Option<String>, String> {
             let disk = Disk::of(&self.place);
-            let disk = disk.map_err(|error| failed("look at", &self.place.folder, error))?;
+            let disk = disk.map_err(|error| failed("read", &self.place.folder, error))?;
             Ok(disk.refuses(bytes, self.disk_max))
         };
         while let Some(why) = room()? {
@@ -157,7 +157,7 @@ impl Work {
         Ok(recording)
     }
 
-    /// Deletes the oldest recording that a lake has: false if there is none.
+    /// Deletes the oldest pushed recording; returns false if there is none.
     fn make_room(&self) -> bool {
         if self.push.push.is_none() {
             return false;
@@ -170,14 +170,14 @@ impl Work {
         if is_gone {
             let name = oldest.display().to_string();
             talk::line(&format!(
-                "deleted {}, which was pushed, to make room",
+                "deleted {} (already pushed) to free disk space",
                 shown(&name, false)
             ));
         }
         is_gone
     }
 
-    /// A name after the time that nothing has, and that of its spool.
+    /// An unused name with the current time, and that of its spool.
     fn new_name(&self) -> (PathBuf, PathBuf) {
         let Place { folder, stem } = &self.place;
         let now = jiff::Zoned::now().strftime("%Y%m%d-%H%M%S").to_string();
@@ -197,13 +197,10 @@ impl Work {
         }
     }
 
-    /// In a process of its own, whose memory is no part of this one's, and which Ctrl-C does not
-    /// reach: what was saved is to be kept.
+    /// Imports in a separate process: its memory does not count against the limit, and Ctrl-C does
+    /// not reach it, so saved data is kept.
     fn import(&self, spool: &Path, recording: &Path) -> Result<(), String> {
-        let hint = format!(
-            "whyslow import {} turns it into a recording",
-            spool.display()
-        );
+        let hint = format!("import it: whyslow import {}", spool.display());
         let mut child = Command::new("/proc/self/exe")
             .args(["-q", "import"])
             .arg(spool)
@@ -212,13 +209,13 @@ impl Work {
             .stdin(Stdio::null())
             .process_group(0)
             .spawn()
-            .map_err(|error| format!("failed to start the import: {error}; {hint}"))?;
-        // Nobody listens any more when the recording has ended.
+            .map_err(|error| format!("cannot start the import: {error}; {hint}"))?;
+        // The receiver is gone once the recording has ended.
         let _ = self.processes.send(child.id() as i32);
         match child.wait() {
             Ok(status) if status.success() => Ok(()),
-            Ok(status) => Err(format!("the import ended with {status}; {hint}")),
-            Err(error) => Err(format!("the import went astray: {error}; {hint}")),
+            Ok(status) => Err(format!("the import exited with {status}; {hint}")),
+            Err(error) => Err(format!("cannot wait for the import: {error}; {hint}")),
         }
     }
 }

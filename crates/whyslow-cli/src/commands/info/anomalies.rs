@@ -1,4 +1,4 @@
-//! What the importer met: how often, what it means, and where the first of it was.
+//! Import anomalies: counts, meaning, and the first occurrence of each.
 
 use std::collections::BTreeMap;
 
@@ -7,25 +7,25 @@ use whyslow_model::tables::ImportLogRow;
 use whyslow_model::{Symbols, stat};
 use whyslow_store::{StoreError, Tables, rows};
 
-use super::{Met, of_kind};
+use super::{ImportStat, of_kind};
 
 /// Worst first.
-pub(super) fn table(tables: &dyn Tables, counts: &[Met]) -> Result<AnswerTable, StoreError> {
+pub(super) fn table(tables: &dyn Tables, counts: &[ImportStat]) -> Result<AnswerTable, StoreError> {
     let columns = vec![
         AnswerColumn::new("severity", "severity", Measure::Text),
         AnswerColumn::new("name", "anomaly", Measure::Text),
         AnswerColumn::new("count", "count", Measure::Count),
         AnswerColumn::new("meaning", "meaning", Measure::Text).priority(3),
-        AnswerColumn::new("first", "the first", Measure::Text).priority(4),
+        AnswerColumn::new("first", "first occurrence", Measure::Text).priority(4),
     ];
     let mut sums: BTreeMap<(u8, &str, &str), i64> = BTreeMap::new();
-    for met in of_kind(counts, "anomaly").filter(|met| met.count > 0) {
+    for stat in of_kind(counts, "anomaly").filter(|stat| stat.count > 0) {
         *sums
-            .entry((rank(&met.severity), &met.severity, &met.name))
-            .or_default() += met.count;
+            .entry((rank(&stat.severity), &stat.severity, &stat.name))
+            .or_default() += stat.count;
     }
     let first = first(tables)?;
-    let mut table = AnswerTable::new("anomalies", "what the importer met", columns);
+    let mut table = AnswerTable::new("anomalies", "import anomalies", columns);
     for ((rank, severity, name), count) in sums {
         if rank == 0 {
             table.outliers.push(table.rows.len());
@@ -45,7 +45,7 @@ pub(super) fn table(tables: &dyn Tables, counts: &[Met]) -> Result<AnswerTable, 
     Ok(table)
 }
 
-/// The first example of each anomaly, with its file and byte.
+/// The first occurrence of each anomaly, with its file and byte offset.
 fn first(tables: &dyn Tables) -> Result<BTreeMap<String, String>, StoreError> {
     let mut symbols = Symbols::new();
     let mut first = BTreeMap::new();
@@ -58,10 +58,10 @@ fn first(tables: &dyn Tables) -> Result<BTreeMap<String, String>, StoreError> {
         };
         let text = symbols.get(row.text);
         let parts = [place.as_str(), text];
-        let told: Vec<&str> = parts.into_iter().filter(|part| !part.is_empty()).collect();
+        let parts: Vec<&str> = parts.into_iter().filter(|part| !part.is_empty()).collect();
         first
             .entry(symbols.get(row.name).to_owned())
-            .or_insert_with(|| told.join(": "));
+            .or_insert_with(|| parts.join(": "));
     }
     Ok(first)
 }

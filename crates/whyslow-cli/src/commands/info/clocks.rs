@@ -1,7 +1,7 @@
-//! How well the clocks of a profile and of the kernel's events agree, where a recording has both.
+//! How well the clocks of a profile and of kernel events agree, if a recording has both.
 //!
-//! A thread that waits where no signal reaches it gets the signal when the wait ends: the sample that ends such
-//! a time and the end of the wait are one moment, told by two clocks.
+//! A thread in an uninterruptible wait gets the sampler's signal when the wait ends: the sample
+//! that ends the sampling gap and the end of the wait are the same point in time on two clocks.
 
 use std::collections::HashMap;
 use std::ops::ControlFlow;
@@ -13,14 +13,14 @@ use whyslow_model::tables::SampleGapRow;
 use whyslow_model::{Ns, Symbols};
 use whyslow_store::{StoreError, Tables, rows};
 
-/// Shorter waits may end in between of others.
+/// Shorter waits may overlap with others.
 const WAIT_MIN: Ns = 40_000_000;
-/// Of the shorter of the two, to be the same wait.
+/// Minimum overlap of gap and wait, as a share of the shorter one, to be the same wait.
 const SHARED: f64 = 0.5;
-/// Fewer pairs tell nothing.
+/// Fewer pairs are not significant.
 const PAIRS_MIN: usize = 3;
 
-/// Waits of each thread, with begin and end.
+/// Waits of each thread, with start and end.
 type Waits = HashMap<i64, Vec<(Ns, Ns)>>;
 
 pub(super) fn table(tables: &dyn Tables) -> Result<Option<AnswerTable>, Failure> {
@@ -39,12 +39,12 @@ pub(super) fn table(tables: &dyn Tables) -> Result<Option<AnswerTable>, Failure>
     let mut late = late_by(&gaps(tables, interval)?, &waits(tables)?);
     let columns = vec![
         AnswerColumn::new("clocks", "clocks", Measure::Text),
-        AnswerColumn::new("pairs", "waits both tell of", Measure::Count),
-        AnswerColumn::new("median_ns", "profile later by", Measure::Duration),
-        AnswerColumn::new("low_ns", "5 % at most", Measure::Duration),
-        AnswerColumn::new("high_ns", "95 % at most", Measure::Duration),
+        AnswerColumn::new("pairs", "common waits", Measure::Count),
+        AnswerColumn::new("median_ns", "profile lag, median", Measure::Duration),
+        AnswerColumn::new("low_ns", "p5", Measure::Duration),
+        AnswerColumn::new("high_ns", "p95", Measure::Duration),
     ];
-    let mut table = AnswerTable::new("clocks", "how well clocks agree", columns);
+    let mut table = AnswerTable::new("clocks", "clock agreement", columns);
     late.sort_unstable();
     let at = |share: f64| late.get(((late.len() - 1) as f64 * share).round() as usize);
     let mut row = vec!["profile and kernel".into(), (late.len() as i64).into()];
@@ -56,8 +56,8 @@ pub(super) fn table(tables: &dyn Tables) -> Result<Option<AnswerTable>, Failure>
     Ok(Some(table))
 }
 
-/// Times without samples that are waits in the kernel, likely, up to the sample that ends them: that stands for an
-/// interval, which is no part of them.
+/// Sampling gaps classified as kernel waits, up to the sample that ends them. That sample stands
+/// for one interval, which is not part of the gap.
 fn gaps(tables: &dyn Tables, interval: Ns) -> Result<Waits, StoreError> {
     let mut symbols = Symbols::new();
     let mut found = Waits::new();
@@ -71,7 +71,7 @@ fn gaps(tables: &dyn Tables, interval: Ns) -> Result<Waits, StoreError> {
     Ok(found)
 }
 
-/// What the kernel tells of waits that no signal ends.
+/// Uninterruptible waits in the kernel's events.
 fn waits(tables: &dyn Tables) -> Result<Waits, AnalysisError> {
     let filter = Filter {
         ops: vec!["uninterruptible".into()],
@@ -94,7 +94,7 @@ fn waits(tables: &dyn Tables) -> Result<Waits, AnalysisError> {
     Ok(found)
 }
 
-/// How much later the profile tells of the end of each wait.
+/// How much later each wait ends in the profile.
 fn late_by(gaps: &Waits, waits: &Waits) -> Vec<Ns> {
     let mut late = Vec::new();
     for (tid, gaps) in gaps {
@@ -107,7 +107,7 @@ fn late_by(gaps: &Waits, waits: &Waits) -> Vec<Ns> {
                 let shorter = (wait.1 - wait.0).min(gap.1 - gap.0);
                 shared(wait) as f64 >= SHARED * shorter as f64
             };
-            // Of several waits in one time without samples, the last ends it.
+            // Of several waits in one gap, the last one ends it.
             let last = waits.iter().filter(is_same).max_by_key(|wait| wait.1);
             late.extend(last.map(|wait| gap.1 - wait.1));
         }

@@ -1,182 +1,183 @@
-//! Which classes of events a recording has, and what their absence means for answers.
+//! Which classes of events a recording contains, and what is unknown without them.
 
 use whyslow_model::answer::{AnswerColumn, AnswerTable, Measure};
 use whyslow_store::RecordingInfo;
 
-use super::Met;
+use super::ImportStat;
 
-/// A class of events: its name, how its presence shows, and what is unknown without it.
+/// A class of events: its name, how its presence is detected, and what is unknown without it.
 struct Class {
     name: &'static str,
-    shows: Shows,
-    /// Our recorder says that it recorded this, whether or not it happened.
+    evidence: Evidence,
+    /// Topic of `record` that includes the class: it was recorded, whether or not such events
+    /// happened.
     topic: &'static str,
     without: &'static str,
 }
 
-enum Shows {
+enum Evidence {
     /// This table has rows.
     Table(&'static str),
-    /// Events whose name begins so were read.
+    /// Events with this name prefix were read.
     Event(&'static str),
-    /// Records of this kind were read from the spool of the recorder.
+    /// Events with this name prefix, or records of this kind in the recorder's spool, were read.
     EventOr(&'static str, &'static str),
 }
 
 const CLASSES: &[Class] = &[
     Class {
         name: "system calls",
-        shows: Shows::Table("syscall"),
+        evidence: Evidence::Table("syscall"),
         topic: "syscalls",
-        without: "no `io` and no `files`: what programs asked for is unknown",
+        without: "`io` and `files` unavailable: operations of programs unknown",
     },
     Class {
         name: "block requests",
-        shows: Shows::Table("block_io"),
+        evidence: Evidence::Table("block_io"),
         topic: "block",
-        without: "no `block`: time in disks and their queues is unknown",
+        without: "`block` unavailable: time in devices and their queues unknown",
     },
     Class {
         name: "scheduling",
-        shows: Shows::Table("sched_slice"),
+        evidence: Evidence::Table("sched_slice"),
         topic: "sched",
-        without: "no `threads states`: who ran when is unknown, threads only by their contexts",
+        without: "`threads states` unavailable: on-CPU times unknown; threads known only from the context of events",
     },
     Class {
         name: "wakeups",
-        shows: Shows::Table("wakeup"),
+        evidence: Evidence::Table("wakeup"),
         topic: "sched",
-        without: "what ended a wait is unknown",
+        without: "wakers of waiting threads unknown",
     },
     Class {
         name: "signals",
-        shows: Shows::EventOr("signal_generate", "Signal"),
+        evidence: Evidence::EventOr("signal_generate", "Signal"),
         topic: "sched",
-        without: "no `signals`: who stopped or ended a process is unknown",
+        without: "`signals` unavailable: senders of signals that stopped or ended a process unknown",
     },
     Class {
         name: "interrupts",
-        shows: Shows::Table("irq"),
+        evidence: Evidence::Table("irq"),
         topic: "irq",
-        without: "time in interrupts counts for the thread they hit",
+        without: "time in interrupts counts as time of the interrupted thread",
     },
     Class {
         name: "network packets",
-        shows: Shows::Table("net_packet"),
+        evidence: Evidence::Table("net_packet"),
         topic: "net",
-        without: "traffic is known from system calls only, not by interface",
+        without: "traffic known from system calls only, not by interface",
     },
     Class {
         name: "TCP connections",
-        shows: Shows::Table("tcp_connection"),
+        evidence: Evidence::Table("tcp_connection"),
         topic: "tcp",
-        without: "no `tcp`: who connected where, and how it ended, is unknown",
+        without: "`tcp` unavailable: connections and how they ended unknown",
     },
     Class {
         name: "requests",
-        shows: Shows::Table("request"),
+        evidence: Evidence::Table("request"),
         topic: "",
-        without: "no `requests`: who asked for what and how long it took is unknown",
+        without: "`requests` unavailable: requests and their latency unknown",
     },
     Class {
         name: "threads of requests",
-        shows: Shows::Table("request_thread"),
+        evidence: Evidence::Table("request_thread"),
         topic: "",
-        without: "no `requests threads`: which thread worked for which request is unknown",
+        without: "`requests threads` unavailable: threads that served requests unknown",
     },
     Class {
-        name: "lookups of names",
-        shows: Shows::Table("dns_lookup"),
+        name: "DNS lookups",
+        evidence: Evidence::Table("dns_lookup"),
         topic: "dns",
-        without: "no `dns`: who waited for names to be resolved is unknown, or nobody did",
+        without: "`dns` unavailable: DNS lookups unknown",
     },
     Class {
-        name: "questions to name servers",
-        shows: Shows::Table("dns_query"),
+        name: "DNS queries",
+        evidence: Evidence::Table("dns_query"),
         topic: "",
-        without: "no `nameservers`: which name servers answered is unknown (system calls tell), or nobody asked",
+        without: "`nameservers` unavailable: replies of name servers unknown (needs system calls)",
     },
     Class {
-        name: "calls of functions",
-        shows: Shows::Table("function_call"),
+        name: "function calls (uprobes)",
+        evidence: Evidence::Table("function_call"),
         topic: "functions",
-        without: "no `functions`: they are recorded where they are asked for (record --function)",
+        without: "`functions` unavailable: function calls not recorded (add `--function`)",
     },
     Class {
-        name: "static probes of programs",
-        shows: Shows::Table("usdt_event"),
+        name: "USDT probes",
+        evidence: Evidence::Table("usdt_event"),
         topic: "usdt",
-        without: "no `usdt`: they are recorded where they are asked for (record --usdt)",
+        without: "`usdt` unavailable: USDT probes not recorded (add `--usdt`)",
     },
     Class {
         name: "page allocation",
-        shows: Shows::Table("page_count"),
+        evidence: Evidence::Table("page_count"),
         topic: "",
-        without: "memory use by thread is unknown",
+        without: "memory use by thread unknown",
     },
     Class {
         name: "page faults",
-        shows: Shows::Event("x86_exceptions_page_fault"),
+        evidence: Evidence::Event("x86_exceptions_page_fault"),
         topic: "pages",
-        without: "no faults in `mem`, and what of files was in the page cache is unknown",
+        without: "page faults in `mem` and page-cache hits of files unknown",
     },
     Class {
-        name: "reclaim",
-        shows: Shows::Event("mm_vmscan_direct_reclaim"),
+        name: "memory reclaim",
+        evidence: Evidence::Event("mm_vmscan_direct_reclaim"),
         topic: "mem",
-        without: "who waited for memory is unknown, or nobody did",
+        without: "waits for memory unknown",
     },
     Class {
-        name: "waits for locks",
-        shows: Shows::Table("lock_wait"),
+        name: "lock waits",
+        evidence: Evidence::Table("lock_wait"),
         topic: "locks",
-        without: "no `locks`: who waited for locks of the kernel is unknown, or nobody did for long",
+        without: "`locks` unavailable: waits for kernel locks unknown",
     },
     Class {
         name: "stacks",
-        shows: Shows::Table("stack_sample"),
+        evidence: Evidence::Table("stack_sample"),
         topic: "stacks",
-        without: "no `stacks`: where in the code threads waited is unknown",
+        without: "`stacks` unavailable: code locations of waits unknown",
     },
     Class {
-        name: "what runtimes tell of their threads",
-        shows: Shows::Table("runtime_event"),
+        name: "runtime events",
+        evidence: Evidence::Table("runtime_event"),
         topic: "locks",
-        without: "waits for locks of a language (Java) are unknown",
+        without: "waits for locks of a language runtime (Java) unknown",
     },
     Class {
-        name: "work of file systems",
-        shows: Shows::Table("kernel_work"),
+        name: "file system work",
+        evidence: Evidence::Table("kernel_work"),
         topic: "fs",
-        without: "no `fs`: who waited for journals and writeback is unknown, or nobody did",
+        without: "`fs` unavailable: waits for journals and writeback unknown",
     },
     Class {
-        name: "work that the kernel put off",
-        shows: Shows::Table("work_item"),
+        name: "workqueue items",
+        evidence: Evidence::Table("work_item"),
         topic: "work",
-        without: "no `work`: for whom threads of the kernel work is unknown",
+        without: "`work` unavailable: threads that queued work of kernel threads unknown",
     },
     Class {
-        name: "retransmits",
-        shows: Shows::Event("tcp_retransmit_skb"),
+        name: "TCP retransmits",
+        evidence: Evidence::Event("tcp_retransmit_skb"),
         topic: "net",
-        without: "what TCP sent again is unknown, or it sent nothing again",
+        without: "TCP retransmits unknown",
     },
     Class {
-        name: "state of open files at the begin",
-        shows: Shows::EventOr("lttng_statedump_file_descriptor", "Fd"),
+        name: "open files at the start",
+        evidence: Evidence::EventOr("lttng_statedump_file_descriptor", "Fd"),
         topic: "",
         without: "files opened before the recording have no name",
     },
     Class {
-        name: "state of processes at the begin",
-        shows: Shows::EventOr("lttng_statedump_process_state", "Process"),
+        name: "processes at the start",
+        evidence: Evidence::EventOr("lttng_statedump_process_state", "Process"),
         topic: "",
-        without: "processes are known from their first event on, kernel threads by guess",
+        without: "processes known only from their first event, kernel threads inferred",
     },
 ];
 
-pub(super) fn table(info: &RecordingInfo, counts: &[Met], topics: &str) -> AnswerTable {
+pub(super) fn table(info: &RecordingInfo, counts: &[ImportStat], topics: &str) -> AnswerTable {
     let columns = vec![
         AnswerColumn::new("class", "events", Measure::Text),
         AnswerColumn::new("present", "recorded", Measure::Text),
@@ -185,8 +186,8 @@ pub(super) fn table(info: &RecordingInfo, counts: &[Met], topics: &str) -> Answe
     let mut table = AnswerTable::new("coverage", "what was recorded", columns);
     for class in CLASSES {
         let is_topic = topics.split(',').any(|topic| topic == class.topic);
-        let is_told = is_topic && !class.topic.is_empty();
-        let present = is_told || class.shows.present(info, counts);
+        let is_topic = is_topic && !class.topic.is_empty();
+        let present = is_topic || class.evidence.present(info, counts);
         let meaning = (!present).then_some(class.without);
         table
             .rows
@@ -195,18 +196,18 @@ pub(super) fn table(info: &RecordingInfo, counts: &[Met], topics: &str) -> Answe
     table
 }
 
-impl Shows {
-    fn present(&self, info: &RecordingInfo, counts: &[Met]) -> bool {
+impl Evidence {
+    fn present(&self, info: &RecordingInfo, counts: &[ImportStat]) -> bool {
         match self {
-            Shows::Table(name) => info.rows_of_whole(name) > 0,
-            Shows::Event(prefix) => has_event(counts, |name| name.starts_with(prefix)),
-            Shows::EventOr(prefix, record) => {
+            Evidence::Table(name) => info.rows_of_whole(name) > 0,
+            Evidence::Event(prefix) => has_event(counts, |name| name.starts_with(prefix)),
+            Evidence::EventOr(prefix, record) => {
                 has_event(counts, |name| name.starts_with(prefix) || name == *record)
             }
         }
     }
 }
 
-fn has_event(counts: &[Met], is_meant: impl Fn(&str) -> bool) -> bool {
-    super::of_kind(counts, "event").any(|event| is_meant(&event.name) && event.count > 0)
+fn has_event(counts: &[ImportStat], matches: impl Fn(&str) -> bool) -> bool {
+    super::of_kind(counts, "event").any(|event| matches(&event.name) && event.count > 0)
 }

@@ -1,4 +1,4 @@
-//! `info --devices`: which device lies on which, and what is mounted from it.
+//! `info --devices`: how block devices are stacked, and where they are mounted.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -8,7 +8,7 @@ use whyslow_model::answer::{AnswerColumn, AnswerTable, Form, Measure, Value};
 use whyslow_model::tables::DeviceRow;
 use whyslow_store::{StoreError, Tables, rows};
 
-/// Deeper than any stack of volumes; ends what damaged input makes a circle.
+/// Deeper than any real stack of volumes; stops at cycles in damaged input.
 const DEPTH_MAX: usize = 16;
 /// Lines of all trees together.
 const LINES_MAX: usize = 10_000;
@@ -32,7 +32,7 @@ pub(super) fn table(tables: &dyn Tables) -> Result<AnswerTable, StoreError> {
         column("number", "number", Measure::Text).priority(2),
         column("kind", "type", Measure::Text),
         column("size_bytes", "size", Measure::Bytes),
-        column("rotational", "turns", Measure::Text).priority(3),
+        column("rotational", "rotational", Measure::Text).priority(3),
         column("label", "label", Measure::Text).priority(1),
         column("mount_points", "mounted at", Measure::Path),
         column("backing", "file", Measure::Path).priority(4),
@@ -49,7 +49,7 @@ pub(super) fn table(tables: &dyn Tables) -> Result<AnswerTable, StoreError> {
 #[derive(Default)]
 struct Tree {
     devices: BTreeMap<i64, Device>,
-    /// Devices that lie on one, in order.
+    /// Devices stacked on a device, in order.
     above: BTreeMap<i64, BTreeSet<i64>>,
     mounted: BTreeMap<i64, BTreeSet<String>>,
 }
@@ -73,12 +73,12 @@ impl Tree {
             tree.devices.insert(row.dev, device);
         }
         let volumes = Volumes::read(tables)?;
-        // A file lies on whatever its disk is; that is told beside, as lsblk does.
+        // The backing file of a loop device has its own column, as in lsblk.
         (tree.above, tree.mounted) = (volumes.above, volumes.mounted);
         Ok(tree)
     }
 
-    /// Devices that lie on none, without those that hold nothing.
+    /// Devices at the bottom of a stack, except empty loop devices.
     fn roots(&self) -> Vec<i64> {
         let below: BTreeSet<i64> = self.above.values().flatten().copied().collect();
         let is_empty_loop =
@@ -184,7 +184,7 @@ mod tests {
 
     #[test]
     fn a_circle_ends() {
-        // Nobody is on top of a circle, unless it hangs below somebody.
+        // A cycle has no root, unless another device is below it.
         assert!(shown(&[(1, 2), (2, 1), (3, 4), (4, 3)]).is_empty());
         assert!(shown(&[(2, 1), (4, 2), (2, 4)]).len() <= DEPTH_MAX + 2);
     }

@@ -1,4 +1,4 @@
-//! `info`: what a recording holds, what was lost, and what that means for answers.
+//! `info`: what a recording contains, what was lost, and what that means for queries.
 
 mod anomalies;
 mod clocks;
@@ -67,15 +67,15 @@ fn answer(tables: &dyn Tables, args: &InfoArgs) -> Result<Answer, Failure> {
     };
     if args.devices {
         answer.tables = vec![devices::table(tables)?];
-        let told = info
+        let has_devices = info
             .tables
             .get("device_link")
             .is_some_and(|table| table.rows > 0)
             || info.tables.get("mount").is_some_and(|table| table.rows > 0);
-        if !told {
-            answer.caveats.push(
-                "cannot tell what lies on which device: the source has no snapshot of that".into(),
-            );
+        if !has_devices {
+            answer
+                .caveats
+                .push("device stacking and mounts unavailable: not recorded by this source".into());
         }
         return Ok(answer);
     }
@@ -150,16 +150,16 @@ fn recording(tables: &dyn Tables) -> Result<AnswerTable, StoreError> {
         Measure::Count,
         i64::from(info.format_version).into(),
     );
-    let hidden = info.redacted.clone();
-    fact("redacted", "hidden", Measure::Text, hidden.into());
+    let redacted = info.redacted.clone();
+    fact("redacted", "redacted", Measure::Text, redacted.into());
     if let Some(cut) = &info.cut {
         let digest = cut.digest.clone().into();
         fact("cut_from", "cut from", Measure::Text, digest);
         for (name, title, ts) in [
-            ("whole_begin_ns", "its begin", cut.begin_ns),
-            ("whole_end_ns", "its end", cut.end_ns),
-            ("focus_begin_ns", "looks at", cut.focus_begin_ns),
-            ("focus_end_ns", "until", cut.focus_end_ns),
+            ("whole_begin_ns", "original start", cut.begin_ns),
+            ("whole_end_ns", "original end", cut.end_ns),
+            ("focus_begin_ns", "window start", cut.focus_begin_ns),
+            ("focus_end_ns", "window end", cut.focus_end_ns),
         ] {
             fact(name, title, Measure::Time, ts.into());
         }
@@ -178,7 +178,7 @@ fn tracer(metadata: &BTreeMap<String, String>) -> Value {
     format!("{name} {}", version.join(".")).trim_end().into()
 }
 
-/// Facts by key; of several sources the first counts.
+/// Metadata by key; of several sources the first one counts.
 fn metadata(tables: &dyn Tables) -> Result<BTreeMap<String, String>, StoreError> {
     let mut symbols = Symbols::new();
     let mut found = BTreeMap::new();
@@ -237,7 +237,7 @@ fn row_counts(info: &RecordingInfo) -> AnswerTable {
 }
 
 /// Number of events by name, most frequent first.
-fn events(counts: &[Met]) -> AnswerTable {
+fn events(counts: &[ImportStat]) -> AnswerTable {
     let columns = vec![
         AnswerColumn::new("event", "event", Measure::Text),
         AnswerColumn::new("count", "count", Measure::Count),
@@ -256,21 +256,21 @@ fn events(counts: &[Met]) -> AnswerTable {
     table
 }
 
-/// How often something was met: a row of `trace_stat`.
-struct Met {
+/// A counter of the import: a row of `trace_stat`.
+struct ImportStat {
     kind: String,
     name: String,
     severity: String,
     count: i64,
 }
 
-fn counts(tables: &dyn Tables) -> Result<Vec<Met>, StoreError> {
+fn counts(tables: &dyn Tables) -> Result<Vec<ImportStat>, StoreError> {
     let mut symbols = Symbols::new();
     let rows = rows::<TraceStatRow>(tables, &mut symbols)?;
     let text = |sym| symbols.get(sym).to_owned();
     Ok(rows
         .iter()
-        .map(|row| Met {
+        .map(|row| ImportStat {
             kind: text(row.kind),
             name: text(row.name),
             severity: text(row.severity),
@@ -279,7 +279,7 @@ fn counts(tables: &dyn Tables) -> Result<Vec<Met>, StoreError> {
         .collect())
 }
 
-fn of_kind<'c>(counts: &'c [Met], kind: &'c str) -> impl Iterator<Item = &'c Met> {
+fn of_kind<'c>(counts: &'c [ImportStat], kind: &'c str) -> impl Iterator<Item = &'c ImportStat> {
     counts.iter().filter(move |count| count.kind == kind)
 }
 

@@ -1,4 +1,4 @@
-//! How names of hosts are looked up, by the mount namespaces of the recorded processes.
+//! Resolver configuration by mount namespace of the recorded processes.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +8,7 @@ use whyslow_model::answer::{AnswerColumn, AnswerTable, Measure, Value};
 use whyslow_model::tables::ProcessRow;
 use whyslow_store::{StoreError, Tables, rows};
 
-/// One line for those that say the same.
+/// One row per distinct configuration.
 pub(super) fn table(tables: &dyn Tables) -> Result<AnswerTable, StoreError> {
     let mut processes: BTreeMap<i64, i64> = BTreeMap::new();
     let mut symbols = Symbols::new();
@@ -22,7 +22,7 @@ pub(super) fn table(tables: &dyn Tables) -> Result<AnswerTable, StoreError> {
         AnswerColumn::new("processes", "processes", Measure::Count),
     ];
     columns.extend(Resolver::columns());
-    let mut table = AnswerTable::new("resolvers", "how names are looked up", columns);
+    let mut table = AnswerTable::new("resolvers", "resolver configuration", columns);
     let mut groups: Vec<(Vec<Value>, Vec<i64>)> = Vec::new();
     for (ns, resolver) in resolvers(tables)? {
         let cells = resolver.cells();

@@ -1,4 +1,4 @@
-//! `load check`: what requests have to keep to, for CI.
+//! `load check`: assertions on requests, for CI.
 
 use whyslow_analysis::Weight;
 use whyslow_analysis::before_after::{Assertion, Outcome, check, check_table};
@@ -21,8 +21,8 @@ pub(super) fn run(args: &LoadCheckArgs, talk: &TalkArgs) -> Result<(), Failure> 
     };
     let calendar = opened.calendar(zone);
     let window = opened.window(args.window.text().as_ref(), &calendar)?;
-    let asked = (&*opened.tables, window);
-    let outcomes = outcomes(asked, &args.assertions, !args.by.is_empty())?;
+    let source = (&*opened.tables, window);
+    let outcomes = outcomes(source, &args.assertions, !args.by.is_empty())?;
     let answer = Answer {
         question: "load check".into(),
         tables: vec![check_table(&outcomes)],
@@ -50,7 +50,7 @@ pub(super) fn outcomes(
     Ok(check(tables, window, assertions, by_endpoint)?)
 }
 
-/// Fails if one of them does not hold, or cannot be told.
+/// Fails if one of them does not hold or cannot be evaluated.
 pub(super) fn verdict(outcomes: &[Outcome]) -> Result<(), Failure> {
     let broken = outcomes.iter().filter(|one| !one.holds);
     let broken: Vec<String> = broken
@@ -60,7 +60,7 @@ pub(super) fn verdict(outcomes: &[Outcome]) -> Result<(), Failure> {
         return Ok(());
     }
     Err(Failure::asserted(format!(
-        "does not hold: {}",
+        "assertion failed: {}",
         broken.join(", ")
     )))
 }

@@ -1,4 +1,4 @@
-//! `load diff`: requests before a change and after it.
+//! `load diff`: compares requests before and after a change.
 
 use whyslow_analysis::Weight;
 use whyslow_analysis::before_after::{Asked, Verdict, compare_requests};
@@ -20,8 +20,8 @@ pub(super) fn run(args: &LoadDiffArgs, talk: &TalkArgs) -> Result<(), Failure> {
         None => None,
     };
     if after.is_none() && args.versus.is_none() {
-        return Err(Failure::usage("there is nothing to compare with")
-            .hint("name a second recording, or a second window of the first: -w A..B --vs C..D"));
+        return Err(Failure::usage("nothing to compare with")
+            .hint("name a second recording, or a second window: -w A..B --vs C..D"));
     }
     let later = after.as_ref().unwrap_or(&before);
     let calendar = later.calendar(zone(args));
@@ -33,15 +33,15 @@ pub(super) fn run(args: &LoadDiffArgs, talk: &TalkArgs) -> Result<(), Failure> {
         window(&before, text.as_ref())?,
         window(later, args.versus.as_ref().or(text.as_ref()))?,
     ];
-    let asked = Asked {
+    let comparison = Asked {
         by_endpoint: !args.by.is_empty(),
         slow: args.slow,
         least: args.least,
     };
     let sides = [(&*before.tables, windows[0]), (&*later.tables, windows[1])];
-    let mut compared = compare_requests(sides[0], sides[1], asked)?;
+    let mut compared = compare_requests(sides[0], sides[1], comparison)?;
     causes(&mut compared.answer, sides, (before.name(), later.name()))?;
-    let outcomes = check::outcomes(sides[1], &args.assertions, asked.by_endpoint)?;
+    let outcomes = check::outcomes(sides[1], &args.assertions, comparison.by_endpoint)?;
     if !outcomes.is_empty() {
         let table = whyslow_analysis::before_after::check_table(&outcomes);
         compared.answer.tables.push(table);
@@ -64,7 +64,7 @@ pub(super) fn run(args: &LoadDiffArgs, talk: &TalkArgs) -> Result<(), Failure> {
     check::verdict(&outcomes)
 }
 
-/// Where both recordings tell what threads did for requests: what they spend the time on.
+/// Where requests spend their time, if both recordings show what threads did for requests.
 fn causes(
     answer: &mut Answer,
     [before, after]: [(&dyn Tables, Option<Window>); 2],
@@ -76,13 +76,13 @@ fn causes(
     };
     let columns = vec![
         AnswerColumn::new("mechanism", "cause", Measure::Text),
-        AnswerColumn::new("culprit", "who", Measure::Text),
+        AnswerColumn::new("culprit", "culprit", Measure::Text),
         AnswerColumn::new("before_ns", "before", Measure::Duration),
         AnswerColumn::new("after_ns", "after", Measure::Duration),
         AnswerColumn::new("difference_ns", "difference", Measure::Duration),
     ];
     let title = format!(
-        "causes, mean of {} requests before and {} after",
+        "causes (mean of {} requests before, {} after)",
         found.there, found.here
     );
     let mut table = AnswerTable::new("causes", &title, columns);

@@ -1,11 +1,11 @@
-//! What a command reports when a load could not be made.
+//! Errors of `load`.
 
 use std::io;
 
 use whyslow_base::failure::Failure;
 use whyslow_load::LoadError;
 
-/// As a usage error, where another command line mends it.
+/// A usage error if a different command line would succeed.
 pub(super) fn failed(error: LoadError) -> Failure {
     let is_usage = matches!(
         error,
@@ -23,7 +23,7 @@ pub(super) fn failed(error: LoadError) -> Failure {
     };
     match error {
         LoadError::Spool { source, .. } if source.kind() == io::ErrorKind::AlreadyExists => {
-            failure.hint("name another one with -o")
+            failure.hint("choose another name with -o")
         }
         _ => failure,
     }

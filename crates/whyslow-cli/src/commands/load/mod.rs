@@ -1,4 +1,4 @@
-//! `load`: sends requests, and tells whether a change helped and whether they keep what was promised.
+//! `load`: sends requests, compares them before and after a change, and checks assertions.
 
 mod check;
 mod diff;

@@ -1,4 +1,4 @@
-//! A load as it was typed.
+//! The load as requested on the command line.
 
 use std::fs;
 use std::path::Path;
@@ -12,9 +12,9 @@ use whyslow_load::{
 use super::failed::failed;
 use crate::cli::{AmountArgs, LoadArgs, RequestArgs};
 
-/// Workers for a schedule: so many answers may be awaited at a time before requests begin late.
+/// Workers of an open loop: with more pending responses than this, requests start late.
 const WORKERS_OF_SCHEDULE: u32 = 100;
-/// More threads of ours would only take CPUs from a server on the same machine.
+/// More threads of this program would only take CPUs from a server on the same machine.
 const THREADS_MAX: usize = 8;
 
 pub(super) fn of(args: &LoadArgs) -> Result<Plan, Failure> {
@@ -25,10 +25,10 @@ pub(super) fn of(args: &LoadArgs) -> Result<Plan, Failure> {
         (None, None) => None,
     };
     let method = request.method.as_deref();
-    let asked = Asked::new(method, &request.headers, body.map(Into::into)).map_err(failed)?;
+    let template = Asked::new(method, &request.headers, body.map(Into::into)).map_err(failed)?;
     Ok(Plan {
-        targets: targets(args, &asked)?,
-        asked,
+        targets: targets(args, &template)?,
+        asked: template,
         model: model(&args.amount),
         workers: workers(&args.amount),
         threads: std::thread::available_parallelism().map_or(1, |n| n.get().min(THREADS_MAX)),
@@ -85,26 +85,27 @@ fn model(amount: &AmountArgs) -> Model {
         total: amount.total,
         length: amount.length,
     };
-    // Who says nothing of it wants to see one answer of each thread.
+    // The default is one request per thread.
     if limits == Limits::default() {
         limits.each = Some(1);
     }
     Model::Closed(limits)
 }
 
-fn targets(args: &LoadArgs, asked: &Asked) -> Result<Vec<Target>, Failure> {
+fn targets(args: &LoadArgs, template: &Asked) -> Result<Vec<Target>, Failure> {
     let mut targets = Vec::new();
     for address in &args.addresses {
-        targets.push(asked.target(address, 1).map_err(failed)?);
+        targets.push(template.target(address, 1).map_err(failed)?);
     }
     if let Some(path) = &args.urls {
-        read(path, asked, &mut targets)?;
+        read(path, template, &mut targets)?;
     }
     Ok(targets)
 }
 
-/// Addresses, one a line, after their weight if it is not 1; lines that begin with `#` are none.
-fn read(path: &Path, asked: &Asked, targets: &mut Vec<Target>) -> Result<(), Failure> {
+/// Reads URLs, one per line, with an optional weight in front; lines that start with `#` are
+/// comments.
+fn read(path: &Path, template: &Asked, targets: &mut Vec<Target>) -> Result<(), Failure> {
     let text = fs::read_to_string(path).map_err(|error| Failure::reading(path, error))?;
     for line in text.lines().map(str::trim) {
         if line.is_empty() || line.starts_with('#') {
@@ -115,10 +116,10 @@ fn read(path: &Path, asked: &Asked, targets: &mut Vec<Target>) -> Result<(), Fai
             None => (Some(1), line),
         };
         let weight = weight.ok_or_else(|| {
-            Failure::usage(format!("`{line}` does not begin with a weight"))
-                .hint("write it like `10 http://localhost/`")
+            Failure::usage(format!("`{line}` does not start with a weight"))
+                .hint("write lines like `10 http://localhost/`")
         })?;
-        targets.push(asked.target(address, weight).map_err(failed)?);
+        targets.push(template.target(address, weight).map_err(failed)?);
     }
     Ok(())
 }

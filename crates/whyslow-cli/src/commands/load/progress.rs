@@ -1,4 +1,4 @@
-//! How far a load is, on standard error.
+//! Progress of a load on standard error.
 
 use std::io::IsTerminal;
 use std::time::{Duration, Instant};
@@ -10,20 +10,20 @@ use whyslow_load::{Outcome, Progress, Row};
 
 const LINE_EVERY: Duration = Duration::from_millis(200);
 const JSON_EVERY: Duration = Duration::from_secs(1);
-/// A schedule that is later than this is told to be.
+/// A delay of the schedule below this is not shown.
 const BEHIND_MIN: Duration = Duration::from_millis(10);
 
-/// Tells how far a load is: a line that is rewritten, or an object a second.
-pub(super) struct Teller {
+/// Shows the progress of a load: a status line, or one JSON object per second.
+pub(super) struct ProgressLine {
     every: Option<Duration>,
     is_line: bool,
-    told: Option<Instant>,
+    shown_at: Option<Instant>,
     ended: u64,
     failed: u64,
     longest_ns: u64,
 }
 
-impl Teller {
+impl ProgressLine {
     pub(super) fn new(args: &TalkArgs) -> Self {
         let is_json = args.progress == ProgressChoice::Json;
         let every = match is_json {
@@ -34,7 +34,7 @@ impl Teller {
         Self {
             every,
             is_line: !is_json,
-            told: None,
+            shown_at: None,
             ended: 0,
             failed: 0,
             longest_ns: 0,
@@ -47,14 +47,14 @@ impl Teller {
         self.longest_ns = self.longest_ns.max(row.total_ns());
     }
 
-    pub(super) fn tell(&mut self, progress: Progress) {
+    pub(super) fn show(&mut self, progress: Progress) {
         let Some(every) = self.every else {
             return;
         };
-        if self.told.is_some_and(|told| told.elapsed() < every) {
+        if self.shown_at.is_some_and(|at| at.elapsed() < every) {
             return;
         }
-        self.told = Some(Instant::now());
+        self.shown_at = Some(Instant::now());
         if self.is_line {
             talk::raw(&format!("\r\x1b[K{}", self.line(progress)));
         } else {
@@ -62,9 +62,9 @@ impl Teller {
         }
     }
 
-    /// Takes the line away again.
+    /// Clears the line.
     pub(super) fn end(&mut self) {
-        if self.told.is_some() && self.is_line {
+        if self.shown_at.is_some() && self.is_line {
             talk::raw("\r\x1b[K");
         }
     }
@@ -73,12 +73,12 @@ impl Teller {
         let seconds = progress.elapsed.as_secs_f64();
         let behind = match progress.behind {
             behind if behind >= BEHIND_MIN => {
-                format!("  {:.2} s behind the schedule", behind.as_secs_f64())
+                format!("  {:.2} s behind schedule", behind.as_secs_f64())
             }
             _ => String::new(),
         };
         format!(
-            "{seconds:.0} s  {} threads  {} requests ({:.0}/s)  {} failed  {} under way  longest {:.1} ms{behind}",
+            "{seconds:.0} s  {} threads  {} requests ({:.0}/s)  {} failed  {} in flight  longest {:.1} ms{behind}",
             progress.workers,
             self.ended,
             self.ended as f64 / seconds.max(1e-3),

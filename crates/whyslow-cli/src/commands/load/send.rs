@@ -1,4 +1,4 @@
-//! Sends requests, keeps what each spent its time with, and sums it up.
+//! Sends requests, writes the phases of each to a file, and prints a summary.
 
 use std::fs;
 use std::io::{self, BufRead, IsTerminal};
@@ -20,13 +20,13 @@ use whyslow_sources::recording;
 
 use super::failed::failed;
 use super::plan;
-use super::progress::Teller;
+use super::progress::ProgressLine;
 use crate::cli::{ListArg, LoadArgs};
 
-/// Requests that a text lists one by one unless it is asked for.
+/// Text output lists at most this many requests individually unless --list is given.
 const LISTED_MAX: u64 = 1_000;
-/// More in a second, or at a time, at another machine has to be meant.
-const MEANT_MIN: f64 = 100.0;
+/// More requests per second, or at a time, to another machine need confirmation.
+const CONFIRM_ABOVE: f64 = 100.0;
 
 pub(super) fn run(args: &LoadArgs, talk: &TalkArgs) -> Result<(), Failure> {
     let plan = plan::of(args)?;
@@ -35,7 +35,7 @@ pub(super) fn run(args: &LoadArgs, talk: &TalkArgs) -> Result<(), Failure> {
     if let Some(recording) = places.recording.as_deref().filter(|path| path.exists()) {
         let name = shown(&recording.display().to_string(), false).into_owned();
         return Err(Failure::usage(format!("`{name}` exists"))
-            .hint("name another one with -o, or remove it"));
+            .hint("choose another name with -o, or delete the recording"));
     }
     let cancel = interrupt::flag()?;
     let (model, workers) = (plan.model, plan.workers.iter().copied().max().unwrap_or(1));
@@ -64,26 +64,26 @@ pub(super) fn run(args: &LoadArgs, talk: &TalkArgs) -> Result<(), Failure> {
             args.slow.or(args.amount.until_slow),
             args.list != Some(ListArg::None),
         ),
-        teller: Teller::new(talk),
+        progress: ProgressLine::new(talk),
     };
     let ended = run.go(&cancel, &mut keeper);
-    keeper.teller.end();
+    keeper.progress.end();
     let ended = ended.map_err(failed)?;
     let end_ns = begin_ns.saturating_add(ended.end_ns as i64);
     keeper.spool.end(end_ns, ended.reason).map_err(failed)?;
     keep(&places, talk)?;
-    tell(args, (&keeper.summary, &ended, begin_ns), host, talk)?;
+    print_summary(args, (&keeper.summary, &ended, begin_ns), host, talk)?;
     match ended.reason {
         Reason::Interrupted => Err(Failure::interrupted()),
         Reason::Done | Reason::UntilSlow => Ok(()),
     }
 }
 
-/// What ends goes into the file first.
+/// Writes each finished request to the file first, then counts it.
 struct Keeper {
     spool: Spool,
     summary: Summary,
-    teller: Teller,
+    progress: ProgressLine,
 }
 
 impl Sink for Keeper {
@@ -94,21 +94,21 @@ impl Sink for Keeper {
     fn take(&mut self, rows: &mut dyn Iterator<Item = Row>) -> Result<(), LoadError> {
         for row in rows {
             self.spool.write(&row)?;
-            self.teller.count(&row);
+            self.progress.count(&row);
             self.summary.add(row);
         }
         self.spool.flush()
     }
 
     fn look(&mut self, progress: Progress) {
-        self.teller.tell(progress);
+        self.progress.show(progress);
     }
 }
 
-/// Where a load is kept.
+/// Where the requests are written.
 struct Places {
     spool: PathBuf,
-    /// What the spool is to become.
+    /// The recording that the spool is imported into.
     recording: Option<PathBuf>,
 }
 
@@ -141,14 +141,14 @@ impl Places {
     }
 }
 
-/// Makes the recording that was asked for of the lines, which go then; without one they are what is
-/// kept. A load that was stopped is kept, too.
+/// Imports the spool into the requested recording and deletes it; without one the spool is kept. An
+/// interrupted load is kept, too.
 fn keep(places: &Places, talk: &TalkArgs) -> Result<(), Failure> {
     let name = |path: &Path| shown(&path.display().to_string(), false).into_owned();
     let spool = name(&places.spool);
     let Some(recording) = &places.recording else {
         if !talk.quiet {
-            talk::line(&format!("every request: {spool}"));
+            talk::line(&format!("requests: {spool}"));
         }
         return Ok(());
     };
@@ -157,36 +157,36 @@ fn keep(places: &Places, talk: &TalkArgs) -> Result<(), Failure> {
     let options = ImportOptions::new(recording);
     let imported = whyslow_ingest::import(&sources, &options, &mut |at| teller.tell(at));
     teller.end();
-    let again = format!("every request is in {spool}: whyslow import {spool}");
-    imported.map_err(|error| Failure::from(error).hint(again))?;
+    let hint = format!("import the requests again: whyslow import {spool}");
+    imported.map_err(|error| Failure::from(error).hint(hint))?;
     recording::remember(recording);
     fs::remove_file(&places.spool)?;
     if !talk.quiet {
-        talk::line(&format!("every request: {}", name(recording)));
+        talk::line(&format!("requests: {}", name(recording)));
     }
     Ok(())
 }
 
-fn tell(
+fn print_summary(
     args: &LoadArgs,
     (summary, ended, begin_ns): (&Summary, &Ended, i64),
     host: String,
     talk: &TalkArgs,
 ) -> Result<(), Failure> {
     let format = args.output.chosen_format();
-    let is_for_people = matches!(format, Format::Text | Format::Md | Format::Html);
+    let is_human_readable = matches!(format, Format::Text | Format::Md | Format::Html);
     let list = match args.list {
         Some(ListArg::None) => List::None,
         Some(ListArg::Slow) => List::Slow,
         Some(ListArg::All) => List::All,
-        None if is_for_people && summary.count() > LISTED_MAX => List::Slow,
+        None if is_human_readable && summary.count() > LISTED_MAX => List::Slow,
         None => List::All,
     };
     let mut output = OutputArgs {
         output: None,
         ..args.output.clone()
     };
-    // Forms for one table have the requests, unless another one is named.
+    // Formats with a single table contain the requests, unless another table is named.
     if !whyslow_render::has_room_for_notes(format) && output.table.is_none() && list != List::None {
         output.table = Some("requests".to_owned());
     }
@@ -205,43 +205,43 @@ fn tell(
     whyslow_render::write(answer, &subject, zone, Weight::Count, &output, talk)
 }
 
-/// Asks whether a high load is meant for other machines.
-fn confirm(plan: &Plan, is_meant: bool) -> Result<(), Failure> {
+/// Asks for confirmation of a high load on another machine.
+fn confirm(plan: &Plan, is_confirmed: bool) -> Result<(), Failure> {
     let others = plan.targets.iter().filter(|target| !target.is_loopback());
     let Some(other) = others.map(whyslow_load::Target::host).next() else {
         return Ok(());
     };
     let workers = plan.workers.iter().copied().max().unwrap_or(1);
-    let (what, much) = match plan.model {
-        Model::Open { per_second, .. } => (format!("{per_second} requests a second"), per_second),
+    let (what, rate) = match plan.model {
+        Model::Open { per_second, .. } => (format!("{per_second} requests per second"), per_second),
         Model::Closed(_) => (
-            format!("requests as fast as they are answered, {workers} at a time"),
+            format!("a closed loop of {workers} concurrent requests"),
             closed_rate(workers, plan.pause),
         ),
     };
-    if is_meant || much <= MEANT_MIN {
+    if is_confirmed || rate <= CONFIRM_ABOVE {
         return Ok(());
     }
     let host = shown(other, false);
     if !io::stdin().is_terminal() || !io::stderr().is_terminal() {
-        return Err(
-            Failure::usage(format!("{what} for `{host}`, which is not this machine"))
-                .hint("add -y if that is meant and its owner agrees"),
-        );
+        return Err(Failure::usage(format!(
+            "{what} to another machine, `{host}`, not confirmed"
+        ))
+        .hint("confirm with -y if the owner of the machine agrees"));
     }
     talk::raw(&format!(
-        "{what} for `{host}`, which is not this machine. Go on? [y/N] "
+        "This sends {what} to another machine, `{host}`. Continue? [y/N] "
     ));
     let mut line = String::new();
     io::stdin().lock().read_line(&mut line)?;
     match line.trim() {
         "y" | "Y" | "yes" => Ok(()),
-        _ => Err(Failure::usage("nothing was sent")),
+        _ => Err(Failure::usage("not confirmed: nothing was sent")),
     }
 }
 
-/// What so many threads cannot exceed for sure, requests a second: that of their pauses, and as many as
-/// there are threads where these are short.
+/// Estimated rate of a closed loop in requests per second: one request per thread and pause, where
+/// pauses shorter than 1 s count as 1 s.
 fn closed_rate(workers: u32, pause: Duration) -> f64 {
     f64::from(workers) / pause.as_secs_f64().max(1.0)
 }
@@ -258,7 +258,7 @@ fn host() -> String {
     system.nodename().to_string_lossy().into_owned()
 }
 
-/// Of this machine, by name if it has one.
+/// Time zone of this machine, by name if it has one.
 fn zone() -> Option<String> {
     let zone = jiff::tz::TimeZone::try_system().ok()?;
     let offset = || zone.to_offset(jiff::Timestamp::now()).to_string();

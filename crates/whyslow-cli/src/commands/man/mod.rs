@@ -1,5 +1,4 @@
-//! `man`: manual pages, made from what the command line declares, with sections that it has no room
-//! for.
+//! `man`: manual pages, generated from the command line definitions, with additional sections.
 
 use std::fs::{self, File};
 use std::io::{self, Write};
@@ -11,7 +10,7 @@ use whyslow_render::to_stdout;
 
 use crate::cli::{Cli, ManArgs};
 
-/// Sections by command.
+/// Additional sections by command.
 const MORE: &[(&str, &str)] = &[("record", include_str!("record.roff"))];
 
 pub(super) fn run(args: &ManArgs) -> Result<(), Failure> {
@@ -32,8 +31,8 @@ pub(super) fn run(args: &ManArgs) -> Result<(), Failure> {
     let mut page = &command;
     for name in &args.command {
         page = page.find_subcommand(name).ok_or_else(|| {
-            Failure::usage(format!("no command `{}`", args.command.join(" ")))
-                .hint("whyslow --help")
+            Failure::usage(format!("unknown command `{}`", args.command.join(" ")))
+                .hint("list all commands: whyslow --help")
         })?;
     }
     let text = text(page, &args.command)?;
@@ -56,13 +55,13 @@ mod tests {
     fn the_page_of_record_tells_what_recording_costs() {
         let mut command = Cli::whole();
         command.build();
-        let page = command.find_subcommand("record").expect("it is there");
-        let text = text(page, &["record".to_owned()]).expect("memory takes it");
+        let page = command.find_subcommand("record").expect("it exists");
+        let text = text(page, &["record".to_owned()]).expect("no I/O error");
         let text = String::from_utf8(text).expect("UTF-8");
         assert!(text.contains(".SH OVERHEAD"), "{text}");
         assert!(!text.contains('@'), "a figure was not filled in: {text}");
-        let other = command.find_subcommand("import").expect("it is there");
-        let other = super::text(other, &["import".to_owned()]).expect("memory takes it");
+        let other = command.find_subcommand("import").expect("it exists");
+        let other = super::text(other, &["import".to_owned()]).expect("no I/O error");
         assert!(!String::from_utf8_lossy(&other).contains("OVERHEAD"));
     }
 }

@@ -1,4 +1,4 @@
-//! Wrong words, empty recordings, hostile names and readers that leave.
+//! Wrong arguments, empty recordings, hostile names and closed pipes.
 
 use std::io::{BufRead, BufReader, Read};
 use std::process::{Command, Stdio};
@@ -68,7 +68,7 @@ fn notes_are_about_what_is_shown() {
             "{tool} has no such option: {said}"
         );
     }
-    // The share of bytes on unknown objects matters to who shows bytes.
+    // The share of bytes on unknown objects matters only to tools that show bytes.
     let about_bytes = |args: &[&str]| notes(args).contains("bytes were moved on unknown objects");
     assert!(about_bytes(&["threads", "list", "web.wsl", "--csv"]));
     assert!(about_bytes(&["as", "iotop", "web.wsl"]));
@@ -91,7 +91,7 @@ fn intervals_must_be_longer_than_nothing() {
     ] {
         let said = refused(args, 2);
         assert!(
-            said.contains("an interval of 0") && said.contains("hint: "),
+            said.contains("longer than 0") && said.contains("hint: "),
             "{args:?} {said}"
         );
     }
@@ -148,7 +148,7 @@ fn a_missing_recording_is_told() {
             "{tool}: {said}"
         );
     }
-    // Without a word it is the recording used last, of which a new user has none.
+    // Without an argument it is @last, which a new user does not have.
     let fresh = Place::new();
     for tool in TOOLS {
         let output = fresh.whyslow().args(["as", tool]).assert().code(2);

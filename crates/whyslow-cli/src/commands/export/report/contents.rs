@@ -1,5 +1,5 @@
-//! The answers that a report holds: those of its window, those of each story's, and the time lines of
-//! whoever matters at several scales.
+//! The data of a report: answers for its window and for the window of each finding, and timelines
+//! of the relevant threads and devices at several scales.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -15,22 +15,22 @@ use super::windows::Span;
 
 const JSON: &str = "application/json";
 const ARROW: &str = "application/vnd.apache.arrow.stream";
-/// Stories whose windows can be looked into.
-const STORIES: usize = 6;
+/// Findings with data for their own window.
+const FINDINGS: usize = 6;
 /// Lanes of a track.
 const LANES: usize = 120;
-/// Devices with a map each.
+/// Devices with a heat map each.
 const DEVICES: usize = 12;
-/// In a question of the pages, each device in turn.
+/// Placeholder for each device in a query of the pages.
 const EACH_DEVICE: &str = "dev=EACH&";
-/// Cells over the width of a window.
+/// Cells across the width of a window.
 const CELLS: f64 = 1500.0;
 const TILE_CELLS: f64 = 1024.0;
 const TRACKS: [&str; 6] = ["states", "calls", "cpus", "block", "locks", "samples"];
-/// Moments of which all stacks are held.
-const MOMENTS: usize = 12;
-/// Logs are long, and tables of the slowest say more.
-const LEFT_OUT: &str = "view=log";
+/// Points in time with a thread dump.
+const DUMPS: usize = 12;
+/// Logs are omitted: they are long, and tables of the slowest operations are more useful.
+const OMITTED: &str = "view=log";
 
 pub(super) struct Contents {
     answers: Map<String, Value>,
@@ -49,7 +49,7 @@ impl Contents {
         let total = info.end_ns.saturating_sub(info.begin_ns).max(1) as f64;
         let whole = window.map(|window| Span::of(window.begin, window.end, info.begin_ns));
         let questions: Vec<String> = serde_json::from_str(questions).map_err(|error| {
-            Failure::new("the pages' questions cannot be read").caused_by(&error)
+            Failure::new("cannot parse questions.json of this build").caused_by(&error)
         })?;
         let mut found = Self {
             answers: Map::new(),
@@ -58,32 +58,29 @@ impl Contents {
         };
         let usual: Vec<&String> = questions
             .iter()
-            .filter(|one| !one.contains(LEFT_OUT))
+            .filter(|one| !one.contains(OMITTED))
             .collect();
         for question in usual.iter().filter(|one| !one.contains(EACH_DEVICE)) {
-            found.ask(answers, question, whole.filter(|_| takes_window(question)))?;
+            found.fetch(answers, question, whole.filter(|_| takes_window(question)))?;
         }
         let devices = found.devices();
         for question in usual.iter().filter(|one| one.contains(EACH_DEVICE)) {
             for device in &devices {
                 let name: String = form_urlencoded::byte_serialize(device.as_bytes()).collect();
                 let question = question.replace(EACH_DEVICE, &format!("dev={name}&"));
-                found.ask(answers, &question, whole)?;
+                found.fetch(answers, &question, whole)?;
             }
         }
         let spans = found.spans(info.begin_ns, total);
         for (span, pages) in &spans {
             for question in usual.iter().filter(|one| is_of(one, pages)) {
-                found.ask_within(answers, question, *span)?;
+                found.fetch_within(answers, question, *span)?;
             }
-            found.ask_within(answers, "wakeups?limit=301", *span)?;
+            found.fetch_within(answers, "wakeups?limit=301", *span)?;
         }
-        for moment in found.moments(info.begin_ns) {
-            let question = format!(
-                "table?at={}&view=dump&what=threads",
-                moment.replace('+', "%2B")
-            );
-            found.ask(answers, &question, None)?;
+        for at in found.dump_times(info.begin_ns) {
+            let question = format!("table?at={}&view=dump&what=threads", at.replace('+', "%2B"));
+            found.fetch(answers, &question, None)?;
         }
         let all = whole.unwrap_or(Span {
             begin: 0.0,
@@ -97,41 +94,48 @@ impl Contents {
         Ok(found)
     }
 
-    /// An answer under the address without the window: it is that of the report.
-    fn ask(
+    /// Stores an answer under its address without the window, which is that of the report.
+    fn fetch(
         &mut self,
         answers: &Answers,
         question: &str,
         within: Option<Span>,
     ) -> Result<(), Failure> {
-        let asked = within.map_or_else(|| question.to_owned(), |span| with_window(question, span));
-        let asked = bounded(&asked);
-        // What was not recorded has no answer, and the page says so itself.
-        if let Some(bytes) = answers.get(&asked, JSON)? {
+        let address =
+            within.map_or_else(|| question.to_owned(), |span| with_window(question, span));
+        let address = bounded(&address);
+        // Data that was not recorded has no answer; the page reports that itself.
+        if let Some(bytes) = answers.get(&address, JSON)? {
             self.keep(question, &bytes)?;
         }
         Ok(())
     }
 
-    fn ask_within(&mut self, answers: &Answers, question: &str, span: Span) -> Result<(), Failure> {
-        let asked = with_window(question, span);
-        if self.answers.contains_key(&asked) {
+    fn fetch_within(
+        &mut self,
+        answers: &Answers,
+        question: &str,
+        span: Span,
+    ) -> Result<(), Failure> {
+        let address = with_window(question, span);
+        if self.answers.contains_key(&address) {
             return Ok(());
         }
-        if let Some(bytes) = answers.get(&bounded(&asked), JSON)? {
-            self.keep(&asked, &bytes)?;
+        if let Some(bytes) = answers.get(&bounded(&address), JSON)? {
+            self.keep(&address, &bytes)?;
         }
         Ok(())
     }
 
     fn keep(&mut self, address: &str, bytes: &[u8]) -> Result<(), Failure> {
-        let answer = serde_json::from_slice(bytes)
-            .map_err(|error| Failure::new(format!("{address} has no answer")).caused_by(&error))?;
+        let answer = serde_json::from_slice(bytes).map_err(|error| {
+            Failure::new(format!("cannot parse the answer to {address}")).caused_by(&error)
+        })?;
         self.answers.insert(address.to_owned(), answer);
         Ok(())
     }
 
-    /// Devices that did anything, as far as the pages draw them beside each other.
+    /// Devices with I/O, at most as many as the pages draw next to each other.
     fn devices(&self) -> Vec<String> {
         let usage = self.answers.get("table?view=usage&what=block");
         let rows = usage.and_then(|usage| usage["tables"][0]["rows"].as_array());
@@ -141,14 +145,17 @@ impl Contents {
         names.into_iter().take(DEVICES).map(str::to_owned).collect()
     }
 
-    /// Windows that the stories lead to, with the pages that show them.
+    /// The `stories` of `explain`.
+    fn findings(&self) -> impl Iterator<Item = &Value> {
+        let report = self.answers.get("explain");
+        let findings = report.and_then(|report| report["stories"].as_array());
+        findings.into_iter().flatten().take(FINDINGS)
+    }
+
+    /// Windows of the findings, with the pages that show them.
     fn spans(&self, origin: i64, total: f64) -> Vec<(Span, Vec<&'static str>)> {
-        let stories = self
-            .answers
-            .get("explain")
-            .and_then(|told| told["stories"].as_array());
         let mut spans = Vec::new();
-        for story in stories.into_iter().flatten().take(STORIES) {
+        for finding in self.findings() {
             let of = |value: &Value| {
                 Some(Span::of(
                     value["begin_ns"].as_i64()?,
@@ -156,13 +163,13 @@ impl Contents {
                     origin,
                 ))
             };
-            if let Some(span) = of(&story["target"]) {
+            if let Some(span) = of(&finding["target"]) {
                 spans.push((
                     span.with_margin(total),
                     vec!["states", "io", "block", "sched", "locks"],
                 ));
             }
-            for hop in story["chain"].as_array().into_iter().flatten() {
+            for hop in finding["chain"].as_array().into_iter().flatten() {
                 if let Some(span) = of(hop) {
                     spans.push((
                         span.with_margin(total),
@@ -174,41 +181,33 @@ impl Contents {
         spans
     }
 
-    /// Where stories are told of, each once: the middle of what was slow, and of each step to its culprit.
-    fn moments(&self, origin: i64) -> Vec<String> {
-        let dumps = self
+    /// Times of the thread dumps, without duplicates: the middle of each finding's target, and of
+    /// each step of its chain to the culprit.
+    fn dump_times(&self, origin: i64) -> Vec<String> {
+        let has_samples = self
             .answers
             .keys()
             .any(|address| address.starts_with("tracks?") && address.contains("track=samples"));
-        let stories = self
-            .answers
-            .get("explain")
-            .and_then(|told| told["stories"].as_array());
-        let mut moments = Vec::new();
-        for story in stories
-            .into_iter()
-            .flatten()
-            .take(STORIES)
-            .filter(|_| dumps)
-        {
-            let steps = story["chain"].as_array().into_iter().flatten();
-            for part in std::iter::once(&story["target"]).chain(steps) {
+        let mut times = Vec::new();
+        for finding in self.findings().filter(|_| has_samples) {
+            let steps = finding["chain"].as_array().into_iter().flatten();
+            for part in std::iter::once(&finding["target"]).chain(steps) {
                 let (begin, end) = (part["begin_ns"].as_i64(), part["end_ns"].as_i64());
                 let Some((begin, end)) = begin.zip(end) else {
                     continue;
                 };
                 let middle = begin.midpoint(end).saturating_sub(origin);
-                let moment = super::windows::offset(middle as f64);
-                if middle >= 0 && !moments.contains(&moment) {
-                    moments.push(moment);
+                let time = super::windows::offset(middle as f64);
+                if middle >= 0 && !times.contains(&time) {
+                    times.push(time);
                 }
             }
         }
-        moments.truncate(MOMENTS);
-        moments
+        times.truncate(DUMPS);
+        times
     }
 
-    /// The time line of a track, coarse over the whole and finer where stories are.
+    /// The timeline of a track, coarse overall and finer in the windows of findings.
     fn tiles_of(&mut self, answers: &Answers, track: &str, views: &[Span]) -> Result<(), Failure> {
         let lanes = self.lanes(track);
         if lanes.is_empty() {
@@ -224,9 +223,9 @@ impl Contents {
         Ok(())
     }
 
-    /// Lanes that the lists of a track name, in any window.
+    /// Lanes listed for a track, in any window.
     fn lanes(&self, track: &str) -> String {
-        // A thread's calls and samples are drawn beside its states, whichever list it is in.
+        // Calls and samples of a thread are drawn next to its states, whichever list contains it.
         let listed: &[&str] = match track {
             "states" | "calls" | "samples" => &["track=states", "track=samples"],
             _ => &[],
@@ -248,11 +247,11 @@ impl Contents {
         lanes.join(",")
     }
 
-    /// What was found, for those whose browser runs no scripts.
+    /// The findings as text, for browsers without scripts.
     pub(super) fn verdicts(&self) -> Vec<String> {
-        let told = self.answers.get("explain");
+        let report = self.answers.get("explain");
         let list = |key: &str, text: &str| -> Vec<String> {
-            let items = told.and_then(|told| told[key].as_array());
+            let items = report.and_then(|report| report[key].as_array());
             let items = items.into_iter().flatten();
             items
                 .filter_map(|item| item[text].as_str())
@@ -272,13 +271,13 @@ impl Contents {
     }
 }
 
-/// Tiles that show these views, the first of them the whole, as levels and indexes.
+/// Tiles of these views as levels and indexes; the first view is the whole window.
 fn places(views: &[Span]) -> BTreeSet<(u8, u64)> {
     let Some((whole, parts)) = views.split_first() else {
         return BTreeSet::new();
     };
     let top = level(*whole);
-    // Each zoom on the way has something to show.
+    // Every other zoom level in between, so that each step shows something.
     let on_the_way = parts
         .iter()
         .flat_map(|part| (level(*part)..top).step_by(2).map(|level| (level, *part)));
@@ -292,12 +291,12 @@ fn places(views: &[Span]) -> BTreeSet<(u8, u64)> {
     places
 }
 
-/// Lists of lanes as long as there are tiles for: the pages say how many there are in all.
+/// Limits lists of lanes to those with tiles; the pages show the total number.
 fn bounded(question: &str) -> String {
     question.replace("tracks?limit=2000&", &format!("tracks?limit={LANES}&"))
 }
 
-/// The level whose cells are as fine as pixels over this window.
+/// The level with about one cell per pixel for this window.
 fn level(span: Span) -> u8 {
     let cell = ((span.end - span.begin) / CELLS).max(1.0);
     cell.log2().floor().clamp(0.0, 50.0) as u8
@@ -307,7 +306,7 @@ fn takes_window(question: &str) -> bool {
     !question.starts_with("recordings") && !question.starts_with("series")
 }
 
-/// Whether a question is about one of these kinds, or lists the lanes of a chart.
+/// Whether a query is about one of these kinds.
 fn is_of(question: &str, kinds: &[&str]) -> bool {
     let is_kind = |kind: &&str| {
         question.ends_with(&format!("what={kind}")) || question.contains(&format!("what={kind}&"))
@@ -316,7 +315,7 @@ fn is_of(question: &str, kinds: &[&str]) -> bool {
     kinds.iter().any(is_kind) && !is_heavy
 }
 
-/// The address with a window, its keys in order as the pages have them.
+/// The address with a window; the keys are sorted, as the pages do.
 pub(super) fn with_window(question: &str, span: Span) -> String {
     let (endpoint, query) = question.split_once('?').unwrap_or((question, ""));
     let window = span.text().replace('+', "%2B");

@@ -1,8 +1,8 @@
-//! Windows as the pages make them: the same arithmetic, so that the same addresses are asked.
+//! Windows with the same arithmetic as the pages, so that both request the same addresses.
 
 use whyslow_model::Ns;
 
-/// ns since the begin of the recording.
+/// ns since the start of the recording.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Span {
     pub(super) begin: f64,
@@ -17,7 +17,7 @@ impl Span {
         }
     }
 
-    /// With some of what came before and after, within the recording.
+    /// With a margin before and after, within the recording.
     pub(super) fn with_margin(self, total: f64) -> Self {
         let margin = ((self.end - self.begin) * 0.15).max(1000.0);
         let (begin, end) = (self.begin - margin, self.end + margin);
@@ -35,7 +35,7 @@ impl Span {
     }
 }
 
-/// To the next whole number, a half upwards, as browsers do.
+/// Rounds to the nearest integer, halves up, as browsers do.
 fn round(value: f64) -> f64 {
     (value + 0.5).floor()
 }

@@ -1,4 +1,4 @@
-//! Questions about what happens now that the kernel counts for, so that nothing is recorded.
+//! Live queries that the kernel aggregates, so that nothing is recorded.
 
 use whyslow_analysis::{Filter, Kind, Verb};
 use whyslow_base::args::{Format, TalkArgs};
@@ -8,7 +8,7 @@ use whyslow_sources::live::{self, RecorderChoice, Watched};
 use super::{RecordingQuery, Target, filter};
 
 impl RecordingQuery {
-    /// Whether the kernel counts for it, and nothing is recorded.
+    /// Whether the kernel aggregates the live query, so that nothing is recorded.
     pub(super) fn is_counted_live(&self) -> bool {
         self.kind == Kind::Block && self.verb == Verb::Outliers
     }
@@ -21,13 +21,16 @@ impl RecordingQuery {
     ) -> Result<(), Failure> {
         if !matches!(choice, RecorderChoice::Any | RecorderChoice::New) {
             return Err(Failure::usage(
-                "slow requests are counted in the kernel for this alone: no recorder is followed",
+                "`block outliers` cannot follow a recorder: the kernel counts for this command alone",
             )
             .hint("whyslow block outliers @live"));
         }
         let shape = &self.args.shape;
         if shape.limit.is_some() || shape.sort.is_some() || !shape.by.is_empty() {
-            return Err(Failure::usage("devices are shown in order of number here"));
+            return Err(Failure::usage(
+                "`block outliers @live` cannot limit, sort or group its rows",
+            )
+            .hint("remove -n, --sort and --by"));
         }
         let watched = Watched {
             filter: &filter(&self.args)?,
@@ -38,18 +41,18 @@ impl RecordingQuery {
         live::watch(&watched, talk)
     }
 
-    /// What a recording has is told by another command.
+    /// A recording has OpenMetrics counters only through `export`.
     pub(super) fn refuse_counting(&self) -> Result<(), Failure> {
         if self.args.output.chosen_format() != Format::Openmetrics {
             return Ok(());
         }
         Err(
-            Failure::usage("openmetrics is the form of what is counted live: dns stats @live")
-                .hint("figures of a recording: whyslow export openmetrics NAME.wsl"),
+            Failure::usage("--format openmetrics needs @live: whyslow dns stats @live")
+                .hint("to export a recording: whyslow export openmetrics NAME.wsl"),
         )
     }
 
-    /// Lookups of names, in numbers that the kernel keeps.
+    /// DNS lookups, as counters that the kernel keeps.
     pub(super) fn count_lookups(
         &self,
         choice: RecorderChoice,
@@ -59,7 +62,7 @@ impl RecordingQuery {
         let command = "whyslow dns stats @live 10 --format openmetrics";
         if !matches!(choice, RecorderChoice::Any | RecorderChoice::New) {
             return Err(Failure::usage(
-                "lookups are counted in the kernel for this alone: no recorder is followed",
+                "`dns stats` cannot follow a recorder: the kernel counts for this command alone",
             )
             .hint(command));
         }
@@ -67,7 +70,7 @@ impl RecordingQuery {
         let is_shaped = shape.limit.is_some() || shape.sort.is_some() || !shape.by.is_empty();
         if is_shaped || filter(&self.args)? != Filter::default() {
             return Err(Failure::usage(
-                "all lookups are counted, by host, resolver and result: nothing is chosen or sorted",
+                "`dns stats @live` cannot filter or sort: it counts all lookups by host, resolver and result",
             )
             .hint(command));
         }

@@ -1,4 +1,4 @@
-//! Every question: from flags to a question, from its answer to output.
+//! Queries: from flags to a query, from its result to output.
 
 mod counted;
 
@@ -19,34 +19,34 @@ use whyslow_store::Tables;
 
 use super::filter::{device, filter_of};
 use super::flame;
-use crate::cli::{AskArgs, GraphArgs, QuestionCommand, ViewArgs};
+use crate::cli::{GraphArgs, QueryArgs, QueryCommand, ViewArgs};
 
-/// Buckets of `--uniform` without a number, as lttng-analyses has them.
+/// Buckets of `--uniform` without `--linear`, as in lttng-analyses.
 const BINS_DEFAULT: usize = 20;
 
-/// A question as typed.
+/// A query as typed.
 pub(crate) struct RecordingQuery {
     kind: Kind,
     verb: Verb,
-    args: AskArgs,
+    args: QueryArgs,
     bins: Bins,
     stage: Option<String>,
     weight: Weight,
     versus: Option<String>,
-    /// Values that keys of requests may have.
+    /// Filters on keys of requests.
     values: Vec<KeyFilter>,
     baseline: Option<WindowText>,
     at: Option<Moment>,
     graph: Option<GraphArgs>,
-    /// Dumps are made of a JVM: each so often, for so long.
-    making: Option<(Ns, Option<Ns>)>,
+    /// Interval and total duration of dumps to be taken of a running JVM.
+    dumping: Option<(Ns, Option<Ns>)>,
 }
 
 impl RecordingQuery {
-    pub(crate) fn new(command: QuestionCommand) -> Self {
+    pub(crate) fn new(command: QueryCommand) -> Self {
         let (mut bins, mut weight, mut at) = (Bins::default(), Weight::default(), None);
         let (mut stage, mut baseline) = (None, None);
-        let (mut graph, mut making) = (None, None);
+        let (mut graph, mut dumping) = (None, None);
         let args = match command.args {
             ViewArgs::Plain(args) => args,
             ViewArgs::Hist(args) => {
@@ -57,29 +57,29 @@ impl RecordingQuery {
                     };
                 }
                 stage = args.stage.stage;
-                args.ask
+                args.query
             }
             ViewArgs::Heat(args) => {
                 weight = args.weight.into();
                 stage = args.stage.stage;
-                args.ask
+                args.query
             }
             ViewArgs::Open(args) => {
                 at = args.at;
-                args.ask
+                args.query
             }
             ViewArgs::Dump(args) => {
                 at = args.open.at;
-                making = args.every.map(|every| (every, args.lasting));
-                args.open.ask
+                dumping = args.every.map(|every| (every, args.lasting));
+                args.open.query
             }
             ViewArgs::Flame(args) => {
                 graph = Some(args.graph);
-                args.ask
+                args.query
             }
             ViewArgs::Differs(args) => {
                 baseline = args.baseline;
-                args.ask
+                args.query
             }
         };
         Self {
@@ -97,12 +97,12 @@ impl RecordingQuery {
             baseline,
             at,
             graph,
-            making,
+            dumping,
         }
     }
 
     pub(crate) fn run(&self, talk: &TalkArgs) -> Result<(), Failure> {
-        if let Some((every, lasting)) = self.making {
+        if let Some((every, lasting)) = self.dumping {
             return super::dumps::run(&self.args, (every, lasting), talk);
         }
         let target = Target::parse(&self.args.positional)?;
@@ -121,7 +121,7 @@ impl RecordingQuery {
         self.run_live(choice, &target, talk)
     }
 
-    /// The answer from `tables`, which are those of `opened` with limits, for other programs.
+    /// The answer for other programs, from `tables`, which are those of `opened` with limits.
     pub(crate) fn answer_from(
         &self,
         opened: &Opened,
@@ -185,7 +185,7 @@ impl RecordingQuery {
         let cut = opened.note(&calendar, question.window);
         let caveat = || host_paths.as_ref().and_then(HostPaths::caveat);
         let notes = || cut.into_iter().chain(caveat());
-        // Rows in order of time are handed on as they are found; to be sorted they are collected.
+        // Rows in order of time are streamed; rows to be sorted are collected first.
         let streams = question.verb == Verb::Log && question.sort.is_none();
         let (lost, next) = if streams && whyslow_render::streams(output) {
             let place = (&opened.subject(), calendar.zone);
@@ -229,7 +229,7 @@ impl RecordingQuery {
         Ok(())
     }
 
-    /// The tables with paths of the host, if these are asked for.
+    /// The tables with paths of the host, if requested.
     fn host_paths<'o>(&self, tables: &'o dyn Tables) -> Result<Option<HostPaths<'o>>, Failure> {
         if !self.args.host_paths {
             return Ok(None);
@@ -237,21 +237,21 @@ impl RecordingQuery {
         let paths = HostPaths::new(tables).map_err(AnalysisError::from)?;
         match paths {
             Some(paths) => Ok(Some(paths)),
-            None => Err(Failure::usage(
-                "paths of the host are not known: the recording does not tell what is mounted where",
-            )
-            .hint("recordings of `whyslow record` do; leave --host-paths out")),
+            None => Err(
+                Failure::usage("host paths unavailable: mounts not recorded")
+                    .hint("remove --host-paths, or record with: sudo whyslow record"),
+            ),
         }
     }
 
-    /// What happens now has no begin and no end to be named.
+    /// A live query has no window.
     fn refuse_windows(&self) -> Result<(), Failure> {
         let window = &self.args.window;
         if window.text().is_none() && window.overlaps.is_none() && self.at.is_none() {
             return Ok(());
         }
-        Err(Failure::usage("there is no window in what happens now")
-            .hint("record, and ask the recording: sudo whyslow record -o NAME.wsl"))
+        Err(Failure::usage("@live has no windows: it shows the present")
+            .hint("record, then query the recording: sudo whyslow record -o NAME.wsl"))
     }
 
     fn run_live(
@@ -268,12 +268,11 @@ impl RecordingQuery {
         };
         if matches!(self.kind, Kind::Functions | Kind::Usdt) {
             return Err(
-                Failure::usage("what is to be watched is said when recording begins").hint(
-                    "sudo whyslow record --function FILE:NAME -o NAME.wsl, and ask the recording",
-                ),
+                Failure::usage("@live cannot probe functions: probes are set by `record`")
+                    .hint("sudo whyslow record --function FILE:NAME -o NAME.wsl"),
             );
         }
-        // What cannot be asked is told before anything is recorded.
+        // Report an invalid query before anything is recorded.
         filter(&self.args)?;
         self.args.shape.sort.as_deref().map(sort).transpose()?;
         let plan = Plan {
@@ -349,7 +348,7 @@ impl RecordingQuery {
         })
     }
 
-    /// The window asked for, cut to COUNT intervals; it must touch the recording.
+    /// The requested window, limited to COUNT intervals; it must overlap the recording.
     fn window(
         &self,
         target: &Target,
@@ -378,8 +377,7 @@ fn wanted_zone(output: &OutputArgs) -> Option<Zone> {
     }
 }
 
-/// What a question of a kind needs to be recorded; of kinds that nothing is said about, what a
-/// recording has.
+/// Topics that a live query of a kind records; the default topics for kinds not listed.
 #[allow(clippy::match_wildcard_for_single_variants)] // there will be more
 fn topics(kind: Kind) -> &'static [Topic] {
     match kind {
@@ -402,7 +400,7 @@ fn topics(kind: Kind) -> &'static [Topic] {
     }
 }
 
-/// An interval longer than what is asked is all of it.
+/// An interval longer than any window covers all of it.
 const ALL_OF_IT: Ns = 1_000_000_000_000_000;
 
 fn takes_interval(kind: Kind, verb: Verb) -> bool {
@@ -435,15 +433,15 @@ impl Target {
             [interval] => (Some(interval), None),
             [interval, count] => (Some(interval), Some(count)),
             [.., extra] => {
-                return Err(Failure::usage(format!("`{extra}` is one word too many"))
-                    .hint("after the recording come an interval and a number of intervals"));
+                return Err(Failure::usage(format!("unexpected argument `{extra}`"))
+                    .hint("write RECORDING INTERVAL COUNT: web.wsl 1 5"));
             }
         };
         let interval = interval
             .map(|text| parse_seconds_or_duration(text))
             .transpose()
             .map_err(|message| {
-                Failure::usage(message).hint("after the recording comes an interval: 1, 100ms")
+                Failure::usage(message).hint("write RECORDING INTERVAL: web.wsl 1, web.wsl 100ms")
             })?;
         let count = match count {
             None => None,
@@ -451,7 +449,7 @@ impl Target {
                 Ok(count) if count > 0 => Some(count),
                 _ => {
                     return Err(Failure::usage(format!(
-                        "`{text}` is not a number of intervals"
+                        "`{text}` is not a count of intervals"
                     )));
                 }
             },
@@ -464,7 +462,7 @@ impl Target {
     }
 }
 
-fn filter(args: &AskArgs) -> Result<Filter, Failure> {
+fn filter(args: &QueryArgs) -> Result<Filter, Failure> {
     filter_of(&args.filter)
 }
 
@@ -475,7 +473,7 @@ fn sort(text: &str) -> Result<Sort, Failure> {
         Some((column, "desc")) => (column, false),
         Some((_, order)) => {
             return Err(Failure::usage(format!(
-                "`{order}` in --sort {text} is not an order: write asc or desc"
+                "unknown sort order `{order}` in --sort {text}: write asc or desc"
             )));
         }
     };

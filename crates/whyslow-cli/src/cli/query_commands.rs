@@ -1,19 +1,19 @@
-//! One command a kind with a subcommand a view, made from what can be asked: a new question needs
-//! nothing here.
+//! Query commands: one command per kind with one subcommand per view, generated from the table of
+//! queries. A new query needs no change here.
 
 use clap::error::ErrorKind;
 use clap::{ArgMatches, Args, Command, Error, FromArgMatches, Subcommand};
 use whyslow_analysis::{Kind, TOPICS, Topic, Verb, View};
 use whyslow_base::args::{Format, NamedCommands};
 
-use super::ask::{
-    AskArgs, DiffersArgs, DumpArgs, FlameArgs, HeatArgs, HistArgs, OpenArgs, RequestArgs,
+use super::query_args::{
+    DiffersArgs, DumpArgs, FlameArgs, HeatArgs, HistArgs, OpenArgs, QueryArgs, RequestArgs,
     VersusArgs,
 };
 
-/// A question as typed.
+/// A query as typed.
 #[derive(Debug, Clone)]
-pub(crate) struct QuestionCommand {
+pub(crate) struct QueryCommand {
     pub(crate) kind: Kind,
     pub(crate) verb: Verb,
     pub(crate) args: ViewArgs,
@@ -21,10 +21,10 @@ pub(crate) struct QuestionCommand {
     pub(crate) requests: Option<RequestArgs>,
 }
 
-/// What a view takes.
+/// Arguments of a view.
 #[derive(Debug, Clone)]
 pub(crate) enum ViewArgs {
-    Plain(AskArgs),
+    Plain(QueryArgs),
     Hist(HistArgs),
     Heat(HeatArgs),
     Open(OpenArgs),
@@ -33,7 +33,7 @@ pub(crate) enum ViewArgs {
     Differs(DiffersArgs),
 }
 
-impl Subcommand for QuestionCommand {
+impl Subcommand for QueryCommand {
     fn augment_subcommands(command: Command) -> Command {
         let topics = TOPICS.iter().map(|topic| of_topic(topic));
         topics.fold(command, Command::subcommand)
@@ -52,22 +52,22 @@ fn of_topic(topic: &'static Topic) -> Command {
     Command::new(topic.kind.name()).about(topic.about)
 }
 
-/// Adds what a topic and its views take, if it is asked for.
-pub(super) fn complete(command: Command, asked: NamedCommands<'_>) -> Command {
+/// Adds the arguments of a topic and its views, if it was named.
+pub(super) fn complete(command: Command, named: NamedCommands<'_>) -> Command {
     let is_it = |topic: &&&Topic| topic.kind.name() == command.get_name();
     match TOPICS.iter().find(is_it) {
-        Some(topic) if asked.has(command.get_name()) => with_views(command, topic, asked),
+        Some(topic) if named.has(command.get_name()) => with_views(command, topic, named),
         _ => command,
     }
 }
 
-fn with_views(command: Command, topic: &'static Topic, asked: NamedCommands<'_>) -> Command {
+fn with_views(command: Command, topic: &'static Topic, named: NamedCommands<'_>) -> Command {
     let command = command.before_help(format!("Examples:\n{}", topic.examples));
     let command = match topic.default {
         Some(verb) => with_args(command, topic.kind, verb, topic.about)
             .args_conflicts_with_subcommands(true)
             .after_help(format!(
-                "Without a view: `{} {}`.",
+                "Without a subcommand, this is `{} {}`.",
                 topic.kind.name(),
                 verb.name()
             )),
@@ -75,30 +75,30 @@ fn with_views(command: Command, topic: &'static Topic, asked: NamedCommands<'_>)
             .subcommand_required(true)
             .arg_required_else_help(true),
     };
-    let views = topic.views.iter().map(|view| of_view(topic, view, asked));
+    let views = topic.views.iter().map(|view| of_view(topic, view, named));
     views.fold(command, Command::subcommand)
 }
 
-/// Another name of `hist`.
+/// Alias of `hist`.
 const FREQ: &str = "freq";
-/// Another name of `log`, where rows are what people call a list.
+/// Alias of `log` for requests.
 const LIST: &str = "list";
 
-fn of_view(topic: &Topic, view: &'static View, asked: NamedCommands<'_>) -> Command {
+fn of_view(topic: &Topic, view: &'static View, named: NamedCommands<'_>) -> Command {
     let name = view.verb.name();
     let command = Command::new(name).about(view.about);
-    let (command, is_asked) = match view.verb {
+    let (command, is_named) = match view.verb {
         Verb::Hist => (
             command.visible_alias(FREQ),
-            asked.has(name) || asked.has(FREQ),
+            named.has(name) || named.has(FREQ),
         ),
         Verb::Log if topic.kind == Kind::Requests => (
             command.visible_alias(LIST),
-            asked.has(name) || asked.has(LIST),
+            named.has(name) || named.has(LIST),
         ),
-        _ => (command, asked.has(name)),
+        _ => (command, named.has(name)),
     };
-    if is_asked {
+    if is_named {
         with_args(command, topic.kind, view.verb, view.about)
     } else {
         command
@@ -115,11 +115,11 @@ fn with_args(command: Command, kind: Kind, verb: Verb, about: &'static str) -> C
             arg.value_parser(Format::with(&Format::GRAPHS))
         }),
         Verb::Differs => DiffersArgs::augment_args(command),
-        Verb::Stats if kind == Kind::Dns => AskArgs::augment_args(command)
+        Verb::Stats if kind == Kind::Dns => QueryArgs::augment_args(command)
             .mut_arg("format", |arg| {
                 arg.value_parser(Format::with(&Format::COUNTED))
             }),
-        _ => AskArgs::augment_args(command),
+        _ => QueryArgs::augment_args(command),
     };
     let command = if takes_versus(kind, verb) {
         VersusArgs::augment_args(command)
@@ -131,18 +131,18 @@ fn with_args(command: Command, kind: Kind, verb: Verb, about: &'static str) -> C
     } else {
         command
     };
-    // Afterwards: options that are flattened bring their own comment as what it is about.
+    // Last, because flattened arguments set their own comment as the description.
     command.about(about).long_about(None)
 }
 
-/// Two devices can be compared where a view has a table for each.
+/// Two devices can be compared if a view has one table per device.
 fn takes_versus(kind: Kind, verb: Verb) -> bool {
     kind == Kind::Block && verb == Verb::Hist
 }
 
-impl FromArgMatches for QuestionCommand {
+impl FromArgMatches for QueryCommand {
     fn from_arg_matches(matches: &ArgMatches) -> Result<Self, Error> {
-        let unknown = || Error::raw(ErrorKind::InvalidSubcommand, "no such question");
+        let unknown = || Error::raw(ErrorKind::InvalidSubcommand, "unknown query");
         let (kind, matches) = matches.subcommand().ok_or_else(unknown)?;
         let is_it = |topic: &&&Topic| topic.kind.name() == kind;
         let topic = TOPICS.iter().find(is_it).ok_or_else(unknown)?;
@@ -162,7 +162,7 @@ impl FromArgMatches for QuestionCommand {
             Verb::Dump => ViewArgs::Dump(DumpArgs::from_arg_matches(matches)?),
             Verb::Flame => ViewArgs::Flame(FlameArgs::from_arg_matches(matches)?),
             Verb::Differs => ViewArgs::Differs(DiffersArgs::from_arg_matches(matches)?),
-            _ => ViewArgs::Plain(AskArgs::from_arg_matches(matches)?),
+            _ => ViewArgs::Plain(QueryArgs::from_arg_matches(matches)?),
         };
         let versus = if takes_versus(topic.kind, verb) {
             VersusArgs::from_arg_matches(matches)?.vs
@@ -193,7 +193,7 @@ mod tests {
     use super::*;
 
     fn whole() -> Command {
-        let command = QuestionCommand::augment_subcommands(Command::new("whyslow"));
+        let command = QueryCommand::augment_subcommands(Command::new("whyslow"));
         command.mut_subcommands(|topic| complete(topic, NamedCommands::All))
     }
 
@@ -207,12 +207,16 @@ mod tests {
     fn the_help_of_every_question_says_what_it_is_about() {
         let commands = whole();
         for topic in TOPICS {
-            let of_topic = commands.find_subcommand(topic.kind.name()).expect("made");
+            let of_topic = commands
+                .find_subcommand(topic.kind.name())
+                .expect("a command");
             for text in help(of_topic) {
                 assert!(text.contains(topic.about), "{}: {text}", topic.kind.name());
             }
             for view in topic.views {
-                let of_view = of_topic.find_subcommand(view.verb.name()).expect("made");
+                let of_view = of_topic
+                    .find_subcommand(view.verb.name())
+                    .expect("a command");
                 for text in help(of_view) {
                     let name = (topic.kind.name(), view.verb.name());
                     assert!(text.starts_with(view.about), "{name:?}: {text}");
@@ -225,9 +229,9 @@ mod tests {
     fn only_block_hist_compares_two_devices() {
         let of = |words: &[&str]| {
             let matches = whole().try_get_matches_from(words).ok()?;
-            QuestionCommand::from_arg_matches(&matches).ok()
+            QueryCommand::from_arg_matches(&matches).ok()
         };
-        let found = of(&["whyslow", "block", "hist", "web.wsl", "--vs", "sdb"]).expect("it is one");
+        let found = of(&["whyslow", "block", "hist", "web.wsl", "--vs", "sdb"]).expect("a query");
         assert_eq!(found.versus.as_deref(), Some("sdb"));
         for topic in TOPICS {
             for view in topic.views {

@@ -6,11 +6,11 @@ use whyslow_model::Ns;
 
 use super::stack_weight::StackWeight;
 
-/// What every question takes.
+/// Arguments of every query.
 #[derive(Debug, Clone, Args)]
-pub(crate) struct AskArgs {
-    /// Recording or trace [default: @last], or @live, this machine now; then perhaps an interval
-    /// (seconds, or with a unit) and a number of intervals
+pub(crate) struct QueryArgs {
+    /// Recording or trace [default: @last], or @live for this machine; optionally INTERVAL
+    /// (seconds, or with a unit) and COUNT
     #[arg(value_name = "RECORDING [INTERVAL [COUNT]]", num_args = 0..=3)]
     pub(crate) positional: Vec<String>,
     #[command(flatten)]
@@ -19,8 +19,9 @@ pub(crate) struct AskArgs {
     pub(crate) filter: FilterArgs,
     #[command(flatten)]
     pub(crate) shape: ShapeArgs,
-    /// Paths as the host has them, of processes in containers and below other roots too, where it is
-    /// known what is mounted there; --file is then about these
+    /// Print paths as the host sees them; --file matches these
+    ///
+    /// Applies to processes in containers and chroots, if their mounts were recorded.
     #[arg(long, help_heading = "Shape")]
     pub(crate) host_paths: bool,
     #[command(flatten)]
@@ -30,8 +31,10 @@ pub(crate) struct AskArgs {
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Window")]
 pub(crate) struct WindowArgs {
-    /// A..B, A+437ms, T~200ms, [A,B], op:ID or request:ID. Times: 12:18:50.432, 2015-01-15 12:18:50, RFC 3339,
-    /// seconds since 1970, +3.2s from the begin, -5s from the end
+    /// Restrict to WINDOW: A..B, A+437ms, T~200ms (centred on T), [A,B], op:ID or request:ID
+    ///
+    /// Times: 12:18:50.432, 2015-01-15 12:18:50, RFC 3339, seconds since 1970, +3.2s from the start
+    /// of the recording, -5s from its end
     #[arg(
         short,
         long,
@@ -41,13 +44,13 @@ pub(crate) struct WindowArgs {
         conflicts_with_all = ["begin", "end"],
     )]
     pub(crate) window: Option<WindowText>,
-    /// Begin of the window
+    /// Start of the window
     #[arg(long, value_name = "TIME", value_parser = Moment::parse, allow_hyphen_values = true)]
     pub(crate) begin: Option<Moment>,
     /// End of the window
     #[arg(long, value_name = "TIME", value_parser = Moment::parse, allow_hyphen_values = true)]
     pub(crate) end: Option<Moment>,
-    /// Only what ran across this operation (op:ID)
+    /// Show only what overlaps with operation ID
     #[arg(long, value_name = "op:ID", value_parser = parse_operation)]
     pub(crate) overlaps: Option<OperationRef>,
 }
@@ -65,7 +68,7 @@ impl WindowArgs {
 fn parse_operation(text: &str) -> Result<OperationRef, String> {
     OperationRef::parse(text).unwrap_or_else(|| {
         Err(format!(
-            "`{text}` is not an operation: write op:ID with an id from `top` or `log`"
+            "`{text}` is not an operation: write op:ID, with an id from `top` or `log`"
         ))
     })
 }
@@ -73,13 +76,13 @@ fn parse_operation(text: &str) -> Result<OperationRef, String> {
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Filters")]
 pub(crate) struct FilterArgs {
-    /// Processes
+    /// Only process PID
     #[arg(short, long, value_name = "PID", value_delimiter = ',')]
     pub(crate) pid: Vec<i32>,
-    /// Threads
+    /// Only thread TID
     #[arg(short, long, value_name = "TID", value_delimiter = ',')]
     pub(crate) tid: Vec<i32>,
-    /// Names of threads, as globs
+    /// Only threads with a name that matches GLOB
     #[arg(
         short,
         long,
@@ -88,95 +91,97 @@ pub(crate) struct FilterArgs {
         value_delimiter = ','
     )]
     pub(crate) comm: Vec<String>,
-    /// Names of threads, as regular expressions: 'request-handler-[0-3]$'
+    /// Only threads with a name that matches REGEX: 'request-handler-[0-3]$'
     #[arg(long, value_name = "REGEX")]
     pub(crate) threads: Vec<String>,
-    /// Only stacks with a function that matches this regular expression
+    /// Only stacks with a function that matches REGEX
     #[arg(long = "match", value_name = "REGEX")]
     pub(crate) frames: Vec<String>,
-    /// Without stacks that have such a function
+    /// No stacks with a function that matches REGEX
     #[arg(long = "reject", value_name = "REGEX")]
     pub(crate) frames_not: Vec<String>,
-    /// Processes in control groups with such a path, as globs: '/docker/**'
+    /// Only processes in a cgroup with a path that matches GLOB: '/docker/**'
     #[arg(long, value_name = "GLOB")]
     pub(crate) cgroup: Vec<String>,
-    /// Block devices, as name or MAJOR:MINOR
+    /// Only block device DEV, by name or MAJOR:MINOR
     #[arg(short, long, value_name = "DEV", value_delimiter = ',')]
     pub(crate) dev: Vec<String>,
-    /// Paths, as globs: * stays within a directory, ** does not
+    /// Only paths that match GLOB; * matches within a directory, ** across directories
     #[arg(long, value_name = "GLOB")]
     pub(crate) file: Vec<String>,
-    /// Classes: of operations (open, close, read, write, sync, metadata …), waits (woken, preempted),
-    /// interrupts (hard, soft); or system calls (openat)
+    /// Only operations of class OP (open, read, write, sync, …), or system call OP (openat)
+    ///
+    /// Classes are open, close, read, write, sync, metadata, …; of waits woken and preempted; of
+    /// interrupts hard and soft.
     #[arg(long, value_name = "OP", value_delimiter = ',')]
     pub(crate) op: Vec<String>,
-    /// Exactly these system calls or interrupt handlers: `write` without `pwrite64`
+    /// Only the system call or interrupt handler NAME: `write` does not include `pwrite64`
     #[arg(long, value_name = "NAME", value_delimiter = ',')]
     pub(crate) name: Vec<String>,
-    /// CPUs
+    /// Only CPU number CPU
     #[arg(long, value_name = "CPU", value_delimiter = ',')]
     pub(crate) cpu: Vec<i32>,
-    /// Exactly so many bytes (8k)
+    /// Only operations of exactly BYTES (8k)
     #[arg(long, value_name = "BYTES", value_parser = parse_size, conflicts_with_all = ["min_size", "max_size"])]
     pub(crate) size: Option<i64>,
-    /// At least so many bytes; operations without a size pass
+    /// Only operations of at least BYTES; those without a size pass
     #[arg(long, visible_alias = "minsize", value_name = "BYTES", value_parser = parse_size)]
     pub(crate) min_size: Option<i64>,
-    /// At most so many bytes; operations without a size pass
+    /// Only operations of at most BYTES; those without a size pass
     #[arg(long, visible_alias = "maxsize", value_name = "BYTES", value_parser = parse_size)]
     pub(crate) max_size: Option<i64>,
-    /// At least so long (200us, 5ms, 1s)
+    /// Only operations that lasted at least DURATION (200us, 5ms, 1s)
     #[arg(long, value_name = "DURATION", value_parser = parse_duration)]
     pub(crate) min: Option<Ns>,
-    /// At most so long
+    /// Only operations that lasted at most DURATION
     #[arg(long, value_name = "DURATION", value_parser = parse_duration)]
     pub(crate) max: Option<Ns>,
     /// Only failed operations
     #[arg(long)]
     pub(crate) errors: bool,
-    /// Without the tracer's own processes
+    /// Exclude the tracer's own processes
     #[arg(long)]
     pub(crate) no_tracer: bool,
 }
 
-/// What questions about requests take besides: values of their keys.
+/// Additional filters of queries on requests: values of their keys.
 #[derive(Debug, Clone, Default, Args)]
 #[command(next_help_heading = "Requests")]
 pub(crate) struct RequestArgs {
-    /// What was asked for, as globs: '/api/*'
+    /// Only endpoints that match GLOB: '/api/*'
     #[arg(long, value_name = "GLOB", value_delimiter = ',')]
     pub(crate) endpoint: Vec<String>,
-    /// GET, POST, …
+    /// Only requests with METHOD: GET, POST, …
     #[arg(long, value_name = "METHOD", value_delimiter = ',')]
     pub(crate) method: Vec<String>,
-    /// Status of the answer: 404, or 5xx
+    /// Only responses with STATUS: 404, or 5xx
     #[arg(long, value_name = "STATUS", value_delimiter = ',')]
     pub(crate) status: Vec<String>,
-    /// ok, error, timeout, refused, reset, …
+    /// Only requests with OUTCOME: ok, error, timeout, refused, reset, …
     #[arg(long, value_name = "OUTCOME", value_delimiter = ',')]
     pub(crate) outcome: Vec<String>,
-    /// Who asked, as globs
+    /// Only clients that match GLOB
     #[arg(long, value_name = "GLOB", value_delimiter = ',')]
     pub(crate) client: Vec<String>,
-    /// Numbers of connections
+    /// Only requests on connection number N
     #[arg(long, value_name = "N", value_delimiter = ',')]
     pub(crate) connection: Vec<String>,
-    /// Hosts that were asked, as globs
+    /// Only requests to hosts that match GLOB
     #[arg(long, value_name = "GLOB", value_delimiter = ',')]
     pub(crate) host: Vec<String>,
-    /// Address and port of the other side, as globs: '10.0.0.5:*'
+    /// Only peers (ADDRESS:PORT) that match GLOB: '10.0.0.5:*'
     #[arg(long, value_name = "GLOB", value_delimiter = ',')]
     pub(crate) peer: Vec<String>,
-    /// Only these phases: wait, request_queue, …
+    /// Only PHASE: wait, request_queue, …
     #[arg(long, value_name = "PHASE", value_delimiter = ',')]
     pub(crate) phase: Vec<String>,
-    /// Workers of the load
+    /// Only requests of load worker N
     #[arg(long, value_name = "N", value_delimiter = ',')]
     pub(crate) worker: Vec<String>,
-    /// What told of them: load, socket, …
+    /// Only requests observed by SOURCE: load, socket, …
     #[arg(long, value_name = "SOURCE", value_delimiter = ',')]
     pub(crate) source: Vec<String>,
-    /// Whose view: client, server, proxy
+    /// Only requests seen from ROLE: client, server, proxy
     #[arg(long, value_name = "ROLE", value_delimiter = ',')]
     pub(crate) role: Vec<String>,
 }
@@ -209,20 +214,20 @@ impl RequestArgs {
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Shape")]
 pub(crate) struct ShapeArgs {
-    /// Rows at most; 0 is all
+    /// Print at most N rows; 0 prints all
     #[arg(short = 'n', long, value_name = "N")]
     pub(crate) limit: Option<usize>,
-    /// Order by a column, greatest first; KEY:asc is least first
+    /// Sort by column KEY, descending; KEY:asc sorts ascending
     #[arg(long, value_name = "KEY[:asc]")]
     pub(crate) sort: Option<String>,
-    /// Group by these columns
+    /// Group by column KEY
     #[arg(long, value_name = "KEY", value_delimiter = ',')]
     pub(crate) by: Vec<String>,
 }
 
 #[derive(Debug, Clone, Args)]
 pub(crate) struct VersusArgs {
-    /// Compare with this device over the same window
+    /// Compare with device DEV over the same window
     #[arg(long, value_name = "DEV", help_heading = "Shape")]
     pub(crate) vs: Option<String>,
 }
@@ -230,9 +235,8 @@ pub(crate) struct VersusArgs {
 #[derive(Debug, Clone, Args)]
 pub(crate) struct DiffersArgs {
     #[command(flatten)]
-    pub(crate) ask: AskArgs,
-    /// The others are those of this window, by the same filters [default: all of the recording that
-    /// is not asked about]
+    pub(crate) query: QueryArgs,
+    /// Compare with WINDOW, with the same filters [default: the rest of the recording]
     #[arg(
         long = "vs",
         value_name = "WINDOW",
@@ -246,8 +250,8 @@ pub(crate) struct DiffersArgs {
 #[derive(Debug, Clone, Args)]
 pub(crate) struct HistArgs {
     #[command(flatten)]
-    pub(crate) ask: AskArgs,
-    /// So many equal buckets instead of powers of two
+    pub(crate) query: QueryArgs,
+    /// Use N equal buckets instead of powers of two
     #[arg(
         long,
         visible_alias = "freq-resolution",
@@ -256,7 +260,7 @@ pub(crate) struct HistArgs {
         help_heading = "Shape"
     )]
     pub(crate) linear: Option<u16>,
-    /// The same equal buckets for all tables
+    /// Use the same equal buckets in all tables
     #[arg(long, visible_alias = "freq-uniform", help_heading = "Shape")]
     pub(crate) uniform: bool,
     #[command(flatten)]
@@ -266,8 +270,8 @@ pub(crate) struct HistArgs {
 #[derive(Debug, Clone, Args)]
 pub(crate) struct HeatArgs {
     #[command(flatten)]
-    pub(crate) ask: AskArgs,
-    /// What makes a cell dark: the number of operations, or number times length
+    pub(crate) query: QueryArgs,
+    /// Shade cells by WHAT: the number of operations, or that number times their duration
     #[arg(
         long,
         value_name = "WHAT",
@@ -281,7 +285,7 @@ pub(crate) struct HeatArgs {
 
 #[derive(Debug, Clone, Args)]
 pub(crate) struct StageArgs {
-    /// Measure this part instead of the whole: queue or device of requests, raise of softirqs
+    /// Measure only STAGE: queue or device of block requests, raise of softirqs
     #[arg(long, value_name = "STAGE", help_heading = "Shape")]
     pub(crate) stage: Option<String>,
 }
@@ -289,25 +293,27 @@ pub(crate) struct StageArgs {
 #[derive(Debug, Clone, Args)]
 pub(crate) struct FlameArgs {
     #[command(flatten)]
-    pub(crate) ask: AskArgs,
+    pub(crate) query: QueryArgs,
     #[command(flatten)]
     pub(crate) graph: GraphArgs,
 }
 
-/// What a graph of stacks takes beside a question. The file's name says its form: .svg, .txt (lines of
+/// Additional arguments of stack graphs. The file name determines the format: .svg, .txt (collapsed
 /// stacks) or .json (speedscope).
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Stacks")]
 pub(crate) struct GraphArgs {
-    /// What is counted: time away from the CPU, samples as their sampler counted them, or all time of
-    /// a wall-clock profile, also of threads that could not be sampled [default: time for such profiles,
-    /// else offcpu]
+    /// Weight stacks by off-CPU time, samples, or wall-clock time [default: time or offcpu]
+    ///
+    /// `offcpu` is time off CPU, `samples` the sampler's own count, `time` all time of a wall-clock
+    /// profile including sampling gaps. The default is `time` for wall-clock profiles, else
+    /// `offcpu`.
     #[arg(long, value_name = "WHAT")]
     pub(crate) weight: Option<StackWeight>,
-    /// Only where threads were left in these states: uninterruptible, sleeping, runnable …
+    /// Only stacks of threads that left the CPU in STATE: uninterruptible, sleeping, runnable, …
     #[arg(long, value_name = "STATE", value_delimiter = ',')]
     pub(crate) state: Vec<String>,
-    /// Beside it the same of this window
+    /// Compare with WINDOW
     #[arg(
         long = "vs",
         value_name = "WINDOW",
@@ -316,24 +322,24 @@ pub(crate) struct GraphArgs {
         conflicts_with = "chart"
     )]
     pub(crate) versus: Option<WindowText>,
-    /// Not merged: what each thread was in over time, as a picture (-n threads, those that run most)
+    /// Draw the stacks of each thread over time, not merged (-n limits the threads, busiest first)
     #[arg(long)]
     pub(crate) chart: bool,
-    /// Title of the picture [default: name of the recording]
+    /// Set the title of the image to TEXT [default: name of the recording]
     #[arg(long, value_name = "TEXT")]
     pub(crate) title: Option<String>,
 }
 
-/// What `threads dump` takes beside a moment, to make dumps itself.
+/// Additional arguments of `threads dump`, to take dumps of a running JVM.
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "A running JVM")]
 pub(crate) struct DumpArgs {
     #[command(flatten)]
     pub(crate) open: OpenArgs,
-    /// Dump the threads of the JVM of -p each so often (1s), until Ctrl-C; -o names the recording
+    /// Dump the threads of the JVM of -p every DURATION (1s) until Ctrl-C; -o names the recording
     #[arg(long, value_name = "DURATION", value_parser = parse_duration, requires_all = ["pid", "output"])]
     pub(crate) every: Option<Ns>,
-    /// For so long
+    /// Stop after DURATION
     #[arg(long = "for", value_name = "DURATION", value_parser = parse_duration, requires = "every")]
     pub(crate) lasting: Option<Ns>,
 }
@@ -356,8 +362,8 @@ impl From<WeightChoice> for Weight {
 #[derive(Debug, Clone, Args)]
 pub(crate) struct OpenArgs {
     #[command(flatten)]
-    pub(crate) ask: AskArgs,
-    /// Moment [default: the end of the window]
+    pub(crate) query: QueryArgs,
+    /// Show the state at TIME [default: the end of the window]
     #[arg(long, value_name = "TIME", value_parser = Moment::parse, allow_hyphen_values = true)]
     pub(crate) at: Option<Moment>,
 }

@@ -1,4 +1,4 @@
-//! `fleet QUESTION`: asked of a lake by the Python package, answered in our forms.
+//! `fleet QUERY`: queries of a lake, executed by the Python package, in the formats of all queries.
 
 use std::path::Path;
 
@@ -16,23 +16,24 @@ use whyslow_render::Subject;
 use whyslow_sources::lake::{answer, ask};
 
 use super::failed::failed;
-use super::push::{self, Nameless};
-use crate::cli::{FleetAsk, FleetPushArgs};
+use super::push::{self, FallbackHost};
+use crate::cli::{FleetPushArgs, FleetQuery};
 use crate::commands::lake_request::request_of;
 
-/// Where the lake is, if no flag says it.
+/// Environment variable with the default lake.
 const VARIABLE: &str = "WHYSLOW_LAKE";
 const PREFIX: &str = "whyslow-lake-";
 
-pub(super) fn run(asked: &FleetAsk, talk: &TalkArgs) -> Result<(), Failure> {
-    let args = &asked.args;
+pub(super) fn run(query: &FleetQuery, talk: &TalkArgs) -> Result<(), Failure> {
+    let args = &query.args;
     if let Some(lake) = args.recordings.iter().find(|name| is_lake(name)) {
         let message = format!("`{}` is a lake, not a recording", shown(lake, false));
-        return Err(Failure::usage(message).hint("--lake names the lake that is asked"));
+        return Err(Failure::usage(message)
+            .hint(format!("name the lake with --lake {}", shown(lake, false))));
     }
-    let room = Room::of(&args.recordings, talk)?;
-    let lake = match &room {
-        Some(room) => room.lake(),
+    let temporary = TemporaryLake::of(&args.recordings, talk)?;
+    let lake = match &temporary {
+        Some(temporary) => temporary.url(),
         None => lake_of(args.lake.as_deref())?,
     };
     let zone = if args.output.utc {
@@ -40,11 +41,11 @@ pub(super) fn run(asked: &FleetAsk, talk: &TalkArgs) -> Result<(), Failure> {
     } else {
         args.output.tz.clone().unwrap_or_else(Zone::utc)
     };
-    let window = asked.named_window(&zone)?;
+    let window = query.named_window(&zone)?;
     let cancel = interrupt::flag()?;
-    let request = request_of(asked, lake.clone(), window);
+    let request = request_of(query, lake.clone(), window);
     let mut found = answer(&ask(&request, &cancel)?)?;
-    let is_exact = asked.question.as_deref() == Some("slowest");
+    let is_exact = query.question.as_deref() == Some("slowest");
     found.window = window.filter(|(begin, _)| *begin > 0).map(|window| {
         if is_exact {
             window
@@ -52,14 +53,14 @@ pub(super) fn run(asked: &FleetAsk, talk: &TalkArgs) -> Result<(), Failure> {
             whole_seconds(window)
         }
     });
-    if room.is_some() {
-        // It is gone when the answer is read.
+    if temporary.is_some() {
+        // The temporary lake no longer exists when the answer is read.
         for table in &mut found.tables {
             table.facts.retain(|(name, ..)| name != "lake");
         }
     }
     let subject = Subject {
-        name: room.map_or(lake, |_| format!("{} recordings", args.recordings.len())),
+        name: temporary.map_or(lake, |_| format!("{} recordings", args.recordings.len())),
         ..Subject::default()
     };
     let lost = !found.losses.is_empty();
@@ -70,57 +71,58 @@ pub(super) fn run(asked: &FleetAsk, talk: &TalkArgs) -> Result<(), Failure> {
     Ok(())
 }
 
-/// What is typed in the place of a recording, as other commands take it.
+/// Whether a lake was given in place of a recording.
 fn is_lake(name: &str) -> bool {
     name.contains("://") || Path::new(name).join("v1").join("_commits").is_dir()
 }
 
-/// As it is answered: the lake has seconds.
+/// The window in whole seconds, which is the resolution of the lake.
 fn whole_seconds((begin, end): (Ns, Ns)) -> (Ns, Ns) {
     const SECOND: Ns = 1_000_000_000;
     let whole = begin.div_euclid(SECOND) * SECOND;
     (whole, -(-end).div_euclid(SECOND) * SECOND)
 }
 
-/// A lake of recordings that are here, for one question.
-struct Room(PrivateFolder);
+/// A lake of local recordings, for one query.
+struct TemporaryLake(PrivateFolder);
 
-impl Room {
+impl TemporaryLake {
     fn of(recordings: &[String], talk: &TalkArgs) -> Result<Option<Self>, Failure> {
         if recordings.is_empty() {
             return Ok(None);
         }
-        let room = Self(PrivateFolder::passing(&std::env::temp_dir(), PREFIX)?);
-        let lake = Lake::make(&room.lake()).map_err(failed)?;
+        let temporary = Self(PrivateFolder::passing(&std::env::temp_dir(), PREFIX)?);
+        let lake = Lake::make(&temporary.url()).map_err(failed)?;
         let cancel = interrupt::flag()?;
         for recording in recordings {
             let stem = Path::new(recording)
                 .file_stem()
                 .map(|stem| stem.to_string_lossy().into_owned());
-            let known = Nameless(stem.filter(|stem| is_name(stem)));
+            let fallback = FallbackHost(stem.filter(|stem| is_name(stem)));
             push::one(
                 &lake,
                 recording,
                 &FleetPushArgs::default(),
                 (&cancel, talk),
-                known,
+                fallback,
             )?;
         }
-        Ok(Some(room))
+        Ok(Some(temporary))
     }
 
-    fn lake(&self) -> String {
+    fn url(&self) -> String {
         self.0.path().join("lake").display().to_string()
     }
 }
 
-/// The one that is named, by a flag or by the environment.
+/// The lake of the flag, else of the environment.
 pub(super) fn lake_of(named: Option<&str>) -> Result<String, Failure> {
     let of_variable = || std::env::var(VARIABLE).ok().filter(|lake| !lake.is_empty());
     named
         .map(str::to_owned)
         .or_else(of_variable)
         .ok_or_else(|| {
-            Failure::usage("which lake?").hint(format!("--lake s3://traces/lake, or {VARIABLE}"))
+            Failure::usage("no lake given")
+                .hint(format!("use --lake s3://traces/lake, or set {VARIABLE}"))
         })
 }
