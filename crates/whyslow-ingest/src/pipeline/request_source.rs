@@ -1,8 +1,10 @@
-//! Files of requests: read once, put in order of begin, and let in between the events of other sources.
+//! Request logs: read sequentially, sorted by start time, and merged with the events of other
+//! sources.
 //!
-//! Who writes a request down does so when it ends, so one that took long stands behind others that began later.
-//! Of each file so many requests are held back that only one during which a very large number of others began and
-//! ended comes too late; it is kept, with a number that is not in order, and counted.
+//! A request is logged when it ends, so a long one follows others that started later. The requests
+//! of a file are held back for sorting, up to a limit. A request is too late only if a very large
+//! number of others started and ended in the meantime; it is kept, with an id that is out of order,
+//! and counted.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -17,7 +19,7 @@ use super::{ImportError, written};
 use crate::importers::requests::{self, Asked, Form, Request, RequestReader, RequestsError};
 use crate::limits;
 
-/// Takes a request, with the bytes that were read and all there are.
+/// Receives a request, the bytes read so far, and the total.
 type Taker<'t> = dyn FnMut(&Request, (u64, u64)) -> ControlFlow<()> + 't;
 
 #[derive(Default)]
@@ -34,12 +36,12 @@ struct Queued {
     held_bytes: usize,
     read: u64,
     is_done: bool,
-    /// Begin of the last one that was given.
+    /// Start of the last request passed on.
     last: Ns,
     late: u64,
 }
 
-/// In order of begin, then of the file.
+/// Sorted by start, then by position in the file.
 struct Held {
     key: (Ns, u64),
     request: Request,
@@ -103,14 +105,14 @@ impl RequestQueue {
         Ok(())
     }
 
-    /// Whether anything comes before this time.
+    /// Whether a request starts before this time.
     #[inline]
     pub(super) fn is_due(&self, ts: Ns) -> bool {
         let nexts = self.files.iter().filter_map(Queued::next_ts);
         nexts.min().is_some_and(|next| next < ts)
     }
 
-    /// Gives all that begins before that time, or all that is left.
+    /// Passes on all requests that start before this time, or all that remain.
     pub(super) fn until(
         &mut self,
         ts: Option<Ns>,
@@ -135,7 +137,7 @@ impl RequestQueue {
         }
     }
 
-    /// What there was in them, once all was read.
+    /// Adds the statistics of the files, after all were read.
     pub(super) fn close_account(&self, account: &mut Account) {
         for queued in &self.files {
             queued.close_account(account);

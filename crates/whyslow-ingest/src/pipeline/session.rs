@@ -1,4 +1,4 @@
-//! One import under way: events of all sources go through here, in order, to the trackers.
+//! An import in progress: passes the events of all sources to the trackers, in order.
 
 use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -20,12 +20,12 @@ use crate::limits;
 use crate::sorter::Sorter;
 use crate::trackers::Trackers;
 
-/// Events of files that have no other measure of progress.
+/// Events between progress reports, for files without another measure of progress.
 const PROGRESS_EVENTS: u64 = 1 << 16;
 
-/// Where rows go.
+/// Destination of rows.
 pub(super) trait RowSink: EmitAll {
-    /// Called after every event: writes what is too much to hold.
+    /// Called after each event: writes buffered rows that exceed the limit.
     fn flush_ready(&mut self, symbols: &Symbols) -> Result<(), StoreError>;
 }
 
@@ -42,7 +42,7 @@ impl RowSink for Collected {
     }
 }
 
-/// Sources that wait for their turn between the events of traces.
+/// Sources that are merged between the events of traces.
 type Queues = (TextQueue, ProfileQueue, StreamQueue, RequestQueue);
 
 pub(super) struct Session<'o, S> {
@@ -62,7 +62,7 @@ pub(super) struct Session<'o, S> {
     failed: Option<ImportError>,
 }
 
-/// What is left when everything has been read.
+/// Result of an import after everything has been read.
 pub(super) struct Outcome<S> {
     pub(super) sink: S,
     pub(super) symbols: Symbols,
@@ -117,12 +117,12 @@ impl<'o, S: RowSink> Session<'o, S> {
         self.account.source_kinds = names.collect();
     }
 
-    /// Takes the next event of the traces; what others tell of before goes first. `Break` means
-    /// that the import is to end: [`Self::finish`] says why.
+    /// Handles the next event of a trace, after all earlier data of the other sources. `Break`
+    /// means that the import has to stop: [`Self::finish`] returns the reason.
     #[inline]
     pub(super) fn event(&mut self, event: Event<'_>) -> ControlFlow<()> {
-        // Streams come through here, too, and bring texts and profiles up to each of their events: taken
-        // after these, all of a stream would be later than the last of them.
+        // Streams come through here, too, and advance texts and profiles up to each of their
+        // events: otherwise all events of a stream would be later than the last event of those.
         if self.streams.is_due(event.ts) {
             self.streams_until(Some(event.ts))?;
         }
@@ -138,16 +138,16 @@ impl<'o, S: RowSink> Session<'o, S> {
         self.track(event)
     }
 
-    /// Takes something that began before what is imported does: the range does not begin with it.
+    /// Handles an event that started before the imported time range, without extending the range.
     pub(super) fn event_before(&mut self, event: Event<'_>) -> ControlFlow<()> {
         if self.sorter.has_begun() {
-            // Of another source that begins earlier: it has its place among what that tells.
+            // A source with an earlier start exists: the event takes its place in the sequence.
             return self.event(event);
         }
         self.tell(&event)
     }
 
-    /// What is imported tells of this time, also where nothing happened.
+    /// Declares a time range as covered, with or without events.
     pub(super) fn cover(&mut self, begin: Ns, end: Ns) {
         self.sorter.cover(begin, end);
     }
@@ -165,7 +165,7 @@ impl<'o, S: RowSink> Session<'o, S> {
         });
     }
 
-    /// Writes what is still open, and the account.
+    /// Writes open intervals and the account.
     pub(super) fn finish(mut self) -> Result<Outcome<S>, ImportError> {
         if self.failed.is_none() {
             let _ = self.streams_until(None);
@@ -236,7 +236,7 @@ impl<'o, S: RowSink> Session<'o, S> {
 
     #[cold]
     fn texts_until(&mut self, ts: Option<Ns>) -> ControlFlow<()> {
-        // out of the way while its lines are borrowed
+        // moved out while its lines are borrowed
         let mut texts = std::mem::take(&mut self.texts);
         let flow = texts.until(ts, &mut |entry| match entry {
             Entry::Event(event) => {
@@ -265,7 +265,7 @@ impl<'o, S: RowSink> Session<'o, S> {
                 self.progress(done, all);
             }
             match item {
-                // Of others, what is due goes first; these are out of the way meanwhile.
+                // Earlier data of the other queues comes first; this queue is moved out meanwhile.
                 Item::Event(event) => self.event(event),
                 Item::Before(event) => self.event_before(event),
                 Item::Loss(loss) => {
@@ -311,7 +311,7 @@ impl<'o, S: RowSink> Session<'o, S> {
         flow.unwrap_or_else(|error| self.fail(error))
     }
 
-    /// What is due after each thing that was tracked.
+    /// Housekeeping after each tracked item.
     #[inline]
     fn look_after(&mut self) -> ControlFlow<()> {
         if let Err(error) = self.sink.flush_ready(&self.symbols) {

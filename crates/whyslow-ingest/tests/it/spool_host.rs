@@ -148,7 +148,10 @@ fn a_calendar_that_is_set_is_told_and_lengths_stay_true() {
         count("CLOCK_STEPPED"),
         Some((1, "set by +3600.000 s".into()))
     );
-    assert_eq!(count("MACHINE_SLEPT"), Some((1, "for 60.000 s".into())));
+    assert_eq!(
+        count("MACHINE_SLEPT"),
+        Some((1, "suspended for 60.000 s".into()))
+    );
     let clocks = imported.rows.clock_snapshot.iter();
     let real = clocks.filter(|row| imported.symbols.get(row.clock) == "realtime");
     let real: Vec<(u64, u64)> = real

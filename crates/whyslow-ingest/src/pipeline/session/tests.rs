@@ -5,10 +5,10 @@ use whyslow_model::event::Body;
 use super::*;
 use crate::importers::streamed::{Streamed, Summary};
 
-/// Marks of a file at these times.
+/// A stream of markers at these times.
 struct Marks {
     times: Vec<Ns>,
-    /// So many come first, of what was there before.
+    /// Number of leading markers that belong to the time before the stream.
     before: usize,
 }
 
@@ -49,7 +49,8 @@ fn mark(ts: Ns, text: &str) -> Event<'_> {
     }
 }
 
-/// Marks as they were written, after what `tell` gives itself, and how many came late.
+/// Markers in the order of the recording, after those that `tell` passes on itself, and the number
+/// of late events.
 fn told(
     (text, streams): (&str, Vec<Marks>),
     tell: impl FnOnce(&mut Session<'_, Collected>),
@@ -107,7 +108,8 @@ fn sources_of_all_kinds_are_merged_by_time() {
     assert_eq!(late, 0);
 }
 
-/// What was under way when one source began has its place among what another one told by then.
+/// An event in progress at the start of one source takes its place among earlier events of the
+/// others.
 #[test]
 fn what_began_before_one_source_is_no_later_than_others_tell() {
     let text =

@@ -419,7 +419,7 @@ fn reports_without_times_are_refused_with_the_flag() {
         .collect();
     let why = Report::new(untimed).refused();
     assert!(
-        why.contains("no row has a time") && why.contains("`iostat -t`"),
+        why.contains("rows have no timestamps") && why.contains("`iostat -t`"),
         "{why}"
     );
     let untimed: String = fixture("vmstat.txt")
