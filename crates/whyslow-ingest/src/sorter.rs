@@ -17,7 +17,7 @@ pub(crate) struct Sorter {
     covered: Option<(Ns, Ns)>,
     reached: Option<Ns>,
     /// Time range of data whose order does not matter.
-    beside: Option<(Ns, Ns)>,
+    unordered: Option<(Ns, Ns)>,
     late: u64,
     distance_max: Ns,
 }
@@ -56,9 +56,9 @@ impl Sorter {
     }
 
     /// Extends the range by data whose order does not matter.
-    pub(crate) fn beside(&mut self, begin: Ns, end: Ns) {
-        let (first, last) = self.beside.unwrap_or((begin, end));
-        self.beside = Some((first.min(begin), last.max(end)));
+    pub(crate) fn widen(&mut self, begin: Ns, end: Ns) {
+        let (first, last) = self.unordered.unwrap_or((begin, end));
+        self.unordered = Some((first.min(begin), last.max(end)));
     }
 
     /// Extends the range to at least this one.
@@ -71,8 +71,8 @@ impl Sorter {
     pub(crate) fn range(&self) -> (Ns, Ns) {
         let last = self.reached.map_or(self.last, |end| end.max(self.last));
         let placed = self.first.map(|first| (first, last));
-        let told = [placed, self.covered, self.beside].into_iter().flatten();
-        let both = told.reduce(|one, other| (one.0.min(other.0), one.1.max(other.1)));
+        let ranges = [placed, self.covered, self.unordered].into_iter().flatten();
+        let both = ranges.reduce(|one, other| (one.0.min(other.0), one.1.max(other.1)));
         both.unwrap_or((0, last))
     }
 

@@ -32,8 +32,8 @@ struct Queued {
     path: PathBuf,
     reader: Box<dyn RequestReader>,
     shift: Ns,
-    held: BinaryHeap<Reverse<Held>>,
-    held_bytes: usize,
+    pending: BinaryHeap<Reverse<Pending>>,
+    pending_bytes: usize,
     read: u64,
     is_done: bool,
     /// Start of the last request passed on.
@@ -42,26 +42,26 @@ struct Queued {
 }
 
 /// Sorted by start, then by position in the file.
-struct Held {
+struct Pending {
     key: (Ns, u64),
     request: Request,
 }
 
-impl PartialEq for Held {
+impl PartialEq for Pending {
     fn eq(&self, other: &Self) -> bool {
         self.key == other.key
     }
 }
 
-impl Eq for Held {}
+impl Eq for Pending {}
 
-impl PartialOrd for Held {
+impl PartialOrd for Pending {
     fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
         Some(self.cmp(other))
     }
 }
 
-impl Ord for Held {
+impl Ord for Pending {
     fn cmp(&self, other: &Self) -> std::cmp::Ordering {
         self.key.cmp(&other.key)
     }
@@ -93,8 +93,8 @@ impl RequestQueue {
             path: path.to_owned(),
             reader,
             shift,
-            held: BinaryHeap::new(),
-            held_bytes: 0,
+            pending: BinaryHeap::new(),
+            pending_bytes: 0,
             read: 0,
             is_done: false,
             last: Ns::MIN,
@@ -147,13 +147,13 @@ impl RequestQueue {
 
 impl Queued {
     fn next_ts(&self) -> Option<Ns> {
-        self.held.peek().map(|Reverse(held)| held.key.0)
+        self.pending.peek().map(|Reverse(pending)| pending.key.0)
     }
 
     fn fill(&mut self) -> Result<(), ImportError> {
         while !self.is_done
-            && self.held.len() < limits::REQUESTS_HELD_MAX
-            && self.held_bytes < limits::REQUESTS_HELD_BYTES_MAX
+            && self.pending.len() < limits::REQUESTS_PENDING_MAX
+            && self.pending_bytes < limits::REQUESTS_PENDING_BYTES_MAX
         {
             let next = self.reader.next().map_err(|source| ImportError::Read {
                 path: self.path.clone(),
@@ -164,8 +164,8 @@ impl Queued {
                 return Ok(());
             };
             self.shifted(&mut request);
-            self.held_bytes += request.text_bytes();
-            self.held.push(Reverse(Held {
+            self.pending_bytes += request.text_bytes();
+            self.pending.push(Reverse(Pending {
                 key: (request.ts, self.read),
                 request,
             }));
@@ -184,14 +184,14 @@ impl Queued {
     }
 
     fn pop(&mut self) -> Result<Option<Request>, ImportError> {
-        let popped = self.held.pop();
-        if let Some(Reverse(held)) = &popped {
-            self.held_bytes -= held.request.text_bytes();
-            self.late += u64::from(held.request.ts < self.last);
-            self.last = self.last.max(held.request.ts);
+        let popped = self.pending.pop();
+        if let Some(Reverse(pending)) = &popped {
+            self.pending_bytes -= pending.request.text_bytes();
+            self.late += u64::from(pending.request.ts < self.last);
+            self.last = self.last.max(pending.request.ts);
         }
         self.fill()?;
-        Ok(popped.map(|Reverse(held)| held.request))
+        Ok(popped.map(|Reverse(pending)| pending.request))
     }
 
     fn close_account(&self, account: &mut Account) {

@@ -107,12 +107,14 @@ impl<'o, S: RowSink> Session<'o, S> {
     }
 
     pub(super) fn name_sources(&mut self, kinds: &[SourceKind]) {
-        let is_told = |kind: &SourceKind| matches!(kind, SourceKind::Requests(_));
+        let is_requests = |kind: &SourceKind| matches!(kind, SourceKind::Requests(_));
         let tells_both = |kind: &SourceKind| matches!(kind, SourceKind::Requests(form) if form.tells_both_sides());
-        let told = kinds.iter().filter(|kind| is_told(kind)).count();
-        let has_traces = told > 1 || kinds.iter().any(tells_both);
-        self.trackers
-            .expect_requests(told > 0 && told < kinds.len(), has_traces);
+        let request_sources = kinds.iter().filter(|kind| is_requests(kind)).count();
+        let has_traces = request_sources > 1 || kinds.iter().any(tells_both);
+        self.trackers.expect_requests(
+            request_sources > 0 && request_sources < kinds.len(),
+            has_traces,
+        );
         let names = kinds.iter().map(|kind| kind.name().to_owned());
         self.account.source_kinds = names.collect();
     }
@@ -144,7 +146,7 @@ impl<'o, S: RowSink> Session<'o, S> {
             // A source with an earlier start exists: the event takes its place in the sequence.
             return self.event(event);
         }
-        self.tell(&event)
+        self.dispatch(&event)
     }
 
     /// Declares a time range as covered, with or without events.
@@ -208,15 +210,15 @@ impl<'o, S: RowSink> Session<'o, S> {
     #[inline]
     fn track(&mut self, mut event: Event<'_>) -> ControlFlow<()> {
         event.ts = self.sorter.place(event.ts);
-        self.tell(&event)
+        self.dispatch(&event)
     }
 
     #[inline]
-    fn tell(&mut self, event: &Event<'_>) -> ControlFlow<()> {
+    fn dispatch(&mut self, event: &Event<'_>) -> ControlFlow<()> {
         self.events += 1;
         self.trackers
             .event(event, &mut self.symbols, &mut self.sink);
-        self.look_after()
+        self.after_item()
     }
 
     #[cold]
@@ -281,13 +283,13 @@ impl<'o, S: RowSink> Session<'o, S> {
     #[cold]
     fn profiles_until(&mut self, ts: Option<Ns>) -> ControlFlow<()> {
         let mut profiles = std::mem::take(&mut self.profiles);
-        let flow = profiles.until(ts, &mut |source, told| {
-            self.sorter.place(told.ts());
-            self.sorter.reach(told.ts_end());
+        let flow = profiles.until(ts, &mut |source, item| {
+            self.sorter.place(item.ts());
+            self.sorter.reach(item.ts_end());
             self.events += 1;
             let (symbols, sink) = (&mut self.symbols, &mut self.sink);
-            self.trackers.sampled(source, told, symbols, sink);
-            self.look_after()
+            self.trackers.sampled(source, item, symbols, sink);
+            self.after_item()
         });
         self.profiles = profiles;
         flow
@@ -301,11 +303,11 @@ impl<'o, S: RowSink> Session<'o, S> {
                 self.progress(done, all);
             }
             let end = request.ts.saturating_add(request.dur.unwrap_or(0));
-            self.sorter.beside(request.ts, end);
+            self.sorter.widen(request.ts, end);
             self.events += 1;
             let (symbols, sink) = (&mut self.symbols, &mut self.sink);
             self.trackers.request(request, symbols, sink);
-            self.look_after()
+            self.after_item()
         });
         self.requests = requests;
         flow.unwrap_or_else(|error| self.fail(error))
@@ -313,7 +315,7 @@ impl<'o, S: RowSink> Session<'o, S> {
 
     /// Housekeeping after each tracked item.
     #[inline]
-    fn look_after(&mut self) -> ControlFlow<()> {
+    fn after_item(&mut self) -> ControlFlow<()> {
         if let Err(error) = self.sink.flush_ready(&self.symbols) {
             return self.fail(error.into());
         }

@@ -179,11 +179,11 @@ fn emit<S: RowSink>(
             continue;
         }
         let mut args = SyscallArgs::default();
-        let is_told_again = matches!(record, Record::Block(_)) && head.flags & ELSEWHERE != 0;
+        let is_repeated = matches!(record, Record::Block(_)) && head.flags & ELSEWHERE != 0;
         match mapper.map(&head, &record, place, &mut args) {
             // Calls and requests in progress at the start of the spool are outside of its time
             // range.
-            Told::Event(event) if ordered.ts < begin && (ordered.is_entry() || is_told_again) => {
+            Told::Event(event) if ordered.ts < begin && (ordered.is_entry() || is_repeated) => {
                 session.event_before(event)?;
             }
             Told::Event(event) => session.event(event)?,

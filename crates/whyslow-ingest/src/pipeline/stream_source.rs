@@ -121,7 +121,7 @@ impl StreamQueue {
             stream,
             next: None,
         };
-        queued.look()?;
+        queued.peek()?;
         self.files.push(queued);
         Ok(())
     }
@@ -158,7 +158,7 @@ impl StreamQueue {
                 }
             });
             read.map_err(|error| read_error(&queued.path, error))?;
-            queued.look()?;
+            queued.peek()?;
             if flow.is_break() {
                 return Ok(flow);
             }
@@ -181,7 +181,7 @@ fn read_error(path: &Path, source: io::Error) -> ImportError {
 }
 
 impl Queued {
-    fn look(&mut self) -> Result<(), ImportError> {
+    fn peek(&mut self) -> Result<(), ImportError> {
         let next = self.stream.next_ts();
         self.next = next.map_err(|error| read_error(&self.path, error))?;
         Ok(())

@@ -117,7 +117,7 @@ impl TextQueue {
         let log = strace::translate(&read(path)?, origin, limits::LOG_EXAMPLES_MAX);
         self.unnamed += i32::from(log.lacks.threads > 0);
         let mut text = Text::new(("strace", source), log.text, shift_ns);
-        text.tell_bad(&stat::STRACE_LINE_BAD, log.bad_count, log.bad);
+        text.record_bad(&stat::STRACE_LINE_BAD, log.bad_count, log.bad);
         text.remarks = vec![
             (&stat::STRACE_LINE_NOT_USED, log.unused),
             (&stat::STRACE_NO_DURATIONS, log.lacks.durations),
@@ -137,7 +137,7 @@ impl TextQueue {
     ) -> Result<(), ImportError> {
         let trace = ftrace::translate(&read(path)?, written(path), limits::LOG_EXAMPLES_MAX);
         let mut text = Text::new(("ftrace", source), trace.text, shift_ns);
-        text.tell_bad(&stat::FTRACE_LINE_BAD, trace.bad_count, trace.bad);
+        text.record_bad(&stat::FTRACE_LINE_BAD, trace.bad_count, trace.bad);
         text.remarks = vec![
             (&stat::EVENT_NOT_USED, trace.unused.values().sum()),
             (&stat::FTRACE_CLOCK_GUESSED, u64::from(trace.events > 0)),
@@ -156,7 +156,7 @@ impl TextQueue {
     ) -> Result<(), ImportError> {
         let log = blkparse::translate(&read(path)?, written(path), limits::LOG_EXAMPLES_MAX);
         let mut text = Text::new(("blkparse", source), log.text, shift_ns);
-        text.tell_bad(&stat::BLKPARSE_LINE_BAD, log.bad_count, log.bad);
+        text.record_bad(&stat::BLKPARSE_LINE_BAD, log.bad_count, log.bad);
         text.remarks = vec![
             (&stat::EVENT_NOT_USED, log.unused.values().sum()),
             (&stat::BLKPARSE_CLOCK_GUESSED, u64::from(log.events > 0)),
@@ -175,7 +175,7 @@ impl TextQueue {
     ) -> Result<(), ImportError> {
         let list = markers::translate(&read(path)?, limits::LOG_EXAMPLES_MAX);
         let mut text = Text::new(("markers", source), list.text, shift_ns);
-        text.tell_bad(&stat::MARKER_LINE_BAD, list.bad_count, list.bad);
+        text.record_bad(&stat::MARKER_LINE_BAD, list.bad_count, list.bad);
         self.index(text);
         Ok(())
     }
@@ -196,7 +196,7 @@ impl TextQueue {
             });
         }
         let mut text = Text::new(("report", source), report.text, shift_ns);
-        text.tell_bad(&stat::REPORT_LINE_BAD, report.bad_count, report.bad);
+        text.record_bad(&stat::REPORT_LINE_BAD, report.bad_count, report.bad);
         text.remarks = vec![
             (&stat::REPORT_SINCE_BOOT, report.since_boot),
             (&stat::REPORT_SUMS, report.sums),
@@ -230,7 +230,7 @@ impl TextQueue {
             });
         }
         let mut text = Text::new((log.tool, source), log.text, shift_ns);
-        text.tell_bad(&stat::SNOOP_LINE_BAD, log.bad_count, log.bad);
+        text.record_bad(&stat::SNOOP_LINE_BAD, log.bad_count, log.bad);
         text.remarks = vec![
             (&stat::SNOOP_TALK, log.talk),
             (&stat::SNOOP_NO_THREADS, log.no_thread),
@@ -327,9 +327,9 @@ impl Text {
     }
 
     /// Records invalid lines of the log: count, and examples.
-    fn tell_bad(&mut self, stat: &'static Stat, count: u64, examples: Vec<Bad>) {
-        let told = |bad: Bad| self.bad_line(bad.line, bad.offset, &bad.what);
-        self.bad = examples.into_iter().map(told).collect();
+    fn record_bad(&mut self, stat: &'static Stat, count: u64, examples: Vec<Bad>) {
+        let to_entry = |bad: Bad| self.bad_line(bad.line, bad.offset, &bad.what);
+        self.bad = examples.into_iter().map(to_entry).collect();
         (self.bad_stat, self.bad_count) = (stat, count);
     }
 
