@@ -1,4 +1,4 @@
-//! Counters, with the process they are of.
+//! Counters, with the processes they belong to.
 
 use whyslow_model::event::{StateCounters, ToldCounters};
 use whyslow_model::tables::{CounterRow, EmitAll};
@@ -43,7 +43,7 @@ impl CounterTracker {
         }
     }
 
-    /// What other tools told keeps their names.
+    /// Values reported by other tools keep their names.
     pub(super) fn told<S: EmitAll>(
         &mut self,
         told: &ToldCounters<'_>,

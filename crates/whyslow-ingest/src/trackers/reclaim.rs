@@ -1,9 +1,9 @@
-//! Reclaim: pages freed because memory is short, from begin to end.
+//! Page reclaim, from start to end.
 //!
-//! A thread reclaims for itself and can do nothing else meanwhile; begin and end pair by thread and
-//! kind, because a soft limit is looked after within another reclaim. kswapd pairs by node: it is one
-//! thread a node, and its events are known without their thread. It tells that it woke each time it
-//! begins another round, so a further wake-up goes on with the same stay awake.
+//! A thread reclaims for itself and cannot do anything else meanwhile. Start and end are matched by
+//! thread and kind, because soft limit reclaim happens within another reclaim. kswapd is matched by
+//! node: there is one thread per node, and its events are reported without the thread. It reports a
+//! wakeup each time it starts another round, so a further wakeup continues the same interval.
 
 use rustc_hash::FxHashMap;
 use whyslow_model::event::{Body, ReclaimKind};
@@ -23,7 +23,7 @@ struct Open {
     node: Option<i32>,
 }
 
-/// Who is at it: a thread; where that is not known, a CPU; a node of kswapd.
+/// Owner of the reclaim: a thread; if unknown, a CPU; a node for kswapd.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 enum Who {
     Thread(i32),
@@ -79,7 +79,7 @@ impl ReclaimTracker {
         }
     }
 
-    /// The thread ended; what it was in has no end.
+    /// The thread ended; its reclaim has no end.
     pub(super) fn gone<S: EmitAll>(&mut self, thread: &ThreadRef, out: &mut Output<'_, S>) {
         for kind in ReclaimKind::ALL {
             if let Some(open) = self.open.remove(&(Who::Thread(thread.utid), kind as u8)) {
