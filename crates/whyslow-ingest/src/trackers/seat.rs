@@ -1,29 +1,29 @@
-//! On which CPU each thread last had a slice, and how often it was moved since.
+//! CPU of the last slice of each thread, and its migrations since then.
 
 use super::identity::ThreadRef;
 
 #[derive(Debug, Clone, Copy, Default)]
 struct Seat {
     cpu: Option<i32>,
-    /// Recorded moves since the last slice.
+    /// Recorded migrations since the last slice.
     moves: i32,
 }
 
 #[derive(Debug, Default)]
 pub(super) struct Seats {
-    /// By slot.
+    /// By thread slot.
     seats: Vec<Seat>,
 }
 
 impl Seats {
-    /// The kernel moved the thread to another CPU's queue.
+    /// The kernel migrated the thread to another CPU.
     pub(super) fn moved(&mut self, thread: &ThreadRef) {
         let seat = self.of(thread);
         seat.moves = seat.moves.saturating_add(1);
     }
 
-    /// A slice on `cpu` follows; tells the moves since the one before. Where moves are not
-    /// recorded, two slices on different CPUs tell of one.
+    /// Starts a slice on `cpu`; returns the migrations since the previous slice. If migrations are
+    /// not recorded, two slices on different CPUs count as one.
     pub(super) fn sat(&mut self, thread: &ThreadRef, cpu: i32) -> i32 {
         let seat = self.of(thread);
         let elsewhere = seat.cpu.is_some_and(|before| before != cpu);
@@ -35,7 +35,7 @@ impl Seats {
         moves
     }
 
-    /// Its slot is another thread's from now on.
+    /// The slot may be reused for another thread.
     pub(super) fn gone(&mut self, thread: &ThreadRef) {
         *self.of(thread) = Seat::default();
     }

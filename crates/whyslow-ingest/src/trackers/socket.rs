@@ -1,4 +1,5 @@
-//! What a snapshot tells of a socket that was open before: `socket:[7] tcp accepted 10.0.0.1:80 10.0.0.9:5000`.
+//! Snapshot texts of sockets opened before the recording: `socket:[7] tcp accepted 10.0.0.1:80
+//! 10.0.0.9:5000`.
 
 use std::net::SocketAddr;
 
@@ -8,7 +9,7 @@ use whyslow_model::event::{Endpoint, NetAddress};
 use super::object::{FdClass, Object};
 use super::request::plain;
 
-/// A socket by its number in the kernel.
+/// A socket, identified by its number in the kernel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Told<'t> {
     pub(super) number: u64,
@@ -18,7 +19,7 @@ pub(super) struct Told<'t> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum About<'t> {
     Listens(SocketAddr),
-    /// This side and the other one.
+    /// Local and remote address.
     Accepted(SocketAddr, SocketAddr),
     Connected(SocketAddr, SocketAddr),
     UnixListens(&'t str),
@@ -46,7 +47,8 @@ impl<'t> Told<'t> {
         Some(Self { number, about })
     }
 
-    /// Called as one is that was seen to come to be: after its peer, or after where it listens.
+    /// Named like a socket whose creation was recorded: by its peer, or by the address that it
+    /// listens on.
     pub(super) fn object(&self, symbols: &mut Symbols) -> Object {
         match self.about {
             About::Listens(side) | About::Accepted(_, side) | About::Connected(_, side) => {

@@ -1,11 +1,12 @@
-//! Functions that the kernel queues for its own threads: from the queueing to the end of the call.
+//! Workqueue items: from queueing to the end of their function.
 //!
-//! What is queued is known by its address until it is called: it cannot be queued twice. From then
-//! on it can, and its memory may be something else already, so a call is known by who makes it, too.
+//! A queued item is identified by its address until its function starts: it cannot be queued twice.
+//! From then on it can, and its memory may already be reused, so a running item is also identified
+//! by the thread that runs it.
 //!
-//! What is taken back before its call makes no event; but who puts it off for longer takes it back
-//! and queues it anew, and some do so all the time. So what is queued anew is the same item, from
-//! then on, which tells how often it was queued before.
+//! Cancelling an item is not reported. But delaying one cancels it and queues it again, which some
+//! code does all the time. So an item that is queued again is the same one, starting at that time,
+//! and counts its earlier queueings.
 
 use std::fmt::Write;
 
@@ -19,7 +20,7 @@ use super::irq::IrqTracker;
 use super::meter::Inside;
 use super::wakeup::may_be_interrupted;
 
-/// Items that are queued or under way; of more than that the end is given up.
+/// Maximum number of queued or running items; above it, their ends are dropped.
 const OPEN_MAX: usize = 1 << 16;
 
 #[derive(Debug, Clone, Copy)]
@@ -37,7 +38,7 @@ struct Open {
     cpu: Option<i32>,
 }
 
-/// Who calls the function: a thread, or a softirq on a CPU.
+/// Runner of the function: a thread, or a softirq on a CPU.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 enum Who {
     Thread(i32),
@@ -147,7 +148,7 @@ fn function<S: EmitAll>(item: WorkItem<'_>, ts: Ns, out: &mut Output<'_, S>) -> 
     }
     out.anomalies.count(&stat::FRAME_UNNAMED, ts);
     let mut text = String::new();
-    write!(text, "{:x}", item.address?).expect("a string takes any text");
+    write!(text, "{:x}", item.address?).expect("writing to a string cannot fail");
     Some(out.symbols.intern(&text))
 }
 

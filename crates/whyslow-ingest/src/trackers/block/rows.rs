@@ -1,7 +1,7 @@
-//! From a finished I/O to its row.
+//! Converts finished I/Os to rows.
 //!
-//! The state dump names devices some time after the recording begins, so rows of devices without
-//! a name wait for it: until it ends, or until [`HELD_MAX`] of them wait.
+//! The state dump names devices some time after the start of the recording, so rows of devices
+//! without a name wait for its end, or until [`HELD_MAX`] of them wait.
 
 use rustc_hash::FxHashMap;
 use whyslow_model::event::{BlockFlags, BlockOp};
@@ -19,7 +19,7 @@ const SECTOR_BYTES: i64 = 512;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum End {
     Completed(Ns),
-    /// Completed, begin unknown.
+    /// Completed; its start is unknown.
     OfUnknownBegin(Ns),
     Unknown,
 }
@@ -27,7 +27,7 @@ pub(super) enum End {
 #[derive(Debug, Default)]
 pub(super) struct Rows {
     held: Vec<BlockIoRow>,
-    /// No more names are to be waited for.
+    /// No more names are expected.
     settled: bool,
     letters: FxHashMap<u8, Sym>,
 }
@@ -51,7 +51,7 @@ impl Rows {
         }
     }
 
-    /// Names are as known as they will be.
+    /// All names are known that will be known.
     pub(super) fn settle<S: EmitAll>(&mut self, devices: &Devices, out: &mut Output<'_, S>) {
         self.settled = true;
         for mut row in std::mem::take(&mut self.held) {
@@ -75,7 +75,8 @@ impl Rows {
         };
         let whole = ts_end.filter(|_| cut.is_none());
         let since = |ts: Ns| whole.map(|end: Ns| end.saturating_sub(ts));
-        // A flush issued for a write has that one's submitter, but was not seen waiting itself.
+        // A flush issued for a write has the submitter of the write, but was not seen waiting
+        // itself.
         let was_waiting = io.submitter.source.is_before_issue() && (io.sectors > 0 || io.queued);
         let queue_from = Some(io.ts).filter(|_| was_waiting);
         let thread = io.submitter.thread;

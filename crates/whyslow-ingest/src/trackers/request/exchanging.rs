@@ -1,4 +1,4 @@
-//! Reads and writes on connections, as questions and answers.
+//! Interprets reads and writes on connections as requests and replies.
 
 use whyslow_model::tables::EmitAll;
 use whyslow_model::{Ns, stat};
@@ -67,7 +67,7 @@ impl RequestTracker {
         };
         let role = connection.role;
         let Some(open) = &mut connection.open else {
-            // A greeting, or the answer to what was read before the connection was known.
+            // A greeting, or the reply to a request read before the connection was known.
             connection.arrived = None;
             return;
         };
@@ -94,7 +94,7 @@ impl RequestTracker {
         let free = self.hands.of(thread).free;
         let since = match open.writer {
             Some((before, since)) if before.thread.utid == thread.utid => since,
-            // Of one that never was seen idle it is not known.
+            // Unknown for a thread that was never seen idle.
             _ if free == 0 => begun,
             _ => free.min(begun),
         };
@@ -116,7 +116,7 @@ impl RequestTracker {
         };
         let arrived = connection.arrived.take().or(woken);
         if bytes == 0 {
-            // The other side has nothing to ask any more.
+            // The other side sends no more requests.
             let (is_over, role) = (connection.is_over, connection.role);
             if role == Role::Client || connection.is_answered() {
                 self.settle(socket, Ending::Closed, out);
@@ -188,7 +188,7 @@ impl RequestTracker {
         }
     }
 
-    /// Some of the answer was read.
+    /// A part of the reply was read.
     fn read_answer(&mut self, socket: i64, bytes: i64, (thread, ts): (&ThreadRef, Ns)) {
         let Some(connection) = self.connections.get_mut(&socket) else {
             return;

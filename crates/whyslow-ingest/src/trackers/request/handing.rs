@@ -1,4 +1,4 @@
-//! How a request goes from thread to thread: see [`super::hands`].
+//! Handovers of requests between threads: see [`super::hands`].
 
 use whyslow_model::tables::EmitAll;
 use whyslow_model::{Ns, stat};
@@ -53,7 +53,7 @@ impl RequestTracker {
         }
     }
 
-    /// Something is written into a channel.
+    /// A message is written to a channel.
     pub(super) fn put<S: EmitAll>(
         &mut self,
         channel: Channel,
@@ -72,7 +72,7 @@ impl RequestTracker {
         }
     }
 
-    /// Something was read from a channel.
+    /// A message was read from a channel.
     pub(super) fn took<S: EmitAll>(
         &mut self,
         channel: Channel,
@@ -92,7 +92,7 @@ impl RequestTracker {
         }
     }
 
-    /// A thread makes another one, which may be for what it works for itself.
+    /// A thread creates another one, which may work on the same request.
     pub(in crate::trackers) fn made<S: EmitAll>(
         &mut self,
         (parent, child): (&ThreadRef, &ThreadRef),
@@ -108,8 +108,8 @@ impl RequestTracker {
         }
     }
 
-    /// A thread hands a request to another one, if that is idle or had it before. `how` is the way, and since
-    /// when and where the other one had waited.
+    /// A thread hands a request over to another one, if that is idle or had it before. `how` is the
+    /// way, with the start and the address of the receiver's wait.
     pub(super) fn hand_over<S: EmitAll>(
         &mut self,
         key: Key,
@@ -136,7 +136,7 @@ impl RequestTracker {
             return;
         };
         let Some(open) = &mut open.open else { return };
-        // Woken twice from one wait, of which the first counts.
+        // Woken twice from one wait: the first wakeup counts.
         if open.edges.last().is_some_and(is_again) {
             return;
         }
@@ -158,11 +158,11 @@ impl RequestTracker {
         hand.gave |= hand.current == Some(key);
     }
 
-    /// Whether a thread has nothing to do, as far as is known. `place` is where it waits.
+    /// Whether a thread is idle, as far as known. `place` is the address of its wait.
     pub(super) fn is_idle(&mut self, thread: &ThreadRef, place: Option<hands::Place>) -> bool {
         let is_back = place.is_some_and(|(_, address)| self.hands.is_back(thread, address));
         let hand = *self.hands.of(thread);
-        // Who gives something on may well go on with it, and be woken for anything.
+        // A thread that passes a request on may continue with it, and be woken for anything.
         let gave = hand.gave && place.is_none();
         is_back || gave || hand.current.is_none_or(|key| !self.is_unanswered(key))
     }

@@ -1,18 +1,18 @@
-//! Requests: those that logs and load generators tell whole ([`told`]), and those that sockets show: what was asked and answered on each connection, and which threads
-//! worked for it.
+//! Requests: complete ones from logs and load generators ([`told`]), and those derived from
+//! sockets: the requests and replies of each connection, and the threads that served them.
 //!
-//! **Exchanges.** Of a connection that this machine accepted, one runs from the first read that had
-//! bytes to the last write before the next such read. Of one that it asked for, from the first
-//! write to the last read before the next write. What is read or written is not recorded, so nothing tells apart
-//! what one side asks while the other still answers: several at once are one, and the greetings of
+//! **Exchanges.** On a connection accepted by this machine, an exchange lasts from the first read
+//! with data to the last write before the next such read. On a connection initiated by this
+//! machine, from the first write to the last read before the next write. The data itself is not
+//! recorded, so pipelined requests cannot be separated: several at once are one exchange, and
 //! handshakes are exchanges, too.
 //!
-//! **Two processors.** A call is known when it returns, and what it sent may have been read, and even be
-//! answered, by then. So a question begins where its write is entered, before anybody can have it;
-//! everything else is put together when an exchange is over.
+//! **Concurrency.** A call is known when it returns, and by then the data that it sent may have
+//! been read, and even replied to. So a request starts at the entry of its write, before any thread
+//! can receive it; everything else is put together when an exchange has ended.
 //!
-//! **Other side.** Two sockets of this machine that have each other's addresses are one connection. A question
-//! that is read is the one that was being asked and had no answer.
+//! **Other side.** Two sockets of this machine with each other's addresses are one connection. A
+//! request that is read is the one in progress without a reply.
 
 mod connection;
 mod deed;
@@ -44,15 +44,15 @@ use tcp::{Socks, Standing, Told};
 use told::Tales;
 use traced::Traced;
 
-/// Connections under way; of more than that all are given up.
+/// Maximum number of open connections; above it, all are dropped.
 const CONNECTIONS_MAX: usize = 1 << 16;
-/// Bytes of a packet that are more than headers can be.
+/// Packets up to this size may consist of headers only.
 const HEADERS_MAX: i64 = 120;
 
 #[derive(Debug, Default)]
 pub(super) struct RequestTracker {
     connections: FxHashMap<i64, Connection>,
-    /// Connections that a process used last.
+    /// Number of connections last used by each process.
     users: FxHashMap<i32, u32>,
     socks: Socks,
     hands: Hands,
@@ -64,7 +64,7 @@ pub(super) struct RequestTracker {
 }
 
 impl RequestTracker {
-    /// Takes what the event told of calls.
+    /// Applies the socket operations of the event.
     #[inline]
     pub(super) fn deeds<S: EmitAll>(
         &mut self,
@@ -81,8 +81,8 @@ impl RequestTracker {
         }
     }
 
-    /// What is recorded beside requests that are told may show who served them; and sources may tell of the same
-    /// request, each from its side.
+    /// Announces that other sources may show which threads served imported requests, and that
+    /// several sources may report the same request, each from its side.
     pub(super) fn expect(&mut self, has_both: bool, has_traces: bool) {
         if has_both {
             self.expected.expect_both();
@@ -96,7 +96,7 @@ impl RequestTracker {
         self.hands.gone(thread);
     }
 
-    /// A process ended, and with it its connections.
+    /// A process ended, and its connections with it.
     pub(super) fn ended<S: EmitAll>(&mut self, upid: i32, out: &mut Output<'_, S>) {
         if !self.users.contains_key(&upid) {
             return;
@@ -115,7 +115,7 @@ impl RequestTracker {
         self.users.remove(&upid);
     }
 
-    /// A connection of TCP changes its state.
+    /// State change of a TCP connection.
     pub(super) fn tcp<S: EmitAll>(
         &mut self,
         change: &TcpChange,
@@ -177,11 +177,12 @@ impl RequestTracker {
         self.traced.finish(out);
     }
 
-    /// Writes all that is open, and forgets the connections.
+    /// Writes everything that is open, and drops the connections.
     fn give_up<S: EmitAll>(&mut self, out: &mut Output<'_, S>) {
         let mut sockets: Vec<i64> = self.connections.keys().copied().collect();
         sockets.sort_unstable();
-        // What a request asked of others is needed by it, so that may go only after all.
+        // Nested client requests are needed by the request they belong to, so they are removed
+        // last.
         for socket in &sockets {
             self.settle(*socket, Ending::Cut, out);
         }
@@ -243,7 +244,7 @@ impl RequestTracker {
             Deed::Closed { socket } => {
                 let known = self.connections.get(&socket);
                 let user = known.and_then(|connection| connection.user);
-                // Who hands a connection to a child closes its own copy.
+                // A process that passes a connection to a child closes its own copy.
                 if user.is_some() && user == thread.upid {
                     self.remove(socket, Ending::Closed, out);
                 }
@@ -295,7 +296,7 @@ impl RequestTracker {
         self.enter(socket, connection, out);
     }
 
-    /// A snapshot tells of one that stands since before the recording began.
+    /// A snapshot reports a connection opened before the recording.
     fn was_open<S: EmitAll>(&mut self, socket: i64, deed: Deed, out: &mut Output<'_, S>) {
         let Deed::Open {
             is_accepted,
@@ -330,7 +331,7 @@ impl RequestTracker {
         self.enter(socket, connection, out);
     }
 
-    /// Its own side is known by what the program asked.
+    /// Its local address is known because the program queried it.
     fn named<S: EmitAll>(&mut self, socket: i64, local: Endpoint, out: &mut Output<'_, S>) {
         let Some(connection) = self.connections.get_mut(&socket) else {
             return;
@@ -349,7 +350,7 @@ impl RequestTracker {
         }
     }
 
-    /// A connection was asked for.
+    /// A connection was requested.
     fn asked<S: EmitAll>(
         &mut self,
         socket: i64,
@@ -372,7 +373,7 @@ impl RequestTracker {
         open.is_some_and(|open| open.id == key.id && open.answer.is_none())
     }
 
-    /// A question is still being asked.
+    /// Whether a request is still being written.
     fn is_open_question(&self, socket: i64) -> bool {
         let open = self
             .connections
@@ -386,7 +387,7 @@ impl RequestTracker {
         (open.id == key.id).then_some(&mut **open)
     }
 
-    /// Nothing of a question was written.
+    /// Nothing of a request was written.
     fn take_back(&mut self, socket: i64) {
         let Some(connection) = self.connections.get_mut(&socket) else {
             return;
@@ -413,7 +414,7 @@ impl RequestTracker {
         }
     }
 
-    /// A process no longer uses one of its connections.
+    /// A process stops using one of its connections.
     fn left(&mut self, upid: Option<i32>) {
         if let Some(upid) = upid
             && let Some(count) = self.users.get_mut(&upid)
@@ -436,7 +437,7 @@ impl RequestTracker {
     }
 }
 
-/// The kernel told its addresses.
+/// The kernel reported its addresses.
 fn stands<S: EmitAll>(connection: &mut Connection, standing: &Standing, out: &mut Output<'_, S>) {
     connection.standing = Some(*standing);
     connection.local = Some(text(standing.local, out));

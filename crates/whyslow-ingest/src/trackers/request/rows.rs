@@ -1,4 +1,4 @@
-//! From an exchange that is over to its rows.
+//! Converts ended exchanges to rows.
 
 use whyslow_model::event::Endpoint;
 use whyslow_model::tables::{EmitAll, RequestRow, RequestThreadRow};
@@ -10,10 +10,10 @@ use super::RequestTracker;
 use super::connection::{Connection, Exchange, Role, Turn, handed_on};
 use super::hands::Edge;
 
-/// A connection that was used so soon was made for what it was used for.
+/// A connection that was used within this time was opened for that use.
 const CONNECTED_FOR_NS: Ns = 1_000_000;
 
-/// Ports that nobody uses for anything else, and what the sockets of this machine are called.
+/// Ports that are reserved for one protocol, and the names of Unix sockets.
 const PROTOCOLS: [(u16, &str, &str); 5] = [
     (5432, "/.s.PGSQL.", "postgresql"),
     (3306, "/mysqld.sock", "mysql"),
@@ -22,7 +22,7 @@ const PROTOCOLS: [(u16, &str, &str); 5] = [
     (9092, "/kafka.sock", "kafka"),
 ];
 
-/// Why an exchange is over.
+/// Why an exchange ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Ending {
     Next,
@@ -31,7 +31,7 @@ pub(super) enum Ending {
     Cut,
 }
 
-/// What is spoken at an end, where that is sure.
+/// Protocol of an endpoint, if it is certain.
 pub(super) fn protocol<S: EmitAll>(
     server: Option<Endpoint>,
     path: Option<Sym>,
@@ -52,7 +52,7 @@ pub(super) fn text<S: EmitAll>(side: Endpoint, out: &mut Output<'_, S>) -> Sym {
 }
 
 impl RequestTracker {
-    /// The open exchange of a connection is over: writes it.
+    /// The open exchange of a connection ended: writes it.
     pub(super) fn settle<S: EmitAll>(
         &mut self,
         socket: i64,
@@ -73,7 +73,7 @@ impl RequestTracker {
                     row = row.and_then(|row| self.expected.served(row, first, out));
                 }
                 self.gather(&mut open);
-                // What was learned since then of where they waited.
+                // Includes what was learned about their wait addresses since then.
                 let hands = &self.hands;
                 open.edges
                     .retain(|edge| edge.waited.is_none_or(|(_, place)| !hands.is_lock(place)));
@@ -103,7 +103,7 @@ impl RequestTracker {
         }
     }
 
-    /// Who worked at the other side of what a client asked.
+    /// The threads on the other side of a client request.
     fn chain(&mut self, asked: &Exchange) -> Vec<Turn> {
         if !asked.chain.is_empty() {
             return asked.chain.clone();
@@ -112,7 +112,7 @@ impl RequestTracker {
         other.map(|other| other.turns()).unwrap_or_default()
     }
 
-    /// What was asked of others becomes hand-overs there and back.
+    /// Converts client requests to other servers into handovers there and back.
     fn gather(&mut self, open: &mut Exchange) {
         for nested in std::mem::take(&mut open.nested) {
             let Some(answered) = nested.answered else {
@@ -206,7 +206,7 @@ fn row<S: EmitAll>(
         connect_ns: connected.map(|(asked, end)| end.saturating_sub(asked)),
         tls_ns: None,
         send_ns: sent.map(|sent| sent.saturating_sub(open.ts)),
-        // An answer may be there before the call that asked is back.
+        // The reply may arrive before the sending call returns.
         wait_ns: sent
             .zip(first)
             .map(|(sent, first)| first.saturating_sub(sent).max(0)),
@@ -232,7 +232,7 @@ fn row<S: EmitAll>(
     }
 }
 
-/// When the connection was asked for and stood, if that was done for this exchange.
+/// Times of the connection request and its completion, if it was made for this exchange.
 fn connected_for(connection: &Connection, open: &Exchange) -> Option<(Ns, Ns)> {
     let is_by_same = connection.connected_by == Some(open.begun.thread.utid);
     let standing = connection.standing?;
@@ -251,7 +251,7 @@ fn outcome(open: &Exchange, ending: Ending) -> &'static str {
     }
 }
 
-/// What was before the recording began nobody knows.
+/// Uses before the recording are unknown.
 fn is_reused(connection: &Connection) -> Option<bool> {
     let is_known = connection.done > 0 || !connection.is_old;
     is_known.then_some(connection.done > 0)

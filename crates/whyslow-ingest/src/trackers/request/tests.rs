@@ -1,4 +1,4 @@
-//! Requests that a client told, against those that were served.
+//! Matching of requests reported by a client with the requests that served them.
 
 use whyslow_model::Symbols;
 use whyslow_model::tables::{Collected, RequestRow};
@@ -23,7 +23,7 @@ pub(super) fn told(symbols: &mut Symbols, id: i64, (ts, ts_end): (i64, Option<i6
     }
 }
 
-/// Times of requests that were asked and served, and which of the latter the former are.
+/// Times of client requests and of served requests, and the expected matches.
 fn check(asked: &[(i64, Option<i64>)], served: &[(i64, i64)], expected: &[Option<i64>], log: &str) {
     let (mut symbols, mut rows) = (Symbols::new(), Collected::default());
     let mut anomalies = Anomalies::default();
@@ -93,8 +93,8 @@ fn the_clock_of_another_host_is_found_and_told() {
         })
         .collect();
     let expected: Vec<_> = (100..108).map(Some).collect();
-    let log = "clock of the load is 4999999 \u{b5}s ahead, \u{b1} 2 \u{b5}s";
+    let log = "the client's clock is 4999999 \u{b5}s ahead (\u{b1} 2 \u{b5}s)";
     check(&asked, &served, &expected, log);
-    // Of fewer it may be chance.
+    // Fewer may match by chance.
     check(&asked[..7], &served[..7], &[None; 7], "");
 }

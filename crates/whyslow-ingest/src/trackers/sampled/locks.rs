@@ -1,4 +1,4 @@
-//! Rows for waits for locks of programs.
+//! Rows for user-space lock waits.
 
 use whyslow_model::Ns;
 use whyslow_model::tables::{EmitAll, LockWaitRow};
