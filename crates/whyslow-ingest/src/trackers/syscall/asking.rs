@@ -1,4 +1,4 @@
-//! From a call to what it tells of questions to name servers: see [`super::super::query`].
+//! Derives DNS queries from system calls: see [`super::super::query`].
 
 use whyslow_model::syscall::Op;
 use whyslow_model::{Ns, Sym, Symbols};
@@ -9,16 +9,16 @@ use super::super::object::{FdClass, Object};
 use super::super::query::{Deed, Said};
 use super::{Pending, SyscallTracker};
 
-/// Where name servers are asked.
+/// Port of name servers.
 const PORT: &str = ":53";
 
 impl SyscallTracker {
-    /// What the event just taken tells of questions to name servers.
+    /// DNS socket operations of the event just processed.
     pub(in crate::trackers) fn said(&mut self) -> std::vec::Drain<'_, Said> {
         self.said.drain(..)
     }
 
-    /// A call returned this.
+    /// A call returned.
     pub(super) fn asking(
         &mut self,
         pending: &Pending,
@@ -74,7 +74,7 @@ impl SyscallTracker {
     }
 }
 
-/// Before it is connected or bound, only the family of a socket is known.
+/// Until it is connected or bound, only the address family of a socket is known.
 fn is_of_network(object: &Object) -> bool {
     matches!(object.class, FdClass::Inet | FdClass::Inet6)
 }

@@ -1,4 +1,4 @@
-//! Names of calls, each looked up once in the table of calls and then by number.
+//! System call names, each looked up once in the table of calls, then by number.
 
 use rustc_hash::FxHashMap;
 use whyslow_model::syscall::{self, Call, Role};
@@ -12,13 +12,13 @@ pub(super) struct Meaning {
     pub(super) name: Sym,
     pub(super) call: &'static Call,
     pub(super) effect: Effect,
-    /// One of its arguments is a path.
+    /// Whether one of its arguments is a path.
     pub(super) takes_path: bool,
-    /// What success tells about the class of the descriptor.
+    /// Class of the descriptor, as implied by success.
     pub(super) class_told: Option<FdClass>,
 }
 
-/// As many as a source declares.
+/// Grows to the number of calls that a source declares.
 #[derive(Debug, Default)]
 pub(super) struct Calls {
     by_name: FxHashMap<Box<str>, u32>,

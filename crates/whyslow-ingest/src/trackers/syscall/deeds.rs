@@ -1,4 +1,4 @@
-//! From a call to what it tells of requests: see [`super::super::request`].
+//! Derives socket operations from system calls: see [`super::super::request`].
 
 use whyslow_model::event::SyscallArgs;
 use whyslow_model::syscall::Op;
@@ -10,25 +10,25 @@ use super::super::request::{Channel, Deed, Doing, Place, endpoint};
 use super::effect::{EINPROGRESS, Effect};
 use super::{Pending, SyscallTracker, Target, failed_with};
 
-/// `SOCK_STREAM`, and the bits of a type that say it.
+/// `SOCK_STREAM`, and the mask for socket types.
 const SOCK_STREAM: i32 = 1;
 const SOCK_TYPE_MASK: i32 = 0xf;
 const ECONNRESET: i64 = 104;
 const EPIPE: i64 = 32;
-/// The part of a futex's command that is no flag.
+/// Mask of the command without flags.
 const FUTEX_CMD_MASK: i64 = 0x7f;
 const FUTEX_WAIT: i64 = 0;
 const FUTEX_WAIT_BITSET: i64 = 9;
-/// The value of a mutex that somebody else waits for, in every C library.
+/// Value of a contended mutex in every C library.
 const MUTEX_CONTENDED: i64 = 2;
 
 impl SyscallTracker {
-    /// What the event just taken tells of requests.
+    /// Socket operations of the event just processed.
     pub(in crate::trackers) fn deeds(&mut self) -> std::vec::Drain<'_, Deed> {
         self.deeds.drain(..)
     }
 
-    /// What a thread does in the call that it is in.
+    /// What a thread is doing in its current call.
     pub(in crate::trackers) fn doing(&self, thread: &ThreadRef) -> Option<Doing> {
         let pending = self.threads.get(thread.index())?.pending.as_ref()?;
         Some(match pending.op {
@@ -46,7 +46,7 @@ impl SyscallTracker {
         })
     }
 
-    /// When the call began that a thread is in.
+    /// Start of the current call of a thread.
     pub(in crate::trackers) fn since(&self, thread: &ThreadRef) -> Option<whyslow_model::Ns> {
         let pending = self.threads.get(thread.index())?.pending.as_ref()?;
         Some(pending.ts)
@@ -75,7 +75,7 @@ impl SyscallTracker {
         }
     }
 
-    /// A call returned, and did what it did.
+    /// A call returned, and its effects were applied.
     pub(super) fn deeds_done(
         &mut self,
         pending: &Pending,
@@ -99,7 +99,7 @@ impl SyscallTracker {
         }
     }
 
-    /// A call that was under way when the snapshot told of its descriptor.
+    /// The target of a call that was in progress when a snapshot reported its descriptor.
     fn target_by_now(&self, pending: &Pending, owner: Owner) -> Option<Target> {
         let target = pending.target?;
         let now = pending.numbers.fd.and_then(|fd| self.fds.get(owner, fd));
@@ -164,7 +164,7 @@ impl SyscallTracker {
             }
             Effect::Getsockname => {
                 let local = address.and_then(endpoint).filter(|local| {
-                    // One that is on its way may have none yet.
+                    // A connecting socket may have none yet.
                     ret == Some(0) && local.port != Some(0)
                 });
                 if let Some((socket, local)) = socket.zip(local) {
@@ -229,7 +229,7 @@ fn futex(pending: &Pending) -> Doing {
     };
     let owner = Owner::of(&pending.thread);
     match command & FUTEX_CMD_MASK {
-        // Who waits for a mutex waits for what others hold, not for work.
+        // A wait for a mutex is for a resource held by another thread, not for work.
         FUTEX_WAIT if numbers.value == Some(MUTEX_CONTENDED) => Doing::Other,
         FUTEX_WAIT | FUTEX_WAIT_BITSET => Doing::FutexWait(owner, address),
         // WAKE, REQUEUE, CMP_REQUEUE, WAKE_OP, WAKE_BITSET

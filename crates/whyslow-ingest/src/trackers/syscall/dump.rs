@@ -1,4 +1,4 @@
-//! Descriptors that were open before, as snapshots tell them.
+//! Descriptors opened before the recording, as reported by snapshots.
 
 use whyslow_model::Ns;
 use whyslow_model::tables::EmitAll;
@@ -47,12 +47,12 @@ impl SyscallTracker {
         }
     }
 
-    /// A snapshot tells of a socket that was open before.
+    /// A snapshot reports a socket opened before the recording.
     fn socket(&mut self, owner: Owner, fd: i32, (told, object): (&Told<'_>, Object)) {
         let Some(descriptor) = self.fds.get(owner, fd) else {
             return;
         };
-        // By now it may lead to another one.
+        // It may refer to another object by now.
         if descriptor.object != object {
             return;
         }

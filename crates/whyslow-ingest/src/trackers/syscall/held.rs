@@ -1,4 +1,5 @@
-//! Rows of calls before the state dump has told the processes of threads and named descriptors.
+//! Rows of calls that wait for the state dump, which reports the processes of threads and names
+//! descriptors.
 
 use rustc_hash::FxHashMap;
 use whyslow_model::tables::{EmitAll, FutexCallRow, SyscallRow};
@@ -8,13 +9,13 @@ use super::super::file::{FileLives, FileRef, Use};
 use super::super::identity::{Output, ThreadRef};
 use super::super::object::Object;
 
-/// Rows held back at once; then they go as they are, and so does what follows.
+/// Maximum number of rows held back; above it, these and all further rows are written unchanged.
 const HELD_MAX: usize = 4096;
 
-/// Bytes that went through a descriptor before it was known where to.
+/// Bytes transferred through a descriptor whose object was not known yet.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Moved {
-    /// The descriptor's id in `fd_life`, and what is to be counted for its file.
+    /// Id of the descriptor in `fd_life`, and the use to count for its file.
     pub(super) descriptor: Option<i64>,
     pub(super) bytes: Option<Use>,
 }
@@ -31,15 +32,15 @@ struct HeldRow {
 #[derive(Debug, Default)]
 pub(super) struct Held {
     rows: Vec<HeldRow>,
-    /// Threads whose process was told since.
+    /// Threads whose process has become known since.
     joined: FxHashMap<i32, ThreadRef>,
-    /// What descriptors turned out to lead to.
+    /// Objects of descriptors that have become known since.
     known: FxHashMap<i64, (Object, Option<FileRef>)>,
     over: bool,
 }
 
 impl Held {
-    /// No dump is to be waited for any more.
+    /// Whether no dump is expected any more.
     pub(super) fn is_over(&self) -> bool {
         self.over
     }

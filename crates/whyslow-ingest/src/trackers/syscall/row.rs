@@ -1,4 +1,4 @@
-//! From a call that ended to its row.
+//! Converts ended calls to rows.
 
 use whyslow_model::Ns;
 use whyslow_model::syscall::Op;
@@ -10,11 +10,11 @@ use super::super::object::{FdClass, Object, Reason};
 use super::held::Moved;
 use super::{End, Pending, SyscallTracker, Target, had_no_object};
 
-/// The greatest errno; return values below are addresses and other large numbers.
+/// The greatest errno; lower return values are addresses and other large numbers.
 const ERRNO_MAX: i64 = 4095;
 
 impl SyscallTracker {
-    /// Writes the row. `now` is the thread as known at the end.
+    /// Writes the row. `now` is the thread, as known at the end.
     pub(super) fn emit<S: EmitAll>(
         &mut self,
         pending: &Pending,
@@ -116,7 +116,7 @@ impl SyscallTracker {
     }
 }
 
-/// What a call counts for the file of its first and of its second descriptor.
+/// Use to count for the files of the first and the second descriptor.
 pub(super) fn moved(pending: &Pending, bytes: Option<i64>) -> (Option<Use>, Option<Use>) {
     let Some(bytes) = bytes else {
         return (None, None);
@@ -129,7 +129,7 @@ pub(super) fn moved(pending: &Pending, bytes: Option<i64>) -> (Option<Use>, Opti
     }
 }
 
-/// What the row shows as first and second object.
+/// First and second object of the row.
 fn objects(
     pending: &Pending,
     ret: Option<i64>,
@@ -153,7 +153,7 @@ pub(super) fn errno(ret: i64) -> Option<i32> {
 }
 
 impl Target {
-    /// Success told what kind of object it is, if not which.
+    /// Success implies the class of the object, but not which one.
     pub(super) fn learn(&mut self, class: FdClass) {
         if self.object.class == FdClass::Unknown {
             self.object.class = class;

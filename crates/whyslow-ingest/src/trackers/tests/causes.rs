@@ -1,10 +1,10 @@
-//! Requests whose end woke somebody: who waited for them, and who was woken nearby.
+//! Wakeups by completions of requests: the waiting threads, and unrelated wakeups nearby.
 
 use super::check;
 
 const CAUSES: &str = "ts tid context cause cause_id";
 
-/// Requests 0 and 1, of thread 1.
+/// Requests 0 and 1, submitted by thread 1.
 const ASKED: &str = "
     10 c0 switch 0:swapper/0 R 1:a
     11 c0 syscall read

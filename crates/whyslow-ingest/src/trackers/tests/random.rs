@@ -1,4 +1,4 @@
-//! Whatever comes in, the invariants of the tables hold.
+//! Invariants of the tables for random input.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -9,7 +9,7 @@ use whyslow_model::tables::Collected;
 
 use super::run;
 
-/// One step of a legal history: what may happen on one CPU.
+/// A step of a valid history: an event on one CPU.
 #[derive(Debug, Clone, Copy)]
 enum Step {
     Switch { next: u8, state: u8 },
@@ -32,7 +32,8 @@ fn step() -> impl Strategy<Value = (u8, u8, Step)> {
     (0u8..3, 0u8..5, step)
 }
 
-/// A machine that makes events as a kernel would: a thread runs on one CPU at a time, only those
+/// A simulated machine with kernel-like behaviour: a thread runs on one CPU at a time, only
+/// runnable threads are switched in, only sleeping ones are woken.
 /// ready are switched in, only those asleep woken.
 #[derive(Debug, Default)]
 struct Machine {
@@ -42,9 +43,9 @@ struct Machine {
     on_cpu: [Option<u8>; 3],
     ready: Vec<u8>,
     asleep: Vec<u8>,
-    /// Since when each CPU runs what it runs.
+    /// Start of the current slice of each CPU.
     since: [i64; 3],
-    /// Time each number was on a CPU.
+    /// CPU time of each thread id.
     ran_ns: BTreeMap<i32, i64>,
 }
 
@@ -105,7 +106,7 @@ impl Machine {
                 self.line(format_args!("{ts} c{cpu} irq- {nr}"));
             }
             Step::Lose => {
-                // What happens next on this CPU is not recorded.
+                // The next event on this CPU is not recorded.
                 self.hidden = true;
                 self.step(cpu, 1, Step::Wake { whom: 0 });
                 self.step(cpu, 1, Step::Switch { next: 0, state: 0 });
@@ -157,7 +158,7 @@ fn legal_history() -> impl Strategy<Value = Machine> {
     })
 }
 
-/// Anything the vocabulary can say, in any order.
+/// Any event of the vocabulary, in any order.
 fn any_script() -> impl Strategy<Value = String> {
     let thread = || (-1i32..12, prop::option::of(-1i32..12), 0u8..3);
     let name = |(tid, pid, comm): (i32, Option<i32>, u8)| match pid {
@@ -218,7 +219,7 @@ fn any_script() -> impl Strategy<Value = String> {
     })
 }
 
-/// States of a thread follow each other without gap or overlap; only the last may have no end.
+/// States of a thread are consecutive without gap or overlap; only the last one may have no end.
 fn assert_states(rows: &Collected) {
     let mut of: BTreeMap<i32, Vec<(i64, i64, Option<i64>)>> = BTreeMap::new();
     for row in &rows.thread_state {
