@@ -1,4 +1,4 @@
-//! Thread dumps against what the program wrote down itself: who waited for whose lock.
+//! Thread dumps compared with the program's own log: which thread waited for which lock holder.
 
 use std::fs;
 use std::path::PathBuf;
@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use whyslow_ingest::{InMemory, import_in_memory};
 
 const MS: i64 = 1_000_000;
-/// The name of a file has the time at which a dump was asked for; it is taken that much later at most.
+/// Maximum delay of a dump after the time at which it was requested, which is in its file name.
 const LATE: i64 = 1_000 * MS;
 
 fn folder() -> PathBuf {
@@ -69,7 +69,7 @@ fn holders_are_those_that_the_program_wrote_down() {
                 .iter()
                 .filter(move |one| one.lock == lock && one.thread == thread)
         };
-        // Within the time in which the dump was taken, the one waited while the other had it.
+        // At some time while the dump was taken, one thread waited while the other held the lock.
         let is_so = of(&waiter).any(|wait| {
             of(&holder).any(|held| {
                 let begin = wait.asked.max(held.entered).max(row.ts);

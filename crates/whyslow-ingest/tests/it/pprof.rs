@@ -1,4 +1,4 @@
-//! Profiles of pprof have the stacks, values and labels that `go tool pprof -raw` prints of them.
+//! pprof profiles have the stacks, values and labels that `go tool pprof -raw` prints.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -10,10 +10,10 @@ fn fixture(name: &str) -> PathBuf {
     whyslow_testkit::fixture("pprof").join(name)
 }
 
-/// Thread and functions with the innermost first, as one word; how much of it.
+/// Thread and functions with the innermost first, as one word; value.
 type Told = BTreeMap<String, i64>;
 
-/// What the tool printed; of these values the one in that column, divided.
+/// Output of the tool: the values in that column, divided.
 fn printed(name: &str, column: usize, unit: f64) -> Told {
     let text = fs::read_to_string(fixture(&format!("{name}.raw.txt"))).expect("what was printed");
     let (samples, rest) = text.split_once("Locations\n").expect("two parts");
@@ -22,7 +22,7 @@ fn printed(name: &str, column: usize, unit: f64) -> Told {
     let mut last = String::new();
     for line in locations.lines() {
         let words: Vec<&str> = line.split_whitespace().collect();
-        // What was inlined stands on lines of its own, without number and address.
+        // Inlined functions are on lines of their own, without number and address.
         let function = if line.contains(" M=") {
             words[0].trim_end_matches(':').clone_into(&mut last);
             words[3]
@@ -112,6 +112,6 @@ fn labels_tell_the_workers_apart() {
         own.map(|(_, credits)| credits).sum()
     };
     let (much, little) = (of("worker=much"), of("worker=little"));
-    // One computes for three times as long in each round.
+    // One computes three times as long in each round.
     assert!(much > little && little > 0, "{much} {little}");
 }

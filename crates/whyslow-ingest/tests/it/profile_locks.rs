@@ -1,7 +1,7 @@
-//! Holders of locks against what the program that waited wrote down itself: who asked for which lock when, got
-//! it, and gave it back.
+//! Lock holders compared with the log of the waiting program itself: which thread requested which
+//! lock when, got it, and released it.
 
-#![expect(clippy::print_stdout, reason = "what is measured is shown")]
+#![expect(clippy::print_stdout, reason = "shows measurements")]
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -13,12 +13,12 @@ use whyslow_ingest::profile::locks::{self, Confidence, LockWait};
 use whyslow_ingest::profile::{Profile, RuntimeKind};
 
 const NAMES: [&str; 5] = ["each", "batches", "chunks", "both", "jdk"];
-/// Waits that must get a holder.
+/// Waits that must have a holder.
 const LONG: i64 = 100_000_000;
-/// Of two that held it for nearly as long, samples cannot tell which was first.
+/// Of two threads that held it for nearly the same time, samples cannot tell which was first.
 const NEARLY: i64 = 20_000_000;
-/// Share of the named ones that must be right: with the runtime's events, and without them, where two waits of a
-/// thread with nothing seen between them look like one.
+/// Minimum fraction of correct holders: with events of the runtime, and without them, when two
+/// waits of a thread without a sample in between look like one.
 const RIGHT: f64 = 0.98;
 const RIGHT_BY_SAMPLES: f64 = 0.96;
 
@@ -52,7 +52,7 @@ struct Score {
     waits: u32,
     named: u32,
     right: u32,
-    /// Named with more than low confidence, and of those wrong.
+    /// Waits with more than low confidence, and the wrong ones among them.
     sure: u32,
     sure_wrong: u32,
 }
@@ -75,7 +75,7 @@ impl Score {
     }
 }
 
-/// How long each thread held the lock during a wait.
+/// Time for which each thread held the lock during a wait.
 fn held<'t>(truth: &'t [Took], wait: &Took) -> BTreeMap<&'t str, i64> {
     let mut held: BTreeMap<&str, i64> = BTreeMap::new();
     for took in truth {
@@ -99,7 +99,7 @@ fn score(folder: &Path, name: &str, samples_only: bool) -> Score {
     let found = locks::find(&profile, &gaps);
     let truth = truth(&folder.join(format!("{name}.truth.csv")));
     let mut score = Score::default();
-    // Before the first sample, nobody looked.
+    // There was no sampling before the first sample.
     let begin = profile.points.first().map_or(0, |point| point.ts);
     for wait in &truth {
         if wait.entered - wait.asked < LONG || wait.asked < begin {
@@ -137,7 +137,7 @@ fn score(folder: &Path, name: &str, samples_only: bool) -> Score {
     score
 }
 
-/// The wait that was found where the program waited: for most of that time.
+/// The wait that was found at the time when the program waited: for most of that time.
 fn matching<'f>(profile: &Profile, found: &'f [LockWait], wait: &Took) -> Option<&'f LockWait> {
     let of_thread = found.iter().filter(|one| {
         profile.threads[one.thread as usize].name.as_deref() == Some(wait.thread.as_str())
@@ -151,7 +151,7 @@ fn check(folder: &Path, all: &mut BTreeMap<bool, Score>) {
     for samples_only in [false, true] {
         for name in NAMES {
             if samples_only && name == "jdk" {
-                continue; // Its recorder takes no samples of threads that wait.
+                continue; // Its recorder does not sample waiting threads.
             }
             let score = score(folder, name, samples_only);
             println!(

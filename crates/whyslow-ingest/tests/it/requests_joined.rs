@@ -1,4 +1,5 @@
-//! Requests that a client tells, imported together with what was recorded where they were served.
+//! Requests reported by a client, imported together with a recording of the machine that served
+//! them.
 
 use std::path::PathBuf;
 
@@ -19,7 +20,7 @@ const SERVED: &str = "whyslow-text 1
 1.000070 [1] (tid=7 pid=7) syscall_enter name=write fd=5 count=5
 1.000071 [1] (tid=7 pid=7) syscall_exit name=write ret=5
 ";
-/// The last one was answered by somebody else.
+/// The last one was served by another program.
 const ASKED: &str = r#"{"whyslow_load":1}
 {"seq":0,"start_ns":1000030000,"total_ns":15000,"method":"GET","url":"http://127.0.0.1/a","status":200,"local":"127.0.0.1:5000","peer":"127.0.0.1:80"}
 {"seq":1,"start_ns":1000055000,"total_ns":20000,"method":"GET","url":"http://127.0.0.1/b","status":200,"local":"[::ffff:127.0.0.1]:5000","peer":"[::ffff:127.0.0.1]:80"}
@@ -27,7 +28,7 @@ const ASKED: &str = r#"{"whyslow_load":1}
 {"end_ns":1000090000,"reason":"done"}
 "#;
 
-/// Number in the load, begin of the same request at the server, how that was found.
+/// Number in the load, start of the same request at the server, how the match was found.
 fn joined(sources: &[PathBuf]) -> Vec<(Option<i64>, Option<i64>, String)> {
     let made = import_in_memory(sources).expect("both can be read");
     let rows = &made.rows.request;
@@ -68,7 +69,7 @@ fn load_and_the_recording_of_its_server_say_the_same_of_a_request() {
     assert!(alone.iter().all(|(_, served, _)| served.is_none()));
 }
 
-/// One request of load, through a front that makes spans of its own.
+/// A request of load, through a front end that creates its own spans.
 const TRACED: &str = r#"{"whyslow_load":1}
 {"seq":0,"start_ns":1795697837990000000,"total_ns":270000000,"method":"GET","url":"http://front/a","status":503,"local":"10.0.0.9:5000","peer":"10.0.0.1:80","trace_id":"0af7651916cd43dd8448eb211c80319c","span_id":"1111111111111111"}
 {"seq":1,"start_ns":1795697837990000000,"total_ns":270000000,"method":"GET","url":"http://front/b","status":200,"local":"10.0.0.9:5001","peer":"10.0.0.1:80","trace_id":"0af7651916cd43dd8448eb211c803199","span_id":"2222222222222222"}
@@ -98,11 +99,12 @@ fn spans_of_one_trace_are_joined_and_so_is_the_load_that_began_it() {
     let folder = tempfile::tempdir().expect("a folder");
     let load = folder.path().join("load.ndjson");
     std::fs::write(&load, TRACED).expect("written");
-    // The front is a root, too: which of the two asked the application is its span alone.
+    // The front end is a root, too: only its span shows which of the two sent the request to the
+    // application.
     let asked = joined(&[load.clone(), spans.clone()]);
     assert_eq!(asked[0], (Some(0), None, String::new()));
 
-    // Without its own span the front is the only one that can have served the load.
+    // Without its own span, the front end is the only candidate that can have served the load.
     let all = std::fs::read_to_string(&spans).expect("it can be read");
     let behind: Vec<&str> = all.lines().skip(1).collect();
     let app = folder.path().join("app.json");
@@ -113,7 +115,7 @@ fn spans_of_one_trace_are_joined_and_so_is_the_load_that_began_it() {
     assert_eq!(asked[1], (Some(1), None, String::new()));
 }
 
-/// The client is on the same machine, and its sockets show what it tells.
+/// The client is on the same machine, and its sockets show the requests that it reports.
 const BOTH: &str = "whyslow-text 1
 1.000001 [0] (tid=9 pid=9 comm=load) syscall_enter name=socket family=2 socket_type=1
 1.000002 [0] (tid=9 pid=9) syscall_exit name=socket ret=3
@@ -176,7 +178,7 @@ fn what_a_client_tells_and_its_sockets_show_is_marked_and_names_what_its_server_
         of("server", "socket"),
         [("/a", Some(200), "ok", None), ("/b", Some(200), "ok", None)]
     );
-    // What was asked last nobody told.
+    // The last request was not reported.
     assert_eq!(
         of("client", "socket"),
         [

@@ -1,4 +1,4 @@
-//! Reports that are cut or damaged.
+//! Truncated and damaged reports.
 
 use std::path::Path;
 
@@ -31,7 +31,7 @@ fn reports_that_are_cut_have_what_is_whole() {
         for end in places.iter().rev().step_by(7) {
             let cut = Report::new(&report[..*end]);
             let Ok(import) = std::panic::catch_unwind(|| cut.import()) else {
-                // So short that nobody could know what it is.
+                // Too short to be recognized.
                 assert!(*end < 200, "{name} cut at {end}");
                 continue;
             };
@@ -44,7 +44,7 @@ fn reports_that_are_cut_have_what_is_whole() {
             if *end == report.len() {
                 assert_eq!(told.iter().map(|told| told.0).max(), last, "{name}");
             }
-            // Samples of JSON have an end of their own; a file has one, too.
+            // JSON samples have an end marker; so has a file.
             if Path::new(name).extension().is_some_and(|end| end == "json") {
                 let is_whole = told.len() == whole.len();
                 assert!(
@@ -65,7 +65,7 @@ fn damaged_reports_lose_what_is_damaged() {
             let Ok(import) = import_in_memory(std::slice::from_ref(&file.path)) else {
                 continue;
             };
-            // Every line is a counter, a header, or told of.
+            // Every line is a counter, a header, or counted.
             let records = import.records;
             assert_eq!(
                 records.read,

@@ -1,4 +1,5 @@
-//! What iostat, mpstat, pidstat, sar, sadf, vmstat, top and JmxTool print becomes counters of its times.
+//! Output of iostat, mpstat, pidstat, sar, sadf, vmstat, top and JmxTool becomes counters with its
+//! timestamps.
 
 mod damage;
 
@@ -11,7 +12,7 @@ use whyslow_testkit::{Need, skip};
 
 use crate::live_texts::{self, DAY, Report, SECOND, at, fixture, import, met, text};
 
-/// A counter: when, of what, which, how much, in which unit.
+/// A counter: time, subject, name, value, unit.
 type Told = (i64, String, String, i64, String);
 
 fn told(import: &InMemory) -> Vec<Told> {
@@ -50,13 +51,13 @@ fn of_pid(import: &InMemory, pid: i32) -> Vec<&CounterRow> {
     rows.filter(|row| row.pid == Some(pid)).collect()
 }
 
-/// Nothing in it could not be read.
+/// Checks that everything could be read.
 fn is_whole(import: &InMemory) {
     assert_eq!(met(import, "REPORT_LINE_BAD"), 0, "{:?}", import.anomalies);
     assert_eq!(import.records.skipped, 0);
 }
 
-/// Of a broker of Kafka 3.9.
+/// Of a Kafka 3.9 broker.
 #[test]
 fn metrics_of_a_broker_are_of_its_requests() {
     const MS: i64 = 1_000_000;
@@ -99,7 +100,7 @@ fn iostat_tells_of_devices_and_of_the_cpus() {
             rows.iter()
                 .all(|row| text(&import, row.told_by) == "iostat")
         );
-        // What counts since the machine was started is of no moment.
+        // Averages since boot describe no particular time.
         assert!(rows.iter().all(|row| row.ts > at("04:13:32")));
         assert!(met(&import, "REPORT_SINCE_BOOT") > 0);
         // Four seconds of three devices with 23 columns.
@@ -128,7 +129,7 @@ fn iostat_tells_the_same_in_json() {
             .collect()
     };
     assert_eq!(names(&text), names(&json));
-    // Two programs looked at the same second a little apart.
+    // Two programs read the same second, a short time apart.
     assert_eq!(of_cpus(told(&json)).len(), 4 * 6);
 }
 
@@ -149,7 +150,7 @@ fn forms_of_one_file_of_sar_are_the_same_counters() {
     check(&text, ("04:13:33", "", "runq-sz"), 5, "count");
 }
 
-/// What a program prints, or why that cannot be tried.
+/// Output of a program, or the reason to skip.
 fn printed(command: &str, arguments: &[&str], folder: &Path) -> Result<String, String> {
     let output = Command::new(command)
         .args(arguments)
@@ -170,7 +171,7 @@ fn printed(command: &str, arguments: &[&str], folder: &Path) -> Result<String, S
 fn so_are_those_of_a_file_made_now() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let forms = || -> Result<[String; 3], String> {
-        // `-S XALL` has what the kernel tells of everything.
+        // `-S XALL` includes everything that the kernel reports.
         printed("sar", &["-o", "sa", "-A", "1", "2"], folder.path())?;
         Ok([
             printed("sar", &["-f", "sa", "-A"], folder.path())?,
@@ -287,7 +288,7 @@ fn mpstat_vmstat_and_top_tell_of_the_machine() {
 
     let vmstat = import(fixture("vmstat.txt"));
     is_whole(&vmstat);
-    // The first row counts since the machine was started, but for what is of the moment.
+    // The first row counts since boot, except for instantaneous values.
     check(&vmstat, ("04:13:32", "", "r"), 12, "count");
     let first = told(&vmstat)
         .into_iter()
@@ -297,7 +298,7 @@ fn mpstat_vmstat_and_top_tell_of_the_machine() {
     check(&vmstat, ("04:13:33", "", "bo"), 5276 * 1024, "bytes/s");
     check(&vmstat, ("04:13:33", "", "swpd"), 0, "bytes");
 
-    // It tells no date: that is when the file was written.
+    // It contains no date: that is the modification date of the file.
     let top = Report::new(fixture("top.txt")).written(at("04:13:40"));
     let top = top.import();
     is_whole(&top);
@@ -370,7 +371,7 @@ fn languages_and_clocks_are_the_same_times_and_numbers() {
 fn the_zone_is_what_the_file_was_written_later() {
     let report = "Linux 6.1.0 (web1) \t11/25/26 \t_x86_64_\t(2 CPU)\n\n\
                   04:13:33 CPU %user\n04:13:34 all 1.00\n";
-    // Two seconds after the last line, where it is an hour earlier in Greenwich.
+    // Two seconds after the last line, where UTC is one hour earlier.
     let written = at("03:13:36");
     let import = Report::new(report).written(written).import();
     check(&import, ("03:13:34", "all", "%user"), 100, "hundredths");

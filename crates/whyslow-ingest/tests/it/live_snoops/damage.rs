@@ -1,4 +1,4 @@
-//! Logs that are cut or damaged.
+//! Truncated and damaged logs.
 
 use whyslow_ingest::import_in_memory;
 

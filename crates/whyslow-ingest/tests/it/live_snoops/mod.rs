@@ -1,4 +1,5 @@
-//! What tools of bcc, libbpf-tools and bpftrace print becomes calls, requests, lookups, connections.
+//! Output of bcc, libbpf-tools and bpftrace tools becomes system calls, requests, DNS lookups,
+//! connections.
 
 mod damage;
 mod documented;
@@ -9,7 +10,7 @@ use whyslow_ingest::{InMemory, import_in_memory};
 
 use crate::live_texts::{Report, SECOND, at, fixture, import, met, text};
 
-/// What the watched program wrote down of one thing that it did.
+/// An action in the log of the watched program.
 struct Deed {
     what: String,
     begin: f64,
@@ -17,7 +18,7 @@ struct Deed {
     about: Value,
 }
 
-/// Of one kind.
+/// Actions of one kind.
 fn deeds(kind: &str) -> Vec<Deed> {
     let truth: Value = serde_json::from_str(&fixture("truth.json")).expect("it is JSON");
     let did = truth["did"].as_array().expect("what it did").iter();
@@ -31,7 +32,7 @@ fn deeds(kind: &str) -> Vec<Deed> {
         .collect()
 }
 
-/// Its last line was written a moment ago: times of day have no date.
+/// Its last line was written just before: times of day have no date.
 fn log(name: &str) -> InMemory {
     Report::new(fixture(name)).written(at("04:13:40")).import()
 }
@@ -55,7 +56,7 @@ fn opensnoop_tells_what_was_opened_and_what_was_not_there() {
         assert_eq!(of_it.len(), 1, "{}", deed.what);
         let call = of_it[0];
         assert_eq!(i64::from(call.errno.unwrap_or(0)), errno, "{}", deed.what);
-        // Its times have seconds.
+        // Its times are in whole seconds.
         let begin = deed.begin.floor() as i64 * SECOND;
         assert!((begin..=begin + 2 * SECOND).contains(&call.ts));
         assert_eq!(call.dur, None);
@@ -143,7 +144,7 @@ fn tcplife_tells_of_both_ends_of_each_connection() {
     let connections = deeds("connection");
     assert_eq!(all.len(), 2 * connections.len());
     for row in all {
-        // 20 ms of sleep are in each.
+        // Each includes a sleep of 20 ms.
         assert!(row.dur.expect("its length") > 20_000_000);
         assert_eq!(text(&import, Some(row.kind)), "unknown");
         assert_eq!(text(&import, Some(row.outcome)), "unknown");
@@ -169,7 +170,7 @@ fn runqslower_and_sigsnoop_keep_what_they_count() {
     assert!(text(&signals, Some(first)).contains("signal 19 to 1339"));
 }
 
-/// Rows of the tables that lines of tools fill.
+/// Rows of the tables that lines of tools are imported into.
 fn rows(import: &InMemory) -> [usize; 8] {
     let rows = &import.rows;
     [
