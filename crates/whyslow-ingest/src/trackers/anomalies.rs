@@ -18,7 +18,7 @@ pub struct Anomaly {
 #[derive(Debug, Default)]
 pub struct Anomalies {
     seen: Vec<Anomaly>,
-    told: Vec<(&'static Stat, String)>,
+    texts: Vec<(&'static Stat, String)>,
 }
 
 impl Anomalies {
@@ -47,15 +47,15 @@ impl Anomalies {
     }
 
     /// Counts one with a text of its own. Use it for rare anomalies only.
-    pub fn tell(&mut self, stat: &'static Stat, ts: Ns, text: String) {
+    pub fn note(&mut self, stat: &'static Stat, ts: Ns, text: String) {
         self.count(stat, ts);
-        self.told.push((stat, text));
+        self.texts.push((stat, text));
     }
 
     /// Text of a kind, in addition to its description.
     pub fn text(&self, stat: &'static Stat) -> Option<&str> {
-        let told = self.told.iter().find(|(of, _)| std::ptr::eq(*of, stat));
-        told.map(|(_, text)| text.as_str())
+        let found = self.texts.iter().find(|(of, _)| std::ptr::eq(*of, stat));
+        found.map(|(_, text)| text.as_str())
     }
 
     /// Number of occurrences of a kind so far.

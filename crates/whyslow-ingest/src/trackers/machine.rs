@@ -58,8 +58,8 @@ impl MachineTracker {
     ) {
         let path = out.intern(file.path);
         let text = out.intern(file.text);
-        let told = (file.size, text);
-        if self.files.insert((file.mount_ns, path), told) == Some(told) {
+        let reported = (file.size, text);
+        if self.files.insert((file.mount_ns, path), reported) == Some(reported) {
             return;
         }
         let row = ResolverFileRow {

@@ -15,6 +15,7 @@ mod fill;
 mod function;
 mod identity;
 mod irq;
+mod last_cpu;
 mod lookup;
 mod losses;
 mod machine;
@@ -31,7 +32,6 @@ mod reclaim;
 mod request;
 mod sampled;
 mod sched;
-mod seat;
 mod signal;
 mod socket;
 mod stack;
@@ -74,8 +74,8 @@ use page::PageTracker;
 use query::QueryTracker;
 use reclaim::ReclaimTracker;
 use request::RequestTracker;
-use sampled::{Lent, SampledTracker};
 pub use sampled::{RUNTIME_TID, Source};
+use sampled::{SampledTracker, Shared};
 use sched::SchedTracker;
 use signal::SignalTracker;
 use stack::StackTracker;
@@ -105,14 +105,12 @@ impl Trackers {
         }
     }
 
-    /// Announces the names that runtimes give to threads with these ids; they extend the truncated
-    /// names of the kernel.
+    /// Announces full thread names given by runtimes; the kernel truncates names.
     pub fn expect_names(&mut self, names: impl Iterator<Item = (i32, Box<str>)>) {
         self.topics.processes.expect_names(names);
     }
 
-    /// To be called first: kernel events accompany requests (`has_traces`); both sides are reported
-    /// (`has_both`).
+    /// To be called first. `has_both`: request logs and recordings; `has_traces`: related logs.
     pub fn expect_requests(&mut self, has_both: bool, has_traces: bool) {
         self.topics.request.expect(has_both, has_traces);
     }
@@ -140,7 +138,7 @@ impl Trackers {
     pub fn sampled<S: EmitAll>(
         &mut self,
         source: Source<'_>,
-        told: &Sampled<'_>,
+        item: &Sampled<'_>,
         symbols: &mut Symbols,
         sink: &mut S,
     ) {
@@ -150,7 +148,7 @@ impl Trackers {
             anomalies,
             sink,
         };
-        self.topics.sampled(source, told, out);
+        self.topics.sampled(source, item, out);
     }
 
     /// Processes a request that a source reports as a whole.
@@ -161,7 +159,7 @@ impl Trackers {
             anomalies,
             sink,
         };
-        self.topics.request.told(request, out);
+        self.topics.request.imported(request, out);
     }
 
     /// Processes a time range with losses; to be called before the first event after the range.
@@ -297,11 +295,11 @@ impl Topics {
         processes.begin();
         let (cpu, lost) = sched.enter(event, processes, out);
         self.irq.enter(event, (cpu, lost), out);
-        let mut told = processes.told_by_event(event, out);
-        if told == Running::Unknown {
-            told = processes.told_by_context(&event.context, event.ts, out);
+        let mut reported = processes.running_by_event(event, out);
+        if reported == Running::Unknown {
+            reported = processes.running_by_context(&event.context, event.ts, out);
         }
-        let running = sched.locate(cpu, told, event, processes, out);
+        let running = sched.locate(cpu, reported, event, processes, out);
         let other = processes.event(event, running, out);
         let here = Here {
             ts: event.ts,
@@ -333,34 +331,34 @@ impl Topics {
     fn sampled<S: EmitAll>(
         &mut self,
         source: Source<'_>,
-        told: &Sampled<'_>,
+        item: &Sampled<'_>,
         out: &mut Output<'_, S>,
     ) {
         self.processes.begin();
-        let id = match told {
+        let id = match item {
             Sampled::Point(..) => self.stack.take_id(),
             Sampled::Lock(..) => self.stack.take_lock_id(),
             Sampled::Gap(..) | Sampled::Runtime(..) => 0,
         };
-        let lent = &mut Lent {
+        let shared = &mut Shared {
             processes: &mut self.processes,
             sites: &mut self.stack.sites,
         };
-        match told {
+        match item {
             Sampled::Point(point, since) => {
-                self.sampled.point(source, (point, *since, id), lent, out);
+                self.sampled.point(source, (point, *since, id), shared, out);
             }
-            Sampled::Gap(gap, shift) => self.sampled.gap(source, (gap, *shift), lent, out),
+            Sampled::Gap(gap, shift) => self.sampled.gap(source, (gap, *shift), shared, out),
             Sampled::Runtime(event, shift) => {
-                self.sampled.runtime(source, (event, *shift), lent, out);
+                self.sampled.runtime(source, (event, *shift), shared, out);
             }
             Sampled::Lock(wait, shift) => {
-                self.sampled.lock(source, (wait, *shift, id), lent, out);
+                self.sampled.lock(source, (wait, *shift, id), shared, out);
             }
         }
         if !self.processes.changes().is_empty() {
             let here = Here {
-                ts: told.ts(),
+                ts: item.ts(),
                 cpu: None,
                 thread: None,
                 idle: false,
@@ -487,10 +485,10 @@ impl Topics {
             self.sched.meter(cpu).pass(event.ts);
         }
         self.syscall.event(event, here, other, &self.processes, out);
-        for said in self.syscall.said() {
-            self.query.said(&said, &self.lookup, out);
+        for call in self.syscall.dns_calls() {
+            self.query.call(&call, &self.lookup, out);
         }
-        self.request.deeds(&mut self.syscall, here, out);
+        self.request.socket_ops(&mut self.syscall, here, out);
         let completed = self.block.apply(here, &event.body, out);
         self.cause.event(&event.body, here, completed, &self.irq);
         self.stack.event(&event.body, here, out);
@@ -526,7 +524,7 @@ impl Topics {
             }
             Body::SchedMigrate { to_cpu, .. } => {
                 if let Some(thread) = other {
-                    self.sched.seats.moved(&thread);
+                    self.sched.last_cpus.migrated(&thread);
                     self.sched.states.migrate(&thread, to_cpu);
                 }
             }
@@ -567,9 +565,9 @@ impl Topics {
                 let processes = &self.processes;
                 self.counter.event(counters, (here, processes), out);
             }
-            Body::ToldCounters(ref told) => {
+            Body::ToldCounters(ref counters) => {
                 let processes = &self.processes;
-                self.counter.told(told, (here, processes), out);
+                self.counter.reported(counters, (here, processes), out);
             }
             Body::LookupBegin { .. } | Body::LookupEnd { .. } => {
                 self.lookup.event(&event.body, here, out);

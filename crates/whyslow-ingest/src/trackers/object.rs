@@ -3,7 +3,7 @@
 use whyslow_model::event::SocketAddress;
 use whyslow_model::{Sym, Symbols};
 
-use super::socket::Told;
+use super::socket::SocketText;
 
 /// Class of an object; its name is the `fd_class` column.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -197,8 +197,8 @@ impl Object {
         if path.is_empty() {
             return (Self::unknown(Reason::PathUnread), deleted);
         }
-        if let Some(told) = Told::parse(path) {
-            return (told.object(symbols), false);
+        if let Some(socket) = SocketText::parse(path) {
+            return (socket.object(symbols), false);
         }
         let class = class_of_link(path);
         let deleted = deleted && class.has_file();

@@ -32,7 +32,7 @@ pub(super) struct PageTracker {
     sums: Vec<Sum>,
     /// By slot: index into `sums` plus one; zero for none.
     places: Vec<u32>,
-    nobody: u32,
+    unowned: u32,
     next_id: i64,
 }
 
@@ -103,7 +103,7 @@ impl PageTracker {
                 kswapd_wakeups: sum.counts[MemoryKind::KswapdWakeup as usize],
             });
         }
-        self.nobody = 0;
+        self.unowned = 0;
     }
 
     fn sum(&mut self, thread: Option<ThreadRef>) -> &mut Sum {
@@ -114,7 +114,7 @@ impl PageTracker {
                 }
                 &mut self.places[thread.index()]
             }
-            None => &mut self.nobody,
+            None => &mut self.unowned,
         };
         if *place == 0 {
             self.sums.push(Sum {

@@ -116,7 +116,7 @@ impl Processes {
     }
 
     /// The running thread according to the context of an event; `Unknown` without a context.
-    pub(super) fn told_by_context<S: EmitAll>(
+    pub(super) fn running_by_context<S: EmitAll>(
         &mut self,
         context: &Context<'_>,
         ts: Ns,
@@ -139,7 +139,7 @@ impl Processes {
     }
 
     /// The running thread according to the event itself; `Unknown` if it does not report it.
-    pub(super) fn told_by_event<S: EmitAll>(
+    pub(super) fn running_by_event<S: EmitAll>(
         &mut self,
         event: &Event<'_>,
         out: &mut Output<'_, S>,
@@ -451,9 +451,9 @@ impl Processes {
         let Some(process) = self.threads.process_of(slot) else {
             return;
         };
-        let mut text = |known: &mut Option<Sym>, told: Option<&[u8]>| {
-            if let Some(told) = told {
-                *known = Some(out.symbols.intern_bytes(told));
+        let mut text = |known: &mut Option<Sym>, reported: Option<&[u8]>| {
+            if let Some(reported) = reported {
+                *known = Some(out.symbols.intern_bytes(reported));
             }
         };
         // The path of a recorded exec is more specific: a script is not its interpreter.

@@ -24,9 +24,9 @@ const ROUND_NS: Ns = 50_000_000;
 
 /// Socket operation.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Deed {
+pub(super) enum DnsOp {
     /// Messages sent to a name server.
-    Asked {
+    Queried {
         server: Sym,
         messages: i64,
     },
@@ -39,8 +39,8 @@ pub(super) enum Deed {
 
 /// A call on a socket that may be used for DNS.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Said {
-    pub(super) deed: Deed,
+pub(super) struct DnsCall {
+    pub(super) op: DnsOp,
     pub(super) owner: Owner,
     pub(super) fd: i32,
     /// Start and end of the call.
@@ -77,71 +77,73 @@ pub(super) struct QueryTracker {
 }
 
 impl QueryTracker {
-    pub(super) fn said<S: EmitAll>(
+    pub(super) fn call<S: EmitAll>(
         &mut self,
-        said: &Said,
+        call: &DnsCall,
         lookups: &LookupTracker,
         out: &mut Output<'_, S>,
     ) {
-        match said.deed {
-            Deed::Asked { server, messages } => self.asked(said, (server, messages), lookups, out),
-            Deed::Read { messages } => {
-                let Some(open) = self.sockets.get_mut(&(said.owner, said.fd)) else {
+        match call.op {
+            DnsOp::Queried { server, messages } => {
+                self.queried(call, (server, messages), lookups, out)
+            }
+            DnsOp::Read { messages } => {
+                let Some(open) = self.sockets.get_mut(&(call.owner, call.fd)) else {
                     return;
                 };
                 let count = (messages.max(0) as usize).min(open.len());
-                for question in open.drain(..count) {
-                    emit(&question, Some((said.ts_end, "answered")), out);
+                for query in open.drain(..count) {
+                    emit(&query, Some((call.ts_end, "answered")), out);
                 }
                 // Programs that never close their sockets must not leave empty entries behind.
                 if open.is_empty() {
-                    self.sockets.remove(&(said.owner, said.fd));
+                    self.sockets.remove(&(call.owner, call.fd));
                 }
             }
-            Deed::Closed => {
-                if let Some(open) = self.sockets.remove(&(said.owner, said.fd)) {
-                    self.lost(open, (said.ts, "given_up"), out);
+            DnsOp::Closed => {
+                if let Some(open) = self.sockets.remove(&(call.owner, call.fd)) {
+                    self.lost(open, (call.ts, "given_up"), out);
                 }
             }
         }
     }
 
-    fn asked<S: EmitAll>(
+    fn queried<S: EmitAll>(
         &mut self,
-        said: &Said,
+        call: &DnsCall,
         (server, messages): (Sym, i64),
         lookups: &LookupTracker,
         out: &mut Output<'_, S>,
     ) {
-        let key = (said.owner, said.fd);
+        let key = (call.owner, call.fd);
         if !self.sockets.contains_key(&key) && self.sockets.len() >= SOCKETS_MAX {
-            return out.anomalies.count(&stat::QUERIES_LIMIT, said.ts);
+            return out.anomalies.count(&stat::QUERIES_LIMIT, call.ts);
         }
         let open = self.sockets.entry(key).or_default();
-        let is_over = |open: &Open| said.ts.saturating_sub(open.ts) > ROUND_NS;
+        let is_over = |open: &Open| call.ts.saturating_sub(open.ts) > ROUND_NS;
         let over: VecDeque<Open> = match open.back() {
             Some(last) if is_over(last) => std::mem::take(open),
             _ => VecDeque::new(),
         };
-        self.lost(over, (said.ts, "asked_again"), out);
-        let lookup = lookups.of(&said.thread);
+        self.lost(over, (call.ts, "asked_again"), out);
+        let lookup = lookups.of(&call.thread);
         let attempt = lookup.map(|(id, _)| {
-            let rounds = self.rounds.get(&said.thread.utid);
+            let rounds = self.rounds.get(&call.thread.utid);
             1 + rounds.filter(|r| r.lookup == id).map_or(0, |r| r.lost)
         });
         let open = self.sockets.entry(key).or_default();
         for _ in 0..messages.max(0) {
             if open.len() >= OPEN_MAX {
-                return out.anomalies.count(&stat::QUERIES_LIMIT, said.ts);
+                return out.anomalies.count(&stat::QUERIES_LIMIT, call.ts);
             }
             open.push_back(Open {
                 id: self.next_id,
-                ts: said.ts,
+                ts: call.ts,
                 server,
                 attempt,
                 lookup,
-                thread: said.thread,
-                cpu: said.cpu,
+                thread: call.thread,
+                cpu: call.cpu,
             });
             self.next_id += 1;
         }
@@ -164,8 +166,8 @@ impl QueryTracker {
             }
             rounds.lost += 1;
         }
-        for question in open {
-            emit(&question, Some(end), out);
+        for query in open {
+            emit(&query, Some(end), out);
         }
     }
 

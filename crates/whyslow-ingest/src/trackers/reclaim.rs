@@ -25,7 +25,7 @@ struct Open {
 
 /// Owner of the reclaim: a thread; if unknown, a CPU; a node for kswapd.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-enum Who {
+enum Owner {
     Thread(i32),
     Cpu(Option<i32>),
     Node(Option<i32>),
@@ -33,7 +33,7 @@ enum Who {
 
 #[derive(Debug, Default)]
 pub(super) struct ReclaimTracker {
-    open: FxHashMap<(Who, u8), Open>,
+    open: FxHashMap<(Owner, u8), Open>,
     next_id: i64,
 }
 
@@ -46,7 +46,7 @@ impl ReclaimTracker {
     ) {
         match *body {
             Body::ReclaimBegin { kind, order, node } => {
-                let key = (who(kind, node, here), kind as u8);
+                let key = (owner(kind, node, here), kind as u8);
                 match self.open.get(&key) {
                     Some(_) if kind == ReclaimKind::Kswapd => return,
                     Some(open) => {
@@ -68,7 +68,7 @@ impl ReclaimTracker {
                 self.open.insert(key, open);
             }
             Body::ReclaimEnd { kind, pages, node } => {
-                match self.open.remove(&(who(kind, node, here), kind as u8)) {
+                match self.open.remove(&(owner(kind, node, here), kind as u8)) {
                     Some(open) => emit(&open, Some((here.ts, pages)), out),
                     None => out
                         .anomalies
@@ -82,7 +82,7 @@ impl ReclaimTracker {
     /// The thread ended; its reclaim has no end.
     pub(super) fn gone<S: EmitAll>(&mut self, thread: &ThreadRef, out: &mut Output<'_, S>) {
         for kind in ReclaimKind::ALL {
-            if let Some(open) = self.open.remove(&(Who::Thread(thread.utid), kind as u8)) {
+            if let Some(open) = self.open.remove(&(Owner::Thread(thread.utid), kind as u8)) {
                 emit(&open, None, out);
             }
         }
@@ -97,11 +97,11 @@ impl ReclaimTracker {
     }
 }
 
-fn who(kind: ReclaimKind, node: Option<i32>, here: &Here) -> Who {
+fn owner(kind: ReclaimKind, node: Option<i32>, here: &Here) -> Owner {
     match (kind, here.thread) {
-        (ReclaimKind::Kswapd, _) => Who::Node(node),
-        (_, Some(thread)) => Who::Thread(thread.utid),
-        (_, None) => Who::Cpu(here.cpu),
+        (ReclaimKind::Kswapd, _) => Owner::Node(node),
+        (_, Some(thread)) => Owner::Thread(thread.utid),
+        (_, None) => Owner::Cpu(here.cpu),
     }
 }
 

@@ -72,7 +72,7 @@ pub struct Source<'p> {
 }
 
 /// Parts of the other trackers that are needed here.
-pub(super) struct Lent<'t> {
+pub(super) struct Shared<'t> {
     pub(super) processes: &'t mut Processes,
     pub(super) sites: &'t mut Callsites,
 }
@@ -91,11 +91,11 @@ impl SampledTracker {
         &mut self,
         source: Source<'_>,
         (point, since, id): (&Point, Ns, i64),
-        lent: &mut Lent<'_>,
+        shared: &mut Shared<'_>,
         out: &mut Output<'_, S>,
     ) {
-        let of = self.thread(source, point.thread, point.ts, lent, out);
-        let stack = self.stack(source, point.stack, point.ts, lent, out);
+        let of = self.thread(source, point.thread, point.ts, shared, out);
+        let stack = self.stack(source, point.stack, point.ts, shared, out);
         let ts_end = (point.span != OPEN).then(|| point.ts.saturating_add(point.span));
         let state = match point.state {
             SampledState::Running => Some("running"),
@@ -132,19 +132,19 @@ impl SampledTracker {
         &mut self,
         source: Source<'_>,
         (gap, shift): (&Gap, Ns),
-        lent: &mut Lent<'_>,
+        shared: &mut Shared<'_>,
         out: &mut Output<'_, S>,
     ) {
         let ts = gap.ts.saturating_add(shift);
         let of = gap
             .thread
-            .map(|thread| self.thread(source, thread, ts, lent, out));
+            .map(|thread| self.thread(source, thread, ts, shared, out));
         let thread = of.and_then(|of| of.thread);
         // A gap of all threads belongs to their process, which any of them shows.
         let member =
             thread.or_else(|| self.placed(source).threads.iter().flatten().next().copied());
-        let before = self.stack(source, gap.before, ts, lent, out);
-        let after = self.stack(source, gap.after, ts, lent, out);
+        let before = self.stack(source, gap.before, ts, shared, out);
+        let after = self.stack(source, gap.after, ts, shared, out);
         let row = SampleGapRow {
             id: self.next_gap_id,
             ts,
@@ -173,18 +173,18 @@ impl SampledTracker {
         &mut self,
         source: Source<'_>,
         (event, shift): (&RuntimeEvent, Ns),
-        lent: &mut Lent<'_>,
+        shared: &mut Shared<'_>,
         out: &mut Output<'_, S>,
     ) {
         let ts = event.ts.saturating_add(shift);
         let of = event
             .thread
-            .map(|thread| self.thread(source, thread, ts, lent, out));
+            .map(|thread| self.thread(source, thread, ts, shared, out));
         let owner = event
             .owner
-            .map(|thread| self.thread(source, thread, ts, lent, out));
+            .map(|thread| self.thread(source, thread, ts, shared, out));
         let thread = of.and_then(|of| of.thread);
-        let stack = self.stack(source, event.stack, ts, lent, out);
+        let stack = self.stack(source, event.stack, ts, shared, out);
         let address = event.address.map(|address| format!("{address:x}"));
         let row = RuntimeEventRow {
             id: self.next_runtime_id,
@@ -232,20 +232,20 @@ impl SampledTracker {
         source: Source<'_>,
         thread: u32,
         ts: Ns,
-        lent: &mut Lent<'_>,
+        shared: &mut Shared<'_>,
         out: &mut Output<'_, S>,
     ) -> Named {
         let at = thread as usize;
         let placed = self.placed(source);
         if let Some(known) = placed.threads[at]
-            && lent.processes.still_is(known)
+            && shared.processes.still_is(known)
         {
             return Named {
-                thread: Some(lent.processes.seen(known.slot, ts)),
+                thread: Some(shared.processes.seen(known.slot, ts)),
                 name: placed.names[at].or(known.comm),
             };
         }
-        self.place_thread(source, at, ts, lent, out)
+        self.place_thread(source, at, ts, shared, out)
     }
 
     #[cold]
@@ -254,7 +254,7 @@ impl SampledTracker {
         source: Source<'_>,
         at: usize,
         ts: Ns,
-        lent: &mut Lent<'_>,
+        shared: &mut Shared<'_>,
         out: &mut Output<'_, S>,
     ) -> Named {
         let of = &source.profile.threads[at];
@@ -273,8 +273,8 @@ impl SampledTracker {
             before.is_some_and(|before| before != id)
         });
         let name = of.name.as_deref().filter(|name| !name.starts_with("[tid="));
-        let told = (tid, source.profile.pid, name);
-        let thread = lent.processes.sampled(told, is_other, ts, out);
+        let reported = (tid, source.profile.pid, name);
+        let thread = shared.processes.sampled(reported, is_other, ts, out);
         let name = name.map(|name| out.symbols.intern(name)).or(thread.comm);
         let placed = self.placed(source);
         placed.threads[at] = Some(thread);
@@ -291,7 +291,7 @@ impl SampledTracker {
         source: Source<'_>,
         stack: u32,
         ts: Ns,
-        lent: &mut Lent<'_>,
+        shared: &mut Shared<'_>,
         out: &mut Output<'_, S>,
     ) -> Option<KnownStack> {
         if stack == NO_STACK {
@@ -301,7 +301,7 @@ impl SampledTracker {
         if let Some(known) = self.placed(source).stacks.get(at)? {
             return Some(*known);
         }
-        Some(self.place_stack(source, at, ts, lent, out))
+        Some(self.place_stack(source, at, ts, shared, out))
     }
 
     #[cold]
@@ -310,7 +310,7 @@ impl SampledTracker {
         source: Source<'_>,
         at: usize,
         ts: Ns,
-        lent: &mut Lent<'_>,
+        shared: &mut Shared<'_>,
         out: &mut Output<'_, S>,
     ) -> KnownStack {
         let profile = source.profile;
@@ -319,7 +319,7 @@ impl SampledTracker {
         for frame in &profile.stacks[at] {
             let place = *frame as usize;
             let of = &profile.frames[place];
-            let found = *placed.frames[place].get_or_insert_with(|| lent.sites.code(of, out));
+            let found = *placed.frames[place].get_or_insert_with(|| shared.sites.code(of, out));
             known.push((found, of));
         }
         let function = |of: Option<&(KnownFrame, &crate::profile::CodeFrame)>| {
@@ -345,7 +345,7 @@ impl SampledTracker {
             innermost: function(known.first()),
             program,
             wanting: function(wanting.next()).or_else(|| function(known.first())),
-            callsite: lent
+            callsite: shared
                 .sites
                 .stack(known.iter().map(|(known, _)| known), ts, out),
         };

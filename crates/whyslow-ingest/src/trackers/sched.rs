@@ -20,9 +20,9 @@ use whyslow_model::{Ns, Sym, Symbols, stat};
 
 use super::CPUS_MAX;
 use super::identity::{Change, Here, Output, Running, ThreadRef};
+use super::last_cpu::LastCpus;
 use super::meter::Meter;
 use super::process::Processes;
-use super::seat::Seats;
 use super::thread_state::ThreadStates;
 
 const END_STATES: [&str; 10] = ["R", "R+", "S", "D", "T", "t", "X", "Z", "P", "I"];
@@ -55,7 +55,7 @@ pub(super) struct SchedTracker {
     cpus: Vec<Option<Cpu>>,
     end_states: [Sym; END_STATES.len()],
     next_slice: i64,
-    pub(super) seats: Seats,
+    pub(super) last_cpus: LastCpus,
     pub(super) states: ThreadStates,
 }
 
@@ -65,7 +65,7 @@ impl SchedTracker {
             cpus: Vec::new(),
             end_states: END_STATES.map(|name| symbols.intern(name)),
             next_slice: 0,
-            seats: Seats::default(),
+            last_cpus: LastCpus::default(),
             states: ThreadStates::new(symbols),
         }
     }
@@ -100,20 +100,20 @@ impl SchedTracker {
     pub(super) fn locate<S: EmitAll>(
         &mut self,
         cpu: Option<i32>,
-        told: Running,
+        reported: Running,
         event: &Event<'_>,
         processes: &Processes,
         out: &mut Output<'_, S>,
     ) -> Running {
         let ts = event.ts;
         let Some(number) = cpu else {
-            if told == Running::Unknown {
+            if reported == Running::Unknown {
                 out.anomalies.count(&stat::THREAD_UNKNOWN, ts);
             }
-            return told;
+            return reported;
         };
         let cpu = self.cpu(number);
-        if told == Running::Unknown {
+        if reported == Running::Unknown {
             let known = if cpu.switched {
                 cpu.running
             } else {
@@ -124,9 +124,9 @@ impl SchedTracker {
             }
             return known;
         }
-        if cpu.running == told {
+        if cpu.running == reported {
             cpu.confirmed = ts;
-            return told;
+            return reported;
         }
         let is_switch = matches!(event.body, Body::SchedSwitch { .. });
         let fresh = cpu.running == Running::Unknown && cpu.since == cpu.ts_first;
@@ -138,7 +138,7 @@ impl SchedTracker {
         }
         let next_slice = self.next_slice;
         let cpu = self.cpu(number);
-        cpu.running = told;
+        cpu.running = reported;
         cpu.since = since;
         cpu.begin_known = false;
         cpu.confirmed = ts;
@@ -147,7 +147,7 @@ impl SchedTracker {
         if !fresh {
             cpu.meter.take();
         }
-        if let Running::Thread(slot) = told
+        if let Running::Thread(slot) = reported
             && cpu.switched
             && !is_switch
         {
@@ -156,7 +156,7 @@ impl SchedTracker {
             let thread = processes.by_slot(slot);
             self.states.found_running(&thread, number, (ts, ts), out);
         }
-        told
+        reported
     }
 
     /// Applies a switch; `next` is the thread switched to, `None` for idle.
@@ -230,7 +230,7 @@ impl SchedTracker {
                         self.lose(number, cpu.confirmed, processes, out);
                     }
                 }
-                self.seats.gone(thread);
+                self.last_cpus.gone(thread);
                 self.states.gone(thread, processes, out);
             }
             _ => {}
@@ -369,7 +369,7 @@ impl SchedTracker {
         let cpu = self.cpu(number);
         let spent = cpu.meter.take();
         let Some(id) = cpu.slice.take() else { return };
-        let migrations = self.seats.sat(thread, number);
+        let migrations = self.last_cpus.placed(thread, number);
         let cpu = self.cpu(number);
         let ts_end = end.map(|(ts_end, _)| ts_end.max(cpu.since));
         if let Some(ts_end) = ts_end {

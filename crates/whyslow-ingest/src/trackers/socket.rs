@@ -11,7 +11,7 @@ use super::request::plain;
 
 /// A socket, identified by its number in the kernel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Told<'t> {
+pub(super) struct SocketText<'t> {
     pub(super) number: u64,
     pub(super) about: About<'t>,
 }
@@ -26,7 +26,7 @@ pub(super) enum About<'t> {
     UnixAccepted(&'t str),
 }
 
-impl<'t> Told<'t> {
+impl<'t> SocketText<'t> {
     pub(super) fn parse(text: &'t str) -> Option<Self> {
         let (number, about) = text.strip_prefix("socket:[")?.split_once("] ")?;
         let number = number.parse().ok()?;
@@ -83,10 +83,10 @@ mod tests {
     fn sockets_are_called_after_their_peers() {
         let check = |text: &str, number, class, name: &str| {
             let mut symbols = Symbols::new();
-            let told = Told::parse(text).unwrap_or_else(|| panic!("{text}"));
-            let object = told.object(&mut symbols);
+            let parsed = SocketText::parse(text).unwrap_or_else(|| panic!("{text}"));
+            let object = parsed.object(&mut symbols);
             let path = object.path.map(|path| symbols.get(path));
-            let found = (told.number, object.class, path);
+            let found = (parsed.number, object.class, path);
             assert_eq!(found, (number, class, Some(name)), "{text}");
         };
         let accepted = "socket:[7] tcp accepted 1.2.3.4:80 5.6.7.8:5000";
@@ -107,7 +107,7 @@ mod tests {
             "socket:[9] tcp accepted 1.2.3.4:80",
             "socket:[9] udp listen 1.2.3.4:80",
         ] {
-            assert_eq!(Told::parse(bad), None, "{bad}");
+            assert_eq!(SocketText::parse(bad), None, "{bad}");
         }
     }
 }

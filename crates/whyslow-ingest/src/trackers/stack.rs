@@ -300,10 +300,10 @@ impl StackTracker {
 
 /// Frames as reported, with their rows.
 fn frames_of<'f>(
-    told: &'f [Frame<'f>],
+    reported: &'f [Frame<'f>],
     known: &'f [KnownFrame],
 ) -> impl Iterator<Item = (&'f Frame<'f>, &'f KnownFrame)> {
-    told.iter().zip(known)
+    reported.iter().zip(known)
 }
 
 fn state_name(state: PrevState) -> &'static str {

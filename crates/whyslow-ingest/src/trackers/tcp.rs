@@ -20,7 +20,7 @@ enum Origin {
     Connect,
     Accept,
     /// The source reports the start, but not the side that initiated it.
-    Untold,
+    Unreported,
     Unknown,
 }
 
@@ -62,7 +62,7 @@ impl TcpTracker {
             (TcpState::Listen | TcpState::Close, TcpState::SynRecv) => Origin::Accept,
             // The kernel has no such transition: tools that report only the duration of a
             // connection use it.
-            (TcpState::Close, TcpState::Established) => Origin::Untold,
+            (TcpState::Close, TcpState::Established) => Origin::Unreported,
             _ => Origin::Unknown,
         };
         if origin != Origin::Unknown
@@ -114,7 +114,7 @@ impl Open {
             TcpState::SynSent => self.owner = thread,
             TcpState::Established => {
                 self.established = Some(here.ts);
-                if self.origin == Origin::Untold {
+                if self.origin == Origin::Unreported {
                     self.owner = thread;
                 }
             }
@@ -142,19 +142,19 @@ impl Open {
         const ABORTED: i32 = 103;
         match self.change.error {
             _ if !has_ended => "open",
-            _ if self.origin == Origin::Untold => "unknown",
+            _ if self.origin == Origin::Unreported => "unknown",
             REFUSED => "refused",
             TIMEOUT => "timeout",
             error if RESET.contains(&error) => "reset",
             error if UNREACHABLE.contains(&error) => "unreachable",
-            0 | ABORTED if self.has_said_goodbye() => "closed",
+            0 | ABORTED if self.is_closed_by_both() => "closed",
             0 | ABORTED => "aborted",
             _ => "failed",
         }
     }
 
     /// Both sides know that it ended, as far as this side can tell.
-    fn has_said_goodbye(&self) -> bool {
+    fn is_closed_by_both(&self) -> bool {
         use TcpState::{Closing, FinWait1, FinWait2, LastAck, TimeWait};
         [FinWait1, FinWait2, Closing, LastAck, TimeWait].contains(&self.change.from)
     }
@@ -183,7 +183,7 @@ fn put<S: EmitAll>(open: &Open, end: Option<Ns>, out: &mut Output<'_, S>) {
     let kind = match open.origin {
         Origin::Connect => "connect",
         Origin::Accept => "accept",
-        Origin::Untold | Origin::Unknown => "unknown",
+        Origin::Unreported | Origin::Unknown => "unknown",
     };
     let closed_by = open.closed_by.map(|side| match side {
         Side::Local => "local",

@@ -34,14 +34,14 @@ struct Open {
 
 /// Owner of the work: a thread, or a CPU if the thread is unknown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-enum Who {
+enum Owner {
     Thread(i32),
     Cpu(Option<i32>),
 }
 
 #[derive(Debug, Default)]
 pub(super) struct WorkTracker {
-    open: FxHashMap<(Who, u8), Open>,
+    open: FxHashMap<(Owner, u8), Open>,
     waiting: Vec<KernelWorkRow>,
     is_dumped: bool,
     next_id: i64,
@@ -55,11 +55,11 @@ impl WorkTracker {
         block: &BlockTracker,
         out: &mut Output<'_, S>,
     ) {
-        let who = match here.thread {
-            Some(thread) => Who::Thread(thread.utid),
-            None => Who::Cpu(here.cpu),
+        let owner = match here.thread {
+            Some(thread) => Owner::Thread(thread.utid),
+            None => Owner::Cpu(here.cpu),
         };
-        let key = (who, work.kind as u8);
+        let key = (owner, work.kind as u8);
         match work.phase {
             WorkPhase::Begin => {
                 let open = self.begin(work, here, out.symbols);
@@ -125,7 +125,7 @@ impl WorkTracker {
         if self.open.is_empty() {
             return;
         }
-        let key = |thread: ThreadRef| (Who::Thread(thread.utid), WorkKind::DirtyThrottle as u8);
+        let key = |thread: ThreadRef| (Owner::Thread(thread.utid), WorkKind::DirtyThrottle as u8);
         let is_asleep = !matches!(
             event.body,
             Body::SchedSwitch {
@@ -161,7 +161,7 @@ impl WorkTracker {
         let Some(thread) = here.thread.filter(|_| !self.open.is_empty()) else {
             return;
         };
-        let key = (Who::Thread(thread.utid), WorkKind::DirtyThrottle as u8);
+        let key = (Owner::Thread(thread.utid), WorkKind::DirtyThrottle as u8);
         if let Some(open) = self.open.remove(&key) {
             self.put(&open, Some(here.ts), None, block, out);
         }
@@ -175,7 +175,7 @@ impl WorkTracker {
         out: &mut Output<'_, S>,
     ) {
         for kind in WorkKind::ALL {
-            if let Some(open) = self.open.remove(&(Who::Thread(thread.utid), kind as u8)) {
+            if let Some(open) = self.open.remove(&(Owner::Thread(thread.utid), kind as u8)) {
                 self.put(&open, None, None, block, out);
             }
         }

@@ -40,7 +40,7 @@ struct Open {
 
 /// Runner of the function: a thread, or a softirq on a CPU.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-enum Who {
+enum Runner {
     Thread(i32),
     Cpu(Option<i32>),
 }
@@ -48,7 +48,7 @@ enum Who {
 #[derive(Debug, Default)]
 pub(super) struct WorkItemTracker {
     queued: FxHashMap<u64, Open>,
-    running: FxHashMap<(Who, u64), Open>,
+    running: FxHashMap<(Runner, u64), Open>,
     next_id: i64,
 }
 
@@ -61,7 +61,7 @@ impl WorkItemTracker {
         out: &mut Output<'_, S>,
     ) {
         let worker = here.thread.filter(|_| item.is_worker);
-        let who = worker.map_or(Who::Cpu(here.cpu), |thread| Who::Thread(thread.utid));
+        let runner = worker.map_or(Runner::Cpu(here.cpu), |thread| Runner::Thread(thread.utid));
         match item.phase {
             ItemPhase::Queued => {
                 let is_interrupt = here.interrupted || may_be_interrupted(here, irq, inside);
@@ -89,13 +89,13 @@ impl WorkItemTracker {
                 open.begun = Some(here.ts);
                 open.worker = worker;
                 open.cpu = here.cpu;
-                if let Some(before) = self.running.insert((who, item.work), open) {
+                if let Some(before) = self.running.insert((runner, item.work), open) {
                     out.anomalies.count(&stat::ITEM_NESTED, here.ts);
                     put(&before, None, out);
                 }
                 self.bound(here.ts, out);
             }
-            ItemPhase::End => match self.running.remove(&(who, item.work)) {
+            ItemPhase::End => match self.running.remove(&(runner, item.work)) {
                 Some(open) => put(&open, Some(here.ts), out),
                 None => out.anomalies.count(&stat::ITEM_END_WITHOUT_BEGIN, here.ts),
             },

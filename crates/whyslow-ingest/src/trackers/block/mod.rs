@@ -161,8 +161,11 @@ impl BlockTracker {
             return self.begin_empty(here, &range, Source::BioQueue, out);
         }
         let (place, _) = range;
-        let told = |io: &Io| io.stage == Stage::Bio && !io.queued;
-        if let Some(slot) = self.open.find(place.dev, place.sector, place.sectors, told) {
+        let is_unqueued = |io: &Io| io.stage == Stage::Bio && !io.queued;
+        if let Some(slot) = self
+            .open
+            .find(place.dev, place.sector, place.sectors, is_unqueued)
+        {
             let io = self.open.get_mut(slot);
             io.queued = true;
             io.flags = place.flags;
@@ -615,14 +618,14 @@ impl BlockTracker {
             sequence.flushes.push((slot, io.id));
             return slot;
         }
-        let asked_by = sequence
+        let submitted_by = sequence
             .needy
             .filter(|&(slot, id)| flush && self.open.holds(slot, id))
             .map(|(slot, _)| self.open.get(slot).submitter);
         let mut io = self.begun(here, &(*range, None), source);
         io.stage = Stage::Request;
         io.sector = io.sector.max(0);
-        if let Some(submitter) = asked_by {
+        if let Some(submitter) = submitted_by {
             io.submitter = submitter;
         }
         let id = io.id;

@@ -1,7 +1,7 @@
 //! Converts finished I/Os to rows.
 //!
 //! The state dump names devices some time after the start of the recording, so rows of devices
-//! without a name wait for its end, or until [`HELD_MAX`] of them wait.
+//! without a name wait for its end, or until [`PENDING_MAX`] of them wait.
 
 use rustc_hash::FxHashMap;
 use whyslow_model::event::{BlockFlags, BlockOp};
@@ -12,7 +12,7 @@ use super::device::Devices;
 use super::open::{Io, Stage};
 use crate::trackers::identity::Output;
 
-const HELD_MAX: usize = 4096;
+const PENDING_MAX: usize = 4096;
 const SECTOR_BYTES: i64 = 512;
 
 /// How an I/O ended.
@@ -26,7 +26,7 @@ pub(super) enum End {
 
 #[derive(Debug, Default)]
 pub(super) struct Rows {
-    held: Vec<BlockIoRow>,
+    pending: Vec<BlockIoRow>,
     /// No more names are expected.
     settled: bool,
     letters: FxHashMap<u8, Sym>,
@@ -45,8 +45,8 @@ impl Rows {
             out.sink.emit(row);
             return;
         }
-        self.held.push(row);
-        if self.held.len() >= HELD_MAX {
+        self.pending.push(row);
+        if self.pending.len() >= PENDING_MAX {
             self.settle(devices, out);
         }
     }
@@ -54,7 +54,7 @@ impl Rows {
     /// All names are known that will be known.
     pub(super) fn settle<S: EmitAll>(&mut self, devices: &Devices, out: &mut Output<'_, S>) {
         self.settled = true;
-        for mut row in std::mem::take(&mut self.held) {
+        for mut row in std::mem::take(&mut self.pending) {
             row.dev_name = devices.name(row.dev, out.symbols);
             row.part_name = row.part.map(|part| devices.name(part, out.symbols));
             out.sink.emit(row);

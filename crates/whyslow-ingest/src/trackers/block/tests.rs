@@ -590,7 +590,7 @@ proptest! {
         let completions = events.iter().filter(|event| {
             event.starts_with("complete") && !event.contains("+0") && !event.contains("-8+")
         });
-        let told: i64 = rows.iter().map(|row| i64::from(row.completions)).sum();
-        prop_assert!(told >= completions.count() as i64);
+        let completed: i64 = rows.iter().map(|row| i64::from(row.completions)).sum();
+        prop_assert!(completed >= completions.count() as i64);
     }
 }

@@ -5,8 +5,8 @@ use whyslow_model::sort::IndexSort;
 use whyslow_model::{Ns, Sym};
 
 use super::super::identity::ThreadRef;
-use super::hands::{Edge, Way};
 use super::tcp::Standing;
+use super::workers::{Edge, Way};
 
 /// Maximum number of handovers kept per exchange, and of nested exchanges.
 pub(super) const EDGES_MAX: usize = 256;
@@ -131,7 +131,7 @@ pub(super) struct Exchange {
 #[derive(Debug)]
 pub(super) struct Nested {
     pub(super) key: Key,
-    pub(super) asked: Touch,
+    pub(super) requested: Touch,
     pub(super) answered: Option<Touch>,
     /// The threads of the other side.
     pub(super) chain: Vec<Turn>,
@@ -300,13 +300,13 @@ fn without_passers(turns: Vec<Turn>) -> Vec<Turn> {
 
 /// The threads of the other side, as handovers from the thread that sent the request to the one
 /// that received the reply.
-pub(super) fn handed_on(turns: &[Turn], asked: Touch, answered: Touch) -> Vec<Edge> {
+pub(super) fn handed_on(turns: &[Turn], requested: Touch, answered: Touch) -> Vec<Edge> {
     let touch = |thread, ts| Touch {
         ts,
         thread,
         turns: 0,
     };
-    let mut from = asked;
+    let mut from = requested;
     let mut edges = Vec::new();
     for (place, turn) in turns.iter().enumerate() {
         let to = touch(turn.thread, turn.ts);

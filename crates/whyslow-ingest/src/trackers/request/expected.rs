@@ -27,7 +27,7 @@ use super::traced::Traced;
 use crate::importers::requests::Role;
 
 /// Maximum number of client requests held back until the request that served them is known.
-const ASKED_MAX: usize = 1 << 18;
+const CLIENTS_MAX: usize = 1 << 18;
 /// Maximum number of served requests to match: with a wrong clock, any may be a candidate.
 const SERVED_MAX: usize = 1 << 20;
 /// Fewer exchanges may fit a wrong clock offset by chance, for example if a port was reused.
@@ -35,7 +35,7 @@ const EXCHANGES_MIN: usize = 8;
 
 /// Maximum number of rows that wait for the record of their client; further ones are written
 /// without it.
-const HELD_MAX: usize = 1 << 17;
+const PENDING_MAX: usize = 1 << 17;
 /// Maximum number of a connection's rows that are compared with a request on one of its sockets,
 /// latest first: concurrent streams.
 const STREAMS_MAX: usize = 64;
@@ -51,7 +51,7 @@ struct Served {
 }
 
 #[derive(Debug, Default)]
-struct Asked {
+struct ClientConnection {
     rows: Vec<RequestRow>,
     served: Vec<Served>,
 }
@@ -62,10 +62,10 @@ pub(super) struct Expected {
     /// served them.
     has_both: bool,
     /// By the client's local and remote address.
-    connections: FxHashMap<(Sym, Sym), Asked>,
-    asked: usize,
+    connections: FxHashMap<(Sym, Sym), ClientConnection>,
+    clients: usize,
     served: usize,
-    held: usize,
+    pending: usize,
 }
 
 impl Expected {
@@ -82,26 +82,26 @@ impl Expected {
         let (true, Some(local), Some(peer)) = (self.has_both, row.local, row.peer) else {
             return Some(row);
         };
-        if self.asked >= ASKED_MAX {
+        if self.clients >= CLIENTS_MAX {
             out.anomalies.count(&stat::REQUEST_JOIN_LIMIT, row.ts);
             return Some(row);
         }
-        self.asked += 1;
-        let asked = self.connections.entry((local, peer)).or_default();
-        asked.rows.push(*row);
+        self.clients += 1;
+        let connection = self.connections.entry((local, peer)).or_default();
+        connection.rows.push(*row);
         None
     }
 
     /// For a request seen on a client's sockets: id of the same request as reported by the client.
-    pub(super) fn told_as(&self, row: &RequestRow) -> Option<i64> {
-        let asked = self.connections.get(&row.local.zip(row.peer)?)?;
+    pub(super) fn same_as(&self, row: &RequestRow) -> Option<i64> {
+        let connection = self.connections.get(&row.local.zip(row.peer)?)?;
         let end = |row: &RequestRow| row.ts_end.unwrap_or(Ns::MAX);
-        let common = |told: &RequestRow| {
-            let until = end(told).min(end(row));
-            until.saturating_sub(told.ts.max(row.ts))
+        let common = |reported: &RequestRow| {
+            let until = end(reported).min(end(row));
+            until.saturating_sub(reported.ts.max(row.ts))
         };
-        let told = asked.rows.iter().rev().take(STREAMS_MAX);
-        let best = told.max_by_key(|told| (common(told), told.id))?;
+        let reported = connection.rows.iter().rev().take(STREAMS_MAX);
+        let best = reported.max_by_key(|reported| (common(reported), reported.id))?;
         // Either may start earlier, with the connection.
         let length = |row: &RequestRow| end(row).saturating_sub(row.ts);
         let shorter = length(row).min(length(best));
@@ -127,17 +127,17 @@ impl Expected {
         self.served += 1;
         let both = self.connections.entry(ends).or_default();
         let (id, ts) = (row.id, row.ts);
-        let (held, given_back) = if self.held < HELD_MAX {
+        let (pending, given_back) = if self.pending < PENDING_MAX {
             (Some(row), None)
         } else {
             (None, Some(row))
         };
-        self.held += usize::from(held.is_some());
+        self.pending += usize::from(pending.is_some());
         both.served.push(Served {
             id,
             ts,
             answered,
-            row: held,
+            row: pending,
         });
         given_back
     }
@@ -146,9 +146,11 @@ impl Expected {
     pub(super) fn finish<S: EmitAll>(&mut self, traced: &Traced, out: &mut Output<'_, S>) {
         let mut rows = Vec::new();
         let mut connections = std::mem::take(&mut self.connections);
-        for asked in connections.values_mut() {
-            asked.rows.sort_by_key(|row| (row.ts, row.id));
-            asked.served.sort_by_key(|served| (served.ts, served.id));
+        for connection in connections.values_mut() {
+            connection.rows.sort_by_key(|row| (row.ts, row.id));
+            connection
+                .served
+                .sort_by_key(|served| (served.ts, served.id));
         }
         let pairs = connections
             .values()
@@ -157,7 +159,7 @@ impl Expected {
         let exchanges: Vec<BothSides> = pairs
             .filter_map(|(row, served)| {
                 Some(BothSides {
-                    asked: (row.ts, row.ts_end?),
+                    client: (row.ts, row.ts_end?),
                     served: (served.ts, served.answered),
                 })
             })
@@ -179,29 +181,32 @@ impl Expected {
                 error.saturating_add(999) / 1000
             );
             out.anomalies
-                .tell(&stat::REQUEST_CLOCK, at.unwrap_or(0), text);
+                .note(&stat::REQUEST_CLOCK, at.unwrap_or(0), text);
         }
         let joined = out.symbols.intern_static("connection");
         let by_trace = out.symbols.intern_static("trace");
         let kinds = ["unknown", "ok", "error"].map(|word| out.symbols.intern_static(word));
-        for mut asked in connections.into_values() {
-            for (row, place) in join(&asked, shift).into_iter().enumerate() {
-                let Some(served) = place.and_then(|place| asked.served.get_mut(place)) else {
+        for mut connection in connections.into_values() {
+            for (row, place) in join(&connection, shift).into_iter().enumerate() {
+                let Some(served) = place.and_then(|place| connection.served.get_mut(place)) else {
                     continue;
                 };
-                let told = &mut asked.rows[row];
-                told.server_request = Some(served.id);
-                told.joined_by = Some(joined);
+                let reported = &mut connection.rows[row];
+                reported.server_request = Some(served.id);
+                reported.joined_by = Some(joined);
                 if let Some(served) = &mut served.row {
-                    name(served, told, kinds);
+                    name(served, reported, kinds);
                 }
             }
-            for told in &mut asked.rows {
-                traced.join(told, Role::Client, by_trace);
+            for reported in &mut connection.rows {
+                traced.join(reported, Role::Client, by_trace);
             }
-            rows.extend(asked.rows);
-            let held = asked.served.into_iter().filter_map(|served| served.row);
-            rows.extend(held.map(|row| *row));
+            rows.extend(connection.rows);
+            let pending = connection
+                .served
+                .into_iter()
+                .filter_map(|served| served.row);
+            rows.extend(pending.map(|row| *row));
         }
         rows.sort_by_key(|row| row.id);
         for row in rows {
@@ -212,28 +217,30 @@ impl Expected {
 
 /// Copies the properties of a request from the client's record: what it was, and what the reply
 /// says.
-fn name(served: &mut RequestRow, told: &RequestRow, [unknown, ok, error]: [Sym; 3]) {
-    served.method = told.method;
-    served.host = told.host;
-    served.endpoint = told.endpoint;
-    served.target = told.target;
-    served.status = told.status;
-    served.protocol = served.protocol.or(told.protocol);
+fn name(served: &mut RequestRow, reported: &RequestRow, [unknown, ok, error]: [Sym; 3]) {
+    served.method = reported.method;
+    served.host = reported.host;
+    served.endpoint = reported.endpoint;
+    served.target = reported.target;
+    served.status = reported.status;
+    served.protocol = served.protocol.or(reported.protocol);
     // A client may have given up without its server noticing.
-    if served.outcome == unknown && (told.outcome == ok || told.outcome == error) {
-        served.outcome = told.outcome;
+    if served.outcome == unknown && (reported.outcome == ok || reported.outcome == error) {
+        served.outcome = reported.outcome;
     }
 }
 
 /// For each client request, the index of the only served request that fits, if that fits no other.
-fn join(asked: &Asked, shift: Ns) -> Vec<Option<usize>> {
-    let mut taken = vec![0i64; asked.served.len() + 1];
-    let fits = asked.rows.iter().map(|row| {
+fn join(connection: &ClientConnection, shift: Ns) -> Vec<Option<usize>> {
+    let mut taken = vec![0i64; connection.served.len() + 1];
+    let fits = connection.rows.iter().map(|row| {
         let begin = row.ts.saturating_sub(shift);
         let end = row.ts_end.map(|end| end.saturating_sub(shift));
-        let from = asked.served.partition_point(|served| served.ts < begin);
+        let from = connection
+            .served
+            .partition_point(|served| served.ts < begin);
         let to = end.map_or(from, |end| {
-            asked.served.partition_point(|served| served.ts <= end)
+            connection.served.partition_point(|served| served.ts <= end)
         });
         from..to.max(from)
     });

@@ -1,4 +1,4 @@
-//! Requests: complete ones from logs and load generators ([`told`]), and those derived from
+//! Requests: complete ones from logs and load generators ([`imported`]), and those derived from
 //! sockets: the requests and replies of each connection, and the threads that served them.
 //!
 //! **Exchanges.** On a connection accepted by this machine, an exchange lasts from the first read
@@ -15,18 +15,18 @@
 //! request that is read is the one in progress without a reply.
 
 mod connection;
-mod deed;
 mod exchanging;
 mod expected;
-mod handing;
-mod hands;
+mod handover;
+mod imported;
 mod offset;
 mod rows;
+mod socket_op;
 mod tcp;
 #[cfg(test)]
 mod tests;
-mod told;
 mod traced;
+mod workers;
 
 use rustc_hash::FxHashMap;
 use whyslow_model::event::{Endpoint, NetHeaders, TcpChange};
@@ -36,13 +36,13 @@ use whyslow_model::{Ns, Sym, stat};
 use super::identity::{Here, Output, ThreadRef};
 use super::syscall::SyscallTracker;
 use connection::{Connection, Exchange, Key, Role};
-pub(super) use deed::{Channel, Deed, Doing, Place, endpoint, plain};
 use expected::Expected;
-use hands::Hands;
+use imported::Imported;
 use rows::{Ending, protocol, text};
-use tcp::{Socks, Standing, Told};
-use told::Tales;
+pub(super) use socket_op::{Channel, Doing, Place, SocketOp, endpoint, plain};
+use tcp::{Socks, Standing, TcpOutcome};
 use traced::Traced;
+use workers::Workers;
 
 /// Maximum number of open connections; above it, all are dropped.
 const CONNECTIONS_MAX: usize = 1 << 16;
@@ -55,9 +55,9 @@ pub(super) struct RequestTracker {
     /// Number of connections last used by each process.
     users: FxHashMap<i32, u32>,
     socks: Socks,
-    hands: Hands,
+    workers: Workers,
     expected: Expected,
-    tales: Tales,
+    imported: Imported,
     traced: Traced,
     next_id: i64,
     next_turn: i64,
@@ -66,17 +66,17 @@ pub(super) struct RequestTracker {
 impl RequestTracker {
     /// Applies the socket operations of the event.
     #[inline]
-    pub(super) fn deeds<S: EmitAll>(
+    pub(super) fn socket_ops<S: EmitAll>(
         &mut self,
         syscall: &mut SyscallTracker,
         here: &Here,
         out: &mut Output<'_, S>,
     ) {
-        for deed in syscall.deeds() {
-            if let Deed::Open { socket, .. } = deed {
-                self.was_open(socket, deed, out);
+        for op in syscall.socket_ops() {
+            if let SocketOp::Open { socket, .. } = op {
+                self.was_open(socket, op, out);
             } else if let Some(thread) = &here.thread {
-                self.deed(deed, (thread, here.ts), out);
+                self.socket_op(op, (thread, here.ts), out);
             }
         }
     }
@@ -93,7 +93,7 @@ impl RequestTracker {
     }
 
     pub(super) fn gone(&mut self, thread: &ThreadRef) {
-        self.hands.gone(thread);
+        self.workers.gone(thread);
     }
 
     /// A process ended, and its connections with it.
@@ -132,18 +132,18 @@ impl RequestTracker {
             .socks
             .event(change, connecting.map(|(socket, _)| socket), here.ts)
         {
-            Told::Nothing => {}
-            Told::Asked(socket) => {
+            TcpOutcome::Nothing => {}
+            TcpOutcome::Requested(socket) => {
                 if let Some((thread, (_, ts))) = thread.as_ref().zip(connecting) {
-                    self.asked(socket, (thread, ts), out);
+                    self.requested(socket, (thread, ts), out);
                 }
             }
-            Told::Established(socket, standing) => {
+            TcpOutcome::Established(socket, standing) => {
                 if let Some(connection) = self.connections.get_mut(&socket) {
                     stands(connection, &standing, out);
                 }
             }
-            Told::Closed(socket) => {
+            TcpOutcome::Closed(socket) => {
                 let known = self.connections.get_mut(&socket);
                 let Some(connection) = known else { return };
                 connection.is_over = true;
@@ -151,7 +151,7 @@ impl RequestTracker {
                     self.connections.remove(&socket);
                 }
             }
-            Told::Full => out.anomalies.count(&stat::MAP_LIMIT, here.ts),
+            TcpOutcome::Full => out.anomalies.count(&stat::MAP_LIMIT, here.ts),
         }
     }
 
@@ -190,24 +190,24 @@ impl RequestTracker {
         self.users.clear();
     }
 
-    fn deed<S: EmitAll>(
+    fn socket_op<S: EmitAll>(
         &mut self,
-        deed: Deed,
+        op: SocketOp,
         (thread, ts): (&ThreadRef, Ns),
         out: &mut Output<'_, S>,
     ) {
-        match deed {
-            Deed::Accepted { socket, path, peer } => {
-                self.hands.of(thread).woken = None;
+        match op {
+            SocketOp::Accepted { socket, path, peer } => {
+                self.workers.of(thread).woken = None;
                 self.accepted(socket, (path, peer), ts, out);
             }
-            Deed::Connected {
+            SocketOp::Connected {
                 socket,
                 path,
                 peer,
-                ts: asked,
+                ts: requested,
             } => {
-                self.asked(socket, (thread, asked), out);
+                self.requested(socket, (thread, requested), out);
                 if let Some(connection) = self.connections.get_mut(&socket) {
                     connection.peer = connection.peer.or(path);
                     connection.peer_end = connection.peer_end.or(peer);
@@ -219,29 +219,29 @@ impl RequestTracker {
                     }
                 }
             }
-            Deed::WriteBegan { place, bytes } => match place {
+            SocketOp::WriteBegan { place, bytes } => match place {
                 Place::Socket(socket) => self.write_began(socket, (thread, ts), out),
                 Place::Channel(channel) => self.put(channel, bytes, (thread, ts), out),
             },
-            Deed::Wrote {
+            SocketOp::Wrote {
                 socket,
                 bytes,
                 ts: begun,
             } => self.wrote(socket, bytes, (thread, begun, ts)),
-            Deed::Read { place, bytes } => match place {
+            SocketOp::Read { place, bytes } => match place {
                 Place::Socket(socket) => self.read(socket, bytes, (thread, ts), out),
                 Place::Channel(channel) => self.took(channel, bytes, (thread, ts), out),
             },
-            Deed::Open { .. } => {}
-            Deed::Named { socket, local } => self.named(socket, local, out),
-            Deed::Reset { socket } => {
+            SocketOp::Open { .. } => {}
+            SocketOp::Named { socket, local } => self.named(socket, local, out),
+            SocketOp::Reset { socket } => {
                 if let Some(connection) = self.connections.get_mut(&socket)
                     && let Some(open) = &mut connection.open
                 {
                     open.is_reset = true;
                 }
             }
-            Deed::Closed { socket } => {
+            SocketOp::Closed { socket } => {
                 let known = self.connections.get(&socket);
                 let user = known.and_then(|connection| connection.user);
                 // A process that passes a connection to a child closes its own copy.
@@ -249,16 +249,16 @@ impl RequestTracker {
                     self.remove(socket, Ending::Closed, out);
                 }
             }
-            Deed::Waits { place, is_timed } => {
+            SocketOp::Waits { place, is_timed } => {
                 if !self.connections.is_empty() {
-                    self.hands.waits(thread, place, is_timed);
+                    self.workers.waits(thread, place, is_timed);
                 }
             }
-            Deed::Polled { ready, ts: begun } => {
-                let hand = self.hands.of(thread);
-                hand.current = None;
-                hand.free = ts;
-                hand.woken = hand.woken.filter(|woken| *woken >= begun && ready == 1);
+            SocketOp::Polled { ready, ts: begun } => {
+                let worker = self.workers.of(thread);
+                worker.current = None;
+                worker.free = ts;
+                worker.woken = worker.woken.filter(|woken| *woken >= begun && ready == 1);
             }
         }
     }
@@ -297,13 +297,13 @@ impl RequestTracker {
     }
 
     /// A snapshot reports a connection opened before the recording.
-    fn was_open<S: EmitAll>(&mut self, socket: i64, deed: Deed, out: &mut Output<'_, S>) {
-        let Deed::Open {
+    fn was_open<S: EmitAll>(&mut self, socket: i64, op: SocketOp, out: &mut Output<'_, S>) {
+        let SocketOp::Open {
             is_accepted,
             path,
             ends,
             ..
-        } = deed
+        } = op
         else {
             return;
         };
@@ -351,7 +351,7 @@ impl RequestTracker {
     }
 
     /// A connection was requested.
-    fn asked<S: EmitAll>(
+    fn requested<S: EmitAll>(
         &mut self,
         socket: i64,
         (thread, ts): (&ThreadRef, Ns),
@@ -374,7 +374,7 @@ impl RequestTracker {
     }
 
     /// Whether a request is still being written.
-    fn is_open_question(&self, socket: i64) -> bool {
+    fn is_open_request(&self, socket: i64) -> bool {
         let open = self
             .connections
             .get(&socket)

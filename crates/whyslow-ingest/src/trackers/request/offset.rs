@@ -17,7 +17,7 @@ pub(in crate::trackers) struct Offset {
 #[derive(Debug, Clone, Copy)]
 pub(in crate::trackers) struct BothSides {
     /// Start and end at the client.
-    pub(in crate::trackers) asked: (Ns, Ns),
+    pub(in crate::trackers) client: (Ns, Ns),
     /// At the server, the arrival of the request and the start of the reply.
     pub(in crate::trackers) served: (Ns, Ns),
 }
@@ -51,8 +51,8 @@ impl Offset {
 
     fn one(exchange: BothSides) -> Self {
         Self {
-            low_ns: exchange.asked.0.saturating_sub(exchange.served.0),
-            high_ns: exchange.asked.1.saturating_sub(exchange.served.1),
+            low_ns: exchange.client.0.saturating_sub(exchange.served.0),
+            high_ns: exchange.client.1.saturating_sub(exchange.served.1),
         }
     }
 }
@@ -75,7 +75,7 @@ mod tests {
             ),
         ) {
             let exchanges = trips.iter().map(|&(ts, there, work, back)| BothSides {
-                asked: (ts, ts + there + work + back),
+                client: (ts, ts + there + work + back),
                 served: (ts + there - offset, ts + there + work - offset),
             });
             let found = Offset::of(exchanges).expect("they fit");
@@ -90,7 +90,7 @@ mod tests {
         #[test]
         fn a_clock_that_was_set_fits_nothing(jump in 20_000_001i64..1 << 40) {
             let exchange = |offset| BothSides {
-                asked: (0, 20_000_000),
+                client: (0, 20_000_000),
                 served: (10_000_000 - offset, 10_000_000 - offset),
             };
             prop_assert_eq!(Offset::of([exchange(0), exchange(jump)]), None);

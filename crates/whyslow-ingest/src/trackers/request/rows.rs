@@ -8,7 +8,7 @@ use super::super::identity::Output;
 use super::super::net::write_address;
 use super::RequestTracker;
 use super::connection::{Connection, Exchange, Role, Turn, handed_on};
-use super::hands::Edge;
+use super::workers::Edge;
 
 /// A connection that was used within this time was opened for that use.
 const CONNECTED_FOR_NS: Ns = 1_000_000;
@@ -74,20 +74,20 @@ impl RequestTracker {
                 }
                 self.gather(&mut open);
                 // Includes what was learned about their wait addresses since then.
-                let hands = &self.hands;
+                let workers = &self.workers;
                 open.edges
-                    .retain(|edge| edge.waited.is_none_or(|(_, place)| !hands.is_lock(place)));
+                    .retain(|edge| edge.waited.is_none_or(|(_, place)| !workers.is_lock(place)));
                 let turns = open.turns();
                 for turn in &turns {
                     self.put_turn(open.id, turn, out);
                 }
-                if let Some(asking) = open.other.and_then(|other| self.open(other)) {
-                    asking.chain = turns;
+                if let Some(client) = open.other.and_then(|other| self.open(other)) {
+                    client.chain = turns;
                 }
             }
             Role::Client => {
                 if let Some(row) = &mut row {
-                    row.same_as = self.expected.told_as(row);
+                    row.same_as = self.expected.same_as(row);
                 }
                 let chain = self.chain(&open);
                 let id = open.id;
@@ -104,11 +104,11 @@ impl RequestTracker {
     }
 
     /// The threads on the other side of a client request.
-    fn chain(&mut self, asked: &Exchange) -> Vec<Turn> {
-        if !asked.chain.is_empty() {
-            return asked.chain.clone();
+    fn chain(&mut self, client: &Exchange) -> Vec<Turn> {
+        if !client.chain.is_empty() {
+            return client.chain.clone();
         }
-        let other = asked.other.and_then(|other| self.open(other));
+        let other = client.other.and_then(|other| self.open(other));
         other.map(|other| other.turns()).unwrap_or_default()
     }
 
@@ -123,18 +123,18 @@ impl RequestTracker {
                 let key = nested.key;
                 let connection = self.connections.get_mut(&key.socket);
                 let taken = connection.and_then(|connection| connection.open.take());
-                if let Some(asked) = &taken
-                    && asked.id == key.id
+                if let Some(client) = &taken
+                    && client.id == key.id
                 {
-                    chain = self.chain(asked);
+                    chain = self.chain(client);
                 }
                 if let Some(connection) = self.connections.get_mut(&key.socket) {
                     connection.open = taken;
                 }
             }
-            let is_same = nested.asked.thread.utid == answered.thread.utid;
+            let is_same = nested.requested.thread.utid == answered.thread.utid;
             if !chain.is_empty() || !is_same {
-                let edges: Vec<Edge> = handed_on(&chain, nested.asked, answered);
+                let edges: Vec<Edge> = handed_on(&chain, nested.requested, answered);
                 open.edges.extend(edges);
             }
         }
@@ -172,7 +172,7 @@ fn row<S: EmitAll>(
     let ts_end = open.answer.map(|(_, last)| last);
     let thread = open.begun.thread;
     let connected = connected_for(connection, open);
-    let ts = connected.map_or(open.ts, |(asked, _)| asked);
+    let ts = connected.map_or(open.ts, |(requested, _)| requested);
     let sent = open.sent.filter(|_| is_client);
     let first = open.answer.map(|(first, _)| first).filter(|_| is_client);
     let symbols = &mut *out.symbols;
@@ -203,7 +203,7 @@ fn row<S: EmitAll>(
         bytes_received: Some(open.bytes_received),
         queue_ns: open.queue_ns,
         resolve_ns: None,
-        connect_ns: connected.map(|(asked, end)| end.saturating_sub(asked)),
+        connect_ns: connected.map(|(requested, end)| end.saturating_sub(requested)),
         tls_ns: None,
         send_ns: sent.map(|sent| sent.saturating_sub(open.ts)),
         // The reply may arrive before the sending call returns.

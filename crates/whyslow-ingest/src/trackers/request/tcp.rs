@@ -8,7 +8,7 @@ use rustc_hash::FxHashMap;
 use whyslow_model::Ns;
 use whyslow_model::event::{Endpoint, NetAddress, TcpChange, TcpState};
 
-use super::deed::plain;
+use super::socket_op::plain;
 
 /// Maximum number of remembered connections.
 const STANDING_MAX: usize = 1 << 17;
@@ -47,10 +47,10 @@ pub(super) struct Socks {
 
 /// Result of a state change.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Told {
+pub(super) enum TcpOutcome {
     Nothing,
     /// The socket requested a connection.
-    Asked(i64),
+    Requested(i64),
     Established(i64, Standing),
     Closed(i64),
     /// The limit was exceeded, and all connections were dropped.
@@ -59,28 +59,33 @@ pub(super) enum Told {
 
 impl Socks {
     /// `connecting`: the socket that the thread is connecting in its current call.
-    pub(super) fn event(&mut self, change: &TcpChange, connecting: Option<i64>, ts: Ns) -> Told {
+    pub(super) fn event(
+        &mut self,
+        change: &TcpChange,
+        connecting: Option<i64>,
+        ts: Ns,
+    ) -> TcpOutcome {
         match (change.from, change.to) {
             (_, TcpState::SynSent) => {
                 let Some(socket) = connecting else {
-                    return Told::Nothing;
+                    return TcpOutcome::Nothing;
                 };
                 let sock = Sock {
                     socket: Some(socket),
                     ..Sock::default()
                 };
-                self.put(change.sock, sock, Told::Asked(socket))
+                self.put(change.sock, sock, TcpOutcome::Requested(socket))
             }
             (TcpState::Listen | TcpState::Close, TcpState::SynRecv) => {
                 let sock = Sock {
                     is_accepted: true,
                     ..Sock::default()
                 };
-                self.put(change.sock, sock, Told::Nothing)
+                self.put(change.sock, sock, TcpOutcome::Nothing)
             }
             (_, TcpState::Established) => self.established(change, ts),
             (_, TcpState::Close) => self.closed(change.sock),
-            _ => Told::Nothing,
+            _ => TcpOutcome::Nothing,
         }
     }
 
@@ -129,22 +134,22 @@ impl Socks {
         self.by_ends.is_empty()
     }
 
-    fn put(&mut self, address: u64, sock: Sock, told: Told) -> Told {
+    fn put(&mut self, address: u64, sock: Sock, outcome: TcpOutcome) -> TcpOutcome {
         self.closed(address);
         if self.by_address.len() >= STANDING_MAX {
             *self = Self::default();
-            return Told::Full;
+            return TcpOutcome::Full;
         }
         self.by_address.insert(address, sock);
-        told
+        outcome
     }
 
-    fn established(&mut self, change: &TcpChange, ts: Ns) -> Told {
+    fn established(&mut self, change: &TcpChange, ts: Ns) -> TcpOutcome {
         let Some(sock) = self.by_address.get_mut(&change.sock) else {
-            return Told::Nothing;
+            return TcpOutcome::Nothing;
         };
         let (Some(local), Some(peer)) = (change.local, change.peer) else {
-            return Told::Nothing;
+            return TcpOutcome::Nothing;
         };
         let standing = Standing {
             local: plain(local),
@@ -155,13 +160,13 @@ impl Socks {
         if sock.is_accepted {
             let waiting = self.waiting.entry(end(standing.peer)).or_default();
             waiting.push(change.sock);
-            return Told::Nothing;
+            return TcpOutcome::Nothing;
         }
         let Some(socket) = sock.socket else {
-            return Told::Nothing;
+            return TcpOutcome::Nothing;
         };
         self.enter(&standing, socket);
-        Told::Established(socket, standing)
+        TcpOutcome::Established(socket, standing)
     }
 
     fn enter(&mut self, standing: &Standing, socket: i64) {
@@ -172,9 +177,9 @@ impl Socks {
         }
     }
 
-    fn closed(&mut self, address: u64) -> Told {
+    fn closed(&mut self, address: u64) -> TcpOutcome {
         let Some(sock) = self.by_address.remove(&address) else {
-            return Told::Nothing;
+            return TcpOutcome::Nothing;
         };
         if let Some(standing) = sock.standing {
             let peer = end(standing.peer);
@@ -186,7 +191,7 @@ impl Socks {
             }
             self.by_ends.remove(&(end(standing.local), peer));
         }
-        sock.socket.map_or(Told::Nothing, Told::Closed)
+        sock.socket.map_or(TcpOutcome::Nothing, TcpOutcome::Closed)
     }
 }
 

@@ -8,7 +8,11 @@ use super::super::identity::Output;
 use super::expected::Expected;
 use super::traced::Traced;
 
-pub(super) fn told(symbols: &mut Symbols, id: i64, (ts, ts_end): (i64, Option<i64>)) -> RequestRow {
+pub(super) fn client_row(
+    symbols: &mut Symbols,
+    id: i64,
+    (ts, ts_end): (i64, Option<i64>),
+) -> RequestRow {
     RequestRow {
         id,
         ts,
@@ -35,19 +39,19 @@ fn check(asked: &[(i64, Option<i64>)], served: &[(i64, i64)], expected: &[Option
         sink: &mut rows,
     };
     for (id, times) in (0..).zip(asked) {
-        let row = Box::new(told(out.symbols, id, *times));
+        let row = Box::new(client_row(out.symbols, id, *times));
         assert!(all.client(row, &mut out).is_none());
     }
     for (id, &(ts, answered)) in (100..).zip(served) {
-        let mut row = told(out.symbols, id, (ts, Some(answered + 1)));
+        let mut row = client_row(out.symbols, id, (ts, Some(answered + 1)));
         std::mem::swap(&mut row.local, &mut row.peer);
         row.source = out.symbols.intern("socket");
         row.outcome = out.symbols.intern("unknown");
         assert!(all.served(Box::new(row), answered, &mut out).is_none());
     }
     all.finish(&Traced::default(), &mut out);
-    let told = rows.request.iter().filter(|row| row.id < 100);
-    let found: Vec<Option<i64>> = told.map(|row| row.server_request).collect();
+    let clients = rows.request.iter().filter(|row| row.id < 100);
+    let found: Vec<Option<i64>> = clients.map(|row| row.server_request).collect();
     for served in rows.request.iter().filter(|row| row.id >= 100) {
         let is_joined = found.contains(&Some(served.id));
         assert_eq!(symbols.get(served.outcome) == "ok", is_joined, "{served:?}");

@@ -16,7 +16,7 @@ use super::super::identity::Output;
 use crate::importers::requests::Role;
 
 /// Maximum number of requests held back until the request that served them is known.
-const HELD_MAX: usize = 1 << 18;
+const PENDING_MAX: usize = 1 << 18;
 /// Maximum number of served requests whose trace is known.
 const SERVED_MAX: usize = 1 << 20;
 
@@ -44,7 +44,7 @@ pub(super) struct Traced {
     is_expected: bool,
     traces: FxHashMap<Number, Trace>,
     served: usize,
-    held: Vec<(RequestRow, Role)>,
+    pending: Vec<(RequestRow, Role)>,
 }
 
 impl Traced {
@@ -53,7 +53,7 @@ impl Traced {
     }
 
     /// Adds a request reported by a source.
-    pub(super) fn told<S: EmitAll>(
+    pub(super) fn add<S: EmitAll>(
         &mut self,
         row: &RequestRow,
         role: Role,
@@ -91,11 +91,11 @@ impl Traced {
         if !self.is_expected || role == Role::Server || number(&row).is_none() {
             return Some(row);
         }
-        if self.held.len() >= HELD_MAX {
+        if self.pending.len() >= PENDING_MAX {
             out.anomalies.count(&stat::REQUEST_JOIN_LIMIT, row.ts);
             return Some(row);
         }
-        self.held.push((*row, role));
+        self.pending.push((*row, role));
         None
     }
 
@@ -122,8 +122,8 @@ impl Traced {
     /// Writes the requests held back.
     pub(super) fn finish<S: EmitAll>(&mut self, out: &mut Output<'_, S>) {
         let by = out.symbols.intern_static("trace");
-        let held = std::mem::take(&mut self.held);
-        for (mut row, role) in held {
+        let pending = std::mem::take(&mut self.pending);
+        for (mut row, role) in pending {
             self.join(&mut row, role, by);
             out.sink.emit(row);
         }
@@ -184,7 +184,7 @@ mod tests {
 
     fn served_of(trace: &Trace, span: Option<i64>, parent: Option<i64>, role: Role) -> Option<i64> {
         let mut symbols = whyslow_model::Symbols::new();
-        let mut row = super::super::tests::told(&mut symbols, 1, (0, None));
+        let mut row = super::super::tests::client_row(&mut symbols, 1, (0, None));
         (row.span, row.parent_span) = (span, parent);
         trace.served_of(&row, role)
     }

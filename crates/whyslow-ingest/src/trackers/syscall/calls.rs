@@ -5,7 +5,7 @@ use whyslow_model::syscall::{self, Call, Role};
 use whyslow_model::{Sym, Symbols};
 
 use super::super::object::FdClass;
-use super::effect::{Effect, class_told};
+use super::effect::{Effect, implied_class};
 
 #[derive(Debug)]
 pub(super) struct Meaning {
@@ -15,7 +15,7 @@ pub(super) struct Meaning {
     /// Whether one of its arguments is a path.
     pub(super) takes_path: bool,
     /// Class of the descriptor, as implied by success.
-    pub(super) class_told: Option<FdClass>,
+    pub(super) implied_class: Option<FdClass>,
 }
 
 /// Grows to the number of calls that a source declares.
@@ -41,7 +41,7 @@ impl Calls {
             call,
             effect: Effect::of(plain),
             takes_path: call.args.iter().any(|arg| arg.role == Some(Role::Path)),
-            class_told: class_told(plain),
+            implied_class: implied_class(plain),
         });
         let index = (self.meanings.len() - 1) as u32;
         self.by_name.insert(name.into(), index);

@@ -175,7 +175,7 @@ impl Effect {
 }
 
 /// Class of a descriptor, as implied by a successful call on it.
-pub(super) fn class_told(name: &str) -> Option<FdClass> {
+pub(super) fn implied_class(name: &str) -> Option<FdClass> {
     match name {
         "getdents" | "getdents64" | "fchdir" => Some(FdClass::Directory),
         "recv" | "recvfrom" | "recvmsg" | "recvmmsg" | "send" | "sendto" | "sendmsg"

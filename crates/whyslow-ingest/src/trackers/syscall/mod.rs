@@ -20,18 +20,18 @@
 //! rows they would count every call twice.
 //!
 //! The state dump names descriptors some time after the start of the recording. Rows of calls on
-//! descriptors that it may still name are held back until then ([`Held`]).
+//! descriptors that it may still name are held back until then ([`BufferedRows`]).
 
-mod asking;
+mod buffered;
 mod calls;
-mod deeds;
+mod dns;
 mod dump;
 mod effect;
 mod futex;
-mod held;
 mod path;
 mod perform;
 mod row;
+mod socket_ops;
 #[cfg(test)]
 mod tests;
 
@@ -42,17 +42,17 @@ use whyslow_model::syscall::Op;
 use whyslow_model::tables::EmitAll;
 use whyslow_model::{Ns, Sym};
 
+use self::buffered::BufferedRows;
 use self::calls::Calls;
 use self::effect::{CLONE_FILES, EBADF, Effect};
-use self::held::Held;
 use super::fd::{FdTables, Owner};
 use super::file::{FileLives, FileRef};
 use super::identity::{Change, Here, Output, ProcessRef, ThreadRef};
 use super::mapping::Mappings;
 use super::object::{Object, Reason};
 use super::process::Processes;
-use super::query::Said;
-use super::request::Deed;
+use super::query::DnsCall;
+use super::request::SocketOp;
 
 /// Call number reported for a return from a signal handler.
 const FORGOTTEN: Option<i32> = Some(-1);
@@ -143,7 +143,7 @@ pub(super) struct SyscallTracker {
     fds: FdTables,
     files: FileLives,
     mappings: Mappings,
-    held: Held,
+    buffered: BufferedRows,
     next_id: i64,
     /// Number of calls that changed a root directory.
     roots: i64,
@@ -151,14 +151,14 @@ pub(super) struct SyscallTracker {
     /// Buffer for joining paths.
     scratch: Vec<u8>,
     unseen_exec: Option<Sym>,
-    said: Vec<Said>,
+    dns_calls: Vec<DnsCall>,
     /// Whether any DNS query was seen; replies before it are ignored.
-    has_asked: bool,
+    has_queried: bool,
     /// Whether an address belongs to a name server.
     servers: FxHashMap<Sym, bool>,
-    deeds: Vec<Deed>,
+    socket_ops: Vec<SocketOp>,
     /// Sockets of the current snapshot, by their numbers in the kernel.
-    told_sockets: FxHashMap<u64, i64>,
+    dumped_sockets: FxHashMap<u64, i64>,
 }
 
 impl SyscallTracker {
@@ -183,11 +183,11 @@ impl SyscallTracker {
                 self.mappings.clear(Owner::of(&thread), ts, out);
             }
             Change::Joined { thread } => {
-                let held = &mut self.held;
-                held.joined(&thread);
+                let buffered = &mut self.buffered;
+                buffered.joined(&thread);
                 self.fds.join(&thread, |id, known| {
                     if known.object.reason.is_none() {
-                        held.known(id, known.object, known.file);
+                        buffered.known(id, known.object, known.file);
                     }
                 });
                 let from = Owner::thread(thread.utid);
@@ -278,8 +278,8 @@ impl SyscallTracker {
             }
             Body::StateEnd => {
                 self.fds.dump_ended();
-                self.told_sockets = FxHashMap::default();
-                self.held.settle(&mut self.files, out);
+                self.dumped_sockets = FxHashMap::default();
+                self.buffered.settle(&mut self.files, out);
             }
             _ => {}
         }
@@ -305,7 +305,7 @@ impl SyscallTracker {
                 self.emit(&pending, None, End::Unknown, out);
             }
         }
-        self.held.settle(&mut self.files, out);
+        self.buffered.settle(&mut self.files, out);
         self.fds.finish(&self.files, out);
         self.mappings.finish(out);
         self.files.finish(out);
@@ -319,7 +319,7 @@ impl SyscallTracker {
         out: &mut Output<'_, S>,
     ) {
         let Some(thread) = here.thread else {
-            let pending = self.begun(here, &nobody(), called, args, out);
+            let pending = self.begun(here, &unknown_thread(), called, args, out);
             out.anomalies.count(&stat::SYSCALL_THREAD_UNKNOWN, here.ts);
             return self.emit(&pending, None, End::Unknown, out);
         };
@@ -333,7 +333,7 @@ impl SyscallTracker {
             }
         }
         let pending = self.begun(here, &thread, called, args, out);
-        self.deeds_begun(&pending);
+        self.ops_begun(&pending);
         let calls = self.calls_of(&thread);
         calls.pending = Some(pending);
         calls.ts_free = Some(here.ts);
@@ -549,7 +549,7 @@ impl Numbers {
 }
 
 /// Placeholder for an unknown thread.
-fn nobody() -> ThreadRef {
+fn unknown_thread() -> ThreadRef {
     ThreadRef {
         slot: 0,
         utid: -1,
@@ -567,7 +567,7 @@ fn standing_for(process: ProcessRef) -> ThreadRef {
         upid: Some(process.upid),
         pid: Some(process.pid),
         comm: process.comm,
-        ..nobody()
+        ..unknown_thread()
     }
 }
 

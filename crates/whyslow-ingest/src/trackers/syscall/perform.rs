@@ -73,8 +73,8 @@ impl SyscallTracker {
         self.meet(&mut call, out);
         self.apply(&mut call, out);
         self.account(&mut call, out);
-        self.asking(&call.pending, thread, (ret, here.ts), out.symbols);
-        self.deeds_done(&call.pending, call.owner, (ret, args));
+        self.dns_call(&call.pending, thread, (ret, here.ts), out.symbols);
+        self.ops_done(&call.pending, call.owner, (ret, args));
         let end = if pending.is_timed {
             End::Returned(here.ts, ret)
         } else {
@@ -141,15 +141,15 @@ impl SyscallTracker {
         if had_no_object(call.ret) {
             return;
         }
-        let told = match self.calls.get(call.pending.called.meaning).effect {
+        let class = match self.calls.get(call.pending.called.meaning).effect {
             Effect::Ioctl if call.pending.numbers.command == Some(TCGETS) => Some(FdClass::Tty),
-            _ => self.calls.get(call.pending.called.meaning).class_told,
+            _ => self.calls.get(call.pending.called.meaning).implied_class,
         };
-        let told = told.filter(|_| call.succeeded());
+        let class = class.filter(|_| call.succeeded());
         let (fd, fd2) = (call.pending.numbers.fd, call.pending.numbers.fd2);
         let mut target = call.pending.target;
         if let (Some(fd), Some(target)) = (fd, &mut target) {
-            self.meet_one(call, fd, target, told, out);
+            self.meet_one(call, fd, target, class, out);
         }
         call.pending.target = target;
         let mut target2 = call.pending.target2;
@@ -164,7 +164,7 @@ impl SyscallTracker {
         call: &Return<'_>,
         fd: i32,
         target: &mut Target,
-        told: Option<FdClass>,
+        class: Option<FdClass>,
         out: &mut Output<'_, S>,
     ) {
         let now = self.fds.get(call.owner, fd).copied();
@@ -175,7 +175,7 @@ impl SyscallTracker {
             target.file = now.file;
         }
         let before = target.object;
-        if let Some(class) = told {
+        if let Some(class) = class {
             if class == FdClass::Directory && before.class == FdClass::File {
                 target.object.class = class;
             }
@@ -500,9 +500,9 @@ impl SyscallTracker {
         effect: Effect,
         out: &mut Output<'_, S>,
     ) {
-        let told = call.args.socket_address.as_ref();
-        let told = told.map(|address| Object::of_address(address, out.symbols));
-        let Some(object) = told.or(call.pending.named) else {
+        let address = call.args.socket_address.as_ref();
+        let address = address.map(|address| Object::of_address(address, out.symbols));
+        let Some(object) = address.or(call.pending.named) else {
             return;
         };
         let Some((fd, target)) = call.pending.numbers.fd.zip(call.pending.target) else {

@@ -7,7 +7,7 @@ use whyslow_model::tables::{EmitAll, SyscallRow};
 use super::super::file::Use;
 use super::super::identity::{Output, ThreadRef};
 use super::super::object::{FdClass, Object, Reason};
-use super::held::Moved;
+use super::buffered::Moved;
 use super::{End, Pending, SyscallTracker, Target, had_no_object};
 
 /// The greatest errno; lower return values are addresses and other large numbers.
@@ -33,7 +33,7 @@ impl SyscallTracker {
             target.descriptor.filter(|_| waits)
         };
         let thread = now.unwrap_or(&pending.thread);
-        if !self.held.is_over() {
+        if !self.buffered.is_over() {
             let descriptor = may_be_named(pending.target).filter(|_| pending.named.is_none());
             let descriptor2 = may_be_named(pending.target2).filter(|_| pending.named2.is_none());
             let alone = thread.upid.is_none() && thread.utid >= 0;
@@ -44,8 +44,8 @@ impl SyscallTracker {
                     descriptor: descriptor2,
                     bytes: bytes2,
                 };
-                let held = &mut self.held;
-                return held.hold(
+                let buffered = &mut self.buffered;
+                return buffered.push(
                     (Box::new(row), futex.map(Box::new)),
                     *thread,
                     (moved, moved2),

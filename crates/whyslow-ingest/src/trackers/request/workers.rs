@@ -18,7 +18,7 @@ use whyslow_model::Ns;
 use super::super::fd::Owner;
 use super::super::identity::ThreadRef;
 use super::connection::{Key, Touch};
-use super::deed::Channel;
+use super::socket_op::Channel;
 
 /// Maximum number of unread messages per channel; above it, the contents are unknown.
 const UNREAD_MAX: usize = 256;
@@ -110,7 +110,7 @@ impl Wakes {
 }
 
 #[derive(Debug, Default, Clone, Copy)]
-pub(super) struct Hand {
+pub(super) struct Worker {
     pub(super) current: Option<Key>,
     /// It handed over its current request.
     pub(super) gave: bool,
@@ -136,23 +136,23 @@ pub(super) struct Unread {
 }
 
 #[derive(Debug, Default)]
-pub(super) struct Hands {
-    threads: Vec<Hand>,
+pub(super) struct Workers {
+    threads: Vec<Worker>,
     channels: FxHashMap<Channel, VecDeque<Unread>>,
     wakes: FxHashMap<Place, Wakes>,
 }
 
-impl Hands {
-    pub(super) fn of(&mut self, thread: &ThreadRef) -> &mut Hand {
+impl Workers {
+    pub(super) fn of(&mut self, thread: &ThreadRef) -> &mut Worker {
         if thread.index() >= self.threads.len() {
-            self.threads.resize(thread.index() + 1, Hand::default());
+            self.threads.resize(thread.index() + 1, Worker::default());
         }
         &mut self.threads[thread.index()]
     }
 
     pub(super) fn gone(&mut self, thread: &ThreadRef) {
-        if let Some(hand) = self.threads.get_mut(thread.index()) {
-            *hand = Hand::default();
+        if let Some(worker) = self.threads.get_mut(thread.index()) {
+            *worker = Worker::default();
         }
     }
 
@@ -170,24 +170,24 @@ impl Hands {
 
     /// From now on the thread works on this exchange.
     pub(super) fn take_up(&mut self, thread: &ThreadRef, key: Key, ts: Ns) -> Touch {
-        let hand = self.of(thread);
-        if hand.last != Some(key.id) {
-            hand.turns = hand.turns.wrapping_add(1);
-            hand.last = Some(key.id);
+        let worker = self.of(thread);
+        if worker.last != Some(key.id) {
+            worker.turns = worker.turns.wrapping_add(1);
+            worker.last = Some(key.id);
         }
-        hand.current = Some(key);
-        hand.gave = false;
-        hand.got_at = None;
+        worker.current = Some(key);
+        worker.gave = false;
+        worker.got_at = None;
         self.touch(thread, ts)
     }
 
     /// A thread starts to wait at an address.
     pub(super) fn waits(&mut self, thread: &ThreadRef, place: Place, is_timed: bool) {
         let address = near(place.1);
-        let hand = self.of(thread);
-        if !hand.waits.contains(&address) {
-            hand.waits[usize::from(hand.waits_next) % WAITS] = address;
-            hand.waits_next = hand.waits_next.wrapping_add(1);
+        let worker = self.of(thread);
+        if !worker.waits.contains(&address) {
+            worker.waits[usize::from(worker.waits_next) % WAITS] = address;
+            worker.waits_next = worker.waits_next.wrapping_add(1);
         }
         if !is_timed {
             let wakes = self.wakes_at(place);

@@ -6,7 +6,7 @@ use whyslow_model::syscall::Op;
 use super::super::fd::Owner;
 use super::super::identity::ThreadRef;
 use super::super::object::FdClass;
-use super::super::request::{Channel, Deed, Doing, Place, endpoint};
+use super::super::request::{Channel, Doing, Place, SocketOp, endpoint};
 use super::effect::{EINPROGRESS, Effect};
 use super::{Pending, SyscallTracker, Target, failed_with};
 
@@ -24,8 +24,8 @@ const MUTEX_CONTENDED: i64 = 2;
 
 impl SyscallTracker {
     /// Socket operations of the event just processed.
-    pub(in crate::trackers) fn deeds(&mut self) -> std::vec::Drain<'_, Deed> {
-        self.deeds.drain(..)
+    pub(in crate::trackers) fn socket_ops(&mut self) -> std::vec::Drain<'_, SocketOp> {
+        self.socket_ops.drain(..)
     }
 
     /// What a thread is doing in its current call.
@@ -53,14 +53,14 @@ impl SyscallTracker {
     }
 
     /// A call was entered.
-    pub(super) fn deeds_begun(&mut self, pending: &Pending) {
+    pub(super) fn ops_begun(&mut self, pending: &Pending) {
         let target = match pending.op {
             Op::Write => pending.target,
             Op::ReadWrite => pending.target2,
             Op::Lock => {
                 if let Doing::FutexWait(owner, address) = futex(pending) {
                     let is_timed = pending.numbers.timeout.is_some_and(|place| place != 0);
-                    self.deeds.push(Deed::Waits {
+                    self.socket_ops.push(SocketOp::Waits {
                         place: (owner, address),
                         is_timed,
                     });
@@ -71,12 +71,12 @@ impl SyscallTracker {
         };
         if let Some(place) = target.and_then(place) {
             let bytes = pending.numbers.count;
-            self.deeds.push(Deed::WriteBegan { place, bytes });
+            self.socket_ops.push(SocketOp::WriteBegan { place, bytes });
         }
     }
 
     /// A call returned, and its effects were applied.
-    pub(super) fn deeds_done(
+    pub(super) fn ops_done(
         &mut self,
         pending: &Pending,
         owner: Owner,
@@ -92,7 +92,7 @@ impl SyscallTracker {
             Op::Wait => {
                 let ready = ret.unwrap_or(0);
                 let ts = pending.ts;
-                self.deeds.push(Deed::Polled { ready, ts });
+                self.socket_ops.push(SocketOp::Polled { ready, ts });
             }
             Op::Open | Op::Close | Op::Other => self.other_done(pending, owner, (ret, args)),
             _ => {}
@@ -146,7 +146,7 @@ impl SyscallTracker {
                 };
                 let listener = pending.target.map(|target| target.object);
                 let listener = listener.filter(|listener| listener.class == FdClass::Unix);
-                self.deeds.push(Deed::Accepted {
+                self.socket_ops.push(SocketOp::Accepted {
                     socket,
                     path: listener.and_then(|listener| listener.path),
                     peer: address.and_then(endpoint),
@@ -155,7 +155,7 @@ impl SyscallTracker {
             Effect::Connect if ret == Some(0) || failed_with(ret, EINPROGRESS) => {
                 let unix = pending.named.filter(|named| named.class == FdClass::Unix);
                 let Some(socket) = socket else { return };
-                self.deeds.push(Deed::Connected {
+                self.socket_ops.push(SocketOp::Connected {
                     socket,
                     path: unix.and_then(|unix| unix.path),
                     peer: pending.peer,
@@ -168,12 +168,12 @@ impl SyscallTracker {
                     ret == Some(0) && local.port != Some(0)
                 });
                 if let Some((socket, local)) = socket.zip(local) {
-                    self.deeds.push(Deed::Named { socket, local });
+                    self.socket_ops.push(SocketOp::Named { socket, local });
                 }
             }
             Effect::Close => {
                 if let Some(socket) = socket {
-                    self.deeds.push(Deed::Closed { socket });
+                    self.socket_ops.push(SocketOp::Closed { socket });
                 }
             }
             _ => {}
@@ -185,9 +185,9 @@ impl SyscallTracker {
             return;
         };
         match (place(target), ret) {
-            (Some(place), bytes @ 0..) => self.deeds.push(Deed::Read { place, bytes }),
+            (Some(place), bytes @ 0..) => self.socket_ops.push(SocketOp::Read { place, bytes }),
             (Some(Place::Socket(socket)), ret) if ret == -ECONNRESET => {
-                self.deeds.push(Deed::Reset { socket });
+                self.socket_ops.push(SocketOp::Reset { socket });
             }
             _ => {}
         }
@@ -198,9 +198,9 @@ impl SyscallTracker {
             return;
         };
         let (bytes, ts) = (ret.unwrap_or(0).max(0), pending.ts);
-        self.deeds.push(Deed::Wrote { socket, bytes, ts });
+        self.socket_ops.push(SocketOp::Wrote { socket, bytes, ts });
         if failed_with(ret, ECONNRESET) || failed_with(ret, EPIPE) {
-            self.deeds.push(Deed::Reset { socket });
+            self.socket_ops.push(SocketOp::Reset { socket });
         }
     }
 }

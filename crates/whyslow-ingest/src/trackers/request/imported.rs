@@ -13,7 +13,7 @@ use crate::limits;
 
 /// State kept for these requests.
 #[derive(Debug, Default)]
-pub(super) struct Tales {
+pub(super) struct Imported {
     next_phase: i64,
     /// Total size of distinct texts so far.
     text_bytes: usize,
@@ -22,15 +22,15 @@ pub(super) struct Tales {
 impl RequestTracker {
     /// Processes a complete request from a source. A client request waits until it is known which
     /// request of this recording or of another source served it.
-    pub(in crate::trackers) fn told<S: EmitAll>(
+    pub(in crate::trackers) fn imported<S: EmitAll>(
         &mut self,
         request: &Request,
         out: &mut Output<'_, S>,
     ) {
-        let row = self.tales.row(self.next_id, request, out);
+        let row = self.imported.row(self.next_id, request, out);
         self.next_id += 1;
-        self.tales.phases(request, &row, out);
-        self.traced.told(&row, request.role, out);
+        self.imported.phases(request, &row, out);
+        self.traced.add(&row, request.role, out);
         let mut row = Some(Box::new(row));
         if request.role == Role::Client {
             row = row.and_then(|row| self.expected.client(row, out));
@@ -41,7 +41,7 @@ impl RequestTracker {
     }
 }
 
-impl Tales {
+impl Imported {
     fn row<S: EmitAll>(
         &mut self,
         id: i64,

@@ -23,7 +23,7 @@ pub(in crate::trackers) enum Place {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::trackers) enum Deed {
+pub(in crate::trackers) enum SocketOp {
     Accepted {
         socket: i64,
         /// Name of a Unix socket.
