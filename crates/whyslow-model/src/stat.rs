@@ -101,7 +101,7 @@ stats! {
     SAMPLES_BAD Error false "invalid lines or samples of a profile",
     SAMPLES_UNPAIRED Warning false "calls of a profile with a start and no end, or an end and no start",
     SAMPLES_UNNAMED Info false "addresses of a profile without symbols (pprof of a stripped program): shown as addresses",
-    SAMPLES_STACK_CUT Warning false "stacks of a profile that are so long and numerous that only their innermost frames were kept",
+    SAMPLES_STACK_CUT Warning false "stacks of a profile that are long and numerous, so that only their innermost frames were kept",
     SAMPLES_BY_ADDRESS Info false "threads of a profile that are identified only by an address in the runtime: they cannot be matched to kernel threads or to other sources",
     SAMPLES_ONE_THREAD Info false "a profile that samples only the thread that holds the interpreter lock (rbspy, stackprof): it does not show how long other threads waited",
     SAMPLES_SUMS Info false "a profile of totals by function and caller (ruby-prof): each microsecond of self time is shown as one sample, complete stacks are unavailable",
@@ -141,7 +141,7 @@ stats! {
     REQUEST_SPAN_ALONE Info false "spans of traces that are not part of a recorded request: not used",
     MARKER_LINE_BAD Error true "a marker without a valid time, or a truncated list of markers",
     REQUESTS_CUT Warning false "a request log without its end: the writer was killed, or is still running; the requests present were used",
-    REQUEST_LATE Info false "requests that took so long that very many others started and ended in the meantime: their ids are not in order of start",
+    REQUEST_LATE Info false "very long requests during which a very large number of others started and ended: their ids are not in order of start",
     REQUEST_TEXT_CUT Info false "texts of requests (targets, errors) longer than 4 KiB, which were truncated",
     REQUEST_TEXTS_LIMIT Warning false "texts of requests that were dropped because there were too many distinct ones (usually targets that contain ids)",
     // meaning

@@ -101,17 +101,17 @@ fn unpacking_tells_how_far_it_is_and_can_be_ended() {
     for (kind, bytes) in every_kind() {
         let folder = Folder::new();
         let path = folder.add("archive", &bytes);
-        let mut told = Vec::new();
+        let mut reported = Vec::new();
         let mut watch = |read, of| {
-            told.push((read, of));
+            reported.push((read, of));
             ControlFlow::Continue(())
         };
         unpack_watched(&path, &mut watch).unwrap();
         let all = bytes.len() as u64;
-        assert!(told.is_sorted(), "{kind}: {told:?}");
-        assert!(told.iter().all(|(read, of)| read <= of && *of == all));
-        assert!(told.last().unwrap().0 > 0, "{kind}: {told:?}");
-        for after in 0..told.len() {
+        assert!(reported.is_sorted(), "{kind}: {reported:?}");
+        assert!(reported.iter().all(|(read, of)| read <= of && *of == all));
+        assert!(reported.last().unwrap().0 > 0, "{kind}: {reported:?}");
+        for after in 0..reported.len() {
             let mut left = after;
             let mut watch = |_, _| match left.checked_sub(1) {
                 Some(less) => {

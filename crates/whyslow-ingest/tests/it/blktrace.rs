@@ -422,7 +422,7 @@ fn times_of_requests_are_those_of_btt() {
         .current_dir(folder())
         .output();
     assert!(done.expect("blkparse runs").status.success());
-    let told = btt(&merged);
+    let reported = btt(&merged);
     let imported = imported(&[merged]);
     // The device merges nothing; btt does not follow its splits (large reads).
     let is_write =
@@ -431,8 +431,8 @@ fn times_of_requests_are_those_of_btt() {
     let device = writes.iter().filter_map(|row| row.device_ns).collect();
     let whole = writes.iter().filter_map(|row| row.dur).collect();
     for (name, waits) in [("D2C", device), ("Q2C", whole)] {
-        let (waits, wanted): (Vec<i64>, _) = (waits, &told[name]);
-        assert_eq!(waits.len() as f64, wanted[3], "{name}: {told:?}");
+        let (waits, wanted): (Vec<i64>, _) = (waits, &reported[name]);
+        assert_eq!(waits.len() as f64, wanted[3], "{name}: {reported:?}");
         let seconds = |ns: i64| ns as f64 / 1e9;
         let mean = seconds(waits.iter().sum()) / waits.len() as f64;
         let least = seconds(*waits.iter().min().expect("one"));

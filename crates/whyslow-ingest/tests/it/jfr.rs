@@ -26,11 +26,11 @@ fn events_are_as_many_as_jfr_prints() {
             .filter_map(|line| line.split_once(' '))
             .map(|(event, count)| (event.to_owned(), count.parse().expect("a number")))
             .collect();
-        let told = imported.rows.trace_stat.iter().filter_map(|row| {
+        let reported = imported.rows.trace_stat.iter().filter_map(|row| {
             let event = imported.symbols.get(row.name);
             event.contains('.').then(|| (event.to_owned(), row.count))
         });
-        assert_eq!(told.collect::<BTreeMap<_, _>>(), wanted, "{name}");
+        assert_eq!(reported.collect::<BTreeMap<_, _>>(), wanted, "{name}");
         let errors: Vec<_> = imported
             .anomalies
             .iter()

@@ -65,7 +65,7 @@ fn samples(imported: &InMemory) -> Vec<(Vec<&str>, i64, i64, i64)> {
         })
         .collect();
     let rows = imported.rows.stack_sample.iter();
-    let told = rows.map(|row| {
+    let reported = rows.map(|row| {
         let (mut at, mut frames) = (row.callsite_id, Vec::new());
         while let Some((parent, frame)) = at.and_then(|at| sites.get(&at)) {
             frames.push(names[frame]);
@@ -74,7 +74,7 @@ fn samples(imported: &InMemory) -> Vec<(Vec<&str>, i64, i64, i64)> {
         let credits = i64::from(row.credits.unwrap_or(0));
         (frames, row.ts, row.dur.unwrap_or(0), credits)
     });
-    told.collect()
+    reported.collect()
 }
 
 /// Times in which all samples of a thread are in a DNS lookup.
@@ -211,9 +211,9 @@ fn the_dump_of_stackprof_says_what_its_json_says() {
     };
     assert_eq!(plain(&dump), plain(&json));
     let text = inflated(&fixture("slow/stackprof.json.gz"));
-    let told: Value = serde_json::from_str(&text).expect("JSON");
+    let reported: Value = serde_json::from_str(&text).expect("JSON");
     let all: i64 = plain(&dump).iter().map(|(.., credits)| credits).sum();
-    assert_eq!(Some(all), told["samples"].as_i64());
+    assert_eq!(Some(all), reported["samples"].as_i64());
     // Inclusive totals by function, as counted by the tool.
     let mut totals: BTreeMap<&str, i64> = BTreeMap::new();
     for (frames, .., credits) in samples(&dump) {
@@ -225,7 +225,7 @@ fn the_dump_of_stackprof_says_what_its_json_says() {
         }
     }
     let mut wanted: BTreeMap<&str, i64> = BTreeMap::new();
-    for frame in told["frames"].as_object().expect("frames").values() {
+    for frame in reported["frames"].as_object().expect("frames").values() {
         let name = frame["name"].as_str().expect("a name");
         let total = frame["total_samples"].as_i64().unwrap_or(0);
         *wanted.entry(name).or_default() += total;

@@ -26,7 +26,7 @@ const RIGHT_BY_SAMPLES: f64 = 0.96;
 struct Took {
     lock: String,
     thread: String,
-    asked: i64,
+    requested: i64,
     entered: i64,
     left: i64,
 }
@@ -39,7 +39,7 @@ fn truth(path: &Path) -> Vec<Took> {
         Took {
             lock: cells[0].to_owned(),
             thread: cells[1].to_owned(),
-            asked: time(2),
+            requested: time(2),
             entered: time(3),
             left: time(4),
         }
@@ -79,7 +79,7 @@ impl Score {
 fn held<'t>(truth: &'t [Took], wait: &Took) -> BTreeMap<&'t str, i64> {
     let mut held: BTreeMap<&str, i64> = BTreeMap::new();
     for took in truth {
-        let overlap = took.left.min(wait.entered) - took.entered.max(wait.asked);
+        let overlap = took.left.min(wait.entered) - took.entered.max(wait.requested);
         if took.lock == wait.lock && overlap > 0 {
             *held.entry(&took.thread).or_default() += overlap;
         }
@@ -102,7 +102,7 @@ fn score(folder: &Path, name: &str, samples_only: bool) -> Score {
     // There was no sampling before the first sample.
     let begin = profile.points.first().map_or(0, |point| point.ts);
     for wait in &truth {
-        if wait.entered - wait.asked < LONG || wait.asked < begin {
+        if wait.entered - wait.requested < LONG || wait.requested < begin {
             continue;
         }
         score.waits += 1;
@@ -129,7 +129,7 @@ fn score(folder: &Path, name: &str, samples_only: bool) -> Score {
                 wait.lock,
                 wait.thread,
                 holder,
-                (wait.entered - wait.asked) / 1_000_000,
+                (wait.entered - wait.requested) / 1_000_000,
                 one.dur() / 1_000_000,
             );
         }
@@ -142,9 +142,9 @@ fn matching<'f>(profile: &Profile, found: &'f [LockWait], wait: &Took) -> Option
     let of_thread = found.iter().filter(|one| {
         profile.threads[one.thread as usize].name.as_deref() == Some(wait.thread.as_str())
     });
-    let overlap = |one: &LockWait| one.ts_end.min(wait.entered) - one.ts.max(wait.asked);
+    let overlap = |one: &LockWait| one.ts_end.min(wait.entered) - one.ts.max(wait.requested);
     let best = of_thread.max_by_key(|one| overlap(one))?;
-    (overlap(best) * 2 > wait.entered - wait.asked).then_some(best)
+    (overlap(best) * 2 > wait.entered - wait.requested).then_some(best)
 }
 
 fn check(folder: &Path, all: &mut BTreeMap<bool, Score>) {
@@ -170,15 +170,18 @@ fn holders_are_those_that_the_program_wrote_down() {
     let folder = whyslow_testkit::fixture("jfr");
     let mut all = BTreeMap::new();
     check(&folder, &mut all);
-    let told = all[&false];
-    assert!(told.waits > 50, "{told:?}");
-    assert!(told.named_share() >= 0.9, "{told:?}");
-    assert_eq!(told.sure_wrong, 0, "{told:?}");
-    assert!(told.sure * 2 > told.named, "most are sure: {told:?}");
+    let reported = all[&false];
+    assert!(reported.waits > 50, "{reported:?}");
+    assert!(reported.named_share() >= 0.9, "{reported:?}");
+    assert_eq!(reported.sure_wrong, 0, "{reported:?}");
+    assert!(
+        reported.sure * 2 > reported.named,
+        "most are sure: {reported:?}"
+    );
     let seen = all[&true];
     assert!(seen.named_share() >= 0.9, "{seen:?}");
     assert_eq!(seen.sure_wrong, 0, "{seen:?}");
-    assert!(told.right_share() >= RIGHT && seen.right_share() >= RIGHT_BY_SAMPLES);
+    assert!(reported.right_share() >= RIGHT && seen.right_share() >= RIGHT_BY_SAMPLES);
 }
 
 /// Runs of `workloads/jvm/profiles.sh`: `LOCK_RUNS=FOLDER cargo test … -- --ignored`.

@@ -37,9 +37,9 @@ fn count(summary: &Summary, name: &str) -> u64 {
 }
 
 /// Properties of one request from several logs: method, target, status, duration in ms.
-type Told = (String, String, Option<i32>, Option<i64>);
+type Row = (String, String, Option<i32>, Option<i64>);
 
-fn told(requests: &[Request]) -> Vec<Told> {
+fn rows(requests: &[Request]) -> Vec<Row> {
     let requests = requests
         .iter()
         .filter(|request| request.outcome != Outcome::Protocol);
@@ -67,15 +67,15 @@ fn formats_of_nginx_tell_the_same_requests() {
     let (mut json, _) = read_as("nginx-json.log", Form::Access, Some(JSON));
     let (combined, lacks) = read("nginx-combined.log");
     assert_eq!(keyed.len(), 8);
-    assert_eq!(told(&keyed), told(&timed));
+    assert_eq!(rows(&keyed), rows(&timed));
     // Lines that are not requests have no method there, either.
     json.retain(|request| !request.method.is_empty());
-    assert_eq!(told(&keyed), told(&json));
-    let without: Vec<Told> = told(&keyed)
+    assert_eq!(rows(&keyed), rows(&json));
+    let without: Vec<Row> = rows(&keyed)
         .into_iter()
         .map(|(a, b, c, _)| (a, b, c, None))
         .collect();
-    assert_eq!(told(&combined), without);
+    assert_eq!(rows(&combined), without);
     assert_eq!(count(&lacks, "REQUEST_NO_DURATION"), 8);
     assert_eq!(count(&lacks, "REQUEST_NOT_ASKED"), 1);
 }
@@ -128,13 +128,13 @@ fn formats_of_apache_tell_the_same_requests() {
     let (common, _) = read("apache-common.log");
     let (vhost, _) = read("apache-vhost.log");
     assert_eq!(timed.len(), 8);
-    assert_eq!(told(&timed), told(&micro));
-    let without: Vec<Told> = told(&timed)
+    assert_eq!(rows(&timed), rows(&micro));
+    let without: Vec<Row> = rows(&timed)
         .into_iter()
         .map(|(a, b, c, _)| (a, b, c, None))
         .collect();
-    assert_eq!(told(&common), without);
-    assert_eq!(told(&vhost), without);
+    assert_eq!(rows(&common), without);
+    assert_eq!(rows(&vhost), without);
     let slow = &timed[3];
     assert_eq!(
         (slow.ts, slow.dur),
@@ -287,7 +287,7 @@ fn what_is_listed_is_what_tools_sum_up() {
     let (ab, _) = read("ab.tsv");
     let ms: Vec<i64> = lengths(&ab).iter().map(|ns| ns / 1_000_000).collect();
     let share = |share: usize| ms[ms.len() * share / 100];
-    let told = [
+    let reported = [
         ms[0],
         share(50),
         share(66),
@@ -296,7 +296,7 @@ fn what_is_listed_is_what_tools_sum_up() {
         share(90),
         ms[19],
     ];
-    assert_eq!(told, [203, 208, 209, 212, 220, 227, 227]);
+    assert_eq!(reported, [203, 208, 209, 212, 220, 227, 227]);
 
     let (vegeta, _) = read("vegeta.json");
     let all = lengths(&vegeta);

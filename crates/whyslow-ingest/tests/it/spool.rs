@@ -177,8 +177,8 @@ fn damage_costs_the_blocks_it_is_in_and_is_told() {
     let kept = |spool: &Spool| -> Vec<i64> {
         let imported = spool.import();
         let reports = imported.anomalies.iter();
-        let told = reports.filter(|report| report.name == "SPOOL_BLOCK_DAMAGED");
-        assert_eq!(told.map(|report| report.count).sum::<u64>(), 1);
+        let reported = reports.filter(|report| report.name == "SPOOL_BLOCK_DAMAGED");
+        assert_eq!(reported.map(|report| report.count).sum::<u64>(), 1);
         shown(&imported)
             .iter()
             .filter_map(|(_, _, _, ret)| *ret)

@@ -28,7 +28,7 @@ fn summary(log: &str) -> Sums {
     rows.collect()
 }
 
-fn told(imported: &InMemory) -> Sums {
+fn imported_sums(imported: &InMemory) -> Sums {
     let mut sums = Sums::new();
     for row in &imported.rows.syscall {
         let name = imported.symbols.get(row.name).to_owned();
@@ -48,18 +48,18 @@ fn check(path: &Path) -> InMemory {
         .iter()
         .filter(|one| one.name == "STRACE_LINE_BAD");
     assert_eq!(errors.count(), 0, "{:?}", imported.anomalies);
-    let (wanted, mut told) = (summary(&log), told(&imported));
+    let (wanted, mut imported_sums) = (summary(&log), imported_sums(&imported));
     assert!(wanted.len() > 10, "{wanted:?}");
     // strace does not count calls that do not return.
     for name in ["exit", "exit_group", "rt_sigreturn"] {
         if !wanted.contains_key(name) {
-            told.remove(name);
+            imported_sums.remove(name);
         }
     }
     let names = |sums: &Sums| sums.keys().cloned().collect::<Vec<_>>();
-    assert_eq!(names(&told), names(&wanted));
+    assert_eq!(names(&imported_sums), names(&wanted));
     for (name, (calls, errors, seconds)) in &wanted {
-        let (found, failed, took) = told[name];
+        let (found, failed, took) = imported_sums[name];
         assert_eq!((found, failed), (*calls, *errors), "{name}");
         // Lines have truncated microseconds; the table sums the exact values.
         let slack = 1e-6 * (*calls as f64 + 1.0);
@@ -138,7 +138,7 @@ fn other_flags_tell_less_and_nothing_else() {
         std::fs::write(&path, log).expect("a temporary folder takes it");
         import_in_memory(&[path]).expect("it can be imported")
     };
-    let whole = told(&import("whole", &log));
+    let whole = imported_sums(&import("whole", &log));
     // Without -T.
     let untimed: String = log
         .lines()
@@ -156,7 +156,7 @@ fn other_flags_tell_less_and_nothing_else() {
             .map(|(name, (calls, errors, _))| (name.clone(), *calls, *errors));
         counted.collect::<Vec<_>>()
     };
-    assert_eq!(counts(&told(&without)), counts(&whole));
+    assert_eq!(counts(&imported_sums(&without)), counts(&whole));
     let untold = without
         .anomalies
         .iter()
@@ -175,7 +175,7 @@ fn other_flags_tell_less_and_nothing_else() {
             _ => format!("{line}\n"),
         })
         .collect();
-    assert_eq!(told(&import("bracketed", &bracketed)), whole);
+    assert_eq!(imported_sums(&import("bracketed", &bracketed)), whole);
 }
 
 /// Truncated anywhere, and damaged anywhere: the rest is read, and errors are counted.

@@ -227,14 +227,14 @@ fn events_are_those_that_trace_cmd_prints() {
             let name = name.trim_end_matches(':');
             *counts.entry(name).or_default() += 1;
         }
-        let told: BTreeMap<&str, u64> = got
+        let reported: BTreeMap<&str, u64> = got
             .summary
             .counts
             .iter()
             .map(|(name, count)| (name.split(':').nth(1).expect("a name"), *count))
             .collect();
         if name != "instances" {
-            assert_eq!(told, counts, "{name}");
+            assert_eq!(reported, counts, "{name}");
         }
         assert!(got.losses.is_empty(), "{name}");
         for anomaly in [

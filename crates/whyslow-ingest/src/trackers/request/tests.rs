@@ -28,7 +28,12 @@ pub(super) fn client_row(
 }
 
 /// Times of client requests and of served requests, and the expected matches.
-fn check(asked: &[(i64, Option<i64>)], served: &[(i64, i64)], expected: &[Option<i64>], log: &str) {
+fn check(
+    requests: &[(i64, Option<i64>)],
+    served: &[(i64, i64)],
+    expected: &[Option<i64>],
+    log: &str,
+) {
     let (mut symbols, mut rows) = (Symbols::new(), Collected::default());
     let mut anomalies = Anomalies::default();
     let mut all = Expected::default();
@@ -38,7 +43,7 @@ fn check(asked: &[(i64, Option<i64>)], served: &[(i64, i64)], expected: &[Option
         anomalies: &mut anomalies,
         sink: &mut rows,
     };
-    for (id, times) in (0..).zip(asked) {
+    for (id, times) in (0..).zip(requests) {
         let row = Box::new(client_row(out.symbols, id, *times));
         assert!(all.client(row, &mut out).is_none());
     }
@@ -56,7 +61,7 @@ fn check(asked: &[(i64, Option<i64>)], served: &[(i64, i64)], expected: &[Option
         let is_joined = found.contains(&Some(served.id));
         assert_eq!(symbols.get(served.outcome) == "ok", is_joined, "{served:?}");
     }
-    assert_eq!(found, expected, "{asked:?} {served:?}");
+    assert_eq!(found, expected, "{requests:?} {served:?}");
     let stat = &whyslow_model::stat::REQUEST_CLOCK;
     assert_eq!(anomalies.text(stat).unwrap_or_default(), log);
 }
@@ -85,7 +90,7 @@ fn where_two_fit_there_is_no_answer() {
 #[test]
 fn the_clock_of_another_host_is_found_and_told() {
     let far = 5_000_000_000;
-    let asked: Vec<_> = (0..8)
+    let requests: Vec<_> = (0..8)
         .map(|turn| (turn * 20_000, Some(turn * 20_000 + 10_000)))
         .collect();
     let served: Vec<_> = (0..8)
@@ -98,7 +103,7 @@ fn the_clock_of_another_host_is_found_and_told() {
         .collect();
     let expected: Vec<_> = (100..108).map(Some).collect();
     let log = "the client's clock is 4999999 \u{b5}s ahead (\u{b1} 2 \u{b5}s)";
-    check(&asked, &served, &expected, log);
+    check(&requests, &served, &expected, log);
     // Fewer may match by chance.
-    check(&asked[..7], &served[..7], &[None; 7], "");
+    check(&requests[..7], &served[..7], &[None; 7], "");
 }

@@ -13,7 +13,7 @@ use super::run;
 #[derive(Debug, Clone, Copy)]
 enum Step {
     Switch { next: u8, state: u8 },
-    Wake { whom: u8 },
+    Wake { thread: u8 },
     Fork { child: u8 },
     Die,
     Irq { nr: u8 },
@@ -23,7 +23,7 @@ enum Step {
 fn step() -> impl Strategy<Value = (u8, u8, Step)> {
     let step = prop_oneof![
         6 => (0u8..12, 0u8..4).prop_map(|(next, state)| Step::Switch { next, state }),
-        4 => (0u8..12).prop_map(|whom| Step::Wake { whom }),
+        4 => (0u8..12).prop_map(|thread| Step::Wake { thread }),
         1 => (0u8..12).prop_map(|child| Step::Fork { child }),
         1 => Just(Step::Die),
         1 => (0u8..4).prop_map(|nr| Step::Irq { nr }),
@@ -74,9 +74,9 @@ impl Machine {
                 let next = next.map_or(0, |thread| thread + 100);
                 self.line(format_args!("{ts} c{cpu} switch {prev}:p {state} {next}:n"));
             }
-            Step::Wake { whom } => {
+            Step::Wake { thread } => {
                 if !self.asleep.is_empty() {
-                    let thread = self.asleep.remove(whom as usize % self.asleep.len());
+                    let thread = self.asleep.remove(thread as usize % self.asleep.len());
                     self.ready.push(thread);
                     self.line(format_args!("{ts} c{cpu} waking {}:p 0", thread + 100));
                 }
@@ -108,10 +108,10 @@ impl Machine {
             Step::Lose => {
                 // The next event on this CPU is not recorded.
                 self.hidden = true;
-                self.step(cpu, 1, Step::Wake { whom: 0 });
+                self.step(cpu, 1, Step::Wake { thread: 0 });
                 self.step(cpu, 1, Step::Switch { next: 0, state: 0 });
                 self.step(cpu, 1, Step::Switch { next: 1, state: 2 });
-                self.step(cpu, 1, Step::Wake { whom: 1 });
+                self.step(cpu, 1, Step::Wake { thread: 1 });
                 self.hidden = false;
                 let until = self.ts;
                 self.line(format_args!("loss {cpu} {ts} {until}"));

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use whyslow_ingest::import_in_memory;
 
-use super::told;
+use super::counters;
 use crate::live_texts::{Report, damaged, fixture, import, met};
 
 const FIXTURES: [&str; 12] = [
@@ -26,7 +26,7 @@ const FIXTURES: [&str; 12] = [
 fn reports_that_are_cut_have_what_is_whole() {
     for name in FIXTURES {
         let report = fixture(name);
-        let whole = told(&import(&report));
+        let whole = counters(&import(&report));
         let places: Vec<usize> = report.match_indices('\n').map(|(at, _)| at + 1).collect();
         for end in places.iter().rev().step_by(7) {
             let cut = Report::new(&report[..*end]);
@@ -35,18 +35,22 @@ fn reports_that_are_cut_have_what_is_whole() {
                 assert!(*end < 200, "{name} cut at {end}");
                 continue;
             };
-            let told = told(&import);
+            let counters = counters(&import);
             assert!(
-                told.iter().all(|one| whole.contains(one)),
+                counters.iter().all(|one| whole.contains(one)),
                 "{name} cut at {end}"
             );
-            let last = whole.iter().map(|told| told.0).max();
+            let last = whole.iter().map(|counter| counter.0).max();
             if *end == report.len() {
-                assert_eq!(told.iter().map(|told| told.0).max(), last, "{name}");
+                assert_eq!(
+                    counters.iter().map(|counter| counter.0).max(),
+                    last,
+                    "{name}"
+                );
             }
             // JSON samples have an end marker; so has a file.
             if Path::new(name).extension().is_some_and(|end| end == "json") {
-                let is_whole = told.len() == whole.len();
+                let is_whole = counters.len() == whole.len();
                 assert!(
                     is_whole || met(&import, "REPORT_LINE_BAD") == 1,
                     "{name} cut at {end}"
