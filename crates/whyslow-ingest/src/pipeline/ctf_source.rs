@@ -164,7 +164,7 @@ fn remark(text: String) -> LogEntry {
     }
 }
 
-/// Threads and CPUs are identified by number, so those of two machines cannot be told apart.
+/// Threads and CPUs are identified by number, so those of two machines cannot be distinguished.
 fn check_hosts(traces: &[Trace]) -> Result<(), ImportError> {
     let mut hosts: Vec<String> = traces
         .iter()

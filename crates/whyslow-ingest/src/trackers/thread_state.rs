@@ -78,7 +78,7 @@ struct Open {
     forked: bool,
     /// The wakeup that made the thread runnable.
     woken: Option<Wake>,
-    /// A waking event was seen, and its wakeup event is due; the value tells whether it was
+    /// A waking event was seen, and its wakeup event is due; the value is whether it was
     /// spurious.
     wakeup_due: Option<bool>,
 }
