@@ -212,7 +212,7 @@ pub enum ImportError {
     /// A spool cannot be combined with a trace of another tracer, because both contain the same
     /// events.
     #[error("cannot import a spool together with {other}: both contain kernel events")]
-    SpoolBeside {
+    SpoolCombined {
         /// The other source.
         other: &'static str,
     },
@@ -392,7 +392,7 @@ impl Opened {
             } else {
                 "a trace"
             };
-            return Err(ImportError::SpoolBeside { other });
+            return Err(ImportError::SpoolCombined { other });
         }
         let traces = if traces.is_empty() {
             None
