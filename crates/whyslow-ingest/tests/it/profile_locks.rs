@@ -125,7 +125,7 @@ fn score(folder: &Path, name: &str, samples_only: bool) -> Score {
         }
         if !is_right && std::env::var_os("LOCK_RUNS").is_some() {
             println!(
-                "{} {} {name:?} not {held:?}: {:?} of {} ms (told: {} ms)",
+                "{} {} {name:?} not {held:?}: {:?} of {} ms (reported: {} ms)",
                 wait.lock,
                 wait.thread,
                 holder,
