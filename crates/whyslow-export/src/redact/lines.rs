@@ -101,8 +101,8 @@ impl Redactor {
             if let Some((name, count)) = text.split_once(": ") {
                 return is_name(name) && count.strip_suffix(" events").is_some_and(is_count);
             }
-            let late = text.strip_prefix("by ");
-            late.and_then(|late| late.strip_suffix(" ns at most"))
+            let late = text.strip_prefix("by at most ");
+            late.and_then(|late| late.strip_suffix(" ns"))
                 .is_some_and(is_count)
         };
         if is_own() {

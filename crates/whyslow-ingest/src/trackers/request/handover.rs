@@ -1,4 +1,4 @@
-//! How a request goes from thread to thread: see [`super::hands`].
+//! Handovers of requests between threads: see [`super::workers`].
 
 use whyslow_model::tables::EmitAll;
 use whyslow_model::{Ns, stat};
@@ -7,8 +7,8 @@ use super::super::identity::{Here, Output, ThreadRef};
 use super::super::syscall::SyscallTracker;
 use super::RequestTracker;
 use super::connection::{EDGES_MAX, Key, Touch};
-use super::deed::{Channel, Doing, Place};
-use super::hands::{self, Edge, Way};
+use super::socket_op::{Channel, Doing, Place};
+use super::workers::{self, Edge, Way};
 
 impl RequestTracker {
     /// A thread was woken.
@@ -28,7 +28,7 @@ impl RequestTracker {
                     connection.arrived.get_or_insert(here.ts);
                 }
             }
-            Some(Doing::Poll) => self.hands.of(wakee).woken = Some(here.ts),
+            Some(Doing::Poll) => self.workers.of(wakee).woken = Some(here.ts),
             Some(Doing::FutexWait(owner, address)) => {
                 let Some(waker) = here.thread.filter(|_| !here.interrupted) else {
                     return;
@@ -38,12 +38,12 @@ impl RequestTracker {
                     && by == owner
                     && addresses.contains(&Some(address))
                 {
-                    self.hands.woke(&waker, place);
-                    if let Some(key) = self.hands.current(&waker)
+                    self.workers.woke(&waker, place);
+                    if let Some(key) = self.workers.current(&waker)
                         && let Some(since) = syscall.since(wakee)
-                        && !self.hands.is_lock(place)
+                        && !self.workers.is_lock(place)
                     {
-                        let from = self.hands.touch(&waker, here.ts);
+                        let from = self.workers.touch(&waker, here.ts);
                         let how = (Way::Futex, Some((since, place)));
                         self.hand_over(key, from, (wakee, here.ts), how, out);
                     }
@@ -53,7 +53,7 @@ impl RequestTracker {
         }
     }
 
-    /// Something is written into a channel.
+    /// A message is written to a channel.
     pub(super) fn put<S: EmitAll>(
         &mut self,
         channel: Channel,
@@ -64,15 +64,18 @@ impl RequestTracker {
         if self.connections.is_empty() {
             return;
         }
-        let key = self.hands.current(thread);
+        let key = self.workers.current(thread);
         let key = key.filter(|key| self.is_unanswered(*key));
-        let touch = self.hands.touch(thread, ts);
-        if self.hands.put(channel, key.map(|key| (key, touch)), bytes) {
+        let touch = self.workers.touch(thread, ts);
+        if self
+            .workers
+            .put(channel, key.map(|key| (key, touch)), bytes)
+        {
             out.anomalies.count(&stat::MAP_LIMIT, ts);
         }
     }
 
-    /// Something was read from a channel.
+    /// A message was read from a channel.
     pub(super) fn took<S: EmitAll>(
         &mut self,
         channel: Channel,
@@ -80,11 +83,11 @@ impl RequestTracker {
         (thread, ts): (&ThreadRef, Ns),
         out: &mut Output<'_, S>,
     ) {
-        self.hands.of(thread).woken = None;
+        self.workers.of(thread).woken = None;
         if bytes == 0 {
             return;
         }
-        for unread in self.hands.take(channel, bytes) {
+        for unread in self.workers.take(channel, bytes) {
             if let Some((key, from)) = unread.of {
                 let how = (Way::of(channel), None);
                 self.hand_over(key, from, (thread, ts), how, out);
@@ -92,7 +95,7 @@ impl RequestTracker {
         }
     }
 
-    /// A thread makes another one, which may be for what it works for itself.
+    /// A thread creates another one, which may work on the same request.
     pub(in crate::trackers) fn made<S: EmitAll>(
         &mut self,
         (parent, child): (&ThreadRef, &ThreadRef),
@@ -102,24 +105,24 @@ impl RequestTracker {
         if self.connections.is_empty() {
             return;
         }
-        if let Some(key) = self.hands.current(parent) {
-            let from = self.hands.touch(parent, ts);
+        if let Some(key) = self.workers.current(parent) {
+            let from = self.workers.touch(parent, ts);
             self.hand_over(key, from, (child, ts), (Way::Clone, None), out);
         }
     }
 
-    /// A thread hands a request to another one, if that is idle or had it before. `how` is the way, and since
-    /// when and where the other one had waited.
+    /// A thread hands a request over to another one, if that is idle or had it before. `how` is the
+    /// way, with the start and the address of the receiver's wait.
     pub(super) fn hand_over<S: EmitAll>(
         &mut self,
         key: Key,
         from: Touch,
         (to, ts): (&ThreadRef, Ns),
-        (way, waited): (Way, Option<(Ns, hands::Place)>),
+        (way, waited): (Way, Option<(Ns, workers::Place)>),
         out: &mut Output<'_, S>,
     ) {
         let giver = from.thread;
-        let had = self.hands.current(to);
+        let had = self.workers.current(to);
         if giver.utid == to.utid || !self.is_unanswered(key) {
             return;
         }
@@ -136,17 +139,17 @@ impl RequestTracker {
             return;
         };
         let Some(open) = &mut open.open else { return };
-        // Woken twice from one wait, of which the first counts.
+        // Woken twice from one wait: the first wakeup counts.
         if open.edges.last().is_some_and(is_again) {
             return;
         }
         if open.edges.len() >= EDGES_MAX {
             return out.anomalies.count(&stat::REQUEST_TURNS_LIMIT, ts);
         }
-        let to = self.hands.take_up(to, key, ts);
-        let hand = self.hands.of(&to.thread);
-        hand.free = ts;
-        hand.got_at = waited.map(|(_, (_, address))| address);
+        let to = self.workers.take_up(to, key, ts);
+        let worker = self.workers.of(&to.thread);
+        worker.free = ts;
+        worker.got_at = waited.map(|(_, (_, address))| address);
         open.edges.push(Edge {
             ts,
             from,
@@ -154,16 +157,16 @@ impl RequestTracker {
             way,
             waited,
         });
-        let hand = self.hands.of(&giver);
-        hand.gave |= hand.current == Some(key);
+        let worker = self.workers.of(&giver);
+        worker.gave |= worker.current == Some(key);
     }
 
-    /// Whether a thread has nothing to do, as far as is known. `place` is where it waits.
-    pub(super) fn is_idle(&mut self, thread: &ThreadRef, place: Option<hands::Place>) -> bool {
-        let is_back = place.is_some_and(|(_, address)| self.hands.is_back(thread, address));
-        let hand = *self.hands.of(thread);
-        // Who gives something on may well go on with it, and be woken for anything.
-        let gave = hand.gave && place.is_none();
-        is_back || gave || hand.current.is_none_or(|key| !self.is_unanswered(key))
+    /// Whether a thread is idle, as far as known. `place` is the address of its wait.
+    pub(super) fn is_idle(&mut self, thread: &ThreadRef, place: Option<workers::Place>) -> bool {
+        let is_back = place.is_some_and(|(_, address)| self.workers.is_back(thread, address));
+        let worker = *self.workers.of(thread);
+        // A thread that passes a request on may continue with it, and be woken for anything.
+        let gave = worker.gave && place.is_none();
+        is_back || gave || worker.current.is_none_or(|key| !self.is_unanswered(key))
     }
 }

@@ -1,4 +1,4 @@
-//! From a call to what it tells of questions to name servers: see [`super::super::query`].
+//! Derives DNS queries from system calls: see [`super::super::query`].
 
 use whyslow_model::syscall::Op;
 use whyslow_model::{Ns, Sym, Symbols};
@@ -6,20 +6,20 @@ use whyslow_model::{Ns, Sym, Symbols};
 use super::super::fd::Owner;
 use super::super::identity::ThreadRef;
 use super::super::object::{FdClass, Object};
-use super::super::query::{Deed, Said};
+use super::super::query::{DnsCall, DnsOp};
 use super::{Pending, SyscallTracker};
 
-/// Where name servers are asked.
+/// Port of name servers.
 const PORT: &str = ":53";
 
 impl SyscallTracker {
-    /// What the event just taken tells of questions to name servers.
-    pub(in crate::trackers) fn said(&mut self) -> std::vec::Drain<'_, Said> {
-        self.said.drain(..)
+    /// DNS socket operations of the event just processed.
+    pub(in crate::trackers) fn dns_calls(&mut self) -> std::vec::Drain<'_, DnsCall> {
+        self.dns_calls.drain(..)
     }
 
-    /// A call returned this.
-    pub(super) fn asking(
+    /// A call returned.
+    pub(super) fn dns_call(
         &mut self,
         pending: &Pending,
         thread: &ThreadRef,
@@ -41,20 +41,20 @@ impl SyscallTracker {
             "sendmmsg" | "recvmmsg" => ret,
             _ => 1,
         };
-        let deed = match pending.op {
+        let op = match pending.op {
             Op::Write if ret > 0 => {
                 let Some(server) = object.path.filter(|path| self.is_server(*path, symbols)) else {
                     return;
                 };
-                self.has_asked = true;
-                Deed::Asked { server, messages }
+                self.has_queried = true;
+                DnsOp::Queried { server, messages }
             }
-            Op::Read if ret > 0 && self.has_asked => Deed::Read { messages },
-            Op::Close if self.has_asked => Deed::Closed,
+            Op::Read if ret > 0 && self.has_queried => DnsOp::Read { messages },
+            Op::Close if self.has_queried => DnsOp::Closed,
             _ => return,
         };
-        self.said.push(Said {
-            deed,
+        self.dns_calls.push(DnsCall {
+            op,
             owner: Owner::of(thread),
             fd,
             ts: pending.ts,
@@ -74,7 +74,7 @@ impl SyscallTracker {
     }
 }
 
-/// Before it is connected or bound, only the family of a socket is known.
+/// Until it is connected or bound, only the address family of a socket is known.
 fn is_of_network(object: &Object) -> bool {
     matches!(object.class, FdClass::Inet | FdClass::Inet6)
 }

@@ -1,13 +1,14 @@
-//! Who works for what, and how work goes from thread to thread.
+//! Tracks the request that each thread works on, and handovers between threads.
 //!
-//! A thread works for the request that it read last, or wrote last, or that it was handed. It is
-//! handed one if it was idle and was woken for exactly what it waited for by a thread that works for a
-//! request, or if it read what such a thread had written for it. Idle is who has answered all it
-//! had, has handed it on, or waits for whatever comes first. That alone proves nothing: of several threads that wait for
-//! one queue any may take the next request, and locks change hands the same way. So these are
-//! candidates, and in the end only those count that lie between who read the question and who wrote the
-//! answer, which is known. Where the same threads wait and wake in turn, as at the lock of an interpreter, nothing
-//! is handed over.
+//! A thread works on the request that it last read or replied to, or that was handed over to it. A
+//! request is handed over if an idle thread is woken, from exactly the wait that it was in, by a
+//! thread that works on a request, or if it reads data that such a thread wrote for it. A thread is
+//! idle if it replied to all its requests, handed its request over, or waits for any event. That
+//! alone proves nothing: of several threads that wait for one queue any may take the next request,
+//! and locks change owners the same way. So these are candidates, and in the end only those count
+//! that are on a path from the thread that read the request to the one that wrote the reply, which
+//! are known. Threads that alternately wait and wake each other, as for the lock of an interpreter,
+//! hand nothing over.
 
 use std::collections::VecDeque;
 
@@ -17,20 +18,21 @@ use whyslow_model::Ns;
 use super::super::fd::Owner;
 use super::super::identity::ThreadRef;
 use super::connection::{Key, Touch};
-use super::deed::Channel;
+use super::socket_op::Channel;
 
-/// What waits in one channel to be read; of more, nothing is told.
+/// Maximum number of unread messages per channel; above it, the contents are unknown.
 const UNREAD_MAX: usize = 256;
-/// Addresses that a thread waited at last.
+/// Number of recent wait addresses kept per thread.
 const WAITS: usize = 8;
-/// Parts of one condition variable lie so near to each other: it is waited for at two addresses, in turns.
+/// Parts of one condition variable are this close to each other: it is waited for at two
+/// alternating addresses.
 const NEAR: u64 = 16;
-/// Addresses of which that is counted.
+/// Maximum number of addresses with wakeup counts.
 const LOCKS_MAX: usize = 1 << 12;
-/// Channels in which something waits.
+/// Maximum number of channels with unread messages.
 const CHANNELS_MAX: usize = 1 << 14;
 
-/// How a thread got it: the column `got_by`.
+/// How a thread received a request: the column `got_by`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Way {
     Read,
@@ -40,7 +42,7 @@ pub(super) enum Way {
     Pipe,
     Unix,
     Socket,
-    /// It was made for it.
+    /// The thread was created for it.
     Clone,
 }
 
@@ -58,7 +60,8 @@ impl Way {
         }
     }
 
-    /// Nothing was read that another one had written: it may have been woken, or made, for something else.
+    /// No data was read that another thread had written: the thread may have been woken, or
+    /// created, for something else.
     pub(super) fn is_candidate(self) -> bool {
         matches!(self, Way::Futex | Way::Clone)
     }
@@ -72,33 +75,34 @@ impl Way {
     }
 }
 
-/// One thread hands it to another.
+/// A handover from one thread to another.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Edge {
     pub(super) ts: Ns,
     pub(super) from: Touch,
     pub(super) to: Touch,
     pub(super) way: Way,
-    /// Of a futex: since when who got it had waited for that, and where.
+    /// For a futex: start and address of the receiver's wait.
     pub(super) waited: Option<(Ns, Place)>,
 }
 
-/// An address at which threads wait and are woken.
+/// A futex address at which threads wait and are woken.
 pub(super) type Place = (Owner, u64);
 
-/// Who wakes others at an address.
+/// Wakeups at an address.
 #[derive(Debug, Default, Clone, Copy)]
 struct Wakes {
     all: u32,
-    /// By threads that had waited there themselves.
+    /// Wakeups by threads that had waited there themselves.
     own: u32,
-    /// Waits there that have no limit of time.
+    /// Waits without a timeout.
     untimed: u32,
 }
 
 impl Wakes {
-    /// It is passed round. At queues, where who takes something may wake the next one that waits, at most
-    /// every other wakeup is by those. The lock of CPython is waited for in short steps, and known sooner.
+    /// It is passed around. At queues, where the thread that takes an item may wake the next
+    /// waiting thread, at most every other wakeup is sent by such threads. The lock of CPython is
+    /// waited for in short steps, and is recognized sooner.
     fn is_lock(self) -> bool {
         let is_stepwise = self.untimed == 0 && self.own > 1;
         is_stepwise || (self.own > 2 && self.own.saturating_mul(3) >= self.all.saturating_mul(2))
@@ -106,25 +110,25 @@ impl Wakes {
 }
 
 #[derive(Debug, Default, Clone, Copy)]
-pub(super) struct Hand {
+pub(super) struct Worker {
     pub(super) current: Option<Key>,
-    /// It has handed on what it works for.
+    /// It handed over its current request.
     pub(super) gave: bool,
-    /// The last that it worked for, and how often that changed.
+    /// The last request that it worked on, and the number of changes.
     last: Option<i64>,
     turns: u32,
-    /// It was idle at that moment.
+    /// Time at which it became idle.
     pub(super) free: Ns,
-    /// Woken from its wait for whatever comes first.
+    /// Woken from a wait for any event.
     pub(super) woken: Option<Ns>,
-    /// Where it waited to be woken, the last places.
+    /// Recent futex wait addresses.
     waits: [u64; WAITS],
     waits_next: u8,
-    /// Where it waited when it was given what it works for: there it waits for more.
+    /// Wait address at which it received its request: it waits there for more.
     pub(super) got_at: Option<u64>,
 }
 
-/// Something in a channel that nobody has read.
+/// An unread message in a channel.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Unread {
     pub(super) of: Option<(Key, Touch)>,
@@ -132,23 +136,23 @@ pub(super) struct Unread {
 }
 
 #[derive(Debug, Default)]
-pub(super) struct Hands {
-    threads: Vec<Hand>,
+pub(super) struct Workers {
+    threads: Vec<Worker>,
     channels: FxHashMap<Channel, VecDeque<Unread>>,
     wakes: FxHashMap<Place, Wakes>,
 }
 
-impl Hands {
-    pub(super) fn of(&mut self, thread: &ThreadRef) -> &mut Hand {
+impl Workers {
+    pub(super) fn of(&mut self, thread: &ThreadRef) -> &mut Worker {
         if thread.index() >= self.threads.len() {
-            self.threads.resize(thread.index() + 1, Hand::default());
+            self.threads.resize(thread.index() + 1, Worker::default());
         }
         &mut self.threads[thread.index()]
     }
 
     pub(super) fn gone(&mut self, thread: &ThreadRef) {
-        if let Some(hand) = self.threads.get_mut(thread.index()) {
-            *hand = Hand::default();
+        if let Some(worker) = self.threads.get_mut(thread.index()) {
+            *worker = Worker::default();
         }
     }
 
@@ -164,26 +168,26 @@ impl Hands {
         }
     }
 
-    /// From now on the thread works for that.
+    /// From now on the thread works on this exchange.
     pub(super) fn take_up(&mut self, thread: &ThreadRef, key: Key, ts: Ns) -> Touch {
-        let hand = self.of(thread);
-        if hand.last != Some(key.id) {
-            hand.turns = hand.turns.wrapping_add(1);
-            hand.last = Some(key.id);
+        let worker = self.of(thread);
+        if worker.last != Some(key.id) {
+            worker.turns = worker.turns.wrapping_add(1);
+            worker.last = Some(key.id);
         }
-        hand.current = Some(key);
-        hand.gave = false;
-        hand.got_at = None;
+        worker.current = Some(key);
+        worker.gave = false;
+        worker.got_at = None;
         self.touch(thread, ts)
     }
 
-    /// A thread begins to wait at an address.
+    /// A thread starts to wait at an address.
     pub(super) fn waits(&mut self, thread: &ThreadRef, place: Place, is_timed: bool) {
         let address = near(place.1);
-        let hand = self.of(thread);
-        if !hand.waits.contains(&address) {
-            hand.waits[usize::from(hand.waits_next) % WAITS] = address;
-            hand.waits_next = hand.waits_next.wrapping_add(1);
+        let worker = self.of(thread);
+        if !worker.waits.contains(&address) {
+            worker.waits[usize::from(worker.waits_next) % WAITS] = address;
+            worker.waits_next = worker.waits_next.wrapping_add(1);
         }
         if !is_timed {
             let wakes = self.wakes_at(place);
@@ -206,20 +210,20 @@ impl Hands {
         wakes.own = wakes.own.saturating_add(u32::from(is_own));
     }
 
-    /// A lock is passed round there.
+    /// Whether a lock at this address is passed around.
     pub(super) fn is_lock(&self, (owner, address): Place) -> bool {
         let wakes = self.wakes.get(&(owner, near(address)));
         wakes.is_some_and(|wakes| wakes.is_lock())
     }
 
-    /// Whether a thread waits where it was given what it works for, and so for more.
+    /// Whether a thread waits where it received its request, and so for the next one.
     pub(super) fn is_back(&mut self, thread: &ThreadRef, address: u64) -> bool {
         self.of(thread)
             .got_at
             .is_some_and(|place| near(place) == near(address))
     }
 
-    /// Something is about to be written. Returns whether something had to be given up.
+    /// A message is about to be written. Returns whether something had to be dropped.
     pub(super) fn put(
         &mut self,
         channel: Channel,
@@ -227,8 +231,8 @@ impl Hands {
         bytes: Option<i64>,
     ) -> bool {
         if of.is_none() && !self.channels.contains_key(&channel) {
-            // What waits there is not known, then: who reads it instead of what follows is a
-            // candidate too many.
+            // The contents are unknown then: a thread that reads it instead of a later message is a
+            // wrong candidate.
             return false;
         }
         if self.channels.len() >= CHANNELS_MAX {
@@ -244,14 +248,14 @@ impl Hands {
         false
     }
 
-    /// What a read got hold of.
+    /// Messages returned by a read.
     pub(super) fn take(&mut self, channel: Channel, bytes: i64) -> Vec<Unread> {
         let Some(unread) = self.channels.get_mut(&channel) else {
             return Vec::new();
         };
         let mut taken = Vec::new();
         let mut left = match channel {
-            // The sum of all that was written.
+            // An eventfd returns the sum of all writes.
             Channel::Eventfd(_) => i64::MAX,
             Channel::Pipe(_) | Channel::Unix(_) => bytes,
         };

@@ -1,4 +1,4 @@
-//! From a call to what it tells of requests: see [`super::super::request`].
+//! Derives socket operations from system calls: see [`super::super::request`].
 
 use whyslow_model::event::SyscallArgs;
 use whyslow_model::syscall::Op;
@@ -6,29 +6,29 @@ use whyslow_model::syscall::Op;
 use super::super::fd::Owner;
 use super::super::identity::ThreadRef;
 use super::super::object::FdClass;
-use super::super::request::{Channel, Deed, Doing, Place, endpoint};
+use super::super::request::{Channel, Doing, Place, SocketOp, endpoint};
 use super::effect::{EINPROGRESS, Effect};
 use super::{Pending, SyscallTracker, Target, failed_with};
 
-/// `SOCK_STREAM`, and the bits of a type that say it.
+/// `SOCK_STREAM`, and the mask for socket types.
 const SOCK_STREAM: i32 = 1;
 const SOCK_TYPE_MASK: i32 = 0xf;
 const ECONNRESET: i64 = 104;
 const EPIPE: i64 = 32;
-/// The part of a futex's command that is no flag.
+/// Mask of the command without flags.
 const FUTEX_CMD_MASK: i64 = 0x7f;
 const FUTEX_WAIT: i64 = 0;
 const FUTEX_WAIT_BITSET: i64 = 9;
-/// The value of a mutex that somebody else waits for, in every C library.
+/// Value of a contended mutex in every C library.
 const MUTEX_CONTENDED: i64 = 2;
 
 impl SyscallTracker {
-    /// What the event just taken tells of requests.
-    pub(in crate::trackers) fn deeds(&mut self) -> std::vec::Drain<'_, Deed> {
-        self.deeds.drain(..)
+    /// Socket operations of the event just processed.
+    pub(in crate::trackers) fn socket_ops(&mut self) -> std::vec::Drain<'_, SocketOp> {
+        self.socket_ops.drain(..)
     }
 
-    /// What a thread does in the call that it is in.
+    /// What a thread is doing in its current call.
     pub(in crate::trackers) fn doing(&self, thread: &ThreadRef) -> Option<Doing> {
         let pending = self.threads.get(thread.index())?.pending.as_ref()?;
         Some(match pending.op {
@@ -46,21 +46,21 @@ impl SyscallTracker {
         })
     }
 
-    /// When the call began that a thread is in.
+    /// Start of the current call of a thread.
     pub(in crate::trackers) fn since(&self, thread: &ThreadRef) -> Option<whyslow_model::Ns> {
         let pending = self.threads.get(thread.index())?.pending.as_ref()?;
         Some(pending.ts)
     }
 
     /// A call was entered.
-    pub(super) fn deeds_begun(&mut self, pending: &Pending) {
+    pub(super) fn ops_begun(&mut self, pending: &Pending) {
         let target = match pending.op {
             Op::Write => pending.target,
             Op::ReadWrite => pending.target2,
             Op::Lock => {
                 if let Doing::FutexWait(owner, address) = futex(pending) {
                     let is_timed = pending.numbers.timeout.is_some_and(|place| place != 0);
-                    self.deeds.push(Deed::Waits {
+                    self.socket_ops.push(SocketOp::Waits {
                         place: (owner, address),
                         is_timed,
                     });
@@ -71,12 +71,12 @@ impl SyscallTracker {
         };
         if let Some(place) = target.and_then(place) {
             let bytes = pending.numbers.count;
-            self.deeds.push(Deed::WriteBegan { place, bytes });
+            self.socket_ops.push(SocketOp::WriteBegan { place, bytes });
         }
     }
 
-    /// A call returned, and did what it did.
-    pub(super) fn deeds_done(
+    /// A call returned, and its effects were applied.
+    pub(super) fn ops_done(
         &mut self,
         pending: &Pending,
         owner: Owner,
@@ -92,14 +92,14 @@ impl SyscallTracker {
             Op::Wait => {
                 let ready = ret.unwrap_or(0);
                 let ts = pending.ts;
-                self.deeds.push(Deed::Polled { ready, ts });
+                self.socket_ops.push(SocketOp::Polled { ready, ts });
             }
             Op::Open | Op::Close | Op::Other => self.other_done(pending, owner, (ret, args)),
             _ => {}
         }
     }
 
-    /// A call that was under way when the snapshot told of its descriptor.
+    /// The target of a call that was in progress when a snapshot reported its descriptor.
     fn target_by_now(&self, pending: &Pending, owner: Owner) -> Option<Target> {
         let target = pending.target?;
         let now = pending.numbers.fd.and_then(|fd| self.fds.get(owner, fd));
@@ -146,7 +146,7 @@ impl SyscallTracker {
                 };
                 let listener = pending.target.map(|target| target.object);
                 let listener = listener.filter(|listener| listener.class == FdClass::Unix);
-                self.deeds.push(Deed::Accepted {
+                self.socket_ops.push(SocketOp::Accepted {
                     socket,
                     path: listener.and_then(|listener| listener.path),
                     peer: address.and_then(endpoint),
@@ -155,7 +155,7 @@ impl SyscallTracker {
             Effect::Connect if ret == Some(0) || failed_with(ret, EINPROGRESS) => {
                 let unix = pending.named.filter(|named| named.class == FdClass::Unix);
                 let Some(socket) = socket else { return };
-                self.deeds.push(Deed::Connected {
+                self.socket_ops.push(SocketOp::Connected {
                     socket,
                     path: unix.and_then(|unix| unix.path),
                     peer: pending.peer,
@@ -164,16 +164,16 @@ impl SyscallTracker {
             }
             Effect::Getsockname => {
                 let local = address.and_then(endpoint).filter(|local| {
-                    // One that is on its way may have none yet.
+                    // A connecting socket may have none yet.
                     ret == Some(0) && local.port != Some(0)
                 });
                 if let Some((socket, local)) = socket.zip(local) {
-                    self.deeds.push(Deed::Named { socket, local });
+                    self.socket_ops.push(SocketOp::Named { socket, local });
                 }
             }
             Effect::Close => {
                 if let Some(socket) = socket {
-                    self.deeds.push(Deed::Closed { socket });
+                    self.socket_ops.push(SocketOp::Closed { socket });
                 }
             }
             _ => {}
@@ -185,9 +185,9 @@ impl SyscallTracker {
             return;
         };
         match (place(target), ret) {
-            (Some(place), bytes @ 0..) => self.deeds.push(Deed::Read { place, bytes }),
+            (Some(place), bytes @ 0..) => self.socket_ops.push(SocketOp::Read { place, bytes }),
             (Some(Place::Socket(socket)), ret) if ret == -ECONNRESET => {
-                self.deeds.push(Deed::Reset { socket });
+                self.socket_ops.push(SocketOp::Reset { socket });
             }
             _ => {}
         }
@@ -198,9 +198,9 @@ impl SyscallTracker {
             return;
         };
         let (bytes, ts) = (ret.unwrap_or(0).max(0), pending.ts);
-        self.deeds.push(Deed::Wrote { socket, bytes, ts });
+        self.socket_ops.push(SocketOp::Wrote { socket, bytes, ts });
         if failed_with(ret, ECONNRESET) || failed_with(ret, EPIPE) {
-            self.deeds.push(Deed::Reset { socket });
+            self.socket_ops.push(SocketOp::Reset { socket });
         }
     }
 }
@@ -229,7 +229,7 @@ fn futex(pending: &Pending) -> Doing {
     };
     let owner = Owner::of(&pending.thread);
     match command & FUTEX_CMD_MASK {
-        // Who waits for a mutex waits for what others hold, not for work.
+        // A wait for a mutex is for a resource held by another thread, not for work.
         FUTEX_WAIT if numbers.value == Some(MUTEX_CONTENDED) => Doing::Other,
         FUTEX_WAIT | FUTEX_WAIT_BITSET => Doing::FutexWait(owner, address),
         // WAKE, REQUEUE, CMP_REQUEUE, WAKE_OP, WAKE_BITSET

@@ -1,4 +1,4 @@
-//! Requests that sources tell whole: logs, lists of load generators, spans.
+//! Complete requests from sources: logs, load generators, spans.
 
 use std::borrow::Cow;
 use std::net::SocketAddr;
@@ -11,26 +11,26 @@ use super::RequestTracker;
 use crate::importers::requests::{Request, Role, Times};
 use crate::limits;
 
-/// What is kept of them.
+/// State kept for these requests.
 #[derive(Debug, Default)]
-pub(super) struct Tales {
+pub(super) struct Imported {
     next_phase: i64,
-    /// Bytes of distinct texts so far.
+    /// Total size of distinct texts so far.
     text_bytes: usize,
 }
 
 impl RequestTracker {
-    /// Takes a request that a source tells whole. One of a client waits for what
-    /// this recording shows of who served it, or other sources tell.
-    pub(in crate::trackers) fn told<S: EmitAll>(
+    /// Processes a complete request from a source. A client request waits until it is known which
+    /// request of this recording or of another source served it.
+    pub(in crate::trackers) fn imported<S: EmitAll>(
         &mut self,
         request: &Request,
         out: &mut Output<'_, S>,
     ) {
-        let row = self.tales.row(self.next_id, request, out);
+        let row = self.imported.row(self.next_id, request, out);
         self.next_id += 1;
-        self.tales.phases(request, &row, out);
-        self.traced.told(&row, request.role, out);
+        self.imported.phases(request, &row, out);
+        self.traced.add(&row, request.role, out);
         let mut row = Some(Box::new(row));
         if request.role == Role::Client {
             row = row.and_then(|row| self.expected.client(row, out));
@@ -41,7 +41,7 @@ impl RequestTracker {
     }
 }
 
-impl Tales {
+impl Imported {
     fn row<S: EmitAll>(
         &mut self,
         id: i64,
@@ -112,7 +112,7 @@ impl Tales {
     ) {
         let mut at = request.ts;
         for (name, dur) in parts(&request.times) {
-            // Of brokers it is told under their own name.
+            // Brokers report it under their own phase name.
             if name == "queue" && request.role != Role::Client {
                 continue;
             }
@@ -120,7 +120,7 @@ impl Tales {
             self.phase((phase, at, dur), named, out);
             at = at.saturating_add(dur);
         }
-        // Others are told beside these, not after them.
+        // Other phases are in parallel to these, not after them.
         let mut at = request.ts;
         for phase in &request.phases {
             let Some(name) = self.text(&phase.name, request.ts, out) else {
@@ -151,7 +151,7 @@ impl Tales {
         self.next_phase += 1;
     }
 
-    /// None is that of an empty text, and of one for which there is no room.
+    /// `None` for an empty text, and above the limit for texts.
     fn text<S>(&mut self, text: &str, ts: Ns, out: &mut Output<'_, S>) -> Option<Sym> {
         if text.is_empty() {
             return None;
@@ -173,7 +173,7 @@ impl Tales {
     }
 }
 
-/// What is told of the usual parts, in their order.
+/// The standard phases that are present, in order.
 fn parts(times: &Times) -> impl Iterator<Item = (&'static str, Ns)> {
     let parts = [
         ("queue", times.queue),
@@ -189,7 +189,7 @@ fn parts(times: &Times) -> impl Iterator<Item = (&'static str, Ns)> {
         .filter_map(|(name, dur)| Some((name, dur?)))
 }
 
-/// The same address of either family as one.
+/// IPv4-mapped addresses in their IPv4 form.
 fn plain(side: &str) -> Cow<'_, str> {
     match side.parse() {
         Ok(SocketAddr::V6(six)) => six.ip().to_ipv4_mapped().map_or(side.into(), |four| {

@@ -1,4 +1,5 @@
-//! Rows of calls before the state dump has told the processes of threads and named descriptors.
+//! Rows of calls that wait for the state dump, which reports the processes of threads and names
+//! descriptors.
 
 use rustc_hash::FxHashMap;
 use whyslow_model::tables::{EmitAll, FutexCallRow, SyscallRow};
@@ -8,19 +9,19 @@ use super::super::file::{FileLives, FileRef, Use};
 use super::super::identity::{Output, ThreadRef};
 use super::super::object::Object;
 
-/// Rows held back at once; then they go as they are, and so does what follows.
-const HELD_MAX: usize = 4096;
+/// Maximum number of rows held back; above it, these and all further rows are written unchanged.
+const BUFFERED_MAX: usize = 4096;
 
-/// Bytes that went through a descriptor before it was known where to.
+/// Bytes transferred through a descriptor whose object was not known yet.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Moved {
-    /// The descriptor's id in `fd_life`, and what is to be counted for its file.
+    /// Id of the descriptor in `fd_life`, and the use to count for its file.
     pub(super) descriptor: Option<i64>,
     pub(super) bytes: Option<Use>,
 }
 
 #[derive(Debug)]
-struct HeldRow {
+struct BufferedRow {
     row: Box<SyscallRow>,
     futex: Option<Box<FutexCallRow>>,
     thread: ThreadRef,
@@ -29,17 +30,17 @@ struct HeldRow {
 }
 
 #[derive(Debug, Default)]
-pub(super) struct Held {
-    rows: Vec<HeldRow>,
-    /// Threads whose process was told since.
+pub(super) struct BufferedRows {
+    rows: Vec<BufferedRow>,
+    /// Threads whose process has become known since.
     joined: FxHashMap<i32, ThreadRef>,
-    /// What descriptors turned out to lead to.
+    /// Objects of descriptors that have become known since.
     known: FxHashMap<i64, (Object, Option<FileRef>)>,
     over: bool,
 }
 
-impl Held {
-    /// No dump is to be waited for any more.
+impl BufferedRows {
+    /// Whether no dump is expected any more.
     pub(super) fn is_over(&self) -> bool {
         self.over
     }
@@ -56,7 +57,7 @@ impl Held {
         }
     }
 
-    pub(super) fn hold<S: EmitAll>(
+    pub(super) fn push<S: EmitAll>(
         &mut self,
         (row, futex): (Box<SyscallRow>, Option<Box<FutexCallRow>>),
         thread: ThreadRef,
@@ -64,14 +65,14 @@ impl Held {
         files: &mut FileLives,
         out: &mut Output<'_, S>,
     ) {
-        self.rows.push(HeldRow {
+        self.rows.push(BufferedRow {
             row,
             futex,
             thread,
             moved,
             moved2,
         });
-        if self.rows.len() >= HELD_MAX {
+        if self.rows.len() >= BUFFERED_MAX {
             self.settle(files, out);
         }
     }
@@ -80,47 +81,53 @@ impl Held {
         self.over = true;
         let known = std::mem::take(&mut self.known);
         let joined = std::mem::take(&mut self.joined);
-        for mut held in std::mem::take(&mut self.rows) {
-            if let Some(now) = joined.get(&held.thread.utid) {
-                held.thread = *now;
-                held.row.upid = now.upid;
-                held.row.pid = now.pid;
+        for mut buffered in std::mem::take(&mut self.rows) {
+            if let Some(now) = joined.get(&buffered.thread.utid) {
+                buffered.thread = *now;
+                buffered.row.upid = now.upid;
+                buffered.row.pid = now.pid;
             }
             let found = |moved: &Moved| known.get(&moved.descriptor?);
-            if let Some((object, file)) = found(&held.moved) {
-                held.row.path = object.path;
-                held.row.fd_class = Some(out.symbols.intern_static(object.class.name()));
-                held.row.unknown_reason = None;
-                count(&held, held.moved.bytes, (object, *file), files, out);
+            if let Some((object, file)) = found(&buffered.moved) {
+                buffered.row.path = object.path;
+                buffered.row.fd_class = Some(out.symbols.intern_static(object.class.name()));
+                buffered.row.unknown_reason = None;
+                count(&buffered, buffered.moved.bytes, (object, *file), files, out);
             }
-            if let Some((object, file)) = found(&held.moved2) {
-                held.row.path2 = object.path;
-                count(&held, held.moved2.bytes, (object, *file), files, out);
+            if let Some((object, file)) = found(&buffered.moved2) {
+                buffered.row.path2 = object.path;
+                count(
+                    &buffered,
+                    buffered.moved2.bytes,
+                    (object, *file),
+                    files,
+                    out,
+                );
             }
-            if let Some(mut futex) = held.futex.take() {
-                futex.upid = held.row.upid;
-                futex.pid = held.row.pid;
+            if let Some(mut futex) = buffered.futex.take() {
+                futex.upid = buffered.row.upid;
+                futex.pid = buffered.row.pid;
                 out.sink.emit(*futex);
             }
-            out.sink.emit(*held.row);
+            out.sink.emit(*buffered.row);
         }
     }
 }
 
 fn count<S: EmitAll>(
-    held: &HeldRow,
+    buffered: &BufferedRow,
     moved: Option<Use>,
     (object, file): (&Object, Option<FileRef>),
     files: &mut FileLives,
     out: &mut Output<'_, S>,
 ) {
-    let ts = held.row.ts_end.unwrap_or(held.row.ts);
-    let owner = Owner::of(&held.thread);
+    let ts = buffered.row.ts_end.unwrap_or(buffered.row.ts);
+    let owner = Owner::of(&buffered.thread);
     let Some(use_) = moved else { return };
     let by_path = |files: &mut FileLives, out: &mut Output<'_, S>| {
         Some(files.at(file_key(object, owner)?, ts, out))
     };
     if let Some(file) = file.or_else(|| by_path(files, out)) {
-        files.touch(file, ts, &held.thread, use_);
+        files.touch(file, ts, &buffered.thread, use_);
     }
 }

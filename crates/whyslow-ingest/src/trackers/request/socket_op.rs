@@ -1,21 +1,21 @@
-//! What calls did that requests are seen by, as the tracker of system calls tells it.
+//! Socket operations that requests are derived from, as reported by the system call tracker.
 
 use whyslow_model::event::{Endpoint, NetAddress, SocketAddress};
 use whyslow_model::{Ns, Sym};
 
 use super::super::fd::Owner;
 
-/// Something with two ends inside of this machine, through which threads hand work to each other.
+/// A local object with two ends that threads use to hand over work.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(in crate::trackers) enum Channel {
-    /// By the descriptor, because they have no names: threads of one process.
+    /// By descriptor, because eventfds have no names: threads of one process.
     Eventfd(i64),
     Pipe(Sym),
-    /// A pair of sockets, by its number.
+    /// A socket pair, by its number.
     Unix(i64),
 }
 
-/// What was read or written.
+/// Object that was read or written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::trackers) enum Place {
     Socket(i64),
@@ -23,84 +23,83 @@ pub(in crate::trackers) enum Place {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::trackers) enum Deed {
+pub(in crate::trackers) enum SocketOp {
     Accepted {
         socket: i64,
-        /// What a socket of this machine alone is called.
+        /// Name of a Unix socket.
         path: Option<Sym>,
         peer: Option<Endpoint>,
     },
-    /// It is connected, or on its way. `ts` is when it was asked for.
+    /// Connected, or connecting. `ts` is the time of the request.
     Connected {
         socket: i64,
         path: Option<Sym>,
         peer: Option<Endpoint>,
         ts: Ns,
     },
-    /// It was there before the recording began. `ends` are this side and the other one.
+    /// Opened before the recording. `ends` are the local and the remote end.
     Open {
         socket: i64,
         is_accepted: bool,
         path: Option<Sym>,
         ends: Option<(Endpoint, Endpoint)>,
     },
-    /// The program asked what this side is called.
+    /// The program queried the local address.
     Named {
         socket: i64,
         local: Endpoint,
     },
-    /// A call that writes was entered.
+    /// A write call was entered.
     WriteBegan {
         place: Place,
         bytes: Option<i64>,
     },
-    /// It returned; with no bytes where it failed.
+    /// It returned; with zero bytes if it failed.
     Wrote {
         socket: i64,
         bytes: i64,
         ts: Ns,
     },
-    /// A call that read returned with bytes, or at the end of what there is.
+    /// A read call returned with data, or at the end of the stream.
     Read {
         place: Place,
         bytes: i64,
     },
-    /// The other side cut the connection off.
+    /// The other side reset the connection.
     Reset {
         socket: i64,
     },
     Closed {
         socket: i64,
     },
-    /// A wait at an address begins: for anything but a mutex.
+    /// Start of a wait at a futex address, except for mutexes.
     Waits {
         place: (Owner, u64),
-        /// No longer than so long.
+        /// With a timeout.
         is_timed: bool,
     },
-    /// A wait for whatever comes first was over, with so many things ready. `ts` is
-    /// when it began.
+    /// A wait for any event returned with this number of ready descriptors. `ts` is its start.
     Polled {
         ready: i64,
         ts: Ns,
     },
 }
 
-/// What a thread is asleep for, or does, in its call.
+/// What a thread is doing in its system call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::trackers) enum Doing {
-    /// Waits at that address to be told of something: no mutex.
+    /// Waits at this address for a notification: not for a mutex.
     FutexWait(Owner, u64),
-    /// Wakes who waits there.
+    /// Wakes threads that wait at these addresses.
     FutexWake(Owner, [Option<u64>; 2]),
     Read(Place),
     Poll,
-    /// A socket, and since when.
+    /// Connects a socket, since this time.
     Connect(i64, Ns),
     Other,
 }
 
-/// The same address of either family as one.
+/// IPv4-mapped addresses in their IPv4 form.
 pub(in crate::trackers) fn plain(end: Endpoint) -> Endpoint {
     let NetAddress::V6(bytes) = end.address else {
         return end;
