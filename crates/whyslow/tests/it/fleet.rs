@@ -133,12 +133,12 @@ fn what_cannot_be_pushed_is_told_with_what_to_do() {
     check(
         &["push", recording, "ftp://x/y"],
         2,
-        &["no store for ftp", "s3://BUCKET"],
+        &["scheme ftp:// is not supported", "s3://BUCKET"],
     );
     check(
         &["push", recording, "lake", "--host", "a/b"],
         2,
-        &["cannot be the name of a host", "--host"],
+        &["is not a valid host name", "--host"],
     );
     check(
         &["push", recording, "lake", "--label", "rack"],
@@ -161,7 +161,7 @@ fn what_cannot_be_pushed_is_told_with_what_to_do() {
     check(
         &["find", "01XXX", "--lake", "asked"],
         2,
-        &["cannot be the name of a recording", "26 capital letters"],
+        &["is not a valid recording name", "26 capital letters"],
     );
     check(&["deviations"], 2, &["which lake?", "WHYSLOW_LAKE"]);
     // Two of which one is none: the other one is there.
