@@ -1,4 +1,4 @@
-//! The question worth asking after an answer.
+//! The suggested next query after an answer.
 
 use whyslow_model::answer::{AnswerTable, Value};
 

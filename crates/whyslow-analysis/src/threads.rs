@@ -13,7 +13,7 @@ use crate::AnalysisError;
 use crate::flags::Machine;
 use crate::fold::in_order;
 use crate::globs::PathGlobs;
-use crate::key::{Key, KeyValue, Whose};
+use crate::key::{Key, KeyValue, ProcessAttribute};
 use crate::owners::{Owners, ProcessName};
 use crate::query::DeviceRef;
 use crate::scan::Projection;
@@ -157,9 +157,9 @@ impl Names {
     }
 
     /// What each process has of this sort.
-    pub(crate) fn owners(&self, whose: Whose) -> Arc<Owners> {
+    pub(crate) fn owners(&self, attribute: ProcessAttribute) -> Arc<Owners> {
         let processes = self.processes.iter();
-        Owners::new(whose, processes.map(|(upid, process)| (*upid, process)))
+        Owners::new(attribute, processes.map(|(upid, process)| (*upid, process)))
     }
 
     pub(crate) fn thread(&self, utid: i64) -> Option<&ThreadName> {

@@ -1,4 +1,4 @@
-//! Requests of a recording, as whoever judges many of them needs them.
+//! Reads the requests of a recording for statistics over many of them.
 
 use rustc_hash::{FxHashMap, FxHashSet};
 use whyslow_model::row::Row;
@@ -10,15 +10,15 @@ use whyslow_store::{Tables, each_row};
 use super::Latency;
 use crate::AnalysisError;
 
-/// Phases that are told apart; of a source with more, the first.
+/// Maximum number of distinct phases; of a source with more, the first.
 pub(crate) const PHASES_MAX: usize = 8;
-/// Those that the table of requests has columns for.
+/// Phases with a column in table `request`.
 const PHASES: [&str; 7] = [
     "queue", "resolve", "connect", "tls", "send", "wait", "receive",
 ];
-/// Requests that are looked at; of more, the first of the window.
+/// Maximum number of requests; of more, the first of the window.
 const REQUESTS_MAX: usize = 1_000_000;
-/// Who is nobody.
+/// No known worker.
 const NOBODY: u32 = u32::MAX;
 
 /// One request.
@@ -26,15 +26,15 @@ const NOBODY: u32 = u32::MAX;
 pub struct Request {
     /// Id in the table `request`.
     pub id: i64,
-    /// When it began, ns since the epoch.
+    /// Start, ns since the epoch.
     pub ts: Ns,
-    /// ns from begin to end; none where the end is not known.
+    /// In ns from start to end; `None` if the end is unknown.
     pub dur: Option<Ns>,
-    /// When it should have begun, of load with a schedule.
+    /// Scheduled start, for load with a schedule.
     pub ts_intended: Option<Ns>,
-    /// Place among [`Requests::keys`].
+    /// Index into [`Requests::keys`].
     pub key: u32,
-    /// Neither done nor unknown how it went.
+    /// Neither successful nor of unknown outcome.
     pub failed: bool,
     /// Whether its outcome is `timeout`.
     pub timed_out: bool,
@@ -46,7 +46,7 @@ pub struct Request {
     pub is_reused: Option<bool>,
     /// Status of the reply; `None` without one.
     pub status: Option<i32>,
-    /// Texts by [`Requests::symbols`].
+    /// Texts in [`Requests::symbols`].
     pub outcome: Sym,
     /// Address or name of the client.
     pub client: Option<Sym>,
@@ -54,25 +54,25 @@ pub struct Request {
     pub local: Option<Sym>,
     /// Address and port of the other side.
     pub peer: Option<Sym>,
-    /// Name of the thread that began it.
+    /// Name of the thread that started it.
     pub comm: Option<Sym>,
     /// Recording-unique id of that thread.
     pub utid: Option<i32>,
     /// Kernel id of that thread.
     pub tid: Option<i32>,
-    /// The same request as its server saw it.
+    /// The same request as recorded by its server.
     pub server_request: Option<i64>,
-    /// ns by place among [`Requests::phases`]; 0 of one that was not.
+    /// In ns by index into [`Requests::phases`]; 0 for missing phases.
     pub phases: [Ns; PHASES_MAX],
 }
 
-/// Who tells of requests.
+/// Source that reports requests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 enum Told {
     Load,
     /// Logs, lists and spans.
     Log,
-    /// What went over connections of the recorded machine: also what nobody waits for.
+    /// Connections of the recorded machine, including requests that no client waits for.
     Sockets,
 }
 
@@ -86,34 +86,34 @@ impl Told {
     }
 }
 
-/// Requests of one role, in order of their begin.
+/// Requests of one role, in order of their start.
 #[derive(Debug, Default)]
 pub struct Requests {
     /// At most a million; see `left_out`.
     pub rows: Vec<Request>,
     /// Endpoints with their method.
     pub keys: Vec<String>,
-    /// Names of phases that some request has.
+    /// Names of the phases that occur.
     pub phases: Vec<String>,
-    /// What the [`Sym`]s of the rows stand for.
+    /// Texts of the [`Sym`]s of the rows.
     pub symbols: Symbols,
-    /// client, server or proxy; none without requests.
+    /// client, server or proxy; `None` without requests.
     pub role: Option<&'static str>,
-    /// They are of load whose workers wait for an answer before they ask again.
+    /// From a load whose workers wait for a response before they send the next request.
     pub is_closed: bool,
-    /// Nobody told of them but the sockets they went over, which do not say what they were for.
+    /// Only reported by sockets, which do not identify the purpose of a request.
     pub is_of_sockets: bool,
-    /// Requests beyond the most that are looked at.
+    /// Number of requests beyond the maximum.
     pub left_out: u64,
 }
 
-/// What a request is for: host, method, endpoint.
+/// Target of a request: host, method, endpoint.
 type Aim = (Option<Sym>, Option<Sym>, Option<Sym>);
 
 impl Requests {
-    /// Of the requests that begin in the window: those that load told of, else those of clients, else
-    /// of servers, else of proxies, so that none is counted twice; those of sockets where nobody told
-    /// of any.
+    /// Of the requests that start in the window: those reported by a load generator, else by
+    /// clients, else by servers, else by proxies, so that none is counted twice; those of sockets
+    /// if there are no others.
     pub fn read(tables: &dyn Tables, window: Option<Window>) -> Result<Self, AnalysisError> {
         match chosen(tables, window)? {
             Some((role, told)) => Self::read_chosen(tables, window, (role, Some(told))),
@@ -121,7 +121,7 @@ impl Requests {
         }
     }
 
-    /// Those that servers told of in their logs, or those that their sockets show.
+    /// Requests that servers logged, or those seen at their sockets.
     pub fn of_servers(
         tables: &dyn Tables,
         window: Option<Window>,
@@ -131,7 +131,7 @@ impl Requests {
         Self::read_chosen(tables, window, ("server", Some(told)))
     }
 
-    /// All of the role that one request has; none if there is no such request.
+    /// All requests with the role of the given one; empty if there is no such request.
     pub fn of_role_of(tables: &dyn Tables, id: i64) -> Result<Self, AnalysisError> {
         let mut found = None;
         let mut symbols = Symbols::new();
@@ -165,7 +165,7 @@ impl Requests {
             if !is_chosen || window.is_some_and(|window| !window.contains(row.ts)) {
                 return Ok(());
             }
-            // The client was stopped: nobody knows how long it would have taken.
+            // The client was stopped, so the duration is unknown.
             if symbols.get(row.outcome) == "cut" {
                 return Ok(());
             }
@@ -200,7 +200,8 @@ impl Requests {
         Ok(found)
     }
 
-    /// Those of columns, else those of a table of their own; of brokers the queue alone has a column.
+    /// The phases with columns, else those of the phase table; brokers only have a column for the
+    /// queue.
     fn name_phases(
         &mut self,
         tables: &dyn Tables,
@@ -239,17 +240,17 @@ impl Requests {
         Ok(())
     }
 
-    /// Whether each of them was to begin at a known moment.
+    /// Whether each of them has a scheduled start.
     pub(crate) fn is_scheduled(&self) -> bool {
         !self.rows.is_empty() && self.rows.iter().all(|row| row.ts_intended.is_some())
     }
 
-    /// As the comparison takes them; from when they should have begun if `by_schedule`.
+    /// Input of the comparison; measured from the scheduled start if `by_schedule`.
     pub(crate) fn latencies(&self, by_schedule: bool) -> impl Iterator<Item = (u32, Latency)> {
         self.rows.iter().map(move |row| {
             let late = row.ts_intended.filter(|_| by_schedule);
             let late = late.map_or(0, |intended| (row.ts - intended).max(0));
-            // What failed soon says nothing of how long it takes; a time-out says: at least so long.
+            // The duration of an early failure is meaningless; a timeout is a lower bound.
             let dur = row.dur.filter(|_| !row.failed || row.timed_out);
             let latency = Latency {
                 ts: row.ts,
@@ -310,7 +311,7 @@ fn role_of(word: &str) -> &'static str {
     }
 }
 
-/// The role that is looked at, and whose word is taken.
+/// The role and source to use.
 fn chosen(
     tables: &dyn Tables,
     window: Option<Window>,
@@ -339,7 +340,7 @@ fn chosen(
     Ok(order.into_iter().find(|one| found.contains(one)))
 }
 
-/// Endpoints in words, by place; hosts only if there are several.
+/// Names of the endpoints, by index; hosts only if there are several.
 fn names(aims: &FxHashMap<Aim, u32>, symbols: &Symbols) -> Vec<String> {
     let mut ordered: Vec<(&Aim, &u32)> = aims.iter().collect();
     ordered.index_sort_by_key(|(_, place)| **place);

@@ -112,7 +112,7 @@ fn statistics_of_each_class_of_operation() {
         answer
             .caveats
             .iter()
-            .any(|caveat| caveat.starts_with("1 operations began before"))
+            .any(|caveat| caveat.starts_with("1 operations started before"))
     );
 }
 
@@ -254,27 +254,30 @@ fn a_question_that_means_nothing_is_refused_with_a_hint() {
     let sda = || vec![DeviceRef::Name("sda".into())];
     assert_eq!(
         refused(&|q| q.filter.devices = sda()),
-        "io has no device to filter by"
+        "cannot filter io by device"
     );
     assert_eq!(
         refused(&|q| q.by = vec!["dev".into()]),
-        "io has no key `dev` to group by"
+        "unknown key `dev` for io"
     );
     assert_eq!(
         refused(&|q| q.filter.files = vec!["[".into()]),
-        "`[` is not a pattern: unclosed character class; missing ']'"
+        "`[` is not a valid pattern: unclosed character class; missing ']'"
     );
-    assert_eq!(refused(&|q| q.verb = Verb::Tree), "io has no view `tree`");
+    assert_eq!(
+        refused(&|q| q.verb = Verb::Tree),
+        "unknown view `tree` of io"
+    );
     assert_eq!(
         refused(&|q| q.sort = Some(Sort {
             column: "colour".into(),
             ascending: true
         })),
-        "no column `colour` to sort by"
+        "cannot sort by `colour`: no such column"
     );
     assert_eq!(
         refused(&|q| q.overlaps = Some(("syscall".into(), 99))),
-        "the recording has no operation 99 in table `syscall`"
+        "no operation 99 in table `syscall`"
     );
     assert_eq!(
         refused(&|q| q.interval = Some(1)),
@@ -292,7 +295,7 @@ fn what_was_not_recorded_cannot_be_told() {
     assert!(answer.tables.is_empty());
     assert_eq!(
         answer.caveats,
-        ["cannot tell what the disks did: the recording holds no block requests"]
+        ["disk activity unavailable: no block requests recorded"]
     );
 }
 
@@ -431,7 +434,7 @@ fn what_the_end_of_an_interval_cuts_counts_in_the_next_one_and_its_time_in_both(
         answer
             .caveats
             .iter()
-            .all(|caveat| !caveat.contains("began before"))
+            .all(|caveat| !caveat.contains("started before"))
     );
     let answer = ask(&calls, &ended(Kind::Io, Verb::Log)).unwrap();
     assert_eq!(table(&answer, "log").rows.len(), 7);

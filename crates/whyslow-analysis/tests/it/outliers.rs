@@ -424,7 +424,7 @@ fn each_interval_is_compared_by_itself() {
 #[test]
 fn other_questions_have_no_such_view() {
     let error = ask(&machine(&[]), &Question::new(Kind::Io, Verb::Outliers)).unwrap_err();
-    assert_eq!(error.to_string(), "io has no view `outliers`");
+    assert_eq!(error.to_string(), "unknown view `outliers` of io");
     let mut question = question();
     question.by = vec!["comm".into()];
     let error = ask(&machine(&disks(4, DISK)), &question).unwrap_err();

@@ -12,7 +12,7 @@ use crate::AnalysisError;
 use crate::context::Context;
 use crate::fold::in_order;
 use crate::kinds::{RUNTIME, STACKS, STATES};
-use crate::looks::{Looks, Shown};
+use crate::looks::{Observed, WallSamples};
 use crate::query::Filter;
 use whyslow_model::Window;
 
@@ -80,7 +80,7 @@ pub(super) struct About {
     /// Threads with recorded states, and when these were uninterruptible.
     recorded: FxHashMap<i64, Vec<Span>>,
     /// What the recorder saw from outside.
-    looks: Looks,
+    samples: WallSamples,
     pauses: Vec<(Span, String)>,
     /// The longest gap of each group.
     groups: FxHashMap<i64, Span>,
@@ -94,7 +94,7 @@ impl About {
             frames: Frames::read(context)?,
             states: FxHashMap::default(),
             recorded: FxHashMap::default(),
-            looks: Looks::default(),
+            samples: WallSamples::default(),
             pauses: Vec::new(),
             groups: FxHashMap::default(),
             interval: context.names.sample_interval.unwrap_or(0),
@@ -113,7 +113,7 @@ impl About {
         about.read_ends(context, window, gaps)?;
         let waits = gaps.iter().filter(|gap| gap.is_wait());
         let threads = waits.filter_map(|gap| gap.utid).collect();
-        about.looks = Looks::read(context.tables, window, &threads)?;
+        about.samples = WallSamples::read(context.tables, window, &threads)?;
         if context.has(STATES.table.name) {
             about.read_states(context, window, gaps)?;
         }
@@ -271,24 +271,24 @@ impl About {
             }
             return Some("low");
         }
-        match (self.shown(gap), gap.class.as_str(), state) {
-            (Some(Shown::Uninterruptible { .. }), ..) => Some("high"),
+        match (self.observed(gap), gap.class.as_str(), state) {
+            (Some(Observed::Uninterruptible { .. }), ..) => Some("high"),
             (None, "kernel_wait", Some("running")) => Some("medium"),
             _ => Some("low"),
         }
     }
 
-    fn shown(&self, gap: &Seen) -> Option<Shown> {
+    fn observed(&self, gap: &Seen) -> Option<Observed> {
         let utid = gap.utid.filter(|_| gap.is_wait())?;
-        self.looks.of(utid, (gap.ts, gap.ts_end))
+        self.samples.of(utid, (gap.ts, gap.ts_end))
     }
 
     /// Of a stop of all threads, or where a thread was seen from outside.
     fn cause(&self, gap: &Seen) -> Option<String> {
         if gap.utid.is_some() {
-            let (function, syscall) = match self.shown(gap)? {
-                Shown::Uninterruptible { function, syscall } => (function, syscall),
-                Shown::Otherwise => {
+            let (function, syscall) = match self.observed(gap)? {
+                Observed::Uninterruptible { function, syscall } => (function, syscall),
+                Observed::Otherwise => {
                     return Some("seen from outside, it did not wait uninterruptibly".to_owned());
                 }
             };
