@@ -100,7 +100,7 @@ impl<'q> Context<'q> {
         first: impl FnOnce(&Context<'_>) -> Result<A, AnalysisError> + Send,
         second: impl FnOnce(&Context<'_>) -> Result<B, AnalysisError> + Send,
     ) -> Result<(A, B), AnalysisError> {
-        let (ours, theirs) = (self.beside(), self.beside());
+        let (ours, theirs) = (self.fork(), self.fork());
         let run_first = move || (first(&ours), ours.take_notes());
         let run_second = move || (second(&theirs), theirs.take_notes());
         let ((a, notes_a), (b, notes_b)) = rayon::join(run_first, run_second);
@@ -115,10 +115,7 @@ impl<'q> Context<'q> {
         parts: Vec<T>,
         make: impl Fn(&Context<'_>, T) -> Result<A, AnalysisError> + Sync,
     ) -> Result<Vec<A>, AnalysisError> {
-        let parts: Vec<_> = parts
-            .into_iter()
-            .map(|part| (self.beside(), part))
-            .collect();
+        let parts: Vec<_> = parts.into_iter().map(|part| (self.fork(), part)).collect();
         let made: Vec<_> = parts
             .into_par_iter()
             .with_max_len(1)
@@ -134,7 +131,7 @@ impl<'q> Context<'q> {
     }
 
     /// The same query, with separate caveats.
-    fn beside(&self) -> Self {
+    fn fork(&self) -> Self {
         Self {
             tables: self.tables,
             question: self.question,

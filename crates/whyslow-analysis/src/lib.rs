@@ -330,7 +330,7 @@ fn stats(context: &Context<'_>, spec: &'static Spec) -> Result<Vec<AnswerTable>,
         Kind::Block => {
             let names = [("devices", "devices"), ("stats", "operations")];
             let mut tables = verbs::stats::tables(context, spec, names, &keys)?;
-            verbs::mounted::tell(context, &mut tables[0])?;
+            verbs::mounted::add_column(context, &mut tables[0])?;
             Ok(tables)
         }
         Kind::Io if context.has("block_io") && applies(spec, &BLOCK, &question.filter) => Ok(vec![
@@ -344,7 +344,7 @@ fn stats(context: &Context<'_>, spec: &'static Spec) -> Result<Vec<AnswerTable>,
 /// Devices like iostat, and what is mounted from each.
 fn devices(context: &Context<'_>) -> Result<AnswerTable, AnalysisError> {
     let mut table = verbs::devices::table(context, Detail::Whole)?;
-    verbs::mounted::tell(context, &mut table)?;
+    verbs::mounted::add_column(context, &mut table)?;
     Ok(table)
 }
 

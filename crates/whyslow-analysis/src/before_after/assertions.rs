@@ -102,7 +102,7 @@ impl Assertion {
         })
     }
 
-    fn ask(&self, endpoint: &str, requests: &Set) -> Outcome {
+    fn evaluate(&self, endpoint: &str, requests: &Set) -> Outcome {
         let value = requests.value(self.figure);
         let holds = value.is_some_and(|value| {
             if self.is_below {
@@ -214,13 +214,17 @@ pub fn check(
                 |name: &str| name == endpoint || name.rsplit(' ').next() == Some(endpoint);
             let mut found = by_name.iter().filter(|(name, _)| is_meant(name)).peekable();
             if found.peek().is_none() {
-                outcomes.push(assertion.ask(endpoint, &Set::default()));
+                outcomes.push(assertion.evaluate(endpoint, &Set::default()));
             }
-            outcomes.extend(found.map(|(name, set)| assertion.ask(name, set)));
+            outcomes.extend(found.map(|(name, set)| assertion.evaluate(name, set)));
         } else {
-            outcomes.push(assertion.ask("all", &all));
+            outcomes.push(assertion.evaluate("all", &all));
             if by_endpoint {
-                outcomes.extend(by_name.iter().map(|(name, set)| assertion.ask(name, set)));
+                outcomes.extend(
+                    by_name
+                        .iter()
+                        .map(|(name, set)| assertion.evaluate(name, set)),
+                );
             }
         }
     }

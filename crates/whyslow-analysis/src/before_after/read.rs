@@ -19,7 +19,7 @@ const PHASES: [&str; 7] = [
 /// Maximum number of requests; of more, the first of the window.
 const REQUESTS_MAX: usize = 1_000_000;
 /// No known worker.
-const NOBODY: u32 = u32::MAX;
+const NO_WORKER: u32 = u32::MAX;
 
 /// One request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -68,7 +68,7 @@ pub struct Request {
 
 /// Source that reports requests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-enum Told {
+enum Source {
     Load,
     /// Logs, lists and spans.
     Log,
@@ -76,7 +76,7 @@ enum Told {
     Sockets,
 }
 
-impl Told {
+impl Source {
     fn by(source: &str) -> Self {
         match source {
             "load" => Self::Load,
@@ -116,7 +116,7 @@ impl Requests {
     /// if there are no others.
     pub fn read(tables: &dyn Tables, window: Option<Window>) -> Result<Self, AnalysisError> {
         match chosen(tables, window)? {
-            Some((role, told)) => Self::read_chosen(tables, window, (role, Some(told))),
+            Some((role, source)) => Self::read_chosen(tables, window, (role, Some(source))),
             None => Ok(Self::default()),
         }
     }
@@ -127,8 +127,12 @@ impl Requests {
         window: Option<Window>,
         of_sockets: bool,
     ) -> Result<Self, AnalysisError> {
-        let told = if of_sockets { Told::Sockets } else { Told::Log };
-        Self::read_chosen(tables, window, ("server", Some(told)))
+        let source = if of_sockets {
+            Source::Sockets
+        } else {
+            Source::Log
+        };
+        Self::read_chosen(tables, window, ("server", Some(source)))
     }
 
     /// All requests with the role of the given one; empty if there is no such request.
@@ -150,7 +154,7 @@ impl Requests {
     fn read_chosen(
         tables: &dyn Tables,
         window: Option<Window>,
-        (role, told): (&'static str, Option<Told>),
+        (role, source): (&'static str, Option<Source>),
     ) -> Result<Self, AnalysisError> {
         let mut found = Self {
             role: Some(role),
@@ -161,7 +165,7 @@ impl Requests {
         let mut workers: FxHashMap<(u8, i64), u32> = FxHashMap::default();
         each_row::<RequestRow>(tables, window, &mut symbols, |row, symbols| {
             let is_chosen = role_of(symbols.get(row.role)) == role
-                && told.is_none_or(|told| told == Told::by(symbols.get(row.source)));
+                && source.is_none_or(|source| source == Source::by(symbols.get(row.source)));
             if !is_chosen || window.is_some_and(|window| !window.contains(row.ts)) {
                 return Ok(());
             }
@@ -182,7 +186,7 @@ impl Requests {
                 .or(row.connection.map(|connection| (1, connection)))
                 .or(row.utid.map(|utid| (2, i64::from(utid))));
             let next = workers.len() as u32;
-            let worker = worker.map_or(NOBODY, |worker| *workers.entry(worker).or_insert(next));
+            let worker = worker.map_or(NO_WORKER, |worker| *workers.entry(worker).or_insert(next));
             found
                 .rows
                 .push(request(&row, symbols.get(row.outcome), (key, worker)));
@@ -191,11 +195,11 @@ impl Requests {
         found.rows.index_sort_by_ints(|row| [row.ts, row.id, 0]);
         found.keys = names(&aims, &symbols);
         found.symbols = symbols;
-        let waits = |row: &Request| row.ts_intended.is_none() && row.worker != NOBODY;
+        let waits = |row: &Request| row.ts_intended.is_none() && row.worker != NO_WORKER;
         let is_nameless = aims.keys().all(|(.., what)| what.is_none());
-        found.is_of_sockets = told == Some(Told::Sockets) && is_nameless;
+        found.is_of_sockets = source == Some(Source::Sockets) && is_nameless;
         found.is_closed =
-            told == Some(Told::Load) && !found.rows.is_empty() && found.rows.iter().all(waits);
+            source == Some(Source::Load) && !found.rows.is_empty() && found.rows.iter().all(waits);
         found.name_phases(tables, window)?;
         Ok(found)
     }
@@ -315,27 +319,27 @@ fn role_of(word: &str) -> &'static str {
 fn chosen(
     tables: &dyn Tables,
     window: Option<Window>,
-) -> Result<Option<(&'static str, Told)>, AnalysisError> {
+) -> Result<Option<(&'static str, Source)>, AnalysisError> {
     let is_there = tables.info().tables.get(RequestRow::TABLE.name);
     if is_there.is_some_and(|table| table.rows == 0) {
         return Ok(None);
     }
-    let mut found: FxHashSet<(&'static str, Told)> = FxHashSet::default();
+    let mut found: FxHashSet<(&'static str, Source)> = FxHashSet::default();
     let mut symbols = Symbols::new();
     each_row::<RequestRow>(tables, window, &mut symbols, |row, symbols| {
         if window.is_none_or(|window| window.contains(row.ts)) {
             let role = role_of(symbols.get(row.role));
-            found.insert((role, Told::by(symbols.get(row.source))));
+            found.insert((role, Source::by(symbols.get(row.source))));
         }
         Ok(())
     })?;
     let order = [
-        ("client", Told::Load),
-        ("client", Told::Log),
-        ("server", Told::Log),
-        ("proxy", Told::Log),
-        ("client", Told::Sockets),
-        ("server", Told::Sockets),
+        ("client", Source::Load),
+        ("client", Source::Log),
+        ("server", Source::Log),
+        ("proxy", Source::Log),
+        ("client", Source::Sockets),
+        ("server", Source::Sockets),
     ];
     Ok(order.into_iter().find(|one| found.contains(one)))
 }

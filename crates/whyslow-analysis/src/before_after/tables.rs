@@ -53,7 +53,7 @@ struct Row {
 pub fn compare_requests(
     before: (&dyn Tables, Option<Window>),
     after: (&dyn Tables, Option<Window>),
-    asked: Asked,
+    options: Asked,
 ) -> Result<Compared, AnalysisError> {
     let requests = [
         Requests::read(before.0, before.1)?,
@@ -70,20 +70,20 @@ pub fn compare_requests(
         }
     }
     let by_schedule = requests.iter().all(Requests::is_scheduled);
-    let rows = sets(&requests, by_schedule, asked.by_endpoint);
+    let rows = sets(&requests, by_schedule, options.by_endpoint);
     let mut found: Vec<Comparison> = rows
         .iter()
-        .map(|row| compare(&row.sides[0], &row.sides[1], asked.slow))
+        .map(|row| compare(&row.sides[0], &row.sides[1], options.slow))
         .collect();
     adjust(&mut found);
-    let verdicts: Vec<Verdict> = found.iter().map(|one| one.verdict(asked.least)).collect();
+    let verdicts: Vec<Verdict> = found.iter().map(|one| one.verdict(options.least)).collect();
     let verdict = verdicts.iter().copied().fold(Verdict::TooFew, Verdict::and);
     let mut answer = Answer {
         question: "load diff".into(),
         ..Answer::default()
     };
     let names: Vec<&str> = rows.iter().map(|row| row.name.as_str()).collect();
-    let mut percentiles = percentiles(&names, &found, asked.least);
+    let mut percentiles = percentiles(&names, &found, options.least);
     fact(
         &mut percentiles,
         ("verdict", "verdict"),
@@ -102,7 +102,7 @@ pub fn compare_requests(
         );
     }
     answer.tables.push(percentiles);
-    answer.tables.push(shares(&names, &found, asked.slow));
+    answer.tables.push(shares(&names, &found, options.slow));
     answer.tables.extend(phases(&names, &found, &requests));
     let marks = marks(before, after, &requests)?;
     if !marks.rows.is_empty() {

@@ -9,8 +9,8 @@ impl Spec {
     /// Rejects filters on columns that the kind does not have, which would match nothing.
     pub(crate) fn check(&self, filter: &Filter) -> Result<(), AnalysisError> {
         let has = |column| self.table.column(column).is_some();
-        let refuse = |asked: bool, what: &str| {
-            if asked {
+        let refuse = |is_set: bool, what: &str| {
+            if is_set {
                 let message = format!("cannot filter {} by {what}", self.name);
                 return Err(AnalysisError::query(message, self.hint_for(what)));
             }

@@ -39,9 +39,9 @@ pub(crate) fn tables(context: &Context<'_>) -> Result<Vec<AnswerTable>, Analysis
             "leave --by out; `block stats` has it",
         ));
     }
-    let asked = context.question.filter.dur_min;
-    let threshold = asked.unwrap_or(THRESHOLD);
-    if asked.is_none() {
+    let given = context.question.filter.dur_min;
+    let threshold = given.unwrap_or(THRESHOLD);
+    if given.is_none() {
         context.note(format!(
             "the threshold is {}, what a person notices: --min sets another",
             requests::in_words(threshold)
@@ -52,7 +52,7 @@ pub(crate) fn tables(context: &Context<'_>) -> Result<Vec<AnswerTable>, Analysis
     let (measured, tests) = measure(context, &figures)?;
     let by_time = context.interval.is_some();
     let mut devices = devices(context, &figures, &measured, tests);
-    mounted::tell(context, &mut devices)?;
+    mounted::add_column(context, &mut devices)?;
     let mut tables = vec![requests, devices];
     let from = slow_from(&figures, &measured, threshold);
     if !from.is_empty() && !by_time {
@@ -123,13 +123,13 @@ fn measure(
         context,
         (&disks, &all),
         FxHashMap::default,
-        |sampled: &mut FxHashMap<(usize, usize), Sampled>, disk, told| {
-            let part = parts.of(told.request.what.ts);
+        |sampled: &mut FxHashMap<(usize, usize), Sampled>, disk, completed| {
+            let part = parts.of(completed.request.what.ts);
             let device = sampled.entry((part, disk)).or_default();
-            device.sample.ask(told.preceded);
-            if let Some((stratum, device_ns)) = sweep::sampled(&told) {
-                device.in_flight.add(told.depth as i64);
-                device.sample.add(stratum, device_ns, told.share_ns);
+            device.sample.count_arrival(completed.preceded);
+            if let Some((stratum, device_ns)) = sweep::sampled(&completed) {
+                device.in_flight.add(completed.depth as i64);
+                device.sample.add(stratum, device_ns, completed.share_ns);
             }
         },
     )?;
@@ -230,17 +230,17 @@ fn disperse(
         context,
         (disks, &wanted),
         FxHashMap::default,
-        |found: &mut FxHashMap<(usize, usize, u8), Slices>, disk, told| {
-            let Some((stratum, device_ns)) = sweep::sampled(&told) else {
+        |found: &mut FxHashMap<(usize, usize, u8), Slices>, disk, completed| {
+            let Some((stratum, device_ns)) = sweep::sampled(&completed) else {
                 return;
             };
-            let key = (parts.of(told.request.what.ts), disk, stratum.op);
+            let key = (parts.of(completed.request.what.ts), disk, stratum.op);
             if let Some(tail) = looked_at.get(&key)
                 && let Some(is_over) = tail.is_over(stratum, bucket_of(device_ns))
             {
                 let slices = found.entry(key);
                 let slices = slices.or_insert_with(|| Slices::new(parts.width));
-                slices.add(told.request.issue, is_over);
+                slices.add(completed.request.issue, is_over);
             }
         },
     )?;

@@ -16,7 +16,7 @@ use crate::context::Context;
 use crate::filter::Verdicts;
 use crate::fold::in_order_by_all;
 use crate::kinds::BLOCK;
-use crate::peers::{InFlight, Issued, Stratum, Told};
+use crate::peers::{Completed, InFlight, Issued, Stratum};
 use crate::scan::{ColumnRef, Projection, per_word};
 
 /// Time limit of a command of SCSI and NVMe disks, unless set otherwise.
@@ -76,15 +76,15 @@ pub(super) fn each<S: Send>(
     context: &Context<'_>,
     (disks, wanted): (&Disks, &BTreeSet<usize>),
     init: impl Fn() -> S,
-    each: impl Fn(&mut S, usize, Told<What>) + Sync,
+    each: impl Fn(&mut S, usize, Completed<What>) + Sync,
 ) -> Result<Vec<S>, AnalysisError> {
     let filter = any_length(&context.question.filter);
     let mut pass = context.pass_with_cut(&BLOCK, &[], &filter)?;
     let columns = Columns::new(&mut pass.projection);
     let (window, end) = (context.selected(), context.recording_end());
-    let each = |found: &mut S, disk: usize, told: Told<What>| {
-        if told.request.what.is_inside {
-            each(found, disk, told);
+    let each = |found: &mut S, disk: usize, completed: Completed<What>| {
+        if completed.request.what.is_inside {
+            each(found, disk, completed);
         }
     };
     let threads = rayon::current_num_threads().min(wanted.len()).max(1);
@@ -112,15 +112,21 @@ pub(super) fn each<S: Send>(
         } = worker;
         pass.selector.select(verdicts, batch, rows)?;
         let places = (rows.as_slice(), disks);
-        columns.each(batch, places, (window, end), in_flight, |disk, told| {
-            each(found, disk, told);
-        })
+        columns.each(
+            batch,
+            places,
+            (window, end),
+            in_flight,
+            |disk, completed| {
+                each(found, disk, completed);
+            },
+        )
     })?;
     let finish = |worker: Worker<S>| {
         let mut found = worker.found;
         for (disk, in_flight) in worker.in_flight.into_iter().enumerate() {
             if let Some(in_flight) = in_flight {
-                in_flight.finish(&mut |told| each(&mut found, disk, told));
+                in_flight.finish(&mut |completed| each(&mut found, disk, completed));
             }
         }
         found
@@ -129,9 +135,9 @@ pub(super) fn each<S: Send>(
 }
 
 /// The stratum of a request that is to be compared, and its time in the device.
-pub(super) fn sampled(told: &Told<What>) -> Option<(Stratum, Ns)> {
-    let what = told.request.what;
-    let stratum = Stratum::new(what.op, what.bytes, told.depth);
+pub(super) fn sampled(completed: &Completed<What>) -> Option<(Stratum, Ns)> {
+    let what = completed.request.what;
+    let stratum = Stratum::new(what.op, what.bytes, completed.depth);
     Some((stratum, what.device_ns?))
 }
 
@@ -170,7 +176,7 @@ impl Columns {
         (rows, disks): (&[u32], &Disks),
         (window, recording_end): (Option<Window>, Ns),
         in_flight: &mut [Option<InFlight<What>>],
-        mut each: impl FnMut(usize, Told<What>),
+        mut each: impl FnMut(usize, Completed<What>),
     ) -> Result<(), AnalysisError> {
         let (dev, op) = (self.dev.texts(batch)?, self.op.texts(batch)?);
         let ops = per_word(&op, number_of);
@@ -183,9 +189,9 @@ impl Columns {
         );
         let (ts_issue, ts_end) = (self.ts_issue.ints(batch)?, self.ts_end.ints(batch)?);
         let (device, bytes) = (self.device.ints(batch)?, self.bytes.ints(batch)?);
-        let mut asked = rows.iter().copied().peekable();
+        let mut selected = rows.iter().copied().peekable();
         for row in 0..batch.num_rows() as u32 {
-            let is_asked = asked.next_if_eq(&row).is_some();
+            let is_selected = selected.next_if_eq(&row).is_some();
             let Some(disk) = dev.key(row).map_or(unknown, |word| places[word]) else {
                 continue;
             };
@@ -213,7 +219,7 @@ impl Columns {
                 ts: times.ts,
                 op: op.key(row).map_or(OTHER, |word| ops[word]),
                 bytes: bytes.at(row),
-                device_ns: times.device_ns.filter(|_| is_asked),
+                device_ns: times.device_ns.filter(|_| is_selected),
                 is_inside,
             };
             let request = Issued {
@@ -222,7 +228,7 @@ impl Columns {
                 end,
                 what,
             };
-            in_flight.add(times.ts, request, &mut |told| each(disk, told));
+            in_flight.add(times.ts, request, &mut |completed| each(disk, completed));
         }
         Ok(())
     }

@@ -91,12 +91,14 @@ fn words(compared: &Compared, in_flight: Option<i64>, tests: usize) -> String {
         return excuse;
     }
     let part = compared.matched as f64 / compared.requests as f64;
-    let untold = comparisons.iter().filter_map(|one| untold(one, tests));
-    let untold: Vec<String> = untold.collect();
-    let words = match untold.len() {
+    let inconclusive = comparisons
+        .iter()
+        .filter_map(|one| inconclusive(one, tests));
+    let inconclusive: Vec<String> = inconclusive.collect();
+    let words = match inconclusive.len() {
         0 => "as its peers".into(),
-        few if few < comparisons.len() => format!("as its peers; {}", untold.join("; ")),
-        _ => untold.join("; "),
+        few if few < comparisons.len() => format!("as its peers; {}", inconclusive.join("; ")),
+        _ => inconclusive.join("; "),
     };
     if part < SHARE_MIN {
         return format!(
@@ -108,7 +110,7 @@ fn words(compared: &Compared, in_flight: Option<i64>, tests: usize) -> String {
 }
 
 /// What a comparison that found nothing had too few requests for.
-fn untold(comparison: &Comparison, tests: usize) -> Option<String> {
+fn inconclusive(comparison: &Comparison, tests: usize) -> Option<String> {
     let (requests, compared) = (requests_of(comparison), comparison.tail.compared);
     let Some(enough) = comparison.tail.enough(tests) else {
         return Some(format!(
