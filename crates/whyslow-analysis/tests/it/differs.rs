@@ -135,7 +135,10 @@ fn counts_are_those_of_statistics_over_the_same_windows() {
 fn all_of_them_differ_from_nobody() {
     let question = Question::new(Kind::Io, Verb::Differs);
     let error = ask(&recording(&calls()), &question).unwrap_err();
-    assert!(error.to_string().contains("no others"), "{error}");
+    assert!(
+        error.to_string().contains("nothing to compare with"),
+        "{error}"
+    );
     let mut question = differs();
     question.window = Some(Window::new(0, 50_000_000));
     question.baseline = Some(Window::new(40_000_000, 60_000_000));
@@ -153,6 +156,6 @@ fn without_any_there_is_no_table_of_differences() {
         answer
             .caveats
             .iter()
-            .any(|one| one.contains("no operations asked about"))
+            .any(|one| one.contains("no operations selected"))
     );
 }

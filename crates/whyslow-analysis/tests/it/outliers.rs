@@ -166,7 +166,7 @@ fn a_disk_that_takes_twice_as_long_is_slow_throughout() {
 fn disks_that_are_alike_are_as_their_peers() {
     let (marked, words) = found(&asked(&disks(8, DISK)));
     assert!(marked.is_empty());
-    assert_eq!(words, "as its peers");
+    assert_eq!(words, "like its peers");
 }
 
 #[test]
@@ -183,10 +183,10 @@ fn a_busy_disk_is_compared_where_its_peers_were_as_busy() {
     };
     check(
         40,
-        "only 33 of 1600 requests have like ones at peers as busy: cannot tell of 33 reads: 5 more \
-         would show whether one in five is slow",
+        "only 33 of 1600 requests are comparable with peers under the same load: inconclusive for 33 \
+         reads: 5 more are needed to detect one slow in five",
     );
-    check(800, "cannot compare: no peer was as busy (");
+    check(800, "cannot compare: no peer is as busy (");
 }
 
 #[test]
@@ -202,7 +202,7 @@ fn what_cannot_be_compared_says_why() {
     };
     check(
         &disks(3, bad),
-        "cannot compare: only 3 of its kind, 4 are needed",
+        "cannot compare: only 3 devices of its driver, 4 are needed",
     );
     check(
         &disks(
@@ -216,8 +216,8 @@ fn what_cannot_be_compared_says_why() {
     );
     check(
         &disks(8, Disk { op: "write", ..bad }),
-        "cannot compare: its peers had 0 requests like its commonest ones, on 0 of them; 100 on 3 \
-         are needed",
+        "cannot compare: its peers have 0 requests comparable with its commonest ones, on 0 devices; \
+         100 on 3 are needed",
     );
 }
 
@@ -232,13 +232,13 @@ fn few_requests_tell_how_many_more_would_suffice() {
     };
     check(
         30,
-        "cannot tell of 30 reads: 8 more would show whether one in five is slow",
+        "inconclusive for 30 reads: 8 more are needed to detect one slow in five",
     );
     check(
         38,
-        "no slow tail of reads: 62 more would show whether all are slower",
+        "no slow tail of reads: 62 more are needed to detect a shift",
     );
-    check(100, "as its peers");
+    check(100, "like its peers");
 }
 
 /// The least that can be asked: no device, one, and times that are all equal.
@@ -247,7 +247,10 @@ fn nothing_and_equal_times_deviate_from_nothing() {
     let answer = asked(&[]);
     assert!(answer.tables.iter().all(|table| table.rows.is_empty()));
     let (_, words) = found(&asked(&disks(1, DISK)));
-    assert_eq!(words, "cannot compare: only 1 of its kind, 4 are needed");
+    assert_eq!(
+        words,
+        "cannot compare: only 1 devices of its driver, 4 are needed"
+    );
     let mut equal = disks(8, DISK);
     for disk in &mut equal {
         disk.usual_ns = 1;
@@ -255,7 +258,7 @@ fn nothing_and_equal_times_deviate_from_nothing() {
     let answer = asked(&equal);
     let (marked, words) = found(&answer);
     assert!(marked.is_empty());
-    assert_eq!(words, "as its peers");
+    assert_eq!(words, "like its peers");
     let tests = table(&answer, "comparisons");
     let figures = columns(tests, &["tail_over", "median_ratio", "delta", "shift_q"]);
     let expected = "0 | 1.000000e0 | 0 | 1.000000e0";
@@ -328,7 +331,7 @@ fn devices_of_another_driver_are_no_peers() {
     let (marked, words) = found(&asked(&disks));
     assert!(marked.is_empty());
     assert!(
-        words.starts_with("cannot compare: only 3 of its kind"),
+        words.starts_with("cannot compare: only 3 devices of its driver"),
         "{words}"
     );
 }
@@ -358,7 +361,7 @@ fn only_devices_of_the_question_are_compared() {
     let (marked, words) = found(&ask(&tables, &question).unwrap());
     assert!(marked.is_empty());
     assert!(
-        words.starts_with("cannot compare: only 3 of its kind"),
+        words.starts_with("cannot compare: only 3 devices of its driver"),
         "{words}"
     );
 }
@@ -385,7 +388,7 @@ fn requests_over_the_threshold_are_listed_in_order_of_time() {
     assert!(requests.rows.iter().all(|row| int(&row[dur]) >= 100 * MS));
     let told = |text: &str| answer.caveats.iter().any(|caveat| caveat.starts_with(text));
     assert!(told("only the first 3 of "), "{:?}", answer.caveats);
-    assert!(told("the threshold is 100 ms, what a person notices"));
+    assert!(told("the threshold is 100 ms (set another with --min)"));
 
     question.filter.dur_min = Some(SECOND);
     let answer = ask(&tables, &question).unwrap();
@@ -431,7 +434,7 @@ fn other_questions_have_no_such_view() {
     assert!(
         error
             .to_string()
-            .starts_with("block outliers compares devices")
+            .starts_with("`block outliers` only groups by device")
     );
 }
 

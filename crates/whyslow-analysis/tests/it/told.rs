@@ -198,7 +198,7 @@ fn time_in_which_nobody_can_tell_who_ran_is_not_idle() {
         "0 | 0 | 5.000000e-1 | 5.000000e-1 | 500000000\n\
          1 | 0 | 5.000000e-1 | 5.000000e-1 | 1000000000"
     );
-    assert!(tells(&answer, "not known for 17 s"), "{:?}", answer.caveats);
+    assert!(tells(&answer, "unknown for 17 s"), "{:?}", answer.caveats);
     // A part of which nothing is known.
     let answer = made.ask(Kind::Cpu, Verb::Usage, |q| {
         q.window = Some(Window::new(SECOND, 2 * SECOND));

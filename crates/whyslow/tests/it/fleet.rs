@@ -198,7 +198,7 @@ fn nobody_listens_at_the_store() {
             .arg("s3://bucket/lake")
             .env("AWS_ENDPOINT_URL", endpoint);
         let wrong = said(command, 2);
-        assert!(wrong.contains("which is no URL"), "{wrong}");
+        assert!(wrong.contains("which is not a URL"), "{wrong}");
     }
 }
 

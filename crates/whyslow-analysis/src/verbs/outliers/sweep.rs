@@ -1,8 +1,8 @@
-//! Requests with what else their device had to do at the time.
+//! Requests with the concurrent load of their device.
 //!
-//! All requests of a device count for that, whatever the filter; those of the question are compared.
-//! A request whose completion was not recorded counts until the kernel would have given it up, as
-//! one lost event would else make a device busy for ever.
+//! All requests of a device count as load, whatever the filter; those of the query are compared. A
+//! request without a recorded completion counts until the kernel would have timed it out; otherwise
+//! a single lost event would make a device busy forever.
 
 use std::collections::BTreeSet;
 
@@ -19,26 +19,26 @@ use crate::kinds::BLOCK;
 use crate::peers::{Completed, InFlight, Issued, Stratum};
 use crate::scan::{ColumnRef, Projection, per_word};
 
-/// Time limit of a command of SCSI and NVMe disks, unless set otherwise.
+/// Default command timeout of SCSI and NVMe disks.
 const GIVEN_UP_AFTER: Ns = 30_000_000_000;
 
-/// What a request is compared by.
+/// The data of a request that the comparison uses.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct What {
-    /// First known moment, which tells the interval of a series.
+    /// First event of the request, which determines its interval.
     pub(super) ts: Ns,
     op: u8,
     bytes: i64,
-    /// Time in the device; none of a request that is not to be compared.
+    /// Device time; `None` for a request that is not compared.
     device_ns: Option<Ns>,
-    /// Whether the device got it inside the window.
+    /// Whether it was issued inside the window.
     is_inside: bool,
 }
 
-/// Devices of a question, by number.
+/// Devices of a query, by number.
 pub(super) struct Disks {
     places: FxHashMap<String, usize>,
-    /// How long before a request others are just before it.
+    /// How long before a request other requests count as just before it.
     lately: Vec<Ns>,
 }
 
@@ -61,16 +61,16 @@ impl Disks {
     }
 }
 
-/// Some of the devices and what is found of them.
+/// Some of the devices, and their results.
 struct Worker<S> {
-    /// By device; none of those that others look at, or nobody.
+    /// By device; `None` for those of other workers, or of none.
     in_flight: Vec<Option<InFlight<What>>>,
     verdicts: Verdicts,
     rows: Vec<u32>,
     found: S,
 }
 
-/// Shows every request that one of these devices got inside the window, at its end. Devices are
+/// Passes every request that was issued inside the window to `each`, at its end. Devices are
 /// divided among threads, each of which fills its own `init()`.
 pub(super) fn each<S: Send>(
     context: &Context<'_>,
@@ -134,7 +134,7 @@ pub(super) fn each<S: Send>(
     Ok(workers.into_iter().map(finish).collect())
 }
 
-/// The stratum of a request that is to be compared, and its time in the device.
+/// The stratum and device time of a request that is compared.
 pub(super) fn sampled(completed: &Completed<What>) -> Option<(Stratum, Ns)> {
     let what = completed.request.what;
     let stratum = Stratum::new(what.op, what.bytes, completed.depth);
@@ -168,8 +168,8 @@ impl Columns {
         }
     }
 
-    /// Adds all requests of a batch that the device had inside the window; `rows` are those of the
-    /// question.
+    /// Adds all requests of a batch that were at the device inside the window; `rows` are those of
+    /// the query.
     fn each(
         &self,
         batch: &RecordBatch,
@@ -199,7 +199,7 @@ impl Columns {
                 continue;
             };
             let interval = (ts.at(row), ts_end.get(row));
-            // What a scan reads beyond the window depends on how the table is cut into pages.
+            // How far a scan reads beyond the window depends on the pages of the table.
             if window.is_some_and(|window| !window.overlaps(interval.0, interval.1)) {
                 continue;
             }
@@ -234,7 +234,7 @@ impl Columns {
     }
 }
 
-/// Classes of operations have the numbers of their places.
+/// Operation classes are numbered by index.
 const OTHER: u8 = BLOCK.classes.len() as u8 - 1;
 
 fn number_of(op: &str) -> u8 {
@@ -242,19 +242,19 @@ fn number_of(op: &str) -> u8 {
     place.map_or(OTHER, |place| place as u8)
 }
 
-/// What is known of when a request was where.
+/// Known timestamps of a request.
 #[derive(Debug, Clone, Copy)]
 struct Times {
     ts: Ns,
     ts_end: Option<Ns>,
     ts_issue: Option<Ns>,
     device_ns: Option<Ns>,
-    /// Whether begin and end were recorded.
+    /// Whether start and end were recorded.
     is_whole: bool,
 }
 
 impl Times {
-    /// From issue to completion; none if the device never had it, or nobody knows when.
+    /// From issue to completion; `None` if it was never issued, or at an unknown time.
     fn in_device(self, recording_end: Ns) -> Option<(Ns, Ns)> {
         match (self.ts_issue, self.ts_end) {
             (Some(issue), end) => {
@@ -262,9 +262,9 @@ impl Times {
                 let given_up = issue.saturating_add(GIVEN_UP_AFTER).min(recording_end);
                 Some((issue, known.unwrap_or(given_up)))
             }
-            // It was there when the recording began.
+            // It was already in flight when the recording started.
             (None, Some(end)) if !self.is_whole => Some((self.ts, end)),
-            // A stacked device hands its requests on, and some are never issued.
+            // A stacked device passes its requests on, and some are never issued.
             (None, _) => None,
         }
     }
