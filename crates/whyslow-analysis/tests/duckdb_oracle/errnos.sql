@@ -1,4 +1,4 @@
--- errors of system calls by name and number
+-- errors of system calls by name and errno
 WITH counted AS (
     SELECT name, errno, count(*) AS n FROM syscalls GROUP BY ALL),
 told AS (

@@ -1,4 +1,4 @@
-//! Small recordings whose answers are worked out by hand.
+//! Small recordings with manually computed answers.
 
 use whyslow_analysis::{Bins, DeviceRef, Kind, Question, Sort, Verb, ask, ask_streaming};
 use whyslow_model::tables::{
@@ -9,7 +9,7 @@ use whyslow_store::{MemoryTables, RecordingInfo};
 
 use crate::it::shown::{columns, table};
 
-/// One line a call: `begin end name op comm errno bytes path`, times in us; `-` is nothing.
+/// One line per call: `begin end name op comm errno bytes path`, times in us; `-` is empty.
 pub(crate) fn recording(calls: &str) -> MemoryTables {
     let mut symbols = Symbols::new();
     let mut rows = Collected::default();
@@ -28,7 +28,7 @@ pub(crate) fn recording(calls: &str) -> MemoryTables {
             ts,
             dur: ts_end.map(|end| end - ts),
             ts_end,
-            // Calls overlap, so each has its thread.
+            // Calls overlap, so each has a thread of its own.
             utid: Some(id as i32 + 1),
             upid: Some(1),
             tid: Some(17),
@@ -188,7 +188,7 @@ fn filters_hold_together() {
         change(&mut question);
         columns(table(&ask(&tables, &question).unwrap(), "log"), &["id"]).replace('\n', " ")
     };
-    // Rows without a size pass a least size, but not an exact one.
+    // Rows without a size pass a minimum size, but not an exact one.
     assert_eq!(
         ids(&|q| q.filter.size_min = Some(1)),
         "op:1 op:2 op:3 op:4 op:5 op:6 op:8"
@@ -209,7 +209,7 @@ fn filters_hold_together() {
         ids(&|q| q.filter.files = vec!["/var/**".into()]),
         "op:1 op:2 op:5 op:7 op:8"
     );
-    // The unfinished call lasted 800 us at least; nothing says that it lasted less than 900.
+    // The unfinished call lasted at least 800 us; it may have lasted more than 900.
     assert_eq!(ids(&|q| q.filter.dur_min = Some(780_000)), "op:4 op:5 op:6");
     assert_eq!(
         ids(&|q| {
@@ -344,7 +344,7 @@ fn losses_that_touch_the_window_are_told() {
     );
 }
 
-/// Two reads of sda that overlap, one write, a request never completed.
+/// Two overlapping reads of sda, one write, and a request that never completed.
 fn disks() -> MemoryTables {
     let mut symbols = Symbols::new();
     let mut rows = Collected::default();
@@ -438,7 +438,7 @@ fn what_the_end_of_an_interval_cuts_counts_in_the_next_one_and_its_time_in_both(
     );
     let answer = ask(&calls, &ended(Kind::Io, Verb::Log)).unwrap();
     assert_eq!(table(&answer, "log").rows.len(), 7);
-    // It goes on, and that is to be seen.
+    // It is still in progress, and must be listed as such.
     let answer = ask(&calls, &ended(Kind::Io, Verb::Top)).unwrap();
     let running = table(&answer, "unfinished");
     assert_eq!(columns(running, &["id", "dur_min_ns"]), "op:6 | 800000");

@@ -1,4 +1,4 @@
-//! Questions about CPUs, waits for them, interrupts, memory and network against SQL, as in
+//! Queries about CPUs, run-queue latency, interrupts, memory and network compared with SQL, as in
 //! `oracle.rs`.
 
 use whyslow_analysis::{Kind, Question, Verb};
@@ -7,7 +7,7 @@ use crate::it::duckdb::{Rows, amount, by, check, question, windows, written};
 
 const ORDER_COMM: &str = "comm NULLS FIRST";
 
-/// Kind, its view, prefix of its ids, and keys with the SQL that names them.
+/// Kind, its view, prefix of its ids, and keys with their SQL expressions.
 const KINDS: [(Kind, &str, &str, &[&str], &str); 8] = [
     (Kind::Mem, "reclaims", "reclaim", &["kind"], "kind"),
     (
@@ -81,7 +81,7 @@ fn distributions_of_scheduling_equal_sql() {
     let Some(written) = written(amount()) else {
         return;
     };
-    // Those without a reason come first.
+    // Rows without a reason come first.
     let order = "series <> 'no reason', series";
     for (kind, key, view, label) in [
         (

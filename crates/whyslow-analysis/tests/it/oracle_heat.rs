@@ -1,4 +1,4 @@
-//! Heat maps against SQL, for every kind with latencies, together and by group.
+//! Heat maps compared with SQL, for every kind with latencies, in total and by group.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use whyslow_model::answer::{AnswerTable, Value};
 use crate::it::duckdb::{Rows, amount, by, check, question, windows, written};
 use crate::it::shown;
 
-/// Kind, its view, keys, and the SQL that names them.
+/// Kind, its view, keys, and their SQL expressions.
 const MAPS: [(Kind, &str, &[&str], &str); 20] = [
     (Kind::Io, "io", &[], ""),
     (Kind::Io, "io", &["op"], "op"),
@@ -155,7 +155,7 @@ fn maps_of_groups_add_up_to_that_of_all() {
         assert_eq!(cells(table), whole, "{kind:?} {keys:?}");
         assert_eq!(fact(table, "groups_left_out"), 0);
         assert_eq!(fact(table, "rows_left_out"), 0);
-        // Of a few groups, what is shown and what is told to be left out are everything.
+        // With few groups, the shown and the omitted counts add up to everything.
         let few = Question {
             limit: Some(1),
             ..grouped

@@ -1,4 +1,4 @@
-//! `usage` interval by interval against SQL, as in `oracle.rs`.
+//! `usage` by interval compared with SQL, as in `oracle.rs`.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ use crate::it::duckdb::{Rows, amount, by, check, question, sql, windows, written
 use crate::it::made::{Amount, BEGIN};
 use crate::it::shown;
 
-/// No divisor of the measured time: the last part is shorter.
+/// Does not divide the window: the last interval is shorter.
 const WIDTH: i64 = 70_000_000;
 
 fn each_part(asked: &Question) -> [Question; 2] {
@@ -133,7 +133,7 @@ fn states_interrupts_memory_and_packets_by_interval_equal_sql() {
         return;
     };
     let width = WIDTH.to_string();
-    // The last part is shorter.
+    // The last interval is shorter.
     let length =
         |begin: &str| format!("(least({begin} + {WIDTH}, getvariable('span_end')) - {begin})");
     let seconds = format!("({} / 1e9)", length("ts_ns"));
@@ -244,7 +244,7 @@ fn errors_by_number_are_those_of_their_interval() {
     }
 }
 
-/// `-n` is the number of rows of each block; the rows are the first ones of all.
+/// `-n` limits the rows of each block; they are the first of all rows.
 #[test]
 fn a_limit_is_that_of_each_interval() {
     let Some(written) = written(amount()) else {
@@ -279,7 +279,7 @@ fn a_limit_is_that_of_each_interval() {
     }
 }
 
-/// Each block of `use` is the answer for its interval alone.
+/// Each block of `use` equals the answer for its interval alone.
 #[test]
 fn use_by_interval_is_use_of_each_window() {
     let Some(written) = written(amount()) else {

@@ -1,4 +1,4 @@
-//! One device against another (`--vs`), against SQL.
+//! One device compared with another (`--vs`), against SQL.
 
 use whyslow_analysis::{DeviceRef, Kind, Verb, ask};
 use whyslow_model::answer::Value;

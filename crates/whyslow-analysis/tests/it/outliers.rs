@@ -1,4 +1,5 @@
-//! `block outliers` on made-up machines: disks of which one is bad, busy, alone or of another kind.
+//! `block outliers` on simulated machines: disks of which one is bad, busy, alone or of another
+//! type.
 
 use whyslow_analysis::{Kind, Question, Sort, Verb, ask};
 use whyslow_model::answer::{Answer, Value};
@@ -18,13 +19,13 @@ const SECOND: i64 = 1000 * MS;
 struct Disk {
     name: &'static str,
     requests: u64,
-    /// A request takes half to one and a half of this.
+    /// A request takes half to one and a half times this.
     usual_ns: i64,
-    /// One in so many takes twenty times as long.
+    /// One in this many requests takes twenty times as long.
     slow_one_in: Option<u64>,
-    /// Requests that come at once.
+    /// Number of simultaneous requests.
     at_once: u64,
-    /// So many sizes, from 8 KiB on.
+    /// Number of sizes, from 8 KiB on.
     sizes: u64,
     op: &'static str,
 }
@@ -46,7 +47,7 @@ fn machine(disks: &[Disk]) -> MemoryTables {
     MemoryTables::new(&rows, &symbols, info)
 }
 
-/// Ten seconds of these disks, which do what comes at once in turn.
+/// Ten seconds of these disks, which process simultaneous requests one after the other.
 fn record<S: EmitAll>(disks: &[Disk], symbols: &mut Symbols, sink: &mut S) -> RecordingInfo {
     let mut requests = Vec::new();
     for (number, disk) in disks.iter().enumerate() {
@@ -98,7 +99,7 @@ fn record<S: EmitAll>(disks: &[Disk], symbols: &mut Symbols, sink: &mut S) -> Re
 
 const NAMES: [&str; 8] = ["sda", "sdb", "sdc", "sdd", "sde", "sdf", "sdg", "sdh"];
 
-/// So many disks of which the first is like this.
+/// This many disks, the first of which is like this.
 fn disks(count: usize, first: Disk) -> Vec<Disk> {
     let named = |(number, name): (usize, &&'static str)| Disk {
         name,
@@ -115,7 +116,7 @@ fn asked(disks: &[Disk]) -> Answer {
     ask(&machine(disks), &question()).unwrap()
 }
 
-/// Names of the devices marked, and the first device's verdict.
+/// Names of the marked devices, and the first device's verdict.
 fn found(answer: &Answer) -> (Vec<String>, String) {
     let devices = table(answer, "devices");
     let (dev, words) = (place(devices, "dev"), place(devices, "vs_peers"));
@@ -221,7 +222,7 @@ fn what_cannot_be_compared_says_why() {
     );
 }
 
-/// Nothing found is no news where nothing could have been found.
+/// An answer without findings is not meaningful if nothing could have been found.
 #[test]
 fn few_requests_tell_how_many_more_would_suffice() {
     let check = |requests, expected: &str| {
@@ -241,7 +242,7 @@ fn few_requests_tell_how_many_more_would_suffice() {
     check(100, "like its peers");
 }
 
-/// The least that can be asked: no device, one, and times that are all equal.
+/// Edge cases: no device, one device, and equal times.
 #[test]
 fn nothing_and_equal_times_deviate_from_nothing() {
     let answer = asked(&[]);
@@ -306,7 +307,7 @@ fn the_evidence_adds_up() {
         cell(&tests.rows[row][place(tests, "strata")]),
         strata.rows.len().to_string()
     );
-    // Machine forms have these names themselves.
+    // Machine-readable formats have these column names.
     for table in &answer.tables {
         let mut names: Vec<&str> = table.columns.iter().map(|one| one.name.as_str()).collect();
         names.extend(["outlier", "overlap"]);
@@ -317,7 +318,7 @@ fn the_evidence_adds_up() {
     }
 }
 
-/// Files in memory answer sooner than disks, which is no fault of the disks.
+/// Loop devices in memory are faster than disks, which does not make the disks outliers.
 #[test]
 fn devices_of_another_driver_are_no_peers() {
     let mut disks = disks(3, DISK);
@@ -396,7 +397,7 @@ fn requests_over_the_threshold_are_listed_in_order_of_time() {
     assert!(table(&answer, "requests").rows.is_empty());
     let told = |text: &str| answer.caveats.iter().any(|caveat| caveat.starts_with(text));
     assert!(!told("only the first") && !told("the threshold"));
-    // The threshold chooses what is listed, not what is compared.
+    // The threshold selects what is listed, not what is compared.
     assert_eq!(found(&answer).0, ["sda"]);
 }
 
@@ -418,7 +419,7 @@ fn each_interval_is_compared_by_itself() {
     assert_eq!(devices.outliers, [0, 8]);
     let begins = columns(devices, &["ts_ns"]);
     assert!(begins.starts_with("0\n") && begins.ends_with("\n6000000000"));
-    // A window of the same length says the same.
+    // A window of the same length gives the same result.
     question.interval = None;
     question.window = Some(Window::new(6 * SECOND, 12 * SECOND));
     assert_eq!(found(&ask(&machine(&all), &question).unwrap()).0, ["sda"]);
@@ -438,7 +439,7 @@ fn other_questions_have_no_such_view() {
     );
 }
 
-/// Disks of different loads and sizes, one of them bad, one with several requests at once.
+/// Disks with different loads and sizes, one of them bad, one with several requests in flight.
 #[test]
 fn comparisons_equal_sql() {
     let bad = Disk {

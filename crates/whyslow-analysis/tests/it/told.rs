@@ -1,4 +1,4 @@
-//! What a recording does not tell is not shown as nothing; what it tells counts once. By hand.
+//! Unrecorded data is not shown as zero, and recorded data counts once. Computed manually.
 
 use whyslow_analysis::{Kind, Question, Verb, ask};
 use whyslow_model::answer::Answer;
@@ -20,7 +20,7 @@ struct Made {
 }
 
 impl Made {
-    /// As a recording of ten seconds.
+    /// A recording of ten seconds.
     fn tables(&self) -> MemoryTables {
         let info = RecordingInfo {
             begin_ns: 0,
@@ -168,7 +168,8 @@ fn tells(answer: &Answer, of: &str) -> bool {
     answer.caveats.iter().any(|caveat| caveat.contains(of))
 }
 
-/// CPU 0 is busy for half a second, then nine are lost; CPU 1 is heard of in the ninth second.
+/// CPU 0 is busy for half a second, then nine seconds are lost; the first event of CPU 1 is in the
+/// ninth second.
 fn lossy() -> Made {
     let mut made = Made::default();
     made.cpu(0, 0);
@@ -199,7 +200,7 @@ fn time_in_which_nobody_can_tell_who_ran_is_not_idle() {
          1 | 0 | 5.000000e-1 | 5.000000e-1 | 1000000000"
     );
     assert!(tells(&answer, "unknown for 17 s"), "{:?}", answer.caveats);
-    // A part of which nothing is known.
+    // A part without any data.
     let answer = made.ask(Kind::Cpu, Verb::Usage, |q| {
         q.window = Some(Window::new(SECOND, 2 * SECOND));
     });
@@ -251,7 +252,7 @@ fn a_handler_at_the_edge_of_two_windows_counts_in_one() {
     assert_eq!(ratio(5, 10), "1.000000e-1");
 }
 
-/// Handed over in one second, taken by the driver in the next, in an interrupt.
+/// Queued in one second, accepted by the driver in the next, in an interrupt.
 #[test]
 fn a_packet_is_sent_once() {
     let mut made = Made::default();
