@@ -450,8 +450,8 @@ fn what_the_end_of_an_interval_cuts_counts_in_the_next_one_and_its_time_in_both(
 
 #[test]
 fn a_call_that_returned_nobody_says_when_does_not_go_on() {
-    let told = recording("100 - openat open cat - 3 /x\n200 - fsync sync sync - - /db");
-    let answer = ask(&told, &Question::new(Kind::Io, Verb::Top)).unwrap();
+    let tables = recording("100 - openat open cat - 3 /x\n200 - fsync sync sync - - /db");
+    let answer = ask(&tables, &Question::new(Kind::Io, Verb::Top)).unwrap();
     let running = table(&answer, "unfinished");
     assert_eq!(columns(running, &["name", "dur_min_ns"]), "fsync | 800000");
 }

@@ -87,7 +87,7 @@ impl Maker<'_> {
     ) {
         let state = *self.dice.pick(&STATES);
         let reason = *self.dice.pick(&["woken", "preempted", "created"]);
-        let told = state == "runnable" && !self.dice.one_in(9);
+        let is_known = state == "runnable" && !self.dice.one_in(9);
         let woken = state != "running" && !self.dice.one_in(3);
         let waker = self.dice.below(THREADS) as i32;
         sink.emit(ThreadStateRow {
@@ -101,7 +101,7 @@ impl Maker<'_> {
             pid: owner.pid,
             comm: owner.comm,
             state: self.symbols.intern(state),
-            reason: told.then(|| self.symbols.intern(reason)),
+            reason: is_known.then(|| self.symbols.intern(reason)),
             prio: (!self.dice.one_in(5)).then(|| *self.dice.pick(&[98, 100, 120, 139])),
             cpu: Some(self.dice.below(CPUS) as i32),
             wakeup_id: woken.then_some(id),

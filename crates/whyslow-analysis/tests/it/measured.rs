@@ -36,7 +36,7 @@ fn an_interval_longer_than_the_recording_is_all_of_it() {
     let tables = made();
     let info = tables.info();
     let length = info.end_ns - info.begin_ns;
-    let mut asked = 0;
+    let mut compared = 0;
     for question in views() {
         let [whole, longer] = [length, i64::MAX].map(|width| Question {
             // Pages are counted per second.
@@ -52,9 +52,9 @@ fn an_interval_longer_than_the_recording_is_all_of_it() {
         };
         let longer = rows(ask(&tables, &longer));
         assert_eq!(longer, whole, "{:?} {:?}", question.kind, question.verb);
-        asked += 1;
+        compared += 1;
     }
-    assert!(asked > 15, "{asked} views");
+    assert!(compared > 15, "{compared} views");
 }
 
 #[test]

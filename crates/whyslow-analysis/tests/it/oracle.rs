@@ -81,8 +81,8 @@ fn stats_equal_sql() {
             ("size", size),
             ("errors", error),
         ];
-        let asked = by(keys, question(kind, Verb::Stats));
-        for question in windows(amount(), &asked) {
+        let query = by(keys, question(kind, Verb::Stats));
+        for question in windows(amount(), &query) {
             check(
                 &written,
                 &question,
@@ -160,8 +160,8 @@ fn usage_equals_sql() {
             ("with", with),
             ("first", ""),
         ];
-        let asked = by(keys, question(Kind::Io, Verb::Usage));
-        for question in windows(amount(), &asked) {
+        let query = by(keys, question(Kind::Io, Verb::Usage));
+        for question in windows(amount(), &query) {
             let usage = Rows::Table("usage");
             check(&written, &question, usage, "usage_owner.sql", &words);
         }
@@ -222,9 +222,9 @@ fn usage_equals_sql() {
             &[("time", ""), ("width", WHOLE)],
         );
     }
-    for asked in windows(amount(), &question(Kind::Block, Verb::Usage)) {
+    for query in windows(amount(), &question(Kind::Block, Verb::Usage)) {
         let info = written.recording.info();
-        let span = asked
+        let span = query
             .window
             .unwrap_or(Window::new(info.begin_ns, info.end_ns));
         let words = [
@@ -234,14 +234,14 @@ fn usage_equals_sql() {
         ];
         check(
             &written,
-            &asked,
+            &query,
             Rows::Table("devices"),
             "devices.sql",
             &words,
         );
         let series = Question {
             interval: Some(7_000_000),
-            ..asked
+            ..query
         };
         let words = [
             ("width", "7000000::BIGINT"),

@@ -62,8 +62,8 @@ fn heat_maps_equal_sql() {
         } else {
             format!("PARTITION BY {}", names.join(", "))
         };
-        for asked in windows(amount(), &by(keys, question(kind, Verb::Heat))) {
-            let span = asked.window.unwrap_or_else(|| {
+        for query in windows(amount(), &by(keys, question(kind, Verb::Heat))) {
+            let span = query.window.unwrap_or_else(|| {
                 let info = whyslow_store::Tables::info(&written.recording);
                 Window::new(info.begin_ns, info.end_ns)
             });
@@ -95,13 +95,13 @@ fn heat_maps_equal_sql() {
                         },
                     ),
                 ];
-                let asked = Question {
+                let query = Question {
                     limit,
                     interval,
                     weight,
-                    ..asked.clone()
+                    ..query.clone()
                 };
-                check(&written, &asked, Rows::Table("heat"), "heat.sql", &words);
+                check(&written, &query, Rows::Table("heat"), "heat.sql", &words);
             }
         }
     }

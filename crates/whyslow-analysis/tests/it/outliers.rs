@@ -112,7 +112,7 @@ fn question() -> Question {
     Question::new(Kind::Block, Verb::Outliers)
 }
 
-fn asked(disks: &[Disk]) -> Answer {
+fn answer_for(disks: &[Disk]) -> Answer {
     ask(&machine(disks), &question()).unwrap()
 }
 
@@ -135,7 +135,7 @@ fn a_bad_disk_is_told_from_its_peers() {
         slow_one_in: Some(5),
         ..DISK
     };
-    let answer = asked(&disks(8, bad));
+    let answer = answer_for(&disks(8, bad));
     let (marked, words) = found(&answer);
     assert_eq!(marked, ["sda"]);
     assert!(words.starts_with("slow reads: "), "{words}");
@@ -155,7 +155,7 @@ fn a_disk_that_takes_twice_as_long_is_slow_throughout() {
         usual_ns: 12 * MS,
         ..DISK
     };
-    let (marked, words) = found(&asked(&disks(8, slow)));
+    let (marked, words) = found(&answer_for(&disks(8, slow)));
     assert_eq!(marked, ["sda"]);
     assert!(
         words.contains("reads take 2.") && words.contains(" times as long throughout (q "),
@@ -165,7 +165,7 @@ fn a_disk_that_takes_twice_as_long_is_slow_throughout() {
 
 #[test]
 fn disks_that_are_alike_are_as_their_peers() {
-    let (marked, words) = found(&asked(&disks(8, DISK)));
+    let (marked, words) = found(&answer_for(&disks(8, DISK)));
     assert!(marked.is_empty());
     assert_eq!(words, "like its peers");
 }
@@ -178,7 +178,7 @@ fn a_busy_disk_is_compared_where_its_peers_were_as_busy() {
             at_once,
             ..DISK
         };
-        let (marked, words) = found(&asked(&disks(8, busy)));
+        let (marked, words) = found(&answer_for(&disks(8, busy)));
         assert!(marked.is_empty());
         assert!(words.starts_with(expected), "{words}");
     };
@@ -193,7 +193,7 @@ fn a_busy_disk_is_compared_where_its_peers_were_as_busy() {
 #[test]
 fn what_cannot_be_compared_says_why() {
     let check = |disks: &[Disk], expected: &str| {
-        let (marked, words) = found(&asked(disks));
+        let (marked, words) = found(&answer_for(disks));
         assert!(marked.is_empty());
         assert_eq!(words, expected);
     };
@@ -226,7 +226,7 @@ fn what_cannot_be_compared_says_why() {
 #[test]
 fn few_requests_tell_how_many_more_would_suffice() {
     let check = |requests, expected: &str| {
-        let answer = asked(&disks(8, Disk { requests, ..DISK }));
+        let answer = answer_for(&disks(8, Disk { requests, ..DISK }));
         let (marked, words) = found(&answer);
         assert!(marked.is_empty());
         assert_eq!(words, expected);
@@ -245,9 +245,9 @@ fn few_requests_tell_how_many_more_would_suffice() {
 /// Edge cases: no device, one device, and equal times.
 #[test]
 fn nothing_and_equal_times_deviate_from_nothing() {
-    let answer = asked(&[]);
+    let answer = answer_for(&[]);
     assert!(answer.tables.iter().all(|table| table.rows.is_empty()));
-    let (_, words) = found(&asked(&disks(1, DISK)));
+    let (_, words) = found(&answer_for(&disks(1, DISK)));
     assert_eq!(
         words,
         "cannot compare: only 1 devices of its driver, 4 are needed"
@@ -256,7 +256,7 @@ fn nothing_and_equal_times_deviate_from_nothing() {
     for disk in &mut equal {
         disk.usual_ns = 1;
     }
-    let answer = asked(&equal);
+    let answer = answer_for(&equal);
     let (marked, words) = found(&answer);
     assert!(marked.is_empty());
     assert_eq!(words, "like its peers");
@@ -278,7 +278,7 @@ fn the_evidence_adds_up() {
     for disk in &mut disks {
         disk.sizes = 2;
     }
-    let answer = asked(&disks);
+    let answer = answer_for(&disks);
     let strata = table(&answer, "strata");
     let tests = table(&answer, "comparisons");
     let sums = |name: &str| -> f64 {
@@ -329,7 +329,7 @@ fn devices_of_another_driver_are_no_peers() {
             ..DISK
         });
     }
-    let (marked, words) = found(&asked(&disks));
+    let (marked, words) = found(&answer_for(&disks));
     assert!(marked.is_empty());
     assert!(
         words.starts_with("cannot compare: only 3 devices of its driver"),
@@ -344,7 +344,7 @@ fn one_fast_disk_among_four_makes_no_outliers_of_the_others() {
         requests: 4000,
         ..DISK
     };
-    let (marked, _) = found(&asked(&disks(4, fast)));
+    let (marked, _) = found(&answer_for(&disks(4, fast)));
     assert!(marked.is_empty(), "{marked:?}");
 }
 
@@ -387,16 +387,18 @@ fn requests_over_the_threshold_are_listed_in_order_of_time() {
     };
     assert!(requests.rows.is_sorted_by_key(|row| int(&row[ts])));
     assert!(requests.rows.iter().all(|row| int(&row[dur]) >= 100 * MS));
-    let told = |text: &str| answer.caveats.iter().any(|caveat| caveat.starts_with(text));
-    assert!(told("only the first 3 of "), "{:?}", answer.caveats);
-    assert!(told("the threshold is 100 ms (set another with --min)"));
+    let has_caveat = |text: &str| answer.caveats.iter().any(|caveat| caveat.starts_with(text));
+    assert!(has_caveat("only the first 3 of "), "{:?}", answer.caveats);
+    assert!(has_caveat(
+        "the threshold is 100 ms (set another with --min)"
+    ));
 
     question.filter.dur_min = Some(SECOND);
     let answer = ask(&tables, &question).unwrap();
     assert_eq!(table(&answer, "requests").title, "requests of at least 1 s");
     assert!(table(&answer, "requests").rows.is_empty());
-    let told = |text: &str| answer.caveats.iter().any(|caveat| caveat.starts_with(text));
-    assert!(!told("only the first") && !told("the threshold"));
+    let has_caveat = |text: &str| answer.caveats.iter().any(|caveat| caveat.starts_with(text));
+    assert!(!has_caveat("only the first") && !has_caveat("the threshold"));
     // The threshold selects what is listed, not what is compared.
     assert_eq!(found(&answer).0, ["sda"]);
 }

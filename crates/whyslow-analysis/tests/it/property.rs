@@ -120,7 +120,7 @@ fn prefix(kind: Kind) -> &'static str {
     }
 }
 
-// tidy: long because it asks every verb once
+// tidy: long because it runs every verb once
 fn check(case: &Case, tables: &MemoryTables, rows: &[Plain]) -> Result<(), TestCaseError> {
     let question = |verb| Question {
         window: case.window,

@@ -164,7 +164,7 @@ impl Made {
     }
 }
 
-fn tells(answer: &Answer, of: &str) -> bool {
+fn has_caveat(answer: &Answer, of: &str) -> bool {
     answer.caveats.iter().any(|caveat| caveat.contains(of))
 }
 
@@ -199,7 +199,11 @@ fn time_in_which_nobody_can_tell_who_ran_is_not_idle() {
         "0 | 0 | 5.000000e-1 | 5.000000e-1 | 500000000\n\
          1 | 0 | 5.000000e-1 | 5.000000e-1 | 1000000000"
     );
-    assert!(tells(&answer, "unknown for 17 s"), "{:?}", answer.caveats);
+    assert!(
+        has_caveat(&answer, "unknown for 17 s"),
+        "{:?}",
+        answer.caveats
+    );
     // A part without any data.
     let answer = made.ask(Kind::Cpu, Verb::Usage, |q| {
         q.window = Some(Window::new(SECOND, 2 * SECOND));
@@ -231,7 +235,7 @@ fn without_wakeups_nobody_knows_how_many_threads_wait() {
         (Kind::Threads, Verb::Timeline),
     ] {
         let answer = made.ask(kind, verb, |_| {});
-        assert!(tells(&answer, "no wakeups"), "{kind:?} {verb:?}");
+        assert!(has_caveat(&answer, "no wakeups"), "{kind:?} {verb:?}");
     }
 }
 
@@ -372,8 +376,8 @@ fn rows_left_out_by_the_default_limit_are_told() {
     };
     let answer = usage(None);
     assert_eq!(table(&answer, "usage").rows.len(), 10);
-    assert!(tells(&answer, "13 more rows"), "{:?}", answer.caveats);
-    for asked in [usage(Some(10)), usage(Some(0))] {
-        assert!(!tells(&asked, "more rows"), "{:?}", asked.caveats);
+    assert!(has_caveat(&answer, "13 more rows"), "{:?}", answer.caveats);
+    for query in [usage(Some(10)), usage(Some(0))] {
+        assert!(!has_caveat(&query, "more rows"), "{:?}", query.caveats);
     }
 }
