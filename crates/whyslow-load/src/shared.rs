@@ -186,7 +186,7 @@ impl Shared {
         self.requests.0.load(Relaxed)
     }
 
-    pub(crate) fn is_asked(&self, host: &str) -> bool {
+    pub(crate) fn is_target(&self, host: &str) -> bool {
         self.hosts.contains(host)
     }
 

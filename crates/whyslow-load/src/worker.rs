@@ -108,7 +108,7 @@ impl Worker {
         let shared = &self.local.shared;
         let location = answered.location.as_deref()?;
         let next = from.redirected(answered.status, location, &shared.plan.asked);
-        let next = next.ok().filter(|next| shared.is_asked(next.host()));
+        let next = next.ok().filter(|next| shared.is_target(next.host()));
         if next.is_none() {
             shared.unfollowed.fetch_add(1, Relaxed);
         }

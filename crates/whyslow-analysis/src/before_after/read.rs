@@ -211,8 +211,8 @@ impl Requests {
         tables: &dyn Tables,
         window: Option<Window>,
     ) -> Result<(), AnalysisError> {
-        let is_told = |row: &Request| row.phases[1..] != [0; PHASES_MAX - 1];
-        if self.rows.iter().any(is_told) {
+        let has_phases = |row: &Request| row.phases[1..] != [0; PHASES_MAX - 1];
+        if self.rows.iter().any(has_phases) {
             self.phases = PHASES.iter().map(|name| (*name).to_owned()).collect();
             return Ok(());
         }

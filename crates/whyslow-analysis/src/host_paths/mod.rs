@@ -157,7 +157,7 @@ impl<'t> HostPaths<'t> {
                 continue;
             }
             let key = paths.keys().value(row);
-            let (new, is_told) = *known.entry((*view, key)).or_insert_with(|| {
+            let (new, is_translated) = *known.entry((*view, key)).or_insert_with(|| {
                 let path = words.value(key as usize);
                 let is_path = path.starts_with('/') && !path.starts_with("/memfd:");
                 let view = view.and_then(|view| self.views.all.get(view));
@@ -166,7 +166,7 @@ impl<'t> HostPaths<'t> {
                 count += 1;
                 (count - 1, !is_path || found.is_some())
             });
-            unchanged += u64::from(!is_told);
+            unchanged += u64::from(!is_translated);
             keys.push(Some(new));
         }
         self.unchanged.fetch_add(unchanged, Ordering::Relaxed);

@@ -169,17 +169,17 @@ impl<'w> Finding<'w> {
         let mut order: Vec<usize> = (0..self.waits.len()).collect();
         order.retain(|at| self.waits[*at].is_selected);
         order.index_sort_by_ints(|at| [-self.waits[*at].dur(), self.waits[*at].id, 0]);
-        let mut is_told = vec![false; self.waits.len()];
+        let mut is_covered = vec![false; self.waits.len()];
         let mut chains = Vec::new();
         for at in order {
-            if is_told[at] {
+            if is_covered[at] {
                 continue;
             }
             let (links, end) = self.follow(at);
             let head = &self.waits[at];
             let concurrent = self.concurrent(head);
             for other in links.iter().chain(&concurrent) {
-                is_told[*other] = true;
+                is_covered[*other] = true;
             }
             let threads = concurrent.iter().map(|other| self.waits[*other].utid);
             let waiters = threads.collect::<FxHashSet<i64>>().len();

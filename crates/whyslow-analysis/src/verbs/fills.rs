@@ -83,8 +83,8 @@ pub(crate) fn of(context: &Context<'_>, keys: &[Key]) -> Result<Option<Fills>, A
         note_unknown(context);
         return Ok(None);
     }
-    let is_told = keys.iter().all(|key| key.is_object() || key.is_owner());
-    if !is_told || !is_of_all_calls(&question.filter) {
+    let is_known = keys.iter().all(|key| key.is_object() || key.is_owner());
+    if !is_known || !is_of_all_calls(&question.filter) {
         context.note("page-cache fills are only known by file and thread".into());
         return Ok(None);
     }

@@ -129,8 +129,8 @@ fn shares(
 ) -> [Value; 10] {
     let idle = (known - spent.busy - hard - soft).max(0);
     let waited = waited.min(idle);
-    let of = |time: Ns, is_told: bool| {
-        if is_told {
+    let of = |time: Ns, is_known: bool| {
+        if is_known {
             ratio(time, known)
         } else {
             Value::Null
