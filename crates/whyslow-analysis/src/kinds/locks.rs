@@ -18,7 +18,7 @@ pub(crate) static TOPIC: Topic = Topic {
   whyslow locks top web.wsl                     the longest waits
   whyslow locks stacks web.wsl --op rwsem       where threads waited, as a caller tree
   whyslow locks chains kafka.jfr                which thread blocked which, and lock convoys
-  whyslow locks stats kafka.jfr --by object,holder,doing    who held a program's locks, and why for long",
+  whyslow locks stats kafka.jfr --by object,holder,doing    holders of a program's locks, and what they did",
     views: &[
         View::new(Verb::Stats, "Count and duration of waits by kind", &LOCKS),
         View::new(Verb::Usage, "Time waited by process", &LOCKS),
