@@ -279,7 +279,7 @@ fn a_request_that_there_is_not_is_an_error() {
         ..Question::new(Kind::Requests, Verb::Threads)
     };
     let error = ask(&Made::followed().tables(200 * MS), &question).unwrap_err();
-    assert!(error.to_string().contains("no request 7"), "{error}");
+    assert!(error.to_string().contains("unknown request 7"), "{error}");
 }
 
 #[test]
