@@ -275,7 +275,10 @@ fn every_answer_says_that_not_all_of_the_source_could_be_used() {
             assert!(text.contains("1 × TEXT_LINE_BAD"), "{question:?}: {text}");
         }
         let text = told(&[question, &["whole.txt"]].concat());
-        assert!(!text.contains("source are unusable"), "{question:?}: {text}");
+        assert!(
+            !text.contains("source are unusable"),
+            "{question:?}: {text}"
+        );
     }
     // Where it was: after all of the good lines.
     let place_of = format!("at byte {}", common::TRACE.len());
