@@ -32,8 +32,9 @@ pub(super) fn render(answer: &Answer, subject: &Subject, look: &Look) -> String 
             }
         }
     }
-    let cannot_tell = |caveat: &String| caveat.starts_with("cannot tell");
-    if answer.tables.is_empty() && !answer.caveats.iter().any(cannot_tell) {
+    let is_unavailable =
+        |caveat: &String| caveat.contains(" unavailable: ") || caveat.starts_with("cannot tell");
+    if answer.tables.is_empty() && !answer.caveats.iter().any(is_unavailable) {
         out.push_str("(nothing matches)\n");
     }
     losses(&answer.losses, look, &mut out);

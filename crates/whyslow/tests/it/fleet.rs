@@ -130,12 +130,12 @@ fn what_cannot_be_pushed_is_told_with_what_to_do() {
     check(
         &["push", recording, "ftp://x/y"],
         2,
-        &["no store for ftp", "s3://BUCKET"],
+        &["scheme ftp:// is not supported", "s3://BUCKET"],
     );
     check(
         &["push", recording, "lake", "--host", "a/b"],
         2,
-        &["cannot be the name of a host", "--host"],
+        &["is not a valid host name", "--host"],
     );
     check(
         &["push", recording, "lake", "--label", "rack"],
@@ -158,7 +158,7 @@ fn what_cannot_be_pushed_is_told_with_what_to_do() {
     check(
         &["find", "01XXX", "--lake", "asked"],
         2,
-        &["cannot be the name of a recording", "26 capital letters"],
+        &["is not a valid recording name", "26 capital letters"],
     );
     check(&["deviations"], 2, &["no lake given", "WHYSLOW_LAKE"]);
     // Of two recordings one is invalid: the other one is pushed.
@@ -195,7 +195,7 @@ fn nobody_listens_at_the_store() {
             .arg("s3://bucket/lake")
             .env("AWS_ENDPOINT_URL", endpoint);
         let wrong = said(command, 2);
-        assert!(wrong.contains("which is no URL"), "{wrong}");
+        assert!(wrong.contains("which is not a URL"), "{wrong}");
     }
 }
 

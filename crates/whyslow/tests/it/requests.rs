@@ -129,9 +129,12 @@ fn what_is_no_request_is_refused() {
     );
     check(
         &["requests", "web.wsl", "--status", "bad"],
-        "no value of status",
+        "is not a valid status",
     );
-    check(&["requests", "web.wsl", "--by", "lock"], "no key `lock`");
+    check(
+        &["requests", "web.wsl", "--by", "lock"],
+        "unknown key `lock`",
+    );
     check(
         &["io", "stats", "web.wsl", "--status", "200"],
         "unexpected argument",
@@ -151,7 +154,10 @@ fn a_recording_without_requests_cannot_tell() {
     writer.finish(&Symbols::new(), info).expect("it is whole");
     let answer = json(&place, &["requests", "none.wsl"]);
     let text = answer["caveats"].to_string();
-    assert!(text.contains("cannot tell who asked for what"), "{text}");
+    assert!(
+        text.contains("requests unavailable: no requests recorded"),
+        "{text}"
+    );
 }
 
 fn fixture(name: &str) -> String {

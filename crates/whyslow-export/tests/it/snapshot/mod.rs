@@ -204,7 +204,7 @@ fn what_is_compared_with_the_rest_says_that_there_is_less_of_it() {
     let mut question = Question::new(Kind::Io, Verb::Differs);
     question.window = Some(window);
     let caveats = |tables| ask(tables, &question).expect("it can be asked").caveats;
-    let is_it = |caveat: &String| caveat.contains("kept in this part");
+    let is_it = |caveat: &String| caveat.contains("this slice of a recording");
     assert!(caveats(&part).iter().any(is_it));
     assert!(!caveats(&whole.recording).iter().any(is_it));
 }

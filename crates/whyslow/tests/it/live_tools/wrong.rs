@@ -69,7 +69,8 @@ fn notes_are_about_what_is_shown() {
         );
     }
     // The share of bytes on unknown objects matters only to tools that show bytes.
-    let about_bytes = |args: &[&str]| notes(args).contains("bytes were moved on unknown objects");
+    let about_bytes =
+        |args: &[&str]| notes(args).contains("of the bytes were transferred to or from unknown");
     assert!(about_bytes(&["threads", "list", "web.wsl", "--csv"]));
     assert!(about_bytes(&["as", "iotop", "web.wsl"]));
     assert!(about_bytes(&["as", "pidstat", "web.wsl", "-d"]));

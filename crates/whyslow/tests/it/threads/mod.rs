@@ -208,7 +208,7 @@ fn a_pattern_that_is_none_is_named() {
     let mut command = recorded().whyslow();
     command.args(["block", "stats", "t.wsl", "--match", "a"]);
     let output = command.output().expect("it runs");
-    assert!(String::from_utf8_lossy(&output.stderr).contains("has no stack to filter by"));
+    assert!(String::from_utf8_lossy(&output.stderr).contains("cannot filter block by stack"));
 }
 
 #[test]

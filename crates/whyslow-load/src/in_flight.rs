@@ -1,4 +1,4 @@
-//! A request under way: what is known of it so far, so that it can be told at any moment.
+//! A request in flight: what is known of it so far, so that it can be reported at any time.
 
 use std::rc::Rc;
 use std::sync::Arc;
@@ -8,20 +8,20 @@ use crate::row::{Link, Outcome, Phases, Row};
 use crate::stream::Marks;
 use crate::target::Target;
 
-/// What a request is at.
+/// What a request is currently doing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Stage {
-    /// Nothing was begun.
+    /// Nothing was started.
     Begin,
     Resolve,
     Connect,
     Tls,
-    /// The request itself, from its first byte to the last of its answer.
+    /// The request itself, from its first byte to the last byte of the response.
     Exchange,
 }
 
 #[derive(Debug)]
-pub(crate) struct Flight {
+pub(crate) struct InFlight {
     pub(crate) seq: u64,
     pub(crate) worker: u32,
     pub(crate) intended_ns: Option<u64>,
@@ -39,7 +39,7 @@ pub(crate) struct Flight {
     phases: Phases,
 }
 
-impl Flight {
+impl InFlight {
     pub(crate) fn new(seq: u64, worker: u32, start_ns: u64, target: Arc<Target>) -> Self {
         Self {
             seq,
@@ -60,17 +60,17 @@ impl Flight {
         }
     }
 
-    /// The stage before ends where the next begins.
+    /// The previous stage ends where the next begins.
     pub(crate) fn enter(&mut self, stage: Stage, clock: Clock) {
-        // What little the begin took is the next one's.
+        // The short time before is counted as part of the next stage.
         if self.stage != Stage::Begin {
             self.leave(clock.now_ns());
         }
         self.stage = stage;
     }
 
-    /// Nothing came of what was begun.
-    pub(crate) fn begin_again(&mut self) {
+    /// Discards a failed attempt.
+    pub(crate) fn restart(&mut self) {
         self.stage = Stage::Begin;
         (self.link, self.marks) = (None, None);
         (self.is_reused, self.protocol) = (false, None);
@@ -89,7 +89,7 @@ impl Flight {
         self.stage_begin_ns = now_ns;
     }
 
-    /// Cuts the exchange where the request had left and where the answer began.
+    /// Splits the exchange where the request had been sent and where the response began.
     fn split(&mut self, begin: u64, end: u64) {
         let Some(marks) = &self.marks else {
             return;
@@ -101,14 +101,14 @@ impl Flight {
             return;
         };
         let answered = first_read.unwrap_or(end);
-        // Some answer before they have the whole request.
+        // Some servers respond before they have received the whole request.
         let sent = sent.min(answered);
         self.phases.send = Some(sent - begin);
         self.phases.wait = Some(answered - sent);
         self.phases.receive = first_read.map(|first| end - first);
     }
 
-    /// What to call the time that ran out.
+    /// What was missing when the time ran out, for the message.
     pub(crate) fn awaited(&self) -> &'static str {
         let is_answered = self
             .marks
@@ -116,10 +116,10 @@ impl Flight {
             .is_some_and(|marks| marks.first_read_ns.get() > 0);
         match self.stage {
             Stage::Begin | Stage::Connect => "no connection",
-            Stage::Resolve => "no address of the name",
-            Stage::Tls => "no encrypted connection",
-            Stage::Exchange if is_answered => "no end of the answer",
-            Stage::Exchange => "no answer",
+            Stage::Resolve => "no address for the name",
+            Stage::Tls => "no TLS connection",
+            Stage::Exchange if is_answered => "no complete response",
+            Stage::Exchange => "no response",
         }
     }
 
