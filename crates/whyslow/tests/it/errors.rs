@@ -74,7 +74,7 @@ fn wrong_words_are_exit_code_2_with_the_right_ones() {
     usage(&["io", "top", "t.wsl", "--by", "color"], &["color"]);
     usage(
         &["io", "top", "t.wsl", "--cols", "color"],
-        &["no column `color`", "dur_ns"],
+        &["unknown column `color`", "dur_ns"],
     );
     usage(&["io", "top", "t.wsl", "--table", "x"], &["no table `x`"]);
     usage(
