@@ -76,7 +76,10 @@ fn wrong_words_are_exit_code_2_with_the_right_ones() {
         &["io", "top", "t.wsl", "--cols", "color"],
         &["unknown column `color`", "dur_ns"],
     );
-    usage(&["io", "top", "t.wsl", "--table", "x"], &["no table `x`"]);
+    usage(
+        &["io", "top", "t.wsl", "--table", "x"],
+        &["unknown table `x`"],
+    );
     usage(
         &["io", "top", "t.wsl", "--tz", "Mars/Olympus"],
         &["Europe/Berlin"],
