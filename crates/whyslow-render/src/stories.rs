@@ -90,7 +90,7 @@ fn encode(
         Format::Md => Ok(markdown(report, subject, style)),
         Format::Json => {
             let mut text = serde_json::to_string_pretty(report)
-                .map_err(|error| Failure::new(format!("failed to write JSON: {error}")))?;
+                .map_err(|error| Failure::new(format!("cannot write JSON: {error}")))?;
             text.push('\n');
             Ok(text)
         }

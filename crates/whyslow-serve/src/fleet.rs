@@ -1,4 +1,4 @@
-//! `fleet`: questions of a lake, asked by a process that may.
+//! `fleet`: queries of a lake, run by an unconfined process.
 
 use std::sync::PoisonError;
 
@@ -20,9 +20,9 @@ use crate::questions::Bounded;
 use crate::reply::{self, Refusal};
 use crate::server::Shared;
 
-/// Bytes of an answer.
+/// Maximum size of an answer.
 const BYTES_MAX: usize = 64 << 20;
-/// Keys that every question takes.
+/// Keys that all queries accept.
 const COMMON: [&str; 3] = ["hosts", "cluster", "window"];
 
 pub(crate) async fn fleet(
@@ -35,21 +35,21 @@ pub(crate) async fn fleet(
         return reply::json_document(&shared.fleet.about());
     };
     let Some(lake) = shared.fleet.lake.clone() else {
-        let refusal = Refusal::new(StatusCode::SERVICE_UNAVAILABLE, "this server has no lake");
-        return Err(refusal.hint("start it with --lake s3://traces/lake"));
+        let refusal = Refusal::new(StatusCode::SERVICE_UNAVAILABLE, "no lake configured");
+        return Err(refusal.hint("restart the server with --lake s3://traces/lake"));
     };
     let format = form::of(request.headers(), &query)?;
-    let asked = asked(&*shared.command_line, &question, &query)?;
-    let said = asked
+    let lake_query = parse_query(&*shared.command_line, &question, &query)?;
+    let words = lake_query
         .words
         .iter()
         .map(String::as_str)
         .chain(["--lake", &lake]);
-    let command = said.map(quoted).collect::<Vec<_>>().join(" ");
+    let command = words.map(quoted).collect::<Vec<_>>().join(" ");
     let (shown, server) = (command.clone(), shared.clone());
-    let written = shared.slow.ask(move |_| {
-        let window = asked.question.window(&Zone::utc())?;
-        let request = asked.question.request(lake.clone(), window);
+    let written = shared.slow.run(move |_| {
+        let window = lake_query.question.window(&Zone::utc())?;
+        let request = lake_query.question.request(lake.clone(), window);
         let mut keeper = server
             .fleet
             .keeper
@@ -57,8 +57,8 @@ pub(crate) async fn fleet(
             .unwrap_or_else(PoisonError::into_inner);
         let keeper = keeper
             .as_mut()
-            .ok_or_else(|| Refusal::wrong("this server has no lake"))?;
-        let stream = keeper.ask(request, server.fleet.time).map_err(unanswered)?;
+            .ok_or_else(|| Refusal::wrong("no lake configured"))?;
+        let stream = keeper.ask(request, server.fleet.time).map_err(refusal_of)?;
         let mut found = answer(&stream)?;
         found.window = window;
         let mut subject = Subject {
@@ -70,7 +70,7 @@ pub(crate) async fn fleet(
             format,
             json: false,
             csv: false,
-            ..asked.question.output().clone()
+            ..lake_query.question.output().clone()
         };
         let mut out = Bounded::new(BYTES_MAX);
         whyslow_render::write_into(
@@ -89,7 +89,7 @@ pub(crate) async fn fleet(
     ))
 }
 
-fn unanswered(why: Unanswered) -> Refusal {
+fn refusal_of(why: Unanswered) -> Refusal {
     match why {
         Unanswered::TooLong => Refusal::stopped(Stop::Time),
         Unanswered::Failed(failure) => failure.into(),
@@ -101,14 +101,19 @@ struct LakeQuery {
     question: Box<dyn LakeQuestion>,
 }
 
-/// The words of the command line, read by its definitions.
-fn asked(command_line: &dyn CommandLine, name: &str, query: &Query) -> Result<LakeQuery, Refusal> {
+/// The words of the command line, parsed with its definitions.
+fn parse_query(
+    command_line: &dyn CommandLine,
+    name: &str,
+    query: &Query,
+) -> Result<LakeQuery, Refusal> {
     let question = QUESTIONS
         .iter()
         .find(|question| question.name == name)
         .ok_or_else(|| {
-            let error = format!("there is no question `{name}` of a fleet");
-            Refusal::new(StatusCode::NOT_FOUND, error).hint("`fleet` without a question lists all")
+            let error = format!("unknown fleet query `{name}`");
+            Refusal::new(StatusCode::NOT_FOUND, error)
+                .hint("request `fleet` without a query to list all")
         })?;
     let names = question.parameters.iter().map(|one| one.name.as_str());
     let mut known: Vec<&str> = COMMON.iter().copied().chain(names).collect();
@@ -134,6 +139,6 @@ fn asked(command_line: &dyn CommandLine, name: &str, query: &Query) -> Result<La
     let question = command_line
         .lake_question(&os)
         .map_err(crate::questions::wrong_words)?
-        .ok_or_else(|| Refusal::wrong("that is no question"))?;
+        .ok_or_else(|| Refusal::wrong("invalid query"))?;
     Ok(LakeQuery { words, question })
 }

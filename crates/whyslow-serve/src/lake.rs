@@ -5,7 +5,7 @@ use serde_json::{Value, json};
 use whyslow_base::failure::Failure;
 use whyslow_sources::lake::{Keeper, Parameter, QUESTIONS};
 
-/// A lake, if the server has one.
+/// The lake of the server, if any.
 #[derive(Debug)]
 pub(crate) struct Fleet {
     pub(crate) lake: Option<String>,
@@ -14,7 +14,7 @@ pub(crate) struct Fleet {
 }
 
 impl Fleet {
-    /// Starts what asks, while it still may have what the server gives up.
+    /// Starts the query process before the server drops its privileges.
     pub(crate) fn start(lake: Option<&str>, engine: &str, time: Duration) -> Result<Self, Failure> {
         let keeper = lake.map(|lake| Keeper::start(lake, engine)).transpose()?;
         Ok(Self {
@@ -24,7 +24,7 @@ impl Fleet {
         })
     }
 
-    /// Of whoever asks recordings only.
+    /// For a server without a lake.
     pub(crate) fn none() -> Self {
         Self {
             lake: None,

@@ -30,11 +30,11 @@ whole window. In every column a process is the sum of its threads. UID is - if n
 
 Differences from a live pidstat:
 - kB_rd/s are the block read requests that the process submitted; kB_wr/s the bytes that its write
- calls transferred to files (not below /proc, /sys, /dev; other files on tmpfs are included), which
- the kernel counts in whole pages. kB_ccwr/s is the kernel's counter of the process, sampled once a
- second (with more than 300 processes, in turns) and at its exit; not available for threads.
+  calls transferred to files (not below /proc, /sys, /dev; other files on tmpfs are included), which
+  the kernel counts in whole pages. kB_ccwr/s is the kernel's counter of the process, sampled once a
+  second (with more than 300 processes, in turns) and at its exit; not available for threads.
 - iodelay is all uninterruptible sleep, in ticks of 10 ms: whether a sleep waited for I/O is not
- recorded.
+  recorded.
 - %system includes interrupts that hit the process; %guest is not recorded and shown as -.
 - nvcswch/s counts switches away from threads that were still runnable.
 Values without recorded events are -1.00 with -d, otherwise -. Activity of threads of which only the
