@@ -203,8 +203,8 @@ def test_refusals_have_the_message_and_the_hint(web: whyslow.Recording) -> None:
     assert caught.value.exit_code == 2
     assert "outside of the recording" in caught.value.message
     assert caught.value.hint is not None
-    assert caught.value.hint.startswith("it reaches from ")
-    assert "hint: it reaches from " in str(caught.value)
+    assert caught.value.hint.startswith("choose a window from ")
+    assert "hint: choose a window from " in str(caught.value)
 
 
 def test_colours_that_a_notebook_asks_for_change_nothing(

@@ -10,7 +10,7 @@ use whyslow_analysis::Weight;
 use whyslow_base::args::OutputArgs;
 use whyslow_base::time::Zone;
 use whyslow_render::{Subject, quoted};
-use whyslow_sources::lake::{QUESTIONS, Unanswered, answer};
+use whyslow_sources::lake::{QUESTIONS, QueryFailure, answer};
 
 use crate::command_line::{CommandLine, LakeQuestion};
 use crate::form;
@@ -50,15 +50,17 @@ pub(crate) async fn fleet(
     let written = shared.slow.run(move |_| {
         let window = lake_query.question.window(&Zone::utc())?;
         let request = lake_query.question.request(lake.clone(), window);
-        let mut keeper = server
+        let mut worker = server
             .fleet
-            .keeper
+            .worker
             .lock()
             .unwrap_or_else(PoisonError::into_inner);
-        let keeper = keeper
+        let worker = worker
             .as_mut()
             .ok_or_else(|| Refusal::wrong("no lake configured"))?;
-        let stream = keeper.ask(request, server.fleet.time).map_err(refusal_of)?;
+        let stream = worker
+            .query(request, server.fleet.time)
+            .map_err(refusal_of)?;
         let mut found = answer(&stream)?;
         found.window = window;
         let mut subject = Subject {
@@ -89,10 +91,10 @@ pub(crate) async fn fleet(
     ))
 }
 
-fn refusal_of(why: Unanswered) -> Refusal {
+fn refusal_of(why: QueryFailure) -> Refusal {
     match why {
-        Unanswered::TooLong => Refusal::stopped(Stop::Time),
-        Unanswered::Failed(failure) => failure.into(),
+        QueryFailure::TooLong => Refusal::stopped(Stop::Time),
+        QueryFailure::Failed(failure) => failure.into(),
     }
 }
 

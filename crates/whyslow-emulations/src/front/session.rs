@@ -332,8 +332,8 @@ impl<'c> Front<'c> {
         let note = note.into();
         // A note of the last interval is not repeated in this one.
         if let Some(segment) = self.call.segment
-            && let Ok(mut told) = segment.shared.told.lock()
-            && !told.insert(note.clone())
+            && let Ok(mut noted) = segment.shared.noted.lock()
+            && !noted.insert(note.clone())
         {
             return;
         }

@@ -250,7 +250,11 @@ mod tests {
         check(&["io", "top"], "color=always", "cannot use `color`");
         check(&["io", "top"], "errors=maybe", "use 1 or 0");
         check(&["io", "no-such"], "", "unknown query");
-        check(&["sql"], "query-file=/etc/passwd&tables2", "unknown parameter");
+        check(
+            &["sql"],
+            "query-file=/etc/passwd&tables2",
+            "unknown parameter",
+        );
     }
 
     /// Names of the parameters of a path, as the description of the API has them.

@@ -310,7 +310,7 @@ fn a_trace_is_taken_where_a_recording_is() {
         .assert()
         .success();
     let note = String::from_utf8_lossy(&first.get_output().stderr).into_owned();
-    assert!(note.contains("imported into the cache"), "{note}");
+    assert!(note.contains("into the cache"), "{note}");
     let second = place
         .whyslow()
         .args(["io", "top", "--json"])

@@ -63,7 +63,7 @@ fn wrong_words_are_exit_code_2_with_the_right_ones() {
         ],
         &[
             "outside of the recording",
-            "hint: it reaches from 2015-01-15 12:18:37.2",
+            "hint: choose a window from 2015-01-15 12:18:37.2",
         ],
     );
     usage(&["io", "top", "t.wsl", "--sort", "speed"], &["speed"]);
@@ -103,7 +103,7 @@ fn without_a_recording_it_says_how_to_get_one() {
         &place,
         &["io", "top"],
         2,
-        &["no recording was named", "hint: ", "whyslow import TRACE"],
+        &["no recording specified", "hint: ", "whyslow import TRACE"],
     );
     check(
         &place,
@@ -118,7 +118,7 @@ fn without_a_recording_it_says_how_to_get_one() {
         .assert()
         .success();
     std::fs::remove_dir_all(place.join("x.wsl")).expect("it was made");
-    check(&place, &["io", "top"], 1, &["x.wsl`, is gone"]);
+    check(&place, &["io", "top"], 1, &["x.wsl` no longer exists"]);
 }
 
 #[test]
