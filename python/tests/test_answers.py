@@ -340,7 +340,7 @@ def test_an_import_is_refused_as_on_the_command_line(
     make: Callable[..., Path], tmp_path: Path
 ) -> None:
     path = make("-t.wsl")
-    with pytest.raises(whyslow.QuestionError, match="exists already") as caught:
+    with pytest.raises(whyslow.QuestionError, match="already exists") as caught:
         whyslow.import_trace(tmp_path / "trace.txt", output=path)
     assert caught.value.hint == "--force replaces it"
     with whyslow.import_trace(tmp_path / "trace.txt", output=path, force=True) as recording:

@@ -212,7 +212,7 @@ fn what_is_no_packed_recording_is_told_with_the_byte() {
     let failed = failed.code(1);
     let told = String::from_utf8_lossy(&failed.get_output().stderr).into_owned();
     assert!(
-        told.contains("error: `short.wsl.tar.zst` is no packed recording"),
+        told.contains("error: cannot unpack `short.wsl.tar.zst`"),
         "{told}"
     );
     assert!(told.contains("byte "), "{told}");
