@@ -42,12 +42,13 @@ fn form(args: &OutputArgs) -> Option<Form> {
     }
 }
 
-/// Writes the rows that `ask` produces as the flags specify; returns the result of `ask`.
+/// Writes the rows that `run_query` produces as the flags specify; returns the result of
+/// `run_query`.
 pub fn write_streamed(
     (subject, zone): (&Subject, Zone),
     args: &OutputArgs,
     talk: &TalkArgs,
-    ask: impl FnOnce(&mut Taker<'_>) -> Result<Answer, Failure>,
+    run_query: impl FnOnce(&mut Taker<'_>) -> Result<Answer, Failure>,
 ) -> Result<Answer, Failure> {
     let form = form(args).unwrap_or(Form::Lines);
     let size = match &args.output {
@@ -74,7 +75,7 @@ pub fn write_streamed(
             out,
         };
         let mut failure = None;
-        let result = ask(&mut |answer, table| match rows.take(answer, table) {
+        let result = run_query(&mut |answer, table| match rows.take(answer, table) {
             Ok(()) => ControlFlow::Continue(()),
             Err(error) => {
                 failure = Some(error);

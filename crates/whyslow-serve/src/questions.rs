@@ -149,7 +149,7 @@ fn write(
     let notes = (!whyslow_render::has_room_for_notes(format)).then(|| notes(&answer, is_cut));
     loop {
         let mut subject = opened.subject();
-        beside(&mut subject, &command, is_cut);
+        add_members(&mut subject, &command, is_cut);
         let mut out = Bounded::new(BYTES_MAX);
         let how = (zone.clone(), question.weight());
         match whyslow_render::write_into(&mut answer, &subject, how, &args, &mut out) {
@@ -160,7 +160,7 @@ fn write(
     }
 }
 
-fn beside(subject: &mut Subject, command: &str, is_cut: bool) {
+fn add_members(subject: &mut Subject, command: &str, is_cut: bool) {
     subject.more.insert("cli".into(), json!(command));
     if is_cut {
         subject.more.insert("cut".into(), json!(true));

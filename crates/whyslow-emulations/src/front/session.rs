@@ -282,13 +282,13 @@ impl<'c> Front<'c> {
     }
 
     fn keep_losses(&self, answer: &Answer) {
-        let beside = Answer {
+        let noted_losses = Answer {
             losses: answer.losses.clone(),
             ..Answer::default()
         };
         let mut answers = self.answers.borrow_mut();
         if answers.is_empty() {
-            answers.push(beside);
+            answers.push(noted_losses);
         }
     }
 

@@ -80,7 +80,7 @@ struct Report {
     cells: fn(&Sums, &About) -> String,
 }
 
-/// Context of a row besides its sums.
+/// Context of a row, in addition to its sums.
 struct About {
     seconds: f64,
     /// Whether the row has a CPU; averages have none.

@@ -121,7 +121,7 @@ impl Metrics {
         // Nothing is known after the last event.
         let seen = Window::new(span.begin, span.end.min(kept.end));
         self.states(tables, seen, filter)?;
-        self.tell(tables, span);
+        self.add_metadata(tables, span);
         Ok(())
     }
 
@@ -216,7 +216,7 @@ impl Metrics {
         Ok(())
     }
 
-    fn tell(&mut self, tables: &dyn Tables, span: Window) {
+    fn add_metadata(&mut self, tables: &dyn Tables, span: Window) {
         let info = tables.info();
         self.begin = Some(self.begin.map_or(span.begin, |begin| begin.min(span.begin)));
         self.end = self.end.max(span.end);

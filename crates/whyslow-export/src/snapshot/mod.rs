@@ -127,7 +127,7 @@ fn about(tables: &dyn Tables, question: &CutQuestion) -> Result<RecordingInfo, S
     })
 }
 
-/// Words that show, besides the rows, what was recorded at all.
+/// Words that show, in addition to the rows, what was recorded at all.
 fn recorded_words(tables: &dyn Tables) -> Result<BTreeMap<String, BTreeSet<String>>, StoreError> {
     let mut words = match &tables.info().cut {
         Some(cut) => cut.told.clone(),

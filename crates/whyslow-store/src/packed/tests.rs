@@ -69,8 +69,8 @@ fn try_unpack(packed: &[u8], bytes_max: u64) -> Result<(), String> {
         cancel: &NEVER,
     };
     let done = unpack(packed, Path::new("x.wsl.tar.zst"), &folder, &limits);
-    let beside = std::fs::read_dir(parent.path()).expect("readable").count();
-    assert_eq!(beside, 1, "a file outside of the directory");
+    let entries = std::fs::read_dir(parent.path()).expect("readable").count();
+    assert_eq!(entries, 1, "a file outside of the directory");
     for entry in std::fs::read_dir(&folder).expect("readable") {
         let about = entry.expect("an entry").metadata().expect("a file");
         assert!(about.is_file());
