@@ -52,7 +52,7 @@ pub struct CutQuestion {
     /// The focus of the snapshot.
     pub focus: Window,
     /// Time before and after it to keep; by default the length of the window, and at least
-    /// [`AROUND_NS_MIN`].
+    /// five seconds.
     pub around: Option<Ns>,
     /// Digest of the source recording.
     pub digest: String,
