@@ -255,12 +255,16 @@ mod tests {
             let message = command(path, text).expect_err(text);
             assert!(message.contains(part), "{text}: {message}");
         };
-        check(&["io", "top"], "pids=5", "no key of this question");
-        check(&["io", "top"], "output=/etc/passwd", "cannot be asked");
-        check(&["io", "top"], "color=always", "cannot be asked");
-        check(&["io", "top"], "errors=maybe", "on (1) or off (0)");
-        check(&["io", "no-such"], "", "no question");
-        check(&["sql"], "query-file=/etc/passwd&tables2", "no key");
+        check(&["io", "top"], "pids=5", "unknown parameter `pids`");
+        check(&["io", "top"], "output=/etc/passwd", "cannot use `output`");
+        check(&["io", "top"], "color=always", "cannot use `color`");
+        check(&["io", "top"], "errors=maybe", "use 1 or 0");
+        check(&["io", "no-such"], "", "unknown query");
+        check(
+            &["sql"],
+            "query-file=/etc/passwd&tables2",
+            "unknown parameter",
+        );
     }
 
     /// Names of the parameters of a path in the description of the API.

@@ -48,7 +48,7 @@ fn a_window_cut_to_an_operation_marks_what_ran_across_it() {
             .any(|line| line.starts_with('*') && line.contains("sync")),
         "{text}"
     );
-    assert!(text.contains("* began before"), "{text}");
+    assert!(text.contains("* started before"), "{text}");
     let across = json(&["io", "log", "t.wsl", "--overlaps", &id]);
     assert!(rows(&across).iter().all(|row| row["id"] != id.as_str()));
 }
@@ -313,7 +313,7 @@ fn a_trace_is_taken_where_a_recording_is() {
         .assert()
         .success();
     let note = String::from_utf8_lossy(&first.get_output().stderr).into_owned();
-    assert!(note.contains("imported into the cache"), "{note}");
+    assert!(note.contains("into the cache"), "{note}");
     let second = place
         .whyslow()
         .args(["io", "top", "--json"])

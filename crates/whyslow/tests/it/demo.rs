@@ -44,7 +44,7 @@ fn the_demo_finds_the_slow_open_and_the_sync_across_it() {
     assert!(!again.starts_with('*'), "{again}");
     let sync = row(cut, &["sync", "339"]).unwrap_or_else(|| panic!("no sync in {cut}"));
     assert!(sync.starts_with('*'), "{sync}");
-    assert!(cut.contains("* began before, or ended after, the window"));
+    assert!(cut.contains("* started before the window, or still in progress at its end"));
     assert!(row(cut, &["sda", "write", "jbd2"]).is_some(), "{cut}");
     let (_, explained) = transcript
         .split_once("in one question")

@@ -63,7 +63,7 @@ fn wrong_words_are_exit_code_2_with_the_right_ones() {
         ],
         &[
             "outside of the recording",
-            "hint: it reaches from 2015-01-15 12:18:37.2",
+            "hint: choose a window from 2015-01-15 12:18:37.2",
         ],
     );
     usage(&["io", "top", "t.wsl", "--sort", "speed"], &["speed"]);
@@ -74,9 +74,12 @@ fn wrong_words_are_exit_code_2_with_the_right_ones() {
     usage(&["io", "top", "t.wsl", "--by", "color"], &["color"]);
     usage(
         &["io", "top", "t.wsl", "--cols", "color"],
-        &["no column `color`", "dur_ns"],
+        &["unknown column `color`", "dur_ns"],
     );
-    usage(&["io", "top", "t.wsl", "--table", "x"], &["no table `x`"]);
+    usage(
+        &["io", "top", "t.wsl", "--table", "x"],
+        &["unknown table `x`"],
+    );
     usage(
         &["io", "top", "t.wsl", "--tz", "Mars/Olympus"],
         &["Europe/Berlin"],
@@ -100,7 +103,7 @@ fn without_a_recording_it_says_how_to_get_one() {
         &place,
         &["io", "top"],
         2,
-        &["no recording was named", "hint: ", "whyslow import TRACE"],
+        &["no recording specified", "hint: ", "whyslow import TRACE"],
     );
     check(
         &place,
@@ -115,7 +118,7 @@ fn without_a_recording_it_says_how_to_get_one() {
         .assert()
         .success();
     std::fs::remove_dir_all(place.join("x.wsl")).expect("it was made");
-    check(&place, &["io", "top"], 1, &["x.wsl`, is gone"]);
+    check(&place, &["io", "top"], 1, &["x.wsl` no longer exists"]);
 }
 
 #[test]

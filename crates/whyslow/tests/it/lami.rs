@@ -336,16 +336,16 @@ fn classes_are_those_of_lttng_analyses() {
 fn options_that_a_command_does_not_have_are_refused() {
     let place = recorded(BUSY);
     for (args, text) in [
-        (&["lttng-cputop", "--irq", "5"][..], "no --irq"),
-        (&["lttng-irqstats", "--per-prio"], "no --per-prio"),
-        (&["lttng-syscallstats", "--limit", "3"], "no --limit"),
-        (&["lttng-schedstats", "--minsize", "2"], "no --minsize"),
+        (&["lttng-cputop", "--irq", "5"][..], "option --irq"),
+        (&["lttng-irqstats", "--per-prio"], "option --per-prio"),
+        (&["lttng-syscallstats", "--limit", "3"], "option --limit"),
+        (&["lttng-schedstats", "--minsize", "2"], "option --minsize"),
         (
             &["lttng-schedfreq", "--freq-series"],
             "--freq-series is not",
         ),
         (&["lttng-iolog", "--period", "a : b"], "periods are not"),
-        (&["lttng-memtop", "--refresh", "10ms"], "by the second"),
+        (&["lttng-memtop", "--refresh", "10ms"], "per second"),
     ] {
         let mut whyslow = place.whyslow();
         whyslow.arg("as").args(args).arg("t.wsl");

@@ -70,7 +70,7 @@ fn without_a_window_a_part_is_asked_about_what_it_was_cut_for() {
         let caveats = part["caveats"].as_array().expect("a list");
         let is_told = |caveat: &Value| {
             let text = caveat.as_str().unwrap_or_default();
-            text.starts_with("cut from a recording of 2026-11-21 ") && text.contains("looks at")
+            text.starts_with("snapshot of a recording of 2026-11-21 ") && text.contains("showing")
         };
         assert!(caveats.iter().any(is_told), "{caveats:?}");
     }
@@ -82,7 +82,7 @@ fn without_a_window_a_part_is_asked_about_what_it_was_cut_for() {
     let gone = ["io", "stats", PART, "-w", "2026-11-21 00:28:46+1s"];
     let refused = place.whyslow().args(gone).assert().code(2);
     let message = String::from_utf8_lossy(&refused.get_output().stderr).into_owned();
-    assert!(message.contains("cut from a longer one"), "{message}");
+    assert!(message.contains("snapshot of a longer recording"), "{message}");
 }
 
 #[test]
@@ -212,7 +212,7 @@ fn what_is_no_packed_recording_is_told_with_the_byte() {
     let failed = failed.code(1);
     let message = String::from_utf8_lossy(&failed.get_output().stderr).into_owned();
     assert!(
-        message.contains("error: `short.wsl.tar.zst` is no packed recording"),
+        message.contains("error: cannot unpack `short.wsl.tar.zst`"),
         "{message}"
     );
     assert!(message.contains("byte "), "{message}");

@@ -86,10 +86,7 @@ fn a_recorder_that_has_what_is_needed_is_followed_and_no_other() {
         &place,
         &["block", "usage", &format!("@live:{pid}"), "200ms", "1"],
     );
-    assert!(
-        said.contains("does not record, or not all of: block"),
-        "{said}"
-    );
+    assert!(said.contains("does not record all of: block"), "{said}");
     assert_eq!(code, Some(0), "{text}");
     recorder.end();
     let (_, said, code) = query(&place, &["io", "top", &format!("@live:{pid}"), "1", "1"]);
@@ -99,7 +96,7 @@ fn a_recorder_that_has_what_is_needed_is_followed_and_no_other() {
     );
     assert_eq!(code, Some(1));
     let (_, said, code) = query(&place, &["io", "top", "@live:x", "1", "1"]);
-    assert!(said.contains("by a process or by `new`"), "{said}");
+    assert!(said.contains("requires a PID or `new`"), "{said}");
     assert_eq!(code, Some(2));
 }
 

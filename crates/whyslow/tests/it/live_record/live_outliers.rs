@@ -172,7 +172,7 @@ fn every_request_is_counted_as_the_kernel_counts_it() {
             "{name}: {device} {exact}"
         );
     }
-    let is_cut = |line: &Value| line["text"] == "this interval ended before its time";
+    let is_cut = |line: &Value| line["text"] == "this interval was cut short";
     assert!(lines.iter().any(is_cut), "{text}");
 }
 
@@ -211,9 +211,9 @@ fn what_cannot_be_counted_is_refused() {
         assert_eq!(output.status.code(), Some(2), "{words:?}: {said}");
         assert!(said.contains(message), "{words:?}: {said}");
     };
-    check(&["--pid", "1"], "--pid cannot be used here");
-    check(&["-w", "+1s..+2s"], "@live has no windows");
-    check(&["--dev", "no-such-disk"], "has no device `no-such-disk`");
-    check(&["--csv"], "lines of text or of JSON");
+    check(&["--pid", "1"], "cannot use --pid");
+    check(&["-w", "+1s..+2s"], "there is no window");
+    check(&["--dev", "no-such-disk"], "unknown device `no-such-disk`");
+    check(&["--csv"], "use text or JSON");
     check(&["-o", "file"], "standard output");
 }

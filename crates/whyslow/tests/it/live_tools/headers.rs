@@ -117,9 +117,12 @@ fn columns_are_those_of_the_tools() {
 fn help_says_what_each_tool_is() {
     let help = incident().stdout(&["as", "--help"]);
     for (tool, about) in [
-        ("iostat", "CPUs and disks as iostat"),
-        ("ext4slower", "Slow reads, writes, opens and syncs"),
-        ("lttng-iolog", "Opens, closes, reads, writes and syncs"),
+        ("iostat", "Show CPU and disk statistics, like iostat"),
+        (
+            "ext4slower",
+            "Show slow file reads, writes, opens and syncs",
+        ),
+        ("lttng-iolog", "Show opens, closes, reads, writes and syncs"),
     ] {
         let mut lines = help.lines().map(str::trim_start);
         let is_listed = lines.any(|line| line.starts_with(tool) && line.contains(about));

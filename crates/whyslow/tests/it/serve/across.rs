@@ -40,7 +40,7 @@ fn a_story_goes_on_in_other_recordings_of_the_server_and_in_no_others() {
     ));
     assert_eq!(refused.status, 400);
     assert!(
-        refused.text().contains("does not show the recording"),
+        refused.text().contains("does not serve it"),
         "{}",
         refused.text()
     );

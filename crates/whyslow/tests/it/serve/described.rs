@@ -62,7 +62,7 @@ fn every_path_that_is_described_is_answered_as_described() {
 fn check_form(server: &Server, path: &str, media_type: &str) {
     let accept = format!("Accept: {media_type}");
     let mut reply = server.get_with(path, &[&accept]);
-    if reply.status == 400 && reply.text().contains("holds one table") {
+    if reply.status == 400 && reply.text().contains("cannot write several tables") {
         let hint = reply.json()["hint"].as_str().expect("a hint").to_owned();
         let table = hint.strip_prefix("add --table ").expect("a table");
         reply = server.get_with(&format!("{path}&table={table}"), &[&accept]);

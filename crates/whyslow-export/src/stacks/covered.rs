@@ -1,4 +1,4 @@
-//! What the recorder saw of threads that others tell of, too: it would count twice.
+//! The recorder's samples of threads that another source covers, too: they would count twice.
 
 use std::ops::ControlFlow;
 
@@ -11,15 +11,15 @@ use whyslow_store::Tables;
 use super::{RECORDER, Weight, interval};
 use crate::ExportError;
 
-/// Of which threads others tell what the recorder saw of them, too.
-pub(super) enum ToldTwice {
-    /// Every wait of every thread was recorded.
+/// Threads of which another source covers the recorder's samples.
+pub(super) enum CoveredThreads {
+    /// All waits of all threads were recorded.
     All,
-    /// A profile has samples of these, by thread id.
+    /// Threads with samples of a profile, by thread id.
     Profiled(FxHashSet<i64>),
 }
 
-impl ToldTwice {
+impl CoveredThreads {
     pub(super) fn of(tables: &dyn Tables, weight: Weight) -> Result<Self, ExportError> {
         let has_waits = tables.info().tables.get("thread_state");
         let has_waits = has_waits.is_some_and(|table| table.rows > 0);

@@ -3,37 +3,37 @@ use whyslow_base::args::UnitChoice;
 use whyslow_base::time::Zone;
 use whyslow_model::Ns;
 
-/// How people see an answer: everything that is not in the answer itself.
+/// Presentation for people: everything that is not part of the answer itself.
 #[derive(Debug, Clone)]
-pub struct Look {
-    /// Zone of the times.
+pub struct TextStyle {
+    /// Time zone of displayed times.
     pub zone: Zone,
-    /// Times count from here.
+    /// Origin of relative times.
     pub rel: Option<Ns>,
-    /// Unit of lengths of time.
+    /// Unit of durations.
     pub unit: UnitChoice,
     /// Sizes in powers of 1000.
     pub si: bool,
-    /// No characters beyond ASCII.
+    /// Use ASCII characters only.
     pub ascii: bool,
-    /// With colours.
+    /// Use colours.
     pub color: bool,
-    /// Columns of the terminal; `None` means that nothing is left out or shortened.
+    /// Width of the terminal; `None`: nothing is omitted or shortened.
     pub width: Option<usize>,
-    /// Digits in groups; not in files and pipes, where programs read them.
+    /// Group digits; not in files and pipes, which programs read.
     pub group: bool,
-    /// What makes a cell of a heat map dark.
+    /// Measure that determines the shade of a heat map cell.
     pub weight: Weight,
-    /// Also the columns that few want to see.
+    /// Show columns of low priority, too.
     pub details: bool,
-    /// Which of several answers it is.
+    /// Number of this answer in a series of answers.
     pub part: Option<u64>,
-    /// Columns that stay however narrow the terminal.
+    /// Columns that are shown however narrow the terminal is.
     pub keep: Vec<String>,
 }
 
-impl Look {
-    /// A look for files and pipes: complete, plain, UTC.
+impl TextStyle {
+    /// Style for files and pipes: complete, without colours, UTC.
     #[cfg(test)]
     pub fn plain() -> Self {
         Self {
@@ -67,7 +67,7 @@ impl Look {
     }
 }
 
-/// What a piece of text is; colour follows, and never says what the text does not.
+/// Kind of a piece of text. Colour only repeats what the text shows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Paint {
     Header,

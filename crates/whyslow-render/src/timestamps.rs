@@ -1,14 +1,14 @@
-//! Points in time as text: clock faces in the recorded host's zone.
+//! Timestamps as text: time of day in the recorded host's zone.
 
 use std::fmt::Write as _;
 
 use whyslow_model::Ns;
 
-use crate::look::Look;
+use crate::style::TextStyle;
 
 const SECOND: Ns = 1_000_000_000;
 
-/// How the times of one column are written: all alike.
+/// Format of all timestamps of a column.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct TimeForm {
     decimals: usize,
@@ -16,10 +16,10 @@ pub(super) struct TimeForm {
 }
 
 impl TimeForm {
-    /// Enough decimals for every value (0 or all 9: what is printed can be pasted into `-w`), and
-    /// the date where the values, or the window, lie on several days, or no window tells the day.
-    pub(super) fn fitting(values: &[Ns], window: Option<(Ns, Ns)>, look: &Look) -> Self {
-        let origin = look.rel.unwrap_or(0);
+    /// Enough decimals for every value (0 or all 9, so that printed times can be pasted into `-w`),
+    /// and the date if the values or the window span several days, or if no window shows the day.
+    pub(super) fn fitting(values: &[Ns], window: Option<(Ns, Ns)>, style: &TextStyle) -> Self {
+        let origin = style.rel.unwrap_or(0);
         let is_whole = values.iter().all(|ts| (ts - origin) % SECOND == 0);
         let mut days = values
             .iter()
@@ -29,7 +29,7 @@ impl TimeForm {
                     .into_iter()
                     .flat_map(|(begin, end)| [begin, end.saturating_sub(1)]),
             )
-            .map(|ts| look.zone.civil(ts).date());
+            .map(|ts| style.zone.civil(ts).date());
         let first = days.next();
         Self {
             decimals: if is_whole { 0 } else { 9 },
@@ -37,18 +37,18 @@ impl TimeForm {
         }
     }
 
-    pub(super) fn print(self, ts: Ns, look: &Look) -> String {
-        if let Some(origin) = look.rel {
+    pub(super) fn print(self, ts: Ns, style: &TextStyle) -> String {
+        if let Some(origin) = style.rel {
             return relative(ts.saturating_sub(origin), self.decimals);
         }
-        clock_face(ts, look, self.decimals, self.with_date)
+        clock_face(ts, style, self.decimals, self.with_date)
     }
 }
 
-/// `12:18:50.432`, with the date before it where wanted; decimals are cut, not rounded, so that a
-/// time never shows as later than it was.
-pub(super) fn clock_face(ts: Ns, look: &Look, decimals: usize, with_date: bool) -> String {
-    let civil = look.zone.civil(ts);
+/// `12:18:50.432`, optionally with the date in front. Decimals are truncated, not rounded, so that
+/// a time is never shown later than it was.
+pub(super) fn clock_face(ts: Ns, style: &TextStyle, decimals: usize, with_date: bool) -> String {
+    let civil = style.zone.civil(ts);
     let mut text = String::new();
     if with_date {
         let _ = write!(text, "{} ", civil.date());
@@ -87,18 +87,18 @@ mod tests {
 
     #[test]
     fn times_of_a_column_are_written_alike() {
-        let montreal = Look {
+        let montreal = TextStyle {
             zone: Zone::parse("America/Montreal").expect("bundled"),
-            ..Look::plain()
+            ..TextStyle::plain()
         };
         let t = 1_421_342_330_432_950_815;
-        let check = |values: &[Ns], look: &Look, want: &[&str]| {
-            let form = TimeForm::fitting(values, Some((t, t + 1)), look);
-            let got: Vec<String> = values.iter().map(|ts| form.print(*ts, look)).collect();
+        let check = |values: &[Ns], style: &TextStyle, want: &[&str]| {
+            let form = TimeForm::fitting(values, Some((t, t + 1)), style);
+            let got: Vec<String> = values.iter().map(|ts| form.print(*ts, style)).collect();
             assert_eq!(got, want);
         };
         check(&[t], &montreal, &["12:18:50.432950815"]);
-        check(&[t], &Look::plain(), &["17:18:50.432950815"]);
+        check(&[t], &TextStyle::plain(), &["17:18:50.432950815"]);
         check(&[t - t % SECOND], &montreal, &["12:18:50"]);
         let day = 86_400 * SECOND;
         check(
@@ -109,9 +109,9 @@ mod tests {
                 "2015-01-16 12:18:50.432950815",
             ],
         );
-        let rel = Look {
+        let rel = TextStyle {
             rel: Some(t),
-            ..Look::plain()
+            ..TextStyle::plain()
         };
         check(
             &[t, t + 5, t - SECOND],
@@ -119,7 +119,7 @@ mod tests {
             &["+0.000000000s", "+0.000000005s", "-1.000000000s"],
         );
         check(&[t, t + SECOND], &rel, &["+0s", "+1s"]);
-        // Nothing else tells the day.
+        // Nothing else shows the day.
         let form = TimeForm::fitting(&[t], None, &montreal);
         assert_eq!(form.print(t, &montreal), "2015-01-15 12:18:50.432950815");
     }

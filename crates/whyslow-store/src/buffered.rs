@@ -1,25 +1,25 @@
-//! Rows that wait for their turn, and their order.
+//! Buffered rows and their order.
 //!
-//! Rows are wide, so each stays in one place until it is written and only keys are sorted; those
-//! that were sorted before need only be merged with the new ones. A key is packed into one word
-//! where the times allow it, which is always but for entities and for spans of hours.
+//! Rows are wide, so each stays in place until it is written, and only keys are sorted; keys that
+//! were sorted before are merged with the new ones. A key is packed into one word if the times
+//! allow it, which is always the case except for entities and for spans of hours.
 
 use std::ops::Range;
 
 use whyslow_model::{Ns, Row};
 
-/// Bits of a packed entry that tell the place of its row.
+/// Bits of a packed entry for the index of its row.
 const SLOT_BITS: u32 = 20;
 const SLOT_MASK: u64 = (1 << SLOT_BITS) - 1;
 
-pub(crate) struct Held<R> {
-    /// Rows that are held usually; there may be more.
+pub(crate) struct BufferedRows<R> {
+    /// Usual number of rows; there may be more.
     room: usize,
     rows: Vec<R>,
-    /// Places whose rows are written.
+    /// Free slots.
     free: Vec<u32>,
     order: Vec<Entry>,
-    /// Entries of `order` from here on are in the order they came.
+    /// Entries of `order` from this index on are in arrival order.
     sorted: usize,
     packed: Vec<u64>,
 }
@@ -32,7 +32,7 @@ struct Entry {
 }
 
 impl Entry {
-    /// (`ts`, `id`) as one number, which compares without a branch.
+    /// (`ts`, `id`) as one number, which is compared without a branch.
     #[inline]
     fn key(&self) -> u128 {
         let unsigned = |value: i64| u128::from(value.cast_unsigned() ^ (1 << 63));
@@ -40,7 +40,7 @@ impl Entry {
     }
 }
 
-impl<R: Row> Held<R> {
+impl<R: Row> BufferedRows<R> {
     pub(crate) fn new(room: usize) -> Self {
         Self {
             room,
@@ -72,50 +72,50 @@ impl<R: Row> Held<R> {
         self.order.push(Entry { ts, id, slot });
     }
 
-    /// Takes addresses for all rows to come: memory that nothing was written to costs nothing, and
-    /// rows that move to larger places cost most of a small import.
+    /// Reserves address space for all future rows: untouched memory costs nothing, whereas moving
+    /// rows to larger allocations dominates the cost of a small import.
     #[cold]
     fn reserve(&mut self) {
         self.rows.reserve_exact(self.room);
         self.order.reserve_exact(self.room);
     }
 
-    /// Rows of equal keys stay as they came.
+    /// Stable for equal keys.
     pub(crate) fn sort(&mut self) {
         let new = &mut self.order[self.sorted..];
         if !sort_packed(new, &mut self.packed) {
             new.sort_by_key(Entry::key);
         }
-        // Finds the two sorted parts and merges them.
+        // Finds the two sorted runs and merges them.
         self.order.sort_by_key(Entry::key);
         self.sorted = self.order.len();
     }
 
-    /// Rows by their places in the order.
+    /// Rows by their positions in the order.
     pub(crate) fn sorted(&self, range: Range<usize>) -> impl DoubleEndedIterator<Item = &R> {
         let entries = self.order[range].iter();
         entries.map(|entry| &self.rows[entry.slot as usize])
     }
 
-    /// Gives up the `count` first rows of the order.
+    /// Discards the first `count` rows of the order.
     pub(crate) fn forget(&mut self, count: usize) {
         let slots = self.order.drain(..count).map(|entry| entry.slot);
         self.free.extend(slots);
-        // Taken from the end: rows that follow each other lie behind each other, or reading them
-        // in order would miss the cache more and more as an import goes on.
+        // Reused from the end: consecutive rows then stay adjacent in memory. Otherwise reading in
+        // order would miss the cache more and more during an import.
         sort_descending(&mut self.free);
         self.sorted = self.order.len();
     }
 }
 
-/// Not generic: a closure in `Held<R>` would be one copy of the sort for each table.
+/// Not generic: a closure in `BufferedRows<R>` would instantiate the sort for each table.
 fn sort_descending(slots: &mut [u32]) {
     slots.sort_unstable();
     slots.reverse();
 }
 
-/// Sorts by time with the place of each entry in the same word; then the few of equal times by id.
-/// False, and nothing done, if a time or place does not fit.
+/// Sorts by time with the index of each entry in the same word, then the few equal times by id.
+/// Returns false without any change if a time or index does not fit.
 fn sort_packed(entries: &mut [Entry], packed: &mut Vec<u64>) -> bool {
     let Some(base) = entries.iter().map(|entry| entry.ts).min() else {
         return true;

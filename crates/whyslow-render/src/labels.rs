@@ -1,4 +1,4 @@
-//! How stories name who did what.
+//! Labels of the parts of a finding: grade, thread, call, culprit.
 
 use std::fmt::Write as _;
 
@@ -28,7 +28,7 @@ pub(super) fn call(activity: &Activity) -> String {
     }
 }
 
-/// Who, and what about.
+/// The culprit of a part, and what it worked on.
 pub(super) fn about(part: &Part) -> String {
     let mut words = match part.culprit.kind {
         ActorKind::Own => "itself".to_owned(),

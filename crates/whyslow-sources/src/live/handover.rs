@@ -1,12 +1,12 @@
 use std::sync::atomic::{AtomicBool, AtomicUsize};
 
-/// Spools that wait to be asked, or are.
+/// Spools that are being queried or wait for it.
 pub(super) const BACKLOG: usize = 2;
 
-/// How recorder and answers are together.
+/// State shared by recorder and answers.
 #[derive(Debug, Default)]
-pub(super) struct Between {
+pub(super) struct Handover {
     pub(super) waiting: AtomicUsize,
-    /// Nobody wants further answers.
+    /// No further answers are needed.
     pub(super) is_over: AtomicBool,
 }

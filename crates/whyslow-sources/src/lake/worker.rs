@@ -1,8 +1,9 @@
-//! A process that asks lakes for a server, which may not: it is started before the server gives up the
-//! network and the files of others, asks one lake and no other, and takes questions of `sql/fleet/` only.
+//! A process that queries a lake for a confined server: it is started before the server gives up
+//! access to the network and to other files, accepts only queries of `sql/fleet/`, and only for one
+//! lake.
 //!
-//! Each question is a line of JSON on its standard input ([`Request`] and the time it may take); each
-//! answer is a line that tells its bytes, and these, or a line that tells why there is none.
+//! Each request is a line of JSON on its standard input ([`Request`] and the time limit). Each
+//! response is a line with a size, followed by that many bytes, or a line with an error.
 
 use std::io::{BufRead as _, BufReader, Read as _, Write};
 use std::process::{Child, ChildStdin, ChildStdout, Command, Stdio};
@@ -13,11 +14,11 @@ use whyslow_base::failure::Failure;
 
 use super::request::Request;
 
-/// An answer that is longer is none.
+/// Maximum size of an answer.
 pub(super) const BYTES_MAX: usize = 64 << 20;
 
 #[derive(Debug, Serialize, Deserialize)]
-pub(super) struct KeeperRequest {
+pub(super) struct WorkerRequest {
     pub(super) request: Request,
     pub(super) time_ms: u64,
 }
@@ -31,23 +32,23 @@ pub(super) struct Head {
     pub(super) causes: Vec<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(super) hint: Option<String>,
-    /// Whether the asker can mend it by asking otherwise.
+    /// Whether the request was wrong.
     #[serde(default)]
     pub(super) is_usage: bool,
     #[serde(default)]
     pub(super) is_too_long: bool,
 }
 
-/// Why a keeper has no answer.
+/// Why there is no answer.
 #[derive(Debug)]
-pub enum Unanswered {
-    /// It took longer than it may.
+pub enum QueryFailure {
+    /// It exceeded the time limit.
     TooLong,
-    /// It could not be started, broke off, or reported an error.
+    /// The process could not be started, exited, or reported an error.
     Failed(Failure),
 }
 
-impl From<Failure> for Unanswered {
+impl From<Failure> for QueryFailure {
     fn from(failure: Failure) -> Self {
         Self::Failed(failure)
     }
@@ -55,17 +56,17 @@ impl From<Failure> for Unanswered {
 
 /// The server's end.
 #[derive(Debug)]
-pub struct Keeper {
+pub struct LakeWorker {
     process: Child,
     questions: ChildStdin,
     answers: BufReader<ChildStdout>,
 }
 
-impl Keeper {
-    /// Starts the process, which asks this lake and no other.
+impl LakeWorker {
+    /// Starts the process for this lake.
     pub fn start(lake: &str, engine: &str) -> Result<Self, Failure> {
         let failed = |error: &std::io::Error| {
-            Failure::new("failed to start what asks the lake").caused_by(error)
+            Failure::new("cannot start the lake query process").caused_by(error)
         };
         let mut process = Command::new("/proc/self/exe")
             .args(["fleet", "keep", "--lake", lake, "--engine", engine])
@@ -74,7 +75,7 @@ impl Keeper {
             .spawn()
             .map_err(|error| failed(&error))?;
         let (Some(questions), Some(answers)) = (process.stdin.take(), process.stdout.take()) else {
-            return Err(failed(&std::io::Error::other("it has no pipes")));
+            return Err(failed(&std::io::Error::other("missing pipes")));
         };
         Ok(Self {
             process,
@@ -83,15 +84,15 @@ impl Keeper {
         })
     }
 
-    /// One question after the other; the answer is a stream of Arrow.
-    pub fn ask(&mut self, request: Request, time: Duration) -> Result<Vec<u8>, Unanswered> {
+    /// Runs one query at a time; the answer is an Arrow stream.
+    pub fn query(&mut self, request: Request, time: Duration) -> Result<Vec<u8>, QueryFailure> {
         let gone =
-            |error: &std::io::Error| Failure::new("what asks the lake has ended").caused_by(error);
-        let asked = KeeperRequest {
+            |error: &std::io::Error| Failure::new("the lake query process exited").caused_by(error);
+        let request_line = WorkerRequest {
             request,
             time_ms: time.as_millis() as u64,
         };
-        let mut line = serde_json::to_vec(&asked).unwrap_or_default();
+        let mut line = serde_json::to_vec(&request_line).unwrap_or_default();
         line.push(b'\n');
         self.questions
             .write_all(&line)
@@ -104,7 +105,7 @@ impl Keeper {
         let head: Head =
             serde_json::from_str(&head).map_err(|error| gone(&std::io::Error::other(error)))?;
         if head.is_too_long {
-            return Err(Unanswered::TooLong);
+            return Err(QueryFailure::TooLong);
         }
         if let Some(error) = head.error {
             let failure = if head.is_usage {
@@ -128,9 +129,9 @@ impl Keeper {
     }
 }
 
-impl Drop for Keeper {
+impl Drop for LakeWorker {
     fn drop(&mut self) {
-        // It ends with what it is asked by; what it asks is ended by it.
+        // It exits when its standard input is closed, and kills its own child.
         let _ = self.process.kill();
         let _ = self.process.wait();
     }

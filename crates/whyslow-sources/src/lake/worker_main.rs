@@ -1,4 +1,4 @@
-//! The other end of a keeper: the process that asks the lake.
+//! The process that queries the lake for a server.
 
 use std::io::{BufRead as _, Write as _};
 use std::sync::Arc;
@@ -9,26 +9,26 @@ use std::time::{Duration, Instant};
 use whyslow_base::failure::Failure;
 
 use super::child::ask;
-use super::keeper::{BYTES_MAX, Head, KeeperRequest, Unanswered};
 use super::request::Request;
+use super::worker::{BYTES_MAX, Head, QueryFailure, WorkerRequest};
 
-const LOOK_EVERY: Duration = Duration::from_millis(20);
+const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
-/// The keeper's own end: until nobody asks any more.
+/// Runs until standard input is closed.
 pub fn keep(lake: &str, engine: &str) -> Result<(), Failure> {
     let stdin = std::io::stdin().lock();
     let mut stdout = std::io::stdout().lock();
     for line in stdin.lines() {
-        let asked: KeeperRequest = serde_json::from_str(&line?)
-            .map_err(|error| Failure::new("that is no question").caused_by(&error))?;
+        let request_line: WorkerRequest = serde_json::from_str(&line?)
+            .map_err(|error| Failure::new("invalid request").caused_by(&error))?;
         let request = Request {
-            // Whoever takes over the server asks no other one, and no text of his own.
+            // A compromised server must not reach another lake, or run its own SQL.
             lake: lake.to_owned(),
             engine: engine.to_owned(),
             sql: None,
-            ..asked.request
+            ..request_line.request
         };
-        let (head, answer) = match within(&request, Duration::from_millis(asked.time_ms)) {
+        let (head, answer) = match within(&request, Duration::from_millis(request_line.time_ms)) {
             Ok(answer) if answer.len() <= BYTES_MAX => {
                 let head = Head {
                     bytes: answer.len(),
@@ -37,18 +37,17 @@ pub fn keep(lake: &str, engine: &str) -> Result<(), Failure> {
                 (head, answer)
             }
             Ok(_) => {
-                let failure =
-                    Failure::usage("the answer is too long").hint("ask for less with limit");
+                let failure = Failure::usage("the answer is too large").hint("use a smaller limit");
                 (refused(failure), Vec::new())
             }
-            Err(Unanswered::TooLong) => {
+            Err(QueryFailure::TooLong) => {
                 let head = Head {
                     is_too_long: true,
                     ..Head::default()
                 };
                 (head, Vec::new())
             }
-            Err(Unanswered::Failed(failure)) => (refused(failure), Vec::new()),
+            Err(QueryFailure::Failed(failure)) => (refused(failure), Vec::new()),
         };
         let mut line = serde_json::to_vec(&head).unwrap_or_default();
         line.push(b'\n');
@@ -71,8 +70,8 @@ fn refused(failure: Failure) -> Head {
     }
 }
 
-/// Ends the question when its time is over.
-fn within(request: &Request, time: Duration) -> Result<Vec<u8>, Unanswered> {
+/// Kills the query when its time limit is exceeded.
+fn within(request: &Request, time: Duration) -> Result<Vec<u8>, QueryFailure> {
     let stop = Arc::new(AtomicBool::new(false));
     let is_done = Arc::new(AtomicBool::new(false));
     let watch = {
@@ -84,7 +83,7 @@ fn within(request: &Request, time: Duration) -> Result<Vec<u8>, Unanswered> {
                     stop.store(true, Ordering::Relaxed);
                     return;
                 }
-                thread::sleep(LOOK_EVERY);
+                thread::sleep(POLL_INTERVAL);
             }
         })
     };
@@ -92,7 +91,7 @@ fn within(request: &Request, time: Duration) -> Result<Vec<u8>, Unanswered> {
     is_done.store(true, Ordering::Relaxed);
     let _ = watch.join();
     if answer.is_err() && stop.load(Ordering::Relaxed) {
-        return Err(Unanswered::TooLong);
+        return Err(QueryFailure::TooLong);
     }
     Ok(answer?)
 }

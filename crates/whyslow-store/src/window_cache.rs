@@ -1,10 +1,10 @@
-//! Columns of a window, read once.
+//! A cache of the columns of the last window.
 //!
-//! A question about a second of an hour asks a table several times: who did most, and then who else
-//! had to do with it. The pages are few, but the dictionary of a row group has to be decoded for a
-//! page of it as well, which is most of the work. So the columns of the window that was asked for
-//! last stay in memory. They are read column by column, so that threads share the work though all
-//! rows are of one row group.
+//! A query of one second out of an hour scans a table several times: for the top rows, and then for
+//! everything related to them. The pages are few, but a single page requires decoding the
+//! dictionary of its row group, which is most of the work. So the columns of the last queried
+//! window stay in memory. They are read column by column, so that threads share the work even if
+//! all rows are in one row group.
 
 use std::collections::BTreeMap;
 use std::ops::{ControlFlow, Range};
@@ -19,17 +19,17 @@ use crate::recording::{Group, picked, show};
 use crate::table_file::{Projection, TableFile, damaged_because, ends_of};
 use crate::{Part, StoreError, Visit};
 
-/// The row groups of a table that a window has something of; none where that is too much.
-pub(crate) type KeptGroups = Option<Arc<Vec<Arc<KeptGroup>>>>;
-/// Of which window, by table.
-pub(crate) type Kept = Option<(Window, BTreeMap<&'static str, KeptGroups>)>;
+/// The row groups of a table that overlap a window; `None` if they are too large.
+pub(crate) type CachedGroups = Option<Arc<Vec<Arc<CachedGroup>>>>;
+/// The cached window, and its row groups by table.
+pub(crate) type WindowCache = Option<(Window, BTreeMap<&'static str, CachedGroups>)>;
 
 /// A column, in batches.
 type Arrays = Arc<Vec<ArrayRef>>;
 
-/// What a window has of a row group.
+/// The part of a row group within a window.
 #[derive(Debug)]
-pub(crate) struct KeptGroup {
+pub(crate) struct CachedGroup {
     file: Arc<TableFile>,
     number: usize,
     selection: Option<RowSelection>,
@@ -37,7 +37,7 @@ pub(crate) struct KeptGroup {
     columns: Mutex<BTreeMap<&'static str, Arc<Mutex<Option<Arrays>>>>>,
 }
 
-impl From<Group> for KeptGroup {
+impl From<Group> for CachedGroup {
     fn from(group: Group) -> Self {
         Self {
             file: group.file,
@@ -49,15 +49,18 @@ impl From<Group> for KeptGroup {
     }
 }
 
-/// Pieces of these row groups, the same for all columns.
-pub(crate) fn parts(groups: &[Arc<KeptGroup>], projection: &Arc<Projection>) -> Vec<Box<dyn Part>> {
-    let each = limits::KEPT_PARTS.div_ceil(groups.len().max(1));
+/// Parts of these row groups, the same for all columns.
+pub(crate) fn parts(
+    groups: &[Arc<CachedGroup>],
+    projection: &Arc<Projection>,
+) -> Vec<Box<dyn Part>> {
+    let each = limits::CACHED_PARTS.div_ceil(groups.len().max(1));
     let mut parts: Vec<Box<dyn Part>> = Vec::new();
     for group in groups {
-        let pieces = each.min(group.rows / limits::KEPT_PART_ROWS_MIN).max(1);
+        let pieces = each.min(group.rows / limits::CACHED_PART_ROWS_MIN).max(1);
         let edge = |piece: usize| piece * group.rows / pieces;
         for piece in 0..pieces {
-            parts.push(Box::new(KeptPart {
+            parts.push(Box::new(CachedPart {
                 group: Arc::clone(group),
                 rows: edge(piece)..edge(piece + 1),
                 projection: Arc::clone(projection),
@@ -68,39 +71,39 @@ pub(crate) fn parts(groups: &[Arc<KeptGroup>], projection: &Arc<Projection>) -> 
     parts
 }
 
-impl KeptGroup {
+impl CachedGroup {
     fn slot(&self, name: &'static str) -> Arc<Mutex<Option<Arrays>>> {
         let mut columns = self.columns.lock().unwrap_or_else(PoisonError::into_inner);
         Arc::clone(columns.entry(name).or_default())
     }
 
-    /// Reads columns that nobody is reading.
+    /// Reads columns that no other thread is reading.
     fn read_some(&self, names: impl Iterator<Item = &'static str>) -> Result<(), StoreError> {
         for name in names {
-            if let Ok(mut held) = self.slot(name).try_lock()
-                && held.is_none()
+            if let Ok(mut cached) = self.slot(name).try_lock()
+                && cached.is_none()
             {
-                *held = Some(self.read(name)?);
+                *cached = Some(self.read(name)?);
             }
         }
         Ok(())
     }
 
-    /// A column, after whoever is reading it.
+    /// A column, waiting for the thread that is reading it, if any.
     fn column(&self, name: &'static str) -> Result<Arrays, StoreError> {
         let slot = self.slot(name);
-        let mut held = slot.lock().unwrap_or_else(PoisonError::into_inner);
-        if let Some(arrays) = &*held {
+        let mut cached = slot.lock().unwrap_or_else(PoisonError::into_inner);
+        if let Some(arrays) = &*cached {
             return Ok(Arc::clone(arrays));
         }
         let arrays = self.read(name)?;
-        *held = Some(Arc::clone(&arrays));
+        *cached = Some(Arc::clone(&arrays));
         Ok(arrays)
     }
 
     fn read(&self, name: &'static str) -> Result<Arrays, StoreError> {
         if name == "ts_end" && self.file.has_ends_as_sums(self.number) {
-            // Nothing waits for ends while it reads these.
+            // No deadlock: no thread waits for ends while it reads these.
             let (begins, lengths) = (self.column("ts")?, self.column("dur")?);
             let pairs = begins.iter().zip(&*lengths);
             let ends: Option<Vec<ArrayRef>> = pairs.map(|(ts, dur)| ends_of(ts, dur)).collect();
@@ -118,17 +121,17 @@ impl KeptGroup {
 }
 
 /// Some rows of a row group.
-struct KeptPart {
-    group: Arc<KeptGroup>,
-    /// Numbers of the rows in their group.
+struct CachedPart {
+    group: Arc<CachedGroup>,
+    /// Row numbers within the group.
     rows: Range<usize>,
     projection: Arc<Projection>,
-    /// Every other one reads columns from the last, so that two threads meet in the middle.
+    /// Every other part reads columns in reverse order, so that two threads meet in the middle.
     is_odd: bool,
 }
 
-impl KeptPart {
-    /// What is ours of the batch with this number.
+impl CachedPart {
+    /// This part's rows of the batch with this number.
     fn batch(&self, number: usize, columns: &[Arrays]) -> Result<RecordBatch, StoreError> {
         let begin = number * READ_BATCH_ROWS;
         let from = self.rows.start.max(begin);
@@ -141,7 +144,7 @@ impl KeptPart {
             array.map(|array| array.slice(from - begin, rows))
         };
         let arrays: Option<Vec<ArrayRef>> = columns.iter().map(ours).collect();
-        let arrays = arrays.ok_or_else(|| damaged("a column lacks rows".to_owned()))?;
+        let arrays = arrays.ok_or_else(|| damaged("a column has too few rows".to_owned()))?;
         let options = RecordBatchOptions::new().with_row_count(Some(rows));
         let schema = Arc::clone(&self.projection.schema);
         RecordBatch::try_new_with_options(schema, arrays, &options)
@@ -149,7 +152,7 @@ impl KeptPart {
     }
 }
 
-impl Part for KeptPart {
+impl Part for CachedPart {
     fn rows(&self) -> u64 {
         self.rows.len() as u64
     }
@@ -172,7 +175,7 @@ impl Part for KeptPart {
         Ok(())
     }
 
-    /// A few rows have columns that nobody else asks for: these are not kept.
+    /// Columns of a few rows are not used by other scans: they are not cached.
     fn read_rows(&self, numbers: &[u64], visit: &mut Visit<'_>) -> Result<(), StoreError> {
         let (begin, end) = (self.rows.start as u64, self.rows.end as u64);
         let numbers = numbers.iter().map(|number| number + begin);
@@ -185,7 +188,7 @@ impl Part for KeptPart {
             Some(selection) => selection.and_then(&picked),
             None => picked,
         };
-        let KeptGroup { file, number, .. } = &*self.group;
+        let CachedGroup { file, number, .. } = &*self.group;
         let batches = file.read(*number, Some(selection), &self.projection)?;
         show(Box::new(batches), visit).map(drop)
     }
