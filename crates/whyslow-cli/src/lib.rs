@@ -15,9 +15,8 @@ use cli::Cli;
 
 /// Runs the command that the process was started with.
 pub fn run() -> ExitCode {
-    // A closed pipe comes back as an error from writing (Rust ignores SIGPIPE), and an error that
-    // says so is exit code 0.
-    let code = match commands::run(Cli::from_words()) {
+    // Rust ignores SIGPIPE, so a closed pipe is a write error; it maps to exit code 0.
+    let code = match commands::run(Cli::from_args()) {
         Ok(code) => code,
         Err(failure) => failure.report(),
     };

@@ -67,14 +67,14 @@ pub(super) fn recording(tables: &dyn Tables, facts: &Told) -> Result<RecordingRo
 /// Labels derived from the recording, and those of the user; the latter take precedence.
 pub(super) fn labels(recording: &RecordingRow, facts: &Told) -> Vec<LabelRow> {
     let mut labels: BTreeMap<&str, String> = BTreeMap::new();
-    let facts = [
+    let derived = [
         ("kernel", recording.kernel.clone()),
         ("machine", recording.machine.clone()),
         ("cpus", recording.cpus.map(|cpus| cpus.to_string())),
         ("zone", recording.zone.clone()),
         ("source", Some(recording.source.clone())),
     ];
-    for (name, value) in facts {
+    for (name, value) in derived {
         labels.extend(
             value
                 .filter(|value| !value.is_empty())

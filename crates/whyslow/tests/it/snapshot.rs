@@ -82,7 +82,10 @@ fn without_a_window_a_part_is_asked_about_what_it_was_cut_for() {
     let gone = ["io", "stats", PART, "-w", "2026-11-21 00:28:46+1s"];
     let refused = place.whyslow().args(gone).assert().code(2);
     let message = String::from_utf8_lossy(&refused.get_output().stderr).into_owned();
-    assert!(message.contains("snapshot of a longer recording"), "{message}");
+    assert!(
+        message.contains("snapshot of a longer recording"),
+        "{message}"
+    );
 }
 
 #[test]

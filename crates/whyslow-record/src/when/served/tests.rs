@@ -329,7 +329,7 @@ fn memory_is_bounded() {
             see(&mut served, &Script::new().accept(10, fd));
         }
     }
-    assert!(served.waiting.len() <= DEEDS_MAX);
+    assert!(served.waiting.len() <= OPS_MAX);
     served.settle(u64::MAX);
     assert!(served.connections.len() <= CONNECTIONS_MAX);
     for pid in 1..=(PROCESSES_MAX as i32 + 9) {
