@@ -204,6 +204,6 @@ mod tests {
         check("events.txt", "events.txt.wsl");
         assert!(name_after(Path::new("/")).is_err());
         let here = name_after(Path::new(".")).expect("the test directory has a name");
-        assert_eq!(here, PathBuf::from("whyslow.wsl"));
+        assert_eq!(here, PathBuf::from("whyslow-cli.wsl"));
     }
 }

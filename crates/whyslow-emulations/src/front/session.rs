@@ -276,7 +276,7 @@ impl<'c> Front<'c> {
         self.keep_losses(answer);
         for caveat in &answer.caveats {
             // The emulated tools do not have this option.
-            let caveat = caveat.trim_end_matches("; --no-tracer leaves them out");
+            let caveat = caveat.trim_end_matches(" (exclude them with --no-tracer)");
             self.note(caveat);
         }
     }

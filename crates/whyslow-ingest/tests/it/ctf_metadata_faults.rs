@@ -200,7 +200,7 @@ fn wrong_text_is_refused_with_its_place() {
         "trace",
         "a `trace` block without a `byte_order` of `le` or `be`",
     );
-    check_error("clock { name = x; };", "clock", "no `trace` block");
+    check_error("clock { name = x; };", "clock", "missing `trace` block");
     check_error(
         "trace { minor = 99999999999999999999; };",
         "999",

@@ -39,9 +39,12 @@ pub fn ask(request: &Request, cancel: &AtomicBool) -> Result<Vec<u8>, Failure> {
     let python = std::env::var_os("WHYSLOW_PYTHON").filter(|path| !path.is_empty());
     let python = python.map_or_else(|| PathBuf::from("python3"), PathBuf::from);
     let missing = |error: &dyn std::error::Error| {
-        Failure::new("cannot run fleet queries: python3 not found")
-            .caused_by(error)
-            .hint(HINT)
+        let program = python.display();
+        Failure::new(format!(
+            "cannot run fleet queries: cannot start `{program}`"
+        ))
+        .caused_by(error)
+        .hint(HINT)
     };
     let mut child = Command::new(&python)
         .args(["-c", PROGRAM])

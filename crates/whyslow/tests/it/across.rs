@@ -117,7 +117,7 @@ fn what_cannot_be_followed_is_refused_with_a_word_on_it() {
     };
     check(
         &["explain", "cli.wsl", "--across", "app.wsl,app.wsl"],
-        "names app.wsl twice",
+        "lists app.wsl twice",
     );
     check(&["explain", "cli.wsl", "--across", "none.wsl"], "none.wsl");
     check(

@@ -156,7 +156,7 @@ fn a_recording_is_not_overwritten_without_force() {
         &place,
         &["import", "t.txt", "-o", "x.wsl"],
         1,
-        &["exists already", "hint: replace it: --force"],
+        &["already exists", "hint: replace it: --force"],
     );
     place
         .whyslow()

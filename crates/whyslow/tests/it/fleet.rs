@@ -184,7 +184,7 @@ fn nobody_listens_at_the_store() {
         .env("AWS_SECRET_ACCESS_KEY", "b")
         .env("AWS_REGION", "here");
     let none = said(command, 1);
-    assert!(none.contains("error: failed to look at"), "{none}");
+    assert!(none.contains("error: failed to stat"), "{none}");
     assert!(none.contains("hint: "), "{none}");
     // Nor with an invalid URL.
     for endpoint in ["", "minio"] {
@@ -209,7 +209,7 @@ fn a_missing_package_is_told_with_the_command_that_installs_it() {
         .env("WHYSLOW_PYTHON", "/nonexistent/python");
     let none = said(command, 1);
     assert!(
-        none.contains("need Python") && none.contains("pip install"),
+        none.contains("cannot start `/nonexistent/python`") && none.contains("pip install"),
         "{none}"
     );
     // A Python without the package, whatever is installed on the machine.

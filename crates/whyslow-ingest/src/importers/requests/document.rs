@@ -197,6 +197,6 @@ mod tests {
         let text = format!("[{}1]", "{},".repeat(1_700_000));
         let read = Document::read(&mut text.as_bytes(), &mut |_, _| {});
         let error = read.err().map(|error| error.to_string());
-        assert!(error.is_some_and(|error| error.contains("too many parts")));
+        assert!(error.is_some_and(|error| error.contains("too much memory")));
     }
 }

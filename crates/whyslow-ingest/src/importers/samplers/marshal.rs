@@ -255,8 +255,8 @@ mod tests {
             (b"\x04\x08", "byte 2: the dump ends"),
             (b"\x04\x08\"\x7f", "byte 4: a length"),
             (b"\x04\x08[\xfa", "a length"),
-            (b"\x04\x08;\x06", "a symbol"),
-            (b"\x04\x08[\x06@\x00", "twice"),
+            (b"\x04\x08;\x06", "an undefined symbol"),
+            (b"\x04\x08[\x06@\x00", "repeated"),
             (b"\x04\x08o:\x06A\x00", "byte 2: unsupported value type `o`"),
             (b"\x04\x08l+\x0a1234567890", "64 bits"),
             (b"\x04\x08{\x06{\x06{\x00", "byte 8: a key"),
@@ -265,6 +265,6 @@ mod tests {
             assert!(error.contains(words), "{error}");
         }
         let deep = [&VERSION[..], &b"[\x06".repeat(100)].concat();
-        assert!(read(&deep).is_err_and(|error| error.contains("without end")));
+        assert!(read(&deep).is_err_and(|error| error.contains("too deeply")));
     }
 }

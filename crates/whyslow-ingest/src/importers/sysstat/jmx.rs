@@ -209,6 +209,10 @@ mod tests {
         check("1795735097000,1", "2 fields, the header has 8");
         check("2026-11-26 23:18:17,1,2,3,4,5,6,7", "without --date-format");
         let done = translate(Form::Jmx, "1,2\n", None, 9);
-        assert!(done.bad[0].what.contains("no header"), "{:?}", done.bad);
+        assert!(
+            done.bad[0].what.contains("missing header"),
+            "{:?}",
+            done.bad
+        );
     }
 }

@@ -233,7 +233,7 @@ fn chains_lead_to_who_had_the_lock() {
             assert!(
                 last["what"]
                     .as_str()
-                    .is_some_and(|what| what.starts_with("holds it"))
+                    .is_some_and(|what| what.starts_with("holds the lock"))
             );
             // The holder of each link is the thread of the next one.
             let threads: Vec<&Value> = links.iter().chain([last]).map(|row| &row["comm"]).collect();
