@@ -50,7 +50,7 @@ def recorder(work, _, pair):
     call, own = {name: [] for name in pair}, {name: [] for name in pair}
     for _ in range(ROUNDS):
         for name, build in pair.items():
-            done = subprocess.run([build, "record", "--force", "-o", work / "calls.wsl", "-a", "--", program, cost.PAIRS],
+            done = subprocess.run([build, "record", "--force", "-o", work / "calls.wsl", "-a", "--", program, str(cost.PAIRS)],
                                   capture_output=True, text=True)
             told = re.search(r"^\d+\.\d$", done.stdout, re.MULTILINE)
             if done.returncode or not told:

@@ -49,7 +49,8 @@ fn compress(object: &Path, skeleton: &Path) -> Result<(), Box<dyn Error>> {
         .ok_or("the skeleton does not contain its object where it is expected")?;
     let include = format!(
         "static DATA: std::sync::LazyLock<Vec<u8>> = std::sync::LazyLock::new(|| {{ \
-         zstd::decode_all(&include_bytes!({compressed:?})[..]).expect(\"compressed by the build script\") }});\n}}\n"
+         zstd::decode_all(&include_bytes!(\"{}\")[..]).expect(\"compressed by the build script\") }});\n}}\n",
+        compressed.display()
     );
     fs::write(skeleton, format!("{}{include}", &text[..data]))?;
     Ok(())

@@ -6,11 +6,18 @@ use std::io::Write;
 use std::sync::Arc;
 
 use arrow_array::builder::{ListBuilder, StringBuilder};
-use arrow_array::{ArrayRef, BooleanArray, Float64Array, Int64Array, RecordBatch, StringArray};
+use arrow_array::cast::AsArray;
+use arrow_array::types::{Float64Type, Int64Type};
+use arrow_array::{
+    Array, ArrayRef, BooleanArray, Float64Array, Int64Array, RecordBatch, StringArray,
+};
 use arrow_ipc::writer::StreamWriter;
 use arrow_schema::{ArrowError, DataType, Field, Schema};
-use parquet::arrow::ArrowWriter;
+use parquet::arrow::{ArrowSchemaConverter, add_encoded_arrow_schema_to_metadata};
+use parquet::data_type::{self, ByteArray};
 use parquet::errors::ParquetError;
+use parquet::file::properties::WriterProperties;
+use parquet::file::writer::{SerializedColumnWriter, SerializedFileWriter};
 use whyslow_model::answer::{Answer, AnswerTable, Measure, Value};
 
 use crate::json::{self, SCHEMA_VERSION};
@@ -33,10 +40,89 @@ pub(super) fn write_parquet(
     out: &mut (dyn Write + Send),
 ) -> Result<(), ParquetError> {
     let batch = batch(answer, table)?;
-    let mut writer = ArrowWriter::try_new(out, batch.schema(), None)?;
-    writer.write(&batch)?;
-    writer.close()?;
+    let schema = batch.schema();
+    let parquet = ArrowSchemaConverter::new().convert(&schema)?;
+    let mut properties = WriterProperties::builder().build();
+    add_encoded_arrow_schema_to_metadata(&schema, &mut properties);
+    let mut file = SerializedFileWriter::new(out, parquet.root_schema_ptr(), properties.into())?;
+    let mut group = file.next_row_group()?;
+    for array in batch.columns() {
+        if let Some(mut column) = group.next_column()? {
+            write_column(&mut column, array)?;
+            column.close()?;
+        }
+    }
+    group.close()?;
+    file.close()?;
     Ok(())
+}
+
+/// Writes one column of the types that [`array`] builds.
+///
+/// Not by the `ArrowWriter` of the parquet crate: it handles every type of Arrow, and brings almost a
+/// megabyte of code for that.
+fn write_column(
+    column: &mut SerializedColumnWriter<'_>,
+    array: &ArrayRef,
+) -> Result<(), ParquetError> {
+    let levels: Vec<i16> = present(array).collect();
+    match array.data_type() {
+        DataType::Boolean => {
+            let values: Vec<bool> = array.as_boolean().iter().flatten().collect();
+            let typed = column.typed::<data_type::BoolType>();
+            typed.write_batch(&values, Some(&levels), None)?;
+        }
+        DataType::Int64 => {
+            let values: Vec<i64> = array.as_primitive::<Int64Type>().iter().flatten().collect();
+            let typed = column.typed::<data_type::Int64Type>();
+            typed.write_batch(&values, Some(&levels), None)?;
+        }
+        DataType::Float64 => {
+            let values = array.as_primitive::<Float64Type>().iter().flatten();
+            let values: Vec<f64> = values.collect();
+            let typed = column.typed::<data_type::DoubleType>();
+            typed.write_batch(&values, Some(&levels), None)?;
+        }
+        DataType::List(_) => {
+            // Definition levels: 0 for no list, 1 for an empty one, 2 for an item that is null, 3 for
+            // any other. Repetition levels: 0 for the first item of a list, 1 for the following ones.
+            let (mut definition, mut repetition, mut values) = (Vec::new(), Vec::new(), Vec::new());
+            for list in array.as_list::<i32>().iter() {
+                match list {
+                    Some(items) if !items.is_empty() => {
+                        definition.extend(present(&items).map(|is_present| 2 + is_present));
+                        repetition.extend((0..items.len()).map(|item| i16::from(item > 0)));
+                        values.extend(bytes(&items));
+                    }
+                    none_or_empty => {
+                        definition.push(i16::from(none_or_empty.is_some()));
+                        repetition.push(0);
+                    }
+                }
+            }
+            let typed = column.typed::<data_type::ByteArrayType>();
+            typed.write_batch(&values, Some(&definition), Some(&repetition))?;
+        }
+        _ => {
+            let values: Vec<ByteArray> = bytes(array).collect();
+            let typed = column.typed::<data_type::ByteArrayType>();
+            typed.write_batch(&values, Some(&levels), None)?;
+        }
+    }
+    Ok(())
+}
+
+/// 1 for each value, 0 for each null.
+fn present(array: &ArrayRef) -> impl Iterator<Item = i16> {
+    (0..array.len()).map(|row| i16::from(array.is_valid(row)))
+}
+
+fn bytes(texts: &ArrayRef) -> impl Iterator<Item = ByteArray> {
+    texts
+        .as_string::<i32>()
+        .iter()
+        .flatten()
+        .map(ByteArray::from)
 }
 
 fn batch(answer: &Answer, table: &AnswerTable) -> Result<RecordBatch, ArrowError> {

@@ -9,8 +9,9 @@ use std::sync::Arc;
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::Int64Type;
-use arrow_array::{Array, ArrayRef, RecordBatch, RecordBatchOptions, UInt64Array};
-use arrow_select::take::take_record_batch;
+use arrow_array::{Array, ArrayRef, RecordBatch, RecordBatchOptions, make_array};
+use arrow_data::transform::MutableArrayData;
+use arrow_schema::ArrowError;
 use whyslow_model::sort::IndexSort;
 use whyslow_model::tables::Collected;
 use whyslow_model::{Row, Shape, Symbols, Table, Window, for_each_table};
@@ -118,6 +119,21 @@ fn may_overlap(table: &Table, batch: &RecordBatch, window: Window) -> bool {
 
 struct Piece(RecordBatch);
 
+/// These rows of a batch. Not `take` of Arrow, which brings the comparison of every type.
+fn pick(batch: &RecordBatch, rows: &[usize]) -> Result<RecordBatch, ArrowError> {
+    let columns = batch.columns().iter().map(|column| {
+        let data = column.to_data();
+        let mut picked = MutableArrayData::new(vec![&data], false, rows.len());
+        for row in rows {
+            picked.try_extend(0, *row, row + 1)?;
+        }
+        Ok(make_array(picked.freeze()))
+    });
+    let columns = columns.collect::<Result<Vec<ArrayRef>, ArrowError>>()?;
+    let options = RecordBatchOptions::new().with_row_count(Some(rows.len()));
+    RecordBatch::try_new_with_options(batch.schema(), columns, &options)
+}
+
 impl Part for Piece {
     fn rows(&self) -> u64 {
         self.0.num_rows() as u64
@@ -130,9 +146,8 @@ impl Part for Piece {
     fn read_rows(&self, numbers: &[u64], visit: &mut Visit<'_>) -> Result<(), StoreError> {
         let rows = self.rows();
         let numbers = numbers.iter().copied().filter(|number| *number < rows);
-        let picked = take_record_batch(&self.0, &UInt64Array::from_iter_values(numbers))
-            .expect("valid row numbers");
-        visit(&picked).map(drop)
+        let numbers: Vec<usize> = numbers.map(|number| number as usize).collect();
+        visit(&pick(&self.0, &numbers).expect("valid row numbers")).map(drop)
     }
 }
 
