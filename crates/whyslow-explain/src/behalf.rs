@@ -1,4 +1,4 @@
-//! For whom threads of the kernel work, and how devices serve what they are asked for.
+//! Attribution of kernel work to the threads that caused it, and how devices serve requests.
 
 use std::cell::RefCell;
 
@@ -10,19 +10,19 @@ use crate::leaf::Who;
 use crate::moment::{Call, Moment, Request, Utid};
 use crate::report::Grade;
 
-/// A commit is put down to a call that began so long before it, at most.
+/// A commit is attributed to a call that started at most this long before it.
 const TRIGGER_NS: Ns = 60_000_000_000;
 
-/// Share of the bytes from which on pages are put down to one process.
+/// Minimum share of the written bytes for dirty pages to be attributed to one process.
 const DIRTIER_MIN: f64 = 0.5;
 
 pub(crate) struct Behalf<'m> {
     moment: &'m Moment,
-    /// Whether a device serves one request after another.
+    /// Whether a device serves one request at a time.
     serial: RefCell<FxHashMap<i64, bool>>,
-    /// What requests of an operation and size take alone on a device.
+    /// Service time of a request by device, operation and size class, without other requests in flight.
     alone: RefCell<FxHashMap<(i64, crate::moment::Word, u32), Ns>>,
-    /// Who had files written, by thread of the kernel and moment.
+    /// Results by kernel thread and time.
     known: RefCell<FxHashMap<(Utid, Ns), (Who, Grade)>>,
 }
 
@@ -36,20 +36,20 @@ impl<'m> Behalf<'m> {
         }
     }
 
-    /// For whom a thread made a request.
+    /// The thread that a request submitted by `utid` is attributed to.
     pub(crate) fn of(&self, utid: Utid, request: &Request, waiter: Utid) -> (Who, Grade) {
         let people = &self.moment.people;
         if !people.is_kernel(utid) {
             return (Who::Thread(utid), Grade::A);
         }
-        // A throttled read is let go by a worker: nobody but the waiter wants these blocks.
+        // A worker submits throttled reads, and only the waiting thread needs these blocks.
         if self.moment.word(request.op) == "read" && people.comm(utid).starts_with("kworker") {
             return (Who::Thread(waiter), Grade::B);
         }
         self.of_kernel(utid, request.begin, Some(request.dev))
     }
 
-    /// For whom a thread of the kernel worked at a moment: who synchronises just then.
+    /// The thread that the work of a kernel thread at a time is attributed to: the one in a sync call.
     pub(crate) fn of_kernel(&self, utid: Utid, at: Ns, dev: Option<i64>) -> (Who, Grade) {
         if let Some(known) = self.known.borrow().get(&(utid, at)) {
             return *known;
@@ -61,7 +61,7 @@ impl<'m> Behalf<'m> {
             || comm.starts_with("kworker")
             || comm.starts_with("loop");
         let found = writes.then(|| self.trigger(utid, at)).flatten();
-        // Without anybody who synchronises, pages are written because somebody made them dirty.
+        // Without a sync call, pages are written back because a process dirtied them.
         let written = || {
             let (dirtier, share) = self.dirtiers(dev)?;
             (writes && share >= DIRTIER_MIN).then_some((Who::Thread(dirtier), Grade::B))
@@ -72,23 +72,23 @@ impl<'m> Behalf<'m> {
         found
     }
 
-    /// Who made most of the pages dirty that a device has to write: the process with at least half of
-    /// the bytes, where there is one; nobody where no writes were recorded.
-    pub(crate) fn dirtier(&self, dev: Option<i64>, asks: Utid) -> (Who, Grade) {
+    /// The thread that dirtied most of the pages that a device has to write: of the process with at least
+    /// half of the bytes, if there is one; unknown if no writes were recorded.
+    pub(crate) fn dirtier(&self, dev: Option<i64>, waiter: Utid) -> (Who, Grade) {
         let Some((utid, share)) = self.dirtiers(dev) else {
             return (Who::Unknown, Grade::B);
         };
         if share < DIRTIER_MIN {
-            // Several write about as much: none of them is the one.
+            // Several processes write similar amounts, so none of them is the culprit.
             (Who::Unknown, Grade::B)
-        } else if self.moment.people.same_process(utid, asks) {
-            (Who::Thread(asks), Grade::A)
+        } else if self.moment.people.same_process(utid, waiter) {
+            (Who::Thread(waiter), Grade::A)
         } else {
             (Who::Thread(utid), Grade::B)
         }
     }
 
-    /// The thread of the process that wrote most to files of a device, and that process's share.
+    /// The main writer of the process that wrote most to files of a device, and the share of that process.
     fn dirtiers(&self, dev: Option<i64>) -> Option<(Utid, f64)> {
         let moment = self.moment;
         let mut by_process: FxHashMap<i32, (i64, FxHashMap<Utid, i64>)> = FxHashMap::default();
@@ -112,8 +112,8 @@ impl<'m> Behalf<'m> {
         Some((utid, sum as f64 / total.max(1) as f64))
     }
 
-    /// Who asked for files to be written: a sync of everything before one of a file, the longest
-    /// first.
+    /// The thread that requested the writes: in a sync of everything rather than of one file, and the
+    /// longest first.
     fn trigger(&self, utid: Utid, at: Ns) -> Option<(Who, Grade)> {
         let moment = self.moment;
         let works = moment.work_of(utid).iter();
@@ -132,8 +132,8 @@ impl<'m> Behalf<'m> {
         let mut found: Vec<&Call> = syncing.collect();
         found.index_sort_by_ints(|call| [call.begin, call.id, 0]);
         let of_all = |call: &&&Call| matches!(moment.word(call.name), "sync" | "syncfs");
-        // Who has one file written does that itself, but for the journal: what is flushed meanwhile is
-        // written because somebody made it dirty.
+        // fsync() writes its file in its own thread, except for the journal. A flush worker at that time
+        // writes pages that were dirtied by others.
         let is_flushing = moment.people.comm(utid).contains("flush")
             || moment.work_of(utid).iter().any(|work| {
                 moment.word(work.kind) == "writeback" && work.begin <= at && at < work.end
@@ -143,8 +143,8 @@ impl<'m> Behalf<'m> {
         Some((Who::Thread(call.utid), Grade::B))
     }
 
-    /// Whether a device serves requests one after another: then each waits for those before it, and
-    /// its time is a sum of slots between completions.
+    /// Whether a device serves one request at a time: then each waits for those before it, and its
+    /// latency is a sum of intervals between completions.
     pub(crate) fn is_serial(&self, dev: i64) -> bool {
         if let Some(known) = self.serial.borrow().get(&dev) {
             return *known;
@@ -154,12 +154,12 @@ impl<'m> Behalf<'m> {
         found
     }
 
-    /// Whether there are enough requests like this to say what they take.
+    /// Whether there are enough similar requests for a baseline.
     pub(crate) fn has_like(&self, request: &Request) -> bool {
         crate::serial::like(self.moment, request) >= crate::serial::ALONE_MIN
     }
 
-    /// What a request like this takes when the device has no other.
+    /// Service time of such a request without others in flight.
     pub(crate) fn alone(&self, request: &Request) -> Ns {
         let key = (request.dev, request.op, crate::serial::size_class(request));
         if let Some(known) = self.alone.borrow().get(&key) {

@@ -1,4 +1,4 @@
-//! Who the leaves of a walk are put down to, and by which way.
+//! Which actors the leaves of a walk are attributed to, and through which chain.
 
 use std::collections::BTreeMap;
 
@@ -12,20 +12,22 @@ use crate::moment::{Call, Moment, Utid};
 use crate::report::{Activity, Actor, ActorKind, Grade, Hop, Part, Thing};
 use crate::walk::Walk;
 
-/// Evidence named for a part at most.
+/// What the last hop of a chain did if the thread before it was not blocked by it directly.
+pub(crate) const CAUSED: &str = "caused it";
+/// Maximum number of ids that a part cites as evidence.
 const EVIDENCE_MAX: usize = 5;
 
-/// What the leaves of one culprit, mechanism and object add up to.
+/// Sum of the leaves of one culprit, mechanism and object.
 #[derive(Debug, Clone)]
 pub(crate) struct Blamed {
     pub(crate) part: Part,
     /// Times by grade: C, B, A.
     pub(crate) by_grade: [Ns; 3],
-    /// The longest of its leaves, by place.
+    /// Index of its longest leaf.
     pub(crate) longest: usize,
-    /// It is the recorder's or tracer's.
+    /// Its culprit is the recorder or tracer.
     pub(crate) is_tracer: bool,
-    /// Its leaves, by place, if they are waits for another host.
+    /// Indexes of its leaves that are waits for another host.
     pub(crate) remote: Vec<u32>,
 }
 
@@ -45,7 +47,7 @@ pub(crate) struct Blame<'m> {
 }
 
 impl Blame<'_> {
-    /// Parts of a walk, the longest first. Their lengths add up to the window.
+    /// Parts of a walk, the longest first. Their durations add up to the window.
     pub(crate) fn parts(&self, walk: &Walk) -> Vec<Blamed> {
         let window: Ns = walk.leaves.iter().map(|leaf| leaf.end - leaf.begin).sum();
         let mut found: BTreeMap<Key, Blamed> = BTreeMap::new();
@@ -58,7 +60,7 @@ impl Blame<'_> {
             part.share = part.dur_ns as f64 / window.max(1) as f64;
             part.grade = grade_of(&blamed.by_grade);
         }
-        // Equal ones stay in the order of their keys.
+        // Equal parts stay in the order of their keys.
         parts.index_sort_by_key(|blamed| std::cmp::Reverse(blamed.part.dur_ns));
         parts
     }
@@ -125,7 +127,7 @@ impl Blame<'_> {
         person.is_some_and(|person| person.is_tracer)
     }
 
-    /// For whom threads of the kernel worked.
+    /// The target of a leaf; for a kernel thread, the thread that its work is attributed to.
     fn resolved(&self, leaf: &Leaf) -> (Who, Grade) {
         match leaf.why.who {
             Who::Thread(utid) if self.moment.people.is_kernel(utid) && utid != self.root => {
@@ -142,7 +144,7 @@ impl Blame<'_> {
                 };
                 (who, grade.min(leaf.why.grade))
             }
-            // Who begins a thousand processes a second takes the CPU with each of them.
+            // A thread that starts a thousand processes a second occupies the CPU with each of them.
             Who::Thread(utid) if leaf.why.mechanism == "cpu_runqueue" => {
                 match self.moment.people.spawner(utid) {
                     Some(spawner) if !self.moment.people.same_process(spawner, self.root) => {
@@ -155,8 +157,8 @@ impl Blame<'_> {
         }
     }
 
-    /// What a culprit was doing: the call that its request was made in, or else the longest one
-    /// meanwhile.
+    /// What a culprit was doing: the system call that submitted its request, or else the longest call
+    /// at that time.
     fn activity(&self, who: Who, leaf: &Leaf) -> Option<&Call> {
         let Who::Thread(utid) = who else { return None };
         if let Some(Proof::Request(id)) = leaf.why.proof
@@ -172,8 +174,8 @@ impl Blame<'_> {
         })
     }
 
-    /// By which mechanism the slow thread felt it: that of its own wait, where the culprit is
-    /// another one.
+    /// The mechanism that the slow thread was subject to: that of its own wait if the culprit is another
+    /// thread.
     fn mechanism(
         &self,
         walk: &Walk,
@@ -201,7 +203,7 @@ impl Blame<'_> {
             return "sync_storm";
         }
         match (felt, leaf.why.mechanism) {
-            // Others that ran instead are the reason, whoever had to wait for that.
+            // Throttling and losses are the cause whichever thread of the chain had to wait.
             (_, root @ ("cpu_throttled" | "lost")) => root,
             (felt, _) => felt,
         }
@@ -236,7 +238,7 @@ impl Blame<'_> {
         } else {
             ActorKind::Process
         };
-        // Threads of one process are told apart by their names, processes by that of the first.
+        // Sibling threads are named by thread, other processes by their main thread.
         let name = if is_sibling || utid == self.root || kind == ActorKind::Kernel {
             people.name(utid)
         } else {
@@ -304,16 +306,16 @@ impl Blame<'_> {
                 grade,
                 ..leaf.why
             };
-            let mut last = self.hop(utid, (leaf.begin, leaf.end), &why, "did it");
+            let mut last = self.hop(utid, (leaf.begin, leaf.end), &why, CAUSED);
             last.activity = self.activity(who, leaf).map(|call| self.told(call));
-            // It did it before; where it is now tells nothing.
+            // It acted earlier, so its current stack shows nothing.
             last.stack.clear();
             chain.push(last);
         }
         chain
     }
 
-    /// The thread that a leaf is about, at the end of its hops.
+    /// The thread of a leaf, at the end of its hops.
     pub(crate) fn at_end(&self, walk: &Walk, leaf: &Leaf) -> Utid {
         let last = leaf.hop.map(|hop| walk.steps[hop as usize].why.who);
         match last {
@@ -347,7 +349,7 @@ impl Blame<'_> {
     }
 }
 
-/// The grade that at least half of the time has.
+/// The best grade that at least half of the time has.
 fn grade_of(by_grade: &[Ns; 3]) -> Grade {
     let total: Ns = by_grade.iter().sum();
     if by_grade[2] * 2 >= total {
@@ -369,8 +371,8 @@ pub(crate) fn told_proof(proof: Proof) -> String {
     }
 }
 
-/// Sums of parts by culprit: one process may be guilty in several ways. What the thread itself did on a
-/// CPU and what it waited for on its own account are two: neither is the reason of the other.
+/// Sums of parts by culprit: one process may be responsible through several mechanisms. CPU time of the
+/// thread itself and its other own waits are separate, because neither causes the other.
 pub(crate) fn by_culprit(
     parts: &[Blamed],
     without: &dyn Fn(&Blamed) -> bool,

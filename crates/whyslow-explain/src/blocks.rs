@@ -1,5 +1,5 @@
-//! What a wait for a request to a block device consists of: held before the block layer, in its
-//! queue, behind requests of others in the device, and its own service.
+//! The stages of a wait for a block request: throttled before the block layer, queued, behind other
+//! requests in the device, and served.
 
 use whyslow_model::Ns;
 use whyslow_model::sort::IndexSort;
@@ -9,17 +9,17 @@ use crate::leaf::{Object, Proof, Who, Why};
 use crate::moment::{Moment, Request, Utid};
 use crate::report::Grade;
 
-/// A piece of the wait with its reason.
+/// An interval of the wait with its cause.
 pub(crate) type Piece = (Ns, Ns, Why);
 
-/// Less than this between the begin of a wait and that of its request is the way through the kernel.
+/// A shorter time between the start of a wait and that of its request is the path through the kernel.
 const WAY_NS: Ns = 1_000_000;
 
-/// A device is slow for a request by so much more than for such ones alone, and so many times.
+/// A device is slow if a request takes longer than a similar one alone, by this much and this factor.
 const SLOW_MIN_NS: Ns = 5_000_000;
 const SLOW_TIMES: f64 = 4.0;
 
-/// Splits the wait `[x, y)` of `waiter` that ended with the request. Pieces follow each other.
+/// Splits the wait `[x, y)` of `waiter` that ended with the request into consecutive intervals.
 pub(crate) fn split(
     moment: &Moment,
     behalf: &Behalf<'_>,
@@ -60,12 +60,12 @@ enum Stage {
 }
 
 impl<'m> Wait<'m> {
-    /// Time of a wait before the request that ended it began: waits for the same thread's earlier
-    /// requests, or for nothing that the block layer knows of.
+    /// Time of a wait before the request that ended it started: waits for earlier requests of the same
+    /// thread, or time unknown to the block layer.
     fn before(&mut self, request: &Request, (x, start): (Ns, Ns)) {
         let moment = self.moment;
         let mut at = x;
-        // Those of the same owner, one after another: a large transfer is many requests.
+        // A large transfer consists of many consecutive requests of one owner.
         let mut earlier: Vec<&Request> = moment
             .done_after(request.dev, x)
             .take_while(|other| other.end <= start + WAY_NS)
@@ -90,7 +90,7 @@ impl<'m> Wait<'m> {
         }
     }
 
-    /// Nothing of it was with the block layer yet.
+    /// Time before the I/O reached the block layer.
     fn held(&mut self, request: &Request, (begin, end): (Ns, Ns)) {
         let moment = self.moment;
         let device = Some(Object::Device(request.dev_name));
@@ -99,7 +99,7 @@ impl<'m> Wait<'m> {
         } else if let Some(owner) = request.utid.filter(|owner| moment.people.is_kernel(*owner))
             && moment.word(request.op) == "write"
         {
-            // Pages are written by workers: nobody had begun with these.
+            // Workers write pages back, and none had started on these.
             Why::new("writeback_wait", Who::Thread(owner), Grade::B)
         } else {
             Why::new("block_held", Who::Thread(self.waiter), Grade::B)
@@ -112,23 +112,23 @@ impl<'m> Wait<'m> {
     fn through(&mut self, request: &Request, (begin, end): (Ns, Ns)) {
         let issue = request.issue.unwrap_or(request.begin).clamp(begin, end);
         if issue > begin {
-            self.in_turn(request, (begin, issue), Stage::Queue);
+            self.split_stage(request, (begin, issue), Stage::Queue);
         }
         if end > issue {
-            self.in_turn(request, (issue, end), Stage::Device);
+            self.split_stage(request, (issue, end), Stage::Device);
         }
     }
 
-    /// Requests of a device that ended one after another while this one waited: each had the device
-    /// from the end of the one before to its own. The last piece is the request's own.
-    fn in_turn(&mut self, request: &Request, (begin, end): (Ns, Ns), stage: Stage) {
+    /// Requests of the device that completed while this one waited: each had the device from the previous
+    /// completion to its own. The last interval is the request's own.
+    fn split_stage(&mut self, request: &Request, (begin, end): (Ns, Ns), stage: Stage) {
         let mut at = begin;
         if stage == Stage::Queue || self.behalf.is_serial(request.dev) {
             for other in self.moment.done_after(request.dev, begin) {
                 if other.id == request.id || other.end >= end {
                     break;
                 }
-                // One that came later did not stand before it, but it did have the device.
+                // A later request was not ahead in the queue, but it did occupy the device.
                 if other.end > at && !other.is_open {
                     self.behind(other, (at, other.end), Grade::A);
                     at = other.end;
@@ -141,8 +141,8 @@ impl<'m> Wait<'m> {
             let weight: f64 = others.iter().map(|(_, weight)| weight).sum();
             let is_slow = self.is_slow_for_own(request, &others, end - begin);
             if excess > alone && weight > 0.0 && !is_slow {
-                // In a device that serves many at once each of the others slows this one down by as
-                // much as it asks for; the order of the shares in time has no meaning.
+                // In a device that serves many requests at once, each of the others slows this one down
+                // in proportion to its size. The order of these intervals has no meaning.
                 for (other, share) in others {
                     let length = (excess as f64 * share / weight) as Ns;
                     if length > 0 {
@@ -157,8 +157,8 @@ impl<'m> Wait<'m> {
         }
     }
 
-    /// Whether a device that had requests of the waiter only took much longer for this one than if it
-    /// had served them one after another.
+    /// Whether a device that had only requests of the waiter took much longer for this one than serving
+    /// all of them one at a time would have taken.
     fn is_slow_for_own(&self, request: &Request, others: &[(&Request, f64)], took: Ns) -> bool {
         let is_own = |other: &Request| other.utid == Some(self.waiter);
         if !is_own(request) || !others.iter().all(|(other, _)| is_own(other)) {
@@ -171,7 +171,7 @@ impl<'m> Wait<'m> {
         usual.is_some_and(|usual| is_slow(took, usual))
     }
 
-    /// What is left is the request's own.
+    /// The rest of the time is the request's own.
     fn own(&mut self, request: &Request, (begin, end): (Ns, Ns), stage: Stage) {
         let mechanism = match stage {
             Stage::Queue => "block_queue",
@@ -189,8 +189,9 @@ impl<'m> Wait<'m> {
         }
     }
 
-    /// Of a device that takes much longer for a request of the waiter than it does for such requests,
-    /// with nothing in front of it: what it usually takes, then the device's. Where what is left begins.
+    /// Splits the time of a device that is unusually slow for a request of the waiter, with no request
+    /// ahead of it: the usual service time, then the excess, which is attributed to the device. Returns
+    /// where the rest starts.
     fn slow(&mut self, request: &Request, (begin, end): (Ns, Ns), why: Why) -> Ns {
         if !self.behalf.has_like(request) {
             return begin;
@@ -209,12 +210,13 @@ impl<'m> Wait<'m> {
         end
     }
 
-    /// Time behind another request. Of one that holds sectors of several threads each has as much of it
-    /// as it has sectors; their order in it has no meaning.
+    /// Time behind another request. If it holds sectors of several threads, the time is divided in
+    /// proportion to their sectors; the order has no meaning.
     fn behind(&mut self, other: &Request, (begin, end): (Ns, Ns), grade: Grade) {
         let mut why = self.of_request("block_queue", other);
         why.grade = why.grade.min(grade);
-        // Its own request in front, such as one of readahead, is no hog if the device is slow for it.
+        // If the device is slow for the waiter's own earlier request, such as readahead, the device is
+        // the culprit.
         let begin = if other.utid == Some(self.waiter) && grade == Grade::A {
             self.slow(other, (begin, end), why)
         } else {
@@ -259,7 +261,7 @@ impl<'m> Wait<'m> {
             .by(Proof::Request(request.id))
     }
 
-    /// Others that the device had at the same time, with how much of it: overlap × bytes.
+    /// Other requests in flight on the device, weighted by overlap × bytes.
     fn others_in_flight(
         &self,
         request: &Request,

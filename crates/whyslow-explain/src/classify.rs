@@ -1,5 +1,5 @@
-//! What one sleep was for. The first rule that matches decides; each needs less certain evidence
-//! than those before it.
+//! What one sleep was for. The first matching rule decides; each rule relies on weaker evidence than
+//! those before it.
 
 use whyslow_model::Ns;
 
@@ -13,29 +13,29 @@ use crate::report::Grade;
 /// Where a sleep leads.
 #[derive(Debug)]
 pub(crate) enum Sleep {
-    /// Nowhere: this is the reason.
+    /// Nowhere: this is the cause.
     Is(Why),
-    /// To the request that ended it; through a worker of the kernel that passed that on.
+    /// To the request that ended it, possibly through a kernel worker that passed the wakeup on.
     Request {
         id: i64,
         mechanism: Option<&'static str>,
     },
-    /// To threads, each for a part of it.
+    /// To threads, each for a piece of it.
     For { why: Why, pieces: Vec<Piece> },
 }
 
-/// Softirq vectors by number (the order of `softirq_to_name` in the kernel).
+/// Softirq vector numbers (in the order of the kernel's `softirq_to_name`).
 const TIMER_SOFTIRQ: i32 = 1;
 const NET_RX_SOFTIRQ: i32 = 3;
 const HRTIMER_SOFTIRQ: i32 = 8;
 
-/// A thread that got its lock says so at most so much later.
-const LAST_TURN_NS: Ns = 1_000_000;
+/// A runtime reports an acquired lock at most this much later.
+const LAST_WAIT_NS: Ns = 1_000_000;
 
 const ETIMEDOUT: i32 = 110;
 const EAGAIN: i32 = 11;
 
-/// Functions of a journal in which threads wait for it.
+/// Journal functions in which threads wait.
 const JOURNAL: [&str; 9] = [
     "jbd2_log_wait_commit",
     "start_this_handle",
@@ -47,16 +47,16 @@ const JOURNAL: [&str; 9] = [
     "xfs_log_",
     "jbd2_journal_lock_updates",
 ];
-/// Functions in which threads wait until somebody has written pages.
+/// Functions in which threads wait until pages have been written back.
 const WRITEBACK: [&str; 2] = ["wb_wait_for_completion", "balance_dirty_pages"];
-/// Functions in which threads wait for pages that are being written: the end of a request ends these.
+/// Functions in which threads wait for pages under writeback, until a request completes.
 const WRITTEN: [&str; 3] = [
     "folio_wait_writeback",
     "__filemap_fdatawait_range",
     "wait_on_page_writeback",
 ];
 const SWAP: [&str; 3] = ["do_swap_page", "swap_read", "swapin_"];
-/// Innermost functions that say nothing of what is waited for.
+/// Innermost functions that do not show what is waited for.
 const SCHEDULER: [&str; 16] = [
     "__schedule",
     "schedule",
@@ -100,7 +100,7 @@ pub(crate) fn classify(moment: &Moment, behalf: &Behalf<'_>, sleep: &Segment) ->
         }
         _ => {}
     }
-    if let Some(found) = in_turns(moment, sleep, call) {
+    if let Some(found) = timed_lock_wait(moment, sleep, call) {
         return found;
     }
     let Some(wake) = sleep.wakeup else {
@@ -116,15 +116,15 @@ pub(crate) fn classify(moment: &Moment, behalf: &Behalf<'_>, sleep: &Segment) ->
     in_task(moment, sleep, call, waker)
 }
 
-/// A wait for a lock of the program in pieces: runtimes wake up now and then to look whether the lock is free,
-/// by a timer or because somebody wakes them for something else, and wait again. What ended such a piece did not
-/// hold the lock; who did, the runtime tells, or samples let guess. The last piece ends by whoever let the lock go.
-fn in_turns(moment: &Moment, sleep: &Segment, call: Option<&Call>) -> Option<Sleep> {
+/// A program's lock wait in pieces: runtimes wake up now and then to check whether the lock is free, by a
+/// timer or through an unrelated wakeup, and wait again. What ended such a piece did not hold the lock; the
+/// holder is known from the runtime, or guessed from samples. The release of the lock ends the last piece.
+fn timed_lock_wait(moment: &Moment, sleep: &Segment, call: Option<&Call>) -> Option<Sleep> {
     if !moment.word(call?.name).starts_with("futex") {
         return None;
     }
     let wait = moment.told_wait(sleep.utid, sleep.begin)?;
-    let is_last = wait.end < sleep.end + LAST_TURN_NS;
+    let is_last = wait.end < sleep.end + LAST_WAIT_NS;
     if is_last || wait.holder.is_some() && sleep.waker == wait.holder {
         return None;
     }
@@ -135,13 +135,13 @@ fn in_turns(moment: &Moment, sleep: &Segment, call: Option<&Call>) -> Option<Sle
         .by(Proof::LockWait(wait.id));
     Some(match wait.holder {
         Some(holder) => follow(sleep, holder, why),
-        // Whoever it was, it was not the thread's own sleep.
+        // The holder is unknown, but this was not a sleep of the thread by its own timer.
         None => Sleep::Is(why),
     })
 }
 
-/// Whether a worker did nothing but pass on the end of a request: threads of journals and writeback do
-/// work of their own between requests.
+/// Whether a worker only passed on the completion of a request. Journal and writeback threads also work
+/// between requests.
 fn is_passed_on(moment: &Moment, sleep: &Segment) -> bool {
     let waker = sleep.waker.map_or("", |waker| moment.people.comm(waker));
     let range = (sleep.begin, sleep.end);
@@ -150,8 +150,8 @@ fn is_passed_on(moment: &Moment, sleep: &Segment) -> bool {
         && !stack_has(moment, sleep.utid, range, &WRITEBACK)
 }
 
-/// Waits that the kernel imposes and tells of itself: these end by a timer or a request, which are
-/// not the reason.
+/// Waits that the kernel imposes and reports in events of their own. A timer or a request ends them, but
+/// is not the cause.
 fn imposed(moment: &Moment, behalf: &Behalf<'_>, sleep: &Segment) -> Option<Sleep> {
     let middle = sleep.begin + (sleep.end - sleep.begin) / 2;
     let covers = |begin: Ns, end: Ns| begin <= middle && middle < end;
@@ -161,7 +161,7 @@ fn imposed(moment: &Moment, behalf: &Behalf<'_>, sleep: &Segment) -> Option<Slee
         }
         let object = work.dev_name.map(Object::Device);
         let (mechanism, (who, grade)) = match moment.word(work.kind) {
-            // All that make pages of the device dirty are held back, not only those that make many.
+            // All writers that dirty pages of the device are throttled, not only the heavy ones.
             "dirty_throttle" => ("dirty_throttle", behalf.dirtier(work.dev, sleep.utid)),
             "reclaim_throttle" => ("memory_throttle", (Who::Thread(sleep.utid), Grade::A)),
             _ => continue,
@@ -182,7 +182,7 @@ fn imposed(moment: &Moment, behalf: &Behalf<'_>, sleep: &Segment) -> Option<Slee
 
 fn without_wakeup(moment: &Moment, sleep: &Segment, call: Option<&Call>) -> Why {
     let is_last = sleep.end >= moment.recording_end;
-    // A wakeup that was lost came before the thread ran again, and how long before nobody knows.
+    // A lost wakeup came before the thread ran again, an unknown time before.
     if !is_last && moment.is_lossy(None, (sleep.begin, sleep.end + 1)) {
         return Why::unknown("lost");
     }
@@ -208,8 +208,8 @@ pub(crate) fn follow(sleep: &Segment, waker: Utid, why: Why) -> Sleep {
     }
 }
 
-/// What the kernel imposes, as far as a stack tells where it was not recorded as such.
-fn held_back(moment: &Moment, behalf: &Behalf<'_>, sleep: &Segment) -> Option<Why> {
+/// Waits that the kernel imposes, recognised by the stack where no event of them was recorded.
+fn throttled(moment: &Moment, behalf: &Behalf<'_>, sleep: &Segment) -> Option<Why> {
     let has = |function: &str| stack_has(moment, sleep.utid, (sleep.begin, sleep.end), &[function]);
     let (mechanism, who) = if has("balance_dirty_pages") {
         ("dirty_throttle", behalf.dirtier(None, sleep.utid).0)
@@ -236,7 +236,7 @@ fn in_interrupt(
     let expired = call.filter(|call| has_expired(moment, call));
     if let Some(call) = expired
         && moment.word(call.name).starts_with("futex")
-        && let Some(waker) = holders::in_the_end(moment, sleep)
+        && let Some(waker) = holders::final_waker(moment, sleep)
     {
         return in_task(moment, sleep, Some(call), waker);
     }
@@ -259,11 +259,11 @@ fn in_interrupt(
         let why = Why::new("timer_sleep", Who::Timer, grade);
         return Sleep::Is(why.about(object).by(Proof::Call(call.id)));
     }
-    if let Some(why) = held_back(moment, behalf, sleep) {
+    if let Some(why) = throttled(moment, behalf, sleep) {
         return Sleep::Is(why);
     }
     if is_timer {
-        // The kernel itself waits for a time: a driver that polls, a limit of a queue.
+        // The kernel itself set the timer: a polling driver, or a queue limit.
         let function = waiting_in(moment, sleep);
         let why = Why::new("timer_sleep", Who::Timer, Grade::A);
         return Sleep::Is(why.about(function.map(Object::Function)));
@@ -284,7 +284,7 @@ fn handler_name(moment: &Moment, wake: Option<&Wake>) -> Option<Word> {
     hard.last().and_then(|handler| handler.name)
 }
 
-/// Whether the result of a call says that its time ran out.
+/// Whether the return value of a call indicates a timeout.
 fn has_expired(moment: &Moment, call: &Call) -> bool {
     match moment.word(call.name) {
         "nanosleep" | "clock_nanosleep" => call.ret == Some(0),
@@ -341,7 +341,7 @@ fn in_task(moment: &Moment, sleep: &Segment, call: Option<&Call>, waker: Utid) -
         let why = why.about(Some(Object::Function(function)));
         return follow(sleep, waker, why);
     }
-    // A worker of the kernel serves anybody: that it woke somebody tells nothing of whom it worked for.
+    // A kernel worker serves all processes: a wakeup by it does not show for which one it worked.
     let is_kernel = moment.people.is_kernel(waker);
     let grade = if is_kernel { Grade::C } else { Grade::B };
     follow(
@@ -373,7 +373,7 @@ fn kernel_lock(moment: &Moment, lock: &LockWait, waker: Utid) -> Why {
         .by(Proof::LockWait(lock.id))
 }
 
-/// The wait for a lock of the kernel that a sleep is part of.
+/// The kernel lock wait that a sleep is part of.
 fn lock_around<'m>(moment: &'m Moment, sleep: &Segment) -> Option<&'m LockWait> {
     let middle = sleep.begin + (sleep.end - sleep.begin) / 2;
     moment
@@ -381,7 +381,7 @@ fn lock_around<'m>(moment: &'m Moment, sleep: &Segment) -> Option<&'m LockWait> 
         .find(|lock| lock.begin <= middle && middle < lock.end)
 }
 
-/// A pipe, a socket of this machine or an event counter that one side waits at and the other one fills.
+/// A pipe, local socket or eventfd on which one side waits for the other.
 fn handed_over(moment: &Moment, call: Option<&Call>, waker: Utid, at: Ns) -> Option<Why> {
     let call = call?;
     let is_waiting = matches!(
@@ -443,7 +443,7 @@ fn stopped(moment: &Moment, sleep: &Segment) -> Why {
             let who = signal.sender.map_or(Who::Unknown, Who::Thread);
             Why::new("signal_stop", who, Grade::A).about(Some(Object::Function(signal.name)))
         }
-        // The one that let it go on is most often the one that stopped it.
+        // The thread that resumed it is usually the one that stopped it.
         None => Why::new(
             "signal_stop",
             sleep.waker.map_or(Who::Unknown, Who::Thread),
@@ -452,7 +452,7 @@ fn stopped(moment: &Moment, sleep: &Segment) -> Why {
     }
 }
 
-/// Whether one of these functions (or one that begins so) is in the stack of a wait.
+/// Whether the stack of a wait has a function with one of these prefixes.
 fn stack_has(moment: &Moment, utid: Utid, range: (Ns, Ns), wanted: &[&str]) -> bool {
     let Some(stack) = moment.stack_at(utid, range) else {
         return false;
@@ -463,7 +463,7 @@ fn stack_has(moment: &Moment, utid: Utid, range: (Ns, Ns), wanted: &[&str]) -> b
         .any(|function| wanted.iter().any(|wanted| function.starts_with(wanted)))
 }
 
-/// The function that the kernel waited in.
+/// The kernel function that a thread waited in.
 fn waiting_in(moment: &Moment, sleep: &Segment) -> Option<Word> {
     let stack = moment.stack_at(sleep.utid, (sleep.begin, sleep.end))?;
     let mut functions = moment.functions(stack.callsite).iter();
@@ -481,8 +481,8 @@ fn with_stack(moment: &Moment, sleep: &Segment, why: Why) -> Why {
     }
 }
 
-/// Whether a thread that lost the CPU did so because its control group had used up its time. Since
-/// Linux 6.18 such threads leave on their way back to user space, through work of their own.
+/// Whether a thread lost the CPU because its cgroup had used up its quota. Since Linux 6.18 throttled
+/// threads leave the CPU on return to user space, in task work.
 pub(crate) fn is_throttled(moment: &Moment, segment: &Segment) -> bool {
     if segment.state != (State::Runnable { preempted: true }) {
         return false;

@@ -1,11 +1,11 @@
-//! Pieces of a window, each with one reason.
+//! Intervals of a window, each with one cause.
 
 use whyslow_model::Ns;
 
 use crate::moment::{Utid, Word};
 use crate::report::Grade;
 
-/// Who a piece of time is put down to.
+/// What an interval of time is attributed to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum Who {
     Thread(Utid),
@@ -27,7 +27,7 @@ pub(crate) enum Object {
     Cpu(i32),
 }
 
-/// What a claim can be looked up by.
+/// The row that supports a claim, by id.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum Proof {
     Call(i64),
@@ -37,7 +37,7 @@ pub(crate) enum Proof {
     Stack(i64),
 }
 
-/// Mechanism, by its id, who, what about, and how sure.
+/// Id of the mechanism, target, object, grade and evidence.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Why {
     pub(crate) mechanism: &'static str,
@@ -73,25 +73,25 @@ impl Why {
     }
 }
 
-/// A piece of the window and its reason, at the end of a chain of hops.
+/// An interval of the window and its cause, at the end of a chain of hops.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Leaf {
     pub(crate) begin: Ns,
     pub(crate) end: Ns,
     pub(crate) why: Why,
-    /// The last hop to it; none where the thread itself is at the end.
+    /// The last hop to it; none if the chain has only the thread itself.
     pub(crate) hop: Option<u32>,
 }
 
 /// One thread waited for the next.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Step {
-    /// The hop before.
+    /// The previous hop.
     pub(crate) from: Option<u32>,
     pub(crate) waiter: Utid,
     pub(crate) begin: Ns,
     pub(crate) end: Ns,
-    /// `who` is the one that was waited for.
+    /// Its target is the thread that was waited for.
     pub(crate) why: Why,
     pub(crate) depth: u16,
 }

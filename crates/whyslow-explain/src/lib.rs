@@ -1,8 +1,7 @@
-//! Why an operation was slow, and who did it: from a window of one thread to the thread, request,
+//! Why an operation was slow, and what caused it: from a window of one thread to the thread, request,
 //! device or lock that it waited for, with the evidence for each step.
 
 mod across;
-mod ask;
 mod behalf;
 mod blame;
 mod blocks;
@@ -17,12 +16,13 @@ mod moment;
 mod network;
 mod overlap;
 pub mod patterns;
+mod query;
 mod ranked;
 mod report;
 mod requests;
 mod resolvers;
 mod sampled;
-mod say;
+mod sentence;
 mod serial;
 mod slow;
 mod starved;
@@ -33,8 +33,8 @@ mod walk;
 mod why;
 
 pub use across::{OtherHost, explain_across};
-pub use ask::{Question, STORIES, explain};
 pub use detectors::template_of;
+pub use query::{Question, STORIES, explain};
 pub use report::{
     Activity, Actor, ActorKind, Also, Alternative, Baseline, ClockBounds, Confidence, Crossing,
     Difference, Excess, Finding, Grade, Group, Hop, Missing, Neighbour, Part, Pattern, Report,
@@ -44,7 +44,7 @@ pub use requests::requests_versus;
 pub use versus::Other;
 pub use why::{ALL as MECHANISMS_TOLD, Mechanism, why};
 
-/// What to do about a mechanism, and about what the culprit did.
+/// Advice on a mechanism, and on the culprit's own mechanism if that differs.
 fn advice(mechanism: &str, root: &str) -> Vec<String> {
     let of = |id: &str| why::why(id).map_or(&[][..], |mechanism| mechanism.advice);
     let both = of(mechanism)
@@ -53,7 +53,7 @@ fn advice(mechanism: &str, root: &str) -> Vec<String> {
     both.map(|advice| (*advice).to_owned()).collect()
 }
 
-// The tests name the crate as its users do.
+// The tests use the crate's public name.
 #[cfg(test)]
 extern crate self as whyslow_explain;
 #[cfg(test)]

@@ -1,4 +1,4 @@
-//! Sleeps that a packet ends: who sent it, whether it was lost before, and who was asked for it.
+//! Sleeps that a packet ends: its sender, whether it was retransmitted, and the queried server.
 
 use whyslow_model::Ns;
 
@@ -7,12 +7,12 @@ use crate::leaf::{Object, Proof, Who, Why};
 use crate::moment::{Call, Moment, Packet, Segment, Unanswered, Utid, Wake, Word};
 use crate::report::Grade;
 
-/// A resolver waits so soon after it asked.
-const ASKED_NS: Ns = 50_000_000;
-/// A program closes the socket so soon after the time is over.
+/// Maximum time between a resolver's query and its wait for the reply.
+const QUERIED_NS: Ns = 50_000_000;
+/// Maximum time between a timeout and the close of the socket.
 const GIVEN_UP_NS: Ns = 20_000_000;
 
-/// Over loopback and between network namespaces packets arrive in the context of their sender.
+/// Over loopback and between network namespaces, packets arrive in the context of their sender.
 pub(crate) fn sent_here(moment: &Moment, sleep: &Segment, packet: i64) -> Option<Sleep> {
     let packet = moment.packet(packet)?;
     let sender = packet.utid?;
@@ -32,9 +32,9 @@ pub(crate) fn from_network(
         return Sleep::Is(why.about(Some(Object::Peer(server))));
     }
     let peer = call.and_then(|call| call.path);
-    // Whoever waits for several at once has spoken to one of them just before, most often.
-    let asked = peer.or_else(|| call.and_then(|call| last_peer(moment, call)));
-    let sent_again = || {
+    // A thread that waits for several sockets has usually used one of them just before.
+    let last = peer.or_else(|| call.and_then(|call| last_peer(moment, call)));
+    let retransmitted = || {
         let inside = |packet: &&Packet| sleep.begin <= packet.ts && packet.ts < sleep.end;
         moment.resent.iter().filter(inside)
     };
@@ -42,21 +42,21 @@ pub(crate) fn from_network(
         let ends = [packet.source, packet.destination];
         ends.iter().flatten().any(|end| names(moment, peer, *end))
     };
-    if let Some(asked) = asked
-        && sent_again().any(|packet| is_of(packet, asked))
+    if let Some(peer) = last
+        && retransmitted().any(|packet| is_of(packet, peer))
     {
-        let why = Why::new("network_retransmit", Who::Peer(asked), Grade::A);
-        return Sleep::Is(why.about(Some(Object::Peer(asked))));
+        let why = Why::new("network_retransmit", Who::Peer(peer), Grade::A);
+        return Sleep::Is(why.about(Some(Object::Peer(peer))));
     }
     if peer.is_none()
-        && let Some(packet) = sent_again().next()
+        && let Some(packet) = retransmitted().next()
     {
         let who = packet.destination.map_or(Who::Unknown, Who::Peer);
         let why = Why::new("network_retransmit", who, Grade::B);
         return Sleep::Is(why.about(packet.destination.map(Object::Peer)));
     }
-    // Who was interrupted is a bystander, unless it is sending just then: what it sends over
-    // loopback arrives inside of its own call.
+    // The interrupted thread is a bystander unless it is sending at that time: what it sends over
+    // loopback arrives within its own call.
     if let Some(wake) = wake
         && let Some(sender) = bystander(moment, wake)
         && sender != sleep.utid
@@ -74,14 +74,14 @@ pub(crate) fn from_network(
     Sleep::Is(Why::new("network_remote", who, grade).about(peer.map(Object::Peer)))
 }
 
-/// A server of names that the thread asked just before this call: resolvers send, then wait.
+/// The name server that the thread queried just before this call: resolvers send, then wait.
 pub(crate) fn name_server(moment: &Moment, call: &Call) -> Option<Word> {
-    let before = moment.calls(call.utid, (call.begin - ASKED_NS, call.begin + 1));
+    let before = moment.calls(call.utid, (call.begin - QUERIED_NS, call.begin + 1));
     let names = |call: &&Call| {
         let path = call.path.map(|path| moment.word(path));
         path.is_some_and(|path| path.ends_with(":53"))
     };
-    // What else it sent since then, it does not wait for a name.
+    // If it has sent something else since then, it does not wait for a name.
     let others = |call: &&Call| {
         let is_sent = matches!(
             moment.word(call.name),
@@ -96,21 +96,21 @@ pub(crate) fn name_server(moment: &Moment, call: &Call) -> Option<Word> {
     }
 }
 
-/// A server of names that the program asked itself: one thread waits for all of its sockets and
-/// times, and has a question given up when its time is over.
+/// The name server that the program itself queried: one thread waits for all sockets and timers, and gives
+/// a query up when it times out.
 fn given_up(moment: &Moment, call: &Call) -> Option<Word> {
     let upid = moment.people.get(call.utid)?.upid?;
-    let is_it = |asked: &&Unanswered| {
-        let is_begun = asked.begin <= call.begin + ASKED_NS;
-        asked.upid == upid && is_begun && (asked.end - call.end).abs() <= GIVEN_UP_NS
+    let is_it = |query: &&Unanswered| {
+        let is_begun = query.begin <= call.begin + QUERIED_NS;
+        query.upid == upid && is_begun && (query.end - call.end).abs() <= GIVEN_UP_NS
     };
-    let asked = moment.unanswered.iter().find(is_it)?;
-    Some(asked.server)
+    let query = moment.unanswered.iter().find(is_it)?;
+    Some(query.server)
 }
 
 /// The other end of the connection that the thread used last before this call.
 fn last_peer(moment: &Moment, call: &Call) -> Option<Word> {
-    let before = moment.calls(call.utid, (call.begin - ASKED_NS, call.begin + 1));
+    let before = moment.calls(call.utid, (call.begin - QUERIED_NS, call.begin + 1));
     let is_net = |class: &Word| moment.word(*class).starts_with("inet");
     let of_net = before
         .iter()
@@ -119,7 +119,7 @@ fn last_peer(moment: &Moment, call: &Call) -> Option<Word> {
     of_net?.path
 }
 
-/// Whether one description of a connection names an address.
+/// Whether the description of a connection contains an address.
 fn names(moment: &Moment, connection: Word, address: Word) -> bool {
     moment.word(connection).contains(moment.word(address))
 }

@@ -1,4 +1,4 @@
-//! What can be said without scheduling: the calls and requests that were under way at the same time.
+//! What can be inferred without scheduling events: calls and requests in progress at the same time.
 
 use rustc_hash::FxHashMap;
 use whyslow_model::Ns;
@@ -11,14 +11,14 @@ use crate::moment::{Moment, Utid};
 use crate::report::{Grade, Neighbour};
 use crate::walk::Walk;
 
-/// Neighbours that are named.
+/// Maximum number of neighbours by I/O, and by CPU time.
 const NEIGHBOURS_MAX: usize = 5;
-/// A process that wrote less than this, or ran for less than this share of the time, is not busy.
+/// A process with less I/O, or a smaller share of CPU time, is not busy.
 const BYTES_MIN: i64 = 1 << 20;
 const CPU_MIN: f64 = 0.05;
 
-/// The window split by the calls of the thread; of each call the time of its own requests, and of the
-/// rest that in which somebody synchronised.
+/// Splits the window by the calls of the thread, and each call into its own requests and, in the rest, the
+/// time in which another thread was in a sync call.
 pub(crate) fn leaves(
     moment: &Moment,
     behalf: &Behalf<'_>,
@@ -58,7 +58,7 @@ fn push(leaves: &mut Vec<Leaf>, (begin, end): (Ns, Ns), why: Why) {
     }
 }
 
-/// Between calls a thread runs, or could.
+/// Between calls a thread runs, or is runnable.
 fn outside(utid: Utid) -> Why {
     Why::new("cpu_running", Who::Thread(utid), Grade::C)
 }
@@ -88,7 +88,7 @@ fn in_call(
             continue;
         }
         rest(moment, behalf, call, utid, (at, from), leaves);
-        // Its own request is there; that the call waited for it is likely, and no more.
+        // The request is the call's own; that the call waited for it is only likely.
         let pieces = crate::blocks::split(moment, behalf, request, utid, (from, to));
         for (from, to, mut why) in pieces {
             why.grade = why.grade.min(Grade::B);
@@ -99,7 +99,7 @@ fn in_call(
     rest(moment, behalf, call, utid, (at, end), leaves);
 }
 
-/// Time of a call without requests of its own: who synchronised then.
+/// Time of a call without its own requests: attributed to another thread's sync call, if any.
 fn rest(
     moment: &Moment,
     _behalf: &Behalf<'_>,
@@ -116,7 +116,7 @@ fn rest(
         .filter(|other| other.utid != utid)
         .filter(|other| other.begin < end && other.end > begin)
         .collect();
-    // The longest overlap first; those after it have what it leaves.
+    // The longest overlap counts.
     syncs.index_sort_by_key(|other| {
         (
             std::cmp::Reverse(other.end.min(end) - other.begin.max(begin)),
@@ -143,7 +143,7 @@ fn rest(
     push(leaves, (to, end), unknown);
 }
 
-/// Who was busy in the window: that alone is no reason.
+/// Actors that were busy in the window, which alone does not make them a cause.
 pub(crate) fn neighbours(
     moment: &Moment,
     blame: &Blame<'_>,
@@ -179,10 +179,7 @@ pub(crate) fn neighbours(
         .take(NEIGHBOURS_MAX)
         .map(|(utid, bytes)| Neighbour {
             actor: blame.actor_of(utid),
-            what: format!(
-                "{:.1} MiB to and from disks",
-                bytes as f64 / (1 << 20) as f64
-            ),
+            what: format!("{:.1} MiB of disk I/O", bytes as f64 / (1 << 20) as f64),
             bytes: Some(bytes),
             cpu_ns: None,
         })
@@ -197,7 +194,7 @@ pub(crate) fn neighbours(
             .take(NEIGHBOURS_MAX)
             .map(|(utid, time)| Neighbour {
                 actor: blame.actor_of(utid),
-                what: format!("{} on CPUs", crate::say::length(time)),
+                what: format!("{} on CPU", crate::sentence::length(time)),
                 bytes: None,
                 cpu_ns: Some(time),
             }),

@@ -1,7 +1,7 @@
-//! From a window of one thread to the reasons for each moment of it.
+//! From a window of one thread to the causes of each interval of it.
 //!
-//! A thread that slept is followed to whoever ended that, for that time only; so windows only shrink,
-//! the walk ends, and each moment of the window comes to belong to one leaf.
+//! A sleeping thread is followed to the thread that ended its sleep, for that time only. So windows
+//! only shrink, the walk terminates, and every instant of the window belongs to one leaf.
 
 use whyslow_model::Ns;
 use whyslow_model::sort::IndexSort;
@@ -14,16 +14,16 @@ use crate::moment::{Cause, Handler, Moment, Segment, State, Utid};
 use crate::network::name_server;
 use crate::report::Grade;
 
-/// Hops in a row at most.
+/// Maximum number of hops in a chain.
 const DEPTH_MAX: u16 = 24;
-/// What is sent again to this machine itself has arrived after so long.
+/// A packet retransmitted to the same machine has arrived after this time.
 const ARRIVES_NS: Ns = 10_000_000;
-/// Leaves of one walk at most: what would be more is left as it is known so far.
+/// Maximum number of leaves of a walk; the time beyond is left unknown.
 const LEAVES_MAX: usize = 1_000_000;
 
 #[derive(Debug, Default)]
 pub(crate) struct Walk {
-    /// In order of time; together they are the window.
+    /// In order of time; together they cover the window.
     pub(crate) leaves: Vec<Leaf>,
     pub(crate) steps: Vec<Step>,
 }
@@ -39,7 +39,7 @@ struct Task {
 struct Walker<'m> {
     moment: &'m Moment,
     behalf: &'m Behalf<'m>,
-    /// Whose window it is.
+    /// The explained thread.
     root: Utid,
     walk: Walk,
     tasks: Vec<Task>,
@@ -69,8 +69,8 @@ pub(crate) fn walk(moment: &Moment, behalf: &Behalf<'_>, root: Utid, window: (Ns
     walk
 }
 
-/// Every moment belongs to one leaf. Should that ever fail, what overlaps is cut and what is missing
-/// is unknown, rather than that a sum is wrong.
+/// Every instant belongs to one leaf. Should that ever fail, overlaps are cut and gaps become unknown,
+/// so that the sums stay right.
 fn conserve(leaves: &mut Vec<Leaf>, (begin, end): (Ns, Ns)) {
     let mut kept: Vec<Leaf> = Vec::with_capacity(leaves.len());
     let mut at = begin;
@@ -133,7 +133,7 @@ impl Walker<'_> {
 
     fn leaf(&mut self, task: &Task, (begin, end): (Ns, Ns), mut why: Why) {
         why.grade = why.grade.min(task.grade);
-        // Whoever was waited for is known, even if it is not known what it did.
+        // The thread that was waited for is known, even if what it did is not.
         if task.hop.is_some()
             && matches!(
                 why.who,
@@ -170,7 +170,7 @@ impl Walker<'_> {
         }
     }
 
-    /// Time on a CPU, without that of interrupts; those that the thread's own sending brings are its own.
+    /// Time on a CPU without interrupts; softirqs caused by the thread's own sending are its own time.
     fn running(&mut self, task: &Task, segment: &Segment, (begin, end): (Ns, Ns)) {
         let own = |at: Ns| {
             let mechanism = if self.is_reclaiming(task.utid, at) {
@@ -215,7 +215,7 @@ impl Walker<'_> {
         reclaims.any(|row| row.begin <= at && at < row.end)
     }
 
-    /// Softirqs inside of a call are of what the call sends, as a rule.
+    /// Softirqs within a sending call usually handle what the call sends.
     fn is_own(&self, utid: Utid, handler: &Handler) -> bool {
         self.moment.word(handler.kind) == "soft"
             && self
@@ -231,7 +231,7 @@ impl Walker<'_> {
                 })
     }
 
-    /// Time in which the thread could have run: others did, or its control group may not.
+    /// Time in which the thread was runnable: other threads ran, or its cgroup was throttled.
     fn runnable(&mut self, task: &Task, segment: &Segment, (begin, end): (Ns, Ns)) {
         if is_throttled(self.moment, segment) {
             let who = Who::Thread(task.utid);
@@ -274,7 +274,7 @@ impl Walker<'_> {
             return;
         }
         if task.hop.is_some() && segment.begin <= task.begin && self.is_idle_wait(segment) {
-            // It had nothing to do with it yet when the wait for it began.
+            // It had not started on the work when the wait for it started.
             self.not_begun(task, (begin, end));
             return;
         }
@@ -328,17 +328,17 @@ impl Walker<'_> {
         }
     }
 
-    /// A packet of this machine woke the thread, later than it might have: it had been lost and was sent
-    /// again; or no thread sent it but the kernel, which had held back what another one sent before it
-    /// began to wait for an answer on that very connection.
+    /// Whether the packet of this machine that woke the thread was late: it was retransmitted after a
+    /// loss; or the kernel sent it, having delayed what a thread had sent before it waited for the reply
+    /// on the same connection.
     fn sent_late(&self, task: &Task, segment: &Segment) -> Option<Why> {
         let moment = self.moment;
         let Cause::Packet(came) = segment.cause else {
             return None;
         };
         let came = moment.packet(came)?;
-        // The other end, seen from the thread that is explained: it received the packet, or what it
-        // waits for did.
+        // The other end, as seen from the explained thread: either that thread received the packet, or
+        // the thread that it waits for did.
         let peer = match task.hop {
             None => came.source?,
             Some(_) => came.destination?,
@@ -367,7 +367,7 @@ impl Walker<'_> {
         is_of_both.then_some(why.about(object))
     }
 
-    /// On to the thread that was waited for.
+    /// Continues with the thread that was waited for.
     fn hop(&mut self, task: &Task, (begin, end): (Ns, Ns), next: Utid, why: Why) {
         let depth = task
             .hop
@@ -416,13 +416,13 @@ impl Walker<'_> {
         self.leaf(task, range, why);
     }
 
-    /// Whether a thread waits for something to do, rather than in the middle of something.
+    /// Whether a thread waits for work, rather than in the middle of it.
     fn is_idle_wait(&self, segment: &Segment) -> bool {
         let moment = self.moment;
         let Some(call) = moment.call_at(segment.utid, segment.begin) else {
             return false;
         };
-        // In the middle of a lookup: what it has is held up by that.
+        // In the middle of a DNS lookup, which holds up its work.
         if name_server(moment, call).is_some() {
             return false;
         }

@@ -1,4 +1,4 @@
-//! From the waits of a story to what the hosts that were waited for did.
+//! Follows the waits of a story to what the other hosts did.
 
 use std::collections::BTreeMap;
 
@@ -13,30 +13,30 @@ use super::rows::Seen;
 use super::splice::{self, Told};
 use crate::report::{Crossing, Grade, RemoteWait, Story, Waiter};
 use crate::requests::threads::Stretch;
-use crate::say;
+use crate::sentence;
 use crate::story::{self, Subject};
 
-/// Hosts in a row at most.
+/// Maximum number of hosts in a chain.
 const DEPTH_MAX: usize = 8;
-/// Requests of a story that are followed, those that it waited longest for.
+/// Maximum number of requests of a story that are followed, those with the longest waits.
 const REQUESTS_MAX: usize = 16;
-/// Bounds that are wider than this part of the server's time do not tell which of it belongs to a wait
-/// that has not all of it.
+/// If a wait covers only a part of the server's time, the bounds must be narrower than one part in this many
+/// of it.
 const WIDTH_PARTS: Ns = 10;
 
 pub(super) struct Follower<'t> {
     hosts: Hosts<'t>,
 }
 
-/// Requests that lead to where a story is, by host and id.
+/// Requests that lead to the current story, by host and id.
 type Way = Vec<(usize, i64)>;
 
-/// What came of following the waits of a story.
+/// The result of following the waits of a story.
 #[derive(Default)]
 pub(super) struct Followed {
-    /// Of each part of the story what of it was followed.
+    /// Followed time of each part of the story.
     pub(super) taken: Vec<Ns>,
-    /// What that time went to instead.
+    /// The parts that replace that time.
     pub(super) told: Vec<Told>,
 }
 
@@ -47,12 +47,12 @@ struct Awaited {
     grade: Grade,
 }
 
-/// A part of the server's time that lies in a wait, by the server's clock.
+/// A part of the server's time within a wait, by the server's clock.
 #[derive(Debug, Clone, Copy)]
 struct Served {
     begin: Ns,
     end: Ns,
-    /// What to take off to have the client's clock.
+    /// Offset to subtract for the client's clock.
     shift: Ns,
 }
 
@@ -61,18 +61,18 @@ impl<'t> Follower<'t> {
         Self { hosts }
     }
 
-    /// What none of the stories tells.
+    /// A caveat if no story could be followed.
     pub(super) fn caveats(&self, stories: &[Story]) -> Option<String> {
         let is_none = stories.iter().all(|story| story.across.is_empty());
         is_none.then(|| {
             format!(
-                "no story waits for a request to another host that this recording tells of: nothing to look for in {}",
+                "nothing to follow into {}: no finding waits for a recorded request to another host",
                 self.hosts.others()
             )
         })
     }
 
-    /// Has a story go on on other hosts.
+    /// Continues a story on other hosts.
     pub(super) fn story(&mut self, story: &mut Story) -> Result<(), AnalysisError> {
         let mut crossings = Vec::new();
         let followed = self.follow(0, story, &mut Way::new(), &mut crossings)?;
@@ -85,7 +85,7 @@ impl<'t> Follower<'t> {
         Ok(())
     }
 
-    /// Follows the waits of a story of one of the hosts.
+    /// Follows the waits of a story on one of the hosts.
     fn follow(
         &mut self,
         host: usize,
@@ -120,7 +120,7 @@ impl<'t> Follower<'t> {
         Ok(found)
     }
 
-    /// The requests that a story waits for, those that it waited longest for, in order.
+    /// The requests with the longest waits of a story, in order.
     fn awaited(&mut self, host: usize, story: &Story) -> Result<Vec<Awaited>, AnalysisError> {
         let mut found: BTreeMap<usize, Awaited> = BTreeMap::new();
         if story.remote.waits.is_empty() {
@@ -151,7 +151,7 @@ impl<'t> Follower<'t> {
         Ok(found)
     }
 
-    /// What the time went to for which one request was waited for; nothing if that is not known.
+    /// The parts that replace the wait for one request; nothing if it is not known.
     fn request(
         &mut self,
         host: usize,
@@ -192,7 +192,7 @@ impl<'t> Follower<'t> {
         }
         if let (None, Some(end)) = (joined.bounds, served.end) {
             let had = (end - served.begin).clamp(0, waited);
-            told.extend(splice::untold(had, self.hosts.name(joined.server)));
+            told.extend(splice::unknown(had, self.hosts.name(joined.server)));
         }
         for one in &mut told {
             one.part.grade = one.part.grade.min(grade);
@@ -218,7 +218,7 @@ impl<'t> Follower<'t> {
         Ok(told)
     }
 
-    /// What the threads of the server did in a stretch of its time.
+    /// What the threads of the server did in a window of its time.
     fn server(
         &mut self,
         joined: &Joined,
@@ -236,7 +236,7 @@ impl<'t> Follower<'t> {
             if end <= begin {
                 continue;
             }
-            found.extend(splice::untold(begin - at, self.hosts.name(joined.server)));
+            found.extend(splice::unknown(begin - at, self.hosts.name(joined.server)));
             let stretch = Stretch { begin, end, ..turn };
             found.extend(self.turn(
                 joined.server,
@@ -247,7 +247,7 @@ impl<'t> Follower<'t> {
             )?);
             at = end;
         }
-        let rest = splice::untold(window.end - at, self.hosts.name(joined.server));
+        let rest = splice::unknown(window.end - at, self.hosts.name(joined.server));
         found.extend(rest);
         Ok(found)
     }
@@ -290,7 +290,7 @@ fn length(waits: &[RemoteWait]) -> Ns {
     waits.iter().map(|wait| wait.end - wait.begin).sum()
 }
 
-/// Who had the request, one after another: the one that read it also while it lay in the socket.
+/// The threads that served the request, in order. The one that read it also gets the time before.
 fn turns(stretches: &[Stretch], served: &Seen, end: Ns) -> Vec<Stretch> {
     let mut turns = stretches.to_vec();
     if turns.is_empty() {
@@ -309,8 +309,8 @@ fn turns(stretches: &[Stretch], served: &Seen, end: Ns) -> Vec<Stretch> {
     turns
 }
 
-/// The stretches of the server's time that lie in waits; none, with the reason, where that is not known.
-/// Without threads that anybody could look at there are none, either.
+/// The windows of the server's time within the waits, or the reason why they are not known. Without clock
+/// bounds there are none.
 fn windows(
     hosts: &Hosts<'_>,
     joined: &Joined,
@@ -324,8 +324,8 @@ fn windows(
             contradicting,
         } => {
             return Err(format!(
-                "but {contradicting} of {pairs} pairs that both sides saw contradict the others: a clock was set \
-                 meanwhile, or these are not the same, and nothing is told of what {name} did"
+                "but {contradicting} of {pairs} requests and packets seen on both hosts contradict the others (a \
+                 clock was set, or the match is wrong), so {name} is not followed"
             ));
         }
         Clock::Within { .. } | Clock::Ambiguous { .. } | Clock::Unknown => {}
@@ -334,7 +334,7 @@ fn windows(
         return Ok(Vec::new());
     };
     let shift = bounds.middle_ns();
-    // What was not answered when the recording ended had not been until then.
+    // A request without a reply was in progress until the end of the recording.
     let end = served
         .end
         .unwrap_or(hosts.recording(joined.server).tables.info().end_ns);
@@ -352,8 +352,8 @@ fn windows(
     let outside = end - served.begin - inside;
     if outside > bounds.width_ns() && WIDTH_PARTS * bounds.width_ns() > inside {
         return Err(format!(
-            "but their clocks are known to {} only, too little to tell what {name} did in this wait",
-            say::length(bounds.width_ns())
+            "but the clock offset is only known to within {}, too little to show what {name} did in this wait",
+            sentence::length(bounds.width_ns())
         ));
     }
     Ok(windows)

@@ -1,4 +1,4 @@
-//! The recordings of all hosts, each read when it is first needed.
+//! The recordings of all hosts, each read on first use.
 
 use std::rc::Rc;
 
@@ -12,11 +12,11 @@ use super::join::{self, Link, Pair};
 use super::rows::{Packets, Rows, Words, writes};
 use crate::requests::threads::Threads;
 
-/// Around the moment in question packets of both sides say how far their clocks are apart.
+/// Packets within this time of the one in question are used for the clock offset.
 const PACKETS_NS: Ns = 2_000_000_000;
 
 pub(super) struct Hosts<'t> {
-    /// The one that is explained first.
+    /// The explained recording comes first.
     all: Vec<OtherHost<'t>>,
     names: Vec<String>,
     words: Words,
@@ -25,21 +25,21 @@ pub(super) struct Hosts<'t> {
     links: FxHashMap<(usize, usize), Rc<Link>>,
 }
 
-/// A request that another host served, and how their clocks are to each other at that time.
+/// A request that another host served, and the clock offset at that time.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Joined {
     pub(super) server: usize,
     pub(super) pair: Pair,
     pub(super) clock: Clock,
-    /// By all pairs, this one among them.
+    /// From all pairs including this one.
     pub(super) bounds: Option<Bounds>,
 }
 
-/// Why a request is not found elsewhere.
+/// Why a request was not found in another recording.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Missing {
     Unseen,
-    /// On the connection there are several that it may be.
+    /// Several requests on the connection may be it.
     Several(usize, Clock),
 }
 
@@ -54,7 +54,7 @@ impl<'t> Hosts<'t> {
             .collect();
         let name = |place: usize| {
             let host = hosts[place];
-            // Several recordings of one host, as of its containers, are told apart by their names.
+            // Several recordings of one host, such as of its containers, are named by file.
             let is_alone = hosts.iter().filter(|one| **one == host).count() == 1;
             let host = host.filter(|_| is_alone);
             host.unwrap_or(all[place].recording).to_owned()
@@ -77,7 +77,7 @@ impl<'t> Hosts<'t> {
         self.all[host]
     }
 
-    /// Names of the recordings of others.
+    /// Names of the other recordings.
     pub(super) fn others(&self) -> String {
         let names: Vec<&str> = self.all[1..].iter().map(|one| one.recording).collect();
         names.join(", ")
@@ -111,7 +111,7 @@ impl<'t> Hosts<'t> {
         Ok(link)
     }
 
-    /// The request `asked` of a client as another host served it.
+    /// The server side of a client's request.
     pub(super) fn served(
         &mut self,
         client: usize,
@@ -126,10 +126,10 @@ impl<'t> Hosts<'t> {
                 continue;
             }
             let one = &here.asked[asked];
-            // In the middle of it.
+            // The middle of the request.
             let at = one.begin + (one.end.unwrap_or(one.first) - one.begin) / 2;
             let mut near = link.near(&here, &there, at);
-            // A very long one begins far from its own middle.
+            // A very long request starts far from its middle.
             if near.iter().all(|pair| pair.asked != asked) {
                 near.extend(&pairs);
             }
@@ -171,8 +171,8 @@ impl<'t> Hosts<'t> {
         Ok(Err(missing))
     }
 
-    /// What packets around a moment of the client's clock add, once it is about known where that is on
-    /// the other one.
+    /// Candidates from packets around a time of the client's clock, if that time is approximately known on
+    /// the other clock.
     fn packets(
         &mut self,
         (client, server): (usize, usize),

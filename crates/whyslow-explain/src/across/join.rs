@@ -1,9 +1,9 @@
-//! Which request of one recording is which of another one, and what that says of their clocks.
+//! Joins requests of two recordings, and derives the clock offset from them.
 //!
-//! Both sides know the addresses and ports of a connection, mirrored, and on a connection requests come
-//! one after another. Where both saw its first one, those are the same in order: that is sure, as are
-//! requests of one trace whose spans name each other. Of a connection that is older than one of the
-//! recordings, each may be any, until the clocks tell.
+//! Both sides know the addresses and ports of a connection, mirrored, and requests on a connection are
+//! sequential. If both recordings have its first request, requests match in order, which is sure, as are
+//! requests of one trace with spans that refer to each other. On a connection that is older than one of the
+//! recordings, each request may match any other until the clock offset is known.
 
 use rustc_hash::FxHashMap;
 use whyslow_model::Ns;
@@ -12,13 +12,13 @@ use whyslow_model::sort::IndexSort;
 use super::clock::{Bounds, Candidate, Clock};
 use super::rows::{Packets, Rows, Seen};
 
-/// Requests so far from the one in question say little of the clocks at its time.
+/// Requests further from the one in question show little about the clock offset at its time.
 const NEAR_NS: Ns = 10_000_000_000;
-/// Requests that are looked at for that, the nearest.
+/// Maximum number of requests used for the clock offset, the nearest.
 const NEAR_MAX: usize = 512;
-/// Requests of a connection on the other side, of which one may be any.
+/// Maximum number of possible matches of a request on its connection.
 const POSSIBLE_MAX: usize = 512;
-/// Numbers of packets among those of requests.
+/// Distinguishes ids of packets from those of requests.
 const PACKET: u64 = 1 << 63;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -36,7 +36,7 @@ impl By {
     }
 }
 
-/// Two views of one request, by place among those that were asked and that were served.
+/// Two views of one request, by index among the client's and the server's requests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Pair {
     pub(super) asked: usize,
@@ -45,10 +45,10 @@ pub(super) struct Pair {
     pub(super) is_sure: bool,
 }
 
-/// Requests of one recording that another one served.
+/// Requests of one recording that the host of another one served.
 #[derive(Debug, Default)]
 pub(super) struct Link {
-    /// By place among those that were asked.
+    /// By index among the client's requests.
     sure: FxHashMap<usize, Pair>,
 }
 
@@ -65,7 +65,7 @@ impl Link {
         link
     }
 
-    /// Requests of a connection whose first one both saw.
+    /// Joins requests of a connection if both recordings have its first request.
     fn in_order(
         &mut self,
         (client, asked): (&Rows, &[usize]),
@@ -78,7 +78,7 @@ impl Link {
                 .filter(|place| is_first(&rows[**place]))
                 .count()
         };
-        // What its load and its sockets tell are two rows of one request: each source by itself.
+        // A load generator and the sockets give two rows for one request: each source is joined separately.
         for of_sockets in [false, true] {
             let places: Vec<usize> = asked
                 .iter()
@@ -112,7 +112,7 @@ impl Link {
         }
     }
 
-    /// Requests whose spans name each other, each the only one that does.
+    /// Joins requests with spans that refer to each other uniquely.
     fn traced(&mut self, client: &Rows, server: &Rows) {
         let mut caused: FxHashMap<(i64, i64, i64), Vec<usize>> = FxHashMap::default();
         for (place, one) in server.served.iter().enumerate() {
@@ -120,7 +120,7 @@ impl Link {
             let Some((high, low)) = traced.trace else {
                 continue;
             };
-            // Some tracers have both sides share a span.
+            // With some tracers both sides share a span.
             let mut spans = [traced.parent, traced.span];
             if spans[0] == spans[1] {
                 spans[1] = None;
@@ -148,7 +148,7 @@ impl Link {
         }
     }
 
-    /// All that the request `asked` may be.
+    /// All possible matches of a client's request.
     pub(super) fn pairs(&self, client: &Rows, server: &Rows, asked: usize) -> Vec<Pair> {
         if let Some(sure) = self.sure.get(&asked) {
             return vec![*sure];
@@ -171,7 +171,7 @@ impl Link {
             .collect()
     }
 
-    /// Requests near a moment, and what each of them may be.
+    /// Possible matches of the requests near a time.
     pub(super) fn near(&self, client: &Rows, server: &Rows, at: Ns) -> Vec<Pair> {
         let mut near: Vec<usize> = client
             .asked
@@ -187,7 +187,7 @@ impl Link {
     }
 }
 
-/// Whether they can be the same, whatever the clocks say.
+/// Whether they can be the same request, independent of the clocks.
 fn is_possible(asked: &Seen, served: &Seen) -> bool {
     let differs = |one: Option<i64>, other: Option<i64>| {
         let both = asked.is_of_sockets && served.is_of_sockets;
@@ -199,19 +199,19 @@ fn is_possible(asked: &Seen, served: &Seen) -> bool {
         && order.is_none_or(|(here, there)| here == there)
 }
 
-/// The difference of the clocks that one pair allows at a moment of the client's clock; none where what
-/// is told of one side is no moment that bounds anything.
+/// The clock offset that one pair allows at a time of the client's clock; none if the times of one side do
+/// not bound it.
 pub(super) fn bounds(
     asked: &Seen,
     served: &Seen,
     (written, at): (Option<Ns>, Ns),
 ) -> Option<Bounds> {
-    // When a log says that a request began or ended is when it was written down, rounded.
+    // Times in a log are those of writing the line, rounded.
     if !served.is_of_sockets {
         return None;
     }
     let end = asked.end?;
-    // Who had all of the answer had it after its last part was written.
+    // A client that has all of the reply has it after the server wrote the last part.
     let has_all = asked
         .bytes_received
         .zip(served.bytes_sent)
@@ -224,7 +224,7 @@ pub(super) fn bounds(
     Some(Bounds::of_pair((had, asked.begin), gave, at))
 }
 
-/// What packets that both saw say: they are received after they were sent, whichever way they went.
+/// Candidates from packets seen on both sides: in both directions they arrive after they were sent.
 pub(super) fn of_packets(here: &Packets, there: &Packets, at: Ns) -> Vec<Candidate> {
     let mut found = Vec::new();
     let mut add = |bounds: Bounds, ts: Ns| {
@@ -261,7 +261,7 @@ pub(super) fn of_packets(here: &Packets, there: &Packets, at: Ns) -> Vec<Candida
     found
 }
 
-/// One of those that the request may be that the clocks allow, if it is the only one.
+/// The possible match that the clock offset allows, if it is the only one.
 pub(super) fn only(
     pairs: &[Pair],
     clock: Clock,

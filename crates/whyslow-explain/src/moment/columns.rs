@@ -1,4 +1,4 @@
-//! Reading rows of a table into what a moment holds.
+//! Reads the rows of a table for a window.
 
 use std::ops::{ControlFlow, Range};
 
@@ -12,7 +12,7 @@ use super::{Word, Words};
 
 pub(crate) type Result<T> = std::result::Result<T, AnalysisError>;
 
-/// Columns of one batch, in the order they were asked for.
+/// Columns of one batch, in the requested order.
 pub(crate) struct Cells<'b> {
     pub(crate) ints: Vec<Ints<'b>>,
     texts: Vec<Texts<'b>>,
@@ -36,8 +36,8 @@ impl Cells<'_> {
     }
 }
 
-/// Shows every row of a table that touches the window. Of intervals the first two of the columns of
-/// numbers are `ts` and `ts_end`; of points only the first is.
+/// Calls `each` for every row of a table that overlaps the window. The first two integer columns must be
+/// `ts` and `ts_end` for intervals, and the first one `ts` for points.
 pub(crate) fn rows(
     tables: &dyn Tables,
     table: &'static Table,
@@ -81,7 +81,7 @@ pub(crate) fn rows(
     })
 }
 
-/// Where each group of ordered rows is.
+/// The index range of each group of ordered rows.
 pub(super) fn ranges<T, K: std::hash::Hash + Eq + Copy>(
     rows: &[T],
     key: impl Fn(&T) -> K,

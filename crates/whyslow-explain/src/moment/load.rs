@@ -1,4 +1,4 @@
-//! Reading the rows of a stretch of time.
+//! Loads the rows of a window.
 
 use whyslow_model::row::Row;
 use whyslow_model::sort::IndexSort;
@@ -15,9 +15,9 @@ use super::{
     State, ToldWait, Wake,
 };
 
-/// How a device serves is seen from what it was asked for some time before …
+/// Requests are read from this time before the window, to see how the device serves them …
 const HISTORY_NS: Ns = 10_000_000_000;
-/// … or from so many requests.
+/// … or this many requests, if that is shorter.
 const HISTORY_ROWS: f64 = 50_000.0;
 
 fn history(tables: &dyn Tables) -> Ns {
@@ -28,7 +28,7 @@ fn history(tables: &dyn Tables) -> Ns {
 }
 
 impl Moment {
-    /// All that happened in the window.
+    /// Loads everything in the window.
     pub(crate) fn load(tables: &dyn Tables, window: Window) -> Result<Self> {
         let info = tables.info();
         let has = |name: &str| info.rows_of_whole(name) > 0;
@@ -180,7 +180,7 @@ impl Moment {
         let window = Some(Window::new(self.begin - history(tables), self.end));
         let (words, mut found) = (&mut self.words, Vec::new());
         rows(tables, BlockIoRow::TABLE, columns, window, |cells, row| {
-            // What lies on top of other devices is served by their requests.
+            // Requests to stacked devices are served by requests to the devices below.
             if cells.text(3, row) == "bio" {
                 return;
             }
@@ -244,7 +244,7 @@ impl Moment {
             };
             let (id, begin) = (cells.ints[2].at(row), cells.ints[0].at(row));
             let end = cells.int(1, row).unwrap_or(end);
-            // What profiles say of a program's locks is no evidence about the kernel.
+            // A profile's lock waits are no evidence about the kernel.
             match cells.text(1, row) {
                 "" => found.push(LockWait {
                     id,
@@ -322,7 +322,7 @@ impl Moment {
         let window = Some(self.window());
         let (words, mut found) = (&mut self.words, Vec::new());
         rows(tables, IrqRow::TABLE, columns, window, |cells, row| {
-            // Without an end nobody knows how long it lasted.
+            // Without an end its duration is not known.
             let Some(end) = cells.int(1, row) else { return };
             let Some(kind) = cells.word(0, row, words) else {
                 return;
@@ -335,7 +335,7 @@ impl Moment {
             };
             found.push((cells.small(2, row).unwrap_or(-1), handler));
         })?;
-        // Of those that begin together the longest first.
+        // If several start at the same time, the longest first.
         found.index_sort_by_ints(|(cpu, row)| [i64::from(*cpu), row.begin, -row.end]);
         self.handlers_on = ranges(&found, |(cpu, _)| *cpu);
         self.handlers = found.into_iter().map(|(_, row)| row).collect();
@@ -378,7 +378,7 @@ fn cause_of(cause: &str, id: Option<i64>) -> Cause {
     }
 }
 
-/// Calls that return when something has been written.
+/// Calls that return when data has been written back.
 fn is_sync(name: &str) -> bool {
     matches!(
         name,

@@ -1,4 +1,4 @@
-//! Threads by number.
+//! Threads by recording-unique id.
 
 use std::ops::ControlFlow;
 
@@ -29,15 +29,15 @@ pub(crate) struct Person {
 
 #[derive(Debug, Clone, Default)]
 struct Process {
-    /// Of its main thread.
+    /// Name of its main thread.
     comm: String,
     parent: Option<i32>,
     start: Option<i64>,
     exit: Option<i64>,
 }
 
-/// A process that lives no longer than this is a step of whoever began it.
-const STEP_NS: i64 = 100_000_000;
+/// A process with a shorter lifetime counts as work of its parent.
+const SHORT_LIVED_NS: i64 = 100_000_000;
 
 #[derive(Debug, Default)]
 pub(crate) struct People {
@@ -111,13 +111,13 @@ impl People {
         self.get(utid).map_or("", |person| &person.comm)
     }
 
-    /// The name that its runtime gave it, of which the kernel keeps the first 15 bytes; else the kernel's.
+    /// The full name from the runtime, of which the kernel keeps the first 15 bytes; else the kernel's.
     pub(crate) fn name(&self, utid: Utid) -> &str {
         let comm = self.comm(utid);
-        let told = self
+        let full = self
             .get(utid)
             .and_then(|person| person.runtime_name.as_deref());
-        told.filter(|name| name.starts_with(comm)).unwrap_or(comm)
+        full.filter(|name| name.starts_with(comm)).unwrap_or(comm)
     }
 
     /// Name of the process of a thread.
@@ -127,16 +127,16 @@ impl People {
         comm.map_or_else(|| self.comm(utid), |process| &process.comm)
     }
 
-    /// Who began a process that lived for a moment only: its main thread.
+    /// Main thread of the parent, if the process of a thread was short-lived.
     pub(crate) fn spawner(&self, utid: Utid) -> Option<Utid> {
         let process = self.processes.get(&self.get(utid)?.upid?)?;
         let life = process.exit? - process.start?;
-        let parent = process.parent.filter(|_| life <= STEP_NS)?;
+        let parent = process.parent.filter(|_| life <= SHORT_LIVED_NS)?;
         self.mains.get(&parent).copied()
     }
 
-    /// Whether one thread is of a child of the other one's process, and how sure that is: of a child
-    /// whose parent is not known, that it has ended tells as much.
+    /// The grade of a thread's process being a child of another thread's process, or `None`. If the parent
+    /// is not known, the exit of the process makes it likely.
     pub(crate) fn is_child(&self, child: Utid, of: Utid) -> Option<Grade> {
         let process = |utid| {
             let upid = self.get(utid)?.upid?;

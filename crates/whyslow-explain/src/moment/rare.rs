@@ -1,4 +1,4 @@
-//! Reading what most moments have few rows of.
+//! Loads tables that usually have few rows in a window.
 
 use rustc_hash::{FxHashMap, FxHashSet};
 use whyslow_model::Window;
@@ -13,7 +13,7 @@ use whyslow_store::Tables;
 use super::columns::{Result, rows};
 use super::{Futex, Loss, Moment, Packet, Reclaim, Signal, Unanswered, Word, Words, Work, Write};
 
-/// Pages are written back when they are so old (`dirty_expire_centisecs`).
+/// Age at which dirty pages are written back (`dirty_expire_centisecs`).
 const DIRTY_NS: i64 = 30_000_000_000;
 
 impl Moment {
@@ -190,7 +190,7 @@ impl Moment {
                 let woken = cells.int(4, row).unwrap_or(0);
                 match cells.text(0, row) {
                     "wait" => waits.entry(utid).or_default().push(futex),
-                    // Who unlocks what inherits priority wakes without counting.
+                    // FUTEX_UNLOCK_PI does not return the number of woken threads.
                     "wake" | "requeue" if woken == 0 => {}
                     "wake" | "requeue" | "unlock" => {
                         let key = (futex.upid, address);
@@ -221,7 +221,7 @@ impl Moment {
         )
     }
 
-    /// Who wrote to files, also some time before: pages are written back later, on nobody's account.
+    /// Loads writes to files, also some time before the window: kernel workers write pages back later.
     pub(super) fn load_writers(&mut self, tables: &dyn Tables) -> Result<()> {
         let holds_back = |function: &Word| self.word(*function) == "balance_dirty_pages";
         let is_needed = self.has_work
@@ -277,8 +277,8 @@ impl Moment {
         )
     }
 
-    /// Functions of the stacks that occur here. Both tables have as many rows as there are different
-    /// stacks, which is few.
+    /// Loads functions of the stacks in the window. Both tables have one row per distinct stack, which are
+    /// few.
     pub(super) fn load_frames(&mut self, tables: &dyn Tables) -> Result<()> {
         let of_stacks = self.stacks.iter().filter_map(|row| row.callsite);
         let of_locks = self.locks.iter().filter_map(|row| row.callsite);

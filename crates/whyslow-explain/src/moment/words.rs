@@ -1,4 +1,4 @@
-//! Texts by number.
+//! Interned texts.
 
 use rustc_hash::FxHashMap;
 

@@ -1,4 +1,4 @@
-//! T10 and T11: does one object (device, host, file) deviate from its peers?
+//! T10 and T11: whether one object (device, host, file) deviates from its peers.
 
 use std::collections::BTreeMap;
 
@@ -6,7 +6,7 @@ use whyslow_analysis::outliers::{Deviation, Operation, deviations};
 
 use super::{Item, NOBODY};
 
-/// Each group of objects compared inside itself. Groups with no more than three cannot be.
+/// Compares objects within their groups. Groups need at least four objects.
 pub(super) fn deviating(items: &[Item], groups: &[u32]) -> Vec<Deviation> {
     let mut by_group: BTreeMap<u32, Vec<Operation>> = BTreeMap::new();
     for item in items.iter().filter(|item| item.object != NOBODY) {

@@ -13,10 +13,10 @@ use whyslow_model::{Ns, Window};
 use super::stories::Teller;
 use crate::detectors::template_of;
 
-/// Different things that are told apart.
+/// Maximum number of distinct activities.
 const THINGS_MAX: usize = 5000;
 
-/// By place of the request, what was done for it.
+/// Activities by index of the request.
 #[derive(Debug, Default)]
 pub(super) struct Does {
     pub(super) of: FxHashMap<usize, Vec<u32>>,
@@ -24,7 +24,7 @@ pub(super) struct Does {
     pub(super) names: Vec<(&'static str, String)>,
 }
 
-/// Stretches of one thread: begin, end, place of the request.
+/// Stretches of one thread: start, end, index of the request.
 type Stretches = Vec<(Ns, Ns, usize)>;
 
 pub(super) fn read(teller: &Teller<'_>, requests: &[usize]) -> Result<Does, AnalysisError> {
@@ -87,7 +87,7 @@ pub(super) fn read(teller: &Teller<'_>, requests: &[usize]) -> Result<Does, Anal
     Ok(found)
 }
 
-/// The request that a thread had at a moment: the one that it took last.
+/// The request that a thread handled at a time: the one that it started last.
 fn inside(stretches: &[(Ns, Ns, usize)], ts: Ns) -> Option<usize> {
     let after = stretches.partition_point(|one| one.0 <= ts);
     let last = stretches[..after].last()?;

@@ -1,6 +1,6 @@
-//! Stories of requests: of the set, which kind of slowness it is and what slow ones differ in; of one,
-//! what the threads that served it waited for. Where no thread is known, phases tell where the time
-//! lies, and never why.
+//! Stories of requests. For the set: which pattern of slowness it is, and how slow requests differ. For one:
+//! what the threads that served it waited for. If no thread is known, phases show where the time went, but
+//! not why.
 
 mod bursts;
 mod differs;
@@ -25,10 +25,10 @@ use crate::versus::{Other, Per, versus};
 use stories::Teller;
 use threads::Threads;
 
-/// Tells of all requests of the window, before anything else; nothing where there are none.
+/// Adds all requests of the window at the top of the report.
 pub(crate) fn add(
     tables: &dyn Tables,
-    question: &crate::ask::Question,
+    question: &crate::query::Question,
     other: Option<&Other<'_>>,
     report: &mut Report,
 ) -> Result<(), AnalysisError> {
@@ -37,8 +37,7 @@ pub(crate) fn add(
         let found = bursts::find(tables, question, &requests)?;
         report.findings.splice(0..0, found);
     }
-    // What went over connections is no request that somebody waited for, as a rule: it is told with
-    // the calls that did.
+    // Requests seen at sockets only are usually covered by the stories of the calls that waited for them.
     if requests.rows.is_empty() || requests.is_of_sockets && !question.with_sockets {
         return Ok(());
     }
@@ -57,8 +56,7 @@ pub(crate) fn add(
     if let Some(story) = set::story(&teller, &judged)? {
         report.stories.insert(0, story);
     }
-    let is_asked = other.is_some();
-    if !judged.is_insufficient() || is_asked || !judged.slow().is_empty() {
+    if !judged.is_insufficient() || other.is_some() || !judged.slow().is_empty() {
         report.patterns.insert(0, judged.pattern());
     }
     Ok(())
@@ -69,8 +67,8 @@ pub(crate) fn one(tables: &dyn Tables, id: i64, recording: &str) -> Result<Story
     let requests = threads::with(tables, id)?;
     let Some(request) = requests.rows.iter().find(|request| request.id == id) else {
         return Err(AnalysisError::Query {
-            message: format!("the recording has no request {id}"),
-            hint: Some("`whyslow requests list` shows all".into()),
+            message: format!("no request {id} in this recording"),
+            hint: Some("list them with `whyslow requests list`".into()),
         });
     };
     let threads = Threads::read(tables, None)?;
@@ -83,9 +81,8 @@ pub(crate) fn one(tables: &dyn Tables, id: i64, recording: &str) -> Result<Story
     teller.one(request)
 }
 
-/// What the threads that served requests spend their time on, of some requests of all lengths of each
-/// side; `names` are those of the recordings. None where a side does not tell which threads these
-/// were, or what they did.
+/// Compares what the threads that served requests spend their time on, for a sample of requests of all
+/// durations of each side. `None` if a side does not show which threads these were, or what they did.
 pub fn requests_versus(
     before: (&dyn Tables, Option<Window>),
     after: (&dyn Tables, Option<Window>),
@@ -125,7 +122,7 @@ pub fn requests_versus(
     Ok(Some(versus(&here, &there, Per::Call, &other)))
 }
 
-/// So many of these, evenly over their order.
+/// At most `most` of these, evenly over their order.
 fn spread<'r>(requests: &[&'r Request], most: usize) -> Vec<&'r Request> {
     let count = requests.len().min(most);
     let place = |number: usize| (2 * number + 1) * requests.len() / (2 * count);

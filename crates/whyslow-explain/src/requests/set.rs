@@ -1,4 +1,4 @@
-//! All requests of a window: which kind of slowness it is, and what slow ones differ in.
+//! All requests of a window: which pattern of slowness it is, and how slow requests differ.
 
 use rustc_hash::FxHashMap;
 use whyslow_analysis::AnalysisError;
@@ -12,21 +12,21 @@ use super::queued;
 use super::spread;
 use super::stands::Stands;
 use super::stories::Teller;
-use crate::ask::Question;
 use crate::many::{WALKED, excess};
 use crate::patterns::excess::{Excess, Spent, decompose};
 use crate::patterns::{Class, Input, Item, Judgement, NOBODY, judge};
+use crate::query::Question;
 use crate::report::{Group, Pattern, Story};
-use crate::{limits, say};
+use crate::{limits, sentence};
 
-/// Requests whose threads' calls are looked at, besides all slow ones.
+/// Maximum number of other requests for which calls are examined, in addition to all slow ones.
 const USUAL_MAX: usize = 5000;
 
-/// What the requests show.
+/// The pattern of the requests, and how slow requests differ.
 pub(super) struct Judged {
     judgement: Judgement,
     contrasts: Vec<Contrast>,
-    /// Phases that hold what slow ones take more.
+    /// Phases with the additional time of slow requests.
     phases: Vec<(String, Excess)>,
 }
 
@@ -35,12 +35,12 @@ impl Judged {
         self.judgement.class == Class::Insufficient
     }
 
-    /// Places of slow requests.
+    /// Indexes of slow requests.
     pub(super) fn slow(&self) -> &[usize] {
         &self.judgement.slow
     }
 
-    /// As a report has it, with what slow ones differ in among the tests.
+    /// The pattern for the report, with the differences as further tests.
     pub(super) fn pattern(&self) -> Pattern {
         let mut pattern = self.judgement.pattern();
         for says in self.differences() {
@@ -53,7 +53,7 @@ impl Judged {
     fn differences(&self) -> Vec<String> {
         let phases = self.phases.iter().map(|(phase, one)| {
             format!(
-                "{:.0} % of what slow ones take more is {phase} (95 %: {:.0}–{:.0} %)",
+                "{:.0} % of the additional time of slow requests is in phase {phase} (95 %: {:.0}–{:.0} %)",
                 100.0 * one.share,
                 100.0 * one.share_low,
                 100.0 * one.share_high
@@ -64,20 +64,20 @@ impl Judged {
             .collect()
     }
 
-    /// What these tests say if they fired or lack something.
-    fn told(&self, tests: &[&str]) -> impl Iterator<Item = &str> {
+    /// Sentences of these tests, if they fired or lack data.
+    fn outcomes(&self, tests: &[&str]) -> impl Iterator<Item = &str> {
         let outcomes = self.judgement.outcomes.iter();
-        // The conclusion has what is in it already.
+        // Without those that the conclusion includes already.
         let is_new = |says: &str| !self.judgement.says.contains(says);
         outcomes
             .filter(|one| tests.contains(&one.test))
-            .filter(|one| one.fired || one.says.contains("not enough"))
+            .filter(|one| one.fired || one.says.contains("too few"))
             .map(|one| one.says.as_str())
             .filter(move |says| is_new(says))
     }
 }
 
-/// Judges the requests, if need be against those of another time.
+/// Classifies the requests, with those of another time as the baseline if there are any.
 pub(super) fn judge_set(
     teller: &Teller<'_>,
     question: &Question,
@@ -117,7 +117,7 @@ pub(super) fn judge_set(
     };
     let mut judgement = judge(&input);
     let is_slow = flags(items.len(), &judgement.slow);
-    let does = does::read(teller, &looked_at(&is_slow))?;
+    let does = does::read(teller, &examined(&is_slow))?;
     let features = does.by_key(teller.requests);
     if !features.is_empty() && !judgement.exempt.is_empty() {
         let feature_names: Vec<String> = does
@@ -141,7 +141,7 @@ pub(super) fn judge_set(
     })
 }
 
-/// Names of keys, objects and workers, of one recording and of the one it is compared with.
+/// Names of keys, objects and workers, of both sides of a comparison.
 #[derive(Debug, Default)]
 struct Names {
     keys: Vec<String>,
@@ -185,7 +185,7 @@ impl Names {
             self.workers.push(format!("worker {worker}"));
         }
         let item = |request: &Request| {
-            // Clients of a server, and servers of a client, are like each other.
+            // Clients of one server, and servers of one client, are comparable.
             let object = if is_server {
                 request.client
             } else {
@@ -206,7 +206,7 @@ impl Names {
     }
 }
 
-/// An address without its port, which is another one for each connection.
+/// An address without its port, which differs for each connection.
 pub(super) fn host(address: &str) -> &str {
     match address.rsplit_once(':') {
         Some((host, port)) if !port.is_empty() && port.bytes().all(|one| one.is_ascii_digit()) => {
@@ -216,7 +216,7 @@ pub(super) fn host(address: &str) -> &str {
     }
 }
 
-/// What a client waited for in one go before its server had anything to do.
+/// The longest single wait of a client before its server was involved.
 fn of_client(requests: &Requests, request: &Request) -> Option<Ns> {
     let phases = requests.phases.iter().zip(request.phases);
     let early = phases.filter(|(name, _)| matches!(name.as_str(), "resolve" | "connect"));
@@ -232,8 +232,8 @@ fn flags(count: usize, places: &[usize]) -> Vec<bool> {
     flags
 }
 
-/// All slow ones, and others evenly over time.
-fn looked_at(is_slow: &[bool]) -> Vec<usize> {
+/// All slow requests, and others evenly over time.
+fn examined(is_slow: &[bool]) -> Vec<usize> {
     let every = is_slow.len().div_ceil(USUAL_MAX).max(1);
     let places = is_slow.iter().enumerate();
     places
@@ -243,7 +243,7 @@ fn looked_at(is_slow: &[bool]) -> Vec<usize> {
 }
 
 impl Does {
-    /// What requests of each key do.
+    /// Activities of the requests of each key.
     fn by_key(&self, requests: &Requests) -> Vec<(u32, u32)> {
         let mut found: Vec<(u32, u32)> = self
             .of
@@ -273,7 +273,7 @@ fn done(does: &Does, is_slow: &[bool]) -> Columns {
     columns
 }
 
-/// Columns of requests that may go with slowness. The endpoint is judged with the pattern.
+/// Columns of requests that may be correlated with slowness. The endpoint is part of the pattern.
 fn columns(teller: &Teller<'_>, is_slow: &[bool]) -> Columns {
     let requests = teller.requests;
     let mut columns = Columns::default();
@@ -307,7 +307,7 @@ fn columns(teller: &Teller<'_>, is_slow: &[bool]) -> Columns {
     columns
 }
 
-/// Phases that hold most of what slow requests take more.
+/// Phases with most of the additional time of slow requests.
 fn phases(requests: &Requests, is_slow: &[bool]) -> Vec<(String, Excess)> {
     let spent = |wanted: bool| -> Vec<Spent> {
         let rows = requests.rows.iter().zip(is_slow);
@@ -315,9 +315,9 @@ fn phases(requests: &Requests, is_slow: &[bool]) -> Vec<(String, Excess)> {
         rows.map(|(row, _)| {
             let phases = row.phases.iter().enumerate();
             let mut spent: Spent = phases.map(|(place, ns)| (place as u32, *ns)).collect();
-            let told: Ns = row.phases.iter().sum();
+            let known: Ns = row.phases.iter().sum();
             let rest = requests.phases.len().max(row.phases.len()) as u32;
-            spent.push((rest, (row.dur.unwrap_or(0) - told).max(0)));
+            spent.push((rest, (row.dur.unwrap_or(0) - known).max(0)));
             spent
         })
         .collect()
@@ -338,15 +338,15 @@ fn lengths(of: &[&Request]) -> Vec<Ns> {
     of.iter().filter_map(|one| one.dur).collect()
 }
 
-/// How long half of them take at least.
-fn half(of: &[&Request]) -> String {
+/// Their median duration.
+fn middle(of: &[&Request]) -> String {
     let mut lengths = lengths(of);
     lengths.sort_unstable();
-    say::length(lengths.get(lengths.len() / 2).copied().unwrap_or(0))
+    sentence::length(lengths.get(lengths.len() / 2).copied().unwrap_or(0))
 }
 
-/// What stands for all slow requests is called, and told; of those whose threads are known, the longest
-/// first, there are stories.
+/// Name and story of the request that represents all slow ones. `known` are those with known threads, the
+/// longest first, and `walked` the stories of the first of them.
 fn standing(
     teller: &Teller<'_>,
     longest: &Request,
@@ -363,7 +363,7 @@ fn standing(
     Ok((stands.name(), standing))
 }
 
-/// One of the slow requests, standing for all of them; none if none is slow.
+/// The story of one of the slow requests, which represents all of them; none if none is slow.
 pub(super) fn story<'t>(
     teller: &Teller<'t>,
     judged: &Judged,
@@ -380,7 +380,7 @@ pub(super) fn story<'t>(
     let Some(longest) = slow.first() else {
         return Ok(None);
     };
-    // What stands for all waits for what most of them waited for.
+    // The representative has to wait for the same thing as most slow requests.
     let is_queue = judged
         .phases
         .first()
@@ -412,23 +412,23 @@ pub(super) fn story<'t>(
     }
     let (which, mut story) = match queued {
         Some(queued) => (
-            "The longest of those that waited for a handler".to_owned(),
+            "The longest that waited for a handler".to_owned(),
             teller.one(queued)?,
         ),
         None => standing(teller, longest, (&known, &walked))?,
     };
     story.verdict = format!(
-        "{} of {} requests were slow, half of them {} or more, of the others {}: {}. {which}: {}",
+        "{} of {} requests were slow (median {}; others {}): {}. {which}: {}",
         slow.len(),
         rows.len(),
-        half(&slow),
-        half(&usual),
+        middle(&slow),
+        middle(&usual),
         judged.judgement.says,
         story.verdict
     );
     story.group = Some(group);
-    let told = judged.told(&["T2", "T6", "T12"]);
-    story.caveats.extend(told.map(str::to_owned));
+    let outcomes = judged.outcomes(&["T2", "T6", "T12"]);
+    story.caveats.extend(outcomes.map(str::to_owned));
     story.caveats.extend(judged.differences());
     Ok(Some(story))
 }

@@ -1,4 +1,4 @@
-//! Clients that ask or fail far more than usual, among others that may suffer from it, in made-up requests.
+//! Clients that send or fail far more requests than usual, among other clients, in simulated requests.
 
 use whyslow_analysis::statistics::Dice;
 use whyslow_explain::{Finding, Question, explain};
@@ -23,7 +23,7 @@ struct Made {
     status: i32,
 }
 
-/// Requests at random times of clients of which few ask most; one in a hundred fails.
+/// Requests at random times from clients of which a few send most; one in a hundred fails.
 fn steady(dice: &mut Dice) -> Vec<Made> {
     let weights: Vec<f64> = (0..CLIENTS).map(|rank| 1.0 / (rank + 1) as f64).collect();
     let sum: f64 = weights.iter().sum();
@@ -48,7 +48,7 @@ fn steady(dice: &mut Dice) -> Vec<Made> {
     found
 }
 
-/// A client that asks little asks for the same 20 times a second, from `begin` on for 20 s.
+/// A client with few requests sends the same request 20 times a second, from `begin` on for 20 s.
 fn flood(made: &mut Vec<Made>, begin: f64, status: i32, dice: &mut Dice) {
     made.extend((0..400).map(|number| Made {
         ts: begin + f64::from(number) * 0.05 * S,
@@ -126,7 +126,7 @@ fn of_steady_traffic_nothing_is_said() {
         !found(&made, "nginx").is_empty()
     });
     assert_eq!(said, 0);
-    let said = count("a flood that nobody feels", |dice| {
+    let said = count("a flood without effect on others", |dice| {
         let mut made = steady(dice);
         let begin = 350.0 * S * dice.unit();
         flood(&mut made, begin, 200, dice);
@@ -151,7 +151,7 @@ fn a_client_whose_flood_others_feel_is_named_with_what_coincides() {
                 && one.culprit.name == CLIENT
                 && one
                     .says
-                    .contains("It coincided with slow requests of others")
+                    .contains("The burst overlapped with slow requests of other clients")
                 && (source == "socket" || one.says.contains("of these /0"))
         });
         assert!(said >= 19, "{what}: {said}");
@@ -168,13 +168,14 @@ fn what_was_slow_at_another_time_does_not_coincide() {
         !found(&made, "nginx").is_empty()
     });
     assert_eq!(said, 0);
-    let said = count("a flood in a stall that had begun", |dice| {
+    let said = count("a flood in a stall that had started before", |dice| {
         let mut made = steady(dice);
         let begin = 100.0 * S + 250.0 * S * dice.unit();
         flood(&mut made, begin, 200, dice);
         slow(&mut made, (begin - 30.0 * S, 60.0 * S));
         let all = found(&made, "nginx");
-        all.iter().any(|one| one.says.contains("It coincided"))
+        all.iter()
+            .any(|one| one.says.contains("The burst overlapped"))
     });
     assert_eq!(said, 0);
 }
@@ -188,11 +189,13 @@ fn a_flood_that_fails_alone_is_told_with_others_that_were_not_slower() {
         let all = found(&made, "nginx");
         let [one] = all.as_slice() else { return false };
         one.culprit.name == CLIENT
-            && one.says.contains("were answered with 429")
-            && one.says.contains("Requests of others were not slower")
+            && one.says.contains("got status 429")
+            && one
+                .says
+                .contains("Requests of other clients were not slower")
     });
     assert!(said >= 19, "{said}");
-    let said = count("a client whose requests fail for a while", |dice| {
+    let said = count("a client with failing requests for a while", |dice| {
         let mut made = steady(dice);
         let begin = 300.0 * S * dice.unit();
         for one in &mut made {
@@ -204,8 +207,10 @@ fn a_flood_that_fails_alone_is_told_with_others_that_were_not_slower() {
         let [one] = all.as_slice() else { return false };
         one.kind == "error_burst"
             && one.culprit.name == "10.0.0.2"
-            && one.says.contains("were answered with 403")
-            && one.says.contains("Requests of others were not slower")
+            && one.says.contains("got status 403")
+            && one
+                .says
+                .contains("Requests of other clients were not slower")
     });
     assert!(said >= 19, "{said}");
 }
