@@ -7,8 +7,10 @@
 
 use whyslow_model::Ns;
 
-use crate::moment::{Call, Context, Futex, LockWait, Moment, Segment, State, Utid, Word};
 use crate::report::Grade;
+use crate::window_slice::{
+    Call, Context, Futex, LockWait, Segment, State, TextId, Utid, WindowSlice,
+};
 
 /// A piece of a wait, and the thread that was waited for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -51,17 +53,17 @@ fn cut(sleep: &Segment, mut releases: Vec<(Ns, Utid)>, waker: Utid) -> Vec<Piece
 
 /// Holders of a kernel lock. It is released when a thread that waits for it is woken.
 pub(crate) fn of_lock(
-    moment: &Moment,
+    slice: &WindowSlice,
     sleep: &Segment,
     lock: &LockWait,
     waker: Utid,
 ) -> Vec<Piece> {
     let mut releases = Vec::new();
-    for wait in moment.waits_for(lock.lock) {
+    for wait in slice.waits_for(lock.lock) {
         if wait.utid == sleep.utid || wait.end <= sleep.begin || wait.begin >= sleep.end {
             continue;
         }
-        for state in moment.states(wait.utid, (wait.begin, wait.end)) {
+        for state in slice.states(wait.utid, (wait.begin, wait.end)) {
             let slept = matches!(state.state, State::Sleeping | State::Uninterruptible);
             if let (true, Some(by)) = (slept && !state.is_open, state.waker) {
                 releases.push((state.end, by));
@@ -79,8 +81,8 @@ const RETRIES_MAX: usize = 256;
 /// The thread that ends a wait made of several timed waits at one address, all but the last of which time
 /// out. Runtimes re-check locks this way in case a wakeup was lost: HotSpot's first waiter for a monitor
 /// after 1, 8, 64, 512 and then every 1000 ms. The program itself did not set a timeout.
-pub(crate) fn final_waker(moment: &Moment, sleep: &Segment) -> Option<Utid> {
-    let waits = moment.futex_waits(sleep.utid);
+pub(crate) fn final_waker(slice: &WindowSlice, sleep: &Segment) -> Option<Utid> {
+    let waits = slice.futex_waits(sleep.utid);
     let middle = sleep.begin + (sleep.end - sleep.begin) / 2;
     let place = waits
         .partition_point(|wait| wait.begin <= middle)
@@ -88,17 +90,17 @@ pub(crate) fn final_waker(moment: &Moment, sleep: &Segment) -> Option<Utid> {
     let mut before = waits.get(place).filter(|wait| middle < wait.end)?;
     for wait in waits[place + 1..].iter().take(RETRIES_MAX) {
         let between = (before.end, wait.begin);
-        let mut calls = moment.calls(sleep.utid, between).iter();
+        let mut calls = slice.calls(sleep.utid, between).iter();
         // The lock that guards the wait itself may be released in between, without a waiter.
         let is_outside = |call: &Call| call.begin < between.0 || between.1 <= call.begin;
-        let is_unlock = |call: &Call| moment.word(call.name) == "futex" && call.ret == Some(0);
+        let is_unlock = |call: &Call| slice.text(call.name) == "futex" && call.ret == Some(0);
         let is_same = wait.address == before.address
             && between.1 - between.0 <= RETRY_NS
             && calls.all(|call| is_outside(call) || is_unlock(call));
         if !is_same {
             return None;
         }
-        let states = moment.states(sleep.utid, (wait.begin, wait.end)).iter();
+        let states = slice.states(sleep.utid, (wait.begin, wait.end)).iter();
         let slept = states.rev().find(|one| one.state == State::Sleeping)?;
         match slept.context {
             Context::Task | Context::Unknown => return slept.waker,
@@ -111,16 +113,16 @@ pub(crate) fn final_waker(moment: &Moment, sleep: &Segment) -> Option<Utid> {
 /// Address and holders of a user-space lock; none if the wait is not for one, or the calls were not
 /// recorded.
 pub(crate) fn of_futex(
-    moment: &Moment,
+    slice: &WindowSlice,
     sleep: &Segment,
     waker: Utid,
-) -> Option<(Word, Vec<Piece>)> {
+) -> Option<(TextId, Vec<Piece>)> {
     let middle = sleep.begin + (sleep.end - sleep.begin) / 2;
-    let waits = moment.futex_waits(sleep.utid).iter();
+    let waits = slice.futex_waits(sleep.utid).iter();
     let wait = waits
         .rev()
         .find(|futex| futex.begin <= middle && middle < futex.end)?;
-    let wakes = moment.futex_wakes(wait.upid, wait.address);
+    let wakes = slice.futex_wakes(wait.upid, wait.address);
     let ends_it =
         |wake: &Futex| wake.utid == waker && wake.begin <= sleep.end && sleep.end <= wake.end;
     // The call that ends this wait extends beyond it, and belongs to the waker.

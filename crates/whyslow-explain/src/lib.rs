@@ -2,19 +2,18 @@
 //! device or lock that it waited for, with the evidence for each step.
 
 mod across;
-mod behalf;
+mod attribution;
 mod blame;
+mod blame_target;
 mod blocks;
 mod classify;
 mod detectors;
+mod group_excess;
 mod holders;
-mod judged;
-mod leaf;
 mod limits;
-mod many;
-mod moment;
 mod network;
 mod overlap;
+mod pattern_verdict;
 pub mod patterns;
 mod query;
 mod ranked;
@@ -31,6 +30,7 @@ mod tracer;
 mod versus;
 mod walk;
 mod why;
+mod window_slice;
 
 pub use across::{OtherHost, explain_across};
 pub use detectors::template_of;

@@ -14,7 +14,7 @@ use whyslow_model::tables::{RequestRow, SyscallRow, ThreadRow};
 use whyslow_model::{Ns, Window};
 use whyslow_store::Tables;
 
-use crate::many;
+use crate::group_excess;
 use crate::patterns::Class;
 use crate::ranked::ranked;
 use crate::report::{Confidence, Group, Report, SCHEMA, Story};
@@ -70,7 +70,7 @@ pub fn explain(
         tracer_share: None,
         caveats: whyslow_analysis::damage(tables)?.into_iter().collect(),
     };
-    let asker = Asker {
+    let explainer = Explainer {
         tables,
         question,
         other: other.as_ref(),
@@ -81,10 +81,10 @@ pub fn explain(
         let story = crate::requests::one(tables, *id, &question.recording)?;
         report.stories.push(story);
     } else if let Some((table, id)) = &question.operation {
-        report.stories.push(asker.operation(table, *id)?);
+        report.stories.push(explainer.operation(table, *id)?);
     } else if let (Some(window), [_, ..]) = (question.window, question.tids.as_slice()) {
         for tid in &question.tids {
-            report.stories.extend(asker.thread(*tid, window)?);
+            report.stories.extend(explainer.thread(*tid, window)?);
         }
     } else if !question.devices.is_empty() {
         let (window, devices) = (question.window, &question.devices);
@@ -104,9 +104,9 @@ pub fn explain(
             question.calls.is_empty() && question.tids.is_empty() && question.pids.is_empty();
         let find = || crate::detectors::run(tables, question.window, &question.recording);
         // Each reads all system calls once, so they run in parallel.
-        let (stories, findings) = rayon::join(|| asker.slow(), || is_of_all.then(find));
+        let (stories, findings) = rayon::join(|| explainer.slow(), || is_of_all.then(find));
         report.stories = stories?;
-        asker.judge(&mut report)?;
+        explainer.judge(&mut report)?;
         report.findings = findings.transpose()?.unwrap_or_default();
         report.tracer_share = crate::tracer::share(tables, question.window)?;
         if is_of_all {
@@ -131,7 +131,7 @@ const NAMESAKES: usize = 16;
 /// Starved threads that are explained.
 const STARVED: usize = 3;
 
-struct Asker<'a> {
+struct Explainer<'a> {
     tables: &'a dyn Tables,
     question: &'a Question,
     other: Option<&'a Other<'a>>,
@@ -148,7 +148,7 @@ struct Called {
     cut: Option<String>,
 }
 
-impl Asker<'_> {
+impl Explainer<'_> {
     /// Which pattern of slowness it is: for the queried calls, or else for those of the first story.
     fn judge(&self, report: &mut Report) -> Result<(), AnalysisError> {
         let question = self.question;
@@ -164,13 +164,14 @@ impl Asker<'_> {
         if calls.is_empty() {
             return Ok(());
         }
-        let judged = crate::judged::pattern(self.tables, question.window, &calls, question.min)?;
-        let Some(judged) = judged else {
+        let verdict =
+            crate::pattern_verdict::pattern(self.tables, question.window, &calls, question.min)?;
+        let Some(verdict) = verdict else {
             return Ok(());
         };
         // "Insufficient" is of interest only if these calls were queried.
-        if judged.class != Class::Insufficient || !question.calls.is_empty() {
-            report.patterns.push(judged.pattern());
+        if verdict.class != Class::Insufficient || !question.calls.is_empty() {
+            report.patterns.push(verdict.pattern());
         }
         Ok(())
     }
@@ -185,8 +186,8 @@ impl Asker<'_> {
         let (_, window) = whyslow_analysis::interval_of(self.tables, table, id)?;
         if matches!(table, "lock_wait" | "sample_gap") {
             let recording = &self.question.recording;
-            let told = sampled::story_of(self.tables, (table, id), window, recording)?;
-            if let Some(story) = told {
+            let found = sampled::story_of(self.tables, (table, id), window, recording)?;
+            if let Some(story) = found {
                 return self.proven(story);
             }
         }
@@ -235,8 +236,8 @@ impl Asker<'_> {
     }
 
     /// The same query over the other recording.
-    fn there<'o>(&'o self, other: &'o Other<'o>) -> Asker<'o> {
-        Asker {
+    fn there<'o>(&'o self, other: &'o Other<'o>) -> Explainer<'o> {
+        Explainer {
             tables: other.tables,
             question: self.question,
             other: None,
@@ -250,7 +251,7 @@ impl Asker<'_> {
         baseline: Option<&crate::report::Baseline>,
     ) -> Result<Vec<Story>, AnalysisError> {
         let mut subjects = Vec::new();
-        for one in calls.iter().take(many::WALKED) {
+        for one in calls.iter().take(group_excess::WALKED) {
             let window = Window::new(one.ts, one.ts + one.dur.max(1));
             if let Some(call) = self.call(one.id, window)? {
                 subjects.push(self.subject(one.id, &call, baseline.cloned()));
@@ -503,7 +504,7 @@ impl Asker<'_> {
         {
             of_group.walked = slow.len() as u64;
             of_group.compared = usual.len() as u64;
-            of_group.excess = many::excess(&slow, &usual);
+            of_group.excess = group_excess::excess(&slow, &usual);
         }
         Ok(())
     }

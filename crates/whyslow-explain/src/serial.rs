@@ -4,7 +4,7 @@ use rustc_hash::FxHashMap;
 use whyslow_model::Ns;
 use whyslow_model::sort::{IndexSort, float_key};
 
-use crate::moment::{Moment, Request, Word};
+use crate::window_slice::{Request, TextId, WindowSlice};
 
 /// Minimum number of requests for a decision.
 const REQUESTS_MIN: usize = 10;
@@ -19,8 +19,8 @@ pub(crate) const ALONE_MIN: usize = 20;
 
 /// Whether the latency of the device's requests is the sum of their own service time and that of the
 /// requests ahead of them.
-pub(crate) fn is_serial(moment: &Moment, dev: i64) -> bool {
-    let mut requests: Vec<&Request> = of_device(moment, dev);
+pub(crate) fn is_serial(slice: &WindowSlice, dev: i64) -> bool {
+    let mut requests: Vec<&Request> = of_device(slice, dev);
     if requests.len() < REQUESTS_MIN {
         // No evidence against the simpler model, and the own time is the same in both.
         return true;
@@ -61,8 +61,8 @@ pub(crate) fn is_serial(moment: &Moment, dev: i64) -> bool {
 
 /// Median service time by class, for a device with a single slot: it is idle, or works on the request
 /// that completes next.
-fn slots(order: &[&Request]) -> FxHashMap<(Word, u32), f64> {
-    let mut slots: FxHashMap<(Word, u32), Vec<f64>> = FxHashMap::default();
+fn slots(order: &[&Request]) -> FxHashMap<(TextId, u32), f64> {
+    let mut slots: FxHashMap<(TextId, u32), Vec<f64>> = FxHashMap::default();
     let mut before = Ns::MIN;
     for request in order {
         let issue = request.issue.unwrap_or(request.begin);
@@ -83,8 +83,8 @@ fn sums(values: impl Iterator<Item = f64>) -> Vec<f64> {
     sums
 }
 
-fn of_device(moment: &Moment, dev: i64) -> Vec<&Request> {
-    let all = moment.done_after(dev, Ns::MIN);
+fn of_device(slice: &WindowSlice, dev: i64) -> Vec<&Request> {
+    let all = slice.done_after(dev, Ns::MIN);
     all.filter(|request| request.issue.is_some() && !request.is_open)
         .take(REQUESTS_MAX)
         .collect()
@@ -96,22 +96,22 @@ pub(crate) fn size_class(request: &Request) -> u32 {
 }
 
 /// Requests that take about the same time.
-fn class(request: &Request) -> (Word, u32) {
+fn class(request: &Request) -> (TextId, u32) {
     (request.op, size_class(request))
 }
 
 /// Number of similar requests on the device, up to the size of a baseline.
-pub(crate) fn like(moment: &Moment, request: &Request) -> usize {
-    let all = moment.done_after(request.dev, Ns::MIN);
+pub(crate) fn like(slice: &WindowSlice, request: &Request) -> usize {
+    let all = slice.done_after(request.dev, Ns::MIN);
     let like = all.filter(|other| class(other) == class(request) && !other.is_open);
     like.take(ALONE_MIN).count()
 }
 
 /// Service time of such a request without others in flight: the 20th percentile of those that had the
 /// device to themselves, or the 5th of all if there are too few.
-pub(crate) fn alone(moment: &Moment, request: &Request) -> Ns {
+pub(crate) fn alone(slice: &WindowSlice, request: &Request) -> Ns {
     let like = |other: &&Request| class(other) == class(request);
-    let all = of_device(moment, request.dev);
+    let all = of_device(slice, request.dev);
     let mut ends: Vec<Ns> = all.iter().map(|other| other.end).collect();
     ends.sort_unstable();
     let mut begins: Vec<Ns> = all.iter().filter_map(|other| other.issue).collect();

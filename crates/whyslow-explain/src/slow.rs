@@ -11,8 +11,8 @@ use whyslow_model::tables::{ProcessRow, SyscallRow};
 use whyslow_model::{Ns, Window};
 use whyslow_store::Tables;
 
-use crate::moment::Words;
 use crate::report::Baseline;
+use crate::window_slice::Interner;
 
 /// Minimum number of similar operations for a baseline.
 pub(crate) const BASELINE_MIN: u64 = 20;
@@ -231,7 +231,7 @@ pub(crate) fn programs(tables: &dyn Tables, wanted: &Wanted) -> Result<Programs,
     let [name, op, class, path] =
         ["name", "op", "fd_class", "path"].map(|name| projection.need(name));
     let mut found: FxHashMap<(i64, u32), Counts> = FxHashMap::default();
-    let (mut names, mut known) = (Words::default(), PerWord::new());
+    let (mut names, mut known) = (Interner::default(), PerWord::new());
     in_order(tables, &projection.scan(wanted.near), |batch| {
         let (ts, dur, id) = (ts.ints(batch)?, dur.ints(batch)?, id.ints(batch)?);
         let (utid, upid) = (utid.ints(batch)?, upid.ints(batch)?);
@@ -274,7 +274,7 @@ pub(crate) fn programs(tables: &dyn Tables, wanted: &Wanted) -> Result<Programs,
 fn by_program(
     found: FxHashMap<(i64, u32), Counts>,
     comms: &FxHashMap<i64, String>,
-    names: &Words,
+    names: &Interner,
 ) -> FxHashMap<(String, String), Counts> {
     let mut programs: FxHashMap<(String, String), Counts> = FxHashMap::default();
     // The sample depends on the order.

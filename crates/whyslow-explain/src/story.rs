@@ -5,14 +5,14 @@ use whyslow_model::sort::IndexSort;
 use whyslow_model::{Ns, Window};
 use whyslow_store::Tables;
 
-use crate::behalf::Behalf;
+use crate::attribution::Attribution;
 use crate::blame::{Blame, Blamed, by_culprit};
-use crate::moment::{Moment, Utid};
 use crate::report::{
     ActorKind, Alternative, Baseline, Confidence, Grade, Missing, Remote, RemoteWait, Story,
     Target, Waiter,
 };
 use crate::walk::{Walk, walk};
+use crate::window_slice::{Utid, WindowSlice};
 use crate::{overlap, sentence};
 
 /// An operation that takes less than this many times its usual duration is not slow.
@@ -55,8 +55,8 @@ const ROWS_MAX: f64 = 2_000_000.0;
 
 pub(crate) fn story(tables: &dyn Tables, subject: &Subject) -> Result<Story, AnalysisError> {
     let around = Window::new(subject.begin - before(tables), subject.end + 1);
-    let moment = Moment::load(tables, around)?;
-    Ok(told(&moment, subject))
+    let slice = WindowSlice::load(tables, around)?;
+    Ok(from_slice(&slice, subject))
 }
 
 /// Stories of several subjects. Subjects that are close together in time are read once.
@@ -71,10 +71,10 @@ pub(crate) fn stories(
         return Ok(Vec::new());
     };
     if rows_in(tables, end - begin) <= ROWS_MAX {
-        let moment = Moment::load(tables, Window::new(begin - before(tables), end + 1))?;
+        let slice = WindowSlice::load(tables, Window::new(begin - before(tables), end + 1))?;
         return Ok(subjects
             .iter()
-            .map(|subject| told(&moment, subject))
+            .map(|subject| from_slice(&slice, subject))
             .collect());
     }
     subjects
@@ -99,32 +99,32 @@ fn before(tables: &dyn Tables) -> Ns {
 }
 
 /// The story of a subject, from a slice that contains all of it.
-pub(crate) fn told(moment: &Moment, subject: &Subject) -> Story {
-    let behalf = Behalf::new(moment);
+pub(crate) fn from_slice(slice: &WindowSlice, subject: &Subject) -> Story {
+    let attribution = Attribution::new(slice);
     let blame = Blame {
-        moment,
-        behalf: &behalf,
+        slice,
+        attribution: &attribution,
         root: subject.utid,
     };
     let window = (subject.begin, subject.end);
-    let walked = if moment.recorded.sched {
-        walk(moment, &behalf, subject.utid, window)
+    let walked = if slice.recorded.sched {
+        walk(slice, &attribution, subject.utid, window)
     } else {
-        overlap::leaves(moment, &behalf, subject.utid, window)
+        overlap::intervals(slice, &attribution, subject.utid, window)
     };
     let parts = blame.parts(&walked);
-    Teller {
-        moment,
+    StoryBuilder {
+        slice,
         subject,
         blame: &blame,
         walked: &walked,
         parts,
     }
-    .tell()
+    .build()
 }
 
-struct Teller<'t, 'm> {
-    moment: &'m Moment,
+struct StoryBuilder<'t, 'm> {
+    slice: &'m WindowSlice,
     subject: &'t Subject,
     blame: &'t Blame<'m>,
     walked: &'t Walk,
@@ -140,8 +140,8 @@ struct Named {
     grade: Grade,
 }
 
-impl Teller<'_, '_> {
-    fn tell(self) -> Story {
+impl StoryBuilder<'_, '_> {
+    fn build(self) -> Story {
         let subject = self.subject;
         let length = (subject.end - subject.begin).max(1);
         let target = Target {
@@ -195,8 +195,8 @@ impl Teller<'_, '_> {
             unexplained_ns: unexplained,
             saved_at_most_ns: named.as_ref().map_or(0, |named| named.sum),
             alternatives,
-            neighbours: overlap::neighbours(self.moment, self.blame, (subject.begin, subject.end)),
-            missing: missing(self.moment),
+            neighbours: overlap::neighbours(self.slice, self.blame, (subject.begin, subject.end)),
+            missing: missing(self.slice),
             suggestions,
             caveats: self.caveats(),
             reproduce: subject.reproduce.clone(),
@@ -228,12 +228,12 @@ impl Teller<'_, '_> {
                 waits.map(move |place| (part, *place))
             })
             .map(|(part, place)| {
-                let leaf = &self.walked.leaves[place as usize];
+                let interval = &self.walked.intervals[place as usize];
                 RemoteWait {
                     part,
-                    begin: leaf.begin,
-                    end: leaf.end,
-                    by: Waiter::Thread(self.blame.at_end(self.walked, leaf)),
+                    begin: interval.begin,
+                    end: interval.end,
+                    by: Waiter::Thread(self.blame.at_end(self.walked, interval)),
                 }
             })
             .collect();
@@ -299,11 +299,11 @@ impl Teller<'_, '_> {
         // It is not known which thread caused the work of a kernel thread.
         let is_kernel_work = part.culprit.kind == ActorKind::Kernel && !on_cpu;
         // Without handlers, interrupt time is counted as time of the thread.
-        let is_mixed = part.root == "cpu_running" && !self.moment.recorded.handlers;
+        let is_mixed = part.root == "cpu_running" && !self.slice.recorded.handlers;
         // What the wait was for, before its producer had started, is not known.
         let is_idle = part.root == "producer_idle";
-        let is_unsure = self.moment.is_lossy(None, window)
-            || !self.moment.recorded.sched
+        let is_unsure = self.slice.is_lossy(None, window)
+            || !self.slice.recorded.sched
             || is_alone
             || is_kernel_work
             || is_mixed
@@ -415,8 +415,8 @@ impl Teller<'_, '_> {
 }
 
 /// Event classes that the recording lacks, and what they would show.
-fn missing(moment: &Moment) -> Vec<Missing> {
-    let recorded = moment.recorded;
+fn missing(slice: &WindowSlice) -> Vec<Missing> {
+    let recorded = slice.recorded;
     let classes = [
         (
             recorded.sched,

@@ -9,7 +9,7 @@ use whyslow_model::row::Row;
 use whyslow_model::tables::SchedSliceRow;
 use whyslow_store::Tables;
 
-use crate::moment::People;
+use crate::window_slice::ThreadTable;
 
 /// Share of the recorder's threads in the time of all CPUs on which anything ran, 0–1. Its BPF programs
 /// are accounted to the threads that they trace and are not included. `None` without scheduling events.
@@ -17,7 +17,7 @@ pub(crate) fn share(
     tables: &dyn Tables,
     window: Option<Window>,
 ) -> Result<Option<f64>, AnalysisError> {
-    let people = People::load(tables)?;
+    let thread_table = ThreadTable::load(tables)?;
     let info = tables.info();
     let all = Window::new(info.begin_ns, info.end_ns);
     let span = window.map_or(all, |window| {
@@ -33,8 +33,8 @@ pub(crate) fn share(
             cpus = cpus.max(cpu.or_zero(row) + 1);
             let is_tracer = utid
                 .get(row)
-                .and_then(|utid| people.get(utid as i32))
-                .is_some_and(|person| person.is_tracer);
+                .and_then(|utid| thread_table.get(utid as i32))
+                .is_some_and(|thread_info| thread_info.is_tracer);
             // A slice that extends beyond the recording is not counted.
             if let (true, Some(dur)) = (is_tracer, dur.get(row)) {
                 let (begin, end) = (ts.at(row), ts.at(row) + dur);

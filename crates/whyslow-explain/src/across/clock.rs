@@ -78,7 +78,7 @@ impl Bounds {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Candidate {
     /// Id of the client's request; several candidates of it exclude each other.
-    pub(super) asked: u64,
+    pub(super) issued: u64,
     pub(super) bounds: Bounds,
     /// Both views are the same request, independent of the clocks. Others are only possible.
     pub(super) is_sure: bool,
@@ -143,10 +143,10 @@ struct Fit {
 }
 
 fn count(candidates: &[Candidate]) -> u64 {
-    let mut asked: Vec<u64> = candidates.iter().map(|it| it.asked).collect();
-    asked.sort_unstable();
-    asked.dedup();
-    asked.len() as u64
+    let mut issued: Vec<u64> = candidates.iter().map(|it| it.issued).collect();
+    issued.sort_unstable();
+    issued.dedup();
+    issued.len() as u64
 }
 
 /// The range of offsets that fits most pairs, and the number that the second best range fits.
@@ -193,17 +193,17 @@ fn fits(candidates: &[Candidate]) -> (Fit, u64) {
 /// Merges overlapping bounds of the candidates of one request, so that they count once.
 fn merged(candidates: &[Candidate]) -> Vec<Bounds> {
     let mut sorted: Vec<&Candidate> = candidates.iter().collect();
-    sorted.index_sort_by_key(|it| (it.asked, it.bounds.low_ns, it.bounds.high_ns));
+    sorted.index_sort_by_key(|it| (it.issued, it.bounds.low_ns, it.bounds.high_ns));
     let mut found: Vec<(u64, Bounds)> = Vec::with_capacity(sorted.len());
     for one in sorted
         .into_iter()
         .filter(|it| it.bounds.low_ns <= it.bounds.high_ns)
     {
         match found.last_mut() {
-            Some((asked, last)) if *asked == one.asked && one.bounds.low_ns <= last.high_ns => {
+            Some((issued, last)) if *issued == one.issued && one.bounds.low_ns <= last.high_ns => {
                 last.high_ns = last.high_ns.max(one.bounds.high_ns);
             }
-            _ => found.push((one.asked, one.bounds)),
+            _ => found.push((one.issued, one.bounds)),
         }
     }
     found.into_iter().map(|(_, bounds)| bounds).collect()
@@ -215,18 +215,18 @@ mod tests {
 
     use super::*;
 
-    fn sure(asked: u64, low_ns: Ns, high_ns: Ns) -> Candidate {
+    fn sure(issued: u64, low_ns: Ns, high_ns: Ns) -> Candidate {
         Candidate {
-            asked,
+            issued,
             bounds: Bounds { low_ns, high_ns },
             is_sure: true,
         }
     }
 
-    fn possible(asked: u64, low_ns: Ns, high_ns: Ns) -> Candidate {
+    fn possible(issued: u64, low_ns: Ns, high_ns: Ns) -> Candidate {
         Candidate {
             is_sure: false,
-            ..sure(asked, low_ns, high_ns)
+            ..sure(issued, low_ns, high_ns)
         }
     }
 
@@ -270,10 +270,10 @@ mod tests {
         // Each of ten requests, a second apart, may be any of ten.
         let all = |drop: i64| -> Vec<Candidate> {
             (0..10_i64)
-                .flat_map(|asked| {
+                .flat_map(|issued| {
                     (drop..10).map(move |served| {
-                        let apart = 1000 * (served - asked);
-                        possible(asked as u64, apart - 5, apart + 5)
+                        let apart = 1000 * (served - issued);
+                        possible(issued as u64, apart - 5, apart + 5)
                     })
                 })
                 .collect()
@@ -283,10 +283,10 @@ mod tests {
         // Different intervals do.
         let times = [0_i64, 100, 170, 450, 900];
         let candidates: Vec<Candidate> = (0..5_usize)
-            .flat_map(|asked| {
+            .flat_map(|issued| {
                 (0..5_usize).map(move |served| {
-                    let apart = times[served] - times[asked];
-                    possible(asked as u64, apart - 5, apart + 5)
+                    let apart = times[served] - times[issued];
+                    possible(issued as u64, apart - 5, apart + 5)
                 })
             })
             .collect();
@@ -344,7 +344,7 @@ mod tests {
         /// A clock that was set between two requests, by more than transfer times and drift could hide.
         #[test]
         fn a_clock_that_was_set_contradicts(jump in 2_000_001_i64..1 << 40) {
-            let pair = |asked, set: Ns| sure(asked, set - 1_000_000, set + 1_000_000);
+            let pair = |issued, set: Ns| sure(issued, set - 1_000_000, set + 1_000_000);
             let found = Clock::of(&[pair(1, 0), pair(2, 0), pair(3, jump)]);
             prop_assert_eq!(found, Clock::Contradicting { pairs: 3, contradicting: 1 });
         }

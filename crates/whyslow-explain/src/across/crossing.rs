@@ -5,7 +5,7 @@ use whyslow_model::Ns;
 use super::clock::Clock;
 use super::hosts::{Hosts, Joined, Missing};
 use super::rows::Seen;
-use super::splice::Told;
+use super::splice::Replacement;
 use crate::report::{Actor, ActorKind, ClockBounds, Crossing, Grade, Hop, Part, RemoteWait, Thing};
 use crate::sentence;
 
@@ -29,8 +29,8 @@ pub(super) fn begun(from_host: Option<String>, request: i64, waited_ns: Ns) -> C
 }
 
 /// Why a request cannot be followed.
-pub(super) fn unseen(hosts: &Hosts<'_>, asked: &Seen, peer: &str, missing: Missing) -> String {
-    let id = asked.id;
+pub(super) fn unseen(hosts: &Hosts<'_>, issued: &Seen, peer: &str, missing: Missing) -> String {
+    let id = issued.id;
     match missing {
         Missing::Unseen => format!(
             "server side of request {id} to {peer} unavailable: not found in {}",
@@ -62,7 +62,7 @@ pub(super) fn describe(hosts: &Hosts<'_>, crossing: &mut Crossing, joined: &Join
     } else {
         Grade::B
     };
-    let by = joined.pair.by.word();
+    let by = joined.pair.by.name();
     crossing.says = format!(
         "request {} matches request {} on {name} ({recording}) by {by}",
         crossing.request, served.id
@@ -87,7 +87,7 @@ pub(super) fn describe(hosts: &Hosts<'_>, crossing: &mut Crossing, joined: &Join
 }
 
 /// The rest of the wait: the network round trip.
-pub(super) fn between(peer: &str, host: &str, dur_ns: Ns, grade: Grade) -> Option<Told> {
+pub(super) fn between(peer: &str, host: &str, dur_ns: Ns, grade: Grade) -> Option<Replacement> {
     let part = Part {
         mechanism: "network_remote".into(),
         root: "network_remote".into(),
@@ -110,7 +110,7 @@ pub(super) fn between(peer: &str, host: &str, dur_ns: Ns, grade: Grade) -> Optio
         evidence: Vec::new(),
         shown_by: None,
     };
-    (dur_ns > 0).then(|| Told {
+    (dur_ns > 0).then(|| Replacement {
         clause: sentence::clause(&part, ""),
         part,
         chain: Vec::new(),
@@ -119,7 +119,7 @@ pub(super) fn between(peer: &str, host: &str, dur_ns: Ns, grade: Grade) -> Optio
 }
 
 /// The step of the chain that waited for the reply.
-pub(super) fn waiting(asked: &Seen, waits: &[RemoteWait], peer: &str, grade: Grade) -> Hop {
+pub(super) fn waiting(issued: &Seen, waits: &[RemoteWait], peer: &str, grade: Grade) -> Hop {
     let begin = waits.iter().map(|wait| wait.begin).min();
     let end = waits.iter().map(|wait| wait.end).max();
     Hop {
@@ -140,10 +140,10 @@ pub(super) fn waiting(asked: &Seen, waits: &[RemoteWait], peer: &str, grade: Gra
         }),
         stack: Vec::new(),
         program: Vec::new(),
-        begin_ns: begin.unwrap_or(asked.begin),
-        end_ns: end.unwrap_or(asked.first),
+        begin_ns: begin.unwrap_or(issued.begin),
+        end_ns: end.unwrap_or(issued.first),
         grade,
-        evidence: format!("request:{}", asked.id),
+        evidence: format!("request:{}", issued.id),
         shown_by: None,
     }
 }
@@ -162,13 +162,13 @@ pub(super) fn finish(crossing: &mut Crossing, joined: &Joined) {
         Some(clock) => {
             let (low, high) = (clock.low_ns, clock.high_ns);
             let middle = low.saturating_add(high.saturating_sub(low) / 2);
-            let word = if middle < 0 { "behind" } else { "ahead" };
+            let direction = if middle < 0 { "behind" } else { "ahead" };
             let pairs = match joined.clock {
                 Clock::Within { pairs: 1, .. } | Clock::Unknown => "this request".to_owned(),
                 _ => format!("{} requests and packets seen on both hosts", clock.pairs),
             };
             says = format!(
-                "{says}; the clock of {host} was {:.6} s {word} (± {}, from {pairs})",
+                "{says}; the clock of {host} was {:.6} s {direction} (± {}, from {pairs})",
                 middle.unsigned_abs() as f64 / 1e9,
                 sentence::length(high.saturating_sub(low) / 2 + 1),
             );

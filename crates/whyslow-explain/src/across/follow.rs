@@ -10,7 +10,7 @@ use super::clock::Clock;
 use super::crossing;
 use super::hosts::{Hosts, Joined};
 use super::rows::Seen;
-use super::splice::{self, Told};
+use super::splice::{self, Replacement};
 use crate::report::{Crossing, Grade, RemoteWait, Story, Waiter};
 use crate::requests::threads::Stretch;
 use crate::sentence;
@@ -29,7 +29,7 @@ pub(super) struct Follower<'t> {
 }
 
 /// Requests that lead to the current story, by host and id.
-type Way = Vec<(usize, i64)>;
+type RequestPath = Vec<(usize, i64)>;
 
 /// The result of following the waits of a story.
 #[derive(Default)]
@@ -37,12 +37,12 @@ pub(super) struct Followed {
     /// Followed time of each part of the story.
     pub(super) taken: Vec<Ns>,
     /// The parts that replace that time.
-    pub(super) told: Vec<Told>,
+    pub(super) replacements: Vec<Replacement>,
 }
 
 /// A request that was waited for, and the waits.
 struct Awaited {
-    asked: usize,
+    issued: usize,
     waits: Vec<RemoteWait>,
     grade: Grade,
 }
@@ -75,7 +75,7 @@ impl<'t> Follower<'t> {
     /// Continues a story on other hosts.
     pub(super) fn story(&mut self, story: &mut Story) -> Result<(), AnalysisError> {
         let mut crossings = Vec::new();
-        let followed = self.follow(0, story, &mut Way::new(), &mut crossings)?;
+        let followed = self.follow(0, story, &mut RequestPath::new(), &mut crossings)?;
         if !crossings.is_empty() {
             let others = self.hosts.others().replace(", ", ",");
             story.reproduce = format!("{} --across {others}", story.reproduce);
@@ -90,32 +90,32 @@ impl<'t> Follower<'t> {
         &mut self,
         host: usize,
         story: &Story,
-        way: &mut Way,
+        path: &mut RequestPath,
         crossings: &mut Vec<Crossing>,
     ) -> Result<Followed, AnalysisError> {
         let mut found = Followed {
             taken: vec![0; story.parts.len()],
-            told: Vec::new(),
+            replacements: Vec::new(),
         };
-        if way.len() >= DEPTH_MAX {
+        if path.len() >= DEPTH_MAX {
             return Ok(found);
         }
         for awaited in self.awaited(host, story)? {
             let rows = self.hosts.rows(host)?;
-            let asked = &rows.asked[awaited.asked];
-            if asked.is_served_here || way.contains(&(host, asked.id)) {
+            let issued = &rows.issued[awaited.issued];
+            if issued.is_served_here || path.contains(&(host, issued.id)) {
                 continue;
             }
-            way.push((host, asked.id));
-            let told = self.request(host, &awaited, way, crossings)?;
-            way.pop();
-            if told.is_empty() {
+            path.push((host, issued.id));
+            let replacements = self.request(host, &awaited, path, crossings)?;
+            path.pop();
+            if replacements.is_empty() {
                 continue;
             }
             for wait in &awaited.waits {
                 found.taken[wait.part] += wait.end - wait.begin;
             }
-            found.told.extend(told);
+            found.replacements.extend(replacements);
         }
         Ok(found)
     }
@@ -128,16 +128,16 @@ impl<'t> Follower<'t> {
         }
         let rows = self.hosts.rows(host)?;
         for wait in &story.remote.waits {
-            let asked = match wait.by {
-                Waiter::Request(id) => rows.asked_with(id).map(|asked| (asked, true)),
+            let issued = match wait.by {
+                Waiter::Request(id) => rows.issued_with(id).map(|issued| (issued, true)),
                 Waiter::Thread(utid) => rows.awaited(utid, (wait.begin, wait.end)),
             };
-            let Some((asked, is_only)) = asked else {
+            let Some((issued, is_only)) = issued else {
                 continue;
             };
             let grade = if is_only { Grade::A } else { Grade::B };
-            let awaited = found.entry(asked).or_insert_with(|| Awaited {
-                asked,
+            let awaited = found.entry(issued).or_insert_with(|| Awaited {
+                issued,
                 waits: Vec::new(),
                 grade,
             });
@@ -147,7 +147,7 @@ impl<'t> Follower<'t> {
         let mut found: Vec<Awaited> = found.into_values().collect();
         found.index_sort_by_key(|one| std::cmp::Reverse(length(&one.waits)));
         found.truncate(REQUESTS_MAX);
-        found.index_sort_by_key(|one| one.asked);
+        found.index_sort_by_key(|one| one.issued);
         Ok(found)
     }
 
@@ -156,19 +156,19 @@ impl<'t> Follower<'t> {
         &mut self,
         host: usize,
         awaited: &Awaited,
-        way: &mut Way,
+        path: &mut RequestPath,
         crossings: &mut Vec<Crossing>,
-    ) -> Result<Vec<Told>, AnalysisError> {
+    ) -> Result<Vec<Replacement>, AnalysisError> {
         let rows = self.hosts.rows(host)?;
-        let asked = rows.asked[awaited.asked];
-        let peer = rows.peers.get(&asked.id).cloned().unwrap_or_default();
+        let issued = rows.issued[awaited.issued];
+        let peer = rows.peers.get(&issued.id).cloned().unwrap_or_default();
         let waited = length(&awaited.waits);
         let from = (host != 0).then(|| self.hosts.name(host).to_owned());
-        let mut crossing = crossing::begun(from, asked.id, waited);
-        let joined = match self.hosts.served(host, awaited.asked)? {
+        let mut crossing = crossing::begun(from, issued.id, waited);
+        let joined = match self.hosts.served(host, awaited.issued)? {
             Ok(joined) => joined,
             Err(missing) => {
-                crossing.says = crossing::unseen(&self.hosts, &asked, &peer, missing);
+                crossing.says = crossing::unseen(&self.hosts, &issued, &peer, missing);
                 crossings.push(crossing);
                 return Ok(Vec::new());
             }
@@ -186,22 +186,22 @@ impl<'t> Follower<'t> {
         };
         let place = crossings.len();
         crossings.push(crossing);
-        let mut told = Vec::new();
+        let mut replacements = Vec::new();
         for window in &windows {
-            told.extend(self.server(&joined, &served, window, way, crossings)?);
+            replacements.extend(self.server(&joined, &served, window, path, crossings)?);
         }
         if let (None, Some(end)) = (joined.bounds, served.end) {
             let had = (end - served.begin).clamp(0, waited);
-            told.extend(splice::unknown(had, self.hosts.name(joined.server)));
+            replacements.extend(splice::unknown(had, self.hosts.name(joined.server)));
         }
-        for one in &mut told {
+        for one in &mut replacements {
             one.part.grade = one.part.grade.min(grade);
             for hop in &mut one.chain {
                 hop.grade = hop.grade.min(grade);
             }
         }
         let crossing = &mut crossings[place];
-        crossing.served_ns = told.iter().map(|one| one.part.dur_ns).sum();
+        crossing.served_ns = replacements.iter().map(|one| one.part.dur_ns).sum();
         crossing.between_ns = waited - crossing.served_ns;
         let between = crossing::between(
             &peer,
@@ -209,13 +209,13 @@ impl<'t> Follower<'t> {
             crossing.between_ns,
             grade,
         );
-        told.extend(between);
-        let client = crossing::waiting(&asked, &awaited.waits, &peer, grade);
-        for one in &mut told {
+        replacements.extend(between);
+        let client = crossing::waiting(&issued, &awaited.waits, &peer, grade);
+        for one in &mut replacements {
             one.chain.insert(0, client.clone());
         }
         crossing::finish(crossing, &joined);
-        Ok(told)
+        Ok(replacements)
     }
 
     /// What the threads of the server did in a window of its time.
@@ -224,25 +224,32 @@ impl<'t> Follower<'t> {
         joined: &Joined,
         served: &Seen,
         window: &Served,
-        way: &mut Way,
+        path: &mut RequestPath,
         crossings: &mut Vec<Crossing>,
-    ) -> Result<Vec<Told>, AnalysisError> {
+    ) -> Result<Vec<Replacement>, AnalysisError> {
         let threads = self.hosts.threads(joined.server)?;
-        let turns = turns(threads.of_served(served.id), served, window.end);
+        let serving_threads = serving_threads(threads.of_served(served.id), served, window.end);
         let mut found = Vec::new();
         let mut at = window.begin;
-        for turn in turns {
-            let (begin, end) = (turn.begin.max(at), turn.end.min(window.end));
+        for serving_thread in serving_threads {
+            let (begin, end) = (
+                serving_thread.begin.max(at),
+                serving_thread.end.min(window.end),
+            );
             if end <= begin {
                 continue;
             }
             found.extend(splice::unknown(begin - at, self.hosts.name(joined.server)));
-            let stretch = Stretch { begin, end, ..turn };
-            found.extend(self.turn(
+            let stretch = Stretch {
+                begin,
+                end,
+                ..serving_thread
+            };
+            found.extend(self.serving_thread(
                 joined.server,
                 served,
                 (stretch, window.shift),
-                way,
+                path,
                 crossings,
             )?);
             at = end;
@@ -252,19 +259,19 @@ impl<'t> Follower<'t> {
         Ok(found)
     }
 
-    fn turn(
+    fn serving_thread(
         &mut self,
         server: usize,
         served: &Seen,
-        (turn, shift): (Stretch, Ns),
-        way: &mut Way,
+        (serving_thread, shift): (Stretch, Ns),
+        path: &mut RequestPath,
         crossings: &mut Vec<Crossing>,
-    ) -> Result<Vec<Told>, AnalysisError> {
+    ) -> Result<Vec<Replacement>, AnalysisError> {
         let of = self.hosts.recording(server);
         let subject = Subject {
-            utid: turn.utid,
-            begin: turn.begin,
-            end: turn.end,
+            utid: serving_thread.utid,
+            begin: serving_thread.begin,
+            end: serving_thread.end,
             kind: "request",
             id: Some(format!("request:{}", served.id)),
             what: format!("request {}", served.id),
@@ -275,13 +282,13 @@ impl<'t> Follower<'t> {
             recording: of.recording.to_owned(),
         };
         let story = story::story(of.tables, &subject)?;
-        let followed = self.follow(server, &story, way, crossings)?;
+        let followed = self.follow(server, &story, path, crossings)?;
         let host = self.hosts.name(server);
         Ok(splice::of_server(
             &story,
             followed,
             (host, shift),
-            turn.is_shared,
+            serving_thread.is_shared,
         ))
     }
 }
@@ -291,11 +298,11 @@ fn length(waits: &[RemoteWait]) -> Ns {
 }
 
 /// The threads that served the request, in order. The one that read it also gets the time before.
-fn turns(stretches: &[Stretch], served: &Seen, end: Ns) -> Vec<Stretch> {
-    let mut turns = stretches.to_vec();
-    if turns.is_empty() {
+fn serving_threads(stretches: &[Stretch], served: &Seen, end: Ns) -> Vec<Stretch> {
+    let mut serving_threads = stretches.to_vec();
+    if serving_threads.is_empty() {
         let utid = served.utid;
-        turns.extend(utid.map(|utid| Stretch {
+        serving_threads.extend(utid.map(|utid| Stretch {
             begin: served.begin,
             end: served.end.unwrap_or(end),
             utid,
@@ -303,10 +310,10 @@ fn turns(stretches: &[Stretch], served: &Seen, end: Ns) -> Vec<Stretch> {
             is_shared: false,
         }));
     }
-    if let Some(first) = turns.first_mut() {
+    if let Some(first) = serving_threads.first_mut() {
         first.begin = first.begin.min(served.begin);
     }
-    turns
+    serving_threads
 }
 
 /// The windows of the server's time within the waits, or the reason why they are not known. Without clock

@@ -9,7 +9,7 @@ use whyslow_model::{Ns, Window};
 use super::OtherHost;
 use super::clock::{Bounds, Candidate, Clock};
 use super::join::{self, Link, Pair};
-use super::rows::{Packets, Rows, Words, writes};
+use super::rows::{Interner, Packets, Rows, writes};
 use crate::requests::threads::Threads;
 
 /// Packets within this time of the one in question are used for the clock offset.
@@ -19,7 +19,7 @@ pub(super) struct Hosts<'t> {
     /// The explained recording comes first.
     all: Vec<OtherHost<'t>>,
     names: Vec<String>,
-    words: Words,
+    interner: Interner,
     rows: FxHashMap<usize, Rc<Rows>>,
     threads: FxHashMap<usize, Rc<Threads>>,
     links: FxHashMap<(usize, usize), Rc<Link>>,
@@ -62,7 +62,7 @@ impl<'t> Hosts<'t> {
         Self {
             names: (0..all.len()).map(name).collect(),
             all,
-            words: Words::default(),
+            interner: Interner::default(),
             rows: FxHashMap::default(),
             threads: FxHashMap::default(),
             links: FxHashMap::default(),
@@ -87,7 +87,7 @@ impl<'t> Hosts<'t> {
         if let Some(rows) = self.rows.get(&host) {
             return Ok(Rc::clone(rows));
         }
-        let rows = Rc::new(Rows::read(self.all[host].tables, &mut self.words)?);
+        let rows = Rc::new(Rows::read(self.all[host].tables, &mut self.interner)?);
         self.rows.insert(host, Rc::clone(&rows));
         Ok(rows)
     }
@@ -115,22 +115,22 @@ impl<'t> Hosts<'t> {
     pub(super) fn served(
         &mut self,
         client: usize,
-        asked: usize,
+        issued: usize,
     ) -> Result<Result<Joined, Missing>, AnalysisError> {
         let mut missing = Missing::Unseen;
         for server in (0..self.all.len()).filter(|server| *server != client) {
             let link = self.link(client, server)?;
             let (here, there) = (self.rows(client)?, self.rows(server)?);
-            let pairs = link.pairs(&here, &there, asked);
+            let pairs = link.pairs(&here, &there, issued);
             if pairs.is_empty() {
                 continue;
             }
-            let one = &here.asked[asked];
+            let one = &here.issued[issued];
             // The middle of the request.
             let at = one.begin + (one.end.unwrap_or(one.first) - one.begin) / 2;
             let mut near = link.near(&here, &there, at);
             // A very long request starts far from its middle.
-            if near.iter().all(|pair| pair.asked != asked) {
+            if near.iter().all(|pair| pair.issued != issued) {
                 near.extend(&pairs);
             }
             let ends = near.iter().filter_map(|pair| {
@@ -140,16 +140,16 @@ impl<'t> Hosts<'t> {
             let ends: Vec<(Option<i32>, Ns)> = ends.collect();
             let written = writes(self.all[server].tables, &ends)?;
             let bounds = |pair: &Pair| {
-                let (asked, served) = (&here.asked[pair.asked], &there.served[pair.served]);
+                let (issued, served) = (&here.issued[pair.issued], &there.served[pair.served]);
                 let key = served.end.map(|end| (served.upid, end));
                 let written = key.and_then(|key| written.get(&key)).copied();
-                join::bounds(asked, served, (written, at))
+                join::bounds(issued, served, (written, at))
             };
             let mut candidates: Vec<Candidate> = near
                 .iter()
                 .filter_map(|pair| {
                     Some(Candidate {
-                        asked: pair.asked as u64,
+                        issued: pair.issued as u64,
                         bounds: bounds(pair)?,
                         is_sure: pair.is_sure,
                     })
@@ -187,13 +187,13 @@ impl<'t> Hosts<'t> {
             Window::new(at.saturating_sub(half), at.saturating_add(half))
         };
         let (tables, others) = (self.all[client].tables, self.all[server].tables);
-        let here = Packets::read(tables, around(at, 0), &mut self.words)?;
+        let here = Packets::read(tables, around(at, 0), &mut self.interner)?;
         if here.sent.is_empty() && here.received.is_empty() {
             return Ok(Vec::new());
         }
         let moved = at.saturating_add(bounds.middle_ns());
         let window = around(moved, bounds.width_ns());
-        let there = Packets::read(others, window, &mut self.words)?;
+        let there = Packets::read(others, window, &mut self.interner)?;
         Ok(join::of_packets(&here, &there, at))
     }
 }

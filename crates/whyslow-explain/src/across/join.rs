@@ -28,7 +28,7 @@ pub(super) enum By {
 }
 
 impl By {
-    pub(super) fn word(self) -> &'static str {
+    pub(super) fn name(self) -> &'static str {
         match self {
             By::Connection => "connection",
             By::Trace => "trace",
@@ -39,7 +39,7 @@ impl By {
 /// Two views of one request, by index among the client's and the server's requests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Pair {
-    pub(super) asked: usize,
+    pub(super) issued: usize,
     pub(super) served: usize,
     pub(super) by: By,
     pub(super) is_sure: bool,
@@ -55,11 +55,11 @@ pub(super) struct Link {
 impl Link {
     pub(super) fn new(client: &Rows, server: &Rows) -> Self {
         let mut link = Self::default();
-        for (ends, asked) in &client.asked_on {
+        for (ends, issued) in &client.issued_on {
             let Some(served) = server.served_on.get(ends) else {
                 continue;
             };
-            link.in_order((client, asked), (server, served));
+            link.in_order((client, issued), (server, served));
         }
         link.traced(client, server);
         link
@@ -68,7 +68,7 @@ impl Link {
     /// Joins requests of a connection if both recordings have its first request.
     fn in_order(
         &mut self,
-        (client, asked): (&Rows, &[usize]),
+        (client, issued): (&Rows, &[usize]),
         (server, served): (&Rows, &[usize]),
     ) {
         let is_first = |one: &Seen| one.is_reused == Some(false);
@@ -80,29 +80,30 @@ impl Link {
         };
         // A load generator and the sockets give two rows for one request: each source is joined separately.
         for of_sockets in [false, true] {
-            let places: Vec<usize> = asked
+            let places: Vec<usize> = issued
                 .iter()
                 .copied()
-                .filter(|place| client.asked[*place].is_of_sockets == of_sockets)
+                .filter(|place| client.issued[*place].is_of_sockets == of_sockets)
                 .collect();
             let (Some(first), Some(first_served)) = (places.first(), served.first()) else {
                 continue;
             };
-            let begins = is_first(&client.asked[*first]) && is_first(&server.served[*first_served]);
+            let begins =
+                is_first(&client.issued[*first]) && is_first(&server.served[*first_served]);
             let is_once =
-                firsts(&client.asked, &places) == 1 && firsts(&server.served, served) == 1;
+                firsts(&client.issued, &places) == 1 && firsts(&server.served, served) == 1;
             if !begins || !is_once {
                 continue;
             }
-            for (asked, served) in places.iter().zip(served) {
-                let (here, there) = (&client.asked[*asked], &server.served[*served]);
+            for (issued, served) in places.iter().zip(served) {
+                let (here, there) = (&client.issued[*issued], &server.served[*served]);
                 if !is_possible(here, there) {
                     break;
                 }
                 self.sure.insert(
-                    *asked,
+                    *issued,
                     Pair {
-                        asked: *asked,
+                        issued: *issued,
                         served: *served,
                         by: By::Connection,
                         is_sure: true,
@@ -129,7 +130,7 @@ impl Link {
                 caused.entry((high, low, span)).or_default().push(place);
             }
         }
-        for (place, one) in client.asked.iter().enumerate() {
+        for (place, one) in client.issued.iter().enumerate() {
             let key = one.traced.trace.zip(one.traced.span);
             let Some(((high, low), span)) = key else {
                 continue;
@@ -139,7 +140,7 @@ impl Link {
                 .map_or(&[][..], Vec::as_slice);
             if let &[served] = served {
                 self.sure.entry(place).or_insert(Pair {
-                    asked: place,
+                    issued: place,
                     served,
                     by: By::Trace,
                     is_sure: true,
@@ -149,11 +150,11 @@ impl Link {
     }
 
     /// All possible matches of a client's request.
-    pub(super) fn pairs(&self, client: &Rows, server: &Rows, asked: usize) -> Vec<Pair> {
-        if let Some(sure) = self.sure.get(&asked) {
+    pub(super) fn pairs(&self, client: &Rows, server: &Rows, issued: usize) -> Vec<Pair> {
+        if let Some(sure) = self.sure.get(&issued) {
             return vec![*sure];
         }
-        let one = &client.asked[asked];
+        let one = &client.issued[issued];
         let served = one.ends.and_then(|ends| server.served_on.get(&ends));
         let served = served.map_or(&[][..], Vec::as_slice);
         let taken = served
@@ -163,7 +164,7 @@ impl Link {
         taken
             .take(POSSIBLE_MAX)
             .map(|served| Pair {
-                asked,
+                issued,
                 served,
                 by: By::Connection,
                 is_sure: false,
@@ -174,13 +175,13 @@ impl Link {
     /// Possible matches of the requests near a time.
     pub(super) fn near(&self, client: &Rows, server: &Rows, at: Ns) -> Vec<Pair> {
         let mut near: Vec<usize> = client
-            .asked
+            .issued
             .iter()
             .enumerate()
             .filter(|(_, one)| (one.begin - at).abs() <= NEAR_NS && !one.is_served_here)
             .map(|(place, _)| place)
             .collect();
-        near.index_sort_by_key(|place| ((client.asked[*place].begin - at).abs(), *place));
+        near.index_sort_by_key(|place| ((client.issued[*place].begin - at).abs(), *place));
         let pairs = near.iter().map(|place| self.pairs(client, server, *place));
         let pairs = pairs.filter(|pairs| !pairs.is_empty());
         pairs.take(NEAR_MAX).flatten().collect()
@@ -188,21 +189,21 @@ impl Link {
 }
 
 /// Whether they can be the same request, independent of the clocks.
-fn is_possible(asked: &Seen, served: &Seen) -> bool {
+fn is_possible(issued: &Seen, served: &Seen) -> bool {
     let differs = |one: Option<i64>, other: Option<i64>| {
-        let both = asked.is_of_sockets && served.is_of_sockets;
+        let both = issued.is_of_sockets && served.is_of_sockets;
         both && one.zip(other).is_some_and(|(one, other)| one != other)
     };
-    let order = asked.is_reused.zip(served.is_reused);
-    !differs(asked.bytes_sent, served.bytes_received)
-        && !differs(asked.bytes_received, served.bytes_sent)
+    let order = issued.is_reused.zip(served.is_reused);
+    !differs(issued.bytes_sent, served.bytes_received)
+        && !differs(issued.bytes_received, served.bytes_sent)
         && order.is_none_or(|(here, there)| here == there)
 }
 
 /// The clock offset that one pair allows at a time of the client's clock; none if the times of one side do
 /// not bound it.
 pub(super) fn bounds(
-    asked: &Seen,
+    issued: &Seen,
     served: &Seen,
     (written, at): (Option<Ns>, Ns),
 ) -> Option<Bounds> {
@@ -210,18 +211,18 @@ pub(super) fn bounds(
     if !served.is_of_sockets {
         return None;
     }
-    let end = asked.end?;
+    let end = issued.end?;
     // A client that has all of the reply has it after the server wrote the last part.
-    let has_all = asked
+    let has_all = issued
         .bytes_received
         .zip(served.bytes_sent)
         .is_some_and(|(here, there)| here >= there);
     let gave = match written.filter(|_| has_all) {
         Some(written) => (written.saturating_sub(end), end),
-        None => (served.first.saturating_sub(asked.first), asked.first),
+        None => (served.first.saturating_sub(issued.first), issued.first),
     };
-    let had = served.begin.saturating_sub(asked.begin);
-    Some(Bounds::of_pair((had, asked.begin), gave, at))
+    let had = served.begin.saturating_sub(issued.begin);
+    Some(Bounds::of_pair((had, issued.begin), gave, at))
 }
 
 /// Candidates from packets seen on both sides: in both directions they arrive after they were sent.
@@ -229,7 +230,7 @@ pub(super) fn of_packets(here: &Packets, there: &Packets, at: Ns) -> Vec<Candida
     let mut found = Vec::new();
     let mut add = |bounds: Bounds, ts: Ns| {
         found.push(Candidate {
-            asked: PACKET + found.len() as u64,
+            issued: PACKET + found.len() as u64,
             bounds: bounds.after(at.saturating_sub(ts)),
             is_sure: true,
         });

@@ -18,15 +18,15 @@ const PACKETS_MAX: usize = 1 << 18;
 
 /// Interned texts of all recordings: their symbols differ.
 #[derive(Debug, Default)]
-pub(super) struct Words(FxHashMap<String, u32>);
+pub(super) struct Interner(FxHashMap<String, u32>);
 
-impl Words {
-    pub(super) fn number(&mut self, word: &str) -> u32 {
-        if let Some(number) = self.0.get(word) {
+impl Interner {
+    pub(super) fn number(&mut self, text: &str) -> u32 {
+        if let Some(number) = self.0.get(text) {
             return *number;
         }
         let number = self.0.len() as u32;
-        self.0.insert(word.to_owned(), number);
+        self.0.insert(text.to_owned(), number);
         number
     }
 }
@@ -67,20 +67,23 @@ pub(super) struct Seen {
 #[derive(Debug, Default)]
 pub(super) struct Rows {
     /// Requests of clients.
-    pub(super) asked: Vec<Seen>,
+    pub(super) issued: Vec<Seen>,
     /// Requests of servers.
     pub(super) served: Vec<Seen>,
     /// Indexes of the servers' requests, by address of the client and of the server.
     pub(super) served_on: FxHashMap<(u32, u32), Vec<usize>>,
-    pub(super) asked_on: FxHashMap<(u32, u32), Vec<usize>>,
+    pub(super) issued_on: FxHashMap<(u32, u32), Vec<usize>>,
     /// Server address by id of the request.
     pub(super) peers: FxHashMap<i64, String>,
     /// Indexes of the clients' requests by thread.
-    pub(super) asked_by: FxHashMap<i32, Vec<usize>>,
+    pub(super) issued_by: FxHashMap<i32, Vec<usize>>,
 }
 
 impl Rows {
-    pub(super) fn read(tables: &dyn Tables, words: &mut Words) -> Result<Self, AnalysisError> {
+    pub(super) fn read(
+        tables: &dyn Tables,
+        interner: &mut Interner,
+    ) -> Result<Self, AnalysisError> {
         let mut found = Self::default();
         let mut symbols = Symbols::new();
         each_row::<RequestRow>(tables, None, &mut symbols, |row, symbols| {
@@ -90,7 +93,7 @@ impl Rows {
                 _ => return Ok(()),
             };
             let list = if of_client {
-                &mut found.asked
+                &mut found.issued
             } else {
                 &mut found.served
             };
@@ -100,21 +103,21 @@ impl Rows {
             if let Some(peer) = row.peer.filter(|_| of_client) {
                 found.peers.insert(row.id, symbols.get(peer).to_owned());
             }
-            let mut number = |sym| words.number(symbols.get(sym));
+            let mut number = |sym| interner.number(symbols.get(sym));
             let ends = row.local.zip(row.peer);
             let ends = ends.map(|(local, peer)| (number(local), number(peer)));
             list.push(seen(&row, of_client, ends, symbols.get(row.source)));
             Ok(())
         })?;
-        for list in [&mut found.asked, &mut found.served] {
+        for list in [&mut found.issued, &mut found.served] {
             list.index_sort_by_ints(|one| [one.begin, one.id, 0]);
         }
-        for (place, one) in found.asked.iter().enumerate() {
+        for (place, one) in found.issued.iter().enumerate() {
             if let Some(utid) = one.utid {
-                found.asked_by.entry(utid).or_default().push(place);
+                found.issued_by.entry(utid).or_default().push(place);
             }
             if let Some(ends) = one.ends {
-                found.asked_on.entry(ends).or_default().push(place);
+                found.issued_on.entry(ends).or_default().push(place);
             }
         }
         for (place, one) in found.served.iter().enumerate() {
@@ -130,22 +133,24 @@ impl Rows {
     }
 
     /// Index of a client's request, by its id.
-    pub(super) fn asked_with(&self, id: i64) -> Option<usize> {
-        self.asked.iter().position(|one| one.id == id)
+    pub(super) fn issued_with(&self, id: i64) -> Option<usize> {
+        self.issued.iter().position(|one| one.id == id)
     }
 
     /// The request that a thread waited for in a window, and whether it is the only candidate.
     pub(super) fn awaited(&self, utid: i32, (begin, end): (Ns, Ns)) -> Option<(usize, bool)> {
         let common = |place: usize| {
-            let one = &self.asked[place];
+            let one = &self.issued[place];
             one.end.unwrap_or(Ns::MAX).min(end) - one.begin.max(begin)
         };
         let length = end - begin;
-        let asked = self.asked_by.get(&utid)?.iter().copied();
-        let fitting: Vec<usize> = asked.filter(|place| 2 * common(*place) >= length).collect();
+        let issued = self.issued_by.get(&utid)?.iter().copied();
+        let fitting: Vec<usize> = issued
+            .filter(|place| 2 * common(*place) >= length)
+            .collect();
         // If there are several, the one with the reply that ended the wait.
         let nearest = fitting.iter().copied().min_by_key(|place| {
-            let one = &self.asked[*place];
+            let one = &self.issued[*place];
             (
                 (one.first - end)
                     .abs()
@@ -238,7 +243,7 @@ impl Packets {
     pub(super) fn read(
         tables: &dyn Tables,
         window: Window,
-        words: &mut Words,
+        interner: &mut Interner,
     ) -> Result<Self, AnalysisError> {
         let mut all: [FxHashMap<PacketKey, Option<Ns>>; 2] = Default::default();
         let mut symbols = Symbols::new();
@@ -255,7 +260,7 @@ impl Packets {
             else {
                 return Ok(());
             };
-            let mut number = |sym| words.number(symbols.get(sym));
+            let mut number = |sym| interner.number(symbols.get(sym));
             let key = PacketKey {
                 source: number(source),
                 destination: number(destination),

@@ -16,7 +16,7 @@ const NAMED_MIN: f64 = 0.3;
 
 /// A part of the time on another host, or in transit to it and back.
 #[derive(Debug, Clone)]
-pub(super) struct Told {
+pub(super) struct Replacement {
     pub(super) part: Part,
     /// Its clause in the verdict, with the host.
     pub(super) clause: Clause,
@@ -26,7 +26,7 @@ pub(super) struct Told {
 }
 
 /// Time of a host without a recorded activity.
-pub(super) fn unknown(dur_ns: Ns, host: &str) -> Option<Told> {
+pub(super) fn unknown(dur_ns: Ns, host: &str) -> Option<Replacement> {
     let part = Part {
         mechanism: "unknown".into(),
         root: "unknown".into(),
@@ -46,7 +46,7 @@ pub(super) fn unknown(dur_ns: Ns, host: &str) -> Option<Told> {
         evidence: Vec::new(),
         shown_by: None,
     };
-    (dur_ns > 0).then(|| Told {
+    (dur_ns > 0).then(|| Replacement {
         part,
         clause: Clause::unexplained(
             format!("host {host}"),
@@ -110,7 +110,7 @@ pub(super) fn of_server(
     followed: Followed,
     (host, shift): (&str, Ns),
     is_shared: bool,
-) -> Vec<Told> {
+) -> Vec<Replacement> {
     let there = There { host, shift };
     let server = there.actor(&story.target.actor);
     let missing: Vec<Missing> = story
@@ -141,7 +141,7 @@ pub(super) fn of_server(
         } else {
             vec![there.hop(&at_work(story, own))]
         };
-        found.push(Told {
+        found.push(Replacement {
             part,
             clause: sentence::clause(own, &thread).and(&format!(
                 " (on host {host}, where {thread} served the request)"
@@ -150,14 +150,14 @@ pub(super) fn of_server(
             missing: missing.clone(),
         });
     }
-    for mut told in followed.told {
-        told.part = there.part(&told.part);
-        told.chain = told.chain.iter().map(|hop| there.hop(hop)).collect();
+    for mut replacement in followed.replacements {
+        replacement.part = there.part(&replacement.part);
+        replacement.chain = replacement.chain.iter().map(|hop| there.hop(hop)).collect();
         // The thread that waited on this host.
-        if let Some(first) = told.chain.first_mut() {
+        if let Some(first) = replacement.chain.first_mut() {
             first.actor = server.clone();
         }
-        found.push(told);
+        found.push(replacement);
     }
     found
 }
@@ -187,8 +187,8 @@ fn at_work(story: &Story, part: &Part) -> Hop {
 }
 
 /// Merges equal parts of several threads, with the chain of the longest.
-fn merged(all: Vec<Told>) -> Vec<Told> {
-    let mut found: Vec<(Ns, Told)> = Vec::new();
+fn merged(all: Vec<Replacement>) -> Vec<Replacement> {
+    let mut found: Vec<(Ns, Replacement)> = Vec::new();
     for one in all {
         let is_same = |other: &Part| {
             let call = |part: &Part| part.activity.as_ref().map(|it| it.call.clone());
@@ -210,19 +210,22 @@ fn merged(all: Vec<Told>) -> Vec<Told> {
         }
         (sum.part.dur_ns, sum.part.pieces, sum.part.grade) = (dur_ns, pieces, grade);
     }
-    found.into_iter().map(|(_, told)| told).collect()
+    found
+        .into_iter()
+        .map(|(_, replacement)| replacement)
+        .collect()
 }
 
 /// A part of the story, its previous index, and the remote part if it is new.
 struct Row {
     part: Part,
     before: Option<usize>,
-    told: Option<Told>,
+    replacement: Option<Replacement>,
 }
 
 /// Inserts the followed parts into a story of the explained recording, and names the culprit.
 pub(super) fn into(story: &mut Story, followed: Followed) {
-    if followed.told.is_empty() {
+    if followed.replacements.is_empty() {
         return;
     }
     let length = (story.target.end_ns - story.target.begin_ns).max(1);
@@ -233,21 +236,25 @@ pub(super) fn into(story: &mut Story, followed: Followed) {
             Row {
                 part,
                 before: Some(place),
-                told: None,
+                replacement: None,
             }
         })
         .filter(|row| row.part.dur_ns > 0)
         .collect();
-    rows.extend(merged(followed.told).into_iter().map(|mut told| {
-        if let Some(first) = told.chain.first_mut() {
-            first.actor = story.target.actor.clone();
-        }
-        Row {
-            part: told.part.clone(),
-            before: None,
-            told: Some(told),
-        }
-    }));
+    rows.extend(
+        merged(followed.replacements)
+            .into_iter()
+            .map(|mut replacement| {
+                if let Some(first) = replacement.chain.first_mut() {
+                    first.actor = story.target.actor.clone();
+                }
+                Row {
+                    part: replacement.part.clone(),
+                    before: None,
+                    replacement: Some(replacement),
+                }
+            }),
+    );
     rows.index_sort_by_key(|row| std::cmp::Reverse(row.part.dur_ns));
     for row in &mut rows {
         row.part.share = row.part.dur_ns as f64 / length as f64;
@@ -289,7 +296,7 @@ fn is_unknown(part: &Part) -> bool {
 
 /// Names the culprit with most of the time, if it is on another host or in transit.
 fn name(story: &mut Story, rows: &[Row], (length, own_ns): (Ns, Ns)) {
-    let is_known = |row: &&Row| row.told.is_some() && !is_unknown(&row.part);
+    let is_known = |row: &&Row| row.replacement.is_some() && !is_unknown(&row.part);
     let of = |one: &Part| -> (Ns, f64) {
         let same = rows.iter().filter(is_known).map(|row| &row.part);
         let same = same.filter(|part| {
@@ -321,14 +328,16 @@ fn name(story: &mut Story, rows: &[Row], (length, own_ns): (Ns, Ns)) {
         }
         return;
     };
-    let Some(told) = &row.told else { return };
+    let Some(replacement) = &row.replacement else {
+        return;
+    };
     let share = ns as f64 / length as f64;
     let says = format!(
         "{}: {} of it ({}) {}",
         story.remote.head,
         sentence::length(ns),
         sentence::percent(share),
-        told.clause.with_grade(row.part.grade)
+        replacement.clause.with_grade(row.part.grade)
     );
     replace_verdict(story, says);
     let confidence = match score {
@@ -343,8 +352,8 @@ fn name(story: &mut Story, rows: &[Row], (length, own_ns): (Ns, Ns)) {
     };
     (story.culprit, story.score, story.saved_at_most_ns) = (Some(place), score, ns);
     story.suggestions = crate::advice(&row.part.mechanism, &row.part.root);
-    story.chain.clone_from(&told.chain);
-    story.missing.clone_from(&told.missing);
+    story.chain.clone_from(&replacement.chain);
+    story.missing.clone_from(&replacement.missing);
 }
 
 /// Other large parts of the time on other hosts, or in transit.
@@ -354,12 +363,12 @@ fn alternatives(rows: &[Row], named: Option<usize>) -> Vec<Alternative> {
         others.filter(|(place, row)| row.part.share >= ALTERNATIVE_MIN && Some(*place) != named);
     others
         .filter_map(|(part, row)| {
-            let told = row.told.as_ref()?;
+            let replacement = row.replacement.as_ref()?;
             let says = format!(
                 "{} ({}) {}",
                 sentence::length(row.part.dur_ns),
                 sentence::percent(row.part.share),
-                told.clause.with_grade(row.part.grade)
+                replacement.clause.with_grade(row.part.grade)
             );
             Some(Alternative { part, says })
         })
@@ -368,14 +377,14 @@ fn alternatives(rows: &[Row], named: Option<usize>) -> Vec<Alternative> {
 
 /// States that no culprit is named, although another host had the request.
 fn without(story: &mut Story, rows: &[Row]) {
-    let remote = rows.iter().filter_map(|row| row.told.as_ref());
-    let longest = remote.max_by_key(|told| told.part.dur_ns);
+    let remote = rows.iter().filter_map(|row| row.replacement.as_ref());
+    let longest = remote.max_by_key(|replacement| replacement.part.dur_ns);
     let says = match longest {
-        Some(told) => format!(
+        Some(replacement) => format!(
             "{}: no single cause dominates; for {} {}",
             story.remote.head,
-            sentence::length(told.part.dur_ns),
-            told.clause.past()
+            sentence::length(replacement.part.dur_ns),
+            replacement.clause.past()
         ),
         None => return,
     };

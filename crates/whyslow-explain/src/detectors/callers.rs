@@ -10,8 +10,8 @@ use whyslow_model::row::Row;
 use whyslow_model::tables::StackSampleRow;
 use whyslow_store::Tables;
 
-use crate::moment::columns::rows;
 use crate::sampled::{self, Code};
+use crate::window_slice::columns::rows;
 
 /// Calls that create files, and prefixes of their kernel functions for samples without the call.
 const OPENS: (&[&str], &[&str]) = (

@@ -12,7 +12,7 @@ use whyslow_model::{Ns, Window};
 use whyslow_store::Tables;
 
 use super::template;
-use crate::moment::RECORDER;
+use crate::window_slice::RECORDER;
 
 /// Maximum number of patterns; further paths are counted without a pattern.
 const PATTERNS_MAX: usize = 100_000;

@@ -47,13 +47,13 @@ pub(crate) fn has(tables: &dyn Tables, name: &str) -> bool {
 
 /// One sample of a device's counters.
 #[derive(Debug, Clone, Copy, Default)]
-struct Look {
+struct Sample {
     interval: Ns,
     util: i64,
     await_ns: Ns,
 }
 
-type Looks = BTreeMap<(String, String), BTreeMap<Ns, Look>>;
+type Samples = BTreeMap<(String, String), BTreeMap<Ns, Sample>>;
 
 fn devices(
     tables: &dyn Tables,
@@ -64,7 +64,7 @@ fn devices(
     if !has(tables, "counter") || has(tables, "block_io") {
         return Ok(Vec::new());
     }
-    let mut looks = Looks::new();
+    let mut samples = Samples::new();
     let mut projection = Projection::new(CounterRow::TABLE);
     let [ts, value, interval] = ["ts", "value", "interval_ns"].map(|name| projection.need(name));
     let [name, subject, told_by] = ["name", "subject", "told_by"].map(|name| projection.need(name));
@@ -82,23 +82,23 @@ fn devices(
                 continue;
             }
             let key = (subject.to_owned(), tool.to_owned());
-            if looks.len() >= DEVICES_MAX && !looks.contains_key(&key) {
+            if samples.len() >= DEVICES_MAX && !samples.contains_key(&key) {
                 continue;
             }
-            let of_device = looks.entry(key).or_default();
-            let look = of_device.entry(ts.at(row)).or_default();
-            look.interval = interval.get(row).unwrap_or(0);
+            let of_device = samples.entry(key).or_default();
+            let sample = of_device.entry(ts.at(row)).or_default();
+            sample.interval = interval.get(row).unwrap_or(0);
             if name == "%util" {
-                look.util = value.at(row);
+                sample.util = value.at(row);
             } else {
-                look.await_ns = look.await_ns.max(value.at(row));
+                sample.await_ns = sample.await_ns.max(value.at(row));
             }
         }
         Ok(ControlFlow::Continue(()))
     })?;
-    let mut found: Vec<Finding> = looks
+    let mut found: Vec<Finding> = samples
         .iter()
-        .filter_map(|(key, looks)| busy(key, looks, recording))
+        .filter_map(|(key, samples)| busy(key, samples, recording))
         .collect();
     let longest = |finding: &Finding| finding.numbers.first().map_or(0.0, |(_, value)| *value);
     found.index_sort_by(|one, other| longest(other).total_cmp(&longest(one)));
@@ -107,23 +107,23 @@ fn devices(
 
 fn busy(
     (device, tool): &(String, String),
-    looks: &BTreeMap<Ns, Look>,
+    samples: &BTreeMap<Ns, Sample>,
     recording: &str,
 ) -> Option<Finding> {
-    let is_busy = |look: &Look| look.util >= BUSY_MIN && look.await_ns >= AWAIT_MIN;
-    let busy: Vec<(Ns, Look)> = looks
+    let is_busy = |sample: &Sample| sample.util >= BUSY_MIN && sample.await_ns >= AWAIT_MIN;
+    let busy: Vec<(Ns, Sample)> = samples
         .iter()
-        .filter(|(_, look)| is_busy(look))
-        .map(|(ts, look)| (*ts, *look))
+        .filter(|(_, sample)| is_busy(sample))
+        .map(|(ts, sample)| (*ts, *sample))
         .collect();
     let (first, last) = (busy.first()?, busy.last()?);
-    let time = |looks: &mut dyn Iterator<Item = Look>| -> Ns {
-        looks.fold(0, |sum, look| sum.saturating_add(look.interval))
+    let time = |samples: &mut dyn Iterator<Item = Sample>| -> Ns {
+        samples.fold(0, |sum, sample| sum.saturating_add(sample.interval))
     };
-    let of_busy = time(&mut busy.iter().map(|(_, look)| *look));
-    let of_all = time(&mut looks.values().copied());
-    let worst = busy.iter().map(|(_, look)| look.await_ns).max()?;
-    let most = busy.iter().map(|(_, look)| look.util).max()?;
+    let of_busy = time(&mut busy.iter().map(|(_, sample)| *sample));
+    let of_all = time(&mut samples.values().copied());
+    let worst = busy.iter().map(|(_, sample)| sample.await_ns).max()?;
+    let most = busy.iter().map(|(_, sample)| sample.util).max()?;
     let says = format!(
         "device {device} was at {2:.0} % utilisation or more for {0} of {1} (at most {3:.1} %), with a mean request latency of {4} in the worst interval; slow operations at that time overlapped with it, causality not established",
         length(of_busy),

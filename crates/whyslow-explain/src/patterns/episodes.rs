@@ -108,8 +108,8 @@ mod tests {
             ts,
             dur,
             key: 0,
-            object: super::super::NOBODY,
-            worker: super::super::NOBODY,
+            object: super::super::UNIDENTIFIED,
+            worker: super::super::UNIDENTIFIED,
             failed: false,
             wait_ns_max: None,
         }

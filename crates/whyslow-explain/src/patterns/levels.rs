@@ -15,7 +15,7 @@ use whyslow_model::sort::{IndexSort, float_key};
 
 use super::episodes::Episodes;
 use super::ranks::median;
-use super::{Item, NOBODY};
+use super::{Item, UNIDENTIFIED};
 
 /// Maximum number of levels, and the minimum number of items and share (1 / `SHARE_MIN`) of each.
 const CLASSES_MAX: usize = 6;
@@ -143,7 +143,7 @@ pub(super) fn raised(before: &[Item], after: &[Item]) -> Option<(f64, f64)> {
 /// workers of a run, which still wait for slow replies, do not form a level of their own.
 fn at_work(items: &[Item], lately: f64) -> Vec<f64> {
     let mut of_worker: BTreeMap<u32, Vec<(f64, f64)>> = BTreeMap::new();
-    for item in items.iter().filter(|item| item.worker != NOBODY) {
+    for item in items.iter().filter(|item| item.worker != UNIDENTIFIED) {
         let all = of_worker.entry(item.worker).or_default();
         all.push((item.ts as f64, item.end() as f64));
     }
@@ -304,7 +304,7 @@ mod tests {
             ts: ts * MS,
             dur: dur * MS,
             key: 0,
-            object: NOBODY,
+            object: UNIDENTIFIED,
             worker,
             failed: false,
             wait_ns_max: None,

@@ -41,7 +41,7 @@ pub use outcomes::Outcome;
 use whyslow_model::Ns;
 
 /// Object or worker of an operation or request if it is not known.
-pub const NOBODY: u32 = u32::MAX;
+pub const UNIDENTIFIED: u32 = u32::MAX;
 
 /// False discovery rate over all tests of one judgement.
 pub const LEVEL: f64 = 0.01;
@@ -56,9 +56,9 @@ pub struct Item {
     /// Index into [`Input::keys`]: only items of one key are comparable. An endpoint, or a kind of operation
     /// with its size class.
     pub key: u32,
-    /// Index into [`Input::objects`]: device, file, peer. [`NOBODY`] if there is none.
+    /// Index into [`Input::objects`]: device, file, peer. [`UNIDENTIFIED`] if there is none.
     pub object: u32,
-    /// Index into [`Input::workers`]: thread or connection. [`NOBODY`] if it is not known.
+    /// Index into [`Input::workers`]: thread or connection. [`UNIDENTIFIED`] if it is not known.
     pub worker: u32,
     /// An early failure is neither usual nor slow; a late one is slow.
     pub failed: bool,

@@ -155,8 +155,8 @@ mod tests {
             ts: 0,
             dur,
             key,
-            object: super::super::NOBODY,
-            worker: super::super::NOBODY,
+            object: super::super::UNIDENTIFIED,
+            worker: super::super::UNIDENTIFIED,
             failed: false,
             wait_ns_max: None,
         }

@@ -4,12 +4,12 @@ use std::collections::BTreeMap;
 
 use whyslow_analysis::outliers::{Deviation, Operation, deviations};
 
-use super::{Item, NOBODY};
+use super::{Item, UNIDENTIFIED};
 
 /// Compares objects within their groups. Groups need at least four objects.
 pub(super) fn deviating(items: &[Item], groups: &[u32]) -> Vec<Deviation> {
     let mut by_group: BTreeMap<u32, Vec<Operation>> = BTreeMap::new();
-    for item in items.iter().filter(|item| item.object != NOBODY) {
+    for item in items.iter().filter(|item| item.object != UNIDENTIFIED) {
         let group = groups.get(item.object as usize).copied().unwrap_or(0);
         by_group.entry(group).or_default().push(Operation {
             ts: item.ts,

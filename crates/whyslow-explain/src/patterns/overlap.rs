@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 use whyslow_analysis::statistics::Dice;
 use whyslow_model::Ns;
 
-use super::NOBODY;
+use super::UNIDENTIFIED;
 
 /// Number of shuffles, first and if the first do not suffice to estimate the probability.
 const DEALS: [u32; 2] = [500, 4999];
@@ -41,7 +41,7 @@ impl Overlap {
 /// `slow` are start, duration and group of slow items. `None` if too few have a group, there is only one group,
 /// or no two of a group overlap.
 pub fn overlap(slow: impl Iterator<Item = (Ns, Ns, u32)>) -> Option<Overlap> {
-    let known = slow.filter(|(.., group)| *group != NOBODY);
+    let known = slow.filter(|(.., group)| *group != UNIDENTIFIED);
     let mut slow: Vec<(Ns, Ns, u32)> = known.take(SLOW_MAX).collect();
     slow.sort_unstable_by_key(|(ts, dur, group)| (*group, *ts, *dur));
     if slow.len() < SLOW_MIN || slow[0].2 == slow[slow.len() - 1].2 {
@@ -127,6 +127,6 @@ mod tests {
         let all = (0..40).map(|at| (Ns::from(at / 4) * 1000 + Ns::from(at % 4) * 10, 200, at % 4));
         assert!(overlap(all).is_none_or(|found| !found.is_much()));
         assert_eq!(overlap((0..40).map(|at| (at, 100, 7))), None);
-        assert_eq!(overlap((0..40).map(|at| (at, 100, NOBODY))), None);
+        assert_eq!(overlap((0..40).map(|at| (at, 100, UNIDENTIFIED))), None);
     }
 }

@@ -85,10 +85,10 @@ pub fn rhythm(onsets: &[Ns], window: (Ns, Ns)) -> Option<Rhythm> {
     });
     let finest = near.map(|frequency| (sum(&seconds, frequency), frequency));
     let ((re, im), frequency) = finest.max_by(|a, b| length(a.0).total_cmp(&length(b.0)))?;
-    let turn = im.atan2(re) / std::f64::consts::TAU;
+    let rotation = im.atan2(re) / std::f64::consts::TAU;
     Some(Rhythm {
         period: 1e9 / frequency,
-        phase: turn.rem_euclid(1.0) * 1e9 / frequency,
+        phase: rotation.rem_euclid(1.0) * 1e9 / frequency,
         length: length((re, im)) / seconds.len() as f64,
         p: -(powers.len() as f64 * (-(-power(&seconds, coarse)).exp()).ln_1p()).exp_m1(),
         episodes: seconds.len(),
@@ -116,10 +116,13 @@ fn powers(seconds: &[f64], (first, step): (f64, f64), count: usize) -> Vec<f64> 
     for at in seconds {
         // One rotation per step: a product is far cheaper than a sine.
         let (mut im, mut re) = (std::f64::consts::TAU * first * at).sin_cos();
-        let (turn_im, turn_re) = (std::f64::consts::TAU * step * at).sin_cos();
+        let (rotation_im, rotation_re) = (std::f64::consts::TAU * step * at).sin_cos();
         for sum in &mut sums {
             *sum = (sum.0 + re, sum.1 + im);
-            (re, im) = (re * turn_re - im * turn_im, re * turn_im + im * turn_re);
+            (re, im) = (
+                re * rotation_re - im * rotation_im,
+                re * rotation_im + im * rotation_re,
+            );
         }
     }
     let count = seconds.len() as f64;
@@ -128,10 +131,10 @@ fn powers(seconds: &[f64], (first, step): (f64, f64), count: usize) -> Vec<f64> 
 }
 
 fn sum(seconds: &[f64], frequency: f64) -> (f64, f64) {
-    let turns = seconds
+    let rotations = seconds
         .iter()
         .map(|at| (std::f64::consts::TAU * frequency * at).sin_cos());
-    turns.fold((0.0, 0.0), |sum, (im, re)| (sum.0 + re, sum.1 + im))
+    rotations.fold((0.0, 0.0), |sum, (im, re)| (sum.0 + re, sum.1 + im))
 }
 
 fn length((re, im): (f64, f64)) -> f64 {

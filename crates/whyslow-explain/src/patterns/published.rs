@@ -3,7 +3,7 @@
 use whyslow_analysis::statistics::{Dice, hypergeometric_tail};
 use whyslow_model::Ns;
 
-use super::{Class, Input, Item, Judgement, NOBODY, judge};
+use super::{Class, Input, Item, Judgement, UNIDENTIFIED, judge};
 
 const MS: f64 = 1e6;
 const S: f64 = 1e9;
@@ -13,8 +13,8 @@ fn item(ts: f64, dur: f64, key: u32) -> Item {
         ts: ts as Ns,
         dur: dur as Ns,
         key,
-        object: NOBODY,
-        worker: NOBODY,
+        object: UNIDENTIFIED,
+        worker: UNIDENTIFIED,
         failed: false,
         wait_ns_max: None,
     }

@@ -71,7 +71,7 @@ fn share(intervals: &[(Ns, Ns)], (from, to): (Ns, Ns)) -> f64 {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Class, Input, Item, NOBODY, judge};
+    use super::super::{Class, Input, Item, UNIDENTIFIED, judge};
     use super::share;
 
     /// Requests of this many workers from `begin` on, each of which takes about `ms`.
@@ -82,7 +82,7 @@ mod tests {
             ts: (begin + i64::from(turn) * ms) * MS + i64::from(worker),
             dur: ms * MS - i64::from(1 + (turn + worker) % 7) * MS / 10,
             key: 0,
-            object: NOBODY,
+            object: UNIDENTIFIED,
             worker,
             failed: false,
             wait_ns_max: None,

@@ -13,7 +13,7 @@ use whyslow_model::sort::IndexSort;
 use whyslow_model::tables::DnsLookupRow;
 use whyslow_model::{Ns, Window};
 
-use super::Asker;
+use super::Explainer;
 use crate::detectors::counters::has;
 use crate::report::{Baseline, Group, Story};
 use crate::slow::{Counts, Slow, SlowGroup, Wanted, group, process_names};
@@ -29,7 +29,7 @@ const GROUPS_MAX: usize = 65_536;
 /// Lookups of a name by a program.
 type Names = FxHashMap<(String, String), Counts>;
 
-impl Asker<'_> {
+impl Explainer<'_> {
     /// A story for each program and name with slow lookups.
     pub(super) fn dns_lookups(&self, utids: &[i32]) -> Result<Vec<Story>, AnalysisError> {
         // Without waits of threads there is nothing to walk; `detectors::counters` reports the lookups.

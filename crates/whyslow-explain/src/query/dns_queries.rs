@@ -13,7 +13,7 @@ use whyslow_model::row::Row;
 use whyslow_model::sort::IndexSort;
 use whyslow_model::tables::DnsQueryRow;
 
-use super::Asker;
+use super::Explainer;
 use crate::detectors::counters::has;
 use crate::report::{Actor, ActorKind, Confidence, Grade, Group, Part, Story, Target, Thing};
 use crate::sentence;
@@ -37,7 +37,7 @@ struct Query {
     tid: Option<i32>,
 }
 
-impl Asker<'_> {
+impl Explainer<'_> {
     /// A story for each program and server with replies that took long, or never arrived.
     pub(super) fn dns_queries(&self, utids: &[i32]) -> Result<Vec<Story>, AnalysisError> {
         if !has(self.tables, "dns_query") {

@@ -3,25 +3,25 @@
 use whyslow_analysis::AnalysisError;
 use whyslow_model::Window;
 
-use super::Asker;
+use super::Explainer;
 use crate::report::Story;
 use crate::sampled;
 use crate::story::{Subject, story};
 
-impl Asker<'_> {
+impl Explainer<'_> {
     /// Stories that profiles give for these threads, or for all.
     pub(super) fn sampled(&self, utids: &[i32]) -> Result<Vec<Story>, AnalysisError> {
         if !sampled::is_there(self.tables) {
             return Ok(Vec::new());
         }
-        let asked = sampled::Asked {
+        let query = sampled::ProfileQuery {
             window: self.question.window,
             utids: utids.to_vec(),
             calls: self.question.calls.clone(),
             min: self.question.min,
             recording: &self.question.recording,
         };
-        let stories = sampled::stories(self.tables, &asked)?;
+        let stories = sampled::stories(self.tables, &query)?;
         stories
             .into_iter()
             .map(|story| self.proven(story))

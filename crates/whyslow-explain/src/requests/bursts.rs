@@ -18,7 +18,7 @@ use whyslow_store::Tables;
 use super::meanwhile::{Meanwhile, OTHERS_MIN, chance, describe};
 use super::set::host;
 use crate::patterns::normal::Normal;
-use crate::patterns::{Item, NOBODY};
+use crate::patterns::{Item, UNIDENTIFIED};
 use crate::query::Question;
 use crate::report::{Actor, ActorKind, Finding, Thing};
 use crate::sentence;
@@ -32,7 +32,7 @@ const MOST: f64 = 0.5;
 pub(super) fn find(
     tables: &dyn Tables,
     question: &Question,
-    judged: &Requests,
+    examined: &Requests,
 ) -> Result<Vec<Finding>, AnalysisError> {
     let info = tables.info();
     let (begin, end) = question
@@ -47,9 +47,9 @@ pub(super) fn find(
         objective: question.min,
         recording: &question.recording,
     };
-    let all: Vec<&Request> = judged.rows.iter().collect();
-    if !judged.is_of_sockets && clients(judged, &all).len() > 1 {
-        return Ok(scene(judged).findings(&all, None));
+    let all: Vec<&Request> = examined.rows.iter().collect();
+    if !examined.is_of_sockets && clients(examined, &all).len() > 1 {
+        return Ok(scene(examined).findings(&all, None));
     }
     let logged = Requests::of_servers(tables, question.window, false)?;
     let rows: Vec<&Request> = logged.rows.iter().collect();
@@ -70,12 +70,12 @@ pub(super) fn find(
         if clients(&served, &rows).len() < 2 {
             continue;
         }
-        let sent: Vec<&Request> = judged
+        let sent: Vec<&Request> = examined
             .rows
             .iter()
-            .filter(|row| !judged.is_of_sockets && port(judged, row.peer) == own_port)
+            .filter(|row| !examined.is_of_sockets && port(examined, row.peer) == own_port)
             .collect();
-        let sent = (sent.len() as u64 >= OTHERS_MIN).then_some((judged, sent.as_slice()));
+        let sent = (sent.len() as u64 >= OTHERS_MIN).then_some((examined, sent.as_slice()));
         found.extend(scene(&served).findings(&rows, sent));
     }
     Ok(found)
@@ -401,8 +401,8 @@ fn item(row: &Request) -> Item {
         ts: row.ts,
         dur: row.dur.unwrap_or(0).max(0),
         key: row.key,
-        object: NOBODY,
-        worker: NOBODY,
+        object: UNIDENTIFIED,
+        worker: UNIDENTIFIED,
         failed: row.failed || row.dur.is_none(),
         wait_ns_max: None,
     }

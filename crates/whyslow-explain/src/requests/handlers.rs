@@ -101,9 +101,9 @@ impl Handlers {
             }
             Ok(())
         })?;
-        let taking = Taking::read(tables, port)?;
-        let process = taking.process();
-        let handed = taking.handed.get(&process);
+        let handoffs = Handoffs::read(tables, port)?;
+        let process = handoffs.process();
+        let handed = handoffs.handed.get(&process);
         let of_process = |thread: &&Named| thread.upid == process && process.is_some();
         let pools: BTreeSet<String> = threads
             .iter()
@@ -115,7 +115,7 @@ impl Handlers {
             .iter()
             .filter(of_process)
             .filter(|thread| pools.contains(pool_of(&thread.name).as_ref()))
-            .filter(|thread| !taking.readers.contains(&thread.utid))
+            .filter(|thread| !handoffs.readers.contains(&thread.utid))
             .collect();
         if found.is_empty() && is_kafka {
             found = by_name(tables, window, &threads)?;
@@ -277,7 +277,7 @@ impl Busy {
 
 /// Threads that handled requests, as seen at sockets.
 #[derive(Default)]
-struct Taking {
+struct Handoffs {
     /// Threads that were handed a request, by process.
     handed: BTreeMap<Option<i32>, FxHashSet<i32>>,
     readers: FxHashSet<i32>,
@@ -285,7 +285,7 @@ struct Taking {
     count: BTreeMap<Option<i32>, u64>,
 }
 
-impl Taking {
+impl Handoffs {
     fn read(tables: &dyn Tables, port: Option<&str>) -> Result<Self, AnalysisError> {
         let mut symbols = Symbols::new();
         let mut of_port: FxHashSet<i64> = FxHashSet::default();

@@ -2,14 +2,14 @@
 //! what the threads that served it waited for. If no thread is known, phases show where the time went, but
 //! not why.
 
+mod activities;
 mod bursts;
-mod differs;
-mod does;
+mod contrasts;
 mod handlers;
 mod meanwhile;
 mod queued;
+mod representative;
 mod set;
-mod stands;
 mod stories;
 pub(crate) mod threads;
 
@@ -19,10 +19,10 @@ use whyslow_model::Window;
 use whyslow_model::sort::IndexSort;
 use whyslow_store::Tables;
 
-use crate::many::WALKED;
+use crate::group_excess::WALKED;
 use crate::report::{Report, Story, Versus};
 use crate::versus::{Other, Per, versus};
-use stories::Teller;
+use stories::RequestExplainer;
 use threads::Threads;
 
 /// Adds all requests of the window at the top of the report.
@@ -46,18 +46,18 @@ pub(crate) fn add(
         None => Requests::default(),
     };
     let threads = Threads::read(tables, question.window)?;
-    let teller = Teller {
+    let explainer = RequestExplainer {
         tables,
         requests: &requests,
         threads: &threads,
         recording: &question.recording,
     };
-    let judged = set::judge_set(&teller, question, &there)?;
-    if let Some(story) = set::story(&teller, &judged)? {
+    let verdict = set::judge_set(&explainer, question, &there)?;
+    if let Some(story) = set::story(&explainer, &verdict)? {
         report.stories.insert(0, story);
     }
-    if !judged.is_insufficient() || other.is_some() || !judged.slow().is_empty() {
-        report.patterns.insert(0, judged.pattern());
+    if !verdict.is_insufficient() || other.is_some() || !verdict.slow().is_empty() {
+        report.patterns.insert(0, verdict.pattern());
     }
     Ok(())
 }
@@ -72,13 +72,13 @@ pub(crate) fn one(tables: &dyn Tables, id: i64, recording: &str) -> Result<Story
         });
     };
     let threads = Threads::read(tables, None)?;
-    let teller = Teller {
+    let explainer = RequestExplainer {
         tables,
         requests: &requests,
         threads: &threads,
         recording,
     };
-    teller.one(request)
+    explainer.one(request)
 }
 
 /// Compares what the threads that served requests spend their time on, for a sample of requests of all
@@ -94,7 +94,7 @@ pub fn requests_versus(
             return Ok(Vec::new());
         }
         let requests = Requests::read(tables, window)?;
-        let teller = Teller {
+        let explainer = RequestExplainer {
             tables,
             requests: &requests,
             threads: &threads,
@@ -106,7 +106,7 @@ pub fn requests_versus(
             .filter(|request| request.dur.is_some() && threads.longest(request).is_some())
             .collect();
         served.index_sort_by_ints(|request| [request.dur.unwrap_or(i64::MIN), request.id, 0]);
-        teller.walked(&spread(&served, 2 * WALKED))
+        explainer.walked(&spread(&served, 2 * WALKED))
     };
     let there: Vec<Story> = walked(before, name_before)?;
     let here = walked(after, name_after)?;

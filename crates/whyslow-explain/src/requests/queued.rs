@@ -14,7 +14,7 @@ use whyslow_model::{Ns, Symbols, Window};
 use whyslow_store::{Tables, each_row};
 
 use super::handlers::{Busy, Handlers};
-use super::stories::Teller;
+use super::stories::RequestExplainer;
 use crate::report::{Confidence, Part, Story};
 use crate::sentence;
 
@@ -45,7 +45,7 @@ pub(super) struct Queued {
     is_recorded: bool,
 }
 
-impl Teller<'_> {
+impl RequestExplainer<'_> {
     /// None if the source reports no such wait.
     pub(super) fn queued(&self, request: &Request) -> Result<Option<Queued>, AnalysisError> {
         let Some(wait) = wait(self.tables, request)? else {

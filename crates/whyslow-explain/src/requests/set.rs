@@ -6,15 +6,15 @@ use whyslow_analysis::before_after::{Request, Requests};
 use whyslow_model::Ns;
 use whyslow_model::sort::IndexSort;
 
-use super::differs::{Columns, Contrast};
-use super::does::{self, Does};
+use super::activities::{self, Activities};
+use super::contrasts::{Columns, Contrast};
 use super::queued;
+use super::representative::Representative;
 use super::spread;
-use super::stands::Stands;
-use super::stories::Teller;
-use crate::many::{WALKED, excess};
+use super::stories::RequestExplainer;
+use crate::group_excess::{WALKED, excess};
 use crate::patterns::excess::{Excess, Spent, decompose};
-use crate::patterns::{Class, Input, Item, Judgement, NOBODY, judge};
+use crate::patterns::{Class, Input, Item, Judgement, UNIDENTIFIED, judge};
 use crate::query::Question;
 use crate::report::{Group, Pattern, Story};
 use crate::{limits, sentence};
@@ -23,14 +23,14 @@ use crate::{limits, sentence};
 const USUAL_MAX: usize = 5000;
 
 /// The pattern of the requests, and how slow requests differ.
-pub(super) struct Judged {
+pub(super) struct PatternVerdict {
     judgement: Judgement,
     contrasts: Vec<Contrast>,
     /// Phases with the additional time of slow requests.
     phases: Vec<(String, Excess)>,
 }
 
-impl Judged {
+impl PatternVerdict {
     pub(super) fn is_insufficient(&self) -> bool {
         self.judgement.class == Class::Insufficient
     }
@@ -79,21 +79,21 @@ impl Judged {
 
 /// Classifies the requests, with those of another time as the baseline if there are any.
 pub(super) fn judge_set(
-    teller: &Teller<'_>,
+    explainer: &RequestExplainer<'_>,
     question: &Question,
     there: &Requests,
-) -> Result<Judged, AnalysisError> {
-    let tables = teller.tables;
+) -> Result<PatternVerdict, AnalysisError> {
+    let tables = explainer.tables;
     let mut names = Names::default();
-    let mut items = names.items(teller.requests);
+    let mut items = names.items(explainer.requests);
     let baseline = names.items(there);
     let (resources, waits) = limits::read(tables, question.window)?;
-    for (item, request) in items.iter_mut().zip(&teller.requests.rows) {
-        let of_thread = teller.threads.longest(request);
+    for (item, request) in items.iter_mut().zip(&explainer.requests.rows) {
+        let of_thread = explainer.threads.longest(request);
         let waited = of_thread.and_then(|one| waits.longest(one.utid, (one.begin, one.end)));
         item.wait_ns_max = waited.or(item.wait_ns_max);
     }
-    let (marks, jobs) = crate::judged::marks(tables, question.window)?;
+    let (marks, jobs) = crate::pattern_verdict::marks(tables, question.window)?;
     let info = tables.info();
     let span = question
         .window
@@ -109,7 +109,7 @@ pub(super) fn judge_set(
         keys: &names.keys,
         objects: &names.objects,
         workers: &names.workers,
-        is_closed: teller.requests.is_closed,
+        is_closed: explainer.requests.is_closed,
         resources: &resources,
         jobs: &jobs,
         marks: &marks,
@@ -117,10 +117,10 @@ pub(super) fn judge_set(
     };
     let mut judgement = judge(&input);
     let is_slow = flags(items.len(), &judgement.slow);
-    let does = does::read(teller, &examined(&is_slow))?;
-    let features = does.by_key(teller.requests);
+    let activities = activities::read(explainer, &examined(&is_slow))?;
+    let features = activities.by_key(explainer.requests);
     if !features.is_empty() && !judgement.exempt.is_empty() {
-        let feature_names: Vec<String> = does
+        let feature_names: Vec<String> = activities
             .names
             .iter()
             .map(|(column, value)| format!("{column} {value}"))
@@ -132,11 +132,11 @@ pub(super) fn judge_set(
         });
     }
     let effect = judgement.slow.len() as f64 / judgement.episodes.max(1) as f64;
-    let mut contrasts = columns(teller, &is_slow).contrasts(effect);
-    contrasts.extend(done(&does, &is_slow).contrasts(effect));
-    Ok(Judged {
+    let mut contrasts = columns(explainer, &is_slow).contrasts(effect);
+    contrasts.extend(done(&activities, &is_slow).contrasts(effect));
+    Ok(PatternVerdict {
         contrasts,
-        phases: phases(teller.requests, &is_slow),
+        phases: phases(explainer.requests, &is_slow),
         judgement,
     })
 }
@@ -178,7 +178,7 @@ impl Names {
             .rows
             .iter()
             .map(|row| row.worker)
-            .filter(|one| *one != NOBODY)
+            .filter(|one| *one != UNIDENTIFIED)
             .max();
         let workers = most.map_or(0, |most| most as usize + 1);
         for worker in self.workers.len()..workers {
@@ -196,7 +196,9 @@ impl Names {
                 ts: request.ts,
                 dur: request.dur.unwrap_or(0).max(0),
                 key: key_of[request.key as usize],
-                object: object.map_or(NOBODY, |name| number(&mut self.objects, &mut objects, name)),
+                object: object.map_or(UNIDENTIFIED, |name| {
+                    number(&mut self.objects, &mut objects, name)
+                }),
                 worker: request.worker,
                 failed: request.failed || request.dur.is_none(),
                 wait_ns_max: of_client(requests, request),
@@ -242,7 +244,7 @@ fn examined(is_slow: &[bool]) -> Vec<usize> {
         .collect()
 }
 
-impl Does {
+impl Activities {
     /// Activities of the requests of each key.
     fn by_key(&self, requests: &Requests) -> Vec<(u32, u32)> {
         let mut found: Vec<(u32, u32)> = self
@@ -259,14 +261,14 @@ impl Does {
     }
 }
 
-fn done(does: &Does, is_slow: &[bool]) -> Columns {
+fn done(activities: &Activities, is_slow: &[bool]) -> Columns {
     let mut columns = Columns::default();
-    let mut places: Vec<usize> = does.of.keys().copied().collect();
+    let mut places: Vec<usize> = activities.of.keys().copied().collect();
     places.sort_unstable();
     for place in places {
-        let things = does.of[&place].iter();
+        let things = activities.of[&place].iter();
         let values: Vec<_> = things
-            .map(|thing| does.names[*thing as usize].clone())
+            .map(|thing| activities.names[*thing as usize].clone())
             .collect();
         columns.add(is_slow[place], &values);
     }
@@ -274,8 +276,8 @@ fn done(does: &Does, is_slow: &[bool]) -> Columns {
 }
 
 /// Columns of requests that may be correlated with slowness. The endpoint is part of the pattern.
-fn columns(teller: &Teller<'_>, is_slow: &[bool]) -> Columns {
-    let requests = teller.requests;
+fn columns(explainer: &RequestExplainer<'_>, is_slow: &[bool]) -> Columns {
+    let requests = explainer.requests;
     let mut columns = Columns::default();
     let mut connections: FxHashMap<i64, u64> = FxHashMap::default();
     for (request, slow) in requests.rows.iter().zip(is_slow) {
@@ -298,9 +300,9 @@ fn columns(teller: &Teller<'_>, is_slow: &[bool]) -> Columns {
             request.client.map(|sym| host(&word(sym)).to_owned()),
         );
         add("peer", request.peer.map(word));
-        let worker = Some(request.worker).filter(|worker| *worker != NOBODY);
+        let worker = Some(request.worker).filter(|worker| *worker != UNIDENTIFIED);
         add("worker", worker.map(|worker| worker.to_string()));
-        let thread = teller.threads.longest(request);
+        let thread = explainer.threads.longest(request);
         add("server thread", thread.map(|one| one.tid.to_string()));
         columns.add(*slow, &values);
     }
@@ -348,28 +350,29 @@ fn middle(of: &[&Request]) -> String {
 /// Name and story of the request that represents all slow ones. `known` are those with known threads, the
 /// longest first, and `walked` the stories of the first of them.
 fn standing(
-    teller: &Teller<'_>,
+    explainer: &RequestExplainer<'_>,
     longest: &Request,
     (known, walked): (&[&Request], &[Story]),
 ) -> Result<(String, Story), AnalysisError> {
-    let story = teller.one(longest)?;
-    let stands = Stands::of(walked)
-        .filter(|stands| !(stands.is_longest() && known[stands.place].id == longest.id));
-    let Some(stands) = stands else {
+    let story = explainer.one(longest)?;
+    let representative = Representative::of(walked).filter(|representative| {
+        !(representative.is_longest() && known[representative.place].id == longest.id)
+    });
+    let Some(representative) = representative else {
         return Ok(("The longest".to_owned(), story));
     };
-    let mut standing = teller.one(known[stands.place])?;
-    standing.caveats.push(stands.caveat(&story));
-    Ok((stands.name(), standing))
+    let mut standing = explainer.one(known[representative.place])?;
+    standing.caveats.push(representative.caveat(&story));
+    Ok((representative.name(), standing))
 }
 
 /// The story of one of the slow requests, which represents all of them; none if none is slow.
 pub(super) fn story<'t>(
-    teller: &Teller<'t>,
-    judged: &Judged,
+    explainer: &RequestExplainer<'t>,
+    verdict: &PatternVerdict,
 ) -> Result<Option<Story>, AnalysisError> {
-    let rows = &teller.requests.rows;
-    let is_slow = flags(rows.len(), judged.slow());
+    let rows = &explainer.requests.rows;
+    let is_slow = flags(rows.len(), verdict.slow());
     let of = |wanted: bool| -> Vec<&Request> {
         let rows = rows.iter().zip(&is_slow);
         let rows = rows.filter(|(row, slow)| **slow == wanted && row.dur.is_some());
@@ -381,11 +384,11 @@ pub(super) fn story<'t>(
         return Ok(None);
     };
     // The representative has to wait for the same thing as most slow requests.
-    let is_queue = judged
+    let is_queue = verdict
         .phases
         .first()
         .is_some_and(|(phase, _)| phase == queued::PHASE);
-    let queued = slow.iter().find(|one| is_queue && teller.is_queued(one));
+    let queued = slow.iter().find(|one| is_queue && explainer.is_queued(one));
     let mut group = Group {
         operation: "requests".into(),
         count: slow.len() as u64,
@@ -397,15 +400,15 @@ pub(super) fn story<'t>(
     };
     let followed = |of: &[&'t Request]| -> Vec<&'t Request> {
         let all = of.iter().copied();
-        all.filter(|one| teller.threads.longest(one).is_some())
+        all.filter(|one| explainer.threads.longest(one).is_some())
             .collect()
     };
     let known = followed(&slow);
     let mut walked = Vec::new();
     if known.len() > 1 {
         let others = followed(&usual);
-        walked = teller.walked(&known[..known.len().min(WALKED)])?;
-        let compared = teller.walked(&spread(&others, WALKED))?;
+        walked = explainer.walked(&known[..known.len().min(WALKED)])?;
+        let compared = explainer.walked(&spread(&others, WALKED))?;
         group.walked = walked.len() as u64;
         group.compared = compared.len() as u64;
         group.excess = excess(&walked, &compared);
@@ -413,9 +416,9 @@ pub(super) fn story<'t>(
     let (which, mut story) = match queued {
         Some(queued) => (
             "The longest that waited for a handler".to_owned(),
-            teller.one(queued)?,
+            explainer.one(queued)?,
         ),
-        None => standing(teller, longest, (&known, &walked))?,
+        None => standing(explainer, longest, (&known, &walked))?,
     };
     story.verdict = format!(
         "{} of {} requests were slow (median {}; others {}): {}. {which}: {}",
@@ -423,12 +426,12 @@ pub(super) fn story<'t>(
         rows.len(),
         middle(&slow),
         middle(&usual),
-        judged.judgement.says,
+        verdict.judgement.says,
         story.verdict
     );
     story.group = Some(group);
-    let outcomes = judged.outcomes(&["T2", "T6", "T12"]);
+    let outcomes = verdict.outcomes(&["T2", "T6", "T12"]);
     story.caveats.extend(outcomes.map(str::to_owned));
-    story.caveats.extend(judged.differences());
+    story.caveats.extend(verdict.differences());
     Ok(Some(story))
 }

@@ -53,7 +53,7 @@ const PHASES: [(&str, &str, &str); 13] = [
     ),
 ];
 
-pub(super) struct Teller<'t> {
+pub(super) struct RequestExplainer<'t> {
     pub(super) tables: &'t dyn Tables,
     pub(super) requests: &'t Requests,
     pub(super) threads: &'t Threads,
@@ -61,7 +61,7 @@ pub(super) struct Teller<'t> {
     pub(super) recording: &'t str,
 }
 
-impl Teller<'_> {
+impl RequestExplainer<'_> {
     pub(super) fn what(&self, request: &Request) -> &str {
         let key = self.requests.keys.get(request.key as usize);
         key.map_or("?", String::as_str)

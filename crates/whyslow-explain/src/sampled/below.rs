@@ -15,8 +15,8 @@ use whyslow_model::sort::IndexSort;
 use whyslow_model::tables::StackSampleRow;
 use whyslow_store::Tables;
 
-use super::calls::{Sampled, Stretch, Waits, Way, apart, plain};
-use super::{Asked, calls, of_group, silent, time_argument};
+use super::calls::{CallKind, Sampled, Stretch, Waits, apart, plain};
+use super::{ProfileQuery, calls, of_group, silent, time_argument};
 use crate::report::{
     Actor, ActorKind, Confidence, Grade, Hop, Missing, Part, Story, Target, Thing,
 };
@@ -71,7 +71,7 @@ impl Requests {
 /// Similar stretches, and the requests that they are in.
 type Alike = (Vec<Stretch>, Option<Requests>);
 
-impl Asked<'_> {
+impl ProfileQuery<'_> {
     /// Whether it is more specific than the default query.
     fn is_specific(&self) -> bool {
         self.min.is_some() || self.window.is_some() || !self.utids.is_empty()
@@ -86,59 +86,59 @@ impl Asked<'_> {
 /// The stories, with the thread of each.
 pub(super) fn stories(
     tables: &dyn Tables,
-    asked: &Asked<'_>,
+    query: &ProfileQuery<'_>,
 ) -> Result<Vec<(i32, Story)>, AnalysisError> {
-    if !is_worth_reading(tables, asked)? {
+    if !is_worth_reading(tables, query)? {
         return Ok(Vec::new());
     }
-    let sampled = Sampled::read(tables, asked.window)?;
-    let min = asked.min.unwrap_or(LONG).max(1);
-    let mut found = seen(&sampled, asked, min);
-    found.extend(unseen(&sampled, asked, min));
+    let sampled = Sampled::read(tables, query.window)?;
+    let min = query.min.unwrap_or(LONG).max(1);
+    let mut found = seen(&sampled, query, min);
+    found.extend(unseen(&sampled, query, min));
     found.index_sort_by_key(|(group, _)| {
         std::cmp::Reverse(group.iter().map(Stretch::dur).sum::<Ns>())
     });
     found.truncate(GROUPS);
-    let teller = Teller {
+    let builder = StoryBuilder {
         sampled: &sampled,
-        recording: asked.recording,
+        recording: query.recording,
     };
     let stories = found.iter().filter_map(|(group, requests)| {
         let longest = group.iter().max_by_key(|stretch| stretch.dur())?;
-        let story = teller.story(longest, group, requests.as_ref());
+        let story = builder.story(longest, group, requests.as_ref());
         Some((longest.utid, story))
     });
     Ok(stories.collect())
 }
 
 /// Whether the default query can find anything: a large profile without lookups and connects is not read.
-fn is_worth_reading(tables: &dyn Tables, asked: &Asked<'_>) -> Result<bool, AnalysisError> {
+fn is_worth_reading(tables: &dyn Tables, query: &ProfileQuery<'_>) -> Result<bool, AnalysisError> {
     let table = tables.info().tables.get(StackSampleRow::TABLE.name);
     let is_large = table.is_some_and(|table| table.rows > SAMPLES_MANY);
-    Ok(!is_large || asked.is_specific() || calls::are_called(tables)?)
+    Ok(!is_large || query.is_specific() || calls::are_called(tables)?)
 }
 
 /// Stretches in which all samples of a thread are below one call, grouped by the call and its callers.
-fn seen(sampled: &Sampled, asked: &Asked<'_>, min: Ns) -> Vec<Alike> {
+fn seen(sampled: &Sampled, query: &ProfileQuery<'_>, min: Ns) -> Vec<Alike> {
     let mut groups: BTreeMap<(Waits, &[String]), Vec<Stretch>> = BTreeMap::new();
     for stretch in sampled.stretches() {
         let names = &sampled.stacks[&stretch.callsite].names;
-        let Way::Waits(waits) = stretch.way else {
+        let CallKind::Waits(waits) = stretch.call_kind else {
             continue;
         };
-        if stretch.dur() >= min && asked.is_about(&stretch, &names[stretch.place]) {
+        if stretch.dur() >= min && query.is_about(&stretch, &names[stretch.place]) {
             let key = (waits, &names[..=stretch.place]);
             groups.entry(key).or_default().push(stretch);
         }
     }
-    let is_specific = asked.is_specific();
+    let is_specific = query.is_specific();
     let mut found = Vec::new();
     for ((waits, chain), group) in groups {
         let requests = requests(sampled, chain, &group, min);
         let is_rare = requests.as_ref().is_some_and(Requests::show_it_rarely);
         let is_story = match waits {
             Waits::Lookup | Waits::Connect => true,
-            Waits::Turn | Waits::Receive => is_specific && is_rare,
+            Waits::LockOrQueue | Waits::Receive => is_specific && is_rare,
         };
         if is_story {
             found.push((group, requests));
@@ -148,12 +148,12 @@ fn seen(sampled: &Sampled, asked: &Asked<'_>, min: Ns) -> Vec<Alike> {
 }
 
 /// Stretches in which a profiler that samples one thread at a time did not sample a thread.
-fn unseen(sampled: &Sampled, asked: &Asked<'_>, min: Ns) -> Vec<Alike> {
+fn unseen(sampled: &Sampled, query: &ProfileQuery<'_>, min: Ns) -> Vec<Alike> {
     let mut found = Vec::new();
     for alike in silent::find(sampled, min) {
         let below = alike.stretches.len();
         let mut group = alike.stretches;
-        group.retain(|of| asked.is_about(of, &sampled.stacks[&of.callsite].names[of.place]));
+        group.retain(|of| query.is_about(of, &sampled.stacks[&of.callsite].names[of.place]));
         let Some(first) = group.first() else { continue };
         let requests = Requests {
             function: sampled.stacks[&first.callsite].names[alike.back].clone(),
@@ -260,17 +260,17 @@ fn runs(sampled: &Sampled, chain: &[String]) -> Vec<Vec<Run>> {
     done
 }
 
-struct Teller<'s> {
+struct StoryBuilder<'s> {
     sampled: &'s Sampled,
     recording: &'s str,
 }
 
-impl Teller<'_> {
+impl StoryBuilder<'_> {
     fn story(&self, one: &Stretch, group: &[Stretch], requests: Option<&Requests>) -> Story {
         let stack = &self.sampled.stacks[&one.callsite];
-        let call = match one.way {
-            Way::Waits(_) => stack.names[one.place].as_str(),
-            Way::Unnamed => "an unnamed function",
+        let call = match one.call_kind {
+            CallKind::Waits(_) => stack.names[one.place].as_str(),
+            CallKind::Unnamed => "an unnamed function",
         };
         let thread = self.sampled.threads[&one.utid].clone();
         let caller = self.caller(one);
@@ -287,7 +287,7 @@ impl Teller<'_> {
         let hop = self.hop(one, &thread);
         let part = part(one, hop.shown_by.clone());
         let (grade, share) = (part.grade, part.share);
-        let is_named = one.way != Way::Unnamed;
+        let is_named = one.call_kind != CallKind::Unnamed;
         let cause = is_named.then_some((&part, part.dur_ns, share, grade));
         let mut verdict = sentence::verdict(&target, None, cause, &[], false);
         verdict.push_str(&similar(group, requests));
@@ -318,7 +318,7 @@ impl Teller<'_> {
             alternatives: Vec::new(),
             also: Vec::new(),
             neighbours: Vec::new(),
-            missing: missing(one.way),
+            missing: missing(one.call_kind),
             caveats: caveats(one, group),
             reproduce: format!(
                 "whyslow explain {} -w {}",
@@ -333,10 +333,10 @@ impl Teller<'_> {
     /// The function of the program that made the call.
     fn caller(&self, one: &Stretch) -> Option<&String> {
         let stack = &self.sampled.stacks[&one.callsite];
-        let before = match one.way {
-            Way::Waits(_) => one.place,
+        let before = match one.call_kind {
+            CallKind::Waits(_) => one.place,
             // The unnamed function is the innermost.
-            Way::Unnamed => stack.names.len() - 1,
+            CallKind::Unnamed => stack.names.len() - 1,
         };
         let own = (0..before).rev().find(|at| !stack.is_foreign[*at]);
         stack.names.get(own.or(before.checked_sub(1))?)
@@ -344,9 +344,9 @@ impl Teller<'_> {
 
     fn hop(&self, one: &Stretch, thread: &Actor) -> Hop {
         let stack = &self.sampled.stacks[&one.callsite];
-        let last = match one.way {
-            Way::Waits(_) => one.place,
-            Way::Unnamed => stack.names.len() - 1,
+        let last = match one.call_kind {
+            CallKind::Waits(_) => one.place,
+            CallKind::Unnamed => stack.names.len() - 1,
         };
         let mut functions: Vec<String> = stack.names[..=last].to_vec();
         functions.reverse();
@@ -366,7 +366,7 @@ impl Teller<'_> {
         Hop {
             actor: thread.clone(),
             what: "waited".into(),
-            mechanism: mechanism(one.way).into(),
+            mechanism: mechanism(one.call_kind).into(),
             activity: None,
             object: Some(Thing {
                 kind: "function".into(),
@@ -387,23 +387,23 @@ impl Teller<'_> {
     }
 }
 
-fn mechanism(way: Way) -> &'static str {
-    match way {
-        Way::Waits(Waits::Lookup) => "dns_lookup",
-        Way::Waits(Waits::Connect | Waits::Receive) => "network_remote",
-        Way::Waits(Waits::Turn) => "lock_program",
-        Way::Unnamed => "unknown",
+fn mechanism(call_kind: CallKind) -> &'static str {
+    match call_kind {
+        CallKind::Waits(Waits::Lookup) => "dns_lookup",
+        CallKind::Waits(Waits::Connect | Waits::Receive) => "network_remote",
+        CallKind::Waits(Waits::LockOrQueue) => "lock_program",
+        CallKind::Unnamed => "unknown",
     }
 }
 
 /// All of the time, attributed to the other side of the call, which samples do not identify.
 fn part(one: &Stretch, shown_by: Option<String>) -> Part {
-    let (kind, name) = match one.way {
-        Way::Waits(Waits::Lookup) => (ActorKind::Peer, "the resolver"),
-        Way::Waits(Waits::Connect | Waits::Receive) => (ActorKind::Peer, "the other host"),
-        Way::Waits(Waits::Turn) | Way::Unnamed => (ActorKind::Unknown, ""),
+    let (kind, name) = match one.call_kind {
+        CallKind::Waits(Waits::Lookup) => (ActorKind::Peer, "the resolver"),
+        CallKind::Waits(Waits::Connect | Waits::Receive) => (ActorKind::Peer, "the other host"),
+        CallKind::Waits(Waits::LockOrQueue) | CallKind::Unnamed => (ActorKind::Unknown, ""),
     };
-    let mechanism = mechanism(one.way);
+    let mechanism = mechanism(one.call_kind);
     Part {
         mechanism: mechanism.into(),
         root: mechanism.into(),
@@ -418,8 +418,8 @@ fn part(one: &Stretch, shown_by: Option<String>) -> Part {
         object: None,
         dur_ns: one.dur(),
         share: 1.0,
-        grade: match one.way {
-            Way::Waits(Waits::Lookup | Waits::Connect) if one.silent == 0 => Grade::B,
+        grade: match one.call_kind {
+            CallKind::Waits(Waits::Lookup | Waits::Connect) if one.silent == 0 => Grade::B,
             _ => Grade::C,
         },
         pieces: one.samples,
@@ -466,10 +466,10 @@ fn caveats(one: &Stretch, group: &[Stretch]) -> Vec<String> {
     let length = same.unwrap_or_else(|| one.dur());
     let times = ((length as f64 / RESOLVER as f64).round() as Ns).max(1);
     let is_resolver = (length - times * RESOLVER).abs() as f64 <= RESOLVER_NEAR * RESOLVER as f64;
-    let may_look_up = match one.way {
-        Way::Waits(waits) => waits == Waits::Lookup,
+    let may_look_up = match one.call_kind {
+        CallKind::Waits(waits) => waits == Waits::Lookup,
         // A single one of that duration may be chance.
-        Way::Unnamed => same.is_some(),
+        CallKind::Unnamed => same.is_some(),
     };
     if may_look_up && is_resolver {
         caveats.push(format!(
@@ -491,24 +491,27 @@ fn caveats(one: &Stretch, group: &[Stretch]) -> Vec<String> {
                 .to_owned(),
         );
     }
-    if matches!(one.way, Way::Waits(Waits::Turn | Waits::Receive)) {
+    if matches!(
+        one.call_kind,
+        CallKind::Waits(Waits::LockOrQueue | Waits::Receive)
+    ) {
         caveats
             .push("samples do not show whether it waited for work or for a slow peer".to_owned());
     }
     caveats
 }
 
-fn missing(way: Way) -> Vec<Missing> {
-    let (decides, record_with) = match way {
-        Way::Waits(Waits::Lookup) | Way::Unnamed => (
+fn missing(call_kind: CallKind) -> Vec<Missing> {
+    let (decides, record_with) = match call_kind {
+        CallKind::Waits(Waits::Lookup) | CallKind::Unnamed => (
             "what it waited for: the name that was looked up, the name server, and whether it replied",
             "whyslow record --what sched,syscalls,net,dns -p PID",
         ),
-        Way::Waits(Waits::Connect | Waits::Receive) => (
+        CallKind::Waits(Waits::Connect | Waits::Receive) => (
             "which host it was, and whether packets were lost",
             "whyslow record --what sched,syscalls,net -p PID",
         ),
-        Way::Waits(Waits::Turn) => (
+        CallKind::Waits(Waits::LockOrQueue) => (
             "which thread held the lock, or whether the thread waited for work",
             "whyslow record --what sched,syscalls,locks --stacks 1ms",
         ),

@@ -7,8 +7,8 @@ use whyslow_model::{Ns, Window};
 use whyslow_store::Tables;
 
 use super::load::actor;
-use crate::moment::columns::{Result, rows};
 use crate::report::Actor;
+use crate::window_slice::columns::{Result, rows};
 
 /// Samples of one call are at most this many times their own duration apart …
 const APART_MAX: i64 = 2;
@@ -25,7 +25,7 @@ pub(super) enum Waits {
     /// A connection.
     Connect,
     /// A lock, a condition or work in a queue; which of these is not known.
-    Turn,
+    LockOrQueue,
     /// Data from a peer: a reply, or the next request.
     Receive,
 }
@@ -60,7 +60,7 @@ const CALLS: &[(Waits, &[&str])] = &[
         ],
     ),
     (
-        Waits::Turn,
+        Waits::LockOrQueue,
         &[
             "acquire",
             "synchronize",
@@ -132,7 +132,7 @@ pub(super) struct Sample {
 
 /// What a call is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Way {
+pub(super) enum CallKind {
     Waits(Waits),
     /// No call that is known to wait: usually a C function that the profiler cannot name.
     Unnamed,
@@ -144,7 +144,7 @@ pub(super) struct Stretch {
     pub(super) utid: i32,
     pub(super) begin: Ns,
     pub(super) end: Ns,
-    pub(super) way: Way,
+    pub(super) call_kind: CallKind,
     /// Index of the call in its stack.
     pub(super) place: usize,
     pub(super) callsite: i64,
@@ -228,8 +228,8 @@ impl Sampled {
             });
             let goes_on = open.as_ref().is_some_and(|(stretch, caller)| {
                 stretch.utid == sample.utid
-                    && call.map(|(_, waits, caller)| (Way::Waits(waits), caller))
-                        == Some((stretch.way, *caller))
+                    && call.map(|(_, waits, caller)| (CallKind::Waits(waits), caller))
+                        == Some((stretch.call_kind, *caller))
                     && sample.begin - stretch.end <= apart(sample)
             });
             if let (true, Some((stretch, _))) = (goes_on, &mut open) {
@@ -243,7 +243,7 @@ impl Sampled {
                     utid: sample.utid,
                     begin: sample.begin,
                     end: sample.end,
-                    way: Way::Waits(waits),
+                    call_kind: CallKind::Waits(waits),
                     place,
                     callsite: sample.callsite,
                     samples: 1,
@@ -391,7 +391,7 @@ mod tests {
                 Some(Waits::Lookup),
             ),
             ("__connect", Some(Waits::Connect)),
-            ("Condition.wait", Some(Waits::Turn)),
+            ("Condition.wait", Some(Waits::LockOrQueue)),
             ("connect_database", None),
             ("Client::connect", None),
             ("", None),

@@ -225,7 +225,7 @@ fn from(stack: &[String], function: Option<&String>) -> Vec<String> {
 }
 
 fn waited(seen: &Seen, wait: &Wait, recording: &str) -> Hop {
-    let (grade, evidence) = if wait.is_told {
+    let (grade, evidence) = if wait.is_reported {
         (Grade::A, "reported by the runtime".to_owned())
     } else {
         (

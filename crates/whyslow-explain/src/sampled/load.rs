@@ -8,8 +8,8 @@ use whyslow_model::tables::{CallsiteRow, FrameRow, LockWaitRow, SampleGapRow};
 use whyslow_model::{Ns, Window};
 use whyslow_store::Tables;
 
-use crate::moment::columns::{Result, rows};
 use crate::report::{Actor, ActorKind, Grade};
+use crate::window_slice::columns::{Result, rows};
 
 /// Minimum duration of a wait that a chain can follow.
 const LINK_MIN: Ns = 10_000_000;
@@ -37,7 +37,7 @@ pub(super) struct Wait {
     pub(super) lock: String,
     pub(super) object: String,
     pub(super) function: String,
-    pub(super) is_told: bool,
+    pub(super) is_reported: bool,
     pub(super) callsite: Option<i64>,
     pub(super) holder: Option<Holder>,
 }
@@ -289,7 +289,7 @@ fn waits(tables: &dyn Tables, window: Option<Window>) -> Result<Vec<Wait>> {
                 lock: text(3),
                 object: text(4),
                 function: text(5),
-                is_told: told_by != "samples",
+                is_reported: told_by != "samples",
                 callsite: cells.int(6, row),
                 holder,
             });

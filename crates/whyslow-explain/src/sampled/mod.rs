@@ -22,11 +22,11 @@ use whyslow_model::tables::ThreadStateRow;
 use whyslow_model::{Ns, Window};
 use whyslow_store::Tables;
 
-use crate::moment::columns::rows;
 use crate::report::{
     Activity, Actor, ActorKind, Confidence, Grade, Group, Missing, Part, Story, Target, Thing,
 };
 use crate::sentence;
+use crate::window_slice::columns::rows;
 use chain::Chain;
 use load::{Gap, Seen, Wait};
 
@@ -42,7 +42,7 @@ const HELD_MIN: f64 = 0.5;
 
 /// The query of a profile.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Asked<'q> {
+pub(crate) struct ProfileQuery<'q> {
     pub(crate) window: Option<Window>,
     /// Only these threads.
     pub(crate) utids: Vec<i32>,
@@ -96,19 +96,19 @@ fn has(tables: &dyn Tables, name: &str) -> bool {
 /// Stories of the longest waits, one for each lock, and of the longest sampling gaps, one for each call.
 pub(crate) fn stories(
     tables: &dyn Tables,
-    asked: &Asked<'_>,
+    query: &ProfileQuery<'_>,
 ) -> Result<Vec<(i32, Story)>, AnalysisError> {
-    if !asked.calls.is_empty() {
-        return below::stories(tables, asked);
+    if !query.calls.is_empty() {
+        return below::stories(tables, query);
     }
-    let seen = Seen::read(tables, asked.window)?;
-    let teller = Teller {
+    let seen = Seen::read(tables, query.window)?;
+    let builder = StoryBuilder {
         seen: &seen,
-        recording: asked.recording,
+        recording: query.recording,
         has_calls: has(tables, "syscall"),
     };
-    let min = asked.min.unwrap_or(LONG);
-    let is_of = |utid| asked.utids.is_empty() || asked.utids.contains(&utid);
+    let min = query.min.unwrap_or(LONG);
+    let is_of = |utid| query.utids.is_empty() || query.utids.contains(&utid);
     let mut by_lock: BTreeMap<(&str, &str), Vec<&Wait>> = BTreeMap::new();
     for wait in &seen.waits {
         if wait.dur() >= min && is_of(wait.utid) {
@@ -126,12 +126,12 @@ pub(crate) fn stories(
         // A wait with a known holder is more useful than a slightly longer one.
         let best = waits.iter().max_by_key(|wait| worth(wait));
         let Some(best) = best else { continue };
-        let (story, gaps) = teller.lock(best, &waits);
+        let (story, gaps) = builder.lock(best, &waits);
         known.extend(gaps);
         stories.push((best.utid, story));
     }
     // Recorded system calls cover these gaps, with the cause of the wait.
-    if !teller.has_calls {
+    if !builder.has_calls {
         let mut by_call: BTreeMap<(&str, bool), Vec<&Gap>> = BTreeMap::new();
         for gap in &seen.gaps {
             if gap.dur() >= min && is_of(gap.utid) {
@@ -145,13 +145,13 @@ pub(crate) fn stories(
             let longest = gaps.iter().max_by_key(|gap| gap.dur());
             // A gap that is already part of a chain gets no story of its own.
             if let Some(gap) = longest.filter(|gap| !known.contains(&gap.id)) {
-                stories.push((gap.utid, teller.gap(gap, &gaps)));
+                stories.push((gap.utid, builder.gap(gap, &gaps)));
             }
         }
     }
     // Kernel events show which call it was, and what it waited for.
     if !is_kernel_there(tables) && has(tables, "stack_sample") {
-        stories.extend(below::stories(tables, asked)?);
+        stories.extend(below::stories(tables, query)?);
     }
     Ok(stories)
 }
@@ -164,7 +164,7 @@ pub(crate) fn story_of(
     recording: &str,
 ) -> Result<Option<(i32, Story)>, AnalysisError> {
     let seen = Seen::read(tables, Some(window))?;
-    let teller = Teller {
+    let builder = StoryBuilder {
         seen: &seen,
         recording,
         has_calls: has(tables, "syscall"),
@@ -172,9 +172,9 @@ pub(crate) fn story_of(
     Ok(match table {
         "lock_wait" => {
             let wait = seen.waits.iter().find(|wait| wait.id == id);
-            wait.map(|wait| (wait.utid, teller.lock(wait, &[wait]).0))
+            wait.map(|wait| (wait.utid, builder.lock(wait, &[wait]).0))
         }
-        _ => seen.gap(id).map(|gap| (gap.utid, teller.gap(gap, &[gap]))),
+        _ => seen.gap(id).map(|gap| (gap.utid, builder.gap(gap, &[gap]))),
     })
 }
 
@@ -195,13 +195,13 @@ fn worth(wait: &Wait) -> (Ns, Ns) {
     (held.map_or(0, |holder| holder.held), wait.dur())
 }
 
-struct Teller<'s> {
+struct StoryBuilder<'s> {
     seen: &'s Seen,
     recording: &'s str,
     has_calls: bool,
 }
 
-impl Teller<'_> {
+impl StoryBuilder<'_> {
     fn lock(&self, wait: &Wait, group: &[&Wait]) -> (Story, Vec<i64>) {
         let chain = Chain::of(self.seen, wait, self.recording);
         let target = Target {
@@ -255,7 +255,7 @@ impl Teller<'_> {
         let operation = format!("waits for {}", chain::lock_name(wait));
         let of_group = of_group(operation, group, Wait::dur);
         let mut caveats = chain.caveats.clone();
-        if !wait.is_told {
+        if !wait.is_reported {
             caveats.push(
                 "exact start and end unavailable: inferred from samples (record lock events with \
                  `async-profiler --lock 1ms`)"

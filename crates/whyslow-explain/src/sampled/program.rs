@@ -9,8 +9,8 @@ use whyslow_store::Tables;
 
 use super::load::{self, Code};
 use crate::blame::CAUSED;
-use crate::moment::columns::rows;
 use crate::report::{Hop, Story};
+use crate::window_slice::columns::rows;
 
 /// Minimum share of a hop's time that a sampling gap has to cover to show what the hop did.
 const GAP_SHARE: f64 = 0.5;

@@ -10,7 +10,7 @@ use std::collections::BTreeMap;
 use rustc_hash::FxHashMap;
 use whyslow_model::Ns;
 
-use super::calls::{Sample, Sampled, Stretch, Way};
+use super::calls::{CallKind, Sample, Sampled, Stretch};
 
 /// Minimum number of runs of a request function …
 const RUNS_MIN: usize = 10;
@@ -60,15 +60,15 @@ pub(super) fn find(sampled: &Sampled, min: Ns) -> Vec<Alike> {
         let Some(back) = back(sampled, &first, &next) else {
             continue;
         };
-        let (place, way) = match stack.call {
-            Some((place, waits)) if place > back => (place, Way::Waits(waits)),
-            _ => (back + 1, Way::Unnamed),
+        let (place, call_kind) = match stack.call {
+            Some((place, waits)) if place > back => (place, CallKind::Waits(waits)),
+            _ => (back + 1, CallKind::Unnamed),
         };
         let stretch = Stretch {
             utid: first.utid,
             begin: first.begin,
             end: next.end,
-            way,
+            call_kind,
             place,
             callsite: first.callsite,
             samples: pair[0].len() as u64,

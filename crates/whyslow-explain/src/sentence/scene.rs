@@ -35,7 +35,7 @@ pub(crate) fn clause(part: &Part, victim: &str) -> Clause {
     };
     let root = part.root.as_str();
     match part.mechanism.as_str() {
-        felt if root == "dns_lookup" && felt != "dns_lookup" => scene.dns_of_another(),
+        mechanism if root == "dns_lookup" && mechanism != "dns_lookup" => scene.dns_of_another(),
         "sync_storm" | "block_queue" | "block_service" | "block_held" | "writeback_wait"
         | "journal_wait" => scene.storage(),
         "lock_inode" | "lock_kernel" | "lock_program" | "lock_futex" => scene.lock(),

@@ -63,21 +63,21 @@ fn request(cpu: i64) -> String {
 
 fn begins(cpu: i64, doing: Do, line: &mut dyn FnMut(String)) {
     let tid = 20 + cpu;
-    let mut say = |place: i64, what: String| {
+    let mut event = |place: i64, what: String| {
         line(format!("1.000{:03} [{cpu}] {what}", 100 + 20 * cpu + place));
     };
-    say(0, format!("sched_switch prev=0 next={tid} prev_state=R"));
+    event(0, format!("sched_switch prev=0 next={tid} prev_state=R"));
     let path = "/var/lib/kafka/orders-0/00000000000000000000.log";
     let (call, state) = match doing {
         Do::Read => (format!("pread64 fd=7 count=4096 path={path}"), 'D'),
         Do::Nothing => ("futex address=0x100 flags=0".to_owned(), 'S'),
     };
-    say(1, format!("(tid={tid} pid=20) syscall_enter name={call}"));
+    event(1, format!("(tid={tid} pid=20) syscall_enter name={call}"));
     if doing == Do::Read {
-        say(2, format!("(tid={tid}) block_getrq {}", request(cpu)));
-        say(3, format!("(tid={tid}) block_rq_issue {}", request(cpu)));
+        event(2, format!("(tid={tid}) block_getrq {}", request(cpu)));
+        event(3, format!("(tid={tid}) block_rq_issue {}", request(cpu)));
     }
-    say(
+    event(
         4,
         format!("(tid={tid}) sched_switch prev={tid} prev_state={state} next=0"),
     );
@@ -85,37 +85,37 @@ fn begins(cpu: i64, doing: Do, line: &mut dyn FnMut(String)) {
 
 fn ends(cpu: i64, doing: Do, line: &mut dyn FnMut(String)) {
     let tid = 20 + cpu;
-    let mut say = |place: i64, on: i64, what: String| {
+    let mut event = |place: i64, on: i64, what: String| {
         line(format!("1.80{cpu}{place:03} [{on}] {what}"));
     };
     let name = match doing {
         Do::Read => {
-            say(0, cpu, "irq_enter kind=hard nr=19 name=virtio".into());
-            say(
+            event(0, cpu, "irq_enter kind=hard nr=19 name=virtio".into());
+            event(
                 1,
                 cpu,
                 format!("block_rq_complete {} error=0", request(cpu)),
             );
-            say(2, cpu, format!("sched_waking tid={tid}"));
-            say(3, cpu, "irq_exit kind=hard nr=19 ret=1".into());
+            event(2, cpu, format!("sched_waking tid={tid}"));
+            event(3, cpu, "irq_exit kind=hard nr=19 ret=1".into());
             "pread64"
         }
         Do::Nothing => {
-            say(2, 4, format!("(tid=30) sched_waking tid={tid}"));
+            event(2, 4, format!("(tid=30) sched_waking tid={tid}"));
             "futex"
         }
     };
-    say(
+    event(
         4,
         cpu,
         format!("sched_switch prev=0 next={tid} prev_state=R"),
     );
-    say(
+    event(
         5,
         cpu,
         format!("(tid={tid} pid=20) syscall_exit name={name} ret=0"),
     );
-    say(
+    event(
         9,
         cpu,
         format!("sched_switch prev={tid} next=0 prev_state=S"),

@@ -24,18 +24,18 @@ fn seen(number: i64, begin: Ns, end: Ns) -> Seen {
     }
 }
 
-fn rows(asked: &[Seen], served: &[Seen]) -> (Rows, Rows) {
+fn rows(issued: &[Seen], served: &[Seen]) -> (Rows, Rows) {
     let mut client = Rows {
-        asked: asked.to_vec(),
+        issued: issued.to_vec(),
         ..Rows::default()
     };
     let mut server = Rows {
         served: served.to_vec(),
         ..Rows::default()
     };
-    for (place, one) in asked.iter().enumerate() {
+    for (place, one) in issued.iter().enumerate() {
         let ends = one.ends.unwrap_or_default();
-        client.asked_on.entry(ends).or_default().push(place);
+        client.issued_on.entry(ends).or_default().push(place);
     }
     for (place, one) in served.iter().enumerate() {
         let ends = one.ends.unwrap_or_default();
@@ -45,10 +45,10 @@ fn rows(asked: &[Seen], served: &[Seen]) -> (Rows, Rows) {
 }
 
 /// For each client request, the possible matches, and whether they are sure.
-fn joined(asked: &[Seen], served: &[Seen]) -> Vec<(Vec<usize>, bool)> {
-    let (client, server) = rows(asked, served);
+fn joined(issued: &[Seen], served: &[Seen]) -> Vec<(Vec<usize>, bool)> {
+    let (client, server) = rows(issued, served);
     let link = Link::new(&client, &server);
-    (0..asked.len())
+    (0..issued.len())
         .map(|place| {
             let pairs = link.pairs(&client, &server, place);
             let is_sure = !pairs.is_empty() && pairs.iter().all(|pair| pair.is_sure);
@@ -114,15 +114,15 @@ fn spans_that_name_each_other_are_one_request_if_they_are_the_only_ones() {
         },
         ..seen(0, 0, 5)
     };
-    let asked = [traced(1, Some(10), None), traced(2, Some(10), None)];
+    let issued = [traced(1, Some(10), None), traced(2, Some(10), None)];
     let served = [traced(2, Some(11), Some(10)), traced(1, Some(12), Some(10))];
-    assert_eq!(joined(&asked, &served), [(vec![1], true), (vec![0], true)]);
+    assert_eq!(joined(&issued, &served), [(vec![1], true), (vec![0], true)]);
     // The request was retried with the same span.
     let twice = [served[0], served[0]];
-    assert_eq!(joined(&asked[1..], &twice), [(vec![], false)]);
+    assert_eq!(joined(&issued[1..], &twice), [(vec![], false)]);
     // Both sides share the span.
     assert_eq!(
-        joined(&asked[..1], &[traced(1, Some(10), None)]),
+        joined(&issued[..1], &[traced(1, Some(10), None)]),
         [(vec![0], true)]
     );
 }
@@ -162,7 +162,7 @@ proptest! {
     ) {
         let (had, gave) = (there, there + work);
         let end = gave + back + rest;
-        let asked = Seen {
+        let issued = Seen {
             first: gave + back,
             bytes_received: Some(if has_all { 100 } else { 50 }),
             ..seen(0, 0, end)
@@ -173,9 +173,9 @@ proptest! {
             ..seen(0, had + apart, gave + apart + 5)
         };
         let written = knows_write.then_some(gave + apart);
-        let found = bounds(&asked, &served, (written, at)).expect("both ends are known");
+        let found = bounds(&issued, &served, (written, at)).expect("both ends are known");
         prop_assert!(found.low_ns <= apart && apart <= found.high_ns, "{found:?}");
         let log = Seen { is_of_sockets: false, ..served };
-        prop_assert_eq!(bounds(&asked, &log, (written, at)), None);
+        prop_assert_eq!(bounds(&issued, &log, (written, at)), None);
     }
 }

@@ -11,7 +11,7 @@ mod times;
 use whyslow_analysis::statistics::Dice;
 use whyslow_model::Ns;
 
-use super::{Item, NOBODY};
+use super::{Item, UNIDENTIFIED};
 
 const MS: f64 = 1e6;
 const S: f64 = 1e9;
@@ -53,8 +53,8 @@ fn item(ts: f64, dur: f64, key: u32) -> Item {
         ts: ts as Ns,
         dur: dur as Ns,
         key,
-        object: NOBODY,
-        worker: NOBODY,
+        object: UNIDENTIFIED,
+        worker: UNIDENTIFIED,
         failed: false,
         wait_ns_max: None,
     }

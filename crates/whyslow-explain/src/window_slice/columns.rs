@@ -8,7 +8,7 @@ use whyslow_analysis::read::{ColumnRef, Ints, Projection, Texts, in_order};
 use whyslow_model::{Table, Window};
 use whyslow_store::Tables;
 
-use super::{Word, Words};
+use super::{Interner, TextId};
 
 pub(crate) type Result<T> = std::result::Result<T, AnalysisError>;
 
@@ -27,8 +27,13 @@ impl Cells<'_> {
         self.int(place, row).map(|value| value as i32)
     }
 
-    pub(super) fn word(&self, place: usize, row: u32, words: &mut Words) -> Option<Word> {
-        self.texts[place].get(row).map(|text| words.intern(text))
+    pub(super) fn text_id(
+        &self,
+        place: usize,
+        row: u32,
+        interner: &mut Interner,
+    ) -> Option<TextId> {
+        self.texts[place].get(row).map(|text| interner.intern(text))
     }
 
     pub(crate) fn text(&self, place: usize, row: u32) -> &str {

@@ -16,7 +16,7 @@ use crate::report::Grade;
 pub(crate) const RECORDER: &str = "whyslow";
 
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Person {
+pub(crate) struct ThreadInfo {
     pub(crate) tid: i32,
     pub(crate) pid: Option<i32>,
     pub(crate) upid: Option<i32>,
@@ -40,21 +40,21 @@ struct Process {
 const SHORT_LIVED_NS: i64 = 100_000_000;
 
 #[derive(Debug, Default)]
-pub(crate) struct People {
-    by_utid: FxHashMap<Utid, Person>,
+pub(crate) struct ThreadTable {
+    by_utid: FxHashMap<Utid, ThreadInfo>,
     processes: FxHashMap<i32, Process>,
     /// First thread of each process.
     mains: FxHashMap<i32, Utid>,
 }
 
-impl People {
+impl ThreadTable {
     pub(crate) fn load(tables: &dyn Tables) -> Result<Self> {
-        let mut people = Self::default();
+        let mut thread_table = Self::default();
         let columns = (
             &["upid", "parent_upid", "ts_start", "ts_exit"][..],
             &["comm"][..],
         );
-        let processes = &mut people.processes;
+        let processes = &mut thread_table.processes;
         rows(tables, ProcessRow::TABLE, columns, None, |cells, row| {
             let upid = cells.ints[0].at(row) as i32;
             let process = Process {
@@ -81,7 +81,7 @@ impl People {
                     !arrow_array::Array::is_null(column, row) && column.value(row)
                 };
                 let upid = upid.get(at).map(|upid| upid as i32);
-                let person = Person {
+                let thread_info = ThreadInfo {
                     tid: tid.at(at) as i32,
                     pid: pid.get(at).map(|pid| pid as i32),
                     upid,
@@ -90,25 +90,29 @@ impl People {
                     is_kernel: is(kernel),
                     is_tracer: is(tracer)
                         || upid
-                            .and_then(|upid| people.processes.get(&upid))
+                            .and_then(|upid| thread_table.processes.get(&upid))
                             .is_some_and(|process| process.comm == RECORDER),
                 };
-                if let (Some(upid), true) = (person.upid, person.pid == Some(person.tid)) {
-                    people.mains.insert(upid, utid.at(at) as Utid);
+                if let (Some(upid), true) =
+                    (thread_info.upid, thread_info.pid == Some(thread_info.tid))
+                {
+                    thread_table.mains.insert(upid, utid.at(at) as Utid);
                 }
-                people.by_utid.insert(utid.at(at) as Utid, person);
+                thread_table
+                    .by_utid
+                    .insert(utid.at(at) as Utid, thread_info);
             }
             Ok(ControlFlow::Continue(()))
         })?;
-        Ok(people)
+        Ok(thread_table)
     }
 
-    pub(crate) fn get(&self, utid: Utid) -> Option<&Person> {
+    pub(crate) fn get(&self, utid: Utid) -> Option<&ThreadInfo> {
         self.by_utid.get(&utid)
     }
 
     pub(crate) fn comm(&self, utid: Utid) -> &str {
-        self.get(utid).map_or("", |person| &person.comm)
+        self.get(utid).map_or("", |thread_info| &thread_info.comm)
     }
 
     /// The full name from the runtime, of which the kernel keeps the first 15 bytes; else the kernel's.
@@ -116,13 +120,13 @@ impl People {
         let comm = self.comm(utid);
         let full = self
             .get(utid)
-            .and_then(|person| person.runtime_name.as_deref());
+            .and_then(|thread_info| thread_info.runtime_name.as_deref());
         full.filter(|name| name.starts_with(comm)).unwrap_or(comm)
     }
 
     /// Name of the process of a thread.
     pub(crate) fn process_comm(&self, utid: Utid) -> &str {
-        let upid = self.get(utid).and_then(|person| person.upid);
+        let upid = self.get(utid).and_then(|thread_info| thread_info.upid);
         let comm = upid.and_then(|upid| self.processes.get(&upid));
         comm.map_or_else(|| self.comm(utid), |process| &process.comm)
     }
@@ -158,6 +162,7 @@ impl People {
     }
 
     pub(crate) fn is_kernel(&self, utid: Utid) -> bool {
-        self.get(utid).is_some_and(|person| person.is_kernel)
+        self.get(utid)
+            .is_some_and(|thread_info| thread_info.is_kernel)
     }
 }

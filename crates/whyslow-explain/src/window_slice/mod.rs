@@ -4,13 +4,13 @@
 //! recording is.
 
 pub(crate) mod columns;
+mod interner;
 mod load;
-mod people;
 mod rare;
-mod words;
+mod thread_table;
 
-pub(crate) use people::{People, RECORDER};
-pub(crate) use words::{Word, Words};
+pub(crate) use interner::{Interner, TextId};
+pub(crate) use thread_table::{RECORDER, ThreadTable};
 
 use std::ops::Range;
 
@@ -91,9 +91,9 @@ pub(crate) struct Call {
     pub(crate) begin: Ns,
     pub(crate) end: Ns,
     pub(crate) is_open: bool,
-    pub(crate) name: Word,
-    pub(crate) path: Option<Word>,
-    pub(crate) fd_class: Option<Word>,
+    pub(crate) name: TextId,
+    pub(crate) path: Option<TextId>,
+    pub(crate) fd_class: Option<TextId>,
     pub(crate) ret: Option<i64>,
     pub(crate) errno: Option<i32>,
 }
@@ -106,9 +106,9 @@ pub(crate) struct Request {
     pub(crate) is_open: bool,
     pub(crate) issue: Option<Ns>,
     pub(crate) dev: i64,
-    pub(crate) dev_name: Word,
+    pub(crate) dev_name: TextId,
     pub(crate) bytes: i64,
-    pub(crate) op: Word,
+    pub(crate) op: TextId,
     pub(crate) utid: Option<Utid>,
     /// The owner is known only from the issue, which is often done by a kernel worker.
     pub(crate) is_owner_guessed: bool,
@@ -120,13 +120,13 @@ pub(crate) struct LockWait {
     pub(crate) utid: Utid,
     pub(crate) begin: Ns,
     pub(crate) end: Ns,
-    pub(crate) lock: Word,
+    pub(crate) lock: TextId,
     pub(crate) callsite: Option<i64>,
 }
 
 /// A program's lock wait that its runtime reports.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct ToldWait {
+pub(crate) struct RuntimeWait {
     pub(crate) id: i64,
     pub(crate) begin: Ns,
     pub(crate) end: Ns,
@@ -135,7 +135,7 @@ pub(crate) struct ToldWait {
     /// Whether the holder is more than a guess.
     pub(crate) is_sure: bool,
     /// Class of the lock.
-    pub(crate) object: Option<Word>,
+    pub(crate) object: Option<TextId>,
 }
 
 /// An off-CPU stack of a thread.
@@ -152,8 +152,8 @@ pub(crate) struct Stack {
 pub(crate) struct Handler {
     pub(crate) begin: Ns,
     pub(crate) end: Ns,
-    pub(crate) kind: Word,
-    pub(crate) name: Option<Word>,
+    pub(crate) kind: TextId,
+    pub(crate) name: Option<TextId>,
 }
 
 /// Kernel work that other threads wait for, or a wait that the kernel imposes.
@@ -162,23 +162,23 @@ pub(crate) struct Work {
     pub(crate) id: i64,
     pub(crate) begin: Ns,
     pub(crate) end: Ns,
-    pub(crate) kind: Word,
+    pub(crate) kind: TextId,
     pub(crate) dev: Option<i64>,
-    pub(crate) dev_name: Option<Word>,
+    pub(crate) dev_name: Option<TextId>,
 }
 
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Reclaim {
     pub(crate) begin: Ns,
     pub(crate) end: Ns,
-    pub(crate) kind: Word,
+    pub(crate) kind: TextId,
 }
 
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Signal {
     pub(crate) ts: Ns,
-    pub(crate) action: Word,
-    pub(crate) name: Word,
+    pub(crate) action: TextId,
+    pub(crate) name: TextId,
     pub(crate) pid: i32,
     pub(crate) sender: Option<Utid>,
 }
@@ -190,15 +190,15 @@ pub(crate) struct Unanswered {
     /// When the program gave it up.
     pub(crate) end: Ns,
     pub(crate) upid: i32,
-    pub(crate) server: Word,
+    pub(crate) server: TextId,
 }
 
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Packet {
     pub(crate) ts: Ns,
     pub(crate) utid: Option<Utid>,
-    pub(crate) source: Option<Word>,
-    pub(crate) destination: Option<Word>,
+    pub(crate) source: Option<TextId>,
+    pub(crate) destination: Option<TextId>,
 }
 
 /// A futex call.
@@ -208,7 +208,7 @@ pub(crate) struct Futex {
     pub(crate) upid: Option<i32>,
     pub(crate) begin: Ns,
     pub(crate) end: Ns,
-    pub(crate) address: Word,
+    pub(crate) address: TextId,
 }
 
 /// Bytes that a thread wrote to a file through the page cache.
@@ -216,7 +216,7 @@ pub(crate) struct Futex {
 pub(crate) struct Write {
     pub(crate) utid: Utid,
     pub(crate) bytes: i64,
-    pub(crate) path: Word,
+    pub(crate) path: TextId,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -241,12 +241,12 @@ pub(crate) struct Recorded {
 }
 
 #[derive(Debug, Default)]
-pub(crate) struct Moment {
+pub(crate) struct WindowSlice {
     pub(crate) begin: Ns,
     pub(crate) end: Ns,
     pub(crate) recording_end: Ns,
-    pub(crate) words: Words,
-    pub(crate) people: People,
+    pub(crate) interner: Interner,
+    pub(crate) thread_table: ThreadTable,
     pub(crate) recorded: Recorded,
     segments: Vec<Segment>,
     segments_of: FxHashMap<Utid, Range<usize>>,
@@ -264,8 +264,8 @@ pub(crate) struct Moment {
     done_on: FxHashMap<i64, Range<usize>>,
     locks: Vec<LockWait>,
     locks_of: FxHashMap<Utid, Vec<u32>>,
-    waits_for: FxHashMap<Word, Vec<u32>>,
-    told_waits: FxHashMap<Utid, Vec<ToldWait>>,
+    waits_for: FxHashMap<TextId, Vec<u32>>,
+    runtime_waits: FxHashMap<Utid, Vec<RuntimeWait>>,
     stacks: Vec<Stack>,
     stacks_of: FxHashMap<Utid, Range<usize>>,
     handlers: Vec<Handler>,
@@ -281,7 +281,7 @@ pub(crate) struct Moment {
     pub(crate) resent: Vec<Packet>,
     futex_waits: FxHashMap<Utid, Vec<Futex>>,
     /// Calls that release a lock, by process and address.
-    futex_wakes: FxHashMap<(Option<i32>, Word), Vec<Futex>>,
+    futex_wakes: FxHashMap<(Option<i32>, TextId), Vec<Futex>>,
     /// Sync calls, in order of start.
     syncs: Vec<u32>,
     pub(crate) losses: Vec<Loss>,
@@ -292,7 +292,7 @@ pub(crate) struct Moment {
     /// Disk of each partition.
     pub(crate) disks: FxHashMap<i64, i64>,
     /// Kernel functions of each stack, innermost first.
-    frames: FxHashMap<i64, Vec<Word>>,
+    frames: FxHashMap<i64, Vec<TextId>>,
 }
 
 /// The intervals that overlap `[begin, end)`, of intervals that are ordered and do not overlap.
@@ -303,7 +303,7 @@ fn touching<T>(rows: &[T], (begin, end): (Ns, Ns), span: impl Fn(&T) -> (Ns, Ns)
     &rows[..count]
 }
 
-impl Moment {
+impl WindowSlice {
     pub(crate) fn window(&self) -> Window {
         Window::new(self.begin, self.end)
     }
@@ -363,7 +363,7 @@ impl Moment {
     }
 
     /// Calls that released a futex and woke a thread, in order.
-    pub(crate) fn futex_wakes(&self, upid: Option<i32>, address: Word) -> &[Futex] {
+    pub(crate) fn futex_wakes(&self, upid: Option<i32>, address: TextId) -> &[Futex] {
         self.futex_wakes
             .get(&(upid, address))
             .map_or(&[], Vec::as_slice)
@@ -400,14 +400,14 @@ impl Moment {
     }
 
     /// Waits of all threads for one lock, in order of start.
-    pub(crate) fn waits_for(&self, lock: Word) -> impl Iterator<Item = &LockWait> {
+    pub(crate) fn waits_for(&self, lock: TextId) -> impl Iterator<Item = &LockWait> {
         let rows = self.waits_for.get(&lock).into_iter().flatten();
         rows.map(|row| &self.locks[*row as usize])
     }
 
     /// The lock wait that the runtime reported for a thread at a time.
-    pub(crate) fn told_wait(&self, utid: Utid, at: Ns) -> Option<&ToldWait> {
-        let waits = self.told_waits.get(&utid)?;
+    pub(crate) fn runtime_wait(&self, utid: Utid, at: Ns) -> Option<&RuntimeWait> {
+        let waits = self.runtime_waits.get(&utid)?;
         let mut around = waits.iter().filter(|wait| wait.begin <= at);
         around.rfind(|wait| at < wait.end)
     }
@@ -421,7 +421,7 @@ impl Moment {
     }
 
     /// Kernel functions of a stack, innermost first.
-    pub(crate) fn functions(&self, callsite: Option<i64>) -> &[Word] {
+    pub(crate) fn functions(&self, callsite: Option<i64>) -> &[TextId] {
         let frames = callsite.and_then(|callsite| self.frames.get(&callsite));
         frames.map_or(&[], Vec::as_slice)
     }
@@ -449,13 +449,13 @@ impl Moment {
         })
     }
 
-    pub(crate) fn word(&self, word: Word) -> &str {
-        self.words.text(word)
+    pub(crate) fn text(&self, id: TextId) -> &str {
+        self.interner.text(id)
     }
 
     /// Whether a file is on another device, as far as mounts are known. File systems mounted during the
     /// recording are not known: their files seem to be on the root file system.
-    pub(crate) fn is_elsewhere(&self, path: Word, dev: i64) -> bool {
+    pub(crate) fn is_elsewhere(&self, path: TextId, dev: i64) -> bool {
         let disk = self.disk_of(dev);
         let is_mounted = self
             .mounts
@@ -468,8 +468,8 @@ impl Moment {
     }
 
     /// Device of the file system that a path is on, as far as mounts are known.
-    fn device_of(&self, path: Word) -> Option<i64> {
-        let path = self.word(path);
+    fn device_of(&self, path: TextId) -> Option<i64> {
+        let path = self.text(path);
         let is_below = |mount: &str| {
             mount == "/"
                 || path

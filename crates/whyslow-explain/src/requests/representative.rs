@@ -8,7 +8,7 @@ use whyslow_model::Ns;
 use crate::report::{ActorKind, Story};
 
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Stands {
+pub(super) struct Representative {
     /// Index of its story.
     pub(super) place: usize,
     /// Number of stories with its cause, including its own.
@@ -18,7 +18,7 @@ pub(super) struct Stands {
     all: usize,
 }
 
-impl Stands {
+impl Representative {
     /// Selects from stories of slow requests, the longest first; none if none of them has a cause.
     pub(super) fn of(stories: &[Story]) -> Option<Self> {
         let causes = stories.iter().map(|story| {
@@ -98,7 +98,8 @@ mod tests {
     #[test]
     fn what_most_time_went_to_stands_for_all() {
         let check = |stories: &[(Option<&str>, Ns)], expected: Option<(usize, usize, usize)>| {
-            let found = Stands::by(stories).map(|one| (one.place, one.alike, one.unexplained));
+            let found =
+                Representative::by(stories).map(|one| (one.place, one.alike, one.unexplained));
             assert_eq!(found, expected, "{stories:?}");
         };
         check(&[], None);

@@ -13,7 +13,7 @@ use whyslow_model::{Ns, Window};
 use whyslow_store::Tables;
 
 use crate::limits;
-use crate::patterns::{Input, Item, Job, Judgement, Mark, NOBODY, judge};
+use crate::patterns::{Input, Item, Job, Judgement, Mark, UNIDENTIFIED, judge};
 use crate::slow::is_wait;
 
 /// Maximum number of calls that are examined: the first of the window.
@@ -77,7 +77,7 @@ impl Calls {
             return *number;
         }
         if self.objects.len() >= OBJECTS_MAX {
-            return NOBODY;
+            return UNIDENTIFIED;
         }
         let number = self.objects.len() as u32;
         peers.insert(peer.to_owned(), number);
@@ -125,7 +125,7 @@ impl Calls {
                     found.keys.push(key.clone());
                     next
                 });
-                let worker = utid.get(row).map_or(NOBODY, |utid| {
+                let worker = utid.get(row).map_or(UNIDENTIFIED, |utid| {
                     let next = found.workers.len() as u32;
                     *threads.entry(utid).or_insert_with(|| {
                         found.workers.push(format!("thread {}", tid.or_zero(row)));
@@ -135,7 +135,7 @@ impl Calls {
                 let peer = path
                     .get(row)
                     .filter(|_| matches!(class.get(row), Some("inet" | "inet6")));
-                let object = peer.map_or(NOBODY, |peer| found.object(&mut peers, peer));
+                let object = peer.map_or(UNIDENTIFIED, |peer| found.object(&mut peers, peer));
                 found.utids.push(utid.or_zero(row) as i32);
                 found.items.push(Item {
                     ts: begin,
