@@ -20,7 +20,8 @@ pub(crate) struct Attribution<'m> {
     slice: &'m WindowSlice,
     /// Whether a device serves one request at a time.
     serial: RefCell<FxHashMap<i64, bool>>,
-    /// Service time of a request by device, operation and size class, without other requests in flight.
+    /// Service time of a request by device, operation and size class, without other requests in
+    /// flight.
     alone: RefCell<FxHashMap<(i64, crate::window_slice::TextId, u32), Ns>>,
     /// Results by kernel thread and time.
     known: RefCell<FxHashMap<(Utid, Ns), (BlameTarget, Grade)>>,
@@ -49,7 +50,8 @@ impl<'m> Attribution<'m> {
         self.of_kernel(utid, request.begin, Some(request.dev))
     }
 
-    /// The thread that the work of a kernel thread at a time is attributed to: the one in a sync call.
+    /// The thread that the work of a kernel thread at a time is attributed to: the one in a sync
+    /// call.
     pub(crate) fn of_kernel(&self, utid: Utid, at: Ns, dev: Option<i64>) -> (BlameTarget, Grade) {
         if let Some(known) = self.known.borrow().get(&(utid, at)) {
             return *known;
@@ -72,8 +74,8 @@ impl<'m> Attribution<'m> {
         found
     }
 
-    /// The thread that dirtied most of the pages that a device has to write: of the process with at least
-    /// half of the bytes, if there is one; unknown if no writes were recorded.
+    /// The thread that dirtied most of the pages that a device has to write: of the process with at
+    /// least half of the bytes, if there is one; unknown if no writes were recorded.
     pub(crate) fn dirtier(&self, dev: Option<i64>, waiter: Utid) -> (BlameTarget, Grade) {
         let Some((utid, share)) = self.dirtiers(dev) else {
             return (BlameTarget::Unknown, Grade::B);
@@ -88,7 +90,8 @@ impl<'m> Attribution<'m> {
         }
     }
 
-    /// The main writer of the process that wrote most to files of a device, and the share of that process.
+    /// The main writer of the process that wrote most to files of a device, and the share of that
+    /// process.
     fn dirtiers(&self, dev: Option<i64>) -> Option<(Utid, f64)> {
         let slice = self.slice;
         let mut by_process: FxHashMap<i32, (i64, FxHashMap<Utid, i64>)> = FxHashMap::default();
@@ -115,8 +118,8 @@ impl<'m> Attribution<'m> {
         Some((utid, sum as f64 / total.max(1) as f64))
     }
 
-    /// The thread that requested the writes: in a sync of everything rather than of one file, and the
-    /// longest first.
+    /// The thread that requested the writes: in a sync of everything rather than of one file, and
+    /// the longest first.
     fn trigger(&self, utid: Utid, at: Ns) -> Option<(BlameTarget, Grade)> {
         let slice = self.slice;
         let works = slice.work_of(utid).iter();
@@ -135,8 +138,8 @@ impl<'m> Attribution<'m> {
         let mut found: Vec<&Call> = syncing.collect();
         found.index_sort_by_ints(|call| [call.begin, call.id, 0]);
         let of_all = |call: &&&Call| matches!(slice.text(call.name), "sync" | "syncfs");
-        // fsync() writes its file in its own thread, except for the journal. A flush worker at that time
-        // writes pages that were dirtied by others.
+        // fsync() writes its file in its own thread, except for the journal. A flush worker at that
+        // time writes pages that were dirtied by others.
         let is_flushing = slice.thread_table.comm(utid).contains("flush")
             || slice.work_of(utid).iter().any(|work| {
                 slice.text(work.kind) == "writeback" && work.begin <= at && at < work.end

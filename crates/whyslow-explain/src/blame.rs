@@ -156,7 +156,8 @@ impl Blame<'_> {
                 };
                 (target, grade.min(interval.reason.grade))
             }
-            // A thread that starts a thousand processes a second occupies the CPU with each of them.
+            // A thread that starts a thousand processes a second occupies the CPU with each of
+            // them.
             BlameTarget::Thread(utid) if interval.reason.mechanism == "cpu_runqueue" => {
                 match self.slice.thread_table.spawner(utid) {
                     Some(spawner) if !self.slice.thread_table.same_process(spawner, self.root) => (
@@ -170,8 +171,8 @@ impl Blame<'_> {
         }
     }
 
-    /// What a culprit was doing: the system call that submitted its request, or else the longest call
-    /// at that time.
+    /// What a culprit was doing: the system call that submitted its request, or else the longest
+    /// call at that time.
     fn activity(&self, target: BlameTarget, interval: &BlamedInterval) -> Option<&Call> {
         let BlameTarget::Thread(utid) = target else {
             return None;
@@ -189,8 +190,8 @@ impl Blame<'_> {
         })
     }
 
-    /// The mechanism that the slow thread was subject to: that of its own wait if the culprit is another
-    /// thread.
+    /// The mechanism that the slow thread was subject to: that of its own wait if the culprit is
+    /// another thread.
     fn mechanism(
         &self,
         walk: &Walk,
@@ -401,8 +402,8 @@ pub(crate) fn evidence_id(proof: Proof) -> String {
     }
 }
 
-/// Sums of parts by culprit: one process may be responsible through several mechanisms. CPU time of the
-/// thread itself and its other own waits are separate, because neither causes the other.
+/// Sums of parts by culprit: one process may be responsible through several mechanisms. CPU time of
+/// the thread itself and its other own waits are separate, because neither causes the other.
 pub(crate) fn by_culprit(
     parts: &[Blamed],
     without: &dyn Fn(&Blamed) -> bool,

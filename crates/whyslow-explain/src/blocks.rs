@@ -12,10 +12,12 @@ use crate::window_slice::{Request, Utid, WindowSlice};
 /// An interval of the wait with its cause.
 pub(crate) type Piece = (Ns, Ns, Reason);
 
-/// A shorter time between the start of a wait and that of its request is the path through the kernel.
+/// A shorter time between the start of a wait and that of its request is the path through the
+/// kernel.
 const SUBMIT_NS: Ns = 1_000_000;
 
-/// A device is slow if a request takes longer than a similar one alone, by this much and this factor.
+/// A device is slow if a request takes longer than a similar one alone, by this much and this
+/// factor.
 const SLOW_MIN_NS: Ns = 5_000_000;
 const SLOW_TIMES: f64 = 4.0;
 
@@ -60,8 +62,8 @@ enum Stage {
 }
 
 impl<'m> Wait<'m> {
-    /// Time of a wait before the request that ended it started: waits for earlier requests of the same
-    /// thread, or time unknown to the block layer.
+    /// Time of a wait before the request that ended it started: waits for earlier requests of the
+    /// same thread, or time unknown to the block layer.
     fn before(&mut self, request: &Request, (x, start): (Ns, Ns)) {
         let slice = self.slice;
         let mut at = x;
@@ -121,8 +123,8 @@ impl<'m> Wait<'m> {
         }
     }
 
-    /// Requests of the device that completed while this one waited: each had the device from the previous
-    /// completion to its own. The last interval is the request's own.
+    /// Requests of the device that completed while this one waited: each had the device from the
+    /// previous completion to its own. The last interval is the request's own.
     fn split_stage(&mut self, request: &Request, (begin, end): (Ns, Ns), stage: Stage) {
         let mut at = begin;
         if stage == Stage::Queue || self.attribution.is_serial(request.dev) {
@@ -143,8 +145,8 @@ impl<'m> Wait<'m> {
             let weight: f64 = others.iter().map(|(_, weight)| weight).sum();
             let is_slow = self.is_slow_for_own(request, &others, end - begin);
             if excess > alone && weight > 0.0 && !is_slow {
-                // In a device that serves many requests at once, each of the others slows this one down
-                // in proportion to its size. The order of these intervals has no meaning.
+                // In a device that serves many requests at once, each of the others slows this one
+                // down in proportion to its size. The order of these intervals has no meaning.
                 for (other, share) in others {
                     let length = (excess as f64 * share / weight) as Ns;
                     if length > 0 {
@@ -159,8 +161,8 @@ impl<'m> Wait<'m> {
         }
     }
 
-    /// Whether a device that had only requests of the waiter took much longer for this one than serving
-    /// all of them one at a time would have taken.
+    /// Whether a device that had only requests of the waiter took much longer for this one than
+    /// serving all of them one at a time would have taken.
     fn is_slow_for_own(&self, request: &Request, others: &[(&Request, f64)], took: Ns) -> bool {
         let is_own = |other: &Request| other.utid == Some(self.waiter);
         if !is_own(request) || !others.iter().all(|(other, _)| is_own(other)) {
@@ -195,9 +197,9 @@ impl<'m> Wait<'m> {
         }
     }
 
-    /// Splits the time of a device that is unusually slow for a request of the waiter, with no request
-    /// ahead of it: the usual service time, then the excess, which is attributed to the device. Returns
-    /// where the rest starts.
+    /// Splits the time of a device that is unusually slow for a request of the waiter, with no
+    /// request ahead of it: the usual service time, then the excess, which is attributed to the
+    /// device. Returns where the rest starts.
     fn slow(&mut self, request: &Request, (begin, end): (Ns, Ns), reason: Reason) -> Ns {
         if !self.attribution.has_like(request) {
             return begin;
@@ -221,8 +223,8 @@ impl<'m> Wait<'m> {
     fn behind(&mut self, other: &Request, (begin, end): (Ns, Ns), grade: Grade) {
         let mut reason = self.of_request("block_queue", other);
         reason.grade = reason.grade.min(grade);
-        // If the device is slow for the waiter's own earlier request, such as readahead, the device is
-        // the culprit.
+        // If the device is slow for the waiter's own earlier request, such as readahead, the device
+        // is the culprit.
         let begin = if other.utid == Some(self.waiter) && grade == Grade::A {
             self.slow(other, (begin, end), reason)
         } else {

@@ -1,5 +1,5 @@
-//! What one sleep was for. The first matching rule decides; each rule relies on weaker evidence than
-//! those before it.
+//! What one sleep was for. The first matching rule decides; each rule relies on weaker evidence
+//! than those before it.
 
 use whyslow_model::Ns;
 
@@ -122,9 +122,10 @@ pub(crate) fn classify(
     in_task(slice, sleep, call, waker)
 }
 
-/// A program's lock wait in pieces: runtimes wake up now and then to check whether the lock is free, by a
-/// timer or through an unrelated wakeup, and wait again. What ended such a piece did not hold the lock; the
-/// holder is known from the runtime, or guessed from samples. The release of the lock ends the last piece.
+/// A program's lock wait in pieces: runtimes wake up now and then to check whether the lock is
+/// free, by a timer or through an unrelated wakeup, and wait again. What ended such a piece did not
+/// hold the lock; the holder is known from the runtime, or guessed from samples. The release of the
+/// lock ends the last piece.
 fn timed_lock_wait(slice: &WindowSlice, sleep: &Segment, call: Option<&Call>) -> Option<Sleep> {
     if !slice.text(call?.name).starts_with("futex") {
         return None;
@@ -148,8 +149,8 @@ fn timed_lock_wait(slice: &WindowSlice, sleep: &Segment, call: Option<&Call>) ->
     })
 }
 
-/// Whether a worker only passed on the completion of a request. Journal and writeback threads also work
-/// between requests.
+/// Whether a worker only passed on the completion of a request. Journal and writeback threads also
+/// work between requests.
 fn is_passed_on(slice: &WindowSlice, sleep: &Segment) -> bool {
     let waker = sleep
         .waker
@@ -160,8 +161,8 @@ fn is_passed_on(slice: &WindowSlice, sleep: &Segment) -> bool {
         && !stack_has(slice, sleep.utid, range, &WRITEBACK)
 }
 
-/// Waits that the kernel imposes and reports in events of their own. A timer or a request ends them, but
-/// is not the cause.
+/// Waits that the kernel imposes and reports in events of their own. A timer or a request ends
+/// them, but is not the cause.
 fn imposed(slice: &WindowSlice, attribution: &Attribution<'_>, sleep: &Segment) -> Option<Sleep> {
     let middle = sleep.begin + (sleep.end - sleep.begin) / 2;
     let covers = |begin: Ns, end: Ns| begin <= middle && middle < end;
@@ -510,8 +511,8 @@ fn with_stack(slice: &WindowSlice, sleep: &Segment, reason: Reason) -> Reason {
     }
 }
 
-/// Whether a thread lost the CPU because its cgroup had used up its quota. Since Linux 6.18 throttled
-/// threads leave the CPU on return to user space, in task work.
+/// Whether a thread lost the CPU because its cgroup had used up its quota. Since Linux 6.18
+/// throttled threads leave the CPU on return to user space, in task work.
 pub(crate) fn is_throttled(slice: &WindowSlice, segment: &Segment) -> bool {
     if segment.state != (State::Runnable { preempted: true }) {
         return false;

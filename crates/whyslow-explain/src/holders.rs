@@ -1,9 +1,9 @@
 //! Lock holders during a wait.
 //!
 //! The thread that finally woke the waiter held the lock for the whole wait only if no other thread
-//! acquired it in between: a free lock may have been acquired by a thread that never had to wait. So the
-//! wait is split at each recorded release, and each piece is attributed to the thread that released the
-//! lock at its end.
+//! acquired it in between: a free lock may have been acquired by a thread that never had to wait.
+//! So the wait is split at each recorded release, and each piece is attributed to the thread that
+//! released the lock at its end.
 
 use whyslow_model::Ns;
 
@@ -26,7 +26,8 @@ fn cut(sleep: &Segment, mut releases: Vec<(Ns, Utid)>, waker: Utid) -> Vec<Piece
     releases.retain(|(at, _)| sleep.begin < *at && *at < sleep.end);
     releases.sort_unstable();
     releases.dedup();
-    // Uncontended acquisitions leave no trace: a lock that changed hands once may have done so again.
+    // Uncontended acquisitions leave no trace: a lock that changed hands once may have done so
+    // again.
     let grade = if releases.is_empty() {
         Grade::A
     } else {
@@ -78,9 +79,10 @@ const RETRY_NS: Ns = 20_000_000;
 /// A thread with more consecutive timed waits polls; following it would take quadratic time.
 const RETRIES_MAX: usize = 256;
 
-/// The thread that ends a wait made of several timed waits at one address, all but the last of which time
-/// out. Runtimes re-check locks this way in case a wakeup was lost: HotSpot's first waiter for a monitor
-/// after 1, 8, 64, 512 and then every 1000 ms. The program itself did not set a timeout.
+/// The thread that ends a wait made of several timed waits at one address, all but the last of
+/// which time out. Runtimes re-check locks this way in case a wakeup was lost: HotSpot's first
+/// waiter for a monitor after 1, 8, 64, 512 and then every 1000 ms. The program itself did not set
+/// a timeout.
 pub(crate) fn final_waker(slice: &WindowSlice, sleep: &Segment) -> Option<Utid> {
     let waits = slice.futex_waits(sleep.utid);
     let middle = sleep.begin + (sleep.end - sleep.begin) / 2;

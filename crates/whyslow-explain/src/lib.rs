@@ -1,5 +1,5 @@
-//! Why an operation was slow, and what caused it: from a window of one thread to the thread, request,
-//! device or lock that it waited for, with the evidence for each step.
+//! Why an operation was slow, and what caused it: from a window of one thread to the thread,
+//! request, device or lock that it waited for, with the evidence for each step.
 
 mod across;
 mod attribution;

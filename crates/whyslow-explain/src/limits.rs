@@ -1,5 +1,5 @@
-//! When CPUs, memory and devices were at their limits, and the longest single wait of each call: input
-//! for the tests of [`crate::patterns`] in addition to the calls themselves.
+//! When CPUs, memory and devices were at their limits, and the longest single wait of each call:
+//! input for the tests of [`crate::patterns`] in addition to the calls themselves.
 
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;

@@ -102,8 +102,8 @@ pub(crate) fn name_server(slice: &WindowSlice, call: &Call) -> Option<TextId> {
     }
 }
 
-/// The name server that the program itself queried: one thread waits for all sockets and timers, and gives
-/// a query up when it times out.
+/// The name server that the program itself queried: one thread waits for all sockets and timers,
+/// and gives a query up when it times out.
 fn given_up(slice: &WindowSlice, call: &Call) -> Option<TextId> {
     let upid = slice.thread_table.get(call.utid)?.upid?;
     let is_it = |query: &&Unanswered| {

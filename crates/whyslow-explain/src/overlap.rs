@@ -17,8 +17,8 @@ const NEIGHBOURS_MAX: usize = 5;
 const BYTES_MIN: i64 = 1 << 20;
 const CPU_MIN: f64 = 0.05;
 
-/// Splits the window by the calls of the thread, and each call into its own requests and, in the rest, the
-/// time in which another thread was in a sync call.
+/// Splits the window by the calls of the thread, and each call into its own requests and, in the
+/// rest, the time in which another thread was in a sync call.
 pub(crate) fn intervals(
     slice: &WindowSlice,
     attribution: &Attribution<'_>,

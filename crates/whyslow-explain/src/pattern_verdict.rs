@@ -25,8 +25,8 @@ const OBJECTS_MAX: usize = 1000;
 /// Maximum number of marks that are kept: in a storm of program starts, no single one matters.
 const MARKS_MAX: usize = 10_000;
 
-/// Classifies the calls of these names (or classes), or if there are none, all calls that do not wait for
-/// work. `None` without any calls.
+/// Classifies the calls of these names (or classes), or if there are none, all calls that do not
+/// wait for work. `None` without any calls.
 pub(crate) fn pattern(
     tables: &dyn Tables,
     window: Option<Window>,

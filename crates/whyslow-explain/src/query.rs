@@ -149,7 +149,8 @@ struct Called {
 }
 
 impl Explainer<'_> {
-    /// Which pattern of slowness it is: for the queried calls, or else for those of the first story.
+    /// Which pattern of slowness it is: for the queried calls, or else for those of the first
+    /// story.
     fn judge(&self, report: &mut Report) -> Result<(), AnalysisError> {
         let question = self.question;
         let mut calls = question.calls.clone();
@@ -563,7 +564,8 @@ impl Explainer<'_> {
                 compared: 0,
                 excess: Vec::new(),
             });
-            // On a busy machine all threads wait for each other: only one that stands out is a story.
+            // On a busy machine all threads wait for each other: only one that stands out is a
+            // story.
             if story.confidence >= Confidence::Medium {
                 stories.push(story);
             }

@@ -8,8 +8,9 @@ use crate::report::{ActorKind, Also, Confidence, Story};
 /// Minimum time of a story, as a share of the time of the largest one.
 const WORTH_MIN: f64 = 0.02;
 
-/// Orders stories, those with a culprit first, and keeps one for each culprit. A story of its effect on
-/// another thread takes precedence over one of its own slow operation, as both have the same cause.
+/// Orders stories, those with a culprit first, and keeps one for each culprit. A story of its
+/// effect on another thread takes precedence over one of its own slow operation, as both have the
+/// same cause.
 pub(crate) fn ranked(stories: Vec<Story>) -> Vec<Story> {
     let weight = |story: &Story| {
         let (part, excess) = (

@@ -1,4 +1,5 @@
-//! The result of `explain` as data. Text, Markdown and JSON are generated from it and cannot differ.
+//! The result of `explain` as data. Text, Markdown and JSON are generated from it and cannot
+//! differ.
 //!
 //! Times are ns since the epoch, durations ns. Field names are those of the JSON form, which only
 //! grows within one version of [`SCHEMA`].
@@ -104,8 +105,8 @@ pub struct Activity {
 /// The object of an action or a wait.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 pub struct Thing {
-    /// device, file, lock, futex, peer, cgroup, cpu, function, irq, journal, phase, endpoint; way: the
-    /// network round trip between this host and another one.
+    /// device, file, lock, futex, peer, cgroup, cpu, function, irq, journal, phase, endpoint; way:
+    /// the network round trip between this host and another one.
     pub kind: String,
     /// Path, address or name.
     pub name: String,
@@ -114,8 +115,8 @@ pub struct Thing {
 /// Time of the window that is attributed to one culprit and one mechanism.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Part {
-    /// What the slow thread waited for: id of [`whyslow_model::mechanism::MECHANISMS`]. For a culprit on
-    /// another host, what the thread that served the request there waited for.
+    /// What the slow thread waited for: id of [`whyslow_model::mechanism::MECHANISMS`]. For a
+    /// culprit on another host, what the thread that served the request there waited for.
     pub mechanism: String,
     /// What the culprit did at the end of the chain, by the same ids.
     pub root: String,
@@ -324,7 +325,8 @@ pub struct Also {
 /// A known pattern of behaviour: short-lived temporary files, a flooded log, …
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Finding {
-    /// temporary_files, log_flood, fsync_neighbour, metadata_storm, old_data, misbehaving_disk, device_busy, slow_lookup, request_flood, error_burst, …
+    /// temporary_files, log_flood, fsync_neighbour, metadata_storm, old_data, misbehaving_disk,
+    /// device_busy, slow_lookup, request_flood, error_burst, …
     pub kind: String,
     /// The actor that does it.
     pub culprit: Actor,
@@ -363,8 +365,8 @@ pub struct Pattern {
     pub more: Option<u64>,
 }
 
-/// Bounds on how far the clock of another host was ahead of that of the host before it, at the time of a
-/// request.
+/// Bounds on how far the clock of another host was ahead of that of the host before it, at the time
+/// of a request.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct ClockBounds {
     /// Smallest offset that the pairs allow.
@@ -401,7 +403,8 @@ pub struct Crossing {
     pub between_ns: Ns,
     /// Null if no bounds are known.
     pub clock: Option<ClockBounds>,
-    /// Number of pairs that contradict the others: then no offset is claimed and nothing is followed.
+    /// Number of pairs that contradict the others: then no offset is claimed and nothing is
+    /// followed.
     pub contradicting: u64,
     /// The crossing as a sentence.
     pub says: String,

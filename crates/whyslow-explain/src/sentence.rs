@@ -1,5 +1,5 @@
-//! The sentences of a story. Each is built from the figures of the story and the verb that its grade
-//! allows, and from nothing else.
+//! The sentences of a story. Each is built from the figures of the story and the verb that its
+//! grade allows, and from nothing else.
 
 mod clause;
 mod scene;

@@ -17,8 +17,8 @@ const OFF_MAX: f64 = 0.3;
 /// Number of requests without others in flight that make a baseline.
 pub(crate) const ALONE_MIN: usize = 20;
 
-/// Whether the latency of the device's requests is the sum of their own service time and that of the
-/// requests ahead of them.
+/// Whether the latency of the device's requests is the sum of their own service time and that of
+/// the requests ahead of them.
 pub(crate) fn is_serial(slice: &WindowSlice, dev: i64) -> bool {
     let mut requests: Vec<&Request> = of_device(slice, dev);
     if requests.len() < REQUESTS_MIN {
@@ -59,8 +59,8 @@ pub(crate) fn is_serial(slice: &WindowSlice, dev: i64) -> bool {
     spearman(&predicted, &latency) > CORRELATION_MIN && off < OFF_MAX
 }
 
-/// Median service time by class, for a device with a single slot: it is idle, or works on the request
-/// that completes next.
+/// Median service time by class, for a device with a single slot: it is idle, or works on the
+/// request that completes next.
 fn slots(order: &[&Request]) -> FxHashMap<(TextId, u32), f64> {
     let mut slots: FxHashMap<(TextId, u32), Vec<f64>> = FxHashMap::default();
     let mut before = Ns::MIN;
@@ -107,8 +107,8 @@ pub(crate) fn like(slice: &WindowSlice, request: &Request) -> usize {
     like.take(ALONE_MIN).count()
 }
 
-/// Service time of such a request without others in flight: the 20th percentile of those that had the
-/// device to themselves, or the 5th of all if there are too few.
+/// Service time of such a request without others in flight: the 20th percentile of those that had
+/// the device to themselves, or the 5th of all if there are too few.
 pub(crate) fn alone(slice: &WindowSlice, request: &Request) -> Ns {
     let like = |other: &&Request| class(other) == class(request);
     let all = of_device(slice, request.dev);

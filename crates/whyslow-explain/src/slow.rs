@@ -91,7 +91,8 @@ pub(crate) struct SlowGroup {
     pub(crate) baseline: Option<Baseline>,
     /// The longest calls, the longest first.
     pub(crate) longest: Vec<Slow>,
-    /// A sample of calls that were not slow; of all calls, if it is from the other side of a comparison.
+    /// A sample of calls that were not slow; of all calls, if it is from the other side of a
+    /// comparison.
     pub(crate) usual: Vec<Slow>,
     /// Number of such calls on the other side of a comparison.
     pub(crate) elsewhere: Option<u64>,
@@ -199,8 +200,8 @@ pub(crate) struct Wanted {
 /// Calls of each name by each program.
 pub(crate) struct Programs(FxHashMap<(String, String), Counts>);
 
-/// Groups of slow calls, the one with the most time beyond the usual first. The usual durations may come
-/// from the other side of a comparison.
+/// Groups of slow calls, the one with the most time beyond the usual first. The usual durations may
+/// come from the other side of a comparison.
 pub(crate) fn groups(
     tables: &dyn Tables,
     wanted: &Wanted,

@@ -1,5 +1,5 @@
-//! Threads that were runnable but did not run, or waited for disks outside of system calls (page faults).
-//! None of their calls is slow, but the threads are.
+//! Threads that were runnable but did not run, or waited for disks outside of system calls (page
+//! faults). None of their calls is slow, but the threads are.
 
 use std::ops::ControlFlow;
 

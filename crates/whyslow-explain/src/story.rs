@@ -243,8 +243,8 @@ impl StoryBuilder<'_, '_> {
         waits
     }
 
-    /// The culprit that most of the time is attributed to. The thread itself counts only where it was
-    /// not doing its usual work.
+    /// The culprit that most of the time is attributed to. The thread itself counts only where it
+    /// was not doing its usual work.
     fn named(&self) -> Option<Named> {
         let length = (self.subject.end - self.subject.begin).max(1) as f64;
         let is_work = |blamed: &Blamed| {

@@ -11,8 +11,9 @@ use whyslow_store::Tables;
 
 use crate::window_slice::ThreadTable;
 
-/// Share of the recorder's threads in the time of all CPUs on which anything ran, 0–1. Its BPF programs
-/// are accounted to the threads that they trace and are not included. `None` without scheduling events.
+/// Share of the recorder's threads in the time of all CPUs on which anything ran, 0–1. Its BPF
+/// programs are accounted to the threads that they trace and are not included. `None` without
+/// scheduling events.
 pub(crate) fn share(
     tables: &dyn Tables,
     window: Option<Window>,

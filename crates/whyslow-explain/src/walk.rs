@@ -74,8 +74,8 @@ pub(crate) fn walk(
     walk
 }
 
-/// Every instant belongs to one interval. Should that ever fail, overlaps are cut and gaps become unknown,
-/// so that the sums stay right.
+/// Every instant belongs to one interval. Should that ever fail, overlaps are cut and gaps become
+/// unknown, so that the sums stay right.
 fn conserve(intervals: &mut Vec<BlamedInterval>, (begin, end): (Ns, Ns)) {
     let mut kept: Vec<BlamedInterval> = Vec::with_capacity(intervals.len());
     let mut at = begin;
@@ -178,7 +178,8 @@ impl Walker<'_> {
         }
     }
 
-    /// Time on a CPU without interrupts; softirqs caused by the thread's own sending are its own time.
+    /// Time on a CPU without interrupts; softirqs caused by the thread's own sending are its own
+    /// time.
     fn running(&mut self, task: &Task, segment: &Segment, (begin, end): (Ns, Ns)) {
         let own = |at: Ns| {
             let mechanism = if self.is_reclaiming(task.utid, at) {
@@ -333,17 +334,17 @@ impl Walker<'_> {
         }
     }
 
-    /// Whether the packet of this machine that woke the thread was late: it was retransmitted after a
-    /// loss; or the kernel sent it, having delayed what a thread had sent before it waited for the reply
-    /// on the same connection.
+    /// Whether the packet of this machine that woke the thread was late: it was retransmitted after
+    /// a loss; or the kernel sent it, having delayed what a thread had sent before it waited for
+    /// the reply on the same connection.
     fn sent_late(&self, task: &Task, segment: &Segment) -> Option<Reason> {
         let slice = self.slice;
         let Cause::Packet(came) = segment.cause else {
             return None;
         };
         let came = slice.packet(came)?;
-        // The other end, as seen from the explained thread: either that thread received the packet, or
-        // the thread that it waits for did.
+        // The other end, as seen from the explained thread: either that thread received the packet,
+        // or the thread that it waits for did.
         let peer = match task.hop {
             None => came.source?,
             Some(_) => came.destination?,

@@ -1,5 +1,5 @@
-//! Reference of the mechanisms: how the kernel works, how `explain` recognises them, what they can be
-//! mistaken for, and what helps.
+//! Reference of the mechanisms: how the kernel works, how `explain` recognises them, what they can
+//! be mistaken for, and what helps.
 
 /// Description of one mechanism.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,12 +1,12 @@
 //! Bounds on the clock offset between two hosts, from requests seen on both.
 //!
-//! A request cannot arrive before it is sent, nor can its reply. So each request seen on both sides gives an
-//! upper and a lower bound, and together they are as tight as the fastest transfers in each direction. Nothing
-//! is guessed: the result is an interval that contains the offset, or none.
+//! A request cannot arrive before it is sent, nor can its reply. So each request seen on both sides
+//! gives an upper and a lower bound, and together they are as tight as the fastest transfers in
+//! each direction. Nothing is guessed: the result is an interval that contains the offset, or none.
 //!
-//! Clocks drift. The kernel corrects a clock by up to 500 ppm, so two clocks may diverge by a thousandth of
-//! the elapsed time; bounds from another time are widened by that. A clock that was set, or slewed faster,
-//! leads to contradicting bounds, and then nothing is claimed.
+//! Clocks drift. The kernel corrects a clock by up to 500 ppm, so two clocks may diverge by a
+//! thousandth of the elapsed time; bounds from another time are widened by that. A clock that was
+//! set, or slewed faster, leads to contradicting bounds, and then nothing is claimed.
 
 use whyslow_model::Ns;
 use whyslow_model::sort::IndexSort;
@@ -27,9 +27,9 @@ impl Bounds {
         high_ns: Ns::MAX,
     };
 
-    /// The bounds from one pair, at a time. `had` is the offset if the request had arrived without delay, and
-    /// the time it was sent; `gave` the offset if the reply had, and the time it arrived. Each is exact at that
-    /// time and widens with the distance from it.
+    /// The bounds from one pair, at a time. `had` is the offset if the request had arrived without
+    /// delay, and the time it was sent; `gave` the offset if the reply had, and the time it
+    /// arrived. Each is exact at that time and widens with the distance from it.
     pub(super) fn of_pair(had: (Ns, Ns), gave: (Ns, Ns), at: Ns) -> Self {
         let high = Self {
             high_ns: had.0,
@@ -313,7 +313,8 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever the transfer times, the work and the drift are, the bounds contain the true offset.
+        /// Whatever the transfer times, the work and the drift are, the bounds contain the true
+        /// offset.
         #[test]
         fn the_true_difference_lies_within_the_bounds(
             apart in -1_000_000_000_000_i64..1_000_000_000_000,
@@ -341,7 +342,8 @@ mod tests {
             prop_assert!(bounds.low_ns <= truth && truth <= bounds.high_ns, "{bounds:?} {truth}");
         }
 
-        /// A clock that was set between two requests, by more than transfer times and drift could hide.
+        /// A clock that was set between two requests, by more than transfer times and drift could
+        /// hide.
         #[test]
         fn a_clock_that_was_set_contradicts(jump in 2_000_001_i64..1 << 40) {
             let pair = |issued, set: Ns| sure(issued, set - 1_000_000, set + 1_000_000);

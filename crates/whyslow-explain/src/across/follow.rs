@@ -20,8 +20,8 @@ use crate::story::{self, Subject};
 const DEPTH_MAX: usize = 8;
 /// Maximum number of requests of a story that are followed, those with the longest waits.
 const REQUESTS_MAX: usize = 16;
-/// If a wait covers only a part of the server's time, the bounds must be narrower than one part in this many
-/// of it.
+/// If a wait covers only a part of the server's time, the bounds must be narrower than one part in
+/// this many of it.
 const WIDTH_PARTS: Ns = 10;
 
 pub(super) struct Follower<'t> {
@@ -316,8 +316,8 @@ fn serving_threads(stretches: &[Stretch], served: &Seen, end: Ns) -> Vec<Stretch
     serving_threads
 }
 
-/// The windows of the server's time within the waits, or the reason why they are not known. Without clock
-/// bounds there are none.
+/// The windows of the server's time within the waits, or the reason why they are not known. Without
+/// clock bounds there are none.
 fn windows(
     hosts: &Hosts<'_>,
     joined: &Joined,

@@ -171,8 +171,8 @@ impl<'t> Hosts<'t> {
         Ok(Err(missing))
     }
 
-    /// Candidates from packets around a time of the client's clock, if that time is approximately known on
-    /// the other clock.
+    /// Candidates from packets around a time of the client's clock, if that time is approximately
+    /// known on the other clock.
     fn packets(
         &mut self,
         (client, server): (usize, usize),

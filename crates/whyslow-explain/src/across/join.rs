@@ -1,9 +1,10 @@
 //! Joins requests of two recordings, and derives the clock offset from them.
 //!
-//! Both sides know the addresses and ports of a connection, mirrored, and requests on a connection are
-//! sequential. If both recordings have its first request, requests match in order, which is sure, as are
-//! requests of one trace with spans that refer to each other. On a connection that is older than one of the
-//! recordings, each request may match any other until the clock offset is known.
+//! Both sides know the addresses and ports of a connection, mirrored, and requests on a connection
+//! are sequential. If both recordings have its first request, requests match in order, which is
+//! sure, as are requests of one trace with spans that refer to each other. On a connection that is
+//! older than one of the recordings, each request may match any other until the clock offset is
+//! known.
 
 use rustc_hash::FxHashMap;
 use whyslow_model::Ns;
@@ -78,7 +79,8 @@ impl Link {
                 .filter(|place| is_first(&rows[**place]))
                 .count()
         };
-        // A load generator and the sockets give two rows for one request: each source is joined separately.
+        // A load generator and the sockets give two rows for one request: each source is joined
+        // separately.
         for of_sockets in [false, true] {
             let places: Vec<usize> = issued
                 .iter()
@@ -200,8 +202,8 @@ fn is_possible(issued: &Seen, served: &Seen) -> bool {
         && order.is_none_or(|(here, there)| here == there)
 }
 
-/// The clock offset that one pair allows at a time of the client's clock; none if the times of one side do
-/// not bound it.
+/// The clock offset that one pair allows at a time of the client's clock; none if the times of one
+/// side do not bound it.
 pub(super) fn bounds(
     issued: &Seen,
     served: &Seen,

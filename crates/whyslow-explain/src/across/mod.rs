@@ -1,11 +1,11 @@
 //! Follows a wait for another host into the recording of that host.
 //!
-//! A story that ends at a host on the network continues where that host served the request: the wait is
-//! replaced by what the threads there did, and the rest is the network round trip. So the durations of the
-//! parts still add up to the window. The round trip is the client's wait minus the server's time, whatever the
-//! clock offset is; how it divides into the two directions is not known and not reported. The position of the
-//! server's time within the wait is known within the bounds of the clock offset ([`clock`]); if these contradict,
-//! nothing is followed.
+//! A story that ends at a host on the network continues where that host served the request: the
+//! wait is replaced by what the threads there did, and the rest is the network round trip. So the
+//! durations of the parts still add up to the window. The round trip is the client's wait minus the
+//! server's time, whatever the clock offset is; how it divides into the two directions is not known
+//! and not reported. The position of the server's time within the wait is known within the bounds
+//! of the clock offset ([`clock`]); if these contradict, nothing is followed.
 
 mod clock;
 mod crossing;
@@ -33,8 +33,8 @@ pub struct OtherHost<'t> {
     pub recording: &'t str,
 }
 
-/// Answers the query, with a comparison if `other` is given, and follows waits for other hosts into their
-/// recordings.
+/// Answers the query, with a comparison if `other` is given, and follows waits for other hosts into
+/// their recordings.
 pub fn explain_across(
     tables: &dyn Tables,
     question: &Question,

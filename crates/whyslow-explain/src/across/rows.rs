@@ -45,8 +45,8 @@ pub(super) struct Seen {
     pub(super) id: i64,
     /// On a client, when it wrote the request; on a server, when the request was ready to be read.
     pub(super) begin: Ns,
-    /// On a client, when it received the first byte of the reply; on a server, when it read the first byte
-    /// of the request.
+    /// On a client, when it received the first byte of the reply; on a server, when it read the
+    /// first byte of the request.
     pub(super) first: Ns,
     pub(super) end: Option<Ns>,
     /// Address and port of this side and of the other one, interned.
@@ -195,8 +195,8 @@ fn seen(row: &RequestRow, of_client: bool, ends: Option<(u32, u32)>, source: &st
     }
 }
 
-/// Start times of the calls that ended exactly when replies did, by process and end: the data may have left
-/// before the call returned.
+/// Start times of the calls that ended exactly when replies did, by process and end: the data may
+/// have left before the call returned.
 pub(super) fn writes(
     tables: &dyn Tables,
     ends: &[(Option<i32>, Ns)],

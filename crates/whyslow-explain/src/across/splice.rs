@@ -103,8 +103,8 @@ impl There<'_> {
     }
 }
 
-/// The parts of the story of a thread on `host`, in the view of the waiting host. `shift` is how far its clock
-/// is ahead.
+/// The parts of the story of a thread on `host`, in the view of the waiting host. `shift` is how
+/// far its clock is ahead.
 pub(super) fn of_server(
     story: &Story,
     followed: Followed,
@@ -241,20 +241,16 @@ pub(super) fn into(story: &mut Story, followed: Followed) {
         })
         .filter(|row| row.part.dur_ns > 0)
         .collect();
-    rows.extend(
-        merged(followed.replacements)
-            .into_iter()
-            .map(|mut replacement| {
-                if let Some(first) = replacement.chain.first_mut() {
-                    first.actor = story.target.actor.clone();
-                }
-                Row {
-                    part: replacement.part.clone(),
-                    before: None,
-                    replacement: Some(replacement),
-                }
-            }),
-    );
+    rows.extend(merged(followed.replacements).into_iter().map(|mut one| {
+        if let Some(first) = one.chain.first_mut() {
+            first.actor = story.target.actor.clone();
+        }
+        Row {
+            part: one.part.clone(),
+            before: None,
+            replacement: Some(one),
+        }
+    }));
     rows.index_sort_by_key(|row| std::cmp::Reverse(row.part.dur_ns));
     for row in &mut rows {
         row.part.share = row.part.dur_ns as f64 / length as f64;
@@ -378,16 +374,15 @@ fn alternatives(rows: &[Row], named: Option<usize>) -> Vec<Alternative> {
 /// States that no culprit is named, although another host had the request.
 fn without(story: &mut Story, rows: &[Row]) {
     let remote = rows.iter().filter_map(|row| row.replacement.as_ref());
-    let longest = remote.max_by_key(|replacement| replacement.part.dur_ns);
-    let says = match longest {
-        Some(replacement) => format!(
-            "{}: no single cause dominates; for {} {}",
-            story.remote.head,
-            sentence::length(replacement.part.dur_ns),
-            replacement.clause.past()
-        ),
-        None => return,
+    let Some(longest) = remote.max_by_key(|one| one.part.dur_ns) else {
+        return;
     };
+    let says = format!(
+        "{}: no single cause dominates; for {} {}",
+        story.remote.head,
+        sentence::length(longest.part.dur_ns),
+        longest.clause.past()
+    );
     replace_verdict(story, says);
     (story.culprit, story.score, story.saved_at_most_ns) = (None, 0.0, 0);
     story.confidence = Confidence::None;

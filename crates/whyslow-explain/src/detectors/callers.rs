@@ -1,7 +1,7 @@
 //! Which function of a program makes its file calls, by samples of all its threads.
 //!
-//! Such calls are short and samples are few. So the function with the most samples is named, and the
-//! sentence states that it is from samples, and from how many.
+//! Such calls are short and samples are few. So the function with the most samples is named, and
+//! the sentence states that it is from samples, and from how many.
 
 use rustc_hash::{FxHashMap, FxHashSet};
 use whyslow_analysis::AnalysisError;

@@ -1,5 +1,5 @@
-//! Reads of old data from a file that other processes append to: its pages are no longer in the page
-//! cache, so each read waits for the disk, on some file systems while holding the inode lock.
+//! Reads of old data from a file that other processes append to: its pages are no longer in the
+//! page cache, so each read waits for the disk, on some file systems while holding the inode lock.
 
 use std::ops::ControlFlow;
 
@@ -184,7 +184,8 @@ pub(super) fn find(
     Ok(findings.collect())
 }
 
-/// The process that writes most to the file, or to a newer file of its pattern; and the end of the file.
+/// The process that writes most to the file, or to a newer file of its pattern; and the end of the
+/// file.
 fn writer_of<'w>(path: &str, reader: i32, writes: &'w Writers) -> Option<((i32, &'w str), i64)> {
     let most = |by: &FxHashMap<i32, u64>| {
         let others = by.iter().filter(|(writer, _)| **writer != reader);

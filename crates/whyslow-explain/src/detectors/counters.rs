@@ -1,9 +1,9 @@
 //! Findings from the reports of other tools: busy devices with slow requests, and slow DNS lookups.
 //!
-//! A counter of a whole device shows that it was slow, but not which processes used it or waited for it,
-//! so these findings only overlap with what was slow (grade C). A device that is always busy is not
-//! necessarily saturated: devices that serve many requests at once have spare capacity where iostat shows
-//! 100 %. So utilisation counts only together with the latency of requests.
+//! A counter of a whole device shows that it was slow, but not which processes used it or waited
+//! for it, so these findings only overlap with what was slow (grade C). A device that is always
+//! busy is not necessarily saturated: devices that serve many requests at once have spare capacity
+//! where iostat shows 100 %. So utilisation counts only together with the latency of requests.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;

@@ -4,8 +4,8 @@ use super::calls::{Counted, Sum, What};
 use super::{actor, mebibytes};
 use crate::report::{Finding, Thing};
 
-/// Bytes per second of small writes to one log, over at least a second: journals and builds write in
-/// bursts, and any disk can take a slower log.
+/// Bytes per second of small writes to one log, over at least a second: journals and builds write
+/// in bursts, and any disk can take a slower log.
 const LOG_RATE_MIN: f64 = 20.0 * (1 << 20) as f64;
 const LOG_BYTES_MIN: i64 = 32 << 20;
 /// Logs are written in lines; larger writes are copies and databases.

@@ -1,8 +1,8 @@
-//! Known patterns of behaviour: temporary files that are read once and deleted; logs that flood a disk;
-//! loops of sync calls; metadata storms; reads of old data while new data is written.
+//! Known patterns of behaviour: temporary files that are read once and deleted; logs that flood a
+//! disk; loops of sync calls; metadata storms; reads of old data while new data is written.
 //!
-//! They are found by counting, in one pass over system calls and one over files. Memory grows with the
-//! number of programs and path patterns.
+//! They are found by counting, in one pass over system calls and one over files. Memory grows with
+//! the number of programs and path patterns.
 
 mod callers;
 mod calls;

@@ -75,7 +75,8 @@ pub(super) fn find(
             let (Some(upid), Some(path)) = (upid.get(row), path.get(row)) else {
                 continue;
             };
-            // Existing files are not temporary; files that are neither created nor written are lookups.
+            // Existing files are not temporary; files that are neither created nor written are
+            // lookups.
             if created == Some(false) || written.at(row) == 0 {
                 continue;
             }

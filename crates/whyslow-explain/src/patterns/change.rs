@@ -1,9 +1,10 @@
 //! T12: changes at a point in time.
 //!
-//! The window is divided into bins, which are split recursively where the rates of slow items before and
-//! after differ most (binary segmentation by the likelihood ratio of two binomial rates), or where the ranks
-//! of the bins' median durations do (Pettitt 1979). Bursts of slow items make the rates of bins vary by
-//! themselves, so the ratio is divided by the excess of their variance on both sides over chance.
+//! The window is divided into bins, which are split recursively where the rates of slow items
+//! before and after differ most (binary segmentation by the likelihood ratio of two binomial
+//! rates), or where the ranks of the bins' median durations do (Pettitt 1979). Bursts of slow items
+//! make the rates of bins vary by themselves, so the ratio is divided by the excess of their
+//! variance on both sides over chance.
 
 use whyslow_model::Ns;
 use whyslow_model::sort::{IndexSort, float_key};
@@ -183,7 +184,8 @@ fn likelihood((slow, items): (f64, f64)) -> f64 {
     term(slow) + term(items - slow)
 }
 
-/// Variance of the bins' counts around the rates of both sides, in multiples of the variance by chance.
+/// Variance of the bins' counts around the rates of both sides, in multiples of the variance by
+/// chance.
 fn dispersion(before: &[Bin], after: &[Bin]) -> f64 {
     let (mut found, mut expected, mut bins) = (0.0, 0.0, 0.0);
     for side in [before, after] {

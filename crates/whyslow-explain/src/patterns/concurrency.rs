@@ -1,7 +1,8 @@
 //! T2: whether items are slow when concurrency is high.
 //!
-//! The number in flight is also a consequence of slowness: items pile up behind a stall. Two rules separate
-//! that from load. Slow items in flight are not counted, so a stall lowers the number; and more items have to
+//! The number in flight is also a consequence of slowness: items pile up behind a stall. Two rules
+//! separate that from load. Slow items in flight are not counted, so a stall lowers the number; and
+//! more items have to
 //! *arrive* before slow ones, which a stall does not cause.
 
 use whyslow_analysis::statistics::normal_tail;
@@ -13,7 +14,8 @@ use super::episodes::Episodes;
 use super::ranks::{mann_whitney, median};
 
 const DELTA_MIN: f64 = 0.2;
-/// Minimum excess of arrivals before slow items, in standard deviations: one test in twenty by chance.
+/// Minimum excess of arrivals before slow items, in standard deviations: one test in twenty by
+/// chance.
 const ARRIVALS_MIN: f64 = 1.645;
 /// Arrivals are counted over the time of this many usual arrivals …
 const ARRIVALS: f64 = 10.0;
@@ -27,7 +29,8 @@ pub struct Concurrency {
     pub slow: f64,
     /// Median number in flight at the start of the others.
     pub others: f64,
-    /// Probability that more were in flight at a slow item than at another one, minus that of fewer.
+    /// Probability that more were in flight at a slow item than at another one, minus that of
+    /// fewer.
     pub delta: f64,
     /// One-sided.
     pub p: f64,
@@ -49,8 +52,8 @@ pub fn concurrency(items: &[Item], slow: &[bool], episodes: &Episodes) -> Option
     let [slow_ones, others] = split(&in_flight, slow);
     let ranked = mann_whitney(&slow_ones, &others)?;
     let [before_slow, before_others] = split(&arrivals, slow);
-    // If concurrency comes in bursts, so does slowness that depends on it: only bursts beyond that reduce
-    // the number of independent items.
+    // If concurrency comes in bursts, so does slowness that depends on it: only bursts beyond that
+    // reduce the number of independent items.
     let explained = explained(&in_flight, slow);
     let items_with_chance = items.iter().zip(slow).zip(explained);
     let items_with_chance: Vec<(Ns, bool, f64)> = items_with_chance

@@ -1,9 +1,9 @@
 //! T8: whether durations of slow items are near the known constant of a cause.
 //!
-//! This is a hint, never a verdict: the evidence that would confirm it is printed with it. Far more slow items
-//! have to be within a narrow window around the constant than if durations were spread evenly over the
-//! observed orders of magnitude. For causes that repeat and double, most of them have to be at the first value,
-//! because waiting twice is rarer than once.
+//! This is a hint, never a verdict: the evidence that would confirm it is printed with it. Far more
+//! slow items have to be within a narrow window around the constant than if durations were spread
+//! evenly over the observed orders of magnitude. For causes that repeat and double, most of them
+//! have to be at the first value, because waiting twice is rarer than once.
 
 use whyslow_model::sort::IndexSort;
 
@@ -23,8 +23,8 @@ pub struct Known {
 const MS: f64 = 1e6;
 const S: f64 = 1e9;
 
-/// Durations from the sources of the kernel and the C libraries, and from measurements on Linux 6.18
-/// (resolver 5.004 s, neighbour 3.060 s, SYN 1.007 s, retransmission 206–214 ms).
+/// Durations from the sources of the kernel and the C libraries, and from measurements on Linux
+/// 6.18 (resolver 5.004 s, neighbour 3.060 s, SYN 1.007 s, retransmission 206–214 ms).
 pub const KNOWN: [Known; 13] = [
     Known {
         cause: "resolver timeout (glibc: 5 s per name server and attempt)",
@@ -144,7 +144,8 @@ const PERIOD_WITHIN: f64 = 0.01;
 pub struct Waits {
     /// For each slow item, its longest wait, or the time beyond the usual.
     pub waits: Vec<f64>,
-    /// Median of the usual items, which with `mad` is the uncertainty of `waits`; 0 for recorded waits.
+    /// Median of the usual items, which with `mad` is the uncertainty of `waits`; 0 for recorded
+    /// waits.
     pub usual: f64,
     /// Median absolute deviation of the usual items, ns.
     pub mad: f64,
@@ -210,8 +211,9 @@ fn hint(known: &Known, waits: &Waits) -> Option<Hint> {
     })
 }
 
-/// Smallest and largest wait that is near a value. Below it, because a part of the usual time may pass during
-/// the wait and is then subtracted twice; above it, because timers are late and the rest of the item varies.
+/// Smallest and largest wait that is near a value. Below it, because a part of the usual time may
+/// pass during the wait and is then subtracted twice; above it, because timers are late and the
+/// rest of the item varies.
 fn window(value: f64, waits: &Waits) -> (f64, f64) {
     let least = value - waits.usual.min(0.02 * value) - MS;
     let most = value + (0.05 * value).max(4.0 * MS).max(3.0 * waits.mad);

@@ -15,13 +15,15 @@ use super::ranks::median;
 use super::{Input, LEVEL};
 use crate::report::Pattern;
 
-/// A period that differs from the duration of slow items by no more than this share is caused by it.
+/// A period that differs from the duration of slow items by no more than this share is caused by
+/// it.
 const ECHO: f64 = 0.1;
 
 /// Patterns of slowness.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Class {
-    /// Everything is slower than before, and more so with more concurrency or while a resource is saturated.
+    /// Everything is slower than before, and more so with more concurrency or while a resource is
+    /// saturated.
     HeavyLoad,
     /// Everything is slower than before, without evidence of load.
     Shifted,
@@ -79,15 +81,15 @@ pub struct Judgement {
     pub only_of_slow: Vec<u32>,
     /// Times at which the rate of slow items or their durations changed.
     pub changes: Vec<Change>,
-    /// Time from which on everything is slower: the conclusion and the tests compare the time after it with
-    /// the time before.
+    /// Time from which on everything is slower: the conclusion and the tests compare the time after
+    /// it with the time before.
     pub since: Option<Ns>,
     /// Number of further items that would suffice, if it is known.
     pub more: Option<u64>,
 }
 
-/// Classifies the items. Deterministic: the same input gives the same judgement. Without a baseline, the
-/// time before a change for the worse serves as one.
+/// Classifies the items. Deterministic: the same input gives the same judgement. Without a
+/// baseline, the time before a change for the worse serves as one.
 pub fn judge(input: &Input<'_>) -> Judgement {
     let whole = judge_against(input);
     let since = match input.baseline {
@@ -242,8 +244,8 @@ impl View<'_> {
         much && self.facts.is_found(Test::Rhythm) && !self.is_echo()
     }
 
-    /// Whether the period results from the duration of slow items: in a closed loop, a worker sends its next
-    /// request when the slow reply has arrived.
+    /// Whether the period results from the duration of slow items: in a closed loop, a worker sends
+    /// its next request when the slow reply has arrived.
     fn is_echo(&self) -> bool {
         let slow = self.facts.slow.iter();
         let slow = slow.map(|place| self.input.items[*place].dur as f64);

@@ -1,10 +1,11 @@
 //! Slow items that count as one event.
 //!
-//! A stall of a second makes every request during it slow. Slow starts that are close together are merged into
-//! episodes, which tests on time use. Counting an episode as one event everywhere would be wrong for items that
-//! are merely frequent: where one request in twenty waits five seconds, slow starts are always close together.
-//! So tests on keys divide by the *design effect*: the variance of counts per time slice relative to the
-//! variance if each item were slow independently, and at most the mean size of an episode.
+//! A stall of a second makes every request during it slow. Slow starts that are close together are
+//! merged into episodes, which tests on time use. Counting an episode as one event everywhere would
+//! be wrong for items that are merely frequent: where one request in twenty waits five seconds,
+//! slow starts are always close together. So tests on keys divide by the *design effect*: the
+//! variance of counts per time slice relative to the variance if each item were slow independently,
+//! and at most the mean size of an episode.
 
 use whyslow_model::Ns;
 
@@ -13,8 +14,8 @@ use super::ranks::median;
 
 /// Minimum gap between episodes.
 const GAP_MIN: Ns = 100_000_000;
-/// Slices grow by this factor while there are at least `SLICES_MIN`: a burst that is longer than a slice would
-/// count several times.
+/// Slices grow by this factor while there are at least `SLICES_MIN`: a burst that is longer than a
+/// slice would count several times.
 const LONGER: i64 = 4;
 const SLICES_MIN: i64 = 20;
 const SLICES_MAX: i64 = 4000;
@@ -58,8 +59,9 @@ impl Episodes {
         (self.slow as f64 / self.onsets.len().max(1) as f64).max(1.0)
     }
 
-    /// Number of items that count as one, at least 1. `items` are the start, whether it is slow, and the
-    /// probability of being slow that is already explained (the rate of all items, or of the item's key).
+    /// Number of items that count as one, at least 1. `items` are the start, whether it is slow,
+    /// and the probability of being slow that is already explained (the rate of all items, or of
+    /// the item's key).
     pub fn design_effect(&self, items: &[(Ns, bool, f64)]) -> f64 {
         if self.onsets.len() == self.slow {
             return 1.0;
@@ -90,8 +92,8 @@ fn dispersion(items: &[(Ns, bool, f64)], first: Ns, (span, length): (Ns, Ns)) ->
         return 1.0;
     }
     let found = beyond.iter().map(|beyond| beyond * beyond).sum::<f64>() / expected;
-    // Two standard deviations of the ratio without bursts: that of a chi-square value divided by its degrees
-    // of freedom.
+    // Two standard deviations of the ratio without bursts: that of a chi-square value divided by
+    // its degrees of freedom.
     let by_chance = 1.0 + 2.0 * (2.0 / count as f64).sqrt();
     if found > by_chance { found } else { 1.0 }
 }

@@ -1,8 +1,9 @@
 //! Where slow operations spend time that others of the same kind do not.
 //!
-//! For each category (a mechanism and its culprit), the mean of slow operations minus that of the baseline, as a
-//! share of the sum over all categories. The confidence interval of that share is bootstrapped, with slow
-//! operations and the baseline resampled separately: a single extreme operation makes it wide.
+//! For each category (a mechanism and its culprit), the mean of slow operations minus that of the
+//! baseline, as a share of the sum over all categories. The confidence interval of that share is
+//! bootstrapped, with slow operations and the baseline resampled separately: a single extreme
+//! operation makes it wide.
 
 use std::collections::BTreeMap;
 
@@ -45,8 +46,8 @@ impl Excess {
     }
 }
 
-/// The excesses, greatest first. Empty if nothing is slow or slow operations take no longer on average.
-/// Without a baseline all time is excess.
+/// The excesses, greatest first. Empty if nothing is slow or slow operations take no longer on
+/// average. Without a baseline all time is excess.
 pub fn decompose(slow: &[Spent], baseline: &[Spent]) -> Vec<Excess> {
     let mut places: BTreeMap<u32, usize> = BTreeMap::new();
     for (category, _) in slow.iter().chain(baseline).flatten() {

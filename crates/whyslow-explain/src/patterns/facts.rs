@@ -173,9 +173,9 @@ impl Facts {
         LEVEL * (found + 1) as f64 / self.tests.max(1) as f64
     }
 
-    /// Adjusts all tests together, so that many keys do not lead to a chance finding (Benjamini, Hochberg).
-    /// Comparisons of objects are adjusted where they are made, and changes and known constants have their own
-    /// thresholds, which account for their number.
+    /// Adjusts all tests together, so that many keys do not lead to a chance finding (Benjamini,
+    /// Hochberg). Comparisons of objects are adjusted where they are made, and changes and known
+    /// constants have their own thresholds, which account for their number.
     fn adjust(&mut self) {
         let mut tests: Vec<(Test, f64)> = Vec::new();
         let mut add = |test, p: Option<f64>| tests.extend(p.map(|p| (test, p)));
@@ -189,8 +189,8 @@ impl Facts {
             let p = (one.rate.items >= KEY_ITEMS_MIN).then_some(one.p);
             add(Test::Exposed(one.rate.key), p);
         }
-        // Keys with too few items to be found exempt at all do not count as tests (Tarone 1990); others do,
-        // even if they turned out to have slow items.
+        // Keys with too few items to be found exempt at all do not count as tests (Tarone 1990);
+        // others do, even if they turned out to have slow items.
         let share = self.rates.slow as f64 / self.rates.items.max(1) as f64;
         let least = super::keys::enough(share, self.rates.design_effect, LEVEL);
         for one in self.rates.rates.iter().filter(|rate| rate.items >= least) {
@@ -228,8 +228,8 @@ fn rates(flagged: &[(Item, bool)], episodes: &Episodes) -> Rates {
     rates
 }
 
-/// Keys with a usual duration too long to show the additional time: an operation that usually takes 4 s is not
-/// slow with 5 s more, and not exempt either.
+/// Keys with a usual duration too long to show the additional time: an operation that usually takes
+/// 4 s is not slow with 5 s more, and not exempt either.
 fn hidden(items: &[Item], normal: &Normal, gap: Option<&Gap>) -> BTreeSet<u32> {
     let gap = gap.filter(|gap| gap.is_much());
     let of = |places: &mut dyn Iterator<Item = usize>| {
@@ -259,8 +259,8 @@ fn hidden(items: &[Item], normal: &Normal, gap: Option<&Gap>) -> BTreeSet<u32> {
 /// A gap, with median and MAD of the items above it.
 type Mode = (Option<Gap>, Option<(f64, f64)>);
 
-/// Marks the items of a separate mode as slow, and unmarks those that are slow by their own measure only.
-/// Returns the additional time of the latter, ns.
+/// Marks the items of a separate mode as slow, and unmarks those that are slow by their own measure
+/// only. Returns the additional time of the latter, ns.
 fn separated(
     flagged: &mut [(Item, bool, usize)],
     items: &[Item],

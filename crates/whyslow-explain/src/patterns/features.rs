@@ -2,8 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Features of all keys in `slow` and of none in `exempt`, ascending. `features` are pairs of a key and a
-/// feature of its items.
+/// Features of all keys in `slow` and of none in `exempt`, ascending. `features` are pairs of a key
+/// and a feature of its items.
 pub(super) fn only_of_slow(features: &[(u32, u32)], slow: &[u32], exempt: &[u32]) -> Vec<u32> {
     let mut by_key: BTreeMap<u32, BTreeSet<u32>> = BTreeMap::new();
     for (key, feature) in features {

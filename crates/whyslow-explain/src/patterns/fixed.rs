@@ -1,12 +1,13 @@
 //! Items that are slow by their own measure only, while many others take a fixed additional time.
 //!
-//! An item is slow if it takes several times the usual duration of its key. For a page that takes 0.3 ms these
-//! are a few milliseconds, which any item may lose on a busy machine. They are unrelated to pages of 90 ms that
-//! sometimes wait 5 s, and would hide that a key is exempt from the 5 s. So if slow items of several keys have
-//! the same additional time, far from all others and with nearly all of the lost time, only these count as slow.
+//! An item is slow if it takes several times the usual duration of its key. For a page that takes
+//! 0.3 ms these are a few milliseconds, which any item may lose on a busy machine. They are
+//! unrelated to pages of 90 ms that sometimes wait 5 s, and would hide that a key is exempt from
+//! the 5 s. So if slow items of several keys have the same additional time, far from all others and
+//! with nearly all of the lost time, only these count as slow.
 //!
-//! A cause that takes a share of the usual duration, such as a busy CPU, adds different times to different
-//! keys, so all of its items stay slow.
+//! A cause that takes a share of the usual duration, such as a busy CPU, adds different times to
+//! different keys, so all of its items stay slow.
 
 use std::collections::BTreeSet;
 
@@ -35,7 +36,8 @@ pub struct Slow {
     pub excess: f64,
 }
 
-/// Indexes of items that are slow by their own measure only; none if there is no fixed additional time.
+/// Indexes of items that are slow by their own measure only; none if there is no fixed additional
+/// time.
 pub fn lesser(mut slow: Vec<Slow>) -> Vec<usize> {
     slow.index_sort_by(|a, b| {
         let by_excess = b.excess.total_cmp(&a.excess);

@@ -1,7 +1,7 @@
 //! T4–T6: whether one key is slow, all keys are equally slow, or one is never slow.
 //!
-//! All three test the keys' rates of slow items. If slow items come in bursts, counts are divided by the design
-//! effect.
+//! All three test the keys' rates of slow items. If slow items come in bursts, counts are divided
+//! by the design effect.
 
 use std::collections::BTreeMap;
 
@@ -146,8 +146,8 @@ impl Rates {
         hypergeometric_tail(slow, items, slow + rest_slow, items + rest)
     }
 
-    /// T5: whether keys have the same rate of slow items: all keys, or those that were ever slow. `None` with
-    /// fewer than two keys.
+    /// T5: whether keys have the same rate of slow items: all keys, or those that were ever slow.
+    /// `None` with fewer than two keys.
     pub fn evenness(&self, which: Keys) -> Option<Evenness> {
         let rates = self.rates.iter();
         let rates: Vec<&Rate> = rates
@@ -208,8 +208,8 @@ pub enum Keys {
     EverSlow,
 }
 
-/// Number of items of which none is slow with probability `level`, given the share of slow items and the design
-/// effect.
+/// Number of items of which none is slow with probability `level`, given the share of slow items
+/// and the design effect.
 pub fn enough(share: f64, design_effect: f64, level: f64) -> u64 {
     if share <= 0.0 {
         return u64::MAX;

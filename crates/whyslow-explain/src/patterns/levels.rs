@@ -1,11 +1,12 @@
 //! T2 by level: the share of slow items at each level of concurrency.
 //!
-//! The number in flight alone shows little: items pile up behind a stall, and if arrivals do not wait for
-//! replies, slow items are in flight for longer and so raise the number themselves. Neither applies to a closed
-//! loop, in which each worker sends its next request when it has its reply: the number in flight is the number
-//! of workers, whether items are slow or not. A load generator reports its workers. Otherwise such times are
-//! recognised by a number in flight that hardly varies, while that of independent arrivals varies by its mean;
-//! if it varies, no shares are reported.
+//! The number in flight alone shows little: items pile up behind a stall, and if arrivals do not
+//! wait for replies, slow items are in flight for longer and so raise the number themselves.
+//! Neither applies to a closed loop, in which each worker sends its next request when it has its
+//! reply: the number in flight is the number of workers, whether items are slow or not. A load
+//! generator reports its workers. Otherwise such times are recognised by a number in flight that
+//! hardly varies, while that of independent arrivals varies by its mean; if it varies, no shares
+//! are reported.
 
 use std::collections::BTreeMap;
 
@@ -29,7 +30,8 @@ const LONGER: f64 = 8.0;
 const WINDOW_ITEMS: f64 = 20.0;
 /// … in at least this many windows.
 const WINDOWS_MIN: f64 = 8.0;
-/// Maximum variance of the number in flight in a closed loop, divided by its mean; 1 for independent arrivals.
+/// Maximum variance of the number in flight in a closed loop, divided by its mean; 1 for
+/// independent arrivals.
 const VARIES_MAX: f64 = 0.3;
 /// Minimum number of slices in which bursts are detected.
 const SLICES: Ns = 25;
@@ -68,8 +70,8 @@ impl Level {
 pub struct Levels {
     /// Ascending.
     pub levels: Vec<Level>,
-    /// Trend of the share over the logarithm of the level, in standard deviations (Cochran 1954, Armitage
-    /// 1955).
+    /// Trend of the share over the logarithm of the level, in standard deviations (Cochran 1954,
+    /// Armitage 1955).
     pub z: f64,
     /// One-sided.
     pub p: f64,
@@ -84,8 +86,8 @@ impl Levels {
     }
 }
 
-/// `items` by `ts`; `is_closed` if their workers belong to a closed-loop load. `None` if all or none are slow,
-/// or if concurrency does not change.
+/// `items` by `ts`; `is_closed` if their workers belong to a closed-loop load. `None` if all or
+/// none are slow, or if concurrency does not change.
 pub fn levels(
     items: &[Item],
     slow: &[bool],
@@ -127,8 +129,8 @@ pub fn levels(
     })
 }
 
-/// Concurrent requests of a closed-loop load before and after, if there are clearly more: the number of workers
-/// was set from outside, so this is what changed.
+/// Concurrent requests of a closed-loop load before and after, if there are clearly more: the
+/// number of workers was set from outside, so this is what changed.
 pub(super) fn raised(before: &[Item], after: &[Item]) -> Option<(f64, f64)> {
     let at_a_time = |items: &[Item]| {
         let mut items = items.to_vec();
@@ -139,8 +141,9 @@ pub(super) fn raised(before: &[Item], after: &[Item]) -> Option<(f64, f64)> {
     (after >= RAISED_MIN * before).then_some((before, after))
 }
 
-/// Number of active workers for each item: at its start, shortly before, or while it is in flight. So the last
-/// workers of a run, which still wait for slow replies, do not form a level of their own.
+/// Number of active workers for each item: at its start, shortly before, or while it is in flight.
+/// So the last workers of a run, which still wait for slow replies, do not form a level of their
+/// own.
 fn at_work(items: &[Item], lately: f64) -> Vec<f64> {
     let mut of_worker: BTreeMap<u32, Vec<(f64, f64)>> = BTreeMap::new();
     for item in items.iter().filter(|item| item.worker != UNIDENTIFIED) {
@@ -239,7 +242,8 @@ fn grouped(of_items: &[f64], slow: &[bool], group: impl Fn(f64) -> f64) -> Vec<L
     .collect()
 }
 
-/// Levels from a number to its double, with enough items each; levels with too few are merged with a neighbour.
+/// Levels from a number to its double, with enough items each; levels with too few are merged with
+/// a neighbour.
 fn classes(of_items: &[f64], slow: &[bool]) -> Vec<Level> {
     let mut found = grouped(of_items, slow, |level| level.max(1.0).log2().floor());
     let least = ITEMS_MIN.max(of_items.len() / SHARE_MIN) as u64;

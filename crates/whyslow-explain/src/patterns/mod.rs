@@ -2,11 +2,11 @@
 //! periodic job, or rare contention on a path that all of them share.
 //!
 //! All functions work on slices; the caller fills an [`Input`] from a recording. Mean and standard
-//! deviation are not used to decide what is slow, because one operation of 20 s among a hundred thousand
-//! would dominate them. Operations that were slow together count as one ([`episodes`]). Each test checks
-//! whether it has enough data and reports how much is missing. All significance levels are adjusted
-//! together before [`judge`] draws its conclusion. `docs/patterns.md` has the rules of the tests and their
-//! detection and false-positive rates.
+//! deviation are not used to decide what is slow, because one operation of 20 s among a hundred
+//! thousand would dominate them. Operations that were slow together count as one ([`episodes`]).
+//! Each test checks whether it has enough data and reports how much is missing. All significance
+//! levels are adjusted together before [`judge`] draws its conclusion. `docs/patterns.md` has the
+//! rules of the tests and their detection and false-positive rates.
 
 pub mod change;
 pub mod concurrency;
@@ -53,8 +53,8 @@ pub struct Item {
     pub ts: Ns,
     /// Duration in ns, not negative.
     pub dur: Ns,
-    /// Index into [`Input::keys`]: only items of one key are comparable. An endpoint, or a kind of operation
-    /// with its size class.
+    /// Index into [`Input::keys`]: only items of one key are comparable. An endpoint, or a kind of
+    /// operation with its size class.
     pub key: u32,
     /// Index into [`Input::objects`]: device, file, peer. [`UNIDENTIFIED`] if there is none.
     pub object: u32,
@@ -62,8 +62,8 @@ pub struct Item {
     pub worker: u32,
     /// An early failure is neither usual nor slow; a late one is slow.
     pub failed: bool,
-    /// The longest single wait in it, if waits were recorded: known constants are searched for in these
-    /// rather than in the time beyond the usual.
+    /// The longest single wait in it, if waits were recorded: known constants are searched for in
+    /// these rather than in the time beyond the usual.
     pub wait_ns_max: Option<Ns>,
 }
 
@@ -79,8 +79,8 @@ impl Item {
 pub struct Resource {
     /// Name for sentences.
     pub name: String,
-    /// Start and end of times with utilisation above 0.9 and a waiter, or with more than a fifth of the time
-    /// stalled; in order, without overlap.
+    /// Start and end of times with utilisation above 0.9 and a waiter, or with more than a fifth of
+    /// the time stalled; in order, without overlap.
     pub saturated: Vec<(Ns, Ns)>,
     /// Saturated share of the time of the baseline.
     pub baseline_share: Option<f64>,
@@ -123,10 +123,11 @@ pub struct Input<'a> {
     pub objects: &'a [String],
     /// Names of workers: threads, connections, clients.
     pub workers: &'a [String],
-    /// The workers belong to a closed-loop load, which waits for replies: their number does not depend on
-    /// the durations of items.
+    /// The workers belong to a closed-loop load, which waits for replies: their number does not
+    /// depend on the durations of items.
     pub is_closed: bool,
-    /// Group of each object within which it is compared (the driver of a device). One group if empty.
+    /// Group of each object within which it is compared (the driver of a device). One group if
+    /// empty.
     pub groups: &'a [u32],
     /// Resources with known saturation.
     pub resources: &'a [Resource],
@@ -134,8 +135,8 @@ pub struct Input<'a> {
     pub jobs: &'a [Job],
     /// Events that may explain a change.
     pub marks: &'a [Mark],
-    /// Pairs of a key and a feature of its items, as an index into `feature_names`: system calls, peers,
-    /// functions.
+    /// Pairs of a key and a feature of its items, as an index into `feature_names`: system calls,
+    /// peers, functions.
     pub features: &'a [(u32, u32)],
     /// Names of features.
     pub feature_names: &'a [String],

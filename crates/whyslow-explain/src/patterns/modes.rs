@@ -1,9 +1,10 @@
 //! T7: whether slow items are a separate mode, or the tail of the usual ones.
 //!
-//! If durations have a power-law tail (as heavy as occurs in practice), their logarithms have an exponential
-//! tail, and the spacings between the largest values, each multiplied by its rank, have the same distribution
-//! (Rényi 1953). A spacing that is far larger than those below it is a gap in the distribution. Lighter tails
-//! have smaller spacings at their end, so the test is conservative for them.
+//! If durations have a power-law tail (as heavy as occurs in practice), their logarithms have an
+//! exponential tail, and the spacings between the largest values, each multiplied by its rank, have
+//! the same distribution (Rényi 1953). A spacing that is far larger than those below it is a gap in
+//! the distribution. Lighter tails have smaller spacings at their end, so the test is conservative
+//! for them.
 
 use whyslow_analysis::statistics::{Dice, f_tail_of_two};
 use whyslow_model::Ns;
@@ -11,7 +12,8 @@ use whyslow_model::sort::{IndexSort, float_key};
 
 /// Minimum number of items of a mode.
 pub const ITEMS_MIN: usize = 5;
-/// Number of spacings below the gap that it is compared with: at least this many, or this many times its rank.
+/// Number of spacings below the gap that it is compared with: at least this many, or this many
+/// times its rank.
 const BELOW_MIN: usize = 10;
 const BELOW_BY_RANK: usize = 3;
 /// Significance level over all ranks together.
@@ -39,8 +41,8 @@ impl Gap {
         self.p < LEVEL && self.ratio >= GAP_MIN
     }
 
-    /// Number of items above a gap of this ratio that would suffice, with the spacing of the items below; none if
-    /// the gap is too small.
+    /// Number of items above a gap of this ratio that would suffice, with the spacing of the items
+    /// below; none if the gap is too small.
     pub fn enough(&self) -> Option<usize> {
         let gap = self.ratio.ln();
         if self.ratio < GAP_MIN {
@@ -54,8 +56,9 @@ impl Gap {
     }
 }
 
-/// The gap with the smallest probability by chance; the widest if several probabilities are practically zero.
-/// `logs` are logarithms of durations, in any order. `None` with fewer than sixteen.
+/// The gap with the smallest probability by chance; the widest if several probabilities are
+/// practically zero. `logs` are logarithms of durations, in any order. `None` with fewer than
+/// sixteen.
 pub fn gap(logs: &[f64]) -> Option<Gap> {
     let mut order: Vec<usize> = (0..logs.len()).collect();
     // The greatest first.
@@ -92,8 +95,9 @@ pub fn gap(logs: &[f64]) -> Option<Gap> {
     })
 }
 
-/// Logarithms of durations that were rounded to a unit (ms, µs): each is moved at random within its unit. Equal
-/// durations would have no spacing, and any gap above them would be infinitely improbable.
+/// Logarithms of durations that were rounded to a unit (ms, µs): each is moved at random within its
+/// unit. Equal durations would have no spacing, and any gap above them would be infinitely
+/// improbable.
 pub fn unrounded(times: &[Ns], divide_by: impl Fn(usize) -> f64) -> Vec<f64> {
     let units = [
         1_000_000_000,
@@ -122,8 +126,8 @@ mod tests {
 
     #[test]
     fn a_gap_by_hand() {
-        // 21 values with ranked spacings of 1, except for one of 10 at rank 5, which is the only rank
-        // with enough spacings below it (15).
+        // 21 values with ranked spacings of 1, except for one of 10 at rank 5, which is the only
+        // rank with enough spacings below it (15).
         let mut value = 10.0;
         let mut logs = Vec::new();
         for rank in 1..=21 {

@@ -1,9 +1,9 @@
 //! The usual durations of a key, and which items are slow.
 //!
-//! Durations are skewed, so logarithms are used: their median, and the median absolute deviation (MAD), which
-//! are robust against slow items up to half of all. An item is slow if it is beyond four standard deviations
-//! (estimated from the MAD) and beyond three times the median, because smaller differences do not matter where
-//! durations hardly vary.
+//! Durations are skewed, so logarithms are used: their median, and the median absolute deviation
+//! (MAD), which are robust against slow items up to half of all. An item is slow if it is beyond
+//! four standard deviations (estimated from the MAD) and beyond three times the median, because
+//! smaller differences do not matter where durations hardly vary.
 
 use std::collections::BTreeMap;
 
@@ -47,8 +47,8 @@ pub struct Normal {
 }
 
 impl Normal {
-    /// Classifies items by the baseline, or by the items themselves for keys with few items in it; durations up
-    /// to `objective` (ns) are never slow.
+    /// Classifies items by the baseline, or by the items themselves for keys with few items in it;
+    /// durations up to `objective` (ns) are never slow.
     pub fn of(items: &[Item], baseline: &[Item], objective: Option<Ns>) -> Self {
         let mut times = times_by_key(baseline);
         times.retain(|_, times| times.len() >= ITEMS_MIN);
@@ -86,8 +86,8 @@ impl Normal {
         Self { slow, ..normal }
     }
 
-    /// The usual durations of a key; for a key with too few items those of all such keys, or of all items if even
-    /// these are too few. `None` without items.
+    /// The usual durations of a key; for a key with too few items those of all such keys, or of all
+    /// items if even these are too few. `None` without items.
     pub fn usual(&self, key: u32) -> Option<Usual> {
         self.by_key.get(&key).copied().or(self.rest)
     }
@@ -164,7 +164,8 @@ mod tests {
 
     #[test]
     fn slow_is_beyond_three_times_and_four_deviations() {
-        // Durations of 100 ± 10 %: σ of the logarithm is about .07, so three times the median decides.
+        // Durations of 100 ± 10 %: σ of the logarithm is about .07, so three times the median
+        // decides.
         let mut items: Vec<Item> = (90..=110).map(|dur| item(1, dur)).collect();
         items.extend([item(1, 299), item(1, 310)]);
         let normal = Normal::of(&items, &[], None);

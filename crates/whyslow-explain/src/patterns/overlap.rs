@@ -1,7 +1,8 @@
 //! T13: whether slow items of one worker, connection or lock wait behind each other.
 //!
-//! Many slow items overlap by chance. So the time for which those of one group overlap is compared with that
-//! after shuffling their starts among all of them: the slow times stay, but the groups change.
+//! Many slow items overlap by chance. So the time for which those of one group overlap is compared
+//! with that after shuffling their starts among all of them: the slow times stay, but the groups
+//! change.
 
 use std::collections::BTreeMap;
 
@@ -38,8 +39,8 @@ impl Overlap {
     }
 }
 
-/// `slow` are start, duration and group of slow items. `None` if too few have a group, there is only one group,
-/// or no two of a group overlap.
+/// `slow` are start, duration and group of slow items. `None` if too few have a group, there is
+/// only one group, or no two of a group overlap.
 pub fn overlap(slow: impl Iterator<Item = (Ns, Ns, u32)>) -> Option<Overlap> {
     let known = slow.filter(|(.., group)| *group != UNIDENTIFIED);
     let mut slow: Vec<(Ns, Ns, u32)> = known.take(SLOW_MAX).collect();

@@ -1,11 +1,12 @@
 //! T9: whether episodes are periodic.
 //!
-//! Onsets are mapped to a circle for each of many frequencies; if they point in one direction, that is the
-//! frequency (Rayleigh's test, with power `P = |Σ e^(2πi f t)|² / n`, exponential by chance). Of several
-//! equally clear frequencies the lowest counts, because each multiple of a frequency fits as well.
+//! Onsets are mapped to a circle for each of many frequencies; if they point in one direction, that
+//! is the frequency (Rayleigh's test, with power `P = |Σ e^(2πi f t)|² / n`, exponential by
+//! chance). Of several equally clear frequencies the lowest counts, because each multiple of a
+//! frequency fits as well.
 //!
-//! Onsets in clusters are not independent: the frequency is tested again with onsets that are at least a quarter
-//! of its period apart.
+//! Onsets in clusters are not independent: the frequency is tested again with onsets that are at
+//! least a quarter of its period apart.
 
 use whyslow_analysis::statistics::binomial_tail;
 use whyslow_model::Ns;

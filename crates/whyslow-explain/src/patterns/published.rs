@@ -31,9 +31,9 @@ fn number(judgement: &Judgement, name: &str) -> f64 {
     found.unwrap_or_else(|| panic!("{name}: {pattern:?}")).1
 }
 
-/// Histograms of 8 KiB reads in 10 s, in power-of-two buckets of µs: a bad disk and a good one, of 17 under the
-/// same load ("Diagnose High-Latency I/O Operations Using SystemTap"). The others are assumed to be like the good
-/// one.
+/// Histograms of 8 KiB reads in 10 s, in power-of-two buckets of µs: a bad disk and a good one, of
+/// 17 under the same load ("Diagnose High-Latency I/O Operations Using SystemTap"). The others are
+/// assumed to be like the good one.
 const SDY: [u64; 15] = [2, 14, 4, 2, 7, 19, 37, 59, 14, 0, 10, 11, 10, 6, 4];
 const SDT: [u64; 9] = [0, 19, 16, 1, 9, 28, 56, 49, 18];
 
@@ -95,8 +95,8 @@ fn one_bad_disk_of_seventeen() {
     assert_eq!(found.class, Class::Insufficient, "{}", found.says);
 }
 
-/// Twelve endpoints, of which the health check was never slow; 58 of the 968 requests to the others took five
-/// seconds more (the published account of a failing resolver gives no counts).
+/// Twelve endpoints, of which the health check was never slow; 58 of the 968 requests to the others
+/// took five seconds more (the published account of a failing resolver gives no counts).
 fn stalled(stall: f64, seed: u64) -> Vec<Item> {
     let mut dice = Dice::new(seed);
     let mut slow = vec![false; 968];

@@ -25,13 +25,13 @@ pub(super) fn deviation(values: impl Iterator<Item = f64>, from: f64) -> Option<
 pub(super) struct Ranked {
     /// Excess of the first over the second, in standard deviations if both were equal.
     pub(super) z: f64,
-    /// Probability that a value of the first is greater than one of the second, minus the probability that it
-    /// is smaller: rank-biserial correlation, or Cliff's delta.
+    /// Probability that a value of the first is greater than one of the second, minus the
+    /// probability that it is smaller: rank-biserial correlation, or Cliff's delta.
     pub(super) delta: f64,
 }
 
-/// Pairs with the first greater than the second (ties count half) against the expectation, with its exact
-/// variance including ties (Mann, Whitney 1947). `None` if one is empty.
+/// Pairs with the first greater than the second (ties count half) against the expectation, with its
+/// exact variance including ties (Mann, Whitney 1947). `None` if one is empty.
 pub(super) fn mann_whitney(first: &[f64], second: &[f64]) -> Option<Ranked> {
     let (ours, theirs) = (first.len() as f64, second.len() as f64);
     if first.is_empty() || second.is_empty() {

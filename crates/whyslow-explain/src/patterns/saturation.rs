@@ -1,10 +1,10 @@
 //! T3: whether a resource was saturated while items were slow, and not otherwise.
 //!
-//! Both slowness and saturation come in stretches. So their overlap is compared with that of the same saturated
-//! stretches in another order, with the same gaps in another order, from a random start. This preserves their
-//! durations and number, and also their clusters, which the few long gaps separate. (Shifting all of them by the
-//! same time is not enough: after small shifts they overlap as before, so no probability could be smaller than
-//! the share of small shifts.)
+//! Both slowness and saturation come in stretches. So their overlap is compared with that of the
+//! same saturated stretches in another order, with the same gaps in another order, from a random
+//! start. This preserves their durations and number, and also their clusters, which the few long
+//! gaps separate. (Shifting all of them by the same time is not enough: after small shifts they
+//! overlap as before, so no probability could be smaller than the share of small shifts.)
 
 use whyslow_analysis::statistics::Dice;
 use whyslow_model::Ns;
@@ -38,8 +38,8 @@ impl Saturated {
     }
 }
 
-/// `slow` are start and end of slow items, in any order. `None` if nothing is slow, or if there is no other time
-/// and no baseline.
+/// `slow` are start and end of slow items, in any order. `None` if nothing is slow, or if there is
+/// no other time and no baseline.
 pub fn saturated(
     resource: &Resource,
     slow: impl Iterator<Item = (Ns, Ns)>,

@@ -1,7 +1,8 @@
 //! T1: whether everything is slower than before.
 //!
-//! The tenth percentile is tested, too, because load slows down even the fastest operations, whereas occasional
-//! waits do not. The rank test guards keys with few items: their percentiles vary by half by chance.
+//! The tenth percentile is tested, too, because load slows down even the fastest operations,
+//! whereas occasional waits do not. The rank test guards keys with few items: their percentiles
+//! vary by half by chance.
 
 use std::collections::BTreeMap;
 

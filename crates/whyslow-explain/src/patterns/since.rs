@@ -9,9 +9,10 @@ use super::{Class, Input, Item, Judgement, Resource};
 /// Minimum ratio of the medians after and before a change.
 const RATIO_MIN: f64 = 1.5;
 
-/// The judgement of the time after the first change for the worse, with the time before it as the baseline;
-/// none without such a change, or if not everything became slower. If one object or kind deviates, durations
-/// change with its share of the operations, so the time before is not a baseline.
+/// The judgement of the time after the first change for the worse, with the time before it as the
+/// baseline; none without such a change, or if not everything became slower. If one object or kind
+/// deviates, durations change with its share of the operations, so the time before is not a
+/// baseline.
 pub(super) fn judge_since(input: &Input<'_>, whole: &Judgement) -> Option<Judgement> {
     if matches!(whole.class, Class::OneDevice | Class::OneOperation) {
         return None;

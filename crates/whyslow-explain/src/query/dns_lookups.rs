@@ -1,7 +1,7 @@
 //! Slow DNS lookups.
 //!
-//! A thread that looks up a name waits in poll(), as idle servers do. System calls do not distinguish
-//! the two, so lookups are queried separately.
+//! A thread that looks up a name waits in poll(), as idle servers do. System calls do not
+//! distinguish the two, so lookups are queried separately.
 
 use std::ops::ControlFlow;
 
@@ -32,7 +32,8 @@ type Names = FxHashMap<(String, String), Counts>;
 impl Explainer<'_> {
     /// A story for each program and name with slow lookups.
     pub(super) fn dns_lookups(&self, utids: &[i32]) -> Result<Vec<Story>, AnalysisError> {
-        // Without waits of threads there is nothing to walk; `detectors::counters` reports the lookups.
+        // Without waits of threads there is nothing to walk; `detectors::counters` reports the
+        // lookups.
         if !has(self.tables, "dns_lookup")
             || !(has(self.tables, "syscall") || has(self.tables, "thread_state"))
         {

@@ -1,7 +1,7 @@
 //! Slow DNS queries of programs that do not use the C library, such as programs in Go.
 //!
-//! Which thread waits for the reply is not known, because such programs wait for all of their sockets
-//! in one thread. So no thread is walked, and the story covers the query itself.
+//! Which thread waits for the reply is not known, because such programs wait for all of their
+//! sockets in one thread. So no thread is walked, and the story covers the query itself.
 
 use std::ops::ControlFlow;
 
@@ -83,8 +83,8 @@ impl Explainer<'_> {
             let [pid, tid] = [pid.ints(batch)?, tid.ints(batch)?];
             let (server, outcome) = (server.texts(batch)?, outcome.texts(batch)?);
             for row in 0..batch.num_rows() as u32 {
-                // Queries of a lookup belong to its story. Sources that report a lookup when it ends
-                // do not link its queries to it.
+                // Queries of a lookup belong to its story. Sources that report a lookup when it
+                // ends do not link its queries to it.
                 let utid = utid.get(row).unwrap_or(-1) as i32;
                 if is_within(lookups.get(&utid), ts.at(row)) {
                     continue;

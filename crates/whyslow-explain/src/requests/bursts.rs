@@ -1,10 +1,12 @@
-//! Clients that sent, or failed, far more requests than usual, and the effect on other clients at that time.
+//! Clients that sent, or failed, far more requests than usual, and the effect on other clients at
+//! that time.
 //!
-//! `whyslow_analysis::bursts` detects the bursts. If other clients were slow during a burst and not at other
-//! times, it is reported as an overlap. The probability that it is chance is computed from the recording itself:
-//! the burst is moved to every other position in time, and the positions are counted at which requests of other
-//! clients degrade as much compared with the interval before. Slow requests come in clusters, which stay intact,
-//! so one stall counts once; and requests that were slow before the burst started are not attributed to it.
+//! `whyslow_analysis::bursts` detects the bursts. If other clients were slow during a burst and not
+//! at other times, it is reported as an overlap. The probability that it is chance is computed from
+//! the recording itself: the burst is moved to every other position in time, and the positions are
+//! counted at which requests of other clients degrade as much compared with the interval before.
+//! Slow requests come in clusters, which stay intact, so one stall counts once; and requests that
+//! were slow before the burst started are not attributed to it.
 
 use std::collections::BTreeMap;
 
@@ -151,8 +153,8 @@ struct Scene<'r> {
 }
 
 impl<'r> Scene<'r> {
-    /// `sent` are requests with durations measured by the client; without them those of the server are
-    /// used.
+    /// `sent` are requests with durations measured by the client; without them those of the server
+    /// are used.
     fn findings(
         &self,
         rows: &[&'r Request],
@@ -209,7 +211,8 @@ impl<'r> Scene<'r> {
         series
     }
 
-    /// Requests during and outside of a burst. Slow ones are beyond the usual duration of other times.
+    /// Requests during and outside of a burst. Slow ones are beyond the usual duration of other
+    /// times.
     fn meanwhile(
         &self,
         (requests, rows): (&Requests, &[&Request]),

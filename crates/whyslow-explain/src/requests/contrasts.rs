@@ -1,4 +1,5 @@
-//! What slow requests have in common that others lack: column values, and what threads did for them.
+//! What slow requests have in common that others lack: column values, and what threads did for
+//! them.
 
 use std::collections::BTreeMap;
 
@@ -64,8 +65,8 @@ impl Columns {
         }
     }
 
-    /// Values that are more frequent among slow requests, the most certain first. The design effect is
-    /// the number of slow requests that count as one.
+    /// Values that are more frequent among slow requests, the most certain first. The design effect
+    /// is the number of slow requests that count as one.
     pub(super) fn contrasts(&self, design_effect: f64) -> Vec<Contrast> {
         let effect = design_effect.max(1.0);
         if self.slow / effect < SLOW_MIN || self.usual == 0.0 {

@@ -1,14 +1,15 @@
 //! What the handler threads of a queue did while a request waited in it.
 //!
-//! Any idle handler would have taken the request. So the wait is attributed to what all of them did in
-//! that time, in equal parts: their walks are added up and divided by their number. Which handler took
-//! the request is not known, so the grade is B at most.
+//! Any idle handler would have taken the request. So the wait is attributed to what all of them did
+//! in that time, in equal parts: their walks are added up and divided by their number. Which
+//! handler took the request is not known, so the grade is B at most.
 //!
-//! The handlers are identified from requests seen at sockets: threads that were handed a request without
-//! reading it from the connection, and threads of the same pool. Otherwise, for a Kafka broker, by name.
-//! The kernel's names have 15 bytes: a JVM up to version 20 truncates
-//! `data-plane-kafka-request-handler-3` to `data-plane-kafk`, a name that network threads have as well,
-//! which are distinguished by their calls; later versions omit the middle (`data-pl..dler-3`).
+//! The handlers are identified from requests seen at sockets: threads that were handed a request
+//! without reading it from the connection, and threads of the same pool. Otherwise, for a Kafka
+//! broker, by name. The kernel's names have 15 bytes: a JVM up to version 20 truncates
+//! `data-plane-kafka-request-handler-3` to `data-plane-kafk`, a name that network threads have as
+//! well, which are distinguished by their calls; later versions omit the middle
+//! (`data-pl..dler-3`).
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -56,8 +57,8 @@ pub(super) struct Handlers {
 #[derive(Debug, Clone)]
 pub(super) struct Busy {
     pub(super) handlers: Handlers,
-    /// Their parts, added up and divided by their number; greatest first. The durations add up to at most
-    /// the window.
+    /// Their parts, added up and divided by their number; greatest first. The durations add up to
+    /// at most the window.
     pub(super) parts: Vec<Part>,
     /// Index of the largest part with a known cause, and the effect on a handler.
     clause: Option<(usize, Clause)>,

@@ -34,8 +34,8 @@ impl Share {
         self.bad as f64 / self.all.max(1) as f64
     }
 
-    /// Whether it is several times the other share, and beyond random scatter. The other share may be known
-    /// only from few requests.
+    /// Whether it is several times the other share, and beyond random scatter. The other share may
+    /// be known only from few requests.
     pub(super) fn is_much_more(self, than: Self) -> bool {
         let other = (than.bad + 1) as f64 / (than.all + 2) as f64;
         self.bad >= BAD_MIN
@@ -105,8 +105,8 @@ pub(super) fn describe(meanwhile: &Meanwhile, bursts: usize) -> String {
     }
 }
 
-/// Share of all positions of an interval of this length at which requests degrade as much compared with
-/// the interval before it. Time is treated as circular.
+/// Share of all positions of an interval of this length at which requests degrade as much compared
+/// with the interval before it. Time is treated as circular.
 pub(super) fn chance(of_others: &Series, (first, last): (usize, usize)) -> f64 {
     let (parts, length) = (of_others.requests.len(), last - first + 1);
     if 2 * length > parts {

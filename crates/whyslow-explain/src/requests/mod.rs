@@ -1,6 +1,6 @@
-//! Stories of requests. For the set: which pattern of slowness it is, and how slow requests differ. For one:
-//! what the threads that served it waited for. If no thread is known, phases show where the time went, but
-//! not why.
+//! Stories of requests. For the set: which pattern of slowness it is, and how slow requests differ.
+//! For one: what the threads that served it waited for. If no thread is known, phases show where
+//! the time went, but not why.
 
 mod activities;
 mod bursts;
@@ -37,7 +37,8 @@ pub(crate) fn add(
         let found = bursts::find(tables, question, &requests)?;
         report.findings.splice(0..0, found);
     }
-    // Requests seen at sockets only are usually covered by the stories of the calls that waited for them.
+    // Requests seen at sockets only are usually covered by the stories of the calls that waited for
+    // them.
     if requests.rows.is_empty() || requests.is_of_sockets && !question.with_sockets {
         return Ok(());
     }
@@ -81,8 +82,9 @@ pub(crate) fn one(tables: &dyn Tables, id: i64, recording: &str) -> Result<Story
     explainer.one(request)
 }
 
-/// Compares what the threads that served requests spend their time on, for a sample of requests of all
-/// durations of each side. `None` if a side does not show which threads these were, or what they did.
+/// Compares what the threads that served requests spend their time on, for a sample of requests of
+/// all durations of each side. `None` if a side does not show which threads these were, or what
+/// they did.
 pub fn requests_versus(
     before: (&dyn Tables, Option<Window>),
     after: (&dyn Tables, Option<Window>),

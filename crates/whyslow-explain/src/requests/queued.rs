@@ -1,8 +1,9 @@
 //! What handlers were busy with while a request waited for one.
 //!
-//! In a broker's log, `request_queue` is the wait, and `local` the time that a handler worked on a request. Which
-//! handler took which request is not known, so this shows the requests served at that time, not those ahead in the
-//! queue. If kernel events of the broker were recorded, they show what its handlers did.
+//! In a broker's log, `request_queue` is the wait, and `local` the time that a handler worked on a
+//! request. Which handler took which request is not known, so this shows the requests served at
+//! that time, not those ahead in the queue. If kernel events of the broker were recorded, they show
+//! what its handlers did.
 
 use rustc_hash::FxHashMap;
 use whyslow_analysis::AnalysisError;

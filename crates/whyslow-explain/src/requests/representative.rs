@@ -1,7 +1,7 @@
 //! Selects the request that represents all slow ones.
 //!
-//! Usually it is the longest. But its cause may be unknown, or differ from that of the rest; then it is the
-//! longest request with the cause that most of the time is attributed to.
+//! Usually it is the longest. But its cause may be unknown, or differ from that of the rest; then
+//! it is the longest request with the cause that most of the time is attributed to.
 
 use whyslow_model::Ns;
 

@@ -347,8 +347,8 @@ fn middle(of: &[&Request]) -> String {
     sentence::length(lengths.get(lengths.len() / 2).copied().unwrap_or(0))
 }
 
-/// Name and story of the request that represents all slow ones. `known` are those with known threads, the
-/// longest first, and `walked` the stories of the first of them.
+/// Name and story of the request that represents all slow ones. `known` are those with known
+/// threads, the longest first, and `walked` the stories of the first of them.
 fn standing(
     explainer: &RequestExplainer<'_>,
     longest: &Request,

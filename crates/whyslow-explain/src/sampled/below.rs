@@ -1,9 +1,9 @@
-//! Stories of threads that spent a long time below one call: a DNS lookup that took five seconds in all samples,
-//! while other lookups take none.
+//! Stories of threads that spent a long time below one call: a DNS lookup that took five seconds in
+//! all samples, while other lookups take none.
 //!
-//! Samples show that the thread was there (B), but never why the call took that long. A call that may wait for work
-//! (a lock, a queue, an idle connection) is reported only if it is queried, and if most other runs of the same
-//! function do not show it.
+//! Samples show that the thread was there (B), but never why the call took that long. A call that
+//! may wait for work (a lock, a queue, an idle connection) is reported only if it is queried, and
+//! if most other runs of the same function do not show it.
 
 use std::collections::BTreeMap;
 
@@ -38,8 +38,8 @@ const CONSTANT_MIN: usize = 2;
 const RESOLVER: Ns = 5_000_000_000;
 /// How close to it a duration hints at it: samplers are late.
 const RESOLVER_NEAR: f64 = 0.1;
-/// Minimum number of requests, in total and per thread, to conclude that most do not show it: the loop of a
-/// worker is not a request, and an idle worker spends all of it below its wait for work.
+/// Minimum number of requests, in total and per thread, to conclude that most do not show it: the
+/// loop of a worker is not a request, and an idle worker spends all of it below its wait for work.
 const OTHERS_MIN: usize = 10;
 const OTHERS_A_THREAD: usize = 3;
 /// The maximum share of requests that may show it.
@@ -111,14 +111,16 @@ pub(super) fn stories(
     Ok(stories.collect())
 }
 
-/// Whether the default query can find anything: a large profile without lookups and connects is not read.
+/// Whether the default query can find anything: a large profile without lookups and connects is not
+/// read.
 fn is_worth_reading(tables: &dyn Tables, query: &ProfileQuery<'_>) -> Result<bool, AnalysisError> {
     let table = tables.info().tables.get(StackSampleRow::TABLE.name);
     let is_large = table.is_some_and(|table| table.rows > SAMPLES_MANY);
     Ok(!is_large || query.is_specific() || calls::are_called(tables)?)
 }
 
-/// Stretches in which all samples of a thread are below one call, grouped by the call and its callers.
+/// Stretches in which all samples of a thread are below one call, grouped by the call and its
+/// callers.
 fn seen(sampled: &Sampled, query: &ProfileQuery<'_>, min: Ns) -> Vec<Alike> {
     let mut groups: BTreeMap<(Waits, &[String]), Vec<Stretch>> = BTreeMap::new();
     for stretch in sampled.stretches() {
@@ -176,8 +178,8 @@ struct Run {
     end: Ns,
 }
 
-/// The outermost function of the program with slow runs that the call explains best; a library function only if there
-/// is no other.
+/// The outermost function of the program with slow runs that the call explains best; a library
+/// function only if there is no other.
 fn requests(sampled: &Sampled, chain: &[String], slow: &[Stretch], min: Ns) -> Option<Requests> {
     let runs = runs(sampled, chain);
     let stack = &sampled.stacks[&slow.first()?.callsite];

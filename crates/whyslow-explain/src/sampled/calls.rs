@@ -87,7 +87,8 @@ const CALLS: &[(Waits, &[&str])] = &[
 ];
 
 impl Waits {
-    /// By the name of a function: `Addrinfo.getaddrinfo`, `net.(*Resolver).lookupIPAddr`, `__getaddrinfo`.
+    /// By the name of a function: `Addrinfo.getaddrinfo`, `net.(*Resolver).lookupIPAddr`,
+    /// `__getaddrinfo`.
     pub(super) fn of(function: &str) -> Option<Self> {
         // Methods of C++ and Rust classes belong to the program.
         if function.contains("::") {

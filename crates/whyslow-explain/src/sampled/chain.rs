@@ -11,7 +11,8 @@ use crate::sentence;
 const LINKS_MAX: usize = 16;
 /// Minimum share of the first holder's time that the next link has to account for.
 const LINK_SHARE: f64 = 0.5;
-/// If the links before the end of the chain account for a smaller share, it is within the sampling error.
+/// If the links before the end of the chain account for a smaller share, it is within the sampling
+/// error.
 const REST_MIN: f64 = 0.05;
 
 /// A thread that a chain leads to.
@@ -127,8 +128,8 @@ impl Chain {
         covered as f64 >= LINK_SHARE * first as f64
     }
 
-    /// Links with the nanoseconds of the wait that each accounts for, the end of the chain first, which has at
-    /// least half.
+    /// Links with the nanoseconds of the wait that each accounts for, the end of the chain first,
+    /// which has at least half.
     pub(super) fn shares(&self) -> Vec<(&Link, Ns)> {
         let mut after = 0;
         let mut shares = Vec::with_capacity(self.links.len());

@@ -1,9 +1,9 @@
-//! Stories from profiles: waits for the program's own locks, the lock holders and what they did, and
-//! threads that had no samples at the same time.
+//! Stories from profiles: waits for the program's own locks, the lock holders and what they did,
+//! and threads that had no samples at the same time.
 //!
-//! Samples show what happened, rarely why. A holder confirmed by the runtime's own events, and a thread that
-//! no signal reached, get grade B; everything else only overlaps (C). What a thread waited for in the kernel
-//! is never inferred from samples.
+//! Samples show what happened, rarely why. A holder confirmed by the runtime's own events, and a
+//! thread that no signal reached, get grade B; everything else only overlaps (C). What a thread
+//! waited for in the kernel is never inferred from samples.
 
 mod below;
 mod calls;
@@ -93,7 +93,8 @@ fn has(tables: &dyn Tables, name: &str) -> bool {
     table.is_some_and(|table| table.rows > 0)
 }
 
-/// Stories of the longest waits, one for each lock, and of the longest sampling gaps, one for each call.
+/// Stories of the longest waits, one for each lock, and of the longest sampling gaps, one for each
+/// call.
 pub(crate) fn stories(
     tables: &dyn Tables,
     query: &ProfileQuery<'_>,

@@ -101,7 +101,8 @@ pub(crate) fn of_program(stack: &[Code]) -> Vec<String> {
     own.map(|code| code.function.clone()).collect()
 }
 
-/// Whether a function is shown with its file, as for Python and Ruby: the names alone are ambiguous.
+/// Whether a function is shown with its file, as for Python and Ruby: the names alone are
+/// ambiguous.
 fn is_script(code: &Code) -> bool {
     const SUFFIXES: &[&str] = &[".py", ".rb", ".ru"];
     let is_known = |suffix: &&str| code.file.ends_with(*suffix);

@@ -1,9 +1,11 @@
-//! Threads without samples for a long time in the middle of a request, in profiles of one thread at a time.
+//! Threads without samples for a long time in the middle of a request, in profiles of one thread at
+//! a time.
 //!
-//! rbspy and similar profilers sample the thread that last held the interpreter lock. A thread that waits in a call
-//! has no samples until it returns: its last sample is in that call, and the next one in one of its callers. An
-//! idle thread looks the same except for the function that it returns to, which is a loop with few runs, whereas
-//! a request has many runs, most of them without such a wait. So this is never more than an overlap (C).
+//! rbspy and similar profilers sample the thread that last held the interpreter lock. A thread that
+//! waits in a call has no samples until it returns: its last sample is in that call, and the next
+//! one in one of its callers. An idle thread looks the same except for the function that it returns
+//! to, which is a loop with few runs, whereas a request has many runs, most of them without such a
+//! wait. So this is never more than an overlap (C).
 
 use std::collections::BTreeMap;
 
@@ -16,7 +18,8 @@ use super::calls::{CallKind, Sample, Sampled, Stretch};
 const RUNS_MIN: usize = 10;
 /// … of which at most this share has such a wait.
 const RARE: f64 = 1.0 / 3.0;
-/// Maximum ratio of the summed sample durations to the profile's duration, if one thread is sampled at a time.
+/// Maximum ratio of the summed sample durations to the profile's duration, if one thread is sampled
+/// at a time.
 const OVERLAP_MAX: f64 = 1.2;
 
 /// Similar stretches, and the number of runs of the function that they are in.
@@ -89,7 +92,8 @@ pub(super) fn find(sampled: &Sampled, min: Ns) -> Vec<Alike> {
     alike.filter(is_rare).collect()
 }
 
-/// The innermost function of the program that is in both samples; none if the first has no frame below it.
+/// The innermost function of the program that is in both samples; none if the first has no frame
+/// below it.
 fn back(sampled: &Sampled, first: &Sample, next: &Sample) -> Option<usize> {
     let (one, other) = (
         &sampled.stacks[&first.callsite],

@@ -41,8 +41,8 @@ impl Cells<'_> {
     }
 }
 
-/// Calls `each` for every row of a table that overlaps the window. The first two integer columns must be
-/// `ts` and `ts_end` for intervals, and the first one `ts` for points.
+/// Calls `each` for every row of a table that overlaps the window. The first two integer columns
+/// must be `ts` and `ts_end` for intervals, and the first one `ts` for points.
 pub(crate) fn rows(
     tables: &dyn Tables,
     table: &'static Table,

@@ -1,4 +1,5 @@
-//! One window of a recording in memory: the rows that a walk needs, indexed by thread, CPU, device or lock.
+//! One window of a recording in memory: the rows that a walk needs, indexed by thread, CPU, device
+//! or lock.
 //!
 //! A walk only ever narrows its window, so it needs nothing outside of this one, however long the
 //! recording is.
@@ -226,8 +227,8 @@ pub(crate) struct Loss {
     pub(crate) cpu: Option<i32>,
 }
 
-/// Tables that have rows in the recording. An empty table may mean that nothing happened, or that it was
-/// not recorded.
+/// Tables that have rows in the recording. An empty table may mean that nothing happened, or that
+/// it was not recorded.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Recorded {
     pub(crate) sched: bool,
@@ -426,7 +427,8 @@ impl WindowSlice {
         frames.map_or(&[], Vec::as_slice)
     }
 
-    /// Interrupt handlers on a CPU that overlap the range; nested ones come after those around them.
+    /// Interrupt handlers on a CPU that overlap the range; nested ones come after those around
+    /// them.
     pub(crate) fn handlers(
         &self,
         cpu: i32,
@@ -453,8 +455,8 @@ impl WindowSlice {
         self.interner.text(id)
     }
 
-    /// Whether a file is on another device, as far as mounts are known. File systems mounted during the
-    /// recording are not known: their files seem to be on the root file system.
+    /// Whether a file is on another device, as far as mounts are known. File systems mounted during
+    /// the recording are not known: their files seem to be on the root file system.
     pub(crate) fn is_elsewhere(&self, path: TextId, dev: i64) -> bool {
         let disk = self.disk_of(dev);
         let is_mounted = self

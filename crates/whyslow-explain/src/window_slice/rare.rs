@@ -224,7 +224,8 @@ impl WindowSlice {
         )
     }
 
-    /// Loads writes to files, also some time before the window: kernel workers write pages back later.
+    /// Loads writes to files, also some time before the window: kernel workers write pages back
+    /// later.
     pub(super) fn load_writers(&mut self, tables: &dyn Tables) -> Result<()> {
         let holds_back = |function: &TextId| self.text(*function) == "balance_dirty_pages";
         let is_needed = self.has_work
@@ -284,8 +285,8 @@ impl WindowSlice {
         )
     }
 
-    /// Loads functions of the stacks in the window. Both tables have one row per distinct stack, which are
-    /// few.
+    /// Loads functions of the stacks in the window. Both tables have one row per distinct stack,
+    /// which are few.
     pub(super) fn load_frames(&mut self, tables: &dyn Tables) -> Result<()> {
         let of_stacks = self.stacks.iter().filter_map(|row| row.callsite);
         let of_locks = self.locks.iter().filter_map(|row| row.callsite);

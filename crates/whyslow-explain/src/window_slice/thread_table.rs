@@ -115,7 +115,8 @@ impl ThreadTable {
         self.get(utid).map_or("", |thread_info| &thread_info.comm)
     }
 
-    /// The full name from the runtime, of which the kernel keeps the first 15 bytes; else the kernel's.
+    /// The full name from the runtime, of which the kernel keeps the first 15 bytes; else the
+    /// kernel's.
     pub(crate) fn name(&self, utid: Utid) -> &str {
         let comm = self.comm(utid);
         let full = self
@@ -139,8 +140,8 @@ impl ThreadTable {
         self.mains.get(&parent).copied()
     }
 
-    /// The grade of a thread's process being a child of another thread's process, or `None`. If the parent
-    /// is not known, the exit of the process makes it likely.
+    /// The grade of a thread's process being a child of another thread's process, or `None`. If the
+    /// parent is not known, the exit of the process makes it likely.
     pub(crate) fn is_child(&self, child: Utid, of: Utid) -> Option<Grade> {
         let process = |utid| {
             let upid = self.get(utid)?.upid?;

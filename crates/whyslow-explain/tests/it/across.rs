@@ -1,5 +1,5 @@
-//! Three hosts with clocks seconds apart: a client sends requests to an application, which queries its database, where a
-//! thread holds a lock (`fixtures/across`).
+//! Three hosts with clocks seconds apart: a client sends requests to an application, which queries
+//! its database, where a thread holds a lock (`fixtures/across`).
 
 use std::path::PathBuf;
 
@@ -77,8 +77,8 @@ fn report_of(here: &Host, question: &Question, others: &[&Host]) -> Report {
     report
 }
 
-/// Every instant of what is explained belongs to one part, and each wait is the sum of the server's time
-/// and the round trip.
+/// Every instant of what is explained belongs to one part, and each wait is the sum of the server's
+/// time and the round trip.
 fn conserved(story: &Story) {
     let sum: i64 = story.parts.iter().map(|part| part.dur_ns).sum();
     let target = &story.target;
@@ -114,7 +114,8 @@ fn clock(crossing: &Crossing) -> (i64, i64, u64) {
 fn holds(crossing: &Crossing, truth: i64) {
     let (low, high, pairs) = clock(crossing);
     assert!(low <= truth && truth <= high, "{low} {truth} {high}");
-    // Fastest transfers in both directions, and the possible clock drift in half of such a long request.
+    // Fastest transfers in both directions, and the possible clock drift in half of such a long
+    // request.
     assert!(high - low < 1_000_000, "{}", high - low);
     assert_eq!(pairs, 30);
 }
@@ -192,7 +193,8 @@ fn of_any_window_each_host_has_the_time_that_it_had_in_it() {
         client.made.end_ns - client.made.begin_ns,
     );
     for number in 0..23 {
-        // Windows of several lengths all over the recording, most of which start or end within the wait.
+        // Windows of several lengths all over the recording, most of which start or end within the
+        // wait.
         let from = begin + length * (number * 7 % 23) / 23;
         let to = (from + length * (1 + number % 5) / 11).min(begin + length);
         let question = Question {

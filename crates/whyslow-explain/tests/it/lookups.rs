@@ -1,4 +1,5 @@
-//! Rare DNS lookups of five seconds, detected from profiles of the shop alone; and no findings without them.
+//! Rare DNS lookups of five seconds, detected from profiles of the shop alone; and no findings
+//! without them.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -155,7 +156,8 @@ fn a_healthy_profile_has_no_story() {
     }
 }
 
-/// Idle workers wait for work all the time, which is no finding, however short the requested minimum is.
+/// Idle workers wait for work all the time, which is no finding, however short the requested
+/// minimum is.
 #[test]
 fn threads_that_wait_for_work_are_no_story_when_waits_are_asked_for() {
     let question = Question {
@@ -254,8 +256,8 @@ fn a_lookup_of_the_kernels_events_is_a_story_though_its_call_waits_as_servers_do
     assert_eq!(again.stories[0].verdict, story.verdict);
 }
 
-/// A program that queries a name server itself, thirty times with a reply after 2 ms and once without
-/// one: it closes the socket after five seconds.
+/// A program that queries a name server itself, thirty times with a reply after 2 ms and once
+/// without one: it closes the socket after five seconds.
 fn queries_of_own_resolver() -> String {
     let mut text = String::from("whyslow-text 1\n");
     let mut line = |ns: u64, event: &str| {

@@ -129,8 +129,8 @@ fn words(report: &Report) -> Vec<String> {
     words.collect()
 }
 
-/// t1 waits for t2, which waits for another lock held by t3, which is in an uninterruptible call at the
-/// same time as t4.
+/// t1 waits for t2, which waits for another lock held by t3, which is in an uninterruptible call at
+/// the same time as t4.
 fn chained() -> Made {
     let mut made = Made::default();
     made.wait(

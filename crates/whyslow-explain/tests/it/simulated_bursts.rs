@@ -1,4 +1,5 @@
-//! Clients that send or fail far more requests than usual, among other clients, in simulated requests.
+//! Clients that send or fail far more requests than usual, among other clients, in simulated
+//! requests.
 
 use whyslow_analysis::statistics::Dice;
 use whyslow_explain::{Finding, Question, explain};

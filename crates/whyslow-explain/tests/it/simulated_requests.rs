@@ -260,8 +260,8 @@ fn each_kind_of_slowness_of_requests_is_given_its_class() {
     });
 }
 
-/// One of ten requests waits five seconds, but none of the last endpoint, which has `exempt` requests. These take very
-/// little time, so a share of them is slow by its own measure.
+/// One of ten requests waits five seconds, but none of the last endpoint, which has `exempt`
+/// requests. These take very little time, so a share of them is slow by its own measure.
 fn with_exempt(requests: usize, (exempt, jitter): (usize, f64), dice: &mut Dice) -> String {
     let mut made = service(requests, Family::LogNormal(0.5), dice);
     let mut seen = 0;

@@ -51,8 +51,8 @@ fn everything_slower_is_told_from_chance() {
     }
 }
 
-/// Open arrivals with a mean number in flight of twenty: steady, or in waves from almost none to twice as many.
-/// `slow` gets the number in flight and the time.
+/// Open arrivals with a mean number in flight of twenty: steady, or in waves from almost none to
+/// twice as many. `slow` gets the number in flight and the time.
 fn arriving(
     items: usize,
     waves: f64,
@@ -106,8 +106,8 @@ fn slow_ones_that_grow_with_concurrency_are_found() {
     }
 }
 
-/// Items pile up behind a stall, which is not load: if all items in flight counted, and each slow one
-/// separately, nine in ten of the longest stalls here would be classified as load.
+/// Items pile up behind a stall, which is not load: if all items in flight counted, and each slow
+/// one separately, nine in ten of the longest stalls here would be classified as load.
 #[test]
 fn stalls_are_not_taken_for_load() {
     for (items, stall) in [(400, 40.0), (400, 80.0), (1600, 300.0)] {
@@ -125,7 +125,8 @@ fn stalls_are_not_taken_for_load() {
     }
 }
 
-/// Closed-loop workers, in stages of different numbers; `slow` gets the number of workers and the time.
+/// Closed-loop workers, in stages of different numbers; `slow` gets the number of workers and the
+/// time.
 fn closed(
     each: usize,
     mut slow: impl FnMut(usize, f64, &mut Dice) -> bool,

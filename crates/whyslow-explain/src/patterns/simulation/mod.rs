@@ -1,7 +1,7 @@
 //! Detection and false-positive rates of the tests on simulated items.
 //!
-//! `docs/patterns.md` has the rates of many runs and the command that produces them; the tests make as many runs
-//! as a second or two allows without optimisation.
+//! `docs/patterns.md` has the rates of many runs and the command that produces them; the tests make
+//! as many runs as a second or two allows without optimisation.
 
 mod conclusion;
 mod keys_and_load;

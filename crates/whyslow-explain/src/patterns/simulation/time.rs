@@ -72,7 +72,8 @@ fn a_rhythm_is_found_from_thirty_episodes_without_much_else() {
     }
 }
 
-/// Items over 100 s; `at` gives the probability of being slow and the usual duration, by the share of the time.
+/// Items over 100 s; `at` gives the probability of being slow and the usual duration, by the share
+/// of the time.
 fn points(count: u32, dice: &mut Dice, at: impl Fn(f64) -> (f64, f64)) -> Vec<Point> {
     let mut one = |_| {
         let share = dice.unit();
@@ -134,7 +135,8 @@ fn a_change_is_found_where_it_is() {
     }
 }
 
-/// Slow items of ten connections, in groups of four that overlap; `behind` gives the connection of each.
+/// Slow items of ten connections, in groups of four that overlap; `behind` gives the connection of
+/// each.
 fn slow_ones(behind: impl Fn(u32) -> u32, dice: &mut Dice) -> Vec<(Ns, Ns, u32)> {
     let mut slow = Vec::new();
     for _ in 0..12 {

@@ -131,8 +131,8 @@ fn broad_tails_are_near_no_constant() {
     }
 }
 
-/// A narrow cluster anywhere is near a constant as often as the windows cover the orders of magnitude. No
-/// statistic can avoid that, so the hint names what would confirm it.
+/// A narrow cluster anywhere is near a constant as often as the windows cover the orders of
+/// magnitude. No statistic can avoid that, so the hint names what would confirm it.
 #[test]
 fn a_narrow_cluster_anywhere_is_rarely_near_a_constant() {
     at_most("T8, narrow, 20 ms to 100 s", 0.10, runs(400), |dice| {

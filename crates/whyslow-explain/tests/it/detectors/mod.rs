@@ -1,5 +1,5 @@
-//! Known patterns of behaviour are found where they occur, not where something similar does, and not if the events
-//! that show them were not recorded.
+//! Known patterns of behaviour are found where they occur, not where something similar does, and
+//! not if the events that show them were not recorded.
 
 use std::fmt::Write as _;
 

@@ -1,4 +1,5 @@
-//! Results when classes of events are missing: weaker, and never anything that only these events could show.
+//! Results when classes of events are missing: weaker, and never anything that only these events
+//! could show.
 
 use whyslow_explain::{Confidence, Grade, Story};
 

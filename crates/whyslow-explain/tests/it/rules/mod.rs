@@ -1,5 +1,5 @@
-//! Each rule on traces small enough to read: one in which it applies, one in which it almost does, one
-//! in which events are missing. `cases/*.txt` have these one after another:
+//! Each rule on traces small enough to read: one in which it applies, one in which it almost does,
+//! one in which events are missing. `cases/*.txt` have these one after another:
 //!
 //! ```text
 //! ## what the trace shows
@@ -9,9 +9,9 @@
 //! …                                          the trace, in the text format
 //! ```
 //!
-//! The line of a part has its duration, its mechanism (and its root, if that differs), the culprit, the
-//! object, and the grade. Parts below one per cent are left out. `WHYSLOW_BLESS=1` rewrites the files with
-//! the actual results.
+//! The line of a part has its duration, its mechanism (and its root, if that differs), the culprit,
+//! the object, and the grade. Parts below one per cent are left out. `WHYSLOW_BLESS=1` rewrites the
+//! files with the actual results.
 
 mod degraded;
 mod random;
