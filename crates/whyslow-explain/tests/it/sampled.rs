@@ -87,7 +87,7 @@ impl Made {
     }
 
     /// A sample of a thread by the recorder, from outside.
-    fn look(&mut self, utid: i32, (begin, end): (i64, i64), state: &str, function: &str) {
+    fn wall_sample(&mut self, utid: i32, (begin, end): (i64, i64), state: &str, function: &str) {
         let row = StackSampleRow {
             id: self.rows.stack_sample.len() as i64,
             ts: begin * MS,
@@ -262,7 +262,7 @@ fn who_looked_from_outside_proves_a_time_without_samples_or_refutes_it() {
     let graded = |state: &str, until: i64| {
         let mut made = Made::default();
         made.gap(3, (120, 680), "__libc_pwrite64", None);
-        made.look(3, (110, until), state, "rq_qos_wait");
+        made.wall_sample(3, (110, until), state, "rq_qos_wait");
         let report = made.explained(Question::default());
         let story = report
             .stories

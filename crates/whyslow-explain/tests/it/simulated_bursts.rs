@@ -117,30 +117,30 @@ const CLIENT: &str = "10.0.0.37";
 
 #[test]
 fn of_steady_traffic_nothing_is_said() {
-    let said = count("nothing", |dice| !found(&steady(dice), "nginx").is_empty());
-    assert_eq!(said, 0);
-    let said = count("three stalls", |dice| {
+    let findings = count("nothing", |dice| !found(&steady(dice), "nginx").is_empty());
+    assert_eq!(findings, 0);
+    let findings = count("three stalls", |dice| {
         let mut made = steady(dice);
         for _ in 0..3 {
             slow(&mut made, (SPAN * dice.unit(), 10.0 * S));
         }
         !found(&made, "nginx").is_empty()
     });
-    assert_eq!(said, 0);
-    let said = count("a flood without effect on others", |dice| {
+    assert_eq!(findings, 0);
+    let findings = count("a flood without effect on others", |dice| {
         let mut made = steady(dice);
         let begin = 350.0 * S * dice.unit();
         flood(&mut made, begin, 200, dice);
         !found(&made, "nginx").is_empty()
     });
-    assert_eq!(said, 0);
+    assert_eq!(findings, 0);
 }
 
 #[test]
 fn a_client_whose_flood_others_feel_is_named_with_what_coincides() {
     for (source, lasts) in [("nginx", 20.0), ("nginx", 35.0), ("socket", 20.0)] {
         let what = format!("a flood of 20 s, others slow for {lasts} s, {source}");
-        let said = count(&what, |dice| {
+        let findings = count(&what, |dice| {
             let mut made = steady(dice);
             let begin = 350.0 * S * dice.unit();
             flood(&mut made, begin, 200, dice);
@@ -155,21 +155,21 @@ fn a_client_whose_flood_others_feel_is_named_with_what_coincides() {
                     .contains("The burst overlapped with slow requests of other clients")
                 && (source == "socket" || one.says.contains("of these /0"))
         });
-        assert!(said >= 19, "{what}: {said}");
+        assert!(findings >= 19, "{what}: {findings}");
     }
 }
 
 #[test]
 fn what_was_slow_at_another_time_does_not_coincide() {
-    let said = count("a flood, and a stall before it", |dice| {
+    let findings = count("a flood, and a stall before it", |dice| {
         let mut made = steady(dice);
         let begin = 100.0 * S + 250.0 * S * dice.unit();
         flood(&mut made, begin, 200, dice);
         slow(&mut made, (begin - 60.0 * S, 20.0 * S));
         !found(&made, "nginx").is_empty()
     });
-    assert_eq!(said, 0);
-    let said = count("a flood in a stall that had started before", |dice| {
+    assert_eq!(findings, 0);
+    let findings = count("a flood in a stall that had started before", |dice| {
         let mut made = steady(dice);
         let begin = 100.0 * S + 250.0 * S * dice.unit();
         flood(&mut made, begin, 200, dice);
@@ -178,12 +178,12 @@ fn what_was_slow_at_another_time_does_not_coincide() {
         all.iter()
             .any(|one| one.says.contains("The burst overlapped"))
     });
-    assert_eq!(said, 0);
+    assert_eq!(findings, 0);
 }
 
 #[test]
 fn a_flood_that_fails_alone_is_told_with_others_that_were_not_slower() {
-    let said = count("a flood that is refused", |dice| {
+    let findings = count("a flood that is refused", |dice| {
         let mut made = steady(dice);
         let begin = 350.0 * S * dice.unit();
         flood(&mut made, begin, 429, dice);
@@ -195,8 +195,8 @@ fn a_flood_that_fails_alone_is_told_with_others_that_were_not_slower() {
                 .says
                 .contains("Requests of other clients were not slower")
     });
-    assert!(said >= 19, "{said}");
-    let said = count("a client with failing requests for a while", |dice| {
+    assert!(findings >= 19, "{findings}");
+    let findings = count("a client with failing requests for a while", |dice| {
         let mut made = steady(dice);
         let begin = 300.0 * S * dice.unit();
         for one in &mut made {
@@ -213,5 +213,5 @@ fn a_flood_that_fails_alone_is_told_with_others_that_were_not_slower() {
                 .says
                 .contains("Requests of other clients were not slower")
     });
-    assert!(said >= 19, "{said}");
+    assert!(findings >= 19, "{findings}");
 }
