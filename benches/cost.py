@@ -159,13 +159,13 @@ def measure(whyslow, work, runs, tell):
 
 def own_cost(said):
     """What a recorder says of itself: records, CPU seconds, bytes of the spool, records lost."""
-    number = r"([\d.]+)"
-    told = re.search(rf"{number} records in {number} s; the recorder took {number} % of a CPU and wrote {number} MiB", said)
+    number = r"([\d.,]+)"
+    told = re.search(rf"{number} records in {number} s; the recorder used {number} % of a CPU and wrote {number} MiB", said)
     if told is None:
         raise Unavailable("the recorder does not tell what it took")
-    records, seconds, percent, mib = map(float, told.groups())
-    lost = re.search(r"(\d+) records were lost", said)
-    return records, seconds * percent / 100, mib * 2**20, int(lost.group(1)) if lost else 0
+    records, seconds, percent, mib = (float(text.replace(",", "")) for text in told.groups())
+    lost = re.search(r"([\d,]+) records were lost", said)
+    return records, seconds * percent / 100, mib * 2**20, int(lost.group(1).replace(",", "")) if lost else 0
 
 
 def own_row(name, told):

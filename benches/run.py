@@ -5,6 +5,7 @@
     ./dev bench decode       only those parts: decode, import, scale, questions, views, explain, tiles,
                              ui, cost, load, profiles
     ./dev bench --write      and put the tables into docs/performance.md, those of the parts measured
+    ./dev bench builds OLD NEW    two programs against each other: import, queries, recorder
     ./dev bench views --only 'block|irq'    only the questions with such names
 
 Nothing here passes or fails: it prints what it measured.

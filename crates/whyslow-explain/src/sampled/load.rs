@@ -1,7 +1,7 @@
 //! Rows that profiles provide: lock waits of programs with their holders, and sampling gaps.
 
 use rustc_hash::{FxHashMap, FxHashSet};
-use whyslow_analysis::read::{Looks, Shown};
+use whyslow_analysis::read::{Observed, WallSamples};
 use whyslow_model::row::Row;
 use whyslow_model::sort::IndexSort;
 use whyslow_model::tables::{CallsiteRow, FrameRow, LockWaitRow, SampleGapRow};
@@ -61,7 +61,7 @@ pub(super) struct Gap {
     pub(super) function: String,
     pub(super) callsite: Option<i64>,
     /// The state that the recorder saw at that time.
-    pub(super) shown: Option<Shown>,
+    pub(super) shown: Option<Observed>,
 }
 
 impl Gap {
@@ -70,7 +70,7 @@ impl Gap {
     }
 
     pub(super) fn is_proven(&self) -> bool {
-        matches!(self.shown, Some(Shown::Uninterruptible { .. }))
+        matches!(self.shown, Some(Observed::Uninterruptible { .. }))
     }
 
     /// A recorder sample proves the wait; otherwise it is likely only within a call.
@@ -85,7 +85,7 @@ impl Gap {
     /// The call it was in, and the kernel function, if known.
     pub(super) fn place(&self) -> String {
         match &self.shown {
-            Some(Shown::Uninterruptible {
+            Some(Observed::Uninterruptible {
                 function: Some(function),
                 ..
             }) if *function != self.function => format!("{} ({function})", self.function),
@@ -125,9 +125,9 @@ impl Seen {
             return Ok(());
         };
         let threads = self.gaps.iter().map(|gap| i64::from(gap.utid)).collect();
-        let looks = Looks::read(tables, Window::new(begin, end), &threads)?;
+        let samples = WallSamples::read(tables, Window::new(begin, end), &threads)?;
         for gap in &mut self.gaps {
-            gap.shown = looks.of(i64::from(gap.utid), (gap.begin, gap.end));
+            gap.shown = samples.of(i64::from(gap.utid), (gap.begin, gap.end));
         }
         Ok(())
     }
