@@ -1,4 +1,4 @@
-//! Who the leaves of a walk are put down to, and by which way.
+//! Which actors the intervals of a walk are attributed to, and through which chain.
 
 use std::collections::BTreeMap;
 
@@ -6,26 +6,28 @@ use rustc_hash::FxHashMap;
 use whyslow_model::Ns;
 use whyslow_model::sort::IndexSort;
 
-use crate::behalf::Behalf;
-use crate::leaf::{Leaf, Object, Proof, Who};
-use crate::moment::{Call, Moment, Utid};
+use crate::attribution::Attribution;
+use crate::blame_target::{BlameTarget, BlamedInterval, Object, Proof};
 use crate::report::{Activity, Actor, ActorKind, Grade, Hop, Part, Thing};
 use crate::walk::Walk;
+use crate::window_slice::{Call, Utid, WindowSlice};
 
-/// Evidence named for a part at most.
+/// What the last hop of a chain did if the thread before it was not blocked by it directly.
+pub(crate) const CAUSED: &str = "caused it";
+/// Maximum number of ids that a part cites as evidence.
 const EVIDENCE_MAX: usize = 5;
 
-/// What the leaves of one culprit, mechanism and object add up to.
+/// Sum of the intervals of one culprit, mechanism and object.
 #[derive(Debug, Clone)]
 pub(crate) struct Blamed {
     pub(crate) part: Part,
     /// Times by grade: C, B, A.
     pub(crate) by_grade: [Ns; 3],
-    /// The longest of its leaves, by place.
+    /// Index of its longest interval.
     pub(crate) longest: usize,
-    /// It is the recorder's or tracer's.
+    /// Its culprit is the recorder or tracer.
     pub(crate) is_tracer: bool,
-    /// Its leaves, by place, if they are waits for another host.
+    /// Indexes of its intervals that are waits for another host.
     pub(crate) remote: Vec<u32>,
 }
 
@@ -39,18 +41,22 @@ struct Key {
 }
 
 pub(crate) struct Blame<'m> {
-    pub(crate) moment: &'m Moment,
-    pub(crate) behalf: &'m Behalf<'m>,
+    pub(crate) slice: &'m WindowSlice,
+    pub(crate) attribution: &'m Attribution<'m>,
     pub(crate) root: Utid,
 }
 
 impl Blame<'_> {
-    /// Parts of a walk, the longest first. Their lengths add up to the window.
+    /// Parts of a walk, the longest first. Their durations add up to the window.
     pub(crate) fn parts(&self, walk: &Walk) -> Vec<Blamed> {
-        let window: Ns = walk.leaves.iter().map(|leaf| leaf.end - leaf.begin).sum();
+        let window: Ns = walk
+            .intervals
+            .iter()
+            .map(|interval| interval.end - interval.begin)
+            .sum();
         let mut found: BTreeMap<Key, Blamed> = BTreeMap::new();
-        for (place, leaf) in walk.leaves.iter().enumerate() {
-            self.add(&mut found, walk, place, leaf);
+        for (place, interval) in walk.intervals.iter().enumerate() {
+            self.add(&mut found, walk, place, interval);
         }
         let mut parts: Vec<Blamed> = found.into_values().collect();
         for blamed in &mut parts {
@@ -58,32 +64,38 @@ impl Blame<'_> {
             part.share = part.dur_ns as f64 / window.max(1) as f64;
             part.grade = grade_of(&blamed.by_grade);
         }
-        // Equal ones stay in the order of their keys.
+        // Equal parts stay in the order of their keys.
         parts.index_sort_by_key(|blamed| std::cmp::Reverse(blamed.part.dur_ns));
         parts
     }
 
-    fn add(&self, found: &mut BTreeMap<Key, Blamed>, walk: &Walk, place: usize, leaf: &Leaf) {
-        let (who, grade) = self.resolved(leaf);
-        let activity = self.activity(who, leaf);
-        let call = activity.map(|call| self.moment.word(call.name).to_owned());
-        let actor = self.actor(who);
-        let mechanism = self.mechanism(walk, leaf, activity, &actor);
-        let object = leaf.why.object.map(|object| self.thing(object));
+    fn add(
+        &self,
+        found: &mut BTreeMap<Key, Blamed>,
+        walk: &Walk,
+        place: usize,
+        interval: &BlamedInterval,
+    ) {
+        let (target, grade) = self.resolved(interval);
+        let activity = self.activity(target, interval);
+        let call = activity.map(|call| self.slice.text(call.name).to_owned());
+        let actor = self.actor(target);
+        let mechanism = self.mechanism(walk, interval, activity, &actor);
+        let object = interval.reason.object.map(|object| self.thing(object));
         let key = Key {
             mechanism,
-            root: leaf.why.mechanism,
+            root: interval.reason.mechanism,
             actor: (actor.kind, actor.name.clone(), actor.pid),
             object: object.clone(),
             call,
         };
-        let length = leaf.end - leaf.begin;
+        let length = interval.end - interval.begin;
         let blamed = found.entry(key).or_insert_with(|| Blamed {
             part: Part {
                 mechanism: mechanism.into(),
-                root: leaf.why.mechanism.into(),
+                root: interval.reason.mechanism.into(),
                 culprit: actor,
-                activity: activity.map(|call| self.told(call)),
+                activity: activity.map(|call| self.activity_of(call)),
                 object,
                 dur_ns: 0,
                 share: 0.0,
@@ -94,22 +106,22 @@ impl Blame<'_> {
             },
             by_grade: [0; 3],
             longest: place,
-            is_tracer: self.is_tracer(who),
+            is_tracer: self.is_tracer(target),
             remote: Vec::new(),
         });
         blamed.part.dur_ns += length;
         blamed.part.pieces += 1;
         blamed.by_grade[grade as usize] += length;
-        if leaf.why.mechanism == "network_remote" {
+        if interval.reason.mechanism == "network_remote" {
             blamed.remote.push(place as u32);
         }
-        let longest = &walk.leaves[blamed.longest];
+        let longest = &walk.intervals[blamed.longest];
         if length > longest.end - longest.begin {
             blamed.longest = place;
-            blamed.part.activity = activity.map(|call| self.told(call));
+            blamed.part.activity = activity.map(|call| self.activity_of(call));
         }
-        if let Some(proof) = leaf.why.proof {
-            let proof = told_proof(proof);
+        if let Some(proof) = interval.reason.proof {
+            let proof = evidence_id(proof);
             let evidence = &mut blamed.part.evidence;
             if evidence.len() < EVIDENCE_MAX && !evidence.contains(&proof) {
                 evidence.push(proof);
@@ -117,97 +129,103 @@ impl Blame<'_> {
         }
     }
 
-    fn is_tracer(&self, who: Who) -> bool {
-        let person = match who {
-            Who::Thread(utid) => self.moment.people.get(utid),
+    fn is_tracer(&self, target: BlameTarget) -> bool {
+        let thread_info = match target {
+            BlameTarget::Thread(utid) => self.slice.thread_table.get(utid),
             _ => None,
         };
-        person.is_some_and(|person| person.is_tracer)
+        thread_info.is_some_and(|thread_info| thread_info.is_tracer)
     }
 
-    /// For whom threads of the kernel worked.
-    fn resolved(&self, leaf: &Leaf) -> (Who, Grade) {
-        match leaf.why.who {
-            Who::Thread(utid) if self.moment.people.is_kernel(utid) && utid != self.root => {
-                let request = match leaf.why.proof {
-                    Some(Proof::Request(id)) => self.moment.request(id),
+    /// The target of a interval; for a kernel thread, the thread that its work is attributed to.
+    fn resolved(&self, interval: &BlamedInterval) -> (BlameTarget, Grade) {
+        match interval.reason.target {
+            BlameTarget::Thread(utid)
+                if self.slice.thread_table.is_kernel(utid) && utid != self.root =>
+            {
+                let request = match interval.reason.proof {
+                    Some(Proof::Request(id)) => self.slice.request(id),
                     _ => None,
                 };
                 let dev = request.map(|request| request.dev);
-                let (who, grade) = self.behalf.of_kernel(utid, leaf.begin, dev);
-                let grade = if who == leaf.why.who {
-                    leaf.why.grade
+                let (target, grade) = self.attribution.of_kernel(utid, interval.begin, dev);
+                let grade = if target == interval.reason.target {
+                    interval.reason.grade
                 } else {
                     grade
                 };
-                (who, grade.min(leaf.why.grade))
+                (target, grade.min(interval.reason.grade))
             }
-            // Who begins a thousand processes a second takes the CPU with each of them.
-            Who::Thread(utid) if leaf.why.mechanism == "cpu_runqueue" => {
-                match self.moment.people.spawner(utid) {
-                    Some(spawner) if !self.moment.people.same_process(spawner, self.root) => {
-                        (Who::Thread(spawner), leaf.why.grade.min(Grade::B))
-                    }
-                    _ => (leaf.why.who, leaf.why.grade),
+            // A thread that starts a thousand processes a second occupies the CPU with each of
+            // them.
+            BlameTarget::Thread(utid) if interval.reason.mechanism == "cpu_runqueue" => {
+                match self.slice.thread_table.spawner(utid) {
+                    Some(spawner) if !self.slice.thread_table.same_process(spawner, self.root) => (
+                        BlameTarget::Thread(spawner),
+                        interval.reason.grade.min(Grade::B),
+                    ),
+                    _ => (interval.reason.target, interval.reason.grade),
                 }
             }
-            who => (who, leaf.why.grade),
+            target => (target, interval.reason.grade),
         }
     }
 
-    /// What a culprit was doing: the call that its request was made in, or else the longest one
-    /// meanwhile.
-    fn activity(&self, who: Who, leaf: &Leaf) -> Option<&Call> {
-        let Who::Thread(utid) = who else { return None };
-        if let Some(Proof::Request(id)) = leaf.why.proof
-            && let Some(request) = self.moment.request(id)
-            && let Some(call) = self.moment.call_at(utid, request.begin)
+    /// What a culprit was doing: the system call that submitted its request, or else the longest
+    /// call at that time.
+    fn activity(&self, target: BlameTarget, interval: &BlamedInterval) -> Option<&Call> {
+        let BlameTarget::Thread(utid) = target else {
+            return None;
+        };
+        if let Some(Proof::Request(id)) = interval.reason.proof
+            && let Some(request) = self.slice.request(id)
+            && let Some(call) = self.slice.call_at(utid, request.begin)
         {
             return Some(call);
         }
-        let calls = self.moment.calls(utid, (leaf.begin, leaf.end));
+        let calls = self.slice.calls(utid, (interval.begin, interval.end));
         calls.iter().max_by_key(|call| {
-            let overlap = call.end.min(leaf.end) - call.begin.max(leaf.begin);
+            let overlap = call.end.min(interval.end) - call.begin.max(interval.begin);
             (overlap, std::cmp::Reverse(call.id))
         })
     }
 
-    /// By which mechanism the slow thread felt it: that of its own wait, where the culprit is
-    /// another one.
+    /// The mechanism that the slow thread was subject to: that of its own wait if the culprit is
+    /// another thread.
     fn mechanism(
         &self,
         walk: &Walk,
-        leaf: &Leaf,
+        interval: &BlamedInterval,
         activity: Option<&Call>,
         actor: &Actor,
     ) -> &'static str {
-        let mut hop = leaf.hop;
+        let mut hop = interval.hop;
         let mut first = None;
         while let Some(place) = hop {
             let step = &walk.steps[place as usize];
-            first = Some(step.why.mechanism);
+            first = Some(step.reason.mechanism);
             hop = step.from;
         }
-        let felt = first.unwrap_or(leaf.why.mechanism);
+        let waited_for = first.unwrap_or(interval.reason.mechanism);
         let syncs =
-            activity.is_some_and(|call| matches!(self.moment.word(call.name), "sync" | "syncfs"));
+            activity.is_some_and(|call| matches!(self.slice.text(call.name), "sync" | "syncfs"));
         let by_disk = |mechanism: &str| {
             matches!(
                 mechanism,
                 "block_queue" | "block_service" | "journal_wait" | "writeback_wait"
             )
         };
-        if syncs && actor.kind == ActorKind::Process && by_disk(leaf.why.mechanism) {
+        if syncs && actor.kind == ActorKind::Process && by_disk(interval.reason.mechanism) {
             return "sync_storm";
         }
-        match (felt, leaf.why.mechanism) {
-            // Others that ran instead are the reason, whoever had to wait for that.
+        match (waited_for, interval.reason.mechanism) {
+            // Throttling and losses are the cause whichever thread of the chain had to wait.
             (_, root @ ("cpu_throttled" | "lost")) => root,
-            (felt, _) => felt,
+            (waited_for, _) => waited_for,
         }
     }
 
-    pub(crate) fn actor(&self, who: Who) -> Actor {
+    pub(crate) fn actor(&self, target: BlameTarget) -> Actor {
         let named = |kind, name: &str| Actor {
             kind,
             name: name.to_owned(),
@@ -215,50 +233,50 @@ impl Blame<'_> {
             tid: None,
             host: None,
         };
-        match who {
-            Who::Thread(utid) => self.actor_of(utid),
-            Who::Device(word) => named(ActorKind::Device, self.moment.word(word)),
-            Who::Peer(word) => named(ActorKind::Peer, self.moment.word(word)),
-            Who::Interrupt(word) => named(ActorKind::Interrupt, self.moment.word(word)),
-            Who::Timer => named(ActorKind::Timer, "timer"),
-            Who::Unknown => named(ActorKind::Unknown, "unknown"),
+        match target {
+            BlameTarget::Thread(utid) => self.actor_of(utid),
+            BlameTarget::Device(id) => named(ActorKind::Device, self.slice.text(id)),
+            BlameTarget::Peer(id) => named(ActorKind::Peer, self.slice.text(id)),
+            BlameTarget::Interrupt(id) => named(ActorKind::Interrupt, self.slice.text(id)),
+            BlameTarget::Timer => named(ActorKind::Timer, "timer"),
+            BlameTarget::Unknown => named(ActorKind::Unknown, "unknown"),
         }
     }
 
     pub(crate) fn actor_of(&self, utid: Utid) -> Actor {
-        let people = &self.moment.people;
-        let person = people.get(utid);
-        let is_sibling = utid != self.root && people.same_process(utid, self.root);
+        let thread_table = &self.slice.thread_table;
+        let thread_info = thread_table.get(utid);
+        let is_sibling = utid != self.root && thread_table.same_process(utid, self.root);
         let kind = if utid == self.root {
             ActorKind::Own
-        } else if people.is_kernel(utid) {
+        } else if thread_table.is_kernel(utid) {
             ActorKind::Kernel
         } else {
             ActorKind::Process
         };
-        // Threads of one process are told apart by their names, processes by that of the first.
+        // Sibling threads are named by thread, other processes by their main thread.
         let name = if is_sibling || utid == self.root || kind == ActorKind::Kernel {
-            people.name(utid)
+            thread_table.name(utid)
         } else {
-            people.process_comm(utid)
+            thread_table.process_comm(utid)
         };
         Actor {
             kind,
             name: name.to_owned(),
-            pid: person.and_then(|person| person.pid),
-            tid: person.map(|person| person.tid),
+            pid: thread_info.and_then(|thread_info| thread_info.pid),
+            tid: thread_info.map(|thread_info| thread_info.tid),
             host: None,
         }
     }
 
     pub(crate) fn thing(&self, object: Object) -> Thing {
         let (kind, name) = match object {
-            Object::Device(word) => ("device", self.moment.word(word).to_owned()),
-            Object::File(word) => ("file", self.moment.word(word).to_owned()),
-            Object::Lock(word) => ("lock", self.moment.word(word).to_owned()),
-            Object::Futex(word) => ("futex", self.moment.word(word).to_owned()),
-            Object::Peer(word) => ("peer", self.moment.word(word).to_owned()),
-            Object::Function(word) => ("function", self.moment.word(word).to_owned()),
+            Object::Device(id) => ("device", self.slice.text(id).to_owned()),
+            Object::File(id) => ("file", self.slice.text(id).to_owned()),
+            Object::Lock(id) => ("lock", self.slice.text(id).to_owned()),
+            Object::Futex(id) => ("futex", self.slice.text(id).to_owned()),
+            Object::Peer(id) => ("peer", self.slice.text(id).to_owned()),
+            Object::Function(id) => ("function", self.slice.text(id).to_owned()),
             Object::Cpu(cpu) => ("cpu", cpu.to_string()),
         };
         Thing {
@@ -267,87 +285,102 @@ impl Blame<'_> {
         }
     }
 
-    pub(crate) fn told(&self, call: &Call) -> Activity {
+    pub(crate) fn activity_of(&self, call: &Call) -> Activity {
         Activity {
-            call: self.moment.word(call.name).to_owned(),
-            path: call.path.map(|path| self.moment.word(path).to_owned()),
+            call: self.slice.text(call.name).to_owned(),
+            path: call.path.map(|path| self.slice.text(path).to_owned()),
             begin_ns: call.begin,
             end_ns: (!call.is_open).then_some(call.end),
             id: Some(format!("op:{}", call.id)),
         }
     }
 
-    /// From the thread to the culprit, along the longest leaf of a part.
+    /// From the thread to the culprit, along the longest interval of a part.
     pub(crate) fn chain(&self, walk: &Walk, blamed: &Blamed) -> Vec<Hop> {
-        let leaf = &walk.leaves[blamed.longest];
+        let interval = &walk.intervals[blamed.longest];
         let mut chain = Vec::new();
-        let mut hop = leaf.hop;
+        let mut hop = interval.hop;
         while let Some(place) = hop {
             let step = &walk.steps[place as usize];
-            chain.push(self.hop(step.waiter, (step.begin, step.end), &step.why, "waited"));
+            chain.push(self.hop(step.waiter, (step.begin, step.end), &step.reason, "waited"));
             hop = step.from;
         }
         chain.reverse();
-        let at_end = self.at_end(walk, leaf);
-        let did = match leaf.why.mechanism {
+        let at_end = self.at_end(walk, interval);
+        let did = match interval.reason.mechanism {
             "cpu_running" => "ran",
             "cpu_runqueue" | "cpu_idle_delay" | "cpu_throttled" => "could not run",
             _ => "waited",
         };
-        chain.push(self.hop(at_end, (leaf.begin, leaf.end), &leaf.why, did));
-        let (who, grade) = self.resolved(leaf);
-        if let Who::Thread(utid) = who
+        chain.push(self.hop(
+            at_end,
+            (interval.begin, interval.end),
+            &interval.reason,
+            did,
+        ));
+        let (target, grade) = self.resolved(interval);
+        if let BlameTarget::Thread(utid) = target
             && utid != at_end
         {
-            let why = crate::leaf::Why {
-                who,
+            let reason = crate::blame_target::Reason {
+                target,
                 grade,
-                ..leaf.why
+                ..interval.reason
             };
-            let mut last = self.hop(utid, (leaf.begin, leaf.end), &why, "did it");
-            last.activity = self.activity(who, leaf).map(|call| self.told(call));
-            // It did it before; where it is now tells nothing.
+            let mut last = self.hop(utid, (interval.begin, interval.end), &reason, CAUSED);
+            last.activity = self
+                .activity(target, interval)
+                .map(|call| self.activity_of(call));
+            // It acted earlier, so its current stack shows nothing.
             last.stack.clear();
             chain.push(last);
         }
         chain
     }
 
-    /// The thread that a leaf is about, at the end of its hops.
-    pub(crate) fn at_end(&self, walk: &Walk, leaf: &Leaf) -> Utid {
-        let last = leaf.hop.map(|hop| walk.steps[hop as usize].why.who);
+    /// The thread of a interval, at the end of its hops.
+    pub(crate) fn at_end(&self, walk: &Walk, interval: &BlamedInterval) -> Utid {
+        let last = interval
+            .hop
+            .map(|hop| walk.steps[hop as usize].reason.target);
         match last {
-            Some(Who::Thread(utid)) => utid,
+            Some(BlameTarget::Thread(utid)) => utid,
             _ => self.root,
         }
     }
 
-    fn hop(&self, utid: Utid, (begin, end): (Ns, Ns), why: &crate::leaf::Why, what: &str) -> Hop {
-        let moment = self.moment;
-        let stack = moment.stack_at(utid, (begin, end));
+    fn hop(
+        &self,
+        utid: Utid,
+        (begin, end): (Ns, Ns),
+        reason: &crate::blame_target::Reason,
+        what: &str,
+    ) -> Hop {
+        let slice = self.slice;
+        let stack = slice.stack_at(utid, (begin, end));
         let functions = stack
-            .map(|stack| moment.functions(stack.callsite))
+            .map(|stack| slice.functions(stack.callsite))
             .unwrap_or_default();
-        let words = functions.iter().map(|word| moment.word(*word).to_owned());
-        let call = moment.call_at(utid, begin);
+        let names = functions.iter().map(|id| slice.text(*id).to_owned());
+        let call = slice.call_at(utid, begin);
         Hop {
             actor: self.actor_of(utid),
             what: what.into(),
-            mechanism: why.mechanism.into(),
-            activity: call.map(|call| self.told(call)),
-            object: why.object.map(|object| self.thing(object)),
-            stack: words.take(12).collect(),
+            mechanism: reason.mechanism.into(),
+            activity: call.map(|call| self.activity_of(call)),
+            object: reason.object.map(|object| self.thing(object)),
+            stack: names.take(12).collect(),
             program: Vec::new(),
             begin_ns: begin,
             end_ns: end,
-            grade: why.grade,
-            evidence: why.proof.map(told_proof).unwrap_or_default(),
+            grade: reason.grade,
+            evidence: reason.proof.map(evidence_id).unwrap_or_default(),
             shown_by: None,
         }
     }
 }
 
-/// The grade that at least half of the time has.
+/// The best grade that at least half of the time has.
 fn grade_of(by_grade: &[Ns; 3]) -> Grade {
     let total: Ns = by_grade.iter().sum();
     if by_grade[2] * 2 >= total {
@@ -359,7 +392,7 @@ fn grade_of(by_grade: &[Ns; 3]) -> Grade {
     }
 }
 
-pub(crate) fn told_proof(proof: Proof) -> String {
+pub(crate) fn evidence_id(proof: Proof) -> String {
     match proof {
         Proof::Call(id) => format!("op:{id}"),
         Proof::Request(id) => format!("block:{id}"),
@@ -369,8 +402,8 @@ pub(crate) fn told_proof(proof: Proof) -> String {
     }
 }
 
-/// Sums of parts by culprit: one process may be guilty in several ways. What the thread itself did on a
-/// CPU and what it waited for on its own account are two: neither is the reason of the other.
+/// Sums of parts by culprit: one process may be responsible through several mechanisms. CPU time of
+/// the thread itself and its other own waits are separate, because neither causes the other.
 pub(crate) fn by_culprit(
     parts: &[Blamed],
     without: &dyn Fn(&Blamed) -> bool,

@@ -1,41 +1,43 @@
-//! What one sleep was for. The first rule that matches decides; each needs less certain evidence
+//! What one sleep was for. The first matching rule decides; each rule relies on weaker evidence
 //! than those before it.
 
 use whyslow_model::Ns;
 
-use crate::behalf::Behalf;
+use crate::attribution::Attribution;
+use crate::blame_target::{BlameTarget, Object, Proof, Reason};
 use crate::holders::{self, Piece};
-use crate::leaf::{Object, Proof, Who, Why};
-use crate::moment::{Call, Cause, Context, LockWait, Moment, Segment, State, Utid, Wake, Word};
 use crate::network::{from_network, name_server, sent_here};
 use crate::report::Grade;
+use crate::window_slice::{
+    Call, Cause, Context, LockWait, Segment, State, TextId, Utid, Wake, WindowSlice,
+};
 
 /// Where a sleep leads.
 #[derive(Debug)]
 pub(crate) enum Sleep {
-    /// Nowhere: this is the reason.
-    Is(Why),
-    /// To the request that ended it; through a worker of the kernel that passed that on.
+    /// Nowhere: this is the cause.
+    Is(Reason),
+    /// To the request that ended it, possibly through a kernel worker that passed the wakeup on.
     Request {
         id: i64,
         mechanism: Option<&'static str>,
     },
-    /// To threads, each for a part of it.
-    For { why: Why, pieces: Vec<Piece> },
+    /// To threads, each for a piece of it.
+    For { reason: Reason, pieces: Vec<Piece> },
 }
 
-/// Softirq vectors by number (the order of `softirq_to_name` in the kernel).
+/// Softirq vector numbers (in the order of the kernel's `softirq_to_name`).
 const TIMER_SOFTIRQ: i32 = 1;
 const NET_RX_SOFTIRQ: i32 = 3;
 const HRTIMER_SOFTIRQ: i32 = 8;
 
-/// A thread that got its lock says so at most so much later.
-const LAST_TURN_NS: Ns = 1_000_000;
+/// A runtime reports an acquired lock at most this much later.
+const LAST_WAIT_NS: Ns = 1_000_000;
 
 const ETIMEDOUT: i32 = 110;
 const EAGAIN: i32 = 11;
 
-/// Functions of a journal in which threads wait for it.
+/// Journal functions in which threads wait.
 const JOURNAL: [&str; 9] = [
     "jbd2_log_wait_commit",
     "start_this_handle",
@@ -47,16 +49,16 @@ const JOURNAL: [&str; 9] = [
     "xfs_log_",
     "jbd2_journal_lock_updates",
 ];
-/// Functions in which threads wait until somebody has written pages.
+/// Functions in which threads wait until pages have been written back.
 const WRITEBACK: [&str; 2] = ["wb_wait_for_completion", "balance_dirty_pages"];
-/// Functions in which threads wait for pages that are being written: the end of a request ends these.
+/// Functions in which threads wait for pages under writeback, until a request completes.
 const WRITTEN: [&str; 3] = [
     "folio_wait_writeback",
     "__filemap_fdatawait_range",
     "wait_on_page_writeback",
 ];
 const SWAP: [&str; 3] = ["do_swap_page", "swap_read", "swapin_"];
-/// Innermost functions that say nothing of what is waited for.
+/// Innermost functions that do not show what is waited for.
 const SCHEDULER: [&str; 16] = [
     "__schedule",
     "schedule",
@@ -76,155 +78,171 @@ const SCHEDULER: [&str; 16] = [
     "__wait_on_bit_lock",
 ];
 
-pub(crate) fn classify(moment: &Moment, behalf: &Behalf<'_>, sleep: &Segment) -> Sleep {
-    let call = moment.call_at(sleep.utid, sleep.begin);
+pub(crate) fn classify(
+    slice: &WindowSlice,
+    attribution: &Attribution<'_>,
+    sleep: &Segment,
+) -> Sleep {
+    let call = slice.call_at(sleep.utid, sleep.begin);
     let range = (sleep.begin, sleep.end);
     if sleep.state == State::Stopped {
-        return Sleep::Is(stopped(moment, sleep));
+        return Sleep::Is(stopped(slice, sleep));
     }
-    if let Some(why) = imposed(moment, behalf, sleep) {
-        return why;
+    if let Some(reason) = imposed(slice, attribution, sleep) {
+        return reason;
     }
     match sleep.cause {
         Cause::Request(id) | Cause::Worker(id)
-            if moment.request(id).is_some()
-                && (sleep.cause == Cause::Request(id) || is_passed_on(moment, sleep)) =>
+            if slice.request(id).is_some()
+                && (sleep.cause == Cause::Request(id) || is_passed_on(slice, sleep)) =>
         {
-            let mechanism = stack_has(moment, sleep.utid, range, &SWAP).then_some("swap_in");
+            let mechanism = stack_has(slice, sleep.utid, range, &SWAP).then_some("swap_in");
             return Sleep::Request { id, mechanism };
         }
         Cause::Packet(id) => {
-            if let Some(found) = sent_here(moment, sleep, id) {
+            if let Some(found) = sent_here(slice, sleep, id) {
                 return found;
             }
         }
         _ => {}
     }
-    if let Some(found) = in_turns(moment, sleep, call) {
+    if let Some(found) = timed_lock_wait(slice, sleep, call) {
         return found;
     }
     let Some(wake) = sleep.wakeup else {
-        return Sleep::Is(without_wakeup(moment, sleep, call));
+        return Sleep::Is(without_wakeup(slice, sleep, call));
     };
-    let wake = moment.wake(wake);
+    let wake = slice.wake(wake);
     if sleep.context != Context::Task && sleep.context != Context::Unknown {
-        return in_interrupt(moment, behalf, sleep, call, wake);
+        return in_interrupt(slice, attribution, sleep, call, wake);
     }
     let Some(waker) = sleep.waker else {
-        return Sleep::Is(Why::unknown("unknown"));
+        return Sleep::Is(Reason::unknown("unknown"));
     };
-    in_task(moment, sleep, call, waker)
+    in_task(slice, sleep, call, waker)
 }
 
-/// A wait for a lock of the program in pieces: runtimes wake up now and then to look whether the lock is free,
-/// by a timer or because somebody wakes them for something else, and wait again. What ended such a piece did not
-/// hold the lock; who did, the runtime tells, or samples let guess. The last piece ends by whoever let the lock go.
-fn in_turns(moment: &Moment, sleep: &Segment, call: Option<&Call>) -> Option<Sleep> {
-    if !moment.word(call?.name).starts_with("futex") {
+/// A program's lock wait in pieces: runtimes wake up now and then to check whether the lock is
+/// free, by a timer or through an unrelated wakeup, and wait again. What ended such a piece did not
+/// hold the lock; the holder is known from the runtime, or guessed from samples. The release of the
+/// lock ends the last piece.
+fn timed_lock_wait(slice: &WindowSlice, sleep: &Segment, call: Option<&Call>) -> Option<Sleep> {
+    if !slice.text(call?.name).starts_with("futex") {
         return None;
     }
-    let wait = moment.told_wait(sleep.utid, sleep.begin)?;
-    let is_last = wait.end < sleep.end + LAST_TURN_NS;
+    let wait = slice.runtime_wait(sleep.utid, sleep.begin)?;
+    let is_last = wait.end < sleep.end + LAST_WAIT_NS;
     if is_last || wait.holder.is_some() && sleep.waker == wait.holder {
         return None;
     }
     let grade = if wait.is_sure { Grade::B } else { Grade::C };
-    let who = wait.holder.map_or(Who::Unknown, Who::Thread);
-    let why = Why::new("lock_program", who, grade)
+    let target = wait
+        .holder
+        .map_or(BlameTarget::Unknown, BlameTarget::Thread);
+    let reason = Reason::new("lock_program", target, grade)
         .about(wait.object.map(Object::Lock))
         .by(Proof::LockWait(wait.id));
     Some(match wait.holder {
-        Some(holder) => follow(sleep, holder, why),
-        // Whoever it was, it was not the thread's own sleep.
-        None => Sleep::Is(why),
+        Some(holder) => follow(sleep, holder, reason),
+        // The holder is unknown, but this was not a sleep of the thread by its own timer.
+        None => Sleep::Is(reason),
     })
 }
 
-/// Whether a worker did nothing but pass on the end of a request: threads of journals and writeback do
-/// work of their own between requests.
-fn is_passed_on(moment: &Moment, sleep: &Segment) -> bool {
-    let waker = sleep.waker.map_or("", |waker| moment.people.comm(waker));
+/// Whether a worker only passed on the completion of a request. Journal and writeback threads also
+/// work between requests.
+fn is_passed_on(slice: &WindowSlice, sleep: &Segment) -> bool {
+    let waker = sleep
+        .waker
+        .map_or("", |waker| slice.thread_table.comm(waker));
     let range = (sleep.begin, sleep.end);
     (waker.starts_with("kworker") || waker.starts_with("ksoftirqd"))
-        && !stack_has(moment, sleep.utid, range, &JOURNAL)
-        && !stack_has(moment, sleep.utid, range, &WRITEBACK)
+        && !stack_has(slice, sleep.utid, range, &JOURNAL)
+        && !stack_has(slice, sleep.utid, range, &WRITEBACK)
 }
 
-/// Waits that the kernel imposes and tells of itself: these end by a timer or a request, which are
-/// not the reason.
-fn imposed(moment: &Moment, behalf: &Behalf<'_>, sleep: &Segment) -> Option<Sleep> {
+/// Waits that the kernel imposes and reports in events of their own. A timer or a request ends
+/// them, but is not the cause.
+fn imposed(slice: &WindowSlice, attribution: &Attribution<'_>, sleep: &Segment) -> Option<Sleep> {
     let middle = sleep.begin + (sleep.end - sleep.begin) / 2;
     let covers = |begin: Ns, end: Ns| begin <= middle && middle < end;
-    for work in moment.work_of(sleep.utid) {
+    for work in slice.work_of(sleep.utid) {
         if !covers(work.begin, work.end) {
             continue;
         }
         let object = work.dev_name.map(Object::Device);
-        let (mechanism, (who, grade)) = match moment.word(work.kind) {
-            // All that make pages of the device dirty are held back, not only those that make many.
-            "dirty_throttle" => ("dirty_throttle", behalf.dirtier(work.dev, sleep.utid)),
-            "reclaim_throttle" => ("memory_throttle", (Who::Thread(sleep.utid), Grade::A)),
+        let (mechanism, (target, grade)) = match slice.text(work.kind) {
+            // All writers that dirty pages of the device are throttled, not only the heavy ones.
+            "dirty_throttle" => ("dirty_throttle", attribution.dirtier(work.dev, sleep.utid)),
+            "reclaim_throttle" => (
+                "memory_throttle",
+                (BlameTarget::Thread(sleep.utid), Grade::A),
+            ),
             _ => continue,
         };
-        let why = Why::new(mechanism, who, grade);
-        return Some(Sleep::Is(why.about(object).by(Proof::Work(work.id))));
+        let reason = Reason::new(mechanism, target, grade);
+        return Some(Sleep::Is(reason.about(object).by(Proof::Work(work.id))));
     }
-    let reclaim = moment
+    let reclaim = slice
         .reclaims_of(sleep.utid)
         .iter()
         .find(|row| covers(row.begin, row.end))?;
-    if moment.word(reclaim.kind) == "kswapd" {
+    if slice.text(reclaim.kind) == "kswapd" {
         return None;
     }
-    let why = Why::new("reclaim", Who::Thread(sleep.utid), Grade::A);
-    Some(Sleep::Is(why))
+    let reason = Reason::new("reclaim", BlameTarget::Thread(sleep.utid), Grade::A);
+    Some(Sleep::Is(reason))
 }
 
-fn without_wakeup(moment: &Moment, sleep: &Segment, call: Option<&Call>) -> Why {
-    let is_last = sleep.end >= moment.recording_end;
-    // A wakeup that was lost came before the thread ran again, and how long before nobody knows.
-    if !is_last && moment.is_lossy(None, (sleep.begin, sleep.end + 1)) {
-        return Why::unknown("lost");
+fn without_wakeup(slice: &WindowSlice, sleep: &Segment, call: Option<&Call>) -> Reason {
+    let is_last = sleep.end >= slice.recording_end;
+    // A lost wakeup came before the thread ran again, an unknown time before.
+    if !is_last && slice.is_lossy(None, (sleep.begin, sleep.end + 1)) {
+        return Reason::unknown("lost");
     }
-    let why = Why::unknown(if is_last { "still_blocked" } else { "unknown" });
+    let reason = Reason::unknown(if is_last { "still_blocked" } else { "unknown" });
     match call {
-        Some(call) => why
+        Some(call) => reason
             .about(call.path.map(Object::File))
             .by(Proof::Call(call.id)),
-        None => why,
+        None => reason,
     }
 }
 
-pub(crate) fn follow(sleep: &Segment, waker: Utid, why: Why) -> Sleep {
+pub(crate) fn follow(sleep: &Segment, waker: Utid, reason: Reason) -> Sleep {
     let piece = Piece {
         utid: waker,
         begin: sleep.begin,
         end: sleep.end,
-        grade: why.grade,
+        grade: reason.grade,
     };
     Sleep::For {
-        why,
+        reason,
         pieces: vec![piece],
     }
 }
 
-/// What the kernel imposes, as far as a stack tells where it was not recorded as such.
-fn held_back(moment: &Moment, behalf: &Behalf<'_>, sleep: &Segment) -> Option<Why> {
-    let has = |function: &str| stack_has(moment, sleep.utid, (sleep.begin, sleep.end), &[function]);
-    let (mechanism, who) = if has("balance_dirty_pages") {
-        ("dirty_throttle", behalf.dirtier(None, sleep.utid).0)
+/// Waits that the kernel imposes, recognised by the stack where no event of them was recorded.
+fn throttled(
+    slice: &WindowSlice,
+    attribution: &Attribution<'_>,
+    sleep: &Segment,
+) -> Option<Reason> {
+    let has = |function: &str| stack_has(slice, sleep.utid, (sleep.begin, sleep.end), &[function]);
+    let (mechanism, target) = if has("balance_dirty_pages") {
+        ("dirty_throttle", attribution.dirtier(None, sleep.utid).0)
     } else if has("reclaim_throttle") || has("throttle_direct_reclaim") {
-        ("memory_throttle", Who::Thread(sleep.utid))
+        ("memory_throttle", BlameTarget::Thread(sleep.utid))
     } else {
         return None;
     };
-    let why = Why::new(mechanism, who, Grade::B);
-    Some(with_stack(moment, sleep, why))
+    let reason = Reason::new(mechanism, target, Grade::B);
+    Some(with_stack(slice, sleep, reason))
 }
 
 fn in_interrupt(
-    moment: &Moment,
-    behalf: &Behalf<'_>,
+    slice: &WindowSlice,
+    attribution: &Attribution<'_>,
     sleep: &Segment,
     call: Option<&Call>,
     wake: Option<&Wake>,
@@ -233,21 +251,22 @@ fn in_interrupt(
     let is_timer = sleep.context == Context::Timer
         || (sleep.context == Context::Softirq
             && matches!(vector, Some(TIMER_SOFTIRQ | HRTIMER_SOFTIRQ)));
-    let expired = call.filter(|call| has_expired(moment, call));
+    let expired = call.filter(|call| has_expired(slice, call));
     if let Some(call) = expired
-        && moment.word(call.name).starts_with("futex")
-        && let Some(waker) = holders::in_the_end(moment, sleep)
+        && slice.text(call.name).starts_with("futex")
+        && let Some(waker) = holders::final_waker(slice, sleep)
     {
-        return in_task(moment, sleep, Some(call), waker);
+        return in_task(slice, sleep, Some(call), waker);
     }
-    let is_plain_irq = sleep.context == Context::Irq && handler_name(moment, wake).is_none();
+    let is_plain_irq = sleep.context == Context::Irq && handler_name(slice, wake).is_none();
     if let Some(call) = expired
         && (is_timer || is_plain_irq)
     {
-        if let Some(server) = name_server(moment, call) {
-            let why = Why::new("dns_lookup", Who::Peer(server), Grade::B);
+        if let Some(server) = name_server(slice, call) {
+            let reason = Reason::new("dns_lookup", BlameTarget::Peer(server), Grade::B);
             return Sleep::Is(
-                why.about(Some(Object::Peer(server)))
+                reason
+                    .about(Some(Object::Peer(server)))
                     .by(Proof::Call(call.id)),
             );
         }
@@ -256,37 +275,37 @@ fn in_interrupt(
             Some(_) => Object::Peer(name),
             None => Object::Function(name),
         });
-        let why = Why::new("timer_sleep", Who::Timer, grade);
-        return Sleep::Is(why.about(object).by(Proof::Call(call.id)));
+        let reason = Reason::new("timer_sleep", BlameTarget::Timer, grade);
+        return Sleep::Is(reason.about(object).by(Proof::Call(call.id)));
     }
-    if let Some(why) = held_back(moment, behalf, sleep) {
-        return Sleep::Is(why);
+    if let Some(reason) = throttled(slice, attribution, sleep) {
+        return Sleep::Is(reason);
     }
     if is_timer {
-        // The kernel itself waits for a time: a driver that polls, a limit of a queue.
-        let function = waiting_in(moment, sleep);
-        let why = Why::new("timer_sleep", Who::Timer, Grade::A);
-        return Sleep::Is(why.about(function.map(Object::Function)));
+        // The kernel itself set the timer: a polling driver, or a queue limit.
+        let function = waiting_in(slice, sleep);
+        let reason = Reason::new("timer_sleep", BlameTarget::Timer, Grade::A);
+        return Sleep::Is(reason.about(function.map(Object::Function)));
     }
     let is_net = sleep.context == Context::Softirq && vector.is_none_or(|nr| nr == NET_RX_SOFTIRQ);
     if is_net {
-        return from_network(moment, sleep, call, wake);
+        return from_network(slice, sleep, call, wake);
     }
-    let name = handler_name(moment, wake);
-    let who = name.map_or(Who::Unknown, Who::Interrupt);
-    Sleep::Is(Why::new("device_irq", who, Grade::B))
+    let name = handler_name(slice, wake);
+    let target = name.map_or(BlameTarget::Unknown, BlameTarget::Interrupt);
+    Sleep::Is(Reason::new("device_irq", target, Grade::B))
 }
 
-fn handler_name(moment: &Moment, wake: Option<&Wake>) -> Option<Word> {
+fn handler_name(slice: &WindowSlice, wake: Option<&Wake>) -> Option<TextId> {
     let wake = wake?;
-    let handlers = moment.handlers(wake.cpu?, (wake.ts, wake.ts + 1));
-    let hard = handlers.filter(|handler| moment.word(handler.kind) == "hard");
+    let handlers = slice.handlers(wake.cpu?, (wake.ts, wake.ts + 1));
+    let hard = handlers.filter(|handler| slice.text(handler.kind) == "hard");
     hard.last().and_then(|handler| handler.name)
 }
 
-/// Whether the result of a call says that its time ran out.
-fn has_expired(moment: &Moment, call: &Call) -> bool {
-    match moment.word(call.name) {
+/// Whether the return value of a call indicates a timeout.
+fn has_expired(slice: &WindowSlice, call: &Call) -> bool {
+    match slice.text(call.name) {
         "nanosleep" | "clock_nanosleep" => call.ret == Some(0),
         "poll" | "ppoll" | "select" | "pselect6" | "epoll_wait" | "epoll_pwait"
         | "epoll_pwait2" | "io_getevents" | "io_pgetevents" => call.ret == Some(0),
@@ -297,63 +316,67 @@ fn has_expired(moment: &Moment, call: &Call) -> bool {
     }
 }
 
-fn in_task(moment: &Moment, sleep: &Segment, call: Option<&Call>, waker: Utid) -> Sleep {
-    if let Some(lock) = lock_around(moment, sleep) {
-        let why = kernel_lock(moment, lock, waker);
-        let pieces = holders::of_lock(moment, sleep, lock, waker);
-        return Sleep::For { why, pieces };
+fn in_task(slice: &WindowSlice, sleep: &Segment, call: Option<&Call>, waker: Utid) -> Sleep {
+    if let Some(lock) = lock_around(slice, sleep) {
+        let reason = kernel_lock(slice, lock, waker);
+        let pieces = holders::of_lock(slice, sleep, lock, waker);
+        return Sleep::For { reason, pieces };
     }
-    if let Some((address, pieces)) = holders::of_futex(moment, sleep, waker) {
+    if let Some((address, pieces)) = holders::of_futex(slice, sleep, waker) {
         let grade = pieces.iter().map(|piece| piece.grade).min();
-        let why = Why::new("lock_futex", Who::Thread(waker), grade.unwrap_or(Grade::B));
+        let reason = Reason::new(
+            "lock_futex",
+            BlameTarget::Thread(waker),
+            grade.unwrap_or(Grade::B),
+        );
         let call = call.map(|call| Proof::Call(call.id));
-        let why = why.about(Some(Object::Futex(address)));
-        let why = call.map_or(why, |call| why.by(call));
-        return Sleep::For { why, pieces };
+        let reason = reason.about(Some(Object::Futex(address)));
+        let reason = call.map_or(reason, |call| reason.by(call));
+        return Sleep::For { reason, pieces };
     }
-    let name = call.map_or("", |call| moment.word(call.name));
+    let name = call.map_or("", |call| slice.text(call.name));
     if name.starts_with("futex") {
-        let why = Why::new("lock_futex", Who::Thread(waker), Grade::B);
-        return follow(sleep, waker, why);
+        let reason = Reason::new("lock_futex", BlameTarget::Thread(waker), Grade::B);
+        return follow(sleep, waker, reason);
     }
     let range = (sleep.begin, sleep.end);
-    if stack_has(moment, sleep.utid, range, &JOURNAL) {
-        let why = Why::new("journal_wait", Who::Thread(waker), Grade::B);
-        return follow(sleep, waker, with_stack(moment, sleep, why));
+    if stack_has(slice, sleep.utid, range, &JOURNAL) {
+        let reason = Reason::new("journal_wait", BlameTarget::Thread(waker), Grade::B);
+        return follow(sleep, waker, with_stack(slice, sleep, reason));
     }
-    if stack_has(moment, sleep.utid, range, &WRITEBACK)
-        || stack_has(moment, sleep.utid, range, &WRITTEN)
+    if stack_has(slice, sleep.utid, range, &WRITEBACK)
+        || stack_has(slice, sleep.utid, range, &WRITTEN)
     {
-        let why = Why::new("writeback_wait", Who::Thread(waker), Grade::B);
-        return follow(sleep, waker, with_stack(moment, sleep, why));
+        let reason = Reason::new("writeback_wait", BlameTarget::Thread(waker), Grade::B);
+        return follow(sleep, waker, with_stack(slice, sleep, reason));
     }
     if matches!(name, "wait4" | "waitid" | "waitpid")
-        && let Some(grade) = moment.people.is_child(waker, sleep.utid)
+        && let Some(grade) = slice.thread_table.is_child(waker, sleep.utid)
     {
-        let why = Why::new("child_wait", Who::Thread(waker), grade);
-        return follow(sleep, waker, why);
+        let reason = Reason::new("child_wait", BlameTarget::Thread(waker), grade);
+        return follow(sleep, waker, reason);
     }
-    if let Some(why) = handed_over(moment, call, waker, sleep.end) {
-        return follow(sleep, waker, why);
+    if let Some(reason) = handed_over(slice, call, waker, sleep.end) {
+        return follow(sleep, waker, reason);
     }
-    if let Some(function) = waiting_in(moment, sleep) {
-        let why = Why::new("kernel_wait", Who::Thread(waker), Grade::B);
-        let why = why.about(Some(Object::Function(function)));
-        return follow(sleep, waker, why);
+    if let Some(function) = waiting_in(slice, sleep) {
+        let reason = Reason::new("kernel_wait", BlameTarget::Thread(waker), Grade::B);
+        let reason = reason.about(Some(Object::Function(function)));
+        return follow(sleep, waker, reason);
     }
-    // A worker of the kernel serves anybody: that it woke somebody tells nothing of whom it worked for.
-    let is_kernel = moment.people.is_kernel(waker);
+    // A kernel worker serves all processes: a wakeup by it does not show for which one it worked.
+    let is_kernel = slice.thread_table.is_kernel(waker);
     let grade = if is_kernel { Grade::C } else { Grade::B };
     follow(
         sleep,
         waker,
-        Why::new("woken_by", Who::Thread(waker), grade),
+        Reason::new("woken_by", BlameTarget::Thread(waker), grade),
     )
 }
 
-fn kernel_lock(moment: &Moment, lock: &LockWait, waker: Utid) -> Why {
-    let functions = moment.functions(lock.callsite).iter();
-    let mut functions = functions.map(|word| moment.word(*word));
+fn kernel_lock(slice: &WindowSlice, lock: &LockWait, waker: Utid) -> Reason {
+    let functions = slice.functions(lock.callsite).iter();
+    let mut functions = functions.map(|id| slice.text(*id));
     let is_inode = functions.any(|function| {
         function.starts_with("xfs_ilock")
             || function.starts_with("inode_lock")
@@ -368,24 +391,24 @@ fn kernel_lock(moment: &Moment, lock: &LockWait, waker: Utid) -> Why {
     } else {
         "lock_kernel"
     };
-    Why::new(mechanism, Who::Thread(waker), Grade::A)
+    Reason::new(mechanism, BlameTarget::Thread(waker), Grade::A)
         .about(Some(Object::Lock(lock.lock)))
         .by(Proof::LockWait(lock.id))
 }
 
-/// The wait for a lock of the kernel that a sleep is part of.
-fn lock_around<'m>(moment: &'m Moment, sleep: &Segment) -> Option<&'m LockWait> {
+/// The kernel lock wait that a sleep is part of.
+fn lock_around<'m>(slice: &'m WindowSlice, sleep: &Segment) -> Option<&'m LockWait> {
     let middle = sleep.begin + (sleep.end - sleep.begin) / 2;
-    moment
+    slice
         .lock_waits(sleep.utid)
         .find(|lock| lock.begin <= middle && middle < lock.end)
 }
 
-/// A pipe, a socket of this machine or an event counter that one side waits at and the other one fills.
-fn handed_over(moment: &Moment, call: Option<&Call>, waker: Utid, at: Ns) -> Option<Why> {
+/// A pipe, local socket or eventfd on which one side waits for the other.
+fn handed_over(slice: &WindowSlice, call: Option<&Call>, waker: Utid, at: Ns) -> Option<Reason> {
     let call = call?;
     let is_waiting = matches!(
-        moment.word(call.name),
+        slice.text(call.name),
         "read"
             | "readv"
             | "recvfrom"
@@ -410,8 +433,8 @@ fn handed_over(moment: &Moment, call: Option<&Call>, waker: Utid, at: Ns) -> Opt
     if !is_waiting {
         return None;
     }
-    let other = moment.call_at(waker, at)?;
-    let class = other.fd_class.map(|class| moment.word(class));
+    let other = slice.call_at(waker, at)?;
+    let class = other.fd_class.map(|class| slice.text(class));
     let mechanism = match class {
         Some("pipe") => "pipe_wait",
         Some("unix" | "eventfd" | "socket" | "inet" | "inet6") => "local_ipc",
@@ -425,73 +448,80 @@ fn handed_over(moment: &Moment, call: Option<&Call>, waker: Utid, at: Ns) -> Opt
     };
     let object = other.path.map(Object::File);
     Some(
-        Why::new(mechanism, Who::Thread(waker), grade)
+        Reason::new(mechanism, BlameTarget::Thread(waker), grade)
             .about(object)
             .by(Proof::Call(other.id)),
     )
 }
 
-fn stopped(moment: &Moment, sleep: &Segment) -> Why {
-    let pid = moment.people.get(sleep.utid).and_then(|person| person.pid);
-    let stops = moment.signals.iter().filter(|signal| {
-        moment.word(signal.action) == "stop"
+fn stopped(slice: &WindowSlice, sleep: &Segment) -> Reason {
+    let pid = slice
+        .thread_table
+        .get(sleep.utid)
+        .and_then(|thread_info| thread_info.pid);
+    let stops = slice.signals.iter().filter(|signal| {
+        slice.text(signal.action) == "stop"
             && Some(signal.pid) == pid
             && signal.ts <= sleep.begin + 1_000_000
     });
     match stops.max_by_key(|signal| signal.ts) {
         Some(signal) => {
-            let who = signal.sender.map_or(Who::Unknown, Who::Thread);
-            Why::new("signal_stop", who, Grade::A).about(Some(Object::Function(signal.name)))
+            let target = signal
+                .sender
+                .map_or(BlameTarget::Unknown, BlameTarget::Thread);
+            Reason::new("signal_stop", target, Grade::A).about(Some(Object::Function(signal.name)))
         }
-        // The one that let it go on is most often the one that stopped it.
-        None => Why::new(
+        // The thread that resumed it is usually the one that stopped it.
+        None => Reason::new(
             "signal_stop",
-            sleep.waker.map_or(Who::Unknown, Who::Thread),
+            sleep
+                .waker
+                .map_or(BlameTarget::Unknown, BlameTarget::Thread),
             Grade::B,
         ),
     }
 }
 
-/// Whether one of these functions (or one that begins so) is in the stack of a wait.
-fn stack_has(moment: &Moment, utid: Utid, range: (Ns, Ns), wanted: &[&str]) -> bool {
-    let Some(stack) = moment.stack_at(utid, range) else {
+/// Whether the stack of a wait has a function with one of these prefixes.
+fn stack_has(slice: &WindowSlice, utid: Utid, range: (Ns, Ns), wanted: &[&str]) -> bool {
+    let Some(stack) = slice.stack_at(utid, range) else {
         return false;
     };
-    let functions = moment.functions(stack.callsite).iter();
+    let functions = slice.functions(stack.callsite).iter();
     functions
-        .map(|word| moment.word(*word))
+        .map(|id| slice.text(*id))
         .any(|function| wanted.iter().any(|wanted| function.starts_with(wanted)))
 }
 
-/// The function that the kernel waited in.
-fn waiting_in(moment: &Moment, sleep: &Segment) -> Option<Word> {
-    let stack = moment.stack_at(sleep.utid, (sleep.begin, sleep.end))?;
-    let mut functions = moment.functions(stack.callsite).iter();
+/// The kernel function that a thread waited in.
+fn waiting_in(slice: &WindowSlice, sleep: &Segment) -> Option<TextId> {
+    let stack = slice.stack_at(sleep.utid, (sleep.begin, sleep.end))?;
+    let mut functions = slice.functions(stack.callsite).iter();
     functions
-        .find(|word| !SCHEDULER.contains(&moment.word(**word)))
+        .find(|id| !SCHEDULER.contains(&slice.text(**id)))
         .copied()
 }
 
-fn with_stack(moment: &Moment, sleep: &Segment, why: Why) -> Why {
-    let object = waiting_in(moment, sleep).map(Object::Function);
-    let why = why.about(object);
-    match moment.stack_at(sleep.utid, (sleep.begin, sleep.end)) {
-        Some(stack) => why.by(Proof::Stack(stack.id)),
-        None => why,
+fn with_stack(slice: &WindowSlice, sleep: &Segment, reason: Reason) -> Reason {
+    let object = waiting_in(slice, sleep).map(Object::Function);
+    let reason = reason.about(object);
+    match slice.stack_at(sleep.utid, (sleep.begin, sleep.end)) {
+        Some(stack) => reason.by(Proof::Stack(stack.id)),
+        None => reason,
     }
 }
 
-/// Whether a thread that lost the CPU did so because its control group had used up its time. Since
-/// Linux 6.18 such threads leave on their way back to user space, through work of their own.
-pub(crate) fn is_throttled(moment: &Moment, segment: &Segment) -> bool {
+/// Whether a thread lost the CPU because its cgroup had used up its quota. Since Linux 6.18
+/// throttled threads leave the CPU on return to user space, in task work.
+pub(crate) fn is_throttled(slice: &WindowSlice, segment: &Segment) -> bool {
     if segment.state != (State::Runnable { preempted: true }) {
         return false;
     }
-    let Some(stack) = moment.stack_at(segment.utid, (segment.begin, segment.end)) else {
+    let Some(stack) = slice.stack_at(segment.utid, (segment.begin, segment.end)) else {
         return false;
     };
-    let functions = moment.functions(stack.callsite).iter();
-    let functions: Vec<&str> = functions.map(|word| moment.word(*word)).collect();
+    let functions = slice.functions(stack.callsite).iter();
+    let functions: Vec<&str> = functions.map(|id| slice.text(*id)).collect();
     functions.contains(&"task_work_run")
         && functions.iter().any(|function| {
             matches!(

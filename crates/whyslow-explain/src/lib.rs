@@ -1,28 +1,27 @@
-//! Why an operation was slow, and who did it: from a window of one thread to the thread, request,
-//! device or lock that it waited for, with the evidence for each step.
+//! Why an operation was slow, and what caused it: from a window of one thread to the thread,
+//! request, device or lock that it waited for, with the evidence for each step.
 
 mod across;
-mod ask;
-mod behalf;
+mod attribution;
 mod blame;
+mod blame_target;
 mod blocks;
 mod classify;
 mod detectors;
+mod group_excess;
 mod holders;
-mod judged;
-mod leaf;
 mod limits;
-mod many;
-mod moment;
 mod network;
 mod overlap;
+mod pattern_verdict;
 pub mod patterns;
+mod query;
 mod ranked;
 mod report;
 mod requests;
 mod resolvers;
 mod sampled;
-mod say;
+mod sentence;
 mod serial;
 mod slow;
 mod starved;
@@ -31,10 +30,11 @@ mod tracer;
 mod versus;
 mod walk;
 mod why;
+mod window_slice;
 
 pub use across::{OtherHost, explain_across};
-pub use ask::{Question, STORIES, explain};
 pub use detectors::template_of;
+pub use query::{Question, STORIES, explain};
 pub use report::{
     Activity, Actor, ActorKind, Also, Alternative, Baseline, ClockBounds, Confidence, Crossing,
     Difference, Excess, Finding, Grade, Group, Hop, Missing, Neighbour, Part, Pattern, Report,
@@ -44,7 +44,7 @@ pub use requests::requests_versus;
 pub use versus::Other;
 pub use why::{ALL as MECHANISMS_TOLD, Mechanism, why};
 
-/// What to do about a mechanism, and about what the culprit did.
+/// Advice on a mechanism, and on the culprit's own mechanism if that differs.
 fn advice(mechanism: &str, root: &str) -> Vec<String> {
     let of = |id: &str| why::why(id).map_or(&[][..], |mechanism| mechanism.advice);
     let both = of(mechanism)
@@ -53,7 +53,7 @@ fn advice(mechanism: &str, root: &str) -> Vec<String> {
     both.map(|advice| (*advice).to_owned()).collect()
 }
 
-// The tests name the crate as its users do.
+// The tests use the crate's public name.
 #[cfg(test)]
 extern crate self as whyslow_explain;
 #[cfg(test)]

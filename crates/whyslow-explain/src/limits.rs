@@ -1,5 +1,5 @@
-//! When CPUs, memory and devices were at their limits, and how long calls waited at most in one go:
-//! what the tests of [`crate::patterns`] ask of a recording besides the calls themselves.
+//! When CPUs, memory and devices were at their limits, and the longest single wait of each call:
+//! input for the tests of [`crate::patterns`] in addition to the calls themselves.
 
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
@@ -14,14 +14,14 @@ use whyslow_store::Tables;
 
 use crate::patterns::{Item, Resource};
 
-/// A thread that waits for a CPU for less waits for nobody in particular.
+/// Shorter run-queue waits do not indicate CPU saturation.
 const RUNNABLE_MIN_NS: Ns = 1_000_000;
-/// Shorter waits are not remembered: no constant that is looked for is as short.
+/// Shorter waits are not kept: all known constants are longer.
 const WAIT_MIN_NS: Ns = 500_000;
 
 type Range = (Ns, Ns);
 
-/// Waits of threads, by thread in order of begin.
+/// Waits by thread, in order of start.
 #[derive(Debug, Default)]
 pub(crate) struct Waits {
     of: FxHashMap<i32, Vec<Range>>,
@@ -29,13 +29,13 @@ pub(crate) struct Waits {
 }
 
 impl Waits {
-    /// The longest wait of a thread that lies in a call; None where waits were not recorded.
+    /// The longest wait of a thread within a call; `None` if waits were not recorded.
     pub(crate) fn longest(&self, utid: i32, (begin, end): Range) -> Option<Ns> {
         if !self.is_known {
             return None;
         }
         let waits = self.of.get(&utid).map_or(&[][..], Vec::as_slice);
-        // States of a thread follow each other, so their ends are in order, too.
+        // States of a thread are consecutive, so their ends are in order, too.
         let first = waits.partition_point(|wait| wait.1 <= begin);
         let inside = waits[first..].iter().take_while(|wait| wait.0 < end);
         let lengths = inside.map(|wait| wait.1.min(end) - wait.0.max(begin));
@@ -43,7 +43,7 @@ impl Waits {
     }
 }
 
-/// What had a limit and reached it, and who waited how long.
+/// The saturated resources, and the waits of all threads.
 pub(crate) fn read(
     tables: &dyn Tables,
     window: Option<Window>,
@@ -68,7 +68,7 @@ pub(crate) fn read(
     Ok((found, waits))
 }
 
-/// Times in which threads waited for a CPU, and all waits.
+/// Run-queue waits, and all sleeps.
 fn states(
     tables: &dyn Tables,
     window: Option<Window>,
@@ -108,7 +108,7 @@ fn reclaims(tables: &dyn Tables, window: Option<Window>) -> Result<Vec<Range>, A
     in_order(tables, &projection.scan(window), |batch| {
         let (ts, dur, kind) = (ts.ints(batch)?, dur.ints(batch)?, kind.texts(batch)?);
         for row in 0..batch.num_rows() as u32 {
-            // The kernel's own thread reclaims ahead of need.
+            // kswapd reclaims ahead of need.
             if let (Some(dur), Some(kind)) = (dur.get(row), kind.get(row))
                 && kind != "kswapd"
             {
@@ -135,7 +135,7 @@ fn requests(
             let (Some(dur), Some(dev)) = (dur.get(row), dev.get(row)) else {
                 continue;
             };
-            // What lies on top of other devices waits for these.
+            // Stacked devices wait for the devices below them.
             if layer.get(row) == Some("bio") {
                 continue;
             }
@@ -152,14 +152,14 @@ fn requests(
     Ok(found)
 }
 
-/// Times in which a request waits beside another one.
+/// Times with at least two requests in flight.
 fn queued(requests: Vec<Range>) -> Vec<Range> {
     let mut borders: Vec<(Ns, i32)> = Vec::with_capacity(requests.len() * 2);
     for (begin, end) in requests {
         borders.push((begin, 1));
         borders.push((end, -1));
     }
-    // At one moment ends come before begins.
+    // At the same time, ends come before starts.
     borders.sort_unstable();
     let (mut in_flight, mut since, mut found) = (0, None, Vec::new());
     for (at, change) in borders {
@@ -176,7 +176,7 @@ fn queued(requests: Vec<Range>) -> Vec<Range> {
     found
 }
 
-/// In order and apart from each other.
+/// Merged, in order and without overlap.
 fn union(mut ranges: Vec<Range>) -> Vec<Range> {
     ranges.sort_unstable();
     let mut found: Vec<Range> = Vec::new();
@@ -189,7 +189,7 @@ fn union(mut ranges: Vec<Range>) -> Vec<Range> {
     found
 }
 
-/// Puts the longest wait into each item, of the threads that did them.
+/// Sets the longest wait of each item, from the waits of the threads that did them.
 pub(crate) fn put_waits(items: &mut [Item], utids: &[i32], waits: &Waits) {
     for (item, utid) in items.iter_mut().zip(utids) {
         item.wait_ns_max = waits.longest(*utid, (item.ts, item.end()));

@@ -1,78 +1,85 @@
-//! What can be said without scheduling: the calls and requests that were under way at the same time.
+//! What can be inferred without scheduling events: calls and requests in progress at the same time.
 
 use rustc_hash::FxHashMap;
 use whyslow_model::Ns;
 use whyslow_model::sort::IndexSort;
 
-use crate::behalf::Behalf;
+use crate::attribution::Attribution;
 use crate::blame::Blame;
-use crate::leaf::{Leaf, Object, Proof, Who, Why};
-use crate::moment::{Moment, Utid};
+use crate::blame_target::{BlameTarget, BlamedInterval, Object, Proof, Reason};
 use crate::report::{Grade, Neighbour};
 use crate::walk::Walk;
+use crate::window_slice::{Utid, WindowSlice};
 
-/// Neighbours that are named.
+/// Maximum number of neighbours by I/O, and by CPU time.
 const NEIGHBOURS_MAX: usize = 5;
-/// A process that wrote less than this, or ran for less than this share of the time, is not busy.
+/// A process with less I/O, or a smaller share of CPU time, is not busy.
 const BYTES_MIN: i64 = 1 << 20;
 const CPU_MIN: f64 = 0.05;
 
-/// The window split by the calls of the thread; of each call the time of its own requests, and of the
-/// rest that in which somebody synchronised.
-pub(crate) fn leaves(
-    moment: &Moment,
-    behalf: &Behalf<'_>,
+/// Splits the window by the calls of the thread, and each call into its own requests and, in the
+/// rest, the time in which another thread was in a sync call.
+pub(crate) fn intervals(
+    slice: &WindowSlice,
+    attribution: &Attribution<'_>,
     utid: Utid,
     (begin, end): (Ns, Ns),
 ) -> Walk {
-    let mut leaves = Vec::new();
+    let mut intervals = Vec::new();
     let mut at = begin;
-    for call in moment.calls(utid, (begin, end)) {
+    for call in slice.calls(utid, (begin, end)) {
         let (from, to) = (call.begin.max(at), call.end.min(end));
         if to <= from {
             continue;
         }
         if from > at {
-            push(&mut leaves, (at, from), outside(utid));
+            push(&mut intervals, (at, from), outside(utid));
         }
-        in_call(moment, behalf, call.id, utid, (from, to), &mut leaves);
+        in_call(
+            slice,
+            attribution,
+            call.id,
+            utid,
+            (from, to),
+            &mut intervals,
+        );
         at = to;
     }
     if end > at {
-        push(&mut leaves, (at, end), outside(utid));
+        push(&mut intervals, (at, end), outside(utid));
     }
     Walk {
-        leaves,
+        intervals,
         steps: Vec::new(),
     }
 }
 
-fn push(leaves: &mut Vec<Leaf>, (begin, end): (Ns, Ns), why: Why) {
+fn push(intervals: &mut Vec<BlamedInterval>, (begin, end): (Ns, Ns), reason: Reason) {
     if end > begin {
-        leaves.push(Leaf {
+        intervals.push(BlamedInterval {
             begin,
             end,
-            why,
+            reason,
             hop: None,
         });
     }
 }
 
-/// Between calls a thread runs, or could.
-fn outside(utid: Utid) -> Why {
-    Why::new("cpu_running", Who::Thread(utid), Grade::C)
+/// Between calls a thread runs, or is runnable.
+fn outside(utid: Utid) -> Reason {
+    Reason::new("cpu_running", BlameTarget::Thread(utid), Grade::C)
 }
 
 fn in_call(
-    moment: &Moment,
-    behalf: &Behalf<'_>,
+    slice: &WindowSlice,
+    attribution: &Attribution<'_>,
     call: i64,
     utid: Utid,
     (begin, end): (Ns, Ns),
-    leaves: &mut Vec<Leaf>,
+    intervals: &mut Vec<BlamedInterval>,
 ) {
     let own = |from: Ns, to: Ns| {
-        moment.requests.iter().filter(move |request| {
+        slice.requests.iter().filter(move |request| {
             request.utid == Some(utid)
                 && request.begin < to
                 && request.end > from
@@ -87,83 +94,83 @@ fn in_call(
         if to <= from {
             continue;
         }
-        rest(moment, behalf, call, utid, (at, from), leaves);
-        // Its own request is there; that the call waited for it is likely, and no more.
-        let pieces = crate::blocks::split(moment, behalf, request, utid, (from, to));
-        for (from, to, mut why) in pieces {
-            why.grade = why.grade.min(Grade::B);
-            push(leaves, (from, to), why);
+        rest(slice, attribution, call, utid, (at, from), intervals);
+        // The request is the call's own; that the call waited for it is only likely.
+        let pieces = crate::blocks::split(slice, attribution, request, utid, (from, to));
+        for (from, to, mut reason) in pieces {
+            reason.grade = reason.grade.min(Grade::B);
+            push(intervals, (from, to), reason);
         }
         at = to;
     }
-    rest(moment, behalf, call, utid, (at, end), leaves);
+    rest(slice, attribution, call, utid, (at, end), intervals);
 }
 
-/// Time of a call without requests of its own: who synchronised then.
+/// Time of a call without its own requests: attributed to another thread's sync call, if any.
 fn rest(
-    moment: &Moment,
-    _behalf: &Behalf<'_>,
+    slice: &WindowSlice,
+    _behalf: &Attribution<'_>,
     call: i64,
     utid: Utid,
     (begin, end): (Ns, Ns),
-    leaves: &mut Vec<Leaf>,
+    intervals: &mut Vec<BlamedInterval>,
 ) {
     if end <= begin {
         return;
     }
-    let mut syncs: Vec<_> = moment
+    let mut syncs: Vec<_> = slice
         .syncs()
         .filter(|other| other.utid != utid)
         .filter(|other| other.begin < end && other.end > begin)
         .collect();
-    // The longest overlap first; those after it have what it leaves.
+    // The longest overlap counts.
     syncs.index_sort_by_key(|other| {
         (
             std::cmp::Reverse(other.end.min(end) - other.begin.max(begin)),
             other.id,
         )
     });
-    let unknown = Why::unknown("unknown").by(Proof::Call(call));
+    let unknown = Reason::unknown("unknown").by(Proof::Call(call));
     let Some(sync) = syncs.first() else {
-        push(leaves, (begin, end), unknown);
+        push(intervals, (begin, end), unknown);
         return;
     };
     let (from, to) = (sync.begin.max(begin), sync.end.min(end));
-    push(leaves, (begin, from), unknown);
-    let device = moment
+    push(intervals, (begin, from), unknown);
+    let device = slice
         .requests
         .iter()
         .filter(|request| request.begin < to && request.end > from)
         .max_by_key(|request| (request.bytes, request.id))
         .map(|request| Object::Device(request.dev_name));
-    let why = Why::new("journal_wait", Who::Thread(sync.utid), Grade::C)
+    let reason = Reason::new("journal_wait", BlameTarget::Thread(sync.utid), Grade::C)
         .about(device)
         .by(Proof::Call(sync.id));
-    push(leaves, (from, to), why);
-    push(leaves, (to, end), unknown);
+    push(intervals, (from, to), reason);
+    push(intervals, (to, end), unknown);
 }
 
-/// Who was busy in the window: that alone is no reason.
+/// Actors that were busy in the window, which alone does not make them a cause.
 pub(crate) fn neighbours(
-    moment: &Moment,
+    slice: &WindowSlice,
     blame: &Blame<'_>,
     (begin, end): (Ns, Ns),
 ) -> Vec<Neighbour> {
     let root = blame.root;
     let is_left_out = |utid: Utid| {
-        moment.people.same_process(utid, root)
-            || moment
-                .people
+        slice.thread_table.same_process(utid, root)
+            || slice
+                .thread_table
                 .get(utid)
-                .is_some_and(|person| person.is_tracer)
+                .is_some_and(|thread_info| thread_info.is_tracer)
     };
     let mut bytes: FxHashMap<Utid, i64> = FxHashMap::default();
-    for request in &moment.requests {
+    for request in &slice.requests {
         let Some(utid) = request.utid else { continue };
         if request.begin < end && request.end > begin {
-            let (who, _) = blame.behalf.of(utid, request, root);
-            let utid = match who {
-                Who::Thread(utid) => utid,
+            let (target, _) = blame.attribution.of(utid, request, root);
+            let utid = match target {
+                BlameTarget::Thread(utid) => utid,
                 _ => utid,
             };
             *bytes.entry(utid).or_default() += request.bytes;
@@ -179,15 +186,12 @@ pub(crate) fn neighbours(
         .take(NEIGHBOURS_MAX)
         .map(|(utid, bytes)| Neighbour {
             actor: blame.actor_of(utid),
-            what: format!(
-                "{:.1} MiB to and from disks",
-                bytes as f64 / (1 << 20) as f64
-            ),
+            what: format!("{:.1} MiB of disk I/O", bytes as f64 / (1 << 20) as f64),
             bytes: Some(bytes),
             cpu_ns: None,
         })
         .collect();
-    let mut ran: Vec<(Utid, Ns)> = moment.time_on_cpu((begin, end)).into_iter().collect();
+    let mut ran: Vec<(Utid, Ns)> = slice.time_on_cpu((begin, end)).into_iter().collect();
     ran.retain(|(utid, time)| {
         *time as f64 >= CPU_MIN * (end - begin) as f64 && !is_left_out(*utid)
     });
@@ -197,7 +201,7 @@ pub(crate) fn neighbours(
             .take(NEIGHBOURS_MAX)
             .map(|(utid, time)| Neighbour {
                 actor: blame.actor_of(utid),
-                what: format!("{} on CPUs", crate::say::length(time)),
+                what: format!("{} on CPU", crate::sentence::length(time)),
                 bytes: None,
                 cpu_ns: Some(time),
             }),

@@ -1,15 +1,16 @@
-//! Which stories are told, and which are told with others.
+//! Which stories are reported, and which are merged into others.
 
 use whyslow_model::Ns;
 use whyslow_model::sort::IndexSort;
 
 use crate::report::{ActorKind, Also, Confidence, Story};
 
-/// A story of less than this share of the greatest one's time is not worth reading.
+/// Minimum time of a story, as a share of the time of the largest one.
 const WORTH_MIN: f64 = 0.02;
 
-/// Stories with a culprit before those without, each culprit once: what it did to others before how
-/// long it took itself, as that is the same story.
+/// Orders stories, those with a culprit first, and keeps one for each culprit. A story of its
+/// effect on another thread takes precedence over one of its own slow operation, as both have the
+/// same cause.
 pub(crate) fn ranked(stories: Vec<Story>) -> Vec<Story> {
     let weight = |story: &Story| {
         let (part, excess) = (
@@ -17,18 +18,18 @@ pub(crate) fn ranked(stories: Vec<Story>) -> Vec<Story> {
             excess(story),
         );
         let is_other = part.is_some_and(|part| part.culprit.kind != ActorKind::Own);
-        let told = match story.confidence {
+        let confidence = match story.confidence {
             Confidence::High | Confidence::Medium => 2,
             Confidence::Low => 1,
             Confidence::None => 0,
         };
-        (told > 0 && is_other, told, excess)
+        (confidence > 0 && is_other, confidence, excess)
     };
     let mut stories = stories;
     stories.index_sort_by_key(|story| std::cmp::Reverse(weight(story)));
     let most = stories.iter().map(excess).max().unwrap_or(0);
     stories.retain(|story| excess(story) as f64 >= WORTH_MIN * most as f64);
-    // One that names nobody is told where there is nothing else.
+    // Stories without a culprit are reported only if there are no others.
     if stories.iter().any(|story| story.culprit.is_some()) {
         stories.retain(|story| story.culprit.is_some());
     }
@@ -48,7 +49,7 @@ pub(crate) fn ranked(stories: Vec<Story>) -> Vec<Story> {
             })
         });
         match same {
-            // The longest that others did to it stands for all.
+            // The longest operation delayed by another thread represents all.
             Some(other) if length(&story) > length(other) && of_other(&story) => {
                 let (also, mut before) = (std::mem::take(&mut other.also), story);
                 std::mem::swap(other, &mut before);
@@ -76,13 +77,13 @@ fn length(story: &Story) -> Ns {
     story.target.end_ns - story.target.begin_ns
 }
 
-/// Whether somebody else is the culprit, of an operation.
+/// Whether another thread is the culprit of a slow operation.
 fn of_other(story: &Story) -> bool {
     let part = story.culprit.map(|place| &story.parts[place]);
     story.target.kind == "operation" && part.is_some_and(|part| part.culprit.kind != ActorKind::Own)
 }
 
-/// Time beyond the usual of all operations that a story stands for.
+/// Time beyond the usual of all operations that a story represents.
 fn excess(story: &Story) -> Ns {
     let usual = story
         .baseline

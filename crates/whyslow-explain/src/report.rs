@@ -1,12 +1,13 @@
-//! What `explain` says, as data: text, Markdown and JSON are made from it and cannot differ.
+//! The result of `explain` as data. Text, Markdown and JSON are generated from it and cannot
+//! differ.
 //!
-//! Times are ns since the epoch, lengths ns. The names of the fields are those of the JSON form,
-//! which only grows within one version of [`SCHEMA`].
+//! Times are ns since the epoch, durations ns. Field names are those of the JSON form, which only
+//! grows within one version of [`SCHEMA`].
 
 use serde::Serialize;
 use whyslow_model::Ns;
 
-/// Value of [`Report::schema`]; another number means that fields were removed or changed.
+/// Value of [`Report::schema`]; the version changes when fields are removed or changed.
 pub const SCHEMA: &str = "whyslow.explain.v1";
 
 /// What a claim rests on.
@@ -14,19 +15,19 @@ pub const SCHEMA: &str = "whyslow.explain.v1";
 pub enum Grade {
     /// Both happened at the same time.
     C,
-    /// The structure allows nothing else that was recorded.
+    /// Nothing else in the recording can be the cause.
     B,
     /// The same request, lock, packet or thread was seen on both sides.
     A,
 }
 
 impl Grade {
-    /// How a sentence may say it.
+    /// The conjunction that a sentence may use.
     pub fn verb(self) -> &'static str {
         match self {
             Grade::A => "because",
             Grade::B => "most likely because",
-            Grade::C => "coincided with",
+            Grade::C => "overlapped with",
         }
     }
 }
@@ -54,23 +55,23 @@ pub enum ActorKind {
     Own,
     /// Another process of users.
     Process,
-    /// A thread of the kernel on nobody's behalf that is known.
+    /// A kernel thread that worked for no known process.
     Kernel,
     /// A block device.
     Device,
     /// A host on the network.
     Peer,
-    /// A time that was waited for.
+    /// A timer.
     Timer,
-    /// A control group whose limit was reached.
+    /// A cgroup that reached its limit.
     Cgroup,
-    /// What handles interrupts.
+    /// An interrupt handler or softirq.
     Interrupt,
     /// Not known from what was recorded.
     Unknown,
 }
 
-/// Who did it.
+/// A culprit, a victim, or a step of the chain.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 pub struct Actor {
     /// What kind of actor.
@@ -81,41 +82,41 @@ pub struct Actor {
     pub pid: Option<i32>,
     /// Kernel thread id; `None` for a process, a device, a host.
     pub tid: Option<i32>,
-    /// Host of another recording on which it was seen; none where that is the one that is explained.
+    /// Host of another recording in which it was seen; none for the recording that is explained.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub host: Option<String>,
 }
 
-/// What an actor did meanwhile: a system call, as a rule.
+/// What an actor did at that time: usually a system call.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Activity {
-    /// Name of the system call, or of what else it did.
+    /// Name of the system call, or of another activity.
     pub call: String,
-    /// File, device or address that it was about.
+    /// File, device or address that it operated on.
     pub path: Option<String>,
     /// When it began.
     pub begin_ns: Ns,
-    /// Null where it had not ended.
+    /// Null if it was still in progress.
     pub end_ns: Option<Ns>,
-    /// As other commands take it: `op:17`.
+    /// Id for other commands: `op:17`.
     pub id: Option<String>,
 }
 
-/// What it was about.
+/// The object of an action or a wait.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
 pub struct Thing {
-    /// device, file, lock, futex, peer, cgroup, cpu, function, irq, journal, phase, endpoint; way: what
-    /// lies between this host and another one, there and back together.
+    /// device, file, lock, futex, peer, cgroup, cpu, function, irq, journal, phase, endpoint; way:
+    /// the network round trip between this host and another one.
     pub kind: String,
     /// Path, address or name.
     pub name: String,
 }
 
-/// Time of the window that went to one culprit by one mechanism.
+/// Time of the window that is attributed to one culprit and one mechanism.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Part {
-    /// How the slow thread felt it: id of [`whyslow_model::mechanism::MECHANISMS`]. Where the culprit is on
-    /// another host, how the thread felt it that served the request there.
+    /// What the slow thread waited for: id of [`whyslow_model::mechanism::MECHANISMS`]. For a
+    /// culprit on another host, what the thread that served the request there waited for.
     pub mechanism: String,
     /// What the culprit did at the end of the chain, by the same ids.
     pub root: String,
@@ -123,17 +124,17 @@ pub struct Part {
     pub culprit: Actor,
     /// What it did at that time.
     pub activity: Option<Activity>,
-    /// What it did that to.
+    /// The object of the wait or the activity.
     pub object: Option<Thing>,
-    /// Length in ns.
+    /// Duration in ns.
     pub dur_ns: Ns,
-    /// Of the window.
+    /// Share of the window.
     pub share: f64,
-    /// Of the weakest link to it.
+    /// Grade of the weakest link to the culprit.
     pub grade: Grade,
-    /// Pieces of time it consists of.
+    /// Number of intervals it consists of.
     pub pieces: u64,
-    /// What it rests on, as other commands take it: `op:17`, `block:5`, …
+    /// Rows that support it, as ids for other commands: `op:17`, `block:5`, …
     pub evidence: Vec<String>,
     /// The command that shows it.
     pub shown_by: Option<String>,
@@ -142,28 +143,28 @@ pub struct Part {
 /// One step of the chain from the slow operation to the culprit.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Hop {
-    /// Who waited, or worked at the end of the chain.
+    /// The actor that waited, or that worked at the end of the chain.
     pub actor: Actor,
-    /// waited, ran, queued, held, was served, …
+    /// waited, ran, could not run, held it, caused it, …
     pub what: String,
     /// Id of [`whyslow_model::mechanism::MECHANISMS`].
     pub mechanism: String,
-    /// What the actor did meanwhile.
+    /// What the actor did at that time.
     pub activity: Option<Activity>,
-    /// What the step is about.
+    /// The object of the step.
     pub object: Option<Thing>,
-    /// Innermost functions of the kernel, outermost last.
+    /// Kernel functions, innermost first.
     pub stack: Vec<String>,
-    /// What the program did, by samples of a profiler at that time: innermost function first.
+    /// Functions of the program according to profiler samples of that time, innermost first.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub program: Vec<String>,
     /// When the step began.
     pub begin_ns: Ns,
     /// When it ended.
     pub end_ns: Ns,
-    /// What the step rests on.
+    /// How well the step is supported.
     pub grade: Grade,
-    /// Why this step is known, in words.
+    /// The evidence for this step: an id, or a sentence.
     pub evidence: String,
     /// The command that shows it.
     pub shown_by: Option<String>,
@@ -174,133 +175,133 @@ pub struct Hop {
 pub struct Target {
     /// operation, lookup, thread, window, device; of profiles lock, gap, call.
     pub kind: String,
-    /// `op:17`, `dns:3`, where it is one row of the recording.
+    /// `op:17`, `dns:3`, if it is one row of the recording.
     pub id: Option<String>,
-    /// In words: `openat /var/lib/php/sessions/sess_…`.
+    /// Description: `openat /var/lib/php/sessions/sess_…`.
     pub what: String,
-    /// Thread or process that it is about.
+    /// The victim: thread or process.
     pub actor: Actor,
     /// When it began.
     pub begin_ns: Ns,
-    /// When it ended; the end of the recording if it did not.
+    /// When it ended; the end of the recording if it was still in progress.
     pub end_ns: Ns,
-    /// Where the recording cuts it: begin, end, both.
+    /// Which ends lie outside of the recording: begin, end, both.
     pub cut: Option<String>,
 }
 
-/// What such an operation takes otherwise.
+/// The usual duration of such an operation.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Baseline {
-    /// Median length in ns.
+    /// Median duration in ns.
     pub median_ns: Ns,
-    /// Operations it is the median of.
+    /// Number of operations.
     pub count: u64,
-    /// What was taken for such an operation.
+    /// Which operations these are.
     pub of: String,
 }
 
-/// Events that were not recorded, and what they would decide.
+/// Events that were not recorded, and what they would show.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct Missing {
     /// Which events are missing.
     pub events: String,
-    /// What they would decide, or add.
+    /// What they would show.
     pub decides: String,
-    /// Option of `record` that records them.
+    /// Command that records them.
     pub record_with: String,
 }
 
 /// Another explanation of at least 15 % of the time.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Alternative {
-    /// Place among the parts.
+    /// Index of the part.
     pub part: usize,
     /// The explanation as a sentence.
     pub says: String,
 }
 
-/// Who was busy at the same time: overlap alone is no reason.
+/// An actor that was busy at the same time; the overlap alone does not make it a cause.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Neighbour {
     /// The busy actor.
     pub actor: Actor,
-    /// What it did, for people: `12.3 MiB to and from disks`.
+    /// What it did: `12.3 MiB of disk I/O`.
     pub what: String,
-    /// Bytes of its block requests; null if it is named for its CPU time.
+    /// Bytes of its block requests; null if it is listed for its CPU time.
     pub bytes: Option<i64>,
-    /// Its time on CPUs; null if it is named for its I/O.
+    /// Its CPU time; null if it is listed for its I/O.
     pub cpu_ns: Option<Ns>,
 }
 
-/// Slow operations that one story stands for.
+/// Slow operations that one story represents.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Group {
     /// What the operations have in common.
     pub operation: String,
     /// Number of slow operations.
     pub count: u64,
-    /// Sum of their lengths in ns.
+    /// Sum of their durations in ns.
     pub dur_ns_total: Ns,
     /// Longest of them in ns.
     pub dur_ns_max: Ns,
-    /// Slow operations of the group that were walked, and others to compare them with.
+    /// Slow operations of the group with a followed wait chain.
     pub walked: u64,
-    /// Other operations of the kind that were walked.
+    /// Other operations of the kind that they were compared with.
     pub compared: u64,
-    /// What the slow ones have more.
+    /// What the slow operations spend more time on.
     pub excess: Vec<Excess>,
 }
 
-/// What slow operations of a kind spend more than others of it, on average.
+/// Additional time of the slow operations of a kind, compared with the others, on average.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Excess {
     /// Id of [`whyslow_model::mechanism::MECHANISMS`].
     pub mechanism: String,
     /// The actor that the time is attributed to.
     pub culprit: Actor,
-    /// Of the mean.
+    /// Difference of the means.
     pub delta_ns: Ns,
-    /// Of all that they take longer …
+    /// Share of all additional time …
     pub share: f64,
-    /// … and the 95 % interval of that.
+    /// … and the lower end of its 95 % interval.
     pub share_low: f64,
     /// Upper end of that interval.
     pub share_high: f64,
-    /// Share of the slow operations in which nothing else is more.
+    /// Share of the slow operations in which this is the largest excess.
     pub dominance: f64,
 }
 
-/// How it is in another window, or another recording.
+/// Comparison with another window, or another recording.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Versus {
-    /// Recording that is compared with; the same one for another window.
+    /// The other recording; the same one for another window.
     pub recording: String,
     /// Start of the window there.
     pub begin_ns: Ns,
     /// End of the window there.
     pub end_ns: Ns,
-    /// What lengths are told of: call, or second of a stretch.
+    /// What times are divided by: call, or second (of a window).
     pub per: String,
-    /// Operations or threads that were walked here, and there.
+    /// Operations or threads that were walked here.
     pub here: u64,
     /// Operations or threads that were walked there.
     pub there: u64,
-    /// Length, on average; null where there is none to compare with.
+    /// Mean duration here.
     pub mean_here_ns: Ns,
-    /// Mean length there.
+    /// Mean duration there; null if there is nothing to compare with.
     pub mean_there_ns: Option<Ns>,
     /// Greatest first.
     pub differences: Vec<Difference>,
 }
 
-/// Time put down to one culprit by one mechanism, here and there.
+/// Time attributed to one culprit and one mechanism, here and there.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Difference {
     /// Id of [`whyslow_model::mechanism::MECHANISMS`].
     pub mechanism: String,
     /// The actor that the time is attributed to.
     pub culprit: Actor,
-    /// Mean time here, per what [`Versus::per`] says.
+    /// Mean time here, per [`Versus::per`].
     pub here_ns: Ns,
     /// Mean time there.
     pub there_ns: Ns,
@@ -311,24 +312,25 @@ pub struct Difference {
 pub struct Also {
     /// What the operations have in common.
     pub what: String,
-    /// The longest of them, as other commands take it: `op:17`.
+    /// Id of the longest of them, for other commands: `op:17`.
     pub id: Option<String>,
-    /// Thread or process that did it.
+    /// Thread or process that did them.
     pub actor: Actor,
-    /// Of the longest.
+    /// Duration of the longest.
     pub dur_ns: Ns,
     /// Number of operations.
     pub count: u64,
 }
 
-/// Something known by name that somebody does: files made and deleted at once, a flooded log, …
+/// A known pattern of behaviour: short-lived temporary files, a flooded log, …
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Finding {
-    /// temporary_files, log_flood, fsync_neighbour, metadata_storm, old_data, misbehaving_disk, device_busy, slow_lookup, request_flood, error_burst, …
+    /// temporary_files, log_flood, fsync_neighbour, metadata_storm, old_data, misbehaving_disk,
+    /// device_busy, slow_lookup, request_flood, error_burst, …
     pub kind: String,
     /// The actor that does it.
     pub culprit: Actor,
-    /// What it does that to.
+    /// The file, device or endpoint that it affects.
     pub object: Option<Thing>,
     /// First time at which it was seen.
     pub begin_ns: Ns,
@@ -336,9 +338,9 @@ pub struct Finding {
     pub end_ns: Ns,
     /// The finding as a sentence.
     pub says: String,
-    /// Name, value; with the unit in the name.
+    /// Name and value; the name has the unit.
     pub numbers: Vec<(String, f64)>,
-    /// What it rests on, as other commands take it: `op:17`, `block:5`, …
+    /// Rows that support it, as ids for other commands: `op:17`, `block:5`, …
     pub evidence: Vec<String>,
     /// The command that shows it.
     pub shown_by: Option<String>,
@@ -346,44 +348,44 @@ pub struct Finding {
     pub suggestions: Vec<String>,
 }
 
-/// Which kind of slowness this is, of many operations or requests.
+/// Which pattern of slowness many operations or requests show.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Pattern {
     /// heavy_load, shifted, one_device, one_operation, periodic, rare_contention, insufficient.
     pub class: String,
     /// The conclusion as a sentence.
     pub says: String,
-    /// Test, whether it fired, and its numbers in words.
+    /// Test, whether it fired, and its numbers as a sentence.
     pub tests: Vec<(String, bool, String)>,
-    /// Constants that durations come near to: hints, never verdicts.
+    /// Known constants near the durations: hints, never verdicts.
     pub hints: Vec<String>,
     /// Figures by name: `items`, `slow`, `episodes`, and those of tests as `T2.delta`.
     pub numbers: Vec<(String, f64)>,
-    /// Operations more that would suffice where the evidence does not.
+    /// Number of further operations that would suffice if the evidence is insufficient.
     pub more: Option<u64>,
 }
 
-/// How far the clock of another host was ahead of that of the host before it, at the time of a request:
-/// something between the two.
+/// Bounds on how far the clock of another host was ahead of that of the host before it, at the time
+/// of a request.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct ClockBounds {
-    /// Least difference that the pairs allow.
+    /// Smallest offset that the pairs allow.
     pub low_ns: Ns,
-    /// Greatest difference that the pairs allow.
+    /// Largest offset that the pairs allow.
     pub high_ns: Ns,
-    /// Requests and packets that both sides saw and that the bounds are made from.
+    /// Number of requests and packets seen on both sides, which the bounds are derived from.
     pub pairs: u64,
 }
 
-/// A request that went to another host, and what its recording tells of it.
+/// A request that went to another host, and what that host's recording shows of it.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Crossing {
-    /// Host that asked; none where that is the one that is explained.
+    /// Host of the client; none for the host that is explained.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub from_host: Option<String>,
-    /// Id of the request in the recording of who asked.
+    /// Id of the request in the client's recording.
     pub request: i64,
-    /// Recording of the host that was asked, and that host; null where none of them saw it.
+    /// Recording of the server; null if no recording has the request.
     pub recording: Option<String>,
     /// Name of the host that served the request.
     pub host: Option<String>,
@@ -391,33 +393,34 @@ pub struct Crossing {
     pub server_request: Option<i64>,
     /// connection (addresses and ports), trace.
     pub joined_by: Option<String>,
-    /// Of the join.
+    /// Grade of the join.
     pub grade: Grade,
-    /// For so long whoever asked waited for it, in what is explained.
+    /// How long the client waited for it, within the explained window.
     pub waited_ns: Ns,
-    /// Of that the other host had it for so long …
+    /// Time of that wait on the server …
     pub served_ns: Ns,
-    /// … and the rest is the way, there and back together: it is right whatever the clocks say.
+    /// … and in transit, in both directions together; correct whatever the clock offset is.
     pub between_ns: Ns,
-    /// Null where no bounds are known.
+    /// Null if no bounds are known.
     pub clock: Option<ClockBounds>,
-    /// Pairs that contradict the others: then nothing is said of the clocks, and nothing is followed.
+    /// Number of pairs that contradict the others: then no offset is claimed and nothing is
+    /// followed.
     pub contradicting: u64,
     /// The crossing as a sentence.
     pub says: String,
 }
 
-/// A wait for an answer of another host, of which this recording tells no more.
+/// A wait for a reply from another host, which this recording cannot follow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct RemoteWait {
-    /// Place among the parts of the one that it belongs to.
+    /// Index of the part that it belongs to.
     pub(crate) part: usize,
     pub(crate) begin: Ns,
     pub(crate) end: Ns,
     pub(crate) by: Waiter,
 }
 
-/// Who waited for another host.
+/// What waited for another host.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Waiter {
     /// A thread, by its `utid`.
@@ -426,15 +429,15 @@ pub(crate) enum Waiter {
     Request(i64),
 }
 
-/// What a story needs to be told anew when its waits for other hosts are followed.
+/// What is needed to rewrite a story when its waits for other hosts are followed.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct Remote {
     pub(crate) waits: Vec<RemoteWait>,
-    /// What took how long, as the sentence of the story begins.
+    /// Start of the verdict: what took how long.
     pub(crate) head: String,
-    /// That sentence.
+    /// The verdict.
     pub(crate) says: String,
-    /// It is as slow as such operations are.
+    /// The duration is usual for such operations.
     pub(crate) is_usual: bool,
 }
 
@@ -443,55 +446,55 @@ pub(crate) struct Remote {
 pub struct Story {
     /// What was explained.
     pub target: Target,
-    /// Operations that it stands for; null for a single one.
+    /// Operations that it represents; null for a single one.
     pub group: Option<Group>,
-    /// Null where nothing is to be compared with.
+    /// Null without a comparison.
     pub versus: Option<Versus>,
-    /// Null where there are too few such operations.
+    /// Null if there are too few such operations.
     pub baseline: Option<Baseline>,
     /// The conclusion as a sentence.
     pub verdict: String,
-    /// How sure the culprit is.
+    /// Confidence in the named culprit.
     pub confidence: Confidence,
-    /// What the confidence is made from, 0–1.
+    /// What the confidence is derived from, 0–1.
     pub score: f64,
-    /// Place among the parts of the one that is named; null if none dominates.
+    /// Index of the part with the named culprit; null if none dominates.
     pub culprit: Option<usize>,
-    /// Where the time went; the lengths add up to the window exactly.
+    /// Where the time went; the durations add up to the window exactly.
     pub parts: Vec<Part>,
     /// From the operation to the culprit.
     pub chain: Vec<Hop>,
-    /// Time of the parts whose cause is not known (lost events, nothing recorded), ns.
+    /// Time of the parts without a known cause (lost events, nothing recorded), ns.
     pub unexplained_ns: Ns,
-    /// Without the culprit.
+    /// Time that removing the culprit saves at most.
     pub saved_at_most_ns: Ns,
     /// Other parts that explain at least 15 % of the time.
     pub alternatives: Vec<Alternative>,
     /// Other slow operations that the same culprit explains.
     pub also: Vec<Also>,
-    /// Busy actors, causality not established.
+    /// Busy actors; causality is not established.
     pub neighbours: Vec<Neighbour>,
-    /// What was not recorded and would decide.
+    /// Events that were not recorded and would show more.
     pub missing: Vec<Missing>,
     /// What to do about the mechanism and the culprit.
     pub suggestions: Vec<String>,
-    /// What a reader has to know: losses, missing events, limits.
+    /// What a reader must know: losses, missing events, limits.
     pub caveats: Vec<String>,
-    /// The command that gives this story again.
+    /// The command that reproduces this story.
     pub reproduce: String,
-    /// Requests to other hosts that it was held up by, where recordings of such hosts are at hand.
+    /// Requests to other hosts that it waited for, if recordings of such hosts were given.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub across: Vec<Crossing>,
     #[serde(skip)]
     pub(crate) remote: Remote,
 }
 
-/// All that one command says.
+/// The result of one command.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Report {
     /// [`SCHEMA`].
     pub schema: &'static str,
-    /// Name of the recording, as commands take it.
+    /// Name of the recording in commands.
     pub recording: String,
     /// Start of the window that was explained.
     pub begin_ns: Ns,
@@ -501,9 +504,9 @@ pub struct Report {
     pub stories: Vec<Story>,
     /// Known patterns of behaviour, independent of any operation.
     pub findings: Vec<Finding>,
-    /// Which kind of slowness many operations show.
+    /// Patterns of slowness over many operations.
     pub patterns: Vec<Pattern>,
-    /// What the recorder or tracer itself took of the CPUs, 0–1; null where that is not known.
+    /// CPU time share of the recorder or tracer itself, 0–1; null if it is not known.
     pub tracer_share: Option<f64>,
     /// Caveats of the whole report.
     pub caveats: Vec<String>,

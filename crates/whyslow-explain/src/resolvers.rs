@@ -1,4 +1,4 @@
-//! How long a name server is waited for, and how often it is asked, beside stories that blame one.
+//! Timeout and attempts of the resolver, added to stories that blame a name server.
 
 use std::collections::BTreeSet;
 
@@ -7,7 +7,7 @@ use whyslow_store::Tables;
 
 use crate::report::{ActorKind, Story};
 
-/// Adds what the resolv.conf says that applied to who asked.
+/// Adds the settings of the resolv.conf files that list the name server.
 pub(crate) fn cite(tables: &dyn Tables, stories: &mut [Story]) -> Result<(), AnalysisError> {
     let blames_one = |story: &&mut Story| server(story).is_some();
     let mut stories: Vec<&mut Story> = stories.iter_mut().filter(blames_one).collect();
@@ -24,28 +24,28 @@ pub(crate) fn cite(tables: &dyn Tables, stories: &mut [Story]) -> Result<(), Ana
             .filter(|resolver| resolver.asks(&server))
             .map(whyslow_analysis::Resolver::patience)
             .collect();
-        let said: Vec<String> = rules
+        let settings: Vec<String> = rules
             .iter()
             .map(|(seconds, attempts)| format!("timeout {seconds} s, attempts {attempts}"))
             .collect();
-        if !said.is_empty() {
+        if !settings.is_empty() {
             story.caveats.push(format!(
-                "resolv.conf where {server} is asked: {}",
-                said.join("; elsewhere ")
+                "resolv.conf with name server {server}: {}",
+                settings.join("; in another one ")
             ));
         }
     }
     Ok(())
 }
 
-/// The address of the name server that is blamed.
+/// The address of the blamed name server.
 fn server(story: &Story) -> Option<String> {
     let part = story.parts.get(story.culprit?)?;
     let is_one = part.mechanism == "dns_lookup" || part.root == "dns_lookup";
     let is_peer = part.culprit.kind == ActorKind::Peer;
-    // Another thread may have asked.
-    let asked = part.object.as_ref().filter(|object| object.kind == "peer");
+    // Another thread may have sent the query.
+    let peer = part.object.as_ref().filter(|object| object.kind == "peer");
     let culprit = is_peer.then_some(&part.culprit.name);
-    let (address, _) = asked.map(|peer| &peer.name).or(culprit)?.rsplit_once(':')?;
+    let (address, _) = peer.map(|peer| &peer.name).or(culprit)?.rsplit_once(':')?;
     is_one.then(|| address.trim_matches(['[', ']']).to_owned())
 }

@@ -1,28 +1,28 @@
-//! How a device serves what it is asked for: one request after another, or many at once.
+//! How a device serves requests: one at a time, or many at once.
 
 use rustc_hash::FxHashMap;
 use whyslow_model::Ns;
 use whyslow_model::sort::{IndexSort, float_key};
 
-use crate::moment::{Moment, Request, Word};
+use crate::window_slice::{Request, TextId, WindowSlice};
 
-/// Fewer requests tell nothing of a device.
+/// Minimum number of requests for a decision.
 const REQUESTS_MIN: usize = 10;
-/// More are not looked at.
+/// Maximum number of requests that are examined.
 const REQUESTS_MAX: usize = 20_000;
-/// Rank correlation of what is in front at issue and time in the device.
+/// Minimum rank correlation of the work ahead at issue and the time in the device.
 const CORRELATION_MIN: f64 = 0.5;
-/// How far from what slots between completions predict half of the requests may be.
+/// Maximum median deviation from the latency that the intervals between completions predict.
 const OFF_MAX: f64 = 0.3;
-/// Requests without others in flight that make a baseline.
+/// Number of requests without others in flight that make a baseline.
 pub(crate) const ALONE_MIN: usize = 20;
 
-/// Of a device that serves one request after another, the time that a request is in it is its own and
-/// that of those in front of it.
-pub(crate) fn is_serial(moment: &Moment, dev: i64) -> bool {
-    let mut requests: Vec<&Request> = of_device(moment, dev);
+/// Whether the latency of the device's requests is the sum of their own service time and that of
+/// the requests ahead of them.
+pub(crate) fn is_serial(slice: &WindowSlice, dev: i64) -> bool {
+    let mut requests: Vec<&Request> = of_device(slice, dev);
     if requests.len() < REQUESTS_MIN {
-        // Nothing speaks against the simpler model, and own time is the same in both.
+        // No evidence against the simpler model, and the own time is the same in both.
         return true;
     }
     requests.index_sort_by_ints(|request| [request.issue.unwrap_or(i64::MIN), request.id, 0]);
@@ -39,7 +39,7 @@ pub(crate) fn is_serial(moment: &Moment, dev: i64) -> bool {
     }
     let usual = slots(&order);
     let own = |request: &&Request| usual[&class(request)];
-    // What was issued before and has not ended is in front.
+    // Requests issued before and not yet completed are ahead.
     let (begun, done) = (sums(requests.iter().map(own)), sums(order.iter().map(own)));
     let predicted: Vec<f64> = issued
         .iter()
@@ -53,16 +53,16 @@ pub(crate) fn is_serial(moment: &Moment, dev: i64) -> bool {
         .collect();
     let seen = latency.iter().zip(&predicted);
     let off = median(
-        seen.map(|(seen, told)| (seen - told).abs() / seen.max(1.0))
+        seen.map(|(seen, predicted)| (seen - predicted).abs() / seen.max(1.0))
             .collect(),
     );
     spearman(&predicted, &latency) > CORRELATION_MIN && off < OFF_MAX
 }
 
-/// A device that has room for one is idle or at work on the request that ends next: what that usually
-/// takes, by class.
-fn slots(order: &[&Request]) -> FxHashMap<(Word, u32), f64> {
-    let mut slots: FxHashMap<(Word, u32), Vec<f64>> = FxHashMap::default();
+/// Median service time by class, for a device with a single slot: it is idle, or works on the
+/// request that completes next.
+fn slots(order: &[&Request]) -> FxHashMap<(TextId, u32), f64> {
+    let mut slots: FxHashMap<(TextId, u32), Vec<f64>> = FxHashMap::default();
     let mut before = Ns::MIN;
     for request in order {
         let issue = request.issue.unwrap_or(request.begin);
@@ -74,7 +74,7 @@ fn slots(order: &[&Request]) -> FxHashMap<(Word, u32), f64> {
     usual.map(|(class, slots)| (class, median(slots))).collect()
 }
 
-/// Sums of the first, of the first two, …; of none first.
+/// Prefix sums, starting with 0.
 fn sums(values: impl Iterator<Item = f64>) -> Vec<f64> {
     let mut sums = vec![0.0];
     for value in values {
@@ -83,8 +83,8 @@ fn sums(values: impl Iterator<Item = f64>) -> Vec<f64> {
     sums
 }
 
-fn of_device(moment: &Moment, dev: i64) -> Vec<&Request> {
-    let all = moment.done_after(dev, Ns::MIN);
+fn of_device(slice: &WindowSlice, dev: i64) -> Vec<&Request> {
+    let all = slice.done_after(dev, Ns::MIN);
     all.filter(|request| request.issue.is_some() && !request.is_open)
         .take(REQUESTS_MAX)
         .collect()
@@ -95,23 +95,23 @@ pub(crate) fn size_class(request: &Request) -> u32 {
     request.bytes.max(1).ilog2()
 }
 
-/// What takes about as long.
-fn class(request: &Request) -> (Word, u32) {
+/// Requests that take about the same time.
+fn class(request: &Request) -> (TextId, u32) {
     (request.op, size_class(request))
 }
 
-/// How many requests like this its device had, up to what makes a baseline.
-pub(crate) fn like(moment: &Moment, request: &Request) -> usize {
-    let all = moment.done_after(request.dev, Ns::MIN);
+/// Number of similar requests on the device, up to the size of a baseline.
+pub(crate) fn like(slice: &WindowSlice, request: &Request) -> usize {
+    let all = slice.done_after(request.dev, Ns::MIN);
     let like = all.filter(|other| class(other) == class(request) && !other.is_open);
     like.take(ALONE_MIN).count()
 }
 
-/// What a request like this takes on its device without others: the 20th percentile of those that
-/// had it to themselves, or where these are few the 5th of all.
-pub(crate) fn alone(moment: &Moment, request: &Request) -> Ns {
+/// Service time of such a request without others in flight: the 20th percentile of those that had
+/// the device to themselves, or the 5th of all if there are too few.
+pub(crate) fn alone(slice: &WindowSlice, request: &Request) -> Ns {
     let like = |other: &&Request| class(other) == class(request);
-    let all = of_device(moment, request.dev);
+    let all = of_device(slice, request.dev);
     let mut ends: Vec<Ns> = all.iter().map(|other| other.end).collect();
     ends.sort_unstable();
     let mut begins: Vec<Ns> = all.iter().filter_map(|other| other.issue).collect();
@@ -141,7 +141,7 @@ fn median(mut values: Vec<f64>) -> f64 {
     values.get(values.len() / 2).copied().unwrap_or(0.0)
 }
 
-/// Ranks, equal values sharing theirs.
+/// Ranks; equal values share the mean of theirs.
 fn ranks(values: &[f64]) -> Vec<f64> {
     let mut order: Vec<usize> = (0..values.len()).collect();
     order.index_sort_by_ints(|at| [float_key(values[*at]), 0, 0]);

@@ -1,4 +1,4 @@
-//! Operations that took much longer than others like them.
+//! Operations that took much longer than similar ones.
 
 use std::ops::ControlFlow;
 
@@ -11,26 +11,26 @@ use whyslow_model::tables::{ProcessRow, SyscallRow};
 use whyslow_model::{Ns, Window};
 use whyslow_store::Tables;
 
-use crate::moment::Words;
 use crate::report::Baseline;
+use crate::window_slice::Interner;
 
-/// Fewer like operations are no baseline.
+/// Minimum number of similar operations for a baseline.
 pub(crate) const BASELINE_MIN: u64 = 20;
-/// Less than this is slow for nobody.
+/// Shorter operations are never slow.
 const SLOW_MIN_NS: Ns = 1_000_000;
-/// How far above the median, in robust standard deviations of the logarithm …
+/// Minimum distance from the median, in robust standard deviations of the logarithm …
 const DEVIATIONS: f64 = 4.0;
-/// … and in medians at least.
+/// … and in multiples of the median.
 const MEDIANS: f64 = 3.0;
-/// Slow operations that are remembered of each kind.
+/// Slow operations that are kept of each kind.
 const KEPT: usize = 64;
-/// Calls that are drawn from all.
+/// Size of the random sample of all calls.
 const DRAWN: usize = 48;
-/// Buckets of a duration: 16 an octave, which is 4 %.
+/// Duration buckets: 16 per octave, which is 4 %.
 const PER_OCTAVE: f64 = 16.0;
 const BUCKETS: usize = 64 * 16;
 
-/// Calls in which threads wait for something to do: that these last says nothing.
+/// Calls in which threads wait for work: a long duration is usual.
 const WAITS: [&str; 36] = [
     "poll",
     "ppoll",
@@ -70,7 +70,7 @@ const WAITS: [&str; 36] = [
     "exit_group",
 ];
 
-/// Of names of calls: not looked at yet, and of no interest.
+/// Names of calls that were not checked yet, and those that are not wanted.
 const UNKNOWN: u32 = u32::MAX;
 const UNWANTED: u32 = u32::MAX - 1;
 
@@ -83,17 +83,18 @@ pub(crate) struct Slow {
     pub(crate) utid: i32,
 }
 
-/// Calls of one name of one program that were slow.
+/// Slow calls of one name by one program.
 #[derive(Debug, Clone)]
 pub(crate) struct SlowGroup {
     pub(crate) comm: String,
     pub(crate) call: String,
     pub(crate) baseline: Option<Baseline>,
-    /// The longest, in order of length.
+    /// The longest calls, the longest first.
     pub(crate) longest: Vec<Slow>,
-    /// Some that were not slow, from all of the recording, or any from what it is compared with.
+    /// A sample of calls that were not slow; of all calls, if it is from the other side of a
+    /// comparison.
     pub(crate) usual: Vec<Slow>,
-    /// Calls like these in what it is compared with, all told.
+    /// Number of such calls on the other side of a comparison.
     pub(crate) elsewhere: Option<u64>,
     pub(crate) count: u64,
     pub(crate) total: Ns,
@@ -105,7 +106,7 @@ pub(crate) struct Counts {
     buckets: Box<[u32]>,
     count: u64,
     longest: Vec<Slow>,
-    /// Each call is among these with the same probability.
+    /// Random sample: each call is included with the same probability.
     drawn: Vec<Slow>,
 }
 
@@ -140,7 +141,7 @@ impl Counts {
         }
     }
 
-    /// Keeps so many of all, by numbers that depend on nothing but how many came before.
+    /// Reservoir sampling with deterministic numbers, which depend on the count of calls only.
     fn draw(&mut self, call: Slow) {
         if self.drawn.len() < DRAWN {
             self.drawn.push(call);
@@ -164,7 +165,7 @@ impl Counts {
         0.0
     }
 
-    /// Above this an operation is slow, by the median and the median deviation of the logarithm.
+    /// The duration above which an operation is slow, from the median and the MAD of the logarithm.
     fn threshold(&self) -> f64 {
         let median = self.median();
         let mut deviations: Vec<(f64, u32)> = self
@@ -185,22 +186,22 @@ impl Counts {
     }
 }
 
-/// What to look for: all that is slow, or calls of a name that took so long.
+/// What to select: all slow calls, or calls by name and minimum duration.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Wanted {
     pub(crate) calls: Vec<String>,
     pub(crate) min: Option<Ns>,
     pub(crate) window: Option<Window>,
     pub(crate) utids: Vec<i32>,
-    /// Calls that are looked at; all if none.
+    /// Only calls in this window are read; all if none.
     pub(crate) near: Option<Window>,
 }
 
 /// Calls of each name by each program.
 pub(crate) struct Programs(FxHashMap<(String, String), Counts>);
 
-/// Groups of slow calls, that with the most time beyond the usual first. What is usual may be that of
-/// elsewhere.
+/// Groups of slow calls, the one with the most time beyond the usual first. The usual durations may
+/// come from the other side of a comparison.
 pub(crate) fn groups(
     tables: &dyn Tables,
     wanted: &Wanted,
@@ -222,7 +223,7 @@ pub(crate) fn groups(
     Ok(groups)
 }
 
-/// How long calls take, by program and name.
+/// Durations of calls by program and name.
 pub(crate) fn programs(tables: &dyn Tables, wanted: &Wanted) -> Result<Programs, AnalysisError> {
     let comms = process_names(tables)?;
     let mut projection = Projection::new(SyscallRow::TABLE);
@@ -231,7 +232,7 @@ pub(crate) fn programs(tables: &dyn Tables, wanted: &Wanted) -> Result<Programs,
     let [name, op, class, path] =
         ["name", "op", "fd_class", "path"].map(|name| projection.need(name));
     let mut found: FxHashMap<(i64, u32), Counts> = FxHashMap::default();
-    let (mut names, mut known) = (Words::default(), PerWord::new());
+    let (mut names, mut known) = (Interner::default(), PerWord::new());
     in_order(tables, &projection.scan(wanted.near), |batch| {
         let (ts, dur, id) = (ts.ints(batch)?, dur.ints(batch)?, id.ints(batch)?);
         let (utid, upid) = (utid.ints(batch)?, upid.ints(batch)?);
@@ -270,14 +271,14 @@ pub(crate) fn programs(tables: &dyn Tables, wanted: &Wanted) -> Result<Programs,
     Ok(Programs(by_program(found, &comms, &names)))
 }
 
-/// Processes of one name are one program: a server has many, and each may have few calls.
+/// Merges processes of one name into one program: a server has many processes, each with few calls.
 fn by_program(
     found: FxHashMap<(i64, u32), Counts>,
     comms: &FxHashMap<i64, String>,
-    names: &Words,
+    names: &Interner,
 ) -> FxHashMap<(String, String), Counts> {
     let mut programs: FxHashMap<(String, String), Counts> = FxHashMap::default();
-    // What is drawn depends on the order.
+    // The sample depends on the order.
     let mut found: Vec<_> = found.into_iter().collect();
     found.index_sort_by_key(|(key, _)| *key);
     for ((upid, call), counts) in found {
@@ -296,7 +297,7 @@ fn by_program(
     programs
 }
 
-/// Whether calls of this name, or about objects of this class, wait by nature.
+/// Whether calls of this name, or on objects of this class, usually wait for work.
 pub(crate) fn is_wait(call: &str, class: Option<&str>) -> bool {
     WAITS.contains(&call) || is_waiting(class, || None)
 }
@@ -305,19 +306,19 @@ fn is_wanted(wanted: &Wanted, call: &str, op: Option<&str>) -> bool {
     if wanted.calls.is_empty() {
         return !WAITS.contains(&call);
     }
-    // Of a class only those that do not wait by nature: accept opens a descriptor, too.
+    // A class includes calls that wait for work: accept opens a descriptor, too.
     let is_of = |class: &String| Some(class.as_str()) == op && !WAITS.contains(&call);
     let named = |wanted: &String| wanted == call || is_of(wanted);
     wanted.calls.iter().any(named)
 }
 
-/// Whether a call is about something that others have to fill or empty first, be it today or tomorrow.
+/// Whether a call operates on an object that another process has to fill or drain first.
 fn is_waiting<'p>(class: Option<&str>, path: impl Fn() -> Option<&'p str>) -> bool {
     let by_others = [
         "pipe", "unix", "inet", "inet6", "netlink", "socket", "eventfd", "epoll", "timerfd",
         "signalfd", "inotify", "tty",
     ];
-    // What these names stand for is not known, and most often a pipe (of make and cargo, say).
+    // What these names refer to is not known; usually it is a pipe (of make or cargo, for example).
     let is_alias = |path: &str| {
         path == "/dev/fuse" || path.starts_with("/dev/fd/") || path.starts_with("/dev/std")
     };
@@ -326,7 +327,7 @@ fn is_waiting<'p>(class: Option<&str>, path: impl Fn() -> Option<&'p str>) -> bo
     })
 }
 
-/// Those of a program and a name that were slow; none if none were.
+/// The slow calls of a program and a name; none if none were slow.
 pub(crate) fn group(
     (comm, call): (String, String),
     mut counts: Counts,
@@ -342,7 +343,7 @@ pub(crate) fn group(
     let threshold = match wanted.min {
         Some(min) => min as f64,
         None if has_baseline => basis.threshold().max(SLOW_MIN_NS as f64),
-        // A single long call is worth a story all the same.
+        // Without a baseline, a single long call still gets a story.
         None => 100.0 * SLOW_MIN_NS as f64,
     };
     let mut usual = there.map_or(counts.drawn, |there| there.drawn.clone());
@@ -373,7 +374,7 @@ pub(crate) fn group(
             median_ns: median as Ns,
             count,
             of: match usual_of {
-                Some(_) => format!("{call} by {comm}, there"),
+                Some(_) => format!("{call} by {comm} in the comparison"),
                 None => format!("{call} by {comm}"),
             },
         }),

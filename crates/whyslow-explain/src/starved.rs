@@ -1,5 +1,5 @@
-//! Threads that wanted to run and could not, or waited for disks outside of calls (for pages of
-//! memory): no call of theirs is slow, and yet they are.
+//! Threads that were runnable but did not run, or waited for disks outside of system calls (page
+//! faults). None of their calls is slow, but the threads are.
 
 use std::ops::ControlFlow;
 
@@ -12,16 +12,16 @@ use whyslow_model::tables::{ThreadRow, ThreadStateRow};
 use whyslow_model::{Ns, Window};
 use whyslow_store::Tables;
 
-/// Shorter waits are everyday life of a busy machine.
+/// Shorter waits are usual on a busy machine.
 const WAIT_MIN_NS: Ns = 5_000_000;
-/// Together they have to be so much of the time from the first to the last …
+/// Minimum share of the waits in the time from the first to the last …
 const SHARE_MIN: f64 = 0.1;
-/// … and so much altogether.
+/// … and their minimum sum.
 const TOTAL_MIN_NS: Ns = 50_000_000;
-/// Longer stretches are cut to this, from the longest wait on: a story is about a moment.
-const STRETCH_MAX_NS: Ns = 10_000_000_000;
+/// Longer windows are cut to this, from the longest wait on.
+const WINDOW_MAX_NS: Ns = 10_000_000_000;
 
-/// A thread that could not go on.
+/// A thread with many waits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Starved {
     pub(crate) utid: i32,
@@ -42,7 +42,7 @@ struct Sum {
     longest: (Ns, Ns),
 }
 
-/// Threads of users that had to wait most, the most first.
+/// User threads with the longest total wait, the longest first.
 pub(crate) fn threads(
     tables: &dyn Tables,
     window: Option<Window>,
@@ -89,9 +89,9 @@ pub(crate) fn threads(
 fn starved((utid, sum): (i32, Sum)) -> Option<Starved> {
     let length = (sum.end - sum.begin).max(1);
     let is_much = sum.total >= TOTAL_MIN_NS && sum.total as f64 >= SHARE_MIN * length as f64;
-    let (begin, end) = if length > STRETCH_MAX_NS {
-        let begin = sum.longest.1.min(sum.end - STRETCH_MAX_NS).max(sum.begin);
-        (begin, begin + STRETCH_MAX_NS)
+    let (begin, end) = if length > WINDOW_MAX_NS {
+        let begin = sum.longest.1.min(sum.end - WINDOW_MAX_NS).max(sum.begin);
+        (begin, begin + WINDOW_MAX_NS)
     } else {
         (sum.begin, sum.end)
     };
@@ -105,7 +105,7 @@ fn starved((utid, sum): (i32, Sum)) -> Option<Starved> {
     })
 }
 
-/// Threads of the kernel and of the recorder.
+/// Kernel threads and threads of the recorder.
 fn skipped(tables: &dyn Tables) -> Result<FxHashSet<i32>, AnalysisError> {
     let mut projection = Projection::new(ThreadRow::TABLE);
     let utid = projection.need("utid");

@@ -1,29 +1,29 @@
-//! One slow operation, or stretch of a thread, to its story.
+//! Explains one slow operation, or a time window of one thread.
 
 use whyslow_analysis::AnalysisError;
 use whyslow_model::sort::IndexSort;
 use whyslow_model::{Ns, Window};
 use whyslow_store::Tables;
 
-use crate::behalf::Behalf;
+use crate::attribution::Attribution;
 use crate::blame::{Blame, Blamed, by_culprit};
-use crate::moment::{Moment, Utid};
 use crate::report::{
     ActorKind, Alternative, Baseline, Confidence, Grade, Missing, Remote, RemoteWait, Story,
     Target, Waiter,
 };
 use crate::walk::{Walk, walk};
-use crate::{overlap, say};
+use crate::window_slice::{Utid, WindowSlice};
+use crate::{overlap, sentence};
 
-/// What is slower than usual by less than this is usual.
+/// An operation that takes less than this many times its usual duration is not slow.
 const SLOWER_MIN: f64 = 2.0;
-/// Explanations of less are no alternatives.
+/// Parts with a smaller share of the time are not listed as alternatives.
 const ALTERNATIVE_MIN: f64 = 0.15;
-/// What coincides with less of the time is not told.
-const COINCIDES_MIN: f64 = 0.75;
+/// A culprit that only overlaps with a smaller share of the time is not named.
+const OVERLAP_MIN: f64 = 0.75;
 /// Waits for other hosts that can be followed there.
 const REMOTE_MAX: usize = 64;
-/// What takes less is slow only beside others like it.
+/// A shorter operation is slow only relative to a baseline.
 const SHORT_NS: Ns = 1_000_000;
 
 /// What is to be explained.
@@ -36,7 +36,7 @@ pub(crate) struct Subject {
     pub(crate) id: Option<String>,
     pub(crate) what: String,
     pub(crate) cut: Option<String>,
-    /// What the thread did itself on a CPU is its work, and no reason.
+    /// Time of the thread on a CPU is its work and not a cause.
     pub(crate) only_waits: bool,
     pub(crate) baseline: Option<Baseline>,
     /// The command that gives this story.
@@ -45,21 +45,21 @@ pub(crate) struct Subject {
     pub(crate) recording: String,
 }
 
-/// What led to the window is read, too: so much before it …
+/// What led to the window is read, too: this time before it …
 const BEFORE_NS: Ns = 1_000_000_000;
-/// … or, where more happens, so many rows.
+/// … or the time of this many rows, if that is shorter.
 const BEFORE_ROWS: f64 = 50_000.0;
 
-/// Rows that may be in memory at a time: some 200 MB.
+/// Rows that may be in memory at a time: about 200 MB.
 const ROWS_MAX: f64 = 2_000_000.0;
 
 pub(crate) fn story(tables: &dyn Tables, subject: &Subject) -> Result<Story, AnalysisError> {
     let around = Window::new(subject.begin - before(tables), subject.end + 1);
-    let moment = Moment::load(tables, around)?;
-    Ok(told(&moment, subject))
+    let slice = WindowSlice::load(tables, around)?;
+    Ok(from_slice(&slice, subject))
 }
 
-/// Stories of several subjects. What lies close together is read once.
+/// Stories of several subjects. Subjects that are close together in time are read once.
 pub(crate) fn stories(
     tables: &dyn Tables,
     subjects: &[Subject],
@@ -71,10 +71,10 @@ pub(crate) fn stories(
         return Ok(Vec::new());
     };
     if rows_in(tables, end - begin) <= ROWS_MAX {
-        let moment = Moment::load(tables, Window::new(begin - before(tables), end + 1))?;
+        let slice = WindowSlice::load(tables, Window::new(begin - before(tables), end + 1))?;
         return Ok(subjects
             .iter()
-            .map(|subject| told(&moment, subject))
+            .map(|subject| from_slice(&slice, subject))
             .collect());
     }
     subjects
@@ -83,7 +83,7 @@ pub(crate) fn stories(
         .collect()
 }
 
-/// About how many rows lie in a stretch of such a length.
+/// Approximate number of rows in a window of this length.
 fn rows_in(tables: &dyn Tables, length: Ns) -> f64 {
     let info = tables.info();
     let rows: u64 = ["thread_state", "syscall", "wakeup", "block_io"]
@@ -98,40 +98,40 @@ fn before(tables: &dyn Tables) -> Ns {
     BEFORE_NS.min((BEFORE_NS as f64 * BEFORE_ROWS / rows.max(1.0)) as Ns)
 }
 
-/// The story of a subject in a moment that holds all of it.
-pub(crate) fn told(moment: &Moment, subject: &Subject) -> Story {
-    let behalf = Behalf::new(moment);
+/// The story of a subject, from a slice that contains all of it.
+pub(crate) fn from_slice(slice: &WindowSlice, subject: &Subject) -> Story {
+    let attribution = Attribution::new(slice);
     let blame = Blame {
-        moment,
-        behalf: &behalf,
+        slice,
+        attribution: &attribution,
         root: subject.utid,
     };
     let window = (subject.begin, subject.end);
-    let walked = if moment.recorded.sched {
-        walk(moment, &behalf, subject.utid, window)
+    let walked = if slice.recorded.sched {
+        walk(slice, &attribution, subject.utid, window)
     } else {
-        overlap::leaves(moment, &behalf, subject.utid, window)
+        overlap::intervals(slice, &attribution, subject.utid, window)
     };
     let parts = blame.parts(&walked);
-    Teller {
-        moment,
+    StoryBuilder {
+        slice,
         subject,
         blame: &blame,
         walked: &walked,
         parts,
     }
-    .tell()
+    .build()
 }
 
-struct Teller<'t, 'm> {
-    moment: &'m Moment,
+struct StoryBuilder<'t, 'm> {
+    slice: &'m WindowSlice,
     subject: &'t Subject,
     blame: &'t Blame<'m>,
     walked: &'t Walk,
     parts: Vec<Blamed>,
 }
 
-/// The culprit: the part that stands for it, all that is put down to it, and how sure that is.
+/// The culprit: the part that represents it, all time attributed to it, and the confidence.
 struct Named {
     place: usize,
     sum: Ns,
@@ -140,8 +140,8 @@ struct Named {
     grade: Grade,
 }
 
-impl Teller<'_, '_> {
-    fn tell(self) -> Story {
+impl StoryBuilder<'_, '_> {
+    fn build(self) -> Story {
         let subject = self.subject;
         let length = (subject.end - subject.begin).max(1);
         let target = Target {
@@ -160,7 +160,7 @@ impl Teller<'_, '_> {
         let named = self.named();
         let confidence = self.confidence(named.as_ref(), is_usual);
         let named = named.filter(|_| confidence != Confidence::None);
-        let said = named.as_ref().map(|named| {
+        let cause = named.as_ref().map(|named| {
             let part = &self.parts[named.place].part;
             (part, named.sum, named.share, named.grade)
         });
@@ -169,7 +169,7 @@ impl Teller<'_, '_> {
             .as_ref()
             .map(|named| self.blame.chain(self.walked, &self.parts[named.place]))
             .unwrap_or_default();
-        let verdict = say::verdict(&target, baseline, said, &chain, is_usual);
+        let verdict = sentence::verdict(&target, baseline, cause, &chain, is_usual);
         let remote = self.remote(&target, &verdict, is_usual);
         let suggestions = named.as_ref().map_or_else(Vec::new, |named| {
             let part = &self.parts[named.place].part;
@@ -195,8 +195,8 @@ impl Teller<'_, '_> {
             unexplained_ns: unexplained,
             saved_at_most_ns: named.as_ref().map_or(0, |named| named.sum),
             alternatives,
-            neighbours: overlap::neighbours(self.moment, self.blame, (subject.begin, subject.end)),
-            missing: missing(self.moment),
+            neighbours: overlap::neighbours(self.slice, self.blame, (subject.begin, subject.end)),
+            missing: missing(self.slice),
             suggestions,
             caveats: self.caveats(),
             reproduce: subject.reproduce.clone(),
@@ -209,17 +209,17 @@ impl Teller<'_, '_> {
         }
     }
 
-    /// What is needed to go on where it waited for other hosts.
+    /// What is needed to follow its waits on other hosts.
     fn remote(&self, target: &Target, verdict: &str, is_usual: bool) -> Remote {
         Remote {
             waits: self.remote_waits(),
-            head: say::head(target, self.subject.baseline.as_ref()),
+            head: sentence::head(target, self.subject.baseline.as_ref()),
             says: verdict.to_owned(),
             is_usual,
         }
     }
 
-    /// What it waited for on other hosts, in order of time; of very many the longest.
+    /// Its waits for other hosts by time; if there are too many, the longest.
     fn remote_waits(&self) -> Vec<RemoteWait> {
         let parts = self.parts.iter().enumerate();
         let mut waits: Vec<RemoteWait> = parts
@@ -228,12 +228,12 @@ impl Teller<'_, '_> {
                 waits.map(move |place| (part, *place))
             })
             .map(|(part, place)| {
-                let leaf = &self.walked.leaves[place as usize];
+                let interval = &self.walked.intervals[place as usize];
                 RemoteWait {
                     part,
-                    begin: leaf.begin,
-                    end: leaf.end,
-                    by: Waiter::Thread(self.blame.at_end(self.walked, leaf)),
+                    begin: interval.begin,
+                    end: interval.end,
+                    by: Waiter::Thread(self.blame.at_end(self.walked, interval)),
                 }
             })
             .collect();
@@ -243,8 +243,8 @@ impl Teller<'_, '_> {
         waits
     }
 
-    /// The culprit that most of the time is put down to. Of what is the thread's own, only that is a
-    /// reason which is not its usual work.
+    /// The culprit that most of the time is attributed to. The thread itself counts only where it
+    /// was not doing its usual work.
     fn named(&self) -> Option<Named> {
         let length = (self.subject.end - self.subject.begin).max(1) as f64;
         let is_work = |blamed: &Blamed| {
@@ -253,7 +253,7 @@ impl Teller<'_, '_> {
                 && part.culprit.kind == ActorKind::Own
                 && matches!(part.root.as_str(), "cpu_running" | "timer_sleep")
         };
-        // What the recording itself costs is told apart, and is nobody's fault.
+        // The overhead of the recording is reported separately.
         let is_left_out = |blamed: &Blamed| blamed.is_tracer || is_work(blamed);
         let sums = by_culprit(&self.parts, &is_left_out);
         let best = sums.into_iter().find(|(place, _)| {
@@ -288,24 +288,24 @@ impl Teller<'_, '_> {
             score if score >= 0.75 => Confidence::High,
             score if score >= 0.5 => Confidence::Medium,
             score if score >= 0.3 => Confidence::Low,
-            // What only coincided is worth telling where it did so nearly all the time.
-            _ if named.grade == Grade::C && named.share >= COINCIDES_MIN => Confidence::Low,
+            // A mere overlap is named if it covers nearly all of the time.
+            _ if named.grade == Grade::C && named.share >= OVERLAP_MIN => Confidence::Low,
             _ => Confidence::None,
         };
         let window = (self.subject.begin, self.subject.end);
         let is_alone = self.subject.baseline.is_none() && self.subject.kind == "operation";
         let part = &self.parts[named.place].part;
         let on_cpu = matches!(part.root.as_str(), "cpu_running" | "cpu_runqueue");
-        // Whose work a thread of the kernel did is not known.
-        let is_errand = part.culprit.kind == ActorKind::Kernel && !on_cpu;
-        // What interrupts took of a CPU is not told apart from what ran on it.
-        let is_mixed = part.root == "cpu_running" && !self.moment.recorded.handlers;
-        // What was waited for before whoever did it had begun is not known.
+        // It is not known which thread caused the work of a kernel thread.
+        let is_kernel_work = part.culprit.kind == ActorKind::Kernel && !on_cpu;
+        // Without handlers, interrupt time is counted as time of the thread.
+        let is_mixed = part.root == "cpu_running" && !self.slice.recorded.handlers;
+        // What the wait was for, before its producer had started, is not known.
         let is_idle = part.root == "producer_idle";
-        let is_unsure = self.moment.is_lossy(None, window)
-            || !self.moment.recorded.sched
+        let is_unsure = self.slice.is_lossy(None, window)
+            || !self.slice.recorded.sched
             || is_alone
-            || is_errand
+            || is_kernel_work
             || is_mixed
             || is_idle
             || self.is_short();
@@ -316,7 +316,7 @@ impl Teller<'_, '_> {
         }
     }
 
-    /// Whether it may not be slow at all: short, and nothing to compare with.
+    /// Whether it may not be slow at all: short, and without a baseline.
     fn is_short(&self) -> bool {
         self.subject.baseline.is_none() && self.subject.end - self.subject.begin < SHORT_NS
     }
@@ -342,6 +342,7 @@ impl Teller<'_, '_> {
                         || (part.root == "cpu_running") == (blamed.part.root == "cpu_running"))
             })
         };
+        let victim = sentence::thread(&self.blame.actor_of(self.subject.utid));
         let parts = self.parts.iter().enumerate();
         parts
             .filter(|(_, blamed)| {
@@ -350,11 +351,10 @@ impl Teller<'_, '_> {
             .map(|(place, blamed)| Alternative {
                 part: place,
                 says: format!(
-                    "{} ({}) {} {}",
-                    say::length(blamed.part.dur_ns),
-                    say::percent(blamed.part.share),
-                    blamed.part.grade.verb(),
-                    say::clause(&blamed.part)
+                    "{} ({}) {}",
+                    sentence::length(blamed.part.dur_ns),
+                    sentence::percent(blamed.part.share),
+                    sentence::clause(&blamed.part, &victim).with_grade(blamed.part.grade)
                 ),
             })
             .collect()
@@ -363,15 +363,18 @@ impl Teller<'_, '_> {
     fn caveats(&self) -> Vec<String> {
         let mut caveats = Vec::new();
         if self.subject.cut.is_some() {
-            caveats.push("the recording cuts the operation: its length is at least this".into());
+            caveats.push(
+                "the operation extends beyond the recording: its duration is a lower bound".into(),
+            );
         }
         if self.subject.baseline.is_none() && self.subject.kind == "operation" {
             caveats.push(
-                "fewer than 20 such operations were recorded: nothing tells how long they take otherwise".into(),
+                "no baseline (fewer than 20 such operations recorded): usual duration unknown"
+                    .into(),
             );
         }
         if self.is_short() && self.subject.kind != "operation" {
-            caveats.push("less than a millisecond, and nothing to compare it with: that this is slow is not known".into());
+            caveats.push("no baseline, and shorter than 1 ms: this may not be slow".into());
         }
         let lost = self
             .parts
@@ -380,19 +383,19 @@ impl Teller<'_, '_> {
         let lost: Ns = lost.map(|blamed| blamed.part.dur_ns).sum();
         if lost > 0 {
             caveats.push(format!(
-                "events of {} of this time were lost",
-                say::length(lost)
+                "events were lost for {} of this time",
+                sentence::length(lost)
             ));
         }
         caveats
     }
 
-    /// The command that shows what a part is made of.
+    /// The command that shows the rows behind a part.
     fn shown_by(&self, part: &crate::report::Part) -> String {
         let recording = &self.subject.recording;
         let window = match &self.subject.id {
             Some(id) => id.clone(),
-            None => crate::say::window(self.subject.begin, self.subject.end),
+            None => sentence::window(self.subject.begin, self.subject.end),
         };
         let kind = match part.root.as_str() {
             "block_queue" | "block_service" | "block_held" | "swap_in" => "block top",
@@ -411,44 +414,44 @@ impl Teller<'_, '_> {
     }
 }
 
-/// Event classes that the recording does not have, and what they would decide.
-fn missing(moment: &Moment) -> Vec<Missing> {
-    let recorded = moment.recorded;
+/// Event classes that the recording lacks, and what they would show.
+fn missing(slice: &WindowSlice) -> Vec<Missing> {
+    let recorded = slice.recorded;
     let classes = [
         (
             recorded.sched,
             "sched",
-            "who waited for whom, and for how long",
+            "which thread waited for which, and for how long",
             "--what sched",
         ),
         (
             recorded.calls,
             "syscalls",
-            "which call and file it was about",
+            "which system call and file were involved",
             "--what syscalls",
         ),
         (
             recorded.requests,
             "block",
-            "whose requests a disk served meanwhile",
+            "which processes' requests the disk served meanwhile",
             "--what block",
         ),
         (
             recorded.stacks,
             "stacks",
-            "what the kernel waited in: locks, journal, quota",
+            "where in the kernel the thread waited: locks, journal, CPU quota",
             "--stacks 1ms",
         ),
         (
             recorded.locks,
             "locks",
-            "which lock of the kernel it was, and who held it",
+            "which kernel lock it was, and which thread held it",
             "--what locks",
         ),
         (
             recorded.work,
             "fs",
-            "commits of journals, and writers that are held back",
+            "journal commits and throttled writers",
             "--what fs",
         ),
     ];

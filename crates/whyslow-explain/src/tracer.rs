@@ -1,4 +1,4 @@
-//! What the recorder itself took of the CPUs: it is nobody's fault, but it is told.
+//! CPU time of the recorder itself, which is reported but never blamed.
 
 use std::ops::ControlFlow;
 
@@ -9,15 +9,16 @@ use whyslow_model::row::Row;
 use whyslow_model::tables::SchedSliceRow;
 use whyslow_store::Tables;
 
-use crate::moment::People;
+use crate::window_slice::ThreadTable;
 
-/// Share of the time of all CPUs on which anything ran that threads of the recorder ran, 0–1. Its
-/// programs in the kernel run on account of those they watch and are not in it. None without scheduling.
+/// Share of the recorder's threads in the time of all CPUs on which anything ran, 0–1. Its BPF
+/// programs are accounted to the threads that they trace and are not included. `None` without
+/// scheduling events.
 pub(crate) fn share(
     tables: &dyn Tables,
     window: Option<Window>,
 ) -> Result<Option<f64>, AnalysisError> {
-    let people = People::load(tables)?;
+    let thread_table = ThreadTable::load(tables)?;
     let info = tables.info();
     let all = Window::new(info.begin_ns, info.end_ns);
     let span = window.map_or(all, |window| {
@@ -33,9 +34,9 @@ pub(crate) fn share(
             cpus = cpus.max(cpu.or_zero(row) + 1);
             let is_tracer = utid
                 .get(row)
-                .and_then(|utid| people.get(utid as i32))
-                .is_some_and(|person| person.is_tracer);
-            // A slice that the recording cuts counts nowhere.
+                .and_then(|utid| thread_table.get(utid as i32))
+                .is_some_and(|thread_info| thread_info.is_tracer);
+            // A slice that extends beyond the recording is not counted.
             if let (true, Some(dur)) = (is_tracer, dur.get(row)) {
                 let (begin, end) = (ts.at(row), ts.at(row) + dur);
                 taken += (end.min(span.end) - begin.max(span.begin)).max(0);

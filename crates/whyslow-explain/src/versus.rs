@@ -1,4 +1,4 @@
-//! What is different from another window, or another recording.
+//! Differences from another window, or another recording.
 
 use rustc_hash::FxHashMap;
 use whyslow_model::sort::IndexSort;
@@ -7,20 +7,20 @@ use whyslow_store::Tables;
 
 use crate::report::{Actor, Difference, Story, Versus};
 
-/// Of all that is different, what is less than this share of the longer time is not told.
+/// Minimum difference that is reported, as a share of the longer time.
 const SHARE_MIN: f64 = 0.01;
 const SECOND: f64 = 1e9;
 
-/// What a question is compared with.
+/// The other side of a comparison.
 #[derive(Clone, Copy)]
 pub struct Other<'t> {
     /// Its tables.
     pub tables: &'t dyn Tables,
-    /// All of the recording if none.
+    /// `None` for the whole recording.
     pub window: Option<Window>,
-    /// As commands name it.
+    /// Its name in commands.
     pub recording: &'t str,
-    /// It is the recording that is explained: processes have the same ids.
+    /// It is the explained recording itself, so processes have the same ids.
     pub is_same: bool,
 }
 
@@ -34,11 +34,11 @@ impl Other<'_> {
     }
 }
 
-/// What lengths are told of.
+/// What times are divided by.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Per {
     Call,
-    /// Of the time looked at: stretches have different lengths.
+    /// Of the window: windows have different lengths.
     Second,
 }
 
@@ -109,7 +109,7 @@ fn divisor(stories: &[Story], per: Per) -> f64 {
 
 type Times = FxHashMap<(String, Actor), (f64, f64)>;
 
-/// Several processes of one name are one culprit: short-lived ones are never the same in both.
+/// Merges processes of one name into one culprit: short-lived ones never occur on both sides.
 fn by_name(times: Times) -> Times {
     let nameless = |(mechanism, actor): &(String, Actor)| {
         let pid = None;
@@ -135,7 +135,7 @@ fn by_name(times: Times) -> Times {
     merged
 }
 
-/// A culprit is a process, whichever of its threads it was; another recording has other ids.
+/// Reduces a culprit to its process, without ids if the other side is another recording.
 fn comparable(actor: &Actor, keeps_pid: bool) -> Actor {
     Actor {
         pid: actor.pid.filter(|_| keeps_pid),

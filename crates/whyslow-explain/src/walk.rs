@@ -1,30 +1,30 @@
-//! From a window of one thread to the reasons for each moment of it.
+//! From a window of one thread to the causes of each interval of it.
 //!
-//! A thread that slept is followed to whoever ended that, for that time only; so windows only shrink,
-//! the walk ends, and each moment of the window comes to belong to one leaf.
+//! A sleeping thread is followed to the thread that ended its sleep, for that time only. So windows
+//! only shrink, the walk terminates, and every instant of the window belongs to one interval.
 
 use whyslow_model::Ns;
 use whyslow_model::sort::IndexSort;
 
-use crate::behalf::Behalf;
+use crate::attribution::Attribution;
+use crate::blame_target::{BlameTarget, BlamedInterval, Object, Proof, Reason, Step};
 use crate::blocks;
 use crate::classify::{Sleep, classify, is_throttled};
-use crate::leaf::{Leaf, Object, Proof, Step, Who, Why};
-use crate::moment::{Cause, Handler, Moment, Segment, State, Utid};
 use crate::network::name_server;
 use crate::report::Grade;
+use crate::window_slice::{Cause, Handler, Segment, State, Utid, WindowSlice};
 
-/// Hops in a row at most.
+/// Maximum number of hops in a chain.
 const DEPTH_MAX: u16 = 24;
-/// What is sent again to this machine itself has arrived after so long.
+/// A packet retransmitted to the same machine has arrived after this time.
 const ARRIVES_NS: Ns = 10_000_000;
-/// Leaves of one walk at most: what would be more is left as it is known so far.
-const LEAVES_MAX: usize = 1_000_000;
+/// Maximum number of intervals of a walk; the time beyond is left unknown.
+const INTERVALS_MAX: usize = 1_000_000;
 
 #[derive(Debug, Default)]
 pub(crate) struct Walk {
-    /// In order of time; together they are the window.
-    pub(crate) leaves: Vec<Leaf>,
+    /// In order of time; together they cover the window.
+    pub(crate) intervals: Vec<BlamedInterval>,
     pub(crate) steps: Vec<Step>,
 }
 
@@ -37,18 +37,23 @@ struct Task {
 }
 
 struct Walker<'m> {
-    moment: &'m Moment,
-    behalf: &'m Behalf<'m>,
-    /// Whose window it is.
+    slice: &'m WindowSlice,
+    attribution: &'m Attribution<'m>,
+    /// The explained thread.
     root: Utid,
     walk: Walk,
     tasks: Vec<Task>,
 }
 
-pub(crate) fn walk(moment: &Moment, behalf: &Behalf<'_>, root: Utid, window: (Ns, Ns)) -> Walk {
+pub(crate) fn walk(
+    slice: &WindowSlice,
+    attribution: &Attribution<'_>,
+    root: Utid,
+    window: (Ns, Ns),
+) -> Walk {
     let mut walker = Walker {
-        moment,
-        behalf,
+        slice,
+        attribution,
         root,
         walk: Walk::default(),
         tasks: vec![Task {
@@ -63,50 +68,50 @@ pub(crate) fn walk(moment: &Moment, behalf: &Behalf<'_>, root: Utid, window: (Ns
         walker.follow(&task);
     }
     let mut walk = walker.walk;
-    walk.leaves
-        .index_sort_by_ints(|leaf| [leaf.begin, leaf.end, 0]);
-    conserve(&mut walk.leaves, window);
+    walk.intervals
+        .index_sort_by_ints(|interval| [interval.begin, interval.end, 0]);
+    conserve(&mut walk.intervals, window);
     walk
 }
 
-/// Every moment belongs to one leaf. Should that ever fail, what overlaps is cut and what is missing
-/// is unknown, rather than that a sum is wrong.
-fn conserve(leaves: &mut Vec<Leaf>, (begin, end): (Ns, Ns)) {
-    let mut kept: Vec<Leaf> = Vec::with_capacity(leaves.len());
+/// Every instant belongs to one interval. Should that ever fail, overlaps are cut and gaps become
+/// unknown, so that the sums stay right.
+fn conserve(intervals: &mut Vec<BlamedInterval>, (begin, end): (Ns, Ns)) {
+    let mut kept: Vec<BlamedInterval> = Vec::with_capacity(intervals.len());
     let mut at = begin;
-    let unknown = |begin, end| Leaf {
+    let unknown = |begin, end| BlamedInterval {
         begin,
         end,
-        why: Why::unknown("unknown"),
+        reason: Reason::unknown("unknown"),
         hop: None,
     };
-    for mut leaf in leaves.drain(..) {
+    for mut interval in intervals.drain(..) {
         debug_assert!(
-            leaf.begin == at,
-            "leaves leave no gap and do not overlap: {leaf:?} at {at}"
+            interval.begin == at,
+            "intervals leave no gap and do not overlap: {interval:?} at {at}"
         );
-        if leaf.begin > at {
-            kept.push(unknown(at, leaf.begin));
+        if interval.begin > at {
+            kept.push(unknown(at, interval.begin));
         }
-        leaf.begin = leaf.begin.max(at);
-        leaf.end = leaf.end.min(end);
-        if leaf.end > leaf.begin {
-            at = leaf.end;
-            kept.push(leaf);
+        interval.begin = interval.begin.max(at);
+        interval.end = interval.end.min(end);
+        if interval.end > interval.begin {
+            at = interval.end;
+            kept.push(interval);
         }
     }
-    debug_assert!(at == end, "leaves end where the window does");
+    debug_assert!(at == end, "intervals end where the window does");
     if end > at {
         kept.push(unknown(at, end));
     }
-    *leaves = kept;
+    *intervals = kept;
 }
 
 impl Walker<'_> {
     fn follow(&mut self, task: &Task) {
-        let moment = self.moment;
+        let slice = self.slice;
         let mut at = task.begin;
-        for segment in moment.states(task.utid, (task.begin, task.end)) {
+        for segment in slice.states(task.utid, (task.begin, task.end)) {
             let begin = segment.begin.max(at);
             let end = segment.end.min(task.end);
             if begin > at {
@@ -123,40 +128,43 @@ impl Walker<'_> {
     }
 
     fn hole(&mut self, task: &Task, range: (Ns, Ns)) {
-        let mechanism = if self.moment.is_lossy(None, range) {
+        let mechanism = if self.slice.is_lossy(None, range) {
             "lost"
         } else {
             "unknown"
         };
-        self.leaf(task, range, Why::unknown(mechanism));
+        self.interval(task, range, Reason::unknown(mechanism));
     }
 
-    fn leaf(&mut self, task: &Task, (begin, end): (Ns, Ns), mut why: Why) {
-        why.grade = why.grade.min(task.grade);
-        // Whoever was waited for is known, even if it is not known what it did.
+    fn interval(&mut self, task: &Task, (begin, end): (Ns, Ns), mut reason: Reason) {
+        reason.grade = reason.grade.min(task.grade);
+        // The thread that was waited for is known, even if what it did is not.
         if task.hop.is_some()
             && matches!(
-                why.who,
-                Who::Unknown | Who::Timer | Who::Peer(_) | Who::Interrupt(_)
+                reason.target,
+                BlameTarget::Unknown
+                    | BlameTarget::Timer
+                    | BlameTarget::Peer(_)
+                    | BlameTarget::Interrupt(_)
             )
-            && !matches!(why.mechanism, "lost" | "network_retransmit")
+            && !matches!(reason.mechanism, "lost" | "network_retransmit")
         {
-            why.who = Who::Thread(task.utid);
+            reason.target = BlameTarget::Thread(task.utid);
         }
-        if matches!(why.who, Who::Timer) {
-            why.who = Who::Thread(task.utid);
+        if matches!(reason.target, BlameTarget::Timer) {
+            reason.target = BlameTarget::Thread(task.utid);
         }
-        self.walk.leaves.push(Leaf {
+        self.walk.intervals.push(BlamedInterval {
             begin,
             end,
-            why,
+            reason,
             hop: task.hop,
         });
     }
 
     fn segment(&mut self, task: &Task, segment: &Segment, range: (Ns, Ns)) {
-        if self.walk.leaves.len() >= LEAVES_MAX {
-            self.leaf(task, range, Why::unknown("unknown"));
+        if self.walk.intervals.len() >= INTERVALS_MAX {
+            self.interval(task, range, Reason::unknown("unknown"));
             return;
         }
         match segment.state {
@@ -170,7 +178,8 @@ impl Walker<'_> {
         }
     }
 
-    /// Time on a CPU, without that of interrupts; those that the thread's own sending brings are its own.
+    /// Time on a CPU without interrupts; softirqs caused by the thread's own sending are its own
+    /// time.
     fn running(&mut self, task: &Task, segment: &Segment, (begin, end): (Ns, Ns)) {
         let own = |at: Ns| {
             let mechanism = if self.is_reclaiming(task.utid, at) {
@@ -178,17 +187,17 @@ impl Walker<'_> {
             } else {
                 "cpu_running"
             };
-            let why = Why::new(mechanism, Who::Thread(task.utid), Grade::A);
-            match self.moment.call_at(task.utid, at) {
-                Some(call) => why.by(Proof::Call(call.id)),
-                None => why,
+            let reason = Reason::new(mechanism, BlameTarget::Thread(task.utid), Grade::A);
+            match self.slice.call_at(task.utid, at) {
+                Some(call) => reason.by(Proof::Call(call.id)),
+                None => reason,
             }
         };
-        let mut pieces: Vec<((Ns, Ns), Why)> = Vec::new();
+        let mut pieces: Vec<((Ns, Ns), Reason)> = Vec::new();
         let mut at = begin;
         let handlers = segment
             .cpu
-            .map(|cpu| self.moment.handlers(cpu, (begin, end)));
+            .map(|cpu| self.slice.handlers(cpu, (begin, end)));
         for handler in handlers.into_iter().flatten() {
             let (from, to) = (handler.begin.max(at), handler.end.min(end));
             if to <= from || self.is_own(task.utid, handler) {
@@ -198,57 +207,54 @@ impl Walker<'_> {
                 pieces.push(((at, from), own(at)));
             }
             let name = handler.name.unwrap_or(handler.kind);
-            let why = Why::new("irq_stolen", Who::Interrupt(name), Grade::A);
-            pieces.push(((from, to), why));
+            let reason = Reason::new("irq_stolen", BlameTarget::Interrupt(name), Grade::A);
+            pieces.push(((from, to), reason));
             at = to;
         }
         if end > at {
             pieces.push(((at, end), own(at)));
         }
-        for (range, why) in pieces {
-            self.leaf(task, range, why);
+        for (range, reason) in pieces {
+            self.interval(task, range, reason);
         }
     }
 
     fn is_reclaiming(&self, utid: Utid, at: Ns) -> bool {
-        let mut reclaims = self.moment.reclaims_of(utid).iter();
+        let mut reclaims = self.slice.reclaims_of(utid).iter();
         reclaims.any(|row| row.begin <= at && at < row.end)
     }
 
-    /// Softirqs inside of a call are of what the call sends, as a rule.
+    /// Softirqs within a sending call usually handle what the call sends.
     fn is_own(&self, utid: Utid, handler: &Handler) -> bool {
-        self.moment.word(handler.kind) == "soft"
-            && self
-                .moment
-                .call_at(utid, handler.begin)
-                .is_some_and(|call| {
-                    matches!(
-                        self.moment.word(call.name),
-                        "sendto" | "sendmsg" | "sendmmsg" | "connect"
-                    ) || call
-                        .fd_class
-                        .is_some_and(|class| self.moment.word(class).starts_with("inet"))
-                })
+        self.slice.text(handler.kind) == "soft"
+            && self.slice.call_at(utid, handler.begin).is_some_and(|call| {
+                matches!(
+                    self.slice.text(call.name),
+                    "sendto" | "sendmsg" | "sendmmsg" | "connect"
+                ) || call
+                    .fd_class
+                    .is_some_and(|class| self.slice.text(class).starts_with("inet"))
+            })
     }
 
-    /// Time in which the thread could have run: others did, or its control group may not.
+    /// Time in which the thread was runnable: other threads ran, or its cgroup was throttled.
     fn runnable(&mut self, task: &Task, segment: &Segment, (begin, end): (Ns, Ns)) {
-        if is_throttled(self.moment, segment) {
-            let who = Who::Thread(task.utid);
-            let why = Why::new("cpu_throttled", who, Grade::A);
-            self.leaf(task, (begin, end), why);
+        if is_throttled(self.slice, segment) {
+            let target = BlameTarget::Thread(task.utid);
+            let reason = Reason::new("cpu_throttled", target, Grade::A);
+            self.interval(task, (begin, end), reason);
             return;
         }
         let Some(cpu) = segment.cpu else {
-            let why = Why::new("cpu_runqueue", Who::Unknown, Grade::C);
-            self.leaf(task, (begin, end), why);
+            let reason = Reason::new("cpu_runqueue", BlameTarget::Unknown, Grade::C);
+            self.interval(task, (begin, end), reason);
             return;
         };
         let mut at = begin;
-        let mut pieces: Vec<((Ns, Ns), Why)> = Vec::new();
+        let mut pieces: Vec<((Ns, Ns), Reason)> = Vec::new();
         let object = Some(Object::Cpu(cpu));
-        let idle = Why::new("cpu_idle_delay", Who::Unknown, Grade::B).about(object);
-        for other in self.moment.ran_on(cpu, (begin, end)) {
+        let idle = Reason::new("cpu_idle_delay", BlameTarget::Unknown, Grade::B).about(object);
+        for other in self.slice.ran_on(cpu, (begin, end)) {
             let (from, to) = (other.begin.max(at), other.end.min(end));
             if to <= from || other.utid == task.utid {
                 continue;
@@ -256,53 +262,53 @@ impl Walker<'_> {
             if from > at {
                 pieces.push(((at, from), idle));
             }
-            let why = Why::new("cpu_runqueue", Who::Thread(other.utid), Grade::A);
-            pieces.push(((from, to), why.about(object)));
+            let reason = Reason::new("cpu_runqueue", BlameTarget::Thread(other.utid), Grade::A);
+            pieces.push(((from, to), reason.about(object)));
             at = to;
         }
         if end > at {
             pieces.push(((at, end), idle));
         }
-        for (range, why) in pieces {
-            self.leaf(task, range, why);
+        for (range, reason) in pieces {
+            self.interval(task, range, reason);
         }
     }
 
     fn sleeping(&mut self, task: &Task, segment: &Segment, (begin, end): (Ns, Ns)) {
-        if let Some(why) = self.sent_late(task, segment) {
-            self.leaf(task, (begin, end), why);
+        if let Some(reason) = self.sent_late(task, segment) {
+            self.interval(task, (begin, end), reason);
             return;
         }
         if task.hop.is_some() && segment.begin <= task.begin && self.is_idle_wait(segment) {
-            // It had nothing to do with it yet when the wait for it began.
+            // It had not started on the work when the wait for it started.
             self.not_begun(task, (begin, end));
             return;
         }
-        match classify(self.moment, self.behalf, segment) {
-            Sleep::Is(why) => self.leaf(task, (begin, end), why),
+        match classify(self.slice, self.attribution, segment) {
+            Sleep::Is(reason) => self.interval(task, (begin, end), reason),
             Sleep::Request { id, mechanism } => {
-                let Some(request) = self.moment.request(id) else {
+                let Some(request) = self.slice.request(id) else {
                     self.hole(task, (begin, end));
                     return;
                 };
                 let pieces = blocks::split(
-                    self.moment,
-                    self.behalf,
+                    self.slice,
+                    self.attribution,
                     request,
                     task.utid,
                     (segment.begin, segment.end),
                 );
-                for (from, to, mut why) in pieces {
+                for (from, to, mut reason) in pieces {
                     if let Some(mechanism) = mechanism {
-                        why.mechanism = mechanism;
+                        reason.mechanism = mechanism;
                     }
                     let (from, to) = (from.max(begin), to.min(end));
                     if to > from {
-                        self.leaf(task, (from, to), why);
+                        self.interval(task, (from, to), reason);
                     }
                 }
             }
-            Sleep::For { why, pieces } => {
+            Sleep::For { reason, pieces } => {
                 let mut at = begin;
                 for piece in pieces {
                     let (from, to) = (piece.begin.max(at), piece.end.min(end));
@@ -312,13 +318,13 @@ impl Walker<'_> {
                     if from > at {
                         self.hole(task, (at, from));
                     }
-                    let grade = piece.grade.min(why.grade);
-                    let why = Why {
-                        who: Who::Thread(piece.utid),
+                    let grade = piece.grade.min(reason.grade);
+                    let reason = Reason {
+                        target: BlameTarget::Thread(piece.utid),
                         grade,
-                        ..why
+                        ..reason
                     };
-                    self.hop(task, (from, to), piece.utid, why);
+                    self.hop(task, (from, to), piece.utid, reason);
                     at = to;
                 }
                 if end > at {
@@ -328,58 +334,58 @@ impl Walker<'_> {
         }
     }
 
-    /// A packet of this machine woke the thread, later than it might have: it had been lost and was sent
-    /// again; or no thread sent it but the kernel, which had held back what another one sent before it
-    /// began to wait for an answer on that very connection.
-    fn sent_late(&self, task: &Task, segment: &Segment) -> Option<Why> {
-        let moment = self.moment;
+    /// Whether the packet of this machine that woke the thread was late: it was retransmitted after
+    /// a loss; or the kernel sent it, having delayed what a thread had sent before it waited for
+    /// the reply on the same connection.
+    fn sent_late(&self, task: &Task, segment: &Segment) -> Option<Reason> {
+        let slice = self.slice;
         let Cause::Packet(came) = segment.cause else {
             return None;
         };
-        let came = moment.packet(came)?;
-        // The other end, seen from the thread that is explained: it received the packet, or what it
-        // waits for did.
+        let came = slice.packet(came)?;
+        // The other end, as seen from the explained thread: either that thread received the packet,
+        // or the thread that it waits for did.
         let peer = match task.hop {
             None => came.source?,
             Some(_) => came.destination?,
         };
-        let is_resent = moment.resent.iter().any(|packet| {
+        let is_resent = slice.resent.iter().any(|packet| {
             (packet.source, packet.destination) == (came.source, came.destination)
                 && packet.ts >= segment.begin.max(segment.end - ARRIVES_NS)
                 && packet.ts < segment.end
         });
         let object = Some(Object::Peer(peer));
         if is_resent {
-            let why = Why::new("network_retransmit", Who::Peer(peer), Grade::A);
-            return Some(why.about(object));
+            let reason = Reason::new("network_retransmit", BlameTarget::Peer(peer), Grade::A);
+            return Some(reason.about(object));
         }
         if came.utid.is_some() {
             return None;
         }
         let step = &self.walk.steps[task.hop? as usize];
-        let waits = moment.states(step.waiter, (step.begin, step.end)).last()?;
+        let waits = slice.states(step.waiter, (step.begin, step.end)).last()?;
         let Cause::Packet(answer) = waits.cause else {
             return None;
         };
-        let answer = moment.packet(answer)?;
+        let answer = slice.packet(answer)?;
         let is_of_both = (came.source, came.destination) == (answer.destination, answer.source);
-        let why = Why::new("send_delayed", Who::Thread(step.waiter), Grade::B);
-        is_of_both.then_some(why.about(object))
+        let reason = Reason::new("send_delayed", BlameTarget::Thread(step.waiter), Grade::B);
+        is_of_both.then_some(reason.about(object))
     }
 
-    /// On to the thread that was waited for.
-    fn hop(&mut self, task: &Task, (begin, end): (Ns, Ns), next: Utid, why: Why) {
+    /// Continues with the thread that was waited for.
+    fn hop(&mut self, task: &Task, (begin, end): (Ns, Ns), next: Utid, reason: Reason) {
         let depth = task
             .hop
             .map_or(0, |hop| self.walk.steps[hop as usize].depth + 1);
         let is_cycle = next == task.utid || next == self.root || self.is_on_path(task.hop, next);
-        let is_kernel_idle = !self.moment.has_rows_of(next);
+        let is_kernel_idle = !self.slice.has_rows_of(next);
         if depth >= DEPTH_MAX || is_cycle || is_kernel_idle {
-            let mut why = why;
+            let mut reason = reason;
             if is_cycle {
-                why.grade = Grade::C;
+                reason.grade = Grade::C;
             }
-            self.leaf(task, (begin, end), why);
+            self.interval(task, (begin, end), reason);
             return;
         }
         let step = Step {
@@ -387,7 +393,7 @@ impl Walker<'_> {
             waiter: task.utid,
             begin,
             end,
-            why,
+            reason,
             depth,
         };
         let place = self.walk.steps.len() as u32;
@@ -397,7 +403,7 @@ impl Walker<'_> {
             begin,
             end,
             hop: Some(place),
-            grade: task.grade.min(why.grade),
+            grade: task.grade.min(reason.grade),
         });
     }
 
@@ -412,22 +418,22 @@ impl Walker<'_> {
     }
 
     fn not_begun(&mut self, task: &Task, range: (Ns, Ns)) {
-        let why = Why::new("producer_idle", Who::Thread(task.utid), Grade::B);
-        self.leaf(task, range, why);
+        let reason = Reason::new("producer_idle", BlameTarget::Thread(task.utid), Grade::B);
+        self.interval(task, range, reason);
     }
 
-    /// Whether a thread waits for something to do, rather than in the middle of something.
+    /// Whether a thread waits for work, rather than in the middle of it.
     fn is_idle_wait(&self, segment: &Segment) -> bool {
-        let moment = self.moment;
-        let Some(call) = moment.call_at(segment.utid, segment.begin) else {
+        let slice = self.slice;
+        let Some(call) = slice.call_at(segment.utid, segment.begin) else {
             return false;
         };
-        // In the middle of a lookup: what it has is held up by that.
-        if name_server(moment, call).is_some() {
+        // In the middle of a DNS lookup, which holds up its work.
+        if name_server(slice, call).is_some() {
             return false;
         }
         matches!(
-            moment.word(call.name),
+            slice.text(call.name),
             "epoll_wait"
                 | "epoll_pwait"
                 | "epoll_pwait2"
@@ -445,10 +451,10 @@ impl Walker<'_> {
                 | "io_getevents"
                 | "read"
         ) && call.begin <= segment.begin
-            && (moment.word(call.name) != "read"
+            && (slice.text(call.name) != "read"
                 || call.fd_class.is_some_and(|class| {
                     matches!(
-                        moment.word(class),
+                        slice.text(class),
                         "pipe"
                             | "unix"
                             | "eventfd"

@@ -1,7 +1,7 @@
-//! What tiles cost: `bench RECORDING.wsl FOLDER` builds them there, and asks for tiles of 40 lanes at
-//! every level. Prints one line of JSON.
+//! Cost of tiles: `bench RECORDING.wsl FOLDER` builds them in FOLDER and reads tiles of 40 lanes at
+//! every level. Prints JSON lines.
 
-#![allow(clippy::print_stdout, reason = "a program")]
+#![allow(clippy::print_stdout, reason = "prints its results")]
 
 use std::cell::Cell;
 use std::path::Path;
@@ -15,7 +15,7 @@ use whyslow_tiles::{CELLS, LEVEL_MAX, Tiles, Track, build};
 type AnyError = Box<dyn std::error::Error>;
 
 const LANES: usize = 40;
-/// Tiles of a level that are asked for, spread over the recording.
+/// Tiles read per level, spread over the recording.
 const TILES: u64 = 9;
 
 fn main() -> Result<(), AnyError> {
@@ -28,10 +28,10 @@ fn main() -> Result<(), AnyError> {
         let recording = Recording::open(Path::new(&recording))?;
         let begin = Instant::now();
         let most = Cell::new(0);
-        let looked = Cell::new(begin);
+        let last_check = Cell::new(begin);
         let progress = |_| {
-            if looked.get().elapsed().as_millis() > 20 {
-                looked.set(Instant::now());
+            if last_check.get().elapsed().as_millis() > 20 {
+                last_check.set(Instant::now());
                 most.set(most.get().max(private_kib()));
             }
         };
@@ -67,7 +67,7 @@ fn main() -> Result<(), AnyError> {
     charts(&tiles)
 }
 
-/// The slowest tile of the busiest lanes: its level, ms, runs; and the median of all tiles.
+/// Level, ms and runs of the slowest tile of the busiest lanes, and the median ms of all tiles.
 fn worst(tiles: &Tiles, track: &Track) -> Result<(u8, f64, usize, f64), AnyError> {
     let mut lanes: Vec<_> = track.lanes.iter().collect();
     lanes.sort_by_key(|lane| std::cmp::Reverse(lane.intervals));
@@ -79,7 +79,7 @@ fn worst(tiles: &Tiles, track: &Track) -> Result<(u8, f64, usize, f64), AnyError
         for number in 0..TILES.min(count) {
             let index = count * number / TILES.min(count);
             let (mut took, mut runs) = (f64::INFINITY, 0);
-            // The best of a few: what else the machine does is no part of a tile.
+            // The best of three excludes other load on the machine.
             for _ in 0..3 {
                 let begin = Instant::now();
                 runs = tiles.tile(track.name, level, index, &lanes)?.len();
@@ -116,7 +116,7 @@ fn charts(tiles: &Tiles) -> Result<(), AnyError> {
     Ok(())
 }
 
-/// Memory of this process that is nobody else's and no file's.
+/// Private anonymous memory of this process.
 fn private_kib() -> u64 {
     let status = std::fs::read_to_string("/proc/self/status").unwrap_or_default();
     let line = status

@@ -1,4 +1,5 @@
-//! `about.json`: of what recording tiles are. It is written last: without it a build is not finished.
+//! `about.json`: the recording that tiles belong to. It is written last and marks a build as
+//! complete.
 
 use std::fs::File;
 use std::io::Write;
@@ -12,7 +13,7 @@ use crate::limits;
 use crate::store::reader::read_small;
 
 const FILE_NAME: &str = "about.json";
-/// Of what lies in the file `tiles`; part of the folder's name, too.
+/// Format version of the file `tiles`, also part of the folder name.
 pub(crate) const VERSION: u32 = 2;
 
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -21,7 +22,7 @@ pub(crate) struct About {
     written_by: String,
     /// Digest of the recording.
     pub(crate) recording: String,
-    /// Size of the file.
+    /// Size of the file `tiles`.
     pub(crate) bytes: u64,
 }
 
@@ -58,7 +59,7 @@ impl About {
             .map_err(|error| unfinished(format!("`{FILE_NAME}` is damaged: {error}")))?;
         if about.version != VERSION {
             let found = about.version;
-            return Err(unfinished(format!("it has version {found}, not {VERSION}")));
+            return Err(unfinished(format!("version {found}, expected {VERSION}")));
         }
         Ok(about)
     }

@@ -1,12 +1,12 @@
-//! Errors of building and reading tiles. Tiles are a cache: callers that open them through
-//! [`Place`](crate::Place) get none instead of a damaged set, and build them again.
+//! Errors of building and reading tiles. Tiles are a cache: [`Place::open`](crate::Place::open)
+//! returns `None` for a damaged set, and the caller builds it again.
 
 use std::path::PathBuf;
 
 use whyslow_analysis::AnalysisError;
 use whyslow_store::StoreError;
 
-/// Why tiles could not be made or read.
+/// Why tiles could not be built or read.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum TilesError {
@@ -17,65 +17,65 @@ pub enum TilesError {
     #[error(transparent)]
     Tables(#[from] AnalysisError),
     /// The operating system refused an operation on a file or directory of the tiles.
-    #[error("failed to {action} `{}`", path.display())]
+    #[error("cannot {action} `{}`", path.display())]
     Io {
-        /// Verb phrase that completes "failed to …" before the path.
+        /// Verb phrase that completes "cannot …" before the path.
         action: &'static str,
         /// File or directory of the operation.
         path: PathBuf,
         /// Error of the operating system.
         source: std::io::Error,
     },
-    /// A tile file that is not as it was written: a checksum, a size or an offset is wrong.
+    /// A corrupt tile file: a checksum, a size or an offset is wrong.
     #[error("`{}` is damaged: {what} at byte {offset}: {reason}", path.display())]
     Damaged {
         /// The tile file.
         path: PathBuf,
         /// Part of the file that was read.
         what: &'static str,
-        /// Where that part begins in the file.
+        /// Offset of that part in the file.
         offset: u64,
-        /// The rule that it breaks.
+        /// What is wrong with it.
         reason: String,
     },
     /// A directory without a complete set of tiles: the build was interrupted.
-    #[error("`{}` is no finished build: {reason}", path.display())]
+    #[error("`{}` is not a complete build: {reason}", path.display())]
     Unfinished {
         /// The directory.
         path: PathBuf,
         /// What is missing.
         reason: String,
     },
-    /// A track that the recording does not have.
-    #[error("there is no track `{name}`; there are {known}")]
+    /// An unknown track.
+    #[error("unknown track `{name}` (tracks: {known})")]
     NoTrack {
-        /// Name that was given.
+        /// The given name.
         name: String,
-        /// Names of the tracks that there are, comma-separated.
+        /// Names of all tracks, comma-separated.
         known: String,
     },
     /// A level coarser than the coarsest one.
-    #[error("there is no level {level}; there are 0 to {max}")]
+    #[error("level {level} is out of range (0 to {max})")]
     NoLevel {
-        /// Level that was given.
+        /// The given level.
         level: u8,
         /// Coarsest level, [`LEVEL_MAX`](crate::LEVEL_MAX).
         max: u8,
     },
     /// A kind that has no heat map.
-    #[error("there is no heat map of `{kind}`; there are block and io")]
+    #[error("no heat map for `{kind}` (heat maps: block, io)")]
     NoHeat {
-        /// Kind that was given.
+        /// The given kind.
         kind: String,
     },
-    /// Neither the recording nor the cache folder can hold tiles.
-    #[error("nowhere to keep what charts need: {reason}")]
+    /// Neither the recording nor the cache folder is writable.
+    #[error("cannot store chart tiles: {reason}")]
     NoPlace {
-        /// Why not, with the path.
+        /// Reason, with the path.
         reason: String,
     },
-    /// The `cancel` flag was set; what was begun is removed.
-    #[error("given up as asked")]
+    /// The `cancel` flag was set; the unfinished build is removed.
+    #[error("cancelled")]
     Cancelled,
 }
 

@@ -1,29 +1,30 @@
-//! Heat maps, from stored cells.
+//! Reads heat maps from stored cells.
 
 use whyslow_model::Window;
 use whyslow_model::syscall::Op;
 
 use crate::build::{UNKNOWN, WIDTHS, bounds};
 use crate::kinds::{BLOCK_OPS, HEAT_BLOCK, OPS_OF_DEVICE};
-use crate::store::block::{Block, HeatItem, Sort};
+use crate::store::block::{Block, HeatItem, ItemKind};
 use crate::store::columns::Cursor;
-use crate::store::directory::LaneAt;
+use crate::store::directory::LaneEntry;
 use crate::store::index::Entries;
 use crate::store::reader::PageReader;
 use crate::{Heat, HeatCell, Tiles, TilesError};
 
-/// Octaves, and rows of unknown length.
+/// All octaves, plus one for rows of unknown duration.
 const ROWS: usize = UNKNOWN as usize + 1;
 
-/// Which stored columns are told, and how many as one.
+/// Which stored columns are read, and how many make one column of the result.
 #[derive(Debug, Clone, Copy)]
 struct Grid {
-    /// Number of the width that is read.
+    /// Index of the stored width.
     width: usize,
-    /// Stored columns from here to there.
+    /// First stored column, and the one after the last.
     first: u64,
     end: u64,
-    together: u64,
+    /// Stored columns per column of the result.
+    factor: u64,
 }
 
 pub(crate) fn heat(
@@ -42,8 +43,8 @@ pub(crate) fn heat(
     };
     let bits = grid.bits(directory.column_bits);
     let mut heat = Heat {
-        begin_ns: directory.moment(grid.first << bits),
-        width_ns: i64::try_from(u128::from(grid.together) << bits).unwrap_or(i64::MAX),
+        begin_ns: directory.timestamp(grid.first << bits),
+        width_ns: i64::try_from(u128::from(grid.factor) << bits).unwrap_or(i64::MAX),
         columns: grid.columns(),
         cells: Vec::new(),
         unknown: 0,
@@ -53,7 +54,7 @@ pub(crate) fn heat(
     for lane in tiles.lanes(track) {
         map.fill([(0, 0); ROWS]);
         read(tiles, lane, grid, &mut pages, &mut map)?;
-        tell(&map, track, lane.id, &mut heat);
+        add_cells(&map, track, lane.id, &mut heat);
     }
     Ok(Some(heat))
 }
@@ -70,16 +71,16 @@ impl Grid {
                 && wanted >> Self::bits_of(column_bits, *width) > 0
         })?;
         let bits = Self::bits_of(column_bits, width);
-        let together = wanted.div_ceil(1 << bits);
+        let factor = wanted.div_ceil(1 << bits);
         let column = |at: u64| at >> bits;
-        // The begin of the recording is that of a column, and so is every multiple of them.
-        let first = column(begin) / together * together;
-        let end = (column(end.max(begin + 1) - 1) / together + 1) * together;
+        // Columns are aligned to the start of the recording, also those of several stored columns.
+        let first = column(begin) / factor * factor;
+        let end = (column(end.max(begin + 1) - 1) / factor + 1) * factor;
         Some(Self {
             width,
             first,
             end,
-            together,
+            factor,
         })
     }
 
@@ -92,16 +93,16 @@ impl Grid {
     }
 
     fn columns(self) -> usize {
-        ((self.end - self.first) / self.together) as usize
+        ((self.end - self.first) / self.factor) as usize
     }
 }
 
-/// Count and sum of lengths, by column and octave.
+/// Count and sum of durations, by column and octave.
 type Map = [[(u64, u64); ROWS]];
 
 fn read(
     tiles: &Tiles,
-    lane: &LaneAt,
+    lane: &LaneEntry,
     grid: Grid,
     pages: &mut PageReader<'_>,
     map: &mut Map,
@@ -109,23 +110,26 @@ fn read(
     if lane.index.bytes == 0 {
         return Ok(());
     }
-    let index = tiles.file.summed("the index of a map", lane.index)?;
-    let damaged = |what, offset| tiles.file.damaged(what, offset, "it cannot be read");
+    let index = tiles
+        .file
+        .checksummed("the index of a heat map", lane.index)?;
+    let damaged = |what, offset| tiles.file.damaged(what, offset, "invalid encoding");
     let mut entries = Entries::new(&index);
     let width = grid.width as u8;
     while let Some(entry) = entries
         .next()
-        .map_err(|()| damaged("the index of a map", lane.index.offset))?
+        .map_err(|()| damaged("the index of a heat map", lane.index.offset))?
     {
         let has_width = (entry.marks.0..=entry.marks.1).contains(&width);
-        // Moments of several widths in one segment are none to be compared.
-        let is_one = entry.marks.0 == entry.marks.1;
-        if !has_width || (is_one && (entry.first >= grid.end || entry.end <= grid.first)) {
+        // Column numbers of different widths cannot be compared: skip by time only if there is one
+        // width.
+        let has_one_width = entry.marks.0 == entry.marks.1;
+        if !has_width || (has_one_width && (entry.first >= grid.end || entry.end <= grid.first)) {
             continue;
         }
         let mut rest = Cursor(pages.segment(&entry)?);
         while !rest.0.is_empty() {
-            let block = Block::next(&mut rest).filter(|block| block.sort == Sort::Heat);
+            let block = Block::next(&mut rest).filter(|block| block.kind == ItemKind::Heat);
             let block = block.ok_or_else(|| damaged("a page", entry.page))?;
             if block.mark == width {
                 block
@@ -141,7 +145,7 @@ fn add(item: &HeatItem, grid: Grid, map: &mut Map) {
     if item.column < grid.first || item.column >= grid.end {
         return;
     }
-    let column = ((item.column - grid.first) / grid.together) as usize;
+    let column = ((item.column - grid.first) / grid.factor) as usize;
     let row = usize::from(item.octave);
     if let Some(cell) = map.get_mut(column).and_then(|column| column.get_mut(row)) {
         cell.0 = cell.0.saturating_add(item.count);
@@ -149,14 +153,14 @@ fn add(item: &HeatItem, grid: Grid, map: &mut Map) {
     }
 }
 
-fn tell(map: &Map, track: u8, lane: i32, heat: &mut Heat) {
+fn add_cells(map: &Map, track: u8, lane: i32, heat: &mut Heat) {
     let op = if track == HEAT_BLOCK {
-        let place = lane.rem_euclid(OPS_OF_DEVICE) as usize;
-        BLOCK_OPS.get(place).copied()
+        let index = lane.rem_euclid(OPS_OF_DEVICE) as usize;
+        BLOCK_OPS.get(index).copied()
     } else {
         let op = usize::try_from(lane)
             .ok()
-            .and_then(|place| Op::ALL.get(place));
+            .and_then(|index| Op::ALL.get(index));
         op.map(|op| op.name())
     };
     let device = (track == HEAT_BLOCK).then(|| lane.div_euclid(OPS_OF_DEVICE));

@@ -1,6 +1,6 @@
-//! What lies in a lane: intervals as they were, and sums of short ones.
+//! Items of a lane: intervals, and sums of short ones.
 
-/// An interval, in ns since the begin of the recording.
+/// An interval, in ns since the start of the recording.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Interval {
     pub(crate) begin: u64,
@@ -9,23 +9,23 @@ pub(crate) struct Interval {
     pub(crate) mix: Mix,
 }
 
-/// How an interval's time is divided among the four groups.
+/// How the time of an interval is divided among the four groups.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Mix {
-    /// All of it is of one group.
+    /// All in one group.
     Of(u8),
-    /// Parts of 255 that are of the second and third group; the first has the rest.
+    /// Parts of 255 in the second and third group; the rest is in the first.
     Parts(u8, u8),
 }
 
-/// A whole, in parts of intervals and shares of cells.
+/// Denominator of parts of intervals and shares of cells.
 pub(crate) const WHOLE: u64 = 255;
 
-/// Time in each group, in ns / [`WHOLE`]: then parts of intervals are whole numbers.
+/// Time in each group, in ns / [`WHOLE`], so that parts of intervals are integers.
 pub(crate) type Times = [u64; 4];
 
 impl Mix {
-    /// Adds a piece of that length of the interval. What is longer than two years is that long.
+    /// Adds `length` ns of the interval. Sums saturate at about two years.
     #[inline]
     pub(crate) fn add(self, length: u64, times: &mut Times) {
         let mut add = |group: usize, parts: u64| {
@@ -44,7 +44,7 @@ impl Mix {
     }
 }
 
-/// Intervals of one cell that are told together.
+/// Sum of the intervals of one cell.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Sum {
     pub(crate) level: u8,
@@ -54,8 +54,8 @@ pub(crate) struct Sum {
     pub(crate) count: u64,
 }
 
-/// The longest interval, the one of the smallest value where several are as long: so it does not
-/// matter in which order they come.
+/// The longest interval; among equally long ones that with the smallest value, so that the result
+/// does not depend on their order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Longest {
     pub(crate) length: u64,
@@ -64,7 +64,7 @@ pub(crate) struct Longest {
 
 impl Longest {
     #[inline]
-    pub(crate) fn meet(&mut self, other: Longest) {
+    pub(crate) fn update(&mut self, other: Longest) {
         if other.length > self.length || (other.length == self.length && other.value < self.value) {
             *self = other;
         }
@@ -99,7 +99,7 @@ impl Sum {
         interval
             .mix
             .add(interval.end - interval.begin, &mut self.times);
-        self.longest.meet(interval.longest());
+        self.longest.update(interval.longest());
         self.count += 1;
     }
 
@@ -107,19 +107,19 @@ impl Sum {
         for (time, more) in self.times.iter_mut().zip(sum.times) {
             *time = time.saturating_add(more);
         }
-        self.longest.meet(sum.longest);
+        self.longest.update(sum.longest);
         self.count = self.count.saturating_add(sum.count);
     }
 }
 
-/// Shares of 255 of a cell, together no more than that. Each is less than one from the true one.
+/// Shares of a cell in parts of 255, whose sum is at most 255. Each is off by less than one part.
 pub(crate) fn shares(times: &Times, cell_ns: u64) -> [u8; 4] {
     let cell = i128::from(cell_ns.max(1));
     let whole = i128::from(WHOLE);
     let times = times.map(i128::from);
     let mut shares = times.map(|time| ((time + cell / 2) / cell).min(whole));
     while shares.iter().sum::<i128>() > whole {
-        // The one that rounding has added most to.
+        // Reduce the share that rounding raised most.
         let added = |group: &usize| shares[*group] * cell - times[*group];
         let most = (0..4).filter(|group| shares[*group] > 0).max_by_key(added);
         shares[most.unwrap_or(0)] -= 1;
@@ -137,7 +137,7 @@ mod tests {
         check([0; 4], 0, [0; 4]);
         check([255, 0, 0, 0], 1, [255, 0, 0, 0]);
         check([51, 51, 102, 51], 1, [51, 51, 102, 51]);
-        // Each a quarter: of 63.75, three are rounded up, and one down.
+        // A quarter each is 63.75: three are rounded up, one down.
         check([255; 4], 4, [64, 64, 64, 63]);
         check([u64::MAX, u64::MAX, 0, 0], 1, [128, 127, 0, 0]);
         check([0, 0, 127, 0], 255, [0; 4]);

@@ -1,21 +1,21 @@
-//! The tracks there are, and what their numbers mean.
+//! All tracks, and what their numbers mean.
 
 use whyslow_model::syscall::Op;
 use whyslow_model::tables::THREAD_STATES;
 
-/// Numbers of tracks in the file.
+/// Track numbers in the file.
 pub(crate) const STATES: u8 = 0;
 pub(crate) const CALLS: u8 = 1;
 pub(crate) const CPUS: u8 = 2;
 pub(crate) const LOCKS: u8 = 3;
 pub(crate) const BLOCK: u8 = 4;
 pub(crate) const SAMPLES: u8 = 5;
-/// Heat maps, each of whose lanes is one of a device and an operation.
+/// Heat maps: one lane for each operation, of kind `block` also for each device.
 pub(crate) const HEAT_BLOCK: u8 = 16;
 pub(crate) const HEAT_IO: u8 = 17;
 
-/// Kinds of locks of the kernel, then what is none of these, and locks of programs: as system calls show them,
-/// then as profiles do.
+/// Kernel lock types and `other`, then user-space locks: `futex` from system calls, the rest from
+/// profiles.
 pub(crate) const LOCK_KINDS: [&str; 12] = [
     "mutex",
     "rwsem",
@@ -33,8 +33,8 @@ pub(crate) const LOCK_KINDS: [&str; 12] = [
 pub(crate) const LOCK_OTHER: u8 = 7;
 pub(crate) const LOCK_FUTEX: u8 = 8;
 
-/// What a thread did when it was sampled, then why there is no sample. A value of the track has the place in
-/// this list in its lowest four bits.
+/// Thread states of samples, then reasons of sampling gaps. The lowest four bits of a value of the
+/// track are an index into this list.
 pub(crate) const SAMPLE_CLASSES: [&str; 10] = [
     "running",
     "runnable",
@@ -48,10 +48,10 @@ pub(crate) const SAMPLE_CLASSES: [&str; 10] = [
     "cpu_starved",
 ];
 
-/// Operations of requests.
+/// Operations of block requests.
 pub(crate) const BLOCK_OPS: [&str; 5] = ["read", "write", "discard", "flush", "other"];
 
-/// Lanes of heat maps are numbered by device and operation.
+/// Lane id of a heat map of kind `block`: device * this + operation.
 pub(crate) const OPS_OF_DEVICE: i32 = 16;
 
 pub(crate) struct Kind {
@@ -110,14 +110,14 @@ impl Kind {
     }
 }
 
-/// Place of a class of operations in [`Op::ALL`].
-pub(crate) fn op_place(name: &str) -> u8 {
+/// Index of a class of operations in [`Op::ALL`].
+pub(crate) fn op_index(name: &str) -> u8 {
     let last = Op::ALL.len() - 1;
-    let place = Op::ALL.iter().position(|op| op.name() == name);
-    place.unwrap_or(last) as u8
+    let index = Op::ALL.iter().position(|op| op.name() == name);
+    index.unwrap_or(last) as u8
 }
 
-/// Group of a call. What is a file and what is the network is as in `whyslow io usage`.
+/// Group of a system call. Files and network are distinguished as in `whyslow io usage`.
 pub(crate) fn call_group(op: Op, class: Option<&str>) -> u8 {
     const FILE: u8 = 0;
     const NETWORK: u8 = 1;
@@ -128,7 +128,7 @@ pub(crate) fn call_group(op: Op, class: Option<&str>) -> u8 {
         (op, _) if !op.is_io() => OTHER,
         (_, Some("file" | "directory" | "block" | "memfd")) => FILE,
         (_, Some("inet" | "inet6")) => NETWORK,
-        // These are about names: of files, unless something else is known.
+        // These calls take path names: files unless known otherwise.
         (Op::Metadata | Op::Sync, None | Some("unknown")) => FILE,
         (Op::Open, Some("unknown") | None) => FILE,
         _ => OTHER,

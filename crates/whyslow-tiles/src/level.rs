@@ -1,32 +1,32 @@
-//! Time as cells of powers of four, counted from the begin of the recording.
+//! Levels of cells: a cell of level L is 4^L ns long, counted from the start of the recording.
 
-/// Cells of 256 ns are the smallest in which anything is added up.
+/// Lowest level of sums: cells of 256 ns.
 pub(crate) const LOWEST: u8 = 4;
-/// One cell for everything.
+/// One cell for the whole recording.
 pub(crate) const TOP: u8 = 26;
-/// Where what is never added up to something larger goes.
+/// Mark of items that are never replaced by a sum.
 pub(crate) const NEVER: u8 = TOP + 1;
 
-/// The cell of that level in which a moment lies.
+/// The cell of a level that contains `at`.
 #[inline]
 pub(crate) fn cell_of(at: u64, level: u8) -> u64 {
     if level >= TOP { 0 } else { at >> (2 * level) }
 }
 
-/// Where the cell begins.
+/// Start of a cell.
 #[inline]
 pub(crate) fn begin_of(cell: u64, level: u8) -> u64 {
     if level >= TOP { 0 } else { cell << (2 * level) }
 }
 
-/// The lowest level at which both moments lie in one cell.
+/// The lowest level at which one cell contains both times.
 #[inline]
 pub(crate) fn common(a: u64, b: u64) -> u8 {
     let bits = u64::BITS - (a ^ b).leading_zeros();
     (bits.div_ceil(2) as u8).clamp(LOWEST, TOP)
 }
 
-/// The lowest level at which an interval lies in one cell.
+/// The lowest level at which one cell contains the interval.
 #[inline]
 pub(crate) fn home(begin: u64, end: u64) -> u8 {
     common(begin, end.saturating_sub(1).max(begin))

@@ -1,9 +1,9 @@
-//! Where tiles of a recording lie.
+//! Location of the tiles of a recording.
 //!
-//! In the recording itself, in `derived/tiles-vN`, where its folder can be written: then they go with
-//! it. Else in the user's cache, under the digest of the recording. They are built in a folder beside
-//! that nobody else can enter, which one rename puts in its place: two builds at once do not disturb
-//! each other, and whoever has the ones before open goes on reading them.
+//! If the recording is writable, tiles are stored in it, in `derived/tiles-vN`, and move with it;
+//! otherwise in the cache of the user, under the digest of the recording. They are built in a
+//! private temporary folder, which one rename puts in place: concurrent builds do not disturb each
+//! other, and readers of the previous tiles keep them open.
 
 use std::fs::{self, DirBuilder, File};
 use std::io;
@@ -17,17 +17,17 @@ use tempfile::TempDir;
 use whyslow_store::Tables;
 
 use crate::about::VERSION;
-use crate::build::{Order, build_within};
+use crate::build::{BuildOptions, build_within};
 use crate::store::reader::{open_folder, read_small};
 use crate::{Tiles, TilesError, limits, sweeping};
 
-/// Files of a recording that say what is in all others.
-const TELLING: [&str; 2] = ["manifest.json", "checksums"];
-/// Folder in a recording for what can be made from it again.
+/// Files of a recording that determine its digest: they describe all other files.
+const DIGESTED_FILES: [&str; 2] = ["manifest.json", "checksums"];
+/// Folder in a recording for derived data.
 const DERIVED: &str = "derived";
 const DIGEST_DIGITS: usize = 32;
 
-/// Where tiles of one recording are looked for, and built.
+/// Location of the tiles of one recording.
 #[derive(Debug, Clone)]
 pub struct Place {
     digest: String,
@@ -36,14 +36,14 @@ pub struct Place {
 }
 
 impl Place {
-    /// Of a recording in a folder; `cache` is the user's folder for what can be made again.
+    /// Location for the recording in a folder; `cache` is the cache folder of the user.
     pub fn of(recording: &Path, cache: Option<&Path>) -> Result<Self, TilesError> {
         let recording = fs::canonicalize(recording)
             .map_err(|error| TilesError::io("find", recording, error))?;
         let handle = open_folder(&recording)?;
         let mut hasher = blake3::Hasher::new();
-        for name in TELLING {
-            let content = read_small(&handle, &recording, name, limits::TELLING_BYTES_MAX)?;
+        for name in DIGESTED_FILES {
+            let content = read_small(&handle, &recording, name, limits::MANIFEST_BYTES_MAX)?;
             hasher.update(&(content.len() as u64).to_le_bytes());
             hasher.update(&content);
         }
@@ -56,13 +56,13 @@ impl Place {
         })
     }
 
-    /// Of the recording: its manifest and checksums.
+    /// Digest of the recording, from its manifest and checksums.
     pub fn digest(&self) -> &str {
         &self.digest
     }
 
-    /// Tiles that were built before, if any were, of this very recording. Those that cannot be read
-    /// are as good as none: they are built again.
+    /// Opens existing tiles of exactly this recording. Unreadable ones count as missing: they are
+    /// built again.
     pub fn open(&self) -> Option<Tiles> {
         if let Some(tiles) = self.open_at(&self.inside) {
             return Some(tiles);
@@ -78,8 +78,8 @@ impl Place {
         (tiles.recording() == self.digest).then_some(tiles)
     }
 
-    /// Builds them, in the recording if its folder can be written, else in the cache; in place of
-    /// those of before.
+    /// Builds tiles, in the recording if it is writable, else in the cache, and replaces existing
+    /// ones.
     pub fn build(
         &self,
         tables: &dyn Tables,
@@ -91,20 +91,20 @@ impl Place {
             (Err(_), Some(cached)) => (cached, private_parent(cached)?),
             (Err(error), None) => return Err(error),
         };
-        let begun = tempfile::Builder::new()
-            .prefix(sweeping::BEGUN)
+        let unfinished = tempfile::Builder::new()
+            .prefix(sweeping::UNFINISHED_PREFIX)
             .permissions(fs::Permissions::from_mode(0o700))
             .tempdir_in(&parent)
             .map_err(|error| TilesError::io("create a folder in", &parent, error))?;
-        let order = Order {
+        let options = BuildOptions {
             recording: &self.digest,
-            out: begun.path(),
-            held_max: limits::PENDING_BYTES,
+            out: unfinished.path(),
+            buffered_max: limits::PENDING_BYTES,
         };
-        build_within(tables, &order, progress, cancel)?;
-        // Before somebody else can put theirs in its place, and remove this.
-        let tiles = Tiles::open(begun.path())?;
-        put(begun, target)?;
+        build_within(tables, &options, progress, cancel)?;
+        // Opened before the rename: after it, a concurrent build may replace and remove the folder.
+        let tiles = Tiles::open(unfinished.path())?;
+        install(unfinished, target)?;
         File::open(&parent)
             .and_then(|parent| parent.sync_all())
             .map_err(|error| TilesError::io("sync", &parent, error))?;
@@ -118,19 +118,20 @@ impl Place {
     }
 }
 
-/// Puts a build in its place. What was there bears the temporary name then, and goes with it.
-fn put(begun: TempDir, target: &Path) -> Result<(), TilesError> {
+/// Moves a build in place. Existing tiles are exchanged with it, and removed with the temporary
+/// folder.
+fn install(unfinished: TempDir, target: &Path) -> Result<(), TilesError> {
     let failed = |error: Errno| TilesError::io("rename to", target, error.into());
-    let from = begun.path();
+    let from = unfinished.path();
     match renameat_with(CWD, from, CWD, target, RenameFlags::NOREPLACE) {
         Ok(()) => {
-            let _ = begun.keep();
+            let _ = unfinished.keep();
             Ok(())
         }
         Err(Errno::EXIST) => {
             renameat_with(CWD, from, CWD, target, RenameFlags::EXCHANGE).map_err(failed)
         }
-        // File systems without these flags: what is there has to go first.
+        // The file system does not support these flags: remove the existing tiles first.
         Err(Errno::INVAL | Errno::NOSYS) => {
             if let Err(error) = fs::remove_dir_all(target)
                 && error.kind() != io::ErrorKind::NotFound
@@ -138,14 +139,14 @@ fn put(begun: TempDir, target: &Path) -> Result<(), TilesError> {
                 return Err(TilesError::io("remove", target, error));
             }
             renameat(CWD, from, CWD, target).map_err(failed)?;
-            let _ = begun.keep();
+            let _ = unfinished.keep();
             Ok(())
         }
         Err(error) => Err(failed(error)),
     }
 }
 
-/// The folder that the target lies in, made if it is not there: of this user, and nobody else's.
+/// Creates the parent folder of the target if needed, and makes it private to the current user.
 fn private_parent(target: &Path) -> Result<PathBuf, TilesError> {
     let parent = target.parent().unwrap_or(Path::new("."));
     let refused = |reason: String| TilesError::NoPlace { reason };

@@ -1,4 +1,4 @@
-//! Lines over time, from stored columns.
+//! Reads time series from stored columns.
 
 use whyslow_model::Window;
 
@@ -7,8 +7,8 @@ use crate::limits;
 use crate::store::columns::Cursor;
 use crate::{Series, Tiles, TilesError};
 
-/// Name, unit, and what a sum of ns or of things is divided by.
-const TOLD: [(&str, &str, Per); LINES] = [
+/// Name and unit of each series, and the divisor of its sums.
+const SERIES: [(&str, &str, Per); LINES] = [
     ("cpu", "ratio", Per::TimeOfCpus),
     ("blocked", "threads", Per::Time),
     ("block_bytes", "bytes_per_s", Per::Second),
@@ -23,7 +23,7 @@ enum Per {
     Second,
 }
 
-/// Bytes of a line, unpacked: no more than numbers can have.
+/// Uncompressed size of a series: a varint has at most 10 bytes.
 const LINE_BYTES_MAX: usize = limits::COLUMNS as usize * 10;
 
 pub(crate) fn series(
@@ -37,25 +37,23 @@ pub(crate) fn series(
     };
     let bits = directory.column_bits;
     let (first, last) = (begin >> bits, end.max(begin + 1).saturating_sub(1) >> bits);
-    let together = (last - first + 1).div_ceil(points.max(1) as u64);
-    let first = first / together * together;
+    let factor = (last - first + 1).div_ceil(points.max(1) as u64);
+    let first = first / factor * factor;
     let damaged = || {
         let offset = directory.series.offset;
-        tiles
-            .file
-            .damaged("the series", offset, "they cannot be read")
+        tiles.file.damaged("the series", offset, "invalid encoding")
     };
-    let content = tiles.file.summed("the series", directory.series)?;
+    let content = tiles.file.checksummed("the series", directory.series)?;
     let mut rest = Cursor(&content);
     let mut all = Vec::new();
-    for (name, unit, per) in TOLD {
+    for (name, unit, per) in SERIES {
         let line = line(&mut rest).ok_or_else(damaged)?;
         if line.is_empty() {
             continue;
         }
-        let step = u64::try_from(u128::from(together) << bits).unwrap_or(u64::MAX);
-        let values = (first..=last).step_by(together as usize).map(|column| {
-            let sums = line.iter().skip(column as usize).take(together as usize);
+        let step = u64::try_from(u128::from(factor) << bits).unwrap_or(u64::MAX);
+        let values = (first..=last).step_by(factor as usize).map(|column| {
+            let sums = line.iter().skip(column as usize).take(factor as usize);
             let sum = sums.fold(0u64, |sum, value| sum.saturating_add(*value));
             // The recording may end within the last column.
             let begin = column << bits;
@@ -70,7 +68,7 @@ pub(crate) fn series(
         all.push(Series {
             name,
             unit,
-            begin_ns: directory.moment(first << bits),
+            begin_ns: directory.timestamp(first << bits),
             step_ns: i64::try_from(step).unwrap_or(i64::MAX),
             values: values.collect(),
         });
@@ -78,7 +76,7 @@ pub(crate) fn series(
     Ok(all)
 }
 
-/// The columns of the next line; none if it was not recorded.
+/// The columns of the next series; empty if it was not recorded.
 fn line(rest: &mut Cursor<'_>) -> Option<Vec<u64>> {
     let length = usize::try_from(rest.number()?).ok()?;
     let packed = usize::try_from(rest.number()?).ok()?;

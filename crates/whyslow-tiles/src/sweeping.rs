@@ -1,5 +1,4 @@
-//! Room for tiles: what a build that was killed has left goes, and of the cache what was not used for
-//! the longest time.
+//! Removes leftovers of killed builds, and the least recently used tiles of the cache.
 
 use std::fs::{self, File};
 use std::io;
@@ -10,13 +9,13 @@ use whyslow_model::sort::IndexSort;
 
 use crate::limits;
 
-/// Names of folders in which something is built begin so.
-pub(crate) const BEGUN: &str = "tiles.tmp-";
+/// Prefix of the folders of unfinished builds.
+pub(crate) const UNFINISHED_PREFIX: &str = "tiles.tmp-";
 
-/// Marks tiles as used now. Where that fails, they only go earlier.
+/// Marks tiles as used now. If that fails, they are merely removed earlier.
 #[expect(
     clippy::disallowed_methods,
-    reason = "of the cache only, no part of a recording"
+    reason = "age of a cache entry, not recorded data"
 )]
 pub(crate) fn touch(tiles: &Path) {
     if let Ok(file) = File::open(tiles) {
@@ -27,20 +26,20 @@ pub(crate) fn touch(tiles: &Path) {
 struct Entry {
     used: SystemTime,
     path: PathBuf,
-    is_begun: bool,
+    is_unfinished: bool,
     bytes: u64,
 }
 
-/// Removes what is in this folder longest until the rest fits. Never `keep`, nor what may be in use.
-/// What cannot be removed stays: tiles work without.
+/// Removes leftovers of killed builds, and the least recently used tiles until the rest fits in
+/// `bytes_max`. Never removes `keep`, nor tiles that may be in use. Failures are ignored.
 pub(crate) fn sweep(folder: &Path, keep: &Path, bytes_max: u64) {
     let mut entries = entries(folder);
     entries.index_sort_by(|a, b| a.used.cmp(&b.used).then_with(|| a.path.cmp(&b.path)));
     let mut total: u64 = entries.iter().map(|entry| entry.bytes).sum();
     for entry in entries {
         let age = entry.used.elapsed().unwrap_or(Duration::ZERO).as_secs();
-        let is_due = if entry.is_begun {
-            age > limits::BEGUN_SECONDS
+        let is_due = if entry.is_unfinished {
+            age > limits::UNFINISHED_SECONDS
         } else {
             total > bytes_max && age > limits::IN_USE_SECONDS
         };
@@ -60,14 +59,14 @@ fn entries(folder: &Path) -> Vec<Entry> {
             return Ok(None);
         }
         let name = path.file_name().unwrap_or_default().to_string_lossy();
-        let is_begun = name.starts_with(BEGUN);
+        let is_unfinished = name.starts_with(UNFINISHED_PREFIX);
         let mut bytes = 0;
         for file in fs::read_dir(&path)? {
             bytes += file?.metadata()?.len();
         }
         Ok(Some(Entry {
             used: about.modified()?,
-            is_begun,
+            is_unfinished,
             bytes,
             path,
         }))

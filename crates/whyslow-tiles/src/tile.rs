@@ -1,19 +1,19 @@
-//! One tile: the cells of some lanes at one scale.
+//! Reads one tile: the cells of some lanes at one level.
 
 use rayon::prelude::*;
-use whyslow_model::sort::IndexSort;
+use whyslow_model::kind::IndexSort;
 
 use crate::item::{Interval, Longest, Sum, Times, WHOLE, shares};
 use crate::level;
-use crate::store::block::{Block, Sort};
+use crate::store::block::{Block, ItemKind};
 use crate::store::columns::Cursor;
-use crate::store::directory::LaneAt;
+use crate::store::directory::LaneEntry;
 use crate::store::index::Entries;
 use crate::store::reader::{PageReader, TileFile};
 use crate::{CELLS, LEVEL_MAX, Run, Tiles, TilesError};
 
-/// Lanes that one thread reads one after another: neighbours share pages.
-const LANES_TOGETHER: usize = 8;
+/// Lanes per parallel task: neighbours share pages.
+const LANES_PER_TASK: usize = 8;
 
 pub(crate) fn tile(
     tiles: &Tiles,
@@ -32,30 +32,30 @@ pub(crate) fn tile(
     };
     let known = tiles.lanes(track);
     let find = |id: &i32| known.binary_search_by_key(id, |lane| lane.id).ok();
-    let mut wanted: Vec<(usize, &LaneAt)> = lanes
+    let mut wanted: Vec<(usize, &LaneEntry)> = lanes
         .iter()
         .enumerate()
-        .filter_map(|(place, id)| Some((place, &known[find(id)?])))
+        .filter_map(|(position, id)| Some((position, &known[find(id)?])))
         .collect();
-    // Those that were written together are read together.
+    // Read lanes in the order in which they were written.
     wanted.index_sort_by_key(|(_, lane)| lane.index.offset);
-    let read = |lanes: &[(usize, &LaneAt)]| {
+    let read = |lanes: &[(usize, &LaneEntry)]| {
         let mut reader = LaneReader::new(&tiles.file, frame)?;
         let each = lanes
             .iter()
-            .map(|(place, lane)| Ok((*place, reader.runs(lane)?)));
+            .map(|(position, lane)| Ok((*position, reader.runs(lane)?)));
         each.collect::<Result<Vec<_>, TilesError>>()
     };
     let mut parts: Vec<Vec<(usize, Vec<Run>)>> = wanted
-        .par_chunks(LANES_TOGETHER)
+        .par_chunks(LANES_PER_TASK)
         .map(read)
         .collect::<Result<_, _>>()?;
     let mut all: Vec<(usize, Vec<Run>)> = parts.drain(..).flatten().collect();
-    all.sort_unstable_by_key(|(place, _)| *place);
+    all.sort_unstable_by_key(|(position, _)| *position);
     Ok(all.into_iter().flat_map(|(_, runs)| runs).collect())
 }
 
-/// The time of a tile, in ns since the begin of the recording.
+/// The time range of a tile, in ns since the start of the recording.
 #[derive(Debug, Clone, Copy)]
 struct Frame {
     level: u8,
@@ -64,7 +64,7 @@ struct Frame {
 }
 
 impl Frame {
-    /// `None` for what lies beyond all time.
+    /// `None` if the tile starts beyond 2^64 ns.
     fn of(level: u8, index: u64) -> Option<Self> {
         let length = CELLS << level;
         let begin = index.checked_mul(length)?;
@@ -79,7 +79,7 @@ impl Frame {
         first < self.end && (end > self.begin || (end == first && first >= self.begin))
     }
 
-    /// Whether sums of that level lie within its cells.
+    /// Whether sums of level `finest` fit into the cells of this tile.
     #[inline]
     fn can_use(self, finest: u8) -> bool {
         2 * u16::from(finest) <= u16::from(self.level)
@@ -128,20 +128,20 @@ impl<'f> LaneReader<'f> {
         })
     }
 
-    fn runs(&mut self, lane: &LaneAt) -> Result<Vec<Run>, TilesError> {
+    fn runs(&mut self, lane: &LaneEntry) -> Result<Vec<Run>, TilesError> {
         if !self.frame.meets(lane.first, lane.last) || lane.index.bytes == 0 {
             return Ok(Vec::new());
         }
         self.cells.fill(EMPTY);
-        let index = self.file.summed("the index of a lane", lane.index)?;
+        let index = self.file.checksummed("the index of a lane", lane.index)?;
         let mut entries = Entries::new(&index);
         loop {
             let entry = entries.next().map_err(|()| {
                 let offset = lane.index.offset;
                 self.file
-                    .damaged("the index of a lane", offset, "it cannot be read")
+                    .damaged("the index of a lane", offset, "invalid encoding")
             })?;
-            // Those of the greatest marks come first.
+            // Entries are sorted by their greatest mark, descending.
             let Some(entry) = entry.filter(|entry| is_needed(entry.marks.1, self.frame.level))
             else {
                 break;
@@ -149,15 +149,15 @@ impl<'f> LaneReader<'f> {
             if self.frame.can_use(entry.finest) && self.frame.meets(entry.first, entry.end) {
                 let segment = self.pages.segment(&entry)?;
                 if add_segment(segment, self.frame, &mut self.cells).is_none() {
-                    let reason = "a block in it cannot be read";
+                    let reason = "a block has an invalid encoding";
                     return Err(self.file.damaged("a page", entry.page, reason));
                 }
             }
         }
-        Ok(self.told(lane.id))
+        Ok(self.to_runs(lane.id))
     }
 
-    fn told(&self, lane: i32) -> Vec<Run> {
+    fn to_runs(&self, lane: i32) -> Vec<Run> {
         let cell_ns = 1u64 << self.frame.level;
         let mut runs: Vec<Run> = Vec::new();
         for (x, cell) in (0u16..).zip(&self.cells) {
@@ -189,13 +189,13 @@ impl<'f> LaneReader<'f> {
     }
 }
 
-/// Whether a tile of that level needs what has this mark.
+/// Whether a tile of `level` needs items with this mark.
 #[inline]
 fn is_needed(mark: u8, level: u8) -> bool {
     2 * u16::from(mark) > u16::from(level)
 }
 
-/// `None` if something is damaged.
+/// `None` if the segment is damaged.
 fn add_segment(segment: &[u8], frame: Frame, cells: &mut [Cell]) -> Option<()> {
     let mut rest = Cursor(segment);
     while !rest.0.is_empty() {
@@ -204,14 +204,14 @@ fn add_segment(segment: &[u8], frame: Frame, cells: &mut [Cell]) -> Option<()> {
         if !is_used || !frame.meets(block.first, block.end) {
             continue;
         }
-        match block.sort {
-            Sort::Interval => {
+        match block.kind {
+            ItemKind::Interval => {
                 block.intervals(frame.end, &mut |interval| {
                     add_interval(interval, frame, cells);
                 })?;
             }
-            Sort::Sum => block.sums(frame.end, &mut |sum| add_sum(sum, frame, cells))?,
-            Sort::Heat => return None,
+            ItemKind::Sum => block.sums(frame.end, &mut |sum| add_sum(sum, frame, cells))?,
+            ItemKind::Heat => return None,
         }
     }
     Some(())
@@ -240,7 +240,7 @@ fn add_interval(interval: &Interval, frame: Frame, cells: &mut [Cell]) {
             to.min(end) - from.max(begin)
         };
         interval.mix.add(length, &mut cell.times);
-        cell.longest.meet(longest);
+        cell.longest.update(longest);
         cell.is_known = true;
     }
     if interval.begin >= frame.begin {
@@ -248,7 +248,7 @@ fn add_interval(interval: &Interval, frame: Frame, cells: &mut [Cell]) {
     }
 }
 
-/// A sum lies within one cell, as a tile of smaller ones is made of its parts.
+/// Adds a sum. It lies within one cell: tiles with smaller cells use its parts instead.
 #[inline]
 fn add_sum(sum: &Sum, frame: Frame, cells: &mut [Cell]) {
     let begin = level::begin_of(sum.cell, sum.level);
@@ -261,7 +261,7 @@ fn add_sum(sum: &Sum, frame: Frame, cells: &mut [Cell]) {
     for (time, more) in cell.times.iter_mut().zip(sum.times) {
         *time = time.saturating_add(more);
     }
-    cell.longest.meet(sum.longest);
+    cell.longest.update(sum.longest);
     cell.count = cell.count.saturating_add(sum.count);
     cell.is_known = true;
 }

@@ -1,4 +1,4 @@
-//! Tiles, read.
+//! An open set of tiles.
 
 use std::path::Path;
 
@@ -6,12 +6,12 @@ use whyslow_model::Window;
 
 use crate::about::About;
 use crate::kinds::{self, KINDS};
-use crate::store::directory::{Directory, LaneAt, Lanes};
+use crate::store::directory::{Directory, LaneEntry, Lanes};
 use crate::store::reader::{TileFile, open_folder};
 use crate::{Heat, Lane, Run, Series, TilesError, Track, heat, series, tile};
 
-/// What was built of a recording. The list of lanes is in memory; everything else is read when it is
-/// asked for.
+/// The tiles of a recording. The list of lanes is kept in memory; everything else is read on
+/// demand.
 #[derive(Debug)]
 pub struct Tiles {
     pub(crate) file: TileFile,
@@ -21,8 +21,8 @@ pub struct Tiles {
 }
 
 impl Tiles {
-    /// Opens a complete set of tiles: its directory of lanes is read, and verified, here.
-    /// [`Place::open`](crate::Place::open) finds the ones of a recording.
+    /// Opens a complete set of tiles; reads and verifies its directory.
+    /// [`Place::open`](crate::Place::open) finds the tiles of a recording.
     pub fn open(folder: &Path) -> Result<Self, TilesError> {
         let handle = open_folder(folder)?;
         let about = About::read(&handle, folder)?;
@@ -46,30 +46,30 @@ impl Tiles {
         })
     }
 
-    /// The same, in a folder of another name.
+    /// The same tiles, after their folder was renamed.
     pub(crate) fn at(mut self, folder: &Path) -> Self {
         self.file.at(folder);
         self
     }
 
-    /// Digest of the recording that they were built from; empty if nobody told.
+    /// Digest of the recording that the tiles were built from; empty if not given.
     pub fn recording(&self) -> &str {
         &self.recording
     }
 
-    /// First and last moment, ns since the epoch.
+    /// Start and end of the recording, ns since the epoch.
     pub fn span(&self) -> Window {
-        let end = self.directory.moment(self.directory.length);
+        let end = self.directory.timestamp(self.directory.length);
         Window::new(self.directory.begin, end)
     }
 
-    /// All tracks, also those without a lane.
+    /// All tracks, including those without lanes.
     pub fn tracks(&self) -> &[Track] {
         &self.tracks
     }
 
-    /// Runs of these lanes, in the order of the lanes and of time. A lane that the track does not have
-    /// has no runs.
+    /// Runs of these lanes, in the given order of lanes and in order of time. An unknown lane has
+    /// no runs.
     pub fn tile(
         &self,
         track: &str,
@@ -88,13 +88,13 @@ impl Tiles {
         tile::tile(self, kind.track, (level, index), lanes)
     }
 
-    /// What the recording did over time, in up to so many points.
+    /// All time series of a window, each with at most `points` + 1 values.
     pub fn series(&self, window: Window, points: usize) -> Result<Vec<Series>, TilesError> {
         series::series(self, window, points)
     }
 
-    /// `block` (by device and operation) or `io` (by operation); `None` where columns would be
-    /// narrower than those stored: then ask the tables.
+    /// Heat map of `block` (by device and operation) or `io` (by operation). `None` if columns
+    /// would be narrower than the stored ones: then query the tables.
     pub fn heat(
         &self,
         kind: &str,
@@ -112,12 +112,12 @@ impl Tiles {
         heat::heat(self, track, window, columns)
     }
 
-    /// The narrowest columns of its heat maps.
+    /// Index of the narrowest column width of its heat maps.
     pub(crate) fn narrowest(&self, track: u8) -> usize {
         lanes(&self.directory, track).map_or(0, |found| usize::from(found.narrowest))
     }
 
-    pub(crate) fn lanes(&self, track: u8) -> &[LaneAt] {
+    pub(crate) fn lanes(&self, track: u8) -> &[LaneEntry] {
         lanes(&self.directory, track).map_or(&[], |found| &found.all)
     }
 }
@@ -126,12 +126,12 @@ fn lanes(directory: &Directory, track: u8) -> Option<&Lanes> {
     directory.tracks.iter().find(|lanes| lanes.track == track)
 }
 
-fn lane(directory: &Directory, at: &LaneAt) -> Lane {
+fn lane(directory: &Directory, at: &LaneEntry) -> Lane {
     Lane {
         id: at.id,
         device: at.device.clone(),
-        first_ns: directory.moment(at.first),
-        last_ns: directory.moment(at.last),
+        first_ns: directory.timestamp(at.first),
+        last_ns: directory.timestamp(at.last),
         intervals: at.intervals,
         times_ns: at.times_ns,
     }

@@ -1,22 +1,20 @@
-//! How far the clock of another host is ahead of this one's, as far as what both saw of the same requests
-//! tells.
+//! Bounds on the clock offset between two hosts, from requests seen on both.
 //!
-//! Nobody has a question before it is asked, nor an answer before it is given: each request that both
-//! sides saw bounds the difference on both sides, and all of them together bound it as tightly as the fastest
-//! way there and the fastest way back. Nothing is guessed: the answer is an interval that holds the
-//! difference, or none.
+//! A request cannot arrive before it is sent, nor can its reply. So each request seen on both sides
+//! gives an upper and a lower bound, and together they are as tight as the fastest transfers in
+//! each direction. Nothing is guessed: the result is an interval that contains the offset, or none.
 //!
-//! Clocks drift. The kernel lets a clock be corrected by 500 ppm, so two of them may move apart by a
-//! thousandth of the time; what was seen at another moment is wider by that. A clock that is set, or slewed
-//! faster than that, contradicts, and then nothing is claimed.
+//! Clocks drift. The kernel corrects a clock by up to 500 ppm, so two clocks may diverge by a
+//! thousandth of the elapsed time; bounds from another time are widened by that. A clock that was
+//! set, or slewed faster, leads to contradicting bounds, and then nothing is claimed.
 
 use whyslow_model::Ns;
 use whyslow_model::sort::IndexSort;
 
-/// Two clocks move apart by one part in so many at most.
+/// Two clocks diverge by at most one part in this many.
 const DRIFT_PARTS: Ns = 1000;
 
-/// The other clock minus this one: something between the two, both included.
+/// Bounds on the other clock minus this one, both inclusive.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Bounds {
     pub(super) low_ns: Ns,
@@ -29,9 +27,9 @@ impl Bounds {
         high_ns: Ns::MAX,
     };
 
-    /// What one pair allows at a moment. `had` is how far the other clock is ahead if the question came at
-    /// once, and when it was asked; `gave` the same of the answer, and when it was there. Each holds at that
-    /// moment, and the less the further away.
+    /// The bounds from one pair, at a time. `had` is the offset if the request had arrived without
+    /// delay, and the time it was sent; `gave` the offset if the reply had, and the time it
+    /// arrived. Each is exact at that time and widens with the distance from it.
     pub(super) fn of_pair(had: (Ns, Ns), gave: (Ns, Ns), at: Ns) -> Self {
         let high = Self {
             high_ns: had.0,
@@ -47,7 +45,7 @@ impl Bounds {
         }
     }
 
-    /// As it may be after so much time, before or after.
+    /// Widened for a distance in time, before or after.
     pub(super) fn after(self, distance: Ns) -> Self {
         let drift = distance.saturating_abs() / DRIFT_PARTS + 1;
         let drift = if distance == 0 { 0 } else { drift };
@@ -57,7 +55,7 @@ impl Bounds {
         }
     }
 
-    /// What both allow.
+    /// The intersection, if it is not empty.
     pub(super) fn and(self, other: Self) -> Option<Self> {
         let both = Self {
             low_ns: self.low_ns.max(other.low_ns),
@@ -70,34 +68,34 @@ impl Bounds {
         self.high_ns.saturating_sub(self.low_ns)
     }
 
-    /// As good as any other.
+    /// The middle of the bounds, as an estimate.
     pub(super) fn middle_ns(self) -> Ns {
         self.low_ns.saturating_add(self.width_ns() / 2)
     }
 }
 
-/// What one pair allows at the moment in question, if it is one.
+/// The bounds from one pair of views that may be the same request, at the time in question.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Candidate {
-    /// What was asked; several candidates of it exclude each other.
-    pub(super) asked: u64,
+    /// Id of the client's request; several candidates of it exclude each other.
+    pub(super) issued: u64,
     pub(super) bounds: Bounds,
-    /// Both are the same whatever the clocks say. Others are only possible.
+    /// Both views are the same request, independent of the clocks. Others are only possible.
     pub(super) is_sure: bool,
 }
 
-/// What all pairs say together.
+/// The clock offset according to all pairs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Clock {
     Within {
         bounds: Bounds,
         pairs: u64,
-        /// The pairs were known without the clocks.
+        /// The pairs were known independent of the clocks.
         is_sure: bool,
     },
-    /// No difference fits all that are surely the same; so many of them contradict the most that fit one.
+    /// No offset fits all sure pairs; `contradicting` of them do not fit the best one.
     Contradicting { pairs: u64, contradicting: u64 },
-    /// Several differences fit about as many of the possible pairs.
+    /// Several offsets fit a similar number of possible pairs.
     Ambiguous { pairs: u64 },
     /// There is no pair.
     Unknown,
@@ -125,7 +123,7 @@ impl Clock {
             return Self::Unknown;
         }
         let (best, second) = fits(candidates);
-        // Requests at equal distances fit nearly as well if each is taken for the one after it.
+        // Requests at equal intervals fit nearly as well if each is matched with the next one.
         if 5 * second >= 4 * best.count {
             let pairs = count(candidates);
             return Self::Ambiguous { pairs };
@@ -138,27 +136,27 @@ impl Clock {
     }
 }
 
-/// So many fit everything in these bounds.
+/// The number of pairs that fit all offsets in these bounds.
 struct Fit {
     bounds: Bounds,
     count: u64,
 }
 
 fn count(candidates: &[Candidate]) -> u64 {
-    let mut asked: Vec<u64> = candidates.iter().map(|it| it.asked).collect();
-    asked.sort_unstable();
-    asked.dedup();
-    asked.len() as u64
+    let mut issued: Vec<u64> = candidates.iter().map(|it| it.issued).collect();
+    issued.sort_unstable();
+    issued.dedup();
+    issued.len() as u64
 }
 
-/// The stretch of differences that fits most, and how many another one fits at most.
+/// The range of offsets that fits most pairs, and the number that the second best range fits.
 fn fits(candidates: &[Candidate]) -> (Fit, u64) {
     let mut edges: Vec<(Ns, bool)> = Vec::with_capacity(2 * candidates.len());
     for one in merged(candidates) {
         edges.push((one.low_ns, false));
         edges.push((one.high_ns, true));
     }
-    // At one moment what begins is there before what ends goes: both bounds are included.
+    // At the same value, starts come before ends, because both bounds are inclusive.
     edges.sort_unstable();
     let (mut now, mut is_rising) = (0_u64, true);
     let (mut best, mut second) = (
@@ -192,20 +190,20 @@ fn fits(candidates: &[Candidate]) -> (Fit, u64) {
     (best, second)
 }
 
-/// What the candidates of one request allow together counts once.
+/// Merges overlapping bounds of the candidates of one request, so that they count once.
 fn merged(candidates: &[Candidate]) -> Vec<Bounds> {
     let mut sorted: Vec<&Candidate> = candidates.iter().collect();
-    sorted.index_sort_by_key(|it| (it.asked, it.bounds.low_ns, it.bounds.high_ns));
+    sorted.index_sort_by_key(|it| (it.issued, it.bounds.low_ns, it.bounds.high_ns));
     let mut found: Vec<(u64, Bounds)> = Vec::with_capacity(sorted.len());
     for one in sorted
         .into_iter()
         .filter(|it| it.bounds.low_ns <= it.bounds.high_ns)
     {
         match found.last_mut() {
-            Some((asked, last)) if *asked == one.asked && one.bounds.low_ns <= last.high_ns => {
+            Some((issued, last)) if *issued == one.issued && one.bounds.low_ns <= last.high_ns => {
                 last.high_ns = last.high_ns.max(one.bounds.high_ns);
             }
-            _ => found.push((one.asked, one.bounds)),
+            _ => found.push((one.issued, one.bounds)),
         }
     }
     found.into_iter().map(|(_, bounds)| bounds).collect()
@@ -217,18 +215,18 @@ mod tests {
 
     use super::*;
 
-    fn sure(asked: u64, low_ns: Ns, high_ns: Ns) -> Candidate {
+    fn sure(issued: u64, low_ns: Ns, high_ns: Ns) -> Candidate {
         Candidate {
-            asked,
+            issued,
             bounds: Bounds { low_ns, high_ns },
             is_sure: true,
         }
     }
 
-    fn possible(asked: u64, low_ns: Ns, high_ns: Ns) -> Candidate {
+    fn possible(issued: u64, low_ns: Ns, high_ns: Ns) -> Candidate {
         Candidate {
             is_sure: false,
-            ..sure(asked, low_ns, high_ns)
+            ..sure(issued, low_ns, high_ns)
         }
     }
 
@@ -248,7 +246,7 @@ mod tests {
         // One-sided ones, as of packets.
         let packets = [sure(1, Ns::MIN, 7), sure(2, 4, Ns::MAX)];
         check(&packets, within(4, 7, 2, true));
-        // What is only possible says nothing beside what is sure.
+        // Possible pairs are ignored if there are sure ones.
         check(&[sure(1, 0, 9), possible(2, 50, 60)], within(0, 9, 1, true));
     }
 
@@ -272,23 +270,23 @@ mod tests {
         // Each of ten requests, a second apart, may be any of ten.
         let all = |drop: i64| -> Vec<Candidate> {
             (0..10_i64)
-                .flat_map(|asked| {
+                .flat_map(|issued| {
                     (drop..10).map(move |served| {
-                        let apart = 1000 * (served - asked);
-                        possible(asked as u64, apart - 5, apart + 5)
+                        let apart = 1000 * (served - issued);
+                        possible(issued as u64, apart - 5, apart + 5)
                     })
                 })
                 .collect()
         };
         assert_eq!(Clock::of(&all(0)), Clock::Ambiguous { pairs: 10 });
         assert_eq!(Clock::of(&all(3)), Clock::Ambiguous { pairs: 10 });
-        // Distances that differ do.
-        let moments = [0_i64, 100, 170, 450, 900];
-        let told: Vec<Candidate> = (0..5_usize)
-            .flat_map(|asked| {
+        // Different intervals do.
+        let times = [0_i64, 100, 170, 450, 900];
+        let candidates: Vec<Candidate> = (0..5_usize)
+            .flat_map(|issued| {
                 (0..5_usize).map(move |served| {
-                    let apart = moments[served] - moments[asked];
-                    possible(asked as u64, apart - 5, apart + 5)
+                    let apart = times[served] - times[issued];
+                    possible(issued as u64, apart - 5, apart + 5)
                 })
             })
             .collect();
@@ -300,10 +298,10 @@ mod tests {
             pairs: 5,
             is_sure: false,
         };
-        assert_eq!(Clock::of(&told), want);
+        assert_eq!(Clock::of(&candidates), want);
     }
 
-    /// A trip: when it began, the way there, the work, the way back.
+    /// A request: start, transfer to the server, work, transfer back.
     fn trips() -> impl Strategy<Value = Vec<(Ns, Ns, Ns, Ns)>> {
         let trip = (
             0_i64..60_000_000_000,
@@ -315,7 +313,8 @@ mod tests {
     }
 
     proptest! {
-        /// Whatever the ways, the work and the drift were, the true difference is inside.
+        /// Whatever the transfer times, the work and the drift are, the bounds contain the true
+        /// offset.
         #[test]
         fn the_true_difference_lies_within_the_bounds(
             apart in -1_000_000_000_000_i64..1_000_000_000_000,
@@ -335,18 +334,19 @@ mod tests {
                     Candidate { bounds, ..sure(number as u64, 0, 0) }
                 })
                 .collect();
-            let Clock::Within { bounds, pairs: told, .. } = Clock::of(&pairs) else {
+            let Clock::Within { bounds, pairs: count, .. } = Clock::of(&pairs) else {
                 panic!("they fit: {pairs:?}");
             };
-            prop_assert_eq!(told as usize, trips.len());
+            prop_assert_eq!(count as usize, trips.len());
             let truth = other(at) - at;
             prop_assert!(bounds.low_ns <= truth && truth <= bounds.high_ns, "{bounds:?} {truth}");
         }
 
-        /// A clock that was set between two requests, by more than ways and drift may hide.
+        /// A clock that was set between two requests, by more than transfer times and drift could
+        /// hide.
         #[test]
         fn a_clock_that_was_set_contradicts(jump in 2_000_001_i64..1 << 40) {
-            let pair = |asked, set: Ns| sure(asked, set - 1_000_000, set + 1_000_000);
+            let pair = |issued, set: Ns| sure(issued, set - 1_000_000, set + 1_000_000);
             let found = Clock::of(&[pair(1, 0), pair(2, 0), pair(3, jump)]);
             prop_assert_eq!(found, Clock::Contradicting { pairs: 3, contradicting: 1 });
         }

@@ -1,15 +1,15 @@
-//! What is said of a request that went from one host to another.
+//! Describes a request that went from one host to another.
 
 use whyslow_model::Ns;
 
 use super::clock::Clock;
 use super::hosts::{Hosts, Joined, Missing};
 use super::rows::Seen;
-use super::splice::Told;
+use super::splice::Replacement;
 use crate::report::{Actor, ActorKind, ClockBounds, Crossing, Grade, Hop, Part, RemoteWait, Thing};
-use crate::say;
+use crate::sentence;
 
-/// A request of which nothing is known yet but who asked.
+/// A crossing of which only the client is known so far.
 pub(super) fn begun(from_host: Option<String>, request: i64, waited_ns: Ns) -> Crossing {
     Crossing {
         from_host,
@@ -28,30 +28,30 @@ pub(super) fn begun(from_host: Option<String>, request: i64, waited_ns: Ns) -> C
     }
 }
 
-/// Why nobody knows what became of a request.
-pub(super) fn unseen(hosts: &Hosts<'_>, asked: &Seen, peer: &str, missing: Missing) -> String {
-    let id = asked.id;
+/// Why a request cannot be followed.
+pub(super) fn unseen(hosts: &Hosts<'_>, issued: &Seen, peer: &str, missing: Missing) -> String {
+    let id = issued.id;
     match missing {
         Missing::Unseen => format!(
-            "request {id} to {peer} was not seen in {}: nothing is known of what was done for it there",
+            "server side of request {id} to {peer} unavailable: not found in {}",
             hosts.others()
         ),
         Missing::Several(server, clock) => {
             let name = hosts.name(server);
             let why = match clock {
-                Clock::Within { .. } => "the clocks allow none of them, or several",
-                Clock::Contradicting { .. } => "what both saw contradicts itself",
+                Clock::Within { .. } => "the clock offset allows none of its requests, or several",
+                Clock::Contradicting { .. } => "requests seen on both hosts contradict each other",
                 Clock::Ambiguous { .. } => {
-                    "they fit each other in several ways, and nobody saw the first one of a connection"
+                    "several assignments fit, and no recording has the first request of a connection"
                 }
-                Clock::Unknown => "nothing tells how their clocks are to each other",
+                Clock::Unknown => "the clock offset is not known",
             };
-            format!("which request of {name} is request {id} to {peer} is not known: {why}")
+            format!("server side of request {id} to {peer} on {name} not identified: {why}")
         }
     }
 }
 
-/// Which request it is there, and how sure that is.
+/// Adds which request of the server it is, with the grade of the join.
 pub(super) fn describe(hosts: &Hosts<'_>, crossing: &mut Crossing, joined: &Joined, served: &Seen) {
     let (name, recording) = (
         hosts.name(joined.server).to_owned(),
@@ -62,9 +62,9 @@ pub(super) fn describe(hosts: &Hosts<'_>, crossing: &mut Crossing, joined: &Join
     } else {
         Grade::B
     };
-    let by = joined.pair.by.word();
+    let by = joined.pair.by.name();
     crossing.says = format!(
-        "request {} is request {} of {name} ({recording}), by {by}",
+        "request {} matches request {} on {name} ({recording}) by {by}",
         crossing.request, served.id
     );
     crossing.joined_by = Some(by.to_owned());
@@ -86,8 +86,8 @@ pub(super) fn describe(hosts: &Hosts<'_>, crossing: &mut Crossing, joined: &Join
     }
 }
 
-/// What is left of the wait.
-pub(super) fn between(peer: &str, host: &str, dur_ns: Ns, grade: Grade) -> Option<Told> {
+/// The rest of the wait: the network round trip.
+pub(super) fn between(peer: &str, host: &str, dur_ns: Ns, grade: Grade) -> Option<Replacement> {
     let part = Part {
         mechanism: "network_remote".into(),
         root: "network_remote".into(),
@@ -110,20 +110,20 @@ pub(super) fn between(peer: &str, host: &str, dur_ns: Ns, grade: Grade) -> Optio
         evidence: Vec::new(),
         shown_by: None,
     };
-    (dur_ns > 0).then(|| Told {
-        clause: say::clause(&part),
+    (dur_ns > 0).then(|| Replacement {
+        clause: sentence::clause(&part, ""),
         part,
         chain: Vec::new(),
         missing: Vec::new(),
     })
 }
 
-/// The step of the chain in which the answer was waited for.
-pub(super) fn waiting(asked: &Seen, waits: &[RemoteWait], peer: &str, grade: Grade) -> Hop {
+/// The step of the chain that waited for the reply.
+pub(super) fn waiting(issued: &Seen, waits: &[RemoteWait], peer: &str, grade: Grade) -> Hop {
     let begin = waits.iter().map(|wait| wait.begin).min();
     let end = waits.iter().map(|wait| wait.end).max();
     Hop {
-        // Whoever knows the story fills in who that is.
+        // The caller fills in the thread of its story.
         actor: Actor {
             kind: ActorKind::Own,
             name: String::new(),
@@ -140,42 +140,41 @@ pub(super) fn waiting(asked: &Seen, waits: &[RemoteWait], peer: &str, grade: Gra
         }),
         stack: Vec::new(),
         program: Vec::new(),
-        begin_ns: begin.unwrap_or(asked.begin),
-        end_ns: end.unwrap_or(asked.first),
+        begin_ns: begin.unwrap_or(issued.begin),
+        end_ns: end.unwrap_or(issued.first),
         grade,
-        evidence: format!("request:{}", asked.id),
+        evidence: format!("request:{}", issued.id),
         shown_by: None,
     }
 }
 
-/// Says the lengths, and what is known of the clocks.
+/// Adds the durations and the clock offset.
 pub(super) fn finish(crossing: &mut Crossing, joined: &Joined) {
     let host = crossing.host.as_deref().unwrap_or_default();
     let mut says = format!(
-        "{}: of {} that were waited for it, {host} had it for {}, and {} is the way there and back",
+        "{}: the client waited {}, of which {host} had the request for {} and the network round trip took {}",
         crossing.says,
-        say::length(crossing.waited_ns),
-        say::length(crossing.served_ns),
-        say::length(crossing.between_ns),
+        sentence::length(crossing.waited_ns),
+        sentence::length(crossing.served_ns),
+        sentence::length(crossing.between_ns),
     );
     match &crossing.clock {
         Some(clock) => {
             let (low, high) = (clock.low_ns, clock.high_ns);
             let middle = low.saturating_add(high.saturating_sub(low) / 2);
-            let word = if middle < 0 { "behind" } else { "ahead" };
+            let direction = if middle < 0 { "behind" } else { "ahead" };
             let pairs = match joined.clock {
-                Clock::Within { pairs: 1, .. } | Clock::Unknown => "this request alone".to_owned(),
-                _ => format!("{} pairs that both sides saw", clock.pairs),
+                Clock::Within { pairs: 1, .. } | Clock::Unknown => "this request".to_owned(),
+                _ => format!("{} requests and packets seen on both hosts", clock.pairs),
             };
             says = format!(
-                "{says}; the clock of {host} was {:.6} s {word}, give or take {}, by {pairs}",
+                "{says}; the clock of {host} was {:.6} s {direction} (± {}, from {pairs})",
                 middle.unsigned_abs() as f64 / 1e9,
-                say::length(high.saturating_sub(low) / 2 + 1),
+                sentence::length(high.saturating_sub(low) / 2 + 1),
             );
         }
         None => {
-            says =
-                format!("{says}; how far its clock is off is not known, and not needed for that");
+            says = format!("{says}; its clock offset is not known, and not needed for these times");
         }
     }
     crossing.says = says;

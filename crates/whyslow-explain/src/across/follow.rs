@@ -1,4 +1,4 @@
-//! From the waits of a story to what the hosts that were waited for did.
+//! Follows the waits of a story to what the other hosts did.
 
 use std::collections::BTreeMap;
 
@@ -10,49 +10,49 @@ use super::clock::Clock;
 use super::crossing;
 use super::hosts::{Hosts, Joined};
 use super::rows::Seen;
-use super::splice::{self, Told};
+use super::splice::{self, Replacement};
 use crate::report::{Crossing, Grade, RemoteWait, Story, Waiter};
 use crate::requests::threads::Stretch;
-use crate::say;
+use crate::sentence;
 use crate::story::{self, Subject};
 
-/// Hosts in a row at most.
+/// Maximum number of hosts in a chain.
 const DEPTH_MAX: usize = 8;
-/// Requests of a story that are followed, those that it waited longest for.
+/// Maximum number of requests of a story that are followed, those with the longest waits.
 const REQUESTS_MAX: usize = 16;
-/// Bounds that are wider than this part of the server's time do not tell which of it belongs to a wait
-/// that has not all of it.
+/// If a wait covers only a part of the server's time, the bounds must be narrower than one part in
+/// this many of it.
 const WIDTH_PARTS: Ns = 10;
 
 pub(super) struct Follower<'t> {
     hosts: Hosts<'t>,
 }
 
-/// Requests that lead to where a story is, by host and id.
-type Way = Vec<(usize, i64)>;
+/// Requests that lead to the current story, by host and id.
+type RequestPath = Vec<(usize, i64)>;
 
-/// What came of following the waits of a story.
+/// The result of following the waits of a story.
 #[derive(Default)]
 pub(super) struct Followed {
-    /// Of each part of the story what of it was followed.
+    /// Followed time of each part of the story.
     pub(super) taken: Vec<Ns>,
-    /// What that time went to instead.
-    pub(super) told: Vec<Told>,
+    /// The parts that replace that time.
+    pub(super) replacements: Vec<Replacement>,
 }
 
 /// A request that was waited for, and the waits.
 struct Awaited {
-    asked: usize,
+    issued: usize,
     waits: Vec<RemoteWait>,
     grade: Grade,
 }
 
-/// A part of the server's time that lies in a wait, by the server's clock.
+/// A part of the server's time within a wait, by the server's clock.
 #[derive(Debug, Clone, Copy)]
 struct Served {
     begin: Ns,
     end: Ns,
-    /// What to take off to have the client's clock.
+    /// Offset to subtract for the client's clock.
     shift: Ns,
 }
 
@@ -61,21 +61,21 @@ impl<'t> Follower<'t> {
         Self { hosts }
     }
 
-    /// What none of the stories tells.
+    /// A caveat if no story could be followed.
     pub(super) fn caveats(&self, stories: &[Story]) -> Option<String> {
         let is_none = stories.iter().all(|story| story.across.is_empty());
         is_none.then(|| {
             format!(
-                "no story waits for a request to another host that this recording tells of: nothing to look for in {}",
+                "nothing to follow into {}: no finding waits for a recorded request to another host",
                 self.hosts.others()
             )
         })
     }
 
-    /// Has a story go on on other hosts.
+    /// Continues a story on other hosts.
     pub(super) fn story(&mut self, story: &mut Story) -> Result<(), AnalysisError> {
         let mut crossings = Vec::new();
-        let followed = self.follow(0, story, &mut Way::new(), &mut crossings)?;
+        let followed = self.follow(0, story, &mut RequestPath::new(), &mut crossings)?;
         if !crossings.is_empty() {
             let others = self.hosts.others().replace(", ", ",");
             story.reproduce = format!("{} --across {others}", story.reproduce);
@@ -85,42 +85,42 @@ impl<'t> Follower<'t> {
         Ok(())
     }
 
-    /// Follows the waits of a story of one of the hosts.
+    /// Follows the waits of a story on one of the hosts.
     fn follow(
         &mut self,
         host: usize,
         story: &Story,
-        way: &mut Way,
+        path: &mut RequestPath,
         crossings: &mut Vec<Crossing>,
     ) -> Result<Followed, AnalysisError> {
         let mut found = Followed {
             taken: vec![0; story.parts.len()],
-            told: Vec::new(),
+            replacements: Vec::new(),
         };
-        if way.len() >= DEPTH_MAX {
+        if path.len() >= DEPTH_MAX {
             return Ok(found);
         }
         for awaited in self.awaited(host, story)? {
             let rows = self.hosts.rows(host)?;
-            let asked = &rows.asked[awaited.asked];
-            if asked.is_served_here || way.contains(&(host, asked.id)) {
+            let issued = &rows.issued[awaited.issued];
+            if issued.is_served_here || path.contains(&(host, issued.id)) {
                 continue;
             }
-            way.push((host, asked.id));
-            let told = self.request(host, &awaited, way, crossings)?;
-            way.pop();
-            if told.is_empty() {
+            path.push((host, issued.id));
+            let replacements = self.request(host, &awaited, path, crossings)?;
+            path.pop();
+            if replacements.is_empty() {
                 continue;
             }
             for wait in &awaited.waits {
                 found.taken[wait.part] += wait.end - wait.begin;
             }
-            found.told.extend(told);
+            found.replacements.extend(replacements);
         }
         Ok(found)
     }
 
-    /// The requests that a story waits for, those that it waited longest for, in order.
+    /// The requests with the longest waits of a story, in order.
     fn awaited(&mut self, host: usize, story: &Story) -> Result<Vec<Awaited>, AnalysisError> {
         let mut found: BTreeMap<usize, Awaited> = BTreeMap::new();
         if story.remote.waits.is_empty() {
@@ -128,16 +128,16 @@ impl<'t> Follower<'t> {
         }
         let rows = self.hosts.rows(host)?;
         for wait in &story.remote.waits {
-            let asked = match wait.by {
-                Waiter::Request(id) => rows.asked_with(id).map(|asked| (asked, true)),
+            let issued = match wait.by {
+                Waiter::Request(id) => rows.issued_with(id).map(|issued| (issued, true)),
                 Waiter::Thread(utid) => rows.awaited(utid, (wait.begin, wait.end)),
             };
-            let Some((asked, is_only)) = asked else {
+            let Some((issued, is_only)) = issued else {
                 continue;
             };
             let grade = if is_only { Grade::A } else { Grade::B };
-            let awaited = found.entry(asked).or_insert_with(|| Awaited {
-                asked,
+            let awaited = found.entry(issued).or_insert_with(|| Awaited {
+                issued,
                 waits: Vec::new(),
                 grade,
             });
@@ -147,28 +147,28 @@ impl<'t> Follower<'t> {
         let mut found: Vec<Awaited> = found.into_values().collect();
         found.index_sort_by_key(|one| std::cmp::Reverse(length(&one.waits)));
         found.truncate(REQUESTS_MAX);
-        found.index_sort_by_key(|one| one.asked);
+        found.index_sort_by_key(|one| one.issued);
         Ok(found)
     }
 
-    /// What the time went to for which one request was waited for; nothing if that is not known.
+    /// The parts that replace the wait for one request; nothing if it is not known.
     fn request(
         &mut self,
         host: usize,
         awaited: &Awaited,
-        way: &mut Way,
+        path: &mut RequestPath,
         crossings: &mut Vec<Crossing>,
-    ) -> Result<Vec<Told>, AnalysisError> {
+    ) -> Result<Vec<Replacement>, AnalysisError> {
         let rows = self.hosts.rows(host)?;
-        let asked = rows.asked[awaited.asked];
-        let peer = rows.peers.get(&asked.id).cloned().unwrap_or_default();
+        let issued = rows.issued[awaited.issued];
+        let peer = rows.peers.get(&issued.id).cloned().unwrap_or_default();
         let waited = length(&awaited.waits);
         let from = (host != 0).then(|| self.hosts.name(host).to_owned());
-        let mut crossing = crossing::begun(from, asked.id, waited);
-        let joined = match self.hosts.served(host, awaited.asked)? {
+        let mut crossing = crossing::begun(from, issued.id, waited);
+        let joined = match self.hosts.served(host, awaited.issued)? {
             Ok(joined) => joined,
             Err(missing) => {
-                crossing.says = crossing::unseen(&self.hosts, &asked, &peer, missing);
+                crossing.says = crossing::unseen(&self.hosts, &issued, &peer, missing);
                 crossings.push(crossing);
                 return Ok(Vec::new());
             }
@@ -186,22 +186,22 @@ impl<'t> Follower<'t> {
         };
         let place = crossings.len();
         crossings.push(crossing);
-        let mut told = Vec::new();
+        let mut replacements = Vec::new();
         for window in &windows {
-            told.extend(self.server(&joined, &served, window, way, crossings)?);
+            replacements.extend(self.server(&joined, &served, window, path, crossings)?);
         }
         if let (None, Some(end)) = (joined.bounds, served.end) {
             let had = (end - served.begin).clamp(0, waited);
-            told.extend(splice::untold(had, self.hosts.name(joined.server)));
+            replacements.extend(splice::unknown(had, self.hosts.name(joined.server)));
         }
-        for one in &mut told {
+        for one in &mut replacements {
             one.part.grade = one.part.grade.min(grade);
             for hop in &mut one.chain {
                 hop.grade = hop.grade.min(grade);
             }
         }
         let crossing = &mut crossings[place];
-        crossing.served_ns = told.iter().map(|one| one.part.dur_ns).sum();
+        crossing.served_ns = replacements.iter().map(|one| one.part.dur_ns).sum();
         crossing.between_ns = waited - crossing.served_ns;
         let between = crossing::between(
             &peer,
@@ -209,62 +209,69 @@ impl<'t> Follower<'t> {
             crossing.between_ns,
             grade,
         );
-        told.extend(between);
-        let client = crossing::waiting(&asked, &awaited.waits, &peer, grade);
-        for one in &mut told {
+        replacements.extend(between);
+        let client = crossing::waiting(&issued, &awaited.waits, &peer, grade);
+        for one in &mut replacements {
             one.chain.insert(0, client.clone());
         }
         crossing::finish(crossing, &joined);
-        Ok(told)
+        Ok(replacements)
     }
 
-    /// What the threads of the server did in a stretch of its time.
+    /// What the threads of the server did in a window of its time.
     fn server(
         &mut self,
         joined: &Joined,
         served: &Seen,
         window: &Served,
-        way: &mut Way,
+        path: &mut RequestPath,
         crossings: &mut Vec<Crossing>,
-    ) -> Result<Vec<Told>, AnalysisError> {
+    ) -> Result<Vec<Replacement>, AnalysisError> {
         let threads = self.hosts.threads(joined.server)?;
-        let turns = turns(threads.of_served(served.id), served, window.end);
+        let serving_threads = serving_threads(threads.of_served(served.id), served, window.end);
         let mut found = Vec::new();
         let mut at = window.begin;
-        for turn in turns {
-            let (begin, end) = (turn.begin.max(at), turn.end.min(window.end));
+        for serving_thread in serving_threads {
+            let (begin, end) = (
+                serving_thread.begin.max(at),
+                serving_thread.end.min(window.end),
+            );
             if end <= begin {
                 continue;
             }
-            found.extend(splice::untold(begin - at, self.hosts.name(joined.server)));
-            let stretch = Stretch { begin, end, ..turn };
-            found.extend(self.turn(
+            found.extend(splice::unknown(begin - at, self.hosts.name(joined.server)));
+            let stretch = Stretch {
+                begin,
+                end,
+                ..serving_thread
+            };
+            found.extend(self.serving_thread(
                 joined.server,
                 served,
                 (stretch, window.shift),
-                way,
+                path,
                 crossings,
             )?);
             at = end;
         }
-        let rest = splice::untold(window.end - at, self.hosts.name(joined.server));
+        let rest = splice::unknown(window.end - at, self.hosts.name(joined.server));
         found.extend(rest);
         Ok(found)
     }
 
-    fn turn(
+    fn serving_thread(
         &mut self,
         server: usize,
         served: &Seen,
-        (turn, shift): (Stretch, Ns),
-        way: &mut Way,
+        (serving_thread, shift): (Stretch, Ns),
+        path: &mut RequestPath,
         crossings: &mut Vec<Crossing>,
-    ) -> Result<Vec<Told>, AnalysisError> {
+    ) -> Result<Vec<Replacement>, AnalysisError> {
         let of = self.hosts.recording(server);
         let subject = Subject {
-            utid: turn.utid,
-            begin: turn.begin,
-            end: turn.end,
+            utid: serving_thread.utid,
+            begin: serving_thread.begin,
+            end: serving_thread.end,
             kind: "request",
             id: Some(format!("request:{}", served.id)),
             what: format!("request {}", served.id),
@@ -275,13 +282,13 @@ impl<'t> Follower<'t> {
             recording: of.recording.to_owned(),
         };
         let story = story::story(of.tables, &subject)?;
-        let followed = self.follow(server, &story, way, crossings)?;
+        let followed = self.follow(server, &story, path, crossings)?;
         let host = self.hosts.name(server);
         Ok(splice::of_server(
             &story,
             followed,
             (host, shift),
-            turn.is_shared,
+            serving_thread.is_shared,
         ))
     }
 }
@@ -290,12 +297,12 @@ fn length(waits: &[RemoteWait]) -> Ns {
     waits.iter().map(|wait| wait.end - wait.begin).sum()
 }
 
-/// Who had the request, one after another: the one that read it also while it lay in the socket.
-fn turns(stretches: &[Stretch], served: &Seen, end: Ns) -> Vec<Stretch> {
-    let mut turns = stretches.to_vec();
-    if turns.is_empty() {
+/// The threads that served the request, in order. The one that read it also gets the time before.
+fn serving_threads(stretches: &[Stretch], served: &Seen, end: Ns) -> Vec<Stretch> {
+    let mut serving_threads = stretches.to_vec();
+    if serving_threads.is_empty() {
         let utid = served.utid;
-        turns.extend(utid.map(|utid| Stretch {
+        serving_threads.extend(utid.map(|utid| Stretch {
             begin: served.begin,
             end: served.end.unwrap_or(end),
             utid,
@@ -303,14 +310,14 @@ fn turns(stretches: &[Stretch], served: &Seen, end: Ns) -> Vec<Stretch> {
             is_shared: false,
         }));
     }
-    if let Some(first) = turns.first_mut() {
+    if let Some(first) = serving_threads.first_mut() {
         first.begin = first.begin.min(served.begin);
     }
-    turns
+    serving_threads
 }
 
-/// The stretches of the server's time that lie in waits; none, with the reason, where that is not known.
-/// Without threads that anybody could look at there are none, either.
+/// The windows of the server's time within the waits, or the reason why they are not known. Without
+/// clock bounds there are none.
 fn windows(
     hosts: &Hosts<'_>,
     joined: &Joined,
@@ -324,8 +331,8 @@ fn windows(
             contradicting,
         } => {
             return Err(format!(
-                "but {contradicting} of {pairs} pairs that both sides saw contradict the others: a clock was set \
-                 meanwhile, or these are not the same, and nothing is told of what {name} did"
+                "but {contradicting} of {pairs} requests and packets seen on both hosts contradict the others (a \
+                 clock was set, or the match is wrong), so {name} is not followed"
             ));
         }
         Clock::Within { .. } | Clock::Ambiguous { .. } | Clock::Unknown => {}
@@ -334,7 +341,7 @@ fn windows(
         return Ok(Vec::new());
     };
     let shift = bounds.middle_ns();
-    // What was not answered when the recording ended had not been until then.
+    // A request without a reply was in progress until the end of the recording.
     let end = served
         .end
         .unwrap_or(hosts.recording(joined.server).tables.info().end_ns);
@@ -352,8 +359,8 @@ fn windows(
     let outside = end - served.begin - inside;
     if outside > bounds.width_ns() && WIDTH_PARTS * bounds.width_ns() > inside {
         return Err(format!(
-            "but their clocks are known to {} only, too little to tell what {name} did in this wait",
-            say::length(bounds.width_ns())
+            "but the clock offset is only known to within {}, too little to show what {name} did in this wait",
+            sentence::length(bounds.width_ns())
         ));
     }
     Ok(windows)

@@ -1,4 +1,4 @@
-//! The recordings of all hosts, each read when it is first needed.
+//! The recordings of all hosts, each read on first use.
 
 use std::rc::Rc;
 
@@ -9,37 +9,37 @@ use whyslow_model::{Ns, Window};
 use super::OtherHost;
 use super::clock::{Bounds, Candidate, Clock};
 use super::join::{self, Link, Pair};
-use super::rows::{Packets, Rows, Words, writes};
+use super::rows::{Interner, Packets, Rows, writes};
 use crate::requests::threads::Threads;
 
-/// Around the moment in question packets of both sides say how far their clocks are apart.
+/// Packets within this time of the one in question are used for the clock offset.
 const PACKETS_NS: Ns = 2_000_000_000;
 
 pub(super) struct Hosts<'t> {
-    /// The one that is explained first.
+    /// The explained recording comes first.
     all: Vec<OtherHost<'t>>,
     names: Vec<String>,
-    words: Words,
+    interner: Interner,
     rows: FxHashMap<usize, Rc<Rows>>,
     threads: FxHashMap<usize, Rc<Threads>>,
     links: FxHashMap<(usize, usize), Rc<Link>>,
 }
 
-/// A request that another host served, and how their clocks are to each other at that time.
+/// A request that another host served, and the clock offset at that time.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Joined {
     pub(super) server: usize,
     pub(super) pair: Pair,
     pub(super) clock: Clock,
-    /// By all pairs, this one among them.
+    /// From all pairs including this one.
     pub(super) bounds: Option<Bounds>,
 }
 
-/// Why a request is not found elsewhere.
+/// Why a request was not found in another recording.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Missing {
     Unseen,
-    /// On the connection there are several that it may be.
+    /// Several requests on the connection may be it.
     Several(usize, Clock),
 }
 
@@ -54,7 +54,7 @@ impl<'t> Hosts<'t> {
             .collect();
         let name = |place: usize| {
             let host = hosts[place];
-            // Several recordings of one host, as of its containers, are told apart by their names.
+            // Several recordings of one host, such as of its containers, are named by file.
             let is_alone = hosts.iter().filter(|one| **one == host).count() == 1;
             let host = host.filter(|_| is_alone);
             host.unwrap_or(all[place].recording).to_owned()
@@ -62,7 +62,7 @@ impl<'t> Hosts<'t> {
         Self {
             names: (0..all.len()).map(name).collect(),
             all,
-            words: Words::default(),
+            interner: Interner::default(),
             rows: FxHashMap::default(),
             threads: FxHashMap::default(),
             links: FxHashMap::default(),
@@ -77,7 +77,7 @@ impl<'t> Hosts<'t> {
         self.all[host]
     }
 
-    /// Names of the recordings of others.
+    /// Names of the other recordings.
     pub(super) fn others(&self) -> String {
         let names: Vec<&str> = self.all[1..].iter().map(|one| one.recording).collect();
         names.join(", ")
@@ -87,7 +87,7 @@ impl<'t> Hosts<'t> {
         if let Some(rows) = self.rows.get(&host) {
             return Ok(Rc::clone(rows));
         }
-        let rows = Rc::new(Rows::read(self.all[host].tables, &mut self.words)?);
+        let rows = Rc::new(Rows::read(self.all[host].tables, &mut self.interner)?);
         self.rows.insert(host, Rc::clone(&rows));
         Ok(rows)
     }
@@ -111,26 +111,26 @@ impl<'t> Hosts<'t> {
         Ok(link)
     }
 
-    /// The request `asked` of a client as another host served it.
+    /// The server side of a client's request.
     pub(super) fn served(
         &mut self,
         client: usize,
-        asked: usize,
+        issued: usize,
     ) -> Result<Result<Joined, Missing>, AnalysisError> {
         let mut missing = Missing::Unseen;
         for server in (0..self.all.len()).filter(|server| *server != client) {
             let link = self.link(client, server)?;
             let (here, there) = (self.rows(client)?, self.rows(server)?);
-            let pairs = link.pairs(&here, &there, asked);
+            let pairs = link.pairs(&here, &there, issued);
             if pairs.is_empty() {
                 continue;
             }
-            let one = &here.asked[asked];
-            // In the middle of it.
+            let one = &here.issued[issued];
+            // The middle of the request.
             let at = one.begin + (one.end.unwrap_or(one.first) - one.begin) / 2;
             let mut near = link.near(&here, &there, at);
-            // A very long one begins far from its own middle.
-            if near.iter().all(|pair| pair.asked != asked) {
+            // A very long request starts far from its middle.
+            if near.iter().all(|pair| pair.issued != issued) {
                 near.extend(&pairs);
             }
             let ends = near.iter().filter_map(|pair| {
@@ -140,16 +140,16 @@ impl<'t> Hosts<'t> {
             let ends: Vec<(Option<i32>, Ns)> = ends.collect();
             let written = writes(self.all[server].tables, &ends)?;
             let bounds = |pair: &Pair| {
-                let (asked, served) = (&here.asked[pair.asked], &there.served[pair.served]);
+                let (issued, served) = (&here.issued[pair.issued], &there.served[pair.served]);
                 let key = served.end.map(|end| (served.upid, end));
                 let written = key.and_then(|key| written.get(&key)).copied();
-                join::bounds(asked, served, (written, at))
+                join::bounds(issued, served, (written, at))
             };
             let mut candidates: Vec<Candidate> = near
                 .iter()
                 .filter_map(|pair| {
                     Some(Candidate {
-                        asked: pair.asked as u64,
+                        issued: pair.issued as u64,
                         bounds: bounds(pair)?,
                         is_sure: pair.is_sure,
                     })
@@ -171,8 +171,8 @@ impl<'t> Hosts<'t> {
         Ok(Err(missing))
     }
 
-    /// What packets around a moment of the client's clock add, once it is about known where that is on
-    /// the other one.
+    /// Candidates from packets around a time of the client's clock, if that time is approximately
+    /// known on the other clock.
     fn packets(
         &mut self,
         (client, server): (usize, usize),
@@ -187,13 +187,13 @@ impl<'t> Hosts<'t> {
             Window::new(at.saturating_sub(half), at.saturating_add(half))
         };
         let (tables, others) = (self.all[client].tables, self.all[server].tables);
-        let here = Packets::read(tables, around(at, 0), &mut self.words)?;
+        let here = Packets::read(tables, around(at, 0), &mut self.interner)?;
         if here.sent.is_empty() && here.received.is_empty() {
             return Ok(Vec::new());
         }
         let moved = at.saturating_add(bounds.middle_ns());
         let window = around(moved, bounds.width_ns());
-        let there = Packets::read(others, window, &mut self.words)?;
+        let there = Packets::read(others, window, &mut self.interner)?;
         Ok(join::of_packets(&here, &there, at))
     }
 }

@@ -1,9 +1,10 @@
-//! Which request of one recording is which of another one, and what that says of their clocks.
+//! Joins requests of two recordings, and derives the clock offset from them.
 //!
-//! Both sides know the addresses and ports of a connection, mirrored, and on a connection requests come
-//! one after another. Where both saw its first one, those are the same in order: that is sure, as are
-//! requests of one trace whose spans name each other. Of a connection that is older than one of the
-//! recordings, each may be any, until the clocks tell.
+//! Both sides know the addresses and ports of a connection, mirrored, and requests on a connection
+//! are sequential. If both recordings have its first request, requests match in order, which is
+//! sure, as are requests of one trace with spans that refer to each other. On a connection that is
+//! older than one of the recordings, each request may match any other until the clock offset is
+//! known.
 
 use rustc_hash::FxHashMap;
 use whyslow_model::Ns;
@@ -12,13 +13,13 @@ use whyslow_model::sort::IndexSort;
 use super::clock::{Bounds, Candidate, Clock};
 use super::rows::{Packets, Rows, Seen};
 
-/// Requests so far from the one in question say little of the clocks at its time.
+/// Requests further from the one in question show little about the clock offset at its time.
 const NEAR_NS: Ns = 10_000_000_000;
-/// Requests that are looked at for that, the nearest.
+/// Maximum number of requests used for the clock offset, the nearest.
 const NEAR_MAX: usize = 512;
-/// Requests of a connection on the other side, of which one may be any.
+/// Maximum number of possible matches of a request on its connection.
 const POSSIBLE_MAX: usize = 512;
-/// Numbers of packets among those of requests.
+/// Distinguishes ids of packets from those of requests.
 const PACKET: u64 = 1 << 63;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -28,7 +29,7 @@ pub(super) enum By {
 }
 
 impl By {
-    pub(super) fn word(self) -> &'static str {
+    pub(super) fn name(self) -> &'static str {
         match self {
             By::Connection => "connection",
             By::Trace => "trace",
@@ -36,39 +37,39 @@ impl By {
     }
 }
 
-/// Two views of one request, by place among those that were asked and that were served.
+/// Two views of one request, by index among the client's and the server's requests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Pair {
-    pub(super) asked: usize,
+    pub(super) issued: usize,
     pub(super) served: usize,
     pub(super) by: By,
     pub(super) is_sure: bool,
 }
 
-/// Requests of one recording that another one served.
+/// Requests of one recording that the host of another one served.
 #[derive(Debug, Default)]
 pub(super) struct Link {
-    /// By place among those that were asked.
+    /// By index among the client's requests.
     sure: FxHashMap<usize, Pair>,
 }
 
 impl Link {
     pub(super) fn new(client: &Rows, server: &Rows) -> Self {
         let mut link = Self::default();
-        for (ends, asked) in &client.asked_on {
+        for (ends, issued) in &client.issued_on {
             let Some(served) = server.served_on.get(ends) else {
                 continue;
             };
-            link.in_order((client, asked), (server, served));
+            link.in_order((client, issued), (server, served));
         }
         link.traced(client, server);
         link
     }
 
-    /// Requests of a connection whose first one both saw.
+    /// Joins requests of a connection if both recordings have its first request.
     fn in_order(
         &mut self,
-        (client, asked): (&Rows, &[usize]),
+        (client, issued): (&Rows, &[usize]),
         (server, served): (&Rows, &[usize]),
     ) {
         let is_first = |one: &Seen| one.is_reused == Some(false);
@@ -78,31 +79,33 @@ impl Link {
                 .filter(|place| is_first(&rows[**place]))
                 .count()
         };
-        // What its load and its sockets tell are two rows of one request: each source by itself.
+        // A load generator and the sockets give two rows for one request: each source is joined
+        // separately.
         for of_sockets in [false, true] {
-            let places: Vec<usize> = asked
+            let places: Vec<usize> = issued
                 .iter()
                 .copied()
-                .filter(|place| client.asked[*place].is_of_sockets == of_sockets)
+                .filter(|place| client.issued[*place].is_of_sockets == of_sockets)
                 .collect();
             let (Some(first), Some(first_served)) = (places.first(), served.first()) else {
                 continue;
             };
-            let begins = is_first(&client.asked[*first]) && is_first(&server.served[*first_served]);
+            let begins =
+                is_first(&client.issued[*first]) && is_first(&server.served[*first_served]);
             let is_once =
-                firsts(&client.asked, &places) == 1 && firsts(&server.served, served) == 1;
+                firsts(&client.issued, &places) == 1 && firsts(&server.served, served) == 1;
             if !begins || !is_once {
                 continue;
             }
-            for (asked, served) in places.iter().zip(served) {
-                let (here, there) = (&client.asked[*asked], &server.served[*served]);
+            for (issued, served) in places.iter().zip(served) {
+                let (here, there) = (&client.issued[*issued], &server.served[*served]);
                 if !is_possible(here, there) {
                     break;
                 }
                 self.sure.insert(
-                    *asked,
+                    *issued,
                     Pair {
-                        asked: *asked,
+                        issued: *issued,
                         served: *served,
                         by: By::Connection,
                         is_sure: true,
@@ -112,7 +115,7 @@ impl Link {
         }
     }
 
-    /// Requests whose spans name each other, each the only one that does.
+    /// Joins requests with spans that refer to each other uniquely.
     fn traced(&mut self, client: &Rows, server: &Rows) {
         let mut caused: FxHashMap<(i64, i64, i64), Vec<usize>> = FxHashMap::default();
         for (place, one) in server.served.iter().enumerate() {
@@ -120,7 +123,7 @@ impl Link {
             let Some((high, low)) = traced.trace else {
                 continue;
             };
-            // Some tracers have both sides share a span.
+            // With some tracers both sides share a span.
             let mut spans = [traced.parent, traced.span];
             if spans[0] == spans[1] {
                 spans[1] = None;
@@ -129,7 +132,7 @@ impl Link {
                 caused.entry((high, low, span)).or_default().push(place);
             }
         }
-        for (place, one) in client.asked.iter().enumerate() {
+        for (place, one) in client.issued.iter().enumerate() {
             let key = one.traced.trace.zip(one.traced.span);
             let Some(((high, low), span)) = key else {
                 continue;
@@ -139,7 +142,7 @@ impl Link {
                 .map_or(&[][..], Vec::as_slice);
             if let &[served] = served {
                 self.sure.entry(place).or_insert(Pair {
-                    asked: place,
+                    issued: place,
                     served,
                     by: By::Trace,
                     is_sure: true,
@@ -148,12 +151,12 @@ impl Link {
         }
     }
 
-    /// All that the request `asked` may be.
-    pub(super) fn pairs(&self, client: &Rows, server: &Rows, asked: usize) -> Vec<Pair> {
-        if let Some(sure) = self.sure.get(&asked) {
+    /// All possible matches of a client's request.
+    pub(super) fn pairs(&self, client: &Rows, server: &Rows, issued: usize) -> Vec<Pair> {
+        if let Some(sure) = self.sure.get(&issued) {
             return vec![*sure];
         }
-        let one = &client.asked[asked];
+        let one = &client.issued[issued];
         let served = one.ends.and_then(|ends| server.served_on.get(&ends));
         let served = served.map_or(&[][..], Vec::as_slice);
         let taken = served
@@ -163,7 +166,7 @@ impl Link {
         taken
             .take(POSSIBLE_MAX)
             .map(|served| Pair {
-                asked,
+                issued,
                 served,
                 by: By::Connection,
                 is_sure: false,
@@ -171,65 +174,65 @@ impl Link {
             .collect()
     }
 
-    /// Requests near a moment, and what each of them may be.
+    /// Possible matches of the requests near a time.
     pub(super) fn near(&self, client: &Rows, server: &Rows, at: Ns) -> Vec<Pair> {
         let mut near: Vec<usize> = client
-            .asked
+            .issued
             .iter()
             .enumerate()
             .filter(|(_, one)| (one.begin - at).abs() <= NEAR_NS && !one.is_served_here)
             .map(|(place, _)| place)
             .collect();
-        near.index_sort_by_key(|place| ((client.asked[*place].begin - at).abs(), *place));
+        near.index_sort_by_key(|place| ((client.issued[*place].begin - at).abs(), *place));
         let pairs = near.iter().map(|place| self.pairs(client, server, *place));
         let pairs = pairs.filter(|pairs| !pairs.is_empty());
         pairs.take(NEAR_MAX).flatten().collect()
     }
 }
 
-/// Whether they can be the same, whatever the clocks say.
-fn is_possible(asked: &Seen, served: &Seen) -> bool {
+/// Whether they can be the same request, independent of the clocks.
+fn is_possible(issued: &Seen, served: &Seen) -> bool {
     let differs = |one: Option<i64>, other: Option<i64>| {
-        let both = asked.is_of_sockets && served.is_of_sockets;
+        let both = issued.is_of_sockets && served.is_of_sockets;
         both && one.zip(other).is_some_and(|(one, other)| one != other)
     };
-    let order = asked.is_reused.zip(served.is_reused);
-    !differs(asked.bytes_sent, served.bytes_received)
-        && !differs(asked.bytes_received, served.bytes_sent)
+    let order = issued.is_reused.zip(served.is_reused);
+    !differs(issued.bytes_sent, served.bytes_received)
+        && !differs(issued.bytes_received, served.bytes_sent)
         && order.is_none_or(|(here, there)| here == there)
 }
 
-/// The difference of the clocks that one pair allows at a moment of the client's clock; none where what
-/// is told of one side is no moment that bounds anything.
+/// The clock offset that one pair allows at a time of the client's clock; none if the times of one
+/// side do not bound it.
 pub(super) fn bounds(
-    asked: &Seen,
+    issued: &Seen,
     served: &Seen,
     (written, at): (Option<Ns>, Ns),
 ) -> Option<Bounds> {
-    // When a log says that a request began or ended is when it was written down, rounded.
+    // Times in a log are those of writing the line, rounded.
     if !served.is_of_sockets {
         return None;
     }
-    let end = asked.end?;
-    // Who had all of the answer had it after its last part was written.
-    let has_all = asked
+    let end = issued.end?;
+    // A client that has all of the reply has it after the server wrote the last part.
+    let has_all = issued
         .bytes_received
         .zip(served.bytes_sent)
         .is_some_and(|(here, there)| here >= there);
     let gave = match written.filter(|_| has_all) {
         Some(written) => (written.saturating_sub(end), end),
-        None => (served.first.saturating_sub(asked.first), asked.first),
+        None => (served.first.saturating_sub(issued.first), issued.first),
     };
-    let had = served.begin.saturating_sub(asked.begin);
-    Some(Bounds::of_pair((had, asked.begin), gave, at))
+    let had = served.begin.saturating_sub(issued.begin);
+    Some(Bounds::of_pair((had, issued.begin), gave, at))
 }
 
-/// What packets that both saw say: they are received after they were sent, whichever way they went.
+/// Candidates from packets seen on both sides: in both directions they arrive after they were sent.
 pub(super) fn of_packets(here: &Packets, there: &Packets, at: Ns) -> Vec<Candidate> {
     let mut found = Vec::new();
     let mut add = |bounds: Bounds, ts: Ns| {
         found.push(Candidate {
-            asked: PACKET + found.len() as u64,
+            issued: PACKET + found.len() as u64,
             bounds: bounds.after(at.saturating_sub(ts)),
             is_sure: true,
         });
@@ -261,7 +264,7 @@ pub(super) fn of_packets(here: &Packets, there: &Packets, at: Ns) -> Vec<Candida
     found
 }
 
-/// One of those that the request may be that the clocks allow, if it is the only one.
+/// The possible match that the clock offset allows, if it is the only one.
 pub(super) fn only(
     pairs: &[Pair],
     clock: Clock,

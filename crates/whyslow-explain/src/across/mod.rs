@@ -1,11 +1,11 @@
-//! On from a wait for another host to what that host did, in its own recording.
+//! Follows a wait for another host into the recording of that host.
 //!
-//! A story that ends at a host on the network goes on where that host served the request: what the threads
-//! there did takes the place of the wait, for as long as they had it, and the rest is the way, there and back
-//! together. So the lengths of the parts still add up to the window. How long the way was is the client's
-//! wait without the server's time, whatever the clocks say; how long each direction took nobody knows, and
-//! it is not told. Where in the wait the server's time lies is known within the bounds of the clocks
-//! ([`clock`]), from which it is placed; where these contradict, nothing is followed.
+//! A story that ends at a host on the network continues where that host served the request: the
+//! wait is replaced by what the threads there did, and the rest is the network round trip. So the
+//! durations of the parts still add up to the window. The round trip is the client's wait minus the
+//! server's time, whatever the clock offset is; how it divides into the two directions is not known
+//! and not reported. The position of the server's time within the wait is known within the bounds
+//! of the clock offset ([`clock`]); if these contradict, nothing is followed.
 
 mod clock;
 mod crossing;
@@ -18,7 +18,7 @@ mod splice;
 use whyslow_analysis::AnalysisError;
 use whyslow_store::Tables;
 
-use crate::ask::Question;
+use crate::query::Question;
 use crate::report::Report;
 use crate::versus::Other;
 use follow::Follower;
@@ -29,12 +29,12 @@ use hosts::Hosts;
 pub struct OtherHost<'t> {
     /// Its tables.
     pub tables: &'t dyn Tables,
-    /// As commands name it.
+    /// Its name in commands.
     pub recording: &'t str,
 }
 
-/// Explains what is asked for, if need be beside what it is compared with; waits for other hosts go on in
-/// the recordings of these.
+/// Answers the query, with a comparison if `other` is given, and follows waits for other hosts into
+/// their recordings.
 pub fn explain_across(
     tables: &dyn Tables,
     question: &Question,
@@ -45,12 +45,12 @@ pub fn explain_across(
         with_sockets: question.with_sockets || !hosts.is_empty(),
         ..question.clone()
     };
-    let mut report = crate::ask::explain(tables, &question, other)?;
+    let mut report = crate::query::explain(tables, &question, other)?;
     extend(tables, hosts, &mut report)?;
     Ok(report)
 }
 
-/// Has all stories go on in recordings of other hosts.
+/// Continues all stories in the recordings of other hosts.
 fn extend(
     tables: &dyn Tables,
     others: &[OtherHost<'_>],

@@ -1,4 +1,4 @@
-//! Requests of one recording, as whoever looks for the same ones in another recording needs them.
+//! Requests of one recording, with the fields needed to find them in another one.
 
 use std::ops::ControlFlow;
 
@@ -11,27 +11,27 @@ use whyslow_model::tables::{NetPacketRow, RequestRow, SyscallRow};
 use whyslow_model::{Ns, Symbols, Window};
 use whyslow_store::{Tables, each_row};
 
-/// Requests of a recording that are looked at; of more, the first.
+/// Maximum number of requests that are read, from the start of the recording.
 const REQUESTS_MAX: usize = 1 << 20;
-/// Packets of a stretch of time that are looked at.
+/// Maximum number of packets that are read for a window.
 const PACKETS_MAX: usize = 1 << 18;
 
-/// Words of all recordings, by number: their symbols differ.
+/// Interned texts of all recordings: their symbols differ.
 #[derive(Debug, Default)]
-pub(super) struct Words(FxHashMap<String, u32>);
+pub(super) struct Interner(FxHashMap<String, u32>);
 
-impl Words {
-    pub(super) fn number(&mut self, word: &str) -> u32 {
-        if let Some(number) = self.0.get(word) {
+impl Interner {
+    pub(super) fn number(&mut self, text: &str) -> u32 {
+        if let Some(number) = self.0.get(text) {
             return *number;
         }
         let number = self.0.len() as u32;
-        self.0.insert(word.to_owned(), number);
+        self.0.insert(text.to_owned(), number);
         number
     }
 }
 
-/// Which request of which trace.
+/// Trace and span ids of a request.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash)]
 pub(super) struct Traced {
     pub(super) trace: Option<(i64, i64)>,
@@ -39,46 +39,51 @@ pub(super) struct Traced {
     pub(super) parent: Option<i64>,
 }
 
-/// A request, as one side saw it.
+/// A request as seen on one side.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Seen {
     pub(super) id: i64,
-    /// Of a client since when it wrote the question, of a server since when it was there to be read.
+    /// On a client, when it wrote the request; on a server, when the request was ready to be read.
     pub(super) begin: Ns,
-    /// Of a client when it had the first byte of the answer; of a server when it had the first of the
-    /// question in hand.
+    /// On a client, when it received the first byte of the reply; on a server, when it read the
+    /// first byte of the request.
     pub(super) first: Ns,
     pub(super) end: Option<Ns>,
-    /// Address and port of this side and of the other one, as numbers of words.
+    /// Address and port of this side and of the other one, interned.
     pub(super) ends: Option<(u32, u32)>,
     pub(super) traced: Traced,
     pub(super) is_reused: Option<bool>,
     pub(super) bytes_sent: Option<i64>,
     pub(super) bytes_received: Option<i64>,
-    /// Seen at the sockets, by the clock of the recorder.
+    /// Seen at sockets, with timestamps of the recorder's clock.
     pub(super) is_of_sockets: bool,
     pub(super) utid: Option<i32>,
     pub(super) upid: Option<i32>,
-    /// Known in this recording itself: there is nothing to look for elsewhere.
+    /// This recording itself has the server side.
     pub(super) is_served_here: bool,
 }
 
-/// All requests of a recording, by side, in order of begin.
+/// All requests of a recording, by side, in order of start.
 #[derive(Debug, Default)]
 pub(super) struct Rows {
-    pub(super) asked: Vec<Seen>,
+    /// Requests of clients.
+    pub(super) issued: Vec<Seen>,
+    /// Requests of servers.
     pub(super) served: Vec<Seen>,
-    /// Places among those that were served, by address of the client and of the server.
+    /// Indexes of the servers' requests, by address of the client and of the server.
     pub(super) served_on: FxHashMap<(u32, u32), Vec<usize>>,
-    pub(super) asked_on: FxHashMap<(u32, u32), Vec<usize>>,
-    /// Who was asked, by id of the request.
+    pub(super) issued_on: FxHashMap<(u32, u32), Vec<usize>>,
+    /// Server address by id of the request.
     pub(super) peers: FxHashMap<i64, String>,
-    /// Places among those that were asked, by the thread that asked.
-    pub(super) asked_by: FxHashMap<i32, Vec<usize>>,
+    /// Indexes of the clients' requests by thread.
+    pub(super) issued_by: FxHashMap<i32, Vec<usize>>,
 }
 
 impl Rows {
-    pub(super) fn read(tables: &dyn Tables, words: &mut Words) -> Result<Self, AnalysisError> {
+    pub(super) fn read(
+        tables: &dyn Tables,
+        interner: &mut Interner,
+    ) -> Result<Self, AnalysisError> {
         let mut found = Self::default();
         let mut symbols = Symbols::new();
         each_row::<RequestRow>(tables, None, &mut symbols, |row, symbols| {
@@ -88,7 +93,7 @@ impl Rows {
                 _ => return Ok(()),
             };
             let list = if of_client {
-                &mut found.asked
+                &mut found.issued
             } else {
                 &mut found.served
             };
@@ -98,21 +103,21 @@ impl Rows {
             if let Some(peer) = row.peer.filter(|_| of_client) {
                 found.peers.insert(row.id, symbols.get(peer).to_owned());
             }
-            let mut number = |sym| words.number(symbols.get(sym));
+            let mut number = |sym| interner.number(symbols.get(sym));
             let ends = row.local.zip(row.peer);
             let ends = ends.map(|(local, peer)| (number(local), number(peer)));
             list.push(seen(&row, of_client, ends, symbols.get(row.source)));
             Ok(())
         })?;
-        for list in [&mut found.asked, &mut found.served] {
+        for list in [&mut found.issued, &mut found.served] {
             list.index_sort_by_ints(|one| [one.begin, one.id, 0]);
         }
-        for (place, one) in found.asked.iter().enumerate() {
+        for (place, one) in found.issued.iter().enumerate() {
             if let Some(utid) = one.utid {
-                found.asked_by.entry(utid).or_default().push(place);
+                found.issued_by.entry(utid).or_default().push(place);
             }
             if let Some(ends) = one.ends {
-                found.asked_on.entry(ends).or_default().push(place);
+                found.issued_on.entry(ends).or_default().push(place);
             }
         }
         for (place, one) in found.served.iter().enumerate() {
@@ -127,24 +132,25 @@ impl Rows {
         Ok(found)
     }
 
-    /// Place of a request that was asked, by its id.
-    pub(super) fn asked_with(&self, id: i64) -> Option<usize> {
-        self.asked.iter().position(|one| one.id == id)
+    /// Index of a client's request, by its id.
+    pub(super) fn issued_with(&self, id: i64) -> Option<usize> {
+        self.issued.iter().position(|one| one.id == id)
     }
 
-    /// The request for whose answer a thread waited in a stretch of time, and whether it is the only one
-    /// that it can be.
+    /// The request that a thread waited for in a window, and whether it is the only candidate.
     pub(super) fn awaited(&self, utid: i32, (begin, end): (Ns, Ns)) -> Option<(usize, bool)> {
         let common = |place: usize| {
-            let one = &self.asked[place];
+            let one = &self.issued[place];
             one.end.unwrap_or(Ns::MAX).min(end) - one.begin.max(begin)
         };
         let length = end - begin;
-        let asked = self.asked_by.get(&utid)?.iter().copied();
-        let fitting: Vec<usize> = asked.filter(|place| 2 * common(*place) >= length).collect();
-        // Of several the one whose answer ended the wait.
+        let issued = self.issued_by.get(&utid)?.iter().copied();
+        let fitting: Vec<usize> = issued
+            .filter(|place| 2 * common(*place) >= length)
+            .collect();
+        // If there are several, the one with the reply that ended the wait.
         let nearest = fitting.iter().copied().min_by_key(|place| {
-            let one = &self.asked[*place];
+            let one = &self.issued[*place];
             (
                 (one.first - end)
                     .abs()
@@ -189,8 +195,8 @@ fn seen(row: &RequestRow, of_client: bool, ends: Option<(u32, u32)>, source: &st
     }
 }
 
-/// When the calls began that ended just when answers did: the bytes were on their way before these came back.
-/// By process and end.
+/// Start times of the calls that ended exactly when replies did, by process and end: the data may
+/// have left before the call returned.
 pub(super) fn writes(
     tables: &dyn Tables,
     ends: &[(Option<i32>, Ns)],
@@ -218,7 +224,7 @@ pub(super) fn writes(
     Ok(found)
 }
 
-/// A packet of TCP as one host saw it.
+/// A TCP packet as seen on one host.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) struct PacketKey {
     pub(super) source: u32,
@@ -226,7 +232,7 @@ pub(super) struct PacketKey {
     pub(super) seq: i64,
 }
 
-/// When packets were handed over to be sent, and when they were received; those that were seen once.
+/// Times at which packets were queued for sending, and received; only packets seen once.
 #[derive(Debug, Default)]
 pub(super) struct Packets {
     pub(super) sent: FxHashMap<PacketKey, Ns>,
@@ -237,7 +243,7 @@ impl Packets {
     pub(super) fn read(
         tables: &dyn Tables,
         window: Window,
-        words: &mut Words,
+        interner: &mut Interner,
     ) -> Result<Self, AnalysisError> {
         let mut all: [FxHashMap<PacketKey, Option<Ns>>; 2] = Default::default();
         let mut symbols = Symbols::new();
@@ -245,7 +251,7 @@ impl Packets {
             let kind = match symbols.get(row.kind) {
                 "queue" => 0,
                 "receive" => 1,
-                // Of what was sent twice nobody knows which of both came.
+                // If a packet was sent twice, it is not known which of the two arrived.
                 "retransmit" => 2,
                 _ => return Ok(()),
             };
@@ -254,7 +260,7 @@ impl Packets {
             else {
                 return Ok(());
             };
-            let mut number = |sym| words.number(symbols.get(sym));
+            let mut number = |sym| interner.number(symbols.get(sym));
             let key = PacketKey {
                 source: number(source),
                 destination: number(destination),

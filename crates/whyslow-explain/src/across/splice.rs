@@ -1,4 +1,4 @@
-//! Puts what other hosts did in the place of the waits for them.
+//! Replaces waits for other hosts by what these hosts did.
 
 use whyslow_model::Ns;
 use whyslow_model::sort::IndexSort;
@@ -7,26 +7,26 @@ use super::follow::Followed;
 use crate::report::{
     Activity, Actor, ActorKind, Alternative, Confidence, Grade, Hop, Missing, Part, Story,
 };
-use crate::say;
+use crate::sentence::{self, Clause};
 
-/// Explanations of less are no alternatives.
+/// Parts with a smaller share of the time are not listed as alternatives.
 const ALTERNATIVE_MIN: f64 = 0.15;
-/// A part of which less is known dominates nothing.
+/// Minimum score for a culprit to be named.
 const NAMED_MIN: f64 = 0.3;
 
-/// A part of the time that another host had, or that it took to come there and back.
+/// A part of the time on another host, or in transit to it and back.
 #[derive(Debug, Clone)]
-pub(super) struct Told {
+pub(super) struct Replacement {
     pub(super) part: Part,
-    /// What is said of it, host and all.
-    pub(super) clause: String,
-    /// From who waited to who did it, by the clock of who waited.
+    /// Its clause in the verdict, with the host.
+    pub(super) clause: Clause,
+    /// From the waiting thread to the culprit, by the clock of the waiting thread.
     pub(super) chain: Vec<Hop>,
     pub(super) missing: Vec<Missing>,
 }
 
-/// Time of a host of which nothing tells what it did.
-pub(super) fn untold(dur_ns: Ns, host: &str) -> Option<Told> {
+/// Time of a host without a recorded activity.
+pub(super) fn unknown(dur_ns: Ns, host: &str) -> Option<Replacement> {
     let part = Part {
         mechanism: "unknown".into(),
         root: "unknown".into(),
@@ -46,18 +46,22 @@ pub(super) fn untold(dur_ns: Ns, host: &str) -> Option<Told> {
         evidence: Vec::new(),
         shown_by: None,
     };
-    (dur_ns > 0).then(|| Told {
+    (dur_ns > 0).then(|| Replacement {
         part,
-        clause: format!("host {host} had it: nothing that was recorded there tells what it did"),
+        clause: Clause::unexplained(
+            format!("host {host}"),
+            ("was handling", "handling"),
+            "the request, and no event recorded there shows what it did",
+        ),
         chain: Vec::new(),
         missing: Vec::new(),
     })
 }
 
-/// A host as who waited for it sees it.
+/// Converts actors and times of another host to the view of the waiting host.
 struct There<'h> {
     host: &'h str,
-    /// What its clock is ahead.
+    /// How far its clock is ahead.
     shift: Ns,
 }
 
@@ -99,14 +103,14 @@ impl There<'_> {
     }
 }
 
-/// The parts of the story of a thread of `host`, as who waited for it has them. `shift` is what its clock is
-/// ahead.
+/// The parts of the story of a thread on `host`, in the view of the waiting host. `shift` is how
+/// far its clock is ahead.
 pub(super) fn of_server(
     story: &Story,
     followed: Followed,
     (host, shift): (&str, Ns),
     is_shared: bool,
-) -> Vec<Told> {
+) -> Vec<Replacement> {
     let there = There { host, shift };
     let server = there.actor(&story.target.actor);
     let missing: Vec<Missing> = story
@@ -128,38 +132,37 @@ pub(super) fn of_server(
             part.culprit = server.clone();
         }
         if is_shared {
-            // What of it was for others nobody knows.
+            // It is not known how much of it was for other requests.
             part.grade = part.grade.min(Grade::B);
         }
-        let whose = say::thread(&story.target.actor);
+        let thread = sentence::thread(&story.target.actor);
         let chain = if story.culprit == Some(place) {
             story.chain.iter().map(|hop| there.hop(hop)).collect()
         } else {
             vec![there.hop(&at_work(story, own))]
         };
-        found.push(Told {
+        found.push(Replacement {
             part,
-            clause: format!(
-                "on host {host}, where {whose} served it, {}",
-                say::clause(own)
-            ),
+            clause: sentence::clause(own, &thread).and(&format!(
+                " (on host {host}, where {thread} served the request)"
+            )),
             chain,
             missing: missing.clone(),
         });
     }
-    for mut told in followed.told {
-        told.part = there.part(&told.part);
-        told.chain = told.chain.iter().map(|hop| there.hop(hop)).collect();
-        // The one that waited on this host.
-        if let Some(first) = told.chain.first_mut() {
+    for mut replacement in followed.replacements {
+        replacement.part = there.part(&replacement.part);
+        replacement.chain = replacement.chain.iter().map(|hop| there.hop(hop)).collect();
+        // The thread that waited on this host.
+        if let Some(first) = replacement.chain.first_mut() {
             first.actor = server.clone();
         }
-        found.push(told);
+        found.push(replacement);
     }
     found
 }
 
-/// The thread of a story, at what a part is about.
+/// A hop for the thread of a story and one of its parts.
 fn at_work(story: &Story, part: &Part) -> Hop {
     let target = &story.target;
     let what = match part.root.as_str() {
@@ -183,9 +186,9 @@ fn at_work(story: &Story, part: &Part) -> Hop {
     }
 }
 
-/// What several stretches of threads felt alike is one, with the way to the longest.
-fn merged(all: Vec<Told>) -> Vec<Told> {
-    let mut found: Vec<(Ns, Told)> = Vec::new();
+/// Merges equal parts of several threads, with the chain of the longest.
+fn merged(all: Vec<Replacement>) -> Vec<Replacement> {
+    let mut found: Vec<(Ns, Replacement)> = Vec::new();
     for one in all {
         let is_same = |other: &Part| {
             let call = |part: &Part| part.activity.as_ref().map(|it| it.call.clone());
@@ -207,19 +210,22 @@ fn merged(all: Vec<Told>) -> Vec<Told> {
         }
         (sum.part.dur_ns, sum.part.pieces, sum.part.grade) = (dur_ns, pieces, grade);
     }
-    found.into_iter().map(|(_, told)| told).collect()
+    found
+        .into_iter()
+        .map(|(_, replacement)| replacement)
+        .collect()
 }
 
-/// A part of the story, where it stood before, and what is new.
+/// A part of the story, its previous index, and the remote part if it is new.
 struct Row {
     part: Part,
     before: Option<usize>,
-    told: Option<Told>,
+    replacement: Option<Replacement>,
 }
 
-/// Puts what was followed into a story of the recording that is explained, and has it name the culprit.
+/// Inserts the followed parts into a story of the explained recording, and names the culprit.
 pub(super) fn into(story: &mut Story, followed: Followed) {
-    if followed.told.is_empty() {
+    if followed.replacements.is_empty() {
         return;
     }
     let length = (story.target.end_ns - story.target.begin_ns).max(1);
@@ -230,26 +236,26 @@ pub(super) fn into(story: &mut Story, followed: Followed) {
             Row {
                 part,
                 before: Some(place),
-                told: None,
+                replacement: None,
             }
         })
         .filter(|row| row.part.dur_ns > 0)
         .collect();
-    rows.extend(merged(followed.told).into_iter().map(|mut told| {
-        if let Some(first) = told.chain.first_mut() {
+    rows.extend(merged(followed.replacements).into_iter().map(|mut one| {
+        if let Some(first) = one.chain.first_mut() {
             first.actor = story.target.actor.clone();
         }
         Row {
-            part: told.part.clone(),
+            part: one.part.clone(),
             before: None,
-            told: Some(told),
+            replacement: Some(one),
         }
     }));
     rows.index_sort_by_key(|row| std::cmp::Reverse(row.part.dur_ns));
     for row in &mut rows {
         row.part.share = row.part.dur_ns as f64 / length as f64;
     }
-    // Of what was named before, what is left.
+    // The remaining time of the previously named culprit.
     let own_ns = story
         .culprit
         .map_or(0, |place| match followed.taken[place] {
@@ -266,7 +272,7 @@ pub(super) fn into(story: &mut Story, followed: Followed) {
         .drain(..)
         .filter_map(|one| {
             let part = place_of(one.part)?;
-            // A wait that was followed is told by what it was for.
+            // A followed wait is replaced by what it was for.
             let is_whole = followed.taken[one.part] == 0;
             is_whole.then_some(Alternative { part, ..one })
         })
@@ -284,9 +290,9 @@ fn is_unknown(part: &Part) -> bool {
     matches!(part.root.as_str(), "unknown" | "lost" | "still_blocked")
 }
 
-/// Who most of the time is put down to, if that is on another host, or between the two.
+/// Names the culprit with most of the time, if it is on another host or in transit.
 fn name(story: &mut Story, rows: &[Row], (length, own_ns): (Ns, Ns)) {
-    let is_known = |row: &&Row| row.told.is_some() && !is_unknown(&row.part);
+    let is_known = |row: &&Row| row.replacement.is_some() && !is_unknown(&row.part);
     let of = |one: &Part| -> (Ns, f64) {
         let same = rows.iter().filter(is_known).map(|row| &row.part);
         let same = same.filter(|part| {
@@ -312,26 +318,24 @@ fn name(story: &mut Story, rows: &[Row], (length, own_ns): (Ns, Ns)) {
     let named = most.map(|(place, row)| (place, row, of(&row.part)));
     let named = named.filter(|(.., (ns, score))| *ns > own_ns && *score >= NAMED_MIN);
     let Some((place, row, (ns, score))) = named else {
-        // What was named before may have become less, or nothing.
+        // The previously named culprit may have lost its time.
         if story.culprit.is_none() {
             without(story, rows);
         }
         return;
     };
-    let Some(told) = &row.told else { return };
-    let share = ns as f64 / length as f64;
-    let verb = match row.part.grade {
-        Grade::C => "coincided with this:",
-        grade => grade.verb(),
+    let Some(replacement) = &row.replacement else {
+        return;
     };
+    let share = ns as f64 / length as f64;
     let says = format!(
-        "{}: {} of it ({}) {verb} {}",
+        "{}: {} of it ({}) {}",
         story.remote.head,
-        say::length(ns),
-        say::percent(share),
-        told.clause
+        sentence::length(ns),
+        sentence::percent(share),
+        replacement.clause.with_grade(row.part.grade)
     );
-    say_instead(story, says);
+    replace_verdict(story, says);
     let confidence = match score {
         score if score >= 0.75 => Confidence::High,
         score if score >= 0.5 => Confidence::Medium,
@@ -344,51 +348,49 @@ fn name(story: &mut Story, rows: &[Row], (length, own_ns): (Ns, Ns)) {
     };
     (story.culprit, story.score, story.saved_at_most_ns) = (Some(place), score, ns);
     story.suggestions = crate::advice(&row.part.mechanism, &row.part.root);
-    story.chain.clone_from(&told.chain);
-    story.missing.clone_from(&told.missing);
+    story.chain.clone_from(&replacement.chain);
+    story.missing.clone_from(&replacement.missing);
 }
 
-/// What else took much of the time on other hosts, or between them.
+/// Other large parts of the time on other hosts, or in transit.
 fn alternatives(rows: &[Row], named: Option<usize>) -> Vec<Alternative> {
     let others = rows.iter().enumerate();
     let others =
         others.filter(|(place, row)| row.part.share >= ALTERNATIVE_MIN && Some(*place) != named);
     others
         .filter_map(|(part, row)| {
-            let told = row.told.as_ref()?;
+            let replacement = row.replacement.as_ref()?;
             let says = format!(
-                "{} ({}) {} {}",
-                say::length(row.part.dur_ns),
-                say::percent(row.part.share),
-                row.part.grade.verb(),
-                told.clause
+                "{} ({}) {}",
+                sentence::length(row.part.dur_ns),
+                sentence::percent(row.part.share),
+                replacement.clause.with_grade(row.part.grade)
             );
             Some(Alternative { part, says })
         })
         .collect()
 }
 
-/// That nobody is named, though a host had it.
+/// States that no culprit is named, although another host had the request.
 fn without(story: &mut Story, rows: &[Row]) {
-    let untold = rows.iter().filter_map(|row| row.told.as_ref());
-    let longest = untold.max_by_key(|told| told.part.dur_ns);
-    let says = match longest {
-        Some(told) => format!(
-            "{}: no single cause dominates; for {} {}",
-            story.remote.head,
-            say::length(told.part.dur_ns),
-            told.clause
-        ),
-        None => return,
+    let remote = rows.iter().filter_map(|row| row.replacement.as_ref());
+    let Some(longest) = remote.max_by_key(|one| one.part.dur_ns) else {
+        return;
     };
-    say_instead(story, says);
+    let says = format!(
+        "{}: no single cause dominates; for {} {}",
+        story.remote.head,
+        sentence::length(longest.part.dur_ns),
+        longest.clause.past()
+    );
+    replace_verdict(story, says);
     (story.culprit, story.score, story.saved_at_most_ns) = (None, 0.0, 0);
     story.confidence = Confidence::None;
     story.suggestions.clear();
     story.chain.clear();
 }
 
-fn say_instead(story: &mut Story, says: String) {
+fn replace_verdict(story: &mut Story, says: String) {
     story.verdict = if story.verdict.contains(&story.remote.says) {
         story.verdict.replace(&story.remote.says, &says)
     } else {

@@ -1,7 +1,7 @@
-//! Which function of a program makes its calls about files, by samples of all its threads.
+//! Which function of a program makes its file calls, by samples of all its threads.
 //!
-//! Such calls are short and samples are few, so what is told is who was met most often in them: the
-//! sentence says that it is by samples, and how many.
+//! Such calls are short and samples are few. So the function with the most samples is named, and
+//! the sentence states that it is from samples, and from how many.
 
 use rustc_hash::{FxHashMap, FxHashSet};
 use whyslow_analysis::AnalysisError;
@@ -10,11 +10,10 @@ use whyslow_model::row::Row;
 use whyslow_model::tables::StackSampleRow;
 use whyslow_store::Tables;
 
-use crate::moment::columns::rows;
 use crate::sampled::{self, Code};
+use crate::window_slice::columns::rows;
 
-/// Calls that make files, and all that go with temporary ones, and how the kernel's functions for
-/// them begin, where the call itself is not told.
+/// Calls that create files, and prefixes of their kernel functions for samples without the call.
 const OPENS: (&[&str], &[&str]) = (
     &["open", "openat", "openat2", "creat"],
     &[
@@ -45,18 +44,18 @@ const OTHERS: (&[&str], &[&str]) = (
         "vfs_fsync",
     ],
 );
-/// Functions of a caller that are told.
+/// Functions of a caller that are named.
 const FUNCTIONS: usize = 3;
 
-/// Who calls.
+/// The caller of file calls.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Caller {
     /// Innermost first.
     functions: Vec<String>,
     is_open: bool,
-    /// Samples that show it, …
+    /// Samples that show it …
     pub(super) samples: u64,
-    /// … of so many in such calls.
+    /// … of all samples in such calls.
     of: u64,
 }
 
@@ -64,19 +63,19 @@ impl Caller {
     /// The end of a sentence.
     pub(super) fn says(&self) -> String {
         let calls = if self.is_open {
-            "opens"
+            "open calls"
         } else {
-            "calls about files"
+            "file calls"
         };
         let functions = self.functions.join(" ← ");
         format!(
-            "; by samples, {functions} makes its {calls} ({} of {} samples)",
+            "; {functions} makes its {calls} ({} of {} samples)",
             self.samples, self.of
         )
     }
 }
 
-/// Who makes the process's calls about files; nothing if no sample met one.
+/// The caller of the process's file calls; none if no sample is in one.
 pub(super) fn of_files(
     tables: &dyn Tables,
     upid: i32,
@@ -130,9 +129,9 @@ fn most(samples: &[(&Vec<Code>, u64)], is_open: bool) -> Option<Caller> {
     for (stack, credits) in samples {
         of += credits;
         let mut functions = sampled::of_program(stack);
-        // Without functions of its language the stack says nothing that a path does not.
-        let is_told = stack.iter().any(|code| code.is_managed);
-        if functions.is_empty() || !is_told {
+        // A stack without functions of the program's language adds nothing.
+        let is_managed = stack.iter().any(|code| code.is_managed);
+        if functions.is_empty() || !is_managed {
             continue;
         }
         functions.truncate(FUNCTIONS);
@@ -184,7 +183,7 @@ mod tests {
         assert_eq!((caller.samples, caller.of), (4, 7));
         assert_eq!(
             caller.says(),
-            "; by samples, spill (/srv/app.py:4) ← run (/srv/app.py:9) makes its opens (4 of 7 samples)"
+            "; spill (/srv/app.py:4) ← run (/srv/app.py:9) makes its open calls (4 of 7 samples)"
         );
     }
 

@@ -1,4 +1,4 @@
-//! Calls counted by process, kind and pattern of paths.
+//! Counts system calls by process, kind and path pattern.
 
 use std::ops::ControlFlow;
 
@@ -12,12 +12,12 @@ use whyslow_model::{Ns, Window};
 use whyslow_store::Tables;
 
 use super::template;
-use crate::moment::RECORDER;
+use crate::window_slice::RECORDER;
 
-/// Patterns of all processes at most; what comes after that is counted without a pattern.
+/// Maximum number of patterns; further paths are counted without a pattern.
 const PATTERNS_MAX: usize = 100_000;
 
-/// A path whose pattern was not looked for yet.
+/// Marks a path without a computed pattern.
 const UNKNOWN: u32 = u32::MAX;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -28,7 +28,7 @@ pub(crate) enum What {
     Read,
 }
 
-/// Numbers of one kind of call of one process at paths of one pattern.
+/// Numbers for one kind of call by one process on paths of one pattern.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Sum {
     pub(crate) calls: u64,
@@ -37,13 +37,13 @@ pub(crate) struct Sum {
     pub(crate) time: Ns,
     pub(crate) first: Ns,
     pub(crate) last: Ns,
-    /// Bytes (calls, where none are moved) by thread id.
+    /// Bytes by thread id; number of calls for kinds that transfer none.
     pub(crate) threads: FxHashMap<i32, i64>,
     pub(crate) longest: (Ns, i64),
 }
 
 impl Sum {
-    /// The thread with most of it.
+    /// The thread with the largest amount.
     pub(crate) fn thread(&self) -> Option<i32> {
         let most = self
             .threads
@@ -82,7 +82,7 @@ impl Counted {
         self.processes.get(&upid).cloned().unwrap_or_default()
     }
 
-    /// Sums in an order of their own, those of the tracer left out.
+    /// Sums by descending bytes, without those of the tracer.
     pub(crate) fn of(&self, what: What) -> Vec<(i32, u32, &Sum)> {
         let sums = self.sums.iter();
         let mut found: Vec<(i32, u32, &Sum)> = sums
@@ -109,7 +109,7 @@ impl Counted {
         if number == next {
             self.patterns.push(template);
         }
-        // Paths come again and again, but there may be millions that do not.
+        // Most paths recur, but millions may occur once.
         if self.pattern_of.len() < PATTERNS_MAX {
             self.pattern_of.insert(path.to_owned(), number);
         }

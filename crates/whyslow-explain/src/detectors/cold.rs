@@ -1,5 +1,5 @@
-//! Old data read from a file that others append to: the pages are not in memory any more, so each read
-//! waits for the disk, and holds the file's lock meanwhile on some file systems.
+//! Reads of old data from a file that other processes append to: its pages are no longer in the
+//! page cache, so each read waits for the disk, on some file systems while holding the inode lock.
 
 use std::ops::ControlFlow;
 
@@ -16,7 +16,7 @@ use super::calls::Counted;
 use super::{actor, mebibytes, template};
 use crate::report::{Finding, Thing};
 
-/// Less read from devices is read-ahead at the edge of what is in memory.
+/// Less device I/O is readahead at the edge of the cached data.
 const DEVICE_BYTES_MIN: i64 = 1 << 20;
 
 /// Reads of one file by one process.
@@ -30,25 +30,25 @@ struct Reads {
     last: Ns,
     tid: i32,
     peer: Option<String>,
-    /// Least place read from, where calls tell.
+    /// Smallest offset read from, if known.
     offset: Option<i64>,
     longest: (Ns, i64),
 }
 
-/// Of each file how far it reaches, and how often whom wrote to it while others read.
+/// By file: its known end, and the number of writes by process.
 type Writers = FxHashMap<String, (i64, FxHashMap<i32, u64>)>;
 
-/// A request for data: who, when, how much.
+/// A read request: thread, time, bytes.
 type Read = (i32, Ns, i64);
 
-/// What was read and written, by file.
+/// Reads and writes by file.
 #[derive(Debug, Default)]
 struct Files {
     reads: FxHashMap<(i32, String), Reads>,
     writes: Writers,
 }
 
-/// A call about a file.
+/// A call on a file.
 struct Call<'b> {
     ts: Ns,
     dur: Ns,
@@ -125,7 +125,7 @@ impl Files {
         *by.entry(call.upid).or_default() += 1;
     }
 
-    /// A call that read, and the bytes and number of requests to devices in it.
+    /// Adds a read call, with the bytes and number of device requests within it.
     fn add(&mut self, call: &Call<'_>, (device_bytes, requests): (i64, u64)) {
         let key = (call.upid, call.path.to_owned());
         // Most reads touch no device.
@@ -168,12 +168,12 @@ pub(super) fn find(
     found.index_sort_by_key(|((upid, path), reads)| {
         (std::cmp::Reverse(reads.device_bytes), *upid, path.clone())
     });
-    let told = found.into_iter().filter_map(|((upid, path), reads)| {
+    let findings = found.into_iter().filter_map(|((upid, path), reads)| {
         if reads.device_bytes < DEVICE_BYTES_MIN || counted.process(upid).is_tracer {
             return None;
         }
         let (writer, newer) = writer_of(&path, upid, &writes)?;
-        Some(tell(
+        Some(finding(
             (upid, &path),
             &reads,
             (writer, newer),
@@ -181,10 +181,11 @@ pub(super) fn find(
             recording,
         ))
     });
-    Ok(told.collect())
+    Ok(findings.collect())
 }
 
-/// Who writes most to the file, or to a newer one of its pattern; and how far the file reaches.
+/// The process that writes most to the file, or to a newer file of its pattern; and the end of the
+/// file.
 fn writer_of<'w>(path: &str, reader: i32, writes: &'w Writers) -> Option<((i32, &'w str), i64)> {
     let most = |by: &FxHashMap<i32, u64>| {
         let others = by.iter().filter(|(writer, _)| **writer != reader);
@@ -205,7 +206,7 @@ fn writer_of<'w>(path: &str, reader: i32, writes: &'w Writers) -> Option<((i32, 
     Some(((most(by)?, name), 0))
 }
 
-fn tell(
+fn finding(
     (upid, path): (i32, &str),
     reads: &Reads,
     ((writer, written), end): ((i32, &str), i64),
@@ -224,21 +225,25 @@ fn tell(
     };
     let meanwhile = if written == path {
         format!(
-            "while {}{} writes to the same file",
+            "while {}{} was writing to the same file",
             other.comm,
             pid(other.pid)
         )
     } else {
-        format!("while {}{} writes to {written}", other.comm, pid(other.pid))
+        format!(
+            "while {}{} was writing to {written}",
+            other.comm,
+            pid(other.pid)
+        )
     };
     let says = format!(
-        "{}{} reads old data of {path}{peer}{distance}: {} of {} came from the disk in {} requests, which took {}, {meanwhile}",
+        "{}{} read old data of {path}{peer}{distance}: {} of {} came from disk in {} requests, {} in total, {meanwhile}",
         process.comm,
         pid(process.pid),
         mebibytes(reads.device_bytes),
         mebibytes(reads.bytes),
         reads.requests,
-        crate::say::length(reads.time),
+        crate::sentence::length(reads.time),
     );
     let mut numbers = vec![
         ("bytes_read".to_owned(), reads.bytes as f64),
@@ -263,8 +268,8 @@ fn tell(
         evidence: vec![format!("op:{}", reads.longest.1)],
         shown_by: Some(format!("whyslow block top {recording} -w op:{}", reads.longest.1)),
         suggestions: vec![
-            "begin new files (segments) earlier, so that readers of old data and writers share none".into(),
-            "give readers that lag behind a replica or a time of their own".into(),
+            "start new files (segments) earlier, so that readers of old data and writers do not share a file".into(),
+            "let lagging readers use a replica, or run at another time".into(),
         ],
     }
 }
@@ -280,7 +285,7 @@ fn in_call(requests: &[Read], utid: i32, (begin, end): (Ns, Ns)) -> (i64, u64) {
     })
 }
 
-/// Reads from devices, by thread and begin.
+/// Device reads, by thread and start.
 fn device_reads(tables: &dyn Tables, window: Option<Window>) -> Result<Vec<Read>, AnalysisError> {
     let mut projection = Projection::new(BlockIoRow::TABLE);
     let [ts, utid, bytes] = ["ts", "utid", "bytes"].map(|name| projection.need(name));

@@ -7,7 +7,7 @@ use whyslow_store::Tables;
 
 use crate::report::{Actor, ActorKind, Finding, Thing};
 
-/// Numbers of a device that are handed on.
+/// Columns of a device that the finding includes.
 const NUMBERS: [&str; 7] = [
     "count",
     "device_p50_ns",
@@ -18,11 +18,11 @@ const NUMBERS: [&str; 7] = [
     "median_ratio",
 ];
 
-/// Those that stand out; of devices asked for by name also what the tests say where they do not.
+/// Devices that stand out, and the requested ones whether they stand out or not.
 pub(crate) fn find(
     tables: &dyn Tables,
     window: Option<Window>,
-    asked: &[String],
+    requested: &[String],
     recording: &str,
 ) -> Result<Vec<Finding>, AnalysisError> {
     let has_requests = tables.info().tables.get("block_io");
@@ -40,10 +40,10 @@ pub(crate) fn find(
     let found = rows.filter_map(|(place, cells)| {
         let row = Row { table, cells };
         let stands_out = table.outliers.contains(&place);
-        let is_asked = row
+        let is_requested = row
             .text("dev")
-            .is_some_and(|dev| asked.iter().any(|asked| asked == dev));
-        (stands_out || is_asked).then(|| tell(&row, stands_out, answer.window, recording))?
+            .is_some_and(|dev| requested.iter().any(|name| name == dev));
+        (stands_out || is_requested).then(|| finding(&row, stands_out, answer.window, recording))?
     });
     Ok(found.collect())
 }
@@ -78,11 +78,14 @@ impl Row<'_> {
 
     fn length(&self, name: &str) -> String {
         let ns = self.number(name);
-        ns.map_or_else(|| "unknown".to_owned(), |ns| crate::say::length(ns as i64))
+        ns.map_or_else(
+            || "unknown".to_owned(),
+            |ns| crate::sentence::length(ns as i64),
+        )
     }
 }
 
-fn tell(
+fn finding(
     row: &Row<'_>,
     stands_out: bool,
     window: Option<(i64, i64)>,
@@ -91,7 +94,7 @@ fn tell(
     let dev = row.text("dev")?;
     let compared = row.text("vs_peers").unwrap_or("cannot compare");
     let figures = format!(
-        "{:.0} requests, half within {}, 99 % within {}, the longest {}; {compared}",
+        "{:.0} requests, p50 {}, p99 {}, max {}; {compared}",
         row.number("count").unwrap_or(0.0),
         row.length("device_p50_ns"),
         row.length("device_p99_ns"),
@@ -99,7 +102,7 @@ fn tell(
     );
     let says = if stands_out {
         format!(
-            "disk {dev} misbehaves, compared with its peers at the same number of requests in flight: {figures}"
+            "disk {dev} is slower than its peers at the same number of requests in flight: {figures}"
         )
     } else {
         format!("disk {dev} does not stand out: {figures}")

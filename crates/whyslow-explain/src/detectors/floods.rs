@@ -1,31 +1,31 @@
-//! Logs that are written faster than a disk takes them, loops of syncs, storms of names.
+//! Logs written faster than a disk can take, loops of sync calls, metadata storms.
 
 use super::calls::{Counted, Sum, What};
 use super::{actor, mebibytes};
 use crate::report::{Finding, Thing};
 
-/// Bytes a second of small writes to one log, over at least a second: journals and builds write in
-/// bursts, and slower logs are no flood for any disk.
+/// Bytes per second of small writes to one log, over at least a second: journals and builds write
+/// in bursts, and any disk can take a slower log.
 const LOG_RATE_MIN: f64 = 20.0 * (1 << 20) as f64;
 const LOG_BYTES_MIN: i64 = 32 << 20;
-/// A log is written in lines: larger writes are copies and databases.
+/// Logs are written in lines; larger writes are copies and databases.
 const LOG_WRITE_MAX: i64 = 64 << 10;
-/// Syncs a second of one process, and in how much of the time it was in one.
+/// Sync calls per second of one process, and the minimum share of time in them.
 const SYNC_RATE_MIN: f64 = 5.0;
 const SYNC_BUSY_MIN: f64 = 0.5;
 const SYNCS_MIN: u64 = 10;
-/// Calls about names a second at paths of one pattern, and how many altogether.
-const NAMES_RATE_MIN: f64 = 20_000.0;
-const NAMES_MIN: u64 = 50_000;
+/// Metadata calls per second on paths of one pattern, and their minimum number.
+const METADATA_RATE_MIN: f64 = 20_000.0;
+const METADATA_MIN: u64 = 50_000;
 
 pub(super) fn find(counted: &Counted, recording: &str) -> Vec<Finding> {
     let mut found = logs(counted, recording);
     found.extend(syncs(counted, recording));
-    found.extend(names(counted, recording));
+    found.extend(metadata(counted, recording));
     found
 }
 
-/// Logs that get more than a disk takes for long.
+/// Logs that are written faster than a disk can take for long.
 fn logs(counted: &Counted, recording: &str) -> Vec<Finding> {
     let mut found = Vec::new();
     for (upid, pattern, sum) in counted.of(What::Write) {
@@ -42,8 +42,8 @@ fn logs(counted: &Counted, recording: &str) -> Vec<Finding> {
                 mebibytes(rate as i64)
             );
             let numbers = [("bytes_per_second", rate), ("bytes", sum.bytes as f64)];
-            let advice = "log less, or at a lower level; rotate to another disk; limit the rate";
-            found.push(told(
+            let advice = "log less verbosely; move the log to another disk; limit its rate";
+            found.push(finding(
                 counted,
                 ("log_flood", upid),
                 (pattern, sum),
@@ -55,7 +55,7 @@ fn logs(counted: &Counted, recording: &str) -> Vec<Finding> {
     found
 }
 
-/// Who synchronises in a loop.
+/// Processes that call sync or fsync in a loop.
 fn syncs(counted: &Counted, recording: &str) -> Vec<Finding> {
     let mut found = Vec::new();
     for (upid, pattern, sum) in counted.of(What::Sync) {
@@ -64,18 +64,18 @@ fn syncs(counted: &Counted, recording: &str) -> Vec<Finding> {
         if sum.calls >= SYNCS_MIN && rate >= SYNC_RATE_MIN && busy >= SYNC_BUSY_MIN {
             let pattern = counted.pattern(pattern);
             let on = if pattern.is_empty() {
-                "everything"
+                "all file systems"
             } else {
                 pattern
             };
             let says = format!(
-                "synchronised {on} {} times ({rate:.0} a second) and spent {:.0} % of that time in it; who needs the same journal waits for each",
+                "synced {on} {} times ({rate:.0}/s) and spent {:.0} % of that time in it; threads that need the same journal wait for each sync",
                 sum.calls,
                 busy * 100.0
             );
             let numbers = [("syncs_per_second", rate), ("busy_ratio", busy)];
-            let advice = "sync less often (group commits), or on a file system of its own";
-            found.push(told(
+            let advice = "sync less often (group commits), or use a separate file system";
+            found.push(finding(
                 counted,
                 ("fsync_neighbour", upid),
                 (pattern, sum),
@@ -87,22 +87,22 @@ fn syncs(counted: &Counted, recording: &str) -> Vec<Finding> {
     found
 }
 
-/// Who asks for names all the time.
-fn names(counted: &Counted, recording: &str) -> Vec<Finding> {
+/// Processes with metadata storms.
+fn metadata(counted: &Counted, recording: &str) -> Vec<Finding> {
     let mut found = Vec::new();
     for (upid, pattern, sum) in counted.of(What::Metadata) {
         let rate = sum.calls as f64 / sum.seconds();
-        if sum.calls >= NAMES_MIN && rate >= NAMES_RATE_MIN {
+        if sum.calls >= METADATA_MIN && rate >= METADATA_RATE_MIN {
             let pattern = counted.pattern(pattern);
             let failed = sum.failed as f64 / sum.calls as f64;
             let says = format!(
-                "looked up, opened or removed {pattern} {} times, {rate:.0} a second; {:.0} % failed",
+                "looked up, opened or removed {pattern} {} times ({rate:.0}/s); {:.0} % failed",
                 sum.calls,
                 failed * 100.0
             );
             let numbers = [("calls_per_second", rate), ("failed_ratio", failed)];
-            let advice = "remember what was found, and what was not";
-            found.push(told(
+            let advice = "cache both found and missing paths";
+            found.push(finding(
                 counted,
                 ("metadata_storm", upid),
                 (pattern, sum),
@@ -114,7 +114,7 @@ fn names(counted: &Counted, recording: &str) -> Vec<Finding> {
     found
 }
 
-fn told(
+fn finding(
     counted: &Counted,
     (kind, upid): (&str, i32),
     (pattern, sum): (&str, &Sum),

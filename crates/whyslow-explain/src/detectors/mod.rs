@@ -1,17 +1,17 @@
-//! Things that have a name: files that are made, read once and deleted; logs that flood a disk; others
-//! that synchronise in a loop; storms of names looked up; old data read while new is written.
+//! Known patterns of behaviour: temporary files that are read once and deleted; logs that flood a
+//! disk; loops of sync calls; metadata storms; reads of old data while new data is written.
 //!
-//! Each is found by counting, in one pass over the calls and one over the files; what is remembered
-//! grows with the number of programs and patterns of paths.
+//! They are found by counting, in one pass over system calls and one over files. Memory grows with
+//! the number of programs and path patterns.
 
 mod callers;
 mod calls;
 mod cold;
+pub(crate) mod counters;
 pub(crate) mod devices;
 mod floods;
 mod template;
 mod temporary;
-pub(crate) mod told;
 
 use whyslow_analysis::AnalysisError;
 use whyslow_model::{Ns, Window};
@@ -21,7 +21,7 @@ use crate::report::{Actor, ActorKind, Finding};
 use calls::Counted;
 pub use template::of_path as template_of;
 
-/// All that is found in the window, what took most time or bytes first.
+/// All findings in the window, those with the most time or bytes first.
 pub(crate) fn run(
     tables: &dyn Tables,
     window: Option<Window>,
@@ -32,11 +32,11 @@ pub(crate) fn run(
     found.extend(floods::find(&counted, recording));
     found.splice(0..0, devices::find(tables, window, &[], recording)?);
     found.extend(cold::find(tables, window, &counted, recording)?);
-    found.extend(told::find(tables, window, recording)?);
+    found.extend(counters::find(tables, window, recording)?);
     Ok(found)
 }
 
-/// A process as a culprit, and the thread of it that did most.
+/// A process as a culprit, with its most active thread.
 fn actor(name: &str, pid: Option<i32>, tid: Option<i32>) -> Actor {
     Actor {
         kind: ActorKind::Process,

@@ -1,7 +1,7 @@
-//! Paths that differ only in numbers and ids are of one pattern.
+//! Path patterns: paths that differ only in numbers and ids have the same pattern.
 
-/// The path with what varies in each component replaced by `*`: runs of digits, and words of
-/// hexadecimal digits, of which ids consist.
+/// The path with the variable parts of each component replaced by `*`: runs of digits, and ids of
+/// hexadecimal digits.
 pub fn of_path(path: &str) -> String {
     let parts: Vec<String> = path.split('/').map(component).collect();
     parts.join("/")
@@ -19,7 +19,7 @@ fn component(part: &str) -> String {
             rest = &rest[c.len_utf8()..];
             continue;
         }
-        // Some groups of a UUID are letters only, and no ids of their own.
+        // Some groups of a UUID consist of letters only.
         let length = uuid(rest).unwrap_or(end);
         let (word, after) = rest.split_at(length);
         rest = after;
@@ -32,14 +32,14 @@ fn component(part: &str) -> String {
             out.push_str(&word);
         }
     }
-    // Separators inside of an id belong to it.
+    // Separators within an id belong to it.
     while out.contains("*-*") {
         out = out.replace("*-*", "*");
     }
     out
 }
 
-/// Bytes of the UUID that this begins with (RFC 9562, section 4).
+/// Length of the UUID that the text starts with (RFC 9562, section 4).
 fn uuid(text: &str) -> Option<usize> {
     const GROUPS: [usize; 5] = [8, 4, 4, 4, 12];
     let mut at = 0;
@@ -59,7 +59,7 @@ fn uuid(text: &str) -> Option<usize> {
 fn of_word(word: &str) -> String {
     let digits = word.bytes().filter(u8::is_ascii_digit).count();
     let is_hex = word.bytes().all(|byte| byte.is_ascii_hexdigit());
-    // An id: hexadecimal with digits in it, or a long mixture as mkstemp and session ids have.
+    // An id: hexadecimal with digits in it, or a long mixture, as in mkstemp names and session ids.
     let is_mixed = word.len() >= 8 && digits >= 2 && word.len() > digits;
     if (is_hex && digits > 0 && word.len() >= 4) || is_mixed {
         return "*".into();

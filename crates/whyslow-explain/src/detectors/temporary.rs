@@ -1,5 +1,5 @@
-//! Files that a program makes, reads back and deletes within a moment: all that is written there is
-//! for nothing.
+//! Short-lived temporary files: a program creates them, reads them back and deletes them, so their
+//! writeback is wasted.
 
 use std::ops::ControlFlow;
 
@@ -17,21 +17,22 @@ use super::calls::{Counted, Process, What};
 use super::{actor, mebibytes, template};
 use crate::report::{Finding, Thing};
 
-/// Fewer files are nobody's habit.
+/// Minimum number of files.
 const FILES_MIN: u64 = 50;
-/// So many are a habit however small they are.
+/// This many files are reported even if they are small …
 const FILES_MANY: u64 = 300;
+/// … with this minimum size in total.
 const BYTES_OF_MANY: i64 = 512 << 10;
-/// Less is written by every editor.
+/// Minimum size in total otherwise: every editor writes less.
 const BYTES_MIN: i64 = 4 << 20;
-/// Share of the files that are deleted again: what stays is a result.
+/// Minimum share of deleted files: files that stay are results.
 const DELETED_MIN: f64 = 0.8;
-/// Files that live longer are a cache.
+/// Files with a longer lifetime are a cache.
 const LIFE_MAX_NS: Ns = 120_000_000_000;
-/// A folder with so many of them is one of a request.
+/// A folder with this many files belongs to one request.
 const FILES_A_FOLDER: u64 = 5;
 const FOLDERS_MAX: usize = 10_000;
-/// A pause of so many usual distances, and this long, ends a burst.
+/// A pause of this many median distances, and of this minimum, ends a burst.
 const PAUSE: f64 = 20.0;
 const PAUSE_MIN_NS: Ns = 50_000_000;
 
@@ -42,9 +43,9 @@ struct Files {
     written: i64,
     read: i64,
     lives: Vec<Ns>,
-    /// When each was made, and what was written to it.
+    /// Creation time and bytes written of each file.
     begins: Vec<(Ns, i64)>,
-    /// Folders they are in: one for each request, as many programs do it.
+    /// Their folders: many programs create one for each request.
     folders: FxHashSet<String>,
     last: Ns,
 }
@@ -74,7 +75,8 @@ pub(super) fn find(
             let (Some(upid), Some(path)) = (upid.get(row), path.get(row)) else {
                 continue;
             };
-            // What was there before is not temporary; what is neither written nor made is only looked for.
+            // Existing files are not temporary; files that are neither created nor written are
+            // lookups.
             if created == Some(false) || written.at(row) == 0 {
                 continue;
             }
@@ -109,17 +111,17 @@ pub(super) fn find(
             && !counted.process(*upid).is_tracer
     });
     found.index_sort_by_key(|(key, files)| (std::cmp::Reverse(files.written), key.clone()));
-    let mut told = Vec::new();
+    let mut findings = Vec::new();
     for ((upid, pattern), files) in found {
-        if let Some(mut finding) = tell(upid, &pattern, files, counted, recording) {
+        if let Some(mut finding) = finding(upid, &pattern, files, counted, recording) {
             name_caller(tables, upid, &mut finding)?;
-            told.push(finding);
+            findings.push(finding);
         }
     }
-    Ok(told)
+    Ok(findings)
 }
 
-/// The function that makes them, where samples show it.
+/// Adds the function that creates them, if samples show it.
 fn name_caller(tables: &dyn Tables, upid: i32, finding: &mut Finding) -> Result<(), AnalysisError> {
     let window = Window::new(finding.begin_ns, finding.end_ns);
     if let Some(caller) = callers::of_files(tables, upid, window)? {
@@ -130,7 +132,7 @@ fn name_caller(tables: &dyn Tables, upid: i32, finding: &mut Finding) -> Result<
     Ok(())
 }
 
-fn tell(
+fn finding(
     upid: i32,
     pattern: &str,
     mut files: Files,
@@ -158,14 +160,14 @@ fn tell(
     };
     let (first, last) = (files.begins.first()?.0, files.last);
     let per_burst = files.written / bursts.max(1) as i64;
-    let who = named(&process, tid);
+    let culprit = named(&process, tid);
     let says = format!(
-        "{who} made {} files {pattern}, wrote {} to them, read {} back and deleted {} of them; half lived for {} or less; {} in {bursts} burst{}, {} each",
+        "{culprit} created {} files {pattern}, wrote {} to them, read {} back and deleted {} of them; median lifetime {}; {} in {bursts} burst{}, {} each",
         files.made,
         mebibytes(files.written),
         mebibytes(files.read),
         files.deleted,
-        crate::say::length(life),
+        crate::sentence::length(life),
         mebibytes(files.written),
         if bursts == 1 { "" } else { "s" },
         mebibytes(per_burst),
@@ -193,7 +195,7 @@ fn tell(
         evidence: Vec::new(),
         shown_by: process.pid.map(|pid| format!("whyslow files top {recording} --pid {pid}")),
         suggestions: vec![
-            "keep the data in memory, or put these files on a tmpfs: nothing of them is left afterwards".into(),
+            "keep the data in memory, or put these files on a tmpfs: all of them are deleted anyway".into(),
         ],
     })
 }
@@ -206,7 +208,7 @@ fn named(process: &Process, tid: Option<i32>) -> String {
     }
 }
 
-/// How often a pause came between files.
+/// Number of bursts, separated by pauses between files.
 fn bursts(begins: &[(Ns, i64)]) -> usize {
     let gaps = || begins.windows(2).map(|pair| pair[1].0 - pair[0].0);
     let mut sorted: Vec<Ns> = gaps().collect();

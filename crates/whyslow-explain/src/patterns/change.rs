@@ -1,10 +1,10 @@
-//! T12: since when?
+//! T12: changes at a point in time.
 //!
-//! The window is cut into bins, and these again and again where the rate of slow items before and
-//! after differs most (binary segmentation by the likelihood ratio of two binomial rates), or where
-//! the ranks of the bins' median times do (Pettitt 1979). Slow items that come in bursts make rates of
-//! bins vary by themselves: the ratio is divided by how much more they vary on both sides than by
-//! chance.
+//! The window is divided into bins, which are split recursively where the rates of slow items
+//! before and after differ most (binary segmentation by the likelihood ratio of two binomial
+//! rates), or where the ranks of the bins' median durations do (Pettitt 1979). Bursts of slow items
+//! make the rates of bins vary by themselves, so the ratio is divided by the excess of their
+//! variance on both sides over chance.
 
 use whyslow_model::Ns;
 use whyslow_model::sort::{IndexSort, float_key};
@@ -14,43 +14,43 @@ use super::ranks::median;
 
 const BINS_MIN: usize = 40;
 const BINS_MAX: usize = 400;
-/// A bin has so many items on average.
+/// Average number of items in a bin.
 const ITEMS_IN_BIN: usize = 10;
 const SEGMENT_BINS_MIN: usize = 20;
 const SEGMENT_ITEMS_MIN: f64 = 30.0;
-/// A cut has to gain so many times the logarithm of the number of bins.
+/// Minimum gain of a cut, in multiples of the logarithm of the number of bins.
 const PENALTY: f64 = 3.0;
 const PETTITT_LEVEL: f64 = 1e-3;
-/// Something that happened is told of if it is so near, in bins.
+/// Maximum distance of a mark that is reported with a change, in bins.
 const MARK_WITHIN: Ns = 2;
 
 /// One item.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Point {
-    /// When the item began.
+    /// Start of the item.
     pub ts: Ns,
-    /// Logarithm of its time in times of what is usual for its key.
+    /// Logarithm of its duration divided by the usual one of its key.
     pub log_ratio: f64,
-    /// Whether it is slow by the usual time of its key.
+    /// Whether it is slow compared with the usual duration of its key.
     pub slow: bool,
 }
 
-/// A moment before and after which items differ.
+/// A time before and after which items differ.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Change {
-    /// Beginning of the first bin after it; exact to a bin.
+    /// Start of the first bin after it; exact to a bin.
     pub ts: Ns,
     /// Length of a bin, ns.
     pub within: Ns,
     /// Share of slow items before and after, up to the next changes.
     pub rates: [f64; 2],
-    /// Median times in times of what is usual, before and after.
+    /// Median duration before and after, in multiples of the usual one.
     pub ratios: [f64; 2],
-    /// Twice the logarithm of the likelihood ratio, by its dispersion.
+    /// Twice the logarithm of the likelihood ratio, divided by its dispersion.
     pub gain: f64,
-    /// Of Pettitt's test on medians.
+    /// Significance of Pettitt's test on medians.
     pub p: f64,
-    /// What happened then: places among the marks.
+    /// Indexes of the marks near the change.
     pub marks: Vec<usize>,
 }
 
@@ -58,11 +58,11 @@ pub struct Change {
 struct Bin {
     items: f64,
     slow: f64,
-    /// Of the logarithms; none of no items.
+    /// Median of the logarithms; none without items.
     middle: Option<f64>,
 }
 
-/// Changes by time. None with fewer items than two segments need.
+/// Changes by time. Empty with fewer items than two segments need.
 pub fn changes(points: &[Point], window: (Ns, Ns), marks: &[Mark]) -> Vec<Change> {
     let count = (points.len() / ITEMS_IN_BIN).clamp(BINS_MIN, BINS_MAX);
     let width = (window.1 - window.0) / count as Ns + 1;
@@ -112,7 +112,7 @@ pub fn changes(points: &[Point], window: (Ns, Ns), marks: &[Mark]) -> Vec<Change
     cuts.iter().enumerate().map(change).collect()
 }
 
-/// Cuts where it gains enough, and the sides again.
+/// Cuts where the gain suffices, and then both sides recursively.
 fn segment(bins: &[Bin], first: usize, cuts: &mut Vec<(usize, f64, f64)>) {
     let (by_rate, by_middle) = (best_rate(bins), best_middle(bins));
     let enough = PENALTY * (bins.len() as f64).ln();
@@ -131,7 +131,7 @@ fn segment(bins: &[Bin], first: usize, cuts: &mut Vec<(usize, f64, f64)>) {
     segment(&bins[place..], first + place, cuts);
 }
 
-/// Places where both sides are long enough.
+/// Possible cuts at which both sides are long enough.
 fn places(bins: &[Bin]) -> impl Iterator<Item = usize> {
     let all: f64 = bins.iter().map(|bin| bin.items).sum();
     let mut before = 0.0;
@@ -149,7 +149,7 @@ fn places(bins: &[Bin]) -> impl Iterator<Item = usize> {
     })
 }
 
-/// The cut with the greatest gain in likelihood, by the dispersion that is left.
+/// The cut with the greatest gain in likelihood, divided by the remaining dispersion.
 fn best_rate(bins: &[Bin]) -> Option<(usize, f64)> {
     let sum = |bins: &[Bin]| {
         let add = |sum: (f64, f64), bin: &Bin| (sum.0 + bin.slow, sum.1 + bin.items);
@@ -172,7 +172,7 @@ fn best_rate(bins: &[Bin]) -> Option<(usize, f64)> {
     Some((place, gain / dispersion(&bins[..place], &bins[place..])))
 }
 
-/// Logarithm, of slow ones among items at their own rate.
+/// Log-likelihood of the slow items at their own rate.
 fn likelihood((slow, items): (f64, f64)) -> f64 {
     let term = |count: f64| {
         if count > 0.0 {
@@ -184,7 +184,8 @@ fn likelihood((slow, items): (f64, f64)) -> f64 {
     term(slow) + term(items - slow)
 }
 
-/// How many times the variance by chance the counts of bins have around the rates of both sides.
+/// Variance of the bins' counts around the rates of both sides, in multiples of the variance by
+/// chance.
 fn dispersion(before: &[Bin], after: &[Bin]) -> f64 {
     let (mut found, mut expected, mut bins) = (0.0, 0.0, 0.0);
     for side in [before, after] {

@@ -1,9 +1,9 @@
-//! T2: are items slow when much is going on?
+//! T2: whether items are slow when concurrency is high.
 //!
-//! What is in flight when an item starts is a consequence of slowness too: behind a stall items pile
-//! up. Two things keep that apart from load. Slow items in flight do not count, so that a stall
-//! leaves less going on, not more; and items have to *arrive* more often as well before slow ones,
-//! which no stall brings about.
+//! The number in flight is also a consequence of slowness: items pile up behind a stall. Two rules
+//! separate that from load. Slow items in flight are not counted, so a stall lowers the number; and
+//! more items have to
+//! *arrive* before slow ones, which a stall does not cause.
 
 use whyslow_analysis::statistics::normal_tail;
 use whyslow_model::Ns;
@@ -14,25 +14,27 @@ use super::episodes::Episodes;
 use super::ranks::{mann_whitney, median};
 
 const DELTA_MIN: f64 = 0.2;
-/// Standard deviations by which more have to arrive before slow ones: one test of twenty by chance.
+/// Minimum excess of arrivals before slow items, in standard deviations: one test in twenty by
+/// chance.
 const ARRIVALS_MIN: f64 = 1.645;
-/// Arrivals are counted over a time in which so many are usual …
+/// Arrivals are counted over the time of this many usual arrivals …
 const ARRIVALS: f64 = 10.0;
-/// … and the rate of slow ones is compared over so many classes of concurrency.
+/// … and the rate of slow items is compared over this many classes of concurrency.
 const CLASSES: usize = 5;
 
-/// Slow items against what else went on.
+/// Concurrency at slow items and at the others.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Concurrency {
-    /// Items in flight at the start of slow ones and of others, medians.
+    /// Median number of items in flight at the start of slow items.
     pub slow: f64,
-    /// Median at the start of the others.
+    /// Median number in flight at the start of the others.
     pub others: f64,
-    /// Chance that more was in flight at a slow one than at another, less that of fewer.
+    /// Probability that more were in flight at a slow item than at another one, minus that of
+    /// fewer.
     pub delta: f64,
     /// One-sided.
     pub p: f64,
-    /// Standard deviations by which more items arrived just before slow ones.
+    /// Excess of arrivals just before slow items, in standard deviations.
     pub arrivals: f64,
 }
 
@@ -50,14 +52,14 @@ pub fn concurrency(items: &[Item], slow: &[bool], episodes: &Episodes) -> Option
     let [slow_ones, others] = split(&in_flight, slow);
     let ranked = mann_whitney(&slow_ones, &others)?;
     let [before_slow, before_others] = split(&arrivals, slow);
-    // What goes with concurrency comes in bursts if concurrency does: only what is beyond that is
-    // one witness for many.
+    // If concurrency comes in bursts, so does slowness that depends on it: only bursts beyond that
+    // reduce the number of independent items.
     let explained = explained(&in_flight, slow);
-    let told = items.iter().zip(slow).zip(explained);
-    let told: Vec<(Ns, bool, f64)> = told
+    let items_with_chance = items.iter().zip(slow).zip(explained);
+    let items_with_chance: Vec<(Ns, bool, f64)> = items_with_chance
         .map(|((item, slow), chance)| (item.ts, *slow, chance))
         .collect();
-    let fewer = episodes.design_effect(&told).sqrt();
+    let fewer = episodes.design_effect(&items_with_chance).sqrt();
     Some(Concurrency {
         slow: median(slow_ones)?,
         others: median(others)?,
@@ -78,7 +80,7 @@ fn in_flight(items: &[Item], slow: &[bool]) -> Vec<f64> {
         while ends.get(ended).is_some_and(|end| *end <= item.ts) {
             ended += 1;
         }
-        // An item of no length ends before it has begun by this count.
+        // By this count, an item of zero duration ends before it starts.
         found.push((begun as f64 - ended as f64).max(0.0));
         begun += usize::from(!slow);
     }
@@ -110,7 +112,7 @@ fn split(values: &[f64], slow: &[bool]) -> [Vec<f64>; 2] {
     [of(true), of(false)]
 }
 
-/// The rate of slow ones among items with a like number in flight.
+/// The rate of slow items among those with a similar number in flight.
 fn explained(in_flight: &[f64], slow: &[bool]) -> Vec<f64> {
     let mut order: Vec<usize> = (0..in_flight.len()).collect();
     order.index_sort_by_ints(|at| [float_key(in_flight[*at]), 0, 0]);
@@ -133,8 +135,8 @@ mod tests {
             ts,
             dur,
             key: 0,
-            object: super::super::NOBODY,
-            worker: super::super::NOBODY,
+            object: super::super::UNIDENTIFIED,
+            worker: super::super::UNIDENTIFIED,
             failed: false,
             wait_ns_max: None,
         }

@@ -1,48 +1,48 @@
-//! T8: do slow items come near to a time that is known for a cause?
+//! T8: whether durations of slow items are near the known constant of a cause.
 //!
-//! A hint, never a verdict: it tells which evidence to look for, and that is printed with it. Slow
-//! items have to be inside a narrow window around the constant far more often than if their times
-//! were spread evenly over the orders of magnitude seen; for causes that repeat and double, most of
-//! them at the first value, as to wait twice is rarer than once.
+//! This is a hint, never a verdict: the evidence that would confirm it is printed with it. Far more
+//! slow items have to be within a narrow window around the constant than if durations were spread
+//! evenly over the observed orders of magnitude. For causes that repeat and double, most of them
+//! have to be at the first value, because waiting twice is rarer than once.
 
 use whyslow_model::sort::IndexSort;
 
 use whyslow_analysis::statistics::binomial_tail;
 
-/// A cause whose waits have known lengths.
+/// A cause of waits with known durations.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Known {
     /// Name of the cause, for the hint.
     pub cause: &'static str,
-    /// ns, ascending: the first is the commonest.
+    /// ns, ascending; the first is the most common.
     pub values: &'static [f64],
-    /// Evidence that would make it a verdict.
+    /// Evidence that would confirm it.
     pub confirm: &'static str,
 }
 
 const MS: f64 = 1e6;
 const S: f64 = 1e9;
 
-/// Lengths from the sources of the kernel and of the C libraries, and from measurements with Linux 6.18
-/// (resolver 5.004 s, neighbour 3.060 s, SYN 1.007 s, retransmission 206–214 ms).
+/// Durations from the sources of the kernel and the C libraries, and from measurements on Linux
+/// 6.18 (resolver 5.004 s, neighbour 3.060 s, SYN 1.007 s, retransmission 206–214 ms).
 pub const KNOWN: [Known; 13] = [
     Known {
-        cause: "resolver timeout (glibc: 5 s for each server and attempt)",
+        cause: "resolver timeout (glibc: 5 s per name server and attempt)",
         values: &[5.0 * S, 10.0 * S, 15.0 * S, 20.0 * S],
         confirm: "a poll of 5 s on a socket to port 53 that returned 0, or getaddrinfo on the stack",
     },
     Known {
-        cause: "resolver timeout (musl: 5 s by 2 attempts)",
+        cause: "resolver timeout (musl: 5 s in 2 attempts)",
         values: &[2.5 * S, 5.0 * S, 7.5 * S],
         confirm: "a poll of 2.5 s on a socket to port 53 that returned 0",
     },
     Known {
-        cause: "no answer of a neighbour (ARP: 3 probes of 1 s)",
+        cause: "no reply from a neighbour (ARP: 3 probes of 1 s)",
         values: &[3.06 * S],
         confirm: "EHOSTUNREACH or POLLERR at the end of the wait",
     },
     Known {
-        cause: "SYN sent again (Linux 6.5 and later: after 1, 2, 3, 4, 5, 7, 11 … s)",
+        cause: "SYN retransmitted (Linux 6.5 and later: after 1, 2, 3, 4, 5, 7, 11 … s)",
         values: &[
             S,
             2.0 * S,
@@ -58,32 +58,32 @@ pub const KNOWN: [Known; 13] = [
         confirm: "connect in SYN_SENT with tcp_retransmit_skb inside the wait",
     },
     Known {
-        cause: "SYN or SYN-ACK sent again (doubling: after 1, 3, 7, 15, 31, 63 s)",
+        cause: "SYN or SYN-ACK retransmitted (doubling: after 1, 3, 7, 15, 31, 63 s)",
         values: &[S, 3.0 * S, 7.0 * S, 15.0 * S, 31.0 * S, 63.0 * S],
-        confirm: "tcp_retransmit_skb on the connection while it was opened",
+        confirm: "tcp_retransmit_skb on the connection while it was being opened",
     },
     Known {
-        cause: "packet lost and sent again (least retransmission time 200 ms, doubling)",
+        cause: "packet lost and retransmitted (minimum retransmission timeout 200 ms, doubling)",
         values: &[200.0 * MS, 600.0 * MS, 1400.0 * MS],
         confirm: "tcp_retransmit_skb on the connection inside the wait",
     },
     Known {
         cause: "delayed ACK with Nagle's algorithm (40 ms)",
         values: &[40.0 * MS],
-        confirm: "two small sends without TCP_NODELAY, and a wake by a bare ACK",
+        confirm: "two small sends without TCP_NODELAY, and a wakeup by a bare ACK",
     },
     Known {
-        cause: "first retransmission without a known round trip (3 s)",
+        cause: "first retransmission without a known round-trip time (3 s)",
         values: &[3.0 * S],
         confirm: "tcp_retransmit_skb inside the wait on a new connection",
     },
     Known {
         cause: "command timeout of a disk (SCSI, NVMe: 30 s), or a proxy's or conntrack's 30 s",
         values: &[30.0 * S],
-        confirm: "block_rq_error, or a line of the kernel's log at the end of the wait",
+        confirm: "block_rq_error, or a line in the kernel log at the end of the wait",
     },
     Known {
-        cause: "timeout of a minute (TIME_WAIT and FIN_WAIT2, proxies)",
+        cause: "one-minute timeout (TIME_WAIT and FIN_WAIT2, proxies)",
         values: &[60.0 * S],
         confirm: "the error of the connect or read at the end of the wait",
     },
@@ -93,18 +93,18 @@ pub const KNOWN: [Known; 13] = [
         confirm: "an idle connection that ended with ETIMEDOUT",
     },
     Known {
-        cause: "longest pause of a writer of dirty pages (200 ms)",
+        cause: "longest pause of a throttled writer of dirty pages (200 ms)",
         values: &[200.0 * MS],
-        confirm: "balance_dirty_pages with a pause of that length",
+        confirm: "balance_dirty_pages with a pause of that duration",
     },
     Known {
-        cause: "reclaim held back (100 ms), or the CPU quota's period",
+        cause: "reclaim throttling (100 ms), or the CPU quota's period",
         values: &[100.0 * MS],
-        confirm: "mm_vmscan_throttled inside the wait, or throttled_time of the control group",
+        confirm: "mm_vmscan_throttled inside the wait, or throttled_time of the cgroup",
     },
 ];
 
-/// Times that repeat by known causes: ns, cause, evidence.
+/// Periods of known causes: ns, cause, evidence.
 pub const PERIODS: [(f64, &str, &str); 5] = [
     (
         5.0 * S,
@@ -113,22 +113,22 @@ pub const PERIODS: [(f64, &str, &str); 5] = [
     ),
     (
         30.0 * S,
-        "dirty pages that are old enough",
+        "writeback of expired dirty pages",
         "writeback_start at the onsets",
     ),
     (
         60.0 * S,
-        "cron, or another job of each minute",
+        "cron, or another job every minute",
         "sched_process_exec at the onsets",
     ),
     (
         300.0 * S,
-        "checkpoint, or a job of each five minutes",
+        "a checkpoint, or a job every five minutes",
         "sched_process_exec at the onsets",
     ),
     (
         3600.0 * S,
-        "a job of each hour, or rotation of logs",
+        "an hourly job, or log rotation",
         "sched_process_exec at the onsets",
     ),
 ];
@@ -136,39 +136,39 @@ pub const PERIODS: [(f64, &str, &str); 5] = [
 const SHARE_MIN: f64 = 0.5;
 const ITEMS_MIN: usize = 5;
 const LEVEL: f64 = 1e-3;
-/// A period is that of a known cause if it is so near.
+/// Maximum relative distance of a period from that of a known cause.
 const PERIOD_WITHIN: f64 = 0.01;
 
-/// What slow items waited, all ns.
+/// Waits of slow items, all in ns.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Waits {
-    /// Of each slow item: its longest wait, or what it took beyond the usual.
+    /// For each slow item, its longest wait, or the time beyond the usual.
     pub waits: Vec<f64>,
-    /// Median of usual items and its MAD, by which `waits` are uncertain: 0 for waits that were
-    /// recorded themselves.
+    /// Median of the usual items, which with `mad` is the uncertainty of `waits`; 0 for recorded
+    /// waits.
     pub usual: f64,
     /// Median absolute deviation of the usual items, ns.
     pub mad: f64,
-    /// Times that were seen at all.
+    /// Range of the observed durations.
     pub range: (f64, f64),
 }
 
-/// Slow items near to a constant.
+/// Slow items near a constant.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Hint {
     /// The cause.
     pub known: Known,
-    /// The value that most of them are near to, ns.
+    /// The value that most of them are near, ns.
     pub value: f64,
-    /// Slow items within the window around `value`.
+    /// Slow items within the windows around the values.
     pub inside: usize,
-    /// Slow items in all.
+    /// All slow items.
     pub slow: usize,
-    /// Over all causes that are known.
+    /// Adjusted for all known causes.
     pub p: f64,
 }
 
-/// Causes that slow items come near to, the most certain first.
+/// Causes with a constant that slow items are near, the most certain first.
 pub fn hints(waits: &Waits) -> Vec<Hint> {
     let mut hints: Vec<Hint> = KNOWN
         .iter()
@@ -193,7 +193,7 @@ fn hint(known: &Known, waits: &Waits) -> Option<Hint> {
         found.count()
     };
     let counts: Vec<usize> = (0..windows.len()).map(inside).collect();
-    // Windows do not overlap but for the shortest constants in noisy times.
+    // Windows overlap only for the shortest constants with noisy durations.
     let all = counts.iter().sum::<usize>().min(waits.waits.len());
     let slow = waits.waits.len();
     let is_much = all >= ITEMS_MIN && all as f64 >= SHARE_MIN * slow as f64;
@@ -211,15 +211,16 @@ fn hint(known: &Known, waits: &Waits) -> Option<Hint> {
     })
 }
 
-/// Least and greatest wait that is near to a value. Below, as part of the usual time may pass meanwhile
-/// and is then taken off twice; above, as timers are late and the rest of the item varies.
+/// Smallest and largest wait that is near a value. Below it, because a part of the usual time may
+/// pass during the wait and is then subtracted twice; above it, because timers are late and the
+/// rest of the item varies.
 fn window(value: f64, waits: &Waits) -> (f64, f64) {
     let least = value - waits.usual.min(0.02 * value) - MS;
     let most = value + (0.05 * value).max(4.0 * MS).max(3.0 * waits.mad);
     (least, most)
 }
 
-/// Of being in one of the windows, if logarithms are spread evenly over the range.
+/// Probability of being in one of the windows, if logarithms are spread evenly over the range.
 fn chance(windows: &[(f64, f64)], (from, to): (f64, f64)) -> f64 {
     let (from, to) = (from.max(1.0).ln(), to.max(1.0).ln());
     if to <= from {
@@ -257,7 +258,7 @@ mod tests {
         let found = hints(&waits(near.clone()));
         assert!(found[0].known.cause.starts_with("resolver timeout (glibc"));
         assert_eq!((found[0].inside, found[0].slow), (5, 6));
-        // Three are too few, and a third of them is too.
+        // Three are too few, and so is a share of a third.
         assert_eq!(hints(&waits(near[..3].to_vec())), []);
         let far = [near.clone(), vec![0.8 * S; 9]].concat();
         assert_eq!(hints(&waits(far)), []);

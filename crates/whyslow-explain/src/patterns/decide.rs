@@ -1,40 +1,41 @@
-//! The conclusion: the first of a list of classes whose tests fired.
+//! The conclusion: the first class in a list for which the tests fired.
 
 use whyslow_model::Ns;
 
 use super::change::Change;
 use super::constants::Hint;
 use super::facts::{Facts, Test};
+use super::format::{count, list, name, p, percent, time};
 use super::keys::{KEYS_MIN, SLOW_MIN};
 use super::levels::Levels;
 use super::modes;
+use super::outcomes::{Outcome, depends, outcomes};
 use super::periodic::EPISODES_MIN;
 use super::ranks::median;
-use super::say::{Outcome, depends, outcomes};
-use super::words::{count, list, name, p, percent, time};
 use super::{Input, LEVEL};
 use crate::report::Pattern;
 
-/// A rhythm is that of what is slow if it differs from its length by no more than this share.
+/// A period that differs from the duration of slow items by no more than this share is caused by
+/// it.
 const ECHO: f64 = 0.1;
 
-/// Kinds of slowness.
+/// Patterns of slowness.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Class {
-    /// Everything is slower than it was, the more the more goes on, or while a resource is at its
-    /// limit.
+    /// Everything is slower than before, and more so with more concurrency or while a resource is
+    /// saturated.
     HeavyLoad,
-    /// Everything is slower than it was, without evidence of load.
+    /// Everything is slower than before, without evidence of load.
     Shifted,
-    /// One of several like objects deviates.
+    /// One of several similar objects deviates.
     OneDevice,
-    /// One key holds most of what is slow.
+    /// One key has most of the slow items.
     OneOperation,
-    /// Episodes come in a rhythm.
+    /// Episodes are periodic.
     Periodic,
-    /// Now and then, whatever is done.
+    /// Occasional, independent of the operation.
     RareContention,
-    /// Nothing of these is shown.
+    /// Insufficient evidence for any of these.
     Insufficient,
 }
 
@@ -53,42 +54,42 @@ impl Class {
     }
 }
 
-/// What items show, and why.
+/// The pattern that items show, with the evidence.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Judgement {
     /// The conclusion.
     pub class: Class,
     /// The conclusion as a sentence, with its numbers.
     pub says: String,
-    /// Of every test that could be made, and of those that could not with what they lack.
+    /// Results of all tests; for those that could not be made, what they lack.
     pub outcomes: Vec<Outcome>,
-    /// Causes with known times, as hints.
+    /// Causes with known constants, as hints.
     pub hints: Vec<Hint>,
-    /// Items that were looked at.
+    /// Number of examined items.
     pub items: usize,
-    /// Places of slow ones among [`Input::items`], ascending.
+    /// Indexes of slow items in [`Input::items`], ascending.
     pub slow: Vec<usize>,
-    /// As so many the slow ones came.
+    /// Number of episodes that the slow items form.
     pub episodes: usize,
-    /// Keys and objects that are named: the slow key, the deviating objects.
+    /// The slow key, if there is one.
     pub keys: Vec<u32>,
-    /// Objects that are named: those that deviate from their peers.
+    /// Objects that deviate from their peers.
     pub objects: Vec<u32>,
-    /// Keys that were never slow though they were asked often enough.
+    /// Keys that were never slow although they had enough items.
     pub exempt: Vec<u32>,
-    /// What all slow keys do and exempt ones do not: places among [`Input::feature_names`].
+    /// Features of all slow keys and no exempt one: indexes into [`Input::feature_names`].
     pub only_of_slow: Vec<u32>,
-    /// Times at which the rate of slow items or their times changed.
+    /// Times at which the rate of slow items or their durations changed.
     pub changes: Vec<Change>,
-    /// Everything is slower from here on: the conclusion and the tests are about what came after,
-    /// against what was before.
+    /// Time from which on everything is slower: the conclusion and the tests compare the time after
+    /// it with the time before.
     pub since: Option<Ns>,
-    /// Items more that would suffice, where that is known.
+    /// Number of further items that would suffice, if it is known.
     pub more: Option<u64>,
 }
 
-/// Which kind of slowness the items show. Deterministic: the same input gives the same judgement.
-/// Without baseline, what was before a change for the worse is one.
+/// Classifies the items. Deterministic: the same input gives the same judgement. Without a
+/// baseline, the time before a change for the worse serves as one.
 pub fn judge(input: &Input<'_>) -> Judgement {
     let whole = judge_against(input);
     let since = match input.baseline {
@@ -98,7 +99,7 @@ pub fn judge(input: &Input<'_>) -> Judgement {
     since.unwrap_or(whole)
 }
 
-/// With the baseline of the input only.
+/// Classifies with the baseline of the input only.
 pub(super) fn judge_against(input: &Input<'_>) -> Judgement {
     let facts = Facts::of(input);
     let view = View {
@@ -132,7 +133,7 @@ pub(super) fn judge_against(input: &Input<'_>) -> Judgement {
 }
 
 impl Judgement {
-    /// As a report has it.
+    /// The pattern for a report.
     pub fn pattern(&self) -> Pattern {
         let tests = self.outcomes.iter();
         let tests = tests.map(|one| (one.test.to_owned(), one.fired, one.says.clone()));
@@ -168,7 +169,7 @@ impl Judgement {
     }
 }
 
-/// Figures with the names of what they are about.
+/// Figures with the names from the input.
 pub(super) struct View<'v> {
     pub(super) facts: &'v Facts,
     pub(super) input: &'v Input<'v>,
@@ -190,7 +191,7 @@ impl View<'_> {
         found.filter(|one| one.is_much() && self.facts.is_found(Test::Levels))
     }
 
-    /// Resources at their limit when items were slow, by place.
+    /// Indexes of resources that were saturated when items were slow.
     pub(super) fn saturated(&self) -> Vec<usize> {
         let all = self.facts.saturated.iter().enumerate();
         let found = all.filter(|(place, one)| {
@@ -243,8 +244,8 @@ impl View<'_> {
         much && self.facts.is_found(Test::Rhythm) && !self.is_echo()
     }
 
-    /// Who waits for a slow answer before the next request comes again when that is there: the rhythm
-    /// of load that waits is the length of what is slow.
+    /// Whether the period results from the duration of slow items: in a closed loop, a worker sends
+    /// its next request when the slow reply has arrived.
     fn is_echo(&self) -> bool {
         let slow = self.facts.slow.iter();
         let slow = slow.map(|place| self.input.items[*place].dur as f64);
@@ -292,7 +293,7 @@ impl View<'_> {
         }
     }
 
-    /// The conclusion with what it depends on, and how many more items would give one.
+    /// The conclusion, and how many more items would lead to one.
     fn says(&self, class: Class, only_of_slow: &[u32]) -> (String, Option<u64>) {
         let (says, more) = self.concludes(class, only_of_slow);
         let says = match self.grows_by_level() {
@@ -302,14 +303,14 @@ impl View<'_> {
         (format!("{says}{}", self.lesser()), more)
     }
 
-    /// What is slow for what it is, and not for what this is about.
+    /// Items that are slow by their own measure only.
     fn lesser(&self) -> String {
         let lesser = &self.facts.lesser;
         let most = lesser.iter().copied().reduce(f64::max);
         most.map_or_else(String::new, |most| {
             let verb = if lesser.len() == 1 { "is" } else { "are" };
             format!(
-                "; {} more {verb} slow for what they are, by at most {}, and not counted: that is not what this is about",
+                "; {} more {verb} slow by their own measure only, by at most {}, and not counted",
                 lesser.len(),
                 time(most)
             )
@@ -335,7 +336,7 @@ impl View<'_> {
     fn shift(&self) -> String {
         let ratios = self.facts.shifted.map_or([1.0; 3], |one| one.ratios);
         let [low, middle, _] = ratios;
-        format!("the fastest tenth {low:.1} times, the median {middle:.1} times what it was")
+        format!("p10 {low:.1} times, median {middle:.1} times as long as before")
     }
 
     fn load(&self) -> String {
@@ -343,7 +344,7 @@ impl View<'_> {
         for place in self.saturated() {
             if let Some(one) = self.facts.saturated[place] {
                 reasons.push(format!(
-                    "{} was at its limit for {} of the time in which {}s were slow, {} otherwise",
+                    "{} was saturated for {} of the time in which {}s were slow, {} otherwise",
                     self.input.resources[place].name,
                     percent(one.slow),
                     self.what(),
@@ -353,14 +354,14 @@ impl View<'_> {
         }
         if let (true, Some(one)) = (self.grows_with_concurrency(), self.facts.concurrency) {
             reasons.push(format!(
-                "{}s are slow the more the more is in flight (delta {:.2})",
+                "{}s are slower with more in flight (delta {:.2})",
                 self.what(),
                 one.delta
             ));
         }
         if let Some((before, now)) = self.facts.raised {
             reasons.push(format!(
-                "depends on concurrency, there are {now:.0} {}s at a time and were {before:.0}",
+                "depends on concurrency, which rose from {before:.0} to {now:.0} concurrent {}s",
                 self.what()
             ));
         }
@@ -376,7 +377,7 @@ impl View<'_> {
             let object = name(self.input.objects, one.object);
             if one.is_tail {
                 format!(
-                    "{object}: {} of {} beyond its peers' p99, {:.0} times as many as expected",
+                    "{object}: {} of {} beyond its peers' p99, {:.0} times the expected number",
                     one.over, one.compared, one.relative_risk
                 )
             } else {
@@ -389,7 +390,7 @@ impl View<'_> {
             .filter(|one| one.is_tail || one.is_shifted)
             .map(one)
             .collect();
-        format!("one deviates from its peers: {}", found.join("; "))
+        format!("outlier among its peers: {}", found.join("; "))
     }
 
     fn operation(&self) -> String {
@@ -403,8 +404,8 @@ impl View<'_> {
             return String::new();
         };
         format!(
-            "one of {} kinds is slow: {} has {} of all slow {}s, {} of {}, {:.0} times the rate of \
-             the others",
+            "one of {} kinds is slow: {} has {} of all slow {}s ({} of {}), {:.0} times the rate of the \
+             others",
             self.facts.rates.rates.len(),
             self.key(one.rate.key),
             percent(one.holds),
@@ -422,19 +423,19 @@ impl View<'_> {
         let jobs = self.facts.jobs.iter().enumerate();
         let jobs = jobs.filter(|(_, one)| one.is_much()).map(|(place, one)| {
             let job = &self.input.jobs[place].name;
-            format!("{job} started at {} of {}", one.near, one.onsets)
+            format!("{job} started with {} of {} episodes", one.near, one.onsets)
         });
         let jobs: Vec<String> = jobs.collect();
         let known = super::constants::of_period(rhythm.period);
         let reason = match (jobs.as_slice(), known) {
-            ([], None) => "no job is known that starts then".to_owned(),
+            ([], None) => "no known job starts at these times".to_owned(),
             ([], Some((cause, confirm))) => {
                 format!("{cause}? would be confirmed by {confirm}")
             }
             (jobs, _) => jobs.join("; "),
         };
         format!(
-            "every {}: {} agree in phase by {:.2}; {reason}",
+            "periodic, every {}: {} with a phase agreement of {:.2}; {reason}",
             time(rhythm.period),
             count(rhythm.episodes as u64, "episode"),
             rhythm.length
@@ -446,7 +447,7 @@ impl View<'_> {
         let slow = rates.rates.iter().filter(|rate| rate.slow > 0);
         let items: u64 = slow.clone().map(|rate| rate.items).sum();
         let mut parts = vec![format!(
-            "rare contention on a path that is shared: {} of {} kinds, slow rate {} alike ({})",
+            "rare contention on a shared path: {} of {} kinds, slow rate {}, even across kinds ({})",
             slow.count(),
             rates.rates.len(),
             percent(rates.slow as f64 / items.max(1) as f64),
@@ -459,7 +460,7 @@ impl View<'_> {
         if !self.facts.hidden.is_empty() {
             let hidden = count(self.facts.hidden.len() as u64, "kind");
             parts.push(format!(
-                "not to be told of {hidden} that usually take as long"
+                "not detectable for {hidden} that usually take as long"
             ));
         }
         if !only_of_slow.is_empty() {
@@ -467,19 +468,19 @@ impl View<'_> {
                 .iter()
                 .map(|place| name(self.input.feature_names, *place));
             let names: Vec<String> = names.collect();
-            parts.push(format!("what these do not do: {}", list(&names)));
+            parts.push(format!("used only by slow kinds: {}", list(&names)));
         }
         if let (true, Some((middle, mad)), Some(gap)) =
             (self.is_mode(), self.facts.mode, &self.facts.gap)
         {
-            // What is slow by wish may be less than what is far from the rest.
+            // An objective may classify fewer items as slow than the gap does.
             let of = if gap.above.len() as u64 <= rates.slow {
                 format!("{} slow ones", rates.slow)
             } else {
                 items.to_string()
             };
             parts.push(format!(
-                "{} of {} take {} ± {} more",
+                "{} of {} take {} ± {} longer",
                 gap.above.len(),
                 of,
                 time(middle),
@@ -489,12 +490,12 @@ impl View<'_> {
         if let Some(hint) = self.facts.hints.first() {
             parts.push(format!("{}?", hint.known.cause));
         }
-        let is_told = self.grows_by_level().is_some();
+        let is_known = self.grows_by_level().is_some();
         if let (true, Some(one)) = (self.grows_with_concurrency(), self.facts.concurrency)
-            && !is_told
+            && !is_known
         {
             parts.push(format!(
-                "likelier the more is in flight (delta {:.2})",
+                "more likely with more in flight (delta {:.2})",
                 one.delta
             ));
         }
@@ -506,10 +507,10 @@ impl View<'_> {
         let (rates, what) = (&self.facts.rates, self.what());
         if rates.slow == 0 {
             let seen = count(rates.items, what);
-            // The rule of three: with a greater share one would be slow 19 times of 20.
+            // The rule of three: with a larger share at least one would be slow in 19 of 20 cases.
             let most = (3.0 / rates.items.max(1) as f64).min(1.0);
             let says = format!(
-                "none of {seen} is slow; more than {} would show",
+                "none of {seen} is slow; a share above {} would be detected",
                 percent(most)
             );
             return (says, None);
@@ -525,7 +526,7 @@ impl View<'_> {
             let wanted = rates.items as f64 * (SLOW_MIN / witnesses - 1.0);
             more = Some(wanted.ceil() as u64);
             lacks.push(format!(
-                "{} count as {witnesses:.1}, {SLOW_MIN:.0} are needed: about {} more",
+                "{} count as {witnesses:.1}, {SLOW_MIN:.0} needed: about {} more",
                 count(rates.slow, "slow one"),
                 count(wanted.ceil() as u64, what)
             ));
@@ -533,12 +534,13 @@ impl View<'_> {
         let keys = rates.rates.len();
         if keys < KEYS_MIN {
             lacks.push(format!(
-                "{} only, evenness takes {KEYS_MIN}",
+                "only {}, {KEYS_MIN} needed to test for even rates",
                 count(keys as u64, "kind")
             ));
         } else if self.facts.evenness[1].is_some_and(|one| one.p <= LEVEL) {
             lacks.push(
-                "slow rates differ between kinds, but no kind has most of the slow ones".into(),
+                "slow rates differ between kinds, but no single kind has most of the slow ones"
+                    .into(),
             );
         }
         if !self.is_mode() && self.facts.hints.is_empty() {
@@ -550,20 +552,20 @@ impl View<'_> {
                         .as_ref()
                         .is_some_and(|gap| enough > gap.above.len()) =>
                 {
-                    format!("a mode of their own would show with {enough} slow ones")
+                    format!("{enough} slow ones needed to show a separate mode")
                 }
-                _ => "slow ones are the end of the usual times, no mode of their own".into(),
+                _ => "slow ones are the tail of the usual durations, not a separate mode".into(),
             });
         }
         let episodes = self.facts.episodes.onsets.len();
         if episodes < EPISODES_MIN {
             lacks.push(format!(
-                "{episodes} episodes, a rhythm takes {EPISODES_MIN}"
+                "{episodes} episodes, {EPISODES_MIN} needed to detect a period"
             ));
         }
         let all = percent(rates.slow as f64 / rates.items as f64);
         let says = format!(
-            "insufficient evidence of any kind of slowness ({all} slow): {}",
+            "insufficient evidence for any pattern ({all} slow): {}",
             lacks.join("; ")
         );
         (says, more)

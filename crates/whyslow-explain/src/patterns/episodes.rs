@@ -1,21 +1,21 @@
-//! Slow items that are one witness.
+//! Slow items that count as one event.
 //!
-//! A stall of a second makes every request that meets it slow. Slow starts that follow each other
-//! closely are merged into episodes, and tests on time use these. That alone would count for one
-//! witness also what merely is frequent: where one request in twenty waits five seconds, slow ones
-//! follow each other closely all the time. So tests on keys divide by the *design effect*: how many
-//! times the variance of counts per slice of time is what it would be if each item was slow by
-//! itself, and at most the mean size of an episode.
+//! A stall of a second makes every request during it slow. Slow starts that are close together are
+//! merged into episodes, which tests on time use. Counting an episode as one event everywhere would
+//! be wrong for items that are merely frequent: where one request in twenty waits five seconds,
+//! slow starts are always close together. So tests on keys divide by the *design effect*: the
+//! variance of counts per time slice relative to the variance if each item were slow independently,
+//! and at most the mean size of an episode.
 
 use whyslow_model::Ns;
 
 use super::Item;
 use super::ranks::median;
 
-/// Episodes are apart by more than this at least.
+/// Minimum gap between episodes.
 const GAP_MIN: Ns = 100_000_000;
-/// Slices grow by this, as long as there are so many: a burst longer than a slice is several
-/// witnesses again.
+/// Slices grow by this factor while there are at least `SLICES_MIN`: a burst that is longer than a
+/// slice would count several times.
 const LONGER: i64 = 4;
 const SLICES_MIN: i64 = 20;
 const SLICES_MAX: i64 = 4000;
@@ -23,16 +23,16 @@ const SLICES_MAX: i64 = 4000;
 /// Slow items by episodes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Episodes {
-    /// Slow starts that are no farther apart are one episode, ns.
+    /// Maximum distance of slow starts within an episode, ns.
     pub gap: Ns,
-    /// The first start of each, ascending.
+    /// The first start of each episode, ascending.
     pub onsets: Vec<Ns>,
-    /// How many slow items there are.
+    /// Number of slow items.
     pub slow: usize,
 }
 
 impl Episodes {
-    /// Merges starts closer than half the median length of slow items, or 100 ms.
+    /// Merges starts closer than half the median duration of slow items, or 100 ms.
     pub fn of<'i>(slow: impl Iterator<Item = &'i Item> + Clone) -> Self {
         let lengths = slow.clone().map(|item| item.dur as f64).collect();
         let half = median(lengths).unwrap_or(0.0) / 2.0;
@@ -54,13 +54,14 @@ impl Episodes {
         }
     }
 
-    /// Slow items by episode, 1 at least.
+    /// Slow items per episode, at least 1.
     pub fn mean_size(&self) -> f64 {
         (self.slow as f64 / self.onsets.len().max(1) as f64).max(1.0)
     }
 
-    /// How many items count as one, 1 at least: `items` are starts, whether slow, and the chance of
-    /// being so that is explained already (the rate of all, or of the item's key).
+    /// Number of items that count as one, at least 1. `items` are the start, whether it is slow,
+    /// and the probability of being slow that is already explained (the rate of all items, or of
+    /// the item's key).
     pub fn design_effect(&self, items: &[(Ns, bool, f64)]) -> f64 {
         if self.onsets.len() == self.slow {
             return 1.0;
@@ -78,7 +79,7 @@ impl Episodes {
     }
 }
 
-/// Variance of the slow items per slice by the one expected; 1 if it is not clearly more.
+/// Variance of the slow items per slice divided by the expected one; 1 if it is not clearly larger.
 fn dispersion(items: &[(Ns, bool, f64)], first: Ns, (span, length): (Ns, Ns)) -> f64 {
     let count = (span / length + 1) as usize;
     let mut beyond = vec![0.0; count];
@@ -91,7 +92,7 @@ fn dispersion(items: &[(Ns, bool, f64)], first: Ns, (span, length): (Ns, Ns)) ->
         return 1.0;
     }
     let found = beyond.iter().map(|beyond| beyond * beyond).sum::<f64>() / expected;
-    // Two standard deviations of the ratio if nothing comes in bursts: that of a chi-square value by
+    // Two standard deviations of the ratio without bursts: that of a chi-square value divided by
     // its degrees of freedom.
     let by_chance = 1.0 + 2.0 * (2.0 / count as f64).sqrt();
     if found > by_chance { found } else { 1.0 }
@@ -109,8 +110,8 @@ mod tests {
             ts,
             dur,
             key: 0,
-            object: super::super::NOBODY,
-            worker: super::super::NOBODY,
+            object: super::super::UNIDENTIFIED,
+            worker: super::super::UNIDENTIFIED,
             failed: false,
             wait_ns_max: None,
         }
@@ -128,7 +129,7 @@ mod tests {
         assert!(Episodes::of([].iter()).onsets.is_empty());
     }
 
-    /// 2000 starts in 100 s; which are slow tells `slow`.
+    /// 2000 starts in 100 s; `slow` decides which are slow.
     fn effect(slow: impl Fn(i64, &mut Dice) -> bool) -> (f64, f64) {
         let mut dice = Dice::new(5);
         let items: Vec<(Item, bool)> = (0..2000)
@@ -139,12 +140,12 @@ mod tests {
             .filter_map(|(one, slow)| slow.then_some(*one))
             .collect();
         let rate = slow.len() as f64 / items.len() as f64;
-        let told: Vec<_> = items
+        let explained: Vec<_> = items
             .iter()
             .map(|(one, slow)| (one.ts, *slow, rate))
             .collect();
         let episodes = Episodes::of(slow.iter());
-        (episodes.design_effect(&told), episodes.mean_size())
+        (episodes.design_effect(&explained), episodes.mean_size())
     }
 
     #[test]

@@ -1,8 +1,9 @@
-//! Where the time of slow operations went that others of the same kind do not spend.
+//! Where slow operations spend time that others of the same kind do not.
 //!
-//! For each category (a mechanism and its culprit) the mean of slow operations less that of the
-//! baseline, as a share of all of it. Operations are drawn again with replacement, slow ones and
-//! baseline apart, for the interval of that share: one extreme operation makes it wide.
+//! For each category (a mechanism and its culprit), the mean of slow operations minus that of the
+//! baseline, as a share of the sum over all categories. The confidence interval of that share is
+//! bootstrapped, with slow operations and the baseline resampled separately: a single extreme
+//! operation makes it wide.
 
 use std::collections::BTreeMap;
 
@@ -12,13 +13,13 @@ use whyslow_model::Ns;
 use whyslow_model::sort::IndexSort;
 
 const DRAWS: usize = 1000;
-/// The interval leaves so much out at each end.
+/// Share that the interval leaves out at each end.
 const ENDS: f64 = 0.025;
 const SHARE_MIN: f64 = 0.25;
-/// The mean of so many is known well enough: more of them are not drawn.
+/// The mean of this many operations is exact enough: more are thinned out.
 const ROWS_MAX: usize = 2000;
 
-/// What one operation spent on what: category, ns. Categories may repeat.
+/// Time that one operation spent: category, ns. Categories may repeat.
 pub type Spent = Vec<(u32, Ns)>;
 
 /// The excess of one category.
@@ -26,11 +27,11 @@ pub type Spent = Vec<(u32, Ns)>;
 pub struct Excess {
     /// Number of the category, chosen by the caller.
     pub category: u32,
-    /// Mean of slow operations less that of the baseline.
+    /// Mean of slow operations minus that of the baseline.
     pub delta_ns: f64,
-    /// Of the sum of all categories; below 0 or above 1 where some are negative.
+    /// Share of the sum over all categories; below 0 or above 1 if some are negative.
     pub share: f64,
-    /// 95 % of what other operations of the same kind would give.
+    /// Lower end of its 95 % confidence interval.
     pub share_low: f64,
     /// Upper end of that interval.
     pub share_high: f64,
@@ -39,14 +40,14 @@ pub struct Excess {
 }
 
 impl Excess {
-    /// Whether it is to be told: a quarter of the excess at least.
+    /// Whether it is reported: at least a quarter of the excess.
     pub fn is_much(&self) -> bool {
         self.share_low >= SHARE_MIN
     }
 }
 
-/// Greatest excess first. Empty if nothing is slow or slow operations take no longer on average.
-/// Without baseline all the time is excess.
+/// The excesses, greatest first. Empty if nothing is slow or slow operations take no longer on
+/// average. Without a baseline all time is excess.
 pub fn decompose(slow: &[Spent], baseline: &[Spent]) -> Vec<Excess> {
     let mut places: BTreeMap<u32, usize> = BTreeMap::new();
     for (category, _) in slow.iter().chain(baseline).flatten() {
@@ -132,7 +133,7 @@ fn less(slow: &[f64], usual: &[f64]) -> Vec<f64> {
         .collect()
 }
 
-/// Shares of the categories in each draw; none of a draw without any excess.
+/// Shares of the categories in each draw; 0 in a draw without any excess.
 fn drawn(slow: &Rows, baseline: &Rows) -> Vec<Vec<f64>> {
     let mut dice = Dice::new(10);
     let mut draw = |_| {
@@ -164,7 +165,7 @@ mod tests {
 
     #[test]
     fn excess_by_hand() {
-        // Slow: 100 of lock more in each, and 20 of disk more on average.
+        // Slow operations have 100 more of lock each, and 20 more of disk on average.
         let slow = vec![vec![(1, 110), (2, 40)], vec![(1, 110), (2, 20)]];
         let baseline = vec![vec![(1, 10), (2, 10)], vec![(1, 5), (1, 5), (2, 10)]];
         let found = decompose(&slow, &baseline);
@@ -200,7 +201,7 @@ mod tests {
         assert_eq!((all[0].share, all[0].share_low), (1.0, 1.0));
     }
 
-    /// The interval holds the true share in about 95 of 100 drawn sets.
+    /// The interval contains the true share in about 95 of 100 drawn sets.
     #[test]
     fn the_interval_holds_the_true_share() {
         let mut held = 0;

@@ -1,4 +1,4 @@
-//! All figures of a judgement, before any conclusion.
+//! All figures of a judgement, before the conclusion.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -23,28 +23,28 @@ use super::saturation::{Saturated, saturated};
 use super::shifted::{Shifted, shifted};
 use super::{Input, Item, LEVEL};
 
-/// Keys with fewer items are not tested for holding most of the slow ones.
+/// Minimum number of items of a key for the test of having most of the slow ones.
 const KEY_ITEMS_MIN: u64 = 5;
 
 #[derive(Debug, Clone)]
 pub(super) struct Facts {
-    /// By time, without failures that came soon.
+    /// By time, without early failures.
     pub(super) items: Vec<Item>,
     pub(super) window: (Ns, Ns),
-    /// Places of slow items in the input.
+    /// Indexes of slow items in the input.
     pub(super) slow: Vec<usize>,
     pub(super) episodes: Episodes,
-    /// Of kinds that can show what the others do.
+    /// Rates of the kinds that can show the slowness.
     pub(super) rates: Rates,
-    /// What items that are slow by their own measure alone took more, ns.
+    /// Additional time of items that are slow by their own measure only, ns.
     pub(super) lesser: Vec<f64>,
-    /// Kinds that take so long that what slow ones take more would not make them slow.
+    /// Kinds with a usual duration too long for the additional time to make them slow.
     pub(super) hidden: BTreeSet<u32>,
     pub(super) shifted: Option<Shifted>,
     pub(super) concurrency: Option<Concurrency>,
-    /// Share of slow items by what is in flight.
+    /// Share of slow items by the number in flight.
     pub(super) by_level: Option<Levels>,
-    /// Requests at a time before and now, where a load was raised.
+    /// Concurrent requests before and now, if the load was raised.
     pub(super) raised: Option<(f64, f64)>,
     /// By resource.
     pub(super) saturated: Vec<Option<Saturated>>,
@@ -52,7 +52,7 @@ pub(super) struct Facts {
     pub(super) evenness: [Option<Evenness>; 2],
     pub(super) spared: Vec<Spared>,
     pub(super) gap: Option<Gap>,
-    /// Middle and MAD of what items above the gap took beyond the usual, ns.
+    /// Median and MAD of the time beyond the usual of items above the gap, ns.
     pub(super) mode: Option<(f64, f64)>,
     pub(super) hints: Vec<Hint>,
     pub(super) rhythm: Option<Rhythm>,
@@ -66,7 +66,7 @@ pub(super) struct Facts {
     tests: usize,
 }
 
-/// A test of the family over which levels are adjusted; with its key, resource or column.
+/// A test of the family that levels are adjusted over, with its key, resource or column.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Test {
     Shifted,
@@ -84,26 +84,35 @@ impl Facts {
     pub(super) fn of(input: &Input<'_>) -> Self {
         let mut normal = Normal::of(input.items, input.baseline, input.objective);
         let flags = normal.slow.iter().enumerate();
-        let told = flags.map(|(place, slow)| (input.items[place], *slow, place));
-        let mut told: Vec<(Item, bool, usize)> = told.collect();
-        // What failed soon is neither usual nor slow.
-        told.retain(|(item, slow, _)| *slow || !item.failed);
-        told.index_sort_by_ints(|(item, _, place)| [item.ts, item.dur, *place as i64]);
-        let items: Vec<Item> = told.iter().map(|(item, ..)| *item).collect();
-        let ((gap, mode), lesser) = told_apart(&mut told, &items, &normal);
-        normal.slow = told.iter().map(|(_, slow, _)| *slow).collect();
-        let places = told
+        let flagged = flags.map(|(place, slow)| (input.items[place], *slow, place));
+        let mut flagged: Vec<(Item, bool, usize)> = flagged.collect();
+        // Early failures are neither usual nor slow.
+        flagged.retain(|(item, slow, _)| *slow || !item.failed);
+        flagged.index_sort_by_ints(|(item, _, place)| [item.ts, item.dur, *place as i64]);
+        let items: Vec<Item> = flagged.iter().map(|(item, ..)| *item).collect();
+        let ((gap, mode), lesser) = separated(&mut flagged, &items, &normal);
+        normal.slow = flagged.iter().map(|(_, slow, _)| *slow).collect();
+        let places = flagged
             .iter()
             .filter(|(_, slow, _)| *slow)
             .map(|(.., place)| *place);
         let mut places: Vec<usize> = places.collect();
         places.sort_unstable();
-        let told: Vec<(Item, bool)> = told.iter().map(|(item, slow, _)| (*item, *slow)).collect();
+        let flagged: Vec<(Item, bool)> = flagged
+            .iter()
+            .map(|(item, slow, _)| (*item, *slow))
+            .collect();
         let window = input.span();
-        let slow_items = || told.iter().filter_map(|(item, slow)| slow.then_some(item));
+        let slow_items = || {
+            flagged
+                .iter()
+                .filter_map(|(item, slow)| slow.then_some(item))
+        };
         let episodes = Episodes::of(slow_items());
         let hidden = hidden(&items, &normal, gap.as_ref());
-        let shown = told.iter().filter(|(item, _)| !hidden.contains(&item.key));
+        let shown = flagged
+            .iter()
+            .filter(|(item, _)| !hidden.contains(&item.key));
         let rates = rates(&shown.copied().collect::<Vec<_>>(), &episodes);
         let rhythm = rhythm(&episodes.onsets, window);
         let job = |rhythm: &Rhythm, starts: &[Ns]| {
@@ -149,7 +158,7 @@ impl Facts {
         facts
     }
 
-    /// The least share of false findings at which a test counts; 1 of one that was not made.
+    /// The smallest false discovery rate at which a test is significant; 1 if it was not made.
     pub(super) fn q(&self, test: Test) -> f64 {
         self.levels.get(&test).copied().unwrap_or(1.0)
     }
@@ -158,15 +167,15 @@ impl Facts {
         self.q(test) <= LEVEL
     }
 
-    /// The level that one more test would have to reach.
+    /// The level that one further test would have to reach.
     pub(super) fn level(&self) -> f64 {
         let found = self.levels.values().filter(|q| **q <= LEVEL).count();
         LEVEL * (found + 1) as f64 / self.tests.max(1) as f64
     }
 
-    /// All tests together, so that many keys do not make a finding of chance (Benjamini, Hochberg).
-    /// Comparisons of objects are adjusted to each other where they are made, and changes and known
-    /// constants have thresholds of their own for how many there are.
+    /// Adjusts all tests together, so that many keys do not lead to a chance finding (Benjamini,
+    /// Hochberg). Comparisons of objects are adjusted where they are made, and changes and known
+    /// constants have their own thresholds, which account for their number.
     fn adjust(&mut self) {
         let mut tests: Vec<(Test, f64)> = Vec::new();
         let mut add = |test, p: Option<f64>| tests.extend(p.map(|p| (test, p)));
@@ -180,8 +189,8 @@ impl Facts {
             let p = (one.rate.items >= KEY_ITEMS_MIN).then_some(one.p);
             add(Test::Exposed(one.rate.key), p);
         }
-        // Keys with too few items to be found exempt at all are no tests (Tarone 1990); others are,
-        // also if they turned out to have slow items.
+        // Keys with too few items to be found exempt at all do not count as tests (Tarone 1990);
+        // others do, even if they turned out to have slow items.
         let share = self.rates.slow as f64 / self.rates.items.max(1) as f64;
         let least = super::keys::enough(share, self.rates.design_effect, LEVEL);
         for one in self.rates.rates.iter().filter(|rate| rate.items >= least) {
@@ -203,24 +212,24 @@ impl Facts {
     }
 }
 
-fn rates(told: &[(Item, bool)], episodes: &Episodes) -> Rates {
-    let mut rates = Rates::of(told.iter().map(|(item, slow)| (item.key, *slow)));
-    // A key that is slow more often explains by itself that slow ones come when it is used.
+fn rates(flagged: &[(Item, bool)], episodes: &Episodes) -> Rates {
+    let mut rates = Rates::of(flagged.iter().map(|(item, slow)| (item.key, *slow)));
+    // A key with a higher rate explains by itself that slow items occur when it is used.
     let by_key: BTreeMap<u32, f64> = rates
         .rates
         .iter()
         .map(|rate| (rate.key, rate.share()))
         .collect();
-    let told = told
+    let explained = flagged
         .iter()
         .map(|(item, slow)| (item.ts, *slow, by_key[&item.key]));
-    let told: Vec<(Ns, bool, f64)> = told.collect();
-    rates.design_effect = episodes.design_effect(&told);
+    let explained: Vec<(Ns, bool, f64)> = explained.collect();
+    rates.design_effect = episodes.design_effect(&explained);
     rates
 }
 
-/// An operation that usually takes 4 s is not slow with 5 s more, which does not make it exempt from
-/// whatever takes 5 s.
+/// Keys with a usual duration too long to show the additional time: an operation that usually takes
+/// 4 s is not slow with 5 s more, and not exempt either.
 fn hidden(items: &[Item], normal: &Normal, gap: Option<&Gap>) -> BTreeSet<u32> {
     let gap = gap.filter(|gap| gap.is_much());
     let of = |places: &mut dyn Iterator<Item = usize>| {
@@ -247,42 +256,42 @@ fn hidden(items: &[Item], normal: &Normal, gap: Option<&Gap>) -> BTreeSet<u32> {
     keys.into_iter().filter(|key| !is_shown(*key)).collect()
 }
 
-/// A gap with what is above it.
+/// A gap, with median and MAD of the items above it.
 type Mode = (Option<Gap>, Option<(f64, f64)>);
 
-/// Takes for slow what is in a mode of its own, and not what is slow by its own measure alone; of these
-/// it gives back what they took more, ns.
-fn told_apart(
-    told: &mut [(Item, bool, usize)],
+/// Marks the items of a separate mode as slow, and unmarks those that are slow by their own measure
+/// only. Returns the additional time of the latter, ns.
+fn separated(
+    flagged: &mut [(Item, bool, usize)],
     items: &[Item],
     normal: &Normal,
 ) -> (Mode, Vec<f64>) {
     let mut mode = mode_of(items, normal, &[]);
-    add_mode(told, normal, mode.0.as_ref());
-    let lesser = lesser(told, normal);
+    add_mode(flagged, normal, mode.0.as_ref());
+    let lesser = lesser(flagged, normal);
     if !lesser.is_empty() {
         for place in &lesser {
-            told[*place].1 = false;
+            flagged[*place].1 = false;
         }
         mode = mode_of(items, normal, &lesser);
-        add_mode(told, normal, mode.0.as_ref());
+        add_mode(flagged, normal, mode.0.as_ref());
     }
     let excess = lesser.iter().map(|place| normal.excess(&items[*place]));
     (mode, excess.collect())
 }
 
-/// What is above a gap is slow, if it is not short.
-fn add_mode(told: &mut [(Item, bool, usize)], normal: &Normal, gap: Option<&Gap>) {
+/// Marks items above a gap as slow, if they are not short.
+fn add_mode(flagged: &mut [(Item, bool, usize)], normal: &Normal, gap: Option<&Gap>) {
     let gap = gap.filter(|gap| gap.is_much());
     for place in gap.iter().flat_map(|gap| &gap.above) {
-        let (item, slow, _) = &mut told[*place];
+        let (item, slow, _) = &mut flagged[*place];
         *slow |= normal.may_be_slow(item);
     }
 }
 
-/// Places of items that are slow by their own measure alone.
-fn lesser(told: &[(Item, bool, usize)], normal: &Normal) -> Vec<usize> {
-    let slow = told.iter().enumerate().filter(|(_, (_, slow, _))| *slow);
+/// Indexes of items that are slow by their own measure only.
+fn lesser(flagged: &[(Item, bool, usize)], normal: &Normal) -> Vec<usize> {
+    let slow = flagged.iter().enumerate().filter(|(_, (_, slow, _))| *slow);
     let slow = slow.map(|(place, (item, ..))| fixed::Slow {
         place,
         key: item.key,
@@ -291,14 +300,14 @@ fn lesser(told: &[(Item, bool, usize)], normal: &Normal) -> Vec<usize> {
     fixed::lesser(slow.collect())
 }
 
-/// Of the items but those at some places.
+/// The mode of the items except those at some indexes.
 fn mode_of(items: &[Item], normal: &Normal, without: &[usize]) -> Mode {
     let without: BTreeSet<usize> = without.iter().copied().collect();
     let places: Vec<usize> = (0..items.len())
         .filter(|place| !without.contains(place))
         .collect();
     let times: Vec<Ns> = places.iter().map(|place| items[*place].dur).collect();
-    // Keys differ in what is usual, which is no gap.
+    // Divided by the usual duration, because differences between keys are not a gap.
     let usual = |at: usize| {
         normal
             .usual(items[places[at]].key)

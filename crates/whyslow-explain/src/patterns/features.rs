@@ -1,15 +1,15 @@
-//! What keys that are slow do and keys that never are do not.
+//! Features that slow keys have and exempt keys lack.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-/// Features of every one of `slow` and of none of `exempt`, ascending. `features` are pairs of a
-/// key and what its items do.
+/// Features of all keys in `slow` and of none in `exempt`, ascending. `features` are pairs of a key
+/// and a feature of its items.
 pub(super) fn only_of_slow(features: &[(u32, u32)], slow: &[u32], exempt: &[u32]) -> Vec<u32> {
     let mut by_key: BTreeMap<u32, BTreeSet<u32>> = BTreeMap::new();
     for (key, feature) in features {
         by_key.entry(*key).or_default().insert(*feature);
     }
-    // Of a key with no feature known nothing is known.
+    // Keys without any known feature are ignored.
     let known = |keys: &[u32]| -> Vec<&BTreeSet<u32>> {
         keys.iter().filter_map(|key| by_key.get(key)).collect()
     };

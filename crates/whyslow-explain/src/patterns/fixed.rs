@@ -1,13 +1,13 @@
-//! What is slow by its own measure alone, where something else takes a fixed time from many.
+//! Items that are slow by their own measure only, while many others take a fixed additional time.
 //!
-//! An item is slow if it takes several times what its key takes otherwise. Of a page that takes 0.3 ms that
-//! is a few milliseconds, which a busy machine takes from anybody; beside pages of 90 ms that
-//! sometimes wait 5 s it is not what makes these slow, and a key that never had the 5 s would not
-//! be seen to be exempt. So where the slow items of several keys have the same time more, far apart
-//! from all others and with nearly all of the time that is lost, only these are slow.
+//! An item is slow if it takes several times the usual duration of its key. For a page that takes
+//! 0.3 ms these are a few milliseconds, which any item may lose on a busy machine. They are
+//! unrelated to pages of 90 ms that sometimes wait 5 s, and would hide that a key is exempt from
+//! the 5 s. So if slow items of several keys have the same additional time, far from all others and
+//! with nearly all of the lost time, only these count as slow.
 //!
-//! What takes a share of the usual, as a busy CPU does, does not take the same from keys that differ,
-//! and leaves all of its items slow.
+//! A cause that takes a share of the usual duration, such as a busy CPU, adds different times to
+//! different keys, so all of its items stay slow.
 
 use std::collections::BTreeSet;
 
@@ -15,28 +15,29 @@ use whyslow_model::sort::IndexSort;
 
 use super::ranks::{deviation, median};
 
-/// So many have the fixed time at least, of so many keys.
+/// Minimum number of items with the fixed time, and of their keys.
 const ITEMS_MIN: usize = 5;
 const KEYS_MIN: usize = 2;
-/// The least of them has so many times what the greatest other has more …
+/// Minimum ratio of the smallest of them to the next largest excess …
 const APART_MIN: f64 = 5.0;
-/// … all have this share of what is lost …
+/// … minimum share of all lost time …
 const LOST_MIN: f64 = 0.8;
-/// … and differ by no more of their middle (MAD).
+/// … and maximum MAD, as a share of their median.
 const SPREAD_MAX: f64 = 0.25;
 
 /// A slow item.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Slow {
-    /// Place among [`Input::items`](super::Input::items).
+    /// Index into [`Input::items`](super::Input::items).
     pub place: usize,
     /// Its key.
     pub key: u32,
-    /// What it took beyond the usual of its key, ns.
+    /// Time beyond the usual of its key, ns.
     pub excess: f64,
 }
 
-/// Places of those that are slow by their own measure alone; none where no fixed time is shown.
+/// Indexes of items that are slow by their own measure only; none if there is no fixed additional
+/// time.
 pub fn lesser(mut slow: Vec<Slow>) -> Vec<usize> {
     slow.index_sort_by(|a, b| {
         let by_excess = b.excess.total_cmp(&a.excess);
@@ -68,7 +69,7 @@ pub fn lesser(mut slow: Vec<Slow>) -> Vec<usize> {
 mod tests {
     use super::*;
 
-    /// Keys and what each item took more, ms.
+    /// Key and additional time of each item, ms.
     fn check(slow: &[(u32, f64)], expected: &[usize]) {
         let of = |(place, (key, ms)): (usize, &(u32, f64))| Slow {
             place,
@@ -91,13 +92,13 @@ mod tests {
         let with = |more: &[(u32, f64)]| [&five[..], more].concat();
         check(&with(&[(0, 7.0), (0, 3.0)]), &[5, 6]);
         check(&with(&[]), &[]);
-        // Too near to be something else.
+        // Too close to be separate.
         check(&with(&[(0, 1200.0)]), &[]);
         // Four are too few, and so is one key.
         check(&with(&[(0, 7.0)])[1..], &[]);
         let one_key: Vec<_> = with(&[(0, 7.0)]).iter().map(|one| (9, one.1)).collect();
         check(&one_key, &[]);
-        // Many small ones are what most of the time goes to.
+        // Many small ones have most of the lost time.
         check(&with(&[(0, 900.0); 40]), &[]);
     }
 

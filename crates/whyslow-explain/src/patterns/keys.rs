@@ -1,7 +1,7 @@
-//! T4–T6: is one key slow, are all alike, and is one never slow?
+//! T4–T6: whether one key is slow, all keys are equally slow, or one is never slow.
 //!
-//! All three are about the rates of slow items of the keys. Where slow items come in bursts, counts
-//! are divided by how many of them are one witness.
+//! All three test the keys' rates of slow items. If slow items come in bursts, counts are divided
+//! by the design effect.
 
 use std::collections::BTreeMap;
 
@@ -9,19 +9,19 @@ use whyslow_analysis::statistics::{chi_square_tail, hypergeometric_tail};
 
 use super::LEVEL;
 
-/// Fewer slow items than this cannot tell one key with most of them from chance.
+/// Minimum number of independent slow items to distinguish one key with most of them from chance.
 pub const SLOW_MIN: f64 = 10.0;
-/// With fewer keys evenness means little.
+/// Minimum number of keys for evenness to be meaningful.
 pub const KEYS_MIN: usize = 4;
 const RISK_MIN: f64 = 5.0;
 const HOLDS_MIN: f64 = 0.8;
-/// A key with a smaller expected number of slow items is judged with other such ones.
+/// Keys with a smaller expected number of slow items are pooled.
 const EXPECTED_MIN: f64 = 1.0;
 
-/// Items of a key, and how many of them are slow.
+/// Number of items of a key, and of slow ones.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Rate {
-    /// Place among [`Input::keys`](super::Input::keys).
+    /// Index into [`Input::keys`](super::Input::keys).
     pub key: u32,
     /// Slow items.
     pub slow: u64,
@@ -36,7 +36,7 @@ impl Rate {
     }
 }
 
-/// Counts by key, and how many slow items are one witness.
+/// Counts by key, and the design effect.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Rates {
     /// Ascending by key.
@@ -45,20 +45,20 @@ pub struct Rates {
     pub slow: u64,
     /// Items of all keys.
     pub items: u64,
-    /// 1 at least.
+    /// Number of slow items that count as one, at least 1.
     pub design_effect: f64,
 }
 
 /// Whether the rates of keys differ.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Evenness {
-    /// Likelihood ratio statistic, by the design effect.
+    /// Likelihood ratio statistic, divided by the design effect.
     pub g: f64,
     /// Degrees of freedom.
     pub degrees: usize,
     /// Probability of such a statistic if all keys have the same rate (chi-square).
     pub p: f64,
-    /// Keys that were compared, each with at least one expected slow item, or with others together.
+    /// Number of compared keys or pools of keys, each with at least one expected slow item.
     pub cells: usize,
 }
 
@@ -67,7 +67,7 @@ pub struct Evenness {
 pub struct Exposed {
     /// Items of the key.
     pub rate: Rate,
-    /// Rate of slow items by that of the other keys, half an item added to both.
+    /// Rate of slow items divided by that of the other keys, with half an item added to both.
     pub relative_risk: f64,
     /// Share of all slow items.
     pub holds: f64,
@@ -87,9 +87,9 @@ impl Exposed {
 pub struct Spared {
     /// Items of the key, none of them slow.
     pub rate: Rate,
-    /// Chance of no slow item at the rate of the others.
+    /// Probability of no slow item at the rate of the others.
     pub p: f64,
-    /// Items that would suffice to call it exempt at level [`LEVEL`] alone.
+    /// Number of items that would suffice to call it exempt, at level [`LEVEL`] without adjustment.
     pub enough: u64,
 }
 
@@ -115,7 +115,7 @@ impl Rates {
         }
     }
 
-    /// Slow items that count.
+    /// Number of independent slow items.
     pub fn witnesses(&self) -> f64 {
         self.slow as f64 / self.design_effect
     }
@@ -136,7 +136,7 @@ impl Rates {
         self.rates.iter().map(one).collect()
     }
 
-    /// Fisher's test with counts of witnesses, rounded against the key.
+    /// Fisher's exact test with counts divided by the design effect, rounded against the key.
     fn chance(&self, rate: &Rate) -> f64 {
         let fewer = |count: u64| (count as f64 / self.design_effect).floor() as u64;
         let slow = fewer(rate.slow);
@@ -146,8 +146,8 @@ impl Rates {
         hypergeometric_tail(slow, items, slow + rest_slow, items + rest)
     }
 
-    /// T5: whether the keys that are ever slow are so at one rate; of all keys if `spared` are asked
-    /// too. None with fewer than two keys.
+    /// T5: whether keys have the same rate of slow items: all keys, or those that were ever slow.
+    /// `None` with fewer than two keys.
     pub fn evenness(&self, which: Keys) -> Option<Evenness> {
         let rates = self.rates.iter();
         let rates: Vec<&Rate> = rates
@@ -208,8 +208,8 @@ pub enum Keys {
     EverSlow,
 }
 
-/// Items of which none is slow by chance with `level` only, if such a share is slow and so many
-/// count as one.
+/// Number of items of which none is slow with probability `level`, given the share of slow items
+/// and the design effect.
 pub fn enough(share: f64, design_effect: f64, level: f64) -> u64 {
     if share <= 0.0 {
         return u64::MAX;
@@ -217,7 +217,7 @@ pub fn enough(share: f64, design_effect: f64, level: f64) -> u64 {
     (design_effect * level.ln() / (-share).ln_1p()).ceil() as u64
 }
 
-/// Slow items and items; keys with next to nothing expected together.
+/// Slow items and items by key; keys with a small expected number are pooled.
 fn cells(rates: &[&Rate], share: f64) -> Vec<(f64, f64)> {
     let mut cells = Vec::with_capacity(rates.len());
     let mut rest = (0.0, 0.0);
@@ -258,7 +258,7 @@ mod tests {
         assert!((of(60) - 0.046).abs() < 0.0005 && of(90) < 0.01 && of(89) > 0.01);
     }
 
-    /// 2 Σ O ln(O / E) of 8 and 2 slow of 20 each, at a rate of a quarter.
+    /// 2 Σ O ln(O / E) for 8 and 2 slow of 20 each, at a rate of a quarter.
     #[test]
     fn the_statistic_of_evenness_by_hand() {
         let found = rates(&[(8, 20), (2, 20)]).evenness(Keys::All).unwrap();

@@ -1,11 +1,12 @@
-//! T2, the other way round: how large is the share of slow items at each level of concurrency?
+//! T2 by level: the share of slow items at each level of concurrency.
 //!
-//! What is in flight says little by itself: items pile up behind a stall, and where arrivals do not
-//! wait for answers, slow items are in flight for longer and so bring about the number themselves.
-//! Neither is so where a number of workers ask again as soon as they have their answer: as many are in
-//! flight as there are workers, be they slow or not. Load tells its workers. Elsewhere such times show
-//! by a number in flight that hardly varies, as that of independent arrivals would (by its mean); where
-//! it varies, nothing is told here.
+//! The number in flight alone shows little: items pile up behind a stall, and if arrivals do not
+//! wait for replies, slow items are in flight for longer and so raise the number themselves.
+//! Neither applies to a closed loop, in which each worker sends its next request when it has its
+//! reply: the number in flight is the number of workers, whether items are slow or not. A load
+//! generator reports its workers. Otherwise such times are recognised by a number in flight that
+//! hardly varies, while that of independent arrivals varies by its mean; if it varies, no shares
+//! are reported.
 
 use std::collections::BTreeMap;
 
@@ -15,40 +16,40 @@ use whyslow_model::sort::{IndexSort, float_key};
 
 use super::episodes::Episodes;
 use super::ranks::median;
-use super::{Item, NOBODY};
+use super::{Item, UNIDENTIFIED};
 
-/// Levels that are told apart, of at least so many items each and such a share of all.
+/// Maximum number of levels, and the minimum number of items and share (1 / `SHARE_MIN`) of each.
 const CLASSES_MAX: usize = 6;
 const ITEMS_MIN: usize = 10;
 const SHARE_MIN: usize = 100;
-/// A worker that begins nothing for so many times its usual pause, and so long, is not at work.
+/// A worker that starts nothing for this many usual pauses, and this long, is inactive.
 const PAUSES: f64 = 10.0;
 const PAUSE_MIN: f64 = 5e8;
-/// Over so many times the median length the usual number in flight is taken, and so many items …
+/// The usual number in flight is computed over windows of this many median durations and items …
 const LONGER: f64 = 8.0;
 const WINDOW_ITEMS: f64 = 20.0;
-/// … so many times at least.
+/// … in at least this many windows.
 const WINDOWS_MIN: f64 = 8.0;
-/// The number in flight varies by so much of its mean where workers ask one after the other; it would
-/// by all of it if arrivals were independent.
+/// Maximum variance of the number in flight in a closed loop, divided by its mean; 1 for
+/// independent arrivals.
 const VARIES_MAX: f64 = 0.3;
-/// Bursts are looked for in so many slices at least.
+/// Minimum number of slices in which bursts are detected.
 const SLICES: Ns = 25;
-/// So many times as many requests at a time are another load.
+/// Minimum ratio of concurrent requests for a raised load.
 const RAISED_MIN: f64 = 1.5;
-/// Slow at the highest level more often than at the lowest by this much at least.
+/// Minimum ratio of the risk at the highest level to that at the lowest.
 const RISK_MIN: f64 = 1.5;
 
 /// Items at a level.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Level {
-    /// Requests in flight, from and to.
+    /// Smallest number in flight of the level.
     pub from: f64,
-    /// Greatest number in flight of the level.
+    /// Largest number in flight of the level.
     pub to: f64,
-    /// Items that began at it.
+    /// Items that started at it.
     pub items: u64,
-    /// Slow ones of them.
+    /// Slow items among them.
     pub slow: u64,
 }
 
@@ -58,18 +59,18 @@ impl Level {
         self.slow as f64 / self.items.max(1) as f64
     }
 
-    /// Half a slow item more: none among a few is no proof of never.
+    /// With half a slow item added: no slow item among a few does not mean never.
     fn risk(&self) -> f64 {
         (self.slow as f64 + 0.5) / (self.items as f64 + 1.0)
     }
 }
 
-/// Share of slow items by level, two levels at least.
+/// Share of slow items by level, with at least two levels.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Levels {
     /// Ascending.
     pub levels: Vec<Level>,
-    /// Standard deviations by which the share grows with the logarithm of the level (Cochran 1954,
+    /// Trend of the share over the logarithm of the level, in standard deviations (Cochran 1954,
     /// Armitage 1955).
     pub z: f64,
     /// One-sided.
@@ -85,8 +86,8 @@ impl Levels {
     }
 }
 
-/// `items` by `ts`; `is_closed` if their workers are those of load that waits for its answers. None
-/// where all or none are slow, or where concurrency is always the same.
+/// `items` by `ts`; `is_closed` if their workers belong to a closed-loop load. `None` if all or
+/// none are slow, or if concurrency does not change.
 pub fn levels(
     items: &[Item],
     slow: &[bool],
@@ -109,18 +110,18 @@ pub fn levels(
     }
     let class = |level: f64| levels.iter().find(|one| level <= one.to);
     let share = |level: f64| class(level).map_or(0.0, Level::share);
-    let told = items.iter().zip(slow).zip(&of_items);
-    let told: Vec<(Ns, bool, f64)> = told
+    let explained = items.iter().zip(slow).zip(&of_items);
+    let explained: Vec<(Ns, bool, f64)> = explained
         .map(|((item, slow), level)| (item.ts, *slow, share(*level)))
         .collect();
-    // Bursts have to show in a short run too.
+    // Bursts have to be detected in a short run, too.
     let span = items.last()?.ts - items.first()?.ts;
     let finer = Episodes {
         gap: episodes.gap.min(span / SLICES).max(1),
         ..episodes.clone()
     };
     let each = grouped(&of_items, slow, |level| level);
-    let z = trend(&each) / finer.design_effect(&told).sqrt();
+    let z = trend(&each) / finer.design_effect(&explained).sqrt();
     Some(Levels {
         p: normal_tail(z),
         z,
@@ -128,8 +129,8 @@ pub fn levels(
     })
 }
 
-/// Requests at a time before and after, of load that waits for its answers, if there are clearly more: as
-/// its workers decide how many there are, that is what changed, whatever came of it.
+/// Concurrent requests of a closed-loop load before and after, if there are clearly more: the
+/// number of workers was set from outside, so this is what changed.
 pub(super) fn raised(before: &[Item], after: &[Item]) -> Option<(f64, f64)> {
     let at_a_time = |items: &[Item]| {
         let mut items = items.to_vec();
@@ -140,11 +141,12 @@ pub(super) fn raised(before: &[Item], after: &[Item]) -> Option<(f64, f64)> {
     (after >= RAISED_MIN * before).then_some((before, after))
 }
 
-/// Workers that are at work when each item starts, or were lately, or join while it is in flight: at
-/// the end of a run those that wait for slow answers are left alone, which is no other level.
+/// Number of active workers for each item: at its start, shortly before, or while it is in flight.
+/// So the last workers of a run, which still wait for slow replies, do not form a level of their
+/// own.
 fn at_work(items: &[Item], lately: f64) -> Vec<f64> {
     let mut of_worker: BTreeMap<u32, Vec<(f64, f64)>> = BTreeMap::new();
-    for item in items.iter().filter(|item| item.worker != NOBODY) {
+    for item in items.iter().filter(|item| item.worker != UNIDENTIFIED) {
         let all = of_worker.entry(item.worker).or_default();
         all.push((item.ts as f64, item.end() as f64));
     }
@@ -154,7 +156,7 @@ fn at_work(items: &[Item], lately: f64) -> Vec<f64> {
     });
     let pause = median(pauses.collect()).unwrap_or(0.0);
     let most = PAUSE_MIN.max(PAUSES * pause);
-    // Begins of work count up, ends down.
+    // Starts of activity count up, ends down.
     let mut steps: Vec<(f64, f64)> = Vec::new();
     for all in of_worker.values() {
         let (mut begin, mut end) = all[0];
@@ -184,7 +186,7 @@ fn at_work(items: &[Item], lately: f64) -> Vec<f64> {
     items.iter().map(of_item).collect()
 }
 
-/// What is usually in flight about the time when each item starts, if it hardly varies.
+/// The usual number in flight around the start of each item, if it hardly varies.
 fn usual(items: &[Item]) -> Option<Vec<f64>> {
     let (first, last) = (items.first()?.ts, items.last()?.ts);
     let span = (last - first).max(1) as f64;
@@ -217,7 +219,7 @@ fn usual(items: &[Item]) -> Option<Vec<f64>> {
     Some(items.iter().map(|item| middle[&window(item)]).collect())
 }
 
-/// Variance of the others in flight by their mean; none where there are none.
+/// Variance of the number of others in flight divided by its mean; none if there are none.
 fn varies(in_flight: &[f64]) -> Option<f64> {
     let count = in_flight.len() as f64;
     let mean = in_flight.iter().sum::<f64>() / count;
@@ -225,11 +227,12 @@ fn varies(in_flight: &[f64]) -> Option<f64> {
     (mean > 1.0).then(|| squares.sum::<f64>() / count / (mean - 1.0))
 }
 
-/// Items by what `group` makes of their level.
+/// Items grouped by `group` of their level.
 fn grouped(of_items: &[f64], slow: &[bool], group: impl Fn(f64) -> f64) -> Vec<Level> {
-    let mut told: Vec<(f64, bool)> = of_items.iter().copied().zip(slow.iter().copied()).collect();
-    told.index_sort_by_ints(|one| [float_key(one.0), 0, 0]);
-    let same = told.chunk_by(|a, b| group(a.0) == group(b.0));
+    let mut flagged: Vec<(f64, bool)> =
+        of_items.iter().copied().zip(slow.iter().copied()).collect();
+    flagged.index_sort_by_ints(|one| [float_key(one.0), 0, 0]);
+    let same = flagged.chunk_by(|a, b| group(a.0) == group(b.0));
     same.map(|same| Level {
         from: same[0].0,
         to: same[same.len() - 1].0,
@@ -239,7 +242,8 @@ fn grouped(of_items: &[f64], slow: &[bool], group: impl Fn(f64) -> f64) -> Vec<L
     .collect()
 }
 
-/// Levels up to the double of the first, with enough items each; neighbours of too few are one.
+/// Levels from a number to its double, with enough items each; levels with too few are merged with
+/// a neighbour.
 fn classes(of_items: &[f64], slow: &[bool]) -> Vec<Level> {
     let mut found = grouped(of_items, slow, |level| level.max(1.0).log2().floor());
     let least = ITEMS_MIN.max(of_items.len() / SHARE_MIN) as u64;
@@ -253,7 +257,7 @@ fn classes(of_items: &[f64], slow: &[bool]) -> Vec<Level> {
         }
         let below = place.checked_sub(1).map(|below| found[below].items);
         let above = found.get(place + 1).map(|one| one.items);
-        // Into the smaller of its neighbours.
+        // Merged into the smaller neighbour.
         let into = match (below, above) {
             (Some(below), Some(above)) if below <= above => place - 1,
             (Some(_), None) => place - 1,
@@ -304,7 +308,7 @@ mod tests {
             ts: ts * MS,
             dur: dur * MS,
             key: 0,
-            object: NOBODY,
+            object: UNIDENTIFIED,
             worker,
             failed: false,
             wait_ns_max: None,
@@ -350,11 +354,11 @@ mod tests {
         let all = of.iter().flat_map(|(level, items)| vec![*level; *items]);
         let all: Vec<f64> = all.collect();
         let found = classes(&all, &vec![false; all.len()]);
-        let told: Vec<_> = found
+        let levels: Vec<_> = found
             .iter()
             .map(|one| (one.from, one.to, one.items))
             .collect();
-        assert_eq!(told, [(1.0, 3.0, 22), (4.0, 7.0, 49), (16.0, 16.0, 160)]);
+        assert_eq!(levels, [(1.0, 3.0, 22), (4.0, 7.0, 49), (16.0, 16.0, 160)]);
     }
 
     /// 10 of 100, 20 of 100 and 30 of 100 at 1, e and e²: by hand 20 / √(0.2 · 0.8 · 200).

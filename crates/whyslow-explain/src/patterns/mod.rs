@@ -1,12 +1,12 @@
 //! Which kind of slowness many operations or requests show: load, one device, one operation, a
 //! periodic job, or rare contention on a path that all of them share.
 //!
-//! Everything here is a function of slices; whoever has a recording fills an [`Input`]. Nothing is
-//! taken for slow by mean and standard deviation, as one operation of 20 s among a hundred thousand
-//! would decide. Operations that were slow together are one witness ([`episodes`]); each
-//! test knows what it needs and says how much is lacking, and all significance levels are adjusted to
-//! each other before [`judge`] draws its conclusion. `docs/patterns.md` has the rules of the
-//! tests and the rates at which they find what they look for, and fire for nothing.
+//! All functions work on slices; the caller fills an [`Input`] from a recording. Mean and standard
+//! deviation are not used to decide what is slow, because one operation of 20 s among a hundred
+//! thousand would dominate them. Operations that were slow together count as one ([`episodes`]).
+//! Each test checks whether it has enough data and reports how much is missing. All significance
+//! levels are adjusted together before [`judge`] draws its conclusion. `docs/patterns.md` has the
+//! rules of the tests and their detection and false-positive rates.
 
 pub mod change;
 pub mod concurrency;
@@ -17,85 +17,85 @@ pub mod excess;
 mod facts;
 mod features;
 pub mod fixed;
+mod format;
 pub mod keys;
 pub mod levels;
 pub mod modes;
 pub mod normal;
 mod objects;
+mod outcomes;
 pub mod overlap;
 pub mod periodic;
 #[cfg(test)]
 mod published;
 mod ranks;
 pub mod saturation;
-mod say;
 pub mod shifted;
 #[cfg(test)]
 mod simulation;
 mod since;
-mod words;
 
 pub use decide::{Class, Judgement, judge};
-pub use say::Outcome;
+pub use outcomes::Outcome;
 
 use whyslow_model::Ns;
 
-/// An operation or request that nobody knows the object or worker of.
-pub const NOBODY: u32 = u32::MAX;
+/// Object or worker of an operation or request if it is not known.
+pub const UNIDENTIFIED: u32 = u32::MAX;
 
-/// Share of false findings among all, over all tests of one judgement.
+/// False discovery rate over all tests of one judgement.
 pub const LEVEL: f64 = 0.01;
 
 /// One operation or request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Item {
-    /// When it began, ns since the epoch.
+    /// Start, ns since the epoch.
     pub ts: Ns,
-    /// ns, not negative.
+    /// Duration in ns, not negative.
     pub dur: Ns,
-    /// Place among [`Input::keys`]: only items of one key are alike. An endpoint, or a kind of
-    /// operation with its class of sizes.
+    /// Index into [`Input::keys`]: only items of one key are comparable. An endpoint, or a kind of
+    /// operation with its size class.
     pub key: u32,
-    /// Place among [`Input::objects`]: device, file, peer. [`NOBODY`] if there is none.
+    /// Index into [`Input::objects`]: device, file, peer. [`UNIDENTIFIED`] if there is none.
     pub object: u32,
-    /// Place among [`Input::workers`]: thread or connection. [`NOBODY`] if that is not known.
+    /// Index into [`Input::workers`]: thread or connection. [`UNIDENTIFIED`] if it is not known.
     pub worker: u32,
-    /// A failure that came soon tells nothing of what is usual; one that came late is slow.
+    /// An early failure is neither usual nor slow; a late one is slow.
     pub failed: bool,
-    /// The longest single wait in it, where waits were recorded: known constants are looked for in
-    /// these rather than in what the whole took beyond the usual.
+    /// The longest single wait in it, if waits were recorded: known constants are searched for in
+    /// these rather than in the time beyond the usual.
     pub wait_ns_max: Option<Ns>,
 }
 
 impl Item {
-    /// When it ended, ns since the epoch.
+    /// End, ns since the epoch.
     pub fn end(&self) -> Ns {
         self.ts.saturating_add(self.dur)
     }
 }
 
-/// When something that has a limit was at it.
+/// A limited resource, and when it was saturated.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Resource {
     /// Name for sentences.
     pub name: String,
-    /// Begin and end of times with utilisation above 0.9 and somebody waiting, or with more than a
-    /// fifth of the time stalled; in order, apart from each other.
+    /// Start and end of times with utilisation above 0.9 and a waiter, or with more than a fifth of
+    /// the time stalled; in order, without overlap.
     pub saturated: Vec<(Ns, Ns)>,
-    /// Share of the time of the baseline that it was so.
+    /// Saturated share of the time of the baseline.
     pub baseline_share: Option<f64>,
 }
 
-/// Something that runs again and again.
+/// Something that runs repeatedly.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Job {
     /// Name for sentences.
     pub name: String,
-    /// When it began to run, ascending.
+    /// Start times, ascending.
     pub starts: Vec<Ns>,
 }
 
-/// Something that happened: a program executed, a deployment, a note of somebody.
+/// An event: a program start, a deployment, a marker.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Mark {
     /// When it happened, ns since the epoch.
@@ -104,18 +104,18 @@ pub struct Mark {
     pub name: String,
 }
 
-/// What is to be judged. Only `items` is needed.
+/// Input of [`judge`]. Only `items` is required.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Input<'a> {
     /// In any order.
     pub items: &'a [Item],
-    /// What one of them is called: "request". "operation" if empty.
+    /// Name of an item: "request". "operation" if empty.
     pub what: &'a str,
-    /// Begin and end of the recording or of the window; by the items if it is none.
+    /// Start and end of the recording or window; `None` for those of the items.
     pub window: Option<(Ns, Ns)>,
-    /// What is not slow by wish of whoever asks, ns.
+    /// Duration up to which an item is never slow, ns.
     pub objective: Option<Ns>,
-    /// Items of a time when all was well.
+    /// Items of a time without problems.
     pub baseline: &'a [Item],
     /// Names of keys.
     pub keys: &'a [String],
@@ -123,27 +123,27 @@ pub struct Input<'a> {
     pub objects: &'a [String],
     /// Names of workers: threads, connections, clients.
     pub workers: &'a [String],
-    /// Workers are those of load that waits for its answers: how many there are does not depend on how
-    /// long items take.
+    /// The workers belong to a closed-loop load, which waits for replies: their number does not
+    /// depend on the durations of items.
     pub is_closed: bool,
-    /// What objects are to be compared among: by object, its group (the driver of a device). One
-    /// group if empty.
+    /// Group of each object within which it is compared (the driver of a device). One group if
+    /// empty.
     pub groups: &'a [u32],
-    /// Resources whose saturation is known.
+    /// Resources with known saturation.
     pub resources: &'a [Resource],
     /// Jobs that may explain a rhythm.
     pub jobs: &'a [Job],
     /// Events that may explain a change.
     pub marks: &'a [Mark],
-    /// A key, and something that its items do: place among `feature_names`. System calls, peers,
-    /// functions.
+    /// Pairs of a key and a feature of its items, as an index into `feature_names`: system calls,
+    /// peers, functions.
     pub features: &'a [(u32, u32)],
     /// Names of features.
     pub feature_names: &'a [String],
 }
 
 impl Input<'_> {
-    /// Begin and end of what is looked at.
+    /// Start and end of the examined time.
     fn span(&self) -> (Ns, Ns) {
         self.window.unwrap_or_else(|| {
             let begin = self.items.iter().map(|item| item.ts).min();

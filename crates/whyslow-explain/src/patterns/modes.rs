@@ -1,47 +1,48 @@
-//! T7: are slow items a mode of their own, or the end of the usual ones?
+//! T7: whether slow items are a separate mode, or the tail of the usual ones.
 //!
-//! If times have a tail that falls like a power of the time (as heavy a one as is met), the logarithms
-//! have an exponential tail, and the spacings between the greatest, each multiplied by its rank,
-//! are like each other (Rényi 1953). One spacing that is far greater than those below it is a gap in
-//! the distribution. Tails that fall faster have smaller spacings at their end, so that the test
-//! errs less for them.
+//! If durations have a power-law tail (as heavy as occurs in practice), their logarithms have an
+//! exponential tail, and the spacings between the largest values, each multiplied by its rank, have
+//! the same distribution (Rényi 1953). A spacing that is far larger than those below it is a gap in
+//! the distribution. Lighter tails have smaller spacings at their end, so the test is conservative
+//! for them.
 
 use whyslow_analysis::statistics::{Dice, f_tail_of_two};
 use whyslow_model::Ns;
 use whyslow_model::sort::{IndexSort, float_key};
 
-/// A mode has so many items at least.
+/// Minimum number of items of a mode.
 pub const ITEMS_MIN: usize = 5;
-/// Spacings below the gap that it is compared with: so many, or so many times its rank.
+/// Number of spacings below the gap that it is compared with: at least this many, or this many
+/// times its rank.
 const BELOW_MIN: usize = 10;
 const BELOW_BY_RANK: usize = 3;
-/// Over all ranks together.
+/// Significance level over all ranks together.
 const LEVEL: f64 = 0.005;
 const GAP_MIN: f64 = 1.5;
 
 /// The greatest gap among the slowest items.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Gap {
-    /// Places of the items above it, the slowest first.
+    /// Indexes of the items above it, the slowest first.
     pub above: Vec<usize>,
-    /// The least item above in times of the greatest below.
+    /// The smallest item above divided by the largest below.
     pub ratio: f64,
-    /// Over all ranks together.
+    /// Probability over all ranks together.
     pub p: f64,
     /// Mean ranked spacing of the items below.
     pub spacing: f64,
-    /// Ranks that were looked at.
+    /// Number of examined ranks.
     pub ranks: usize,
 }
 
 impl Gap {
-    /// Whether what is above is a mode of its own.
+    /// Whether the items above are a separate mode.
     pub fn is_much(&self) -> bool {
         self.p < LEVEL && self.ratio >= GAP_MIN
     }
 
-    /// How many items above a gap of this ratio would suffice, if the items below are spread as here;
-    /// none if the gap is none to speak of.
+    /// Number of items above a gap of this ratio that would suffice, with the spacing of the items
+    /// below; none if the gap is too small.
     pub fn enough(&self) -> Option<usize> {
         let gap = self.ratio.ln();
         if self.ratio < GAP_MIN {
@@ -55,8 +56,9 @@ impl Gap {
     }
 }
 
-/// The gap that is least probable by chance; the widest of those if several are next to impossible.
-/// `logs` are logarithms of times, in any order. None with fewer than sixteen.
+/// The gap with the smallest probability by chance; the widest if several probabilities are
+/// practically zero. `logs` are logarithms of durations, in any order. `None` with fewer than
+/// sixteen.
 pub fn gap(logs: &[f64]) -> Option<Gap> {
     let mut order: Vec<usize> = (0..logs.len()).collect();
     // The greatest first.
@@ -71,12 +73,12 @@ pub fn gap(logs: &[f64]) -> Option<Gap> {
     let ranks = (ITEMS_MIN..logs.len()).take_while(|rank| rank + below(*rank) < logs.len());
     let count = ranks.clone().count();
     let one = |rank: usize| {
-        // Nothing varies below: whatever is above is beyond compare.
+        // If nothing varies below, any gap is significant.
         let ratio = rank as f64 * spacing(rank) / others(rank).max(f64::MIN_POSITIVE);
         let ratio = if spacing(rank) > 0.0 { ratio } else { 0.0 };
         (rank, f_tail_of_two(ratio, below(rank) as f64))
     };
-    // A narrow gap, however improbable, is nothing that anybody would see.
+    // A narrow gap is irrelevant, however improbable it is.
     let is_wide = |rank: usize| spacing(rank) >= GAP_MIN.ln();
     let least = ranks.map(one).min_by(|a, b| {
         let by_width = is_wide(b.0).cmp(&is_wide(a.0));
@@ -93,8 +95,8 @@ pub fn gap(logs: &[f64]) -> Option<Gap> {
     })
 }
 
-/// Logarithms of times of which none is written finer than a unit (ms, µs): each is moved at random
-/// inside its unit. Equal times would have no spacing, and any gap above them would be infinitely
+/// Logarithms of durations that were rounded to a unit (ms, µs): each is moved at random within its
+/// unit. Equal durations would have no spacing, and any gap above them would be infinitely
 /// improbable.
 pub fn unrounded(times: &[Ns], divide_by: impl Fn(usize) -> f64) -> Vec<f64> {
     let units = [
@@ -124,8 +126,8 @@ mod tests {
 
     #[test]
     fn a_gap_by_hand() {
-        // Twenty-one values whose ranked spacings are all 1, but for one of 10 at rank 5: ranks 5 and
-        // no other have ten below (15 of rank 5, so 21 values in all).
+        // 21 values with ranked spacings of 1, except for one of 10 at rank 5, which is the only
+        // rank with enough spacings below it (15).
         let mut value = 10.0;
         let mut logs = Vec::new();
         for rank in 1..=21 {
@@ -149,7 +151,7 @@ mod tests {
         assert!(found.is_much() && found.enough() == Some(5));
         assert_eq!(gap(&logs[..20]), None);
         assert_eq!(gap(&[]), None);
-        // A gap of 1.6 times is not proven by five items.
+        // Five items do not prove a gap with a ratio of 1.6.
         let close: Vec<f64> = logs
             .iter()
             .map(|log| if *log > 7.0 { log - 1.53 } else { *log })

@@ -1,9 +1,9 @@
-//! What is usual for a key, and what is slow.
+//! The usual durations of a key, and which items are slow.
 //!
-//! Times of operations are skewed, so the logarithm is looked at: its median, and the median of the
-//! distances from it (MAD), which half of the items may be slow without moving far. An item is slow
-//! beyond four standard deviations as the MAD tells them, and beyond three times the median, as
-//! nobody minds less where times hardly vary.
+//! Durations are skewed, so logarithms are used: their median, and the median absolute deviation
+//! (MAD), which are robust against slow items up to half of all. An item is slow if it is beyond
+//! four standard deviations (estimated from the MAD) and beyond three times the median, because
+//! smaller differences do not matter where durations hardly vary.
 
 use std::collections::BTreeMap;
 
@@ -12,43 +12,43 @@ use whyslow_model::Ns;
 use super::Item;
 use super::ranks::{deviation, median, quantile};
 
-/// A key with fewer items borrows what is usual from all such keys together.
+/// Keys with fewer items are pooled.
 pub const ITEMS_MIN: usize = 20;
-/// The MAD of a normal distribution in standard deviations, inverted.
+/// Standard deviation of a normal distribution divided by its MAD.
 pub const MAD_TO_SIGMA: f64 = 1.4826;
 const SIGMAS: f64 = 4.0;
 const TIMES_MIN: f64 = 3.0;
 
-/// What is usual for a key.
+/// The usual durations of a key.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Usual {
-    /// ns.
+    /// Median duration, ns.
     pub median: f64,
-    /// Median distance from the median, ns.
+    /// Median absolute deviation, ns.
     pub mad: f64,
     /// Standard deviation of the logarithm, from its MAD.
     pub sigma: f64,
-    /// Longer ones are slow, ns.
+    /// Items with a longer duration are slow, ns.
     pub limit: f64,
-    /// Items this is known from.
+    /// Number of items it is computed from.
     pub count: usize,
-    /// By all keys with few items.
+    /// Computed from all keys with few items.
     pub is_pooled: bool,
 }
 
-/// Items with what is usual for their keys.
+/// The usual durations of all keys, and which items are slow.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Normal {
     by_key: BTreeMap<u32, Usual>,
     rest: Option<Usual>,
     objective: f64,
-    /// For each item.
+    /// Whether each item is slow.
     pub slow: Vec<bool>,
 }
 
 impl Normal {
-    /// Slow is what is beyond the usual of the baseline, or of the items themselves for keys that it
-    /// has few of; `objective` (ns) is never slow.
+    /// Classifies items by the baseline, or by the items themselves for keys with few items in it;
+    /// durations up to `objective` (ns) are never slow.
     pub fn of(items: &[Item], baseline: &[Item], objective: Option<Ns>) -> Self {
         let mut times = times_by_key(baseline);
         times.retain(|_, times| times.len() >= ITEMS_MIN);
@@ -61,7 +61,7 @@ impl Normal {
             .partition(|(_, times)| times.len() >= ITEMS_MIN);
         let mut rest: Vec<f64> = few.into_iter().flat_map(|(_, times)| times).collect();
         if rest.len() < ITEMS_MIN {
-            // Too few to know anything: what all do is the best guess.
+            // With too few items, those of all keys are the best estimate.
             rest.extend(many.iter().flat_map(|(_, times)| times));
         }
         let mut normal = Self {
@@ -86,25 +86,25 @@ impl Normal {
         Self { slow, ..normal }
     }
 
-    /// What is usual for a key; of a key with too few items what is usual for all such keys
-    /// together, or for all items if even these are too few. `None` without items.
+    /// The usual durations of a key; for a key with too few items those of all such keys, or of all
+    /// items if even these are too few. `None` without items.
     pub fn usual(&self, key: u32) -> Option<Usual> {
         self.by_key.get(&key).copied().or(self.rest)
     }
 
-    /// Whether an item is slow if it belongs to a mode of slow ones.
+    /// Whether an item counts as slow if it belongs to a slow mode.
     pub fn may_be_slow(&self, item: &Item) -> bool {
         let dur = item.dur as f64;
         let is_long = |usual: Usual| dur > TIMES_MIN * usual.median && dur > self.objective;
         self.usual(item.key).is_some_and(is_long)
     }
 
-    /// What an item took beyond the median of its key, ns.
+    /// Duration of an item minus the median of its key, ns.
     pub fn excess(&self, item: &Item) -> f64 {
         item.dur as f64 - self.usual(item.key).map_or(0.0, |usual| usual.median)
     }
 
-    /// Logarithm of what an item took in times of the median of its key.
+    /// Logarithm of the duration of an item divided by the median of its key.
     pub fn log_ratio(&self, item: &Item) -> f64 {
         let usual = self.usual(item.key).map_or(1.0, |usual| usual.median);
         (at_least_one(item.dur) / usual.max(1.0)).ln()
@@ -141,7 +141,7 @@ fn times_by_key(items: &[Item]) -> BTreeMap<u32, Vec<f64>> {
     times
 }
 
-/// A time of 0 ns is the clock's resolution.
+/// A duration of 0 ns is below the clock's resolution.
 fn at_least_one(dur: Ns) -> f64 {
     dur.max(1) as f64
 }
@@ -155,8 +155,8 @@ mod tests {
             ts: 0,
             dur,
             key,
-            object: super::super::NOBODY,
-            worker: super::super::NOBODY,
+            object: super::super::UNIDENTIFIED,
+            worker: super::super::UNIDENTIFIED,
             failed: false,
             wait_ns_max: None,
         }
@@ -164,15 +164,16 @@ mod tests {
 
     #[test]
     fn slow_is_beyond_three_times_and_four_deviations() {
-        // Times 100 ± 10 %: σ of the logarithm about .07, so three times the median decides.
+        // Durations of 100 ± 10 %: σ of the logarithm is about .07, so three times the median
+        // decides.
         let mut items: Vec<Item> = (90..=110).map(|dur| item(1, dur)).collect();
         items.extend([item(1, 299), item(1, 310)]);
         let normal = Normal::of(&items, &[], None);
         assert_eq!(normal.slow.iter().filter(|slow| **slow).count(), 1);
         assert!(normal.slow[22]);
-        // Every wish of whoever asks is granted.
+        // The objective takes precedence.
         assert!(!Normal::of(&items, &[], Some(310)).slow[22]);
-        // From 1 to 1024 by powers of two: median 32, MAD of the logarithm ln 8.
+        // Powers of two from 1 to 1024: median 32, MAD of the logarithm ln 8.
         let items: Vec<Item> = (0..=20).map(|at| item(2, 1 << (at / 2))).collect();
         let usual = Normal::of(&items, &[], None).usual(2).unwrap();
         assert_eq!((usual.median, usual.count), (32.0, 21));
@@ -197,7 +198,7 @@ mod tests {
         let normal = Normal::of(&items, &baseline, None);
         assert!(normal.slow[..30].iter().all(|slow| *slow));
         assert!(!normal.slow[30..].contains(&true));
-        // What failed soon is not what is usual.
+        // Early failures are not usual.
         let failed = |dur| Item {
             failed: true,
             ..item(1, dur)

@@ -1,35 +1,34 @@
-//! T13: do slow items of one worker, connection or lock wait behind each other?
+//! T13: whether slow items of one worker, connection or lock wait behind each other.
 //!
-//! Slow items overlap anyhow where there are many, so the time for which those of one group overlap is
-//! compared with that after their starts were dealt anew among all of them: when it is slow stays, who
-//! is slow then does not.
+//! Many slow items overlap by chance. So the time for which those of one group overlap is compared
+//! with that after shuffling their starts among all of them: the slow times stay, but the groups
+//! change.
 
 use std::collections::BTreeMap;
 
 use whyslow_analysis::statistics::Dice;
 use whyslow_model::Ns;
 
-use super::NOBODY;
+use super::UNIDENTIFIED;
 
-/// Starts are dealt so often at first, and so often if that is not enough to tell how rare the
-/// overlap is.
+/// Number of shuffles, first and if the first do not suffice to estimate the probability.
 const DEALS: [u32; 2] = [500, 4999];
 const LEVEL: f64 = 0.01;
-/// With fewer slow items there are too few orders.
+/// Minimum number of slow items: fewer have too few permutations.
 const SLOW_MIN: usize = 5;
-/// More say nothing more, and each deal sorts them.
+/// Maximum number of slow items: more add nothing, and each shuffle sorts them.
 const SLOW_MAX: usize = 1000;
 
-/// Overlap of slow items inside their groups.
+/// Overlap of slow items within their groups.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Overlap {
-    /// Time with a second, third … slow item of the same group, added up, ns.
+    /// Sum of the time with a second, third … slow item of the same group, ns.
     pub together: f64,
-    /// Of the usual deal.
+    /// Mean over the shuffles.
     pub expected: f64,
-    /// Share of the deals with as much overlap.
+    /// Share of the shuffles with at least as much overlap.
     pub p: f64,
-    /// Group with the most of it.
+    /// Group with the most overlap.
     pub group: u32,
 }
 
@@ -40,10 +39,10 @@ impl Overlap {
     }
 }
 
-/// `slow` are start, length and group of slow items. None if too few have a group, or there is one
-/// group only, or no two of a group overlap.
+/// `slow` are start, duration and group of slow items. `None` if too few have a group, there is
+/// only one group, or no two of a group overlap.
 pub fn overlap(slow: impl Iterator<Item = (Ns, Ns, u32)>) -> Option<Overlap> {
-    let known = slow.filter(|(.., group)| *group != NOBODY);
+    let known = slow.filter(|(.., group)| *group != UNIDENTIFIED);
     let mut slow: Vec<(Ns, Ns, u32)> = known.take(SLOW_MAX).collect();
     slow.sort_unstable_by_key(|(ts, dur, group)| (*group, *ts, *dur));
     if slow.len() < SLOW_MIN || slow[0].2 == slow[slow.len() - 1].2 {
@@ -83,7 +82,7 @@ pub fn overlap(slow: impl Iterator<Item = (Ns, Ns, u32)>) -> Option<Overlap> {
     })
 }
 
-/// By group: lengths less what they cover. `slow` by group and start.
+/// Sum of durations minus covered time, by group. `slow` by group and start.
 fn together(slow: &[(Ns, Ns, u32)]) -> BTreeMap<u32, f64> {
     let mut found = BTreeMap::new();
     for group in slow.chunk_by(|a, b| a.2 == b.2) {
@@ -118,7 +117,7 @@ mod tests {
 
     #[test]
     fn slow_ones_of_one_connection_behind_each_other() {
-        // Ten connections, each with a slow time of its own.
+        // Ten connections, each slow at its own time.
         let own = (0..40).map(|at| (Ns::from(at / 4) * 1000 + Ns::from(at % 4) * 10, 200, at / 4));
         let found = overlap(own).unwrap();
         assert!(
@@ -129,6 +128,6 @@ mod tests {
         let all = (0..40).map(|at| (Ns::from(at / 4) * 1000 + Ns::from(at % 4) * 10, 200, at % 4));
         assert!(overlap(all).is_none_or(|found| !found.is_much()));
         assert_eq!(overlap((0..40).map(|at| (at, 100, 7))), None);
-        assert_eq!(overlap((0..40).map(|at| (at, 100, NOBODY))), None);
+        assert_eq!(overlap((0..40).map(|at| (at, 100, UNIDENTIFIED))), None);
     }
 }

@@ -1,50 +1,51 @@
-//! T9: do episodes come in a rhythm?
+//! T9: whether episodes are periodic.
 //!
-//! Onsets are laid on a circle for each of many frequencies; if they point one way, that is the
-//! frequency (Rayleigh's test, with power `P = |Σ e^(2πi f t)|² / n`, exponential by chance). The
-//! lowest of the frequencies that are as clear counts, as each multiple of a rhythm is one too.
+//! Onsets are mapped to a circle for each of many frequencies; if they point in one direction, that
+//! is the frequency (Rayleigh's test, with power `P = |Σ e^(2πi f t)|² / n`, exponential by
+//! chance). Of several equally clear frequencies the lowest counts, because each multiple of a
+//! frequency fits as well.
 //!
-//! Onsets that come in clusters would be as many witnesses: the frequency that was found is asked
-//! again with those no closer than a quarter of its period.
+//! Onsets in clusters are not independent: the frequency is tested again with onsets that are at
+//! least a quarter of its period apart.
 
 use whyslow_analysis::statistics::binomial_tail;
 use whyslow_model::Ns;
 
-/// With fewer episodes anything is a rhythm.
+/// Minimum number of episodes: fewer fit some period by chance.
 pub const EPISODES_MIN: usize = 12;
-/// A window holds so many periods at least.
+/// Minimum number of periods in the window.
 const PERIODS_MIN: f64 = 4.0;
 const FREQUENCY_MAX: f64 = 0.5;
-/// Steps of a third of what the window can resolve.
+/// Frequency steps are this fraction of the window's resolution.
 const STEP: f64 = 3.0;
 const LEVEL: f64 = 1e-3;
 const LENGTH_MIN: f64 = 0.7;
-/// Frequencies with so much of the greatest power are as clear.
+/// Frequencies with at least this share of the greatest power are equally clear.
 const AS_CLEAR: f64 = 0.8;
-/// Onsets that are closer, in periods, are one.
+/// Onsets closer than this, in periods, count as one.
 const APART: f64 = 0.25;
-/// The clearest one is looked at again in so many parts of a step.
+/// The best frequency is refined in this many parts of a step.
 const FINER: i32 = 20;
-/// More episodes add nothing to the answer but time.
+/// Maximum number of episodes: more only take time.
 const EPISODES_MAX: usize = 2000;
 
-/// A job starts with an onset if it is so near, in periods …
+/// Maximum distance of a job's start from an onset, in periods …
 const JOB_WITHIN: f64 = 0.05;
-/// … and it is told of if it does so for so many onsets.
+/// … and the minimum share of onsets with one, for the job to be reported.
 const JOB_SHARE_MIN: f64 = 0.5;
 
-/// The clearest rhythm.
+/// The clearest period.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Rhythm {
-    /// ns.
+    /// Period, ns.
     pub period: f64,
-    /// Mean onset, as ns after the beginning of the window.
+    /// Mean onset, in ns after the start of the window.
     pub phase: f64,
-    /// How much onsets agree: 1 if exactly.
+    /// Agreement of the onsets' phases: 1 if they are equal.
     pub length: f64,
-    /// Over all frequencies.
+    /// Probability over all frequencies.
     pub p: f64,
-    /// Those that are apart by a quarter of the period.
+    /// Episodes that are at least a quarter of the period apart.
     pub episodes: usize,
 }
 
@@ -55,7 +56,7 @@ impl Rhythm {
     }
 }
 
-/// `onsets` ascending. None with fewer than three, or in a window of less than eight seconds.
+/// `onsets` ascending. `None` with fewer than three, or in a window of less than eight seconds.
 pub fn rhythm(onsets: &[Ns], window: (Ns, Ns)) -> Option<Rhythm> {
     let onsets = &onsets[..onsets.len().min(EPISODES_MAX)];
     let all = (window.1 - window.0) as f64 / 1e9;
@@ -85,17 +86,17 @@ pub fn rhythm(onsets: &[Ns], window: (Ns, Ns)) -> Option<Rhythm> {
     });
     let finest = near.map(|frequency| (sum(&seconds, frequency), frequency));
     let ((re, im), frequency) = finest.max_by(|a, b| length(a.0).total_cmp(&length(b.0)))?;
-    let turn = im.atan2(re) / std::f64::consts::TAU;
+    let rotation = im.atan2(re) / std::f64::consts::TAU;
     Some(Rhythm {
         period: 1e9 / frequency,
-        phase: turn.rem_euclid(1.0) * 1e9 / frequency,
+        phase: rotation.rem_euclid(1.0) * 1e9 / frequency,
         length: length((re, im)) / seconds.len() as f64,
         p: -(powers.len() as f64 * (-(-power(&seconds, coarse)).exp()).ln_1p()).exp_m1(),
         episodes: seconds.len(),
     })
 }
 
-/// Those that are so far from the one before.
+/// The onsets that are at least this far from the previous one.
 fn apart(seconds: &[f64], far: f64) -> Vec<f64> {
     let mut kept: Vec<f64> = Vec::with_capacity(seconds.len());
     for at in seconds {
@@ -110,16 +111,19 @@ fn power(seconds: &[f64], frequency: f64) -> f64 {
     length(sum(seconds, frequency)).powi(2) / seconds.len() as f64
 }
 
-/// At so many frequencies: the first, and the step.
+/// Powers at `count` frequencies, given the first and the step.
 fn powers(seconds: &[f64], (first, step): (f64, f64), count: usize) -> Vec<f64> {
     let mut sums = vec![(0.0, 0.0); count];
     for at in seconds {
-        // One turn for each step: a product is far cheaper than a sine.
+        // One rotation per step: a product is far cheaper than a sine.
         let (mut im, mut re) = (std::f64::consts::TAU * first * at).sin_cos();
-        let (turn_im, turn_re) = (std::f64::consts::TAU * step * at).sin_cos();
+        let (rotation_im, rotation_re) = (std::f64::consts::TAU * step * at).sin_cos();
         for sum in &mut sums {
             *sum = (sum.0 + re, sum.1 + im);
-            (re, im) = (re * turn_re - im * turn_im, re * turn_im + im * turn_re);
+            (re, im) = (
+                re * rotation_re - im * rotation_im,
+                re * rotation_im + im * rotation_re,
+            );
         }
     }
     let count = seconds.len() as f64;
@@ -128,35 +132,35 @@ fn powers(seconds: &[f64], (first, step): (f64, f64), count: usize) -> Vec<f64> 
 }
 
 fn sum(seconds: &[f64], frequency: f64) -> (f64, f64) {
-    let turns = seconds
+    let rotations = seconds
         .iter()
         .map(|at| (std::f64::consts::TAU * frequency * at).sin_cos());
-    turns.fold((0.0, 0.0), |sum, (im, re)| (sum.0 + re, sum.1 + im))
+    rotations.fold((0.0, 0.0), |sum, (im, re)| (sum.0 + re, sum.1 + im))
 }
 
 fn length((re, im): (f64, f64)) -> f64 {
     re.hypot(im)
 }
 
-/// How far starts of a job go with onsets.
+/// How well starts of a job match onsets.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Matching {
-    /// Onsets with a start of the job near, of so many.
+    /// Onsets with a nearby start of the job.
     pub near: usize,
     /// All onsets.
     pub onsets: usize,
-    /// Of so many being near by chance.
+    /// Probability of that many by chance.
     pub p: f64,
 }
 
 impl Matching {
-    /// Whether `p` is below the level and enough of the onsets have a start near.
+    /// Whether `p` is below the level and enough onsets have a nearby start.
     pub fn is_much(&self) -> bool {
         self.p < LEVEL && self.near as f64 >= JOB_SHARE_MIN * self.onsets as f64
     }
 }
 
-/// Whether a job starts with the onsets, within a twentieth of the period (ns).
+/// Matches starts of a job with onsets, within a twentieth of the period (ns).
 pub fn matching(onsets: &[Ns], starts: &[Ns], (period, window): (f64, (Ns, Ns))) -> Matching {
     let within = (JOB_WITHIN * period) as Ns;
     let mut starts = starts.to_vec();
@@ -191,7 +195,7 @@ mod tests {
         assert!((found.period / 60e9 - 1.0).abs() < 1e-3, "{found:?}");
         assert!((found.phase / 17e9 - 1.0).abs() < 0.02, "{found:?}");
         assert!(found.length > 0.999);
-        // Not in the grid of frequencies.
+        // A period that is not on the frequency grid.
         let onsets: Vec<Ns> = (0..40).map(|at| at * 7_137_000_000).collect();
         let found = rhythm(&onsets, (0, 290 * S)).unwrap();
         assert!((found.period / 7.137e9 - 1.0).abs() < 2e-3, "{found:?}");
@@ -225,7 +229,7 @@ mod tests {
         assert!(found.is_much() && found.near == 20, "{found:?}");
         let other: Vec<Ns> = (0..20).map(|at| at * 60 * S + 30 * S).collect();
         assert!(!check(&other).is_much());
-        // What runs all the time goes with everything.
+        // A job that always runs matches everything.
         let always: Vec<Ns> = (0..1200).map(|at| at * S).collect();
         assert!(!check(&always).is_much());
         assert!(!check(&[]).is_much());

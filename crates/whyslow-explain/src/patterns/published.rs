@@ -1,9 +1,9 @@
-//! Cases that others published, with the numbers they printed.
+//! Published cases, with the published numbers.
 
 use whyslow_analysis::statistics::{Dice, hypergeometric_tail};
 use whyslow_model::Ns;
 
-use super::{Class, Input, Item, Judgement, NOBODY, judge};
+use super::{Class, Input, Item, Judgement, UNIDENTIFIED, judge};
 
 const MS: f64 = 1e6;
 const S: f64 = 1e9;
@@ -13,8 +13,8 @@ fn item(ts: f64, dur: f64, key: u32) -> Item {
         ts: ts as Ns,
         dur: dur as Ns,
         key,
-        object: NOBODY,
-        worker: NOBODY,
+        object: UNIDENTIFIED,
+        worker: UNIDENTIFIED,
         failed: false,
         wait_ns_max: None,
     }
@@ -31,13 +31,13 @@ fn number(judgement: &Judgement, name: &str) -> f64 {
     found.unwrap_or_else(|| panic!("{name}: {pattern:?}")).1
 }
 
-/// Histograms of 8 KiB reads in 10 s, from a powers of two of µs on: a disk that misbehaves and
-/// one that does not, of 17 under the same load ("Diagnose High-Latency I/O Operations Using
-/// SystemTap"). The others are taken to be like the good one.
+/// Histograms of 8 KiB reads in 10 s, in power-of-two buckets of µs: a bad disk and a good one, of
+/// 17 under the same load ("Diagnose High-Latency I/O Operations Using SystemTap"). The others are
+/// assumed to be like the good one.
 const SDY: [u64; 15] = [2, 14, 4, 2, 7, 19, 37, 59, 14, 0, 10, 11, 10, 6, 4];
 const SDT: [u64; 9] = [0, 19, 16, 1, 9, 28, 56, 49, 18];
 
-/// One read after the other, in random order; each anywhere in its bucket.
+/// Sequential reads in random order, each anywhere in its bucket.
 fn reads(device: u32, histogram: &[u64], dice: &mut Dice) -> Vec<Item> {
     let mut times = Vec::new();
     for (bucket, count) in (6..).zip(histogram) {
@@ -62,7 +62,7 @@ fn one_bad_disk_of_seventeen() {
     let over: u64 = SDY[10..].iter().sum();
     let counts = (over, SDY.iter().sum::<u64>(), SDT.iter().sum::<u64>());
     assert_eq!(counts, (41, 199, 196));
-    // Two-sided about 1e-13, as both ways are as improbable.
+    // About 1e-13 two-sided.
     let p = hypergeometric_tail(41, 199, 41, 199 + 196);
     assert!((p / 6.33e-14 - 1.0).abs() < 0.001, "{p}");
 
@@ -82,12 +82,12 @@ fn one_bad_disk_of_seventeen() {
         (found.class, found.objects.as_slice()),
         (Class::OneDevice, [0].as_slice())
     );
-    // Those 41, and the one in a hundred that is beyond the p99 anyhow.
+    // These 41, and the one in a hundred that is beyond the p99 by definition.
     let over = number(&found, "T10.over");
     assert!((41.0..=45.0).contains(&over), "{}", found.says);
     let says = format!("sda: {over} of 199 beyond its peers' p99");
     assert!(found.says.contains(&says), "{}", found.says);
-    // Without the bad one all are alike.
+    // Without the bad disk there is no outlier.
     let found = judge(&Input {
         items: &items[199..],
         ..Input::default()
@@ -95,9 +95,8 @@ fn one_bad_disk_of_seventeen() {
     assert_eq!(found.class, Class::Insufficient, "{}", found.says);
 }
 
-/// Twelve endpoints, of which a check of health never was slow; 58 of the 968 requests to the
-/// others took five seconds more (a report on a resolver in trouble tells the story without
-/// counts).
+/// Twelve endpoints, of which the health check was never slow; 58 of the 968 requests to the others
+/// took five seconds more (the published account of a failing resolver gives no counts).
 fn stalled(stall: f64, seed: u64) -> Vec<Item> {
     let mut dice = Dice::new(seed);
     let mut slow = vec![false; 968];
@@ -155,7 +154,7 @@ fn five_seconds_now_and_then_whatever_is_asked() {
     for part in [
         "11 of 12 kinds, slow rate 6.0 %",
         "never slow: /health",
-        "what these do not do: connect to the database",
+        "used only by slow kinds: connect to the database",
         "58 of 58 slow ones",
         "resolver timeout (glibc",
     ] {
@@ -181,11 +180,11 @@ fn what_takes_long_anyhow_is_not_exempt() {
     assert_eq!(found.class, Class::RareContention, "{}", found.says);
     assert_eq!(found.exempt, [11]);
     assert_eq!(number(&found, "T5.kinds_hidden"), 2.0);
-    let says = "not to be told of 2 kinds that usually take as long";
+    let says = "not detectable for 2 kinds that usually take as long";
     assert!(found.says.contains(says), "{}", found.says);
 }
 
-/// With three slow ones nothing is said but what is missing.
+/// With three slow requests only the missing evidence is reported.
 #[test]
 fn too_few_slow_requests_are_no_verdict() {
     let mut items = stalled(5.0 * S, 4);
@@ -202,12 +201,10 @@ fn too_few_slow_requests_are_no_verdict() {
     });
     assert_eq!((found.class, found.slow.len()), (Class::Insufficient, 3));
     assert!(found.hints.is_empty() && found.exempt.is_empty());
-    // Ten slow ones at this rate: seven thirds of these requests more.
+    // Ten slow ones at this rate take seven thirds of these requests more.
     assert_eq!(found.more, Some((items.len() as u64 * 7).div_ceil(3)));
     assert!(
-        found
-            .says
-            .contains("3 slow ones count as 3.0, 10 are needed"),
+        found.says.contains("3 slow ones count as 3.0, 10 needed"),
         "{}",
         found.says
     );

@@ -1,9 +1,8 @@
-//! Quantiles, and the rank test of Mann and Whitney.
+//! Quantiles, and the Mann-Whitney rank test.
 
 use whyslow_model::sort::{IndexSort, float_key};
 
-/// The value that such a share of the sorted values is not beyond, by linear interpolation; none of
-/// nothing.
+/// The quantile of sorted values, with linear interpolation; none without values.
 pub(super) fn quantile(sorted: &[f64], share: f64) -> Option<f64> {
     let last = sorted.len().checked_sub(1)?;
     let at = share.clamp(0.0, 1.0) * last as f64;
@@ -16,23 +15,23 @@ pub(super) fn median(mut values: Vec<f64>) -> Option<f64> {
     quantile(&values, 0.5)
 }
 
-/// Median of the distances from a value.
+/// Median absolute deviation from a value.
 pub(super) fn deviation(values: impl Iterator<Item = f64>, from: f64) -> Option<f64> {
     median(values.map(|value| (value - from).abs()).collect())
 }
 
-/// How two samples lie to each other.
+/// Comparison of two samples by rank.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Ranked {
-    /// Standard deviations by which the first is greater than if both were alike.
+    /// Excess of the first over the second, in standard deviations if both were equal.
     pub(super) z: f64,
-    /// Chance that a value of the first is greater than one of the second, less the chance that
-    /// it is less: rank-biserial correlation, or Cliff's delta.
+    /// Probability that a value of the first is greater than one of the second, minus the
+    /// probability that it is smaller: rank-biserial correlation, or Cliff's delta.
     pub(super) delta: f64,
 }
 
-/// Pairs of the first greater than the second, equal ones half, against what is expected, with its
-/// exact variance, ties included (Mann, Whitney 1947). None if one is empty.
+/// Pairs with the first greater than the second (ties count half) against the expectation, with its
+/// exact variance including ties (Mann, Whitney 1947). `None` if one is empty.
 pub(super) fn mann_whitney(first: &[f64], second: &[f64]) -> Option<Ranked> {
     let (ours, theirs) = (first.len() as f64, second.len() as f64);
     if first.is_empty() || second.is_empty() {

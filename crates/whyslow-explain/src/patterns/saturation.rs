@@ -1,10 +1,10 @@
-//! T3: was a resource at its limit while items were slow, and not otherwise?
+//! T3: whether a resource was saturated while items were slow, and not otherwise.
 //!
-//! Both slowness and saturation come in stretches, so their coincidence is compared with that of the
-//! same saturated stretches in another order, with the same gaps in another order between them, begun
-//! anywhere: how long and how many they are stays, and also that they come in clusters, as these are
-//! kept apart by the few long gaps. (To move them all by the same time is not enough: moved a little,
-//! they coincide as before, so that no chance is less than the share of little moves.)
+//! Both slowness and saturation come in stretches. So their overlap is compared with that of the
+//! same saturated stretches in another order, with the same gaps in another order, from a random
+//! start. This preserves their durations and number, and also their clusters, which the few long
+//! gaps separate. (Shifting all of them by the same time is not enough: after small shifts they
+//! overlap as before, so no probability could be smaller than the share of small shifts.)
 
 use whyslow_analysis::statistics::Dice;
 use whyslow_model::Ns;
@@ -13,22 +13,21 @@ use super::Resource;
 
 const RATIO_MIN: f64 = 3.0;
 const SHARE_MIN: f64 = 0.3;
-/// With less time outside slow items there is nothing to compare with.
+/// Minimum share of time without slow items, to compare with.
 const OUTSIDE_MIN: f64 = 0.1;
-/// Stretches are dealt so often at first, and so often if that is not enough to tell how rare the
-/// coincidence is.
+/// Number of shuffles, first and if the first do not suffice to estimate the probability.
 const DEALS: [u32; 2] = [500, 4999];
 
 /// Saturation while items were slow, and otherwise.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Saturated {
-    /// Share of the time in which items were slow that the resource was at its limit.
+    /// Saturated share of the time in which items were slow.
     pub slow: f64,
-    /// Of the other time; of the baseline where there hardly is any.
+    /// Saturated share of the other time; of the baseline if there is hardly any.
     pub outside: f64,
-    /// Chance of such a share in slow times, in whatever order saturated times come.
+    /// Probability of such an overlap if the order of saturated times is random.
     pub p: f64,
-    /// `outside` is that of the baseline, and `p` tells nothing.
+    /// `outside` is that of the baseline, and `p` is not meaningful.
     pub is_by_baseline: bool,
 }
 
@@ -39,8 +38,8 @@ impl Saturated {
     }
 }
 
-/// `slow` are begin and end of slow items, in any order. None if nothing is slow, or always and no
-/// baseline is known.
+/// `slow` are start and end of slow items, in any order. `None` if nothing is slow, or if there is
+/// no other time and no baseline.
 pub fn saturated(
     resource: &Resource,
     slow: impl Iterator<Item = (Ns, Ns)>,
@@ -90,7 +89,7 @@ fn chance(slow: &[(Ns, Ns)], at_limit: &[(Ns, Ns)], (window, both): ((Ns, Ns), f
     f64::from(as_much + 1) / f64::from(deals + 1)
 }
 
-/// Times between stretches, the one from the last around to the first at the end.
+/// Gaps between stretches, with the one that wraps around from the last to the first at the end.
 fn gaps(at_limit: &[(Ns, Ns)], window: (Ns, Ns)) -> Vec<Ns> {
     let between = at_limit.windows(2).map(|pair| pair[1].0 - pair[0].1);
     let (Some(first), Some(last)) = (at_limit.first(), at_limit.last()) else {
@@ -100,7 +99,7 @@ fn gaps(at_limit: &[(Ns, Ns)], window: (Ns, Ns)) -> Vec<Ns> {
     between.chain([around]).collect()
 }
 
-/// Stretches and gaps by turns from so far into the window, and on at its beginning.
+/// Alternating stretches and gaps from an offset into the window, wrapping around at its end.
 fn dealt(lengths: &[Ns], gaps: &[Ns], (window, first): ((Ns, Ns), Ns)) -> Vec<(Ns, Ns)> {
     let span = window.1 - window.0;
     let mut begin = window.0 + first;
@@ -113,7 +112,7 @@ fn dealt(lengths: &[Ns], gaps: &[Ns], (window, first): ((Ns, Ns), Ns)) -> Vec<(N
     union(both.into_iter(), window)
 }
 
-/// What is inside the window, in order and apart.
+/// Intervals clipped to the window, merged and in order.
 fn union(intervals: impl Iterator<Item = (Ns, Ns)>, window: (Ns, Ns)) -> Vec<(Ns, Ns)> {
     let inside = intervals.map(|(begin, end)| (begin.max(window.0), end.min(window.1)));
     let mut inside: Vec<(Ns, Ns)> = inside.filter(|(begin, end)| begin < end).collect();
@@ -165,7 +164,7 @@ mod tests {
         let disk = resource(vec![(10, 30), (60, 70)]);
         let slow = [(15, 25), (20, 35), (80, 90)];
         let found = saturated(&disk, slow.into_iter(), (0, 100)).unwrap();
-        // Slow for 30, of which 15 saturated; otherwise 15 of 70.
+        // Slow for 30, of which 15 are saturated; otherwise 15 of 70.
         assert_eq!((found.slow, found.outside), (0.5, 15.0 / 70.0));
         assert!(!found.is_much() && found.p > 0.05);
     }

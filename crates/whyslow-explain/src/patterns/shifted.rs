@@ -1,8 +1,8 @@
-//! T1: is everything slower than it was?
+//! T1: whether everything is slower than before.
 //!
-//! The tenth percentile is asked too, as load makes even the fastest operations slower while what
-//! waits now and then leaves them alone. The rank test guards keys with few items, whose percentiles are
-//! off by half as much again by chance.
+//! The tenth percentile is tested, too, because load slows down even the fastest operations,
+//! whereas occasional waits do not. The rank test guards keys with few items: their percentiles
+//! vary by half by chance.
 
 use std::collections::BTreeMap;
 
@@ -17,16 +17,16 @@ use super::ranks::{mann_whitney, quantile};
 const RATIO_MIN: f64 = 1.5;
 const SHARE_MIN: f64 = 0.7;
 
-/// Times against those of the baseline.
+/// Durations compared with those of the baseline.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Shifted {
-    /// Share of items whose key has p10 and p50 of at least 1.5 times the baseline's.
+    /// Share of items of keys with p10 and p50 of at least 1.5 times the baseline's.
     pub share: f64,
     /// Medians of the ratios over items: p10, p50, p90.
     pub ratios: [f64; 3],
     /// Keys with twenty items in both.
     pub keys: usize,
-    /// Of the rank test over all keys, one-sided.
+    /// Significance of the rank test over all keys, one-sided.
     pub p: f64,
 }
 
@@ -61,8 +61,7 @@ pub fn shifted(items: &[Item], baseline: &[Item]) -> Option<Shifted> {
         for (ratios, ratio) in ratios.iter_mut().zip(found) {
             ratios.push((ratio, weight));
         }
-        // Each key's deviation counts by the square root of its items (Stouffer, as weighted by
-        // Liptak).
+        // Each key is weighted by the square root of its items (Stouffer, Liptak).
         z_sum += weight.sqrt() * mann_whitney(ours, theirs)?.z;
         variance += weight;
     }
@@ -74,7 +73,7 @@ pub fn shifted(items: &[Item], baseline: &[Item]) -> Option<Shifted> {
     })
 }
 
-/// Sorted.
+/// Sorted durations by key.
 fn times_by_key(items: &[Item]) -> BTreeMap<u32, Vec<f64>> {
     let mut times: BTreeMap<u32, Vec<f64>> = BTreeMap::new();
     for item in items.iter().filter(|item| !item.failed) {

@@ -1,4 +1,4 @@
-//! Load that began inside the window: what was before is the baseline.
+//! Load that started within the window: the time before it is the baseline.
 
 use whyslow_model::Ns;
 
@@ -6,12 +6,13 @@ use super::change::Change;
 use super::decide::judge_against;
 use super::{Class, Input, Item, Judgement, Resource};
 
-/// Medians have to grow so much for what was before to be another time than what came after.
+/// Minimum ratio of the medians after and before a change.
 const RATIO_MIN: f64 = 1.5;
 
-/// The judgement of what came after the first change for the worse, against what was before it; none
-/// without such a change, or if it was not everything that became slower. Where one object or one
-/// kind deviates, times change with its share of what is done, which is no time of its own.
+/// The judgement of the time after the first change for the worse, with the time before it as the
+/// baseline; none without such a change, or if not everything became slower. If one object or kind
+/// deviates, durations change with its share of the operations, so the time before is not a
+/// baseline.
 pub(super) fn judge_since(input: &Input<'_>, whole: &Judgement) -> Option<Judgement> {
     if matches!(whole.class, Class::OneDevice | Class::OneOperation) {
         return None;
@@ -51,7 +52,7 @@ pub(super) fn judge_since(input: &Input<'_>, whole: &Judgement) -> Option<Judgem
     matches!(found.class, Class::HeavyLoad | Class::Shifted).then(|| Judgement {
         says: format!(
             "since {}: {}",
-            super::words::after(at, window.0),
+            super::format::after(at, window.0),
             found.says
         ),
         since: Some(at),
@@ -61,7 +62,7 @@ pub(super) fn judge_since(input: &Input<'_>, whole: &Judgement) -> Option<Judgem
     })
 }
 
-/// Share of a time that intervals cover, which are apart.
+/// Share of a time that disjoint intervals cover.
 fn share(intervals: &[(Ns, Ns)], (from, to): (Ns, Ns)) -> f64 {
     let inside = intervals
         .iter()
@@ -71,10 +72,10 @@ fn share(intervals: &[(Ns, Ns)], (from, to): (Ns, Ns)) -> f64 {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Class, Input, Item, NOBODY, judge};
+    use super::super::{Class, Input, Item, UNIDENTIFIED, judge};
     use super::share;
 
-    /// So many workers from then on, each request of whom takes about so long, ms.
+    /// Requests of this many workers from `begin` on, each of which takes about `ms`.
     fn stage(workers: u32, begin: i64, ms: i64) -> Vec<Item> {
         const MS: i64 = 1_000_000;
         let all = (0..800).map(|number| (number / workers, number % workers));
@@ -82,7 +83,7 @@ mod tests {
             ts: (begin + i64::from(turn) * ms) * MS + i64::from(worker),
             dur: ms * MS - i64::from(1 + (turn + worker) % 7) * MS / 10,
             key: 0,
-            object: NOBODY,
+            object: UNIDENTIFIED,
             worker,
             failed: false,
             wait_ns_max: None,
@@ -105,10 +106,10 @@ mod tests {
             assert_eq!(found.class, class, "{}", found.says);
             assert!(found.says.contains(part), "{}", found.says);
         };
-        let raised = "depends on concurrency, there are 32 requests at a time and were 8";
+        let raised = "depends on concurrency, which rose from 8 to 32 concurrent requests";
         check(32, true, Class::HeavyLoad, raised);
         check(8, true, Class::Shifted, "no evidence of load");
-        // Whose workers nobody knows.
+        // The workers are not known.
         check(32, false, Class::Shifted, "no evidence of load");
     }
 

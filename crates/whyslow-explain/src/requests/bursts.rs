@@ -1,11 +1,12 @@
-//! Clients that asked, or failed, far more than usual, and what became of the requests of others meanwhile.
+//! Clients that sent, or failed, far more requests than usual, and the effect on other clients at
+//! that time.
 //!
-//! What is a burst is decided by `whyslow_analysis::bursts`. That others were slow in its time and not
-//! at other times is a coincidence, and said as one. How likely it is by chance is asked of the recording itself:
-//! the burst is moved to every other place of the time, and the places are counted where as much more of the
-//! requests of others go wrong than in the stretch before. Slow requests come in clusters, which move as
-//! they are, so that one stall is one witness; and what was slow before the burst began is no
-//! consequence of it.
+//! `whyslow_analysis::bursts` detects the bursts. If other clients were slow during a burst and not
+//! at other times, it is reported as an overlap. The probability that it is chance is computed from
+//! the recording itself: the burst is moved to every other position in time, and the positions are
+//! counted at which requests of other clients degrade as much compared with the interval before.
+//! Slow requests come in clusters, which stay intact, so one stall counts once; and requests that
+//! were slow before the burst started are not attributed to it.
 
 use std::collections::BTreeMap;
 
@@ -16,23 +17,24 @@ use whyslow_model::sort::IndexSort;
 use whyslow_model::{Ns, Sym};
 use whyslow_store::Tables;
 
-use super::meanwhile::{Meanwhile, OTHERS_MIN, became, chance};
+use super::meanwhile::{Meanwhile, OTHERS_MIN, chance, describe};
 use super::set::host;
-use crate::ask::Question;
 use crate::patterns::normal::Normal;
-use crate::patterns::{Item, NOBODY};
+use crate::patterns::{Item, UNIDENTIFIED};
+use crate::query::Question;
 use crate::report::{Actor, ActorKind, Finding, Thing};
-use crate::say;
+use crate::sentence;
 
-const TOLD_MAX: usize = 5;
-/// An endpoint or status with less of a burst is not what it is about.
+/// Maximum number of findings.
+const FINDINGS_MAX: usize = 5;
+/// Minimum share of a burst for an endpoint or status to be named.
 const MOST: f64 = 0.5;
 
-/// Bursts that slow or failed requests coincide with, the greatest first.
+/// Bursts that overlap with slow or failed requests, the largest first.
 pub(super) fn find(
     tables: &dyn Tables,
     question: &Question,
-    judged: &Requests,
+    examined: &Requests,
 ) -> Result<Vec<Finding>, AnalysisError> {
     let info = tables.info();
     let (begin, end) = question
@@ -47,19 +49,19 @@ pub(super) fn find(
         objective: question.min,
         recording: &question.recording,
     };
-    let all: Vec<&Request> = judged.rows.iter().collect();
-    if !judged.is_of_sockets && clients(judged, &all).len() > 1 {
-        return Ok(scene(judged).told(&all, None));
+    let all: Vec<&Request> = examined.rows.iter().collect();
+    if !examined.is_of_sockets && clients(examined, &all).len() > 1 {
+        return Ok(scene(examined).findings(&all, None));
     }
     let logged = Requests::of_servers(tables, question.window, false)?;
     let rows: Vec<&Request> = logged.rows.iter().collect();
     if clients(&logged, &rows).len() > 1 {
-        return Ok(scene(&logged).told(&rows, None));
+        return Ok(scene(&logged).findings(&rows, None));
     }
     let served = Requests::of_servers(tables, question.window, true)?;
     let mut of_port: BTreeMap<&str, Vec<&Request>> = BTreeMap::new();
     for row in &served.rows {
-        // Servers of one machine ask each other, and each has clients of its own.
+        // Servers on one machine send requests to each other, and each has its own clients.
         of_port
             .entry(port(&served, row.local))
             .or_default()
@@ -70,18 +72,18 @@ pub(super) fn find(
         if clients(&served, &rows).len() < 2 {
             continue;
         }
-        let asked: Vec<&Request> = judged
+        let sent: Vec<&Request> = examined
             .rows
             .iter()
-            .filter(|row| !judged.is_of_sockets && port(judged, row.peer) == own_port)
+            .filter(|row| !examined.is_of_sockets && port(examined, row.peer) == own_port)
             .collect();
-        let asked = (asked.len() as u64 >= OTHERS_MIN).then_some((judged, asked.as_slice()));
-        found.extend(scene(&served).told(&rows, asked));
+        let sent = (sent.len() as u64 >= OTHERS_MIN).then_some((examined, sent.as_slice()));
+        found.extend(scene(&served).findings(&rows, sent));
     }
     Ok(found)
 }
 
-/// Equal parts of the time.
+/// Time divided into equal parts.
 #[derive(Debug, Clone, Copy)]
 struct Parts {
     begin: Ns,
@@ -103,13 +105,13 @@ impl Parts {
         (self.end.saturating_sub(self.begin) as u64).div_ceil(self.width as u64) as usize
     }
 
-    /// What lies outside belongs to the first or last.
+    /// Index of the part; times outside belong to the first or last.
     fn at(self, ts: Ns) -> usize {
         let place = ts.saturating_sub(self.begin).max(0) / self.width;
         (place as usize).min(self.count() - 1)
     }
 
-    /// Begin and end of those from one to another.
+    /// Start and end of a range of parts.
     fn range(self, (first, last): (usize, usize)) -> (Ns, Ns) {
         let begin = self.begin + first as Ns * self.width;
         let end = self.begin + (last as Ns + 1) * self.width;
@@ -117,7 +119,7 @@ impl Parts {
     }
 }
 
-/// An address with its port is another one for each connection.
+/// The client of a request without its port, which differs for each connection.
 fn client<'r>(requests: &'r Requests, row: &Request) -> Option<&'r str> {
     let own = row.local.filter(|_| requests.role == Some("client"));
     let name = row.client.or(own).map(|sym| requests.symbols.get(sym));
@@ -151,12 +153,12 @@ struct Scene<'r> {
 }
 
 impl<'r> Scene<'r> {
-    /// `asked` are requests of which it is known how long they took for who asked; those of the
-    /// server if there are none.
-    fn told(
+    /// `sent` are requests with durations measured by the client; without them those of the server
+    /// are used.
+    fn findings(
         &self,
         rows: &[&'r Request],
-        asked: Option<(&'r Requests, &[&'r Request])>,
+        sent: Option<(&'r Requests, &[&'r Request])>,
     ) -> Vec<Finding> {
         let total = self.series(rows);
         let by_client = clients(self.requests, rows);
@@ -176,27 +178,27 @@ impl<'r> Scene<'r> {
                 .then_with(|| client_a.cmp(client_b))
         });
         let all = bursts.len();
-        let (requests, victims) = asked.unwrap_or((self.requests, rows));
-        let mut told: Vec<(&str, Burst, Finding)> = Vec::new();
+        let (requests, victims) = sent.unwrap_or((self.requests, rows));
+        let mut found: Vec<(&str, Burst, Finding)> = Vec::new();
         for (name, burst) in bursts {
-            // A flood whose requests fail is one thing.
+            // A flood of failing requests is one finding.
             let is_same = |(other, one, _): &(&str, Burst, Finding)| {
                 *other == name && one.first <= burst.last && burst.first <= one.last
             };
-            if told.len() >= TOLD_MAX || told.iter().any(is_same) {
+            if found.len() >= FINDINGS_MAX || found.iter().any(is_same) {
                 continue;
             }
             let meanwhile = self.meanwhile((requests, victims), name, &burst);
             let is_worth = burst.of == BurstOf::Errors
-                || meanwhile.coincides(all)
+                || meanwhile.overlaps(all)
                 || meanwhile.own.is_much_more(meanwhile.own_else);
             if is_worth {
                 let of_client = by_client.get(name).map_or(&[][..], Vec::as_slice);
                 let finding = self.finding((name, of_client), &burst, (&meanwhile, all));
-                told.push((name, burst, finding));
+                found.push((name, burst, finding));
             }
         }
-        told.into_iter().map(|(.., finding)| finding).collect()
+        found.into_iter().map(|(.., finding)| finding).collect()
     }
 
     fn series(&self, rows: &[&Request]) -> Series {
@@ -209,7 +211,8 @@ impl<'r> Scene<'r> {
         series
     }
 
-    /// Slow is what is beyond the usual of other times.
+    /// Requests during and outside of a burst. Slow ones are beyond the usual duration of other
+    /// times.
     fn meanwhile(
         &self,
         (requests, rows): (&Requests, &[&Request]),
@@ -253,7 +256,7 @@ impl<'r> Scene<'r> {
             }
         }
         found.chance = chance(&of_others, (burst.first, burst.last));
-        // Of a client that asks only then others tell what is usual.
+        // For a client without other requests, the other clients show what is usual.
         if found.own_else.all < OTHERS_MIN {
             found.own_else = found.others_else;
         }
@@ -275,18 +278,18 @@ impl<'r> Scene<'r> {
         let key = |key: u32| self.requests.keys.get(key as usize).cloned();
         let endpoint = endpoint.and_then(|(place, count)| Some((key(place)?, count)));
         let status = most(inside.iter().filter_map(|row| row.status));
-        let mut says = self.asked(name, burst, (begin, end));
+        let mut says = self.head(name, burst, (begin, end));
         if let Some((endpoint, count)) = &endpoint {
             says = format!("{says}; {count} of these {endpoint}");
         }
         if let Some((status, count)) = status {
-            says = format!("{says}; {count} were answered with {status}");
+            says = format!("{says}; {count} got status {status}");
         }
         let (kind, advice) = self.advice(name, burst);
         let first = inside.first().map(|row| row.id);
         let evidence = meanwhile
             .longest
-            .filter(|_| meanwhile.coincides(bursts))
+            .filter(|_| meanwhile.overlaps(bursts))
             .map(|(_, id)| id);
         let id = evidence.or(first);
         Finding {
@@ -304,7 +307,7 @@ impl<'r> Scene<'r> {
             }),
             begin_ns: begin,
             end_ns: end,
-            says: format!("{says}. {}", became(meanwhile, bursts)),
+            says: format!("{says}. {}", describe(meanwhile, bursts)),
             numbers: self.numbers(burst, (meanwhile, bursts)),
             evidence: id.map(|id| format!("request:{id}")).into_iter().collect(),
             shown_by: Some(format!("whyslow requests bursts {}", self.recording)),
@@ -312,18 +315,18 @@ impl<'r> Scene<'r> {
         }
     }
 
-    /// Kind of the finding, and what to do.
+    /// Kind of the finding, and advice.
     fn advice(&self, name: &str, burst: &Burst) -> (&'static str, String) {
         match burst.of {
             BurstOf::Requests => (
                 "request_flood",
-                "limit how much one client may ask at a time, or find out why it asks so often"
+                "set a rate limit for each client, or find out why this client sends that many requests"
                     .to_owned(),
             ),
             BurstOf::Errors => (
                 "error_burst",
                 format!(
-                    "whyslow requests log {} --client '{name}*' --errors shows what failed",
+                    "list the failed requests: whyslow requests log {} --client '{name}*' --errors",
                     self.recording
                 ),
             ),
@@ -358,31 +361,31 @@ impl<'r> Scene<'r> {
     }
 
     /// What the client did more than usual.
-    fn asked(&self, name: &str, burst: &Burst, (begin, end): (Ns, Ns)) -> String {
+    fn head(&self, name: &str, burst: &Burst, (begin, end): (Ns, Ns)) -> String {
         let (count, among) = (burst.count, burst.among);
         let when = format!(
-            "in {} from +{} on",
-            say::length(end - begin),
-            say::length(begin - self.parts.begin)
+            "in {} starting at +{}",
+            sentence::length(end - begin),
+            sentence::length(begin - self.parts.begin)
         );
-        let percent = say::percent(count as f64 / among.max(1) as f64);
+        let percent = sentence::percent(count as f64 / among.max(1) as f64);
         match (burst.of, burst.times) {
             (BurstOf::Requests, Some(times)) => format!(
-                "client {name} sent {count} of {among} requests ({percent}) {when}, {times:.1} times its usual {:.1} a second",
+                "client {name} sent {count} of {among} requests ({percent}) {when}, {times:.1} times its usual rate of {:.1}/s",
                 burst.usual * 1e9 / self.parts.width as f64
             ),
             (BurstOf::Requests, None) => format!(
                 "client {name} sent {count} of {among} requests ({percent}) {when}, and none at other times"
             ),
             (BurstOf::Errors, _) => format!(
-                "{count} of {among} requests of client {name} failed ({percent}) {when}, of others {} do",
-                say::percent(burst.usual)
+                "{count} of {among} requests of client {name} failed ({percent}) {when}; the usual failure rate is {}",
+                sentence::percent(burst.usual)
             ),
         }
     }
 }
 
-/// What most of them have, and how many.
+/// The value that most of them have, and its count.
 fn most<T: Ord + Copy>(values: impl Iterator<Item = T>) -> Option<(T, u64)> {
     let mut counts: BTreeMap<T, u64> = BTreeMap::new();
     let mut all: u64 = 0;
@@ -401,8 +404,8 @@ fn item(row: &Request) -> Item {
         ts: row.ts,
         dur: row.dur.unwrap_or(0).max(0),
         key: row.key,
-        object: NOBODY,
-        worker: NOBODY,
+        object: UNIDENTIFIED,
+        worker: UNIDENTIFIED,
         failed: row.failed || row.dur.is_none(),
         wait_ns_max: None,
     }

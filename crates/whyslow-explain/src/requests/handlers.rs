@@ -1,13 +1,15 @@
-//! What the threads that take requests from a queue did while one waited in it.
+//! What the handler threads of a queue did while a request waited in it.
 //!
-//! Any of them that had been free would have taken it. So the wait belongs to what all of them did
-//! in its time, each with the same part of it: their walks are added up and divided by their number.
-//! Which of them took the request is not told, so nothing of it is sure (grade B at most).
+//! Any idle handler would have taken the request. So the wait is attributed to what all of them did
+//! in that time, in equal parts: their walks are added up and divided by their number. Which
+//! handler took the request is not known, so the grade is B at most.
 //!
-//! Which threads these are is known by requests that sockets show: who was handed one, and did not read it
-//! from the connection, and threads of the same pool. Else, of a Kafka broker, by name. The kernel's names have 15 bytes: a JVM up
-//! to version 20 cuts `data-plane-kafka-request-handler-3` to `data-plane-kafk`, a name that network
-//! threads have as well, which are told apart by their calls; a later one leaves out the middle (`data-pl..dler-3`).
+//! The handlers are identified from requests seen at sockets: threads that were handed a request
+//! without reading it from the connection, and threads of the same pool. Otherwise, for a Kafka
+//! broker, by name. The kernel's names have 15 bytes: a JVM up to version 20 truncates
+//! `data-plane-kafka-request-handler-3` to `data-plane-kafk`, a name that network threads have as
+//! well, which are distinguished by their calls; later versions omit the middle
+//! (`data-pl..dler-3`).
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -19,14 +21,14 @@ use whyslow_model::{Ns, Symbols, Window};
 use whyslow_store::{Tables, each_row};
 
 use crate::report::{Actor, ActorKind, Grade, Hop, Missing, Part};
-use crate::say;
+use crate::sentence::{self, Clause};
 use crate::story::{self, Subject};
 
-/// Of a larger pool as many are looked at.
+/// Maximum number of handlers that are examined.
 const THREADS_MAX: usize = 64;
-/// A call or file with less of the time is not what they were busy with.
+/// Minimum share of the time for a state or call to be named.
 const CALL_MIN: f64 = 0.2;
-/// Calls of threads that wait for connections.
+/// System calls of threads that wait for connections.
 const LOOPS: [&str; 7] = [
     "epoll_wait",
     "epoll_pwait",
@@ -36,38 +38,41 @@ const LOOPS: [&str; 7] = [
     "select",
     "pselect6",
 ];
-/// Waiting for a request to come, as far as wakeups tell.
+/// The victim in the clauses of [`Busy`].
+const HANDLER: &str = "a handler";
+/// Waiting for a request, according to wakeups.
 const IDLE: &str = "producer_idle";
 
-/// The threads that take requests from one queue.
+/// The handler threads of one queue.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Handlers {
-    /// With `N` for numbers.
+    /// Name of the pool, with `N` for numbers.
     pub(super) name: String,
     pub(super) pid: Option<i32>,
-    /// Threads by number in the recording, with the kernel's.
+    /// Recording-unique and kernel thread ids.
     threads: Vec<(i32, i32)>,
 }
 
-/// What they did in a stretch of time.
+/// What the handlers did in a window.
 #[derive(Debug, Clone)]
 pub(super) struct Busy {
     pub(super) handlers: Handlers,
-    /// What each of them spent the time with, added up and divided by their number; greatest first. The lengths add up to at most the stretch.
+    /// Their parts, added up and divided by their number; greatest first. The durations add up to
+    /// at most the window.
     pub(super) parts: Vec<Part>,
-    /// Place of the greatest that is known, and how a handler felt it.
-    clause: Option<(usize, String)>,
-    /// From the handler that lost most to it, to whoever it waited for.
+    /// Index of the largest part with a known cause, and the effect on a handler.
+    clause: Option<(usize, Clause)>,
+    /// Chain of the handler with the longest attributed time.
     pub(super) chain: Vec<Hop>,
     pub(super) missing: Vec<Missing>,
     /// Share of their time in which they waited for requests.
     pub(super) idle: f64,
-    /// Shares of their time by state, and by call with what it was about; greatest first.
+    /// Shares of their time by state, and by call with its path pattern; greatest first.
     states: Vec<(String, f64)>,
     calls: Vec<(String, f64)>,
 }
 
-/// A thread as the recording names it.
+/// A thread with its name and ids.
 struct Named {
     utid: i32,
     upid: Option<i32>,
@@ -77,7 +82,7 @@ struct Named {
 }
 
 impl Handlers {
-    /// None where nothing tells which threads these are. `port` is that of the server, as text.
+    /// None if the handlers cannot be identified. `port` is that of the server, as text.
     pub(super) fn of(
         tables: &dyn Tables,
         window: Window,
@@ -97,9 +102,9 @@ impl Handlers {
             }
             Ok(())
         })?;
-        let taking = Taking::read(tables, port)?;
-        let process = taking.process();
-        let handed = taking.handed.get(&process);
+        let handoffs = Handoffs::read(tables, port)?;
+        let process = handoffs.process();
+        let handed = handoffs.handed.get(&process);
         let of_process = |thread: &&Named| thread.upid == process && process.is_some();
         let pools: BTreeSet<String> = threads
             .iter()
@@ -111,7 +116,7 @@ impl Handlers {
             .iter()
             .filter(of_process)
             .filter(|thread| pools.contains(pool_of(&thread.name).as_ref()))
-            .filter(|thread| !taking.readers.contains(&thread.utid))
+            .filter(|thread| !handoffs.readers.contains(&thread.utid))
             .collect();
         if found.is_empty() && is_kafka {
             found = by_name(tables, window, &threads)?;
@@ -164,7 +169,7 @@ impl Handlers {
             baseline: None,
             reproduce: format!(
                 "whyslow explain {recording} -w {} -t {tid}",
-                say::window(begin, end)
+                sentence::window(begin, end)
             ),
             recording: recording.to_owned(),
         };
@@ -180,7 +185,7 @@ impl Handlers {
         let idle = parts.iter().filter(is_idle).map(|part| part.dur_ns).sum();
         let is_known = |part: &Part| !matches!(part.root.as_str(), "unknown" | "lost" | IDLE);
         let greatest = parts.iter().position(is_known);
-        let clause = greatest.map(|place| (place, say::clause(&parts[place])));
+        let clause = greatest.map(|place| (place, sentence::clause(&parts[place], HANDLER)));
         for part in &mut parts {
             part.dur_ns /= count;
             part.share = part.dur_ns as f64 / length as f64;
@@ -203,11 +208,11 @@ impl Handlers {
         })
     }
 
-    /// What several of them felt alike as one, the greatest first.
+    /// Merges equal parts of several handlers, the greatest first.
     fn summed(&self, parts: impl Iterator<Item = Part>) -> Vec<Part> {
         let mut sums: BTreeMap<String, Part> = BTreeMap::new();
         for mut part in parts {
-            // Those that wait for each other are one.
+            // Handlers that wait for each other count as one culprit.
             let tid = part.culprit.tid;
             if tid.is_some_and(|tid| self.threads.iter().any(|(_, one)| *one == tid)) {
                 part.culprit = self.actor(part.culprit.kind);
@@ -237,14 +242,14 @@ impl Handlers {
 }
 
 impl Busy {
-    /// What most of their time is put down to, and how a handler felt it.
-    pub(super) fn greatest(&self) -> Option<(&Part, &str)> {
+    /// The part with most of their time, and its effect on a handler.
+    pub(super) fn greatest(&self) -> Option<(&Part, &Clause)> {
         let (place, clause) = self.clause.as_ref()?;
         Some((&self.parts[*place], clause))
     }
 
     /// `the 8 threads data-plane-kafka-request-handler-N[812]`.
-    pub(super) fn who(&self) -> String {
+    pub(super) fn names(&self) -> String {
         let handlers = &self.handlers;
         let pid = handlers
             .pid
@@ -255,33 +260,33 @@ impl Busy {
     }
 
     /// Where their time went by state and call.
-    pub(super) fn did(&self) -> String {
+    pub(super) fn time_by_activity(&self) -> String {
         let list = |of: &[(String, f64)], word: &str| -> Vec<String> {
             let much = of.iter().filter(|(_, share)| *share >= CALL_MIN).take(2);
-            much.map(|(name, share)| format!("{} {word}{name}", say::percent(*share)))
+            much.map(|(name, share)| format!("{} {word}{name}", sentence::percent(*share)))
                 .collect()
         };
-        let mut words = list(&self.states, "");
-        words.extend(list(&self.calls, "in "));
-        if words.is_empty() {
-            "nothing that was recorded tells what they did".into()
+        let mut shares = list(&self.states, "");
+        shares.extend(list(&self.calls, "in "));
+        if shares.is_empty() {
+            "no states or system calls recorded".into()
         } else {
-            words.join(", ")
+            shares.join(", ")
         }
     }
 }
 
-/// Who took requests, by what sockets show.
+/// Threads that handled requests, as seen at sockets.
 #[derive(Default)]
-struct Taking {
+struct Handoffs {
     /// Threads that were handed a request, by process.
     handed: BTreeMap<Option<i32>, FxHashSet<i32>>,
     readers: FxHashSet<i32>,
-    /// Requests that a process was handed.
+    /// Number of requests handed over within a process.
     count: BTreeMap<Option<i32>, u64>,
 }
 
-impl Taking {
+impl Handoffs {
     fn read(tables: &dyn Tables, port: Option<&str>) -> Result<Self, AnalysisError> {
         let mut symbols = Symbols::new();
         let mut of_port: FxHashSet<i64> = FxHashSet::default();
@@ -317,7 +322,7 @@ impl Taking {
         Ok(found)
     }
 
-    /// The one that most were handed to.
+    /// The process with most of the requests handed over.
     fn process(&self) -> Option<i32> {
         let most = self
             .count
@@ -327,7 +332,7 @@ impl Taking {
     }
 }
 
-/// Handlers of a Kafka broker; of several the one with most threads.
+/// Handlers of a Kafka broker; if there are several, of the one with most threads.
 fn by_name<'t>(
     tables: &dyn Tables,
     window: Window,
@@ -365,7 +370,7 @@ fn loops(tables: &dyn Tables, window: Window) -> Result<FxHashSet<i32>, Analysis
     Ok(found)
 }
 
-/// ns of all of them by name.
+/// Total time of all handlers by name, ns.
 type Times = FxHashMap<String, Ns>;
 
 fn shares(times: Times, of_all: impl Fn(Ns) -> f64) -> Vec<(String, f64)> {
@@ -396,7 +401,7 @@ fn states(
     Ok(times)
 }
 
-/// Calls with the pattern of what they are about.
+/// Time by system call with its path pattern.
 fn calls(
     tables: &dyn Tables,
     handlers: &Handlers,

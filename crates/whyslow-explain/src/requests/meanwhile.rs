@@ -1,23 +1,23 @@
-//! What became of requests in the time of a burst, and whether that is chance.
+//! Slow and failed requests during a burst, and the probability that they are chance.
 
 use whyslow_analysis::bursts::Series;
 use whyslow_analysis::statistics::binomial_tail;
 use whyslow_model::Ns;
 
-use crate::say;
+use crate::sentence;
 
-/// Of a share that is less often the one at other times nothing is said.
+/// Minimum ratio of the share of slow or failed requests to that at other times.
 const TIMES_MIN: f64 = 2.0;
-/// Fewer that went wrong say nothing.
+/// Minimum number of slow or failed requests.
 const BAD_MIN: u64 = 5;
-/// Chance above which nothing is said to coincide, over all bursts.
+/// Maximum probability of chance for an overlap to be reported, over all bursts.
 const CHANCE_MAX: f64 = 0.02;
-/// Of so many if each went wrong as often as at other times.
+/// Maximum probability of that many slow or failed requests at the rate of other times.
 const SCATTER_MAX: f64 = 0.001;
-/// Of fewer requests of others it is not said that they were as usual.
+/// Minimum number of requests of other clients to report that they were not slower.
 pub(super) const OTHERS_MIN: u64 = 10;
 
-/// Those of one kind, and how many of them were slow or failed.
+/// Requests of one kind, and how many of them were slow or failed.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Share {
     pub(super) bad: u64,
@@ -34,8 +34,8 @@ impl Share {
         self.bad as f64 / self.all.max(1) as f64
     }
 
-    /// Several times the other, of which nothing may be known but that it is small, and more than
-    /// scatters so.
+    /// Whether it is several times the other share, and beyond random scatter. The other share may
+    /// be known only from few requests.
     pub(super) fn is_much_more(self, than: Self) -> bool {
         let other = (than.bad + 1) as f64 / (than.all + 2) as f64;
         self.bad >= BAD_MIN
@@ -48,56 +48,56 @@ impl Share {
             "{} of {} ({})",
             self.bad,
             self.all,
-            say::percent(self.value())
+            sentence::percent(self.value())
         )
     }
 }
 
-/// What became of requests in the time of a burst, and at other times.
+/// Requests during a burst, and at other times.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Meanwhile {
     pub(super) own: Share,
     pub(super) own_else: Share,
     pub(super) others: Share,
     pub(super) others_else: Share,
-    /// That others coincide with it by chance.
+    /// Probability that the other clients' slow requests overlap with it by chance.
     pub(super) chance: f64,
-    /// The longest of others in that time, and how long that was.
+    /// Duration and id of the other clients' longest request in that time.
     pub(super) longest: Option<(Ns, i64)>,
 }
 
 impl Meanwhile {
-    pub(super) fn coincides(&self, bursts: usize) -> bool {
+    pub(super) fn overlaps(&self, bursts: usize) -> bool {
         self.others.is_much_more(self.others_else) && self.chance * bursts as f64 <= CHANCE_MAX
     }
 }
 
-/// What became of its own requests and of those of others, in words.
-pub(super) fn became(meanwhile: &Meanwhile, bursts: usize) -> String {
+/// The requests of other clients and its own, as sentences.
+pub(super) fn describe(meanwhile: &Meanwhile, bursts: usize) -> String {
     let (others, elsewhere) = (meanwhile.others, meanwhile.others_else);
     let shares = format!(
-        "{} slow or failed then, {} at other times",
+        "{} were slow or failed then, {} at other times",
         others.says(),
         elsewhere.says()
     );
     let chance = (meanwhile.chance * bursts as f64).min(1.0);
-    let of_others = if meanwhile.coincides(bursts) {
+    let of_others = if meanwhile.overlaps(bursts) {
         format!(
-            "It coincided with slow requests of others: {shares} (chance {chance:.3}); that one made the other is not known"
+            "The burst overlapped with slow requests of other clients: {shares} (p {chance:.3} by chance); causality not established"
         )
     } else if others.all < OTHERS_MIN {
         format!(
-            "{} requests of others began then: too few to tell whether they were slower",
+            "Other clients started only {} requests then, too few to show whether they were slower",
             others.all
         )
     } else if others.is_much_more(elsewhere) {
-        format!("Of others {shares}, which may be chance ({chance:.2})")
+        format!("Of other clients' requests {shares}, which may be chance (p {chance:.2})")
     } else {
-        format!("Requests of others were not slower: {shares}")
+        format!("Requests of other clients were not slower: {shares}")
     };
     if meanwhile.own.is_much_more(meanwhile.own_else) {
         format!(
-            "{of_others}. Of its own {} were slow or failed",
+            "{of_others}. Of this client's own requests {} were slow or failed",
             meanwhile.own.says()
         )
     } else {
@@ -105,8 +105,8 @@ pub(super) fn became(meanwhile: &Meanwhile, bursts: usize) -> String {
     }
 }
 
-/// In what share of all places for a stretch of this length so much more goes wrong than before it.
-/// The time is taken for a ring.
+/// Share of all positions of an interval of this length at which requests degrade as much compared
+/// with the interval before it. Time is treated as circular.
 pub(super) fn chance(of_others: &Series, (first, last): (usize, usize)) -> f64 {
     let (parts, length) = (of_others.requests.len(), last - first + 1);
     if 2 * length > parts {
@@ -135,7 +135,7 @@ mod tests {
 
     use super::chance;
 
-    /// Stalls of `length` parts at random places, in each of which all requests are slow.
+    /// Stalls of `length` parts at these places, in each of which all requests are slow.
     fn stalled(stalls: &[usize], length: usize) -> Series {
         let mut series = Series::empty(200);
         for (part, count) in series.requests.iter_mut().enumerate() {

@@ -1,15 +1,15 @@
-//! Stories of requests: of the set, which kind of slowness it is and what slow ones differ in; of one,
-//! what the threads that served it waited for. Where no thread is known, phases tell where the time
-//! lies, and never why.
+//! Stories of requests. For the set: which pattern of slowness it is, and how slow requests differ.
+//! For one: what the threads that served it waited for. If no thread is known, phases show where
+//! the time went, but not why.
 
+mod activities;
 mod bursts;
-mod differs;
-mod does;
+mod contrasts;
 mod handlers;
 mod meanwhile;
 mod queued;
+mod representative;
 mod set;
-mod stands;
 mod stories;
 pub(crate) mod threads;
 
@@ -19,16 +19,16 @@ use whyslow_model::Window;
 use whyslow_model::sort::IndexSort;
 use whyslow_store::Tables;
 
-use crate::many::WALKED;
+use crate::group_excess::WALKED;
 use crate::report::{Report, Story, Versus};
 use crate::versus::{Other, Per, versus};
-use stories::Teller;
+use stories::RequestExplainer;
 use threads::Threads;
 
-/// Tells of all requests of the window, before anything else; nothing where there are none.
+/// Adds all requests of the window at the top of the report.
 pub(crate) fn add(
     tables: &dyn Tables,
-    question: &crate::ask::Question,
+    question: &crate::query::Question,
     other: Option<&Other<'_>>,
     report: &mut Report,
 ) -> Result<(), AnalysisError> {
@@ -37,8 +37,8 @@ pub(crate) fn add(
         let found = bursts::find(tables, question, &requests)?;
         report.findings.splice(0..0, found);
     }
-    // What went over connections is no request that somebody waited for, as a rule: it is told with
-    // the calls that did.
+    // Requests seen at sockets only are usually covered by the stories of the calls that waited for
+    // them.
     if requests.rows.is_empty() || requests.is_of_sockets && !question.with_sockets {
         return Ok(());
     }
@@ -47,19 +47,18 @@ pub(crate) fn add(
         None => Requests::default(),
     };
     let threads = Threads::read(tables, question.window)?;
-    let teller = Teller {
+    let explainer = RequestExplainer {
         tables,
         requests: &requests,
         threads: &threads,
         recording: &question.recording,
     };
-    let judged = set::judge_set(&teller, question, &there)?;
-    if let Some(story) = set::story(&teller, &judged)? {
+    let verdict = set::judge_set(&explainer, question, &there)?;
+    if let Some(story) = set::story(&explainer, &verdict)? {
         report.stories.insert(0, story);
     }
-    let is_asked = other.is_some();
-    if !judged.is_insufficient() || is_asked || !judged.slow().is_empty() {
-        report.patterns.insert(0, judged.pattern());
+    if !verdict.is_insufficient() || other.is_some() || !verdict.slow().is_empty() {
+        report.patterns.insert(0, verdict.pattern());
     }
     Ok(())
 }
@@ -69,23 +68,23 @@ pub(crate) fn one(tables: &dyn Tables, id: i64, recording: &str) -> Result<Story
     let requests = threads::with(tables, id)?;
     let Some(request) = requests.rows.iter().find(|request| request.id == id) else {
         return Err(AnalysisError::Query {
-            message: format!("the recording has no request {id}"),
-            hint: Some("`whyslow requests list` shows all".into()),
+            message: format!("no request {id} in this recording"),
+            hint: Some("list them with `whyslow requests list`".into()),
         });
     };
     let threads = Threads::read(tables, None)?;
-    let teller = Teller {
+    let explainer = RequestExplainer {
         tables,
         requests: &requests,
         threads: &threads,
         recording,
     };
-    teller.one(request)
+    explainer.one(request)
 }
 
-/// What the threads that served requests spend their time on, of some requests of all lengths of each
-/// side; `names` are those of the recordings. None where a side does not tell which threads these
-/// were, or what they did.
+/// Compares what the threads that served requests spend their time on, for a sample of requests of
+/// all durations of each side. `None` if a side does not show which threads these were, or what
+/// they did.
 pub fn requests_versus(
     before: (&dyn Tables, Option<Window>),
     after: (&dyn Tables, Option<Window>),
@@ -97,7 +96,7 @@ pub fn requests_versus(
             return Ok(Vec::new());
         }
         let requests = Requests::read(tables, window)?;
-        let teller = Teller {
+        let explainer = RequestExplainer {
             tables,
             requests: &requests,
             threads: &threads,
@@ -109,7 +108,7 @@ pub fn requests_versus(
             .filter(|request| request.dur.is_some() && threads.longest(request).is_some())
             .collect();
         served.index_sort_by_ints(|request| [request.dur.unwrap_or(i64::MIN), request.id, 0]);
-        teller.walked(&spread(&served, 2 * WALKED))
+        explainer.walked(&spread(&served, 2 * WALKED))
     };
     let there: Vec<Story> = walked(before, name_before)?;
     let here = walked(after, name_after)?;
@@ -125,7 +124,7 @@ pub fn requests_versus(
     Ok(Some(versus(&here, &there, Per::Call, &other)))
 }
 
-/// So many of these, evenly over their order.
+/// At most `most` of these, evenly over their order.
 fn spread<'r>(requests: &[&'r Request], most: usize) -> Vec<&'r Request> {
     let count = requests.len().min(most);
     let place = |number: usize| (2 * number + 1) * requests.len() / (2 * count);

@@ -1,8 +1,9 @@
 //! What handlers were busy with while a request waited for one.
 //!
-//! Of a broker's log: `request_queue` is the wait, `local` what a handler had a request for, and each comes after the
-//! other. Which handler took which request is not told, so this is who was being served meanwhile, not who was first
-//! in the queue. Where the kernel's events of the broker were recorded, what its handlers did is told with them.
+//! In a broker's log, `request_queue` is the wait, and `local` the time that a handler worked on a
+//! request. Which handler took which request is not known, so this shows the requests served at
+//! that time, not those ahead in the queue. If kernel events of the broker were recorded, they show
+//! what its handlers did.
 
 use rustc_hash::FxHashMap;
 use whyslow_analysis::AnalysisError;
@@ -14,39 +15,39 @@ use whyslow_model::{Ns, Symbols, Window};
 use whyslow_store::{Tables, each_row};
 
 use super::handlers::{Busy, Handlers};
-use super::stories::Teller;
+use super::stories::RequestExplainer;
 use crate::report::{Confidence, Part, Story};
-use crate::say;
+use crate::sentence;
 
 /// The wait for a handler.
 pub(super) const PHASE: &str = "request_queue";
-/// What a handler does itself.
+/// A handler works on the request.
 const SERVED: &str = "local";
-/// Handlers that waited for requests for more of the time were not what was lacking.
+/// Maximum idle share of handlers for the wait to be a lack of handlers.
 const IDLE_MAX: f64 = 0.5;
 
-/// Who was served meanwhile.
+/// Requests served during the wait.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Ahead {
     others: usize,
-    /// Id of the one that took most of the wait, and how much of it.
+    /// Id of the request that took most of the wait, and its time.
     most: i64,
     most_ns: Ns,
 }
 
-/// What is known of a wait for a handler.
+/// A wait for a handler.
 #[derive(Debug, Clone)]
 pub(super) struct Queued {
-    /// Begin and end.
+    /// Start and end.
     wait: (Ns, Ns),
     ahead: Option<Ahead>,
     busy: Option<Busy>,
-    /// Whether it was recorded what threads did then.
+    /// Whether thread states were recorded.
     is_recorded: bool,
 }
 
-impl Teller<'_> {
-    /// None where the source tells of no such wait.
+impl RequestExplainer<'_> {
+    /// None if the source reports no such wait.
     pub(super) fn queued(&self, request: &Request) -> Result<Option<Queued>, AnalysisError> {
         let Some(wait) = wait(self.tables, request)? else {
             return Ok(None);
@@ -74,51 +75,55 @@ impl Teller<'_> {
         Ok(Some(queued))
     }
 
-    /// What it waited for in words, and remarks.
+    /// What the request waited for as a sentence, and caveats.
     pub(super) fn of_queue(&self, queued: &Queued) -> (String, Vec<String>) {
-        let length = say::length(queued.wait.1 - queued.wait.0);
+        let length = sentence::length(queued.wait.1 - queued.wait.0);
         let mut caveats = Vec::new();
         let mut says = format!("{length} of it in {PHASE}, a wait for a free handler");
         if let Some(ahead) = queued.ahead {
             let other = self.requests.rows.iter().find(|one| one.id == ahead.most);
             let what = other.map_or_else(|| "?".to_owned(), |other| self.of_client(other));
             says = format!(
-                "{says}: handlers were busy with {} others, {} of that time with request {} {what}",
+                "{says}: handlers were busy with {} other requests, {} of that time with request {} {what}",
                 ahead.others,
-                say::length(ahead.most_ns),
+                sentence::length(ahead.most_ns),
                 ahead.most,
             );
             caveats.push(format!(
-                "`whyslow explain {} --request {}` tells of the one that the handler was busy with",
+                "explain the request that kept a handler busy with `whyslow explain {} --request {}`",
                 self.recording, ahead.most
             ));
         }
         match &queued.busy {
             Some(busy) if busy.idle > IDLE_MAX => {
                 says = format!(
-                    "{says}; but {} waited for requests for {} of that time: why none took it is not known",
-                    busy.who(),
-                    say::percent(busy.idle)
+                    "{says}; but {} were idle for {} of that time: why none took the request is not known",
+                    busy.names(),
+                    sentence::percent(busy.idle)
                 );
             }
             Some(busy) => {
-                says = format!("{says}; {} spent that time: {}", busy.who(), busy.did());
+                says = format!(
+                    "{says}; {} spent that time: {}",
+                    busy.names(),
+                    busy.time_by_activity()
+                );
                 if let Some((part, clause)) = busy.greatest() {
                     says = format!(
-                        "{says}; {} of it in the mean {} this, as a handler: {clause}",
-                        say::percent(part.share),
-                        part.grade.verb(),
+                        "{says}; on average {} of it {}",
+                        sentence::percent(part.share),
+                        clause.with_grade(part.grade),
                     );
                 }
                 caveats.push(
-                    "which handler took it is not told: the wait is put down to what all of them did, each alike".into(),
+                    "the handler that took the request is not known: the wait is attributed to what all handlers did, in equal parts".into(),
                 );
             }
             None if queued.is_recorded => {
-                caveats.push("which threads are the handlers is not known".into());
+                caveats.push("activity of handlers unavailable: handler threads not identified".into());
             }
             None => caveats.push(format!(
-                "what handlers were busy with was not recorded: `whyslow record --what sched,syscalls,block --stacks 1ms -p PID -o NAME.wsl --with LOG` on the broker tells; {length} at most is due to it"
+                "activity of handlers unavailable: kernel events not recorded (run `whyslow record --what sched,syscalls,block --stacks 1ms -p PID -o NAME.wsl --with LOG` on the broker); it accounts for {length} at most"
             )),
         }
         (says, caveats)
@@ -126,12 +131,12 @@ impl Teller<'_> {
 }
 
 impl Queued {
-    /// Whether what handlers did explains it.
-    pub(super) fn is_told(&self) -> bool {
+    /// Whether the activity of handlers explains it.
+    pub(super) fn is_explained(&self) -> bool {
         self.busy.as_ref().is_some_and(|busy| busy.idle <= IDLE_MAX)
     }
 
-    /// Puts what handlers did in the place of the wait.
+    /// Replaces the wait by what the handlers did.
     pub(super) fn explain(self, story: &mut Story, length: Ns) {
         let Some(busy) = self.busy.filter(|busy| busy.idle <= IDLE_MAX) else {
             return;
@@ -178,7 +183,7 @@ impl Queued {
     }
 }
 
-/// Place of the greatest part of whom most is put down to, all of it, and how sure that is.
+/// Index of the largest part of the culprit with most of the time, its total time, and its score.
 fn named(parts: &[Part], length: Ns) -> Option<(usize, Ns, f64)> {
     let is_known = |part: &Part| {
         part.object.as_ref().is_none_or(|one| one.kind != "phase")
@@ -225,7 +230,7 @@ fn wait(tables: &dyn Tables, request: &Request) -> Result<Option<(Ns, Ns)>, Anal
     Ok(wait.filter(|(begin, end)| end > begin))
 }
 
-/// None where no other was served while it waited.
+/// None if no other request was served during the wait.
 fn ahead(
     tables: &dyn Tables,
     request: &Request,

@@ -1,4 +1,4 @@
-//! All requests of a window: which kind of slowness it is, and what slow ones differ in.
+//! All requests of a window: which pattern of slowness it is, and how slow requests differ.
 
 use rustc_hash::FxHashMap;
 use whyslow_analysis::AnalysisError;
@@ -6,41 +6,41 @@ use whyslow_analysis::before_after::{Request, Requests};
 use whyslow_model::Ns;
 use whyslow_model::sort::IndexSort;
 
-use super::differs::{Columns, Contrast};
-use super::does::{self, Does};
+use super::activities::{self, Activities};
+use super::contrasts::{Columns, Contrast};
 use super::queued;
+use super::representative::Representative;
 use super::spread;
-use super::stands::Stands;
-use super::stories::Teller;
-use crate::ask::Question;
-use crate::many::{WALKED, excess};
+use super::stories::RequestExplainer;
+use crate::group_excess::{WALKED, excess};
 use crate::patterns::excess::{Excess, Spent, decompose};
-use crate::patterns::{Class, Input, Item, Judgement, NOBODY, judge};
+use crate::patterns::{Class, Input, Item, Judgement, UNIDENTIFIED, judge};
+use crate::query::Question;
 use crate::report::{Group, Pattern, Story};
-use crate::{limits, say};
+use crate::{limits, sentence};
 
-/// Requests whose threads' calls are looked at, besides all slow ones.
+/// Maximum number of other requests for which calls are examined, in addition to all slow ones.
 const USUAL_MAX: usize = 5000;
 
-/// What the requests show.
-pub(super) struct Judged {
+/// The pattern of the requests, and how slow requests differ.
+pub(super) struct PatternVerdict {
     judgement: Judgement,
     contrasts: Vec<Contrast>,
-    /// Phases that hold what slow ones take more.
+    /// Phases with the additional time of slow requests.
     phases: Vec<(String, Excess)>,
 }
 
-impl Judged {
+impl PatternVerdict {
     pub(super) fn is_insufficient(&self) -> bool {
         self.judgement.class == Class::Insufficient
     }
 
-    /// Places of slow requests.
+    /// Indexes of slow requests.
     pub(super) fn slow(&self) -> &[usize] {
         &self.judgement.slow
     }
 
-    /// As a report has it, with what slow ones differ in among the tests.
+    /// The pattern for the report, with the differences as further tests.
     pub(super) fn pattern(&self) -> Pattern {
         let mut pattern = self.judgement.pattern();
         for says in self.differences() {
@@ -53,7 +53,7 @@ impl Judged {
     fn differences(&self) -> Vec<String> {
         let phases = self.phases.iter().map(|(phase, one)| {
             format!(
-                "{:.0} % of what slow ones take more is {phase} (95 %: {:.0}–{:.0} %)",
+                "{:.0} % of the additional time of slow requests is in phase {phase} (95 %: {:.0}–{:.0} %)",
                 100.0 * one.share,
                 100.0 * one.share_low,
                 100.0 * one.share_high
@@ -64,36 +64,36 @@ impl Judged {
             .collect()
     }
 
-    /// What these tests say if they fired or lack something.
-    fn told(&self, tests: &[&str]) -> impl Iterator<Item = &str> {
+    /// Sentences of these tests, if they fired or lack data.
+    fn outcomes(&self, tests: &[&str]) -> impl Iterator<Item = &str> {
         let outcomes = self.judgement.outcomes.iter();
-        // The conclusion has what is in it already.
+        // Without those that the conclusion includes already.
         let is_new = |says: &str| !self.judgement.says.contains(says);
         outcomes
             .filter(|one| tests.contains(&one.test))
-            .filter(|one| one.fired || one.says.contains("not enough"))
+            .filter(|one| one.fired || one.says.contains("too few"))
             .map(|one| one.says.as_str())
             .filter(move |says| is_new(says))
     }
 }
 
-/// Judges the requests, if need be against those of another time.
+/// Classifies the requests, with those of another time as the baseline if there are any.
 pub(super) fn judge_set(
-    teller: &Teller<'_>,
+    explainer: &RequestExplainer<'_>,
     question: &Question,
     there: &Requests,
-) -> Result<Judged, AnalysisError> {
-    let tables = teller.tables;
+) -> Result<PatternVerdict, AnalysisError> {
+    let tables = explainer.tables;
     let mut names = Names::default();
-    let mut items = names.items(teller.requests);
+    let mut items = names.items(explainer.requests);
     let baseline = names.items(there);
     let (resources, waits) = limits::read(tables, question.window)?;
-    for (item, request) in items.iter_mut().zip(&teller.requests.rows) {
-        let of_thread = teller.threads.longest(request);
+    for (item, request) in items.iter_mut().zip(&explainer.requests.rows) {
+        let of_thread = explainer.threads.longest(request);
         let waited = of_thread.and_then(|one| waits.longest(one.utid, (one.begin, one.end)));
         item.wait_ns_max = waited.or(item.wait_ns_max);
     }
-    let (marks, jobs) = crate::judged::marks(tables, question.window)?;
+    let (marks, jobs) = crate::pattern_verdict::marks(tables, question.window)?;
     let info = tables.info();
     let span = question
         .window
@@ -109,7 +109,7 @@ pub(super) fn judge_set(
         keys: &names.keys,
         objects: &names.objects,
         workers: &names.workers,
-        is_closed: teller.requests.is_closed,
+        is_closed: explainer.requests.is_closed,
         resources: &resources,
         jobs: &jobs,
         marks: &marks,
@@ -117,10 +117,10 @@ pub(super) fn judge_set(
     };
     let mut judgement = judge(&input);
     let is_slow = flags(items.len(), &judgement.slow);
-    let does = does::read(teller, &looked_at(&is_slow))?;
-    let features = does.by_key(teller.requests);
+    let activities = activities::read(explainer, &examined(&is_slow))?;
+    let features = activities.by_key(explainer.requests);
     if !features.is_empty() && !judgement.exempt.is_empty() {
-        let feature_names: Vec<String> = does
+        let feature_names: Vec<String> = activities
             .names
             .iter()
             .map(|(column, value)| format!("{column} {value}"))
@@ -132,16 +132,16 @@ pub(super) fn judge_set(
         });
     }
     let effect = judgement.slow.len() as f64 / judgement.episodes.max(1) as f64;
-    let mut contrasts = columns(teller, &is_slow).contrasts(effect);
-    contrasts.extend(done(&does, &is_slow).contrasts(effect));
-    Ok(Judged {
+    let mut contrasts = columns(explainer, &is_slow).contrasts(effect);
+    contrasts.extend(done(&activities, &is_slow).contrasts(effect));
+    Ok(PatternVerdict {
         contrasts,
-        phases: phases(teller.requests, &is_slow),
+        phases: phases(explainer.requests, &is_slow),
         judgement,
     })
 }
 
-/// Names of keys, objects and workers, of one recording and of the one it is compared with.
+/// Names of keys, objects and workers, of both sides of a comparison.
 #[derive(Debug, Default)]
 struct Names {
     keys: Vec<String>,
@@ -178,14 +178,14 @@ impl Names {
             .rows
             .iter()
             .map(|row| row.worker)
-            .filter(|one| *one != NOBODY)
+            .filter(|one| *one != UNIDENTIFIED)
             .max();
         let workers = most.map_or(0, |most| most as usize + 1);
         for worker in self.workers.len()..workers {
             self.workers.push(format!("worker {worker}"));
         }
         let item = |request: &Request| {
-            // Clients of a server, and servers of a client, are like each other.
+            // Clients of one server, and servers of one client, are comparable.
             let object = if is_server {
                 request.client
             } else {
@@ -196,7 +196,9 @@ impl Names {
                 ts: request.ts,
                 dur: request.dur.unwrap_or(0).max(0),
                 key: key_of[request.key as usize],
-                object: object.map_or(NOBODY, |name| number(&mut self.objects, &mut objects, name)),
+                object: object.map_or(UNIDENTIFIED, |name| {
+                    number(&mut self.objects, &mut objects, name)
+                }),
                 worker: request.worker,
                 failed: request.failed || request.dur.is_none(),
                 wait_ns_max: of_client(requests, request),
@@ -206,7 +208,7 @@ impl Names {
     }
 }
 
-/// An address without its port, which is another one for each connection.
+/// An address without its port, which differs for each connection.
 pub(super) fn host(address: &str) -> &str {
     match address.rsplit_once(':') {
         Some((host, port)) if !port.is_empty() && port.bytes().all(|one| one.is_ascii_digit()) => {
@@ -216,7 +218,7 @@ pub(super) fn host(address: &str) -> &str {
     }
 }
 
-/// What a client waited for in one go before its server had anything to do.
+/// The longest single wait of a client before its server was involved.
 fn of_client(requests: &Requests, request: &Request) -> Option<Ns> {
     let phases = requests.phases.iter().zip(request.phases);
     let early = phases.filter(|(name, _)| matches!(name.as_str(), "resolve" | "connect"));
@@ -232,8 +234,8 @@ fn flags(count: usize, places: &[usize]) -> Vec<bool> {
     flags
 }
 
-/// All slow ones, and others evenly over time.
-fn looked_at(is_slow: &[bool]) -> Vec<usize> {
+/// All slow requests, and others evenly over time.
+fn examined(is_slow: &[bool]) -> Vec<usize> {
     let every = is_slow.len().div_ceil(USUAL_MAX).max(1);
     let places = is_slow.iter().enumerate();
     places
@@ -242,8 +244,8 @@ fn looked_at(is_slow: &[bool]) -> Vec<usize> {
         .collect()
 }
 
-impl Does {
-    /// What requests of each key do.
+impl Activities {
+    /// Activities of the requests of each key.
     fn by_key(&self, requests: &Requests) -> Vec<(u32, u32)> {
         let mut found: Vec<(u32, u32)> = self
             .of
@@ -259,23 +261,23 @@ impl Does {
     }
 }
 
-fn done(does: &Does, is_slow: &[bool]) -> Columns {
+fn done(activities: &Activities, is_slow: &[bool]) -> Columns {
     let mut columns = Columns::default();
-    let mut places: Vec<usize> = does.of.keys().copied().collect();
+    let mut places: Vec<usize> = activities.of.keys().copied().collect();
     places.sort_unstable();
     for place in places {
-        let things = does.of[&place].iter();
+        let things = activities.of[&place].iter();
         let values: Vec<_> = things
-            .map(|thing| does.names[*thing as usize].clone())
+            .map(|thing| activities.names[*thing as usize].clone())
             .collect();
         columns.add(is_slow[place], &values);
     }
     columns
 }
 
-/// Columns of requests that may go with slowness. The endpoint is judged with the pattern.
-fn columns(teller: &Teller<'_>, is_slow: &[bool]) -> Columns {
-    let requests = teller.requests;
+/// Columns of requests that may be correlated with slowness. The endpoint is part of the pattern.
+fn columns(explainer: &RequestExplainer<'_>, is_slow: &[bool]) -> Columns {
+    let requests = explainer.requests;
     let mut columns = Columns::default();
     let mut connections: FxHashMap<i64, u64> = FxHashMap::default();
     for (request, slow) in requests.rows.iter().zip(is_slow) {
@@ -298,16 +300,16 @@ fn columns(teller: &Teller<'_>, is_slow: &[bool]) -> Columns {
             request.client.map(|sym| host(&word(sym)).to_owned()),
         );
         add("peer", request.peer.map(word));
-        let worker = Some(request.worker).filter(|worker| *worker != NOBODY);
+        let worker = Some(request.worker).filter(|worker| *worker != UNIDENTIFIED);
         add("worker", worker.map(|worker| worker.to_string()));
-        let thread = teller.threads.longest(request);
+        let thread = explainer.threads.longest(request);
         add("server thread", thread.map(|one| one.tid.to_string()));
         columns.add(*slow, &values);
     }
     columns
 }
 
-/// Phases that hold most of what slow requests take more.
+/// Phases with most of the additional time of slow requests.
 fn phases(requests: &Requests, is_slow: &[bool]) -> Vec<(String, Excess)> {
     let spent = |wanted: bool| -> Vec<Spent> {
         let rows = requests.rows.iter().zip(is_slow);
@@ -315,9 +317,9 @@ fn phases(requests: &Requests, is_slow: &[bool]) -> Vec<(String, Excess)> {
         rows.map(|(row, _)| {
             let phases = row.phases.iter().enumerate();
             let mut spent: Spent = phases.map(|(place, ns)| (place as u32, *ns)).collect();
-            let told: Ns = row.phases.iter().sum();
+            let known: Ns = row.phases.iter().sum();
             let rest = requests.phases.len().max(row.phases.len()) as u32;
-            spent.push((rest, (row.dur.unwrap_or(0) - told).max(0)));
+            spent.push((rest, (row.dur.unwrap_or(0) - known).max(0)));
             spent
         })
         .collect()
@@ -338,38 +340,39 @@ fn lengths(of: &[&Request]) -> Vec<Ns> {
     of.iter().filter_map(|one| one.dur).collect()
 }
 
-/// How long half of them take at least.
-fn half(of: &[&Request]) -> String {
+/// Their median duration.
+fn middle(of: &[&Request]) -> String {
     let mut lengths = lengths(of);
     lengths.sort_unstable();
-    say::length(lengths.get(lengths.len() / 2).copied().unwrap_or(0))
+    sentence::length(lengths.get(lengths.len() / 2).copied().unwrap_or(0))
 }
 
-/// What stands for all slow requests is called, and told; of those whose threads are known, the longest
-/// first, there are stories.
+/// Name and story of the request that represents all slow ones. `known` are those with known
+/// threads, the longest first, and `walked` the stories of the first of them.
 fn standing(
-    teller: &Teller<'_>,
+    explainer: &RequestExplainer<'_>,
     longest: &Request,
     (known, walked): (&[&Request], &[Story]),
 ) -> Result<(String, Story), AnalysisError> {
-    let story = teller.one(longest)?;
-    let stands = Stands::of(walked)
-        .filter(|stands| !(stands.is_longest() && known[stands.place].id == longest.id));
-    let Some(stands) = stands else {
+    let story = explainer.one(longest)?;
+    let representative = Representative::of(walked).filter(|representative| {
+        !(representative.is_longest() && known[representative.place].id == longest.id)
+    });
+    let Some(representative) = representative else {
         return Ok(("The longest".to_owned(), story));
     };
-    let mut standing = teller.one(known[stands.place])?;
-    standing.caveats.push(stands.caveat(&story));
-    Ok((stands.name(), standing))
+    let mut standing = explainer.one(known[representative.place])?;
+    standing.caveats.push(representative.caveat(&story));
+    Ok((representative.name(), standing))
 }
 
-/// One of the slow requests, standing for all of them; none if none is slow.
+/// The story of one of the slow requests, which represents all of them; none if none is slow.
 pub(super) fn story<'t>(
-    teller: &Teller<'t>,
-    judged: &Judged,
+    explainer: &RequestExplainer<'t>,
+    verdict: &PatternVerdict,
 ) -> Result<Option<Story>, AnalysisError> {
-    let rows = &teller.requests.rows;
-    let is_slow = flags(rows.len(), judged.slow());
+    let rows = &explainer.requests.rows;
+    let is_slow = flags(rows.len(), verdict.slow());
     let of = |wanted: bool| -> Vec<&Request> {
         let rows = rows.iter().zip(&is_slow);
         let rows = rows.filter(|(row, slow)| **slow == wanted && row.dur.is_some());
@@ -380,12 +383,12 @@ pub(super) fn story<'t>(
     let Some(longest) = slow.first() else {
         return Ok(None);
     };
-    // What stands for all waits for what most of them waited for.
-    let is_queue = judged
+    // The representative has to wait for the same thing as most slow requests.
+    let is_queue = verdict
         .phases
         .first()
         .is_some_and(|(phase, _)| phase == queued::PHASE);
-    let queued = slow.iter().find(|one| is_queue && teller.is_queued(one));
+    let queued = slow.iter().find(|one| is_queue && explainer.is_queued(one));
     let mut group = Group {
         operation: "requests".into(),
         count: slow.len() as u64,
@@ -397,38 +400,38 @@ pub(super) fn story<'t>(
     };
     let followed = |of: &[&'t Request]| -> Vec<&'t Request> {
         let all = of.iter().copied();
-        all.filter(|one| teller.threads.longest(one).is_some())
+        all.filter(|one| explainer.threads.longest(one).is_some())
             .collect()
     };
     let known = followed(&slow);
     let mut walked = Vec::new();
     if known.len() > 1 {
         let others = followed(&usual);
-        walked = teller.walked(&known[..known.len().min(WALKED)])?;
-        let compared = teller.walked(&spread(&others, WALKED))?;
+        walked = explainer.walked(&known[..known.len().min(WALKED)])?;
+        let compared = explainer.walked(&spread(&others, WALKED))?;
         group.walked = walked.len() as u64;
         group.compared = compared.len() as u64;
         group.excess = excess(&walked, &compared);
     }
     let (which, mut story) = match queued {
         Some(queued) => (
-            "The longest of those that waited for a handler".to_owned(),
-            teller.one(queued)?,
+            "The longest that waited for a handler".to_owned(),
+            explainer.one(queued)?,
         ),
-        None => standing(teller, longest, (&known, &walked))?,
+        None => standing(explainer, longest, (&known, &walked))?,
     };
     story.verdict = format!(
-        "{} of {} requests were slow, half of them {} or more, of the others {}: {}. {which}: {}",
+        "{} of {} requests were slow (median {}; others {}): {}. {which}: {}",
         slow.len(),
         rows.len(),
-        half(&slow),
-        half(&usual),
-        judged.judgement.says,
+        middle(&slow),
+        middle(&usual),
+        verdict.judgement.says,
         story.verdict
     );
     story.group = Some(group);
-    let told = judged.told(&["T2", "T6", "T12"]);
-    story.caveats.extend(told.map(str::to_owned));
-    story.caveats.extend(judged.differences());
+    let outcomes = verdict.outcomes(&["T2", "T6", "T12"]);
+    story.caveats.extend(outcomes.map(str::to_owned));
+    story.caveats.extend(verdict.differences());
     Ok(Some(story))
 }

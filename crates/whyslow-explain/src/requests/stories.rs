@@ -12,74 +12,62 @@ use crate::report::{
     Actor, ActorKind, Baseline, Confidence, Grade, Part, Remote, RemoteWait, Story, Target, Thing,
     Waiter,
 };
-use crate::say;
+use crate::sentence;
 use crate::story::{self, Subject};
 
-/// Fewer like it tell nothing of what is usual.
+/// Minimum number of similar requests for a baseline.
 const LIKE_MIN: usize = 20;
-/// A phase that takes less of the time is not named.
+/// Minimum share of the time for a phase to be named.
 const PHASE_MIN: f64 = 0.2;
 
-/// What phases are felt as, and what may lie behind one.
+/// Phase, mechanism, and possible causes.
 const PHASES: [(&str, &str, &str); 13] = [
     ("queue", "unknown", "a wait for a free connection or worker"),
     ("request_queue", "unknown", "a wait for a free handler"),
-    (
-        "local",
-        "unknown",
-        "something that the handler does or waits for",
-    ),
+    ("local", "unknown", "work or a wait of the handler"),
     (
         "remote",
         "unknown",
-        "a wait for other brokers, or for as much data as was asked for",
+        "a wait for other brokers, or for the requested amount of data",
     ),
     ("throttle", "unknown", "a quota"),
     ("response_queue", "unknown", "busy network threads"),
     (
         "response_send",
         "network_remote",
-        "a client that does not read, or a full network",
+        "a client that does not read, or a congested network",
     ),
-    ("resolve", "dns_lookup", "a slow lookup of the host's name"),
+    ("resolve", "dns_lookup", "a slow DNS lookup of the host"),
     (
         "connect",
         "network_remote",
-        "packets lost on the way, or a server that accepts late",
+        "packet loss, or a server that accepts late",
     ),
-    (
-        "tls",
-        "network_remote",
-        "a busy server, or packets lost on the way",
-    ),
+    ("tls", "network_remote", "a busy server, or packet loss"),
     ("send", "network_remote", "a server that does not read"),
-    (
-        "wait",
-        "network_remote",
-        "something that the server does or waits for",
-    ),
+    ("wait", "network_remote", "work or a wait of the server"),
     (
         "receive",
         "network_remote",
-        "a server that writes slowly, or a full network",
+        "a server that writes slowly, or a congested network",
     ),
 ];
 
-pub(super) struct Teller<'t> {
+pub(super) struct RequestExplainer<'t> {
     pub(super) tables: &'t dyn Tables,
     pub(super) requests: &'t Requests,
     pub(super) threads: &'t Threads,
-    /// As commands name it.
+    /// Name of the recording in commands.
     pub(super) recording: &'t str,
 }
 
-impl Teller<'_> {
+impl RequestExplainer<'_> {
     pub(super) fn what(&self, request: &Request) -> &str {
         let key = self.requests.keys.get(request.key as usize);
         key.map_or("?", String::as_str)
     }
 
-    /// Why one took so long.
+    /// Explains one request.
     pub(super) fn one(&self, request: &Request) -> Result<Story, AnalysisError> {
         let baseline = self.baseline(request);
         let Some(subject) = self.subject(request, baseline.clone()) else {
@@ -90,7 +78,7 @@ impl Teller<'_> {
         Ok(story)
     }
 
-    /// Stories of those whose threads are known.
+    /// Stories of the requests with known threads.
     pub(super) fn walked(&self, requests: &[&Request]) -> Result<Vec<Story>, AnalysisError> {
         let subjects = requests.iter();
         let subjects: Vec<Subject> = subjects
@@ -123,7 +111,7 @@ impl Teller<'_> {
         )
     }
 
-    /// How long requests of its endpoint take.
+    /// Usual duration of requests to its endpoint.
     fn baseline(&self, request: &Request) -> Option<Baseline> {
         let like =
             self.requests.rows.iter().filter(|other| {
@@ -141,7 +129,7 @@ impl Teller<'_> {
         })
     }
 
-    /// That others had it, too, or it was not alone.
+    /// Adds caveats about other threads that served the request, and other requests of its thread.
     fn add_threads(&self, request: &Request, story: &mut Story) {
         let all = self.threads.of(request);
         let sum: Ns = all.iter().map(|one| one.end - one.begin).sum();
@@ -150,15 +138,15 @@ impl Teller<'_> {
         };
         if all.len() > 1 {
             story.caveats.push(format!(
-                "{} stretches of threads worked for it, {} together; this is the longest, of thread {}",
+                "{} intervals of threads served the request, {} in total; this is the longest, of thread {}",
                 all.len(),
-                say::length(sum),
+                sentence::length(sum),
                 walked.tid
             ));
         }
         if walked.is_shared {
             story.caveats.push(
-                "the thread served other connections meanwhile: some of its time is theirs".into(),
+                "the thread also served other connections: some of its time is theirs".into(),
             );
         }
         let missing = request
@@ -167,23 +155,23 @@ impl Teller<'_> {
         let is_much = missing as f64 > PHASE_MIN * request.dur.unwrap_or(0) as f64;
         if is_much && let Some((phase, _, _)) = self.longest_phase(request) {
             story.caveats.push(format!(
-                "{} of the request's {} lie outside of that thread; its longest phase is {phase}",
-                say::length(missing),
-                say::length(request.dur.unwrap_or(0)),
+                "{} of the request's {} are outside of that thread; its longest phase is {phase}",
+                sentence::length(missing),
+                sentence::length(request.dur.unwrap_or(0)),
             ));
         }
     }
 
-    /// Name, ns, and what may lie behind it.
+    /// Name, ns, and possible causes.
     fn longest_phase(&self, request: &Request) -> Option<(&str, Ns, &'static str)> {
         let phases = self.requests.phases.iter().zip(request.phases);
         let most = phases.max_by_key(|(_, ns)| *ns)?;
         let behind = PHASES.iter().find(|(name, ..)| name == most.0);
-        let behind = behind.map_or("what its name says", |(.., behind)| behind);
+        let behind = behind.map_or("work or a wait in that phase", |(.., behind)| behind);
         (most.1 > 0).then_some((most.0.as_str(), most.1, behind))
     }
 
-    /// Where the time lies, of a request that nobody tells more of.
+    /// Explains a request without known threads by its phases.
     fn by_phases(
         &self,
         request: &Request,
@@ -204,12 +192,12 @@ impl Teller<'_> {
             Some(queued) => self.of_queue(queued),
             None => (self.of_phase(request, length), Vec::new()),
         };
-        let why = if queued.as_ref().is_some_and(Queued::is_told) {
+        let why = if queued.as_ref().is_some_and(Queued::is_explained) {
             ""
         } else if self.threads.is_served(request) {
-            "; cannot tell more: the recording does not tell what its thread did"
+            "; cause unavailable: activity of its thread not recorded"
         } else {
-            "; cannot tell more: no recording of the server"
+            "; cause unavailable: no recording of the server"
         };
         let unexplained = parts.iter().filter(|part| part.root == "unknown");
         let head = format!("request {} {} {took}", request.id, self.what(request));
@@ -252,52 +240,55 @@ impl Teller<'_> {
         Ok(story)
     }
 
-    /// How long, how long others take, and that it failed.
+    /// Its duration, the usual duration, and whether it failed.
     fn took(&self, request: &Request, baseline: Option<&Baseline>) -> String {
         let usual = baseline.map_or_else(String::new, |baseline| {
-            let median = say::length(baseline.median_ns);
-            format!(" (median of {} others {median})", baseline.count)
+            let median = sentence::length(baseline.median_ns);
+            format!(" (normally {median}, n = {})", baseline.count)
         });
         let took = match request.dur {
-            Some(dur) => format!("took {}", say::length(dur)),
-            None => "has no known end".to_owned(),
+            Some(dur) => format!("took {}", sentence::length(dur)),
+            None => "was still in progress at the end of the recording".to_owned(),
         };
         let outcome = self.requests.symbols.get(request.outcome);
         let failed = request.failed.then(|| format!(" and failed ({outcome})"));
         format!("{took}{usual}{}", failed.unwrap_or_default())
     }
 
-    /// The phase that holds most of the time, with what may lie behind it.
+    /// The phase with most of the time, and its possible causes.
     fn of_phase(&self, request: &Request, length: Ns) -> String {
         match self.much_phase(request, length) {
             Some((phase, ns, behind)) => format!(
-                "{} of it in {phase}, consistent with {behind}",
-                say::length(ns)
+                "{} of it in phase {phase}, consistent with {behind}",
+                sentence::length(ns)
             ),
-            None => "no phase tells where".to_owned(),
+            None => "no phase has much of the time".to_owned(),
         }
     }
 
     fn much_phase(&self, request: &Request, length: Ns) -> Option<(&str, Ns, &'static str)> {
-        let told = self.longest_phase(request);
-        told.filter(|(_, ns, _)| *ns as f64 >= PHASE_MIN * length as f64)
+        let longest = self.longest_phase(request);
+        longest.filter(|(_, ns, _)| *ns as f64 >= PHASE_MIN * length as f64)
     }
 
-    /// Whether it waited for a handler for most of its time.
+    /// Whether it spent most of its time waiting for a handler.
     pub(super) fn is_queued(&self, request: &Request) -> bool {
         let length = request.dur.unwrap_or(0).max(1);
         let longest = self.longest_phase(request);
         longest.is_some_and(|(phase, ns, _)| phase == queued::PHASE && 2 * ns >= length)
     }
 
-    /// What was asked, and by whom.
+    /// The endpoint and the client.
     pub(super) fn of_client(&self, request: &Request) -> String {
         let client = request.client.map(|sym| self.requests.symbols.get(sym));
         let what = self.what(request);
-        client.map_or_else(|| what.to_owned(), |client| format!("{what} of {client}"))
+        client.map_or_else(
+            || what.to_owned(),
+            |client| format!("{what} by client {client}"),
+        )
     }
 
-    /// Phases, and what they do not tell; the lengths add up to `length`.
+    /// Phases, and the rest of the time; the durations add up to `length`.
     fn parts(&self, request: &Request, length: Ns) -> Vec<Part> {
         let mut left = length;
         let mut parts = Vec::new();
@@ -317,7 +308,7 @@ impl Teller<'_> {
         parts
     }
 
-    /// What is needed to go on where its server was recorded.
+    /// What is needed to follow it in the recording of its server.
     fn remote(&self, request: &Request, parts: &[Part], (head, says): (String, &str)) -> Remote {
         Remote {
             waits: self.remote_waits(request, parts),
@@ -327,8 +318,7 @@ impl Teller<'_> {
         }
     }
 
-    /// The phases in which a client waited for its server: the last ones, one after another, until its
-    /// end.
+    /// The phases in which a client waited for its server: the last consecutive ones.
     fn remote_waits(&self, request: &Request, parts: &[Part]) -> Vec<RemoteWait> {
         if self.requests.role != Some("client") {
             return Vec::new();

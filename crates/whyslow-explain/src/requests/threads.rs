@@ -1,4 +1,4 @@
-//! Which threads worked for a request, and when.
+//! Which threads served a request, and when.
 
 use rustc_hash::{FxHashMap, FxHashSet};
 use whyslow_analysis::AnalysisError;
@@ -8,14 +8,14 @@ use whyslow_model::tables::{RequestRow, RequestThreadRow, SyscallRow, ThreadStat
 use whyslow_model::{Ns, Symbols, Window};
 use whyslow_store::{Tables, each_row};
 
-/// A thread that had a request, from when to when.
+/// A stretch of time in which a thread served a request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Stretch {
     pub(crate) begin: Ns,
     pub(crate) end: Ns,
     pub(crate) utid: i32,
     pub(crate) tid: i32,
-    /// It served others meanwhile.
+    /// It served other requests at the same time.
     pub(crate) is_shared: bool,
 }
 
@@ -28,7 +28,7 @@ pub(crate) struct Threads {
 }
 
 impl Threads {
-    /// Empty where nothing tells what threads did.
+    /// Empty if neither thread states nor system calls were recorded.
     pub(crate) fn read(tables: &dyn Tables, window: Option<Window>) -> Result<Self, AnalysisError> {
         let mut found = Self::default();
         let has = |name: &str| {
@@ -52,7 +52,7 @@ impl Threads {
             }
             Ok(())
         })?;
-        // Who began it had all of it, as far as nobody else is told.
+        // Without other information, the thread that started the request served all of it.
         each_row::<RequestRow>(tables, window, &mut symbols, |row, symbols| {
             if symbols.get(row.role) != "server" {
                 return Ok(());
@@ -89,7 +89,7 @@ impl Threads {
             || self.of_servers.contains(&request.id)
     }
 
-    /// Threads that served a request, by its id as the server saw it.
+    /// Threads that served a request, by its id on the server.
     pub(crate) fn of_served(&self, id: i64) -> &[Stretch] {
         self.of.get(&id).map(Vec::as_slice).unwrap_or_default()
     }
@@ -100,8 +100,7 @@ impl Threads {
         server.or_else(|| by(&request.id)).unwrap_or_default()
     }
 
-    /// The stretch that most of the time was spent in, of its own if that is half as long as one that
-    /// was shared.
+    /// The longest stretch; a shared one counts half.
     pub(super) fn longest(&self, request: &Request) -> Option<&Stretch> {
         let stretches = self.of(request).iter();
         stretches.max_by_key(|one| {
@@ -112,7 +111,7 @@ impl Threads {
     }
 }
 
-/// The requests among which one is that is asked for: of clients, or as servers saw them.
+/// The requests of the role (client or server) that this request has.
 pub(super) fn with(tables: &dyn Tables, id: i64) -> Result<Requests, AnalysisError> {
     let all = Requests::read(tables, None)?;
     if all.rows.iter().any(|request| request.id == id) {

@@ -1,9 +1,9 @@
-//! Stories of threads that were below one call for long: a lookup of a name that took five seconds, sample after
-//! sample, while others of its kind take none.
+//! Stories of threads that spent a long time below one call: a DNS lookup that took five seconds in
+//! all samples, while other lookups take none.
 //!
-//! That the thread was there is what samples show (B); why the call took so long they never do. A call that may
-//! wait for work (a lock, a queue, a connection that nobody uses) is told of only where somebody asks for it, and
-//! most other runs of the same function do not show it.
+//! Samples show that the thread was there (B), but never why the call took that long. A call that
+//! may wait for work (a lock, a queue, an idle connection) is reported only if it is queried, and
+//! if most other runs of the same function do not show it.
 
 use std::collections::BTreeMap;
 
@@ -15,52 +15,52 @@ use whyslow_model::sort::IndexSort;
 use whyslow_model::tables::StackSampleRow;
 use whyslow_store::Tables;
 
-use super::calls::{Sampled, Stretch, Waits, Way, apart, plain};
-use super::{Asked, calls, moment, of_group, silent};
+use super::calls::{CallKind, Sampled, Stretch, Waits, apart, plain};
+use super::{ProfileQuery, calls, of_group, silent, time_argument};
 use crate::report::{
     Actor, ActorKind, Confidence, Grade, Hop, Missing, Part, Story, Target, Thing,
 };
-use crate::say;
+use crate::sentence;
 
-/// More samples than this are read only where there is something to find.
+/// A larger profile is read only if it has something to find.
 const SAMPLES_MANY: u64 = 1_000_000;
-/// Shorter stretches are no stories unless asked for.
+/// Default minimum duration of a story.
 const LONG: Ns = 1_000_000_000;
-/// Stories at most.
+/// Maximum number of stories.
 const GROUPS: usize = 4;
-/// Share of a request for it to be slow for that reason.
+/// Minimum share of a request below the call, for the call to be what made it slow.
 const COVERED: f64 = 0.8;
-/// Stretches that are as long as each other, up to so much, took the same time-out.
+/// Stretches with durations that differ by no more than this share have the same timeout.
 const SAME: f64 = 0.05;
-/// Of these a constant is told.
+/// Minimum number of stretches for a constant duration.
 const CONSTANT_MIN: usize = 2;
-/// What the C library waits for each server of names.
+/// Timeout of the C library for each name server.
 const RESOLVER: Ns = 5_000_000_000;
-/// How near to that a time is that hints at it: samplers are late.
+/// How close to it a duration hints at it: samplers are late.
 const RESOLVER_NEAR: f64 = 0.1;
-/// Requests that are needed to say that most do not show it, altogether and of each thread: the loop of a
-/// worker is no request, and an idle worker is below its wait for work for all of it.
+/// Minimum number of requests, in total and per thread, to conclude that most do not show it: the
+/// loop of a worker is not a request, and an idle worker spends all of it below its wait for work.
 const OTHERS_MIN: usize = 10;
 const OTHERS_A_THREAD: usize = 3;
-/// The share that may show it then.
+/// The maximum share of requests that may show it.
 const RARE: f64 = 1.0 / 3.0;
 
-/// Runs of one function: requests, if there are any.
+/// Runs of one function, which are requests if there are any.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Requests {
     function: String,
-    /// It is code of the program.
+    /// It belongs to the program, not to a library.
     is_own: bool,
     all: usize,
-    /// None where the profiler did not see how long each took.
+    /// None if the profiler does not show the duration of each.
     slow: Option<usize>,
-    /// Slow ones that were below the call for most of their time.
+    /// Slow runs that spent most of their time below the call.
     below: usize,
     threads: usize,
 }
 
 impl Requests {
-    /// Most of them were not below the call for long.
+    /// Most runs spent little time below the call.
     fn show_it_rarely(&self) -> bool {
         self.is_own
             && self.all >= OTHERS_MIN.max(OTHERS_A_THREAD * self.threads)
@@ -68,12 +68,12 @@ impl Requests {
     }
 }
 
-/// Stretches that are alike, and the requests that they are in.
+/// Similar stretches, and the requests that they are in.
 type Alike = (Vec<Stretch>, Option<Requests>);
 
-impl Asked<'_> {
-    /// Than what is told when nobody asks.
-    fn is_for_more(&self) -> bool {
+impl ProfileQuery<'_> {
+    /// Whether it is more specific than the default query.
+    fn is_specific(&self) -> bool {
         self.min.is_some() || self.window.is_some() || !self.utids.is_empty()
     }
 
@@ -86,59 +86,61 @@ impl Asked<'_> {
 /// The stories, with the thread of each.
 pub(super) fn stories(
     tables: &dyn Tables,
-    asked: &Asked<'_>,
+    query: &ProfileQuery<'_>,
 ) -> Result<Vec<(i32, Story)>, AnalysisError> {
-    if !is_worth_reading(tables, asked)? {
+    if !is_worth_reading(tables, query)? {
         return Ok(Vec::new());
     }
-    let sampled = Sampled::read(tables, asked.window)?;
-    let min = asked.min.unwrap_or(LONG).max(1);
-    let mut found = seen(&sampled, asked, min);
-    found.extend(unseen(&sampled, asked, min));
+    let sampled = Sampled::read(tables, query.window)?;
+    let min = query.min.unwrap_or(LONG).max(1);
+    let mut found = seen(&sampled, query, min);
+    found.extend(unseen(&sampled, query, min));
     found.index_sort_by_key(|(group, _)| {
         std::cmp::Reverse(group.iter().map(Stretch::dur).sum::<Ns>())
     });
     found.truncate(GROUPS);
-    let teller = Teller {
+    let builder = StoryBuilder {
         sampled: &sampled,
-        recording: asked.recording,
+        recording: query.recording,
     };
-    let told = found.iter().filter_map(|(group, requests)| {
+    let stories = found.iter().filter_map(|(group, requests)| {
         let longest = group.iter().max_by_key(|stretch| stretch.dur())?;
-        let story = teller.story(longest, group, requests.as_ref());
+        let story = builder.story(longest, group, requests.as_ref());
         Some((longest.utid, story))
     });
-    Ok(told.collect())
+    Ok(stories.collect())
 }
 
-/// A large profile in which nothing is looked up or connected has no story here that nobody asks for.
-fn is_worth_reading(tables: &dyn Tables, asked: &Asked<'_>) -> Result<bool, AnalysisError> {
+/// Whether the default query can find anything: a large profile without lookups and connects is not
+/// read.
+fn is_worth_reading(tables: &dyn Tables, query: &ProfileQuery<'_>) -> Result<bool, AnalysisError> {
     let table = tables.info().tables.get(StackSampleRow::TABLE.name);
     let is_large = table.is_some_and(|table| table.rows > SAMPLES_MANY);
-    Ok(!is_large || asked.is_for_more() || calls::are_called(tables)?)
+    Ok(!is_large || query.is_specific() || calls::are_called(tables)?)
 }
 
-/// By call and all that led to it: threads of which every sample is below it.
-fn seen(sampled: &Sampled, asked: &Asked<'_>, min: Ns) -> Vec<Alike> {
+/// Stretches in which all samples of a thread are below one call, grouped by the call and its
+/// callers.
+fn seen(sampled: &Sampled, query: &ProfileQuery<'_>, min: Ns) -> Vec<Alike> {
     let mut groups: BTreeMap<(Waits, &[String]), Vec<Stretch>> = BTreeMap::new();
     for stretch in sampled.stretches() {
         let names = &sampled.stacks[&stretch.callsite].names;
-        let Way::Waits(waits) = stretch.way else {
+        let CallKind::Waits(waits) = stretch.call_kind else {
             continue;
         };
-        if stretch.dur() >= min && asked.is_about(&stretch, &names[stretch.place]) {
+        if stretch.dur() >= min && query.is_about(&stretch, &names[stretch.place]) {
             let key = (waits, &names[..=stretch.place]);
             groups.entry(key).or_default().push(stretch);
         }
     }
-    let is_asked = asked.is_for_more();
+    let is_specific = query.is_specific();
     let mut found = Vec::new();
     for ((waits, chain), group) in groups {
         let requests = requests(sampled, chain, &group, min);
         let is_rare = requests.as_ref().is_some_and(Requests::show_it_rarely);
         let is_story = match waits {
             Waits::Lookup | Waits::Connect => true,
-            Waits::Turn | Waits::Receive => is_asked && is_rare,
+            Waits::LockOrQueue | Waits::Receive => is_specific && is_rare,
         };
         if is_story {
             found.push((group, requests));
@@ -147,13 +149,13 @@ fn seen(sampled: &Sampled, asked: &Asked<'_>, min: Ns) -> Vec<Alike> {
     found
 }
 
-/// Threads that a profiler which sees one at a time did not see.
-fn unseen(sampled: &Sampled, asked: &Asked<'_>, min: Ns) -> Vec<Alike> {
+/// Stretches in which a profiler that samples one thread at a time did not sample a thread.
+fn unseen(sampled: &Sampled, query: &ProfileQuery<'_>, min: Ns) -> Vec<Alike> {
     let mut found = Vec::new();
     for alike in silent::find(sampled, min) {
         let below = alike.stretches.len();
         let mut group = alike.stretches;
-        group.retain(|of| asked.is_about(of, &sampled.stacks[&of.callsite].names[of.place]));
+        group.retain(|of| query.is_about(of, &sampled.stacks[&of.callsite].names[of.place]));
         let Some(first) = group.first() else { continue };
         let requests = Requests {
             function: sampled.stacks[&first.callsite].names[alike.back].clone(),
@@ -168,7 +170,7 @@ fn unseen(sampled: &Sampled, asked: &Asked<'_>, min: Ns) -> Vec<Alike> {
     found
 }
 
-/// Runs of a thread through one of the functions that lead to a call.
+/// A run of a thread through one of the functions that lead to a call.
 #[derive(Debug, Clone, Copy)]
 struct Run {
     utid: i32,
@@ -176,13 +178,13 @@ struct Run {
     end: Ns,
 }
 
-/// The outermost function of the program whose slow runs are best explained by the call; one of the language's
-/// library only if there is no other.
+/// The outermost function of the program with slow runs that the call explains best; a library
+/// function only if there is no other.
 fn requests(sampled: &Sampled, chain: &[String], slow: &[Stretch], min: Ns) -> Option<Requests> {
     let runs = runs(sampled, chain);
     let stack = &sampled.stacks[&slow.first()?.callsite];
     let mut best: Option<((bool, f64, usize), Requests)> = None;
-    // The call itself is no request.
+    // The call itself is not a request.
     for (depth, runs) in runs.iter().enumerate().take(chain.len() - 1) {
         let long: Vec<&Run> = runs
             .iter()
@@ -213,7 +215,7 @@ fn requests(sampled: &Sampled, chain: &[String], slow: &[Stretch], min: Ns) -> O
                 .collect::<FxHashSet<i32>>()
                 .len(),
         };
-        // A loop that has several slow ones in it is one slow run itself.
+        // A loop that contains several slow runs is one slow run itself.
         let worth = (is_own, share, below);
         if best.as_ref().is_none_or(|(before, _)| worth > *before) {
             best = Some((worth, found));
@@ -231,7 +233,7 @@ fn runs(sampled: &Sampled, chain: &[String]) -> Vec<Vec<Run>> {
         shared.insert(*callsite, depth);
     }
     let mut done: Vec<Vec<Run>> = vec![Vec::new(); chain.len()];
-    // Those that go on, as many as functions of the chain are open.
+    // Runs in progress, one for each function of the chain that the last sample is in.
     let mut open: Vec<Run> = Vec::new();
     for sample in &sampled.samples {
         let depth = shared.get(&sample.callsite).copied().unwrap_or(0);
@@ -260,17 +262,17 @@ fn runs(sampled: &Sampled, chain: &[String]) -> Vec<Vec<Run>> {
     done
 }
 
-struct Teller<'s> {
+struct StoryBuilder<'s> {
     sampled: &'s Sampled,
     recording: &'s str,
 }
 
-impl Teller<'_> {
+impl StoryBuilder<'_> {
     fn story(&self, one: &Stretch, group: &[Stretch], requests: Option<&Requests>) -> Story {
         let stack = &self.sampled.stacks[&one.callsite];
-        let call = match one.way {
-            Way::Waits(_) => stack.names[one.place].as_str(),
-            Way::Unnamed => "a function without a name",
+        let call = match one.call_kind {
+            CallKind::Waits(_) => stack.names[one.place].as_str(),
+            CallKind::Unnamed => "an unnamed function",
         };
         let thread = self.sampled.threads[&one.utid].clone();
         let caller = self.caller(one);
@@ -287,10 +289,10 @@ impl Teller<'_> {
         let hop = self.hop(one, &thread);
         let part = part(one, hop.shown_by.clone());
         let (grade, share) = (part.grade, part.share);
-        let is_named = one.way != Way::Unnamed;
-        let said = is_named.then_some((&part, part.dur_ns, share, grade));
-        let mut verdict = say::verdict(&target, None, said, &[], false);
-        verdict.push_str(&in_words(group, requests));
+        let is_named = one.call_kind != CallKind::Unnamed;
+        let cause = is_named.then_some((&part, part.dur_ns, share, grade));
+        let mut verdict = sentence::verdict(&target, None, cause, &[], false);
+        verdict.push_str(&similar(group, requests));
         let confidence = match grade {
             _ if !is_named => Confidence::None,
             Grade::C => Confidence::Low,
@@ -311,19 +313,19 @@ impl Teller<'_> {
             suggestions: crate::advice(&part.mechanism, &part.root),
             saved_at_most_ns: if is_named { part.dur_ns } else { 0 },
             unexplained_ns: if is_named { 0 } else { part.dur_ns },
-            group: of_group(format!("times below {call}"), &members, Stretch::dur),
+            group: of_group(format!("calls of {call}"), &members, Stretch::dur),
             versus: None,
             baseline: None,
             chain: vec![hop],
             alternatives: Vec::new(),
             also: Vec::new(),
             neighbours: Vec::new(),
-            missing: missing(one.way),
+            missing: missing(one.call_kind),
             caveats: caveats(one, group),
             reproduce: format!(
                 "whyslow explain {} -w {}",
                 self.recording,
-                say::window(one.begin, one.end)
+                sentence::window(one.begin, one.end)
             ),
             parts: vec![part],
             target,
@@ -333,10 +335,10 @@ impl Teller<'_> {
     /// The function of the program that made the call.
     fn caller(&self, one: &Stretch) -> Option<&String> {
         let stack = &self.sampled.stacks[&one.callsite];
-        let before = match one.way {
-            Way::Waits(_) => one.place,
-            // What has no name is the innermost.
-            Way::Unnamed => stack.names.len() - 1,
+        let before = match one.call_kind {
+            CallKind::Waits(_) => one.place,
+            // The unnamed function is the innermost.
+            CallKind::Unnamed => stack.names.len() - 1,
         };
         let own = (0..before).rev().find(|at| !stack.is_foreign[*at]);
         stack.names.get(own.or(before.checked_sub(1))?)
@@ -344,29 +346,29 @@ impl Teller<'_> {
 
     fn hop(&self, one: &Stretch, thread: &Actor) -> Hop {
         let stack = &self.sampled.stacks[&one.callsite];
-        let last = match one.way {
-            Way::Waits(_) => one.place,
-            Way::Unnamed => stack.names.len() - 1,
+        let last = match one.call_kind {
+            CallKind::Waits(_) => one.place,
+            CallKind::Unnamed => stack.names.len() - 1,
         };
         let mut functions: Vec<String> = stack.names[..=last].to_vec();
         functions.reverse();
         let evidence = if one.silent > 0 {
             format!(
-                "its last sample before {} without any is in this call, and the next one in code that made it",
-                say::length(one.silent)
+                "its last sample before a gap of {} is in this call, and the next one in the caller",
+                sentence::length(one.silent)
             )
         } else if one.samples == 1 {
-            "one sample stands for all of that time, and is below this call".to_owned()
+            "one sample represents all of that time, and is below this call".to_owned()
         } else {
             format!(
-                "{} samples one after another are all below this call, with the same caller",
+                "{} consecutive samples are below this call, with the same caller",
                 one.samples
             )
         };
         Hop {
             actor: thread.clone(),
             what: "waited".into(),
-            mechanism: mechanism(one.way).into(),
+            mechanism: mechanism(one.call_kind).into(),
             activity: None,
             object: Some(Thing {
                 kind: "function".into(),
@@ -381,29 +383,29 @@ impl Teller<'_> {
             shown_by: Some(format!(
                 "whyslow threads dump {} --at {}",
                 self.recording,
-                moment(one.begin + one.dur() / 2)
+                time_argument(one.begin + one.dur() / 2)
             )),
         }
     }
 }
 
-fn mechanism(way: Way) -> &'static str {
-    match way {
-        Way::Waits(Waits::Lookup) => "dns_lookup",
-        Way::Waits(Waits::Connect | Waits::Receive) => "network_remote",
-        Way::Waits(Waits::Turn) => "lock_program",
-        Way::Unnamed => "unknown",
+fn mechanism(call_kind: CallKind) -> &'static str {
+    match call_kind {
+        CallKind::Waits(Waits::Lookup) => "dns_lookup",
+        CallKind::Waits(Waits::Connect | Waits::Receive) => "network_remote",
+        CallKind::Waits(Waits::LockOrQueue) => "lock_program",
+        CallKind::Unnamed => "unknown",
     }
 }
 
-/// All of the time: who kept it waiting is the other side of the call, whom samples do not show.
+/// All of the time, attributed to the other side of the call, which samples do not identify.
 fn part(one: &Stretch, shown_by: Option<String>) -> Part {
-    let (kind, name) = match one.way {
-        Way::Waits(Waits::Lookup) => (ActorKind::Peer, "the resolver"),
-        Way::Waits(Waits::Connect | Waits::Receive) => (ActorKind::Peer, "the other host"),
-        Way::Waits(Waits::Turn) | Way::Unnamed => (ActorKind::Unknown, ""),
+    let (kind, name) = match one.call_kind {
+        CallKind::Waits(Waits::Lookup) => (ActorKind::Peer, "the resolver"),
+        CallKind::Waits(Waits::Connect | Waits::Receive) => (ActorKind::Peer, "the other host"),
+        CallKind::Waits(Waits::LockOrQueue) | CallKind::Unnamed => (ActorKind::Unknown, ""),
     };
-    let mechanism = mechanism(one.way);
+    let mechanism = mechanism(one.call_kind);
     Part {
         mechanism: mechanism.into(),
         root: mechanism.into(),
@@ -418,8 +420,8 @@ fn part(one: &Stretch, shown_by: Option<String>) -> Part {
         object: None,
         dur_ns: one.dur(),
         share: 1.0,
-        grade: match one.way {
-            Way::Waits(Waits::Lookup | Waits::Connect) if one.silent == 0 => Grade::B,
+        grade: match one.call_kind {
+            CallKind::Waits(Waits::Lookup | Waits::Connect) if one.silent == 0 => Grade::B,
             _ => Grade::C,
         },
         pieces: one.samples,
@@ -428,13 +430,13 @@ fn part(one: &Stretch, shown_by: Option<String>) -> Part {
     }
 }
 
-/// How many slow requests are like it.
-fn in_words(group: &[Stretch], requests: Option<&Requests>) -> String {
+/// How many slow requests are similar, as the end of the verdict.
+fn similar(group: &[Stretch], requests: Option<&Requests>) -> String {
     let count = group.len();
     match requests {
         Some(of) => match of.slow {
             Some(slow) => format!(
-                "; {} of {slow} slow runs of {} (of {} that were seen) are below it for nearly all of their time",
+                "; {} of {slow} slow runs of {} (of {} in the profile) spend nearly all of their time below this call",
                 of.below, of.function, of.all
             ),
             None => format!(
@@ -447,7 +449,7 @@ fn in_words(group: &[Stretch], requests: Option<&Requests>) -> String {
     }
 }
 
-/// The length that all of them have, if they have one.
+/// The common duration of all stretches, if they have one.
 fn constant(group: &[Stretch]) -> Option<Ns> {
     let least = group.iter().map(Stretch::dur).min()?;
     let most = group.iter().map(Stretch::dur).max()?;
@@ -457,64 +459,67 @@ fn constant(group: &[Stretch]) -> Option<Ns> {
 
 fn caveats(one: &Stretch, group: &[Stretch]) -> Vec<String> {
     let mut caveats = vec![
-        "inferred from samples: begin and end are as exact as the time between two of them, and several calls \
-         one after another with the same caller look like one"
+        "inferred from samples: start and end are only as exact as the sampling interval, and several \
+         consecutive calls with the same caller look like one"
             .to_owned(),
     ];
-    // All of them, or the one that is told: a multiple of what the resolver waits.
+    // The common duration, or that of this one, may be a multiple of the resolver's timeout.
     let same = constant(group);
     let length = same.unwrap_or_else(|| one.dur());
     let times = ((length as f64 / RESOLVER as f64).round() as Ns).max(1);
     let is_resolver = (length - times * RESOLVER).abs() as f64 <= RESOLVER_NEAR * RESOLVER as f64;
-    let may_look_up = match one.way {
-        Way::Waits(waits) => waits == Waits::Lookup,
-        // One of that length may be chance.
-        Way::Unnamed => same.is_some(),
+    let may_look_up = match one.call_kind {
+        CallKind::Waits(waits) => waits == Waits::Lookup,
+        // A single one of that duration may be chance.
+        CallKind::Unnamed => same.is_some(),
     };
     if may_look_up && is_resolver {
         caveats.push(format!(
-            "{} hints at a time-out of the resolver: it waits 5 s for each server where resolv.conf has no \
-             other `options timeout`",
-            say::length(length)
+            "{} hints at a resolver timeout: 5 s for each name server, unless resolv.conf sets \
+             `options timeout`",
+            sentence::length(length)
         ));
     } else if let Some(same) = same {
         caveats.push(format!(
-            "all {} took about {}: a time-out or a fixed pause is more likely than work",
+            "all {} took about {}: a timeout or a fixed sleep is more likely than work",
             group.len(),
-            say::length(same)
+            sentence::length(same)
         ));
     }
     if one.silent > 0 {
         caveats.push(
-            "the profiler saw one thread at a time: what this one did while it was not seen is inferred from \
+            "the profiler sampled one thread at a time: what this thread did during the gap is inferred from \
              the samples before and after"
                 .to_owned(),
         );
     }
-    if matches!(one.way, Way::Waits(Waits::Turn | Waits::Receive)) {
+    if matches!(
+        one.call_kind,
+        CallKind::Waits(Waits::LockOrQueue | Waits::Receive)
+    ) {
         caveats
-            .push("samples do not tell whether it waited for work or for somebody slow".to_owned());
+            .push("samples do not show whether it waited for work or for a slow peer".to_owned());
     }
     caveats
 }
 
-fn missing(way: Way) -> Vec<Missing> {
-    let (decides, record_with) = match way {
-        Way::Waits(Waits::Lookup) | Way::Unnamed => (
-            "what it waited for: which name was looked up, which server was asked, and whether its answer came",
+fn missing(call_kind: CallKind) -> Vec<Missing> {
+    let (decides, record_with) = match call_kind {
+        CallKind::Waits(Waits::Lookup) | CallKind::Unnamed => (
+            "what it waited for: the name that was looked up, the name server, and whether it replied",
             "whyslow record --what sched,syscalls,net,dns -p PID",
         ),
-        Way::Waits(Waits::Connect | Waits::Receive) => (
+        CallKind::Waits(Waits::Connect | Waits::Receive) => (
             "which host it was, and whether packets were lost",
             "whyslow record --what sched,syscalls,net -p PID",
         ),
-        Way::Waits(Waits::Turn) => (
-            "who held the lock, or whether it waited for work",
+        CallKind::Waits(Waits::LockOrQueue) => (
+            "which thread held the lock, or whether the thread waited for work",
             "whyslow record --what sched,syscalls,locks --stacks 1ms",
         ),
     };
     vec![Missing {
-        events: "what the kernel did".into(),
+        events: "kernel events".into(),
         decides: decides.into(),
         record_with: record_with.into(),
     }]

@@ -1,4 +1,4 @@
-//! Calls that programs wait in, and how long threads were seen below each, sample after sample.
+//! Calls that programs wait in, and how long consecutive samples of threads are below each.
 
 use rustc_hash::{FxHashMap, FxHashSet};
 use whyslow_model::row::Row;
@@ -7,30 +7,30 @@ use whyslow_model::{Ns, Window};
 use whyslow_store::Tables;
 
 use super::load::actor;
-use crate::moment::columns::{Result, rows};
 use crate::report::Actor;
+use crate::window_slice::columns::{Result, rows};
 
-/// Samples of one call are nearer to each other than so many times what each stands for …
+/// Samples of one call are at most this many times their own duration apart …
 const APART_MAX: i64 = 2;
-/// … and than this, where each stands for hardly anything.
+/// … or this, if their duration is very short.
 const APART: Ns = 50_000_000;
-/// Frames of a stack that are looked at.
+/// Maximum number of frames of a stack that are examined.
 const DEPTH_MAX: usize = 512;
 
 /// What a call waits for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(super) enum Waits {
-    /// For the address of a name.
+    /// A DNS lookup.
     Lookup,
-    /// For a connection.
+    /// A connection.
     Connect,
-    /// For a lock, a condition, work of a queue: which of these is not told.
-    Turn,
-    /// For what another side sends: an answer, or the next request.
+    /// A lock, a condition or work in a queue; which of these is not known.
+    LockOrQueue,
+    /// Data from a peer: a reply, or the next request.
     Receive,
 }
 
-/// The functions, in the order in which they say most: a lookup receives, too.
+/// The functions, the most specific first: a lookup receives, too.
 const CALLS: &[(Waits, &[&str])] = &[
     (
         Waits::Lookup,
@@ -60,7 +60,7 @@ const CALLS: &[(Waits, &[&str])] = &[
         ],
     ),
     (
-        Waits::Turn,
+        Waits::LockOrQueue,
         &[
             "acquire",
             "synchronize",
@@ -87,9 +87,10 @@ const CALLS: &[(Waits, &[&str])] = &[
 ];
 
 impl Waits {
-    /// By the name of a function: `Addrinfo.getaddrinfo`, `net.(*Resolver).lookupIPAddr`, `__getaddrinfo`.
+    /// By the name of a function: `Addrinfo.getaddrinfo`, `net.(*Resolver).lookupIPAddr`,
+    /// `__getaddrinfo`.
     pub(super) fn of(function: &str) -> Option<Self> {
-        // Classes of C++ and Rust are code of somebody's own.
+        // Methods of C++ and Rust classes belong to the program.
         if function.contains("::") {
             return None;
         }
@@ -99,7 +100,7 @@ impl Waits {
     }
 }
 
-/// The name of a function without its class, module and the marks of the C library.
+/// The name of a function without its class, its module and the C library's prefixes and suffixes.
 pub(super) fn plain(function: &str) -> &str {
     let name = function.split('@').next().unwrap_or(function);
     let name = name.rsplit(['.', '#', ':']).next().unwrap_or(name);
@@ -113,15 +114,15 @@ pub(super) fn plain(function: &str) -> &str {
 #[derive(Debug, Clone, Default)]
 pub(super) struct Stack {
     pub(super) names: Vec<String>,
-    /// Whether a frame is machine code, or of a language's own library.
+    /// Whether a frame is native code, or belongs to a language's own library.
     pub(super) is_foreign: Vec<bool>,
-    /// The call that it waits in: its place, and what for.
+    /// The call that it waits in: its index, and what it waits for.
     pub(super) call: Option<(usize, Waits)>,
-    /// The frame that called it, with its line: the same for the whole of a call.
+    /// The frame of the caller with its line, which stays the same during a call.
     caller: i64,
 }
 
-/// A sample, as far as it matters here.
+/// The fields of a sample that are needed here.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Sample {
     pub(super) begin: Ns,
@@ -132,24 +133,24 @@ pub(super) struct Sample {
 
 /// What a call is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Way {
+pub(super) enum CallKind {
     Waits(Waits),
-    /// No call that is known to wait: a function of C, mostly, whose name the profiler does not know.
+    /// No call that is known to wait: usually a C function that the profiler cannot name.
     Unnamed,
 }
 
-/// A time in which all samples of a thread were below one call.
+/// A time in which all samples of a thread are below one call.
 #[derive(Debug, Clone)]
 pub(super) struct Stretch {
     pub(super) utid: i32,
     pub(super) begin: Ns,
     pub(super) end: Ns,
-    pub(super) way: Way,
-    /// Of the call in its stack.
+    pub(super) call_kind: CallKind,
+    /// Index of the call in its stack.
     pub(super) place: usize,
     pub(super) callsite: i64,
     pub(super) samples: u64,
-    /// How much of it had no samples at all.
+    /// Time in it without any samples.
     pub(super) silent: Ns,
 }
 
@@ -165,7 +166,7 @@ pub(super) struct Sampled {
     pub(super) samples: Vec<Sample>,
     pub(super) stacks: FxHashMap<i64, Stack>,
     pub(super) threads: FxHashMap<i32, Actor>,
-    /// All are of threads in code of a language's runtime.
+    /// All samples are of threads in code of a language's runtime.
     pub(super) is_of_runtime: bool,
 }
 
@@ -189,7 +190,7 @@ impl Sampled {
                 else {
                     return;
                 };
-                // Stacks of threads away from the CPU come with the kernel's events, which say more.
+                // Off-CPU stacks come with kernel events, which show more.
                 if cells.text(0, row) == "offcpu" {
                     return;
                 }
@@ -216,7 +217,7 @@ impl Sampled {
         Ok(sampled)
     }
 
-    /// Of all threads.
+    /// Stretches of all threads.
     pub(super) fn stretches(&self) -> Vec<Stretch> {
         let mut found: Vec<Stretch> = Vec::new();
         let mut open: Option<(Stretch, i64)> = None;
@@ -228,8 +229,8 @@ impl Sampled {
             });
             let goes_on = open.as_ref().is_some_and(|(stretch, caller)| {
                 stretch.utid == sample.utid
-                    && call.map(|(_, waits, caller)| (Way::Waits(waits), caller))
-                        == Some((stretch.way, *caller))
+                    && call.map(|(_, waits, caller)| (CallKind::Waits(waits), caller))
+                        == Some((stretch.call_kind, *caller))
                     && sample.begin - stretch.end <= apart(sample)
             });
             if let (true, Some((stretch, _))) = (goes_on, &mut open) {
@@ -243,7 +244,7 @@ impl Sampled {
                     utid: sample.utid,
                     begin: sample.begin,
                     end: sample.end,
-                    way: Way::Waits(waits),
+                    call_kind: CallKind::Waits(waits),
                     place,
                     callsite: sample.callsite,
                     samples: 1,
@@ -268,7 +269,7 @@ pub(super) fn are_called(tables: &dyn Tables) -> Result<bool> {
     Ok(found)
 }
 
-/// How far a sample may be from the one before, for nothing else to have been between.
+/// Maximum distance of a sample from the one before, for both to belong to one stretch.
 pub(super) fn apart(sample: &Sample) -> Ns {
     (APART_MAX * (sample.end - sample.begin)).max(APART)
 }
@@ -309,7 +310,7 @@ fn stack(sites: &[(i64, i64)], frames: &FxHashMap<i64, (String, bool)>) -> Stack
     let mut stack = Stack::default();
     for (_, frame) in sites {
         let (mut name, mut is_foreign) = frames.get(frame).cloned().unwrap_or_default();
-        // A root that names the thread is no function, and another one for each thread.
+        // A root frame with the thread name is not a function, and differs between threads.
         if stack.names.is_empty() && name.starts_with("thread (") {
             name.clear();
             is_foreign = true;
@@ -317,11 +318,11 @@ fn stack(sites: &[(i64, i64)], frames: &FxHashMap<i64, (String, bool)>) -> Stack
         stack.names.push(name);
         stack.is_foreign.push(is_foreign);
     }
-    // What runs code of the program is no call that waits, whatever it is called.
+    // A function that runs code of the program is not a waiting call, whatever its name is.
     let calls = stack.names.iter().enumerate().rev();
     let calls = calls.take_while(|(place, _)| stack.is_foreign[*place]);
     let calls = calls.filter_map(|(place, name)| Some((place, Waits::of(name)?)));
-    // What says most; of these the innermost.
+    // The most specific; of these the innermost.
     stack.call = calls.min_by_key(|(place, waits)| (*waits, std::cmp::Reverse(*place)));
     if let Some((place, _)) = stack.call {
         stack.caller = place.checked_sub(1).map_or(-1, |caller| sites[caller].0);
@@ -391,7 +392,7 @@ mod tests {
                 Some(Waits::Lookup),
             ),
             ("__connect", Some(Waits::Connect)),
-            ("Condition.wait", Some(Waits::Turn)),
+            ("Condition.wait", Some(Waits::LockOrQueue)),
             ("connect_database", None),
             ("Client::connect", None),
             ("", None),

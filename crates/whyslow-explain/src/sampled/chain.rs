@@ -1,26 +1,27 @@
-//! From a thread that waited to the one that kept it waiting, as far as a profile shows.
+//! From a thread that waited to the one that blocked it, as far as a profile shows.
 
 use rustc_hash::FxHashSet;
 use whyslow_model::Ns;
 
 use super::load::{Gap, Holder, Seen, Wait};
 use crate::report::{Activity, Actor, Grade, Hop, Thing};
-use crate::say;
+use crate::sentence;
 
-/// Holders that wait themselves are followed so far.
+/// Maximum number of holders that are followed.
 const LINKS_MAX: usize = 16;
-/// A chain goes on to what answers for so much of the time that the first holder had the lock.
+/// Minimum share of the first holder's time that the next link has to account for.
 const LINK_SHARE: f64 = 0.5;
-/// If those before the end of the chain answer for less of it, that is within what samples are wrong by.
+/// If the links before the end of the chain account for a smaller share, it is within the sampling
+/// error.
 const REST_MIN: f64 = 0.05;
 
-/// Somebody whom a chain leads to.
+/// A thread that a chain leads to.
 #[derive(Debug, Clone)]
 pub(super) struct Link {
     pub(super) actor: Actor,
     pub(super) mechanism: &'static str,
     pub(super) function: Option<String>,
-    /// Nanoseconds of the wait that it and those after it answer for.
+    /// Nanoseconds of the wait that it and the links after it account for.
     covered: Ns,
 }
 
@@ -29,11 +30,11 @@ pub(super) struct Chain {
     pub(super) hops: Vec<Hop>,
     /// The direct holder first.
     links: Vec<Link>,
-    /// Some link of it is hardly more than a guess.
+    /// At least one link is little more than a guess.
     pub(super) is_guess: bool,
     pub(super) evidence: Vec<String>,
     pub(super) caveats: Vec<String>,
-    /// Times without samples that it tells of.
+    /// Sampling gaps that it includes.
     pub(super) gaps: Vec<i64>,
 }
 
@@ -60,7 +61,7 @@ pub(super) fn lock_thing(wait: &Wait) -> Thing {
 }
 
 impl Chain {
-    /// Of a wait, to the first holder that waits for no other lock.
+    /// From a wait to the first holder that waits for no other lock.
     pub(super) fn of(seen: &Seen, wait: &Wait, recording: &str) -> Self {
         let mut chain = Self::default();
         let mut visited: FxHashSet<i32> = FxHashSet::default();
@@ -71,7 +72,7 @@ impl Chain {
             chain.hops.push(waited(seen, at, recording));
             let Some(holder) = &at.holder else {
                 chain.caveats.push(format!(
-                    "who held {} is not known: nobody was seen in its code, or not for long enough",
+                    "holder of {} unavailable: no thread was sampled in its code for long enough",
                     lock_name(at)
                 ));
                 break;
@@ -80,8 +81,8 @@ impl Chain {
             chain.hops.push(held(seen, at, holder, recording));
             if visited.contains(&holder.utid) {
                 chain.caveats.push(format!(
-                    "the chain comes back to {}: a deadlock, if the holders are right",
-                    say::thread(&holder.actor)
+                    "the chain returns to {}: a deadlock, if the holders are correct",
+                    sentence::thread(&holder.actor)
                 ));
                 break;
             }
@@ -127,7 +128,8 @@ impl Chain {
         covered as f64 >= LINK_SHARE * first as f64
     }
 
-    /// Who answers for how many nanoseconds of the wait: the end of the chain first, which has at least half.
+    /// Links with the nanoseconds of the wait that each accounts for, the end of the chain first,
+    /// which has at least half.
     pub(super) fn shares(&self) -> Vec<(&Link, Ns)> {
         let mut after = 0;
         let mut shares = Vec::with_capacity(self.links.len());
@@ -151,7 +153,7 @@ impl Chain {
         chain
     }
 
-    /// A thread that no signal reached, and the one that was silent with it for longest.
+    /// Adds a thread that no signal reached, and the one with the largest overlap of sampling gaps.
     fn silent(&mut self, seen: &Seen, gap: &Gap, recording: &str) {
         self.evidence.push(format!("gap:{}", gap.id));
         self.gaps.push(gap.id);
@@ -170,28 +172,28 @@ impl Chain {
         }
         self.gaps.push(other.id);
         let mut hop = without_samples(seen, other, recording);
-        hop.what = "was without samples at the same time".into();
+        hop.what = "had no samples at the same time".into();
         hop.grade = Grade::C;
         hop.evidence = format!(
-            "{} of both are the same; whether one waited for the other a profile cannot tell",
-            say::length(overlap(other))
+            "{} of both gaps overlap; a profile does not show whether one waited for the other",
+            sentence::length(overlap(other))
         );
         self.hops.push(hop);
     }
 }
 
-/// Nanoseconds of a wait that lie in this time.
+/// Overlap of a wait with this time, in nanoseconds.
 fn common(wait: &Wait, begin: Ns, end: Ns) -> Ns {
     (wait.end.min(end) - wait.begin.max(begin)).max(0)
 }
 
-/// `of` times `part` by `whole`.
+/// `of` × `part` ÷ `whole`.
 fn part_of(of: Ns, part: Ns, whole: Ns) -> Ns {
     let product = i128::from(of) * i128::from(part.clamp(0, whole));
     (product / i128::from(whole.max(1))) as Ns
 }
 
-/// What the holder waited for itself for longest meanwhile.
+/// The holder's own longest wait during the wait.
 fn own_wait<'s>(seen: &'s Seen, wait: &Wait, holder: &Holder) -> Option<&'s Wait> {
     let own = seen
         .waits
@@ -217,19 +219,19 @@ fn hop(actor: &Actor, what: &str, mechanism: &str, (begin_ns, end_ns): (i64, i64
     }
 }
 
-/// A stack from a function on: what is further in is code of the runtime.
+/// A stack from a function on: the frames further in belong to the runtime.
 fn from(stack: &[String], function: Option<&String>) -> Vec<String> {
     let first = stack.iter().position(|frame| Some(frame) == function);
     stack[first.unwrap_or(0)..].to_vec()
 }
 
 fn waited(seen: &Seen, wait: &Wait, recording: &str) -> Hop {
-    let (grade, evidence) = if wait.is_told {
-        (Grade::A, "the runtime told of the wait".to_owned())
+    let (grade, evidence) = if wait.is_reported {
+        (Grade::A, "reported by the runtime".to_owned())
     } else {
         (
             Grade::B,
-            "its samples are in the code that takes the lock".to_owned(),
+            "its samples are in code that acquires the lock".to_owned(),
         )
     };
     Hop {
@@ -248,19 +250,23 @@ fn waited(seen: &Seen, wait: &Wait, recording: &str) -> Hop {
 }
 
 fn held(seen: &Seen, wait: &Wait, holder: &Holder, recording: &str) -> Hop {
-    let held = say::length(holder.held);
+    let held = sentence::length(holder.held);
     let (grade, evidence) = match holder.confidence.as_str() {
         "high" => (
             Grade::B,
-            format!("the runtime told that it got this lock, and its samples of {held} agree"),
+            format!(
+                "the runtime reported that it acquired this lock, and its samples agree for {held}"
+            ),
         ),
         "medium" => (
             Grade::B,
-            format!("its samples of {held} are in code of the lock, and nobody else's are"),
+            format!("for {held} its samples, and no others, are in code that holds the lock"),
         ),
         _ => (
             Grade::C,
-            format!("a guess: it was in code of the same class, or had the lock last, for {held}"),
+            format!(
+                "a guess: for {held} it was in code of the same class, or was the last known holder"
+            ),
         ),
     };
     Hop {
@@ -277,7 +283,7 @@ fn held(seen: &Seen, wait: &Wait, holder: &Holder, recording: &str) -> Hop {
         evidence,
         shown_by: Some(format!(
             "whyslow threads dump {recording} --at {}",
-            super::moment(wait.begin + wait.dur() / 2)
+            super::time_argument(wait.begin + wait.dur() / 2)
         )),
         ..hop(
             &holder.actor,
@@ -290,13 +296,13 @@ fn held(seen: &Seen, wait: &Wait, holder: &Holder, recording: &str) -> Hop {
 
 fn without_samples(seen: &Seen, gap: &Gap, recording: &str) -> Hop {
     let evidence = if gap.is_proven() {
-        "no signal reached it, and who looked from outside saw it wait uninterruptibly"
+        "no signal reached it, and the recorder saw it in an uninterruptible wait"
     } else if gap.shown.is_some() {
-        "no signal reached it, but who looked from outside did not see it wait uninterruptibly"
+        "no signal reached it, but the recorder did not see it in an uninterruptible wait"
     } else if gap.is_fault {
-        "no signal reached it, and then it touched memory: a page was read, likely"
+        "no signal reached it, and then it accessed memory: probably a page fault with I/O"
     } else {
-        "no signal reached it, and the sample after it is in this call"
+        "no signal reached it, and its next sample is in this call"
     };
     Hop {
         object: Some(Thing {
@@ -308,11 +314,11 @@ fn without_samples(seen: &Seen, gap: &Gap, recording: &str) -> Hop {
         evidence: evidence.into(),
         shown_by: Some(format!(
             "whyslow threads gaps {recording} -w {}",
-            say::window(gap.begin, gap.end)
+            sentence::window(gap.begin, gap.end)
         )),
         ..hop(
             &gap.actor,
-            "was without samples",
+            "had no samples",
             "unseen_wait",
             (gap.begin, gap.end),
         )

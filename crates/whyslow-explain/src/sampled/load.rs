@@ -1,5 +1,4 @@
-//! What profiles show, as rows of the recording: waits for locks of programs with their holders, and times
-//! without samples.
+//! Rows that profiles provide: lock waits of programs with their holders, and sampling gaps.
 
 use rustc_hash::{FxHashMap, FxHashSet};
 use whyslow_analysis::read::{Observed, WallSamples};
@@ -9,10 +8,10 @@ use whyslow_model::tables::{CallsiteRow, FrameRow, LockWaitRow, SampleGapRow};
 use whyslow_model::{Ns, Window};
 use whyslow_store::Tables;
 
-use crate::moment::columns::{Result, rows};
 use crate::report::{Actor, ActorKind, Grade};
+use crate::window_slice::columns::{Result, rows};
 
-/// Shorter waits are links of no chain.
+/// Minimum duration of a wait that a chain can follow.
 const LINK_MIN: Ns = 10_000_000;
 
 #[derive(Debug, Clone)]
@@ -26,7 +25,7 @@ pub(super) struct Holder {
     pub(super) gap: Option<i64>,
 }
 
-/// A wait of a thread for a lock of its program.
+/// A thread's wait for a lock of its program.
 #[derive(Debug, Clone)]
 pub(super) struct Wait {
     pub(super) id: i64,
@@ -38,7 +37,7 @@ pub(super) struct Wait {
     pub(super) lock: String,
     pub(super) object: String,
     pub(super) function: String,
-    pub(super) is_told: bool,
+    pub(super) is_reported: bool,
     pub(super) callsite: Option<i64>,
     pub(super) holder: Option<Holder>,
 }
@@ -49,7 +48,7 @@ impl Wait {
     }
 }
 
-/// A time in which a thread waited where no signal reached it, likely.
+/// A time in which a thread probably was in an uninterruptible wait that no signal reached.
 #[derive(Debug, Clone)]
 pub(super) struct Gap {
     pub(super) id: i64,
@@ -61,7 +60,7 @@ pub(super) struct Gap {
     pub(super) group: Option<i32>,
     pub(super) function: String,
     pub(super) callsite: Option<i64>,
-    /// What the recorder saw of it from outside.
+    /// The state that the recorder saw at that time.
     pub(super) shown: Option<Observed>,
 }
 
@@ -74,7 +73,7 @@ impl Gap {
         matches!(self.shown, Some(Observed::Uninterruptible { .. }))
     }
 
-    /// That it waited at all is proven by who looked; else it is likely in calls alone.
+    /// A recorder sample proves the wait; otherwise it is likely only within a call.
     pub(super) fn grade(&self) -> Grade {
         match (self.is_proven(), self.is_fault || self.shown.is_some()) {
             (true, _) => Grade::A,
@@ -83,7 +82,7 @@ impl Gap {
         }
     }
 
-    /// The call it was in, and the function of the kernel, where that was seen.
+    /// The call it was in, and the kernel function, if known.
     pub(super) fn place(&self) -> String {
         match &self.shown {
             Some(Observed::Uninterruptible {
@@ -95,7 +94,7 @@ impl Gap {
     }
 }
 
-/// By begin.
+/// All waits and gaps of a profile, by start.
 #[derive(Debug, Default)]
 pub(super) struct Seen {
     pub(super) waits: Vec<Wait>,
@@ -104,7 +103,7 @@ pub(super) struct Seen {
 }
 
 impl Seen {
-    /// All of a window.
+    /// Reads all of a window.
     pub(super) fn read(tables: &dyn Tables, window: Option<Window>) -> Result<Self> {
         let mut seen = Self {
             waits: waits(tables, window)?,
@@ -115,20 +114,20 @@ impl Seen {
             .index_sort_by_ints(|wait| [wait.begin, wait.id, 0]);
         seen.gaps.index_sort_by_ints(|gap| [gap.begin, gap.id, 0]);
         seen.read_frames(tables)?;
-        seen.look(tables)?;
+        seen.read_states(tables)?;
         Ok(seen)
     }
 
-    fn look(&mut self, tables: &dyn Tables) -> Result<()> {
+    fn read_states(&mut self, tables: &dyn Tables) -> Result<()> {
         let begin = self.gaps.iter().map(|gap| gap.begin).min();
         let end = self.gaps.iter().map(|gap| gap.end).max();
         let (Some(begin), Some(end)) = (begin, end) else {
             return Ok(());
         };
         let threads = self.gaps.iter().map(|gap| i64::from(gap.utid)).collect();
-        let looks = WallSamples::read(tables, Window::new(begin, end), &threads)?;
+        let samples = WallSamples::read(tables, Window::new(begin, end), &threads)?;
         for gap in &mut self.gaps {
-            gap.shown = looks.of(i64::from(gap.utid), (gap.begin, gap.end));
+            gap.shown = samples.of(i64::from(gap.utid), (gap.begin, gap.end));
         }
         Ok(())
     }
@@ -137,13 +136,13 @@ impl Seen {
         self.gaps.iter().find(|gap| gap.id == id)
     }
 
-    /// Functions of a stack, the innermost first.
+    /// Functions of a stack, innermost first.
     pub(super) fn stack(&self, callsite: Option<i64>) -> &[String] {
         let found = callsite.and_then(|callsite| self.frames.get(&callsite));
         found.map_or(&[], Vec::as_slice)
     }
 
-    /// Both tables have as many rows as there are different stacks, which is few.
+    /// Reads the frames of all stacks. Both tables have one row per distinct stack, which are few.
     fn read_frames(&mut self, tables: &dyn Tables) -> Result<()> {
         let of_waits = self.waits.iter().flat_map(|wait| {
             let of_holder = wait.holder.as_ref().and_then(|holder| holder.callsite);
@@ -160,14 +159,14 @@ impl Seen {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Code {
     pub(crate) function: String,
-    /// Of its source or its library; empty if it is not known.
+    /// Source file or library; empty if it is not known.
     pub(crate) file: String,
     pub(crate) line: Option<i32>,
-    /// Of a language with a runtime of its own.
+    /// Code of a language with its own runtime.
     pub(crate) is_managed: bool,
 }
 
-/// Functions of stacks, the innermost first.
+/// Functions of stacks, innermost first.
 pub(super) fn frames(
     tables: &dyn Tables,
     wanted: &FxHashSet<i64>,
@@ -179,7 +178,7 @@ pub(super) fn frames(
         .collect())
 }
 
-/// The same with all that is known of them. What has no name is left out.
+/// The same with all known details. Unnamed functions are left out.
 pub(crate) fn code(
     tables: &dyn Tables,
     wanted: &FxHashSet<i64>,
@@ -265,7 +264,7 @@ fn waits(tables: &dyn Tables, window: Option<Window>) -> Result<Vec<Wait>> {
                 return;
             };
             let (begin, told_by) = (cells.ints[0].at(row), cells.text(0, row));
-            // Those of the kernel are not told by anybody else.
+            // Kernel lock waits have no `told_by`.
             if told_by.is_empty() || end - begin < LINK_MIN {
                 return;
             }
@@ -290,7 +289,7 @@ fn waits(tables: &dyn Tables, window: Option<Window>) -> Result<Vec<Wait>> {
                 lock: text(3),
                 object: text(4),
                 function: text(5),
-                is_told: told_by != "samples",
+                is_reported: told_by != "samples",
                 callsite: cells.int(6, row),
                 holder,
             });

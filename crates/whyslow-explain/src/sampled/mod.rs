@@ -1,9 +1,9 @@
-//! Stories from profiles: who waited for a lock of the program, who held it, what that one did meanwhile, and
-//! who else was silent at the same time.
+//! Stories from profiles: waits for the program's own locks, the lock holders and what they did,
+//! and threads that had no samples at the same time.
 //!
-//! Samples show that something was so, hardly ever why. A holder that the runtime's own events agree on, and a
-//! thread that no signal reached, are the likeliest of what there is (B); all else coincided (C). What a thread
-//! waited for in the kernel is never told from samples.
+//! Samples show what happened, rarely why. A holder confirmed by the runtime's own events, and a
+//! thread that no signal reached, get grade B; everything else only overlaps (C). What a thread
+//! waited for in the kernel is never inferred from samples.
 
 mod below;
 mod calls;
@@ -22,53 +22,53 @@ use whyslow_model::tables::ThreadStateRow;
 use whyslow_model::{Ns, Window};
 use whyslow_store::Tables;
 
-use crate::moment::columns::rows;
 use crate::report::{
     Activity, Actor, ActorKind, Confidence, Grade, Group, Missing, Part, Story, Target, Thing,
 };
-use crate::say;
+use crate::sentence;
+use crate::window_slice::columns::rows;
 use chain::Chain;
 use load::{Gap, Seen, Wait};
 
 pub(crate) use load::{Code, code};
 pub(crate) use program::{add as add_programs, of_program};
 
-/// Shorter ones are no stories unless asked for.
+/// Default minimum duration of a story.
 const LONG: Ns = 100_000_000;
-/// Groups of each kind that are told.
+/// Groups of each kind that get a story.
 const GROUPS: usize = 8;
-/// Of a wait, for the holder to be named with some confidence.
+/// Minimum share of the wait for a holder to be named with medium confidence.
 const HELD_MIN: f64 = 0.5;
 
-/// What is asked of a profile.
+/// The query of a profile.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Asked<'q> {
+pub(crate) struct ProfileQuery<'q> {
     pub(crate) window: Option<Window>,
-    /// Of these threads alone.
+    /// Only these threads.
     pub(crate) utids: Vec<i32>,
-    /// Below these calls alone.
+    /// Only time below these calls.
     pub(crate) calls: Vec<String>,
-    /// As long at least.
+    /// Minimum duration.
     pub(crate) min: Option<Ns>,
-    /// How the recording is named in commands.
+    /// Name of the recording in commands.
     pub(crate) recording: &'q str,
 }
 
-/// Whether there is anything to tell from.
+/// Whether the recording has data of profiles.
 pub(crate) fn is_there(tables: &dyn Tables) -> bool {
     ["lock_wait", "sample_gap", "stack_sample"]
         .iter()
         .any(|name| has(tables, name))
 }
 
-/// Whether anything but profiles tells what threads did.
+/// Whether the recording has kernel events of what threads did.
 pub(crate) fn is_kernel_there(tables: &dyn Tables) -> bool {
     ["thread_state", "syscall"]
         .iter()
         .any(|name| has(tables, name))
 }
 
-/// Whether the kernel's events tell what a thread did then.
+/// Whether kernel events show what a thread did in a window.
 pub(crate) fn has_states(
     tables: &dyn Tables,
     utid: i32,
@@ -93,26 +93,27 @@ fn has(tables: &dyn Tables, name: &str) -> bool {
     table.is_some_and(|table| table.rows > 0)
 }
 
-/// Stories of the longest waits, one for each lock, and of the longest times without samples, one for each call.
+/// Stories of the longest waits, one for each lock, and of the longest sampling gaps, one for each
+/// call.
 pub(crate) fn stories(
     tables: &dyn Tables,
-    asked: &Asked<'_>,
+    query: &ProfileQuery<'_>,
 ) -> Result<Vec<(i32, Story)>, AnalysisError> {
-    if !asked.calls.is_empty() {
-        return below::stories(tables, asked);
+    if !query.calls.is_empty() {
+        return below::stories(tables, query);
     }
-    let seen = Seen::read(tables, asked.window)?;
-    let teller = Teller {
+    let seen = Seen::read(tables, query.window)?;
+    let builder = StoryBuilder {
         seen: &seen,
-        recording: asked.recording,
+        recording: query.recording,
         has_calls: has(tables, "syscall"),
     };
-    let min = asked.min.unwrap_or(LONG);
-    let is_of = |utid| asked.utids.is_empty() || asked.utids.contains(&utid);
+    let min = query.min.unwrap_or(LONG);
+    let is_of = |utid| query.utids.is_empty() || query.utids.contains(&utid);
     let mut by_lock: BTreeMap<(&str, &str), Vec<&Wait>> = BTreeMap::new();
     for wait in &seen.waits {
         if wait.dur() >= min && is_of(wait.utid) {
-            // Collectors move objects: one lock has many addresses.
+            // Garbage collectors move objects, so one lock has many addresses.
             let class = wait
                 .function
                 .rsplit_once('.')
@@ -120,18 +121,18 @@ pub(crate) fn stories(
             by_lock.entry((&wait.object, class)).or_default().push(wait);
         }
     }
-    let mut told = Vec::new();
+    let mut stories = Vec::new();
     let mut known: FxHashSet<i64> = FxHashSet::default();
     for waits in longest_first(by_lock.into_values().collect(), Wait::dur) {
-        // What has a holder says more than what is longer by a little.
+        // A wait with a known holder is more useful than a slightly longer one.
         let best = waits.iter().max_by_key(|wait| worth(wait));
         let Some(best) = best else { continue };
-        let (story, gaps) = teller.lock(best, &waits);
+        let (story, gaps) = builder.lock(best, &waits);
         known.extend(gaps);
-        told.push((best.utid, story));
+        stories.push((best.utid, story));
     }
-    // System calls tell of these themselves, with what they waited for.
-    if !teller.has_calls {
+    // Recorded system calls cover these gaps, with the cause of the wait.
+    if !builder.has_calls {
         let mut by_call: BTreeMap<(&str, bool), Vec<&Gap>> = BTreeMap::new();
         for gap in &seen.gaps {
             if gap.dur() >= min && is_of(gap.utid) {
@@ -143,20 +144,20 @@ pub(crate) fn stories(
         }
         for gaps in longest_first(by_call.into_values().collect(), Gap::dur) {
             let longest = gaps.iter().max_by_key(|gap| gap.dur());
-            // One that is part of a chain already is not told again.
+            // A gap that is already part of a chain gets no story of its own.
             if let Some(gap) = longest.filter(|gap| !known.contains(&gap.id)) {
-                told.push((gap.utid, teller.gap(gap, &gaps)));
+                stories.push((gap.utid, builder.gap(gap, &gaps)));
             }
         }
     }
-    // The kernel's events say which call it was, and what it waited for.
+    // Kernel events show which call it was, and what it waited for.
     if !is_kernel_there(tables) && has(tables, "stack_sample") {
-        told.extend(below::stories(tables, asked)?);
+        stories.extend(below::stories(tables, query)?);
     }
-    Ok(told)
+    Ok(stories)
 }
 
-/// The story of one wait or time without samples.
+/// The story of one lock wait or sampling gap.
 pub(crate) fn story_of(
     tables: &dyn Tables,
     (table, id): (&str, i64),
@@ -164,7 +165,7 @@ pub(crate) fn story_of(
     recording: &str,
 ) -> Result<Option<(i32, Story)>, AnalysisError> {
     let seen = Seen::read(tables, Some(window))?;
-    let teller = Teller {
+    let builder = StoryBuilder {
         seen: &seen,
         recording,
         has_calls: has(tables, "syscall"),
@@ -172,13 +173,13 @@ pub(crate) fn story_of(
     Ok(match table {
         "lock_wait" => {
             let wait = seen.waits.iter().find(|wait| wait.id == id);
-            wait.map(|wait| (wait.utid, teller.lock(wait, &[wait]).0))
+            wait.map(|wait| (wait.utid, builder.lock(wait, &[wait]).0))
         }
-        _ => seen.gap(id).map(|gap| (gap.utid, teller.gap(gap, &[gap]))),
+        _ => seen.gap(id).map(|gap| (gap.utid, builder.gap(gap, &[gap]))),
     })
 }
 
-/// Groups that took most time together.
+/// The groups with the longest total time.
 fn longest_first<T>(mut groups: Vec<Vec<&T>>, dur: impl Fn(&T) -> Ns) -> Vec<Vec<&T>> {
     let total = |of: &Vec<&T>| of.iter().map(|one| dur(one)).sum::<Ns>();
     groups.index_sort_by_key(|of| std::cmp::Reverse(total(of)));
@@ -186,7 +187,7 @@ fn longest_first<T>(mut groups: Vec<Vec<&T>>, dur: impl Fn(&T) -> Ns) -> Vec<Vec
     groups
 }
 
-/// Of waits for one lock, the one whose story tells most.
+/// How useful the story of a wait is, among waits for one lock.
 fn worth(wait: &Wait) -> (Ns, Ns) {
     let held = wait
         .holder
@@ -195,19 +196,19 @@ fn worth(wait: &Wait) -> (Ns, Ns) {
     (held.map_or(0, |holder| holder.held), wait.dur())
 }
 
-struct Teller<'s> {
+struct StoryBuilder<'s> {
     seen: &'s Seen,
     recording: &'s str,
     has_calls: bool,
 }
 
-impl Teller<'_> {
+impl StoryBuilder<'_> {
     fn lock(&self, wait: &Wait, group: &[&Wait]) -> (Story, Vec<i64>) {
         let chain = Chain::of(self.seen, wait, self.recording);
         let target = Target {
             kind: "lock".into(),
             id: Some(format!("lock:{}", wait.id)),
-            what: format!("a wait for {} in {}", chain::lock_name(wait), wait.function),
+            what: format!("wait for {} in {}", chain::lock_name(wait), wait.function),
             actor: wait.actor.clone(),
             begin_ns: wait.begin,
             end_ns: wait.end,
@@ -240,7 +241,7 @@ impl Teller<'_> {
                 shown_by: Some(format!(
                     "whyslow threads dump {} --at {}",
                     self.recording,
-                    moment(wait.begin + wait.dur() / 2)
+                    time_argument(wait.begin + wait.dur() / 2)
                 )),
             })
             .collect();
@@ -255,10 +256,10 @@ impl Teller<'_> {
         let operation = format!("waits for {}", chain::lock_name(wait));
         let of_group = of_group(operation, group, Wait::dur);
         let mut caveats = chain.caveats.clone();
-        if !wait.is_told {
+        if !wait.is_reported {
             caveats.push(
-                "begin and end are as exact as the time between samples; the runtime tells them \
-                 exactly (async-profiler --lock 1ms)"
+                "exact start and end unavailable: inferred from samples (record lock events with \
+                 `async-profiler --lock 1ms`)"
                     .into(),
             );
         }
@@ -273,7 +274,7 @@ impl Teller<'_> {
         let target = Target {
             kind: "gap".into(),
             id: Some(format!("gap:{}", gap.id)),
-            what: format!("a time without samples that ended in {call}"),
+            what: format!("sampling gap that ended in {call}"),
             actor: gap.actor.clone(),
             begin_ns: gap.begin,
             end_ns: gap.end,
@@ -300,7 +301,7 @@ impl Teller<'_> {
             shown_by: Some(format!(
                 "whyslow threads gaps {} -w {}",
                 self.recording,
-                say::window(gap.begin, gap.end)
+                sentence::window(gap.begin, gap.end)
             )),
         }];
         let confidence = match gap.grade() {
@@ -308,7 +309,7 @@ impl Teller<'_> {
             Grade::B => Confidence::Medium,
             Grade::C => Confidence::Low,
         };
-        let operation = format!("times without samples that ended in {call}");
+        let operation = format!("sampling gaps that ended in {call}");
         let of_group = of_group(operation, group, Gap::dur);
         self.finish(target, of_group, (parts, confidence), chain, Vec::new())
     }
@@ -322,8 +323,8 @@ impl Teller<'_> {
         caveats: Vec<String>,
     ) -> Story {
         let named = Some(&parts[0]).filter(|_| confidence != Confidence::None);
-        let said = named.map(|part| (part, part.dur_ns, part.share, part.grade));
-        let verdict = say::verdict(&target, None, said, &chain.hops, false);
+        let cause = named.map(|part| (part, part.dur_ns, part.share, part.grade));
+        let verdict = sentence::verdict(&target, None, cause, &chain.hops, false);
         let is_unknown = |part: &&Part| part.mechanism == "unknown";
         let reproduce = match &target.id {
             Some(id) => format!("whyslow explain {} -w {id}", self.recording),
@@ -362,7 +363,7 @@ impl Teller<'_> {
         }
     }
 
-    /// What was done already need not be told.
+    /// Advice, without what was already done.
     fn advice(&self, part: &Part) -> Vec<String> {
         let is_seen = self.seen.gaps.iter().any(|gap| gap.shown.is_some());
         let mut advice = crate::advice(&part.mechanism, &part.root);
@@ -375,9 +376,9 @@ impl Teller<'_> {
             return Vec::new();
         }
         vec![Missing {
-            events: "what the kernel did".into(),
-            decides: "what a thread without samples waited for: a profile cannot tell a disk from a lock of the \
-                      kernel"
+            events: "kernel events".into(),
+            decides: "what a thread waited for in a sampling gap: a profile does not distinguish a disk from a \
+                      kernel lock"
                 .into(),
             record_with: "whyslow record --what sched,syscalls,block,locks --stacks 1ms".into(),
         }]
@@ -397,7 +398,7 @@ fn of_group<T>(operation: String, group: &[&T], dur: impl Fn(&T) -> Ns) -> Optio
     })
 }
 
-/// What is left of the time.
+/// The unexplained rest of the time.
 fn unknown(dur: Ns, length: Ns) -> Option<Part> {
     (dur > 0).then(|| Part {
         mechanism: "unknown".into(),
@@ -420,7 +421,7 @@ fn unknown(dur: Ns, length: Ns) -> Option<Part> {
     })
 }
 
-/// A moment as commands take it.
-fn moment(ts: Ns) -> String {
+/// A time in the form that commands accept.
+fn time_argument(ts: Ns) -> String {
     format!("{ts}ns")
 }

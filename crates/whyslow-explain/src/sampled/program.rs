@@ -1,4 +1,4 @@
-//! What programs did while the kernel's events tell that they waited: samples beside them, on the same thread.
+//! What programs did while kernel events show that they waited, from samples of the same thread.
 
 use rustc_hash::{FxHashMap, FxHashSet};
 use whyslow_analysis::AnalysisError;
@@ -8,13 +8,14 @@ use whyslow_model::{Ns, Window};
 use whyslow_store::Tables;
 
 use super::load::{self, Code};
-use crate::moment::columns::rows;
+use crate::blame::CAUSED;
 use crate::report::{Hop, Story};
+use crate::window_slice::columns::rows;
 
-/// A time without samples shows what a link did, if it has so much of the link's time.
+/// Minimum share of a hop's time that a sampling gap has to cover to show what the hop did.
 const GAP_SHARE: f64 = 0.5;
 const FRAMES_MAX: usize = 12;
-/// Packages of runtimes: who called them is what people ask for.
+/// Packages of runtimes: their callers are of interest.
 const RUNTIME: &[&str] = &["java.", "javax.", "jdk.", "sun.", "com.sun."];
 
 /// A stack that a thread had for a time.
@@ -23,11 +24,11 @@ struct Piece {
     end: Ns,
     callsite: i64,
     is_gap: bool,
-    /// Of the recorder itself.
+    /// Sampled by the recorder itself.
     is_own: bool,
 }
 
-/// Adds to each link the functions of the program that samples of the same thread show.
+/// Adds to each hop the functions of the program that samples of the same thread show.
 pub(crate) fn add(tables: &dyn Tables, stories: &mut [Story]) -> Result<(), AnalysisError> {
     if !super::has(tables, "stack_sample") {
         return Ok(());
@@ -38,11 +39,11 @@ pub(crate) fn add(tables: &dyn Tables, stories: &mut [Story]) -> Result<(), Anal
     Ok(())
 }
 
-/// Links of profiles have the stack of the program already.
+/// Whether a hop lacks the stack of the program; hops from profiles have it already.
 fn is_open(hop: &Hop) -> bool {
     let is_of_profile = matches!(hop.mechanism.as_str(), "lock_program" | "unseen_wait");
-    // What made others wait was done before they did.
-    !is_of_profile && hop.what != "did it" && hop.actor.tid.is_some()
+    // The culprit may have acted before the wait.
+    !is_of_profile && hop.what != CAUSED && hop.actor.tid.is_some()
 }
 
 fn add_to(tables: &dyn Tables, story: &mut Story) -> Result<(), AnalysisError> {
@@ -65,25 +66,25 @@ fn add_to(tables: &dyn Tables, story: &mut Story) -> Result<(), AnalysisError> {
         let Some(pieces) = hop.actor.tid.and_then(|tid| pieces.get(&tid)) else {
             continue;
         };
-        // A profile knows its language better than who looks from outside.
-        let (own, told): (Vec<_>, Vec<_>) = pieces.iter().partition(|piece| piece.is_own);
+        // A profiler knows its language better than the recorder, which samples from outside.
+        let (own, profiled): (Vec<_>, Vec<_>) = pieces.iter().partition(|piece| piece.is_own);
         let range = (hop.begin_ns, hop.end_ns);
-        let of_profile = shown(&told, range).map(|callsite| (place, callsite, false));
+        let of_profile = shown(&profiled, range).map(|callsite| (place, callsite, false));
         found.extend(of_profile.or_else(|| Some((place, shown(&own, range)?, true))));
     }
     let wanted = found.iter().map(|(_, callsite, _)| *callsite).collect();
     let stacks = load::code(tables, &wanted)?;
     for (place, callsite, is_own) in found {
-        // Native frames of the recorder's are told with the kernel's.
-        let tells = |stack: &&Vec<Code>| !is_own || stack.iter().any(|code| code.is_managed);
-        if let Some(stack) = stacks.get(&callsite).filter(tells) {
+        // The recorder's native frames are part of the kernel stack already.
+        let is_useful = |stack: &&Vec<Code>| !is_own || stack.iter().any(|code| code.is_managed);
+        if let Some(stack) = stacks.get(&callsite).filter(is_useful) {
             story.chain[place].program = of_program(stack);
         }
     }
     Ok(())
 }
 
-/// From the first function on that is not of the runtime.
+/// The functions from the first one outside of the runtime.
 pub(crate) fn of_program(stack: &[Code]) -> Vec<String> {
     let scripts: Vec<&Code> = stack.iter().filter(|code| is_script(code)).collect();
     if !scripts.is_empty() {
@@ -100,8 +101,8 @@ pub(crate) fn of_program(stack: &[Code]) -> Vec<String> {
     own.map(|code| code.function.clone()).collect()
 }
 
-/// Whether it is a function that goes by its file: those of Python and Ruby, whose names say little
-/// alone.
+/// Whether a function is shown with its file, as for Python and Ruby: the names alone are
+/// ambiguous.
 fn is_script(code: &Code) -> bool {
     const SUFFIXES: &[&str] = &[".py", ".rb", ".ru"];
     let is_known = |suffix: &&str| code.file.ends_with(*suffix);
@@ -109,8 +110,7 @@ fn is_script(code: &Code) -> bool {
     code.is_managed && (begins || SUFFIXES.iter().any(is_known))
 }
 
-/// Files that come with the language. Those of packages are part of the program: who waits in one
-/// wants to know in which.
+/// Whether a file comes with the language. Files of packages count as part of the program.
 fn is_of_language(file: &str) -> bool {
     const FOLDERS: &[&str] = &[
         "/lib/python3",
@@ -130,7 +130,7 @@ fn placed(code: &Code) -> String {
     }
 }
 
-/// The stack that stands for most of the range.
+/// The stack that covers most of the range.
 fn shown(pieces: &[&Piece], (begin, end): (Ns, Ns)) -> Option<i64> {
     let overlap = |piece: &Piece| (piece.end.min(end) - piece.begin.max(begin)).max(0);
     let gaps = pieces.iter().filter(|piece| piece.is_gap);
@@ -150,7 +150,7 @@ fn shown(pieces: &[&Piece], (begin, end): (Ns, Ns)) -> Option<i64> {
         .map(|(callsite, _)| callsite)
 }
 
-/// Of these threads, by number.
+/// Samples and gaps of these threads, by kernel thread id.
 fn pieces(
     tables: &dyn Tables,
     window: Window,
@@ -169,7 +169,7 @@ fn pieces(
             else {
                 return;
             };
-            // Stacks of the recorder itself are told with the kernel's.
+            // Off-CPU and on-CPU stacks of the recorder are shown with the kernel stack.
             let is_of_profile = matches!(
                 cells.text(0, row),
                 "wall" | "execution" | "native" | "kernel_wait" | "page_fault"

@@ -1,33 +1,36 @@
-//! Threads of which a profiler that sees one thread at a time saw nothing for long, in the middle of a request.
+//! Threads without samples for a long time in the middle of a request, in profiles of one thread at
+//! a time.
 //!
-//! rbspy and the like look at the thread that had the interpreter last. A thread that waits in a call is not seen
-//! until it is back: its last sample before is in that call, the next one in a function that had called it. An
-//! idle thread looks the same, but for the function that it comes back to: that one is a loop, and has few runs;
-//! a request has many, of which most have no such wait. So this is never more than that both were so (C).
+//! rbspy and similar profilers sample the thread that last held the interpreter lock. A thread that
+//! waits in a call has no samples until it returns: its last sample is in that call, and the next
+//! one in one of its callers. An idle thread looks the same except for the function that it returns
+//! to, which is a loop with few runs, whereas a request has many runs, most of them without such a
+//! wait. So this is never more than an overlap (C).
 
 use std::collections::BTreeMap;
 
 use rustc_hash::FxHashMap;
 use whyslow_model::Ns;
 
-use super::calls::{Sample, Sampled, Stretch, Way};
+use super::calls::{CallKind, Sample, Sampled, Stretch};
 
-/// Requests are run through by so many samples one after another at least …
+/// Minimum number of runs of a request function …
 const RUNS_MIN: usize = 10;
-/// … of which this share at most has such a wait.
+/// … of which at most this share has such a wait.
 const RARE: f64 = 1.0 / 3.0;
-/// Samples of threads overlap by less than this share where one is looked at at a time.
+/// Maximum ratio of the summed sample durations to the profile's duration, if one thread is sampled
+/// at a time.
 const OVERLAP_MAX: f64 = 1.2;
 
-/// Stretches that are alike, and how many runs of the function that they are in were seen.
+/// Similar stretches, and the number of runs of the function that they are in.
 pub(super) struct Alike {
     pub(super) stretches: Vec<Stretch>,
-    /// The function that the thread came back to, as the place in its stack.
+    /// Index in the stack of the function that the thread returned to.
     pub(super) back: usize,
     pub(super) runs: usize,
 }
 
-/// Whether the profiler saw one thread at a time, of several.
+/// Whether the profiler sampled one of several threads at a time.
 fn is_one_at_a_time(sampled: &Sampled) -> bool {
     if !sampled.is_of_runtime || sampled.threads.len() < 2 {
         return false;
@@ -60,15 +63,15 @@ pub(super) fn find(sampled: &Sampled, min: Ns) -> Vec<Alike> {
         let Some(back) = back(sampled, &first, &next) else {
             continue;
         };
-        let (place, way) = match stack.call {
-            Some((place, waits)) if place > back => (place, Way::Waits(waits)),
-            _ => (back + 1, Way::Unnamed),
+        let (place, call_kind) = match stack.call {
+            Some((place, waits)) if place > back => (place, CallKind::Waits(waits)),
+            _ => (back + 1, CallKind::Unnamed),
         };
         let stretch = Stretch {
             utid: first.utid,
             begin: first.begin,
             end: next.end,
-            way,
+            call_kind,
             place,
             callsite: first.callsite,
             samples: pair[0].len() as u64,
@@ -89,7 +92,8 @@ pub(super) fn find(sampled: &Sampled, min: Ns) -> Vec<Alike> {
     alike.filter(is_rare).collect()
 }
 
-/// The innermost function of the program that both samples are in; none if the first has nothing below it.
+/// The innermost function of the program that is in both samples; none if the first has no frame
+/// below it.
 fn back(sampled: &Sampled, first: &Sample, next: &Sample) -> Option<usize> {
     let (one, other) = (
         &sampled.stacks[&first.callsite],
@@ -103,7 +107,7 @@ fn back(sampled: &Sampled, first: &Sample, next: &Sample) -> Option<usize> {
     (0..shared).rev().find(|place| !one.is_foreign[*place])
 }
 
-/// How often threads went through all of these functions, as far as samples tell.
+/// Number of runs through all of these functions, as far as samples show.
 fn runs(sampled: &Sampled, prefix: &[String]) -> usize {
     let mut is_in: FxHashMap<i64, bool> = FxHashMap::default();
     let (mut before, mut count) = (None, 0);

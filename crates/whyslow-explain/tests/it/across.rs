@@ -1,5 +1,5 @@
-//! Three hosts with clocks seconds apart: a client asks an application, which asks its database, where a
-//! thread holds a lock (`fixtures/across`).
+//! Three hosts with clocks seconds apart: a client sends requests to an application, which queries
+//! its database, where a thread holds a lock (`fixtures/across`).
 
 use std::path::PathBuf;
 
@@ -12,10 +12,10 @@ use whyslow_model::tables::RequestRow;
 use whyslow_store::{MemoryTables, RecordingInfo};
 
 const SECOND: i64 = 1_000_000_000;
-/// How far the clocks of the fixtures are ahead of the client's.
+/// How far the clocks of the fixtures are ahead of the client's clock.
 const APP_AHEAD: i64 = 3_700_000_000;
 const DB_AHEAD: i64 = -1_250_000_000;
-/// So long the lock is held.
+/// Time for which the lock is held.
 const HELD: i64 = 353_000_000;
 
 struct Host {
@@ -58,7 +58,7 @@ fn db() -> Host {
     Host::read("db", "db.txt")
 }
 
-fn asked(here: &Host, question: &Question, others: &[&Host]) -> Report {
+fn report_of(here: &Host, question: &Question, others: &[&Host]) -> Report {
     let tables: Vec<MemoryTables> = others.iter().map(|host| host.tables()).collect();
     let hosts: Vec<OtherHost<'_>> = tables
         .iter()
@@ -77,15 +77,18 @@ fn asked(here: &Host, question: &Question, others: &[&Host]) -> Report {
     report
 }
 
-/// Every moment of what is explained belongs to one part, and what was waited for is the server's time
-/// and the way.
+/// Every instant of what is explained belongs to one part, and each wait is the sum of the server's
+/// time and the round trip.
 fn conserved(story: &Story) {
     let sum: i64 = story.parts.iter().map(|part| part.dur_ns).sum();
     let target = &story.target;
     assert_eq!(sum, target.end_ns - target.begin_ns, "{}", story.verdict);
     for one in &story.across {
-        let is_told = one.served_ns + one.between_ns == one.waited_ns;
-        assert!(is_told || one.served_ns + one.between_ns == 0, "{one:?}");
+        let is_followed = one.served_ns + one.between_ns == one.waited_ns;
+        assert!(
+            is_followed || one.served_ns + one.between_ns == 0,
+            "{one:?}"
+        );
     }
     if let Some(place) = story.culprit {
         assert!(place < story.parts.len());
@@ -111,7 +114,8 @@ fn clock(crossing: &Crossing) -> (i64, i64, u64) {
 fn holds(crossing: &Crossing, truth: i64) {
     let (low, high, pairs) = clock(crossing);
     assert!(low <= truth && truth <= high, "{low} {truth} {high}");
-    // Fastest ways there and back, and what clocks may drift in half of such a long request.
+    // Fastest transfers in both directions, and the possible clock drift in half of such a long
+    // request.
     assert!(high - low < 1_000_000, "{}", high - low);
     assert_eq!(pairs, 30);
 }
@@ -119,7 +123,7 @@ fn holds(crossing: &Crossing, truth: i64) {
 #[test]
 fn who_held_the_lock_two_hosts_away_is_named_from_the_client() {
     let (client, app, db) = (client(), app(), db());
-    let report = asked(&client, &longest_call(&client), &[&db, &app]);
+    let report = report_of(&client, &longest_call(&client), &[&db, &app]);
     let story = &report.stories[0];
     let says = &story.verdict;
     assert!(says.contains("on host db, where session[30"), "{says}");
@@ -143,7 +147,7 @@ fn who_held_the_lock_two_hosts_away_is_named_from_the_client() {
         .map(|hop| hop.actor.host.as_deref())
         .collect();
     assert_eq!(hosts, [None, Some("app"), Some("db"), Some("db")]);
-    // Told by one clock, each step lies in the one before it.
+    // By one clock, each step is within the previous one.
     for pair in story.chain.windows(2) {
         assert!(pair[1].begin_ns >= pair[0].begin_ns - 2_000_000, "{pair:?}");
         assert!(pair[1].end_ns <= pair[0].end_ns + 2_000_000, "{pair:?}");
@@ -189,7 +193,8 @@ fn of_any_window_each_host_has_the_time_that_it_had_in_it() {
         client.made.end_ns - client.made.begin_ns,
     );
     for number in 0..23 {
-        // Windows of several lengths all over the time, most of which cut the wait somewhere.
+        // Windows of several lengths all over the recording, most of which start or end within the
+        // wait.
         let from = begin + length * (number * 7 % 23) / 23;
         let to = (from + length * (1 + number % 5) / 11).min(begin + length);
         let question = Question {
@@ -197,7 +202,7 @@ fn of_any_window_each_host_has_the_time_that_it_had_in_it() {
             tids: vec![10],
             ..Question::default()
         };
-        let report = asked(&client, &question, &[&app, &db]);
+        let report = report_of(&client, &question, &[&app, &db]);
         let Some(story) = report
             .stories
             .iter()
@@ -213,7 +218,7 @@ fn of_any_window_each_host_has_the_time_that_it_had_in_it() {
             .sum();
         let target = &story.target;
         let truth = (lock.1.min(target.end_ns) - lock.0.max(target.begin_ns)).max(0);
-        // As far as the bounds of two clocks tell where it begins and ends.
+        // Within the bounds of two clock offsets.
         let error = (of_lock - truth).abs();
         assert!(
             error < 2_000_000,
@@ -242,12 +247,12 @@ fn recordings_of_one_host_are_told_apart_by_their_names() {
 #[test]
 fn where_the_next_host_was_not_recorded_the_story_ends_there_and_says_so() {
     let (client, app) = (client(), app());
-    let story = &asked(&client, &longest_call(&client), &[&app]).stories[0];
+    let story = &report_of(&client, &longest_call(&client), &[&app]).stories[0];
     let culprit = &story.parts[story.culprit.expect("a culprit")];
     assert_eq!(culprit.culprit.host.as_deref(), Some("app"));
     assert_eq!(culprit.culprit.name, "10.0.0.3:5432");
     assert!(
-        story.across[1].says.contains("was not seen in app"),
+        story.across[1].says.contains("not found in app"),
         "{:?}",
         story.across[1]
     );
@@ -258,7 +263,7 @@ fn where_the_next_host_was_not_recorded_the_story_ends_there_and_says_so() {
 fn a_recording_that_did_not_see_the_request_changes_nothing_but_says_so() {
     let (client, db) = (client(), db());
     let question = longest_call(&client);
-    let with = &asked(&client, &question, &[&db]).stories[0];
+    let with = &report_of(&client, &question, &[&db]).stories[0];
     let tables = client.tables();
     let question = Question {
         recording: client.name.to_owned(),
@@ -272,7 +277,7 @@ fn a_recording_that_did_not_see_the_request_changes_nothing_but_says_so() {
         (&without.verdict, &without.parts)
     );
     assert!(
-        with.across[0].says.contains("was not seen in db"),
+        with.across[0].says.contains("not found in db"),
         "{:?}",
         with.across
     );
@@ -282,7 +287,7 @@ fn a_recording_that_did_not_see_the_request_changes_nothing_but_says_so() {
 fn requests_of_load_go_on_where_they_were_served() {
     let (app, db) = (app(), db());
     let load = Host::read("load", "load.ndjson");
-    let story = &asked(&load, &Question::default(), &[&app, &db]).stories[0];
+    let story = &report_of(&load, &Question::default(), &[&app, &db]).stories[0];
     let says = &story.verdict;
     assert!(
         says.contains("requests were slow") && says.contains("on host db"),
@@ -294,7 +299,7 @@ fn requests_of_load_go_on_where_they_were_served() {
         operation: Some(("request".into(), 17)),
         ..Question::default()
     };
-    let story = &asked(&load, &one, &[&app, &db]).stories[0];
+    let story = &report_of(&load, &one, &[&app, &db]).stories[0];
     assert!(story.verdict.contains("on host db"), "{}", story.verdict);
     assert_eq!(story.chain[0].actor, story.target.actor);
 }
@@ -314,7 +319,7 @@ fn a_clock_that_was_set_meanwhile_is_told_and_nothing_is_claimed() {
         set_clock(&mut row.ts);
         row.ts_end.as_mut().map(set_clock);
     }
-    let story = &asked(&client, &longest_call(&client), &[&app]).stories[0];
+    let story = &report_of(&client, &longest_call(&client), &[&app]).stories[0];
     let crossing = &story.across[0];
     assert!(
         crossing.contradicting > 0 && crossing.clock.is_none(),
@@ -337,7 +342,7 @@ fn requests_of_connections_that_are_older_than_both_recordings_are_joined_by_wha
     {
         row.is_reused = None;
     }
-    // Sizes are those of other requests, too: what they have in common is when they were.
+    // All sizes are equal, so only the times are left to match requests.
     for row in client
         .made
         .rows
@@ -347,7 +352,7 @@ fn requests_of_connections_that_are_older_than_both_recordings_are_joined_by_wha
     {
         (row.bytes_sent, row.bytes_received) = (Some(7), Some(7));
     }
-    let story = &asked(&client, &longest_call(&client), &[&app]).stories[0];
+    let story = &report_of(&client, &longest_call(&client), &[&app]).stories[0];
     let crossing = &story.across[0];
     assert_eq!(crossing.grade, Grade::B, "{crossing:?}");
     let (low, high, _) = clock(crossing);
@@ -379,7 +384,7 @@ fn what_a_log_tells_of_a_trace_is_a_length_and_no_clock() {
             if role == "client" {
                 row.span = span;
             } else {
-                // Somewhere else, as behind a translation of addresses, and by a clock of any kind.
+                // Other addresses, as with NAT, and an arbitrary clock.
                 (row.parent_span, row.source) = (span, source);
                 (row.local, row.peer, row.utid) = (None, None, None);
                 row.ts += 12 * SECOND;
@@ -388,18 +393,18 @@ fn what_a_log_tells_of_a_trace_is_a_length_and_no_clock() {
         }
     }
     app.made.rows.request_thread.clear();
-    let story = &asked(&client, &longest_call(&client), &[&app]).stories[0];
+    let story = &report_of(&client, &longest_call(&client), &[&app]).stories[0];
     let crossing = &story.across[0];
     assert_eq!(crossing.joined_by.as_deref(), Some("trace"), "{crossing:?}");
     assert_eq!(crossing.clock, None);
-    let told = app.made.rows.request.iter();
-    let told = told.filter(|row| row.parent_span.is_some());
+    let served = app.made.rows.request.iter();
+    let served = served.filter(|row| row.parent_span.is_some());
     let length = |row: &RequestRow| Some(row.dur? + row.queue_ns.unwrap_or(0));
-    let longest = told.filter_map(length).max().expect("requests");
+    let longest = served.filter_map(length).max().expect("requests");
     assert_eq!(crossing.served_ns, longest);
     assert_eq!(story.culprit, None, "{}", story.verdict);
     assert!(
-        story.verdict.contains("host app had it"),
+        story.verdict.contains("host app was handling the request"),
         "{}",
         story.verdict
     );

@@ -1,4 +1,4 @@
-//! A request of which nothing is known but its time, for tests that fill in what they are about.
+//! A request with only its times filled in, as a base for tests.
 
 use whyslow_model::Symbols;
 use whyslow_model::tables::RequestRow;

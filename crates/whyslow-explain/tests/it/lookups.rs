@@ -1,4 +1,5 @@
-//! Rare lookups of five seconds, told from profiles of the shop alone; and nothing where there were none.
+//! Rare DNS lookups of five seconds, detected from profiles of the shop alone; and no findings
+//! without them.
 
 use std::fmt::Write as _;
 use std::fs;
@@ -58,7 +59,7 @@ fn slow_requests_below_a_lookup_are_one_story() {
             "{kind}: {verdict}"
         );
         assert!(verdict.contains("connect_database)"), "{kind}: {verdict}");
-        // Those that the end of the profile cuts the shop could not log any more.
+        // The shop could not log requests that were still in progress at the end of the profile.
         let of_group = story.group.as_ref().expect("a group");
         let count = of_group.count as usize;
         assert!(
@@ -74,7 +75,7 @@ fn slow_requests_below_a_lookup_are_one_story() {
         );
         assert_eq!(story.confidence, Confidence::Medium);
         let length = (story.target.end_ns - story.target.begin_ns) as f64 / 1e9;
-        // Dumps are a second apart, and samples were later than speedscope tells.
+        // Dumps are a second apart, and samples were later than in the speedscope file.
         let exact = match kind {
             "dumps" => 1.0,
             "speedscope" => 0.7,
@@ -83,10 +84,7 @@ fn slow_requests_below_a_lookup_are_one_story() {
         assert!((length - 5.0).abs() < exact, "{kind}: {length}");
         if kind != "dumps" {
             let caveats = story.caveats.join("\n");
-            assert!(
-                caveats.contains("time-out of the resolver"),
-                "{kind}: {caveats}"
-            );
+            assert!(caveats.contains("resolver timeout"), "{kind}: {caveats}");
         }
         let hop = &story.chain[0];
         assert!(
@@ -99,12 +97,12 @@ fn slow_requests_below_a_lookup_are_one_story() {
                 .iter()
                 .any(|frame| frame.ends_with("load_order"))
         );
-        // What samples cannot tell is not told.
+        // The looked-up name is not reported, because samples do not show it.
         assert!(!format!("{story:?}").contains("db.internal"));
     }
 }
 
-/// rbspy looks at one thread at a time, and knows no functions of C in Ruby 3.1.
+/// rbspy samples one thread at a time, and does not know C functions in Ruby 3.1.
 #[test]
 fn who_was_not_seen_in_the_middle_of_a_request_waited_in_what_it_had_called() {
     let report = explained(&[fixture("slow/rbspy.raw.gz")], &Question::default());
@@ -115,11 +113,11 @@ fn who_was_not_seen_in_the_middle_of_a_request_waited_in_what_it_had_called() {
         "{}",
         story.target.what
     );
-    // Nothing that is not in the file is named.
+    // The unnamed function does not become a culprit.
     assert_eq!((story.culprit, story.confidence), (None, Confidence::None));
     assert_eq!(story.chain[0].grade, Grade::C);
     let count = story.group.as_ref().expect("a group").count;
-    // Of the others the next sample is not in the same request any more.
+    // For the other lookups, the next sample is no longer in the same request.
     assert!(count >= 1 && count <= slow("rbspy") as u64, "{count}");
     let length = (story.target.end_ns - story.target.begin_ns) as f64 / 1e9;
     assert!((length - 5.0).abs() < 0.5, "{length}");
@@ -127,7 +125,7 @@ fn who_was_not_seen_in_the_middle_of_a_request_waited_in_what_it_had_called() {
     assert!(caveats.contains("one thread at a time"), "{caveats}");
 }
 
-/// stackprof takes no sample of a call that runs without the interpreter's lock: nothing is told of it.
+/// stackprof takes no samples in calls that release the interpreter lock, so there is no finding.
 #[test]
 fn what_a_profiler_missed_is_no_story() {
     let imported = import_in_memory(&[fixture("slow/stackprof.dump")]).expect("a profile");
@@ -158,7 +156,8 @@ fn a_healthy_profile_has_no_story() {
     }
 }
 
-/// Idle workers wait for work all of the time: that is no story, however short a wait is asked for.
+/// Idle workers wait for work all the time, which is no finding, however short the requested
+/// minimum is.
 #[test]
 fn threads_that_wait_for_work_are_no_story_when_waits_are_asked_for() {
     let question = Question {
@@ -190,7 +189,7 @@ fn a_call_can_be_asked_for_by_name() {
     assert!(of("connect").stories.is_empty());
 }
 
-/// A program that looks up a name again and again, of which the last question is lost.
+/// A program that looks up a name repeatedly; the last query is lost.
 const LOST: &str = "\
 1.000000 [0] sched_switch prev=0 next=10 prev_state=R next_comm=client
 1.000300 [0] (tid=10 pid=10 comm=client) syscall_enter name=socket family=2 socket_type=2
@@ -235,7 +234,7 @@ fn a_lookup_of_the_kernels_events_is_a_story_though_its_call_waits_as_servers_do
     assert!(
         story
             .verdict
-            .starts_with("lookup of db.example by client[10] took 5.01 s"),
+            .starts_with("DNS lookup of db.example by client[10] took 5.01 s"),
         "{}",
         story.verdict
     );
@@ -248,7 +247,7 @@ fn a_lookup_of_the_kernels_events_is_a_story_though_its_call_waits_as_servers_do
     assert_eq!(part.culprit.name, "10.0.0.1:53");
     let group = story.group.as_ref().expect("a group");
     assert_eq!((group.count, group.dur_ns_max), (1, 5_009_900_000));
-    // The same by its id.
+    // The same lookup by id.
     let question = Question {
         operation: Some(("dns_lookup".into(), USUAL as i64)),
         ..Question::default()
@@ -257,9 +256,9 @@ fn a_lookup_of_the_kernels_events_is_a_story_though_its_call_waits_as_servers_do
     assert_eq!(again.stories[0].verdict, story.verdict);
 }
 
-/// A program that asks a name server itself, thirty times with an answer after 2 ms and once without
-/// one: the socket is closed after five seconds.
-fn asked() -> String {
+/// A program that queries a name server itself, thirty times with a reply after 2 ms and once
+/// without one: it closes the socket after five seconds.
+fn queries_of_own_resolver() -> String {
     let mut text = String::from("whyslow-text 1\n");
     let mut line = |ns: u64, event: &str| {
         let (s, ns) = (ns / 1_000_000_000, ns % 1_000_000_000);
@@ -296,16 +295,19 @@ fn asked() -> String {
 fn a_question_without_an_answer_is_a_story_though_nobody_called_the_c_library() {
     let folder = tempfile::tempdir().expect("room");
     let source = folder.path().join("trace.txt");
-    fs::write(&source, asked()).expect("room");
+    fs::write(&source, queries_of_own_resolver()).expect("room");
     let report = explained(&[source], &Question::default());
     let is_it = |story: &&whyslow_explain::Story| story.target.kind == "question";
     let story = report.stories.iter().find(is_it).expect("a story");
     let verdict = &story.verdict;
     assert!(
-        verdict.starts_with("a question to the name server 10.0.0.1:53 by shop[7] took 5.00 s"),
+        verdict.starts_with("DNS query to name server 10.0.0.1:53 by shop[7] took 5.00 s"),
         "{verdict}"
     );
-    assert!(verdict.ends_with("n = 31): no answer came"), "{verdict}");
+    assert!(
+        verdict.ends_with("n = 31): the server did not reply"),
+        "{verdict}"
+    );
     assert_eq!(story.confidence, Confidence::Medium);
     assert_eq!(story.parts[0].culprit.name, "10.0.0.1:53");
 }

@@ -1,4 +1,4 @@
-//! Why operations were slow: in traces, profiles, requests and recordings made up for it.
+//! Explanations of slow operations in synthetic traces, profiles, requests and recordings.
 
 mod across;
 mod blank;

@@ -1,4 +1,4 @@
-//! Requests of a broker that wait in its queue, and what its handlers did meanwhile.
+//! Requests of a broker that wait in its queue, and what its handlers did at that time.
 
 use whyslow_explain::{Confidence, Question, Report, Story, explain};
 use whyslow_model::Symbols;
@@ -11,7 +11,7 @@ use crate::it::blank;
 const MS: i64 = 1_000_000;
 const SECOND: i64 = 1000 * MS;
 const HANDLERS: i64 = 4;
-/// The request that is asked for.
+/// The queried request.
 const WAITED: i64 = 3;
 
 /// What handlers do from 1.00 s to 1.80 s.
@@ -21,7 +21,7 @@ enum Do {
     Nothing,
 }
 
-/// A trace of a broker whose handlers are called so, with `N` for their number.
+/// A trace of a broker with handlers of this name, with `N` for their number.
 fn trace(doing: Do, name: &str) -> String {
     let mut text = String::new();
     let mut line = |line: String| {
@@ -63,21 +63,21 @@ fn request(cpu: i64) -> String {
 
 fn begins(cpu: i64, doing: Do, line: &mut dyn FnMut(String)) {
     let tid = 20 + cpu;
-    let mut say = |place: i64, what: String| {
+    let mut event = |place: i64, what: String| {
         line(format!("1.000{:03} [{cpu}] {what}", 100 + 20 * cpu + place));
     };
-    say(0, format!("sched_switch prev=0 next={tid} prev_state=R"));
+    event(0, format!("sched_switch prev=0 next={tid} prev_state=R"));
     let path = "/var/lib/kafka/orders-0/00000000000000000000.log";
     let (call, state) = match doing {
         Do::Read => (format!("pread64 fd=7 count=4096 path={path}"), 'D'),
         Do::Nothing => ("futex address=0x100 flags=0".to_owned(), 'S'),
     };
-    say(1, format!("(tid={tid} pid=20) syscall_enter name={call}"));
+    event(1, format!("(tid={tid} pid=20) syscall_enter name={call}"));
     if doing == Do::Read {
-        say(2, format!("(tid={tid}) block_getrq {}", request(cpu)));
-        say(3, format!("(tid={tid}) block_rq_issue {}", request(cpu)));
+        event(2, format!("(tid={tid}) block_getrq {}", request(cpu)));
+        event(3, format!("(tid={tid}) block_rq_issue {}", request(cpu)));
     }
-    say(
+    event(
         4,
         format!("(tid={tid}) sched_switch prev={tid} prev_state={state} next=0"),
     );
@@ -85,37 +85,37 @@ fn begins(cpu: i64, doing: Do, line: &mut dyn FnMut(String)) {
 
 fn ends(cpu: i64, doing: Do, line: &mut dyn FnMut(String)) {
     let tid = 20 + cpu;
-    let mut say = |place: i64, on: i64, what: String| {
+    let mut event = |place: i64, on: i64, what: String| {
         line(format!("1.80{cpu}{place:03} [{on}] {what}"));
     };
     let name = match doing {
         Do::Read => {
-            say(0, cpu, "irq_enter kind=hard nr=19 name=virtio".into());
-            say(
+            event(0, cpu, "irq_enter kind=hard nr=19 name=virtio".into());
+            event(
                 1,
                 cpu,
                 format!("block_rq_complete {} error=0", request(cpu)),
             );
-            say(2, cpu, format!("sched_waking tid={tid}"));
-            say(3, cpu, "irq_exit kind=hard nr=19 ret=1".into());
+            event(2, cpu, format!("sched_waking tid={tid}"));
+            event(3, cpu, "irq_exit kind=hard nr=19 ret=1".into());
             "pread64"
         }
         Do::Nothing => {
-            say(2, 4, format!("(tid=30) sched_waking tid={tid}"));
+            event(2, 4, format!("(tid=30) sched_waking tid={tid}"));
             "futex"
         }
     };
-    say(
+    event(
         4,
         cpu,
         format!("sched_switch prev=0 next={tid} prev_state=R"),
     );
-    say(
+    event(
         5,
         cpu,
         format!("(tid={tid} pid=20) syscall_exit name={name} ret=0"),
     );
-    say(
+    event(
         9,
         cpu,
         format!("sched_switch prev={tid} next=0 prev_state=S"),
@@ -211,7 +211,7 @@ fn a_wait_for_a_handler_is_put_down_to_what_all_handlers_waited_for() {
             "{verdict}"
         );
         assert!(
-            verdict.contains("it waited behind requests of data-pl"),
+            verdict.contains("a handler waited behind requests of data-pl"),
             "{verdict}"
         );
         assert_eq!(story.confidence, Confidence::Medium, "{verdict}");
@@ -238,11 +238,11 @@ fn slow_requests_of_a_broker_are_told_by_one_that_waited_for_a_handler() {
         "{verdict}"
     );
     assert!(
-        verdict.contains("The longest of those that waited for a handler: request"),
+        verdict.contains("The longest that waited for a handler: request"),
         "{verdict}"
     );
     assert!(
-        verdict.contains("it waited behind requests of data-pl"),
+        verdict.contains("a handler waited behind requests of data-pl"),
         "{verdict}"
     );
 }
@@ -252,7 +252,7 @@ fn handlers_that_waited_for_requests_are_not_what_was_lacking() {
     let story = one(Some(trace(Do::Nothing, SHORT)));
     let verdict = &story.verdict;
     assert!(
-        verdict.contains("why none took it is not known"),
+        verdict.contains("why none took the request is not known"),
         "{verdict}"
     );
     assert_eq!(story.confidence, Confidence::None);
@@ -264,14 +264,15 @@ fn without_a_recording_of_the_broker_it_is_said_what_to_record() {
     let story = one(None);
     assert!(story.verdict.contains("no recording of the server"));
     assert_eq!(story.confidence, Confidence::None);
-    let says = story
-        .caveats
-        .iter()
-        .any(|one| one.contains("what handlers were busy with was not recorded: `whyslow record"));
+    let says = story.caveats.iter().any(|one| {
+        one.contains(
+            "activity of handlers unavailable: kernel events not recorded (run `whyslow record",
+        )
+    });
     assert!(says, "{:?}", story.caveats);
     let other = trace(Do::Read, "postgres");
     let story = one(Some(other));
     let says = story.caveats.iter();
-    let says = says.filter(|one| one.contains("which threads are the handlers is not known"));
+    let says = says.filter(|one| one.contains("handler threads not identified"));
     assert_eq!(says.count(), 1, "{:?}", story.caveats);
 }

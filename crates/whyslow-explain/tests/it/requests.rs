@@ -1,4 +1,4 @@
-//! Requests whose server threads were recorded: what slow ones do that others do not, and why one of
+//! Requests with recorded server threads: what slow ones do that others do not, and why one of
 //! them was slow.
 
 use std::fmt::Write as _;
@@ -20,7 +20,7 @@ struct Imported {
     symbols: Symbols,
 }
 
-/// One in ten reads its answer from a slow place, for 900 ms.
+/// One in ten requests reads from a slow file for 900 ms.
 fn is_slow(id: i64) -> bool {
     id % 10 == 7
 }
@@ -95,7 +95,7 @@ fn requests(imported: &mut Imported, slow_ms: i64) {
     }
 }
 
-/// By the thread that read it.
+/// The request was served by the thread that read it.
 fn served(imported: &mut Imported, (id, ts, dur, utid): (i64, i64, i64, i32)) {
     let got_by = imported.symbols.intern("read");
     imported.rows.request_thread.push(RequestThreadRow {
@@ -134,7 +134,7 @@ fn what_slow_requests_do_and_others_do_not_is_named() {
     let report = explained(&imported, &Question::default());
     let says = &report.patterns[0].says;
     assert!(
-        says.contains("file /srv/archive/old.db: 100 % of the slow ones, 0 %"),
+        says.contains("file /srv/archive/old.db: 100 % of the slow requests, 0 %"),
         "{says}"
     );
     let story = &report.stories[0];

@@ -1,4 +1,4 @@
-//! Stories from profiles alone: chains of holders, and who was silent with whom.
+//! Stories from profiles alone: chains of lock holders, and overlapping sampling gaps.
 
 use whyslow_explain::{Confidence, Grade, Question, Report, explain};
 use whyslow_model::tables::{Collected, LockWaitRow, SampleGapRow, StackSampleRow};
@@ -13,7 +13,7 @@ struct Made {
     rows: Collected,
 }
 
-/// Who held a lock, for how long in milliseconds, and how sure that is.
+/// Holder of a lock, milliseconds held, confidence, and its function.
 type Holder<'h> = (i32, i64, &'h str, &'h str);
 
 impl Made {
@@ -21,7 +21,7 @@ impl Made {
         self.symbols.intern(word)
     }
 
-    /// Threads of this number are called `t1`, `t2`, ….
+    /// Threads are named `t1`, `t2`, … by number.
     fn name(&mut self, utid: i32) -> Sym {
         self.word(&format!("t{utid}"))
     }
@@ -86,8 +86,8 @@ impl Made {
         self.rows.sample_gap.push(row);
     }
 
-    /// What the recorder saw of a thread, looking at it from outside.
-    fn look(&mut self, utid: i32, (begin, end): (i64, i64), state: &str, function: &str) {
+    /// A sample of a thread by the recorder, from outside.
+    fn wall_sample(&mut self, utid: i32, (begin, end): (i64, i64), state: &str, function: &str) {
         let row = StackSampleRow {
             id: self.rows.stack_sample.len() as i64,
             ts: begin * MS,
@@ -129,8 +129,8 @@ fn words(report: &Report) -> Vec<String> {
     words.collect()
 }
 
-/// A waits for B, who waits for another lock that C has, who is in a call that no signal interrupts, at the
-/// same time as D.
+/// t1 waits for t2, which waits for another lock held by t3, which is in an uninterruptible call at
+/// the same time as t4.
 fn chained() -> Made {
     let mut made = Made::default();
     made.wait(
@@ -162,8 +162,8 @@ fn a_chain_of_holders_leads_to_the_one_that_no_signal_reached_and_who_was_silent
             "t2 held it B",
             "t2 waited A",
             "t3 held it B",
-            "t3 was without samples B",
-            "t4 was without samples at the same time C",
+            "t3 had no samples B",
+            "t4 had no samples at the same time C",
         ]
     );
     let story = &report.stories[0];
@@ -183,7 +183,7 @@ fn a_chain_of_holders_leads_to_the_one_that_no_signal_reached_and_who_was_silent
     );
     assert!(story.verdict.contains("held up by t3"), "{}", story.verdict);
     assert!(!story.missing.is_empty());
-    // Whatever a profile shows, what happened in the kernel is not told from it.
+    // A profile never leads to kernel mechanisms.
     for story in &report.stories {
         let lengths: i64 = story.parts.iter().map(|part| part.dur_ns).sum();
         assert_eq!(lengths, story.target.end_ns - story.target.begin_ns);
@@ -194,7 +194,7 @@ fn a_chain_of_holders_leads_to_the_one_that_no_signal_reached_and_who_was_silent
         assert!(story.parts.iter().all(|part| !of_kernel(&part.mechanism)));
         assert!(story.chain.iter().all(|hop| !of_kernel(&hop.mechanism)));
     }
-    // What the chain tells of is no story of its own; the other one is.
+    // Gaps in the chain have no story of their own; the other one has.
     let own: Vec<&str> = report
         .stories
         .iter()
@@ -204,7 +204,7 @@ fn a_chain_of_holders_leads_to_the_one_that_no_signal_reached_and_who_was_silent
     assert_eq!(own, ["t5"]);
 }
 
-/// Names, mechanisms and milliseconds of those that the first story blames.
+/// Names, mechanisms and milliseconds of the culprits of the first story.
 fn blamed(report: &Report) -> Vec<(&str, &str, i64)> {
     let parts = report.stories[0].parts.iter();
     let blamed = parts.map(|part| {
@@ -225,7 +225,7 @@ fn each_of_a_chain_answers_for_its_own_part_of_the_wait() {
         [("t3", "lock_program", 600), ("t2", "lock_program", 400)]
     );
 
-    // The holder of the inner lock waited where no signal reached it, for nearly all of that.
+    // The holder of the inner lock was in an uninterruptible wait for nearly all of that time.
     made.rows.lock_wait[1].holder_gap_id = Some(0);
     made.gap(3, (100, 650), "pread64", None);
     let report = made.explained(Question::default());
@@ -248,7 +248,7 @@ fn what_a_holder_did_for_a_moment_is_not_why_it_held_the_lock() {
     let report = made.explained(Question::default());
     assert_eq!(blamed(&report), [("t2", "lock_program", 1_000)]);
 
-    // It waited for another lock for most of the time.
+    // The holder waited for another lock for most of the time.
     made.wait(2, (150, 1_100), "a.Index", Some((3, 950, "high", "c.d")));
     let report = made.explained(Question::default());
     assert_eq!(
@@ -259,10 +259,10 @@ fn what_a_holder_did_for_a_moment_is_not_why_it_held_the_lock() {
 
 #[test]
 fn who_looked_from_outside_proves_a_time_without_samples_or_refutes_it() {
-    let told = |state: &str, until: i64| {
+    let graded = |state: &str, until: i64| {
         let mut made = Made::default();
         made.gap(3, (120, 680), "__libc_pwrite64", None);
-        made.look(3, (110, until), state, "rq_qos_wait");
+        made.wall_sample(3, (110, until), state, "rq_qos_wait");
         let report = made.explained(Question::default());
         let story = report
             .stories
@@ -274,17 +274,17 @@ fn who_looked_from_outside_proves_a_time_without_samples_or_refutes_it() {
     };
     let seen = "__libc_pwrite64 (rq_qos_wait)".to_owned();
     assert_eq!(
-        told("uninterruptible", 690),
+        graded("uninterruptible", 690),
         (Grade::A, Confidence::High, seen)
     );
     let call = "__libc_pwrite64".to_owned();
     assert_eq!(
-        told("sleeping", 690),
+        graded("sleeping", 690),
         (Grade::C, Confidence::Low, call.clone())
     );
-    // Nobody looked for most of it.
+    // No recorder samples for most of it.
     assert_eq!(
-        told("uninterruptible", 300),
+        graded("uninterruptible", 300),
         (Grade::B, Confidence::Medium, call)
     );
 }
@@ -299,7 +299,7 @@ fn a_guess_coincided_and_no_holder_is_no_culprit() {
         (Grade::C, Confidence::Low)
     );
     assert!(
-        story.verdict.contains("coincided with"),
+        story.verdict.contains("overlapped with"),
         "{}",
         story.verdict
     );

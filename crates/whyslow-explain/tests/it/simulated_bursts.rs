@@ -1,4 +1,5 @@
-//! Clients that ask or fail far more than usual, among others that may suffer from it, in made-up requests.
+//! Clients that send or fail far more requests than usual, among other clients, in simulated
+//! requests.
 
 use whyslow_analysis::statistics::Dice;
 use whyslow_explain::{Finding, Question, explain};
@@ -23,7 +24,7 @@ struct Made {
     status: i32,
 }
 
-/// Requests at random times of clients of which few ask most; one in a hundred fails.
+/// Requests at random times from clients of which a few send most; one in a hundred fails.
 fn steady(dice: &mut Dice) -> Vec<Made> {
     let weights: Vec<f64> = (0..CLIENTS).map(|rank| 1.0 / (rank + 1) as f64).collect();
     let sum: f64 = weights.iter().sum();
@@ -48,7 +49,7 @@ fn steady(dice: &mut Dice) -> Vec<Made> {
     found
 }
 
-/// A client that asks little asks for the same 20 times a second, from `begin` on for 20 s.
+/// A client with few requests sends the same request 20 times a second, from `begin` on for 20 s.
 fn flood(made: &mut Vec<Made>, begin: f64, status: i32, dice: &mut Dice) {
     made.extend((0..400).map(|number| Made {
         ts: begin + f64::from(number) * 0.05 * S,
@@ -116,30 +117,30 @@ const CLIENT: &str = "10.0.0.37";
 
 #[test]
 fn of_steady_traffic_nothing_is_said() {
-    let said = count("nothing", |dice| !found(&steady(dice), "nginx").is_empty());
-    assert_eq!(said, 0);
-    let said = count("three stalls", |dice| {
+    let findings = count("nothing", |dice| !found(&steady(dice), "nginx").is_empty());
+    assert_eq!(findings, 0);
+    let findings = count("three stalls", |dice| {
         let mut made = steady(dice);
         for _ in 0..3 {
             slow(&mut made, (SPAN * dice.unit(), 10.0 * S));
         }
         !found(&made, "nginx").is_empty()
     });
-    assert_eq!(said, 0);
-    let said = count("a flood that nobody feels", |dice| {
+    assert_eq!(findings, 0);
+    let findings = count("a flood without effect on others", |dice| {
         let mut made = steady(dice);
         let begin = 350.0 * S * dice.unit();
         flood(&mut made, begin, 200, dice);
         !found(&made, "nginx").is_empty()
     });
-    assert_eq!(said, 0);
+    assert_eq!(findings, 0);
 }
 
 #[test]
 fn a_client_whose_flood_others_feel_is_named_with_what_coincides() {
     for (source, lasts) in [("nginx", 20.0), ("nginx", 35.0), ("socket", 20.0)] {
         let what = format!("a flood of 20 s, others slow for {lasts} s, {source}");
-        let said = count(&what, |dice| {
+        let findings = count(&what, |dice| {
             let mut made = steady(dice);
             let begin = 350.0 * S * dice.unit();
             flood(&mut made, begin, 200, dice);
@@ -151,48 +152,51 @@ fn a_client_whose_flood_others_feel_is_named_with_what_coincides() {
                 && one.culprit.name == CLIENT
                 && one
                     .says
-                    .contains("It coincided with slow requests of others")
+                    .contains("The burst overlapped with slow requests of other clients")
                 && (source == "socket" || one.says.contains("of these /0"))
         });
-        assert!(said >= 19, "{what}: {said}");
+        assert!(findings >= 19, "{what}: {findings}");
     }
 }
 
 #[test]
 fn what_was_slow_at_another_time_does_not_coincide() {
-    let said = count("a flood, and a stall before it", |dice| {
+    let findings = count("a flood, and a stall before it", |dice| {
         let mut made = steady(dice);
         let begin = 100.0 * S + 250.0 * S * dice.unit();
         flood(&mut made, begin, 200, dice);
         slow(&mut made, (begin - 60.0 * S, 20.0 * S));
         !found(&made, "nginx").is_empty()
     });
-    assert_eq!(said, 0);
-    let said = count("a flood in a stall that had begun", |dice| {
+    assert_eq!(findings, 0);
+    let findings = count("a flood in a stall that had started before", |dice| {
         let mut made = steady(dice);
         let begin = 100.0 * S + 250.0 * S * dice.unit();
         flood(&mut made, begin, 200, dice);
         slow(&mut made, (begin - 30.0 * S, 60.0 * S));
         let all = found(&made, "nginx");
-        all.iter().any(|one| one.says.contains("It coincided"))
+        all.iter()
+            .any(|one| one.says.contains("The burst overlapped"))
     });
-    assert_eq!(said, 0);
+    assert_eq!(findings, 0);
 }
 
 #[test]
 fn a_flood_that_fails_alone_is_told_with_others_that_were_not_slower() {
-    let said = count("a flood that is refused", |dice| {
+    let findings = count("a flood that is refused", |dice| {
         let mut made = steady(dice);
         let begin = 350.0 * S * dice.unit();
         flood(&mut made, begin, 429, dice);
         let all = found(&made, "nginx");
         let [one] = all.as_slice() else { return false };
         one.culprit.name == CLIENT
-            && one.says.contains("were answered with 429")
-            && one.says.contains("Requests of others were not slower")
+            && one.says.contains("got status 429")
+            && one
+                .says
+                .contains("Requests of other clients were not slower")
     });
-    assert!(said >= 19, "{said}");
-    let said = count("a client whose requests fail for a while", |dice| {
+    assert!(findings >= 19, "{findings}");
+    let findings = count("a client with failing requests for a while", |dice| {
         let mut made = steady(dice);
         let begin = 300.0 * S * dice.unit();
         for one in &mut made {
@@ -204,8 +208,10 @@ fn a_flood_that_fails_alone_is_told_with_others_that_were_not_slower() {
         let [one] = all.as_slice() else { return false };
         one.kind == "error_burst"
             && one.culprit.name == "10.0.0.2"
-            && one.says.contains("were answered with 403")
-            && one.says.contains("Requests of others were not slower")
+            && one.says.contains("got status 403")
+            && one
+                .says
+                .contains("Requests of other clients were not slower")
     });
-    assert!(said >= 19, "{said}");
+    assert!(findings >= 19, "{findings}");
 }

@@ -1,6 +1,6 @@
-//! Which kind of slowness is told of made-up requests, and how often any is where there is none.
+//! Patterns detected in simulated requests, and how often one is detected where there is none.
 //!
-//! `docs/patterns.md` has the rates of more runs: as many times more as `WHYSLOW_RUNS` says.
+//! `docs/patterns.md` has the rates of more runs; `WHYSLOW_RUNS` multiplies their number.
 
 use whyslow_analysis::statistics::Dice;
 use whyslow_explain::{Other, Pattern, Question, explain};
@@ -19,16 +19,16 @@ const REQUESTS: usize = 800;
 #[derive(Debug, Clone, Copy)]
 struct Made {
     ts: f64,
-    /// Its page takes so long …
+    /// Duration of its page …
     usual: f64,
-    /// … and the lookup of its host's name so much.
+    /// … and of the DNS lookup.
     lookup: f64,
     endpoint: usize,
     client: usize,
     worker: Option<usize>,
 }
 
-/// How times vary, around 1.
+/// Distribution of durations, around 1.
 #[derive(Debug, Clone, Copy)]
 enum Family {
     LogNormal(f64),
@@ -62,8 +62,8 @@ fn service(requests: usize, family: Family, dice: &mut Dice) -> Vec<Made> {
     (0..requests).map(&mut one).collect()
 }
 
-/// Load with so many threads, one number after the other: each asks as soon as it has its answer.
-/// `lookup` is told how many there are.
+/// Closed-loop load in stages with different numbers of threads.
+/// `lookup` gets the number of threads.
 fn sweep(
     threads: &[usize],
     each: usize,
@@ -204,7 +204,7 @@ fn requests_that_show_nothing_are_given_no_class() {
     });
 }
 
-/// Makes requests of a service slower; is that given its class?
+/// Makes requests of a service slower, and checks the class.
 fn finds(what: &str, wanted: &str, requests: usize, slower: impl Fn(&mut Made, &mut Dice)) {
     at_least(what, 0.98, runs(10), |dice| {
         let mut made = service(requests, Family::LogNormal(0.5), dice);
@@ -260,8 +260,8 @@ fn each_kind_of_slowness_of_requests_is_given_its_class() {
     });
 }
 
-/// One of ten waits five seconds, but none of the last endpoint, of which there are so many. That takes next to
-/// nothing as a rule, and so a share of its requests is slow for what it is.
+/// One of ten requests waits five seconds, but none of the last endpoint, which has `exempt`
+/// requests. These take very little time, so a share of them is slow by its own measure.
 fn with_exempt(requests: usize, (exempt, jitter): (usize, f64), dice: &mut Dice) -> String {
     let mut made = service(requests, Family::LogNormal(0.5), dice);
     let mut seen = 0;
@@ -287,13 +287,13 @@ fn an_endpoint_is_called_exempt_with_enough_requests_and_else_told_how_many_are_
         let what = format!("exempt with 100, {jitter} of these 18 times their usual");
         at_least(&what, 0.95, runs(10), |dice| {
             let says = with_exempt(REQUESTS, (100, jitter), dice);
-            says.contains("GET /7 0 of 100 (p ") && says.contains(": exempt")
+            says.contains("GET /7: 0 of 100 slow (p ") && says.contains("), exempt")
         });
     }
     at_least("not enough with 12", 1.0, runs(5), |dice| {
         let says = with_exempt(REQUESTS, (12, 0.1), dice);
-        assert!(!says.contains(": exempt"), "{says}");
-        says.contains("GET /7 0 of 12") && says.contains("not enough to call it exempt, ")
+        assert!(!says.contains("), exempt"), "{says}");
+        says.contains("GET /7: 0 of 12 slow") && says.contains("too few to call it exempt (")
     });
 }
 

@@ -1,8 +1,8 @@
-//! The time of the recording.
+//! The time axis of the recording.
 
 use whyslow_store::RecordingInfo;
 
-/// From the first moment of a recording to its last.
+/// Start and length of a recording, in ns.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Axis {
     pub(crate) begin: i64,
@@ -18,7 +18,7 @@ impl Axis {
         }
     }
 
-    /// A moment in ns since the begin; what lies outside is moved to the edge.
+    /// `ts` in ns since the start, clamped to the recording.
     #[inline]
     pub(crate) fn offset(self, ts: i64) -> u64 {
         if ts <= self.begin {
@@ -33,7 +33,8 @@ impl Axis {
         ts >= self.begin && ts.wrapping_sub(self.begin) as u64 <= self.length
     }
 
-    /// What of an interval lies inside; one without an end reaches to that of the recording.
+    /// The part of an interval inside the recording. Without `ts_end`, the interval lasts until the
+    /// end of the recording.
     #[inline]
     pub(crate) fn clip(self, ts: i64, ts_end: Option<i64>) -> Option<(u64, u64)> {
         let begin = self.offset(ts);

@@ -1,4 +1,5 @@
-//! Requests of each device, swept into intervals in which as many of each sort are in flight.
+//! Block requests of each device, swept into intervals with a constant number of requests in
+//! flight.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -11,10 +12,10 @@ use whyslow_model::tables::BlockIoRow;
 use crate::TilesError;
 use crate::build::axis::Axis;
 use crate::build::heat::HeatBuilder;
-use crate::build::lanes::{LanesBuilder, Told};
+use crate::build::lanes::{LaneRow, LanesBuilder};
 use crate::build::rows::Work;
 use crate::build::series::SeriesBuilder;
-use crate::build::tracks::looked_up;
+use crate::build::tracks::cached;
 use crate::item::Mix;
 use crate::kinds::{BLOCK_OPS, OPS_OF_DEVICE};
 
@@ -23,7 +24,8 @@ const WRITE: usize = 1;
 const OTHER: usize = 2;
 const UNSET: u8 = u8::MAX;
 
-/// The devices of a recording, by number while rows come; in the end, in order of their numbers.
+/// The devices of a recording: in order of appearance while rows are read, finally by device
+/// number.
 #[derive(Debug, Default)]
 pub(crate) struct Devices {
     slots: FxHashMap<i64, i32>,
@@ -31,7 +33,7 @@ pub(crate) struct Devices {
 }
 
 impl Devices {
-    /// `None` for more devices than can be numbered.
+    /// `None` if there are more devices than lane ids.
     fn slot(&mut self, dev: i64, name: Option<&str>) -> Option<i32> {
         if let Some(slot) = self.slots.get(&dev) {
             return Some(*slot);
@@ -44,15 +46,15 @@ impl Devices {
         Some(slot)
     }
 
-    /// Place in the list, of each slot.
-    pub(crate) fn places(&self) -> Vec<i32> {
+    /// Final index of each slot.
+    pub(crate) fn indices(&self) -> Vec<i32> {
         let mut order: Vec<usize> = (0..self.found.len()).collect();
         order.sort_unstable_by_key(|slot| self.found[*slot].0);
-        let mut places = vec![0; order.len()];
-        for (place, slot) in (0..).zip(order) {
-            places[slot] = place;
+        let mut indices = vec![0; order.len()];
+        for (index, slot) in (0..).zip(order) {
+            indices[slot] = index;
         }
-        places
+        indices
     }
 
     pub(crate) fn found(&self) -> &[(i64, String)] {
@@ -60,7 +62,7 @@ impl Devices {
     }
 }
 
-/// What is in flight at one device.
+/// Requests in flight on one device.
 #[derive(Debug, Default)]
 struct InFlight {
     ends: BinaryHeap<Reverse<(i64, usize)>>,
@@ -68,7 +70,7 @@ struct InFlight {
     since: i64,
 }
 
-/// What a device does between two moments.
+/// Queue depth and operations of a device between two changes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Phase {
     depth: i32,
@@ -90,17 +92,17 @@ impl InFlight {
         }
     }
 
-    /// Ends what ends until then.
+    /// Completes the requests that end by `ts`.
     fn until(&mut self, ts: i64, each: &mut impl FnMut(i64, i64, Phase)) {
         while let Some(Reverse((end, _))) = self.ends.peek().copied()
             && end <= ts
         {
             self.change(end, each, |counts, ends| {
-                while let Some(Reverse((at, sort))) = ends.peek().copied()
+                while let Some(Reverse((at, class))) = ends.peek().copied()
                     && at == end
                 {
                     ends.pop();
-                    counts[sort] -= 1;
+                    counts[class] -= 1;
                 }
             });
         }
@@ -109,7 +111,7 @@ impl InFlight {
     fn begin(
         &mut self,
         (ts, end): (i64, Option<i64>),
-        sort: usize,
+        class: usize,
         each: &mut impl FnMut(i64, i64, Phase),
     ) {
         self.until(ts, each);
@@ -117,14 +119,14 @@ impl InFlight {
             return;
         }
         self.change(ts, each, |counts, ends| {
-            counts[sort] = counts[sort].saturating_add(1);
+            counts[class] = counts[class].saturating_add(1);
             if let Some(end) = end {
-                ends.push(Reverse((end, sort)));
+                ends.push(Reverse((end, class)));
             }
         });
     }
 
-    /// A phase ends where another one begins.
+    /// Ends the current phase and starts the next one.
     fn change(
         &mut self,
         at: i64,
@@ -140,9 +142,9 @@ impl InFlight {
     }
 }
 
-/// Requests of all devices, in order of time.
+/// Sweeps the requests of all devices in order of time.
 pub(crate) struct Sweep {
-    /// No request begins before this, even if rows should.
+    /// No request starts before this, even if rows are out of order.
     reached: i64,
     devices: Devices,
     in_flight: Vec<InFlight>,
@@ -164,39 +166,39 @@ impl Sweep {
         op: u8,
         lanes: &mut LanesBuilder<'_, '_>,
     ) {
-        let place = slot as usize;
-        if place >= self.in_flight.len() {
-            self.in_flight.resize_with(place + 1, InFlight::default);
+        let index = slot as usize;
+        if index >= self.in_flight.len() {
+            self.in_flight.resize_with(index + 1, InFlight::default);
         }
         self.reached = self.reached.max(ts);
-        let sort = match op {
+        let class = match op {
             0 => READ,
             1 => WRITE,
             _ => OTHER,
         };
         let times = (self.reached, end);
-        self.in_flight[place].begin(times, sort, &mut |ts, end, phase| {
-            lanes.add(&told(slot, (ts, Some(end)), phase));
+        self.in_flight[index].begin(times, class, &mut |ts, end, phase| {
+            lanes.add(&lane_row(slot, (ts, Some(end)), phase));
         });
     }
 
-    /// Ends everything; the devices that there were.
+    /// Completes all requests; returns the devices.
     pub(crate) fn finish(mut self, lanes: &mut LanesBuilder<'_, '_>) -> Devices {
         for (slot, in_flight) in (0..).zip(&mut self.in_flight) {
             in_flight.until(i64::MAX, &mut |ts, end, phase| {
-                lanes.add(&told(slot, (ts, Some(end)), phase));
+                lanes.add(&lane_row(slot, (ts, Some(end)), phase));
             });
             let rest = in_flight.phase();
             if rest.depth > 0 {
-                lanes.add(&told(slot, (in_flight.since, None), rest));
+                lanes.add(&lane_row(slot, (in_flight.since, None), rest));
             }
         }
         self.devices
     }
 }
 
-fn told(slot: i32, (ts, ts_end): (i64, Option<i64>), phase: Phase) -> Told {
-    Told {
+fn lane_row(slot: i32, (ts, ts_end): (i64, Option<i64>), phase: Phase) -> LaneRow {
+    LaneRow {
         lane: Some(i64::from(slot)),
         ts,
         ts_end,
@@ -205,7 +207,7 @@ fn told(slot: i32, (ts, ts_end): (i64, Option<i64>), phase: Phase) -> Told {
     }
 }
 
-/// Requests: what is in flight, their heat map, their bytes. Rows without a device do not exist.
+/// Block requests: queue depth, heat map and bytes. Every row has a device.
 pub(crate) fn block(
     work: &Work<'_>,
     axis: Axis,
@@ -226,11 +228,11 @@ pub(crate) fn block(
         let ops = ops.of(&op, UNSET);
         for row in 0..batch.num_rows() as u32 {
             let last = BLOCK_OPS.len() as u8 - 1;
-            let place = op.key(row).map_or(last, |key| {
-                looked_up(ops, key, || {
+            let index = op.key(row).map_or(last, |key| {
+                cached(ops, key, || {
                     let word = op.get(row).unwrap_or_default();
-                    let place = BLOCK_OPS.iter().position(|op| *op == word);
-                    place.map_or(last, |place| place as u8)
+                    let index = BLOCK_OPS.iter().position(|op| *op == word);
+                    index.map_or(last, |index| index as u8)
                 })
             });
             let (begin, end) = (ts.at(row), ts_end.get(row));
@@ -239,8 +241,8 @@ pub(crate) fn block(
                 lanes.leave_out();
                 continue;
             };
-            sweep.request(slot, (begin, end), place, lanes);
-            heat.add(slot * OPS_OF_DEVICE + i32::from(place), from, dur.get(row));
+            sweep.request(slot, (begin, end), index, lanes);
+            heat.add(slot * OPS_OF_DEVICE + i32::from(index), from, dur.get(row));
             let is_ended = end.is_some_and(|end| axis.holds(end));
             series.request(from, to, is_ended.then(|| bytes.at(row)));
         }
@@ -257,8 +259,8 @@ mod tests {
         let mut in_flight = InFlight::default();
         let mut phases = Vec::new();
         let mut each = |ts, end, phase: Phase| phases.push((ts, end, phase.depth, phase.group));
-        for (ts, end, sort) in requests {
-            in_flight.begin((*ts, *end), *sort, &mut each);
+        for (ts, end, class) in requests {
+            in_flight.begin((*ts, *end), *class, &mut each);
         }
         in_flight.until(i64::MAX, &mut each);
         phases

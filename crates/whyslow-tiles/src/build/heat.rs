@@ -1,26 +1,26 @@
-//! Heat maps: rows by the time at which they begin and the power of two of their length, in columns
-//! of several widths.
+//! Heat maps: rows by start time and by power of two of their duration, in columns of several
+//! widths.
 
 use rustc_hash::FxHashMap;
 
 use crate::LeftOut;
-use crate::build::waiting::{Holder, Store, Waiting};
+use crate::build::buffer::{Buffered, LaneBuffer, Store};
 use crate::limits;
-use crate::store::block::{HeatItem, Sort};
-use crate::store::directory::{LaneAt, Lanes};
+use crate::store::block::{HeatItem, ItemKind};
+use crate::store::directory::{LaneEntry, Lanes};
 
-/// Widths of columns, each four times the one before.
+/// Number of column widths, each four times the previous one.
 pub(crate) const WIDTHS: usize = 6;
-/// In place of an octave: rows whose length is not known.
+/// Pseudo-octave of rows of unknown duration.
 pub(crate) const UNKNOWN: u8 = 64;
 
-/// 0 for nothing at all, else 1 + the power of two, as in `whyslow KIND heat`.
+/// 0 for a duration of 0, else 1 + floor(log2), as in `whyslow KIND heat`.
 #[inline]
 fn octave_of(dur: i64) -> u8 {
     if dur > 0 { dur.ilog2() as u8 + 1 } else { 0 }
 }
 
-/// Bounds of the lengths of an octave.
+/// Bounds of the durations of an octave.
 pub(crate) fn bounds(octave: u8) -> (i64, i64) {
     let edge = |octave: u8| match octave {
         0 => 0,
@@ -58,13 +58,13 @@ struct Map {
     id: i32,
     rows: u64,
     columns: [Column; WIDTHS],
-    waiting: Waiting,
+    buffer: LaneBuffer,
 }
 
-/// The maps of one kind, each of a device and an operation.
+/// The maps of one kind: one for each operation, of kind `block` also for each device.
 pub(crate) struct HeatBuilder<'p> {
     column_bits: u8,
-    /// The narrowest columns that are written.
+    /// Index of the narrowest column width that is written.
     narrowest: usize,
     store: Store<'p>,
     maps: Vec<Map>,
@@ -73,7 +73,7 @@ pub(crate) struct HeatBuilder<'p> {
 }
 
 impl<'p> HeatBuilder<'p> {
-    /// Of so many rows.
+    /// `rows` is the number of rows to expect.
     pub(crate) fn new(column_bits: u8, rows: u64, store: Store<'p>) -> Self {
         Self {
             column_bits,
@@ -85,14 +85,14 @@ impl<'p> HeatBuilder<'p> {
         }
     }
 
-    /// A row of the map `id` that begins so many ns after the recording does.
+    /// Adds a row to map `id`; `begin` is in ns since the start of the recording.
     #[inline]
     pub(crate) fn add(&mut self, id: i32, begin: u64, dur: Option<i64>) {
         let slot = self.slot(id);
         let map = &mut self.maps[slot as usize];
         map.rows += 1;
         let item = HeatItem {
-            // Nothing goes back, even if rows should.
+            // Columns never go back, even if rows are out of order.
             column: (begin >> self.column_bits).max(map.columns[0].at),
             octave: dur.map_or(UNKNOWN, octave_of),
             count: 1,
@@ -100,7 +100,7 @@ impl<'p> HeatBuilder<'p> {
         };
         map.turn_to(item.column, (slot, self.narrowest), &mut self.store);
         map.columns[0].add(item);
-        self.store.relieve(&mut self.maps);
+        self.store.enforce_limit(&mut self.maps);
     }
 
     #[inline]
@@ -121,39 +121,39 @@ impl<'p> HeatBuilder<'p> {
         slot
     }
 
-    /// Writes what is left. `name` tells the id that a map has in the end.
+    /// Writes what is left. `name` maps an id to its final one.
     pub(crate) fn finish(mut self, name: impl Fn(i32) -> i32) -> (Lanes, usize) {
         for (slot, map) in (0..).zip(&mut self.maps) {
             for width in 0..WIDTHS {
                 map.end_column(width, (slot, self.narrowest), &mut self.store);
             }
-            map.waiting.flush(slot, &mut self.store);
+            map.buffer.flush(slot, &mut self.store);
         }
-        let lanes = self.maps.iter().map(|map| LaneAt {
+        let lanes = self.maps.iter().map(|map| LaneEntry {
             id: name(map.id),
             intervals: map.rows,
-            ..LaneAt::default()
+            ..LaneEntry::default()
         });
         let lanes = Lanes {
             narrowest: self.narrowest as u8,
             ..self.store.finish(LeftOut::default(), lanes.collect())
         };
-        (lanes, self.store.most_held())
+        (lanes, self.store.buffered_peak())
     }
 }
 
-impl Holder for Map {
+impl Buffered for Map {
     fn bytes(&self) -> usize {
-        self.waiting.bytes()
+        self.buffer.bytes()
     }
 
     fn write(&mut self, slot: u32, store: &mut Store<'_>) {
-        self.waiting.flush(slot, store);
+        self.buffer.flush(slot, store);
     }
 }
 
 impl Map {
-    /// Ends columns that are over.
+    /// Ends the columns before `column`.
     #[inline]
     fn turn_to(&mut self, column: u64, place: (u32, usize), store: &mut Store<'_>) {
         for width in 0..WIDTHS {
@@ -166,18 +166,18 @@ impl Map {
         }
     }
 
-    /// Its cells wait to be written, and count in the wider column.
+    /// Buffers the cells for writing, and adds them to the next wider column.
     fn end_column(&mut self, width: usize, (slot, narrowest): (u32, usize), store: &mut Store<'_>) {
         let Self {
-            columns, waiting, ..
+            columns, buffer, ..
         } = self;
         let (narrow, wide) = columns.split_at_mut(width + 1);
         let narrow = &mut narrow[width];
         narrow.cells.sort_unstable_by_key(|cell| cell.octave);
-        let kind = (width as u8, Sort::Heat);
+        let kind = (width as u8, ItemKind::Heat);
         for cell in narrow.cells.drain(..) {
             if width >= narrowest {
-                waiting.put(slot, kind, store, |pending| pending.heat(&cell));
+                buffer.put(slot, kind, store, |pending| pending.heat(&cell));
             }
             if let Some(wide) = wide.first_mut() {
                 wide.add(HeatItem {
@@ -189,8 +189,8 @@ impl Map {
     }
 }
 
-/// The narrowest columns that are worth it: of few rows each would have a cell of its own, and these
-/// are soon read.
+/// Index of the narrowest column width worth storing: with few rows, each row would get a cell of
+/// its own, and the rows themselves are quick to read.
 fn narrowest(rows: u64) -> usize {
     let columns = (rows / limits::ROWS_OF_COLUMN).max(limits::COLUMNS_LEAST);
     (0..WIDTHS)

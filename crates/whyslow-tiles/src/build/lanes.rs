@@ -1,28 +1,27 @@
-//! The lanes of one track, while rows come in order of time.
+//! Builds the lanes of one track from rows in order of time.
 
 use rustc_hash::FxHashMap;
 
 use crate::LeftOut;
 use crate::build::axis::Axis;
+use crate::build::buffer::{Buffered, LaneBuffer, Store};
 use crate::build::tree::{Sink, Tree};
-use crate::build::waiting::{Holder, Store, Waiting};
 use crate::item::{Interval, Mix, Sum, Times, WHOLE};
-use crate::store::block::Sort;
-use crate::store::directory::{LaneAt, Lanes};
+use crate::store::block::ItemKind;
+use crate::store::directory::{LaneEntry, Lanes};
 
-/// What a row says of a lane.
+/// One interval of a lane, as read from a row.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Told {
+pub(crate) struct LaneRow {
     pub(crate) lane: Option<i64>,
     pub(crate) ts: i64,
-    /// Where it is not known, the interval ends when the next one of its lane begins, or with the
-    /// recording.
+    /// If unknown, the interval ends when the next one of its lane starts, or with the recording.
     pub(crate) ts_end: Option<i64>,
     pub(crate) value: i32,
     pub(crate) mix: Mix,
 }
 
-/// Is shown every interval as it will be drawn.
+/// Called with every interval as it will be drawn.
 pub(crate) type Watch<'w> = dyn FnMut(&Interval) + 'w;
 
 pub(crate) struct LanesBuilder<'p, 'w> {
@@ -37,63 +36,63 @@ pub(crate) struct LanesBuilder<'p, 'w> {
 #[derive(Debug)]
 struct Lane {
     id: i32,
-    row: Row,
-    waiting: Waiting,
+    state: LaneState,
+    buffer: LaneBuffer,
     unfinished: Option<Interval>,
 }
 
-/// What is known of a lane's intervals so far.
+/// State of a lane while its rows are read.
 #[derive(Debug, Default)]
-struct Row {
+struct LaneState {
     tree: Tree,
     first: Option<u64>,
-    /// Where the last interval ends.
+    /// End of the last interval.
     reached: u64,
     intervals: u64,
-    /// In ns, and what is left in parts of it.
+    /// Whole ns; `times` holds the remainders in ns / [`WHOLE`].
     times_ns: [u64; 4],
     times: Times,
 }
 
-impl Holder for Lane {
+impl Buffered for Lane {
     fn bytes(&self) -> usize {
-        self.waiting.bytes() + self.row.tree.bytes()
+        self.buffer.bytes() + self.state.tree.bytes()
     }
 
     fn write(&mut self, slot: u32, store: &mut Store<'_>) {
-        let before = self.row.tree.bytes();
-        self.row.tree.finish(&mut LaneSink {
+        let before = self.state.tree.bytes();
+        self.state.tree.finish(&mut LaneSink {
             slot,
-            waiting: &mut self.waiting,
+            buffer: &mut self.buffer,
             store,
         });
-        store.hold(before, 0);
-        self.waiting.flush(slot, store);
+        store.account(before, 0);
+        self.buffer.flush(slot, store);
     }
 }
 
 struct LaneSink<'l, 'p> {
     slot: u32,
-    waiting: &'l mut Waiting,
+    buffer: &'l mut LaneBuffer,
     store: &'l mut Store<'p>,
 }
 
 impl Sink for LaneSink<'_, '_> {
     fn interval(&mut self, mark: u8, interval: &Interval) {
-        let kind = (mark, Sort::Interval);
-        self.waiting.put(self.slot, kind, self.store, |pending| {
+        let kind = (mark, ItemKind::Interval);
+        self.buffer.put(self.slot, kind, self.store, |pending| {
             pending.interval(interval);
         });
     }
 
     fn sum(&mut self, mark: u8, sum: &Sum) {
-        let kind = (mark, Sort::Sum);
-        self.waiting
+        let kind = (mark, ItemKind::Sum);
+        self.buffer
             .put(self.slot, kind, self.store, |pending| pending.sum(sum));
     }
 }
 
-impl Row {
+impl LaneState {
     fn push(&mut self, interval: Interval, sink: &mut LaneSink<'_, '_>, watch: &mut Watch<'_>) {
         watch(&interval);
         self.first.get_or_insert(interval.begin);
@@ -108,7 +107,7 @@ impl Row {
         }
         let before = self.tree.bytes();
         self.tree.push(interval, sink);
-        sink.store.hold(before, self.tree.bytes());
+        sink.store.account(before, self.tree.bytes());
     }
 }
 
@@ -124,28 +123,28 @@ impl<'p, 'w> LanesBuilder<'p, 'w> {
         }
     }
 
-    /// Rows come in order of `ts`.
-    pub(crate) fn add(&mut self, told: &Told) {
-        let Some(id) = told.lane.and_then(|lane| i32::try_from(lane).ok()) else {
+    /// Adds a row. Rows must come in order of `ts`.
+    pub(crate) fn add(&mut self, row: &LaneRow) {
+        let Some(id) = row.lane.and_then(|lane| i32::try_from(lane).ok()) else {
             self.left_out.without_lane += 1;
             return;
         };
-        let Some((begin, end)) = self.axis.clip(told.ts, told.ts_end) else {
+        let Some((begin, end)) = self.axis.clip(row.ts, row.ts_end) else {
             self.left_out.outside += 1;
             return;
         };
         let interval = Interval {
             begin,
             end,
-            value: told.value,
-            mix: told.mix,
+            value: row.value,
+            mix: row.mix,
         };
         let slot = self.slot(id);
-        self.put(slot, interval, told.ts_end.is_none());
-        self.store.relieve(&mut self.lanes);
+        self.put(slot, interval, row.ts_end.is_none());
+        self.store.enforce_limit(&mut self.lanes);
     }
 
-    /// A row that lies outside of the recording's time, as whoever read it has found.
+    /// Counts a row that lies outside the time of the recording.
     pub(crate) fn leave_out(&mut self) {
         self.left_out.outside += 1;
     }
@@ -154,8 +153,8 @@ impl<'p, 'w> LanesBuilder<'p, 'w> {
         *self.by_id.entry(id).or_insert_with(|| {
             self.lanes.push(Lane {
                 id,
-                row: Row::default(),
-                waiting: Waiting::default(),
+                state: LaneState::default(),
+                buffer: LaneBuffer::default(),
                 unfinished: None,
             });
             self.lanes.len() as u32 - 1
@@ -166,14 +165,14 @@ impl<'p, 'w> LanesBuilder<'p, 'w> {
         let lane = &mut self.lanes[slot as usize];
         let mut sink = LaneSink {
             slot,
-            waiting: &mut lane.waiting,
+            buffer: &mut lane.buffer,
             store: &mut self.store,
         };
         if let Some(mut before) = lane.unfinished.take() {
             before.end = interval.begin.max(before.begin);
-            lane.row.push(before, &mut sink, self.watch);
+            lane.state.push(before, &mut sink, self.watch);
         }
-        let reached = lane.row.reached;
+        let reached = lane.state.reached;
         if interval.begin < reached {
             if interval.end <= reached {
                 self.left_out.hidden += 1;
@@ -185,12 +184,12 @@ impl<'p, 'w> LanesBuilder<'p, 'w> {
         if is_unfinished {
             lane.unfinished = Some(interval);
         } else {
-            lane.row.push(interval, &mut sink, self.watch);
+            lane.state.push(interval, &mut sink, self.watch);
         }
     }
 
-    /// Writes what is left, and the lanes' indexes. `name` tells the id and the device that lanes
-    /// of this id have in the end.
+    /// Writes what is left, and the index of each lane. `name` maps an id to the final id and the
+    /// device of the lane.
     pub(crate) fn finish(
         mut self,
         name: impl Fn(i32) -> (i32, Option<(i64, String)>),
@@ -201,28 +200,28 @@ impl<'p, 'w> LanesBuilder<'p, 'w> {
             let lane = &mut self.lanes[slot as usize];
             let mut sink = LaneSink {
                 slot,
-                waiting: &mut lane.waiting,
+                buffer: &mut lane.buffer,
                 store: &mut self.store,
             };
             if let Some(last) = lane.unfinished.take() {
-                lane.row.push(last, &mut sink, self.watch);
+                lane.state.push(last, &mut sink, self.watch);
             }
             lane.write(slot, &mut self.store);
         }
         let lanes = self.lanes.iter().map(|lane| {
             let (id, device) = name(lane.id);
-            let row = &lane.row;
-            LaneAt {
+            let state = &lane.state;
+            LaneEntry {
                 id,
                 device,
-                first: row.first.unwrap_or(0),
-                last: row.reached,
-                intervals: row.intervals,
-                times_ns: row.times_ns,
-                ..LaneAt::default()
+                first: state.first.unwrap_or(0),
+                last: state.reached,
+                intervals: state.intervals,
+                times_ns: state.times_ns,
+                ..LaneEntry::default()
             }
         });
         let lanes = self.store.finish(self.left_out, lanes.collect());
-        (lanes, self.store.most_held())
+        (lanes, self.store.buffered_peak())
     }
 }

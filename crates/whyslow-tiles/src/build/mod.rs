@@ -1,11 +1,12 @@
-//! Tiles from tables, in one pass.
+//! Builds tiles from tables in one pass.
 
 mod axis;
 mod block;
+mod buffer;
 mod heat;
-mod in_turn;
 mod lanes;
 mod locks;
+mod merge;
 mod rows;
 mod samples;
 mod series;
@@ -13,7 +14,6 @@ mod series;
 mod tests;
 mod tracks;
 mod tree;
-mod waiting;
 
 use std::path::Path;
 use std::sync::atomic::AtomicBool;
@@ -30,59 +30,59 @@ use crate::store::directory::{Directory, Lanes};
 use crate::store::pages::PageWriter;
 use crate::store::{FILE_NAME, MAGIC};
 use axis::Axis;
+use buffer::Store;
 use heat::HeatBuilder;
 pub(crate) use heat::{UNKNOWN, WIDTHS, bounds};
 use lanes::LanesBuilder;
 use rows::Work;
 pub(crate) use series::LINES;
 use series::SeriesBuilder;
-use waiting::Store;
 
-/// Builds into an empty folder that only this user can enter. What is there is complete when this
-/// returns, and no sooner.
+/// Builds tiles in `out`, an empty folder accessible to the current user only. The tiles are
+/// incomplete until this returns.
 pub fn build(
     tables: &dyn Tables,
     out: &Path,
     progress: &dyn Fn(f64),
     cancel: &AtomicBool,
 ) -> Result<(), TilesError> {
-    let order = Order {
+    let options = BuildOptions {
         recording: "",
         out,
-        held_max: limits::PENDING_BYTES,
+        buffered_max: limits::PENDING_BYTES,
     };
-    build_within(tables, &order, progress, cancel).map(drop)
+    build_within(tables, &options, progress, cancel).map(drop)
 }
 
-/// What is built, and within what.
-pub(crate) struct Order<'o> {
+/// Where a build writes, and its memory limit.
+pub(crate) struct BuildOptions<'o> {
     /// Digest of the recording.
     pub(crate) recording: &'o str,
     pub(crate) out: &'o Path,
-    /// Bytes of items that may wait.
-    pub(crate) held_max: usize,
+    /// Limit of buffered items, in bytes.
+    pub(crate) buffered_max: usize,
 }
 
-/// The most bytes that waited.
+/// Builds within a memory limit; returns the most bytes ever buffered.
 pub(crate) fn build_within(
     tables: &dyn Tables,
-    order: &Order<'_>,
+    options: &BuildOptions<'_>,
     progress: &dyn Fn(f64),
     cancel: &AtomicBool,
 ) -> Result<usize, TilesError> {
     let work = Work::new(tables, progress, cancel, &tracks::READ);
-    let pages = Mutex::new(PageWriter::create(order.out)?);
-    let mut builder = Builder::new(&work, &pages, order.held_max);
+    let pages = Mutex::new(PageWriter::create(options.out)?);
+    let mut builder = Builder::new(&work, &pages, options.buffered_max);
     builder.states()?;
     builder.cpus()?;
     builder.calls()?;
     builder.locks()?;
     builder.block()?;
     builder.samples()?;
-    let most_held = builder.most_held;
+    let buffered_peak = builder.buffered_peak;
     let directory = builder.finish()?;
     let mut pages = pages.into_inner().unwrap_or_else(PoisonError::into_inner);
-    let (offset, bytes) = pages.summed(&directory.encode());
+    let (offset, bytes) = pages.checksummed(&directory.encode());
     let mut end = Vec::new();
     end.extend(offset.to_le_bytes());
     end.extend(bytes.to_le_bytes());
@@ -90,16 +90,16 @@ pub(crate) fn build_within(
     end.extend(MAGIC);
     pages.write(&end);
     let bytes = pages.finish()?;
-    About::new(order.recording, bytes).write(order.out)?;
+    About::new(options.recording, bytes).write(options.out)?;
     progress(1.0);
-    Ok(most_held)
+    Ok(buffered_peak)
 }
 
 struct Builder<'b> {
     work: &'b Work<'b>,
     pages: &'b Mutex<PageWriter>,
-    held_max: usize,
-    most_held: usize,
+    buffered_max: usize,
+    buffered_peak: usize,
     axis: Axis,
     column_bits: u8,
     cpus: u64,
@@ -108,15 +108,15 @@ struct Builder<'b> {
 }
 
 impl<'b> Builder<'b> {
-    fn new(work: &'b Work<'b>, pages: &'b Mutex<PageWriter>, held_max: usize) -> Self {
+    fn new(work: &'b Work<'b>, pages: &'b Mutex<PageWriter>, buffered_max: usize) -> Self {
         let axis = Axis::of(work.tables.info());
         let column_bits = heat::column_bits(axis.length);
         let cpus = work.tables.info().tables.get("cpu");
         Self {
             work,
             pages,
-            held_max,
-            most_held: 0,
+            buffered_max,
+            buffered_peak: 0,
             axis,
             column_bits,
             cpus: cpus.map_or(0, |table| table.rows),
@@ -126,7 +126,7 @@ impl<'b> Builder<'b> {
     }
 
     fn store(&self, track: u8) -> Store<'b> {
-        Store::new(track, self.pages, self.held_max)
+        Store::new(track, self.pages, self.buffered_max)
     }
 
     fn heat(&self, track: u8, table: &str) -> HeatBuilder<'b> {
@@ -135,8 +135,8 @@ impl<'b> Builder<'b> {
         HeatBuilder::new(self.column_bits, rows, self.store(track))
     }
 
-    fn done(&mut self, (lanes, most_held): (Lanes, usize)) -> Result<(), TilesError> {
-        self.most_held = self.most_held.max(most_held);
+    fn done(&mut self, (lanes, buffered_peak): (Lanes, usize)) -> Result<(), TilesError> {
+        self.buffered_peak = self.buffered_peak.max(buffered_peak);
         self.tracks.push(lanes);
         let mut pages = self.pages.lock().unwrap_or_else(PoisonError::into_inner);
         pages.check()
@@ -189,7 +189,7 @@ impl<'b> Builder<'b> {
     fn samples(&mut self) -> Result<(), TilesError> {
         let mut watch = |_: &Interval| ();
         let mut lanes = LanesBuilder::new(self.axis, self.store(kinds::SAMPLES), &mut watch);
-        // Without times there is nothing to draw.
+        // Samples without timestamps cannot be drawn.
         if self.work.has("stack_sample") && !samples::without_times(self.work.tables)? {
             samples::samples(self.work, &mut lanes)?;
         }
@@ -203,15 +203,15 @@ impl<'b> Builder<'b> {
         let mut lanes = LanesBuilder::new(self.axis, self.store(kinds::BLOCK), &mut watch);
         let series = &mut self.series;
         let devices = block::block(self.work, self.axis, &mut lanes, &mut heat, series)?;
-        let (places, found) = (devices.places(), devices.found());
+        let (indices, found) = (devices.indices(), devices.found());
         let lanes = lanes.finish(|slot| {
             let slot = slot as usize;
-            (places[slot], Some(found[slot].clone()))
+            (indices[slot], Some(found[slot].clone()))
         });
         self.done(lanes)?;
         self.done(heat.finish(|id| {
             let (slot, op) = (id / OPS_OF_DEVICE, id % OPS_OF_DEVICE);
-            places[slot as usize] * OPS_OF_DEVICE + op
+            indices[slot as usize] * OPS_OF_DEVICE + op
         }))
     }
 

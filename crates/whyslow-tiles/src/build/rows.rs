@@ -1,4 +1,4 @@
-//! Rows of a table, in order of time.
+//! Reads the rows of a table in order of time.
 
 use std::cell::Cell;
 use std::ops::ControlFlow;
@@ -11,13 +11,13 @@ use whyslow_store::Tables;
 
 use crate::TilesError;
 
-/// How far a build is, and whether it is still wanted.
+/// Progress and cancellation of a build.
 pub(crate) struct Work<'w> {
     pub(crate) tables: &'w dyn Tables,
     pub(crate) cancel: &'w AtomicBool,
     progress: &'w dyn Fn(f64),
     rows: Cell<u64>,
-    rows_all: u64,
+    rows_total: u64,
 }
 
 impl<'w> Work<'w> {
@@ -29,22 +29,22 @@ impl<'w> Work<'w> {
     ) -> Self {
         let known = &tables.info().tables;
         let rows = read.iter().filter_map(|name| known.get(*name));
-        let rows_all: u64 = rows.map(|table| table.rows).sum();
+        let rows_total: u64 = rows.map(|table| table.rows).sum();
         Self {
             tables,
             cancel,
             progress,
             rows: Cell::new(0),
-            rows_all: rows_all.max(1),
+            rows_total: rows_total.max(1),
         }
     }
 
-    /// Work that somebody else tells the progress of.
-    pub(crate) fn beside(tables: &'w dyn Tables, cancel: &'w AtomicBool) -> Self {
+    /// Work that reports no progress.
+    pub(crate) fn silent(tables: &'w dyn Tables, cancel: &'w AtomicBool) -> Self {
         Self::new(tables, &|_| (), cancel, &[])
     }
 
-    /// Whether anything of this was recorded.
+    /// Whether the table has rows.
     pub(crate) fn has(&self, table: &str) -> bool {
         let table = self.tables.info().tables.get(table);
         table.is_some_and(|table| table.rows > 0)
@@ -54,7 +54,7 @@ impl<'w> Work<'w> {
         self.cancel.load(Ordering::Relaxed)
     }
 
-    /// Shows each batch; cancelled, it ends with that error.
+    /// Calls `each` with every batch; returns [`TilesError::Cancelled`] if cancelled.
     pub(crate) fn each(
         &self,
         projection: &Projection,
@@ -67,7 +67,7 @@ impl<'w> Work<'w> {
             } else {
                 each(batch)
             };
-            self.told(batch.num_rows());
+            self.add_progress(batch.num_rows());
             Ok::<_, AnalysisError>(match done {
                 Ok(()) => ControlFlow::Continue(()),
                 Err(error) => {
@@ -79,8 +79,8 @@ impl<'w> Work<'w> {
         failure.map_or(Ok(()), Err)
     }
 
-    pub(crate) fn told(&self, rows: usize) {
+    pub(crate) fn add_progress(&self, rows: usize) {
         self.rows.set(self.rows.get() + rows as u64);
-        (self.progress)((self.rows.get() as f64 / self.rows_all as f64).min(0.99));
+        (self.progress)((self.rows.get() as f64 / self.rows_total as f64).min(0.99));
     }
 }

@@ -1,8 +1,8 @@
-//! What samplers saw of threads: samples for the times that they stand for, and times without any.
+//! Stack samples of threads, each for the time it represents, and sampling gaps.
 //!
-//! The value of an interval tells three things, so that a chart needs no names: what the thread did or why
-//! there is no sample, in what kind of code it was, and a number that is the same for the same innermost
-//! function in every recording.
+//! The value of an interval packs three things, so that a chart needs no names: the class (the
+//! state of the thread, or why there is no sample), the kind of code, and a number that is the same
+//! for the same innermost function in every recording.
 
 use rustc_hash::FxHashSet;
 use whyslow_analysis::read::{PerWord, Projection};
@@ -12,16 +12,16 @@ use whyslow_model::{Symbols, stat};
 use whyslow_store::{Tables, rows};
 
 use crate::TilesError;
-use crate::build::in_turn;
-use crate::build::lanes::{LanesBuilder, Told};
+use crate::build::lanes::{LaneRow, LanesBuilder};
+use crate::build::merge;
 use crate::build::rows::Work;
 use crate::item::Mix;
 use crate::kinds::SAMPLE_CLASSES;
 
-/// Where the parts of a value lie.
+/// Bit offsets of the parts of a value.
 const CODE_SHIFT: u32 = 4;
 const FUNCTION_SHIFT: u32 = 6;
-/// Bits of a function's number: the value stays positive.
+/// Width of the function number: small enough to keep the value positive.
 const FUNCTION_BITS: u32 = 25;
 
 const RUNNING: u8 = 0;
@@ -29,21 +29,21 @@ const WAITING: u8 = 1;
 const INFERRED: u8 = 2;
 const NOT_SAMPLED: u8 = 3;
 
-/// Kinds of code, as `frame.kind` has them; 0 where nothing is known.
+/// Values of `frame.kind`. The code of a sample is 1 + the index here, or 0 if unknown.
 const CODE_KINDS: [&str; 3] = ["kernel", "user", "managed"];
 
 pub(crate) fn samples(work: &Work<'_>, lanes: &mut LanesBuilder<'_, '_>) -> Result<(), TilesError> {
     let codes = codes(work)?;
-    let sampled = sampled_all_the_time(work)?;
-    in_turn::both(
+    let wall_sampled = wall_sampled_threads(work)?;
+    merge::by_time(
         work,
         lanes,
-        |work, each| seen(work, (&codes, &sampled), each),
-        |work, each| unseen(work, &codes, each),
+        |work, each| read_samples(work, (&codes, &wall_sampled), each),
+        |work, each| read_gaps(work, &codes, each),
     )
 }
 
-/// Whether the samples are numbers alone, as in collapsed stacks.
+/// Whether the samples are mere counts, as in collapsed stacks.
 pub(crate) fn without_times(tables: &dyn Tables) -> Result<bool, TilesError> {
     let mut symbols = Symbols::new();
     let stats: Vec<TraceStatRow> = rows(tables, &mut symbols)?;
@@ -54,34 +54,34 @@ pub(crate) fn without_times(tables: &dyn Tables) -> Result<bool, TilesError> {
 /// Class and group of a sample.
 fn class(kind: &str, state: Option<&str>) -> (u8, u8) {
     let word = match (kind, state) {
-        // Samplers of these look at running threads only.
+        // Samplers of these kinds sample running threads only.
         ("sample" | "execution" | "native", None) => "running",
         (_, Some(state)) => state,
         _ => "unknown",
     };
-    let place = place_of(word).unwrap_or_else(|| match state {
-        Some(_) => place_of("waiting").unwrap_or(0),
-        None => place_of("unknown").unwrap_or(0),
+    let index = index_of(word).unwrap_or_else(|| match state {
+        Some(_) => index_of("waiting").unwrap_or(0),
+        None => index_of("unknown").unwrap_or(0),
     });
     let is_running = matches!(
-        SAMPLE_CLASSES[usize::from(place)],
+        SAMPLE_CLASSES[usize::from(index)],
         "running" | "runnable" | "unknown"
     );
-    (place, if is_running { RUNNING } else { WAITING })
+    (index, if is_running { RUNNING } else { WAITING })
 }
 
-/// Class and group of a time without samples.
+/// Class and group of a sampling gap.
 fn gap_class(word: &str) -> (u8, u8) {
-    let place = place_of(word)
-        .or_else(|| place_of("sampler_late"))
+    let index = index_of(word)
+        .or_else(|| index_of("sampler_late"))
         .unwrap_or(0);
     let is_inferred = matches!(word, "kernel_wait" | "page_fault");
-    (place, if is_inferred { INFERRED } else { NOT_SAMPLED })
+    (index, if is_inferred { INFERRED } else { NOT_SAMPLED })
 }
 
-fn place_of(word: &str) -> Option<u8> {
-    let place = SAMPLE_CLASSES.iter().position(|class| *class == word)?;
-    u8::try_from(place).ok()
+fn index_of(word: &str) -> Option<u8> {
+    let index = SAMPLE_CLASSES.iter().position(|class| *class == word)?;
+    u8::try_from(index).ok()
 }
 
 fn value(class: u8, code: u8, function: u32) -> i32 {
@@ -89,12 +89,12 @@ fn value(class: u8, code: u8, function: u32) -> i32 {
     i32::try_from(value).unwrap_or(i32::from(class))
 }
 
-/// The same number for the same name.
+/// Number of a function, derived from its name only.
 fn number_of(function: &str) -> u32 {
     crc32fast::hash(function.as_bytes()) >> (u32::BITS - FUNCTION_BITS)
 }
 
-/// In what kind of code each stack ends.
+/// Kind of code of the innermost frame of each stack.
 fn codes(work: &Work<'_>) -> Result<Vec<u8>, TilesError> {
     if !work.has("callsite") || !work.has("frame") {
         return Ok(Vec::new());
@@ -104,7 +104,7 @@ fn codes(work: &Work<'_>) -> Result<Vec<u8>, TilesError> {
     let frames: Vec<FrameRow> = rows(work.tables, &mut symbols)?;
     let frames: Vec<u8> = frames
         .iter()
-        .map(|frame| of_kind(symbols.get(frame.kind)).map_or(0, |place| place as u8 + 1))
+        .map(|frame| of_kind(symbols.get(frame.kind)).map_or(0, |index| index as u8 + 1))
         .collect();
     let sites: Vec<CallsiteRow> = rows(work.tables, &mut symbols)?;
     let of_site = |site: &CallsiteRow| {
@@ -118,22 +118,21 @@ fn codes(work: &Work<'_>) -> Result<Vec<u8>, TilesError> {
 }
 
 fn code_of(codes: &[u8], callsite: Option<i64>) -> u8 {
-    let place = callsite.and_then(|id| usize::try_from(id).ok());
-    place
-        .and_then(|place| codes.get(place))
+    let index = callsite.and_then(|id| usize::try_from(id).ok());
+    index
+        .and_then(|index| codes.get(index))
         .copied()
         .unwrap_or(0)
 }
 
-/// Threads that a sampler looked at whatever they did: stacks that were taken when they left a CPU tell the
-/// same times again.
-fn sampled_all_the_time(work: &Work<'_>) -> Result<FxHashSet<i64>, TilesError> {
+/// Threads with wall-clock samples: their off-CPU stacks would cover the same time twice.
+fn wall_sampled_threads(work: &Work<'_>) -> Result<FxHashSet<i64>, TilesError> {
     let mut columns = Projection::new(StackSampleRow::TABLE);
-    // Rows come by their begin.
+    // `ts` is needed because rows are read in its order.
     let [_, utid, kind] = ["ts", "utid", "kind"].map(|name| columns.need(name));
     let mut found = FxHashSet::default();
-    let beside = Work::beside(work.tables, work.cancel);
-    beside.each(&columns, |batch| {
+    let work = Work::silent(work.tables, work.cancel);
+    work.each(&columns, |batch| {
         let (utid, kind) = (utid.ints(batch)?, kind.texts(batch)?);
         for row in 0..batch.num_rows() as u32 {
             if kind.get(row) == Some("wall")
@@ -147,10 +146,10 @@ fn sampled_all_the_time(work: &Work<'_>) -> Result<FxHashSet<i64>, TilesError> {
     Ok(found)
 }
 
-fn seen(
+fn read_samples(
     work: &Work<'_>,
-    (codes, sampled): (&[u8], &FxHashSet<i64>),
-    each: &mut dyn FnMut(Told),
+    (codes, wall_sampled): (&[u8], &FxHashSet<i64>),
+    each: &mut dyn FnMut(LaneRow),
 ) -> Result<(), TilesError> {
     let mut columns = Projection::new(StackSampleRow::TABLE);
     let numbers = ["ts", "ts_end", "utid", "callsite_id"].map(|name| columns.need(name));
@@ -167,15 +166,15 @@ fn seen(
         for row in 0..batch.num_rows() as u32 {
             let lane = utid.get(row);
             let kind = kind.get(row).unwrap_or_default();
-            if kind == "offcpu" && lane.is_some_and(|lane| sampled.contains(&lane)) {
+            if kind == "offcpu" && lane.is_some_and(|lane| wall_sampled.contains(&lane)) {
                 continue;
             }
             let (class, group) = class(kind, state.get(row));
             let number = function.key(row).and_then(|key| {
-                let place = known.get_mut(key)?;
-                Some(*place.get_or_insert_with(|| number_of(function.get(row).unwrap_or_default())))
+                let index = known.get_mut(key)?;
+                Some(*index.get_or_insert_with(|| number_of(function.get(row).unwrap_or_default())))
             });
-            each(Told {
+            each(LaneRow {
                 lane,
                 ts: ts.at(row),
                 ts_end: ts_end.get(row),
@@ -191,11 +190,11 @@ fn seen(
     })
 }
 
-/// Gaps of threads; those of a whole process are of no lane.
-fn unseen(
+/// Gaps of single threads; gaps of a whole process belong to no lane.
+fn read_gaps(
     work: &Work<'_>,
     codes: &[u8],
-    each: &mut dyn FnMut(Vec<Told>) -> bool,
+    each: &mut dyn FnMut(Vec<LaneRow>) -> bool,
 ) -> Result<(), TilesError> {
     if !work.has("sample_gap") {
         return Ok(());
@@ -212,7 +211,7 @@ fn unseen(
         let of_row = |row: u32| {
             let (class, group) = gap_class(word.get(row).unwrap_or_default());
             let number = function.get(row).map_or(0, number_of);
-            Told {
+            LaneRow {
                 lane: utid.get(row),
                 ts: ts.at(row),
                 ts_end: ts_end.get(row),
@@ -236,8 +235,8 @@ mod tests {
     #[test]
     fn samples_have_a_class_and_a_group() {
         let check = |kind, state, word, group| {
-            let (place, of) = class(kind, state);
-            assert_eq!((SAMPLE_CLASSES[usize::from(place)], of), (word, group));
+            let (index, of) = class(kind, state);
+            assert_eq!((SAMPLE_CLASSES[usize::from(index)], of), (word, group));
         };
         check("wall", Some("running"), "running", RUNNING);
         check("wall", Some("sleeping"), "sleeping", WAITING);
@@ -255,8 +254,8 @@ mod tests {
     #[test]
     fn inferred_waits_are_none_of_the_kernels() {
         let check = |word, group| {
-            let (place, of) = gap_class(word);
-            assert_eq!((SAMPLE_CLASSES[usize::from(place)], of), (word, group));
+            let (index, of) = gap_class(word);
+            assert_eq!((SAMPLE_CLASSES[usize::from(index)], of), (word, group));
         };
         check("kernel_wait", INFERRED);
         check("page_fault", INFERRED);

@@ -1,15 +1,16 @@
-//! Lines over time: what happened in each of many equal columns.
+//! Time series: sums over many columns of equal width.
 
 use crate::limits;
 use crate::store::columns::put;
-use crate::store::directory::Stretch;
+use crate::store::directory::Extent;
 use crate::store::pages::PageWriter;
 
-/// Busy CPUs, threads in uninterruptible sleep, bytes of requests, requests in flight, calls.
+/// Number of series: busy CPUs, threads in uninterruptible sleep, block I/O bytes, block requests
+/// in flight, system calls.
 pub(crate) const LINES: usize = 5;
 
-/// Time within columns. A long interval costs as much as a short one: it changes the columns at its
-/// ends, and is added up over those in between when all is known.
+/// Time spent in each column. A long interval costs as much as a short one: it updates the columns
+/// at its ends, and a prefix sum adds the columns in between at the end.
 #[derive(Debug)]
 struct Spans {
     edges: Vec<u64>,
@@ -83,7 +84,7 @@ impl SeriesBuilder {
         self.spans[1].add(begin, end, self.bits);
     }
 
-    /// A request, and its bytes where it ends if that is known.
+    /// Adds a request, and its bytes at its end if that is known.
     #[inline]
     pub(crate) fn request(&mut self, begin: u64, end: u64, bytes: Option<i64>) {
         self.spans[2].add(begin, end, self.bits);
@@ -98,12 +99,12 @@ impl SeriesBuilder {
         self.calls[(begin >> self.bits) as usize] += 1;
     }
 
-    /// Writes the lines of what was recorded.
+    /// Writes all series; those of tables that were not recorded are empty.
     pub(crate) fn finish(
         self,
         is_recorded: [bool; LINES],
         pages: &mut PageWriter,
-    ) -> Result<Stretch, std::io::Error> {
+    ) -> Result<Extent, std::io::Error> {
         let bits = self.bits;
         let [busy, blocked, depth] = self.spans.map(|spans| spans.into_sums(bits));
         let mut content = Vec::new();
@@ -120,8 +121,8 @@ impl SeriesBuilder {
             put(&mut content, packed.len() as u64);
             content.extend(packed);
         }
-        let (offset, bytes) = pages.summed(&content);
-        Ok(Stretch { offset, bytes })
+        let (offset, bytes) = pages.checksummed(&content);
+        Ok(Extent { offset, bytes })
     }
 }
 

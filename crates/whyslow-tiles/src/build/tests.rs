@@ -1,4 +1,4 @@
-//! That what may wait is kept to, and that tiles do not depend on it.
+//! The buffer limit is kept, and tiles do not depend on it.
 
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -8,13 +8,13 @@ use whyslow_model::tables::{Collected, ThreadStateRow};
 use whyslow_model::{Row as _, Symbols};
 use whyslow_store::{MemoryTables, RecordingInfo};
 
-use super::{Order, build_within};
+use super::{BuildOptions, build_within};
 use crate::{Run, Tiles, TilesError};
 
 const LANES: i32 = 300;
 const ROWS: i64 = 60_000;
 
-/// Rows of many threads in turn, of lengths of all magnitudes.
+/// Rows of many threads round robin, with durations of all magnitudes.
 fn tables() -> MemoryTables {
     let mut symbols = Symbols::new();
     let states = ["running", "runnable", "sleeping"].map(|state| symbols.intern(state));
@@ -34,7 +34,7 @@ fn tables() -> MemoryTables {
     MemoryTables::new(&rows, &symbols, info)
 }
 
-/// A row of nulls but for what may be none.
+/// A row that is null except for its required columns.
 fn empty(id: i64, state: whyslow_model::Sym) -> ThreadStateRow {
     struct Nothing(i64, whyslow_model::Sym);
     impl whyslow_model::Feed for Nothing {
@@ -58,14 +58,14 @@ fn empty(id: i64, state: whyslow_model::Sym) -> ThreadStateRow {
     ThreadStateRow::get(&mut Nothing(id, state))
 }
 
-fn built(tables: &MemoryTables, out: &Path, held_max: usize) -> usize {
-    let order = Order {
+fn built(tables: &MemoryTables, out: &Path, buffered_max: usize) -> usize {
+    let options = BuildOptions {
         recording: "",
         out,
-        held_max,
+        buffered_max,
     };
     let never = AtomicBool::new(false);
-    build_within(tables, &order, &|_| (), &never).expect("a build")
+    build_within(tables, &options, &|_| (), &never).expect("a build")
 }
 
 #[test]
@@ -73,13 +73,19 @@ fn what_waits_is_bounded_and_changes_no_tile() {
     let tables = tables();
     let folder = || tempfile::tempdir().expect("a folder");
     let (wide, narrow) = (folder(), folder());
-    // What one lane may add before it is looked at: a block that grows.
+    // What one lane may add before the limit is checked: a growing block.
     const SLACK: usize = 64 << 10;
     const NARROW: usize = 200 << 10;
     let most_wide = built(&tables, wide.path(), usize::MAX);
     let most_narrow = built(&tables, narrow.path(), NARROW);
-    assert!(most_wide > 2 * NARROW, "{most_wide} bytes are no test");
-    assert!(most_narrow <= NARROW + SLACK, "{most_narrow} bytes waited");
+    assert!(
+        most_wide > 2 * NARROW,
+        "{most_wide} bytes are too few to test the limit"
+    );
+    assert!(
+        most_narrow <= NARROW + SLACK,
+        "{most_narrow} bytes were buffered"
+    );
     let open = |folder: &tempfile::TempDir| Tiles::open(folder.path()).expect("just built");
     let (wide, narrow) = (open(&wide), open(&narrow));
     let lanes: Vec<i32> = (0..LANES).collect();
@@ -89,7 +95,7 @@ fn what_waits_is_bounded_and_changes_no_tile() {
             let (wide, narrow) = (cells(&wide), cells(&narrow));
             assert_eq!(wide.len(), narrow.len(), "level {level}, tile {index}");
             for (a, b) in wide.iter().zip(&narrow) {
-                // Sums that are told in two are rounded twice.
+                // A sum that was split in two is rounded twice.
                 let near = a.shares.iter().zip(b.shares);
                 assert!(near.clone().all(|(a, b)| a.abs_diff(b) <= 1), "{a:?} {b:?}");
                 let plain = |run: &Run| Run {
@@ -102,9 +108,9 @@ fn what_waits_is_bounded_and_changes_no_tile() {
     }
 }
 
-/// Runs of one cell each.
+/// Splits runs into runs of one cell each.
 fn cells(runs: &Result<Vec<Run>, TilesError>) -> Vec<Run> {
-    let runs = runs.as_ref().expect("it is whole");
+    let runs = runs.as_ref().expect("undamaged tiles");
     let of_run = |run: &Run| {
         let run = *run;
         (0..run.n).map(move |number| Run {
@@ -121,15 +127,15 @@ fn cells(runs: &Result<Vec<Run>, TilesError>) -> Vec<Run> {
 fn who_gives_up_is_heard_at_the_next_batch() {
     let tables = tables();
     let folder = tempfile::tempdir().expect("a folder");
-    let (told, cancel) = (AtomicUsize::new(0), AtomicBool::new(false));
+    let (batches, cancel) = (AtomicUsize::new(0), AtomicBool::new(false));
     let progress = |_| {
-        if told.fetch_add(1, Ordering::Relaxed) == 1 {
+        if batches.fetch_add(1, Ordering::Relaxed) == 1 {
             cancel.store(true, Ordering::Relaxed);
         }
     };
     let done = super::build(&tables, folder.path(), &progress, &cancel);
     assert!(matches!(done, Err(TilesError::Cancelled)), "{done:?}");
-    let batches = told.load(Ordering::Relaxed);
+    let batches = batches.load(Ordering::Relaxed);
     assert!(batches <= 3, "{batches} batches were read");
     assert!(Tiles::open(folder.path()).is_err());
 }

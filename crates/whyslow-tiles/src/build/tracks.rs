@@ -1,4 +1,4 @@
-//! Tracks that are rows of one table as they are: states of threads, slices of CPUs, calls.
+//! Tracks that show the rows of one table unchanged: thread states, CPU slices, system calls.
 
 use whyslow_analysis::read::{PerWord, Projection};
 use whyslow_model::row::Row as _;
@@ -8,23 +8,23 @@ use whyslow_model::tables::{SchedSliceRow, SyscallRow, THREAD_STATES, ThreadStat
 use crate::TilesError;
 use crate::build::axis::Axis;
 use crate::build::heat::HeatBuilder;
-use crate::build::lanes::{LanesBuilder, Told};
+use crate::build::lanes::{LaneRow, LanesBuilder};
 use crate::build::rows::Work;
 use crate::build::series::SeriesBuilder;
 use crate::item::Mix;
-use crate::kinds::{call_group, op_place};
+use crate::kinds::{call_group, op_index};
 
-/// Not looked up yet.
+/// Cache entry that is not computed yet.
 const UNSET: u8 = u8::MAX;
 
-/// What is made of a word, once for each word.
+/// Computes the value of a dictionary key once.
 #[inline]
-pub(crate) fn looked_up(made: &mut [u8], key: usize, make: impl FnOnce() -> u8) -> u8 {
-    match made.get(key) {
+pub(crate) fn cached(cache: &mut [u8], key: usize, compute: impl FnOnce() -> u8) -> u8 {
+    match cache.get(key) {
         Some(&UNSET) | None => {
-            let value = make();
-            if let Some(place) = made.get_mut(key) {
-                *place = value;
+            let value = compute();
+            if let Some(entry) = cache.get_mut(key) {
+                *entry = value;
             }
             value
         }
@@ -38,18 +38,18 @@ pub(crate) fn states(work: &Work<'_>, lanes: &mut LanesBuilder<'_, '_>) -> Resul
     let mut columns = Projection::new(ThreadStateRow::TABLE);
     let [ts, ts_end, utid, state] =
         ["ts", "ts_end", "utid", "state"].map(|name| columns.need(name));
-    let mut places = PerWord::new();
+    let mut indices = PerWord::new();
     work.each(&columns, |batch| {
         let (ts, ts_end, utid) = (ts.ints(batch)?, ts_end.ints(batch)?, utid.ints(batch)?);
         let state = state.texts(batch)?;
-        let places = places.of(&state, UNSET);
+        let indices = indices.of(&state, UNSET);
         for row in 0..batch.num_rows() as u32 {
             let unknown = THREAD_STATES.len() as u8 - 1;
             let value = state.key(row).map_or(unknown, |key| {
-                looked_up(places, key, || {
+                cached(indices, key, || {
                     let word = state.get(row).unwrap_or_default();
-                    let place = THREAD_STATES.iter().position(|state| *state == word);
-                    place.map_or(unknown, |place| place as u8)
+                    let index = THREAD_STATES.iter().position(|state| *state == word);
+                    index.map_or(unknown, |index| index as u8)
                 })
             });
             let group = match THREAD_STATES[usize::from(value)] {
@@ -58,7 +58,7 @@ pub(crate) fn states(work: &Work<'_>, lanes: &mut LanesBuilder<'_, '_>) -> Resul
                 "uninterruptible" => 2,
                 _ => 3,
             };
-            lanes.add(&Told {
+            lanes.add(&LaneRow {
                 lane: utid.get(row),
                 ts: ts.at(row),
                 ts_end: ts_end.get(row),
@@ -98,7 +98,7 @@ pub(crate) fn cpus(work: &Work<'_>, lanes: &mut LanesBuilder<'_, '_>) -> Result<
                 (0, 0) => Mix::Of(0),
                 (system, interrupts) => Mix::Parts(system, interrupts),
             };
-            lanes.add(&Told {
+            lanes.add(&LaneRow {
                 lane: cpu.get(row),
                 ts: begin,
                 ts_end: end,
@@ -110,7 +110,7 @@ pub(crate) fn cpus(work: &Work<'_>, lanes: &mut LanesBuilder<'_, '_>) -> Result<
     })
 }
 
-/// Of 255.
+/// `part` of `whole`, scaled to 255.
 fn part_of(part: i64, whole: i64) -> u8 {
     if whole <= 0 {
         return 0;
@@ -119,7 +119,7 @@ fn part_of(part: i64, whole: i64) -> u8 {
     rounded.min(255) as u8
 }
 
-/// Calls, the heat map of those that do I/O, and how many there are.
+/// System calls: their lanes, the heat map of those that do I/O, and their rate.
 pub(crate) fn calls(
     work: &Work<'_>,
     axis: Axis,
@@ -139,29 +139,29 @@ pub(crate) fn calls(
         let classes = classes.of(&class, None::<[u8; Op::ALL.len()]>);
         for row in 0..batch.num_rows() as u32 {
             let other = Op::ALL.len() as u8 - 1;
-            let place = op.key(row).map_or(other, |key| {
-                looked_up(ops, key, || op_place(op.get(row).unwrap_or_default()))
+            let index = op.key(row).map_or(other, |key| {
+                cached(ops, key, || op_index(op.get(row).unwrap_or_default()))
             });
-            let called = Op::ALL[usize::from(place)];
+            let called = Op::ALL[usize::from(index)];
             let group = match class.key(row).and_then(|key| classes.get_mut(key)) {
                 None => call_group(called, None),
                 Some(groups) => groups.get_or_insert_with(|| {
                     let class = class.get(row);
                     Op::ALL.map(|op| call_group(op, class))
-                })[usize::from(place)],
+                })[usize::from(index)],
             };
             let begin = ts.at(row);
-            lanes.add(&Told {
+            lanes.add(&LaneRow {
                 lane: utid.get(row),
                 ts: begin,
                 ts_end: ts_end.get(row),
-                value: i32::from(place),
+                value: i32::from(index),
                 mix: Mix::Of(group),
             });
             if let Some((column, _)) = axis.clip(begin, ts_end.get(row)) {
                 series.call(column);
                 if called.is_io() {
-                    heat.add(i32::from(place), column, dur.get(row));
+                    heat.add(i32::from(index), column, dur.get(row));
                 }
             }
         }
@@ -169,6 +169,7 @@ pub(crate) fn calls(
     })
 }
 
+/// Tables that a build reads.
 pub(crate) const READ: [&str; 8] = [
     "thread_state",
     "sched_slice",
@@ -180,7 +181,7 @@ pub(crate) const READ: [&str; 8] = [
     "sample_gap",
 ];
 
-/// Ids of lanes as they are.
+/// Keeps the id of a lane.
 pub(crate) fn plain(id: i32) -> (i32, Option<(i64, String)>) {
     (id, None)
 }

@@ -1,23 +1,23 @@
-//! Which items of a lane are told apart at which scale, decided as they come in order of time.
+//! Decides, in order of time, up to which level each item of a lane is kept separate.
 //!
-//! An interval is at home in the smallest cell (of powers of four) that holds it. When such a cell is
-//! over and holds more than a few items, these are handed on, marked with the level of the cell, and
-//! one sum stands for them in the cell above; else they move up one by one. So each interval is
-//! handed on once, each sum is made of at least four items, and a tile, whatever its level, has at
-//! most a few items for each of its cells: those marked with a level above its own, without sums of
-//! larger cells than its own (what these stand for is marked higher than the tile's level, too).
-//! What lies across the border of a cell moves on up undivided; there is one such interval a border
-//! at most, as intervals of a lane do not overlap.
+//! The home of an interval is the smallest cell (cell sizes are powers of four) that contains it.
+//! When such a cell ends and holds more than a few items, they are emitted, marked with the level
+//! of the cell, and one sum replaces them in the cell above; otherwise they move up one by one. So
+//! each interval is emitted once, each sum covers at least four items, and a tile of any level
+//! reads at most a few items for each of its cells: those marked with a level above its own, except
+//! sums of cells larger than its own (the items of these sums are marked above the level of the
+//! tile, too). An interval that crosses the border of a cell moves up undivided; there is at most
+//! one for each border, because the intervals of a lane do not overlap.
 //!
-//! Memory of a lane is that of the cells that are not over: a few items a level. Where even that is
-//! too much, everything can be handed on early: several sums of one cell are as good as one.
+//! A lane needs memory for its open cells only: a few items a level. If even that is too much, all
+//! items can be emitted early: several sums of one cell are equivalent to one.
 
 use crate::item::{Interval, Sum};
 use crate::level::{self, LOWEST, NEVER, TOP};
 use crate::limits;
 
-/// Takes what is handed on, marked with a level: a tile of cells of 2^K ns needs it if K is less than
-/// twice that. In order of time for each level.
+/// Receives emitted items, each marked with a level M: a tile with cells of 2^K ns needs the item
+/// if K < 2M. For each level, items arrive in order of time.
 pub(crate) trait Sink {
     fn interval(&mut self, mark: u8, interval: &Interval);
     fn sum(&mut self, mark: u8, sum: &Sum);
@@ -38,24 +38,25 @@ impl Item {
     }
 }
 
-/// A cell that is not over: its items are those from `start` on, up to those of the next one.
+/// A cell that has not ended: its items start at index `start` and end where those of the next open
+/// cell start.
 #[derive(Debug, Clone, Copy)]
 struct Open {
     level: u8,
     start: u32,
 }
 
-/// Of one lane: items of all open cells, the largest cell first, and in each in order of time.
+/// Open cells of one lane, and their items: the largest cell first, in order of time within a cell.
 #[derive(Debug, Default)]
 pub(crate) struct Tree {
     items: Vec<Item>,
     open: Vec<Open>,
-    /// How many of the items are sums.
+    /// Number of items that are sums.
     sums: usize,
 }
 
 impl Tree {
-    /// The next interval: it begins where the one before ends, or later.
+    /// Adds the next interval, which must not start before the previous one ends.
     pub(crate) fn push(&mut self, interval: Interval, sink: &mut impl Sink) {
         let home = level::home(interval.begin, interval.end);
         while let Some(open) = self.open.last() {
@@ -86,7 +87,7 @@ impl Tree {
             + self.sums * size_of::<Sum>()
     }
 
-    /// Hands on everything.
+    /// Emits all items.
     pub(crate) fn finish(&mut self, sink: &mut impl Sink) {
         while self.open.last().is_some_and(|open| open.level < TOP) {
             self.close(TOP, sink);
@@ -94,7 +95,7 @@ impl Tree {
         self.open = Vec::new();
         self.sums = 0;
         for item in std::mem::take(&mut self.items) {
-            hand_on(NEVER, &item, sink);
+            emit(NEVER, &item, sink);
         }
     }
 
@@ -102,16 +103,16 @@ impl Tree {
         self.items[open.start as usize].begin()
     }
 
-    /// Ends the smallest open cell. What is left of it moves up to that level, or into the next open
-    /// cell below that.
+    /// Closes the smallest open cell. Its remaining items move up to level `up_to`, or into the
+    /// next open cell if that is lower.
     fn close(&mut self, up_to: u8, sink: &mut impl Sink) {
         let Some(Open { level, start }) = self.open.pop() else {
             return;
         };
         let items = self.items.len() - start as usize;
-        let is_begun = self.begun(level, start) && items > 1;
+        let has_sum = self.starts_with_sum(level, start) && items > 1;
         let mut next = up_to.max(level + 1);
-        if items > limits::APART || is_begun {
+        if items > limits::SEPARATE_ITEMS || has_sum {
             self.add_up(level, start, sink);
         }
         if let Some(parent) = self.open.last() {
@@ -122,8 +123,8 @@ impl Tree {
         }
     }
 
-    /// Whether the cell's first items were added up already, because there were so many.
-    fn begun(&self, level: u8, start: u32) -> bool {
+    /// Whether the first items of the cell were already summed by `add_up_early`.
+    fn starts_with_sum(&self, level: u8, start: u32) -> bool {
         matches!(self.items.get(start as usize), Some(Item::Sum(sum)) if sum.level == level)
     }
 
@@ -134,7 +135,7 @@ impl Tree {
         for item in self.items.drain(start..) {
             let is_part = matches!(&item, Item::Sum(sum) if sum.level == level);
             if !is_part {
-                hand_on(level, &item, sink);
+                emit(level, &item, sink);
             }
             match item {
                 Item::Interval(interval) => all.add_interval(&interval),
@@ -148,17 +149,18 @@ impl Tree {
         self.sums += 1;
     }
 
-    /// Any number of intervals without length may lie in a smallest cell.
+    /// Bounds the items of a smallest cell, which may contain any number of intervals of zero
+    /// length.
     fn add_up_early(&mut self, sink: &mut impl Sink) {
         if let Some(open) = self.open.last().copied()
-            && self.items.len() - open.start as usize > limits::HELD
+            && self.items.len() - open.start as usize > limits::CELL_ITEMS_MAX
         {
             self.add_up(open.level, open.start, sink);
         }
     }
 }
 
-fn hand_on(mark: u8, item: &Item, sink: &mut impl Sink) {
+fn emit(mark: u8, item: &Item, sink: &mut impl Sink) {
     match item {
         Item::Interval(interval) => sink.interval(mark, interval),
         Item::Sum(sum) => sink.sum(mark, sum),

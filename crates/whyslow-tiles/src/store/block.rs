@@ -1,38 +1,38 @@
-//! Blocks: items of one lane with one mark, in order of time.
+//! Blocks: items of one lane with the same mark, in order of time.
 //!
-//! A block is its mark, its sort, the least level of its sums (a byte each), the number of its items,
-//! its first moment, its length, the bytes that follow, and the columns of its items. Moments are told
-//! as what lies between them.
+//! A block starts with its mark, the kind of its items and the lowest level of its sums (a byte
+//! each), followed by the number of items, the start time, the duration, the size of the rest in
+//! bytes, and the columns of the items. Times are delta-encoded.
 //!
-//! | sort | columns |
+//! | kind | columns |
 //! |---|---|
-//! | interval | from the end of the one before, length, value, mix |
-//! | sum | level, cells from the begin of the one before, count, longest, its value, time of four groups |
-//! | cell of a heat map | columns from the one before, octave, rows, ns |
+//! | interval | gap after the previous end, duration, value, mix |
+//! | sum | level, cells since the previous start, count, longest, its value, time of the four groups |
+//! | heat map cell | columns since the previous one, octave, rows, ns |
 //!
-//! Time of a sum is in parts of its cell, of which there are [`PARTS`]: that is finer than what a
-//! tile tells.
+//! The time of a sum is in units of 2^-[`PARTS`] of its cell, which is finer than the shares of a
+//! tile.
 
 use crate::item::{Interval, Longest, Mix, Sum, WHOLE};
 use crate::level;
 use crate::limits;
-use crate::store::columns::{self, Cursor, folded, put};
+use crate::store::columns::{self, Cursor, put, zigzag};
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Sort {
+pub(crate) enum ItemKind {
     Interval = 0,
     Sum = 1,
     Heat = 2,
 }
 
-/// Parts of a cell, as a power of two.
+/// Time units of a cell, as a power of two.
 const PARTS: u8 = 12;
 
 const INTERVAL: usize = 4;
 const SUM: usize = 9;
 const HEAT: usize = 4;
 
-/// Rows of one column of a heat map that last about as long.
+/// Rows in one column of a heat map with durations in the same octave.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct HeatItem {
     pub(crate) column: u64,
@@ -41,12 +41,12 @@ pub(crate) struct HeatItem {
     pub(crate) intensity: u64,
 }
 
-/// Items that wait until there is a block of them.
+/// Items of a block that is not full yet.
 #[derive(Debug)]
 pub(crate) struct Pending {
     pub(crate) mark: u8,
-    pub(crate) sort: Sort,
-    /// The least level of sums: coarser tiles alone can use them.
+    pub(crate) kind: ItemKind,
+    /// Lowest level of the sums: only tiles at least as coarse can use them.
     pub(crate) finest: u8,
     items: u32,
     pub(crate) first: u64,
@@ -56,11 +56,11 @@ pub(crate) struct Pending {
 }
 
 impl Pending {
-    pub(crate) fn new(mark: u8, sort: Sort) -> Self {
+    pub(crate) fn new(mark: u8, kind: ItemKind) -> Self {
         Self {
             mark,
-            sort,
-            finest: if sort == Sort::Sum { u8::MAX } else { 0 },
+            kind,
+            finest: if kind == ItemKind::Sum { u8::MAX } else { 0 },
             items: 0,
             first: 0,
             reached: 0,
@@ -77,7 +77,7 @@ impl Pending {
         self.items == 0
     }
 
-    /// Bytes it takes.
+    /// Memory size in bytes.
     pub(crate) fn bytes(&self) -> usize {
         size_of::<Self>() + self.records.capacity()
     }
@@ -91,7 +91,7 @@ impl Pending {
         self.record([
             interval.begin - self.reached,
             interval.end - interval.begin,
-            folded(i64::from(interval.value)),
+            zigzag(i64::from(interval.value)),
             mix,
         ]);
         self.reached = interval.end;
@@ -111,7 +111,7 @@ impl Pending {
             sum.cell - level::cell_of(self.reached, sum.level),
             sum.count,
             sum.longest.length,
-            folded(i64::from(sum.longest.value)),
+            zigzag(i64::from(sum.longest.value)),
             a,
             b,
             c,
@@ -147,26 +147,26 @@ impl Pending {
         }
     }
 
-    /// Appends the block, and is empty.
+    /// Appends the encoded block, and clears it.
     pub(crate) fn encode(&mut self, block: &mut Vec<u8>) {
-        block.extend([self.mark, self.sort as u8, self.finest]);
+        block.extend([self.mark, self.kind as u8, self.finest]);
         put(block, u64::from(self.items));
         put(block, self.first);
         put(block, self.end - self.first);
-        match self.sort {
-            Sort::Interval => append::<INTERVAL>(&self.records, block),
-            Sort::Sum => append::<SUM>(&self.records, block),
-            Sort::Heat => append::<HEAT>(&self.records, block),
+        match self.kind {
+            ItemKind::Interval => append::<INTERVAL>(&self.records, block),
+            ItemKind::Sum => append::<SUM>(&self.records, block),
+            ItemKind::Heat => append::<HEAT>(&self.records, block),
         }
         *self = Self {
             records: std::mem::take(&mut self.records),
-            ..Self::new(self.mark, self.sort)
+            ..Self::new(self.mark, self.kind)
         };
         self.records.clear();
     }
 }
 
-/// What a part of a cell is, as a power of two.
+/// Time unit of sums of a level, as a power of two in ns.
 fn unit_bits(level: u8) -> u8 {
     (2 * level).saturating_sub(PARTS)
 }
@@ -185,11 +185,11 @@ fn append<const N: usize>(records: &[u8], block: &mut Vec<u8>) {
     }
 }
 
-/// A block, read.
+/// A decoded block header with its encoded items.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Block<'b> {
     pub(crate) mark: u8,
-    pub(crate) sort: Sort,
+    pub(crate) kind: ItemKind,
     pub(crate) finest: u8,
     items: u64,
     pub(crate) first: u64,
@@ -198,23 +198,23 @@ pub(crate) struct Block<'b> {
 }
 
 impl<'b> Block<'b> {
-    /// The next one of a segment. `None` if there is none.
+    /// Reads the next block of a segment. `None` at the end, or if it is damaged.
     pub(crate) fn next(segment: &mut Cursor<'b>) -> Option<Self> {
-        let mark = segment.taken()?;
-        let sort = match segment.taken()? {
-            0 => Sort::Interval,
-            1 => Sort::Sum,
-            2 => Sort::Heat,
+        let mark = segment.byte()?;
+        let kind = match segment.byte()? {
+            0 => ItemKind::Interval,
+            1 => ItemKind::Sum,
+            2 => ItemKind::Heat,
             _ => return None,
         };
-        let finest = segment.taken()?;
+        let finest = segment.byte()?;
         let items = segment.number()?;
         let first = segment.number()?;
         let end = first.checked_add(segment.number()?)?;
         let length = usize::try_from(segment.number()?).ok()?;
         Some(Self {
             mark,
-            sort,
+            kind,
             finest,
             items,
             first,
@@ -223,7 +223,7 @@ impl<'b> Block<'b> {
         })
     }
 
-    /// Those that begin before `until`. `None` if it is damaged.
+    /// Visits the intervals that start before `until`. `None` if the block is damaged.
     pub(crate) fn intervals(mut self, until: u64, each: &mut impl FnMut(&Interval)) -> Option<()> {
         let [mut gaps, mut lengths, mut values, mut mixes] =
             columns::split::<INTERVAL>(&mut self.content)?;
@@ -252,7 +252,7 @@ impl<'b> Block<'b> {
         Some(())
     }
 
-    /// Those that begin before `until`. `None` if it is damaged.
+    /// Visits the sums whose cell starts before `until`. `None` if the block is damaged.
     pub(crate) fn sums(mut self, until: u64, each: &mut impl FnMut(&Sum)) -> Option<()> {
         let [mut levels, mut cells, mut rest @ ..] = columns::split::<SUM>(&mut self.content)?;
         let mut reached = self.first;
@@ -288,7 +288,7 @@ impl<'b> Block<'b> {
         Some(())
     }
 
-    /// `None` if it is damaged.
+    /// Visits the heat map cells. `None` if the block is damaged.
     pub(crate) fn heat(mut self, each: &mut impl FnMut(HeatItem)) -> Option<()> {
         let [mut columns, mut octaves, mut counts, mut intensities] =
             columns::split::<HEAT>(&mut self.content)?;
@@ -311,10 +311,10 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn read_all(bytes: &[u8], sort: Option<u8>) {
+    fn read_all(bytes: &[u8], kind: Option<u8>) {
         let mut bytes = bytes.to_vec();
-        if let (Some(sort), Some(place)) = (sort, bytes.get_mut(1)) {
-            *place = sort;
+        if let (Some(kind), Some(place)) = (kind, bytes.get_mut(1)) {
+            *place = kind;
         }
         let mut rest = Cursor(&bytes);
         while let Some(block) = Block::next(&mut rest) {
@@ -349,7 +349,7 @@ mod tests {
     proptest! {
         #[test]
         fn intervals_come_back(intervals in intervals()) {
-            let mut pending = Pending::new(9, Sort::Interval);
+            let mut pending = Pending::new(9, ItemKind::Interval);
             for interval in &intervals {
                 pending.interval(interval);
             }
@@ -367,13 +367,13 @@ mod tests {
         }
 
         #[test]
-        fn any_bytes_are_survived(bytes: Vec<u8>, sort in proptest::option::of(0u8..3)) {
-            read_all(&bytes, sort);
+        fn any_bytes_are_survived(bytes: Vec<u8>, kind in proptest::option::of(0u8..3)) {
+            read_all(&bytes, kind);
         }
 
         #[test]
-        fn any_change_is_survived(intervals in intervals(), at: usize, change: u8, sort in 0u8..3) {
-            let mut pending = Pending::new(9, Sort::Interval);
+        fn any_change_is_survived(intervals in intervals(), at: usize, change: u8, kind in 0u8..3) {
+            let mut pending = Pending::new(9, ItemKind::Interval);
             for interval in &intervals {
                 pending.interval(interval);
             }
@@ -381,7 +381,7 @@ mod tests {
             pending.encode(&mut bytes);
             let at = at % bytes.len();
             bytes[at] ^= change;
-            read_all(&bytes, Some(sort));
+            read_all(&bytes, Some(kind));
             read_all(&bytes[..at], None);
         }
     }

@@ -1,10 +1,10 @@
-//! Records of whole numbers, written one after another and read by column.
+//! Records of integers, appended row by row and read by column.
 //!
-//! A number takes seven bits a byte, the lowest first; all but its last byte have the highest bit
-//! set. A block has the length of each column, in order, and then the columns: like stands by like,
-//! and what is always the same costs nothing once it is compressed.
+//! Integers are LEB128 varints: seven bits a byte, lowest first; the high bit is set in all bytes
+//! but the last. A block holds the length of each column, in order, and then the columns: similar
+//! values are adjacent, and constant columns cost nothing once compressed.
 
-/// Appends a number.
+/// Appends a varint.
 #[inline]
 pub(crate) fn put(bytes: &mut Vec<u8>, mut number: u64) {
     while number >= 0x80 {
@@ -14,23 +14,23 @@ pub(crate) fn put(bytes: &mut Vec<u8>, mut number: u64) {
     bytes.push(number as u8);
 }
 
-/// Small numbers of either sign as small ones.
+/// Zigzag encoding: small numbers of either sign become small unsigned ones.
 #[inline]
-pub(crate) fn folded(number: i64) -> u64 {
+pub(crate) fn zigzag(number: i64) -> u64 {
     ((number << 1) ^ (number >> 63)) as u64
 }
 
 #[inline]
-pub(crate) fn unfolded(number: u64) -> i64 {
+pub(crate) fn unzigzag(number: u64) -> i64 {
     (number >> 1) as i64 ^ -((number & 1) as i64)
 }
 
-/// What is left to be read.
+/// The bytes that remain to be read.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Cursor<'b>(pub(crate) &'b [u8]);
 
 impl<'b> Cursor<'b> {
-    /// `None` where the bytes end, or are no number of 64 bits.
+    /// `None` at the end of the bytes, or if the varint exceeds 64 bits.
     #[inline]
     pub(crate) fn number(&mut self) -> Option<u64> {
         let (&first, rest) = self.0.split_first()?;
@@ -58,7 +58,7 @@ impl<'b> Cursor<'b> {
     }
 
     pub(crate) fn signed(&mut self) -> Option<i64> {
-        self.number().map(unfolded)
+        self.number().map(unzigzag)
     }
 
     pub(crate) fn take(&mut self, length: usize) -> Option<&'b [u8]> {
@@ -67,12 +67,12 @@ impl<'b> Cursor<'b> {
         Some(taken)
     }
 
-    pub(crate) fn taken(&mut self) -> Option<u8> {
+    pub(crate) fn byte(&mut self) -> Option<u8> {
         self.take(1).map(|byte| byte[0])
     }
 }
 
-/// Turns records of `N` numbers each, which are whole, into columns, with their lengths before.
+/// Transposes complete records of `N` numbers each into columns.
 pub(crate) fn transpose<const N: usize>(records: &[u8], columns: &mut [Vec<u8>; N]) {
     for column in columns.iter_mut() {
         column.clear();
@@ -87,7 +87,7 @@ pub(crate) fn transpose<const N: usize>(records: &[u8], columns: &mut [Vec<u8>; 
     }
 }
 
-/// The columns of a block, after their lengths.
+/// Splits a block, which starts with the lengths of its columns, into the columns.
 pub(crate) fn split<'b, const N: usize>(block: &mut Cursor<'b>) -> Option<[Cursor<'b>; N]> {
     let mut lengths = [0; N];
     for length in &mut lengths {
@@ -121,7 +121,7 @@ mod tests {
 
         #[test]
         fn signs_come_back(number: i64) {
-            prop_assert_eq!(unfolded(folded(number)), number);
+            prop_assert_eq!(unzigzag(zigzag(number)), number);
         }
 
         #[test]

@@ -1,26 +1,26 @@
-//! The list of tracks and their lanes.
+//! The directory: all tracks and their lanes.
 
 use whyslow_model::Window;
 
-use crate::store::columns::{Cursor, folded, put};
+use crate::store::columns::{Cursor, put, zigzag};
 use crate::{LeftOut, limits};
 
-/// What the whole file is about.
+/// The root of the file.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Directory {
-    /// Begin of the recording, ns since the epoch, and its length.
+    /// Start of the recording, ns since the epoch, and its length.
     pub(crate) begin: i64,
     pub(crate) length: u64,
-    /// Where the series lie, and the width of their columns as a power of two.
-    pub(crate) series: Stretch,
+    /// Extent of the series, and the width of their columns as a power of two.
+    pub(crate) series: Extent,
     pub(crate) column_bits: u8,
     pub(crate) cpus: u64,
     pub(crate) tracks: Vec<Lanes>,
 }
 
-/// Where something lies in the file.
+/// Location of a part of the file.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(crate) struct Stretch {
+pub(crate) struct Extent {
     pub(crate) offset: u64,
     pub(crate) bytes: u64,
 }
@@ -31,28 +31,28 @@ pub(crate) struct Lanes {
     /// Number of the track.
     pub(crate) track: u8,
     pub(crate) left_out: LeftOut,
-    /// Of heat maps: the narrowest columns that are there.
+    /// For heat maps: index of the narrowest stored column width.
     pub(crate) narrowest: u8,
-    pub(crate) all: Vec<LaneAt>,
+    pub(crate) all: Vec<LaneEntry>,
 }
 
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub(crate) struct LaneAt {
+pub(crate) struct LaneEntry {
     pub(crate) id: i32,
     pub(crate) device: Option<(i64, String)>,
     pub(crate) first: u64,
     pub(crate) last: u64,
     pub(crate) intervals: u64,
     pub(crate) times_ns: [u64; 4],
-    pub(crate) index: Stretch,
+    pub(crate) index: Extent,
 }
 
 impl Directory {
     pub(crate) fn encode(&self) -> Vec<u8> {
         let mut bytes = Vec::new();
-        put(&mut bytes, folded(self.begin));
+        put(&mut bytes, zigzag(self.begin));
         put(&mut bytes, self.length);
-        put_stretch(&mut bytes, self.series);
+        put_extent(&mut bytes, self.series);
         bytes.push(self.column_bits);
         put(&mut bytes, self.cpus);
         put(&mut bytes, self.tracks.len() as u64);
@@ -75,14 +75,14 @@ impl Directory {
         bytes
     }
 
-    /// `None` if it is damaged.
+    /// `None` if the bytes are damaged.
     pub(crate) fn decode(bytes: &[u8]) -> Option<Self> {
         let mut rest = Cursor(bytes);
         let mut directory = Self {
             begin: rest.signed()?,
             length: rest.number()?,
-            series: stretch(&mut rest)?,
-            column_bits: rest.taken()?,
+            series: extent(&mut rest)?,
+            column_bits: rest.byte()?,
             cpus: rest.number()?,
             tracks: Vec::new(),
         };
@@ -91,8 +91,8 @@ impl Directory {
         }
         for _ in 0..rest.number()? {
             let mut track = Lanes {
-                track: rest.taken()?,
-                narrowest: rest.taken()?,
+                track: rest.byte()?,
+                narrowest: rest.byte()?,
                 left_out: LeftOut {
                     cut: rest.number()?,
                     hidden: rest.number()?,
@@ -101,9 +101,10 @@ impl Directory {
                 },
                 all: Vec::new(),
             };
-            // No more room than there are bytes: a lane takes several.
+            // Not reserved in advance: a wrong number must not allocate more than the bytes there
+            // are.
             for _ in 0..rest.number()? {
-                track.all.push(LaneAt::decode(&mut rest)?);
+                track.all.push(LaneEntry::decode(&mut rest)?);
             }
             directory.tracks.push(track);
         }
@@ -112,14 +113,14 @@ impl Directory {
     }
 }
 
-impl LaneAt {
+impl LaneEntry {
     fn encode(&self, bytes: &mut Vec<u8>) {
-        put(bytes, folded(i64::from(self.id)));
+        put(bytes, zigzag(i64::from(self.id)));
         match &self.device {
             None => bytes.push(0),
             Some((number, name)) => {
                 bytes.push(1);
-                put(bytes, folded(*number));
+                put(bytes, zigzag(*number));
                 put(bytes, name.len() as u64);
                 bytes.extend_from_slice(name.as_bytes());
             }
@@ -130,12 +131,12 @@ impl LaneAt {
         for time in self.times_ns {
             put(bytes, time);
         }
-        put_stretch(bytes, self.index);
+        put_extent(bytes, self.index);
     }
 
     fn decode(rest: &mut Cursor<'_>) -> Option<Self> {
         let id = i32::try_from(rest.signed()?).ok()?;
-        let device = match rest.taken()? {
+        let device = match rest.byte()? {
             0 => None,
             1 => {
                 let number = rest.signed()?;
@@ -159,31 +160,31 @@ impl LaneAt {
             last,
             intervals,
             times_ns,
-            index: stretch(rest)?,
+            index: extent(rest)?,
         })
     }
 }
 
-fn put_stretch(bytes: &mut Vec<u8>, stretch: Stretch) {
-    put(bytes, stretch.offset);
-    put(bytes, stretch.bytes);
+fn put_extent(bytes: &mut Vec<u8>, extent: Extent) {
+    put(bytes, extent.offset);
+    put(bytes, extent.bytes);
 }
 
-fn stretch(rest: &mut Cursor<'_>) -> Option<Stretch> {
-    Some(Stretch {
+fn extent(rest: &mut Cursor<'_>) -> Option<Extent> {
+    Some(Extent {
         offset: rest.number()?,
         bytes: rest.number()?,
     })
 }
 
 impl Directory {
-    /// What lies so many ns after the begin.
-    pub(crate) fn moment(&self, offset: u64) -> i64 {
+    /// Timestamp of an offset in ns from the start of the recording.
+    pub(crate) fn timestamp(&self, offset: u64) -> i64 {
         let end = i128::from(self.begin) + i128::from(offset);
         i64::try_from(end).unwrap_or(i64::MAX)
     }
 
-    /// What of a window lies in the recording, in ns since its begin.
+    /// The part of a window inside the recording, in ns since its start.
     pub(crate) fn clip(&self, window: Window) -> Option<(u64, u64)> {
         let offset = |ts: i64| {
             let offset = i128::from(ts) - i128::from(self.begin);

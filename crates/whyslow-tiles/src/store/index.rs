@@ -1,47 +1,48 @@
-//! Where the blocks of a lane lie.
+//! The index of a lane: where its blocks are stored.
 
-use crate::store::columns::{Cursor, folded, put};
-use crate::store::directory::{LaneAt, Stretch};
+use crate::store::columns::{Cursor, put, zigzag};
+use crate::store::directory::{Extent, LaneEntry};
 use crate::store::pages::PageWriter;
 
 /// Blocks of one lane in one page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Entry {
     pub(crate) track: u8,
-    /// Place of the lane among those of its track.
+    /// Slot of the lane in its track.
     pub(crate) lane: u32,
-    /// Least and greatest mark of the blocks.
+    /// Lowest and highest mark of the blocks.
     pub(crate) marks: (u8, u8),
-    /// The least level of its sums, 0 if there are others than sums.
+    /// Lowest level of the sums; 0 if there are other items than sums.
     pub(crate) finest: u8,
-    /// Begin of the first item, and where the last one ends.
+    /// Start of the first item, and end of the last one.
     pub(crate) first: u64,
     pub(crate) end: u64,
-    /// Where the page begins, how many bytes it has in the file, and where in it the blocks begin.
+    /// Offset and size of the page in the file, and offset and size of the blocks in the
+    /// uncompressed page.
     pub(crate) page: u64,
     pub(crate) stored: u32,
     pub(crate) at: u32,
     pub(crate) bytes: u32,
 }
 
-/// Entries of one lane, those of the greatest marks first.
+/// Encodes the entries of one lane, highest marks first.
 pub(crate) fn encode(entries: &[Entry]) -> Vec<u8> {
     let mut encoded = Vec::new();
     let (mut page, mut first) = (0, 0);
     for entry in entries {
         encoded.extend([entry.marks.1, entry.marks.0, entry.finest]);
-        put(&mut encoded, folded(entry.page.wrapping_sub(page) as i64));
+        put(&mut encoded, zigzag(entry.page.wrapping_sub(page) as i64));
         put(&mut encoded, u64::from(entry.stored));
         put(&mut encoded, u64::from(entry.at));
         put(&mut encoded, u64::from(entry.bytes));
-        put(&mut encoded, folded(entry.first.wrapping_sub(first) as i64));
+        put(&mut encoded, zigzag(entry.first.wrapping_sub(first) as i64));
         put(&mut encoded, entry.end - entry.first);
         (page, first) = (entry.page, entry.first);
     }
     encoded
 }
 
-/// The order in which entries are written.
+/// Sorts entries into the order in which they are written.
 pub(crate) fn sort(entries: &mut [Entry]) {
     entries.sort_unstable_by_key(|entry| {
         (
@@ -70,7 +71,7 @@ impl<'b> Entries<'b> {
         }
     }
 
-    /// `Err` if what is left is no entry.
+    /// `Err` if the rest is not a valid entry.
     pub(crate) fn next(&mut self) -> Result<Option<Entry>, ()> {
         if self.rest.0.is_empty() {
             return Ok(None);
@@ -80,7 +81,7 @@ impl<'b> Entries<'b> {
 
     fn entry(&mut self) -> Option<Entry> {
         let rest = &mut self.rest;
-        let (most, least, finest) = (rest.taken()?, rest.taken()?, rest.taken()?);
+        let (most, least, finest) = (rest.byte()?, rest.byte()?, rest.byte()?);
         self.page = self.page.wrapping_add(rest.signed()? as u64);
         let stored = u32::try_from(rest.number()?).ok()?;
         let at = u32::try_from(rest.number()?).ok()?;
@@ -102,12 +103,12 @@ impl<'b> Entries<'b> {
 }
 
 /// Writes the index of each lane of a track.
-pub(crate) fn write(pages: &mut PageWriter, track: u8, lanes: &mut [LaneAt]) {
+pub(crate) fn write(pages: &mut PageWriter, track: u8, lanes: &mut [LaneEntry]) {
     let mut entries = pages.take_entries(track);
     sort(&mut entries);
     for entries in entries.chunk_by(|a, b| a.lane == b.lane) {
-        let (offset, bytes) = pages.summed(&encode(entries));
-        lanes[entries[0].lane as usize].index = Stretch { offset, bytes };
+        let (offset, bytes) = pages.checksummed(&encode(entries));
+        lanes[entries[0].lane as usize].index = Extent { offset, bytes };
     }
 }
 

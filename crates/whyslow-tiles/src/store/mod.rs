@@ -1,18 +1,18 @@
-//! The file that tiles lie in.
+//! The tile file.
 //!
 //! | part | content |
 //! |---|---|
 //! | magic | the eight bytes `WSLTILE1` |
-//! | pages | each: bytes when unpacked (4), CRC-32 of what follows (4), zstd; unpacked, blocks of items |
-//! | index of each lane | where its blocks lie, those of the coarsest scale first; CRC-32 (4) |
-//! | series | |
-//! | directory | tracks, their lanes, and where their indexes lie; CRC-32 (4) |
-//! | end | where the directory begins (8) and its length (8), CRC-32 of both (4), magic |
+//! | pages | each: uncompressed size (4), CRC-32 of size and data (4), data: zstd-compressed blocks of items |
+//! | index of each lane | where its blocks are stored, coarsest level first; CRC-32 (4) |
+//! | series | compressed columns of each series; CRC-32 (4) |
+//! | directory | tracks, their lanes, and the location of each index; CRC-32 (4) |
+//! | end | offset (8) and size (8) of the directory, CRC-32 of both (4), magic |
 //!
-//! Integers are little-endian; most are of seven bits a byte ([`columns`]). Pages come as they are
-//! full, so that a build needs no more memory than what is not full yet. A reader holds the
-//! directory; it reads the index of a lane and the blocks it needs with every tile, and leaves it
-//! to the system to keep what is used often.
+//! Fixed-size integers are little-endian; most integers are varints ([`columns`]). Pages are
+//! written once they are full, so that a build only needs memory for unfinished ones. A reader
+//! keeps the directory in memory; it reads the index and the blocks of a lane for every tile, and
+//! relies on the page cache.
 
 pub(crate) mod block;
 pub(crate) mod columns;

@@ -1,4 +1,4 @@
-//! Writing blocks into pages.
+//! Writes blocks into pages.
 
 use std::fs::File;
 use std::io::{BufWriter, Write};
@@ -9,27 +9,27 @@ use crate::limits;
 use crate::store::index::Entry;
 use crate::store::{FILE_NAME, MAGIC};
 
-/// Segments of so many bytes have a page of their own.
-const ALONE_BYTES: usize = 2 << 10;
+/// Segments of at least this size, in bytes, get a page of their own.
+const OWN_PAGE_BYTES: usize = 2 << 10;
 
-/// The file while it is written.
+/// Writer of the tile file.
 pub(crate) struct PageWriter {
     path: PathBuf,
     file: BufWriter<File>,
     offset: u64,
     compressor: zstd::bulk::Compressor<'static>,
     packed: Vec<u8>,
-    /// Of small segments, and the places of their entries.
+    /// Small segments of the current page, and the indices of their entries.
     plain: Vec<u8>,
     open: Vec<usize>,
     entries: Vec<Entry>,
-    /// The first thing that failed. Blocks become full where nothing can be returned.
+    /// The first failure. Blocks fill up in places that cannot return an error.
     failure: Option<TilesError>,
 }
 
-/// What a segment is of.
+/// What a segment contains.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct About {
+pub(crate) struct SegmentInfo {
     pub(crate) track: u8,
     pub(crate) lane: u32,
     pub(crate) marks: (u8, u8),
@@ -39,7 +39,7 @@ pub(crate) struct About {
 }
 
 impl PageWriter {
-    /// `folder` is one that nobody else can enter.
+    /// `folder` must be accessible to the current user only.
     pub(crate) fn create(folder: &Path) -> Result<Self, TilesError> {
         let path = folder.join(FILE_NAME);
         let failed = |source| TilesError::io("create", &path, source);
@@ -60,24 +60,24 @@ impl PageWriter {
         Ok(writer)
     }
 
-    /// Blocks of one lane that are read together.
-    pub(crate) fn segment(&mut self, about: About, blocks: &[u8]) {
+    /// Writes blocks of one lane that are read together.
+    pub(crate) fn segment(&mut self, info: SegmentInfo, blocks: &[u8]) {
         if blocks.is_empty() || self.failure.is_some() {
             return;
         }
         let mut entry = Entry {
-            track: about.track,
-            lane: about.lane,
-            marks: about.marks,
-            finest: about.finest,
-            first: about.first,
-            end: about.end,
+            track: info.track,
+            lane: info.lane,
+            marks: info.marks,
+            finest: info.finest,
+            first: info.first,
+            end: info.end,
             page: 0,
             stored: 0,
             at: 0,
             bytes: blocks.len() as u32,
         };
-        if blocks.len() >= ALONE_BYTES {
+        if blocks.len() >= OWN_PAGE_BYTES {
             (entry.page, entry.stored) = self.page(blocks);
             self.entries.push(entry);
             return;
@@ -104,7 +104,7 @@ impl PageWriter {
         self.plain.clear();
     }
 
-    /// Where it begins, and how many bytes it has.
+    /// Writes a page; returns its offset and size in the file.
     pub(crate) fn page(&mut self, plain: &[u8]) -> (u64, u32) {
         let mut packed = std::mem::take(&mut self.packed);
         packed.clear();
@@ -125,8 +125,8 @@ impl PageWriter {
         (begin, (self.offset - begin) as u32)
     }
 
-    /// Writes something with its checksum: where it begins, and how many bytes it has with it.
-    pub(crate) fn summed(&mut self, content: &[u8]) -> (u64, u64) {
+    /// Writes content and its checksum; returns the offset and the size, checksum included.
+    pub(crate) fn checksummed(&mut self, content: &[u8]) -> (u64, u64) {
         let begin = self.offset;
         self.write(content);
         self.write(&crc32fast::hash(content).to_le_bytes());
@@ -147,12 +147,12 @@ impl PageWriter {
             .get_or_insert(TilesError::io("write", &self.path, source));
     }
 
-    /// What failed since it was asked before.
+    /// Returns the failure, if any, since the last call.
     pub(crate) fn check(&mut self) -> Result<(), TilesError> {
         self.failure.take().map_or(Ok(()), Err)
     }
 
-    /// Where the segments of a track lie.
+    /// Index entries of the segments of a track.
     pub(crate) fn take_entries(&mut self, track: u8) -> Vec<Entry> {
         self.end_page();
         let all = std::mem::take(&mut self.entries);

@@ -1,5 +1,5 @@
-//! The file, read piece by piece. Nothing is taken for granted: every piece has a checksum, and room
-//! is made for what the file has, not for what it says.
+//! Reads the tile file piece by piece. The file is not trusted: every piece has a checksum, and
+//! allocations are bounded by the actual size of the file, not by sizes stored in it.
 
 use std::fs::File;
 use std::io::Read;
@@ -12,13 +12,13 @@ use rustix::io::Errno;
 
 use crate::TilesError;
 use crate::limits;
-use crate::store::directory::{Directory, Stretch};
+use crate::store::directory::{Directory, Extent};
 use crate::store::index::Entry;
 use crate::store::{FILE_NAME, MAGIC};
 
-/// Bytes of the end: offset, length, checksum, magic.
+/// Size of the end: offset, size, checksum, magic.
 const END_BYTES: u64 = 8 + 8 + 4 + 8;
-/// Before each page: bytes when unpacked, checksum.
+/// Header of each page: uncompressed size, checksum.
 const PAGE_HEAD: usize = 8;
 
 #[derive(Debug)]
@@ -34,14 +34,14 @@ pub(crate) fn open_folder(path: &Path) -> Result<OwnedFd, TilesError> {
         .map_err(|error| TilesError::io("open", path, error.into()))
 }
 
-/// Opens a file in the folder: never through a link, never something else than a file.
+/// Opens a regular file in the folder, without following symbolic links.
 pub(crate) fn open_file(
     folder: &OwnedFd,
     path: &Path,
     name: &str,
 ) -> Result<(File, u64), TilesError> {
     let full = path.join(name);
-    // Without waiting: a planted FIFO would never answer.
+    // O_NONBLOCK: opening a planted FIFO would block forever.
     let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::NONBLOCK;
     let refused = |reason: &str| TilesError::Unfinished {
         path: full.clone(),
@@ -50,20 +50,20 @@ pub(crate) fn open_file(
     let file = openat(folder, name, flags, Mode::empty())
         .map(File::from)
         .map_err(|error| match error {
-            Errno::LOOP => refused("it is a symbolic link"),
-            Errno::NOENT => refused("there is no such file"),
+            Errno::LOOP => refused("symbolic link"),
+            Errno::NOENT => refused("no such file"),
             error => TilesError::io("open", &full, error.into()),
         })?;
     let about = file
         .metadata()
-        .map_err(|error| TilesError::io("look at", &full, error))?;
+        .map_err(|error| TilesError::io("stat", &full, error))?;
     if !about.is_file() {
-        return Err(refused("it is not a file"));
+        return Err(refused("not a regular file"));
     }
     Ok((file, about.len()))
 }
 
-/// A small file, whole.
+/// Reads a small file as a whole.
 pub(crate) fn read_small(
     folder: &OwnedFd,
     path: &Path,
@@ -74,7 +74,7 @@ pub(crate) fn read_small(
     if bytes > bytes_max {
         return Err(TilesError::Unfinished {
             path: path.join(name),
-            reason: format!("it has {bytes} bytes"),
+            reason: format!("{bytes} bytes, expected at most {bytes_max}"),
         });
     }
     let mut content = Vec::new();
@@ -85,7 +85,7 @@ pub(crate) fn read_small(
 }
 
 impl TileFile {
-    /// The file of so many bytes, and what it says of itself.
+    /// Opens the file, whose size must be `written`, and reads its directory.
     pub(crate) fn open(
         folder: &OwnedFd,
         path: &Path,
@@ -98,14 +98,14 @@ impl TileFile {
             bytes,
         };
         if bytes != written {
-            let reason = format!("it has {bytes} bytes, {written} were written");
+            let reason = format!("{bytes} bytes, expected {written}");
             return Err(file.damaged("the file", 0, reason));
         }
         let directory = file.directory()?;
         Ok((file, directory))
     }
 
-    /// The folder has another name now.
+    /// Updates the path after the folder was renamed.
     pub(crate) fn at(&mut self, folder: &Path) {
         self.path = folder.join(FILE_NAME);
     }
@@ -125,39 +125,39 @@ impl TileFile {
     }
 
     fn directory(&self) -> Result<Directory, TilesError> {
-        let magic = Stretch {
+        let magic = Extent {
             offset: 0,
             bytes: MAGIC.len() as u64,
         };
         let offset = self.bytes.saturating_sub(END_BYTES);
-        let end = Stretch {
+        let end = Extent {
             offset,
             bytes: END_BYTES,
         };
         let end = self.read("the end", end)?;
         let (ends, rest) = end.split_at(16);
         let (sum, last) = rest.split_at(4);
-        if self.read("the begin", magic)? != MAGIC || last != MAGIC {
-            return Err(self.damaged("the end", offset, "these are no tiles"));
+        if self.read("the start", magic)? != MAGIC || last != MAGIC {
+            return Err(self.damaged("the end", offset, "not a tile file"));
         }
         if crc32fast::hash(ends).to_le_bytes() != sum {
-            return Err(self.damaged("the end", offset, "its checksum differs"));
+            return Err(self.damaged("the end", offset, "checksum mismatch"));
         }
         let word = |at: usize| {
             let mut word = [0; 8];
             word.copy_from_slice(&ends[at..at + 8]);
             u64::from_le_bytes(word)
         };
-        let at = Stretch {
+        let at = Extent {
             offset: word(0),
             bytes: word(8),
         };
-        let content = self.summed("the directory", at)?;
+        let content = self.checksummed("the directory", at)?;
         Directory::decode(&content)
-            .ok_or_else(|| self.damaged("the directory", at.offset, "it cannot be read"))
+            .ok_or_else(|| self.damaged("the directory", at.offset, "invalid encoding"))
     }
 
-    fn read(&self, what: &'static str, at: Stretch) -> Result<Vec<u8>, TilesError> {
+    fn read(&self, what: &'static str, at: Extent) -> Result<Vec<u8>, TilesError> {
         let mut content = Vec::new();
         self.read_into(what, at, &mut content)?;
         Ok(content)
@@ -166,15 +166,15 @@ impl TileFile {
     fn read_into(
         &self,
         what: &'static str,
-        at: Stretch,
+        at: Extent,
         content: &mut Vec<u8>,
     ) -> Result<(), TilesError> {
-        let Stretch { offset, bytes } = at;
+        let Extent { offset, bytes } = at;
         let is_inside = offset
             .checked_add(bytes)
             .is_some_and(|end| end <= self.bytes);
         if !is_inside || bytes > limits::INDEX_BYTES_MAX {
-            let reason = format!("{bytes} bytes are beyond the end at {}", self.bytes);
+            let reason = format!("{bytes} bytes exceed the size of the file, {}", self.bytes);
             return Err(self.damaged(what, offset, reason));
         }
         content.clear();
@@ -183,27 +183,31 @@ impl TileFile {
             .read_exact_at(content, offset)
             .map_err(|error| match error.kind() {
                 std::io::ErrorKind::UnexpectedEof => {
-                    self.damaged(what, offset, "the file was cut short")
+                    self.damaged(what, offset, "the file was truncated")
                 }
                 _ => TilesError::io("read", &self.path, error),
             })
     }
 
-    /// Something that has its checksum behind it, without that.
-    pub(crate) fn summed(&self, what: &'static str, at: Stretch) -> Result<Vec<u8>, TilesError> {
+    /// Reads a piece that is followed by its checksum, and verifies it.
+    pub(crate) fn checksummed(
+        &self,
+        what: &'static str,
+        at: Extent,
+    ) -> Result<Vec<u8>, TilesError> {
         let mut content = self.read(what, at)?;
         let Some((inner, sum)) = content.split_last_chunk::<4>() else {
-            return Err(self.damaged(what, at.offset, "it is too short"));
+            return Err(self.damaged(what, at.offset, "too short"));
         };
         if crc32fast::hash(inner).to_le_bytes() != *sum {
-            return Err(self.damaged(what, at.offset, "its checksum differs"));
+            return Err(self.damaged(what, at.offset, "checksum mismatch"));
         }
         content.truncate(content.len() - 4);
         Ok(content)
     }
 }
 
-/// Unpacks pages, and keeps the last one: lanes of few items share them.
+/// Decompresses pages, and keeps the last one: lanes with few items share pages.
 pub(crate) struct PageReader<'f> {
     file: &'f TileFile,
     unpacker: zstd::bulk::Decompressor<'static>,
@@ -215,7 +219,7 @@ pub(crate) struct PageReader<'f> {
 impl<'f> PageReader<'f> {
     pub(crate) fn new(file: &'f TileFile) -> Result<Self, TilesError> {
         let unpacker = zstd::bulk::Decompressor::new()
-            .map_err(|error| TilesError::io("unpack", &file.path, error))?;
+            .map_err(|error| TilesError::io("decompress", &file.path, error))?;
         Ok(Self {
             file,
             unpacker,
@@ -225,7 +229,7 @@ impl<'f> PageReader<'f> {
         })
     }
 
-    /// The blocks of a lane that lie together.
+    /// The blocks of an index entry.
     pub(crate) fn segment(&mut self, entry: &Entry) -> Result<&[u8], TilesError> {
         if self.page != Some(entry.page) {
             self.page = None;
@@ -234,7 +238,7 @@ impl<'f> PageReader<'f> {
         }
         let (at, bytes) = (entry.at as usize, entry.bytes as usize);
         self.plain.get(at..at.saturating_add(bytes)).ok_or_else(|| {
-            let reason = format!("blocks reach beyond its {} bytes", self.plain.len());
+            let reason = format!("blocks exceed its {} bytes", self.plain.len());
             self.file.damaged("a page", entry.page, reason)
         })
     }
@@ -243,9 +247,9 @@ impl<'f> PageReader<'f> {
         let damaged = |reason: &str| self.file.damaged("a page", entry.page, reason);
         let stored = entry.stored as usize;
         if stored < PAGE_HEAD || stored > zstd::zstd_safe::compress_bound(limits::PAGE_BYTES_MAX) {
-            return Err(damaged("it has an impossible length"));
+            return Err(damaged("invalid size"));
         }
-        let at = Stretch {
+        let at = Extent {
             offset: entry.page,
             bytes: u64::from(entry.stored),
         };
@@ -256,12 +260,12 @@ impl<'f> PageReader<'f> {
         sum.update(&self.packed[..4]);
         sum.update(&self.packed[PAGE_HEAD..]);
         if sum.finalize() != u32::from_le_bytes(word) {
-            return Err(damaged("its checksum differs"));
+            return Err(damaged("checksum mismatch"));
         }
         word.copy_from_slice(&self.packed[..4]);
         let length = u32::from_le_bytes(word) as usize;
         if length > limits::PAGE_BYTES_MAX {
-            return Err(damaged("it is larger than pages are"));
+            return Err(damaged("uncompressed size exceeds the limit"));
         }
         self.plain.clear();
         self.plain.reserve(length);
@@ -270,7 +274,7 @@ impl<'f> PageReader<'f> {
             .decompress_to_buffer(&self.packed[PAGE_HEAD..], &mut self.plain);
         match unpacked {
             Ok(unpacked) if unpacked == length => Ok(()),
-            Ok(_) => Err(damaged("it has another length than it says")),
+            Ok(_) => Err(damaged("uncompressed size differs from its header")),
             Err(error) => Err(damaged(&error.to_string())),
         }
     }

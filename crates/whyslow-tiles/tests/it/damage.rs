@@ -1,4 +1,4 @@
-//! Files that are cut short or changed are errors that say so, or make no difference.
+//! Truncated or changed files cause an error, or make no difference.
 
 use std::fs;
 use std::path::Path;
@@ -9,7 +9,7 @@ use whyslow_tiles::{Heat, Run, Series, Tiles, TilesError};
 
 use crate::it::support::{Piece, built, state_parts, states};
 
-/// Everything that is told, as far as it can be read.
+/// Everything that can be read from tiles.
 #[derive(Debug, PartialEq)]
 struct All {
     tiles: Vec<Vec<Run>>,
@@ -51,7 +51,7 @@ fn pieces(lane: u64) -> Vec<Piece> {
     lengths.map(piece).collect()
 }
 
-/// The two files of a build, and what they tell.
+/// The two files of a build, and their content.
 fn whole() -> &'static (Vec<u8>, Vec<u8>, All) {
     static WHOLE: OnceLock<(Vec<u8>, Vec<u8>, All)> = OnceLock::new();
     WHOLE.get_or_init(|| {
@@ -67,8 +67,8 @@ fn whole() -> &'static (Vec<u8>, Vec<u8>, All) {
     })
 }
 
-/// What is told of these files; `None` if it is an error.
-fn told(tiles: &[u8], about: &[u8]) -> Option<All> {
+/// Content of these files; `None` on error.
+fn read(tiles: &[u8], about: &[u8]) -> Option<All> {
     let folder = tempfile::tempdir().expect("a folder");
     fs::write(folder.path().join("tiles"), tiles).expect("a file");
     fs::write(folder.path().join("about.json"), about).expect("a file");
@@ -81,7 +81,7 @@ fn told(tiles: &[u8], about: &[u8]) -> Option<All> {
     }
 }
 
-/// With the size that `about.json` has to tell.
+/// `about.json` with another file size.
 fn about_of(about: &[u8], before: usize, after: usize) -> Vec<u8> {
     let text = std::str::from_utf8(about).expect("JSON");
     text.replace(&before.to_string(), &after.to_string())
@@ -95,13 +95,13 @@ fn what_is_cut_short_is_an_error() {
         .step_by(7)
         .chain(tiles.len() - 40..tiles.len())
     {
-        assert_eq!(told(&tiles[..length], about), None, "{length} bytes");
-        // Even if somebody says that it was never longer.
+        assert_eq!(read(&tiles[..length], about), None, "{length} bytes");
+        // Even if `about.json` has the shorter size.
         let shorter = about_of(about, tiles.len(), length);
-        assert_eq!(told(&tiles[..length], &shorter), None, "{length} bytes");
+        assert_eq!(read(&tiles[..length], &shorter), None, "{length} bytes");
     }
     for length in 0..about.len() - 2 {
-        assert_eq!(told(tiles, &about[..length]), None, "{length} bytes");
+        assert_eq!(read(tiles, &about[..length]), None, "{length} bytes");
     }
 }
 
@@ -114,22 +114,22 @@ fn what_is_changed_is_an_error_or_makes_no_difference() {
     for at in steps {
         let mut changed = tiles.clone();
         changed[at] ^= 1 << (at % 8);
-        let told = told(&changed, about);
-        errors += usize::from(told.is_none());
-        assert!(told.is_none_or(|told| told == *expected), "byte {at}");
+        let found = read(&changed, about);
+        errors += usize::from(found.is_none());
+        assert!(found.is_none_or(|found| found == *expected), "byte {at}");
     }
-    // All of it is read and checked, but for what no answer here needs.
+    // All bytes are read and verified, except those not needed here.
     assert!(errors * 10 > count * 9, "{errors} of {count}");
     for at in 0..about.len() {
         let mut changed = about.clone();
         changed[at] ^= 1 << (at % 8);
-        let told = told(tiles, &changed);
-        assert!(told.is_none_or(|told| told == *expected), "byte {at}");
+        let found = read(tiles, &changed);
+        assert!(found.is_none_or(|found| found == *expected), "byte {at}");
     }
 }
 
-/// A directory that is false and has the right checksum was made by somebody: then anything may be
-/// told, but nothing may happen.
+/// A wrong directory with a correct checksum was forged: the content may be anything, but reading
+/// it must not panic.
 #[test]
 fn what_lies_is_survived() {
     let (tiles, about, _) = whole();
@@ -146,7 +146,7 @@ fn what_lies_is_survived() {
             changed[begin + at] ^= change;
             let sum = crc32fast::hash(&changed[begin..begin + length]);
             changed[begin + length..begin + length + 4].copy_from_slice(&sum.to_le_bytes());
-            told(&changed, about);
+            read(&changed, about);
         }
     }
 }
@@ -162,9 +162,9 @@ fn links_and_other_things_are_no_tiles() {
     fs::write(place.join("about.json"), about).expect("a file");
     std::os::unix::fs::symlink(&elsewhere, place.join("tiles")).expect("a link");
     let refused = Tiles::open(&place).unwrap_err().to_string();
-    assert!(refused.ends_with("it is a symbolic link"), "{refused}");
+    assert!(refused.ends_with("symbolic link"), "{refused}");
     fs::remove_file(place.join("tiles")).expect("it is there");
     fs::create_dir(place.join("tiles")).expect("a folder");
     let refused = Tiles::open(&place).unwrap_err().to_string();
-    assert!(refused.ends_with("it is not a file"), "{refused}");
+    assert!(refused.ends_with("not a regular file"), "{refused}");
 }

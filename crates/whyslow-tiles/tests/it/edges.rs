@@ -1,4 +1,4 @@
-//! Recordings that are hardly any.
+//! Edge cases: empty, tiny, huge and contradictory recordings.
 
 use whyslow_model::Symbols;
 use whyslow_model::row::Emit as _;
@@ -37,11 +37,11 @@ fn nothing_has_no_cells() {
 #[test]
 fn what_does_not_exist_is_named() {
     let tiles = tiles_of(&states(&[], 0, 0));
-    let told = |error: TilesError| error.to_string();
-    let track = tiles.tile("state", 0, 0, &[]).map_err(told).unwrap_err();
+    let message = |error: TilesError| error.to_string();
+    let track = tiles.tile("state", 0, 0, &[]).map_err(message).unwrap_err();
     assert_eq!(
         track,
-        "there is no track `state`; there are states, calls, cpus, locks, block, samples"
+        "unknown track `state` (tracks: states, calls, cpus, locks, block, samples)"
     );
     let level = tiles.tile("states", LEVEL_MAX + 1, 0, &[]);
     assert!(matches!(level, Err(TilesError::NoLevel { level: 51, .. })));
@@ -89,7 +89,7 @@ fn all_of_time_has_cells() {
     for level in [0, 8, 30, 49, 50] {
         for index in [0, 1, (1 << 63 >> level) / 1024, (u64::MAX >> level) / 1024] {
             let runs = tiles.tile("states", level, index, &[1]).unwrap();
-            // No length is told that is longer than times can be.
+            // Durations saturate at the largest time.
             let at_edge = |run: &&Run| run.longest_ns == i64::MAX;
             assert!(runs.iter().all(|run| at_edge(&run)), "{runs:?}");
         }
@@ -111,10 +111,10 @@ fn rows_that_contradict_each_other_are_told() {
         rows.emit(row);
     };
     add(Some(1), 0, Some(100), 0);
-    add(Some(1), 50, Some(120), 1); // reaches into the one before
+    add(Some(1), 50, Some(120), 1); // overlaps the previous one
     add(Some(1), 60, Some(90), 2); // lies within it
-    add(Some(1), 130, None, 3); // ends when the next one begins
-    add(Some(1), 150, Some(140), 4); // ends before it begins
+    add(Some(1), 130, None, 3); // ends when the next one starts
+    add(Some(1), 150, Some(140), 4); // ends before it starts
     add(Some(1), 180, None, 5); // ends with the recording
     add(None, 10, Some(20), 0);
     add(Some(1), -50, Some(-10), 0);
@@ -132,13 +132,13 @@ fn rows_that_contradict_each_other_are_told() {
         check(&runs, 1, &expected, level, 0);
     }
     let left_out = tiles.tracks()[0].left_out;
-    let told = [
+    let counts = [
         left_out.cut,
         left_out.hidden,
         left_out.outside,
         left_out.without_lane,
     ];
-    assert_eq!(told, [1, 1, 2, 1]);
+    assert_eq!(counts, [1, 1, 2, 1]);
 }
 
 #[test]
@@ -181,7 +181,7 @@ fn there_may_be_many_lanes() {
     }
 }
 
-/// Hostile names are names.
+/// Hostile device names are kept as they are.
 #[test]
 fn devices_may_have_any_name() {
     let mut symbols = Symbols::new();

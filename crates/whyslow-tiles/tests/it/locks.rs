@@ -1,4 +1,4 @@
-//! Waits for locks of the kernel and of programs in one lane, and groups of calls.
+//! Kernel lock and futex waits in one lane, and groups of system calls.
 
 use whyslow_model::Symbols;
 use whyslow_model::row::Emit as _;
@@ -42,8 +42,8 @@ fn waits_of_two_tables_come_in_order_of_time() {
         });
     };
     futex(0, 50, 1, wait);
-    futex(150, 300, 1, wait); // reaches into a wait of the kernel
-    futex(310, 320, 1, wake); // is none
+    futex(150, 300, 1, wait); // overlaps a kernel lock wait
+    futex(310, 320, 1, wake); // not a wait
     futex(300, 550, 2, wait);
     futex(960, 970, 1, wait);
     let tiles = tiles_of(&MemoryTables::new(&rows, &symbols, info(0, 1000)));

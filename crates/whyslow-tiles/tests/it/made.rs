@@ -1,4 +1,4 @@
-//! Pieces of lanes, for tests that make their tables.
+//! Pieces of lanes, for tests that build their own tables.
 
 use whyslow_tiles::Track;
 

@@ -1,4 +1,4 @@
-//! Tiles against what rows say, one by one.
+//! Compares tiles with the rows that they were built from.
 
 mod damage;
 mod edges;

@@ -1,4 +1,4 @@
-//! Where tiles lie, and for whom.
+//! Location and permissions of tiles.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
@@ -11,7 +11,7 @@ use whyslow_tiles::{Place, Tiles};
 
 use crate::it::support::info;
 
-/// A recording of so many ns, in which nothing happened.
+/// An empty recording of `length` ns.
 fn recording(path: &Path, length: i64) -> Recording {
     let mut writer = RecordingWriter::create(path, Existing::Replace).expect("a folder");
     let symbols = Symbols::new();
@@ -47,7 +47,7 @@ fn tiles_lie_in_their_recording_and_are_found_again() {
     assert_eq!([mode(&path.join("derived")), mode(&inside)], [0o700; 2]);
     assert!(!cache.exists());
     assert_eq!(place.open().expect("built").span(), built.span());
-    // Nothing else is left, and the recording is one still.
+    // No other file is left, and the recording is still valid.
     let left = fs::read_dir(path.join("derived"))
         .expect("a folder")
         .count();
@@ -56,7 +56,7 @@ fn tiles_lie_in_their_recording_and_are_found_again() {
         .expect("a recording")
         .verify()
         .expect("whole");
-    // Another recording in its place has another digest, and takes nothing over.
+    // A recording that replaces it has another digest and does not use its tiles.
     drop(source);
     let other = recording(&path, 200);
     let place = Place::of(&path, Some(&cache)).expect("a recording");
@@ -85,12 +85,12 @@ fn where_a_recording_cannot_be_written_there_is_the_cache() {
     let home = tempfile::tempdir().expect("a folder");
     let path = home.path().join("a.wsl");
     let source = recording(&path, 100);
-    // In the way of the folder, for root, too.
+    // A file in place of the folder stops root, too.
     fs::write(path.join("derived"), "").expect("a file");
     let place = Place::of(&path, None).expect("a recording");
     let refused = place.build(&source, &|_| (), &AtomicBool::new(false));
     let refused = refused.map(drop).unwrap_err().to_string();
-    assert!(refused.starts_with("nowhere to keep"), "{refused}");
+    assert!(refused.starts_with("cannot store chart tiles"), "{refused}");
     let cache = home.path().join("cache");
     let place = Place::of(&path, Some(&cache)).expect("a recording");
     build(&place, &source);
@@ -127,16 +127,16 @@ fn what_is_not_finished_is_built_again() {
     assert!(place.open().is_none());
     build(&place, &source);
     assert!(place.open().is_some());
-    // Given up, it leaves nothing.
+    // Building into an empty place works, a missing recording is an error.
     fs::remove_dir_all(path.join("derived")).expect("it is there");
-    let given_up = place.build(
+    let rebuilt = place.build(
         &crate::it::support::states(&[], 0, 0),
         &|_| (),
         &AtomicBool::new(false),
     );
-    assert!(given_up.is_ok());
-    let failing = Place::of(&home.path().join("nothing"), None);
-    assert!(failing.is_err());
+    assert!(rebuilt.is_ok());
+    let missing = Place::of(&home.path().join("nothing"), None);
+    assert!(missing.is_err());
 }
 
 #[test]

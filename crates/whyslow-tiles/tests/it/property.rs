@@ -1,10 +1,10 @@
-//! Random intervals, at any scale, against a computation that looks at each of them.
+//! Random intervals at all levels, compared with a naive computation.
 
 use proptest::prelude::*;
 
 use crate::it::support::{Piece, check, slices, state_parts, states, tiles_of};
 
-/// Numbers of every magnitude alike.
+/// Numbers with uniformly distributed magnitude.
 fn magnitude(bits: u32) -> impl Strategy<Value = u64> {
     (0..=bits, any::<u64>()).prop_map(|(bits, number)| {
         let mask = 1u64.checked_shl(bits).map_or(u64::MAX, |bit| bit - 1);
@@ -12,9 +12,9 @@ fn magnitude(bits: u32) -> impl Strategy<Value = u64> {
     })
 }
 
-/// Intervals of a lane, one after another.
+/// Consecutive intervals of a lane.
 fn lane(parts: fn(i32, u64) -> [u64; 4]) -> impl Strategy<Value = Vec<Piece>> {
-    // Many of about the same size now and then, so that there is something to add up.
+    // Some repeat with about the same size, so that they get summed.
     let one = (
         magnitude(34),
         magnitude(34),
@@ -53,7 +53,7 @@ fn of_slice(_: i32, salt: u64) -> [u64; 4] {
     [255 - system - interrupts, system, interrupts, 0]
 }
 
-/// Tiles around the intervals, and one anywhere.
+/// Indices of tiles around the intervals, and of one anywhere.
 fn indexes(lanes: &[(i32, Vec<Piece>)], level: u8, pick: u64) -> Vec<u64> {
     let all: Vec<&Piece> = lanes.iter().flat_map(|(_, pieces)| pieces).collect();
     let tile = |at: u64| (at >> level) / whyslow_tiles::CELLS;
@@ -98,7 +98,7 @@ proptest! {
         levels in proptest::collection::vec(0u8..=50, 8),
         pick: u64,
     ) {
-        // Parts are stored as so many of 255: only a multiple of that can have them exactly.
+        // Parts are stored in units of 1/255: only multiples of 255 ns are exact.
         let mut scaled: Vec<Piece> = pieces
             .iter()
             .map(|piece| Piece { begin: piece.begin * 255, end: piece.end * 255, ..*piece })

@@ -1,6 +1,6 @@
-//! The bundled incident: what tiles, lines and heat maps add up to is what questions answer.
+//! The bundled incident: the sums of tiles, series and heat maps equal the results of queries.
 
-#![allow(clippy::print_stdout, reason = "sizes are there to be seen")]
+#![allow(clippy::print_stdout, reason = "reports sizes")]
 
 use std::sync::OnceLock;
 
@@ -29,7 +29,7 @@ fn incident() -> &'static Incident {
         let lanes = tiles.tracks().iter().flat_map(|track| &track.lanes);
         let intervals: u64 = lanes.map(|lane| lane.intervals).sum();
         println!(
-            "{bytes} bytes, {:.2} an interval",
+            "{bytes} bytes, {:.2} per interval",
             bytes as f64 / intervals as f64
         );
         Incident { made, tiles }
@@ -72,7 +72,7 @@ fn track(name: &str) -> &'static Track {
         .expect("a track")
 }
 
-/// Time of each group in all lanes, as cells of a level tell it, and how much that may be off.
+/// Time of each group in all lanes according to the cells of a level, and its rounding error.
 fn drawn(track: &Track, level: u8) -> ([f64; 4], f64) {
     let tiles = &incident().tiles;
     let cell = 1u64 << level;
@@ -160,7 +160,7 @@ fn cpus_are_busy_as_long_as_usage_tells() {
     let cpus = track("cpus");
     let times = cpus.lanes[0].times_ns.map(|time| time as i64);
     let busy: i64 = times.iter().sum();
-    // Parts of slices are rounded to one of 255.
+    // Parts of slices are rounded to 1/255.
     let near = |a: i64, b: i64| (a - b).abs() <= busy / 255;
     assert!(
         near(times[0], user) && near(times[1], system),
@@ -196,7 +196,7 @@ fn every_call_and_request_is_in_a_heat_map() {
                 expected.push(format!("{row:?}"));
             }
             let block = track("block");
-            let mut told: Vec<String> = Vec::new();
+            let mut cells: Vec<String> = Vec::new();
             for cell in &heat.cells {
                 let mut row: Vec<Value> = Vec::new();
                 if let Some(device) = cell.device {
@@ -212,11 +212,11 @@ fn every_call_and_request_is_in_a_heat_map() {
                     cell.intensity_ns,
                 ];
                 row.extend(numbers.map(Value::Int));
-                told.push(format!("{row:?}"));
+                cells.push(format!("{row:?}"));
             }
             expected.sort();
-            told.sort();
-            assert_eq!(told, expected, "{name} in {columns} columns");
+            cells.sort();
+            assert_eq!(cells, expected, "{name} in {columns} columns");
         }
     }
     let narrow = Window::new(window.begin, window.begin + 1000);
@@ -241,7 +241,7 @@ fn lines_add_up_to_what_was_recorded() {
             let line = all.iter().find(|line| line.name == name).expect("a line");
             assert!(line.values.len() <= points + 1);
             assert!(line.begin_ns <= span.begin);
-            // What the end of the recording cuts is as long as it is.
+            // The last step is cut off at the end of the recording.
             let times = (0..).zip(&line.values).map(|(place, value)| {
                 let begin = line.begin_ns + place * line.step_ns;
                 value
@@ -253,11 +253,11 @@ fn lines_add_up_to_what_was_recorded() {
             times.sum::<f64>()
         };
         let check = |name: &str, expected: f64| {
-            let told = sum(name);
-            let distance = (told - expected).abs();
+            let found = sum(name);
+            let distance = (found - expected).abs();
             assert!(
                 distance <= expected * 1e-6 + 1.0,
-                "{name}: {told} for {expected}"
+                "{name}: {found} for {expected}"
             );
         };
         let time = |track: &Track, groups: &[usize]| {

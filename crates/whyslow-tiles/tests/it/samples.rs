@@ -1,4 +1,4 @@
-//! Samples and times without any in one lane.
+//! Samples and sampling gaps in one lane.
 
 use whyslow_model::Symbols;
 use whyslow_model::tables::{CallsiteRow, Collected, FrameRow, SampleGapRow, StackSampleRow};
@@ -64,11 +64,11 @@ impl Made {
     }
 }
 
-/// Class, kind of code, and the function's number of what is at a moment of a lane.
+/// Class, kind of code and function number of a lane at time `at`.
 fn parts(tiles: &Tiles, lane: i32, at: u16) -> (&'static str, i32, i32) {
     let runs = tiles.tile("samples", 0, 0, &[lane]).expect("whole");
     let run = runs.iter().find(|run| run.x <= at && at < run.x + run.n);
-    let value = run.expect("something is there").value;
+    let value = run.expect("a run").value;
     let track = tiles.tracks().iter().find(|track| track.name == "samples");
     let values = &track.expect("a track").values;
     (values[(value & 15) as usize], value >> 4 & 3, value >> 6)
@@ -82,13 +82,13 @@ fn gaps_lie_between_samples() {
     made.gap((200, 700, Some(1)), "kernel_wait");
     made.sample((700, 800, 1), ("wall", "running"), Some("sendfile64"));
     made.gap((800, 900, Some(1)), "cpu_starved");
-    // Of all threads: no lane has it.
+    // Of the whole process: in no lane.
     made.gap((900, 950, None), "process_stopped");
     let tiles = made.tiles();
     let value = |at: u16| {
         let runs = tiles.tile("samples", 0, 0, &[1]).expect("whole");
         let run = runs.iter().find(|run| run.x <= at && at < run.x + run.n);
-        run.expect("something is there").value
+        run.expect("a run").value
     };
     let expected = [
         piece(0, 100, value(50), 0),
@@ -114,7 +114,7 @@ fn gaps_lie_between_samples() {
             "cpu_starved"
         ]
     );
-    // One function has one number, whether a sample or the end of a gap shows it.
+    // The same function has the same number in samples and in gaps.
     assert_eq!(parts(&tiles, 1, 450).2, parts(&tiles, 1, 750).2);
     assert_ne!(parts(&tiles, 1, 50).2, parts(&tiles, 1, 150).2);
     assert_eq!(parts(&tiles, 1, 50).1, 3);

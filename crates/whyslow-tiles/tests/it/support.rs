@@ -1,4 +1,4 @@
-//! Tables made of intervals, and what a tile of them has to be.
+//! Tables made of intervals, and the expected tiles.
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -9,17 +9,17 @@ use whyslow_model::{Symbols, row::Emit as _};
 use whyslow_store::{MemoryTables, RecordingInfo, Tables};
 use whyslow_tiles::{CELLS, Run, Tiles, build};
 
-/// An interval of a lane, in ns since the begin.
+/// An interval of a lane, in ns since the start of the recording.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Piece {
     pub(crate) begin: u64,
     pub(crate) end: u64,
     pub(crate) value: i32,
-    /// Parts of 255 of each group.
+    /// Parts of 255 in each group.
     pub(crate) parts: [u64; 4],
 }
 
-/// What of a cell is known.
+/// Expected content of a cell.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Cell {
     /// In ns / 255.
@@ -29,7 +29,7 @@ pub(crate) struct Cell {
     pub(crate) count: u64,
 }
 
-/// Cells of a tile, looked at one interval after another.
+/// Naive computation of the cells of a tile, interval by interval.
 pub(crate) fn naive(pieces: &[Piece], level: u8, index: u64) -> BTreeMap<u16, Cell> {
     let mut cells = BTreeMap::new();
     let width = 1u128 << level;
@@ -65,7 +65,7 @@ pub(crate) fn naive(pieces: &[Piece], level: u8, index: u64) -> BTreeMap<u16, Ce
     cells
 }
 
-/// That runs say of a lane what its intervals do.
+/// Compares the runs of a lane with its intervals.
 pub(crate) fn check(runs: &[Run], lane: i32, pieces: &[Piece], level: u8, index: u64) {
     let expected = naive(pieces, level, index);
     let width = 1u128 << level;
@@ -74,11 +74,11 @@ pub(crate) fn check(runs: &[Run], lane: i32, pieces: &[Piece], level: u8, index:
     for run in runs.iter().filter(|run| run.lane == lane) {
         assert!(
             run.x >= reached && run.n > 0,
-            "{run:?} goes back to before {reached}"
+            "{run:?} starts before {reached}"
         );
         reached = run.x + run.n;
         for x in run.x..reached {
-            let (at, cell) = cells.next().expect("a cell that nothing lies in");
+            let (at, cell) = cells.next().expect("an empty cell has a run");
             assert_eq!(*at, x, "{run:?}");
             let first = if x == run.x { run.count } else { 0 };
             assert_eq!(
@@ -99,7 +99,7 @@ pub(crate) fn check(runs: &[Run], lane: i32, pieces: &[Piece], level: u8, index:
     );
 }
 
-/// States of threads: the value is the state, which tells the group.
+/// Parts of a thread state: the value is the state, which determines the group.
 pub(crate) fn state_parts(value: i32) -> [u64; 4] {
     let mut parts = [0; 4];
     let group = match THREAD_STATES[value as usize] {
@@ -145,17 +145,17 @@ pub(crate) fn states(lanes: &[(i32, Vec<Piece>)], begin: i64, end: i64) -> Memor
     let mut id = 0;
     for (utid, pieces) in lanes {
         for piece in pieces {
-            let moment = |offset: u64| begin.wrapping_add(offset as i64);
+            let timestamp = |offset: u64| begin.wrapping_add(offset as i64);
             let name = names[piece.value as usize];
-            let end = Some(moment(piece.end));
-            rows.emit(state((id, *utid), moment(piece.begin), end, name));
+            let end = Some(timestamp(piece.end));
+            rows.emit(state((id, *utid), timestamp(piece.begin), end, name));
             id += 1;
         }
     }
     MemoryTables::new(&rows, &symbols, info(begin, end))
 }
 
-/// A recording of slices, whose system time and interrupts are parts of 255 of their length.
+/// A recording of CPU slices; system and interrupt time are parts of 255 of their duration.
 pub(crate) fn slices(lanes: &[(i32, Vec<Piece>)], end: i64) -> MemoryTables {
     let symbols = Symbols::new();
     let mut rows = Collected::default();
@@ -190,6 +190,6 @@ pub(crate) fn built(tables: &dyn Tables, folder: &Path) -> Tiles {
 
 pub(crate) fn tiles_of(tables: &dyn Tables) -> Tiles {
     let folder = tempfile::tempdir().expect("a folder");
-    // Open files stay when their folder goes.
+    // Open files outlive their folder.
     built(tables, folder.path())
 }

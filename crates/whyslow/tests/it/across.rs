@@ -127,7 +127,7 @@ fn what_cannot_be_followed_is_refused_with_a_word_on_it() {
     let report = report(&place, &["db.wsl", "--across", "app.wsl"]);
     let caveats = report["caveats"].to_string();
     assert!(
-        caveats.contains("nothing to look for in app.wsl"),
+        caveats.contains("nothing to follow into app.wsl"),
         "{caveats}"
     );
 }

@@ -58,7 +58,7 @@ fn the_demo_finds_the_slow_open_and_the_sync_across_it() {
     );
     for said in [
         "apache2[243] took 158 ms",
-        "most likely because sync[339] had everything written on sda",
+        "most likely because sync[339] flushed dirty pages to sda (sync)",
     ] {
         assert!(explained.contains(said), "{said}: {explained}");
     }

@@ -247,7 +247,7 @@ fn what_cannot_be_explained_is_refused_with_what_can() {
     ]);
     let row = rows.lines().nth(1).expect("a request");
     let block = row.split(',').next().expect("an id").to_owned();
-    check(&["explain", &recording, "-w", &block], "is no system call");
+    check(&["explain", &recording, "-w", &block], "not a system call");
     check(&["explain", &recording, "--slow", "open"], "open>100ms");
     check(
         &["explain", &recording, "--slow", ">1s"],

@@ -71,7 +71,7 @@ fn the_kernel_proves_what_the_profile_suspects() {
     assert!(share > 0.95, "{share}");
     // What the profile alone shows is kept.
     let caveats = story["caveats"].to_string();
-    assert!(caveats.contains("by the profile alone"), "{caveats}");
+    assert!(caveats.contains("from the profile alone"), "{caveats}");
 }
 
 #[test]

@@ -201,7 +201,7 @@ fn rare_lookups_are_told_with_what_is_spared_and_as_no_cause() {
     assert_eq!(pattern["class"], "rare_contention", "{pattern}");
     let says = pattern["says"].as_str().expect("words");
     assert!(says.contains("never slow: GET /health"), "{says}");
-    assert!(says.contains("is resolve"), "{says}");
+    assert!(says.contains("in phase resolve"), "{says}");
     let hints = pattern["hints"].to_string();
     assert!(hints.contains("resolver"), "{hints}");
     let story = &report["stories"][0];
@@ -212,7 +212,7 @@ fn rare_lookups_are_told_with_what_is_spared_and_as_no_cause() {
     let id = story["target"]["id"].as_str().expect("an id");
     let id = id.strip_prefix("request:").expect("a request");
     let one = place.stdout(&["explain", "lookups.wsl", "--request", id]);
-    assert!(one.contains("5.00 s of it in resolve"), "{one}");
+    assert!(one.contains("5.00 s of it in phase resolve"), "{one}");
     // Nothing was slow before, so there is no finding about requests.
     let well = json(&place, &["explain", "a.wsl", "--json"]);
     assert_eq!(well["stories"], Value::Array(Vec::new()), "{well}");

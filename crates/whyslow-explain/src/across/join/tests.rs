@@ -1,11 +1,11 @@
-//! Pairs, and what they say of the clocks.
+//! Pairs, and the clock offsets derived from them.
 
 use proptest::prelude::*;
 
 use super::*;
 use crate::across::rows::{PacketKey, Traced};
 
-/// The `number`th on a connection, of some length.
+/// The `number`th request on a connection.
 fn seen(number: i64, begin: Ns, end: Ns) -> Seen {
     Seen {
         id: number,
@@ -24,18 +24,18 @@ fn seen(number: i64, begin: Ns, end: Ns) -> Seen {
     }
 }
 
-fn rows(asked: &[Seen], served: &[Seen]) -> (Rows, Rows) {
+fn rows(issued: &[Seen], served: &[Seen]) -> (Rows, Rows) {
     let mut client = Rows {
-        asked: asked.to_vec(),
+        issued: issued.to_vec(),
         ..Rows::default()
     };
     let mut server = Rows {
         served: served.to_vec(),
         ..Rows::default()
     };
-    for (place, one) in asked.iter().enumerate() {
+    for (place, one) in issued.iter().enumerate() {
         let ends = one.ends.unwrap_or_default();
-        client.asked_on.entry(ends).or_default().push(place);
+        client.issued_on.entry(ends).or_default().push(place);
     }
     for (place, one) in served.iter().enumerate() {
         let ends = one.ends.unwrap_or_default();
@@ -44,11 +44,11 @@ fn rows(asked: &[Seen], served: &[Seen]) -> (Rows, Rows) {
     (client, server)
 }
 
-/// Of each that was asked what it may be, and whether that is sure.
-fn joined(asked: &[Seen], served: &[Seen]) -> Vec<(Vec<usize>, bool)> {
-    let (client, server) = rows(asked, served);
+/// For each client request, the possible matches, and whether they are sure.
+fn joined(issued: &[Seen], served: &[Seen]) -> Vec<(Vec<usize>, bool)> {
+    let (client, server) = rows(issued, served);
     let link = Link::new(&client, &server);
-    (0..asked.len())
+    (0..issued.len())
         .map(|place| {
             let pairs = link.pairs(&client, &server, place);
             let is_sure = !pairs.is_empty() && pairs.iter().all(|pair| pair.is_sure);
@@ -64,9 +64,9 @@ fn on_a_connection_whose_begin_both_saw_requests_are_the_same_in_order() {
         .collect();
     let sure = |place| (vec![place], true);
     assert_eq!(joined(&all, &all), [sure(0), sure(1), sure(2)]);
-    // The server's recording ended before, or lost the last one.
+    // The server's recording ended earlier, or lost the last request.
     assert_eq!(joined(&all, &all[..2]), [sure(0), sure(1), (vec![], false)]);
-    // From where sizes differ on nothing is sure.
+    // From the first difference in size on, nothing is sure.
     let mut other = all.clone();
     other[1].bytes_received = Some(7);
     let found = joined(&all, &other);
@@ -78,11 +78,11 @@ fn of_older_connections_and_used_ports_nothing_is_sure() {
     let all: Vec<Seen> = (0..2)
         .map(|number| seen(number, 10 * number, 10 * number + 5))
         .collect();
-    // The server's recording began in the middle: its first one may be any that fits it in size.
+    // The server's recording started in the middle: its first request may be any of the same size.
     let mut later = vec![seen(1, 10, 15)];
     later[0].is_reused = None;
     assert_eq!(joined(&all, &later), [(vec![], false), (vec![0], false)]);
-    // The port was used again: which of both connections the server saw is not known.
+    // The port was reused: which of the two connections the server saw is not known.
     let mut again = all.clone();
     again.extend(all.iter().map(|one| Seen {
         id: one.id + 2,
@@ -91,7 +91,7 @@ fn of_older_connections_and_used_ports_nothing_is_sure() {
         ..*one
     }));
     assert!(joined(&again, &all).iter().all(|(_, is_sure)| !is_sure));
-    // Another connection is another one.
+    // Requests of different connections do not match.
     let mut elsewhere = all.clone();
     for one in &mut elsewhere {
         one.ends = Some((1, 3));
@@ -114,15 +114,15 @@ fn spans_that_name_each_other_are_one_request_if_they_are_the_only_ones() {
         },
         ..seen(0, 0, 5)
     };
-    let asked = [traced(1, Some(10), None), traced(2, Some(10), None)];
+    let issued = [traced(1, Some(10), None), traced(2, Some(10), None)];
     let served = [traced(2, Some(11), Some(10)), traced(1, Some(12), Some(10))];
-    assert_eq!(joined(&asked, &served), [(vec![1], true), (vec![0], true)]);
-    // Asked again, with the same span.
+    assert_eq!(joined(&issued, &served), [(vec![1], true), (vec![0], true)]);
+    // The request was retried with the same span.
     let twice = [served[0], served[0]];
-    assert_eq!(joined(&asked[1..], &twice), [(vec![], false)]);
+    assert_eq!(joined(&issued[1..], &twice), [(vec![], false)]);
     // Both sides share the span.
     assert_eq!(
-        joined(&asked[..1], &[traced(1, Some(10), None)]),
+        joined(&issued[..1], &[traced(1, Some(10), None)]),
         [(vec![0], true)]
     );
 }
@@ -146,12 +146,12 @@ fn packets_bound_each_way() {
     let Clock::Within { bounds, pairs, .. } = clock else {
         panic!("{clock:?}");
     };
-    // 1110 - 100 and 1250 - 300, a nanosecond wider each for the time between.
+    // 1110 - 100 and 1250 - 300, each widened by a nanosecond for the time in between.
     assert_eq!((bounds.low_ns, bounds.high_ns, pairs), (949, 1011, 2));
 }
 
 proptest! {
-    /// Whatever is known of the answer's end, the true difference is inside, and it is the only pair.
+    /// Whatever is known about the end of the reply, the bounds contain the true offset.
     #[test]
     fn the_true_difference_lies_within_the_bounds_of_a_pair(
         apart in -1_000_000_000_000_i64..1_000_000_000_000,
@@ -162,7 +162,7 @@ proptest! {
     ) {
         let (had, gave) = (there, there + work);
         let end = gave + back + rest;
-        let asked = Seen {
+        let issued = Seen {
             first: gave + back,
             bytes_received: Some(if has_all { 100 } else { 50 }),
             ..seen(0, 0, end)
@@ -173,9 +173,9 @@ proptest! {
             ..seen(0, had + apart, gave + apart + 5)
         };
         let written = knows_write.then_some(gave + apart);
-        let found = bounds(&asked, &served, (written, at)).expect("both ends are known");
+        let found = bounds(&issued, &served, (written, at)).expect("both ends are known");
         prop_assert!(found.low_ns <= apart && apart <= found.high_ns, "{found:?}");
         let log = Seen { is_of_sockets: false, ..served };
-        prop_assert_eq!(bounds(&asked, &log, (written, at)), None);
+        prop_assert_eq!(bounds(&issued, &log, (written, at)), None);
     }
 }

@@ -1,11 +1,11 @@
-//! The conclusion as a whole, on items that show nothing and on each kind of slowness.
+//! The whole conclusion, on items without any pattern and with each pattern of slowness.
 
 use whyslow_analysis::statistics::Dice;
 
 use super::super::{Class, Input, Item, Job, Resource, judge};
 use super::{Family, MS, S, at_least, at_most, item, runs};
 
-/// A service: requests of some kinds, at random times.
+/// A service: requests of several kinds, at random times.
 #[derive(Debug, Clone, Copy)]
 struct Service {
     keys: u32,
@@ -26,7 +26,7 @@ const SERVICE: Service = Service {
 };
 
 impl Service {
-    /// Usual times differ from kind to kind; `more` tells what an item takes in addition, ns.
+    /// Usual durations differ between kinds; `more` is the additional time of an item, ns.
     fn items(&self, dice: &mut Dice, mut more: impl FnMut(&Item, &mut Dice) -> f64) -> Vec<Item> {
         let mut one = |number: u32| {
             let key = number % self.keys;
@@ -76,7 +76,7 @@ fn what_shows_nothing_is_given_no_class() {
             },
         );
     }
-    // Stalls of everything, each one witness.
+    // Stalls of everything, each of which counts once.
     at_most("classes, three stalls of 2 s", 0.02, runs(12), |dice| {
         let stalls = [0; 3].map(|_| SERVICE.span * dice.unit());
         let items = SERVICE.items(dice, |item, dice| {
@@ -188,13 +188,13 @@ fn each_kind_of_slowness_is_given_its_class() {
         };
         let found = judge(&input);
         if found.class == Class::Periodic {
-            assert!(found.says.contains("cron started at"), "{}", found.says);
+            assert!(found.says.contains("cron started with"), "{}", found.says);
         }
         found.class
     });
 }
 
-/// Without a baseline the time before is one.
+/// Without a baseline, the time before serves as one.
 #[test]
 fn load_that_begins_in_the_window_is_found_with_its_beginning() {
     let begin = 0.6 * SERVICE.span;

@@ -40,7 +40,7 @@ fn everything_slower_is_told_from_chance() {
         let what = format!("T1, twice as long | {family:?}, 8 × 100");
         let wanted = match family {
             Family::LogNormal(0.5) | Family::Pareto => 0.99,
-            // Where short times vary much, the tenth percentile of a hundred is off by as much.
+            // Where short durations vary much, so does the tenth percentile of a hundred.
             Family::LogNormal(_) => 0.85,
             Family::Exponential => 0.5,
             Family::Weibull(_) => 0.1,
@@ -51,8 +51,8 @@ fn everything_slower_is_told_from_chance() {
     }
 }
 
-/// Open arrivals with a mean number in flight of twenty: steady, or in waves from next to nothing to
-/// twice as many. `slow` is told the number in flight and the time.
+/// Open arrivals with a mean number in flight of twenty: steady, or in waves from almost none to
+/// twice as many. `slow` gets the number in flight and the time.
 fn arriving(
     items: usize,
     waves: f64,
@@ -106,8 +106,8 @@ fn slow_ones_that_grow_with_concurrency_are_found() {
     }
 }
 
-/// Items pile up behind a stall, which is no load: if all in flight counted, and each slow one for
-/// itself, nine in ten of the longest stalls here would be taken for it.
+/// Items pile up behind a stall, which is not load: if all items in flight counted, and each slow
+/// one separately, nine in ten of the longest stalls here would be classified as load.
 #[test]
 fn stalls_are_not_taken_for_load() {
     for (items, stall) in [(400, 40.0), (400, 80.0), (1600, 300.0)] {
@@ -125,8 +125,8 @@ fn stalls_are_not_taken_for_load() {
     }
 }
 
-/// Workers that ask again as soon as they have their answer, one number of them after the other;
-/// `slow` is told how many there are, and when.
+/// Closed-loop workers, in stages of different numbers; `slow` gets the number of workers and the
+/// time.
 fn closed(
     each: usize,
     mut slow: impl FnMut(usize, f64, &mut Dice) -> bool,
@@ -161,7 +161,7 @@ fn by_level((items, slow): &(Vec<Item>, Vec<bool>), is_closed: bool) -> bool {
     found.is_some_and(|found| found.is_much() && found.p < 0.01)
 }
 
-/// Whether the workers are known or not.
+/// With known and with unknown workers.
 #[test]
 fn the_share_by_level_grows_with_the_workers_and_not_with_stalls() {
     for (is_closed, each, wanted) in [(true, 10, 0.75), (true, 40, 0.99), (false, 40, 0.99)] {
@@ -187,7 +187,7 @@ fn the_share_by_level_grows_with_the_workers_and_not_with_stalls() {
             by_level(&closed(each, with_load, dice), is_closed)
         });
     }
-    // Where arrivals do not wait, slow ones bring about the number in flight.
+    // With open arrivals, slow items raise the number in flight themselves.
     at_most(
         "T2 by level, arrivals that do not wait | 6400",
         0.01,
@@ -272,7 +272,7 @@ fn a_kind_is_called_exempt_by_chance_as_rarely_as_it_says() {
     );
 }
 
-/// Stretches of a fifth of a second, as many times.
+/// Stretches of a fifth of a second, at random times.
 fn stretches(count: usize, dice: &mut Dice) -> Vec<(Ns, Ns)> {
     let mut found: Vec<(Ns, Ns)> = (0..count)
         .map(|_| {
@@ -298,7 +298,7 @@ fn saturation_that_coincides_by_chance_is_rarely_blamed() {
     at_most("T3, apart", 0.01, runs(40), |dice| {
         fires(stretches(20, dice), stretches(30, dice))
     });
-    // Both in three clusters, which is what shuffling each by itself would take for a coincidence.
+    // Both in three clusters, which shuffling each stretch separately would report as an overlap.
     at_most("T3, apart, in clusters", 0.02, runs(40), |dice| {
         let clustered = |count: usize, dice: &mut Dice| {
             let centres = [0; 3].map(|_| 60.0 * S * dice.unit());

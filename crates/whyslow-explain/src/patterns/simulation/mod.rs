@@ -1,7 +1,6 @@
-//! How often the tests find what they look for, and how often they fire for nothing, on made-up
-//! items.
+//! Detection and false-positive rates of the tests on simulated items.
 //!
-//! `docs/patterns.md` has the rates of many runs and the command that makes them; as tests there are
+//! `docs/patterns.md` has the rates of many runs and the command that produces them; the tests make
 //! as many runs as a second or two allows without optimisation.
 
 mod conclusion;
@@ -12,12 +11,12 @@ mod times;
 use whyslow_analysis::statistics::Dice;
 use whyslow_model::Ns;
 
-use super::{Item, NOBODY};
+use super::{Item, UNIDENTIFIED};
 
 const MS: f64 = 1e6;
 const S: f64 = 1e9;
 
-/// How times vary, around 1.
+/// Distribution of durations, around 1.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Family {
     /// With this standard deviation of the logarithm.
@@ -54,14 +53,14 @@ fn item(ts: f64, dur: f64, key: u32) -> Item {
         ts: ts as Ns,
         dur: dur as Ns,
         key,
-        object: NOBODY,
-        worker: NOBODY,
+        object: UNIDENTIFIED,
+        worker: UNIDENTIFIED,
         failed: false,
         wait_ns_max: None,
     }
 }
 
-/// Runs of each case: so many, or as many times that as `WHYSLOW_RUNS` says.
+/// Number of runs of each case, multiplied by `WHYSLOW_RUNS` if it is set.
 fn runs(default: u32) -> u32 {
     let wanted = std::env::var("WHYSLOW_RUNS").ok();
     default
@@ -70,7 +69,7 @@ fn runs(default: u32) -> u32 {
             .unwrap_or(1)
 }
 
-/// Share of runs in which something happened, each with dice of its own.
+/// Share of runs in which something happened, each with its own dice.
 fn rate(what: &str, runs: u32, mut happens: impl FnMut(&mut Dice) -> bool) -> f64 {
     let count = (0..runs).filter(|run| happens(&mut Dice::new(u64::from(*run))));
     let rate = count.count() as f64 / f64::from(runs);
@@ -78,12 +77,12 @@ fn rate(what: &str, runs: u32, mut happens: impl FnMut(&mut Dice) -> bool) -> f6
     rate
 }
 
-/// Three standard deviations of the share of so many runs.
+/// Three standard deviations of the share over this many runs.
 fn margin(rate: f64, runs: u32) -> f64 {
     3.0 * (rate * (1.0 - rate) / f64::from(runs)).sqrt()
 }
 
-/// `what` happens in at most such a share, as far as so many runs tell.
+/// Asserts that `what` happens in at most this share of runs, within the margin.
 fn at_most(what: &str, wanted: f64, runs: u32, happens: impl FnMut(&mut Dice) -> bool) {
     let found = rate(what, runs, happens);
     let most = wanted + margin(wanted, runs);
@@ -102,7 +101,7 @@ fn at_least(what: &str, wanted: f64, runs: u32, happens: impl FnMut(&mut Dice) -
     );
 }
 
-/// Such a share, neither more nor less.
+/// Asserts that `what` happens in about this share of runs.
 fn about(what: &str, wanted: f64, runs: u32, happens: impl FnMut(&mut Dice) -> bool) {
     let found = rate(what, runs, happens);
     let far = (found - wanted).abs();

@@ -1,4 +1,4 @@
-//! T9, T12 and T13: when items are slow.
+//! T9, T12 and T13: the times at which items are slow.
 
 use whyslow_analysis::statistics::Dice;
 use whyslow_model::Ns;
@@ -18,7 +18,7 @@ fn is_periodic(mut onsets: Vec<f64>) -> bool {
     rhythm(&episodes.onsets, (0, SPAN as Ns)).is_some_and(|rhythm| rhythm.is_much())
 }
 
-/// Every so many seconds, with this jitter, and as many at random.
+/// `count` periodic onsets with this jitter, and `noise` random ones.
 fn periodic(count: u32, jitter: f64, noise: u32, dice: &mut Dice) -> Vec<f64> {
     let every = SPAN / f64::from(count);
     let mut onsets: Vec<f64> = (0..count)
@@ -72,7 +72,8 @@ fn a_rhythm_is_found_from_thirty_episodes_without_much_else() {
     }
 }
 
-/// Items of 100 s; the chance to be slow and the usual time tell `at`, by the share of the time.
+/// Items over 100 s; `at` gives the probability of being slow and the usual duration, by the share
+/// of the time.
 fn points(count: u32, dice: &mut Dice, at: impl Fn(f64) -> (f64, f64)) -> Vec<Point> {
     let mut one = |_| {
         let share = dice.unit();
@@ -134,7 +135,8 @@ fn a_change_is_found_where_it_is() {
     }
 }
 
-/// Slow items of ten connections; where one waits, those after it on `held` wait too.
+/// Slow items of ten connections, in groups of four that overlap; `behind` gives the connection of
+/// each.
 fn slow_ones(behind: impl Fn(u32) -> u32, dice: &mut Dice) -> Vec<(Ns, Ns, u32)> {
     let mut slow = Vec::new();
     for _ in 0..12 {

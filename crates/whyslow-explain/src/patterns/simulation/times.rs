@@ -1,4 +1,4 @@
-//! T7 and T8: the times of slow items.
+//! T7 and T8: the durations of slow items.
 
 use whyslow_analysis::statistics::Dice;
 
@@ -25,7 +25,7 @@ fn no_tail_of_one_piece_is_taken_for_a_mode() {
     }
 }
 
-/// Each item with this chance takes so much longer.
+/// Each item takes longer by `more` with this probability.
 fn with_mode(items: u32, (chance, more): (f64, f64), usual: f64, dice: &mut Dice) -> Vec<f64> {
     let one = |_| {
         let time = usual * Family::LogNormal(0.5).draw(dice);
@@ -39,7 +39,7 @@ fn a_mode_of_five_or_more_is_found() {
     for (items, chance, more, usual, wanted) in [
         (400, 0.05, 5.0 * S, 100.0 * MS, 1.0),
         (100, 0.10, 5.0 * S, 100.0 * MS, 0.97),
-        // Five of a hundred at least are slow in .56 of the runs only.
+        // At least five of a hundred are slow in only .56 of the runs.
         (100, 0.05, 5.0 * S, 100.0 * MS, 0.56),
         (400, 0.02, 0.2 * S, 20.0 * MS, 0.63),
     ] {
@@ -54,7 +54,7 @@ fn a_mode_of_five_or_more_is_found() {
     }
 }
 
-/// 200 ms more are a gap of half as much again only if usual ones rarely take 140 ms.
+/// 200 ms more are a gap with a ratio of 1.5 only if usual items rarely take 140 ms.
 #[test]
 fn a_mode_near_the_usual_times_is_found_as_far_as_there_is_a_gap() {
     for (usual, wanted) in [(30.0, 0.37), (35.0, 0.18), (50.0, 0.0)] {
@@ -66,7 +66,7 @@ fn a_mode_near_the_usual_times_is_found_as_far_as_there_is_a_gap() {
     }
 }
 
-/// Slow ones with these waits, 400 usual ones with a median and σ .5.
+/// Slow items with these waits, and 400 usual ones with a median and σ .5.
 fn waits(slow: &[f64], usual: f64, dice: &mut Dice) -> Waits {
     let one = |_| usual * Family::LogNormal(0.5).draw(dice);
     let times: Vec<f64> = (0..400).map(one).collect();
@@ -100,8 +100,8 @@ fn known_constants_are_found_from_five_slow_items() {
         (&resolver, "glibc", 3, 0.0),
         (&resolver, "glibc", 5, 0.985),
         (&resolver, "glibc", 10, 1.0),
-        (&retransmission, "retransmission time 200 ms", 5, 0.25),
-        (&retransmission, "retransmission time 200 ms", 10, 0.91),
+        (&retransmission, "retransmission timeout 200 ms", 5, 0.25),
+        (&retransmission, "retransmission timeout 200 ms", 10, 0.91),
     ];
     for (wait, cause, count, wanted) in cases {
         about(
@@ -131,8 +131,8 @@ fn broad_tails_are_near_no_constant() {
     }
 }
 
-/// A cluster that is somewhere comes near to a constant as often as windows cover the orders of
-/// magnitude: no statistic can help that, and the hint says what would confirm it.
+/// A narrow cluster anywhere is near a constant as often as the windows cover the orders of
+/// magnitude. No statistic can avoid that, so the hint names what would confirm it.
 #[test]
 fn a_narrow_cluster_anywhere_is_rarely_near_a_constant() {
     at_most("T8, narrow, 20 ms to 100 s", 0.10, runs(400), |dice| {

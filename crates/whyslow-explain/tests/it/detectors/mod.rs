@@ -1,5 +1,5 @@
-//! What has a name is found where it is, not where something like it is, and not when what would tell
-//! was not recorded.
+//! Known patterns of behaviour are found where they occur, not where something similar does, and
+//! not if the events that show them were not recorded.
 
 use std::fmt::Write as _;
 
@@ -40,7 +40,7 @@ impl Trace {
         self.at_us += 1;
     }
 
-    /// A call that takes so long, up to its return.
+    /// A call with its duration in µs.
     fn call(&mut self, tid: u32, name: &str, arguments: &str, ret: i64, us: u64) {
         self.event(tid, &format!("syscall_enter name={name} {arguments}"));
         self.at_us += us;
@@ -127,7 +127,7 @@ fn without_the_opens_nobody_knows_that_files_were_made() {
     assert!(temporary(true, false).found("temporary_files").is_none());
 }
 
-/// Writes of 16 KiB to one file, every so many µs.
+/// Writes of 16 KiB to one file, every `every_us` µs.
 fn flood(path: &str, every_us: u64, returns: bool) -> Trace {
     let mut trace = Trace::new();
     trace.open(10, path, APPEND, 5);
@@ -218,7 +218,7 @@ fn a_storm_of_names_is_found_and_the_same_names_slowly_are_none() {
     assert!(names(100).found("metadata_storm").is_none());
 }
 
-/// One sends old parts of a file, another one appends to it.
+/// One process reads old parts of a file while another appends to it.
 fn old_data(from_disk: bool, appends: bool) -> Trace {
     let mut trace = Trace::new();
     trace.open(10, "/srv/log/segment", 0, 6);
@@ -255,7 +255,7 @@ fn data_from_memory_and_files_nobody_writes_are_no_such_thing() {
     assert!(old_data(true, false).found("old_data").is_none());
 }
 
-/// Calls to six peers, of which one answers a third of them late.
+/// Calls to six peers, one of which replies late to a third of them.
 fn peers(bad: Option<usize>) -> Trace {
     let mut trace = Trace::new();
     for peer in 0..6 {
@@ -266,7 +266,7 @@ fn peers(bad: Option<usize>) -> Trace {
     }
     for round in 0..120 {
         for peer in 0..6 {
-            // Different lengths, in an order without a period that is the peers'.
+            // Different durations, in an order that is not periodic in the peers.
             let usual = 900 + (round * 7919 + peer * 104_729) % 200;
             let is_late = bad == Some(peer) && round % 3 == 0;
             let us = if is_late { 25_000 } else { usual as u64 };
@@ -294,7 +294,7 @@ fn one_of_six_peers_that_is_late_is_told() {
     assert_ne!(found.class, "one_device", "{found:#?}");
 }
 
-/// Seconds of a device as iostat tells them: the share in use (%), and what writes took (ms).
+/// Seconds of a device as reported by iostat: utilisation (%) and write latency (ms).
 fn seconds_of_a_device(seconds: &[(u64, u64)]) -> Trace {
     let mut trace = Trace::new();
     for (second, (util, ms)) in seconds.iter().enumerate() {
@@ -322,7 +322,7 @@ fn a_device_that_is_busy_and_slow_by_its_counters_is_told_and_coincides() {
     );
     assert!(found.says.contains("2.00 s of 4.00 s"), "{}", found.says);
     assert!(found.says.contains("145 ms"), "{}", found.says);
-    assert!(found.says.contains("coincided"), "{}", found.says);
+    assert!(found.says.contains("overlapped"), "{}", found.says);
     assert!(found.evidence[0].contains("grade C"), "{found:#?}");
 }
 
@@ -334,7 +334,7 @@ fn a_device_in_use_all_the_time_that_answers_at_once_is_not_told() {
     assert!(
         caveats
             .iter()
-            .any(|caveat| caveat.starts_with("cannot tell")),
+            .any(|caveat| caveat.starts_with("slow operations unavailable")),
         "{caveats:?}"
     );
 }

@@ -1,5 +1,5 @@
-//! What is said when classes of events are missing: weaker, and never anything that only they could
-//! have shown.
+//! Results when classes of events are missing: weaker, and never anything that only these events
+//! could show.
 
 use whyslow_explain::{Confidence, Grade, Story};
 
@@ -10,7 +10,7 @@ const LOCK: &str = include_str!("cases/kernel_lock.txt");
 const FUTEX: &str = include_str!("cases/futex.txt");
 const WAITS: &str = include_str!("cases/waits.txt");
 
-/// The story of a case without the events that begin with one of these names.
+/// The story of a case without the events with one of these prefixes.
 fn without(text: &str, title: &str, left_out: &[&str]) -> Story {
     let all = cases(text);
     let case = all
@@ -31,7 +31,7 @@ fn without(text: &str, title: &str, left_out: &[&str]) -> Story {
     story_of(&Case {
         trace: &trace,
         title: case.title,
-        asked: case.asked,
+        command: case.command,
         expected: Vec::new(),
     })
 }
@@ -70,8 +70,8 @@ fn with_everything_the_culprit_is_named() {
 fn without_scheduling_nobody_is_said_to_have_held_anything_up() {
     for (text, title) in [
         (BLOCK, "the disk serves"),
-        (LOCK, "the one that reads"),
-        (WAITS, "the same, and somebody"),
+        (LOCK, "the reading thread"),
+        (WAITS, "the same with a sync call"),
     ] {
         let story = without(text, title, &["sched_", "lock_wait", "stack"]);
         assert!(
@@ -98,11 +98,11 @@ fn without_scheduling_nobody_is_said_to_have_held_anything_up() {
 fn what_only_happened_at_the_same_time_coincided() {
     let story = without(
         WAITS,
-        "the same, and somebody",
+        "the same with a sync call",
         &["sched_", "stack", "block_"],
     );
     assert!(
-        story.verdict.contains("coincided with"),
+        story.verdict.contains("overlapped with"),
         "{}",
         story.verdict
     );
@@ -127,7 +127,7 @@ fn without_requests_no_queue_of_a_device_is_told() {
         !mechanisms.iter().any(|name| name.starts_with("block_")),
         "{mechanisms:?}"
     );
-    // That a device woke it is still known, and from its interrupt which.
+    // The device that woke it is still known from its interrupt.
     assert_eq!(mechanisms[0], "device_irq");
     assert!(strongest(&story) <= Grade::B);
     let missing = story.missing.iter();
@@ -140,7 +140,7 @@ fn without_requests_no_queue_of_a_device_is_told() {
 
 #[test]
 fn without_wakeups_nobody_is_blamed_for_a_sleep() {
-    for (text, title) in [(LOCK, "the one that reads"), (FUTEX, "the one that wakes")] {
+    for (text, title) in [(LOCK, "the reading thread"), (FUTEX, "the waker")] {
         let story = without(text, title, &["sched_waking"]);
         let sleep = &story.parts[0];
         assert_eq!(
@@ -159,7 +159,7 @@ fn without_wakeups_nobody_is_blamed_for_a_sleep() {
 
 #[test]
 fn without_stacks_and_locks_the_mechanism_is_not_guessed() {
-    let story = without(LOCK, "the one that reads", &["lock_wait"]);
+    let story = without(LOCK, "the reading thread", &["lock_wait"]);
     assert_eq!(story.parts[0].mechanism, "woken_by");
     assert!(story.parts[0].grade <= Grade::B);
     let story = without(WAITS, "the journal", &["stack"]);

@@ -1,5 +1,5 @@
-//! Each rule on traces small enough to read: one in which it holds, one in which it nearly does, one
-//! in which events are missing. `cases/*.txt` have these one after another:
+//! Each rule on traces small enough to read: one in which it applies, one in which it almost does,
+//! one in which events are missing. `cases/*.txt` have these one after another:
 //!
 //! ```text
 //! ## what the trace shows
@@ -9,9 +9,9 @@
 //! …                                          the trace, in the text format
 //! ```
 //!
-//! A part's line is its time, how it was felt (and by what the culprit did, if that is another
-//! mechanism), the culprit, what it was about, and its grade. Parts below one per cent are left out.
-//! `WHYSLOW_BLESS=1` prints the files as they would pass.
+//! The line of a part has its duration, its mechanism (and its root, if that differs), the culprit,
+//! the object, and the grade. Parts below one per cent are left out. `WHYSLOW_BLESS=1` rewrites the
+//! files with the actual results.
 
 mod degraded;
 mod random;
@@ -27,7 +27,7 @@ const LEAST: f64 = 0.01;
 
 struct Case<'t> {
     title: &'t str,
-    asked: &'t str,
+    command: &'t str,
     expected: Vec<&'t str>,
     trace: &'t str,
 }
@@ -39,11 +39,11 @@ fn cases(text: &str) -> Vec<Case<'_>> {
             let (head, trace) = section.split_once("---\n").expect("a trace");
             let mut lines = head.lines();
             let title = lines.next().expect("a title");
-            let asked = lines.next().expect("what is asked");
+            let command = lines.next().expect("a command");
             let expected = lines.map(str::trim).filter(|line| !line.is_empty());
             Case {
                 title,
-                asked,
+                command,
                 expected: expected.collect(),
                 trace,
             }
@@ -57,10 +57,10 @@ fn ns(seconds: &str) -> i64 {
     whole.parse::<i64>().expect("seconds") * 1_000_000_000 + decimals.parse::<i64>().expect("ns")
 }
 
-fn told(part: &Part) -> String {
-    let who = match part.culprit.kind {
+fn line_of(part: &Part) -> String {
+    let culprit = match part.culprit.kind {
         ActorKind::Own => "itself".to_owned(),
-        ActorKind::Unknown => "nobody".to_owned(),
+        ActorKind::Unknown => "unknown".to_owned(),
         _ => match part.culprit.tid {
             Some(tid) => format!("{}[{tid}]", part.culprit.name),
             None => part.culprit.name.clone(),
@@ -70,7 +70,7 @@ fn told(part: &Part) -> String {
     if part.root != part.mechanism {
         let _ = write!(line, " ({})", part.root);
     }
-    let _ = write!(line, "  {who}");
+    let _ = write!(line, "  {culprit}");
     if let Some(object) = &part.object {
         let _ = write!(line, "  {}", object.name);
     }
@@ -80,9 +80,9 @@ fn told(part: &Part) -> String {
 
 fn story_of(case: &Case<'_>) -> Story {
     let made = Recorded::of_text(case.trace);
-    let words: Vec<&str> = case.asked.split_whitespace().collect();
+    let words: Vec<&str> = case.command.split_whitespace().collect();
     let [_, tid, window] = words.as_slice() else {
-        panic!("{}: explain TID BEGIN..END", case.asked);
+        panic!("{}: explain TID BEGIN..END", case.command);
     };
     let (begin, end) = window.split_once("..").expect("a window");
     let question = Question {
@@ -100,11 +100,11 @@ fn answer(case: &Case<'_>) -> Vec<String> {
     assert_eq!(
         sum,
         story.target.end_ns - story.target.begin_ns,
-        "{}: every moment counts once",
+        "{}: every instant counts once",
         case.title
     );
     let shown = story.parts.iter().filter(|part| part.share >= LEAST);
-    shown.map(told).collect()
+    shown.map(line_of).collect()
 }
 
 fn check(file: &Path) -> Result<(), String> {
@@ -118,7 +118,7 @@ fn check(file: &Path) -> Result<(), String> {
             blessed,
             "## {}\n{}\n{}\n---\n{}",
             case.title,
-            case.asked,
+            case.command,
             answer.join("\n"),
             case.trace
         );

@@ -1,4 +1,4 @@
-//! Whatever happened, every moment of a window counts once.
+//! Whatever happened, every instant of a window counts once.
 
 use std::fmt::Write as _;
 
@@ -22,7 +22,7 @@ const THREADS: u64 = 6;
 const CPUS: usize = 3;
 const EVENTS: u64 = 400;
 
-/// What nobody would record: events that contradict each other, in any order.
+/// An impossible trace: events that contradict each other, in any order.
 fn trace(dice: &mut Dice) -> String {
     let mut text = String::new();
     for tid in 2..=THREADS {

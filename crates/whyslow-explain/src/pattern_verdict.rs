@@ -1,5 +1,4 @@
-//! Which kind of slowness the calls of a recording show: what is read for the tests of
-//! [`crate::patterns`].
+//! Which pattern of slowness the calls of a recording show: reads the input of [`crate::patterns`].
 
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
@@ -14,20 +13,20 @@ use whyslow_model::{Ns, Window};
 use whyslow_store::Tables;
 
 use crate::limits;
-use crate::patterns::{Input, Item, Job, Judgement, Mark, NOBODY, judge};
+use crate::patterns::{Input, Item, Job, Judgement, Mark, UNIDENTIFIED, judge};
 use crate::slow::is_wait;
 
-/// Calls that are looked at; of more, the first of the window.
+/// Maximum number of calls that are examined: the first of the window.
 const ITEMS_MAX: usize = 300_000;
-/// Programs that are started so often may run by a clock.
+/// A program that is started this often may be a periodic job.
 const JOB_STARTS_MIN: usize = 3;
-/// Of more peers than this none is called often enough to be compared.
+/// Maximum number of peers that are distinguished: of more, none has enough calls for a comparison.
 const OBJECTS_MAX: usize = 1000;
-/// Marks that are remembered; a storm of programs has no single one that matters.
+/// Maximum number of marks that are kept: in a storm of program starts, no single one matters.
 const MARKS_MAX: usize = 10_000;
 
-/// Judges the calls of these names (or classes); of all that do not wait by nature if there are none.
-/// None where there is nothing to judge.
+/// Classifies the calls of these names (or classes), or if there are none, all calls that do not
+/// wait for work. `None` without any calls.
 pub(crate) fn pattern(
     tables: &dyn Tables,
     window: Option<Window>,
@@ -64,10 +63,10 @@ pub(crate) fn pattern(
 #[derive(Debug, Default)]
 struct Calls {
     items: Vec<Item>,
-    /// Who did each.
+    /// Thread of each item.
     utids: Vec<i32>,
     keys: Vec<String>,
-    /// Other ends of connections: files and disks are compared elsewhere, and better.
+    /// Peers of connections; files and disks are compared by other, better tests.
     objects: Vec<String>,
     workers: Vec<String>,
 }
@@ -78,7 +77,7 @@ impl Calls {
             return *number;
         }
         if self.objects.len() >= OBJECTS_MAX {
-            return NOBODY;
+            return UNIDENTIFIED;
         }
         let number = self.objects.len() as u32;
         peers.insert(peer.to_owned(), number);
@@ -126,7 +125,7 @@ impl Calls {
                     found.keys.push(key.clone());
                     next
                 });
-                let worker = utid.get(row).map_or(NOBODY, |utid| {
+                let worker = utid.get(row).map_or(UNIDENTIFIED, |utid| {
                     let next = found.workers.len() as u32;
                     *threads.entry(utid).or_insert_with(|| {
                         found.workers.push(format!("thread {}", tid.or_zero(row)));
@@ -136,7 +135,7 @@ impl Calls {
                 let peer = path
                     .get(row)
                     .filter(|_| matches!(class.get(row), Some("inet" | "inet6")));
-                let object = peer.map_or(NOBODY, |peer| found.object(&mut peers, peer));
+                let object = peer.map_or(UNIDENTIFIED, |peer| found.object(&mut peers, peer));
                 found.utids.push(utid.or_zero(row) as i32);
                 found.items.push(Item {
                     ts: begin,
@@ -157,7 +156,7 @@ impl Calls {
     }
 }
 
-/// What somebody noted, and programs that began: those that began often are jobs.
+/// Markers and program starts; programs that were started often are jobs.
 pub(crate) fn marks(
     tables: &dyn Tables,
     window: Option<Window>,
@@ -171,7 +170,7 @@ pub(crate) fn marks(
         let (ts, text) = (ts.ints(batch)?, text.texts(batch)?);
         for row in 0..batch.num_rows() as u32 {
             if is_inside(ts.at(row)) && marks.len() < MARKS_MAX {
-                let name = format!("mark `{}`", text.get(row).unwrap_or(""));
+                let name = format!("marker `{}`", text.get(row).unwrap_or(""));
                 marks.push(Mark {
                     ts: ts.at(row),
                     name,
@@ -191,7 +190,7 @@ pub(crate) fn marks(
             if is_inside(ts) {
                 starts.entry(comm.to_owned()).or_default().push(ts);
                 if marks.len() < MARKS_MAX {
-                    let name = format!("{comm} was started");
+                    let name = format!("start of {comm}");
                     marks.push(Mark { ts, name });
                 }
             }

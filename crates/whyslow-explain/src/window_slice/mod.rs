@@ -1,43 +1,43 @@
-//! What happened in one stretch of time, in memory: the rows of the tables that a walk looks at,
-//! ordered so that it finds them by thread, CPU, device or lock.
+//! One window of a recording in memory: the rows that a walk needs, indexed by thread, CPU, device
+//! or lock.
 //!
-//! A walk only ever narrows its window, so nothing outside of the stretch is needed for it, however
-//! long the recording is.
+//! A walk only ever narrows its window, so it needs nothing outside of this one, however long the
+//! recording is.
 
 pub(crate) mod columns;
+mod interner;
 mod load;
-mod people;
 mod rare;
-mod words;
+mod thread_table;
 
-pub(crate) use people::{People, RECORDER};
-pub(crate) use words::{Word, Words};
+pub(crate) use interner::{Interner, TextId};
+pub(crate) use thread_table::{RECORDER, ThreadTable};
 
 use std::ops::Range;
 
 use rustc_hash::FxHashMap;
 use whyslow_model::{Ns, Window};
 
-/// Number of a thread that is unique in the recording.
+/// Thread id that is unique in the recording.
 pub(crate) type Utid = i32;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum State {
     Running,
-    /// Left without a CPU while it could run; whether another thread took it from it.
+    /// Waiting for a CPU; `preempted` if another thread took its CPU.
     Runnable {
         preempted: bool,
     },
     Sleeping,
     Uninterruptible,
     Stopped,
-    /// A worker of the kernel without work.
+    /// A kernel worker without work.
     Idle,
     Dead,
     Unknown,
 }
 
-/// One state of a thread. `end` is the end of the recording where it was not recorded.
+/// One state of a thread. If it had not ended, `end` is the end of the recording.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Segment {
     pub(crate) utid: Utid,
@@ -52,7 +52,7 @@ pub(crate) struct Segment {
     pub(crate) cause: Cause,
 }
 
-/// Where a wakeup came from.
+/// Context that a wakeup came from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) enum Context {
     Task,
@@ -66,13 +66,13 @@ pub(crate) enum Context {
 /// What led to a wakeup, by id.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) enum Cause {
-    /// The request ended there.
+    /// The completion of a request.
     Request(i64),
-    /// A worker of the kernel passed on the end of the request.
+    /// A kernel worker that passed on the completion of a request.
     Worker(i64),
     /// A packet that a thread of this machine sent.
     Packet(i64),
-    /// A packet from elsewhere.
+    /// A packet from another machine.
     Received(i64),
     #[default]
     None,
@@ -92,9 +92,9 @@ pub(crate) struct Call {
     pub(crate) begin: Ns,
     pub(crate) end: Ns,
     pub(crate) is_open: bool,
-    pub(crate) name: Word,
-    pub(crate) path: Option<Word>,
-    pub(crate) fd_class: Option<Word>,
+    pub(crate) name: TextId,
+    pub(crate) path: Option<TextId>,
+    pub(crate) fd_class: Option<TextId>,
     pub(crate) ret: Option<i64>,
     pub(crate) errno: Option<i32>,
 }
@@ -107,11 +107,11 @@ pub(crate) struct Request {
     pub(crate) is_open: bool,
     pub(crate) issue: Option<Ns>,
     pub(crate) dev: i64,
-    pub(crate) dev_name: Word,
+    pub(crate) dev_name: TextId,
     pub(crate) bytes: i64,
-    pub(crate) op: Word,
+    pub(crate) op: TextId,
     pub(crate) utid: Option<Utid>,
-    /// Only the issue told who it is from, which often is a worker of the kernel.
+    /// The owner is known only from the issue, which is often done by a kernel worker.
     pub(crate) is_owner_guessed: bool,
 }
 
@@ -121,25 +121,25 @@ pub(crate) struct LockWait {
     pub(crate) utid: Utid,
     pub(crate) begin: Ns,
     pub(crate) end: Ns,
-    pub(crate) lock: Word,
+    pub(crate) lock: TextId,
     pub(crate) callsite: Option<i64>,
 }
 
-/// A wait for a lock of the program that its runtime tells of.
+/// A program's lock wait that its runtime reports.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct ToldWait {
+pub(crate) struct RuntimeWait {
     pub(crate) id: i64,
     pub(crate) begin: Ns,
     pub(crate) end: Ns,
-    /// Where anything tells.
+    /// None if it is not known.
     pub(crate) holder: Option<Utid>,
     /// Whether the holder is more than a guess.
     pub(crate) is_sure: bool,
     /// Class of the lock.
-    pub(crate) object: Option<Word>,
+    pub(crate) object: Option<TextId>,
 }
 
-/// A stack of a thread that was away from the CPU.
+/// An off-CPU stack of a thread.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Stack {
     pub(crate) id: i64,
@@ -153,71 +153,71 @@ pub(crate) struct Stack {
 pub(crate) struct Handler {
     pub(crate) begin: Ns,
     pub(crate) end: Ns,
-    pub(crate) kind: Word,
-    pub(crate) name: Option<Word>,
+    pub(crate) kind: TextId,
+    pub(crate) name: Option<TextId>,
 }
 
-/// Work of the kernel that others wait for, or a wait it imposes.
+/// Kernel work that other threads wait for, or a wait that the kernel imposes.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Work {
     pub(crate) id: i64,
     pub(crate) begin: Ns,
     pub(crate) end: Ns,
-    pub(crate) kind: Word,
+    pub(crate) kind: TextId,
     pub(crate) dev: Option<i64>,
-    pub(crate) dev_name: Option<Word>,
+    pub(crate) dev_name: Option<TextId>,
 }
 
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Reclaim {
     pub(crate) begin: Ns,
     pub(crate) end: Ns,
-    pub(crate) kind: Word,
+    pub(crate) kind: TextId,
 }
 
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Signal {
     pub(crate) ts: Ns,
-    pub(crate) action: Word,
-    pub(crate) name: Word,
+    pub(crate) action: TextId,
+    pub(crate) name: TextId,
     pub(crate) pid: i32,
     pub(crate) sender: Option<Utid>,
 }
 
-/// What a program asked a name server itself, without an answer.
+/// A DNS query of a program with its own resolver that got no reply.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Unanswered {
     pub(crate) begin: Ns,
-    /// When it gave that up.
+    /// When the program gave it up.
     pub(crate) end: Ns,
     pub(crate) upid: i32,
-    pub(crate) server: Word,
+    pub(crate) server: TextId,
 }
 
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Packet {
     pub(crate) ts: Ns,
     pub(crate) utid: Option<Utid>,
-    pub(crate) source: Option<Word>,
-    pub(crate) destination: Option<Word>,
+    pub(crate) source: Option<TextId>,
+    pub(crate) destination: Option<TextId>,
 }
 
-/// A call about a lock of user space.
+/// A futex call.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Futex {
     pub(crate) utid: Utid,
     pub(crate) upid: Option<i32>,
     pub(crate) begin: Ns,
     pub(crate) end: Ns,
-    pub(crate) address: Word,
+    pub(crate) address: TextId,
 }
 
-/// Bytes that a thread wrote to a file of the page cache.
+/// Bytes that a thread wrote to a file through the page cache.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Write {
     pub(crate) utid: Utid,
     pub(crate) bytes: i64,
-    pub(crate) path: Word,
+    pub(crate) path: TextId,
 }
 
 #[derive(Debug, Clone, Copy)]
@@ -227,7 +227,8 @@ pub(crate) struct Loss {
     pub(crate) cpu: Option<i32>,
 }
 
-/// Tables that have rows in the recording: what has none cannot be told from what did not happen.
+/// Tables that have rows in the recording. An empty table may mean that nothing happened, or that
+/// it was not recorded.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Recorded {
     pub(crate) sched: bool,
@@ -236,21 +237,21 @@ pub(crate) struct Recorded {
     pub(crate) locks: bool,
     pub(crate) stacks: bool,
     pub(crate) work: bool,
-    /// Interrupts, hard and soft.
+    /// Hard and soft interrupts.
     pub(crate) handlers: bool,
 }
 
 #[derive(Debug, Default)]
-pub(crate) struct Moment {
+pub(crate) struct WindowSlice {
     pub(crate) begin: Ns,
     pub(crate) end: Ns,
     pub(crate) recording_end: Ns,
-    pub(crate) words: Words,
-    pub(crate) people: People,
+    pub(crate) interner: Interner,
+    pub(crate) thread_table: ThreadTable,
     pub(crate) recorded: Recorded,
     segments: Vec<Segment>,
     segments_of: FxHashMap<Utid, Range<usize>>,
-    /// Segments that ran, by CPU and begin.
+    /// Running segments, by CPU and start.
     ran: Vec<u32>,
     ran_on: FxHashMap<i32, Range<usize>>,
     calls: Vec<Call>,
@@ -264,38 +265,38 @@ pub(crate) struct Moment {
     done_on: FxHashMap<i64, Range<usize>>,
     locks: Vec<LockWait>,
     locks_of: FxHashMap<Utid, Vec<u32>>,
-    waits_for: FxHashMap<Word, Vec<u32>>,
-    told_waits: FxHashMap<Utid, Vec<ToldWait>>,
+    waits_for: FxHashMap<TextId, Vec<u32>>,
+    runtime_waits: FxHashMap<Utid, Vec<RuntimeWait>>,
     stacks: Vec<Stack>,
     stacks_of: FxHashMap<Utid, Range<usize>>,
     handlers: Vec<Handler>,
     handlers_on: FxHashMap<i32, Range<usize>>,
-    /// Work of threads, by them.
+    /// Kernel work by thread.
     work_of: FxHashMap<Utid, Vec<Work>>,
     pub(crate) has_work: bool,
     reclaims_of: FxHashMap<Utid, Vec<Reclaim>>,
     pub(crate) signals: Vec<Signal>,
     pub(crate) unanswered: Vec<Unanswered>,
     packets: FxHashMap<i64, Packet>,
-    /// Segments that were sent again, in order.
+    /// Retransmitted segments, in order.
     pub(crate) resent: Vec<Packet>,
     futex_waits: FxHashMap<Utid, Vec<Futex>>,
-    /// Those that let a lock go, by process and address.
-    futex_wakes: FxHashMap<(Option<i32>, Word), Vec<Futex>>,
-    /// Calls that have files written, in order of begin.
+    /// Calls that release a lock, by process and address.
+    futex_wakes: FxHashMap<(Option<i32>, TextId), Vec<Futex>>,
+    /// Sync calls, in order of start.
     syncs: Vec<u32>,
     pub(crate) losses: Vec<Loss>,
-    /// Who wrote to files before and in the window.
+    /// Writes to files before and in the window.
     pub(crate) writes: Vec<Write>,
     /// Mount points by device, the longest first.
     pub(crate) mounts: Vec<(i64, String)>,
     /// Disk of each partition.
     pub(crate) disks: FxHashMap<i64, i64>,
-    /// Functions of each stack that occurs, innermost first; those of the kernel only.
-    frames: FxHashMap<i64, Vec<Word>>,
+    /// Kernel functions of each stack, innermost first.
+    frames: FxHashMap<i64, Vec<TextId>>,
 }
 
-/// Those of ordered intervals without overlap that touch `[begin, end)`.
+/// The intervals that overlap `[begin, end)`, of intervals that are ordered and do not overlap.
 fn touching<T>(rows: &[T], (begin, end): (Ns, Ns), span: impl Fn(&T) -> (Ns, Ns)) -> &[T] {
     let first = rows.partition_point(|row| span(row).1 <= begin);
     let rows = &rows[first..];
@@ -303,19 +304,19 @@ fn touching<T>(rows: &[T], (begin, end): (Ns, Ns), span: impl Fn(&T) -> (Ns, Ns)
     &rows[..count]
 }
 
-impl Moment {
+impl WindowSlice {
     pub(crate) fn window(&self) -> Window {
         Window::new(self.begin, self.end)
     }
 
-    /// States of a thread that touch the range, in order.
+    /// States of a thread that overlap the range, in order.
     pub(crate) fn states(&self, utid: Utid, range: (Ns, Ns)) -> &[Segment] {
         let all = self.segments_of.get(&utid).cloned();
         let rows = all.map_or(&[][..], |all| &self.segments[all]);
         touching(rows, range, |row| (row.begin, row.end))
     }
 
-    /// Who ran on a CPU, in order.
+    /// Running segments of a CPU, in order.
     pub(crate) fn ran_on(&self, cpu: i32, range: (Ns, Ns)) -> impl Iterator<Item = &Segment> {
         let all = self.ran_on.get(&cpu).cloned();
         let rows = all.map_or(&[][..], |all| &self.ran[all]);
@@ -333,7 +334,7 @@ impl Moment {
         self.calls(utid, (ts, ts + 1)).last()
     }
 
-    /// Calls of a thread that touch the range, in order; they do not nest.
+    /// Calls of a thread that overlap the range, in order; they do not nest.
     pub(crate) fn calls(&self, utid: Utid, range: (Ns, Ns)) -> &[Call] {
         let all = self.calls_of.get(&utid).cloned();
         let rows = all.map_or(&[][..], |all| &self.calls[all]);
@@ -348,7 +349,7 @@ impl Moment {
         self.packets.get(&id)
     }
 
-    /// What the kernel did in a thread, or imposed on it.
+    /// Kernel work in a thread, or waits that the kernel imposed on it.
     pub(crate) fn work_of(&self, utid: Utid) -> &[Work] {
         self.work_of.get(&utid).map_or(&[], Vec::as_slice)
     }
@@ -357,19 +358,19 @@ impl Moment {
         self.reclaims_of.get(&utid).map_or(&[], Vec::as_slice)
     }
 
-    /// Waits of a thread for locks of its program.
+    /// Futex waits of a thread.
     pub(crate) fn futex_waits(&self, utid: Utid) -> &[Futex] {
         self.futex_waits.get(&utid).map_or(&[], Vec::as_slice)
     }
 
-    /// Calls that let a lock of a program go and woke somebody, in order.
-    pub(crate) fn futex_wakes(&self, upid: Option<i32>, address: Word) -> &[Futex] {
+    /// Calls that released a futex and woke a thread, in order.
+    pub(crate) fn futex_wakes(&self, upid: Option<i32>, address: TextId) -> &[Futex] {
         self.futex_wakes
             .get(&(upid, address))
             .map_or(&[], Vec::as_slice)
     }
 
-    /// Calls that have files written, in order of begin.
+    /// Sync calls, in order of start.
     pub(crate) fn syncs(&self) -> impl Iterator<Item = &Call> {
         self.syncs.iter().map(|row| &self.calls[*row as usize])
     }
@@ -378,12 +379,12 @@ impl Moment {
         self.request_of.get(&id).map(|place| &self.requests[*place])
     }
 
-    /// Whose sectors a request holds, if it holds those of several threads.
+    /// Threads and sector counts of a request that holds sectors of several threads.
     pub(crate) fn shares_of(&self, id: i64) -> &[(Option<Utid>, i64)] {
         self.shares.get(&id).map_or(&[], Vec::as_slice)
     }
 
-    /// Requests of a device in the order in which they ended, from the first that ends after `begin`.
+    /// Requests of a device in order of completion, from the first that completes after `begin`.
     pub(crate) fn done_after(&self, dev: i64, begin: Ns) -> impl Iterator<Item = &Request> {
         let all = self.done_on.get(&dev).cloned();
         let rows = all.map_or(&[][..], |all| &self.done[all]);
@@ -393,26 +394,26 @@ impl Moment {
             .map(|row| &self.requests[*row as usize])
     }
 
-    /// Waits of a thread for locks of the kernel.
+    /// Kernel lock waits of a thread.
     pub(crate) fn lock_waits(&self, utid: Utid) -> impl Iterator<Item = &LockWait> {
         let rows = self.locks_of.get(&utid).into_iter().flatten();
         rows.map(|row| &self.locks[*row as usize])
     }
 
-    /// Waits of all threads for one lock, in order of begin.
-    pub(crate) fn waits_for(&self, lock: Word) -> impl Iterator<Item = &LockWait> {
+    /// Waits of all threads for one lock, in order of start.
+    pub(crate) fn waits_for(&self, lock: TextId) -> impl Iterator<Item = &LockWait> {
         let rows = self.waits_for.get(&lock).into_iter().flatten();
         rows.map(|row| &self.locks[*row as usize])
     }
 
-    /// The wait for a lock of its program that a thread was in then.
-    pub(crate) fn told_wait(&self, utid: Utid, at: Ns) -> Option<&ToldWait> {
-        let waits = self.told_waits.get(&utid)?;
+    /// The lock wait that the runtime reported for a thread at a time.
+    pub(crate) fn runtime_wait(&self, utid: Utid, at: Ns) -> Option<&RuntimeWait> {
+        let waits = self.runtime_waits.get(&utid)?;
         let mut around = waits.iter().filter(|wait| wait.begin <= at);
         around.rfind(|wait| at < wait.end)
     }
 
-    /// The stack of a thread that was away from the CPU then.
+    /// The off-CPU stack of a thread with the longest overlap.
     pub(crate) fn stack_at(&self, utid: Utid, range: (Ns, Ns)) -> Option<&Stack> {
         let all = self.stacks_of.get(&utid).cloned()?;
         let rows = touching(&self.stacks[all], range, |row| (row.begin, row.end));
@@ -420,13 +421,14 @@ impl Moment {
             .max_by_key(|row| row.end.min(range.1) - row.begin.max(range.0))
     }
 
-    /// Functions of the kernel in a stack, innermost first.
-    pub(crate) fn functions(&self, callsite: Option<i64>) -> &[Word] {
+    /// Kernel functions of a stack, innermost first.
+    pub(crate) fn functions(&self, callsite: Option<i64>) -> &[TextId] {
         let frames = callsite.and_then(|callsite| self.frames.get(&callsite));
         frames.map_or(&[], Vec::as_slice)
     }
 
-    /// Handlers of interrupts on a CPU that touch the range; inner ones come after those around them.
+    /// Interrupt handlers on a CPU that overlap the range; nested ones come after those around
+    /// them.
     pub(crate) fn handlers(
         &self,
         cpu: i32,
@@ -434,14 +436,14 @@ impl Moment {
     ) -> impl Iterator<Item = &Handler> {
         let all = self.handlers_on.get(&cpu).cloned();
         let rows = all.map_or(&[][..], |all| &self.handlers[all]);
-        // Handlers nest, so their ends are not in order; none lasts for longer than this.
+        // Handlers nest, so their ends are not in order; none takes longer than this.
         const LONGEST: Ns = 50_000_000;
         let first = rows.partition_point(|row| row.begin < begin - LONGEST);
         let rows = rows[first..].iter().take_while(move |row| row.begin < end);
         rows.filter(move |row| row.end > begin)
     }
 
-    /// Whether events were lost in the range, on this CPU or one that is not known.
+    /// Whether events were lost in the range, on this CPU or on an unknown one.
     pub(crate) fn is_lossy(&self, cpu: Option<i32>, (begin, end): (Ns, Ns)) -> bool {
         self.losses.iter().any(|loss| {
             let is_there = loss.cpu.is_none() || cpu.is_none() || loss.cpu == cpu;
@@ -449,13 +451,13 @@ impl Moment {
         })
     }
 
-    pub(crate) fn word(&self, word: Word) -> &str {
-        self.words.text(word)
+    pub(crate) fn text(&self, id: TextId) -> &str {
+        self.interner.text(id)
     }
 
-    /// Whether a file is on another device, as far as mounts are known. What was mounted while it was
-    /// recorded is not: files there seem to be below the root.
-    pub(crate) fn is_elsewhere(&self, path: Word, dev: i64) -> bool {
+    /// Whether a file is on another device, as far as mounts are known. File systems mounted during
+    /// the recording are not known: their files seem to be on the root file system.
+    pub(crate) fn is_elsewhere(&self, path: TextId, dev: i64) -> bool {
         let disk = self.disk_of(dev);
         let is_mounted = self
             .mounts
@@ -468,8 +470,8 @@ impl Moment {
     }
 
     /// Device of the file system that a path is on, as far as mounts are known.
-    fn device_of(&self, path: Word) -> Option<i64> {
-        let path = self.word(path);
+    fn device_of(&self, path: TextId) -> Option<i64> {
+        let path = self.text(path);
         let is_below = |mount: &str| {
             mount == "/"
                 || path
@@ -485,7 +487,7 @@ impl Moment {
         self.disks.get(&dev).copied().unwrap_or(dev)
     }
 
-    /// How long each thread ran in the range.
+    /// CPU time of each thread in the range.
     pub(crate) fn time_on_cpu(&self, (begin, end): (Ns, Ns)) -> FxHashMap<Utid, Ns> {
         let mut found: FxHashMap<Utid, Ns> = FxHashMap::default();
         for cpu in self.ran_on.keys() {

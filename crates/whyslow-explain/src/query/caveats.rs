@@ -1,4 +1,4 @@
-//! What a recording cannot tell.
+//! What a recording cannot show.
 
 use whyslow_store::Tables;
 
@@ -6,7 +6,7 @@ use crate::report::Report;
 
 /// Why there is no story.
 pub(super) fn nothing_found(tables: &dyn Tables) -> &'static str {
-    let has = |name| crate::detectors::told::has(tables, name);
+    let has = |name| crate::detectors::counters::has(tables, name);
     let timed = [
         "syscall",
         "thread_state",
@@ -26,29 +26,29 @@ pub(super) fn nothing_found(tables: &dyn Tables) -> &'static str {
         "usdt_event",
     ];
     if timed.into_iter().any(has) {
-        "no operation took much longer than others like it"
+        "no operation took much longer than similar ones"
     } else if has("counter") {
-        "cannot tell whether any operation was slow, and why: this recording has only means that another tool counted; `whyslow record --what sched,syscalls,block` has who waited, for whom and for what"
+        "slow operations unavailable: this recording has only averages from another tool (record waits and their causes with `whyslow record --what sched,syscalls,block`)"
     } else {
-        "cannot tell whether any operation was slow: this recording holds none; `whyslow info` says what it holds"
+        "slow operations unavailable: no operations recorded (`whyslow info` lists the contents of this recording)"
     }
 }
 
-/// What a part of a recording cannot tell.
-pub(super) fn say_cut(tables: &dyn Tables, report: &mut Report) {
+/// What an excerpt of a recording cannot show.
+pub(super) fn add_excerpt(tables: &dyn Tables, report: &mut Report) {
     let info = tables.info();
     if info.cut.is_none() {
         return;
     }
     report
         .caveats
-        .push("this is a part of a longer recording: what is usual is what was usual in it".into());
+        .push("this is an excerpt of a longer recording: baselines cover the excerpt only".into());
     let (whole, begin) = (info.whole().begin, info.begin_ns);
     for story in &mut report.stories {
         if story.target.begin_ns < begin && begin > whole {
             let missing = begin - story.target.begin_ns;
             story.caveats.push(format!(
-                "what happened in its first {:.3} s was not kept in this part of the recording",
+                "its first {:.3} s are not part of this excerpt",
                 missing as f64 / 1e9
             ));
         }

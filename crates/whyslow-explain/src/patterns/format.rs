@@ -1,8 +1,8 @@
-//! Numbers as they are said.
+//! Formats numbers for sentences.
 
 use whyslow_model::Ns;
 
-/// `5.02 s`, `206 ms`, `41 µs`: three figures.
+/// `5.02 s`, `206 ms`, `41.3 µs`: three significant digits.
 pub(super) fn time(ns: f64) -> String {
     let of = |value: f64, unit: &str| {
         let places = match value.abs() {
@@ -20,7 +20,7 @@ pub(super) fn time(ns: f64) -> String {
     }
 }
 
-/// Chance: `p 4e-7`, `p 0.013`.
+/// A probability: `p 4e-7`, `p 0.013`.
 pub(super) fn p(p: f64) -> String {
     if p < 1e-300 {
         "p < 1e-300".into()
@@ -33,7 +33,7 @@ pub(super) fn p(p: f64) -> String {
     }
 }
 
-/// Of all: `6.0 %`.
+/// A share: `6.0 %`.
 pub(super) fn percent(share: f64) -> String {
     let percent = 100.0 * share;
     if percent >= 9.95 || percent == 0.0 {
@@ -43,7 +43,7 @@ pub(super) fn percent(share: f64) -> String {
     }
 }
 
-/// After the beginning: `+12.3 s`.
+/// Time since the start: `+12.3 s`.
 pub(super) fn after(ts: Ns, begin: Ns) -> String {
     format!("+{}", time((ts - begin) as f64))
 }
@@ -64,7 +64,7 @@ pub(super) fn list(names: &[String]) -> String {
     }
 }
 
-/// Names by their places; those that nobody gave are numbers.
+/// The name at an index, or the index itself if it has none.
 pub(super) fn name(names: &[String], place: u32) -> String {
     let known = names.get(place as usize);
     known.cloned().unwrap_or_else(|| format!("#{place}"))

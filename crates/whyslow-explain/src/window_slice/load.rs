@@ -1,4 +1,4 @@
-//! Reading the rows of a stretch of time.
+//! Loads the rows of a window.
 
 use whyslow_model::row::Row;
 use whyslow_model::sort::IndexSort;
@@ -11,13 +11,13 @@ use whyslow_store::Tables;
 
 use super::columns::{Result, ranges, rows};
 use super::{
-    Call, Cause, Context, Handler, LockWait, Moment, People, Recorded, Request, Segment, Stack,
-    State, ToldWait, Wake,
+    Call, Cause, Context, Handler, LockWait, Recorded, Request, RuntimeWait, Segment, Stack, State,
+    ThreadTable, Wake, WindowSlice,
 };
 
-/// How a device serves is seen from what it was asked for some time before …
+/// Requests are read from this time before the window, to see how the device serves them …
 const HISTORY_NS: Ns = 10_000_000_000;
-/// … or from so many requests.
+/// … or this many requests, if that is shorter.
 const HISTORY_ROWS: f64 = 50_000.0;
 
 fn history(tables: &dyn Tables) -> Ns {
@@ -27,8 +27,8 @@ fn history(tables: &dyn Tables) -> Ns {
     HISTORY_NS.min((length * HISTORY_ROWS / rows as f64) as Ns)
 }
 
-impl Moment {
-    /// All that happened in the window.
+impl WindowSlice {
+    /// Loads everything in the window.
     pub(crate) fn load(tables: &dyn Tables, window: Window) -> Result<Self> {
         let info = tables.info();
         let has = |name: &str| info.rows_of_whole(name) > 0;
@@ -41,26 +41,26 @@ impl Moment {
             work: has("kernel_work"),
             handlers: has("irq"),
         };
-        let mut moment = Self {
+        let mut slice = Self {
             begin: window.begin,
             end: window.end,
             recording_end: info.whole().end,
             recorded,
             ..Self::default()
         };
-        moment.people = People::load(tables)?;
-        moment.load_states(tables)?;
-        moment.load_wakes(tables)?;
-        moment.load_calls(tables)?;
-        moment.load_requests(tables)?;
-        moment.load_locks(tables)?;
-        moment.load_stacks(tables)?;
-        moment.load_handlers(tables)?;
-        moment.load_work(tables)?;
-        moment.load_others(tables)?;
-        moment.load_frames(tables)?;
-        moment.load_writers(tables)?;
-        Ok(moment)
+        slice.thread_table = ThreadTable::load(tables)?;
+        slice.load_states(tables)?;
+        slice.load_wakes(tables)?;
+        slice.load_calls(tables)?;
+        slice.load_requests(tables)?;
+        slice.load_locks(tables)?;
+        slice.load_stacks(tables)?;
+        slice.load_handlers(tables)?;
+        slice.load_work(tables)?;
+        slice.load_others(tables)?;
+        slice.load_frames(tables)?;
+        slice.load_writers(tables)?;
+        Ok(slice)
     }
 
     fn load_states(&mut self, tables: &dyn Tables) -> Result<()> {
@@ -140,13 +140,13 @@ impl Moment {
         let texts = ["name", "path", "fd_class"];
         let columns = (&ints[..], &texts[..]);
         let (end, window) = (self.recording_end, Some(self.window()));
-        let (words, mut found) = (&mut self.words, Vec::new());
+        let (interner, mut found) = (&mut self.interner, Vec::new());
         rows(tables, SyscallRow::TABLE, columns, window, |cells, row| {
             let Some(utid) = cells.small(3, row) else {
                 return;
             };
             let ended = cells.int(1, row);
-            let Some(name) = cells.word(0, row, words) else {
+            let Some(name) = cells.text_id(0, row, interner) else {
                 return;
             };
             found.push(Call {
@@ -156,15 +156,15 @@ impl Moment {
                 end: ended.unwrap_or(end),
                 is_open: ended.is_none(),
                 name,
-                path: cells.word(1, row, words),
-                fd_class: cells.word(2, row, words),
+                path: cells.text_id(1, row, interner),
+                fd_class: cells.text_id(2, row, interner),
                 ret: cells.int(4, row),
                 errno: cells.small(5, row),
             });
         })?;
         found.index_sort_by_ints(|row| [row.utid.into(), row.begin, row.end]);
         self.calls_of = ranges(&found, |row| row.utid);
-        let is_sync = |row: &u32| is_sync(self.words.text(found[*row as usize].name));
+        let is_sync = |row: &u32| is_sync(self.interner.text(found[*row as usize].name));
         let mut syncs: Vec<u32> = (0..found.len() as u32).filter(is_sync).collect();
         syncs.index_sort_by_ints(|row| [found[*row as usize].begin, found[*row as usize].id, 0]);
         self.syncs = syncs;
@@ -178,17 +178,17 @@ impl Moment {
         let columns = (&ints[..], &texts[..]);
         let end = self.recording_end;
         let window = Some(Window::new(self.begin - history(tables), self.end));
-        let (words, mut found) = (&mut self.words, Vec::new());
+        let (interner, mut found) = (&mut self.interner, Vec::new());
         rows(tables, BlockIoRow::TABLE, columns, window, |cells, row| {
-            // What lies on top of other devices is served by their requests.
+            // Requests to stacked devices are served by requests to the devices below.
             if cells.text(3, row) == "bio" {
                 return;
             }
             let ended = cells.int(1, row);
             let dev_name = cells
-                .word(0, row, words)
-                .unwrap_or_else(|| words.intern("?"));
-            let op = cells.word(1, row, words).unwrap_or(dev_name);
+                .text_id(0, row, interner)
+                .unwrap_or_else(|| interner.intern("?"));
+            let op = cells.text_id(1, row, interner).unwrap_or(dev_name);
             found.push(Request {
                 id: cells.ints[2].at(row),
                 begin: cells.ints[0].at(row),
@@ -233,18 +233,18 @@ impl Moment {
         let ints = ["ts", "ts_end", "id", "utid", "callsite_id", "holder_utid"];
         let columns = (&ints[..], &["lock", "told_by", "confidence", "object"][..]);
         let (end, window) = (self.recording_end, Some(self.window()));
-        let (words, mut found) = (&mut self.words, Vec::new());
-        let told = &mut self.told_waits;
+        let (interner, mut found) = (&mut self.interner, Vec::new());
+        let reported = &mut self.runtime_waits;
         rows(tables, LockWaitRow::TABLE, columns, window, |cells, row| {
             let Some(utid) = cells.small(3, row) else {
                 return;
             };
-            let Some(lock) = cells.word(0, row, words) else {
+            let Some(lock) = cells.text_id(0, row, interner) else {
                 return;
             };
             let (id, begin) = (cells.ints[2].at(row), cells.ints[0].at(row));
             let end = cells.int(1, row).unwrap_or(end);
-            // What profiles say of a program's locks is no evidence about the kernel.
+            // A profile's lock waits are no evidence about the kernel.
             match cells.text(1, row) {
                 "" => found.push(LockWait {
                     id,
@@ -254,18 +254,18 @@ impl Moment {
                     lock,
                     callsite: cells.int(4, row),
                 }),
-                "event" => told.entry(utid).or_default().push(ToldWait {
+                "event" => reported.entry(utid).or_default().push(RuntimeWait {
                     id,
                     begin,
                     end,
                     holder: cells.small(5, row),
                     is_sure: matches!(cells.text(2, row), "high" | "medium"),
-                    object: cells.word(3, row, words),
+                    object: cells.text_id(3, row, interner),
                 }),
                 _ => {}
             }
         })?;
-        for waits in self.told_waits.values_mut() {
+        for waits in self.runtime_waits.values_mut() {
             waits.index_sort_by_ints(|wait| [wait.begin, wait.id, 0]);
         }
         found.index_sort_by_ints(|row| [row.begin, row.id, 0]);
@@ -320,22 +320,22 @@ impl Moment {
     fn load_handlers(&mut self, tables: &dyn Tables) -> Result<()> {
         let columns = (&["ts", "ts_end", "cpu"][..], &["kind", "name"][..]);
         let window = Some(self.window());
-        let (words, mut found) = (&mut self.words, Vec::new());
+        let (interner, mut found) = (&mut self.interner, Vec::new());
         rows(tables, IrqRow::TABLE, columns, window, |cells, row| {
-            // Without an end nobody knows how long it lasted.
+            // Without an end its duration is not known.
             let Some(end) = cells.int(1, row) else { return };
-            let Some(kind) = cells.word(0, row, words) else {
+            let Some(kind) = cells.text_id(0, row, interner) else {
                 return;
             };
             let handler = Handler {
                 begin: cells.ints[0].at(row),
                 end,
                 kind,
-                name: cells.word(1, row, words),
+                name: cells.text_id(1, row, interner),
             };
             found.push((cells.small(2, row).unwrap_or(-1), handler));
         })?;
-        // Of those that begin together the longest first.
+        // If several start at the same time, the longest first.
         found.index_sort_by_ints(|(cpu, row)| [i64::from(*cpu), row.begin, -row.end]);
         self.handlers_on = ranges(&found, |(cpu, _)| *cpu);
         self.handlers = found.into_iter().map(|(_, row)| row).collect();
@@ -378,7 +378,7 @@ fn cause_of(cause: &str, id: Option<i64>) -> Cause {
     }
 }
 
-/// Calls that return when something has been written.
+/// Calls that return when data has been written back.
 fn is_sync(name: &str) -> bool {
     matches!(
         name,

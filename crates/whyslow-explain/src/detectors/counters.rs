@@ -1,10 +1,9 @@
-//! What other tools told: devices that were busy while their requests took long, and lookups of names
-//! that did.
+//! Findings from the reports of other tools: busy devices with slow requests, and slow DNS lookups.
 //!
-//! A counter of a whole device says that it was slow, never whom it kept waiting nor who asked for it,
-//! so what is found here coincides with what was slow (grade C). A device that is always in use is not
-//! one that is full: those that work on many requests at once have room where iostat says 100 %. So
-//! utilisation counts only together with the time that requests took.
+//! A counter of a whole device shows that it was slow, but not which processes used it or waited
+//! for it, so these findings only overlap with what was slow (grade C). A device that is always
+//! busy is not necessarily saturated: devices that serve many requests at once have spare capacity
+//! where iostat shows 100 %. So utilisation counts only together with the latency of requests.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
@@ -19,14 +18,14 @@ use whyslow_store::Tables;
 
 use super::{actor, seconds};
 use crate::report::{Actor, ActorKind, Finding, Thing};
-use crate::say::length;
+use crate::sentence::length;
 
 /// Percent, in hundredths.
 const BUSY_MIN: i64 = 9_000;
-/// Means of requests that took less are those of a healthy disk that turns.
+/// A lower mean latency is usual for a healthy hard disk.
 const AWAIT_MIN: Ns = 20_000_000;
 const LOOKUP_MIN: Ns = 1_000_000_000;
-/// After which resolvers ask again, unless they are told otherwise.
+/// Default timeout after which resolvers retry.
 const RESOLVER_TIMEOUT: Ns = 5_000_000_000;
 const RESOLVER_SLACK: Ns = 300_000_000;
 const DEVICES_MAX: usize = 4096;
@@ -46,26 +45,26 @@ pub(crate) fn has(tables: &dyn Tables, name: &str) -> bool {
     table.is_some_and(|table| table.rows > 0)
 }
 
-/// One look at a device.
+/// One sample of a device's counters.
 #[derive(Debug, Clone, Copy, Default)]
-struct Look {
+struct Sample {
     interval: Ns,
     util: i64,
     await_ns: Ns,
 }
 
-type Looks = BTreeMap<(String, String), BTreeMap<Ns, Look>>;
+type Samples = BTreeMap<(String, String), BTreeMap<Ns, Sample>>;
 
 fn devices(
     tables: &dyn Tables,
     window: Option<Window>,
     recording: &str,
 ) -> Result<Vec<Finding>, AnalysisError> {
-    // Where requests themselves were recorded these say more.
+    // Recorded requests show more than counters.
     if !has(tables, "counter") || has(tables, "block_io") {
         return Ok(Vec::new());
     }
-    let mut looks = Looks::new();
+    let mut samples = Samples::new();
     let mut projection = Projection::new(CounterRow::TABLE);
     let [ts, value, interval] = ["ts", "value", "interval_ns"].map(|name| projection.need(name));
     let [name, subject, told_by] = ["name", "subject", "told_by"].map(|name| projection.need(name));
@@ -83,23 +82,23 @@ fn devices(
                 continue;
             }
             let key = (subject.to_owned(), tool.to_owned());
-            if looks.len() >= DEVICES_MAX && !looks.contains_key(&key) {
+            if samples.len() >= DEVICES_MAX && !samples.contains_key(&key) {
                 continue;
             }
-            let of_device = looks.entry(key).or_default();
-            let look = of_device.entry(ts.at(row)).or_default();
-            look.interval = interval.get(row).unwrap_or(0);
+            let of_device = samples.entry(key).or_default();
+            let sample = of_device.entry(ts.at(row)).or_default();
+            sample.interval = interval.get(row).unwrap_or(0);
             if name == "%util" {
-                look.util = value.at(row);
+                sample.util = value.at(row);
             } else {
-                look.await_ns = look.await_ns.max(value.at(row));
+                sample.await_ns = sample.await_ns.max(value.at(row));
             }
         }
         Ok(ControlFlow::Continue(()))
     })?;
-    let mut found: Vec<Finding> = looks
+    let mut found: Vec<Finding> = samples
         .iter()
-        .filter_map(|(key, looks)| busy(key, looks, recording))
+        .filter_map(|(key, samples)| busy(key, samples, recording))
         .collect();
     let longest = |finding: &Finding| finding.numbers.first().map_or(0.0, |(_, value)| *value);
     found.index_sort_by(|one, other| longest(other).total_cmp(&longest(one)));
@@ -108,25 +107,25 @@ fn devices(
 
 fn busy(
     (device, tool): &(String, String),
-    looks: &BTreeMap<Ns, Look>,
+    samples: &BTreeMap<Ns, Sample>,
     recording: &str,
 ) -> Option<Finding> {
-    let is_busy = |look: &Look| look.util >= BUSY_MIN && look.await_ns >= AWAIT_MIN;
-    let busy: Vec<(Ns, Look)> = looks
+    let is_busy = |sample: &Sample| sample.util >= BUSY_MIN && sample.await_ns >= AWAIT_MIN;
+    let busy: Vec<(Ns, Sample)> = samples
         .iter()
-        .filter(|(_, look)| is_busy(look))
-        .map(|(ts, look)| (*ts, *look))
+        .filter(|(_, sample)| is_busy(sample))
+        .map(|(ts, sample)| (*ts, *sample))
         .collect();
     let (first, last) = (busy.first()?, busy.last()?);
-    let time = |looks: &mut dyn Iterator<Item = Look>| -> Ns {
-        looks.fold(0, |sum, look| sum.saturating_add(look.interval))
+    let time = |samples: &mut dyn Iterator<Item = Sample>| -> Ns {
+        samples.fold(0, |sum, sample| sum.saturating_add(sample.interval))
     };
-    let of_busy = time(&mut busy.iter().map(|(_, look)| *look));
-    let of_all = time(&mut looks.values().copied());
-    let worst = busy.iter().map(|(_, look)| look.await_ns).max()?;
-    let most = busy.iter().map(|(_, look)| look.util).max()?;
+    let of_busy = time(&mut busy.iter().map(|(_, sample)| *sample));
+    let of_all = time(&mut samples.values().copied());
+    let worst = busy.iter().map(|(_, sample)| sample.await_ns).max()?;
+    let most = busy.iter().map(|(_, sample)| sample.util).max()?;
     let says = format!(
-        "{device} was in use for {} of {} at {:.0} % or more, at most {:.1} %, and its requests took {} in the mean of the worst interval; what was slow meanwhile coincided with that",
+        "device {device} was at {2:.0} % utilisation or more for {0} of {1} (at most {3:.1} %), with a mean request latency of {4} in the worst interval; slow operations at that time overlapped with it, causality not established",
         length(of_busy),
         length(of_all),
         BUSY_MIN as f64 / 100.0,
@@ -156,13 +155,13 @@ fn busy(
             ("util_percent_max".into(), most as f64 / 100.0),
         ],
         evidence: vec![format!(
-            "grade C: counters of {tool}, of the whole device: who asked for it and who waited is not in them"
+            "grade C: counters of {tool} cover the whole device, not the processes that used it or waited for it"
         )],
         shown_by: Some(format!(
             "whyslow counters {recording} --name %util,await,r_await,w_await,aqu-sz"
         )),
         suggestions: vec![
-            "record who asks for it and who waits: whyslow record --what sched,syscalls,block"
+            "record the processes that use it and wait for it: whyslow record --what sched,syscalls,block"
                 .into(),
         ],
     })
@@ -177,12 +176,12 @@ struct Lookups {
     first: Ns,
     last: Ns,
     longest: (Ns, String),
-    /// How many took a multiple of what a resolver waits.
+    /// Lookups that took a multiple of the resolver's timeout.
     timeouts: u64,
 }
 
 impl Lookups {
-    /// None where several processes have the name: what they waited is nobody's alone.
+    /// None if several processes have the name.
     fn pid(&self) -> Option<i32> {
         let only = self.pids.first().filter(|_| self.pids.len() == 1);
         only.copied()
@@ -194,7 +193,7 @@ fn lookups(
     window: Option<Window>,
     recording: &str,
 ) -> Result<Vec<Finding>, AnalysisError> {
-    // Where calls or states of threads were recorded their stories have the lookups.
+    // If calls or thread states were recorded, there are stories of the lookups.
     if !has(tables, "dns_lookup") || has(tables, "syscall") || has(tables, "thread_state") {
         return Ok(Vec::new());
     }
@@ -210,7 +209,10 @@ fn lookups(
                 continue;
             };
             let begin = ts.at(row);
-            let program = comm.get(row).unwrap_or("an unknown program").to_owned();
+            let program = comm
+                .get(row)
+                .unwrap_or("an unidentified process")
+                .to_owned();
             let of = programs.entry(program).or_default();
             if of.count == 0 {
                 of.first = begin;
@@ -240,7 +242,7 @@ fn slow(program: &str, lookups: &Lookups, recording: &str) -> Finding {
     let (longest, host) = &lookups.longest;
     let hint = if lookups.timeouts > 0 {
         format!(
-            "; {} of them took a multiple of 5 s, after which a resolver asks again: a hint, no proof",
+            "; {} of them took a multiple of 5 s, the default retry interval of resolvers: a hint, no proof",
             lookups.timeouts
         )
     } else {
@@ -251,7 +253,7 @@ fn slow(program: &str, lookups: &Lookups, recording: &str) -> Finding {
         many => format!(" ({many} processes)"),
     };
     let says = format!(
-        "{program}{processes} waited {} for {} lookups of names of a second or more, the longest {} for `{host}`{hint}",
+        "{program}{processes} waited {} in {} DNS lookups of at least 1 s, the longest {} for `{host}`{hint}",
         length(lookups.time),
         lookups.count,
         length(*longest),
@@ -273,11 +275,11 @@ fn slow(program: &str, lookups: &Lookups, recording: &str) -> Finding {
             ("timeouts".into(), lookups.timeouts as f64),
         ],
         evidence: vec![
-            "that it waited is measured; why, and which server did not answer, no packet tells: grade C".into(),
+            "grade C: the wait is measured; without packets, its cause and the name server that did not reply are not known".into(),
         ],
         shown_by: Some(format!("whyslow dns log {recording}")),
         suggestions: vec![
-            "record the packets, too: whyslow record --what sched,syscalls,net,dns".into(),
+            "record packets, too: whyslow record --what sched,syscalls,net,dns".into(),
         ],
     }
 }

@@ -1,4 +1,4 @@
-//! Threads by number.
+//! Threads by recording-unique id.
 
 use std::ops::ControlFlow;
 
@@ -16,7 +16,7 @@ use crate::report::Grade;
 pub(crate) const RECORDER: &str = "whyslow";
 
 #[derive(Debug, Clone, Default)]
-pub(crate) struct Person {
+pub(crate) struct ThreadInfo {
     pub(crate) tid: i32,
     pub(crate) pid: Option<i32>,
     pub(crate) upid: Option<i32>,
@@ -29,32 +29,32 @@ pub(crate) struct Person {
 
 #[derive(Debug, Clone, Default)]
 struct Process {
-    /// Of its main thread.
+    /// Name of its main thread.
     comm: String,
     parent: Option<i32>,
     start: Option<i64>,
     exit: Option<i64>,
 }
 
-/// A process that lives no longer than this is a step of whoever began it.
-const STEP_NS: i64 = 100_000_000;
+/// A process with a shorter lifetime counts as work of its parent.
+const SHORT_LIVED_NS: i64 = 100_000_000;
 
 #[derive(Debug, Default)]
-pub(crate) struct People {
-    by_utid: FxHashMap<Utid, Person>,
+pub(crate) struct ThreadTable {
+    by_utid: FxHashMap<Utid, ThreadInfo>,
     processes: FxHashMap<i32, Process>,
     /// First thread of each process.
     mains: FxHashMap<i32, Utid>,
 }
 
-impl People {
+impl ThreadTable {
     pub(crate) fn load(tables: &dyn Tables) -> Result<Self> {
-        let mut people = Self::default();
+        let mut thread_table = Self::default();
         let columns = (
             &["upid", "parent_upid", "ts_start", "ts_exit"][..],
             &["comm"][..],
         );
-        let processes = &mut people.processes;
+        let processes = &mut thread_table.processes;
         rows(tables, ProcessRow::TABLE, columns, None, |cells, row| {
             let upid = cells.ints[0].at(row) as i32;
             let process = Process {
@@ -81,7 +81,7 @@ impl People {
                     !arrow_array::Array::is_null(column, row) && column.value(row)
                 };
                 let upid = upid.get(at).map(|upid| upid as i32);
-                let person = Person {
+                let thread_info = ThreadInfo {
                     tid: tid.at(at) as i32,
                     pid: pid.get(at).map(|pid| pid as i32),
                     upid,
@@ -90,53 +90,58 @@ impl People {
                     is_kernel: is(kernel),
                     is_tracer: is(tracer)
                         || upid
-                            .and_then(|upid| people.processes.get(&upid))
+                            .and_then(|upid| thread_table.processes.get(&upid))
                             .is_some_and(|process| process.comm == RECORDER),
                 };
-                if let (Some(upid), true) = (person.upid, person.pid == Some(person.tid)) {
-                    people.mains.insert(upid, utid.at(at) as Utid);
+                if let (Some(upid), true) =
+                    (thread_info.upid, thread_info.pid == Some(thread_info.tid))
+                {
+                    thread_table.mains.insert(upid, utid.at(at) as Utid);
                 }
-                people.by_utid.insert(utid.at(at) as Utid, person);
+                thread_table
+                    .by_utid
+                    .insert(utid.at(at) as Utid, thread_info);
             }
             Ok(ControlFlow::Continue(()))
         })?;
-        Ok(people)
+        Ok(thread_table)
     }
 
-    pub(crate) fn get(&self, utid: Utid) -> Option<&Person> {
+    pub(crate) fn get(&self, utid: Utid) -> Option<&ThreadInfo> {
         self.by_utid.get(&utid)
     }
 
     pub(crate) fn comm(&self, utid: Utid) -> &str {
-        self.get(utid).map_or("", |person| &person.comm)
+        self.get(utid).map_or("", |thread_info| &thread_info.comm)
     }
 
-    /// The name that its runtime gave it, of which the kernel keeps the first 15 bytes; else the kernel's.
+    /// The full name from the runtime, of which the kernel keeps the first 15 bytes; else the
+    /// kernel's.
     pub(crate) fn name(&self, utid: Utid) -> &str {
         let comm = self.comm(utid);
-        let told = self
+        let full = self
             .get(utid)
-            .and_then(|person| person.runtime_name.as_deref());
-        told.filter(|name| name.starts_with(comm)).unwrap_or(comm)
+            .and_then(|thread_info| thread_info.runtime_name.as_deref());
+        full.filter(|name| name.starts_with(comm)).unwrap_or(comm)
     }
 
     /// Name of the process of a thread.
     pub(crate) fn process_comm(&self, utid: Utid) -> &str {
-        let upid = self.get(utid).and_then(|person| person.upid);
+        let upid = self.get(utid).and_then(|thread_info| thread_info.upid);
         let comm = upid.and_then(|upid| self.processes.get(&upid));
         comm.map_or_else(|| self.comm(utid), |process| &process.comm)
     }
 
-    /// Who began a process that lived for a moment only: its main thread.
+    /// Main thread of the parent, if the process of a thread was short-lived.
     pub(crate) fn spawner(&self, utid: Utid) -> Option<Utid> {
         let process = self.processes.get(&self.get(utid)?.upid?)?;
         let life = process.exit? - process.start?;
-        let parent = process.parent.filter(|_| life <= STEP_NS)?;
+        let parent = process.parent.filter(|_| life <= SHORT_LIVED_NS)?;
         self.mains.get(&parent).copied()
     }
 
-    /// Whether one thread is of a child of the other one's process, and how sure that is: of a child
-    /// whose parent is not known, that it has ended tells as much.
+    /// The grade of a thread's process being a child of another thread's process, or `None`. If the
+    /// parent is not known, the exit of the process makes it likely.
     pub(crate) fn is_child(&self, child: Utid, of: Utid) -> Option<Grade> {
         let process = |utid| {
             let upid = self.get(utid)?.upid?;
@@ -158,6 +163,7 @@ impl People {
     }
 
     pub(crate) fn is_kernel(&self, utid: Utid) -> bool {
-        self.get(utid).is_some_and(|person| person.is_kernel)
+        self.get(utid)
+            .is_some_and(|thread_info| thread_info.is_kernel)
     }
 }

@@ -1,4 +1,4 @@
-//! Reading rows of a table into what a moment holds.
+//! Reads the rows of a table for a window.
 
 use std::ops::{ControlFlow, Range};
 
@@ -8,11 +8,11 @@ use whyslow_analysis::read::{ColumnRef, Ints, Projection, Texts, in_order};
 use whyslow_model::{Table, Window};
 use whyslow_store::Tables;
 
-use super::{Word, Words};
+use super::{Interner, TextId};
 
 pub(crate) type Result<T> = std::result::Result<T, AnalysisError>;
 
-/// Columns of one batch, in the order they were asked for.
+/// Columns of one batch, in the requested order.
 pub(crate) struct Cells<'b> {
     pub(crate) ints: Vec<Ints<'b>>,
     texts: Vec<Texts<'b>>,
@@ -27,8 +27,13 @@ impl Cells<'_> {
         self.int(place, row).map(|value| value as i32)
     }
 
-    pub(super) fn word(&self, place: usize, row: u32, words: &mut Words) -> Option<Word> {
-        self.texts[place].get(row).map(|text| words.intern(text))
+    pub(super) fn text_id(
+        &self,
+        place: usize,
+        row: u32,
+        interner: &mut Interner,
+    ) -> Option<TextId> {
+        self.texts[place].get(row).map(|text| interner.intern(text))
     }
 
     pub(crate) fn text(&self, place: usize, row: u32) -> &str {
@@ -36,8 +41,8 @@ impl Cells<'_> {
     }
 }
 
-/// Shows every row of a table that touches the window. Of intervals the first two of the columns of
-/// numbers are `ts` and `ts_end`; of points only the first is.
+/// Calls `each` for every row of a table that overlaps the window. The first two integer columns
+/// must be `ts` and `ts_end` for intervals, and the first one `ts` for points.
 pub(crate) fn rows(
     tables: &dyn Tables,
     table: &'static Table,
@@ -81,7 +86,7 @@ pub(crate) fn rows(
     })
 }
 
-/// Where each group of ordered rows is.
+/// The index range of each group of ordered rows.
 pub(super) fn ranges<T, K: std::hash::Hash + Eq + Copy>(
     rows: &[T],
     key: impl Fn(&T) -> K,

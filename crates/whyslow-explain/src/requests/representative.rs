@@ -1,25 +1,25 @@
-//! Which of the slow requests stands for all of them.
+//! Selects the request that represents all slow ones.
 //!
-//! The longest one, as a rule. But of the longest the cause may be lost, or another one than that of the
-//! rest; then it is the longest of those whose cause most of their time went to.
+//! Usually it is the longest. But its cause may be unknown, or differ from that of the rest; then
+//! it is the longest request with the cause that most of the time is attributed to.
 
 use whyslow_model::Ns;
 
 use crate::report::{ActorKind, Story};
 
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Stands {
-    /// Among the stories.
+pub(super) struct Representative {
+    /// Index of its story.
     pub(super) place: usize,
-    /// Stories with its cause, it among them.
+    /// Number of stories with its cause, including its own.
     alike: usize,
-    /// Stories that name no cause.
-    untold: usize,
+    /// Number of stories without a cause.
+    unexplained: usize,
     all: usize,
 }
 
-impl Stands {
-    /// By stories of slow requests, the longest first; none if none of them has a cause.
+impl Representative {
+    /// Selects from stories of slow requests, the longest first; none if none of them has a cause.
     pub(super) fn of(stories: &[Story]) -> Option<Self> {
         let causes = stories.iter().map(|story| {
             let length = story.target.end_ns - story.target.begin_ns;
@@ -35,14 +35,15 @@ impl Stands {
                 .filter(|(one, _)| one.as_ref() == Some(cause));
             (alike.clone().map(|(_, ns)| ns).sum::<Ns>(), alike.count())
         };
-        let told = stories.iter().enumerate();
-        let told = told.filter_map(|(place, (cause, _))| Some((place, alike(cause.as_ref()?))));
-        let most = told.max_by_key(|(place, (ns, _))| (*ns, std::cmp::Reverse(*place)));
+        let explained = stories.iter().enumerate();
+        let explained =
+            explained.filter_map(|(place, (cause, _))| Some((place, alike(cause.as_ref()?))));
+        let most = explained.max_by_key(|(place, (ns, _))| (*ns, std::cmp::Reverse(*place)));
         let (place, (_, alike)) = most?;
         Some(Self {
             place,
             alike,
-            untold: stories.iter().filter(|(cause, _)| cause.is_none()).count(),
+            unexplained: stories.iter().filter(|(cause, _)| cause.is_none()).count(),
             all: stories.len(),
         })
     }
@@ -51,31 +52,31 @@ impl Stands {
         self.place == 0
     }
 
-    /// How it is called.
+    /// What it is the longest of.
     pub(super) fn name(&self) -> String {
         format!(
-            "The longest of {} that have one cause, among the {} longest that were followed",
+            "The longest of {} requests with the same cause, of the {} longest that were analysed",
             self.alike, self.all
         )
     }
 
-    /// What became of the others that were looked at.
+    /// The causes of the other analysed requests.
     pub(super) fn caveat(&self, longest: &Story) -> String {
-        let others = self.all - self.alike - self.untold;
+        let others = self.all - self.alike - self.unexplained;
         format!(
-            "of the {} longest that were followed {} have this cause, {others} another one, of {} none \
-             is told; of the longest of all: {}",
-            self.all, self.alike, self.untold, longest.verdict
+            "of the {} longest requests analysed, {} have this cause, {others} another cause, {} none; the \
+             longest: {}",
+            self.all, self.alike, self.unexplained, longest.verdict
         )
     }
 }
 
-/// Mechanism at the end of the chain, and who: of a process any thread, whatever it is called.
+/// Mechanism at the end of the chain, and the culprit: its process id, or its name if it has none.
 #[derive(PartialEq, Eq)]
 struct Cause<'s> {
     root: &'s str,
     kind: ActorKind,
-    who: Result<i32, &'s str>,
+    culprit: Result<i32, &'s str>,
 }
 
 impl<'s> Cause<'s> {
@@ -85,7 +86,7 @@ impl<'s> Cause<'s> {
         Some(Self {
             root: &part.root,
             kind: culprit.kind,
-            who: culprit.pid.ok_or(&culprit.name),
+            culprit: culprit.pid.ok_or(&culprit.name),
         })
     }
 }
@@ -97,13 +98,14 @@ mod tests {
     #[test]
     fn what_most_time_went_to_stands_for_all() {
         let check = |stories: &[(Option<&str>, Ns)], expected: Option<(usize, usize, usize)>| {
-            let found = Stands::by(stories).map(|one| (one.place, one.alike, one.untold));
+            let found =
+                Representative::by(stories).map(|one| (one.place, one.alike, one.unexplained));
             assert_eq!(found, expected, "{stories:?}");
         };
         check(&[], None);
         check(&[(None, 9), (None, 8)], None);
         check(&[(Some("a"), 9), (Some("a"), 8)], Some((0, 2, 0)));
-        // Of causes that are equal the longest request's.
+        // Between equal causes, that of the longest request wins.
         check(&[(Some("a"), 9), (Some("b"), 9)], Some((0, 1, 0)));
         check(
             &[(Some("a"), 9), (Some("b"), 8), (Some("b"), 7)],

@@ -1,4 +1,4 @@
-//! Reading what most moments have few rows of.
+//! Loads tables that usually have few rows in a window.
 
 use rustc_hash::{FxHashMap, FxHashSet};
 use whyslow_model::Window;
@@ -11,24 +11,26 @@ use whyslow_model::tables::{
 use whyslow_store::Tables;
 
 use super::columns::{Result, rows};
-use super::{Futex, Loss, Moment, Packet, Reclaim, Signal, Unanswered, Word, Words, Work, Write};
+use super::{
+    Futex, Interner, Loss, Packet, Reclaim, Signal, TextId, Unanswered, WindowSlice, Work, Write,
+};
 
-/// Pages are written back when they are so old (`dirty_expire_centisecs`).
+/// Age at which dirty pages are written back (`dirty_expire_centisecs`).
 const DIRTY_NS: i64 = 30_000_000_000;
 
-impl Moment {
+impl WindowSlice {
     pub(super) fn load_work(&mut self, tables: &dyn Tables) -> Result<()> {
         let ints = ["ts", "ts_end", "id", "utid", "dev"];
         let columns = (&ints[..], &["kind", "dev_name"][..]);
         let (end, window) = (self.recording_end, Some(self.window()));
-        let (words, found) = (&mut self.words, &mut self.work_of);
+        let (interner, found) = (&mut self.interner, &mut self.work_of);
         rows(
             tables,
             KernelWorkRow::TABLE,
             columns,
             window,
             |cells, row| {
-                let Some(kind) = cells.word(0, row, words) else {
+                let Some(kind) = cells.text_id(0, row, interner) else {
                     return;
                 };
                 let Some(utid) = cells.small(3, row) else {
@@ -40,7 +42,7 @@ impl Moment {
                     end: cells.int(1, row).unwrap_or(end),
                     kind,
                     dev: cells.int(4, row),
-                    dev_name: cells.word(1, row, words),
+                    dev_name: cells.text_id(1, row, interner),
                 });
             },
         )?;
@@ -59,11 +61,11 @@ impl Moment {
 
     pub(super) fn load_reclaims(&mut self, tables: &dyn Tables) -> Result<()> {
         let (end, window) = (self.recording_end, Some(self.window()));
-        let words = &mut self.words;
+        let interner = &mut self.interner;
         let found = &mut self.reclaims_of;
         let columns = (&["ts", "ts_end", "utid"][..], &["kind"][..]);
         rows(tables, ReclaimRow::TABLE, columns, window, |cells, row| {
-            let Some(kind) = cells.word(0, row, words) else {
+            let Some(kind) = cells.text_id(0, row, interner) else {
                 return;
             };
             let Some(utid) = cells.small(2, row) else {
@@ -79,17 +81,17 @@ impl Moment {
 
     pub(super) fn load_signals(&mut self, tables: &dyn Tables) -> Result<()> {
         let window = Some(self.window());
-        let words = &mut self.words;
+        let interner = &mut self.interner;
         let found = &mut self.signals;
         let columns = (
             &["ts", "ts_end", "pid", "sender_utid"][..],
             &["action", "signal"][..],
         );
         rows(tables, SignalRow::TABLE, columns, window, |cells, row| {
-            let Some(action) = cells.word(0, row, words) else {
+            let Some(action) = cells.text_id(0, row, interner) else {
                 return;
             };
-            let Some(name) = cells.word(1, row, words) else {
+            let Some(name) = cells.text_id(1, row, interner) else {
                 return;
             };
             found.push(Signal {
@@ -104,16 +106,17 @@ impl Moment {
 
     pub(super) fn load_unanswered(&mut self, tables: &dyn Tables) -> Result<()> {
         let window = Some(self.window());
-        let words = &mut self.words;
+        let interner = &mut self.interner;
         let found = &mut self.unanswered;
         let columns = (
             &["ts", "ts_end", "upid", "lookup"][..],
             &["outcome", "server"][..],
         );
         rows(tables, DnsQueryRow::TABLE, columns, window, |cells, row| {
-            let is_answered = |outcome: Word, words: &Words| words.text(outcome) == "answered";
-            let outcome = cells.word(0, row, words);
-            let is_over = outcome.is_some_and(|outcome| !is_answered(outcome, words));
+            let is_answered =
+                |outcome: TextId, interner: &Interner| interner.text(outcome) == "answered";
+            let outcome = cells.text_id(0, row, interner);
+            let is_over = outcome.is_some_and(|outcome| !is_answered(outcome, interner));
             let (Some(end), Some(upid), None) = (
                 cells.int(1, row).filter(|_| is_over),
                 cells.small(2, row),
@@ -121,7 +124,7 @@ impl Moment {
             ) else {
                 return;
             };
-            let Some(server) = cells.word(1, row, words) else {
+            let Some(server) = cells.text_id(1, row, interner) else {
                 return;
             };
             found.push(Unanswered {
@@ -135,7 +138,7 @@ impl Moment {
 
     pub(super) fn load_packets(&mut self, tables: &dyn Tables) -> Result<()> {
         let window = Some(self.window());
-        let words = &mut self.words;
+        let interner = &mut self.interner;
         let (found, resent) = (&mut self.packets, &mut self.resent);
         let columns = (
             &["ts", "id", "utid"][..],
@@ -151,8 +154,8 @@ impl Moment {
                 let packet = Packet {
                     ts: cells.ints[0].at(row),
                     utid: cells.small(2, row),
-                    source: cells.word(1, row, words),
-                    destination: cells.word(2, row, words),
+                    source: cells.text_id(1, row, interner),
+                    destination: cells.text_id(2, row, interner),
                 };
                 if matches!(cells.text(0, row), "retransmit" | "retransmit_synack") {
                     resent.push(packet);
@@ -166,7 +169,7 @@ impl Moment {
         let ints = ["ts", "ts_end", "utid", "upid", "ret"];
         let columns = (&ints[..], &["op", "address"][..]);
         let (end, window) = (self.recording_end, Some(self.window()));
-        let words = &mut self.words;
+        let interner = &mut self.interner;
         let (waits, wakes) = (&mut self.futex_waits, &mut self.futex_wakes);
         rows(
             tables,
@@ -177,7 +180,7 @@ impl Moment {
                 let Some(utid) = cells.small(2, row) else {
                     return;
                 };
-                let Some(address) = cells.word(1, row, words) else {
+                let Some(address) = cells.text_id(1, row, interner) else {
                     return;
                 };
                 let futex = Futex {
@@ -190,7 +193,7 @@ impl Moment {
                 let woken = cells.int(4, row).unwrap_or(0);
                 match cells.text(0, row) {
                     "wait" => waits.entry(utid).or_default().push(futex),
-                    // Who unlocks what inherits priority wakes without counting.
+                    // FUTEX_UNLOCK_PI does not return the number of woken threads.
                     "wake" | "requeue" if woken == 0 => {}
                     "wake" | "requeue" | "unlock" => {
                         let key = (futex.upid, address);
@@ -221,16 +224,21 @@ impl Moment {
         )
     }
 
-    /// Who wrote to files, also some time before: pages are written back later, on nobody's account.
+    /// Loads writes to files, also some time before the window: kernel workers write pages back
+    /// later.
     pub(super) fn load_writers(&mut self, tables: &dyn Tables) -> Result<()> {
-        let holds_back = |function: &Word| self.word(*function) == "balance_dirty_pages";
+        let holds_back = |function: &TextId| self.text(*function) == "balance_dirty_pages";
         let is_needed = self.has_work
             || self.frames.values().flatten().any(holds_back)
             || self
                 .requests
                 .iter()
                 .filter(|request| request.end > self.begin)
-                .any(|request| request.utid.is_some_and(|utid| self.people.is_kernel(utid)));
+                .any(|request| {
+                    request
+                        .utid
+                        .is_some_and(|utid| self.thread_table.is_kernel(utid))
+                });
         if !is_needed {
             return Ok(());
         }
@@ -251,7 +259,7 @@ impl Moment {
         })?;
         self.mounts
             .index_sort_by_key(|(_, path)| std::cmp::Reverse(path.len()));
-        let (words, found) = (&mut self.words, &mut self.writes);
+        let (interner, found) = (&mut self.interner, &mut self.writes);
         let window = Window::new(self.begin - DIRTY_NS, self.end);
         let columns = (
             &["ts", "ts_end", "utid", "bytes"][..],
@@ -269,7 +277,7 @@ impl Moment {
                 let (Some(utid), Some(bytes)) = (cells.small(2, row), cells.int(3, row)) else {
                     return;
                 };
-                let Some(path) = cells.word(1, row, words) else {
+                let Some(path) = cells.text_id(1, row, interner) else {
                     return;
                 };
                 found.push(Write { utid, bytes, path });
@@ -277,8 +285,8 @@ impl Moment {
         )
     }
 
-    /// Functions of the stacks that occur here. Both tables have as many rows as there are different
-    /// stacks, which is few.
+    /// Loads functions of the stacks in the window. Both tables have one row per distinct stack,
+    /// which are few.
     pub(super) fn load_frames(&mut self, tables: &dyn Tables) -> Result<()> {
         let of_stacks = self.stacks.iter().filter_map(|row| row.callsite);
         let of_locks = self.locks.iter().filter_map(|row| row.callsite);
@@ -292,12 +300,12 @@ impl Moment {
             let (id, frame) = (cells.ints[0].at(row), cells.ints[2].at(row));
             parents.insert(id, (cells.int(1, row), frame));
         })?;
-        let mut names: FxHashMap<i64, Word> = FxHashMap::default();
-        let words = &mut self.words;
+        let mut names: FxHashMap<i64, TextId> = FxHashMap::default();
+        let interner = &mut self.interner;
         let columns = (&["id"][..], &["function", "kind"][..]);
         rows(tables, FrameRow::TABLE, columns, None, |cells, row| {
             if cells.text(1, row) == "kernel"
-                && let Some(function) = cells.word(0, row, words)
+                && let Some(function) = cells.text_id(0, row, interner)
             {
                 names.insert(cells.ints[0].at(row), function);
             }

@@ -1,33 +1,33 @@
-//! Pieces of a window, each with one reason.
+//! Intervals of a window, each with one cause.
 
 use whyslow_model::Ns;
 
-use crate::moment::{Utid, Word};
 use crate::report::Grade;
+use crate::window_slice::{TextId, Utid};
 
-/// Who a piece of time is put down to.
+/// What an interval of time is attributed to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub(crate) enum Who {
+pub(crate) enum BlameTarget {
     Thread(Utid),
-    Device(Word),
-    Peer(Word),
-    Interrupt(Word),
+    Device(TextId),
+    Peer(TextId),
+    Interrupt(TextId),
     Timer,
     Unknown,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum Object {
-    Device(Word),
-    File(Word),
-    Lock(Word),
-    Futex(Word),
-    Peer(Word),
-    Function(Word),
+    Device(TextId),
+    File(TextId),
+    Lock(TextId),
+    Futex(TextId),
+    Peer(TextId),
+    Function(TextId),
     Cpu(i32),
 }
 
-/// What a claim can be looked up by.
+/// The row that supports a claim, by id.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) enum Proof {
     Call(i64),
@@ -37,21 +37,21 @@ pub(crate) enum Proof {
     Stack(i64),
 }
 
-/// Mechanism, by its id, who, what about, and how sure.
+/// Id of the mechanism, target, object, grade and evidence.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Why {
+pub(crate) struct Reason {
     pub(crate) mechanism: &'static str,
-    pub(crate) who: Who,
+    pub(crate) target: BlameTarget,
     pub(crate) object: Option<Object>,
     pub(crate) grade: Grade,
     pub(crate) proof: Option<Proof>,
 }
 
-impl Why {
-    pub(crate) fn new(mechanism: &'static str, who: Who, grade: Grade) -> Self {
+impl Reason {
+    pub(crate) fn new(mechanism: &'static str, target: BlameTarget, grade: Grade) -> Self {
         Self {
             mechanism,
-            who,
+            target,
             object: None,
             grade,
             proof: None,
@@ -59,7 +59,7 @@ impl Why {
     }
 
     pub(crate) fn unknown(mechanism: &'static str) -> Self {
-        Self::new(mechanism, Who::Unknown, Grade::C)
+        Self::new(mechanism, BlameTarget::Unknown, Grade::C)
     }
 
     pub(crate) fn about(mut self, object: Option<Object>) -> Self {
@@ -73,25 +73,25 @@ impl Why {
     }
 }
 
-/// A piece of the window and its reason, at the end of a chain of hops.
+/// An interval of the window and its cause, at the end of a chain of hops.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Leaf {
+pub(crate) struct BlamedInterval {
     pub(crate) begin: Ns,
     pub(crate) end: Ns,
-    pub(crate) why: Why,
-    /// The last hop to it; none where the thread itself is at the end.
+    pub(crate) reason: Reason,
+    /// The last hop to it; none if the chain has only the thread itself.
     pub(crate) hop: Option<u32>,
 }
 
 /// One thread waited for the next.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Step {
-    /// The hop before.
+    /// The previous hop.
     pub(crate) from: Option<u32>,
     pub(crate) waiter: Utid,
     pub(crate) begin: Ns,
     pub(crate) end: Ns,
-    /// `who` is the one that was waited for.
-    pub(crate) why: Why,
+    /// Its target is the thread that was waited for.
+    pub(crate) reason: Reason,
     pub(crate) depth: u16,
 }

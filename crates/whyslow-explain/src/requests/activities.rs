@@ -10,29 +10,32 @@ use whyslow_model::row::Row;
 use whyslow_model::tables::SyscallRow;
 use whyslow_model::{Ns, Window};
 
-use super::stories::Teller;
+use super::stories::RequestExplainer;
 use crate::detectors::template_of;
 
-/// Different things that are told apart.
+/// Maximum number of distinct activities.
 const THINGS_MAX: usize = 5000;
 
-/// By place of the request, what was done for it.
+/// Activities by index of the request.
 #[derive(Debug, Default)]
-pub(super) struct Does {
+pub(super) struct Activities {
     pub(super) of: FxHashMap<usize, Vec<u32>>,
     /// Column and value.
     pub(super) names: Vec<(&'static str, String)>,
 }
 
-/// Stretches of one thread: begin, end, place of the request.
+/// Stretches of one thread: start, end, index of the request.
 type Stretches = Vec<(Ns, Ns, usize)>;
 
-pub(super) fn read(teller: &Teller<'_>, requests: &[usize]) -> Result<Does, AnalysisError> {
-    let mut found = Does::default();
+pub(super) fn read(
+    explainer: &RequestExplainer<'_>,
+    requests: &[usize],
+) -> Result<Activities, AnalysisError> {
+    let mut found = Activities::default();
     let mut of_thread: FxHashMap<i64, Stretches> = FxHashMap::default();
     for place in requests {
-        let request: &Request = &teller.requests.rows[*place];
-        for one in teller.threads.of(request) {
+        let request: &Request = &explainer.requests.rows[*place];
+        for one in explainer.threads.of(request) {
             let stretches = of_thread.entry(i64::from(one.utid)).or_default();
             stretches.push((one.begin, one.end, *place));
         }
@@ -51,7 +54,7 @@ pub(super) fn read(teller: &Teller<'_>, requests: &[usize]) -> Result<Does, Anal
     let [ts, utid] = ["ts", "utid"].map(|name| projection.need(name));
     let [name, class, path] = ["name", "fd_class", "path"].map(|name| projection.need(name));
     let window = Window::new(begin, end.saturating_add(1));
-    in_order(teller.tables, &projection.scan(Some(window)), |batch| {
+    in_order(explainer.tables, &projection.scan(Some(window)), |batch| {
         let (ts, utid) = (ts.ints(batch)?, utid.ints(batch)?);
         let (name, class, path) = (name.texts(batch)?, class.texts(batch)?, path.texts(batch)?);
         for row in 0..batch.num_rows() as u32 {
@@ -87,7 +90,7 @@ pub(super) fn read(teller: &Teller<'_>, requests: &[usize]) -> Result<Does, Anal
     Ok(found)
 }
 
-/// The request that a thread had at a moment: the one that it took last.
+/// The request that a thread handled at a time: the one that it started last.
 fn inside(stretches: &[(Ns, Ns, usize)], ts: Ns) -> Option<usize> {
     let after = stretches.partition_point(|one| one.0 <= ts);
     let last = stretches[..after].last()?;

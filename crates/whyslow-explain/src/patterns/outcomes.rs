@@ -1,15 +1,15 @@
-//! Every test with its numbers, in words.
+//! Sentences for every test, with its numbers.
 
 use whyslow_model::sort::IndexSort;
 
 use super::decide::View;
 use super::facts::Test;
+use super::format::{after, list, name, p, percent, time};
 use super::keys::{KEYS_MIN, SLOW_MIN, enough};
 use super::levels::{Level, Levels};
-use super::words::{after, list, name, p, percent, time};
 use crate::patterns::periodic::EPISODES_MIN;
 
-/// How the share of slow ones grows with what is in flight.
+/// How the share of slow items grows with the number in flight.
 pub(super) fn depends(levels: &Levels) -> String {
     format!(
         "depends on concurrency, the slow share is {} ({})",
@@ -32,20 +32,20 @@ fn shares(levels: &Levels) -> String {
             one.slow, one.items
         )
     };
-    // All of them, as what is in the middle shows how it grows.
+    // All levels, because those in the middle show how it grows.
     levels.levels.iter().map(one).collect::<Vec<_>>().join(", ")
 }
 
-/// A test, and what came of it.
+/// A test and its result.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Outcome {
     /// T1 … T13.
     pub test: &'static str,
     /// Whether it fired at its adjusted level.
     pub fired: bool,
-    /// Its question's answer with all numbers, or what it lacks.
+    /// The result with all numbers, or what the test lacks.
     pub says: String,
-    /// Name with its unit, value.
+    /// Name with its unit, and value.
     pub numbers: Vec<(&'static str, f64)>,
 }
 
@@ -88,13 +88,13 @@ impl View<'_> {
             return Outcome::new(
                 "T1",
                 false,
-                "no baseline with 20 of a kind to compare with".into(),
+                "no baseline with at least 20 operations of one kind".into(),
             );
         };
         let [low, middle, high] = one.ratios;
         let says = format!(
-            "p10 {low:.2}, p50 {middle:.2}, p90 {high:.2} times the baseline; {} of {}s have both p10 \
-             and p50 at 1.5 times ({} kinds, {})",
+            "p10 {low:.2}, p50 {middle:.2}, p90 {high:.2} times the baseline; {} of {}s have p10 and p50 \
+             of at least 1.5 times ({} kinds, {})",
             percent(one.share),
             self.what(),
             one.keys,
@@ -111,11 +111,11 @@ impl View<'_> {
 
     fn t2(&self) -> Outcome {
         let Some(one) = self.facts.concurrency else {
-            return Outcome::new("T2", false, "all or none are slow".into());
+            return Outcome::new("T2", false, "all or none slow".into());
         };
         let says = format!(
             "{:.0} in flight when slow ones start, {:.0} otherwise: delta {:.2}, {}; {:.1} standard \
-             deviations more arrive before slow ones",
+             deviations more arrivals before slow ones",
             one.slow,
             one.others,
             one.delta,
@@ -138,7 +138,7 @@ impl View<'_> {
             depends(levels)
         } else {
             format!(
-                "no dependence on concurrency shown: {} ({})",
+                "no dependence on concurrency: {} ({})",
                 shares(levels),
                 p(levels.p)
             )
@@ -159,11 +159,11 @@ impl View<'_> {
         let found = self.saturated();
         let one = |(place, resource): (usize, &super::Resource)| {
             let Some(one) = self.facts.saturated[place] else {
-                let says = format!("{}: nothing to compare with", resource.name);
+                let says = format!("{}: no time to compare with", resource.name);
                 return Outcome::new("T3", false, says);
             };
             let says = format!(
-                "{} at its limit for {} of the time with slow {}s, {} {} ({})",
+                "{} saturated for {} of the time with slow {}s, {} {} ({})",
                 resource.name,
                 percent(one.slow),
                 self.what(),
@@ -184,7 +184,7 @@ impl View<'_> {
         let resources = self.input.resources.iter().enumerate();
         let mut all: Vec<Outcome> = resources.map(one).collect();
         if all.is_empty() {
-            all.push(Outcome::new("T3", false, "no resource was measured".into()));
+            all.push(Outcome::new("T3", false, "no resource recorded".into()));
         }
         all
     }
@@ -196,8 +196,8 @@ impl View<'_> {
             return Outcome::new("T4", false, "fewer than two kinds, or none slow".into());
         };
         let says = format!(
-            "rates differ with {} (G {:.1}, {} degrees); {} has most: {} of {}, {} of all slow ones, \
-             {:.1} times the rate of the others ({})",
+            "rates differ with {} (G {:.1}, {} degrees of freedom); {} has most: {} of {} slow, {} of all \
+             slow ones, {:.1} times the rate of the others ({})",
             p(even.p),
             even.g,
             even.degrees,
@@ -222,14 +222,14 @@ impl View<'_> {
         let keys = rates.rates.iter().filter(|rate| rate.slow > 0).count();
         let Some(even) = self.facts.evenness[1] else {
             let says = format!(
-                "{keys} of {} kinds ever slow: nothing to compare",
+                "{keys} of {} kinds ever slow: too few to compare",
                 rates.rates.len()
             );
             return Outcome::new("T5", false, says);
         };
         let says = format!(
-            "{keys} of {} kinds ever slow, alike with {} (G {:.1}, {} degrees); {} slow ones count as \
-             {:.1}, {SLOW_MIN:.0} and {KEYS_MIN} kinds are needed",
+            "{keys} of {} kinds ever slow, at one rate with {} (G {:.1}, {} degrees of freedom); {} slow \
+             ones count as {:.1}, {SLOW_MIN:.0} and {KEYS_MIN} kinds needed",
             rates.rates.len(),
             p(even.p),
             even.g,
@@ -253,22 +253,22 @@ impl View<'_> {
         let slow = self.facts.rates.slow as f64;
         let one = |one: &super::keys::Spared| {
             let key = self.key(one.rate.key);
-            let seen = format!("{key} 0 of {} ({})", one.rate.items, p(one.p));
+            let seen = format!("{key}: 0 of {} slow ({})", one.rate.items, p(one.p));
             if exempt.contains(&one.rate.key) {
-                return format!("{seen}: exempt");
+                return format!("{seen}, exempt");
             }
             let share = slow / (self.facts.rates.items - one.rate.items).max(1) as f64;
             let enough = enough(share, effect, level);
-            format!("{seen}: not enough to call it exempt, {enough} are needed")
+            format!("{seen}, too few to call it exempt ({enough} needed)")
         };
-        // The most telling first.
+        // The most significant first.
         let mut spared: Vec<_> = self.facts.spared.iter().collect();
         spared.index_sort_by(|a, b| a.p.total_cmp(&b.p));
-        let told: Vec<String> = spared.into_iter().map(one).collect();
-        let says = match told.as_slice() {
-            [] => "no kind is never slow".into(),
+        let kinds: Vec<String> = spared.into_iter().map(one).collect();
+        let says = match kinds.as_slice() {
+            [] => "every kind was slow at least once".into(),
             _ if slow == 0.0 => "nothing is slow".into(),
-            told => list(told),
+            kinds => list(kinds),
         };
         let least = self
             .facts
@@ -286,7 +286,7 @@ impl View<'_> {
             return Outcome::new("T7", false, says);
         };
         let mut says = format!(
-            "{} at {} ± {} above the usual, {:.1} times the next below ({} over {} places)",
+            "{} at {} ± {} above the usual, {:.1} times the next lower one ({} over {} ranks)",
             gap.above.len(),
             time(middle),
             time(mad),
@@ -297,7 +297,7 @@ impl View<'_> {
         if let (false, Some(enough)) = (self.is_mode(), gap.enough())
             && enough > gap.above.len()
         {
-            says = format!("{says}; {enough} would show a mode of their own");
+            says = format!("{says}; {enough} would show a separate mode");
         }
         Outcome::new("T7", self.is_mode(), says).with(&[
             ("above", gap.above.len() as f64),
@@ -310,10 +310,10 @@ impl View<'_> {
 
     fn t8(&self) -> Outcome {
         let Some(hint) = self.facts.hints.first() else {
-            return Outcome::new("T8", false, "near no known constant".into());
+            return Outcome::new("T8", false, "not near a known constant".into());
         };
         let says = format!(
-            "{} of {} slow ones near {} ({}): {}? a hint until there is {}",
+            "{} of {} slow ones near {} ({}): {}? (hint, to be confirmed by {})",
             hint.inside,
             hint.slow,
             time(hint.value),
@@ -331,18 +331,18 @@ impl View<'_> {
     fn t9(&self) -> Outcome {
         let episodes = self.facts.episodes.onsets.len();
         let Some(rhythm) = self.facts.rhythm else {
-            let says = format!("{episodes} episodes in too short a time: no rhythm can be told");
+            let says = format!("{episodes} episodes in too short a time to detect a period");
             return Outcome::new("T9", false, says);
         };
         let mut says = format!(
-            "clearest rhythm every {}: {} episodes agree in phase by {:.2} ({})",
+            "best period {}: {} episodes with a phase agreement of {:.2} ({})",
             time(rhythm.period),
             rhythm.episodes,
             rhythm.length,
             p(rhythm.p)
         );
         if rhythm.episodes < EPISODES_MIN {
-            says = format!("{says}; {EPISODES_MIN} are needed, some 30 are found for certain");
+            says = format!("{says}; at least {EPISODES_MIN} needed, about 30 for certainty");
         }
         Outcome::new("T9", self.is_periodic(), says).with(&[
             ("period_ns", rhythm.period),
@@ -355,14 +355,14 @@ impl View<'_> {
     fn t10_and_t11(&self) -> [Outcome; 2] {
         let all = &self.facts.deviations;
         if all.is_empty() {
-            let says = "fewer than 4 objects with like operations, or too few of these";
+            let says = "fewer than 4 objects with similar operations, or too few operations";
             return ["T10", "T11"].map(|test| Outcome::new(test, false, says.into()));
         }
         let object = |object: u32| name(self.input.objects, object);
         let tails = all.iter().filter(|one| one.is_tail).map(|one| {
             let (over, of, risk) = (one.over, one.compared, one.relative_risk);
             format!(
-                "{}: {over} of {of} beyond its peers' p99, {risk:.0} times as many as expected ({})",
+                "{}: {over} of {of} beyond its peers' p99, {risk:.0} times the expected number ({})",
                 object(one.object),
                 p(one.tail_q)
             )
@@ -375,11 +375,8 @@ impl View<'_> {
                 p(one.shift_q.unwrap_or(1.0))
             )
         });
-        let said = |found: Vec<String>| match found.as_slice() {
-            [] => format!(
-                "{} objects are like each other as far as can be told",
-                all.len()
-            ),
+        let says = |found: Vec<String>| match found.as_slice() {
+            [] => format!("no outlier among {} objects", all.len()),
             found => list(found),
         };
         let (tails, shifts): (Vec<String>, Vec<String>) = (tails.collect(), shifts.collect());
@@ -388,12 +385,12 @@ impl View<'_> {
         };
         let clearest = all.iter().min_by(|a, b| a.tail_q.total_cmp(&b.tail_q));
         [
-            Outcome::new("T10", !tails.is_empty(), said(tails)).with(&[
+            Outcome::new("T10", !tails.is_empty(), says(tails)).with(&[
                 ("q", least(|one| one.tail_q)),
                 ("objects", all.len() as f64),
                 ("over", clearest.map_or(0.0, |one| one.over as f64)),
             ]),
-            Outcome::new("T11", !shifts.is_empty(), said(shifts))
+            Outcome::new("T11", !shifts.is_empty(), says(shifts))
                 .with(&[("q", least(|one| one.shift_q.unwrap_or(1.0)))]),
         ]
     }
@@ -411,10 +408,10 @@ impl View<'_> {
                 let then = if marks.is_empty() {
                     String::new()
                 } else {
-                    format!("; then: {}", list(&marks))
+                    format!("; at that time: {}", list(&marks))
                 };
                 format!(
-                    "since {} (to {}): slow {} instead of {}, median {:.2} times what it was{then}",
+                    "since {} (± {}): {} slow instead of {}, median {:.2} times the previous one{then}",
                     after(one.ts, self.facts.window.0),
                     time(one.within as f64),
                     percent(one.rates[1]),
@@ -424,7 +421,7 @@ impl View<'_> {
             })
             .collect();
         let says = if says.is_empty() {
-            "the same all the time".into()
+            "no change over time".into()
         } else {
             says.join("; ")
         };
@@ -449,7 +446,7 @@ impl View<'_> {
             let fired = one.is_much() && self.facts.is_found(Test::Overlap(place));
             let (what, names) = columns[place];
             let says = format!(
-                "slow ones of one {what} overlap for {}, {} if dealt by chance ({}; most on {})",
+                "slow ones of one {what} overlap for {}, {} expected by chance ({}; most on {})",
                 time(one.together),
                 time(one.expected),
                 p(one.p),

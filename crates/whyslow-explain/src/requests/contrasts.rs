@@ -1,4 +1,4 @@
-//! What slow requests have in common that others have not: values of columns, and what was done for
+//! What slow requests have in common that others lack: column values, and what threads did for
 //! them.
 
 use std::collections::BTreeMap;
@@ -9,15 +9,16 @@ use whyslow_model::sort::IndexSort;
 
 use crate::patterns::LEVEL;
 
-/// Only what is so much more frequent among slow ones is told.
+/// Minimum ratio of the frequency among slow requests to that among the others.
 const RISK_MIN: f64 = 2.0;
-/// Columns with more values name nothing that somebody could look at.
+/// Columns with more distinct values are not useful.
 const VALUES_MAX: usize = 2000;
-const TOLD_MAX: usize = 5;
-/// Of fewer slow ones nothing is told.
+/// Maximum number of contrasts.
+const CONTRASTS_MAX: usize = 5;
+/// Minimum number of independent slow requests.
 const SLOW_MIN: f64 = 5.0;
 
-/// Values of the requests, in words, by column: `worker`, `3`.
+/// Values of the requests as text, by column: `worker`, `3`.
 #[derive(Debug, Default)]
 pub(super) struct Columns {
     values: BTreeMap<&'static str, FxHashMap<String, Counts>>,
@@ -31,20 +32,20 @@ struct Counts {
     usual: f64,
 }
 
-/// A value that goes with slowness.
+/// A value that is correlated with slowness.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct Contrast {
     pub(super) column: &'static str,
     pub(super) value: String,
-    /// Share of the slow ones that have it, and of the others.
+    /// Share of the slow requests with it, and of the others.
     pub(super) slow: f64,
     pub(super) usual: f64,
-    /// Adjusted to all values of all columns.
+    /// Adjusted for all values of all columns.
     pub(super) p: f64,
 }
 
 impl Columns {
-    /// One request; each value once.
+    /// Adds one request; each value counts once.
     pub(super) fn add(&mut self, is_slow: bool, values: &[(&'static str, String)]) {
         let (slow, usual) = if is_slow { (1.0, 0.0) } else { (0.0, 1.0) };
         self.slow += slow;
@@ -64,7 +65,8 @@ impl Columns {
         }
     }
 
-    /// What is more frequent among slow ones, most certain first. So many slow ones are one witness.
+    /// Values that are more frequent among slow requests, the most certain first. The design effect
+    /// is the number of slow requests that count as one.
     pub(super) fn contrasts(&self, design_effect: f64) -> Vec<Contrast> {
         let effect = design_effect.max(1.0);
         if self.slow / effect < SLOW_MIN || self.usual == 0.0 {
@@ -93,11 +95,11 @@ impl Columns {
         let half = 0.5 / (self.slow + self.usual);
         found.retain(|one| one.p <= LEVEL && one.slow + half >= RISK_MIN * (one.usual + half));
         found.index_sort_by(|a, b| a.p.total_cmp(&b.p).then(b.slow.total_cmp(&a.slow)));
-        found.truncate(TOLD_MAX);
+        found.truncate(CONTRASTS_MAX);
         found
     }
 
-    /// Fisher's test, slow ones counted as witnesses and rounded against the value.
+    /// Fisher's exact test, with counts divided by the design effect and rounded against the value.
     fn chance(&self, counts: &Counts, effect: f64) -> f64 {
         let fewer = |count: f64| (count / effect).floor() as u64;
         let slow = fewer(counts.slow);
@@ -111,7 +113,7 @@ impl Columns {
 impl Contrast {
     pub(super) fn says(&self) -> String {
         format!(
-            "{} {}: {:.0} % of the slow ones, {:.0} % of the others",
+            "{} {}: {:.0} % of the slow requests, {:.0} % of the others",
             self.column,
             self.value,
             100.0 * self.slow,

@@ -1,31 +1,34 @@
-//! What profiles answer, beside what the kernel's events do.
+//! Stories from profiles, in addition to those from kernel events.
 
 use whyslow_analysis::AnalysisError;
 use whyslow_model::Window;
 
-use super::Asker;
+use super::Explainer;
 use crate::report::Story;
 use crate::sampled;
 use crate::story::{Subject, story};
 
-impl Asker<'_> {
-    /// What profiles tell of these threads, or of all.
+impl Explainer<'_> {
+    /// Stories that profiles give for these threads, or for all.
     pub(super) fn sampled(&self, utids: &[i32]) -> Result<Vec<Story>, AnalysisError> {
         if !sampled::is_there(self.tables) {
             return Ok(Vec::new());
         }
-        let asked = sampled::Asked {
+        let query = sampled::ProfileQuery {
             window: self.question.window,
             utids: utids.to_vec(),
             calls: self.question.calls.clone(),
             min: self.question.min,
             recording: &self.question.recording,
         };
-        let told = sampled::stories(self.tables, &asked)?;
-        told.into_iter().map(|told| self.proven(told)).collect()
+        let stories = sampled::stories(self.tables, &query)?;
+        stories
+            .into_iter()
+            .map(|story| self.proven(story))
+            .collect()
     }
 
-    /// The same story with the proof, where the kernel's events of that time are there.
+    /// The same story proven by kernel events of that time, where they were recorded.
     pub(super) fn proven(&self, (utid, sampled): (i32, Story)) -> Result<Story, AnalysisError> {
         let (target, recording) = (&sampled.target, &self.question.recording);
         let window = Window::new(target.begin_ns, target.end_ns);
@@ -53,7 +56,7 @@ impl Asker<'_> {
         }
         proven
             .caveats
-            .push(format!("by the profile alone: {}", sampled.verdict));
+            .push(format!("from the profile alone: {}", sampled.verdict));
         proven.group = sampled.group;
         Ok(proven)
     }

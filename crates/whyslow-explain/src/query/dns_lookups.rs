@@ -1,7 +1,7 @@
-//! Lookups of names that took long.
+//! Slow DNS lookups.
 //!
-//! Who looks up a name waits in poll(), as servers do all day: no call tells one from the other, so
-//! that lookups are asked for by themselves.
+//! A thread that looks up a name waits in poll(), as idle servers do. System calls do not
+//! distinguish the two, so lookups are queried separately.
 
 use std::ops::ControlFlow;
 
@@ -13,26 +13,27 @@ use whyslow_model::sort::IndexSort;
 use whyslow_model::tables::DnsLookupRow;
 use whyslow_model::{Ns, Window};
 
-use super::Asker;
-use crate::detectors::told::has;
+use super::Explainer;
+use crate::detectors::counters::has;
 use crate::report::{Baseline, Group, Story};
 use crate::slow::{Counts, Slow, SlowGroup, Wanted, group, process_names};
 use crate::story::{Subject, story};
 
-/// Shorter ones are those of a resolver that has to ask others.
+/// Shorter lookups are usual for a resolver that has to query other servers.
 const LOOKUP_MIN_NS: Ns = 100_000_000;
-/// Names of which lookups are looked into, those with the most time beyond the usual first.
+/// Maximum number of names with a story, those with the most time beyond the usual first.
 const NAMES: usize = 4;
-/// Programs and names that are told apart.
+/// Distinct pairs of program and name.
 const GROUPS_MAX: usize = 65_536;
 
 /// Lookups of a name by a program.
 type Names = FxHashMap<(String, String), Counts>;
 
-impl Asker<'_> {
-    /// A story for each program and name of which lookups took long.
-    pub(super) fn lookups(&self, utids: &[i32]) -> Result<Vec<Story>, AnalysisError> {
-        // Without the waits of threads there is nothing to walk: what else is known is a finding.
+impl Explainer<'_> {
+    /// A story for each program and name with slow lookups.
+    pub(super) fn dns_lookups(&self, utids: &[i32]) -> Result<Vec<Story>, AnalysisError> {
+        // Without waits of threads there is nothing to walk; `detectors::counters` reports the
+        // lookups.
         if !has(self.tables, "dns_lookup")
             || !(has(self.tables, "syscall") || has(self.tables, "thread_state"))
         {
@@ -50,7 +51,11 @@ impl Asker<'_> {
     }
 
     /// The story of one lookup; none if its thread is not known.
-    pub(super) fn lookup(&self, id: i64, window: Window) -> Result<Option<Story>, AnalysisError> {
+    pub(super) fn dns_lookup(
+        &self,
+        id: i64,
+        window: Window,
+    ) -> Result<Option<Story>, AnalysisError> {
         let mut found = None;
         let comms = process_names(self.tables)?;
         self.each_lookup(Some(window), |lookup, upid, host| {
@@ -98,7 +103,7 @@ impl Asker<'_> {
         Ok(names)
     }
 
-    /// Lookups that ended, of names, by threads that are known.
+    /// Completed lookups of known names by known threads.
     pub(super) fn each_lookup(
         &self,
         window: Option<Window>,
@@ -172,5 +177,5 @@ fn named(comms: &FxHashMap<i64, String>, upid: i64) -> String {
 }
 
 fn called(host: &str) -> String {
-    format!("lookup of {host}")
+    format!("DNS lookup of {host}")
 }

@@ -1,8 +1,8 @@
-//! What can be asked, and its answer.
+//! The query of `explain`, and its report.
 
-mod cannot;
-mod lookups;
-mod name_servers;
+mod caveats;
+mod dns_lookups;
+mod dns_queries;
 mod profiles;
 
 use std::ops::ControlFlow;
@@ -14,7 +14,7 @@ use whyslow_model::tables::{RequestRow, SyscallRow, ThreadRow};
 use whyslow_model::{Ns, Window};
 use whyslow_store::Tables;
 
-use crate::many;
+use crate::group_excess;
 use crate::patterns::Class;
 use crate::ranked::ranked;
 use crate::report::{Confidence, Group, Report, SCHEMA, Story};
@@ -24,15 +24,15 @@ use crate::starved::{self, Starved};
 use crate::story::{Subject, stories, story};
 use crate::versus::{Other, Per, versus};
 
-/// Stories that are told where nobody asks for one.
+/// Default number of stories.
 pub const STORIES: usize = 5;
 
-/// What to explain. Without anything, what is slowest.
+/// What to explain. By default, what is slowest.
 #[derive(Debug, Clone, Default)]
 pub struct Question {
     /// Name of the recording, as commands take it.
     pub recording: String,
-    /// Only this time; `None` for the whole recording, or the focus of a part of one.
+    /// Time window; `None` for the whole recording, or for the focus of an excerpt.
     pub window: Option<Window>,
     /// Table and id of an operation.
     pub operation: Option<(String, i64)>,
@@ -40,19 +40,19 @@ pub struct Question {
     pub tids: Vec<i32>,
     /// Processes to explain, by kernel id.
     pub pids: Vec<i32>,
-    /// Devices: what the comparison with their peers says of them.
+    /// Devices to compare with their peers.
     pub devices: Vec<String>,
-    /// Names or classes of calls of which the slow ones are explained …
+    /// Names or classes of system calls: their slow instances are explained …
     pub calls: Vec<String>,
-    /// … and how long they have to take for that.
+    /// … and the duration from which on a call is slow.
     pub min: Option<Ns>,
-    /// Stories at most; 0 for all.
+    /// Maximum number of stories; 0 for all.
     pub limit: Option<usize>,
-    /// Requests that nobody tells of but the sockets are told, too, as somebody waits for them.
+    /// Explain requests that are known only from sockets, too.
     pub with_sockets: bool,
 }
 
-/// Explains what is asked for, if need be beside what it is compared with.
+/// Answers the query, with a comparison if `other` is given.
 pub fn explain(
     tables: &dyn Tables,
     question: &Question,
@@ -70,7 +70,7 @@ pub fn explain(
         tracer_share: None,
         caveats: whyslow_analysis::damage(tables)?.into_iter().collect(),
     };
-    let asker = Asker {
+    let explainer = Explainer {
         tables,
         question,
         other: other.as_ref(),
@@ -81,10 +81,10 @@ pub fn explain(
         let story = crate::requests::one(tables, *id, &question.recording)?;
         report.stories.push(story);
     } else if let Some((table, id)) = &question.operation {
-        report.stories.push(asker.operation(table, *id)?);
+        report.stories.push(explainer.operation(table, *id)?);
     } else if let (Some(window), [_, ..]) = (question.window, question.tids.as_slice()) {
         for tid in &question.tids {
-            report.stories.extend(asker.thread(*tid, window)?);
+            report.stories.extend(explainer.thread(*tid, window)?);
         }
     } else if !question.devices.is_empty() {
         let (window, devices) = (question.window, &question.devices);
@@ -93,7 +93,7 @@ pub fn explain(
         found.retain(|finding| devices.contains(&finding.culprit.name));
         if found.is_empty() {
             report.caveats.push(format!(
-                "no requests to {} were recorded",
+                "no requests to {} in this recording",
                 devices.join(", ")
             ));
         }
@@ -103,10 +103,10 @@ pub fn explain(
         let is_of_all =
             question.calls.is_empty() && question.tids.is_empty() && question.pids.is_empty();
         let find = || crate::detectors::run(tables, question.window, &question.recording);
-        // Each reads all calls once: at the same time.
-        let (stories, findings) = rayon::join(|| asker.slow(), || is_of_all.then(find));
+        // Each reads all system calls once, so they run in parallel.
+        let (stories, findings) = rayon::join(|| explainer.slow(), || is_of_all.then(find));
         report.stories = stories?;
-        asker.judge(&mut report)?;
+        explainer.judge(&mut report)?;
         report.findings = findings.transpose()?.unwrap_or_default();
         report.tracer_share = crate::tracer::share(tables, question.window)?;
         if is_of_all {
@@ -114,30 +114,30 @@ pub fn explain(
         }
     }
     if report.stories.is_empty() && report.findings.is_empty() {
-        report.caveats.push(cannot::nothing_found(tables).into());
+        report.caveats.push(caveats::nothing_found(tables).into());
     }
     sampled::add_programs(tables, &mut report.stories)?;
     crate::resolvers::cite(tables, &mut report.stories)?;
-    cannot::say_cut(tables, &mut report);
+    caveats::add_excerpt(tables, &mut report);
     Ok(report)
 }
 
-/// Groups of slow operations that are looked into, to find those worth telling.
+/// Groups of slow operations that are explained, to select the stories from.
 const CANDIDATES: usize = 16;
-/// Calls around one that are looked at for what such calls take.
+/// System calls around one that its baseline is computed from.
 const COMPARED: u64 = 100_000;
-/// Threads of a name that stand for one of another recording.
+/// Threads of one name that are compared with a thread of another recording.
 const NAMESAKES: usize = 16;
-/// The same of threads that could not run.
+/// Starved threads that are explained.
 const STARVED: usize = 3;
 
-struct Asker<'a> {
+struct Explainer<'a> {
     tables: &'a dyn Tables,
     question: &'a Question,
     other: Option<&'a Other<'a>>,
 }
 
-/// A call as its story names it.
+/// A system call, as its story names it.
 #[derive(Debug, Clone)]
 struct Called {
     utid: i32,
@@ -148,8 +148,9 @@ struct Called {
     cut: Option<String>,
 }
 
-impl Asker<'_> {
-    /// Which kind of slowness it is: of the calls that are asked for, else of those of the first story.
+impl Explainer<'_> {
+    /// Which pattern of slowness it is: for the queried calls, or else for those of the first
+    /// story.
     fn judge(&self, report: &mut Report) -> Result<(), AnalysisError> {
         let question = self.question;
         let mut calls = question.calls.clone();
@@ -164,13 +165,14 @@ impl Asker<'_> {
         if calls.is_empty() {
             return Ok(());
         }
-        let judged = crate::judged::pattern(self.tables, question.window, &calls, question.min)?;
-        let Some(judged) = judged else {
+        let verdict =
+            crate::pattern_verdict::pattern(self.tables, question.window, &calls, question.min)?;
+        let Some(verdict) = verdict else {
             return Ok(());
         };
-        // Nobody asked: that there are too few to tell is no news.
-        if judged.class != Class::Insufficient || !question.calls.is_empty() {
-            report.patterns.push(judged.pattern());
+        // "Insufficient" is of interest only if these calls were queried.
+        if verdict.class != Class::Insufficient || !question.calls.is_empty() {
+            report.patterns.push(verdict.pattern());
         }
         Ok(())
     }
@@ -185,20 +187,20 @@ impl Asker<'_> {
         let (_, window) = whyslow_analysis::interval_of(self.tables, table, id)?;
         if matches!(table, "lock_wait" | "sample_gap") {
             let recording = &self.question.recording;
-            let told = sampled::story_of(self.tables, (table, id), window, recording)?;
-            if let Some(story) = told {
+            let found = sampled::story_of(self.tables, (table, id), window, recording)?;
+            if let Some(story) = found {
                 return self.proven(story);
             }
         }
         if table == "dns_lookup"
-            && let Some(story) = self.lookup(id, window)?
+            && let Some(story) = self.dns_lookup(id, window)?
         {
             return Ok(story);
         }
         let Some(call) = self.call(id, window)?.filter(|_| table == "syscall") else {
             return Err(AnalysisError::Query {
-                message: format!("`{table}` {id} is no system call of a known thread"),
-                hint: Some("explain takes op:ID, dns:ID, lock:ID and gap:ID of profiles, or a window and a thread: -w A..B -t TID".into()),
+                message: format!("cannot explain `{table}` {id}: not a system call of a known thread"),
+                hint: Some("pass op:ID, dns:ID, lock:ID or gap:ID (of a profile), or a window and a thread: -w A..B -t TID".into()),
             });
         };
         let elsewhere = self.elsewhere(std::slice::from_ref(&call.name))?;
@@ -221,7 +223,7 @@ impl Asker<'_> {
         Ok(story)
     }
 
-    /// How long calls take where it is compared with.
+    /// Durations of system calls in the recording or window to compare with.
     fn elsewhere(&self, calls: &[String]) -> Result<Option<Programs>, AnalysisError> {
         let of = |other: &Other<'_>| {
             let wanted = Wanted {
@@ -234,9 +236,9 @@ impl Asker<'_> {
         self.other.map(of).transpose()
     }
 
-    /// The same questions there.
-    fn there<'o>(&'o self, other: &'o Other<'o>) -> Asker<'o> {
-        Asker {
+    /// The same query over the other recording.
+    fn there<'o>(&'o self, other: &'o Other<'o>) -> Explainer<'o> {
+        Explainer {
             tables: other.tables,
             question: self.question,
             other: None,
@@ -250,7 +252,7 @@ impl Asker<'_> {
         baseline: Option<&crate::report::Baseline>,
     ) -> Result<Vec<Story>, AnalysisError> {
         let mut subjects = Vec::new();
-        for one in calls.iter().take(many::WALKED) {
+        for one in calls.iter().take(group_excess::WALKED) {
             let window = Window::new(one.ts, one.ts + one.dur.max(1));
             if let Some(call) = self.call(one.id, window)? {
                 subjects.push(self.subject(one.id, &call, baseline.cloned()));
@@ -259,7 +261,7 @@ impl Asker<'_> {
         stories(self.tables, &subjects)
     }
 
-    /// The stretch around a call that has enough others to compare it with.
+    /// The window around a call that contains enough others to compare it with.
     fn near(&self, call: &Called) -> Window {
         let info = self.tables.info();
         let rows = info.rows_of_whole(SyscallRow::TABLE.name);
@@ -334,7 +336,7 @@ impl Asker<'_> {
         Ok(found)
     }
 
-    /// What a thread did in a window: as an operation if it was in one call all the time.
+    /// What a thread did in a window.
     fn thread(&self, tid: i32, window: Window) -> Result<Vec<Story>, AnalysisError> {
         let mut found = Vec::new();
         let utids = self.utids(Some(tid), None)?;
@@ -360,7 +362,7 @@ impl Asker<'_> {
                 if stretches.is_empty() {
                     let (name, recording) = (&story.target.actor.name, other.recording);
                     story.caveats.push(format!(
-                        "no thread of {recording} is named {name}: nothing to compare with"
+                        "comparison unavailable: no thread of {recording} is named {name}"
                     ));
                 }
                 let here = std::slice::from_ref(&story);
@@ -382,7 +384,7 @@ impl Asker<'_> {
                 end: end.max(begin + 1),
                 kind: "thread",
                 id: None,
-                what: "this stretch".into(),
+                what: "the selected window".into(),
                 cut: None,
                 only_waits: false,
                 baseline: None,
@@ -392,14 +394,14 @@ impl Asker<'_> {
         )
     }
 
-    /// Threads of a name.
+    /// Threads with this name.
     fn namesakes(&self, name: &str) -> Result<Vec<i32>, AnalysisError> {
         let mut projection = Projection::new(ThreadRow::TABLE);
         let [utids, comms] = ["utid", "comm"].map(|name| projection.need(name));
         let mut found = Vec::new();
         in_order(self.tables, &projection.scan(None), |batch| {
             let (utids, comms) = (utids.ints(batch)?, comms.texts(batch)?);
-            // The kernel keeps 15 bytes of what a runtime calls its thread.
+            // The kernel keeps only 15 bytes of the name that a runtime gives its thread.
             let is_named = |comm: &str| comm == name || comm.len() == 15 && name.starts_with(comm);
             let named =
                 (0..batch.num_rows() as u32).filter(|row| comms.get(*row).is_some_and(is_named));
@@ -409,7 +411,7 @@ impl Asker<'_> {
         Ok(found)
     }
 
-    /// Threads of this id, of which there may have been several one after another.
+    /// Threads with these kernel ids, which may have been reused.
     fn utids(&self, tid: Option<i32>, pid: Option<i32>) -> Result<Vec<i32>, AnalysisError> {
         let mut projection = Projection::new(ThreadRow::TABLE);
         let [utids, tids, pids] = ["utid", "tid", "pid"].map(|name| projection.need(name));
@@ -432,8 +434,8 @@ impl Asker<'_> {
                 (_, pid) => ("process", pid.unwrap_or(0)),
             };
             return Err(AnalysisError::Query {
-                message: format!("the recording has no {what} {number}"),
-                hint: Some("`whyslow threads list` shows all".into()),
+                message: format!("no {what} {number} in this recording"),
+                hint: Some("list them with `whyslow threads list`".into()),
             });
         }
         Ok(found)
@@ -462,7 +464,7 @@ impl Asker<'_> {
             limit => limit,
         };
         let mut stories = Vec::new();
-        // Each of those that are compared is walked often.
+        // A comparison walks many calls of each group.
         let is_compared = self.other.is_some() || !question.calls.is_empty();
         let candidates = if is_compared { 0 } else { CANDIDATES };
         for group in groups.iter().take(limit.max(candidates)) {
@@ -471,8 +473,8 @@ impl Asker<'_> {
         if question.calls.is_empty() {
             let starved = self.starved(&stories)?;
             stories.extend(starved);
-            stories.extend(self.lookups(&wanted.utids)?);
-            stories.extend(self.questions(&wanted.utids)?);
+            stories.extend(self.dns_lookups(&wanted.utids)?);
+            stories.extend(self.dns_queries(&wanted.utids)?);
             stories.extend(self.sampled(&wanted.utids)?);
             stories = ranked(stories);
         } else if self.other.is_none() && !sampled::is_kernel_there(self.tables) {
@@ -482,7 +484,7 @@ impl Asker<'_> {
         Ok(stories)
     }
 
-    /// What the slow calls of a group have more than others.
+    /// What slow calls of a group spend more time on than others.
     fn compare(&self, group: &SlowGroup, story: &mut Story) -> Result<(), AnalysisError> {
         let slow = self.walked(&group.longest, group.baseline.as_ref())?;
         let usual = match self.other {
@@ -494,7 +496,7 @@ impl Asker<'_> {
             if group.elsewhere == Some(0) {
                 let (call, comm, recording) = (&group.call, &group.comm, other.recording);
                 story.caveats.push(format!(
-                    "there is no {call} by {comm} in {recording} to compare with"
+                    "comparison unavailable: {recording} has no {call} by {comm}"
                 ));
             }
         }
@@ -503,30 +505,30 @@ impl Asker<'_> {
         {
             of_group.walked = slow.len() as u64;
             of_group.compared = usual.len() as u64;
-            of_group.excess = many::excess(&slow, &usual);
+            of_group.excess = group_excess::excess(&slow, &usual);
         }
         Ok(())
     }
 
     /// Threads that could not run, or waited for memory.
-    fn starved(&self, told: &[Story]) -> Result<Vec<Story>, AnalysisError> {
+    fn starved(&self, known: &[Story]) -> Result<Vec<Story>, AnalysisError> {
         let question = self.question;
-        // Whose calls are slow for the same reason has a story.
-        let is_told = |thread: &Starved| {
-            let of_thread = told
+        // If slow calls explain most of a thread's waits, it already has a story.
+        let is_known = |thread: &Starved| {
+            let of_thread = known
                 .iter()
                 .filter(|story| story.target.actor.tid == Some(thread.tid));
             let groups = of_thread.filter_map(|story| story.group.as_ref());
             groups.map(|group| group.dur_ns_total).sum::<Ns>() * 2 >= thread.total
         };
         let found = starved::threads(self.tables, question.window)?;
-        let is_asked =
+        let is_wanted =
             |thread: &&Starved| question.tids.is_empty() || question.tids.contains(&thread.tid);
         let mut stories = Vec::new();
         let wanted = found
             .iter()
-            .filter(is_asked)
-            .filter(|thread| !is_told(thread));
+            .filter(is_wanted)
+            .filter(|thread| !is_known(thread));
         for thread in wanted.take(STARVED) {
             let (begin, end, tid) = (thread.begin, thread.end, thread.tid);
             let mut story = story(
@@ -538,21 +540,23 @@ impl Asker<'_> {
                     kind: "thread",
                     id: None,
                     what: format!(
-                        "a stretch with {} wait{} for a CPU or for memory ({} together)",
+                        "a window with {} wait{} for CPU or memory ({} in total)",
                         thread.waits,
                         if thread.waits == 1 { "" } else { "s" },
-                        crate::say::length(thread.total)
+                        crate::sentence::length(thread.total)
                     ),
                     cut: None,
                     only_waits: true,
                     baseline: None,
-                    reproduce: self
-                        .command(&format!("-w {} -t {tid}", crate::say::window(begin, end))),
+                    reproduce: self.command(&format!(
+                        "-w {} -t {tid}",
+                        crate::sentence::window(begin, end)
+                    )),
                     recording: question.recording.clone(),
                 },
             )?;
             story.group = Some(Group {
-                operation: "waits for a CPU or for memory".into(),
+                operation: "waits for CPU or memory".into(),
                 count: thread.waits,
                 dur_ns_total: thread.total,
                 dur_ns_max: thread.total,
@@ -560,7 +564,8 @@ impl Asker<'_> {
                 compared: 0,
                 excess: Vec::new(),
             });
-            // On a busy machine everybody waits for everybody: only one that stands out is a story.
+            // On a busy machine all threads wait for each other: only one that stands out is a
+            // story.
             if story.confidence >= Confidence::Medium {
                 stories.push(story);
             }

@@ -1,8 +1,7 @@
-//! Questions to name servers that took long, of programs that ask without the C library, as those in
-//! Go do.
+//! Slow DNS queries of programs that do not use the C library, such as programs in Go.
 //!
-//! Who waits for the answer is not known: such programs wait for all of their sockets in one thread.
-//! So nothing is walked, and what is told is the question itself.
+//! Which thread waits for the reply is not known, because such programs wait for all of their
+//! sockets in one thread. So no thread is walked, and the story covers the query itself.
 
 use std::ops::ControlFlow;
 
@@ -14,38 +13,38 @@ use whyslow_model::row::Row;
 use whyslow_model::sort::IndexSort;
 use whyslow_model::tables::DnsQueryRow;
 
-use super::Asker;
-use crate::detectors::told::has;
+use super::Explainer;
+use crate::detectors::counters::has;
 use crate::report::{Actor, ActorKind, Confidence, Grade, Group, Part, Story, Target, Thing};
-use crate::say;
+use crate::sentence;
 use crate::slow::{Counts, Slow, SlowGroup, Wanted, group, process_names};
 
-/// Shorter ones are those of a server that has to ask others.
-const QUESTION_MIN_NS: Ns = 100_000_000;
-/// Programs and servers of which questions are told.
-const TOLD: usize = 4;
-/// Programs and servers that are told apart.
+/// Shorter queries are usual for a server that has to query other servers.
+const QUERY_MIN_NS: Ns = 100_000_000;
+/// Pairs of program and server that get a story.
+const GROUPS: usize = 4;
+/// Distinct pairs of program and server.
 const GROUPS_MAX: usize = 65_536;
 const MECHANISM: &str = "dns_lookup";
-/// How sure it is that somebody waited: most of the time somebody does.
+/// Confidence that a thread waited for the reply: usually one does.
 const SCORE: f64 = 0.5;
 
-/// What is known of one beside its length.
-struct Asked {
+/// A slow query, except for its duration.
+struct Query {
     ts_end: Ns,
     is_answered: bool,
     pid: Option<i32>,
     tid: Option<i32>,
 }
 
-impl Asker<'_> {
-    /// A story for each program and server of which answers took long, or never came.
-    pub(super) fn questions(&self, utids: &[i32]) -> Result<Vec<Story>, AnalysisError> {
+impl Explainer<'_> {
+    /// A story for each program and server with replies that took long, or never arrived.
+    pub(super) fn dns_queries(&self, utids: &[i32]) -> Result<Vec<Story>, AnalysisError> {
         if !has(self.tables, "dns_query") {
             return Ok(Vec::new());
         }
         let wanted = Wanted {
-            min: Some(QUESTION_MIN_NS),
+            min: Some(QUERY_MIN_NS),
             window: self.question.window,
             utids: utids.to_vec(),
             ..Wanted::default()
@@ -60,15 +59,15 @@ impl Asker<'_> {
             let by_excess = other.excess.cmp(&one.excess);
             by_excess.then_with(|| (&one.comm, &one.call).cmp(&(&other.comm, &other.call)))
         });
-        let told = groups.iter().take(TOLD);
-        Ok(told
+        let slowest = groups.iter().take(GROUPS);
+        Ok(slowest
             .filter_map(|group| self.of_server(group, &about))
             .collect())
     }
 
     fn by_server(
         &self,
-        about: &mut FxHashMap<i64, Asked>,
+        about: &mut FxHashMap<i64, Query>,
     ) -> Result<FxHashMap<(String, String), Counts>, AnalysisError> {
         let comms = process_names(self.tables)?;
         let lookups = self.lookups_by_thread()?;
@@ -84,8 +83,8 @@ impl Asker<'_> {
             let [pid, tid] = [pid.ints(batch)?, tid.ints(batch)?];
             let (server, outcome) = (server.texts(batch)?, outcome.texts(batch)?);
             for row in 0..batch.num_rows() as u32 {
-                // Those of lookups are told with these; sources that tell a lookup when it is over
-                // do not say so of its questions.
+                // Queries of a lookup belong to its story. Sources that report a lookup when it
+                // ends do not link its queries to it.
                 let utid = utid.get(row).unwrap_or(-1) as i32;
                 if is_within(lookups.get(&utid), ts.at(row)) {
                     continue;
@@ -107,8 +106,8 @@ impl Asker<'_> {
                     utid,
                 };
                 groups.entry(key).or_insert_with(Counts::new).add(slow);
-                if dur >= QUESTION_MIN_NS {
-                    let one = Asked {
+                if dur >= QUERY_MIN_NS {
+                    let one = Query {
                         ts_end: slow.ts + dur,
                         is_answered: outcome.get(row) == Some("answered"),
                         pid: pid.get(row).map(|pid| pid as i32),
@@ -122,7 +121,7 @@ impl Asker<'_> {
         Ok(groups)
     }
 
-    /// Begins and ends of lookups by the C library, in order.
+    /// Start and end of the C library's lookups, in order.
     fn lookups_by_thread(&self) -> Result<FxHashMap<i32, Vec<(Ns, Ns)>>, AnalysisError> {
         let mut lookups: FxHashMap<i32, Vec<(Ns, Ns)>> = FxHashMap::default();
         if has(self.tables, "dns_lookup") {
@@ -134,7 +133,7 @@ impl Asker<'_> {
         Ok(lookups)
     }
 
-    /// All of its time, put down to the server.
+    /// All of its time, attributed to the server.
     fn part(&self, server: &str, dur_ns: Ns, id: &str) -> Part {
         let culprit = Actor {
             kind: ActorKind::Peer,
@@ -164,31 +163,31 @@ impl Asker<'_> {
         }
     }
 
-    fn of_server(&self, group: &SlowGroup, about: &FxHashMap<i64, Asked>) -> Option<Story> {
+    fn of_server(&self, group: &SlowGroup, about: &FxHashMap<i64, Query>) -> Option<Story> {
         let longest = group.longest.first()?;
-        let asked = about.get(&longest.id)?;
+        let query = about.get(&longest.id)?;
         let (id, server) = (format!("question:{}", longest.id), &group.call);
-        let what = format!("a question to the name server {server}");
+        let what = format!("DNS query to name server {server}");
         let actor = Actor {
             kind: ActorKind::Own,
             name: group.comm.clone(),
-            pid: asked.pid,
-            tid: asked.tid,
+            pid: query.pid,
+            tid: query.tid,
             host: None,
         };
         let usually = group.baseline.as_ref().map_or_else(String::new, |usual| {
-            let median = say::length(usual.median_ns);
+            let median = sentence::length(usual.median_ns);
             format!(" (normally {median}, n = {})", usual.count)
         });
-        let how = if asked.is_answered {
-            "the answer came as late"
+        let how = if query.is_answered {
+            "the server replied late"
         } else {
-            "no answer came"
+            "the server did not reply"
         };
-        let took = say::length(longest.dur);
+        let took = sentence::length(longest.dur);
         let verdict = format!(
             "{what} by {} took {took}{usually}: {how}",
-            say::thread(&actor)
+            sentence::thread(&actor)
         );
         let part = self.part(server, longest.dur, &id);
         Some(Story {
@@ -200,11 +199,11 @@ impl Asker<'_> {
                 what,
                 actor,
                 begin_ns: longest.ts,
-                end_ns: asked.ts_end,
+                end_ns: query.ts_end,
                 cut: None,
             },
             group: Some(Group {
-                operation: format!("questions to {server} by {}", group.comm),
+                operation: format!("DNS queries to {server} by {}", group.comm),
                 count: group.count,
                 dur_ns_total: group.total,
                 dur_ns_max: longest.dur,
@@ -228,7 +227,7 @@ impl Asker<'_> {
             missing: Vec::new(),
             suggestions: crate::advice(MECHANISM, MECHANISM),
             caveats: vec![
-                "the program asks without the C library: which of its threads waited, and which name was asked for, is not known".into(),
+                "waiting thread and queried name unavailable: the program does not resolve names with the C library".into(),
             ],
             reproduce: format!("whyslow nameservers top {}", self.question.recording),
         })

@@ -1,4 +1,4 @@
-//! Many slow calls of one kind at once: what they spend their time on that others do not.
+//! What many slow calls of one kind spend time on that the other calls do not.
 
 use rustc_hash::FxHashMap;
 use whyslow_model::Ns;
@@ -6,19 +6,19 @@ use whyslow_model::Ns;
 use crate::patterns::excess::{Spent, decompose};
 use crate::report::{Actor, Excess, Part, Story};
 
-/// Slow calls that are walked, and others of the same kind.
+/// Maximum number of slow calls that are walked, and of others of the same kind.
 pub(crate) const WALKED: usize = 24;
 
 /// Mechanism and culprit.
 type Category = (String, Actor);
 
-/// What the slow ones spend more, by mechanism and culprit; only what is at least a quarter of it with
-/// some certainty.
+/// The additional time of slow calls by mechanism and culprit; only entries that make up at least a
+/// quarter of it with 97.5 % confidence.
 pub(crate) fn excess(slow: &[Story], usual: &[Story]) -> Vec<Excess> {
     let mut numbers: FxHashMap<Category, u32> = FxHashMap::default();
     let mut categories: Vec<Category> = Vec::new();
     let mut number = |part: &Part| {
-        // A culprit is a process here, whichever of its threads it was.
+        // The culprit here is the process, whichever of its threads it was.
         let actor = Actor {
             tid: None,
             ..part.culprit.clone()

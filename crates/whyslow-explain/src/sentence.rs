@@ -1,0 +1,120 @@
+//! The sentences of a story. Each is built from the figures of the story and the verb that its
+//! grade allows, and from nothing else.
+
+mod clause;
+mod scene;
+
+use whyslow_model::Ns;
+
+use crate::report::{Activity, Actor, ActorKind, Baseline, Grade, Hop, Part, Target};
+pub(crate) use clause::Clause;
+pub(crate) use scene::clause;
+
+/// A duration with three significant digits and the unit that suits it.
+pub(crate) fn length(ns: Ns) -> String {
+    let value = ns as f64;
+    let (value, unit) = match ns.abs() {
+        0..1_000 => return format!("{ns} ns"),
+        1_000..1_000_000 => (value / 1e3, "us"),
+        1_000_000..1_000_000_000 => (value / 1e6, "ms"),
+        _ => (value / 1e9, "s"),
+    };
+    let digits = match value.abs() {
+        v if v < 9.995 => 2,
+        v if v < 99.95 => 1,
+        _ => 0,
+    };
+    format!("{value:.digits$} {unit}")
+}
+
+/// A time window in the form that commands accept.
+pub(crate) fn window(begin: Ns, end: Ns) -> String {
+    let seconds = |ns: Ns| {
+        format!(
+            "{}.{:09}",
+            ns.div_euclid(1_000_000_000),
+            ns.rem_euclid(1_000_000_000)
+        )
+    };
+    format!("{}..{}", seconds(begin), seconds(end))
+}
+
+pub(crate) fn percent(share: f64) -> String {
+    match share * 100.0 {
+        share if share > 99.0 && share < 100.0 => format!("{share:.1} %"),
+        share => format!("{share:.0} %"),
+    }
+}
+
+pub(crate) fn thread(actor: &Actor) -> String {
+    match (actor.pid, actor.tid) {
+        (Some(pid), Some(tid)) if pid != tid => format!("{}[{pid}/{tid}]", actor.name),
+        (Some(pid), _) => format!("{}[{pid}]", actor.name),
+        (None, Some(tid)) => format!("{}[{tid}]", actor.name),
+        _ => actor.name.clone(),
+    }
+}
+
+pub(crate) fn activity(activity: &Activity) -> String {
+    match &activity.path {
+        Some(path) => format!("{}({path})", activity.call),
+        None => activity.call.clone(),
+    }
+}
+
+/// Whether a mechanism leads to another thread first.
+fn leads_on(mechanism: &str) -> bool {
+    mechanism.starts_with("lock_") || matches!(mechanism, "local_ipc" | "pipe_wait" | "child_wait")
+}
+
+/// What took how long: the start of the verdict.
+pub(crate) fn head(target: &Target, baseline: Option<&Baseline>) -> String {
+    let took = length(target.end_ns - target.begin_ns);
+    let usually = match baseline {
+        Some(baseline) => format!(
+            " (normally {}, n = {})",
+            length(baseline.median_ns),
+            baseline.count
+        ),
+        None => String::new(),
+    };
+    let (what, victim) = (&target.what, thread(&target.actor));
+    if target.kind == "thread" {
+        return format!("{what} of {victim} ({took})");
+    }
+    format!("{what} by {victim} took {took}{usually}")
+}
+
+/// The verdict of a story.
+pub(crate) fn verdict(
+    target: &Target,
+    baseline: Option<&Baseline>,
+    named: Option<(&Part, Ns, f64, Grade)>,
+    chain: &[Hop],
+    is_usual: bool,
+) -> String {
+    let head = head(target, baseline);
+    if is_usual {
+        return format!("{head}: not slower than usual");
+    }
+    let Some((part, sum, share, grade)) = named else {
+        return format!("{head}: no single cause dominates");
+    };
+    let victim = thread(&target.actor);
+    let direct = chain.get(1).map(|hop| &hop.actor);
+    let is_process = part.culprit.kind == ActorKind::Process;
+    let cause = match direct {
+        Some(direct)
+            if is_process && leads_on(&part.mechanism) && direct.tid != part.culprit.tid =>
+        {
+            scene::through(part, &victim, direct)
+        }
+        _ => clause(part, &victim),
+    };
+    format!(
+        "{head}: {} of it ({}) {}",
+        length(sum),
+        percent(share),
+        cause.with_grade(grade)
+    )
+}

@@ -1,0 +1,350 @@
+//! What a culprit did to a victim, in the terms of each mechanism.
+
+use super::clause::Clause;
+use super::{activity, length, thread};
+use crate::report::{Actor, ActorKind, Part, Thing};
+
+/// The parts of a clause that several mechanisms share.
+struct Scene<'p> {
+    part: &'p Part,
+    victim: &'p str,
+    /// Name of the culprit.
+    name: String,
+    /// The same with what it was doing: `dd[99] (in write(/var/log/app.log))`.
+    culprit: String,
+    is_own: bool,
+}
+
+const WAITED: (&str, &str) = ("waited", "waiting");
+const WAS: (&str, &str) = ("was", "being");
+const HELD: (&str, &str) = ("held", "holding");
+
+/// What the culprit of a part did to the thread `victim`.
+pub(crate) fn clause(part: &Part, victim: &str) -> Clause {
+    let is_own = part.culprit.kind == ActorKind::Own;
+    let name = culprit(&part.culprit, victim);
+    let scene = Scene {
+        part,
+        victim,
+        culprit: match &part.activity {
+            Some(call) if !is_own => format!("{name} (in {})", activity(call)),
+            _ => name.clone(),
+        },
+        name,
+        is_own,
+    };
+    let root = part.root.as_str();
+    match part.mechanism.as_str() {
+        mechanism if root == "dns_lookup" && mechanism != "dns_lookup" => scene.dns_of_another(),
+        "sync_storm" | "block_queue" | "block_service" | "block_held" | "writeback_wait"
+        | "journal_wait" => scene.storage(),
+        "lock_inode" | "lock_kernel" | "lock_program" | "lock_futex" => scene.lock(),
+        "cpu_runqueue" | "cpu_idle_delay" | "cpu_throttled" | "cpu_running" | "irq_stolen"
+        | "timer_sleep" => scene.cpu(),
+        "dns_lookup" | "network_remote" => scene.network(),
+        _ if root == "network_retransmit" => scene.network(),
+        "send_delayed" | "local_ipc" | "pipe_wait" => scene.peer(),
+        "reclaim" | "memory_throttle" | "dirty_throttle" | "swap_in" => scene.memory(),
+        _ => scene.other(),
+    }
+}
+
+/// The same where the victim waited for `direct`, which the culprit held up.
+pub(super) fn through(part: &Part, victim: &str, direct: &Actor) -> Clause {
+    let first = Part {
+        culprit: direct.clone(),
+        activity: None,
+        ..part.clone()
+    };
+    let call = match &part.activity {
+        Some(call) => format!(", in {}", activity(call)),
+        None => String::new(),
+    };
+    clause(&first, victim).and(&format!(
+        " ({} was held up by {}{call})",
+        culprit(direct, victim),
+        culprit(&part.culprit, victim)
+    ))
+}
+
+fn culprit(actor: &Actor, victim: &str) -> String {
+    match actor.kind {
+        ActorKind::Own => victim.to_owned(),
+        ActorKind::Process | ActorKind::Kernel => thread(actor),
+        ActorKind::Device => format!("device {}", actor.name),
+        ActorKind::Interrupt => format!("interrupts ({})", actor.name),
+        ActorKind::Unknown => "an unidentified thread".into(),
+        ActorKind::Peer | ActorKind::Timer | ActorKind::Cgroup => actor.name.clone(),
+    }
+}
+
+impl Scene<'_> {
+    fn object(&self) -> Option<&Thing> {
+        self.part.object.as_ref()
+    }
+
+    fn object_or<'s>(&'s self, otherwise: &'s str) -> &'s str {
+        self.object().map_or(otherwise, |thing| thing.name.as_str())
+    }
+
+    /// ` on sda`, ` to sda`.
+    fn device(&self, preposition: &str) -> String {
+        match self.object() {
+            Some(thing) if thing.kind == "device" => format!(" {preposition} {}", thing.name),
+            _ => String::new(),
+        }
+    }
+
+    fn waited(&self, rest: impl Into<String>) -> Clause {
+        Clause::new(self.victim, WAITED, rest)
+    }
+
+    fn storage(&self) -> Clause {
+        let (victim, culprit) = (self.victim, &self.culprit);
+        let device = self.object_or("the device");
+        match self.part.mechanism.as_str() {
+            "sync_storm" => {
+                let call = self.part.activity.as_ref();
+                let call = call.map_or_else(String::new, |call| format!(" ({})", activity(call)));
+                let rest = format!("dirty pages{}{call}", self.device("to"));
+                Clause::new(&self.name, ("flushed", "flushing"), rest)
+            }
+            "block_queue" if self.is_own => {
+                self.waited(format!("behind its own requests{}", self.device("on")))
+            }
+            "block_queue" => {
+                let on = self.device("on");
+                self.waited(format!("behind requests of {culprit}{on}"))
+            }
+            "block_service" if self.is_own => Clause::new(
+                device,
+                ("took", "taking"),
+                format!("that long to complete requests of {victim}"),
+            ),
+            "block_service" if self.part.culprit.kind == ActorKind::Device => Clause::new(
+                device,
+                ("took", "taking"),
+                format!(
+                    "much longer to complete a request of {victim} than it takes for similar requests"
+                ),
+            ),
+            "block_service" => {
+                let rest = format!("data that {culprit} was writing{}", self.device("to"));
+                Clause::new(victim, ("needed", "needing"), rest)
+            }
+            "block_held" => Clause::new(
+                format!("I/O of {victim} to {device}"),
+                WAS,
+                "throttled before the block layer (cgroup I/O limit or tag exhaustion)",
+            ),
+            "writeback_wait" if self.is_own => self.waited(format!(
+                "for writeback of its own pages{}",
+                self.device("to")
+            )),
+            "writeback_wait" => {
+                let to = self.device("to");
+                self.waited(format!("for {culprit} to write back dirty pages{to}"))
+            }
+            _ if self.is_own => self.waited("for a commit of the file system journal"),
+            _ => Clause::new(culprit, ("kept", "keeping"), "the file system journal busy"),
+        }
+    }
+
+    fn lock(&self) -> Clause {
+        let victim = self.victim;
+        let what = match (self.part.mechanism.as_str(), self.object()) {
+            ("lock_inode", _) => "the inode lock of the file".to_owned(),
+            ("lock_kernel", Some(lock)) => format!("kernel lock {}", lock.name),
+            ("lock_kernel", None) => format!("the kernel lock that {victim} waited for"),
+            ("lock_program", Some(lock)) => format!("the lock {}", lock.name),
+            _ => format!("the lock that {victim} waited for"),
+        };
+        Clause::new(&self.culprit, HELD, what)
+    }
+
+    fn cpu(&self) -> Clause {
+        let (victim, culprit) = (self.victim, &self.culprit);
+        match self.part.mechanism.as_str() {
+            "cpu_runqueue" => Clause::new(
+                culprit,
+                ("was running", "running"),
+                format!("on the CPU that {victim} was queued for"),
+            ),
+            "cpu_idle_delay" => Clause::new(victim, WAS, "runnable while its CPU was still idle"),
+            "cpu_throttled" => Clause::new(
+                format!("the cgroup of {}", self.name),
+                ("had used up", "having used up"),
+                "its CPU quota",
+            ),
+            "cpu_running" => Clause::new(culprit, WAS, "on CPU"),
+            "irq_stolen" => Clause::new(
+                culprit,
+                ("ran", "running"),
+                format!("on the CPU of {victim}"),
+            ),
+            _ => Clause::new(
+                culprit,
+                ("slept", "sleeping"),
+                format!("by its own timer{}", self.timer()),
+            ),
+        }
+    }
+
+    /// ` (nanosleep 40 ms)`: the call that set the timer, where it is known.
+    fn timer(&self) -> String {
+        let is_single = self.part.pieces == 1;
+        match self.object() {
+            Some(thing) if thing.kind == "function" && is_single => {
+                format!(" ({} {})", thing.name, length(self.part.dur_ns))
+            }
+            Some(thing) if thing.kind == "function" => format!(" ({})", thing.name),
+            Some(thing) => format!(" (timeout of a wait for {})", thing.name),
+            None => String::new(),
+        }
+    }
+
+    fn dns_of_another(&self) -> Clause {
+        let server = self.object_or("that it queried");
+        Clause::new(
+            format!("{}, which {} waited for,", self.name, self.victim),
+            ("got", "getting"),
+            format!("no reply from name server {server}"),
+        )
+    }
+
+    fn network(&self) -> Clause {
+        let named = match self.part.culprit.kind {
+            ActorKind::Peer => self.part.culprit.name.as_str(),
+            _ => "the other host",
+        };
+        let peer = self.object_or(named);
+        match self.part.mechanism.as_str() {
+            "dns_lookup" => {
+                let server = match self.object() {
+                    Some(server) => format!("name server {}", server.name),
+                    None => "the resolver".to_owned(),
+                };
+                Clause::new(server, ("did not reply", "not replying"), "")
+            }
+            "network_remote" if self.object().is_some_and(|thing| thing.kind == "way") => {
+                Clause::new("the request", WAS, format!("in transit {peer}"))
+            }
+            "network_remote" => self.waited(format!("for a reply from {peer}")),
+            _ => Clause::new(
+                format!("packets to or from {peer}"),
+                ("were", "being"),
+                "lost and retransmitted",
+            ),
+        }
+    }
+
+    fn peer(&self) -> Clause {
+        let (victim, culprit) = (self.victim, &self.culprit);
+        let is_delayed = self.part.root == "send_delayed";
+        match self.part.mechanism.as_str() {
+            "send_delayed" if self.is_own => {
+                let peer = self.object_or("its peer");
+                delayed(&format!("data that {victim} had sent to {peer}"))
+            }
+            "send_delayed" => delayed(&format!("data that {} had sent", self.name)),
+            _ if is_delayed => {
+                let peer = self.object_or("its peer");
+                delayed(&format!(
+                    "data sent to {peer} until an acknowledgement arrived"
+                ))
+            }
+            _ if self.is_own => self.waited("for its peer, which waited for it in turn"),
+            _ => self.waited(format!("for {culprit} to reply")),
+        }
+    }
+
+    fn memory(&self) -> Clause {
+        let (victim, culprit) = (self.victim, &self.culprit);
+        let device = match self.device("to") {
+            none if none.is_empty() => " to disk".to_owned(),
+            device => device,
+        };
+        let throttled = format!("which throttled {victim} in balance_dirty_pages()");
+        match self.part.mechanism.as_str() {
+            "reclaim" => Clause::new(victim, WAS, "in direct memory reclaim"),
+            "memory_throttle" => Clause::new(
+                victim,
+                WAS,
+                "throttled because memory was short (reclaim or memory.high)",
+            ),
+            "dirty_throttle" if self.part.culprit.kind == ActorKind::Process => Clause::new(
+                culprit,
+                ("dirtied", "dirtying"),
+                format!("pages faster than they were written{device}, {throttled}"),
+            ),
+            "dirty_throttle" => Clause::new(
+                "pages",
+                ("were", "being"),
+                format!("dirtied faster than they were written{device}, {throttled}"),
+            ),
+            _ => self.waited(format!(
+                "for a page to be swapped in{}",
+                self.device("from")
+            )),
+        }
+    }
+
+    fn other(&self) -> Clause {
+        let (victim, culprit) = (self.victim, &self.culprit);
+        match self.part.mechanism.as_str() {
+            "unseen_wait" => Clause::new(
+                victim,
+                WAS,
+                format!(
+                    "blocked in the kernel, in {}",
+                    self.object_or("a system call")
+                ),
+            ),
+            "child_wait" => self.waited(format!("for its child {culprit} to exit")),
+            "signal_stop" => {
+                let signal = self.object_or("signal");
+                Clause::new(
+                    culprit,
+                    ("stopped", "stopping"),
+                    format!("{victim} ({signal})"),
+                )
+            }
+            "producer_idle" => Clause::new(
+                culprit,
+                ("had not started", "not having started"),
+                format!("the work that {victim} waited for"),
+            ),
+            "kernel_wait" => {
+                let function = self.object_or("the kernel");
+                self.waited(format!("for {culprit} in {function}"))
+            }
+            "device_irq" => {
+                let name = match self.part.culprit.kind {
+                    ActorKind::Interrupt => format!(" ({})", self.part.culprit.name),
+                    _ => String::new(),
+                };
+                self.waited(format!("for a device interrupt{name}"))
+            }
+            "woken_by" => self.waited(format!("for {culprit} to wake it")),
+            "io_wait" => Clause::new(
+                format!("I/O of {victim}"),
+                WAS,
+                "on its way to the block layer",
+            ),
+            "still_blocked" => {
+                Clause::unexplained(victim, WAS, "still blocked when the recording ended")
+            }
+            "lost" => Clause::unexplained("events of that time", ("were", "being"), "lost"),
+            _ => Clause::unexplained("no recorded event", ("shows", "showing"), "the cause"),
+        }
+    }
+}
+
+fn delayed(what: &str) -> Clause {
+    let why = "Nagle's algorithm or a full window";
+    Clause::new(
+        "the kernel",
+        ("delayed", "delaying"),
+        format!("{what} ({why})"),
+    )
+}
