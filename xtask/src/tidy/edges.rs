@@ -1,8 +1,8 @@
-//! Who may depend on whom.
+//! Allowed dependencies between crates.
 
 use std::path::Path;
 
-/// Crate, and the crates of ours that it may name.
+/// Crate, and the workspace crates that it may depend on.
 const ALLOWED: [(&str, &[&str]); 19] = [
     ("whyslow-model", &[]),
     ("whyslow-store", &["whyslow-model"]),
@@ -116,7 +116,7 @@ const ALLOWED: [(&str, &[&str]); 19] = [
             "whyslow-load",
         ],
     ),
-    // Only tests depend on these two.
+    // Used by tests only.
     ("whyslow-testkit", &[]),
     (
         "whyslow-test-recordings",
@@ -136,7 +136,7 @@ pub(super) fn check(root: &Path, complaints: &mut Vec<String>) {
         };
         let Some((_, allowed)) = ALLOWED.iter().find(|(krate, _)| *krate == name) else {
             complaints.push(format!(
-                "crates/{name}: a new crate needs a place in xtask's list of edges"
+                "crates/{name}: add the new crate to xtask's list of edges"
             ));
             continue;
         };
@@ -148,7 +148,7 @@ pub(super) fn check(root: &Path, complaints: &mut Vec<String>) {
     }
 }
 
-/// Names in `[dependencies]`; what only tests need may cross.
+/// Names in `[dependencies]`; dev-dependencies are not restricted.
 pub(super) fn dependencies(manifest: &str) -> impl Iterator<Item = &str> {
     let mut inside = false;
     manifest.lines().filter_map(move |line| {
