@@ -54,10 +54,10 @@ fi
 tell "The same for real: a service on a slow disk of its own, and somebody's sync."
 storm="$WORK/storm.wsl"
 status=0
-python3 workloads/run.py sync_storm --record "$storm" --whyslow "$WHYSLOW" >"$WORK/truth.json" 2>"$WORK/said" || status=$?
+python3 workloads/run.py sync_storm --record "$storm" --whyslow "$WHYSLOW" >"$WORK/truth.json" 2>"$WORK/errors.log" || status=$?
 if [ ! -d "$storm" ] || grep -q '"skipped"' "$WORK/truth.json"; then
     tell "This machine cannot make it (exit $status):"
-    tail -n 5 "$WORK/said"
+    tail -n 5 "$WORK/errors.log"
     finish "$rec"
 fi
 run explain "$storm" -n 1
