@@ -159,13 +159,13 @@ def measure(whyslow, work, runs, report_progress):
 
 def own_cost(output):
     """The cost that our recorder reports: records, CPU seconds, bytes of the spool, lost records."""
-    number = r"([\d.]+)"
-    report = re.search(rf"{number} records in {number} s; the recorder took {number} % of a CPU and wrote {number} MiB", output)
+    number = r"([\d.,]+)"
+    report = re.search(rf"{number} records in {number} s; the recorder used {number} % of a CPU and wrote {number} MiB", output)
     if report is None:
         raise Unavailable("the recorder did not report its cost")
-    records, seconds, percent, mib = map(float, report.groups())
-    lost = re.search(r"(\d+) records were lost", output)
-    return records, seconds * percent / 100, mib * 2**20, int(lost.group(1)) if lost else 0
+    records, seconds, percent, mib = (float(text.replace(",", "")) for text in report.groups())
+    lost = re.search(r"([\d,]+) records were lost", output)
+    return records, seconds * percent / 100, mib * 2**20, int(lost.group(1).replace(",", "")) if lost else 0
 
 
 def own_row(name, costs):
@@ -199,12 +199,12 @@ def imports(whyslow, work, report_progress):
             output = child.stderr.read()
             _, status, usage = os.wait4(child.pid, 0)
             child.returncode = os.waitstatus_to_exitcode(status)
-            printed = re.search(r"(\d+) events", output)
+            printed = re.search(r"([\d,]+) events", output)
             if child.returncode or printed is None:
                 raise Unavailable(f"the import fails: {output[-200:]}")
             took.append(usage.ru_utime + usage.ru_stime)
         shutil.rmtree(spool)
-        events, seconds = int(printed.group(1)), statistics.median(took)
+        events, seconds = int(printed.group(1).replace(",", "")), statistics.median(took)
         rate = events / seconds
         report_progress(f"{name}: {rate:.0f} events per CPU second")
         rows.append([name, f"{events:,}", f"{seconds:.2f}", f"{rate / 1e6:.2f}", "" if rate >= MARK_IMPORT else "missed"])

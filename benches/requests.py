@@ -166,9 +166,9 @@ def measure(whyslow, work, runs, report_progress):
     if "oha" in medians:
         ratio = base / medians["oha"][0]
         notes.append(f"{ratio:.2f}× oha's requests per CPU second (target {MARK_OF_OHA}×{'' if ratio >= MARK_OF_OHA else ': missed'})")
-    late = rows["begun late by"]
+    late = rows["start delay"]
     of_schedule = [[name, *(f"{rows[name][key] / 1e6:.3f}" for key in ("p50_ns", "p99_ns", "max_ns"))]
-                   for name in ("begun late by", "request", "from intended start")]
+                   for name in ("start delay", "request", "from intended start")]
     missed = "" if late["p99_ns"] / 1e6 <= MARK_LATE_MS else ": missed"
     notes.append(f"{late['count']:,} of {RATE * SECONDS:,} scheduled requests were sent; 99 % started within {late['p99_ns'] / 1e6:.3f} ms (target {MARK_LATE_MS} ms{missed})")
     return [

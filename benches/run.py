@@ -5,6 +5,7 @@
     ./dev bench decode       only some parts: decode, import, scale, questions, views, explain, tiles,
                              ui, cost, load, requests, profiles
     ./dev bench --write      also write the tables of the measured parts to docs/performance.md
+    ./dev bench builds OLD NEW    compare two programs: import, queries, recorder
     ./dev bench views --only 'block|irq'    only queries with matching names
 
 The benchmarks do not pass or fail; they print measurements.

@@ -1,12 +1,12 @@
-//! Takes over what the questions of fleets say of themselves.
+//! Embeds the header comments of the fleet queries.
 
 use std::fmt::Write as _;
 use std::path::PathBuf;
 use std::{env, fs};
 
-/// Names and heads of the texts in `sql/fleet/`, in order.
+/// Names and headers of the files in `sql/fleet/`, in order.
 fn main() {
-    let from_cargo = |name| PathBuf::from(env::var_os(name).expect("cargo sets it"));
+    let from_cargo = |name| PathBuf::from(env::var_os(name).expect("set by cargo"));
     let folder = from_cargo("CARGO_MANIFEST_DIR").join("../../sql/fleet");
     println!("cargo::rerun-if-changed=build.rs");
     println!("cargo::rerun-if-changed={}", folder.display());
@@ -19,13 +19,13 @@ fn main() {
             .file_stem()
             .and_then(|name| name.to_str())
             .unwrap_or_default();
-        // Variants of a question for groups of hosts are chosen by what it is asked by.
+        // Variants of a query for groups of hosts are selected by its grouping.
         let is_question = file.extension().is_some_and(|ending| ending == "sql");
         if !is_question || name.ends_with("_of_groups") {
             continue;
         }
         println!("cargo::rerun-if-changed={}", file.display());
-        let text = fs::read_to_string(&file).expect("it is text");
+        let text = fs::read_to_string(&file).expect("a text file");
         let head: Vec<&str> = text
             .lines()
             .take_while(|line| line.starts_with("--"))
@@ -33,5 +33,5 @@ fn main() {
         let _ = write!(list, "({name:?}, {:?}),", head.join("\n"));
     }
     list.push_str("];");
-    fs::write(from_cargo("OUT_DIR").join("fleet.rs"), list).expect("the build's folder takes it");
+    fs::write(from_cargo("OUT_DIR").join("fleet.rs"), list).expect("OUT_DIR is writable");
 }

@@ -203,8 +203,8 @@ def test_refusals_have_the_message_and_the_hint(web: whyslow.Recording) -> None:
     assert caught.value.exit_code == 2
     assert "outside of the recording" in caught.value.message
     assert caught.value.hint is not None
-    assert caught.value.hint.startswith("it reaches from ")
-    assert "hint: it reaches from " in str(caught.value)
+    assert caught.value.hint.startswith("choose a window from ")
+    assert "hint: choose a window from " in str(caught.value)
 
 
 def test_colours_that_a_notebook_asks_for_change_nothing(
@@ -342,9 +342,9 @@ def test_an_import_is_refused_as_on_the_command_line(
     make: Callable[..., Path], tmp_path: Path
 ) -> None:
     path = make("-t.wsl")
-    with pytest.raises(whyslow.QuestionError, match="exists already") as caught:
+    with pytest.raises(whyslow.QuestionError, match="already exists") as caught:
         whyslow.import_trace(tmp_path / "trace.txt", output=path)
-    assert caught.value.hint == "--force replaces it"
+    assert caught.value.hint == "replace it: --force"
     with whyslow.import_trace(tmp_path / "trace.txt", output=path, force=True) as recording:
         assert recording.table("syscall").num_rows == 7
     with pytest.raises(whyslow.QuestionError, match="missing"):

@@ -55,7 +55,7 @@ def test_a_packed_recording_opens_like_a_folder(part: Path, web: whyslow.Recordi
         # Without a window, the window that it was cut for.
         answer = recording.io.stats()
         assert answer.table().equals(web.io.stats(window=WINDOW).table())
-        assert any(note.startswith("cut from a recording") for note in answer.caveats)
+        assert any(note.startswith("snapshot of a recording") for note in answer.caveats)
         recording.verify()
     assert not place.exists()
 

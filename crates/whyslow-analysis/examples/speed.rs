@@ -1,5 +1,5 @@
-//! Times every verb × kind on a made recording: `speed DIRECTORY [SYSCALLS]`. The recording is
-//! written there if it is not.
+//! Measures every verb × kind on a generated recording: `speed DIRECTORY [SYSCALLS]`. The recording
+//! is created if it does not exist.
 
 #![allow(clippy::print_stdout, reason = "a program")]
 

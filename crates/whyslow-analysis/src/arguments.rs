@@ -1,8 +1,8 @@
-//! The arguments of a system call in one line, in the manner of strace: `3</etc/passwd>, 4096`.
+//! Formats the arguments of a system call in one line, like strace: `3</etc/passwd>, 4096`.
 //!
-//! Only what the recording holds: the descriptors and what they lead to, paths as resolved, the size
-//! asked for, the offset, and flags by name. Buffers, addresses and the like are not recorded. The
-//! descriptor that an opening call returns is its result, not an argument.
+//! Only recorded data is shown: file descriptors and what they refer to, paths as resolved, the
+//! requested size, the offset, and flags by name. Buffers, addresses and the like are not recorded.
+//! The descriptor that an opening call returns is its result, not an argument.
 
 use std::fmt::Write as _;
 
@@ -52,7 +52,8 @@ impl Arguments {
         let shown = |row: u32| {
             let call = name.get(row).unwrap_or_default();
             let opens = op.get(row).and_then(Op::by_name) == Some(Op::Open);
-            // A call that opens has its result there; dup, connect and bind have arguments.
+            // The descriptor of an opening call is its result; that of dup, connect and bind is an
+            // argument.
             let is_result = opens && fd.get(row).is_some() && fd.get(row) == ret.get(row);
             let mut text = String::new();
             object(&mut text, fd.get(row).filter(|_| !is_result), path.get(row));
@@ -79,7 +80,7 @@ fn push(text: &mut String, argument: &str) {
     text.push_str(argument);
 }
 
-/// `3</etc/passwd>` for a descriptor, `"/etc/passwd"` for a path.
+/// `3</etc/passwd>` for a file descriptor, `"/etc/passwd"` for a path.
 fn object(text: &mut String, fd: Option<i64>, path: Option<&str>) {
     let mut argument = String::new();
     match (fd, path) {

@@ -1,4 +1,4 @@
-//! Order and length of the tables of an answer.
+//! Sorts and truncates the tables of an answer.
 
 use std::cmp::Ordering;
 
@@ -8,8 +8,8 @@ use whyslow_model::sort::IndexSort;
 use crate::AnalysisError;
 use crate::query::Sort;
 
-/// Orders the rows of a table by one of its columns, nulls last, equal rows as they stood.
-/// A table that has no such column keeps its order.
+/// Sorts the rows of a table by one of its columns, nulls last; the sort is stable. A table without
+/// that column is unchanged.
 pub(crate) fn sort(table: &mut AnswerTable, sort: &Sort) {
     let Some(place) = place_of_column(table, sort) else {
         return;
@@ -44,7 +44,7 @@ pub(crate) fn sort(table: &mut AnswerTable, sort: &Sort) {
     table.cut.sort_unstable();
 }
 
-/// Refuses a column that no table of the answer has.
+/// Fails if no table of the answer has the sort column.
 pub(crate) fn check_sort(tables: &[AnswerTable], sort: Option<&Sort>) -> Result<(), AnalysisError> {
     let Some(sort) = sort else {
         return Ok(());
@@ -63,8 +63,8 @@ pub(crate) fn check_sort(tables: &[AnswerTable], sort: Option<&Sort>) -> Result<
         }
     }
     Err(AnalysisError::query(
-        format!("no column `{}` to sort by", sort.column),
-        format!("it has {}", names.join(", ")),
+        format!("cannot sort by `{}`: no such column", sort.column),
+        format!("use one of {}", names.join(", ")),
     ))
 }
 
@@ -76,7 +76,7 @@ fn place_of_column(table: &AnswerTable, sort: &Sort) -> Option<usize> {
         .position(|column| column.name == wanted || column.title == wanted)
 }
 
-/// Whether there were more rows.
+/// Returns whether rows were removed.
 pub(crate) fn truncate(table: &mut AnswerTable, limit: usize) -> bool {
     let more = table.rows.len() > limit;
     table.rows.truncate(limit);
@@ -85,7 +85,7 @@ pub(crate) fn truncate(table: &mut AnswerTable, limit: usize) -> bool {
     more
 }
 
-/// Leaves so many rows of each run with the same first cell.
+/// Keeps at most `limit` rows of each run with the same first cell.
 pub(crate) fn truncate_blocks(table: &mut AnswerTable, limit: usize) {
     let mut count = 0;
     let mut kept = Vec::with_capacity(table.rows.len());

@@ -1,5 +1,4 @@
-//! Sentences that a reader of an answer must know: what the recording cannot tell, and what is in
-//! the numbers that one would not expect.
+//! Caveats of an answer: what the recording does not contain, and unexpected components of the numbers.
 
 use std::collections::BTreeMap;
 
@@ -16,15 +15,15 @@ use crate::query::{Filter, Kind, Verb};
 use crate::scan::{ColumnRef, Ints, Texts};
 use crate::spec::Spec;
 
-/// What is missing, and what cannot be told without it.
+/// The caveat if the data of the query is missing.
 pub(crate) fn missing(context: &Context<'_>, spec: &Spec) -> Option<String> {
-    // Memory usage is told by either table.
+    // Either table has data about memory usage.
     let or_reclaim = spec.table.name == PAGES.table.name && context.has(RECLAIM.table.name);
     let by_samples = context.question.verb == Verb::Timeline && context.has(STACKS.table.name);
     if context.has(spec.table.name) || or_reclaim || by_samples {
         return None;
     }
-    // Where it was recorded and there is nothing, nothing of the kind happened.
+    // If the topic was recorded, an empty table means that none happened.
     let topic = match spec.table.name {
         "syscall" => "syscalls",
         "block_io" => "block",
@@ -48,90 +47,88 @@ pub(crate) fn missing(context: &Context<'_>, spec: &Spec) -> Option<String> {
     {
         return None;
     }
-    let (events, question) = match spec.table.name {
-        "syscall" => ("system calls", "what they did and how long they took"),
-        "block_io" => ("block requests", "what the disks did"),
-        "thread_state" => ("thread states (sched_switch)", "who ran or waited"),
-        "sched_slice" => ("switches of threads (sched_switch)", "who used the CPUs"),
+    let (what, events) = match spec.table.name {
+        "syscall" => ("system call data", "system calls recorded"),
+        "block_io" => ("disk activity", "block requests recorded"),
+        "thread_state" => ("thread states", "context switches recorded (sched_switch)"),
+        "sched_slice" => ("CPU usage", "context switches recorded (sched_switch)"),
         "irq" => (
-            "interrupts (irq_handler_entry, softirq_entry)",
-            "what they took",
+            "interrupt time",
+            "interrupts recorded (irq_handler_entry, softirq_entry)",
         ),
         "net_packet" => (
-            "packets (net_dev_queue, netif_receive_skb)",
-            "what was sent and received",
+            "network traffic",
+            "packets recorded (net_dev_queue, netif_receive_skb)",
         ),
         "page_count" => (
-            "pages (mm_page_alloc, mm_page_free), page faults or reclaim",
-            "who allocated memory",
+            "memory usage by thread",
+            "page allocations (mm_page_alloc, mm_page_free), page faults or reclaim recorded",
         ),
         "reclaim" => (
-            "reclaim (mm_vmscan_direct_reclaim_begin), or there was none",
-            "who waited for memory",
+            "waits for memory",
+            "reclaim recorded (mm_vmscan_direct_reclaim_begin)",
         ),
         "request" | "request_phase" => (
-            "requests (whyslow load, logs of a server or a client, or record --what tcp,syscalls)",
-            "who asked for what and how long it took",
+            "requests",
+            "requests recorded (needs `whyslow load`, an imported log, or `record --what tcp,syscalls`)",
         ),
         "request_thread" => (
-            "threads of requests (record --what syscalls,sched)",
-            "who worked for a request",
+            "request threads",
+            "request threads recorded (needs `record --what syscalls,sched`)",
         ),
         "dns_lookup" => (
-            "lookups of names (whyslow record --what dns), or there were none",
-            "who looked up which name",
+            "DNS lookups",
+            "DNS lookups recorded (needs `record --what dns`)",
         ),
         "dns_query" => (
-            "questions to name servers (whyslow record --what syscalls), or there were none",
-            "which name servers answered",
+            "DNS queries",
+            "DNS queries recorded (needs `record --what syscalls`)",
         ),
         "function_call" => (
-            "calls of functions (whyslow record --function FILE:NAME), or there were none",
-            "who called which function",
+            "function calls",
+            "function calls recorded (needs `record --function FILE:NAME`)",
         ),
         "usdt_event" => (
-            "passes of static probes (whyslow record --usdt FILE:PROVIDER:NAME), or there were none",
-            "which were passed",
+            "USDT probes",
+            "probe hits recorded (needs `record --usdt FILE:PROVIDER:NAME`)",
         ),
         "lock_wait" => (
-            "waits for locks (record --what locks, or import a profile of a program), or there were none",
-            "who waited for locks",
+            "lock contention",
+            "lock waits recorded (needs `record --what locks`, or an imported profile)",
         ),
-        "stack_sample" => ("stacks (record --stacks, --sample)", "where threads waited"),
+        "stack_sample" => (
+            "stacks",
+            "stacks recorded (needs `record --stacks` or `record --sample`)",
+        ),
         "sample_gap" => (
-            "times without samples of a sampler that goes round all threads (import a wall-clock profile), or there were none",
-            "who waited unseen",
+            "sampling gaps",
+            "gaps recorded (needs an imported wall-clock profile of all threads)",
         ),
         "runtime_event" => (
-            "what a runtime tells of its threads (import a JFR file)",
-            "which locks of the program they waited for",
+            "runtime events",
+            "runtime events recorded (needs an imported JFR file)",
         ),
         "kernel_work" => (
-            "work of file systems (jbd2, writeback, balance_dirty_pages), or there was none",
-            "what file systems waited for",
+            "file system work",
+            "journal commits, writeback or throttling recorded (jbd2, writeback, balance_dirty_pages)",
         ),
         "tcp_connection" => (
-            "TCP connections (whyslow record --what tcp)",
-            "who connected where",
+            "TCP connections",
+            "TCP connections recorded (needs `record --what tcp`)",
         ),
-        "signal" => (
-            "signals (whyslow record --what sched)",
-            "who stopped or ended processes",
-        ),
+        "signal" => ("signals", "signals recorded (needs `record --what sched`)"),
         "work_item" => (
-            "work that the kernel put off (whyslow record --what work)",
-            "for whom threads of the kernel work",
+            "workqueue items",
+            "work items recorded (needs `record --what work`)",
         ),
-        "counter" => ("counters", "load, memory and the like"),
-        "file_life" | "fd_life" => ("files being opened", "which files were used"),
-        _ => ("threads", "who there was"),
+        "counter" => ("counters", "counters recorded"),
+        "file_life" | "fd_life" => ("files", "opened files recorded"),
+        _ => ("threads", "threads recorded"),
     };
-    Some(format!(
-        "cannot tell {question}: the recording holds no {events}"
-    ))
+    Some(format!("{what} unavailable: no {events}"))
 }
 
-/// Sentences about an answer that has its tables.
+/// Caveats of an answer with tables.
 pub(crate) fn about(
     context: &Context<'_>,
     spec: &Spec,
@@ -141,10 +138,10 @@ pub(crate) fn about(
     let verb = context.question.verb;
     let is_list = spec.kind == Kind::Threads && context.question.by.is_empty();
     if is_list && !context.has(SLICES.table.name) {
-        caveats.push("cannot tell CPU times: the recording holds no scheduler events".into());
+        caveats.push("CPU times unavailable: no context switches recorded".into());
     }
     if is_list && !context.has(SYSCALLS.table.name) {
-        caveats.push("cannot tell I/O of threads: the recording holds no system calls".into());
+        caveats.push("thread I/O unavailable: no system calls recorded".into());
     }
     let of_waits = matches!(
         (spec.kind, verb),
@@ -152,18 +149,16 @@ pub(crate) fn about(
     );
     if of_waits && !context.has("wakeup") && context.has(STATES.table.name) {
         caveats.push(
-            "the recording holds no wakeups (sched_wakeup): of waits for a CPU only those of threads \
-             that lost theirs are known, others count as sleep"
+            "run-queue latency incomplete: no wakeups recorded (sched_wakeup); only waits after preemption \
+             are known, other waits for a CPU count as sleep"
                 .into(),
         );
     }
     if spec.kind == Kind::Io && verb == Verb::Usage && !context.has("block_io") {
-        caveats.push(
-            "cannot tell what reached the disks: the recording holds no block requests".into(),
-        );
+        caveats.push("disk I/O unavailable: no block requests recorded".into());
     }
     if context.has(spec.table.name) && !context.has("thread") {
-        caveats.push("cannot tell whose they were: the source did not say which thread ran".into());
+        caveats.push("threads unavailable: the source does not identify the running thread".into());
     }
     caveats.extend(unfinished(spec, tables));
     caveats.extend(tracer(context, spec));
@@ -173,7 +168,7 @@ pub(crate) fn about(
     Ok(caveats)
 }
 
-/// Notes it where rows of several sides are taken together: one thing may be two rows.
+/// Adds a caveat if rows of several sides are combined: one event may have two rows.
 pub(crate) fn note_sides(context: &Context<'_>, spec: &'static Spec) -> Result<(), AnalysisError> {
     let Some(sides) = spec.hooks.sides else {
         return Ok(());
@@ -217,8 +212,8 @@ fn unfinished(spec: &Spec, tables: &[AnswerTable]) -> Option<String> {
         .sum();
     (count > 0).then(|| {
         format!(
-            "{count} {} began before the recording or had not ended with it: they are counted, \
-             but their durations are not known",
+            "{count} {} started before the recording or were still in progress at its end: they are \
+             counted, but have no duration",
             spec.rows
         )
     })
@@ -229,13 +224,13 @@ fn tracer(context: &Context<'_>, spec: &Spec) -> Option<String> {
     let concerned = spec.kind != Kind::Threads && context.question.verb != Verb::Log;
     (concerned && !names.is_empty() && !context.question.filter.no_tracer).then(|| {
         format!(
-            "the tracer's own processes are included: {}; --no-tracer leaves them out",
+            "the processes of the tracer are included: {} (exclude them with --no-tracer)",
             names.join(", ")
         )
     })
 }
 
-/// Bytes moved on objects that are not known, with the reasons.
+/// Bytes transferred to or from unknown objects, with the reasons.
 pub(crate) fn unknown_objects(mut reasons: Vec<(Box<str>, i64)>, bytes: i64) -> Option<String> {
     let unknown: i64 = reasons.iter().map(|(_, bytes)| bytes).sum();
     if unknown == 0 || bytes == 0 {
@@ -248,13 +243,13 @@ pub(crate) fn unknown_objects(mut reasons: Vec<(Box<str>, i64)>, bytes: i64) -> 
         .collect();
     let share = unknown as f64 / bytes as f64 * 100.0;
     Some(format!(
-        "{share:.1} % of the bytes were moved on unknown objects: {}",
+        "{share:.1} % of the bytes were transferred to or from unknown objects: {}",
         reasons.join(", ")
     ))
 }
 
-/// Processes that read files through mappings. Code is mapped by everyone and left out: mappings
-/// that can be executed, and those of files of which a part can be.
+/// Processes that access files through memory mappings. Code, which every process maps, is excluded:
+/// executable mappings, and all mappings of files that have one.
 fn mapped(context: &Context<'_>) -> Result<Option<String>, AnalysisError> {
     const NAMED: usize = 3;
     if !context.has(MAPPINGS.table.name) {
@@ -301,8 +296,8 @@ fn mapped(context: &Context<'_>) -> Result<Option<String>, AnalysisError> {
         named.push(format!("{others} more"));
     }
     Ok(Some(format!(
-        "files were mapped into memory by {}: what is read and written through mappings is not \
-         visible to system calls",
+        "files were mapped into memory by {}: reads and writes through mappings are not visible as \
+         system calls",
         named.join(", ")
     )))
 }

@@ -1,4 +1,4 @@
-//! What every verb knows while it answers one question.
+//! State shared by the parts of one query.
 
 use std::borrow::Cow;
 use std::cell::RefCell;
@@ -25,18 +25,19 @@ pub(crate) struct Context<'q> {
     pub(crate) tables: &'q dyn Tables,
     pub(crate) question: &'q Question,
     pub(crate) names: Arc<Names>,
-    /// The measured time: the window cut to the recording and to the operation of `--overlaps`.
+    /// The effective window: the window clipped to the recording and to the operation of
+    /// `--overlaps`.
     pub(crate) span: Window,
-    /// Width of the parts in time that are asked for. One longer than the measured time is all of
-    /// it, so that no sum of widths can overflow.
+    /// Width of the requested intervals. An interval longer than the window is clipped to it, so
+    /// that no sum of widths can overflow.
     pub(crate) interval: Option<Ns>,
-    /// Rows must overlap this; none if the question is about the whole recording.
+    /// Rows must overlap this; `None` if the query covers the whole recording.
     selected: Option<Window>,
-    /// Stacks that the filter lets through.
+    /// Stacks that pass the filter.
     stacks: Option<Arc<StackChoice>>,
-    /// The operation of `--overlaps` is not its own neighbour.
+    /// The operation of `--overlaps` does not overlap itself.
     excluded: Option<(&'static str, i64)>,
-    /// Caveats met while answering.
+    /// Caveats found while answering.
     notes: RefCell<Vec<String>>,
 }
 
@@ -79,12 +80,12 @@ impl<'q> Context<'q> {
         })
     }
 
-    /// What rows must overlap; none if the question is about the whole recording.
+    /// The window that rows must overlap; `None` if the query covers the whole recording.
     pub(crate) fn selected(&self) -> Option<Window> {
         self.selected
     }
 
-    /// Keeps a caveat for the answer.
+    /// Adds a caveat to the answer.
     pub(crate) fn note(&self, caveat: String) {
         let mut notes = self.notes.borrow_mut();
         if !notes.contains(&caveat) {
@@ -92,14 +93,14 @@ impl<'q> Context<'q> {
         }
     }
 
-    /// What two parts of an answer come to, found at the same time: while one thread sorts what it
-    /// found, another one can read. Of both the caveats are kept in their order, and the first error.
+    /// Computes two parts of an answer concurrently: while one thread sorts its results, another
+    /// can read. Caveats are kept in order, and so is the first error.
     pub(crate) fn both<A: Send, B: Send>(
         &self,
         first: impl FnOnce(&Context<'_>) -> Result<A, AnalysisError> + Send,
         second: impl FnOnce(&Context<'_>) -> Result<B, AnalysisError> + Send,
     ) -> Result<(A, B), AnalysisError> {
-        let (ours, theirs) = (self.beside(), self.beside());
+        let (ours, theirs) = (self.fork(), self.fork());
         let run_first = move || (first(&ours), ours.take_notes());
         let run_second = move || (second(&theirs), theirs.take_notes());
         let ((a, notes_a), (b, notes_b)) = rayon::join(run_first, run_second);
@@ -108,16 +109,13 @@ impl<'q> Context<'q> {
         Ok((a?, b?))
     }
 
-    /// The same of parts that are made in one way.
+    /// The same for several parts that are computed in the same way.
     pub(crate) fn each<T: Send, A: Send>(
         &self,
         parts: Vec<T>,
         make: impl Fn(&Context<'_>, T) -> Result<A, AnalysisError> + Sync,
     ) -> Result<Vec<A>, AnalysisError> {
-        let parts: Vec<_> = parts
-            .into_iter()
-            .map(|part| (self.beside(), part))
-            .collect();
+        let parts: Vec<_> = parts.into_iter().map(|part| (self.fork(), part)).collect();
         let made: Vec<_> = parts
             .into_par_iter()
             .with_max_len(1)
@@ -132,8 +130,8 @@ impl<'q> Context<'q> {
         noted.collect()
     }
 
-    /// The same question, with caveats of its own.
-    fn beside(&self) -> Self {
+    /// The same query, with separate caveats.
+    fn fork(&self) -> Self {
         Self {
             tables: self.tables,
             question: self.question,
@@ -155,17 +153,17 @@ impl<'q> Context<'q> {
         self.span.length() as f64 / 1e9
     }
 
-    /// Where what has no end reaches to.
+    /// End of operations without an end.
     pub(crate) fn recording_end(&self) -> Ns {
         self.tables.info().whole().end
     }
 
-    /// Whether the recording holds any row of the table; of a part, whether the whole does.
+    /// Whether the table has any row; for a slice of a recording, whether the whole recording does.
     pub(crate) fn has(&self, table: &str) -> bool {
         self.tables.info().rows_of_whole(table) > 0
     }
 
-    /// Rows of the question, grouped by `keys`, and by interval where it asks for one.
+    /// Rows of the query, grouped by `keys`, and by interval if it has one.
     pub(crate) fn pass(&self, spec: &'static Spec, keys: &[Key]) -> Result<Pass, AnalysisError> {
         self.pass_of(spec, keys, &self.question.filter)
     }
@@ -200,8 +198,8 @@ impl<'q> Context<'q> {
         Ok(pass)
     }
 
-    /// The same with what the end of the recording cuts, also where that counts in the next one: for
-    /// measures of time, and for what is shown as going on.
+    /// The same, including rows cut by the end of the recording even if they count in the next one:
+    /// for measures of time, and for operations in progress.
     pub(crate) fn pass_with_cut(
         &self,
         spec: &'static Spec,
@@ -217,7 +215,7 @@ impl<'q> Context<'q> {
         Ok(pass)
     }
 
-    /// Rows that overlap another window than the question's.
+    /// Rows that overlap another window than that of the query.
     pub(crate) fn pass_in(
         &self,
         spec: &'static Spec,
@@ -255,8 +253,8 @@ impl<'q> Context<'q> {
         })
     }
 
-    /// What of a filter selects the rows themselves. Of rows that are parts of others, the rest
-    /// selects those: the column with their id, and the ids that pass.
+    /// Splits a filter. Rows that are parts of others are also selected by the rest of it, through
+    /// the column with the id of the whole; returns the ids that pass.
     #[expect(
         clippy::type_complexity,
         reason = "one caller, which takes it apart at once"
@@ -278,7 +276,7 @@ impl<'q> Context<'q> {
         Ok((Cow::Owned(parts), ids))
     }
 
-    /// Ids of the rows that pass a filter, whenever they were.
+    /// Ids of the rows that pass a filter, at any time.
     fn ids(&self, spec: &'static Spec, filter: &Filter) -> Result<FxHashSet<i64>, AnalysisError> {
         let mut pass = self.pass_in(spec, &[], filter, None)?;
         let ids = Ids(pass.projection.need("id"));
@@ -286,13 +284,13 @@ impl<'q> Context<'q> {
         Ok(found.into_values().flatten().collect())
     }
 
-    /// The column of the latency that the question is about.
+    /// The column of the latency that the query measures.
     pub(crate) fn latency(&self, spec: &Spec) -> Result<&'static str, AnalysisError> {
         let stage = self.question.filter.stage.as_deref();
         stage.map_or(Ok("dur"), |stage| spec.stage(stage))
     }
 
-    /// Rows that the question wants of a table that shows `default` of them.
+    /// Row limit of the query for a table that shows `default` rows.
     pub(crate) fn limit(&self, default: usize) -> usize {
         match self.question.limit.unwrap_or(default) {
             0 => usize::MAX,
@@ -300,7 +298,7 @@ impl<'q> Context<'q> {
         }
     }
 
-    /// Sorts as asked, else leaves the verb's order, and cuts to `limit` rows.
+    /// Sorts as requested, or keeps the verb's order, and truncates to `limit` rows.
     pub(crate) fn finish(&self, table: &mut AnswerTable, limit: usize) {
         if let Some(sort) = &self.question.sort {
             arrange::sort(table, sort);
@@ -310,20 +308,20 @@ impl<'q> Context<'q> {
         self.note_cut(table, rows);
     }
 
-    /// Says what a limit that nobody asked for leaves out of a table that had so many rows.
+    /// Adds a caveat about rows that the default limit removed from a table with `rows` rows.
     pub(crate) fn note_cut(&self, table: &AnswerTable, rows: usize) {
         let more = rows.saturating_sub(table.rows.len());
         if more > 0 && self.question.limit.is_none() {
             let word = if more == 1 { "row" } else { "rows" };
             self.note(format!(
-                "{more} more {word} of `{}` are not shown: -n 0 shows all",
+                "{more} more {word} of `{}` not shown (-n 0 shows all)",
                 table.title
             ));
         }
     }
 
-    /// The same for a table with a block of rows an interval, whose first column is its begin: the
-    /// limit is that of each block, unless they are sorted together.
+    /// The same for a table with a block of rows per interval, whose first column is its start: the
+    /// limit applies to each block, unless they are sorted together.
     pub(crate) fn finish_blocks(&self, table: &mut AnswerTable, limit: usize) {
         if self.interval.is_some() && self.question.sort.is_none() {
             let rows = table.rows.len();
@@ -335,20 +333,20 @@ impl<'q> Context<'q> {
     }
 }
 
-/// So many blocks of rows at most: a series beyond is a slip of the unit.
+/// Maximum number of intervals: more indicate a wrong unit.
 const INTERVALS_MAX: i64 = 100_000;
 
 fn check_interval(interval: Ns, span: Window) -> Result<(), AnalysisError> {
     if interval <= 0 {
         return Err(AnalysisError::query(
-            "an interval must be longer than nothing",
-            "give it with its unit: `1s`, `100ms`",
+            "the interval must be positive",
+            "specify it with a unit, such as `1s` or `100ms`",
         ));
     }
     if span.length() / interval >= INTERVALS_MAX {
         return Err(AnalysisError::query(
             format!("more than {INTERVALS_MAX} intervals in the window"),
-            "ask for longer intervals, or a shorter window with -w",
+            "use a longer interval, or a shorter window with -w",
         ));
     }
     Ok(())

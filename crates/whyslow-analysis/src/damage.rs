@@ -1,4 +1,4 @@
-//! What was there and could not be used: every answer says so.
+//! Unusable parts of the source: every answer reports them.
 
 use std::collections::BTreeMap;
 
@@ -10,10 +10,10 @@ use whyslow_store::{Tables, rows};
 
 use crate::AnalysisError;
 
-/// More kinds of it are counted only.
+/// Maximum number of kinds that are listed by name.
 const NAMED: usize = 3;
 
-/// A sentence about what the importer met and could not read, if there was any of it.
+/// A sentence about what the importer could not read, if anything.
 pub fn damage(tables: &dyn Tables) -> Result<Option<String>, AnalysisError> {
     let mut symbols = Symbols::new();
     let mut met: BTreeMap<String, i64> = BTreeMap::new();
@@ -34,10 +34,10 @@ pub fn damage(tables: &dyn Tables) -> Result<Option<String>, AnalysisError> {
         .map(|(name, count)| format!("{count} × {name}"))
         .collect();
     if met.len() > NAMED {
-        named.push(format!("{} kinds more", met.len() - NAMED));
+        named.push(format!("{} more kinds", met.len() - NAMED));
     }
     Ok(Some(format!(
-        "not all of the source could be used: {}; see `whyslow info`",
+        "parts of the source are unusable: {} (see `whyslow info`)",
         named.join(", ")
     )))
 }

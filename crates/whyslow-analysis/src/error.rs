@@ -1,24 +1,23 @@
-//! Errors of queries: what the user can mend (`Query`, with a hint) apart from what is wrong with
-//! the recording.
+//! Errors of queries: mistakes of the user (`Query`, with a hint) and errors of the recording.
 
 use whyslow_store::StoreError;
 
-/// Why a question has no answer. `Query` is the asker's to mend, `Store` the recording's.
+/// Why a query failed. `Query` is a mistake in the query, `Store` an error of the recording.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum AnalysisError {
     /// The recording could not be read, or the scan was stopped.
     #[error(transparent)]
     Store(#[from] StoreError),
-    /// Message, and what to try.
+    /// Message, and a hint.
     #[error("{message}")]
     Query {
-        /// Whole sentence without a full stop.
+        /// Sentence without a full stop.
         message: String,
-        /// What to query instead; `None` if nothing helps.
+        /// What to do instead; `None` if nothing helps.
         hint: Option<String>,
     },
-    /// A table whose columns are not of the types the format promises.
+    /// A column does not have the type that the format specifies.
     #[error("column `{column}` of table `{table}` has type {found}, not {expected}")]
     ColumnType {
         /// Name of the table.

@@ -1,4 +1,4 @@
-//! Facts that stand beside a table: what was measured, and the figures of a distribution.
+//! Facts shown with a table: what was measured, and statistics of a distribution.
 
 use whyslow_model::answer::{AnswerColumn, AnswerTable, Measure, Value};
 
@@ -17,7 +17,7 @@ pub(crate) fn push(
     table.facts.push((name.to_owned(), column, value.into()));
 }
 
-/// Filters and measured time. The prefix tells two series of one table apart.
+/// Filters and measured time. The prefix distinguishes two series of a table.
 pub(crate) fn measured(
     context: &Context<'_>,
     filter: &Filter,
@@ -81,7 +81,7 @@ impl std::fmt::Display for DeviceRef {
     }
 }
 
-/// The filter in words, devices with name and number; empty if everything passes.
+/// The filter as text, devices with name and number; empty if everything passes.
 fn describe(context: &Context<'_>, filter: &Filter) -> String {
     let mut words = Vec::new();
     let mut list = |name: &str, values: Vec<String>| {

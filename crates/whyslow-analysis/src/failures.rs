@@ -1,4 +1,4 @@
-//! Which rows failed, where the words of a column show it.
+//! Which rows failed, for kinds where a text column shows it.
 
 use arrow_array::RecordBatch;
 

@@ -1,14 +1,14 @@
-//! Which rows of a batch a question is about: its window and its filter.
+//! Selects the rows of a batch that match the window and filter of a query.
 //!
-//! Meaning of the parts of a filter where it is not obvious:
-//! - an operation class also takes in `read_write` (sendfile, splice, copy_file_range) for `read`
-//!   and for `write`, because it moves bytes both ways;
-//! - least and greatest size let rows without a size pass (failed calls, opens, syncs); an exact
-//!   size asks for rows that have it;
-//! - a duration that is not known because the recording cut the operation counts as what is known
-//!   of it for the least duration, and never satisfies a greatest one;
-//! - a device filter takes the whole disk or the partition, by name or by `major:minor`;
-//! - an unknown thread is not taken for the tracer.
+//! Semantics that are not obvious:
+//! - the operation classes `read` and `write` also match `read_write` (sendfile, splice,
+//!   copy_file_range), which transfers bytes in both directions;
+//! - minimum and maximum sizes let rows without a size pass (failed calls, opens, syncs); an exact
+//!   size requires a size;
+//! - if the recording cut an operation, its known duration is compared with the minimum, and it
+//!   never satisfies a maximum;
+//! - a device filter matches the whole disk or the partition, by name or by `major:minor`;
+//! - an unknown thread is not considered part of the tracer.
 
 mod check;
 mod keep;
@@ -31,7 +31,7 @@ use crate::spec::{Only, Spec};
 use crate::stack_choice::StackChoice;
 use crate::{AnalysisError, threads::Tracers};
 
-/// Kernel device number with 20 bits for the minor, as the tables hold it.
+/// Kernel device number with 20 bits for the minor, as stored in the tables.
 pub(crate) fn device_number(major: i32, minor: i32) -> i64 {
     (i64::from(major) << 20) | i64::from(minor)
 }
@@ -43,7 +43,7 @@ pub(crate) struct Selector {
     words: usize,
 }
 
-/// What a thread remembers between batches: the verdict on each word of a dictionary.
+/// Per-thread cache: the verdict on each word of a dictionary.
 pub(crate) struct Verdicts(Vec<PerWord<Verdict>>);
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -60,7 +60,7 @@ enum Test {
     OneOf(ColumnRef, FxHashSet<i64>),
     /// The value is not one of these; null passes.
     NoneOf(ColumnRef, FxHashSet<i64>),
-    /// The stack is one of those chosen.
+    /// The stack is one of the selected ones.
     Stack(ColumnRef, Arc<StackChoice>),
     /// The column has a value above zero.
     Positive(ColumnRef),
@@ -70,11 +70,11 @@ enum Test {
         min: i64,
         max: i64,
     },
-    /// It ended then.
+    /// It ended in the window.
     EndedIn { column: ColumnRef, window: Window },
     /// The column has a value.
     Known(ColumnRef),
-    /// The column has none.
+    /// The column has no value.
     Unknown(ColumnRef),
     /// A part of the duration, which must be known.
     Stage { column: ColumnRef, min: Ns, max: Ns },
@@ -98,7 +98,7 @@ enum Clause {
 type TextTest = Box<dyn Fn(&str) -> bool + Send + Sync>;
 
 impl Selector {
-    /// `recording_end` stands for the end of what never ended.
+    /// `recording_end` is the end of operations without an end.
     pub(crate) fn new(
         spec: &Spec,
         filter: &Filter,
@@ -162,20 +162,20 @@ impl Selector {
         })
     }
 
-    /// Only what ended, of what has a row where its end is known and its begin is not. Other things
-    /// have one where they begin, and no other.
+    /// Keeps only ended operations, for kinds that have rows with a known end and an unknown start.
+    /// Other kinds always have a start.
     pub(crate) fn only_ended(&mut self, spec: &Spec, projection: &mut Projection) {
         if spec.hooks.has_ends_alone {
             self.tests.push(Test::Known(projection.need("ts_end")));
         }
     }
 
-    /// Only rows that have no value in a column.
+    /// Keeps only rows without a value in a column.
     pub(crate) fn only_unknown(&mut self, column: &'static str, projection: &mut Projection) {
         self.tests.push(Test::Unknown(projection.need(column)));
     }
 
-    /// Only rows that have one of these values in a column.
+    /// Keeps only rows with one of these values in a column.
     pub(crate) fn only_among(
         &mut self,
         column: &'static str,
@@ -186,19 +186,19 @@ impl Selector {
             .push(Test::OneOf(projection.need(column), values));
     }
 
-    /// Only rows with these stacks.
+    /// Keeps only rows with these stacks.
     pub(crate) fn only_stacks(&mut self, choice: Arc<StackChoice>, projection: &mut Projection) {
         let column = projection.need("callsite_id");
         self.tests.push(Test::Stack(column, choice));
     }
 
-    /// Leaves one row out.
+    /// Excludes one row.
     pub(crate) fn exclude(&mut self, id: i64, projection: &mut Projection) {
         let ids = FxHashSet::from_iter([id]);
         self.tests.push(Test::NoneOf(projection.need("id"), ids));
     }
 
-    /// Only calls that read one object and write another.
+    /// Keeps only calls that read one object and write another.
     pub(crate) fn only_read_write(&mut self, projection: &mut Projection) {
         self.also(projection, |builder| {
             let holds = |op: &str| op == Op::ReadWrite.name();
@@ -206,7 +206,7 @@ impl Selector {
         });
     }
 
-    /// Only calls on the objects with these values of the key.
+    /// Keeps only calls on objects with these values of the key.
     pub(crate) fn only_objects(
         &mut self,
         (key, object): (Key, Object),
@@ -248,7 +248,7 @@ impl Selector {
         };
         let clauses = clauses(&mut builder);
         self.words = builder.words;
-        // First, because it leaves out more than what the question itself asks for.
+        // First, because it rejects more rows than the tests of the query itself.
         self.tests.insert(0, Test::AnyOf(clauses));
     }
 
@@ -256,7 +256,7 @@ impl Selector {
         Verdicts(vec![PerWord::new(); self.words])
     }
 
-    /// Puts the rows that pass into `rows`, in their order.
+    /// Puts the rows that pass into `rows`, in order.
     pub(crate) fn select(
         &self,
         verdicts: &mut Verdicts,
@@ -383,7 +383,7 @@ impl Test {
 }
 
 impl Clause {
-    /// What tells of each of these rows whether it passes.
+    /// The data that decides whether each of these rows passes.
     fn judge<'j>(
         &'j self,
         verdicts: &'j mut Verdicts,
@@ -407,8 +407,8 @@ impl Clause {
                         verdicts[key] = if yes { Verdict::Yes } else { Verdict::No };
                     }
                 };
-                // All words at once cost less than a look at each row whether its word was judged,
-                // unless there are fewer rows than words.
+                // Judging all words at once is cheaper than checking for each row whether its word
+                // was judged, unless there are fewer rows than words.
                 if rows.len() >= texts.words.len() {
                     (0..texts.words.len()).for_each(judge);
                 } else {
@@ -423,7 +423,7 @@ impl Clause {
     }
 }
 
-/// A clause, looked at for some rows of a batch.
+/// A clause bound to some rows of a batch.
 enum Judged<'j> {
     No,
     Text(Texts<'j>, &'j [Verdict]),
@@ -553,7 +553,7 @@ impl Builder<'_> {
             }
         }
         let mut clauses = Vec::new();
-        // Not every table with devices knows their partitions.
+        // Some tables with devices have no partitions.
         let has = |column: &&str| spec.table.column(column).is_some();
         for column in ["dev_name", "part_name"].into_iter().filter(has) {
             if !names.is_empty() {

@@ -1,10 +1,10 @@
-//! Flags and commands of system calls by name, as their manual pages have them.
+//! Names of flags and commands of system calls, as in their manual pages.
 //!
-//! What the `flags` column holds depends on the call; a call that is not listed here shows a number.
-//! Four flags of `open` have other numbers on ARM than elsewhere: which machine was recorded is told
-//! by its kernel's release, and where that says nothing, these four stay a number.
+//! The meaning of the `flags` column depends on the call; calls that are not listed here show a
+//! number. Four flags of `open` have other values on ARM than elsewhere. The machine is inferred
+//! from the kernel release; if that is inconclusive, these four are shown as a number.
 
-/// How a machine numbers the flags of `open` that differ.
+/// Numbering of the flags of `open` that differ between machines.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(crate) enum Machine {
     X86,
@@ -14,7 +14,7 @@ pub(crate) enum Machine {
 }
 
 impl Machine {
-    /// By the release of its kernel: `6.1.0-50-amd64`. A `generic` one is what most machines are.
+    /// By kernel release: `6.1.0-50-amd64`. `generic` kernels are assumed to be x86.
     pub(crate) fn of_release(release: &str) -> Self {
         let has = |words: &[&str]| words.iter().any(|word| release.contains(word));
         if has(&["aarch64", "arm", "raspi", "-v7", "-v8"]) {
@@ -27,7 +27,7 @@ impl Machine {
     }
 }
 
-/// What a call's `flags` column means, as text.
+/// The `flags` column of a call as text.
 pub(crate) fn shown(call: &str, flags: i64, machine: Machine) -> String {
     match call {
         "open" | "openat" | "mq_open" | "open_by_handle_at" => open(flags, machine),
@@ -112,7 +112,7 @@ const AT_COMMON: [(i64, &str); 4] = [
     (0x1000, "AT_EMPTY_PATH"),
 ];
 
-/// One bit means different things to different calls.
+/// The meaning of a bit depends on the call.
 fn at_flags(call: &str) -> &'static [(i64, &'static str)] {
     match call {
         "unlinkat" => &[(0x200, "AT_REMOVEDIR")],
@@ -182,7 +182,7 @@ fn open(flags: i64, machine: Machine) -> String {
         (0o200_000, "O_DIRECT"),
         (0o400_000, "O_LARGEFILE"),
     ];
-    // The longer ones hold the bits of shorter ones.
+    // The longer flags include the bits of shorter ones.
     let directory = match machine {
         Machine::Arm => 0o40_000,
         _ => 0o200_000,
@@ -271,7 +271,7 @@ fn one_of(value: i64, known: &[(i64, &str)]) -> String {
     found.map_or_else(|| format!("{value:#x}"), |(_, name)| (*name).into())
 }
 
-/// Names of the bits, joined by `|`; what has no name follows as a number. 0 is `0`.
+/// Names of the bits, joined by `|`; unnamed bits follow as a number. 0 is `0`.
 fn bits(flags: i64, known: &[(i64, &str)]) -> String {
     let mut rest = flags;
     let mut names: Vec<String> = Vec::new();

@@ -1,4 +1,4 @@
-//! Reading a table: in which order, on how many threads, all of it or single rows.
+//! Reads a table: in which order, on how many threads, all rows or single ones.
 
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
@@ -12,8 +12,8 @@ use whyslow_store::{Part, Scan, StoreError, Tables, Visit};
 
 use crate::AnalysisError;
 
-/// Where a scan met a row: the piece of the table, and how many rows of it came before. Another scan
-/// of the same table and window finds the row there, whatever its columns.
+/// Position of a row in a scan: the piece of the table, and the number of rows before it. Another
+/// scan of the same table and window finds the row there, whatever its columns.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
 pub(crate) struct Spot {
     part: u32,
@@ -21,7 +21,7 @@ pub(crate) struct Spot {
 }
 
 impl Spot {
-    /// Spot of a row of the batch that begins here.
+    /// Position of a row of the batch that begins here.
     #[inline]
     pub(crate) fn row(self, row: u32) -> Self {
         Self {
@@ -31,17 +31,17 @@ impl Spot {
     }
 }
 
-/// Below this a second thread costs more than it brings.
+/// Below this, a second thread costs more than it saves.
 const ROWS_PER_THREAD: u64 = 20_000;
-/// A table of so many rows is decoded ahead of the one who reads it in order, so many batches.
+/// A table with this many rows is decoded ahead of an in-order reader, by this many batches.
 const ROWS_AHEAD: u64 = 200_000;
 const BATCHES_AHEAD: usize = 4;
-/// Single rows cost more than others, as most of what is decoded for them is thrown away.
+/// Single rows are expensive because most of the decoded data is discarded.
 const ROWS_PER_SPOT: u64 = 500;
 
-/// Shows every batch of the table to `each` with the spot of its first row, on all threads; each
-/// thread fills its own `init()`, which are merged at the end. The merge must not depend on the
-/// order.
+/// Passes every batch of the table and the position of its first row to `each`, on all threads.
+/// Each thread fills its own `init()`; the results are merged at the end. The merge must not depend
+/// on the order.
 pub(crate) fn fold<A: Send>(
     tables: &dyn Tables,
     scan: &Scan,
@@ -70,7 +70,7 @@ pub(crate) fn fold<A: Send>(
     on_threads(&mut jobs, init, work, merge)
 }
 
-/// Shows the rows at these spots, which ascend, to `each`: a batch and the spots of its rows.
+/// Passes the rows at these ascending positions to `each`: a batch and the positions of its rows.
 pub(crate) fn fold_spots<A: Send>(
     tables: &dyn Tables,
     scan: &Scan,
@@ -105,8 +105,8 @@ pub(crate) fn fold_spots<A: Send>(
     on_threads(&mut jobs, init, work, merge)
 }
 
-/// Shows every batch to `each` in (`ts`, id) order until it breaks. Of a large table the next
-/// batches are decoded meanwhile.
+/// Passes every batch to `each` in (`ts`, id) order until it breaks. For a large table, the next
+/// batches are decoded concurrently.
 pub fn in_order(
     tables: &dyn Tables,
     scan: &Scan,
@@ -119,8 +119,8 @@ pub fn in_order(
     in_order_here(tables, scan, &mut each)
 }
 
-/// What is done with a batch. It is called through a pointer, so that there is one reader for all
-/// who read; a batch is thousands of rows.
+/// The consumer of a batch. Called through a pointer, so that there is one reader for all
+/// consumers; a batch has thousands of rows.
 type Each<'e> = dyn FnMut(&RecordBatch) -> Result<ControlFlow<()>, AnalysisError> + 'e;
 
 fn in_order_here(
@@ -147,7 +147,7 @@ fn in_order_ahead(
     std::thread::scope(|scope| {
         let reader = scope.spawn(move || {
             tables.scan(scan, &mut |batch| {
-                // A copy of a batch is a few counted references.
+                // Copying a batch only increments reference counts.
                 let is_wanted = sender.send(batch.clone()).is_ok();
                 Ok(if is_wanted {
                     ControlFlow::Continue(())
@@ -157,7 +157,7 @@ fn in_order_ahead(
             })
         });
         let mut seen = Ok(());
-        // The loop drops the receiver, which ends the reader.
+        // The loop drops the receiver, which stops the reader.
         for batch in batches {
             match each(&batch) {
                 Ok(ControlFlow::Continue(())) => {}
@@ -176,11 +176,11 @@ fn in_order_ahead(
     })
 }
 
-/// Batches of a piece of a table that is not read in the pieces it is written in.
+/// Batches per piece of a table that is not read in the pieces in which it was written.
 const BATCHES_PER_PIECE: usize = 64;
 
-/// Shows every batch of each piece of a table, in order inside the piece, to a state of its own, on
-/// all threads; and the states to `next`, in the order of the pieces.
+/// Passes the batches of each piece of a table in order to a state of its own, on all threads, and
+/// the states to `next` in the order of the pieces.
 pub(crate) fn fold_in_turn<A: Send>(
     tables: &dyn Tables,
     scan: &Scan,
@@ -190,7 +190,7 @@ pub(crate) fn fold_in_turn<A: Send>(
 ) -> Result<(), AnalysisError> {
     let table = tables.info().tables.get(scan.table.name);
     if table.is_some_and(|table| !table.long_files.is_empty()) {
-        // Rows that came too late have pieces of their own.
+        // Late rows have pieces of their own.
         let (mut piece, mut batches) = (init(), 0);
         in_order(tables, scan, |batch| {
             if batches == BATCHES_PER_PIECE {
@@ -227,7 +227,7 @@ pub(crate) fn fold_in_turn<A: Send>(
         .collect()
 }
 
-/// Hands on in order what comes in any.
+/// Passes results on in order, whatever order they arrive in.
 struct Turns<A, F> {
     next: F,
     number: usize,
@@ -252,8 +252,8 @@ impl<A, F: FnMut(A)> Turns<A, F> {
     }
 }
 
-/// Shows every batch in (`ts`, id) order to each of several workers, which go on at their own speed
-/// and divide what is in a batch among themselves.
+/// Passes every batch in (`ts`, id) order to each of several workers, which proceed at their own
+/// speed and divide the work on a batch among themselves.
 pub(crate) fn in_order_by_all<W: Send>(
     tables: &dyn Tables,
     scan: &Scan,
@@ -276,7 +276,7 @@ pub(crate) fn in_order_by_all<W: Send>(
             .into_iter()
             .map(|mut worker| {
                 let (sender, batches) = sync_channel::<RecordBatch>(BATCHES_AHEAD);
-                // One that fails drops its end, which ends the reading.
+                // A worker that fails drops its receiver, which stops the reading.
                 let work = move || {
                     for batch in batches {
                         each(&mut worker, &batch)?;
@@ -322,7 +322,7 @@ impl<T> Job<T> {
     }
 }
 
-/// Lets `each` see the batches that `read` shows; its error ends the reading.
+/// Passes the batches of `read` to `each`; an error of `each` stops the reading.
 fn visit(
     read: &mut dyn FnMut(&mut Visit<'_>) -> Result<(), StoreError>,
     each: &mut dyn FnMut(&RecordBatch) -> Result<(), AnalysisError>,
@@ -346,7 +346,7 @@ fn on_threads<A: Send, T: Sync + Send>(
     work: impl Fn(&mut A, &Job<T>) -> Result<(), AnalysisError> + Sync,
     mut merge: impl FnMut(&mut A, A),
 ) -> Result<A, AnalysisError> {
-    // Greatest first, so that the threads end together.
+    // Largest first, so that the threads finish together.
     jobs.index_sort_by_key(|job| std::cmp::Reverse(job.weight));
     let weight: u64 = jobs.iter().map(|job| job.weight).sum();
     let jobs = &*jobs;
@@ -370,13 +370,13 @@ fn on_threads<A: Send, T: Sync + Send>(
     Ok(merged.unwrap_or_else(init))
 }
 
-/// Threads for so many jobs with so many rows.
+/// Number of threads for this many jobs and rows.
 fn threads_for(jobs: usize, rows: u64) -> usize {
     let threads = jobs.min(1 + (rows / ROWS_PER_THREAD) as usize);
     threads.clamp(1, rayon::current_num_threads().max(1))
 }
 
-/// What `run` returns on each of so many threads.
+/// The results of `run` on each of several threads.
 fn collect_from<A: Send>(threads: usize, run: impl Fn() -> A + Sync) -> Vec<A> {
     let done = Mutex::new(Vec::with_capacity(threads));
     on_so_many(threads, &|| {
@@ -388,7 +388,7 @@ fn collect_from<A: Send>(threads: usize, run: impl Fn() -> A + Sync) -> Vec<A> {
     done.into_inner().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Runs it on so many threads; on this one if one is enough.
+/// Runs it on several threads, or on the current one if one suffices.
 fn on_so_many(threads: usize, run: &(dyn Fn() + Sync)) {
     if threads == 1 {
         return run();

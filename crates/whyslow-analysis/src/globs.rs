@@ -1,11 +1,11 @@
-//! Patterns on names of threads and on paths.
+//! Patterns for thread names and paths.
 
 use globset::{Glob, GlobBuilder, GlobSet, GlobSetBuilder};
 use regex::{RegexSet, RegexSetBuilder};
 
 use crate::AnalysisError;
 
-/// Globs on thread names, where `*` matches anything.
+/// Globs for thread names, where `*` matches anything.
 pub(crate) fn comm_globs(globs: &[String]) -> Result<GlobSet, AnalysisError> {
     let mut set = GlobSetBuilder::new();
     for glob in globs {
@@ -15,8 +15,8 @@ pub(crate) fn comm_globs(globs: &[String]) -> Result<GlobSet, AnalysisError> {
         .map_err(|error| bad_glob(&globs.join(" "), &error))
 }
 
-/// Globs on paths: `*` crosses no `/`, `**` does; one without `/` is tried on the last component
-/// as well.
+/// Path globs: `*` does not match `/`, `**` does; a glob without `/` is also tried on the last
+/// component.
 #[derive(Debug, Clone)]
 pub(crate) struct PathGlobs {
     whole: GlobSet,
@@ -50,29 +50,29 @@ impl PathGlobs {
     }
 }
 
-/// A compiled pattern takes no more than this.
+/// Size limit of a compiled pattern.
 const REGEX_BYTES_MAX: usize = 4 << 20;
 
-/// Regular expressions, any of which may be found anywhere.
+/// Regular expressions, which may match anywhere.
 pub(crate) fn regexes(patterns: &[String]) -> Result<RegexSet, AnalysisError> {
     let set = RegexSetBuilder::new(patterns)
         .size_limit(REGEX_BYTES_MAX)
         .build();
     set.map_err(|error| {
-        // What it says has lines that point at the place.
-        let told = error.to_string();
-        let told = told.lines().last().unwrap_or_default().trim();
-        let told = told.strip_prefix("error: ").unwrap_or(told);
+        // The error text has lines that point at the location.
+        let reason = error.to_string();
+        let reason = reason.lines().last().unwrap_or_default().trim();
+        let reason = reason.strip_prefix("error: ").unwrap_or(reason);
         AnalysisError::query(
-            format!("`{}` is no regular expression: {told}", patterns.join(" ")),
-            "`.` is any character, `.*` any text, `^` and `$` begin and end; `\\(` is a bracket",
+            format!("`{}` is not a valid regular expression: {reason}", patterns.join(" ")),
+            "use `.` for any character, `.*` for any text, `^` and `$` for start and end, `\\(` for a parenthesis",
         )
     })
 }
 
 fn bad_glob(glob: &str, error: &globset::Error) -> AnalysisError {
     AnalysisError::query(
-        format!("`{glob}` is not a pattern: {}", error.kind()),
-        "`*` matches any text, `?` one character, `[abc]` one of these, `{a,b}` either",
+        format!("`{glob}` is not a valid pattern: {}", error.kind()),
+        "use `*` for any text, `?` for one character, `[abc]` for one of these, `{a,b}` for either",
     )
 }

@@ -1,8 +1,8 @@
-//! Groups as small numbers while scanning.
+//! Assigns small numbers to groups while scanning.
 //!
-//! A text column is translated once per word of its dictionary, an integer column through a map
-//! with the last value at hand; several keys are folded pairwise into one number. The numbers are
-//! private to a thread: results are merged by the keys' values.
+//! Text columns are translated once per dictionary word, integer columns through a map with the
+//! last value cached; several keys are folded pairwise into one number. The numbers are private to
+//! a thread: results are merged by the values of the keys.
 
 mod pairs;
 
@@ -28,7 +28,7 @@ pub(crate) struct Grouping {
     columns: Vec<Bound>,
 }
 
-/// Intervals of time as a key: the begin of the interval that `column` lies in.
+/// Time intervals as a key: the start of the interval that contains `column`.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct TimeKey {
     pub(crate) column: ColumnRef,
@@ -37,7 +37,7 @@ pub(crate) struct TimeKey {
 }
 
 impl TimeKey {
-    /// What lies outside of the span is put to its first or last interval.
+    /// Times outside the span belong to its first or last interval.
     #[inline]
     pub(crate) fn begin(&self, ts: Ns) -> Ns {
         let last = self.span.end.max(self.span.begin + 1) - 1;
@@ -59,12 +59,12 @@ enum Bound {
     Owner(ColumnRef, Arc<Owners>),
 }
 
-/// Which object of a call its keys are about.
+/// The object of a call that the keys apply to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Object {
-    /// What `fd` leads to, or the path it was called with.
+    /// What `fd` refers to, or the path argument.
     First,
-    /// What `fd2` leads to.
+    /// What `fd2` refers to.
     Second,
 }
 
@@ -91,8 +91,8 @@ impl Grouping {
                     Bound::Text(projection.need("path2"), derive)
                 }
                 (Shape::Int("fd"), Object::Second) => Bound::Int(projection.need("fd2")),
-                (Shape::Owner(whose), _) => {
-                    Bound::Owner(projection.need("upid"), names.owners(whose))
+                (Shape::Owner(attribute), _) => {
+                    Bound::Owner(projection.need("upid"), names.owners(attribute))
                 }
                 (Shape::Text(column, derive), _) => Bound::Text(projection.need(column), derive),
                 (Shape::Int(column), _) => Bound::Int(projection.need(column)),
@@ -103,7 +103,7 @@ impl Grouping {
         }
     }
 
-    /// Groups by time as well, as the last key.
+    /// Adds time as the last key.
     pub(crate) fn push_time(&mut self, key: TimeKey) {
         self.columns.push(Bound::Time(key));
     }
@@ -120,12 +120,12 @@ impl Grouping {
 }
 
 const UNSET: u32 = u32::MAX;
-/// About to get a number.
+/// Reserved for a number that is about to be assigned.
 const PENDING: u32 = UNSET - 1;
-/// Integers below are found by their place in a table, those above by hashing.
+/// Smaller integers are looked up in a table, larger ones in a hash map.
 const SMALL_INTS: usize = 1 << 16;
 
-/// Turns rows into numbers of groups, `0..count()`.
+/// Maps rows to group numbers, `0..count()`.
 pub(crate) struct Coder {
     columns: Vec<ColumnCoder>,
     pairs: Vec<PairCoder>,
@@ -133,7 +133,7 @@ pub(crate) struct Coder {
 }
 
 impl Coder {
-    /// Number of the group of each of `rows`.
+    /// Group number of each of `rows`.
     pub(crate) fn codes(
         &mut self,
         batch: &RecordBatch,
@@ -156,7 +156,7 @@ impl Coder {
         Ok(())
     }
 
-    /// Groups seen so far; without keys all rows are one.
+    /// Number of groups so far; without keys all rows are one group.
     pub(crate) fn count(&self) -> usize {
         match (self.columns.last(), self.pairs.last()) {
             (None, _) => 1,
@@ -165,7 +165,7 @@ impl Coder {
         }
     }
 
-    /// Our numbers for the groups of another thread, in their order. New ones follow each other.
+    /// Our numbers for the groups of another thread, in their order. New ones are consecutive.
     pub(crate) fn adopt(&mut self, other: &Coder) -> Vec<u32> {
         let columns = self.columns.iter_mut().zip(&other.columns);
         let mut values = columns.map(|(column, other)| column.adopt(other));
@@ -181,7 +181,7 @@ impl Coder {
         codes
     }
 
-    /// Values of the keys of a group.
+    /// Key values of a group.
     pub(crate) fn values(&self, code: u32) -> Vec<KeyValue> {
         let mut codes = Vec::with_capacity(self.columns.len());
         self.codes_of(code, &mut codes);
@@ -189,7 +189,7 @@ impl Coder {
         columns.map(|(key, code)| self.value(key, code)).collect()
     }
 
-    /// Numbers of the values of a group's keys, each in a numbering of its own.
+    /// Numbers of a group's key values, each in a numbering of its own.
     pub(crate) fn codes_of(&self, code: u32, codes: &mut Vec<u32>) {
         codes.clear();
         if self.columns.is_empty() {
@@ -216,17 +216,17 @@ struct ColumnCoder {
     of_window: bool,
     /// By code.
     values: Vec<Coded>,
-    /// Texts by number, which all words of a dictionary may get, and the codes of those that rows
-    /// were met with.
+    /// Texts by number, which all words of a dictionary may get, and the codes of texts that occur
+    /// in rows.
     texts: Vec<Box<str>>,
     numbers: Words,
     text_codes: Vec<u32>,
     ints: FxHashMap<i64, u32>,
-    /// The same for values that are small, as most ids are.
+    /// The same for small values, as most ids are.
     small_ints: Vec<u32>,
     null: u32,
     words: PerWord<Seen>,
-    /// Whether batches bring words of their dictionary that have no number yet.
+    /// Whether batches bring dictionary words without a number.
     brings_words: bool,
     reasons: PerWord<Seen>,
 }
@@ -239,7 +239,7 @@ enum Coded {
     Text(u32),
 }
 
-/// What is known of a word of a dictionary: the number of its text, and the code of its group.
+/// State of a dictionary word: the number of its text, and the code of its group.
 #[derive(Debug, Clone, Copy)]
 struct Seen {
     text: u32,
@@ -342,7 +342,7 @@ impl ColumnCoder {
         }
     }
 
-    /// Codes of the groups of the rows' words, of which there are some.
+    /// Group codes of the words of the rows; there is at least one word.
     fn word_codes(
         &mut self,
         (texts, known, derive): (&Texts<'_>, &mut [Seen], Derive),
@@ -365,10 +365,11 @@ impl ColumnCoder {
         }));
     }
 
-    /// What is known of the words of a dictionary. A new one is looked through at once, word after
-    /// word, unless only a few rows of it may ever be asked for: the processor then waits for the
-    /// memory of many words at a time. Of a window the words of each batch are, as most of those of a
-    /// row group are not in it; once batches bring hardly any, they are left to whoever meets them.
+    /// State of the words of a dictionary. A new dictionary is processed at once, word by word,
+    /// unless only a few of its rows may ever be needed: this lets the CPU overlap the cache misses
+    /// of many words. For a window, the words of each batch are processed, because most of those of
+    /// a row group do not occur in it; once batches bring hardly any new words, they are processed
+    /// on first use.
     fn known<'w>(
         &mut self,
         words: &'w mut PerWord<Seen>,
@@ -412,7 +413,7 @@ impl ColumnCoder {
         known
     }
 
-    /// Code of the group of a word.
+    /// Group code of a word.
     #[inline]
     fn word_code<'t>(&mut self, seen: &mut Seen, text: impl FnOnce() -> Cow<'t, str>) -> u32 {
         if seen.code == UNSET {

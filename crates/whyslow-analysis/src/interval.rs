@@ -20,7 +20,7 @@ pub fn interval_of(
         .ok_or_else(|| {
             AnalysisError::query(
                 format!("`{table}` is not a table of operations"),
-                "give the id as an answer prints it, such as `op:17`",
+                "use an id as printed by `top` and `log`, such as `op:17`",
             )
         })?;
     let found = match near(tables, known, id)? {
@@ -29,36 +29,37 @@ pub fn interval_of(
     };
     let (begin, end) = found.ok_or_else(|| {
         AnalysisError::query(
-            format!("the recording has no operation {id} in table `{table}`"),
-            "ids are those of this recording's `top` and `log`",
+            format!("no operation {id} in table `{table}`"),
+            "use an id printed by `top` or `log` for this recording",
         )
     })?;
     let end = end.unwrap_or(tables.info().whole().end);
-    // A window is open at its end, an operation is not: one that begins as this one ends touches it
-    // only by the clock's resolution and is left out; one of no length keeps its moment.
+    // Windows are half-open, operations are closed: one that starts exactly when this one ends only
+    // touches it because of the clock resolution and is left out; one of zero duration keeps its
+    // instant.
     Ok((known.name, Window::new(begin, end.max(begin + 1))))
 }
 
-/// Begin and end of an operation.
+/// Start and end of an operation.
 type Ends = (Ns, Option<Ns>);
 
-/// What a look at some rows found.
+/// Result of a probe.
 #[derive(Default)]
-struct Looked {
-    /// The row before the moment looked at: id and begin.
+struct Probe {
+    /// The row before the probed time: id and start.
     before: Option<(i64, Ns)>,
     found: Option<Ends>,
 }
 
-/// Looks for a row where it is if ids ascend with time, as they do in most tables: between two moments
-/// whose ids are known, as far from each as its own id from theirs. A few looks at some pages each
-/// take the place of reading the whole table; none if that is small.
+/// Interpolation search for a row, assuming that ids ascend with time, as they do in most tables. A
+/// few probes that read some pages each replace reading the whole table; small tables are read at
+/// once.
 fn near(
     tables: &dyn Tables,
     table: &'static Table,
     id: i64,
 ) -> Result<Option<Ends>, AnalysisError> {
-    const LOOKS: usize = 6;
+    const PROBES: usize = 6;
     const ROWS_MIN: u64 = 100_000;
     let info = tables.info();
     let (rows, whole) = (info.rows_of_whole(table.name), info.whole());
@@ -66,17 +67,17 @@ fn near(
         return Ok(None);
     }
     let (mut low, mut high) = ((0, whole.begin), (rows as i64, whole.end));
-    for _ in 0..LOOKS {
+    for _ in 0..PROBES {
         if !(low.0..=high.0).contains(&id) || low.0 == high.0 {
             break;
         }
         let share = (id - low.0) as f64 / (high.0 - low.0) as f64;
         let at = low.1 + ((high.1 - low.1) as f64 * share) as Ns;
-        let looked = find(tables, table, id, Some(at))?;
-        if looked.found.is_some() {
-            return Ok(looked.found);
+        let probe = find(tables, table, id, Some(at))?;
+        if probe.found.is_some() {
+            return Ok(probe.found);
         }
-        match looked.before {
+        match probe.before {
             Some(seen) if seen.0 < id && seen > low => low = seen,
             Some(seen) if seen.0 > id && seen < high => high = seen,
             _ => break,
@@ -85,29 +86,29 @@ fn near(
     Ok(None)
 }
 
-/// Looks for a row by its id among all, or in the pages that have some of a moment.
+/// Searches for a row by id in all rows, or in the pages around a time.
 fn find(
     tables: &dyn Tables,
     table: &'static Table,
     id: i64,
     at: Option<Ns>,
-) -> Result<Looked, AnalysisError> {
+) -> Result<Probe, AnalysisError> {
     let mut projection = Projection::new(table);
     let [ids, ts, ts_end] = ["id", "ts", "ts_end"].map(|name| projection.need(name));
-    let mut looked = Looked::default();
+    let mut probe = Probe::default();
     let window = at.map(|at| Window::new(at, at + 1));
     in_order(tables, &projection.scan(window), |batch| {
         let (ids, ts) = (ids.ints(batch)?, ts.ints(batch)?);
         for row in 0..batch.num_rows() as u32 {
             if ids.at(row) == id {
-                looked.found = Some((ts.at(row), ts_end.ints(batch)?.get(row)));
+                probe.found = Some((ts.at(row), ts_end.ints(batch)?.get(row)));
                 return Ok(ControlFlow::Break(()));
             }
             if at.is_some_and(|at| ts.at(row) <= at) {
-                looked.before = Some((ids.at(row), ts.at(row)));
+                probe.before = Some((ids.at(row), ts.at(row)));
             }
         }
         Ok(ControlFlow::Continue(()))
     })?;
-    Ok(looked)
+    Ok(probe)
 }

@@ -1,4 +1,4 @@
-//! What rows can be grouped by, and the values of such keys. Knows neither kinds nor recordings.
+//! Keys that rows can be grouped by, and their values. Independent of kinds and recordings.
 
 use std::borrow::Cow;
 
@@ -170,12 +170,12 @@ impl Key {
         )
     }
 
-    /// Whether it names what a call acts on.
+    /// Whether it identifies what a call acts on.
     pub(crate) fn is_object(self) -> bool {
         matches!(self, Key::File | Key::Dir | Key::Pattern)
     }
 
-    /// Whether it names the process or the thread at work, or whose that is.
+    /// Whether it identifies the active process or thread, or an attribute of it.
     pub(crate) fn is_owner(self) -> bool {
         matches!(
             self,
@@ -192,7 +192,7 @@ impl Key {
         )
     }
 
-    /// The value of an object's key that a path has.
+    /// The value of an object key for a path.
     pub(crate) fn of_path(self, path: &str) -> Cow<'_, str> {
         match self {
             Key::Dir => Derive::Dir.apply(path),
@@ -201,7 +201,7 @@ impl Key {
         }
     }
 
-    /// Columns of an answer that show it.
+    /// Result columns that show it.
     pub(crate) fn answer_columns(self) -> Vec<AnswerColumn> {
         let column = |name, measure| vec![AnswerColumn::new(name, name, measure)];
         match self {
@@ -264,26 +264,26 @@ pub(crate) enum Shape {
     Int(&'static str),
     /// The path, or why it is unknown.
     Object(Derive),
-    /// What the process has.
-    Owner(Whose),
+    /// An attribute of the process.
+    Owner(ProcessAttribute),
 }
 
-/// What a process has.
+/// An attribute of a process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Whose {
+pub(crate) enum ProcessAttribute {
     Cgroup,
     Container,
     User,
     MountNs,
 }
 
-/// What becomes of a path.
+/// How a key value is derived from a path.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Derive {
     Same,
     Dir,
     Pattern,
-    /// Names of threads that differ in numbers alone.
+    /// Thread names that differ only in numbers are equal.
     Pool,
 }
 
@@ -298,7 +298,7 @@ impl Derive {
     }
 }
 
-/// Directory of a path; other objects (sockets, pipes) are their own.
+/// Directory of a path; other objects (sockets, pipes) stand for themselves.
 pub(crate) fn dir_of(path: &str) -> &str {
     match path.rfind('/').filter(|_| path.starts_with('/')) {
         Some(slash) => &path[..=slash],
@@ -306,7 +306,7 @@ pub(crate) fn dir_of(path: &str) -> &str {
     }
 }
 
-/// How an object without a known path is shown.
+/// Text for an object without a known path.
 pub(crate) fn unknown_object(reason: &str) -> String {
     format!("unknown ({reason})")
 }

@@ -1,10 +1,12 @@
-//! Which keys a kind has, and how groups are shown.
+//! The keys of each kind, and how groups are displayed.
 
 use whyslow_model::answer::Value;
 use whyslow_model::errno;
 use whyslow_model::sort::IndexSort;
 
-pub(crate) use crate::key::{Derive, Key, KeyValue, Shape, Whose, dir_of, unknown_object};
+pub(crate) use crate::key::{
+    Derive, Key, KeyValue, ProcessAttribute, Shape, dir_of, unknown_object,
+};
 
 use crate::AnalysisError;
 use crate::key::KEYS;
@@ -12,7 +14,7 @@ use crate::spec::Spec;
 use crate::threads::Names;
 
 impl Key {
-    /// The keys of a question, or the default where it names none.
+    /// The keys of a query, or the default if it has none.
     pub(crate) fn parse_all(
         spec: &Spec,
         by: &[String],
@@ -28,7 +30,7 @@ impl Key {
     }
 
     pub(crate) fn parse(spec: &Spec, name: &str) -> Result<Key, AnalysisError> {
-        // What is called a worker differs between kinds.
+        // `worker` means different columns in different kinds.
         let is_it = |(key, known): &&(Key, &str)| *known == name && key.columns(spec).is_some();
         if let Some((key, _)) = KEYS.iter().find(is_it) {
             return Ok(*key);
@@ -36,12 +38,12 @@ impl Key {
         let has = |(key, _): &&(Key, &str)| key.columns(spec).is_some();
         let keys: Vec<&str> = KEYS.iter().filter(has).map(|(_, name)| *name).collect();
         Err(AnalysisError::query(
-            format!("{} has no key `{name}` to group by", spec.name),
-            format!("it has {}, and none for all rows together", keys.join(", ")),
+            format!("unknown key `{name}` for {}", spec.name),
+            format!("use {}, or none for all rows together", keys.join(", ")),
         ))
     }
 
-    /// The columns it is made of, where the kind has them.
+    /// The columns that it is derived from, if the kind has them.
     pub(crate) fn columns(self, spec: &Spec) -> Option<Shape> {
         let shape = match self {
             Key::Comm => Shape::Text("comm", Derive::Same),
@@ -50,10 +52,10 @@ impl Key {
             Key::Tid => Shape::Int("tid"),
             Key::Process => Shape::Int("upid"),
             Key::Thread => Shape::Int("utid"),
-            Key::Cgroup => Shape::Owner(Whose::Cgroup),
-            Key::Container => Shape::Owner(Whose::Container),
-            Key::User => Shape::Owner(Whose::User),
-            Key::MountNs => Shape::Owner(Whose::MountNs),
+            Key::Cgroup => Shape::Owner(ProcessAttribute::Cgroup),
+            Key::Container => Shape::Owner(ProcessAttribute::Container),
+            Key::User => Shape::Owner(ProcessAttribute::User),
+            Key::MountNs => Shape::Owner(ProcessAttribute::MountNs),
             Key::File => Shape::Object(Derive::Same),
             Key::Dir => Shape::Object(Derive::Dir),
             Key::Pattern => Shape::Object(Derive::Pattern),
@@ -151,7 +153,7 @@ impl Key {
         }
     }
 
-    /// One word for a series: `openat`, `apache2 (31517)`.
+    /// A short name for a series: `openat`, `apache2 (31517)`.
     pub(crate) fn label(self, value: &KeyValue, names: &Names) -> String {
         let cells = self.cells(value, names);
         match cells.as_slice() {
@@ -167,8 +169,8 @@ impl Key {
     }
 }
 
-/// Groups in the order people expect: classes of operations as their kind ranks them, everything
-/// else by value.
+/// Sorts groups for display: operation classes in the order of their kind, everything else by
+/// value.
 pub(crate) fn in_order<S>(
     spec: &Spec,
     keys: &[Key],

@@ -1,4 +1,4 @@
-//! Questions about a recording: kinds (what is measured) × verbs (how it is shown).
+//! Queries over a recording: kinds (what is measured) × verbs (how it is shown).
 
 mod arguments;
 mod arrange;
@@ -42,20 +42,21 @@ mod verbs;
 mod volumes;
 mod words;
 
-/// Which of several like objects (devices, hosts, files …) deviates, from what was done with them.
+/// Which of several similar objects (devices, hosts, files …) deviates, after adjusting for its
+/// workload.
 pub mod outliers {
     pub use crate::peers::{Deviation, Operation, deviations};
 }
 
-/// Who asked, or failed, far more than usual, and when.
+/// Clients with far more requests or errors than usual, and when.
 pub mod bursts {
     pub use crate::verbs::requests::series::{Burst, BurstOf, Series, part_width};
 }
 
-/// Typed reading of tables, for passes of other crates.
+/// Typed reading of tables, for other crates.
 pub mod read {
     pub use crate::fold::in_order;
-    pub use crate::looks::{Looks, Shown};
+    pub use crate::looks::{Observed, WallSamples};
     pub use crate::scan::{ColumnRef, Ints, PerWord, Projection, Texts};
 }
 
@@ -83,10 +84,10 @@ use kinds::BLOCK;
 use spec::Spec;
 use verbs::devices::Detail;
 
-/// Rows of `log` that [`ask`] collects unless the question names a limit.
+/// Maximum number of `log` rows that [`ask`] collects if the query has no limit.
 pub const LOG_ROWS_MAX: usize = 100_000;
 
-/// Answers a question from what was recorded.
+/// Runs a query on a recording.
 pub fn ask(tables: &dyn Tables, question: &Question) -> Result<Answer, AnalysisError> {
     let context = Context::new(tables, question)?;
     let spec = spec(question)?;
@@ -118,9 +119,9 @@ pub fn ask(tables: &dyn Tables, question: &Question) -> Result<Answer, AnalysisE
     Ok(answer)
 }
 
-/// Like [`ask`], but rows of `log` are handed on as they are read, a table at a time, with the
-/// answer's header; other answers come as they are. All rows unless the question names a limit.
-/// Returns the header.
+/// Like [`ask`], but passes rows of `log` on as they are read, one table at a time, together with
+/// the header of the answer; other answers are passed on as a whole. All rows unless the query has
+/// a limit. Returns the header.
 pub fn ask_streaming(
     tables: &dyn Tables,
     question: &Question,
@@ -151,8 +152,8 @@ pub fn ask_streaming(
     Ok(answer)
 }
 
-/// Shows the rows of a `log` one by one with these of its columns (numbers, names and paths), in
-/// order of begin. Returns the answer's header.
+/// Visits the rows of a `log` with the given columns (numbers, names and paths), in order of start.
+/// Returns the header of the answer.
 pub fn each_row(
     tables: &dyn Tables,
     question: &Question,
@@ -171,8 +172,8 @@ pub fn each_row(
     Ok(answer)
 }
 
-/// Samples of a question about stacks added up by thread, state and stack, in the order in which the first of
-/// each was met, with the answer's header.
+/// Samples of a stack query added up by thread, state and stack, in order of first occurrence, with
+/// the header of the answer.
 pub fn sum_stacks<C: Counts>(
     tables: &dyn Tables,
     question: &Question,
@@ -201,7 +202,7 @@ fn header(context: &Context<'_>) -> Result<Answer, AnalysisError> {
     })
 }
 
-/// Up to one row more than `limit`, to tell whether there are more.
+/// Up to one row more than `limit`, to detect whether there are more.
 fn log_table(
     context: &Context<'_>,
     spec: &'static Spec,
@@ -227,7 +228,7 @@ fn log_table(
     Ok(whole)
 }
 
-/// The rows that the view is about.
+/// The rows that the view shows.
 fn spec(question: &Question) -> Result<&'static Spec, AnalysisError> {
     let topic = question.kind.topic();
     let view = topic.views.iter().find(|view| view.verb == question.verb);
@@ -235,16 +236,16 @@ fn spec(question: &Question) -> Result<&'static Spec, AnalysisError> {
     let view = view.ok_or_else(|| {
         let views: Vec<&str> = topic.views.iter().map(|view| view.verb.name()).collect();
         AnalysisError::query(
-            format!("{kind} has no view `{verb}`"),
-            format!("it has {}", views.join(", ")),
+            format!("unknown view `{verb}` of {kind}"),
+            format!("use one of {}", views.join(", ")),
         )
     })?;
     if question.interval.is_some() && !view.by_time {
         let views = topic.views.iter().filter(|view| view.by_time);
         let views: Vec<&str> = views.map(|view| view.verb.name()).collect();
         let others = match views.as_slice() {
-            [] => "leave the interval out, or ask for a window with -w".into(),
-            views => format!("these views of {kind} take one: {}", views.join(", ")),
+            [] => "omit the interval, or select a window with -w".into(),
+            views => format!("use a view of {kind} that takes one: {}", views.join(", ")),
         };
         return Err(AnalysisError::query(
             format!("`{kind} {verb}` takes no interval"),
@@ -296,7 +297,7 @@ fn answer_tables(
         (_, Verb::Dump) => Ok(vec![verbs::dump::table(context)?]),
         (_, Verb::Gaps) => verbs::gaps::tables(context),
         (_, Verb::Chains) => verbs::chains::tables(context),
-        // Who merges them into a tree does so from their rows.
+        // The caller merges the rows into a tree.
         (_, Verb::Flame) => Ok(vec![verbs::stacks::table(context, spec, &keys(&[])?)?]),
         (_, Verb::Differs) => Ok(vec![verbs::differs::table(context, spec, &keys(&[])?)?]),
         (_, Verb::Outliers) => verbs::outliers::tables(context),
@@ -313,7 +314,7 @@ fn with_resolvers(
     Ok(tables)
 }
 
-/// What tells threads apart for people.
+/// Keys that identify a thread to the reader.
 const THREAD_KEYS: &[Key] = &[Key::Comm, Key::Pid, Key::Tid];
 
 fn stats(context: &Context<'_>, spec: &'static Spec) -> Result<Vec<AnswerTable>, AnalysisError> {
@@ -329,7 +330,7 @@ fn stats(context: &Context<'_>, spec: &'static Spec) -> Result<Vec<AnswerTable>,
         Kind::Block => {
             let names = [("devices", "devices"), ("stats", "operations")];
             let mut tables = verbs::stats::tables(context, spec, names, &keys)?;
-            verbs::mounted::tell(context, &mut tables[0])?;
+            verbs::mounted::add_column(context, &mut tables[0])?;
             Ok(tables)
         }
         Kind::Io if context.has("block_io") && applies(spec, &BLOCK, &question.filter) => Ok(vec![
@@ -340,10 +341,10 @@ fn stats(context: &Context<'_>, spec: &'static Spec) -> Result<Vec<AnswerTable>,
     }
 }
 
-/// Devices as iostat has them, and what is mounted from each.
+/// Devices like iostat, and what is mounted from each.
 fn devices(context: &Context<'_>) -> Result<AnswerTable, AnalysisError> {
     let mut table = verbs::devices::table(context, Detail::Whole)?;
-    verbs::mounted::tell(context, &mut table)?;
+    verbs::mounted::add_column(context, &mut table)?;
     Ok(table)
 }
 
@@ -369,7 +370,7 @@ fn usage(context: &Context<'_>, spec: &'static Spec) -> Result<Vec<AnswerTable>,
         | Kind::Stacks
         | Kind::Work
         | Kind::Tcp => {
-            // Samples are no waits.
+            // Samples are not waits.
             let default: &[Key] = match spec.kind {
                 Kind::Stacks => &[Key::Process, Key::Kind],
                 _ => &[Key::Process],
@@ -417,14 +418,14 @@ fn usage(context: &Context<'_>, spec: &'static Spec) -> Result<Vec<AnswerTable>,
     }
 }
 
-/// Whether the filter of a question about one kind means something for another.
-fn applies(asked: &Spec, other: &Spec, filter: &Filter) -> bool {
+/// Whether the filter of a query for one kind is meaningful for another.
+fn applies(spec: &Spec, other: &Spec, filter: &Filter) -> bool {
     let has_own = !filter.ops.is_empty() || !filter.names.is_empty();
-    let of_one = asked.kind != other.kind && has_own;
+    let of_one = spec.kind != other.kind && has_own;
     !of_one && filter.files.is_empty() && !filter.errors_only
 }
 
-// The tests name the crate as its users do.
+// The tests refer to the crate by its public name.
 #[cfg(test)]
 extern crate self as whyslow_analysis;
 #[cfg(test)]

@@ -1,7 +1,8 @@
-//! What the recorder saw of threads, looking at them from outside, while a profiler got no sample of them.
+//! Wall-clock samples of threads by the recorder, during gaps in the samples of a profiler.
 //!
-//! A profiler that sends signals can only tell that none arrived. Who looks from outside sees the state of the
-//! thread and where it is in the kernel, so that a guess becomes proof, or is refuted.
+//! A profiler that sends signals only detects that none was handled. The recorder samples from
+//! outside: it sees the thread's state and its place in the kernel, which proves or refutes an
+//! assumption.
 
 use std::ops::ControlFlow;
 
@@ -15,52 +16,52 @@ use crate::AnalysisError;
 use crate::fold::in_order;
 use crate::scan::Projection;
 
-/// Looks say something of a time that they cover this much of.
+/// Samples are conclusive if they cover this share of an interval.
 const COVERED: f64 = 0.5;
 
-/// Function of the kernel and system call, as numbers of [`Looks::words`].
+/// Kernel function and system call, as indexes into [`WallSamples::words`].
 type Place = (Option<u32>, Option<u32>);
 
 #[derive(Debug)]
-struct Look {
+struct WallSample {
     begin: Ns,
     end: Ns,
-    /// Where it waited uninterruptibly; none if it did not.
+    /// Where it waited uninterruptibly; `None` if it did not.
     waits: Option<Place>,
 }
 
-/// Of some threads.
+/// The samples of some threads.
 #[derive(Debug, Default)]
-pub struct Looks {
-    of: FxHashMap<i64, Vec<Look>>,
+pub struct WallSamples {
+    of: FxHashMap<i64, Vec<WallSample>>,
     words: Vec<String>,
 }
 
-/// What looks say of a time of one thread.
+/// What samples show about an interval of a thread.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Shown {
-    /// It waited uninterruptibly for most of it, longest here.
+pub enum Observed {
+    /// It was in uninterruptible sleep for most of the interval, longest here.
     Uninterruptible {
         /// Value of `stack_sample.function`: where in the kernel it waited.
         function: Option<String>,
-        /// System call that it was in; `None` outside of calls.
+        /// System call that it was in; `None` outside of system calls.
         syscall: Option<String>,
     },
-    /// It did not.
+    /// It was not.
     Otherwise,
 }
 
-impl Looks {
+impl WallSamples {
     /// The recorder's wall-clock samples of the threads `wanted` (`utid`) that touch the window.
     pub fn read(
         tables: &dyn Tables,
         window: Window,
         wanted: &FxHashSet<i64>,
     ) -> Result<Self, AnalysisError> {
-        let mut looks = Self::default();
+        let mut samples = Self::default();
         let is_there = tables.info().tables.get(StackSampleRow::TABLE.name);
         if wanted.is_empty() || is_there.is_none_or(|table| table.rows == 0) {
-            return Ok(looks);
+            return Ok(samples);
         }
         let mut projection = Projection::new(StackSampleRow::TABLE);
         let [ts, ts_end, utid] = ["ts", "ts_end", "utid"].map(|name| projection.need(name));
@@ -83,32 +84,32 @@ impl Looks {
                     if let Some(at) = known.get(word) {
                         return Some(*at);
                     }
-                    looks.words.push(word.to_owned());
-                    let at = looks.words.len() as u32 - 1;
+                    samples.words.push(word.to_owned());
+                    let at = samples.words.len() as u32 - 1;
                     known.insert(word.to_owned(), at);
                     Some(at)
                 };
                 let is_wait = state.get(row) == Some("uninterruptible");
                 let waits = is_wait.then(|| (number(function.get(row)), number(syscall.get(row))));
-                let (begin, look) = (ts.at(row), looks.of.entry(thread).or_default());
-                look.push(Look { begin, end, waits });
+                let (begin, sample) = (ts.at(row), samples.of.entry(thread).or_default());
+                sample.push(WallSample { begin, end, waits });
             }
             Ok(ControlFlow::Continue(()))
         })?;
-        Ok(looks)
+        Ok(samples)
     }
 
-    /// None if nobody looked, or too seldom.
-    pub fn of(&self, utid: i64, (begin, end): (Ns, Ns)) -> Option<Shown> {
+    /// `None` without samples, or with too few.
+    pub fn of(&self, utid: i64, (begin, end): (Ns, Ns)) -> Option<Observed> {
         let (mut seen, mut waited): (Ns, Ns) = (0, 0);
         let mut places: Vec<(Place, Ns)> = Vec::new();
-        for look in self.of.get(&utid)? {
-            let shared = look.end.min(end) - look.begin.max(begin);
+        for sample in self.of.get(&utid)? {
+            let shared = sample.end.min(end) - sample.begin.max(begin);
             if shared <= 0 {
                 continue;
             }
             seen += shared;
-            let Some(place) = look.waits else { continue };
+            let Some(place) = sample.waits else { continue };
             waited += shared;
             match places.iter_mut().find(|(known, _)| *known == place) {
                 Some((_, sum)) => *sum += shared,
@@ -118,13 +119,13 @@ impl Looks {
         if (seen as f64) < COVERED * (end - begin) as f64 {
             return None;
         }
-        // The first of those that are as long.
+        // The first of equally long ones.
         let longest = places.iter().rev().max_by_key(|(_, sum)| *sum);
         let Some(((function, syscall), _)) = longest.filter(|_| waited * 2 >= seen) else {
-            return Some(Shown::Otherwise);
+            return Some(Observed::Otherwise);
         };
         let word = |at: &Option<u32>| at.map(|at| self.words[at as usize].clone());
-        Some(Shown::Uninterruptible {
+        Some(Observed::Uninterruptible {
             function: word(function),
             syscall: word(syscall),
         })
@@ -135,37 +136,37 @@ impl Looks {
 mod tests {
     use super::*;
 
-    fn look(begin: Ns, end: Ns, place: Option<u32>) -> Look {
+    fn sample(begin: Ns, end: Ns, place: Option<u32>) -> WallSample {
         let waits = place.map(|function| (Some(function), None));
-        Look { begin, end, waits }
+        WallSample { begin, end, waits }
     }
 
     #[test]
     fn a_time_is_proven_by_looks_that_cover_it() {
-        let looks = Looks {
+        let samples = WallSamples {
             of: FxHashMap::from_iter([(
                 7,
                 vec![
-                    look(0, 10, None),
-                    look(10, 30, Some(0)),
-                    look(30, 70, Some(1)),
-                    look(70, 80, None),
+                    sample(0, 10, None),
+                    sample(10, 30, Some(0)),
+                    sample(30, 70, Some(1)),
+                    sample(70, 80, None),
                 ],
             )]),
             words: vec!["down_read".into(), "folio_wait_bit".into()],
         };
         let in_wait = |function: &str| {
-            Some(Shown::Uninterruptible {
+            Some(Observed::Uninterruptible {
                 function: Some(function.into()),
                 syscall: None,
             })
         };
-        assert_eq!(looks.of(7, (10, 70)), in_wait("folio_wait_bit"));
-        assert_eq!(looks.of(7, (10, 40)), in_wait("down_read"));
+        assert_eq!(samples.of(7, (10, 70)), in_wait("folio_wait_bit"));
+        assert_eq!(samples.of(7, (10, 40)), in_wait("down_read"));
         // It ran, or slept.
-        assert_eq!(looks.of(7, (0, 12)), Some(Shown::Otherwise));
-        // Nobody looked for most of it, or at this thread at all.
-        assert_eq!(looks.of(7, (60, 200)), None);
-        assert_eq!(looks.of(8, (10, 70)), None);
+        assert_eq!(samples.of(7, (0, 12)), Some(Observed::Otherwise));
+        // Most of the time has no samples, or the thread has none at all.
+        assert_eq!(samples.of(7, (60, 200)), None);
+        assert_eq!(samples.of(8, (10, 70)), None);
     }
 }

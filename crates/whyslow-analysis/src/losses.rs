@@ -1,4 +1,4 @@
-//! What was lost inside the window: every answer says so.
+//! Events lost in the window: every answer reports them.
 
 use std::ops::ControlFlow;
 
@@ -12,13 +12,13 @@ use crate::context::Context;
 use crate::fold::in_order;
 use crate::scan::Projection;
 
-/// Ranges of lost events that touch the measured window, in order of time.
+/// Ranges of lost events that overlap the window, in time order.
 pub(crate) fn inside(context: &Context<'_>) -> Result<Vec<LossNote>, AnalysisError> {
     let mut projection = Projection::new(LostEventsRow::TABLE);
     let [ts, ts_end] = ["ts", "ts_end"].map(|name| projection.need(name));
     let [cpu, count] = ["cpu", "count"].map(|name| projection.need(name));
     let kind = projection.need("kind");
-    // The recording's last event is part of it.
+    // Extended by 1 ns to include the last event of the recording.
     let window = Window::new(context.span.begin, context.span.end.saturating_add(1));
     let mut losses = Vec::new();
     in_order(context.tables, &projection.scan(Some(window)), |batch| {

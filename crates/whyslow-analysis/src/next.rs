@@ -1,4 +1,4 @@
-//! The question worth asking after an answer.
+//! The suggested next query after an answer.
 
 use whyslow_model::answer::{AnswerTable, Value};
 
@@ -41,7 +41,7 @@ fn bad_and_good(tables: &[AnswerTable]) -> Option<(&str, &str)> {
     let bad = devices.rows.get(*devices.outliers.first()?)?;
     let mut rows = devices.rows.iter().rev();
     let good = rows.find(|row| match row.get(words) {
-        Some(Value::Text(words)) => words.starts_with("as its peers"),
+        Some(Value::Text(words)) => words.starts_with("like its peers"),
         _ => false,
     })?;
     match (bad.get(name)?, good.get(name)?) {

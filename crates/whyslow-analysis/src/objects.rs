@@ -1,13 +1,13 @@
-//! What bytes were moved to and from: the four sorts that `usage` tells apart.
+//! Classes of objects that bytes are transferred to and from, as distinguished by `usage`.
 //!
-//! | sort | classes of descriptor |
+//! | sort | file descriptor classes |
 //! |---|---|
 //! | file | file, directory, block, memfd |
 //! | net | inet, inet6 |
 //! | other | pipe, unix, netlink, eventfd, epoll, timerfd, signalfd, inotify, tty, proc, sys, dev, anon |
-//! | unknown | unknown, socket (of a family not known), none |
+//! | unknown | unknown, socket (of unknown family), none |
 
-/// A sort of object; the number is its place in sums.
+/// A class of objects; the number is its index in totals.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Sort {
     File = 0,
@@ -28,7 +28,7 @@ impl Sort {
         }
     }
 
-    /// Of an `fd_class`.
+    /// By `fd_class`.
     pub(crate) fn of_class(class: Option<&str>) -> Sort {
         match class {
             Some("file" | "directory" | "block" | "memfd") => Sort::File,
@@ -38,7 +38,8 @@ impl Sort {
         }
     }
 
-    /// Of an object known by its name only: the second one of splice, sendfile, copy_file_range.
+    /// By name, for objects known by their name only: the second one of splice, sendfile,
+    /// copy_file_range.
     pub(crate) fn of_name(name: Option<&str>) -> Sort {
         let in_dir =
             |path: &str, dir: &str| path.strip_prefix(dir).is_some_and(|r| r.starts_with('/'));

@@ -1,13 +1,13 @@
-//! Whose a process is: its control group, container, user or mount namespace, as keys to group by. Rows know their
-//! process only, so that each of these is looked up by that.
+//! Attributes of a process as grouping keys: control group, container, user, mount namespace. Rows
+//! only have the process, so each attribute is looked up by process.
 
 use std::sync::Arc;
 
 use rustc_hash::FxHashMap;
 
-use crate::key::Whose;
+use crate::key::ProcessAttribute;
 
-/// A process as answers name it.
+/// A process as shown in answers.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct ProcessName {
     pub(crate) pid: i64,
@@ -21,8 +21,8 @@ pub(crate) struct ProcessName {
     pub(crate) mount_ns: Option<i64>,
 }
 
-/// A number for what each process has of one sort: users and namespaces have one of their own, a text
-/// is in `texts`.
+/// A number for an attribute of each process: users and namespaces are numbers already, texts are
+/// in `texts`.
 #[derive(Debug, Default)]
 pub(crate) struct Owners {
     numbers: FxHashMap<i64, i64>,
@@ -31,26 +31,26 @@ pub(crate) struct Owners {
 
 impl Owners {
     pub(crate) fn new<'p>(
-        whose: Whose,
+        attribute: ProcessAttribute,
         processes: impl Iterator<Item = (i64, &'p ProcessName)>,
     ) -> Arc<Self> {
-        Arc::new(match whose {
-            Whose::User => Self {
+        Arc::new(match attribute {
+            ProcessAttribute::User => Self {
                 numbers: processes
                     .filter_map(|(upid, process)| Some((upid, process.uid?)))
                     .collect(),
                 texts: None,
             },
-            Whose::MountNs => Self {
+            ProcessAttribute::MountNs => Self {
                 numbers: processes
                     .filter_map(|(upid, process)| Some((upid, process.mount_ns?)))
                     .collect(),
                 texts: None,
             },
-            Whose::Cgroup => Self::of_texts(
+            ProcessAttribute::Cgroup => Self::of_texts(
                 processes.filter_map(|(upid, process)| Some((upid, process.cgroup.as_deref()?))),
             ),
-            Whose::Container => Self::of_texts(
+            ProcessAttribute::Container => Self::of_texts(
                 processes.filter_map(|(upid, process)| Some((upid, process.container.as_deref()?))),
             ),
         })
@@ -77,7 +77,7 @@ impl Owners {
         self.numbers.get(&upid).copied()
     }
 
-    /// What a number stands for; none where it stands for itself.
+    /// The text of a number; `None` if the number is the value.
     pub(crate) fn text(&self, number: i64) -> Option<&str> {
         let texts = self.texts.as_ref()?;
         texts.get(usize::try_from(number).ok()?).map(|text| &**text)

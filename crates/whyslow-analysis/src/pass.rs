@@ -1,4 +1,4 @@
-//! One way over a table: select rows, number their groups, and let a verb sum them up.
+//! A pass over a table: selects rows, numbers their groups, and lets a verb aggregate them.
 
 use arrow_array::RecordBatch;
 use rayon::iter::{IndexedParallelIterator, IntoParallelRefMutIterator, ParallelIterator};
@@ -13,18 +13,18 @@ use crate::grouping::{Coder, Grouping, TimeKey};
 use crate::keys::KeyValue;
 use crate::scan::{ColumnRef, Ints, Projection};
 
-/// What a verb adds up per group. Sums must not depend on the order of rows.
+/// What a verb aggregates per group. The result must not depend on the order of rows.
 pub(crate) trait Summing: Sync {
     type Columns<'b>;
     type Sum: Default + Send;
 
-    /// Columns of a batch whose first row is met at `first`.
+    /// Columns of a batch whose first row is at `first`.
     fn columns<'b>(
         &self,
         batch: &'b RecordBatch,
         first: Spot,
     ) -> Result<Self::Columns<'b>, AnalysisError>;
-    /// What a group of one of the groupings starts with.
+    /// Initial value of a group of one of the groupings.
     fn start(&self, _grouping: usize, _group: &dyn Fn() -> Vec<KeyValue>) -> Self::Sum {
         Self::Sum::default()
     }
@@ -32,13 +32,13 @@ pub(crate) trait Summing: Sync {
     fn merge(&self, sum: &mut Self::Sum, other: Self::Sum);
 }
 
-/// Groups that are worth a thread of their own when results are merged.
+/// Number of groups from which another thread pays off when results are merged.
 const GROUPS_PER_THREAD: usize = 1_000;
 
-/// Groups as they come, each once: an answer that shows ten of fifty thousand need not sort them.
+/// Unsorted groups, each once: an answer that shows ten of fifty thousand need not sort them.
 pub(crate) type Unordered<S> = Vec<(Vec<KeyValue>, S)>;
 
-/// Groups in the order of their keys, each once.
+/// Groups sorted by key, each once.
 pub(crate) struct Groups<S>(Unordered<S>);
 
 impl<S> Groups<S> {
@@ -59,7 +59,7 @@ impl<S> Groups<S> {
         Some(&self.0[self.place(group)?].1)
     }
 
-    /// The sum of a group, which is left with none.
+    /// Takes the sum of a group out.
     pub(crate) fn take(&mut self, group: &[KeyValue]) -> Option<S>
     where
         S: Default,
@@ -95,11 +95,11 @@ impl<S> IntoIterator for Groups<S> {
     }
 }
 
-/// Sums by the numbers of groups, and what tells the values of these.
+/// Sums by group number, and the decoder of these numbers.
 pub(crate) type Coded<S> = (Coder, Vec<S>);
 
-/// Which rows of which table, in which groups. The verb adds the columns it needs itself to the
-/// projection before it runs.
+/// The rows of a table and their groups. The verb adds the columns that it needs to the projection
+/// before running it.
 pub(crate) struct Pass {
     pub(crate) projection: Projection,
     pub(crate) selector: Selector,
@@ -107,14 +107,14 @@ pub(crate) struct Pass {
     pub(crate) selected: Option<Window>,
 }
 
-/// What a thread has found so far.
+/// The results of a thread so far.
 struct Worker<S> {
     verdicts: Verdicts,
     rows: Vec<u32>,
     grouped: Vec<Grouped<S>>,
 }
 
-/// Sums by one grouping; a sum's place is the number of its group.
+/// Sums of one grouping, indexed by group number.
 struct Grouped<S> {
     coder: Coder,
     codes: Vec<u32>,
@@ -122,7 +122,7 @@ struct Grouped<S> {
 }
 
 impl Pass {
-    /// Groups by the interval in which a row begins, as the last key.
+    /// Groups rows by the interval in which they start, as the last key.
     pub(crate) fn group_by_time(&mut self, span: Window, width: Ns) {
         let column = self.projection.need("ts");
         self.grouping.push_time(TimeKey {
@@ -142,7 +142,7 @@ impl Pass {
         Ok(Groups::new(groups.unwrap_or_default()))
     }
 
-    /// Sums by each of several groupings, in one scan.
+    /// Aggregates by each of several groupings, in one scan.
     pub(crate) fn run_by<V: Summing>(
         &self,
         tables: &dyn Tables,
@@ -153,7 +153,7 @@ impl Pass {
         Ok(grouped.into_iter().map(Grouped::groups).collect())
     }
 
-    /// Sums by numbers, and what tells their values: there may be many more groups than values.
+    /// Aggregates by group number, with the decoder: there may be many more groups than values.
     pub(crate) fn run_coded<V: Summing>(
         &self,
         tables: &dyn Tables,
@@ -218,7 +218,7 @@ impl Pass {
         for (number, grouped) in worker.grouped.iter_mut().enumerate() {
             let Grouped { coder, codes, sums } = grouped;
             coder.codes(batch, rows, codes)?;
-            // Codes are given in the order of first sight.
+            // Codes are assigned in order of first occurrence.
             for code in sums.len()..coder.count() {
                 sums.push(verb.start(number, &|| coder.values(code as u32)));
             }
@@ -276,7 +276,7 @@ impl Summing for Count {
     }
 }
 
-/// Collects the values of a column that has one in every row.
+/// Collects the values of a non-null column.
 pub(crate) struct Ids(pub(crate) ColumnRef);
 
 impl Summing for Ids {

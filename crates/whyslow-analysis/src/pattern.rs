@@ -1,18 +1,18 @@
-//! Paths by pattern: what differs from file to file becomes a placeholder.
+//! Path patterns: parts that vary between files become placeholders.
 //!
-//! A path that does not begin with `/` is left alone (sockets, pipes). Each component is looked at
-//! by itself, in pieces: runs of letters and digits (ASCII), and single separators between them.
-//! First a UUID (8-4-4-4-12 hexadecimal digits, as a whole between separators) is `<uuid>`. Then
-//! each piece, in this order:
+//! Paths that do not begin with `/` are unchanged (sockets, pipes). Each component is split into
+//! pieces: runs of letters and digits (ASCII), and single separators between them. First a UUID
+//! (8-4-4-4-12 hexadecimal digits, as a whole between separators) becomes `<uuid>`. Then each piece
+//! is matched in this order:
 //! - only digits: `<n>`;
 //! - 8 or more hexadecimal digits (of one case), with at least one digit: `<hex>`;
 //! - 16 or more letters and digits, with at least two digits and two letters: `<id>` (session
 //!   names, temporary names);
 //! - letters followed by digits to the end, as in `file17`: the letters and `<n>`, unless there
 //!   is one digit only, as in `libz1` or `ext4`;
-//! - otherwise itself.
+//! - otherwise unchanged.
 //!
-//! Kept as they are: components of shared libraries (`.so`, `.so.6`), the names of processor
+//! Unchanged are: components of shared libraries (`.so`, `.so.6`), names of processor
 //! architectures, and a version at the end (`python3.11`, `ld.8`: numbers below 100, each after a
 //! dot).
 
@@ -33,8 +33,8 @@ pub fn pattern_of(path: &str) -> Cow<'_, str> {
     Cow::Owned(pattern)
 }
 
-/// The pool that a thread belongs to, by its name: numbers and UUIDs are `N`, so that
-/// `request-handler-3` and `request-handler-12` are both `request-handler-N`.
+/// The pool that a thread belongs to, by its name: numbers and UUIDs become `N`, so both
+/// `request-handler-3` and `request-handler-12` become `request-handler-N`.
 pub fn pool_of(name: &str) -> Cow<'_, str> {
     if !name.bytes().any(|byte| byte.is_ascii_digit()) {
         return Cow::Borrowed(name);

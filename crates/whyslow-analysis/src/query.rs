@@ -1,27 +1,27 @@
-//! A question, as the command line, the server and tests put it.
+//! A query, as passed by the command line, the server and tests.
 
 use whyslow_model::{Ns, Window};
 
 /// What is measured.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Kind {
-    /// System calls that do input or output.
+    /// I/O system calls.
     Io,
-    /// Requests to block devices.
+    /// Block device requests.
     Block,
     /// Files by path, pattern and directory.
     Files,
-    /// Threads, and what they did with their time.
+    /// Threads, their states over time, and their stacks.
     Threads,
-    /// States of threads: running, runnable, asleep.
+    /// Thread states: running, runnable, asleep.
     States,
-    /// Waits for a CPU.
+    /// Run-queue latency.
     Sched,
-    /// Time on CPUs.
+    /// CPU time slices.
     Cpu,
     /// Interrupt handlers.
     Irq,
-    /// System calls of every class.
+    /// All system calls.
     Syscalls,
     /// Page allocation, page faults and reclaim.
     Mem,
@@ -33,9 +33,9 @@ pub enum Kind {
     Net,
     /// TCP connections.
     Tcp,
-    /// Signals that stop, continue or end processes.
+    /// Signals that stop, continue or terminate processes.
     Signals,
-    /// Lookups of host names.
+    /// DNS lookups.
     Dns,
     /// DNS queries to name servers.
     NameServers,
@@ -45,9 +45,9 @@ pub enum Kind {
     Functions,
     /// Hits of static probes (USDT).
     Usdt,
-    /// Waits for contended locks.
+    /// Lock contention.
     Locks,
-    /// Stacks of long waits, and samples.
+    /// Off-CPU stacks of long waits, and samples.
     Stacks,
     /// Sampling gaps of wall-clock profiles.
     Gaps,
@@ -66,13 +66,13 @@ pub enum Verb {
     Usage,
     /// Count, minimum, mean, percentiles and maximum by group.
     Stats,
-    /// Histogram of lengths or sizes.
+    /// Histogram of durations or sizes.
     Hist,
     /// Rows with the greatest values of a column.
     Top,
-    /// Rows in order of time.
+    /// Rows in chronological order.
     Log,
-    /// Heat map: time by length.
+    /// Heat map: time by duration.
     Heat,
     /// `io syscalls`: statistics by system call name.
     Syscalls,
@@ -88,28 +88,28 @@ pub enum Verb {
     Timeline,
     /// `threads dump --at`: stacks of all threads.
     Dump,
-    /// `threads gaps`: times without samples.
+    /// `threads gaps`: sampling gaps.
     Gaps,
     /// `threads flame`: time by stack as a tree.
     Flame,
-    /// `locks chains`: who waited for whom.
+    /// `locks chains`: chains of waiting threads.
     Chains,
     /// `block outliers`: long requests, and devices that deviate from their peers.
     Outliers,
     /// `locks stacks`: time by stack.
     Stacks,
-    /// What is more frequent among these than among others.
+    /// Properties that are more frequent in the selected rows than in others.
     Differs,
-    /// `requests threads`: who worked for a request when, and in which state.
+    /// `requests threads`: threads that worked on a request, with their states over time.
     Threads,
-    /// `requests outbound`: what requests asked of others.
+    /// `requests outbound`: outbound requests of threads that serve requests.
     Outbound,
-    /// `requests bursts`: clients that asked or failed far more than usual.
+    /// `requests bursts`: clients with far more requests or errors than usual.
     Bursts,
 }
 
 impl Kind {
-    /// The word of the command line.
+    /// The word on the command line.
     pub fn name(self) -> &'static str {
         match self {
             Kind::Io => "io",
@@ -143,7 +143,7 @@ impl Kind {
 }
 
 impl Verb {
-    /// The word of the command line.
+    /// The word on the command line.
     pub fn name(self) -> &'static str {
         match self {
             Verb::Usage => "usage",
@@ -172,7 +172,7 @@ impl Verb {
     }
 }
 
-/// A device as people write it.
+/// A device as the user wrote it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum DeviceRef {
     /// Name without `/dev/`: a disk, a partition or a mapping.
@@ -186,76 +186,77 @@ pub enum DeviceRef {
     },
 }
 
-/// Which rows count. Empty lists and `None` let everything through; within a list any match
-/// suffices, between fields all must hold.
+/// Row filter. Empty lists and `None` match everything; within a list one match suffices, and all
+/// fields must match.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Filter {
     /// Kernel process ids.
     pub pids: Vec<i32>,
     /// Kernel thread ids.
     pub tids: Vec<i32>,
-    /// Globs on the thread's name.
+    /// Globs for the thread name.
     pub comms: Vec<String>,
-    /// Regular expressions on the thread's name.
+    /// Regular expressions for the thread name.
     pub threads: Vec<String>,
-    /// Regular expressions on functions: some frame of the stack must match.
+    /// Regular expressions for functions: some frame of the stack must match.
     pub frames: Vec<String>,
-    /// Regular expressions on functions: no frame of the stack may match.
+    /// Regular expressions for functions: no frame of the stack may match.
     pub frames_not: Vec<String>,
-    /// Globs on the path of the process's control group, as those on files.
+    /// Globs for the path of the process's control group, as in `files`.
     pub cgroups: Vec<String>,
     /// Whole disks or partitions.
     pub devices: Vec<DeviceRef>,
-    /// Globs on the path (`*` crosses no `/`, `**` does; a glob without `/` is matched against the
-    /// last component too).
+    /// Globs for the path (`*` does not match `/`, `**` does; a glob without `/` is also matched
+    /// against the last component).
     pub files: Vec<String>,
     /// Operation classes (`read`, `open`, …) or system call names (`openat`).
     pub ops: Vec<String>,
-    /// Exact names of system calls or interrupt handlers, also where a class is called the same.
+    /// Exact names of system calls or interrupt handlers, even if a class has the same name.
     pub names: Vec<String>,
     /// Exact size in bytes.
     pub size: Option<i64>,
-    /// Bytes moved; rows without a size pass, as failed calls, opens and syncs have none.
+    /// Minimum number of bytes transferred; rows without a size pass, because failed calls, opens
+    /// and syncs have none.
     pub size_min: Option<i64>,
-    /// Greatest number of bytes moved, inclusive; rows without a size pass.
+    /// Maximum number of bytes transferred, inclusive; rows without a size pass.
     pub size_max: Option<i64>,
-    /// Least length in ns, inclusive; a row whose length is not known passes if the part of it that
-    /// was recorded is as long.
+    /// Minimum duration in ns, inclusive; a row with unknown duration passes if its recorded part
+    /// is long enough.
     pub dur_min: Option<Ns>,
-    /// Greatest length in ns, inclusive; rows whose length is not known do not pass.
+    /// Maximum duration in ns, inclusive; rows with unknown duration do not pass.
     pub dur_max: Option<Ns>,
     /// Part of the duration that is meant instead of the whole, here and in histograms and heat
     /// maps: `queue`, `device`, `raise`.
     pub stage: Option<String>,
     /// Only failed operations.
     pub errors_only: bool,
-    /// Values of keys, each key once. Rows that have none do not pass.
+    /// Values of keys, each key once. Rows without a value do not pass.
     pub values: Vec<KeyFilter>,
-    /// Only what ended in this range, so that parts of a window share nothing.
+    /// Only what ended in this range, so that adjacent windows are disjoint.
     pub ended_in: Option<Window>,
     /// CPU numbers.
     pub cpus: Vec<i32>,
-    /// Leave out the tracer's own processes.
+    /// Exclude the processes of the tracer.
     pub no_tracer: bool,
 }
 
-/// Values that a key of `--by` may have: of texts globs, in which `*` matches anything; of numbers
-/// these themselves, or `5xx` for all from 500 to 599.
+/// Values of a `--by` key: globs for texts, in which `*` matches anything; for numbers exact
+/// values, or `5xx` for 500 to 599.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct KeyFilter {
-    /// Name of the key, as `--by` has it.
+    /// Name of the key, as in `--by`.
     pub key: &'static str,
     /// Any of these.
     pub values: Vec<String>,
 }
 
 impl Filter {
-    /// Whether stacks are looked at.
+    /// Whether it filters stacks.
     pub fn is_of_stacks(&self) -> bool {
         !self.frames.is_empty() || !self.frames_not.is_empty()
     }
 
-    /// The same for what has no stacks.
+    /// The filter without its conditions on stacks.
     pub(crate) fn without_stacks(&self) -> Self {
         Self {
             frames: Vec::new(),
@@ -270,11 +271,11 @@ impl Filter {
 pub struct Sort {
     /// Name of a column of the answer.
     pub column: String,
-    /// Least value first.
+    /// Ascending order.
     pub ascending: bool,
 }
 
-/// What the buckets of histograms and heat maps hold.
+/// What histogram and heat map buckets count.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Weight {
     /// Number of rows.
@@ -287,10 +288,10 @@ pub enum Weight {
 /// Buckets of `hist`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Bins {
-    /// Powers of two for people; percentiles from 32 buckets per octave.
+    /// Powers of two in text output; percentiles from 32 buckets per octave.
     #[default]
     Log,
-    /// So many equal buckets between least and greatest; `uniform` shares them between the tables.
+    /// Equal buckets between minimum and maximum; `uniform` uses the same ones for all tables.
     Linear {
         /// Number of buckets.
         count: usize,
@@ -306,7 +307,7 @@ pub struct Question {
     pub kind: Kind,
     /// How it is shown.
     pub verb: Verb,
-    /// `None` for the whole recording, or the focus of a part of one.
+    /// `None` for the whole recording, or the focus of a slice of one.
     pub window: Option<Window>,
     /// Which rows count.
     pub filter: Filter,
@@ -316,31 +317,31 @@ pub struct Question {
     pub sort: Option<Sort>,
     /// Rows of `top` and `usage`; `None` = the verb's default, 0 = all.
     pub limit: Option<usize>,
-    /// One block of rows per so many ns.
+    /// Width of the intervals in ns, with one block of rows each.
     pub interval: Option<Ns>,
-    /// What buckets hold.
+    /// What buckets count.
     pub weight: Weight,
-    /// Which buckets `hist` has.
+    /// Buckets of `hist`.
     pub bins: Bins,
-    /// Compare with the same question for this device.
+    /// Compare with the same query for this device.
     pub versus: Option<DeviceRef>,
-    /// `differs`: the others are those of this window.
+    /// `differs`: the window of the rows to compare with.
     pub baseline: Option<Window>,
     /// Only rows that overlap this operation: table name and id (`--overlaps op:ID`).
     pub overlaps: Option<(String, i64)>,
-    /// `requests threads` and `outbound`: of this request alone.
+    /// `requests threads` and `outbound`: only this request.
     pub request: Option<i64>,
-    /// Moment for `files open`.
+    /// Time for `files open`.
     pub at: Option<Ns>,
-    /// More columns: every sharer of a file, …
+    /// Additional columns: every sharer of a file, …
     pub wide: bool,
-    /// Of what the end of the recording cuts, only time is measured: it counts in the recording that
-    /// goes on there, in which it ends.
+    /// Operations cut by the end of the recording only contribute time: they are counted in the
+    /// next recording, in which they end.
     pub counts_ended: bool,
 }
 
 impl Question {
-    /// Everything but kind and verb at its default: all rows of the whole recording.
+    /// All rows of the whole recording, with defaults for everything but kind and verb.
     pub fn new(kind: Kind, verb: Verb) -> Self {
         Self {
             kind,

@@ -1,4 +1,4 @@
-//! Filters on what the recording does not have are refused, rather than finding nothing.
+//! Rejects filters on values that the recording does not have.
 
 use std::ops::ControlFlow;
 
@@ -12,11 +12,10 @@ use crate::fold::in_order;
 use crate::query::DeviceRef;
 use crate::scan::Projection;
 
-/// Refuses a device that the recording does not know, for questions that found nothing: a misspelt
-/// one looks like an idle one.
+/// Rejects unknown devices in queries without results: a misspelt device looks like an idle one.
 pub(crate) fn unknown_devices(context: &Context<'_>) -> Result<(), AnalysisError> {
-    let asked = &context.question.filter.devices;
-    if asked.is_empty() {
+    let wanted = &context.question.filter.devices;
+    if wanted.is_empty() {
         return Ok(());
     }
     let mut projection = Projection::new(DeviceRow::TABLE);
@@ -35,13 +34,13 @@ pub(crate) fn unknown_devices(context: &Context<'_>) -> Result<(), AnalysisError
         }
         DeviceRef::Number { .. } => false,
     };
-    // Where no device has a name, names tell nothing.
-    match asked.iter().find(is_unknown) {
+    // If no device has a name, names cannot be checked.
+    match wanted.iter().find(is_unknown) {
         Some(DeviceRef::Name(name)) if !known.is_empty() => {
             known.index_sort();
             Err(AnalysisError::query(
-                format!("the recording knows no device `{name}`"),
-                format!("there are {}", known.join(", ")),
+                format!("unknown device `{name}`"),
+                format!("devices in this recording: {}", known.join(", ")),
             ))
         }
         _ => Ok(()),

@@ -1,8 +1,8 @@
-//! How names of hosts are looked up in each mount namespace, by the files that say so.
+//! Resolver configuration of each mount namespace.
 //!
-//! `resolv.conf` is read as glibc does: of `domain` and `search` the last counts, the first three
-//! servers do, numbers of options are cut to their limits, and without a server the host itself is
-//! asked.
+//! `resolv.conf` is parsed like glibc does: the last of `domain` and `search` applies, at most
+//! three servers are used, numeric options are capped at their limits, and without a server the
+//! local host is queried.
 
 use std::collections::BTreeMap;
 
@@ -14,10 +14,10 @@ use whyslow_store::{StoreError, Tables, rows};
 
 const SERVERS_MAX: usize = 3;
 const WORDS_MAX: usize = 32;
-/// What is asked where no server is named.
+/// The server if none is configured.
 const SERVER_DEFAULT: &str = "127.0.0.1";
 
-/// What applies in a mount namespace.
+/// Resolver configuration of a mount namespace.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Resolver {
     /// Number of the mount namespace.
@@ -26,11 +26,11 @@ pub struct Resolver {
     search: Vec<String>,
     timeout_s: i64,
     attempts: i64,
-    /// Other options, as they are written.
+    /// Other options, verbatim.
     options: Vec<String>,
-    /// Sources of names in their order: `files dns`; none where the file does not say.
+    /// Sources of names in order, such as `files dns`; `None` if not configured.
     hosts: Option<String>,
-    /// Its files changed while they were recorded: this is what they said last.
+    /// Its files changed during the recording: this is their last content.
     pub is_changed: bool,
 }
 
@@ -48,14 +48,14 @@ impl Resolver {
         }
     }
 
-    /// By what `resolv.conf` says; without that file, as C libraries do by themselves.
+    /// From the content of `resolv.conf`; without that file, the defaults of C libraries apply.
     pub fn of(mount_ns: i64, resolv_conf: &str) -> Self {
         let mut resolver = Self::new(mount_ns);
         resolver.configure(resolv_conf);
         resolver
     }
 
-    /// Addresses that are asked, in their order.
+    /// Addresses of the name servers, in order.
     pub fn servers(&self) -> Vec<&str> {
         match self.servers.as_slice() {
             [] => vec![SERVER_DEFAULT],
@@ -63,7 +63,7 @@ impl Resolver {
         }
     }
 
-    /// Takes what `resolv.conf` says.
+    /// Applies the content of `resolv.conf`.
     fn configure(&mut self, text: &str) {
         let new = Self::new(self.mount_ns);
         (self.servers, self.search) = (new.servers, new.search);
@@ -100,7 +100,7 @@ impl Resolver {
         }
     }
 
-    /// Takes what `nsswitch.conf` says of hosts.
+    /// Applies the `hosts` line of `nsswitch.conf`.
     fn switch(&mut self, text: &str) {
         let mut lines = text.lines().filter_map(|line| {
             let line = line.split('#').next()?;
@@ -112,7 +112,7 @@ impl Resolver {
         });
     }
 
-    /// Whether a server of this address is asked.
+    /// Whether a server with this address is used.
     pub fn asks(&self, address: &str) -> bool {
         match self.servers.as_slice() {
             [] => address == SERVER_DEFAULT,
@@ -120,12 +120,12 @@ impl Resolver {
         }
     }
 
-    /// Seconds that an answer is waited for, and how often each server is asked.
+    /// Timeout in seconds, and number of attempts per server.
     pub fn patience(&self) -> (i64, i64) {
         (self.timeout_s, self.attempts)
     }
 
-    /// Columns of [`Resolver::cells`], for tables that show resolvers.
+    /// Columns of [`Resolver::cells`], for tables with resolvers.
     pub fn columns() -> Vec<AnswerColumn> {
         let column = AnswerColumn::new;
         vec![
@@ -160,7 +160,7 @@ impl Resolver {
     }
 }
 
-/// Of each mount namespace of which anything was recorded, by its number.
+/// Configuration of each recorded mount namespace, by its number.
 pub fn resolvers(tables: &dyn Tables) -> Result<BTreeMap<i64, Resolver>, StoreError> {
     let mut symbols = Symbols::new();
     let mut files = rows::<ResolverFileRow>(tables, &mut symbols)?;
@@ -189,7 +189,7 @@ mod tests {
 
     fn of(text: &str) -> Resolver {
         let mut resolver = Resolver::new(7);
-        // What was there before does not count.
+        // The previous content does not apply any more.
         resolver.configure("nameserver 9.9.9.9\nsearch old\noptions timeout:9 rotate\n");
         resolver.configure(text);
         resolver

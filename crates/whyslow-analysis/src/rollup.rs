@@ -1,12 +1,11 @@
-//! A recording in kilobytes: per second how many operations there were and how long they took, in
-//! histograms that can be added up with those of other recordings.
+//! A summary of a recording in kilobytes: operations per second and their durations, in histograms
+//! that can be merged with those of other recordings.
 //!
-//! Each kind is told along several dimensions: all of it, and by process, device, file pattern and
-//! the like. Of a dimension the [`KEYS_MAX`] keys in which most time was spent are told by name; the
-//! rest are one more, [`OTHERS`], so that the sums of each dimension are those of all rows.
+//! Each kind has several dimensions: all of it, and by process, device, file pattern and the like.
+//! The [`KEYS_MAX`] keys of a dimension with the most time are listed by name; the rest are
+//! combined as [`OTHERS`], so that the totals of each dimension are those of all rows.
 //!
-//! Rows count in the second in which they begin. The recorder's own are among them, as they are in
-//! answers.
+//! Rows count in the second in which they start. Those of the recorder are included, as in answers.
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BTreeSet};
@@ -29,58 +28,58 @@ use crate::scan::{ColumnRef, Ints};
 use crate::spec::Spec;
 use whyslow_model::histogram::{EXACT_MAX, Histogram, bucket_of};
 
-/// Keys of a dimension that are told by name.
+/// Maximum number of keys of a dimension that are listed by name.
 pub const KEYS_MAX: usize = 16;
 /// All other keys together.
 pub const OTHERS: &str = "(others)";
-/// Rows that have no such key: nothing told it, or there is none.
+/// Rows without such a key: it is unknown, or there is none.
 pub const NONE: &str = "(none)";
-/// The dimension that has all rows, under an empty key.
+/// The dimension of all rows, with an empty key.
 pub const ALL: &str = "all";
 
 const SECOND: Ns = 1_000_000_000;
 
-/// What is told of a kind.
-struct Told {
+/// Rollup of a kind.
+struct RollupEntry {
     spec: &'static Spec,
     topic: &'static str,
-    /// What tells operations apart; all are one without.
+    /// Key of the operation class; `None` for kinds with a single class.
     op: Option<Key>,
     dimensions: &'static [(&'static str, Key)],
 }
 
-fn told() -> [Told; 8] {
+fn entries() -> [RollupEntry; 8] {
     const PROCESS: (&str, Key) = ("process", Key::Pool);
-    let told = |spec, topic, op, dimensions| Told {
+    let entry = |spec, topic, op, dimensions| RollupEntry {
         spec,
         topic,
         op,
         dimensions,
     };
     [
-        told(
+        entry(
             &kinds::IO,
             "syscalls",
             Some(Key::Op),
             &[PROCESS, ("file", Key::Pattern)],
         ),
-        told(
+        entry(
             &kinds::BLOCK,
             "block",
             Some(Key::Op),
             &[PROCESS, ("device", Key::Dev)],
         ),
-        told(&kinds::SCHED, "sched", None, &[PROCESS]),
-        told(&kinds::SLICES, "sched", None, &[PROCESS]),
-        told(&kinds::LOCKS, "locks", Some(Key::Kind), &[PROCESS]),
-        told(&kinds::RECLAIM, "mem", Some(Key::Kind), &[PROCESS]),
-        told(
+        entry(&kinds::SCHED, "sched", None, &[PROCESS]),
+        entry(&kinds::SLICES, "sched", None, &[PROCESS]),
+        entry(&kinds::LOCKS, "locks", Some(Key::Kind), &[PROCESS]),
+        entry(&kinds::RECLAIM, "mem", Some(Key::Kind), &[PROCESS]),
+        entry(
             &kinds::LOOKUPS,
             "dns",
             None,
             &[PROCESS, ("name", Key::Host)],
         ),
-        told(
+        entry(
             &kinds::REQUESTS,
             "syscalls",
             Some(Key::Role),
@@ -89,91 +88,91 @@ fn told() -> [Told; 8] {
     ]
 }
 
-/// A kind that rollups tell of.
+/// A kind with rollups.
 #[derive(Debug, Clone, Copy)]
 pub struct Kind {
     /// The kind of query that shows the rows themselves.
     pub kind: crate::query::Kind,
-    /// Name in the column `kind` of the lake's tables.
+    /// Name in column `kind` of the lake tables.
     pub name: &'static str,
     /// The table that it reads.
     pub table: &'static str,
-    /// What records it, in the words of `record --what`.
+    /// The topic of `record --what` that records it.
     pub topic: &'static str,
-    /// The key that tells its operations apart.
+    /// The key of its operation class.
     pub op: Option<&'static str>,
 }
 
 /// Every kind, in the order of [`rollup`].
 pub fn kinds() -> Vec<Kind> {
-    let kind = |told: &Told| Kind {
-        kind: told.spec.kind,
-        name: told.spec.name,
-        table: told.spec.table.name,
-        topic: told.topic,
-        op: told.op.map(Key::name),
+    let kind = |entry: &RollupEntry| Kind {
+        kind: entry.spec.kind,
+        name: entry.spec.name,
+        table: entry.spec.table.name,
+        topic: entry.topic,
+        op: entry.op.map(Key::name),
     };
-    told().iter().map(kind).collect()
+    entries().iter().map(kind).collect()
 }
 
-/// Operations of one second that have the same key of a dimension.
+/// Operations of one second with the same key of a dimension.
 #[derive(Debug, Clone)]
 pub struct Cell {
     /// [`Kind::name`] of its kind.
     pub kind: &'static str,
     /// Name of the dimension; [`ALL`] has every row.
     pub dimension: &'static str,
-    /// Value of the dimension; [`OTHERS`] and [`NONE`] stand for those without a key of their own.
+    /// Value of the dimension; [`OTHERS`] and [`NONE`] for those without a key of their own.
     pub key: String,
-    /// Class of the operation; empty where the kind has none.
+    /// Class of the operation; empty if the kind has none.
     pub op: String,
-    /// Begin of the second, ns since the epoch.
+    /// Start of the second, ns since the epoch.
     pub ts: Ns,
-    /// Number of operations that began in that second, also of those whose end is not known.
+    /// Number of operations that started in that second, including those with unknown end.
     pub count: u64,
-    /// Those that failed; none where nothing tells.
+    /// Number of failed ones; `None` if unknown.
     pub errors: Option<u64>,
-    /// Bytes that they moved; none for kinds without.
+    /// Bytes transferred; `None` for kinds without.
     pub bytes: Option<i64>,
     durations: Histogram,
-    /// Whether values are told as they are: there are few of the key in all of the recording.
+    /// Whether exact values are reported: the key has few of them in the whole recording.
     is_exact: bool,
 }
 
-/// Operations of a cell that took about the same time.
+/// Operations of a cell with similar durations.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Bucket {
     /// Number of the bucket: one per ns below 64, then 32 equal ones per octave.
     pub bucket: i32,
-    /// How long they took, ns, where the recording has 64 such operations at most; else the middle of
-    /// the bucket stands for it.
+    /// Duration in ns if the recording has at most 64 such operations; otherwise the middle of the
+    /// bucket represents it.
     pub value_ns: Option<Ns>,
     /// Number of operations.
     pub count: u64,
 }
 
 impl Cell {
-    /// Those whose length is known.
+    /// Number of operations with a known duration.
     pub fn finished(&self) -> u64 {
         self.durations.count()
     }
 
-    /// Sum of the lengths, ns.
+    /// Sum of the durations, ns.
     pub fn total_ns(&self) -> Ns {
         self.durations.sums().sum()
     }
 
-    /// Shortest length in ns; `None` where no length is known.
+    /// Minimum duration in ns; `None` without known durations.
     pub fn min_ns(&self) -> Option<Ns> {
         self.durations.sums().min()
     }
 
-    /// Longest length in ns; `None` where no length is known.
+    /// Maximum duration in ns; `None` without known durations.
     pub fn max_ns(&self) -> Option<Ns> {
         self.durations.sums().max()
     }
 
-    /// In order of length.
+    /// In order of duration.
     pub fn buckets(&self) -> Vec<Bucket> {
         if let Some(values) = self.durations.values().filter(|_| self.is_exact) {
             let mut values = values.to_vec();
@@ -196,29 +195,33 @@ impl Cell {
     }
 }
 
-/// The length in the middle of a bucket, ns.
+/// The duration in the middle of a bucket, ns.
 pub fn middle_of(bucket: i32) -> Ns {
     whyslow_model::histogram::middle(bucket.max(0) as usize)
 }
 
-/// All cells of a recording, in order of kind, dimension, key, operation and time. Kinds that were not
-/// recorded have none.
+/// All cells of a recording, sorted by kind, dimension, key, operation and time. Kinds that were
+/// not recorded have none.
 pub fn rollup(tables: &dyn Tables) -> Result<Vec<Cell>, AnalysisError> {
     let mut cells = Vec::new();
-    for told in &told() {
-        let question = Question::new(told.spec.kind, Verb::Stats);
+    for entry in &entries() {
+        let question = Question::new(entry.spec.kind, Verb::Stats);
         let context = Context::new(tables, &question)?;
-        if context.has(told.spec.table.name) {
-            of_kind(&context, told, &mut cells)?;
+        if context.has(entry.spec.table.name) {
+            of_kind(&context, entry, &mut cells)?;
         }
     }
     Ok(cells)
 }
 
-fn of_kind(context: &Context<'_>, told: &Told, cells: &mut Vec<Cell>) -> Result<(), AnalysisError> {
-    let spec = told.spec;
+fn of_kind(
+    context: &Context<'_>,
+    entry: &RollupEntry,
+    cells: &mut Vec<Cell>,
+) -> Result<(), AnalysisError> {
+    let spec = entry.spec;
     let keys_of = |dimension: Option<Key>| -> Vec<Key> {
-        let keys = dimension.into_iter().chain(told.op);
+        let keys = dimension.into_iter().chain(entry.op);
         keys.collect()
     };
     let mut pass = context.pass(spec, &keys_of(None))?;
@@ -226,7 +229,7 @@ fn of_kind(context: &Context<'_>, told: &Told, cells: &mut Vec<Cell>) -> Result<
     let seconds = Window::new(first - first.rem_euclid(SECOND), last.saturating_add(1));
     pass.group_by_time(seconds, SECOND);
     let mut groupings = vec![pass.grouping.clone()];
-    for (_, key) in told.dimensions {
+    for (_, key) in entry.dimensions {
         let keys = (&*keys_of(Some(*key)), Object::First);
         let mut grouping = Grouping::new(spec, keys, &context.names, &mut pass.projection);
         grouping.push_time(crate::grouping::TimeKey {
@@ -247,7 +250,7 @@ fn of_kind(context: &Context<'_>, told: &Told, cells: &mut Vec<Cell>) -> Result<
             .map(|failure| Failures::new(failure, projection)),
     };
     let grouped = pass.run_by(context.tables, &sums, &groupings)?;
-    let dimensions = told.dimensions.iter().map(|(name, _)| *name);
+    let dimensions = entry.dimensions.iter().map(|(name, _)| *name);
     let dimensions = std::iter::once(ALL).chain(dimensions);
     for (dimension, groups) in dimensions.zip(grouped) {
         let parts = groups.into_iter().map(|(values, sum)| {
@@ -257,7 +260,7 @@ fn of_kind(context: &Context<'_>, told: &Told, cells: &mut Vec<Cell>) -> Result<
             } else {
                 values.next()
             };
-            let op = told.op.and_then(|_| values.next());
+            let op = entry.op.and_then(|_| values.next());
             let second = values.next().and_then(|second| second.parse().ok());
             let place = (
                 key.unwrap_or_default(),
@@ -266,7 +269,7 @@ fn of_kind(context: &Context<'_>, told: &Told, cells: &mut Vec<Cell>) -> Result<
             );
             (place, sum)
         });
-        of_dimension(told, dimension, parts.collect(), cells);
+        of_dimension(entry, dimension, parts.collect(), cells);
     }
     Ok(())
 }
@@ -283,7 +286,7 @@ fn text(value: KeyValue) -> String {
 type Place = (String, String, Ns);
 
 fn of_dimension(
-    told: &Told,
+    entry: &RollupEntry,
     dimension: &'static str,
     parts: Vec<(Place, Sum)>,
     cells: &mut Vec<Cell>,
@@ -296,7 +299,7 @@ fn of_dimension(
     }
     let mut ranked: Vec<_> = by_key.into_iter().collect();
     ranked.index_sort_by_key(|(key, sums)| (Reverse(*sums), *key));
-    // A last one alone needs no other name.
+    // A single remaining key keeps its name.
     let named = if ranked.len() > KEYS_MAX + 1 {
         KEYS_MAX
     } else {
@@ -324,20 +327,20 @@ fn of_dimension(
     for ((key, op, _), sum) in &merged {
         *finished.entry((key.clone(), op.clone())).or_default() += sum.durations.count();
     }
-    let tells_errors = told.spec.errno.is_some() || told.spec.hooks.failure.is_some();
+    let knows_errors = entry.spec.errno.is_some() || entry.spec.hooks.failure.is_some();
     for ((key, op, ts), sum) in merged {
         let is_exact = finished
             .get(&(key.clone(), op.clone()))
             .is_some_and(|count| *count <= EXACT_MAX as u64);
         cells.push(Cell {
-            kind: told.spec.name,
+            kind: entry.spec.name,
             dimension,
             key,
             op,
             ts,
             count: sum.count,
-            errors: tells_errors.then_some(sum.errors),
-            bytes: told.spec.size.map(|_| sum.bytes),
+            errors: knows_errors.then_some(sum.errors),
+            bytes: entry.spec.size.map(|_| sum.bytes),
             durations: sum.durations,
             is_exact,
         });

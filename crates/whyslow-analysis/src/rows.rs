@@ -1,5 +1,5 @@
-//! Single rows: those found by a scan of few columns are fetched whole afterwards, so that a scan
-//! over millions never reads the columns of the ten rows it shows.
+//! Fetches single rows: a scan of few columns finds them, and they are read completely afterwards,
+//! so that a scan over millions of rows never reads the columns of the ten rows that it shows.
 
 use arrow_array::{Array, RecordBatch};
 use rustc_hash::FxHashMap;
@@ -16,7 +16,7 @@ use crate::spec::{Cell, Field, Spec, WokenBy};
 use crate::threads::Names;
 use whyslow_model::errno;
 
-/// Which row it is, in the order of the table, and where it was met.
+/// Number of a row in table order, and its position in the scan.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Place {
     pub(crate) ts: Ns,
@@ -24,7 +24,7 @@ pub(crate) struct Place {
     pub(crate) spot: Spot,
 }
 
-/// A row ready to be shown, and whether an edge cuts it.
+/// A formatted row, and the edges that cut it.
 #[derive(Debug, Clone)]
 pub(crate) struct Shown {
     pub(crate) cells: Vec<Value>,
@@ -185,13 +185,13 @@ impl<'s> Cells<'s> {
 pub(crate) struct RowReader<'s> {
     window: Option<Window>,
     ts: ColumnRef,
-    /// None for what happens at a moment.
+    /// `None` for events without duration.
     ts_end: Option<ColumnRef>,
     recorded: Recorded,
     cells: Cells<'s>,
 }
 
-/// How a table tells that the recording cut a row.
+/// How a table marks rows that the recording cut.
 #[derive(Debug, Clone, Copy)]
 enum Recorded {
     Column(ColumnRef),
@@ -219,7 +219,7 @@ impl<'s> RowReader<'s> {
         }
     }
 
-    /// Makes these rows of a batch and hands them on.
+    /// Builds these rows of a batch and passes them on.
     pub(crate) fn read(
         &self,
         batch: &RecordBatch,
@@ -246,7 +246,8 @@ impl<'s> RowReader<'s> {
     }
 }
 
-/// Which edges cut a row: those of the recording, as its `cut` column says, and those of the window.
+/// The edges that cut a row: those of the recording, according to its `cut` column, and those of
+/// the window.
 pub(crate) fn cut_of(
     recorded: Option<&str>,
     (ts, ts_end): (Ns, Option<Ns>),
@@ -264,7 +265,7 @@ pub(crate) fn cut_of(
     }
 }
 
-/// The rows at these places, whole. The places are of a scan of the question's window.
+/// The complete rows at these places, which are from a scan of the query's window.
 pub(crate) fn fetch(
     context: &Context<'_>,
     spec: &'static Spec,

@@ -1,4 +1,4 @@
-//! Which columns of a table are read, and typed access to those of a batch.
+//! Selects the columns of a table to read, and provides typed access to those of a batch.
 
 use std::borrow::Cow;
 
@@ -12,7 +12,7 @@ use whyslow_store::Scan;
 
 use crate::AnalysisError;
 
-/// The columns a question needs of one table, each read once.
+/// The columns that a query needs from one table, each read once.
 #[derive(Debug, Clone)]
 pub struct Projection {
     table: &'static Table,
@@ -20,7 +20,7 @@ pub struct Projection {
 }
 
 impl Projection {
-    /// No column yet; [`Projection::need`] adds them.
+    /// Without columns; [`Projection::need`] adds them.
     pub fn new(table: &'static Table) -> Self {
         Self {
             table,
@@ -28,7 +28,7 @@ impl Projection {
         }
     }
 
-    /// Place of the column in the batches to come.
+    /// Index of the column in the batches.
     pub fn need(&mut self, name: &'static str) -> ColumnRef {
         let place = self.columns.iter().position(|column| *column == name);
         let place = place.unwrap_or_else(|| {
@@ -47,7 +47,7 @@ impl Projection {
         self.table.column(name).is_some()
     }
 
-    /// What the store takes: these columns, of row groups and pages that may touch the window.
+    /// The scan for the store: these columns, of row groups and pages that may overlap the window.
     pub fn scan(&self, window: Option<Window>) -> Scan {
         Scan {
             table: self.table,
@@ -66,7 +66,7 @@ pub struct ColumnRef {
 }
 
 impl ColumnRef {
-    /// Values of a column of integers. Fails if the file has another type.
+    /// Values of an integer column. Fails if the file has another type.
     pub fn ints(self, batch: &RecordBatch) -> Result<Ints<'_>, AnalysisError> {
         let array = self.array(batch)?;
         if let Some(array) = array.as_primitive_opt::<Int64Type>() {
@@ -98,7 +98,7 @@ impl ColumnRef {
         })
     }
 
-    /// Values of a column of booleans. Fails if the file has another type.
+    /// Values of a boolean column. Fails if the file has another type.
     pub fn bools(self, batch: &RecordBatch) -> Result<&BooleanArray, AnalysisError> {
         let array = self.array(batch)?;
         array
@@ -134,7 +134,7 @@ enum IntSlice<'b> {
     I32(&'b [i32]),
 }
 
-/// A column of integers.
+/// An integer column.
 #[derive(Debug, Clone, Copy)]
 pub struct Ints<'b> {
     values: IntSlice<'b>,
@@ -155,7 +155,7 @@ impl<'b> Ints<'b> {
         })
     }
 
-    /// All values, with another in place of null.
+    /// All values, with `none` in place of null.
     pub(crate) fn or(&self, none: i64) -> Cow<'b, [i64]> {
         match (self.values, self.nulls) {
             (IntSlice::I64(values), None) => Cow::Borrowed(values),
@@ -175,13 +175,13 @@ impl<'b> Ints<'b> {
         }
     }
 
-    /// Value of a column that is never null (0 where it is all the same).
+    /// Value of a column that is never null (0 if it is).
     #[inline]
     pub fn at(&self, row: u32) -> i64 {
         self.or_zero(row)
     }
 
-    /// 0 for null, without a branch on it: nulls come as they like.
+    /// 0 for null, without a branch: nulls are unpredictable.
     #[inline]
     pub fn or_zero(&self, row: u32) -> i64 {
         let row = row as usize;
@@ -196,7 +196,7 @@ impl<'b> Ints<'b> {
     }
 }
 
-/// A column of text, as words of a dictionary.
+/// A text column, as indexes into a dictionary.
 #[derive(Debug, Clone, Copy)]
 pub struct Texts<'b> {
     keys: &'b [i32],
@@ -206,7 +206,7 @@ pub struct Texts<'b> {
 }
 
 impl<'b> Texts<'b> {
-    /// Index of the row's word.
+    /// Dictionary index of the row.
     #[inline]
     pub fn key(&self, row: u32) -> Option<usize> {
         let row = row as usize;
@@ -216,8 +216,8 @@ impl<'b> Texts<'b> {
         Some(self.keys[row] as usize)
     }
 
-    /// Index of the row's word, 0 for null, and whether it has one: without a branch, as nulls come
-    /// as they like.
+    /// Dictionary index of the row, 0 for null, and whether it has one: without a branch, because
+    /// nulls are unpredictable.
     #[inline]
     pub(crate) fn key_or_zero(&self, row: u32) -> (usize, bool) {
         let row = row as usize;
@@ -225,12 +225,12 @@ impl<'b> Texts<'b> {
         (self.keys[row] as usize * usize::from(is_valid), is_valid)
     }
 
-    /// Whether any row may have no word.
+    /// Whether any row may be null.
     pub(crate) fn have_nulls(&self) -> bool {
         self.nulls.is_some()
     }
 
-    /// Whether no row has a word.
+    /// Whether all rows are null.
     pub(crate) fn are_null(&self) -> bool {
         self.nulls
             .is_some_and(|nulls| nulls.null_count() == self.keys.len())
@@ -242,7 +242,7 @@ impl<'b> Texts<'b> {
     }
 }
 
-/// Something made of each word of a small dictionary.
+/// A value computed for each word of a small dictionary.
 pub(crate) fn per_word<T>(texts: &Texts<'_>, make: impl Fn(&str) -> T) -> Vec<T> {
     let words = texts.words;
     (0..words.len())
@@ -250,7 +250,7 @@ pub(crate) fn per_word<T>(texts: &Texts<'_>, make: impl Fn(&str) -> T) -> Vec<T>
         .collect()
 }
 
-/// What was made of the word of each row; `none` for null.
+/// The computed value of each row; `none` for null.
 pub(crate) fn per_row<T: Copy>(texts: &Texts<'_>, made: &[T], none: T) -> Vec<T> {
     let get = |key: &i32| made.get(*key as usize).copied().unwrap_or(none);
     match texts.nulls {
@@ -264,7 +264,7 @@ pub(crate) fn per_row<T: Copy>(texts: &Texts<'_>, made: &[T], none: T) -> Vec<T>
     }
 }
 
-/// What was made of each word of a dictionary, kept while batches share the dictionary.
+/// A value computed for each word of a dictionary, kept while batches share the dictionary.
 #[derive(Debug, Clone)]
 pub struct PerWord<T> {
     dictionary: Option<ArrayRef>,
@@ -278,7 +278,7 @@ impl<T: Clone> Default for PerWord<T> {
 }
 
 impl<T: Clone> PerWord<T> {
-    /// Knows no dictionary yet.
+    /// Without a dictionary.
     pub fn new() -> Self {
         Self {
             dictionary: None,
@@ -286,14 +286,14 @@ impl<T: Clone> PerWord<T> {
         }
     }
 
-    /// The words' values, all `unset` if the dictionary is another one than before. Batches of a
-    /// row group share the bytes of their dictionary, though not the array around them; the array
-    /// kept here makes sure that no other one lies at the same address.
+    /// The values of the words, all `unset` if the dictionary has changed. Batches of a row group
+    /// share the bytes of their dictionary, but not the array around them; the array kept here
+    /// guarantees that no other one has the same address.
     pub fn of(&mut self, texts: &Texts<'_>, unset: T) -> &mut [T] {
         self.of_new(texts, unset).0
     }
 
-    /// The same, and whether the dictionary is another one than before.
+    /// The same, and whether the dictionary has changed.
     pub(crate) fn of_new(&mut self, texts: &Texts<'_>, unset: T) -> (&mut [T], bool) {
         let place = |words: &StringArray| {
             let (bytes, ends) = (words.value_data().as_ptr(), words.value_offsets().as_ptr());

@@ -1,4 +1,4 @@
-//! What a kind is: its views, its table, what the columns mean, and what is particular to it.
+//! Specification of a kind: its views, its table, the meaning of columns, and its special cases.
 
 use whyslow_model::Table;
 use whyslow_model::answer::{AnswerColumn, Measure};
@@ -7,8 +7,8 @@ use crate::AnalysisError;
 use crate::key::Key;
 use crate::query::{Filter, Kind, Question, Verb};
 
-/// A kind as people ask for it. Everything that can be asked is in [`crate::TOPICS`]; the command line,
-/// its help and its manual are made from it.
+/// A kind as a user sees it. [`crate::TOPICS`] lists all queries; the command line, its help and
+/// its manual are generated from it.
 pub struct Topic {
     /// The kind.
     pub kind: Kind,
@@ -16,11 +16,11 @@ pub struct Topic {
     pub about: &'static str,
     /// Lines of examples, each indented by two.
     pub examples: &'static str,
-    /// Verbs that it has, in the order of the help.
+    /// Its verbs, in the order of the help.
     pub views: &'static [View],
-    /// The view that the kind alone means.
+    /// The view that is shown if none is specified.
     pub default: Option<Verb>,
-    /// Whether a short help lists it.
+    /// Whether the short help lists it.
     pub is_main: bool,
 }
 
@@ -31,7 +31,7 @@ pub struct View {
     /// One line for the help.
     pub about: &'static str,
     pub(crate) spec: &'static Spec,
-    /// Whether it can be asked interval by interval.
+    /// Whether it can be split into intervals.
     pub by_time: bool,
 }
 
@@ -56,7 +56,7 @@ impl View {
         }
     }
 
-    /// The table that it reads first of all.
+    /// The main table that it reads.
     pub fn table(&self) -> &'static Table {
         self.spec.table
     }
@@ -66,14 +66,14 @@ impl View {
 pub(crate) struct Spec {
     pub(crate) kind: Kind,
     pub(crate) name: &'static str,
-    /// What a row is called, many of them.
+    /// Plural noun for its rows.
     pub(crate) rows: &'static str,
     pub(crate) table: &'static Table,
     /// Rows of the table that belong to the kind: those that pass all of these tests.
     pub(crate) only: &'static [Only],
-    /// Column of the class of operation.
+    /// Column of the operation class.
     pub(crate) class: &'static str,
-    /// Classes there can be, for messages; empty if names are allowed beside them.
+    /// Valid classes, for messages; empty if names are also allowed.
     pub(crate) classes: &'static [&'static str],
     /// Default grouping of `stats`.
     pub(crate) group: &'static [Key],
@@ -81,11 +81,11 @@ pub(crate) struct Spec {
     pub(crate) series: &'static [Key],
     pub(crate) size: Option<&'static str>,
     pub(crate) errno: Option<&'static str>,
-    /// Whether a row without an end goes on, rather than being cut by the recording.
+    /// Whether a row without an end is still in progress, rather than cut by the recording.
     pub(crate) lasting: bool,
-    /// Column that tells whose row it is, against the tracer.
+    /// Column with the owner of a row, for the exclusion of the tracer.
     pub(crate) owner: &'static str,
-    /// Parts of `dur` that are columns of their own: name, title, column.
+    /// Parts of `dur` with a column of their own: name, column.
     pub(crate) stages: &'static [(&'static str, &'static str)],
     /// Prefix of ids: `op:17`.
     pub(crate) id_prefix: &'static str,
@@ -94,7 +94,7 @@ pub(crate) struct Spec {
 }
 
 impl Spec {
-    /// The rows of the kind by their second objects.
+    /// The kind for queries by second object.
     pub(crate) fn of_second(&'static self) -> &'static Spec {
         self.hooks.second.unwrap_or(self)
     }
@@ -107,11 +107,11 @@ impl Spec {
         }
         let names: Vec<&str> = self.stages.iter().map(|(name, _)| *name).collect();
         let hint = if names.is_empty() {
-            format!("{} are not told apart in stages", self.rows)
+            format!("remove the stage: {} have none", self.rows)
         } else {
-            format!("{} have {}", self.rows, names.join(", "))
+            format!("use a stage of {}: {}", self.rows, names.join(", "))
         };
-        let message = format!("{} has no stage `{name}`", self.name);
+        let message = format!("unknown stage `{name}` for {}", self.name);
         Err(AnalysisError::query(message, hint))
     }
 }
@@ -123,27 +123,27 @@ pub(crate) struct Only {
     pub(crate) holds: fn(&str) -> bool,
 }
 
-/// What some kinds need of the engine and others do not. The engine follows these and compares no
-/// names of kinds or tables.
+/// What some kinds require from the engine and others do not. The engine only uses these hooks and
+/// never compares names of kinds or tables.
 #[derive(Clone, Copy)]
 pub(crate) struct Hooks {
-    /// The kind whose rows answer the query instead, where it needs those.
+    /// The kind that answers the query instead, if the query needs its rows.
     pub(crate) instead: fn(&Question) -> Option<&'static Spec>,
-    /// The rows by their second objects, where these are other rows.
+    /// The kind for second objects, if they have rows of their own.
     pub(crate) second: Option<&'static Spec>,
-    /// Which rows failed, where no error number shows it.
+    /// Which rows failed, for kinds without an error number.
     pub(crate) failure: Option<Failure>,
     pub(crate) part_of: Option<PartOf>,
     pub(crate) duplicates: Option<Duplicates>,
     pub(crate) sides: Option<Sides>,
-    /// The kind of which a thread has one row at a time: of those without an end only the last of
+    /// A kind of which a thread has one row at a time: of rows without an end, only the last of
     /// each thread can be in progress.
     pub(crate) one_at_a_time: Option<&'static Spec>,
-    /// Whether there are rows whose end is known and whose start is not.
+    /// Whether there are rows with a known end and an unknown start.
     pub(crate) has_ends_alone: bool,
-    /// Whether a word is a class of operation; else it is a name.
+    /// Whether a word is an operation class; otherwise it is a name.
     pub(crate) is_class: fn(&str) -> bool,
-    /// Place of a class of operation among the groups of an answer.
+    /// Rank of an operation class among the groups of an answer.
     pub(crate) class_rank: fn(&str) -> usize,
     /// The kind that has what this one lacks, for hints.
     pub(crate) hint: &'static str,
@@ -165,37 +165,37 @@ impl Hooks {
     };
 }
 
-/// The column whose words show whether a row failed.
+/// The text column that shows whether a row failed.
 #[derive(Clone, Copy)]
 pub(crate) struct Failure {
     pub(crate) column: &'static str,
     pub(crate) is_failure: fn(&str) -> bool,
 }
 
-/// The rows are parts of rows of another kind, and a filter may be about either.
+/// The rows are parts of rows of another kind, and a filter may apply to either.
 #[derive(Clone, Copy)]
 pub(crate) struct PartOf {
     pub(crate) whole: &'static Spec,
     /// The column with the id of the whole.
     pub(crate) column: &'static str,
-    /// What of a filter selects parts, and what selects wholes.
+    /// Splits a filter into one for parts and one for wholes.
     pub(crate) split: fn(&Filter) -> (Filter, Filter),
 }
 
-/// Several sources may report the same thing, each in a row of its own.
+/// Several sources may report the same event, each in a row of its own.
 #[derive(Clone, Copy)]
 pub(crate) struct Duplicates {
-    /// The column with the id of the row that counts instead.
+    /// The column with the id of the row that is counted instead.
     pub(crate) column: &'static str,
     /// Whether all of them count in a query that is grouped by these keys.
     pub(crate) count: fn(&Question, &[Key]) -> bool,
 }
 
-/// Several sides may see the same thing, and rows of all of them count.
+/// Several sides may see the same event, and the rows of all sides count.
 #[derive(Clone, Copy)]
 pub(crate) struct Sides {
     pub(crate) key: Key,
-    /// The caveat where the rows of these sides are taken together.
+    /// The caveat if rows of these sides are combined.
     pub(crate) caveat: fn(&[String]) -> String,
 }
 
@@ -206,12 +206,12 @@ pub(crate) struct Field {
     pub(crate) title: &'static str,
     pub(crate) measure: Measure,
     pub(crate) priority: u8,
-    /// People see it only where some row has a value.
+    /// Hidden in text output if no row has a value.
     pub(crate) is_sparse: bool,
     pub(crate) cell: Cell,
 }
 
-/// Where its cell comes from.
+/// Source of its cell.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Cell {
     Int(&'static str),
@@ -221,7 +221,7 @@ pub(crate) enum Cell {
     Thread(&'static str),
     /// The path, or why it is unknown.
     Object,
-    /// What is known of the arguments of a call, in one line.
+    /// The recorded arguments of a call, in one line.
     Arguments,
     /// The name of an error number.
     Errno(&'static str),
@@ -236,7 +236,7 @@ pub(crate) enum Cell {
 /// A cause of wakeups that is a row of another kind.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct WokenBy {
-    /// As the column `wake_cause` has it.
+    /// Values of column `wake_cause`.
     pub(crate) causes: [&'static str; 2],
     pub(crate) id_prefix: &'static str,
 }

@@ -1,4 +1,4 @@
-//! Stacks by their functions: `--match` and `--reject`.
+//! Selects stacks by their functions: `--match` and `--reject`.
 
 use std::ops::ControlFlow;
 
@@ -12,15 +12,15 @@ use crate::globs::regexes;
 use crate::query::Filter;
 use crate::scan::Projection;
 
-/// Whether each stack of a recording is wanted, by its number.
+/// Whether each stack of a recording is selected, by its number.
 #[derive(Debug)]
 pub(crate) struct StackChoice {
     wanted: Vec<bool>,
-    /// What has no stack is in no way like a pattern.
+    /// Rows without a stack never match a pattern.
     takes_none: bool,
 }
 
-/// What patterns say of a stack: some frame is wanted, some frame is not.
+/// Result of the patterns for a stack: some frame is wanted, some frame is rejected.
 #[derive(Debug, Clone, Copy, Default)]
 struct Hit {
     wanted: bool,
@@ -28,7 +28,7 @@ struct Hit {
 }
 
 impl StackChoice {
-    /// None where nothing is asked of stacks.
+    /// `None` if the filter has no conditions on stacks.
     pub(crate) fn of(tables: &dyn Tables, filter: &Filter) -> Result<Option<Self>, AnalysisError> {
         if !filter.is_of_stacks() {
             return Ok(None);
@@ -42,7 +42,7 @@ impl StackChoice {
             let (id, parent) = (id.ints(batch)?, parent.ints(batch)?);
             let frame = frame.ints(batch)?;
             for row in 0..batch.num_rows() as u32 {
-                // Ids are given one after another, and callers first.
+                // Ids are consecutive, and callers come first.
                 if place(id.at(row)) != Some(hits.len()) {
                     continue;
                 }
@@ -77,7 +77,7 @@ impl StackChoice {
     }
 }
 
-/// What the patterns say of each frame.
+/// The result of the patterns for each frame.
 fn frames(tables: &dyn Tables, filter: &Filter) -> Result<Vec<Hit>, AnalysisError> {
     let (wanted, rejected) = (regexes(&filter.frames)?, regexes(&filter.frames_not)?);
     let mut projection = Projection::new(FrameRow::TABLE);

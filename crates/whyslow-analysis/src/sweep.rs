@@ -1,9 +1,9 @@
-//! Intervals in order of begin, against a row of equal parts of time: how long anything was in
-//! flight (the union), and how much in total (the sum), per part.
+//! Sweeps over intervals in order of start, for equal parts of time: how long anything was in
+//! flight (the union), and the total time in flight (the sum), per part.
 //!
-//! One pass: the union needs the greatest end so far only, because what comes later begins later; the
-//! sum is written at the edges of an interval and added up at the end, so that a long interval over
-//! many parts costs as much as a short one.
+//! One pass: the union only needs the latest end so far, because intervals are sorted by start. The
+//! sum is recorded at the edges of an interval and accumulated at the end, so that a long interval
+//! over many parts costs as much as a short one.
 
 use whyslow_model::{Ns, Window};
 
@@ -17,7 +17,7 @@ pub(crate) struct Parts {
 }
 
 impl Parts {
-    /// The intervals that a question asks for, or its whole window.
+    /// The intervals of a query, or its whole window.
     pub(crate) fn of_question(context: &Context<'_>) -> Self {
         let whole = context.span.length().max(1);
         Self {
@@ -26,17 +26,17 @@ impl Parts {
         }
     }
 
-    /// Number of parts; one at least, so that everything has a place.
+    /// Number of parts; at least one, so that everything belongs to a part.
     pub(crate) fn count(self) -> usize {
         let length = self.span.length().max(1);
         let more = i64::from(length % self.width > 0);
         (length / self.width + more) as usize
     }
 
-    /// The part that a moment lies in; what lies outside belongs to the first or last.
+    /// The part that contains a time; times outside belong to the first or last.
     #[inline]
     pub(crate) fn of(self, ts: Ns) -> usize {
-        // Most questions have one part, and a division is most of the work for a row.
+        // Most queries have one part, and a division is most of the work for a row.
         if self.span.length() <= self.width {
             return 0;
         }
@@ -53,15 +53,15 @@ impl Parts {
         self.span.end.min(begin.saturating_add(self.width)) - begin
     }
 
-    /// Seconds of the part that begins so, of the whole span without: the last part may be shorter
-    /// than the others, and its rates are of its own length.
+    /// Seconds of the part that starts at `begin`, or of the whole span: the last part may be
+    /// shorter than the others, and its rates refer to its own length.
     pub(crate) fn seconds(self, begin: Option<Ns>) -> f64 {
         let length = begin.map_or(self.span.length(), |begin| self.length(self.of(begin)));
         length as f64 / 1e9
     }
 
-    /// What of an interval lies in which parts. The first piece is there even if it has no length,
-    /// so that each interval can be counted once.
+    /// Splits an interval at the edges of parts. The first piece exists even if it is empty, so
+    /// that each interval can be counted once.
     pub(crate) fn pieces(self, begin: Ns, end: Ns) -> impl Iterator<Item = Piece> {
         let end = end.min(self.span.end);
         let mut next = Some(begin.max(self.span.begin));
@@ -80,7 +80,7 @@ impl Parts {
     }
 }
 
-/// What of an interval lies in one part.
+/// The piece of an interval in one part.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Piece {
     pub(crate) part: usize,
@@ -90,22 +90,22 @@ pub(crate) struct Piece {
 
 /// Time in flight per part.
 ///
-/// A table is looked at in pieces, on several threads: each piece fills one of its own, and these are
-/// appended in order. So the union of a piece is kept as stretches of time, until it is known how far
-/// those before reached; there are no more of them than intervals in a piece.
+/// A table is processed in pieces, on several threads: each piece has its own instance, and these
+/// are appended in order. The union of a piece is kept as a list of stretches until the end of the
+/// earlier pieces is known; there are no more stretches than intervals in a piece.
 #[derive(Debug, Clone)]
 pub(crate) struct InFlight {
     parts: Parts,
-    /// The part where something began last, and its edges: what comes next lies mostly there too.
+    /// The part of the latest start, and its edges: the next interval usually starts there, too.
     near: (usize, Window),
-    /// Union of what was added, in order of time, not counted in `busy` yet.
+    /// Union of the added intervals in time order, not counted in `busy` yet.
     stretches: Vec<(Ns, Ns)>,
     /// Everything up to here is counted in `busy`.
     reached: Ns,
     busy: Vec<Ns>,
-    /// Time in the parts where intervals begin and end.
+    /// Time in the parts where intervals start and end.
     edges: Vec<Ns>,
-    /// Change in the number of intervals that cover a part whole.
+    /// Change in the number of intervals that cover a part completely.
     covering: Vec<i64>,
 }
 
@@ -123,7 +123,7 @@ impl InFlight {
         }
     }
 
-    /// Adds an interval that begins no earlier than those before.
+    /// Adds an interval that starts no earlier than those before.
     #[inline]
     pub(crate) fn add(&mut self, begin: Ns, end: Ns) {
         let span = self.parts.span;
@@ -131,8 +131,8 @@ impl InFlight {
         if begin >= end {
             return;
         }
-        // Whether the last one reached so far cannot be foreseen: the stretch is written behind the
-        // others in any case, and is the last one again if it goes on.
+        // Whether the previous stretch reaches this far is unpredictable, so the stretch is always
+        // written behind the others and becomes the last one again if it continues.
         let (from, reached) = self.stretches.last().copied().unwrap_or((Ns::MIN, Ns::MIN));
         let goes_on = begin <= reached;
         let kept = self.stretches.len().saturating_sub(usize::from(goes_on));
@@ -151,7 +151,7 @@ impl InFlight {
         self.covering[last] -= 1;
     }
 
-    /// Adds the intervals of the piece that follows.
+    /// Appends the intervals of the next piece.
     pub(crate) fn append(&mut self, later: InFlight) {
         let add = |sums: &mut [i64], more: &[i64]| {
             let pairs = sums.iter_mut().zip(more);
@@ -164,7 +164,7 @@ impl InFlight {
         self.settle();
     }
 
-    /// Counts what the stretches have beyond what was counted before.
+    /// Counts the part of the stretches that was not counted before.
     fn settle(&mut self) {
         for (begin, end) in std::mem::take(&mut self.stretches) {
             let mut from = begin.max(self.reached);
@@ -178,7 +178,7 @@ impl InFlight {
         }
     }
 
-    /// Part of a moment inside the window.
+    /// Part of a time inside the window.
     #[inline]
     fn part_of(&mut self, ts: Ns) -> usize {
         let (part, edges) = self.near;

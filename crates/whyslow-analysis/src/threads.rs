@@ -1,4 +1,4 @@
-//! Names of processes and devices by id, and which threads belong to the tracer.
+//! Names of processes and devices by id, and the threads that belong to the tracer.
 
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -13,7 +13,7 @@ use crate::AnalysisError;
 use crate::flags::Machine;
 use crate::fold::in_order;
 use crate::globs::PathGlobs;
-use crate::key::{Key, KeyValue, Whose};
+use crate::key::{Key, KeyValue, ProcessAttribute};
 use crate::owners::{Owners, ProcessName};
 use crate::query::DeviceRef;
 use crate::scan::Projection;
@@ -31,21 +31,21 @@ pub(crate) struct ThreadName {
     pub(crate) comm: Option<String>,
 }
 
-/// The processes and the tracer's threads: small tables, read once a question.
+/// The processes and the tracer's threads: small tables, read once per query.
 #[derive(Debug, Default)]
 pub(crate) struct Names {
     processes: FxHashMap<i64, ProcessName>,
     threads: FxHashMap<i64, ThreadName>,
-    /// Names of users by number.
+    /// User names by uid.
     users: FxHashMap<i64, String>,
     pub(crate) tracers: Tracers,
     /// Name, major and minor number of each device.
     devices: Vec<(String, i64, i64)>,
-    /// What numbers some flags have.
+    /// The machine, for flags whose values depend on it.
     pub(crate) machine: Machine,
-    /// What the recorder recorded of what is asked by topic; empty for other sources.
+    /// Topics that the recorder recorded; empty for other sources.
     pub(crate) topics: Vec<String>,
-    /// Time between two samples of a thread, as a profiler was told.
+    /// Configured sampling interval of a profiler.
     pub(crate) sample_interval: Option<Ns>,
 }
 
@@ -151,15 +151,15 @@ impl Names {
         Ok(())
     }
 
-    /// Name of a user, if any of its processes was recorded with it.
+    /// Name of a user, if a process of this user was recorded.
     pub(crate) fn user(&self, uid: i64) -> Option<&str> {
         self.users.get(&uid).map(String::as_str)
     }
 
-    /// What each process has of this sort.
-    pub(crate) fn owners(&self, whose: Whose) -> Arc<Owners> {
+    /// This attribute of each process.
+    pub(crate) fn owners(&self, attribute: ProcessAttribute) -> Arc<Owners> {
         let processes = self.processes.iter();
-        Owners::new(whose, processes.map(|(upid, process)| (*upid, process)))
+        Owners::new(attribute, processes.map(|(upid, process)| (*upid, process)))
     }
 
     pub(crate) fn thread(&self, utid: i64) -> Option<&ThreadName> {
@@ -172,7 +172,7 @@ impl Names {
         process.command_line.clone().or_else(|| process.exe.clone())
     }
 
-    /// Processes in a control group with such a path.
+    /// Processes whose control group path matches.
     pub(crate) fn of_cgroups(&self, globs: &[String]) -> Result<FxHashSet<i64>, AnalysisError> {
         let globs = PathGlobs::new(globs)?;
         let is_in = |process: &ProcessName| {
@@ -203,7 +203,7 @@ impl Names {
         names
     }
 
-    /// Whether a group of rows belongs to the tracer, as far as its keys tell.
+    /// Whether a group of rows belongs to the tracer, as far as its keys show.
     pub(crate) fn is_tracer(&self, keys: &[Key], group: &[KeyValue]) -> bool {
         let any = |test: &dyn Fn(&ProcessName) -> bool| {
             let upids = self.tracers.upids.iter();
@@ -221,7 +221,7 @@ impl Names {
             })
     }
 
-    /// `sda (8:0)`; as it was written if the recording does not know it.
+    /// `sda (8:0)`; as written in the query if the recording does not have it.
     pub(crate) fn device(&self, device: &DeviceRef) -> String {
         let known = self
             .devices

@@ -1,5 +1,5 @@
-//! What lies on a block device: partitions, volumes, arrays, loop devices whose file it holds, and
-//! what is mounted from any of these.
+//! What is on a block device: partitions, volumes, arrays, loop devices backed by its files, and
+//! mounts of any of these.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -7,14 +7,14 @@ use whyslow_model::Symbols;
 use whyslow_model::tables::{DeviceLinkRow, DeviceRow, MetadataRow, MountRow};
 use whyslow_store::{StoreError, Tables, rows};
 
-/// How devices lie on each other, and where they are mounted.
+/// The stacking of devices, and their mount points.
 #[derive(Debug, Default)]
 pub struct Volumes {
-    /// Devices that lie on one, as partitions and members.
+    /// Devices stacked on each device, such as partitions and arrays.
     pub above: BTreeMap<i64, BTreeSet<i64>>,
-    /// Loop devices by the device that holds their file.
+    /// Loop devices by the device that holds their backing file.
     pub by_file: BTreeMap<i64, BTreeSet<i64>>,
-    /// Where each is mounted itself.
+    /// Mount points of each device itself.
     pub mounted: BTreeMap<i64, BTreeSet<String>>,
     names: BTreeMap<String, i64>,
 }
@@ -44,10 +44,10 @@ impl Volumes {
         Ok(volumes)
     }
 
-    /// As the recorder's namespace sees them; what is mounted in others only is told from there.
+    /// As seen in the recorder's namespace; mounts that only exist in others are taken from there.
     fn mount(&mut self, mounts: &[MountRow], symbols: &Symbols, own_ns: Option<i64>) {
         let known: BTreeSet<i64> = self.names.values().copied().collect();
-        // File systems over several devices have numbers of their own.
+        // File systems over several devices have device numbers of their own.
         let dev_of = |row: &MountRow| {
             if known.contains(&row.dev) {
                 return Some(row.dev);
@@ -78,7 +78,7 @@ impl Volumes {
         self.mounted = mounted;
     }
 
-    /// Where anything is mounted that lies on the device of this name, in order.
+    /// Mount points of anything on the device with this name, in order.
     pub(crate) fn mount_points(&self, name: &str) -> Vec<&str> {
         let mut devices: Vec<i64> = self.names.get(name).copied().into_iter().collect();
         let mut seen: BTreeSet<i64> = devices.iter().copied().collect();
@@ -86,7 +86,7 @@ impl Volumes {
         while let Some(dev) = devices.pop() {
             points.extend(self.mounted.get(&dev).into_iter().flatten());
             let above = [&self.above, &self.by_file].map(|links| links.get(&dev));
-            // What damaged input makes a circle ends here.
+            // Visited devices are skipped, which ends cycles in damaged input.
             let new = above.into_iter().flatten().flatten();
             devices.extend(new.filter(|dev| seen.insert(**dev)));
         }

@@ -1,7 +1,8 @@
-//! Numbers of texts that were seen before, by hashing.
+//! Interns texts by hash.
 //!
-//! Each row group has a dictionary of its own, so a file with many names looks the same ones up
-//! again for every row group. The texts are kept by whoever numbers them; here are only hashes.
+//! Each row group has its own dictionary, so a file with many names looks up the same ones for
+//! every row group. The caller that assigns the numbers stores the texts; only hashes are stored
+//! here.
 
 use std::hash::BuildHasher;
 
@@ -24,8 +25,8 @@ const FREE: u32 = u32::MAX;
 const SLOTS_MIN: usize = 64;
 
 impl Words {
-    /// Number of the text if it has one, else `next`, which it has from now on. `is` tells whether
-    /// a number is that of the text.
+    /// Number of the text if it has one, otherwise `next`, which it gets. `is` checks whether a
+    /// number is that of the text.
     pub(crate) fn number(&mut self, text: &str, next: u32, is: impl Fn(u32) -> bool) -> u32 {
         if self.used * 2 >= self.slots.len() {
             self.grow();

@@ -1,5 +1,5 @@
-//! How a command fails: one `error:` line, its causes, and one `hint:` with what helps most. The
-//! errors of all crates become a [`Failure`] here, and its kind the exit code.
+//! How a command fails: one `error:` line, its causes, and one `hint:` with the most useful remedy.
+//! The errors of all crates are converted to a [`Failure`] here; its kind determines the exit code.
 
 use std::error::Error;
 use std::io;
@@ -14,7 +14,7 @@ use whyslow_record::RecordError;
 use whyslow_store::StoreError;
 use whyslow_tiles::TilesError;
 
-/// Why a command did not do what was asked, as it is told: `error:`, causes, `hint:`.
+/// Why a command failed, as reported to the user: `error:`, causes, `hint:`.
 #[derive(Debug)]
 pub struct Failure {
     message: String,
@@ -25,22 +25,22 @@ pub struct Failure {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Kind {
-    /// Something went wrong.
+    /// An operation failed.
     Failed,
-    /// Asked in a way that cannot be answered.
+    /// The command line is invalid.
     Usage,
     /// `--strict` and the data is incomplete.
     Incomplete,
-    /// What was asserted does not hold.
+    /// An assertion does not hold.
     Asserted,
-    /// The reader of standard output left: no failure at all.
+    /// The reader of standard output closed it, which is no failure.
     ReaderGone,
-    /// Ctrl-C, or a request to end.
+    /// Ctrl-C or SIGTERM.
     Interrupted,
 }
 
 impl Failure {
-    /// Something went wrong: exit code 1.
+    /// An operation failed: exit code 1.
     pub fn new(message: impl Into<String>) -> Self {
         Self {
             message: message.into(),
@@ -50,7 +50,7 @@ impl Failure {
         }
     }
 
-    /// It was asked for in a way that cannot be answered: exit code 2.
+    /// The command line is invalid: exit code 2.
     pub fn usage(message: impl Into<String>) -> Self {
         Self {
             kind: Kind::Usage,
@@ -58,7 +58,7 @@ impl Failure {
         }
     }
 
-    /// `--strict`, and the data is incomplete: exit code 3.
+    /// `--strict` and the data is incomplete: exit code 3.
     pub fn incomplete(message: impl Into<String>) -> Self {
         Self {
             kind: Kind::Incomplete,
@@ -66,7 +66,7 @@ impl Failure {
         }
     }
 
-    /// What was asserted does not hold: exit code 4.
+    /// An assertion does not hold: exit code 4.
     pub fn asserted(message: impl Into<String>) -> Self {
         Self {
             kind: Kind::Asserted,
@@ -74,7 +74,7 @@ impl Failure {
         }
     }
 
-    /// A signal ended it: nothing is reported.
+    /// Ended by a signal; nothing is reported.
     pub fn interrupted() -> Self {
         Self {
             kind: Kind::Interrupted,
@@ -87,12 +87,12 @@ impl Failure {
         &self.message
     }
 
-    /// Whether the asker can mend it by asking otherwise.
+    /// Whether a different command line or request would succeed.
     pub fn is_usage(&self) -> bool {
         self.kind == Kind::Usage
     }
 
-    /// Whether somebody ended it.
+    /// Whether a signal ended it.
     pub fn is_interrupted(&self) -> bool {
         self.kind == Kind::Interrupted
     }
@@ -102,7 +102,7 @@ impl Failure {
         (self.message, self.causes, self.hint)
     }
 
-    /// With the one thing that helps most.
+    /// Adds the most useful remedy.
     pub fn hint(self, hint: impl Into<String>) -> Self {
         Self {
             hint: Some(hint.into()),
@@ -110,13 +110,13 @@ impl Failure {
         }
     }
 
-    /// The causes of an error whose own words are the message.
+    /// Adds the causes of an error that is itself the message.
     pub fn caused_by_chain(mut self, error: &dyn Error) -> Self {
         self.causes.extend(chain(error.source()));
         self
     }
 
-    /// With an error, and those behind it, as causes.
+    /// Adds an error and its sources as causes.
     pub fn caused_by(mut self, error: &dyn Error) -> Self {
         self.causes.extend(chain(Some(error)));
         self
@@ -124,50 +124,49 @@ impl Failure {
 
     /// A file could not be read.
     pub fn reading(path: &Path, error: io::Error) -> Self {
-        Self::new(format!("failed to read `{}`", path.display())).caused_by(&error)
+        Self::new(format!("cannot read `{}`", path.display())).caused_by(&error)
     }
 
-    /// The operating system does not let this user look at a recording or trace.
+    /// This user is not permitted to read a recording or trace.
     pub fn denied(path: &Path, error: &io::Error) -> Self {
         let name = whyslow_model::text::shown(&path.display().to_string(), false).into_owned();
-        Self::new(format!("failed to open `{name}`"))
+        Self::new(format!("cannot open `{name}`"))
             .caused_by(error)
-            .hint(format!(
-                "it belongs to another user: sudo chown -R \"$USER\" {name}, or ask as root: sudo whyslow ..."
-            ))
+            .hint(format!("take ownership: sudo chown -R \"$USER\" {name}"))
     }
 
-    /// The recording that an import makes cannot be written there.
-    fn making(path: &Path, action: &str, error: &io::Error) -> Self {
-        let failure =
-            Self::new(format!("failed to {action} `{}`", path.display())).caused_by(error);
+    /// An import cannot write its recording.
+    fn creating(path: &Path, action: &str, error: &io::Error) -> Self {
+        let failure = Self::new(format!("cannot {action} `{}`", path.display())).caused_by(error);
         match error.kind() {
-            io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => {
-                failure.hint("write where you may: whyslow import TRACE -o /other/place/NAME.wsl")
+            io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => failure
+                .hint("write to another directory: whyslow import TRACE -o /other/dir/NAME.wsl"),
+            io::ErrorKind::NotFound => {
+                let parent = path.parent().unwrap_or(path).display();
+                failure.hint(format!("create the directory: mkdir -p {parent}"))
             }
-            io::ErrorKind::NotFound => failure.hint("make the directory first: mkdir -p"),
             _ => failure.hint_for(error),
         }
     }
 
     /// A file could not be written.
     pub fn writing(path: &Path, error: io::Error) -> Self {
-        Self::new(format!("failed to write `{}`", path.display())).caused_by(&error)
+        Self::new(format!("cannot write `{}`", path.display())).caused_by(&error)
     }
 
-    /// A failure to write, known to be one to this file.
+    /// Attributes a write failure to this file.
     pub fn while_writing(mut self, path: &Path) -> Self {
         if self.kind == Kind::ReaderGone {
             self.kind = Kind::Failed;
         }
         if self.kind == Kind::Failed {
             self.causes.insert(0, self.message);
-            self.message = format!("failed to write `{}`", path.display());
+            self.message = format!("cannot write `{}`", path.display());
         }
         self
     }
 
-    /// Tells the failure on stderr, if there is one to tell, and says how to exit.
+    /// Reports the failure on stderr, if it is one, and returns the exit code.
     pub fn report(self) -> ExitCode {
         if !matches!(self.kind, Kind::ReaderGone | Kind::Interrupted) {
             crate::talk::line(&format!("error: {}", escaped(&self.message)));
@@ -189,7 +188,7 @@ impl Failure {
     }
 }
 
-/// Messages quote names from traces.
+/// Messages quote names from traces, which may contain control characters.
 fn escaped(text: &str) -> String {
     text.split('\n')
         .map(|line| whyslow_model::text::shown(line, false))
@@ -197,7 +196,7 @@ fn escaped(text: &str) -> String {
         .join("\n")
 }
 
-/// What the error says, and what it says was behind it.
+/// The messages of an error and of its sources.
 fn chain(first: Option<&dyn Error>) -> Vec<String> {
     let mut messages = Vec::new();
     let mut next = first;
@@ -213,10 +212,10 @@ impl From<io::Error> for Failure {
         if error.kind() == io::ErrorKind::BrokenPipe {
             return Self {
                 kind: Kind::ReaderGone,
-                ..Self::new("the reader of standard output left")
+                ..Self::new("standard output was closed")
             };
         }
-        Self::new("failed to write the answer").caused_by(&error)
+        Self::new("cannot write the result").caused_by(&error)
     }
 }
 
@@ -233,27 +232,31 @@ impl From<StoreError> for Failure {
             ..Self::new(error.to_string())
         };
         match &error {
-            StoreError::Exists { .. } => failure.hint("--force replaces it"),
+            StoreError::Exists { .. } => failure.hint("replace it: --force"),
             StoreError::Io { source, .. } => match source.kind() {
-                io::ErrorKind::PermissionDenied => failure.hint(
-                    "it belongs to another user: sudo chown -R \"$USER\" NAME.wsl, or ask as root: sudo whyslow ...",
-                ),
+                io::ErrorKind::PermissionDenied => {
+                    failure.hint("take ownership: sudo chown -R \"$USER\" NAME.wsl")
+                }
                 _ => failure.hint_for(source),
             },
             StoreError::TooNew { .. } => {
                 failure.hint("use a newer whyslow, or import the trace again")
             }
             StoreError::Packed { .. } => {
-                failure.hint("send or copy it again; `zstd -t FILE` tells whether it is whole")
+                failure.hint("copy the file again; check it with: zstd -t FILE")
             }
-            StoreError::TooLarge { .. } => failure.hint("TMPDIR names a place with more room"),
+            StoreError::TooLarge { .. } => {
+                failure.hint("set TMPDIR to a file system with more space: export TMPDIR=/var/tmp")
+            }
             StoreError::Write { source } if source.kind() == io::ErrorKind::BrokenPipe => Self {
                 kind: Kind::ReaderGone,
                 ..failure
             },
             StoreError::Stopped => Self::interrupted(),
             StoreError::TooOld { .. } => failure.hint("import the trace again"),
-            StoreError::Damaged { .. } => failure.hint("import the trace again, with --force"),
+            StoreError::Damaged { .. } => {
+                failure.hint("import the trace again: whyslow import --force TRACE")
+            }
             _ => failure,
         }
     }
@@ -284,7 +287,7 @@ impl From<DetectError> for Failure {
         };
         match &error {
             DetectError::Recording { path } => {
-                failure.hint(format!("ask it: whyslow info {}", path.display()))
+                failure.hint(format!("query it: whyslow info {}", path.display()))
             }
             DetectError::Open { source, .. } => failure.hint_for(source),
             DetectError::Unsupported { .. } => failure,
@@ -300,12 +303,13 @@ impl From<ImportError> for Failure {
                 action,
                 path,
                 source,
-            }) => Self::making(&path, action, &source),
+            }) => Self::creating(&path, action, &source),
             ImportError::Store(error) => error.into(),
-            error @ ImportError::EmptySpool { .. } => Self::new(error.to_string())
-                .hint("nothing was recorded: delete it, and record again"),
+            error @ ImportError::EmptySpool { .. } => {
+                Self::new(error.to_string()).hint("delete the spool and record again")
+            }
             error @ ImportError::Cache { .. } => Self::new(error.to_string())
-                .hint("import it to a place of yours: whyslow import TRACE -o NAME.wsl"),
+                .hint("import it explicitly: whyslow import TRACE -o NAME.wsl"),
             ImportError::Detect(error) => error.into(),
             other => {
                 let failure = Self {
@@ -329,7 +333,7 @@ impl From<RecordError> for Failure {
                 failure.hint("run it as root: sudo whyslow …")
             }
             RecordError::NoTypes => failure.hint(
-                "the kernel was built without CONFIG_DEBUG_INFO_BTF: record with LTTng, `whyslow doctor` tells how",
+                "record with LTTng, for which `whyslow doctor` prints the commands, or use a kernel with CONFIG_DEBUG_INFO_BTF",
             ),
             RecordError::Container => {
                 failure.hint("record on the host, or start the container with --pid=host")
@@ -337,9 +341,13 @@ impl From<RecordError> for Failure {
             RecordError::Probe { hint, .. } => failure.hint(hint.clone()),
             RecordError::AllRefused { off } => {
                 let reasons = off.iter().map(|off| format!("{}: {}", off.program, off.reason));
-                failure.hint(reasons.collect::<Vec<_>>().join("; "))
+                Self {
+                    causes: reasons.collect(),
+                    ..failure
+                }
+                .hint("check what this kernel supports: whyslow doctor")
             }
-            RecordError::SpoolRoom { .. } => failure.hint("give it more with --max-size"),
+            RecordError::SpoolRoom { .. } => failure.hint("raise the limit with --max-size"),
             RecordError::Spool { path, source } => {
                 let failure = failure.caused_by_chain(&error);
                 if path.exists() {
@@ -350,7 +358,7 @@ impl From<RecordError> for Failure {
                         _ => "",
                     };
                     failure.hint(format!(
-                        "what was written until then is kept: whyslow import {}{elsewhere}",
+                        "import what was written so far: whyslow import {}{elsewhere}",
                         path.display()
                     ))
                 } else {
@@ -362,7 +370,7 @@ impl From<RecordError> for Failure {
     }
 }
 
-/// The operating system's word behind an error, if there is one.
+/// The I/O error among the sources of an error, if there is one.
 fn io_error_of<'e>(error: &'e (dyn Error + 'static)) -> Option<&'e io::Error> {
     let mut next: Option<&(dyn Error + 'static)> = Some(error);
     while let Some(error) = next {
@@ -388,15 +396,15 @@ impl From<AnalysisError> for Failure {
 }
 
 impl Failure {
-    /// What helps against a refusal of the operating system.
+    /// Adds the remedy for an error of the operating system.
     fn hint_for(self, error: &io::Error) -> Self {
         match error.kind() {
-            io::ErrorKind::PermissionDenied => self.hint(
-                "traces of the kernel often belong to root: sudo chown -R \"$USER\" TRACE, or import as root",
-            ),
-            io::ErrorKind::NotFound => self.hint("look at the path: ls -d TRACE"),
+            io::ErrorKind::PermissionDenied => {
+                self.hint("take ownership: sudo chown -R \"$USER\" TRACE")
+            }
+            io::ErrorKind::NotFound => self.hint("check the path: ls -d TRACE"),
             io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
-                self.hint("make room, or write elsewhere: -o /other/disk/NAME.wsl")
+                self.hint("free disk space, or write to another disk: -o /other/disk/NAME.wsl")
             }
             _ => self,
         }
@@ -412,7 +420,7 @@ impl From<arrow_schema::ArrowError> for Failure {
     fn from(error: arrow_schema::ArrowError) -> Self {
         match error {
             arrow_schema::ArrowError::IoError(_, error) => error.into(),
-            other => Self::new("failed to write Arrow").caused_by(&other),
+            other => Self::new("cannot write Arrow").caused_by(&other),
         }
     }
 }
@@ -424,7 +432,7 @@ impl From<parquet::errors::ParquetError> for Failure {
         {
             return io::Error::new(io_error.kind(), io_error.to_string()).into();
         }
-        Self::new("failed to write Parquet").caused_by(&error)
+        Self::new("cannot write Parquet").caused_by(&error)
     }
 }
 

@@ -1,5 +1,5 @@
-//! Ctrl-C, or a request to end, while something is written: stop, clean up, and exit with 128 + the
-//! number of the signal, as shells do. A second one ends at once.
+//! Ctrl-C or SIGTERM while something is being written: stop, clean up, and exit with 128 plus the
+//! signal number, as shells do. A second signal exits at once.
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -10,40 +10,40 @@ use signal_hook::iterator::Signals;
 use signal_hook::{flag, low_level};
 
 use crate::failure::Failure;
-use crate::signal::{CAME, exit_code_of};
+use crate::signal::{RECEIVED, exit_code_of};
 
-/// A flag that is set by Ctrl-C or a request to end.
+/// A flag that is set by Ctrl-C or SIGTERM.
 pub fn flag() -> Result<Arc<AtomicBool>, Failure> {
-    IS_AWAITED.store(true, Ordering::Relaxed);
+    IS_POLLED.store(true, Ordering::Relaxed);
     let cancel = Arc::new(AtomicBool::new(false));
     for signal in [SIGINT, SIGTERM] {
-        // In this order: the first signal finds the flag unset and only sets it.
+        // The order matters: the first signal finds the flag unset and only sets it.
         flag::register_conditional_shutdown(signal, exit_code_of(signal), Arc::clone(&cancel))
-            .and_then(|_| flag::register_usize(signal, Arc::clone(&CAME), signal as usize))
+            .and_then(|_| flag::register_usize(signal, Arc::clone(&RECEIVED), signal as usize))
             .and_then(|_| flag::register(signal, Arc::clone(&cancel)))
-            .map_err(|error| Failure::new("failed to watch for signals").caused_by(&error))?;
+            .map_err(|error| Failure::new("cannot handle signals").caused_by(&error))?;
     }
     Ok(cancel)
 }
 
-/// Folders that must not be left behind.
-static PASSING: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
-/// Somebody looks whether a signal came, and ends in order.
-static IS_AWAITED: AtomicBool = AtomicBool::new(false);
+/// Directories to remove at exit.
+static TEMPORARY: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
+/// The flag is polled by code that then shuts down in order.
+static IS_POLLED: AtomicBool = AtomicBool::new(false);
 
-/// Removes the folder when a signal ends the program, or it ends by itself.
+/// Registers a directory for removal when the program exits, by itself or by a signal.
 pub fn remove_at_end(folder: &Path) -> Result<(), Failure> {
     static WATCHING: Once = Once::new();
-    let folders = || PASSING.lock().unwrap_or_else(PoisonError::into_inner);
+    let folders = || TEMPORARY.lock().unwrap_or_else(PoisonError::into_inner);
     folders().push(folder.to_owned());
     let mut watched = Ok(());
     WATCHING.call_once(|| watched = watch());
-    watched.map_err(|error| Failure::new("failed to watch for signals").caused_by(&error))
+    watched.map_err(|error| Failure::new("cannot handle signals").caused_by(&error))
 }
 
-/// What those left who did not come to remove it themselves.
+/// Removes the registered directories that still exist.
 pub fn remove_all() {
-    let mut folders = PASSING.lock().unwrap_or_else(PoisonError::into_inner);
+    let mut folders = TEMPORARY.lock().unwrap_or_else(PoisonError::into_inner);
     for folder in folders.drain(..) {
         let _ = std::fs::remove_dir_all(folder);
     }
@@ -55,7 +55,7 @@ fn watch() -> std::io::Result<()> {
         .name("signals".into())
         .spawn(move || {
             for signal in signals.forever() {
-                if signal == SIGHUP || !IS_AWAITED.load(Ordering::Relaxed) {
+                if signal == SIGHUP || !IS_POLLED.load(Ordering::Relaxed) {
                     remove_all();
                     let _ = low_level::emulate_default_handler(signal);
                 }

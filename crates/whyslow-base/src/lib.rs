@@ -1,5 +1,5 @@
-//! What every command needs: failures and how they are reported, interruption, times and sizes as
-//! people write them, shared flags.
+//! What every command needs: error reporting, signal handling, parsing of times and sizes, shared
+//! flags.
 
 pub mod args;
 pub mod failure;

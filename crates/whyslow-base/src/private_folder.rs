@@ -1,7 +1,8 @@
-//! A folder that nobody else may look into, and that goes when it is not needed any more.
+//! A temporary directory that other users cannot read and that is removed when it is no longer
+//! needed.
 //!
-//! It goes when we end, by Ctrl-C too. Who is killed leaves it; the next one takes it away, which it
-//! may when nobody holds its lock.
+//! It is removed when the program exits, also on Ctrl-C. A killed program leaves it behind; the
+//! next run removes it if its lock is free.
 
 use std::fs::{self, File, Permissions};
 use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
@@ -14,19 +15,22 @@ use crate::interrupt;
 
 const LOCK: &str = "lock";
 
-/// A folder of mode 0700 that is removed when this is dropped.
+/// A directory of mode 0700 that is removed on drop.
 #[derive(Debug)]
 pub struct PrivateFolder {
     folder: TempDir,
-    /// Held as long as the folder is used.
+    /// Locked while the directory is in use.
     _lock: File,
 }
 
 impl PrivateFolder {
-    /// In `base`, under a name that begins with `prefix`, as all of one purpose do.
+    /// Creates it in `base`, with a name that starts with `prefix`, which identifies its purpose.
     pub fn new(base: &Path, prefix: &str) -> Result<Self, Failure> {
         sweep(base, prefix);
-        let failed = |error| Failure::writing(base, error).hint("TMPDIR names another place");
+        let failed = |error| {
+            Failure::writing(base, error)
+                .hint("set TMPDIR to another directory: export TMPDIR=/var/tmp")
+        };
         let folder = tempfile::Builder::new()
             .prefix(prefix)
             .permissions(Permissions::from_mode(0o700))
@@ -40,33 +44,33 @@ impl PrivateFolder {
         })
     }
 
-    /// The same; it also goes when a signal ends the program that nobody waits for.
+    /// The same, but also removed when a signal without a handler of its own ends the program.
     pub fn passing(base: &Path, prefix: &str) -> Result<Self, Failure> {
         let folder = Self::new(base, prefix)?;
         interrupt::remove_at_end(folder.path())?;
         Ok(folder)
     }
 
-    /// Where it is.
+    /// Path of the directory.
     pub fn path(&self) -> &Path {
         self.folder.path()
     }
 }
 
-/// Takes away what those left who were killed.
+/// Removes directories that killed programs left behind.
 fn sweep(base: &Path, prefix: &str) {
     let own = rustix::process::geteuid().as_raw();
     for entry in fs::read_dir(base).into_iter().flatten().flatten() {
-        let is_room = entry.file_name().to_string_lossy().starts_with(prefix);
+        let has_prefix = entry.file_name().to_string_lossy().starts_with(prefix);
         let is_ours = |entry: &fs::DirEntry| {
-            // Of the entry itself: it may be a link.
+            // The metadata of the entry itself, because it may be a symlink.
             let metadata = entry.metadata();
             metadata.is_ok_and(|metadata| metadata.is_dir() && metadata.uid() == own)
         };
-        if !is_room || !is_ours(&entry) {
+        if !has_prefix || !is_ours(&entry) {
             continue;
         }
-        // Without a lock it is being made, or somebody else's.
+        // Without a lock file it is being created, or does not belong to this program.
         let lock = File::open(entry.path().join(LOCK));
         if lock.is_ok_and(|lock| lock.try_lock().is_ok()) {
             let _ = fs::remove_dir_all(entry.path());
@@ -83,11 +87,11 @@ mod tests {
     #[test]
     fn a_folder_is_private_and_goes_with_its_owner() {
         let base = tempfile::tempdir().expect("a temporary folder");
-        let private = PrivateFolder::new(base.path(), PREFIX).expect("it can be made");
+        let private = PrivateFolder::new(base.path(), PREFIX).expect("it can be created");
         let folder = private.path().to_owned();
-        let mode = fs::metadata(&folder).expect("it is there").mode();
+        let mode = fs::metadata(&folder).expect("it exists").mode();
         assert_eq!(mode & 0o777, 0o700);
-        fs::create_dir(folder.join("something")).expect("there is room");
+        fs::create_dir(folder.join("something")).expect("it can be written");
         drop(private);
         assert!(!folder.exists());
     }
@@ -96,13 +100,13 @@ mod tests {
     fn what_was_left_is_taken_away_and_what_is_used_stays() {
         let base = tempfile::tempdir().expect("a temporary folder");
         let left = base.path().join(format!("{PREFIX}left"));
-        fs::create_dir(&left).expect("there is room");
-        fs::write(left.join(LOCK), "").expect("there is room");
+        fs::create_dir(&left).expect("it can be written");
+        fs::write(left.join(LOCK), "").expect("it can be written");
         let young = base.path().join(format!("{PREFIX}young"));
-        fs::create_dir(&young).expect("there is room");
+        fs::create_dir(&young).expect("it can be written");
         let other = base.path().join("other");
-        fs::create_dir(&other).expect("there is room");
-        let make = || PrivateFolder::new(base.path(), PREFIX).expect("it can be made");
+        fs::create_dir(&other).expect("it can be written");
+        let make = || PrivateFolder::new(base.path(), PREFIX).expect("it can be created");
         let (first, second) = (make(), make());
         assert!(!left.exists());
         assert!(young.exists() && other.exists());

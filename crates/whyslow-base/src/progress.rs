@@ -1,4 +1,4 @@
-//! Progress of an import on standard error: from the first second on, if somebody watches.
+//! Progress of an import on standard error: shown after the first second, on a terminal or as JSON.
 
 use std::fmt::Write as _;
 use std::io::IsTerminal;
@@ -10,62 +10,62 @@ use whyslow_ingest::{Progress, Stage};
 use crate::args::{ProgressChoice, TalkArgs};
 use crate::talk;
 
-/// Nothing is said about what takes no longer than this.
+/// Nothing is shown for an import that is shorter than this.
 const SILENCE: Duration = Duration::from_secs(1);
 const LINE_EVERY: Duration = Duration::from_millis(200);
 const JSON_EVERY: Duration = Duration::from_secs(1);
 
-/// Tells how far an import is.
+/// Shows the progress of an import.
 pub struct Teller {
-    begin: Instant,
-    /// What is going on, and since when.
+    start: Instant,
+    /// The current stage and its start.
     stage: (Stage, Instant),
-    told: Option<Instant>,
-    how: How,
+    shown_at: Option<Instant>,
+    style: Style,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum How {
+enum Style {
     Silent,
     Line,
     Json,
 }
 
 impl Teller {
-    /// As the flags say, and only where somebody watches.
+    /// In the style that the flags request; `auto` is silent unless standard error is a terminal.
     pub fn new(args: &TalkArgs) -> Self {
-        let how = match args.progress {
-            _ if args.quiet || args.no_progress => How::Silent,
-            ProgressChoice::Json => How::Json,
-            ProgressChoice::Auto if std::io::stderr().is_terminal() => How::Line,
-            ProgressChoice::Auto => How::Silent,
+        let style = match args.progress {
+            _ if args.quiet || args.no_progress => Style::Silent,
+            ProgressChoice::Json => Style::Json,
+            ProgressChoice::Auto if std::io::stderr().is_terminal() => Style::Line,
+            ProgressChoice::Auto => Style::Silent,
         };
-        let begin = Instant::now();
+        let start = Instant::now();
         Self {
-            begin,
-            stage: (Stage::default(), begin),
-            told: None,
-            how,
+            start,
+            stage: (Stage::default(), start),
+            shown_at: None,
+            style,
         }
     }
 
-    /// Shows how far it is, not too often.
+    /// Shows the progress, at a limited rate.
     pub fn tell(&mut self, progress: Progress) {
-        let every = match self.how {
-            How::Silent => return,
-            How::Line => LINE_EVERY,
-            How::Json => JSON_EVERY,
+        let every = match self.style {
+            Style::Silent => return,
+            Style::Line => LINE_EVERY,
+            Style::Json => JSON_EVERY,
         };
         if progress.stage != self.stage.0 {
             self.stage = (progress.stage, Instant::now());
         }
-        let elapsed = self.begin.elapsed();
-        if elapsed < SILENCE || self.told.is_some_and(|told| told.elapsed() < every) {
+        let elapsed = self.start.elapsed();
+        if elapsed < SILENCE || self.shown_at.is_some_and(|at| at.elapsed() < every) {
             return;
         }
-        self.told = Some(Instant::now());
-        match self.how {
-            How::Line => talk::raw(&format!(
+        self.shown_at = Some(Instant::now());
+        match self.style {
+            Style::Line => talk::raw(&format!(
                 "\r\x1b[K{}",
                 line(progress, self.stage.1.elapsed())
             )),
@@ -73,9 +73,9 @@ impl Teller {
         }
     }
 
-    /// Takes the line away again.
+    /// Clears the line.
     pub fn end(&mut self) {
-        if self.told.is_some() && self.how == How::Line {
+        if self.shown_at.is_some() && self.style == Style::Line {
             talk::raw("\r\x1b[K");
         }
     }

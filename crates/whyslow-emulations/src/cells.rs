@@ -1,9 +1,9 @@
-//! Cells of answers by the names of their columns.
+//! Access to cells of answers by column name.
 
 use whyslow_analysis::LogRow;
 use whyslow_model::answer::{Answer, AnswerTable, Value};
 
-/// A row of an answer's table, or one of a log of which only some columns were read.
+/// A row of an answer's table, or a row of a log of which only some columns were read.
 #[derive(Clone, Copy)]
 pub(crate) enum Row<'a> {
     Answer {
@@ -14,7 +14,7 @@ pub(crate) enum Row<'a> {
     Log(&'a LogRow<'a>),
 }
 
-/// Rows of the tables whose names begin so.
+/// Rows of the tables whose name starts with `name`.
 pub(crate) fn rows<'a>(answer: &'a Answer, name: &str) -> Vec<Row<'a>> {
     let tables = answer.tables.iter();
     let tables = tables.filter(|table| table.name.starts_with(name));
@@ -84,10 +84,10 @@ impl<'a> Row<'a> {
         texts.collect()
     }
 
-    /// Whether the window or the recording cuts it.
+    /// Whether the window or the recording cuts the row.
     pub(crate) fn is_cut(&self) -> bool {
         match self {
-            // In the order of rows, and there may be as many.
+            // Marks are in row order, and there may be as many as rows.
             Row::Answer { table, number, .. } => {
                 let cut = table.cut.binary_search_by_key(number, |(row, _)| *row);
                 cut.is_ok()

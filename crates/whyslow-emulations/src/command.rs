@@ -10,11 +10,11 @@ use crate::list::{named, tools};
 use crate::live;
 use crate::tool::Call;
 
-/// Adds the options of those tools that are asked for.
-pub fn complete(command: Command, asked: NamedCommands<'_>) -> Command {
+/// Adds the options of the requested tools.
+pub fn complete(command: Command, requested: NamedCommands<'_>) -> Command {
     command.mut_subcommands(|command| match named(command.get_name()) {
-        // Afterwards: options that are flattened bring their own comment as what it is about.
-        Some(tool) if asked.has(command.get_name()) => {
+        // Set afterwards, because flattened options override the description.
+        Some(tool) if requested.has(command.get_name()) => {
             (tool.args)(command).about(tool.about).long_about(None)
         }
         _ => command,
@@ -29,10 +29,10 @@ pub struct AsCommand {
 }
 
 impl AsCommand {
-    /// Answers as the tool would.
+    /// Prints what the tool would print.
     pub fn run(&self, talk: &TalkArgs) -> Result<(), Failure> {
         let tool = named(&self.name)
-            .ok_or_else(|| Failure::usage(format!("`{}` is no tool known here", self.name)))?;
+            .ok_or_else(|| Failure::usage(format!("unknown tool `{}`", self.name)))?;
         let call = |segment: Option<&Segment<'_>>| {
             (tool.run)(&Call {
                 matches: &self.matches,
@@ -74,7 +74,7 @@ impl FromArgMatches for AsCommand {
     fn from_arg_matches(matches: &ArgMatches) -> Result<Self, Error> {
         let (name, matches) = matches
             .subcommand()
-            .ok_or_else(|| Error::raw(ErrorKind::MissingSubcommand, "no tool named"))?;
+            .ok_or_else(|| Error::raw(ErrorKind::MissingSubcommand, "no tool specified"))?;
         Ok(Self {
             name: name.to_owned(),
             matches: matches.clone(),

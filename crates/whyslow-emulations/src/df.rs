@@ -1,4 +1,4 @@
-//! `df` of GNU coreutils: room in file systems, at the end of the window.
+//! `df` of GNU coreutils: file system space at the end of the window.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -9,39 +9,38 @@ use whyslow_model::tables::MountRow;
 use whyslow_model::{Ns, Symbols};
 use whyslow_store::rows;
 
-use crate::front::counters::{Counters, Whose};
+use crate::front::counters::{Counters, Owner};
 use crate::front::{Front, FrontArgs, Positionals, shown, with_args};
 use crate::tool::{Call, Tool};
 
 pub(crate) static TOOL: Tool = Tool {
     name: "df",
     machine_name: None,
-    about: "Room in file systems, as df shows it",
+    about: "Show file system space, like df",
     args: |command| with_args::<DfArgs>(command, "RECORDING", NOTES),
     run,
 };
 
 const NOTES: &str = "\
-What stands there is as it was at the end of the window. Room is looked at every ten seconds and at
-the end of the recording, in the file systems of the machine itself that the recorder sees: not in
-those of the network or of programs (NFS, FUSE), which may not answer, and not in those that are
-mounted in other mount namespaces only. Of several mounts of one file system the one with the
-shortest path is shown.";
+Shows the state at the end of the window. File system space is sampled every ten seconds and at the
+end of the recording, for local file systems that the recorder sees: not for network and FUSE file
+systems, which may hang, nor for those mounted only in other mount namespaces. If a file system is
+mounted more than once, the mount point with the shortest path is shown.";
 
 #[derive(Debug, Clone, Args)]
 struct DfArgs {
     #[command(flatten)]
     front: FrontArgs,
-    /// Kilobytes (always, but for -h)
+    /// Print sizes in kilobytes (the default)
     #[arg(short)]
     kilobytes: bool,
-    /// Units that fit
+    /// Print sizes in human-readable units
     #[arg(short = 'H', long)]
     human_readable: bool,
-    /// Inodes instead of bytes
+    /// List inodes instead of bytes
     #[arg(short, long)]
     inodes: bool,
-    /// With the type of the file system
+    /// Print the file system type
     #[arg(short = 'T', long)]
     print_type: bool,
 }
@@ -54,7 +53,7 @@ const NAMES: &[&str] = &[
     "fs_inodes_free",
 ];
 
-/// A line: source, type, sizes, and where it is mounted.
+/// A line: source, type, sizes and mount point.
 struct Line {
     source: String,
     kind: String,
@@ -69,13 +68,13 @@ fn run(call: &Call<'_>) -> Result<(), Failure> {
         .map_err(|error| Failure::usage(error.to_string()))?;
     let words = Positionals::without_names(&args.front.words)?;
     if let Some(number) = words.numbers.first() {
-        return Err(Failure::usage(format!("`{number}` is one word too many"))
-            .hint("df shows one moment, the end of the window: -w ..TIME"));
+        return Err(Failure::usage(format!("unexpected argument `{number}`"))
+            .hint("choose the time with -w ..TIME: df shows the end of the window"));
     }
     let front = Front::open(call, &args.front, words.recording.as_deref())?;
     let counters = Counters::read(&front, NAMES)?;
     if counters.all("fs_size").next().is_none() {
-        front.note("cannot tell what room there was: the recording holds no counters of it");
+        front.note("file system space unavailable: file system counters not recorded");
     }
     let lines = lines(&front, &args, &counters, front.span().end)?;
     front.put(&table(&args, &lines))?;
@@ -93,7 +92,7 @@ fn lines(
     let own = front
         .fact("mount_ns")?
         .and_then(|ns| ns.parse::<i64>().ok());
-    // What is mounted last at a place is what is seen there.
+    // The most recent mount at a mount point hides the others.
     let mut seen: BTreeMap<&str, &MountRow> = BTreeMap::new();
     for mount in mounts
         .iter()
@@ -111,8 +110,8 @@ fn lines(
     let mut shown: Vec<_> = of_device.into_values().collect();
     shown.sort_by_key(|(_, mount)| mount.id);
     let line = |(point, mount): &(&str, &MountRow)| {
-        let whose = Whose::FileSystem((*point).to_owned());
-        let of = |name: &str| counters.at(name, &whose, end);
+        let owner = Owner::FileSystem((*point).to_owned());
+        let of = |name: &str| counters.at(name, &owner, end);
         let (all, used, available) = if args.inodes {
             let (all, free) = (of("fs_inodes")?, of("fs_inodes_free")?);
             (all, all.saturating_sub(free), free)
@@ -120,7 +119,7 @@ fn lines(
             let (all, free) = (of("fs_size")?, of("fs_free")?);
             (all, all.saturating_sub(free), of("fs_available")?)
         };
-        // What has no room is none to people.
+        // df omits pseudo file systems, which have no blocks.
         (of("fs_size")? > 0).then(|| Line {
             source: symbols.get(mount.source).to_owned(),
             kind: symbols.get(mount.fs_type).to_owned(),
@@ -147,7 +146,7 @@ fn table(args: &DfArgs, lines: &[Line]) -> String {
     let amount = |count: i64| match (args.inodes, args.human_readable) {
         (true, _) => count.to_string(),
         (false, true) => human(count),
-        // A part of a kilobyte is one.
+        // A partial kilobyte is rounded up.
         (false, false) => (count.saturating_add(1023) / 1024).to_string(),
     };
     for line in lines {
@@ -176,7 +175,7 @@ fn table(args: &DfArgs, lines: &[Line]) -> String {
             let width = widths[at];
             let is_name = at == 0 || at == 1 && args.print_type;
             let _ = if is_name {
-                // As df has it, whose first column is not narrower.
+                // The first column of df has a minimum width.
                 let width = if at == 0 { width.max(14) } else { width };
                 write!(text, "{cell:<width$} ")
             } else {
@@ -188,7 +187,7 @@ fn table(args: &DfArgs, lines: &[Line]) -> String {
     text
 }
 
-/// Per cent of what can be used, rounded up.
+/// Percentage of the usable space, rounded up.
 fn share(used: i64, available: i64) -> String {
     let all = used.saturating_add(available);
     if all <= 0 {
@@ -198,7 +197,7 @@ fn share(used: i64, available: i64) -> String {
     format!("{share}%")
 }
 
-/// `4.0K`, `12M`: rounded up, as df does.
+/// `4.0K`, `12M`: rounded up, as in df.
 fn human(bytes: i64) -> String {
     let mut size = bytes as f64;
     let mut unit = "";

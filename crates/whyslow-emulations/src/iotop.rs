@@ -1,4 +1,4 @@
-//! `iotop` in its batch form.
+//! `iotop` in batch mode.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -15,48 +15,49 @@ use crate::tool::{Call, Tool};
 pub(crate) static TOOL: Tool = Tool {
     name: "iotop",
     machine_name: None,
-    about: "Threads by their disk I/O, as iotop -b shows them",
+    about: "Show threads by disk I/O, like iotop -b",
     args: |command| with_args::<IotopArgs>(command, "RECORDING", NOTES),
     run,
 };
 
 const NOTES: &str = "\
-Always in batch form. Without -d and -n there is one list, of the whole window.
+Always in batch mode. Without -d and -n there is one list for the whole window.
 
-DISK READ are the block requests that a thread submitted to be read; DISK WRITE what its write
-calls moved to files (not below /proc, /sys, /dev). Total is their sum, Current what the disks
-completed; - is what nothing was recorded of. IO is uninterruptible sleep: which of it waited for I/O is not recorded. PRIO, USER and
-SWAPIN are not recorded and shown as -. Order: bytes moved, then IO, then id.";
+DISK READ is the block read requests that a thread submitted; DISK WRITE the bytes that its write
+calls transferred to files (not below /proc, /sys, /dev). Total is their sum, Current what the disks
+completed. IO is uninterruptible sleep: whether a sleep waited for I/O is not recorded. PRIO, USER
+and SWAPIN are not recorded. Unrecorded values are shown as -. Order: bytes transferred, then IO,
+then id.";
 
 #[derive(Debug, Clone, Args)]
 struct IotopArgs {
     #[command(flatten)]
     front: FrontArgs,
-    /// Batch form (always)
+    /// Use batch mode (always in effect)
     #[arg(short, long)]
     batch: bool,
-    /// Only who did I/O
+    /// Show only threads or processes that did I/O
     #[arg(short, long)]
     only: bool,
-    /// Processes instead of threads
+    /// Show processes instead of threads
     #[arg(short = 'P', long)]
     processes: bool,
-    /// Lists at most
+    /// Print at most N lists
     #[arg(short = 'n', long, value_name = "N", value_parser = clap::value_parser!(i64).range(1..))]
     iter: Option<i64>,
-    /// Length of the interval of a list [default with -n: 1 s]
+    /// Print a list every SEC seconds [default with -n: 1]
     #[arg(short, long, value_name = "SEC")]
     delay: Option<String>,
-    /// Only these processes
+    /// Show only processes PID
     #[arg(short, long, value_delimiter = ',')]
     pid: Vec<i32>,
-    /// I/O since the begin of the window instead of per second
+    /// Show I/O since the start of the window instead of per second
     #[arg(short, long)]
     accumulated: bool,
-    /// Kilobytes instead of fitting units
+    /// Use kilobytes instead of human-readable units
     #[arg(short, long)]
     kilobytes: bool,
-    /// With the time of day in each line
+    /// Print the time of day on each line
     #[arg(short, long)]
     time: bool,
 }
@@ -66,8 +67,8 @@ fn run(call: &Call<'_>) -> Result<(), Failure> {
         .map_err(|error| Failure::usage(error.to_string()))?;
     let words = Positionals::without_names(&args.front.words)?;
     if let Some(number) = words.numbers.first() {
-        return Err(Failure::usage(format!("`{number}` is one word too many"))
-            .hint("-d SEC is the interval, -n N the number of lists"));
+        return Err(Failure::usage(format!("unexpected argument `{number}`"))
+            .hint("set the interval with -d SEC and the number of lists with -n N"));
     }
     let delay = args.delay.as_deref().map(seconds).transpose()?;
     let delay = delay.or(args.iter.map(|_| 1_000_000_000));
@@ -107,7 +108,7 @@ fn run(call: &Call<'_>) -> Result<(), Failure> {
     front.finish()
 }
 
-/// Bytes read and written by requests that completed in each part.
+/// Bytes read and written by requests completed in each interval.
 fn disks(front: &Front<'_>, parts: Parts) -> Result<Vec<(i64, i64)>, Failure> {
     let mut disks = vec![(0, 0); parts.count()];
     let columns = ["ts_end_ns", "layer", "op", "bytes"];
@@ -130,7 +131,7 @@ fn disks(front: &Front<'_>, parts: Parts) -> Result<Vec<(i64, i64)>, Failure> {
 
 const HEADER: &str = "  TID  PRIO  USER     DISK READ  DISK WRITE  SWAPIN      IO    COMMAND\n";
 
-/// What of disk traffic was recorded; the rest is unknown, not nothing.
+/// Which disk traffic was recorded; the rest is unknown, not zero.
 #[derive(Debug, Clone, Copy)]
 struct Known {
     blocks: bool,
@@ -147,14 +148,14 @@ fn level(args: &IotopArgs) -> Level {
     }
 }
 
-/// Adds a part to those before it.
+/// Adds an interval to the sum of the earlier ones.
 fn accumulate(whole: &mut ByTask, part: &ByTask) {
     for (task, more) in part {
         whole.entry(*task).or_default().add(more);
     }
 }
 
-/// The lines of the whole machine and the titles.
+/// The summary lines of the machine and the column titles.
 fn head(
     args: &IotopArgs,
     known: Known,
@@ -184,7 +185,7 @@ fn head(
     )
 }
 
-/// A line for each task, of sums over so many seconds.
+/// A line per task, from sums over `seconds`.
 fn rows(
     args: &IotopArgs,
     known: Known,
@@ -193,7 +194,7 @@ fn rows(
 ) -> String {
     let mut sums = sums.clone();
     if !args.only {
-        for task in activity.everybody(level(args)) {
+        for task in activity.all_tasks(level(args)) {
             sums.entry(task).or_default();
         }
     }
@@ -222,7 +223,7 @@ fn rows(
     text
 }
 
-/// Who moved most bytes first, then who was blocked longest.
+/// Most bytes first, then longest blocked.
 fn in_order(sums: ByTask, only_active: bool) -> Vec<(Task, Sums)> {
     let does_io = |sums: &Sums| sums.read + sums.written > 0 || sums.blocked > 0;
     let mut rows: Vec<(Task, Sums)> = sums.into_iter().collect();
@@ -234,7 +235,7 @@ fn in_order(sums: ByTask, only_active: bool) -> Vec<(Task, Sums)> {
     rows
 }
 
-/// Bytes with a fitting unit: `12.34 K/s`.
+/// Bytes with a suitable unit: `12.34 K/s`.
 fn amount(bytes: f64, in_kilobytes: bool, suffix: &str) -> String {
     const UNITS: [&str; 5] = ["B", "K", "M", "G", "T"];
     let (mut value, mut unit) = (bytes, 0);

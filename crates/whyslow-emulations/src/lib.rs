@@ -1,7 +1,7 @@
-//! `as TOOL`: a recording in the columns, units and options of a tool that people know.
+//! `as TOOL`: a recording in the columns, units and options of a well-known tool.
 //!
-//! Each tool is one file with its name, its options and what it prints. What it prints is made from
-//! the answers of the same questions as everything else, so that the two never say different things.
+//! Each tool is one file with its name, its options and its output, which is made from the answers
+//! of the same queries as all other output, so the two never contradict each other.
 
 mod bcc;
 mod cells;

@@ -1,7 +1,7 @@
 use crate::tool::Tool;
 use crate::{bcc, df, iotop, lttng, sysstat, top};
 
-/// Every tool, in the order of the help.
+/// All tools, in the order of the help.
 pub(crate) fn tools() -> impl Iterator<Item = &'static Tool> {
     let live: [&Tool; 5] = [
         &sysstat::iostat::TOOL,
@@ -14,7 +14,7 @@ pub(crate) fn tools() -> impl Iterator<Item = &'static Tool> {
     live.chain(lttng::TOOLS.iter().copied())
 }
 
-/// The tool of this name, or with this machine form.
+/// The tool with this name, or with this name of its machine-readable form.
 pub(crate) fn named(name: &str) -> Option<&'static Tool> {
     tools().find(|tool| tool.name == name || tool.machine_name == Some(name))
 }

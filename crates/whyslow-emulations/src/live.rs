@@ -1,5 +1,4 @@
-//! `as TOOL @live`: how often a tool of a live machine prints something, and what of the machine it
-//! shows.
+//! `as TOOL @live`: how often a tool prints, and what has to be recorded for it.
 
 use clap::ArgMatches;
 use whyslow_base::failure::Failure;
@@ -11,15 +10,15 @@ use crate::front::Positionals;
 use crate::front::positionals::seconds;
 
 const SECOND: Ns = 1_000_000_000;
-/// As top has it.
+/// As in top.
 const TOP: Ns = 3 * SECOND;
-/// What the options that name a time are called.
+/// Names of the window options.
 const WINDOWS: [&str; 4] = ["window", "begin", "end", "timerange"];
 
-/// What to record for a tool; nothing if it is asked about a recording.
+/// What to record for a tool; `None` if its source is a recording.
 pub(crate) fn plan(tool: &str, matches: &ArgMatches) -> Result<Option<Plan>, Failure> {
-    // A tool has one of the two arguments. clap reports an unknown one as an error in debug builds
-    // only, and as not given in others.
+    // A tool has one of the two arguments. clap reports an unknown argument as an error in debug
+    // builds; in release builds it is absent.
     let words = match matches.try_get_many::<String>("words") {
         Ok(Some(words)) => words.cloned().collect(),
         Ok(None) | Err(_) => text(matches, "trace").into_iter().collect::<Vec<_>>(),
@@ -30,14 +29,14 @@ pub(crate) fn plan(tool: &str, matches: &ArgMatches) -> Result<Option<Plan>, Fai
     let is_given = |name: &&&str| matches.try_contains_id(name).unwrap_or(false);
     if let Some(name) = WINDOWS.iter().find(is_given) {
         return Err(
-            Failure::usage(format!("--{name}: there is no window in what happens now"))
-                .hint("record, and ask the recording: sudo whyslow record -o NAME.wsl"),
+            Failure::usage(format!("cannot use --{name}: @live has no window"))
+                .hint("make a recording first: sudo whyslow record -o NAME.wsl"),
         );
     }
     let words = Positionals::sort(&words);
     let is_set = |name: &str| matches!(matches.try_get_one(name), Ok(Some(&true)));
     let topics = match tool {
-        // Without CPUs there are disks only.
+        // Without CPU statistics, only block requests are needed.
         "iostat" if is_set("device") && !is_set("cpu") => &[Topic::Block],
         _ => topics(tool),
     };
@@ -62,8 +61,8 @@ pub(crate) fn plan(tool: &str, matches: &ArgMatches) -> Result<Option<Plan>, Fai
         )),
         "iotop" => {
             if is_set("accumulated") {
-                return Err(Failure::usage("-a cannot be answered live")
-                    .hint("record, and ask the recording: sudo whyslow record -o NAME.wsl"));
+                return Err(Failure::usage("cannot use -a with @live")
+                    .hint("make a recording first: sudo whyslow record -o NAME.wsl"));
             }
             let delay = delay(matches)?.unwrap_or(SECOND);
             of((Some(delay), number(matches, "iter")))
@@ -79,7 +78,7 @@ pub(crate) fn plan(tool: &str, matches: &ArgMatches) -> Result<Option<Plan>, Fai
     Ok(Some(plan))
 }
 
-/// What prints a line for each event prints them every second, until so long is over.
+/// Tools that print a line per event print every second, until `length` is over.
 fn lines(length: Option<Ns>) -> (Option<Ns>, Option<i64>) {
     match length {
         Some(length) if length < SECOND => (Some(length), Some(1)),
@@ -141,7 +140,7 @@ mod tests {
     #[test]
     fn every_tool_says_how_often_it_prints() {
         let check = |words: &[&str], interval: Option<Ns>, count: Option<i64>| {
-            let plan = of(words).expect("it can be asked").expect("it is live");
+            let plan = of(words).expect("a valid command").expect("a live plan");
             assert_eq!((plan.interval, plan.count), (interval, count), "{words:?}");
             assert!(!plan.topics.is_empty());
         };
@@ -174,15 +173,15 @@ mod tests {
     #[test]
     fn what_is_not_shown_is_not_recorded() {
         let topics = |words: &[&str]| {
-            let plan = of(words).expect("it can be asked").expect("it is live");
+            let plan = of(words).expect("a valid command").expect("a live plan");
             plan.topics.into_iter().collect::<Vec<_>>()
         };
         assert_eq!(topics(&["iostat", "-dx", "@live"]), [Topic::Block]);
         assert!(topics(&["iostat", "-cd", "@live"]).len() > 1);
         assert_eq!(topics(&["opensnoop", "@live"]), [Topic::Syscalls]);
         assert_eq!(topics(&["gethostlatency", "@live"]), [Topic::Dns]);
-        let of_one = of(&["opensnoop", "@live", "-p", "77"]).expect("it can be asked");
-        assert_eq!(of_one.expect("it is live").pids, [77]);
+        let of_one = of(&["opensnoop", "@live", "-p", "77"]).expect("a valid command");
+        assert_eq!(of_one.expect("a live plan").pids, [77]);
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! `top` in its batch form.
+//! `top` in batch mode.
 
 mod host;
 
@@ -21,43 +21,43 @@ use crate::tool::{Call, Tool};
 pub(crate) static TOOL: Tool = Tool {
     name: "top",
     machine_name: None,
-    about: "Processes by their CPU time, as top -b shows them",
+    about: "Show processes by CPU time, like top -b",
     args: |command| with_args::<TopArgs>(command, "RECORDING", NOTES),
     run,
 };
 
 const NOTES: &str = "\
-Always in batch form. Without -d and -n there is one list, of the whole window. Times and states
-are those at the end of the interval, %CPU is of the interval; TIME+ is the CPU time since the
-begin of the window, as earlier time is not recorded. A process has the state and priority of its
-first thread. Load, memory and sizes are those of the last look, once a second (of more than 300
-processes some take turns), and - where the recording has none, as is st of %Cpu(s); wa is idle
-time in which a thread slept uninterruptibly. Who ended in the interval is listed too, with
-state -. With -H lines are threads.";
+Always in batch mode. Without -d and -n there is one list for the whole window. Times and states are
+those at the end of the interval, %CPU is of the interval; TIME+ is the CPU time since the start of
+the window, as earlier time is not recorded. A process has the state and priority of its first
+thread. Load, memory and sizes are from the last sample, taken once a second (with more than 300
+processes, in turns); unrecorded values, including st of %Cpu(s), are shown as -. wa is idle time
+while a thread was in uninterruptible sleep. Processes that ended in the interval are listed with
+state -. With -H each line is a thread.";
 
 #[derive(Debug, Clone, Args)]
 struct TopArgs {
     #[command(flatten)]
     front: FrontArgs,
-    /// Batch form (always)
+    /// Use batch mode (always in effect)
     #[arg(short, long)]
     batch: bool,
-    /// Threads instead of processes
+    /// Show threads instead of processes
     #[arg(short = 'H', long)]
     threads: bool,
-    /// Without those that used no CPU
+    /// Omit processes or threads that used no CPU
     #[arg(short, long)]
     idle_toggle: bool,
-    /// Lists at most
+    /// Print at most N lists
     #[arg(short = 'n', long, value_name = "N", value_parser = clap::value_parser!(i64).range(1..))]
     iterations: Option<i64>,
-    /// Length of the interval of a list [default with -n: 3 s]
+    /// Print a list every SEC seconds [default with -n: 3]
     #[arg(short, long, value_name = "SEC")]
     delay: Option<String>,
-    /// Order
+    /// Sort by COLUMN
     #[arg(short = 'o', long, value_name = "COLUMN", default_value = "%CPU")]
     sort_override: Sort,
-    /// Only these processes
+    /// Show only processes PID
     #[arg(short, long, value_delimiter = ',')]
     pid: Vec<i32>,
 }
@@ -74,16 +74,16 @@ enum Sort {
     Command,
 }
 
-/// When a task lived; none is before or after the recording.
+/// Lifetime of a task; `None` is before or after the recording.
 #[derive(Debug, Clone, Copy)]
 struct Life {
     start: Option<Ns>,
     exit: Option<Ns>,
 }
 
-/// What is known of a task at the end of a part of time.
+/// State of a task at the end of an interval.
 #[derive(Debug, Clone, Copy, Default)]
-struct Moment {
+struct TaskState {
     state: Option<char>,
     prio: Option<i64>,
 }
@@ -93,8 +93,8 @@ fn run(call: &Call<'_>) -> Result<(), Failure> {
         .map_err(|error| Failure::usage(error.to_string()))?;
     let words = Positionals::without_names(&args.front.words)?;
     if let Some(number) = words.numbers.first() {
-        return Err(Failure::usage(format!("`{number}` is one word too many"))
-            .hint("-d SEC is the interval, -n N the number of lists"));
+        return Err(Failure::usage(format!("unexpected argument `{number}`"))
+            .hint("set the interval with -d SEC and the number of lists with -n N"));
     }
     let delay = args.delay.as_deref().map(seconds).transpose()?;
     let delay = delay.or(args.iterations.map(|_| 3_000_000_000));
@@ -104,17 +104,17 @@ fn run(call: &Call<'_>) -> Result<(), Failure> {
     activity.count_cpu(&front)?;
     let cpus = CpuShares::of(&front, parts)?;
     let lives = lives(&front, &args, &activity)?;
-    let moments = moments(&front, parts, &args, &activity)?;
+    let task_states = task_states(&front, parts, &args, &activity)?;
     let host = Host::read(&front)?;
     let mut times: BTreeMap<Task, Ns> = BTreeMap::new();
-    for (part, (cpu, moments)) in cpus.iter().zip(&moments).enumerate() {
+    for (part, (cpu, task_states)) in cpus.iter().zip(&task_states).enumerate() {
         let list = List {
             args: &args,
             end: parts.end(part),
             seconds: parts.seconds(part).max(1e-9),
             activity: &activity,
             lives: &lives,
-            moments,
+            task_states,
             host: &host,
         };
         let sums = activity.of(Some(part), level(&args));
@@ -169,33 +169,33 @@ fn lives(
     Ok(lives)
 }
 
-type Moments = HashMap<Task, Moment>;
+type TaskStates = HashMap<Task, TaskState>;
 
-/// States and priorities at the end of each part.
-fn moments(
+/// States and priorities at the end of each interval.
+fn task_states(
     front: &Front<'_>,
     parts: Parts,
     args: &TopArgs,
     activity: &Activity,
-) -> Result<Vec<Moments>, Failure> {
-    let mut found = vec![Moments::new(); parts.count()];
+) -> Result<Vec<TaskStates>, Failure> {
+    let mut found = vec![TaskStates::new(); parts.count()];
     let columns = ["ts_ns", "ts_end_ns", "state", "prio", "pid", "tid"];
     front.each_of(Kind::States, Filter::default(), &columns, |row| {
-        let Some(mut who) = activity.task(row) else {
+        let Some(mut task) = activity.task(row) else {
             return Ok(());
         };
         if !args.threads {
-            if who.pid != who.tid {
+            if task.pid != task.tid {
                 return Ok(());
             }
-            who.tid = None;
+            task.tid = None;
         }
         let end = row.int("ts_end_ns").unwrap_or(Ns::MAX);
         each_part(row, front, parts, |part, _| {
-            let moment = found[part].entry(who).or_default();
-            moment.prio = row.int("prio").or(moment.prio);
+            let task_state = found[part].entry(task).or_default();
+            task_state.prio = row.int("prio").or(task_state.prio);
             if end >= parts.end(part) {
-                moment.state = row.text("state").and_then(letter);
+                task_state.state = row.text("state").and_then(letter);
             }
         });
         Ok(())
@@ -223,7 +223,7 @@ struct List<'l> {
     seconds: f64,
     activity: &'l Activity,
     lives: &'l BTreeMap<Task, Life>,
-    moments: &'l Moments,
+    task_states: &'l TaskStates,
     host: &'l Host,
 }
 
@@ -237,7 +237,9 @@ impl List<'_> {
     }
 
     fn state(&self, task: &Task) -> Option<char> {
-        self.moments.get(task).and_then(|moment| moment.state)
+        self.task_states
+            .get(task)
+            .and_then(|task_state| task_state.state)
     }
 
     fn head(&self, time: &str, cpu: &CpuShares) -> String {
@@ -311,13 +313,13 @@ impl List<'_> {
                 task.pid
             };
             let id = id.map_or_else(|| "?".into(), |id| id.to_string());
-            let moment = self.moments.get(&task).copied().unwrap_or_default();
-            let (priority, nice) = priorities(moment.prio);
+            let task_state = self.task_states.get(&task).copied().unwrap_or_default();
+            let (priority, nice) = priorities(task_state.prio);
             let _ = writeln!(
                 text,
                 "{id:>7} {0:<8} {priority:>3} {nice:>3}{5} {1} {2:>5.1} {6:>5} {3:>9} {4}",
                 shown(&self.host.user(task.pid)),
-                moment.state.unwrap_or('-'),
+                task_state.state.unwrap_or('-'),
                 running(&task) as f64 / 1e7 / self.seconds,
                 hundredths(time(&task)),
                 shown(self.activity.name(task)),
@@ -329,7 +331,7 @@ impl List<'_> {
     }
 }
 
-/// PR and NI of a kernel priority: normal threads have 100 to 139, real-time ones less.
+/// PR and NI of a kernel priority: normal threads have 100 to 139, real-time threads less.
 fn priorities(prio: Option<i64>) -> (String, String) {
     match prio {
         None => ("-".into(), "-".into()),

@@ -1,8 +1,8 @@
-//! Collapsed stacks: a line each, frames from the outermost inwards, and the time in ns.
+//! Collapsed stacks: one per line, frames from the outermost to the innermost, and the time in ns.
 //!
-//! `java 812/831;main;read;[k] vfs_read 158092790`. The last blank is before the weight, so names may
-//! have blanks; semicolons and line ends in names are replaced, because nothing could tell them
-//! from those of the format.
+//! `java 812/831;main;read;[k] vfs_read 158092790`. The last space precedes the weight, so names
+//! may contain spaces. Semicolons and line ends in names are replaced, since they would be
+//! ambiguous.
 
 use std::collections::BTreeMap;
 use std::io::Write;
@@ -13,7 +13,7 @@ use crate::ExportError;
 use crate::profile::Profile;
 use crate::stacks::{About, Frame, FrameKind, StackQuestion};
 
-/// Writes the stacks of a question; returns what is to be said beside.
+/// Writes the stacks of a query; returns what the reader must know about them.
 pub fn write_collapsed(
     tables: &dyn Tables,
     question: &StackQuestion,
@@ -40,7 +40,7 @@ pub fn write_collapsed(
     Ok(profile.about)
 }
 
-/// Functions of the kernel are marked as flame graph tools expect: `_[k]` behind the name.
+/// Marks kernel functions as flame graph tools expect, with the suffix `_[k]`.
 fn frame_word(frame: &Frame) -> String {
     let name = word(&frame.name);
     if frame.kind == FrameKind::Kernel {
@@ -50,7 +50,7 @@ fn frame_word(frame: &Frame) -> String {
     }
 }
 
-/// A name that separates nothing.
+/// A name without separators.
 fn word(name: &str) -> String {
     name.chars()
         .map(|c| match c {

@@ -1,24 +1,24 @@
-//! Errors of writing a recording in the format of another tool.
+//! Errors of exports.
 
 use std::io;
 
 use whyslow_analysis::AnalysisError;
 use whyslow_store::StoreError;
 
-/// Why a recording could not be handed on.
+/// Why an export failed.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ExportError {
-    /// A query over the recording failed.
+    /// A query of the recording failed.
     #[error(transparent)]
     Analysis(#[from] AnalysisError),
-    /// The recording could not be read.
+    /// The recording cannot be read.
     #[error(transparent)]
     Store(#[from] StoreError),
-    /// The file or pipe that it is written to.
-    #[error("failed to write")]
+    /// The output file or pipe cannot be written.
+    #[error("cannot write the output")]
     Write(#[from] io::Error),
-    /// A value that JSON cannot hold, or a failed write of it.
-    #[error("failed to write JSON")]
+    /// A value that JSON cannot represent, or a failed write.
+    #[error("cannot write JSON")]
     Json(#[from] serde_json::Error),
 }

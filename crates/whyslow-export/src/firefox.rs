@@ -1,5 +1,5 @@
-//! The processed profile of the Firefox Profiler: stacks as samples whose weight is the time they stand
-//! for, long calls and requests as markers.
+//! The processed profile format of the Firefox Profiler: stacks as samples weighted with their
+//! time, long calls and requests as markers.
 //!
 //! <https://github.com/firefox-devtools/profiler/blob/main/docs-developer/CHANGELOG-formats.md>
 
@@ -19,19 +19,19 @@ use whyslow_model::{Ns, Window};
 use whyslow_store::Tables;
 
 use crate::ExportError;
-use crate::perfetto::samples::said;
+use crate::perfetto::samples::gap_label;
 use crate::profile::Thread;
 use crate::stacks::{About, Callsites, FrameKind, StackQuestion, each_sample};
 
-/// Calls and requests that are shown: a browser holds all of them at once.
+/// Maximum number of markers: a browser keeps all of them in memory.
 const MARKERS_MAX: u64 = 200_000;
-/// What is shorter is nothing that anybody looks for, unless it is asked for.
+/// Default minimum duration of markers.
 const MARKER_MIN: Ns = 1_000_000;
-/// Who has the times in which no thread was sampled.
+/// Owner of times in which no thread was sampled.
 const ALL_THREADS: &str = "all threads";
 
-/// Writes the stacks of a question, and what calls and requests took long; returns what is to be said
-/// beside.
+/// Writes the stacks of a query, and the long calls and requests; returns what the reader must know
+/// about them.
 pub fn write_firefox(
     tables: &dyn Tables,
     question: &StackQuestion,
@@ -50,7 +50,7 @@ pub fn write_firefox(
     }
     if left == 0 {
         about.caveats.push(format!(
-            "only the first {MARKERS_MAX} calls and requests are in it: --min or -w chooses others"
+            "only the first {MARKERS_MAX} calls and requests are included (select others with --min or -w)"
         ));
     }
     let document = made.into_json()?;
@@ -67,8 +67,8 @@ struct Made {
     user: CategoryHandle,
     calls: CategoryHandle,
     unseen: CategoryHandle,
-    /// What samples stand for, ns, by the number that is their weight for the time being: the library
-    /// takes whole numbers only.
+    /// Time of the samples in ns. The samples' weights are indexes into it for now, because the
+    /// library accepts only integers.
     weights: Vec<Ns>,
 }
 
@@ -81,7 +81,7 @@ impl Made {
         let reference = ReferenceTimestamp::from_duration_since_unix_epoch(since);
         let mut profile = Profile::new(name, reference, SamplingInterval::from_millis(1));
         profile.set_os_name("Linux");
-        // There is nothing to look up: names come from the recording.
+        // No symbolication: names come from the recording.
         profile.set_symbolicated(true);
         let kernel = profile.add_category("Kernel", CategoryColor::Orange);
         let user = profile.add_category("User", CategoryColor::Yellow);
@@ -138,7 +138,7 @@ impl Made {
             });
             let stack = self.profile.intern_stack_frames(thread, frames);
             let at = self.time(sample.begin);
-            // Samples beyond are too many for any browser.
+            // More samples are too many for any browser.
             if let Ok(number) = i32::try_from(self.weights.len()) {
                 self.weights.push(sample.dur);
                 self.profile
@@ -147,7 +147,7 @@ impl Made {
         })
     }
 
-    /// Rows of a log as markers; returns how many more there may be.
+    /// Writes rows of a log as markers; returns the remaining number of allowed markers.
     fn markers(
         &mut self,
         tables: &dyn Tables,
@@ -173,7 +173,7 @@ impl Made {
             Kind::Gaps => ["ts_ns", "dur_ns", "comm", "pid", "tid", "class", "function"],
             _ => ["ts_ns", "dur_ns", "comm", "pid", "tid", "name", "path"],
         };
-        let [ts, dur, comm, pid, tid, what, whom] = columns;
+        let [ts, dur, comm, pid, tid, what, object] = columns;
         each_row(tables, &question, &columns, &mut |row| {
             let (Some(begin), Some(dur)) = (row.int(ts), row.int(dur)) else {
                 return ControlFlow::Continue(());
@@ -182,20 +182,20 @@ impl Made {
                 return ControlFlow::Break(());
             }
             left -= 1;
-            // What stopped a whole process is no thread's.
-            let who = row
+            // A stop of the whole process belongs to no thread.
+            let comm_or_all = row
                 .text(comm)
                 .or((kind == Kind::Gaps).then_some(ALL_THREADS));
-            let thread = self.thread(who, row.int(pid), row.int(tid));
+            let thread = self.thread(comm_or_all, row.int(pid), row.int(tid));
             let what = row.text(what).unwrap_or("?");
             let name = match kind {
                 Kind::Block => self.profile.intern_string(&format!("block {what}")),
-                Kind::Gaps => self.profile.intern_string(said(what)),
+                Kind::Gaps => self.profile.intern_string(gap_label(what)),
                 _ => self.profile.intern_string(what),
             };
             let marker = Call {
                 name,
-                object: self.profile.intern_string(row.text(whom).unwrap_or("")),
+                object: self.profile.intern_string(row.text(object).unwrap_or("")),
                 category: if kind == Kind::Gaps {
                     self.unseen
                 } else {
@@ -238,13 +238,13 @@ impl Made {
         handle
     }
 
-    /// The document, with the weights that the samples have.
+    /// The document, with the weights of the samples filled in.
     fn into_json(self) -> Result<Value, ExportError> {
         let mut document = serde_json::to_value(&self.profile)?;
         let threads = document["threads"].as_array_mut();
         for thread in threads.into_iter().flatten() {
-            // Nothing is known of CPU time. Zeros would be drawn as an idle thread, and a thread that has
-            // markers alone and no zeros at all is read for ever.
+            // CPU times are unknown. Zeros would be drawn as an idle thread, but the Firefox
+            // Profiler never finishes loading a thread that has only markers and no zeros at all.
             if let Some(samples) = thread["samples"].as_object_mut() {
                 samples.remove("threadCPUDelta");
             }
@@ -254,7 +254,7 @@ impl Made {
                     .as_u64()
                     .and_then(|number| usize::try_from(number).ok());
                 let dur = number.and_then(|number| self.weights.get(number));
-                // ms; doubles have every nanosecond of a hundred days.
+                // Milliseconds; a double is exact to the nanosecond for a hundred days.
                 *weight = dur.map_or(0.0, |dur| *dur as f64 / 1e6).into();
             }
         }
@@ -262,7 +262,7 @@ impl Made {
     }
 }
 
-/// A call or request that took long.
+/// A long call or request.
 struct Call {
     name: StringHandle,
     object: StringHandle,
@@ -271,9 +271,8 @@ struct Call {
 
 impl StaticSchemaMarker for Call {
     const UNIQUE_MARKER_TYPE_NAME: &'static str = "call";
-    const DESCRIPTION: Option<&'static str> = Some(
-        "A system call, a request to a block device, or a time without samples and the call it ended in",
-    );
+    const DESCRIPTION: Option<&'static str> =
+        Some("A system call, a block request, or a sampling gap with the call at its end");
     const CHART_LABEL: Option<&'static str> = Some("{marker.name} {marker.data.object}");
     const TABLE_LABEL: Option<&'static str> = Some("{marker.name} {marker.data.object}");
     const FIELDS: &'static [StaticSchemaMarkerField] = &[StaticSchemaMarkerField {

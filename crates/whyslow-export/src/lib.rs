@@ -1,4 +1,4 @@
-//! Recordings for other tools: trace viewers, profilers, and people elsewhere.
+//! Exports of recordings: for trace viewers, profilers, and for sharing.
 
 mod collapsed;
 mod error;
@@ -25,7 +25,7 @@ pub use pprof::write_pprof;
 pub use speedscope::write_speedscope;
 pub use svg::{Chart, SvgLook, write_chart, write_svg};
 
-// The tests name the crate as its users do.
+// The tests refer to the crate by its public name.
 #[cfg(test)]
 extern crate self as whyslow_export;
 #[cfg(test)]

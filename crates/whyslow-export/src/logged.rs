@@ -1,4 +1,4 @@
-//! Rows of answers, for exports that go through all of them.
+//! Iteration over rows of answers for exports.
 
 use std::ops::ControlFlow;
 
@@ -9,7 +9,7 @@ use whyslow_store::Tables;
 
 use crate::ExportError;
 
-/// Shows the rows of a log, where the recording has any; returns what was lost in the window.
+/// Passes on the rows of a log, if the recording has any; returns the losses in the window.
 pub(crate) fn each_logged(
     tables: &dyn Tables,
     (table, kind, window, filter): (&str, Kind, Option<Window>, &Filter),

@@ -1,8 +1,8 @@
-//! Spans of OpenTelemetry: long operations with what their threads waited for in them, as the JSON of the
-//! OTLP file exporter, one request a line.
+//! OpenTelemetry spans: long operations with the waits of their threads, in the JSON of the OTLP
+//! file exporter, one request per line.
 //!
-//! <https://opentelemetry.io/docs/specs/otel/protocol/file-exporter/>; names of attributes are those of
-//! the semantic conventions, what they do not name begins with `whyslow.`.
+//! <https://opentelemetry.io/docs/specs/otel/protocol/file-exporter/>; attributes have the names of
+//! the semantic conventions, or names that start with `whyslow.`.
 
 use std::collections::BTreeMap;
 use std::io::Write;
@@ -17,21 +17,21 @@ use whyslow_store::Tables;
 use crate::ExportError;
 use crate::logged::each_logged;
 
-/// What is shorter has no wait worth a span, unless it is asked for.
+/// Default minimum duration: shorter operations have no wait worth a span.
 const SPAN_MIN: Ns = 1_000_000;
-/// Operations at most: they are kept until their waits are known.
+/// Maximum number of operations, which are kept in memory until their waits are known.
 const OPERATIONS_MAX: usize = 100_000;
-/// A wait of less is noise below its operation.
+/// Shorter waits are noise.
 const WAIT_MIN: Ns = 10_000;
 
-/// How many spans there are.
+/// Numbers of spans.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Spans {
     /// Spans of operations: the parents.
     pub operations: u64,
     /// Spans of waits: the children.
     pub waits: u64,
-    /// There were more operations than are kept.
+    /// Whether the maximum number of operations was exceeded.
     pub is_cut: bool,
 }
 
@@ -55,7 +55,7 @@ struct Wait {
 
 type Processes = BTreeMap<(i64, String), Vec<Operation>>;
 
-/// Writes the operations of a window and a filter that took long, by process.
+/// Writes the long operations of a window and a filter, by process.
 pub fn write_otlp(
     tables: &dyn Tables,
     window: Option<Window>,
@@ -74,17 +74,17 @@ pub fn write_otlp(
         }
     }
     for ((pid, comm), operations) in &processes {
-        let mut told = Vec::new();
+        let mut json_spans = Vec::new();
         for operation in operations {
             spans.operations += 1;
             spans.waits += operation.waits.len() as u64;
-            told.extend(operation.spans(*pid));
+            json_spans.extend(operation.spans(*pid));
         }
         let request = json!({"resourceSpans": [{
             "resource": {"attributes": resource(tables, *pid, comm)},
             "scopeSpans": [{
                 "scope": {"name": "whyslow", "version": env!("CARGO_PKG_VERSION")},
-                "spans": told,
+                "spans": json_spans,
             }],
         }]});
         serde_json::to_writer(&mut *out, &request)?;
@@ -106,7 +106,7 @@ fn resource(tables: &dyn Tables, pid: i64, comm: &str) -> Vec<Value> {
     attributes
 }
 
-/// Integers are texts in the JSON of protocol buffers.
+/// Integers are strings in the JSON of protocol buffers.
 fn attribute(key: &str, value: &Value) -> Value {
     let value = match value {
         Value::Number(number) => json!({"intValue": number.to_string()}),
@@ -117,7 +117,7 @@ fn attribute(key: &str, value: &Value) -> Value {
     json!({"key": key, "value": value})
 }
 
-/// Operations by process and thread, in order of begin.
+/// Operations by process and thread, in start order.
 type Found = FxHashMap<(i64, i64), Vec<Operation>>;
 
 fn operations(
@@ -141,7 +141,7 @@ fn operations(
         ("syscall", Kind::Syscalls, window, &filter),
         &columns,
         &mut |row| {
-            // What was not seen to end has no length.
+            // Operations without a recorded end have no duration.
             let (Some(begin), Some(dur)) = (row.int(ts), row.int(dur)) else {
                 return ControlFlow::Continue(());
             };
@@ -167,7 +167,7 @@ fn operations(
     Ok(found)
 }
 
-/// Times in which a thread did not run, below the operation it was in.
+/// Off-CPU times of threads, below the operation of the thread.
 fn states(
     tables: &dyn Tables,
     window: Option<Window>,
@@ -203,7 +203,7 @@ fn states(
     Ok(())
 }
 
-/// Requests to devices that a thread made, below the operation it was in.
+/// Block requests of threads, below the operation of the thread.
 fn requests(
     tables: &dyn Tables,
     window: Option<Window>,
@@ -232,7 +232,7 @@ fn requests(
     Ok(())
 }
 
-/// Adds what touches operations of its thread to each of them, cut to it.
+/// Adds a wait to each overlapping operation of its thread, clipped to it.
 fn add(
     found: &mut Found,
     row: &LogRow<'_>,
@@ -259,7 +259,7 @@ fn add(
 }
 
 impl Operation {
-    /// Its span, and those of its waits below.
+    /// Its span, followed by the spans of its waits.
     fn spans(&self, pid: i64) -> Vec<Value> {
         // The same recording gives the same ids.
         let own = format!("{pid} {} {} {}", self.tid, self.begin, self.name);
@@ -308,7 +308,7 @@ impl Operation {
     }
 }
 
-/// So many hexadecimal digits of a hash; never all zeros, which would be no id.
+/// A hash with this number of hexadecimal digits; never all zeros, which would be an invalid id.
 fn number(text: &str, digits: usize) -> String {
     blake3::hash(text.as_bytes()).to_hex()[..digits].to_owned()
 }

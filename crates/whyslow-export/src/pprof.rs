@@ -1,8 +1,7 @@
-//! pprof: the protobuf of `go tool pprof`, compressed.
+//! pprof: the compressed protobuf of `go tool pprof`.
 //!
-//! Field numbers are those of
-//! <https://github.com/google/pprof/blob/main/proto/profile.proto>; every text is an index into one
-//! table, whose first entry is empty.
+//! Field numbers are from <https://github.com/google/pprof/blob/main/proto/profile.proto>; every
+//! string is an index into one table, whose first entry is empty.
 
 use std::io::Write;
 
@@ -108,7 +107,7 @@ struct Function {
     filename: i64,
 }
 
-/// Texts, each once.
+/// Unique strings.
 struct Texts {
     all: Vec<String>,
     known: FxHashMap<String, i64>,
@@ -206,7 +205,7 @@ impl Places {
     }
 }
 
-/// Writes the stacks of a question; returns what is to be said beside.
+/// Writes the stacks of a query; returns what the reader must know about them.
 pub fn write_pprof(
     tables: &dyn Tables,
     question: &StackQuestion,
@@ -271,7 +270,7 @@ pub fn write_pprof(
     Ok(read.about)
 }
 
-/// Places of a stack, innermost first, as the format wants it.
+/// Location ids of a stack, innermost first, as the format requires.
 fn locations(read: &Read, place: Place, places: &mut Places, texts: &mut Texts) -> Vec<u64> {
     let stack = read.callsites.stack(place);
     if stack.is_empty() {

@@ -1,4 +1,4 @@
-//! Time by thread, state and stack: what most profile formats are made of.
+//! Time by thread, state and stack: the data of most profile formats.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use whyslow_store::Tables;
 use crate::ExportError;
 use crate::stacks::{About, Callsites, Mark, StackQuestion, each_sum};
 
-/// A thread as profiles name it.
+/// A thread as shown in profiles.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(crate) struct Thread {
     pub(crate) comm: String,
@@ -32,7 +32,7 @@ impl Thread {
 /// A stack, and why it has no sample.
 pub(crate) type Place = (Option<i64>, Option<Mark>);
 
-/// Stacks that are equal, of one thread in one state.
+/// Equal stacks of one thread in one state.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Weight {
     pub(crate) time: Ns,
@@ -68,7 +68,7 @@ impl Profile {
     }
 }
 
-/// Threads in the order in which they were met.
+/// Threads in the order of their first sample.
 #[derive(Default)]
 pub(crate) struct Threads {
     pub(crate) all: Vec<Thread>,

@@ -1,4 +1,4 @@
-//! speedscope's file format: a profile per thread, samples in order of time, weights in ns.
+//! speedscope's file format: a profile per thread, samples in time order, weights in ns.
 //!
 //! <https://github.com/jlfwong/speedscope/blob/main/src/lib/file-format-spec.ts>
 
@@ -18,7 +18,7 @@ struct OfThread {
     weights: Vec<i64>,
 }
 
-/// Writes the stacks of a question; returns what is to be said beside.
+/// Writes the stacks of a query; returns what the reader must know about them.
 pub fn write_speedscope(
     tables: &dyn Tables,
     question: &StackQuestion,

@@ -1,10 +1,10 @@
-//! Stacks with the time they stand for: the source of every profile that is exported.
+//! Stacks with their time: the data of all exported profiles.
 
+mod covered;
 mod frames;
 mod gaps;
 mod lives;
 mod stops;
-mod told_twice;
 
 use std::ops::ControlFlow;
 
@@ -18,28 +18,28 @@ use whyslow_store::{Tables, rows};
 
 use crate::ExportError;
 
+use covered::CoveredThreads;
 pub use frames::{Callsites, Frame, FrameKind};
 pub use lives::Lives;
 use lives::LivesOf;
-use told_twice::ToldTwice;
 
-/// Sampler of what the recorder saw of threads, looking at them from outside.
+/// Sampler name of the recorder's own samples (`wall`), taken from outside.
 const RECORDER: &str = "recorder";
 
-/// What stacks are wanted for.
+/// The measure of stacks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Weight {
-    /// Time away from the CPU; of a wall-clock profile, time asleep and in gaps.
+    /// Off-CPU time; in a wall-clock profile, time asleep and in gaps.
     #[default]
     OffCpu,
-    /// Samples as their sampler counted them, each for one of its intervals.
+    /// Samples as the sampler counted them, each for one of its intervals.
     Samples,
-    /// All time of a wall-clock profile: of samples, and of gaps between them.
+    /// All time of a wall-clock profile: samples, and gaps between them.
     Time,
 }
 
 impl Weight {
-    /// As the command line has it.
+    /// The name on the command line.
     pub fn name(self) -> &'static str {
         match self {
             Self::OffCpu => "offcpu",
@@ -48,22 +48,22 @@ impl Weight {
         }
     }
 
-    /// What is counted, in words.
+    /// Description of what is counted.
     pub fn about(self) -> &'static str {
         match self {
-            Self::OffCpu => "time away from the CPU",
-            Self::Samples => "samples, each for the time between two",
-            Self::Time => "time, also of threads that could not be sampled",
+            Self::OffCpu => "off-CPU time",
+            Self::Samples => "samples, each for one sampling interval",
+            Self::Time => "time, including sampling gaps",
         }
     }
 
-    /// What suits a recording: all time where all threads were sampled, else time away from the CPU.
+    /// The default for a recording: all time if all threads were sampled, otherwise off-CPU time.
     pub fn of(tables: &dyn Tables) -> Self {
         let has = |name: &str| {
             let info = tables.info().tables.get(name);
             info.is_some_and(|table| table.rows > 0)
         };
-        // Only wall-clock profiles have gaps, and of those without any nothing is hidden.
+        // Only wall-clock profiles have gaps; profiles without gaps hide nothing.
         match interval(tables) {
             Some(_) if has("stack_sample") && !has("thread_state") => Self::Time,
             _ if without_times(tables) => Self::Samples,
@@ -81,14 +81,15 @@ impl Weight {
     }
 }
 
-/// Why there is a stack though no sample was taken.
+/// Why there is a stack without a sample.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Mark {
-    /// The thread waited where no signal reached it, in the call that the next sample shows.
+    /// The thread waited in the kernel, where signals do not reach it, in the call of the next
+    /// sample.
     Blocked,
     /// It was not sampled for another reason.
     NotSampled,
-    /// The process was stopped, or the sampler.
+    /// The process or the sampler was stopped.
     Stopped,
 }
 
@@ -104,7 +105,7 @@ impl Mark {
     }
 }
 
-/// Time between two samples of a thread, as the profiler was told.
+/// The sampling interval of the profiler.
 fn interval(tables: &dyn Tables) -> Option<Ns> {
     let mut symbols = Symbols::new();
     let facts = rows::<MetadataRow>(tables, &mut symbols).ok()?;
@@ -115,7 +116,7 @@ fn interval(tables: &dyn Tables) -> Option<Ns> {
         .and_then(|row| symbols.get(row.value).parse().ok())
 }
 
-/// Whether samples have no times, as in collapsed stacks: then only their number can be told.
+/// Whether samples have no timestamps, as in collapsed stacks: then only counts are available.
 fn without_times(tables: &dyn Tables) -> bool {
     let mut symbols = Symbols::new();
     rows::<TraceStatRow>(tables, &mut symbols).is_ok_and(|stats| {
@@ -124,39 +125,39 @@ fn without_times(tables: &dyn Tables) -> bool {
     })
 }
 
-/// Which stacks count.
+/// Selects and weights stacks.
 #[derive(Debug, Clone, Default)]
 pub struct StackQuestion {
     /// `None` for the whole recording.
     pub window: Option<Window>,
-    /// Filter on threads, stacks and lengths.
+    /// Filter of threads, stacks and durations.
     pub filter: Filter,
-    /// What the time of a stack is.
+    /// The measure of a stack.
     pub weight: Weight,
-    /// Only of threads that were left in these states: `uninterruptible`, …
+    /// Only threads in these states: `uninterruptible`, …
     pub states: Vec<String>,
-    /// What stands above the stacks of a graph.
+    /// Root frames of a graph.
     pub roots: Roots,
 }
 
-/// By what stacks are told apart that are merged into a graph.
+/// How stacks are grouped in a graph.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Roots {
-    /// Names of threads.
+    /// By thread name.
     #[default]
     Comm,
-    /// Names of threads without their numbers.
+    /// By thread name without numbers.
     Pool,
-    /// Nothing.
+    /// Not at all.
     Nothing,
 }
 
-/// A stack at a moment.
+/// A stack at a point in time.
 #[derive(Debug, Clone, Copy)]
 pub struct Sample<'r> {
-    /// Start of the time that it stands for, ns since the epoch.
+    /// Start of its time, ns since the epoch.
     pub begin: Ns,
-    /// What of its time lies in the window.
+    /// Time within the window.
     pub dur: Ns,
     /// Name of the thread.
     pub comm: Option<&'r str>,
@@ -173,7 +174,8 @@ pub struct Sample<'r> {
 }
 
 impl Sample<'_> {
-    /// Whether its thread was away from the CPU: samplers do not tell who waits for one.
+    /// Whether its thread was off the CPU; samplers do not distinguish running from runnable
+    /// threads.
     pub fn is_off_cpu(&self) -> bool {
         match (self.mark, self.state) {
             (Some(Mark::Blocked), _) => true,
@@ -182,28 +184,28 @@ impl Sample<'_> {
         }
     }
 
-    /// What [`Callsites::stack`] takes.
+    /// The argument of [`Callsites::stack`].
     pub fn place(&self) -> (Option<i64>, Option<Mark>) {
         (self.callsite, self.mark)
     }
 }
 
-/// What is known of all samples.
+/// Context of all samples.
 #[derive(Debug, Clone, Default)]
 pub struct About {
-    /// Start of the window, cut to the recording.
+    /// Start of the window, clipped to the recording.
     pub begin: Ns,
-    /// End of the window, cut to the recording.
+    /// End of the window, clipped to the recording.
     pub end: Ns,
-    /// Losses that touch the window.
+    /// Losses that overlap the window.
     pub losses: Vec<LossNote>,
-    /// Sentences that belong below the answer.
+    /// Caveats of the answer.
     pub caveats: Vec<String>,
-    /// Where all time of threads is asked for: whether it is their lives.
+    /// If all time of threads is requested: whether it adds up to their lifetimes.
     pub lives: Option<Lives>,
 }
 
-/// Shows the samples of a question and what stands for gaps between them, in order of begin.
+/// Passes on the samples of a query and the gaps between them, in start order.
 pub fn each_sample(
     tables: &dyn Tables,
     question: &StackQuestion,
@@ -219,8 +221,8 @@ pub fn each_sample(
         });
     };
     let mut gaps = gaps.into_iter().peekable();
-    let asked = counting.asked(Kind::Stacks, question.weight.kinds());
-    let header = each_row(tables, &asked, &COLUMNS, &mut |row| {
+    let query = counting.log_query(Kind::Stacks, question.weight.kinds());
+    let header = each_row(tables, &query, &COLUMNS, &mut |row| {
         if let Some(sample) = counting.sample(row) {
             while let Some(gap) = gaps.next_if(|gap| gap.begin <= sample.begin) {
                 each(&gap.sample());
@@ -233,8 +235,8 @@ pub fn each_sample(
     Ok(about(tables, header, lives.sum()))
 }
 
-/// The same, where nobody needs single samples: equal ones are one, with how many they are. Where all threads
-/// were stopped samples have to be cut, so they are looked at one by one.
+/// The same with equal samples merged, if single samples are not needed. If all threads were
+/// stopped, samples have to be cut and are visited one by one.
 pub(crate) fn each_sum(
     tables: &dyn Tables,
     question: &StackQuestion,
@@ -246,8 +248,8 @@ pub(crate) fn each_sum(
         return each_sample(tables, question, &mut |sample| each(sample, 1));
     }
     let mut lives = LivesOf::new(question);
-    let asked = counting.asked(Kind::Stacks, question.weight.kinds());
-    let (header, sums) = sum_stacks(tables, &asked, &counting)?;
+    let query = counting.log_query(Kind::Stacks, question.weight.kinds());
+    let (header, sums) = sum_stacks(tables, &query, &counting)?;
     let mut gaps = gaps.into_iter().peekable();
     let mut each = |sample: &Sample<'_>, (count, end): (i64, Ns)| {
         lives.add_until(sample, end);
@@ -283,7 +285,7 @@ fn about(tables: &dyn Tables, header: Answer, lives: Option<Lives>) -> About {
     let (begin, end) = header.window.unwrap_or((info.begin_ns, info.end_ns));
     let mut caveats = header.caveats;
     if without_times(tables) {
-        caveats.push("samples of this profile have no times: numbers are samples, not time".into());
+        caveats.push("timestamps unavailable: values are sample counts, not time".into());
     }
     About {
         begin,
@@ -306,24 +308,24 @@ const COLUMNS: [&str; 10] = [
     "kind",
     "credits",
 ];
-/// What of a row counts.
+/// Selects and weights rows.
 struct Counting<'q> {
     question: &'q StackQuestion,
     window: Window,
     interval: Ns,
-    told_twice: ToldTwice,
+    covered: CoveredThreads,
 }
 
-/// How long a sample counts.
+/// The weight of a sample.
 #[derive(Clone, Copy)]
 pub(crate) enum Rule {
-    /// As long as it stands for.
+    /// Its duration.
     Time,
-    /// The same, unless others tell of that thread.
+    /// Its duration, unless another source covers that thread.
     Own,
-    /// As many intervals as samples it is.
+    /// Its number of intervals.
     Number,
-    /// The same if it stands for no time.
+    /// Its number of intervals if it has no duration.
     NumberWithoutTime,
 }
 
@@ -337,9 +339,9 @@ impl Counts for Counting<'_> {
             return None;
         }
         match self.question.weight {
-            // A sampler's word for who runs: not away from a CPU, as far as it can tell.
+            // The sampler reports the thread as running, so it is not off the CPU as far as known.
             Weight::OffCpu if kind == "wall" && state == Some("running") => None,
-            // The recorder's own looks tell their length.
+            // The recorder's own samples have a duration.
             _ if is_own => Some(Rule::Own),
             Weight::Samples if kind == "sample" => Some(Rule::NumberWithoutTime),
             Weight::Samples => Some(Rule::Number),
@@ -356,7 +358,7 @@ impl Counts for Counting<'_> {
     ) -> Option<Ns> {
         let (_, dur) = self.inside(ts, length);
         let is_number = match rule {
-            Rule::Own if self.told_twice.has(tid) => return None,
+            Rule::Own if self.covered.has(tid) => return None,
             Rule::Time | Rule::Own => false,
             Rule::Number => true,
             Rule::NumberWithoutTime => length == 0,
@@ -364,8 +366,8 @@ impl Counts for Counting<'_> {
         if !is_number {
             return Some(dur);
         }
-        // Where the window cuts it, as much of its samples as of its time.
-        // Without an interval there is no time to tell, but how many there were.
+        // If the window cuts the sample, its count is scaled like its time.
+        // Without an interval there is no time, only a count.
         let counted = self.interval.max(1).saturating_mul(credits.unwrap_or(1));
         Some(match length {
             0 => counted,
@@ -376,17 +378,17 @@ impl Counts for Counting<'_> {
 
 impl<'q> Counting<'q> {
     fn of(tables: &dyn Tables, question: &'q StackQuestion) -> Result<Self, ExportError> {
-        // The first sample of a thread stands for a time before it.
+        // The first sample of a thread covers time before it.
         let whole = Window::new(Ns::MIN, Ns::MAX);
         Ok(Self {
             question,
             window: question.window.unwrap_or(whole),
             interval: interval(tables).unwrap_or(0),
-            told_twice: ToldTwice::of(tables, question.weight)?,
+            covered: CoveredThreads::of(tables, question.weight)?,
         })
     }
 
-    fn asked(&self, kind: Kind, ops: &[&str]) -> Question {
+    fn log_query(&self, kind: Kind, ops: &[&str]) -> Question {
         Question {
             window: self.question.window,
             filter: Filter {
@@ -397,7 +399,7 @@ impl<'q> Counting<'q> {
         }
     }
 
-    /// What of the time from there on lies in the window: its begin and length.
+    /// The part of this time within the window: its start and length.
     fn inside(&self, begin: Ns, dur: Ns) -> (Ns, Ns) {
         let end = begin.saturating_add(dur).min(self.window.end);
         let begin = begin.max(self.window.begin);

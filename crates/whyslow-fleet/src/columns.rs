@@ -1,8 +1,8 @@
-//! Tables of the lake: rows declared once, from which their columns, documentation and Parquet files
-//! follow.
+//! Lake tables: rows are declared once; their columns, documentation and Parquet files are derived
+//! from the declaration.
 //!
-//! They are not tables of a recording: rows have no numbers that others point to, texts belong to
-//! their rows (there are few of each), and every row says which recording and host it is of.
+//! They differ from the tables of a recording: rows have no ids that other rows refer to, texts are
+//! stored in their rows (each has few distinct values), and every row names its recording and host.
 
 use std::sync::Arc;
 
@@ -12,21 +12,21 @@ use arrow_array::{
 use arrow_schema::{Field, Schema, SchemaRef};
 use whyslow_model::{Column, ColumnType};
 
-/// What a table of the lake is.
+/// Declaration of a lake table.
 #[derive(Debug)]
 pub struct LakeTable {
-    /// Name, and folder below `v1/`.
+    /// Name, and directory below `v1/`.
     pub name: &'static str,
     /// Meaning of one row, in Markdown, for `docs/fleet.md`.
     pub doc: &'static str,
-    /// Columns in the order of the files.
+    /// Columns in file order.
     pub columns: &'static [Column],
-    /// Columns by which rows of a file are sorted, first of all.
+    /// Columns that the rows of a file are sorted by, most significant first.
     pub sorted_by: &'static [&'static str],
 }
 
 impl LakeTable {
-    /// As Arrow and Parquet have it.
+    /// Arrow schema of the table.
     pub fn schema(&self) -> SchemaRef {
         let fields = self.columns.iter().map(|column| {
             let kind = match column.kind {
@@ -42,15 +42,15 @@ impl LakeTable {
     }
 }
 
-/// A row of a table of the lake.
+/// A row of a lake table.
 pub trait LakeRow: Sized {
-    /// Declaration of its table.
+    /// Declaration of the row's table.
     const TABLE: &'static LakeTable;
-    /// All rows, in the order they come.
+    /// All rows, in the given order.
     fn batch(rows: &[Self]) -> RecordBatch;
 }
 
-/// A value of a column.
+/// A cell type.
 pub(crate) trait LakeCell: Sized {
     const KIND: ColumnType;
     const NULLABLE: bool;
@@ -104,7 +104,7 @@ impl LakeCell for Option<String> {
     }
 }
 
-/// Declares a table of the lake: its row struct, columns, units and documentation in one place.
+/// Declares a lake table: its row struct, columns, units and documentation in one place.
 macro_rules! lake_table {
     (
         $(#[doc = $tdoc:literal])+
@@ -134,7 +134,7 @@ macro_rules! lake_table {
                     <$ty as $crate::columns::LakeCell>::array(rows.iter().map(|row| &row.$field))
                 ),+ ];
                 arrow_array::RecordBatch::try_new(Self::TABLE.schema(), arrays)
-                    .expect("every column has a cell for each row")
+                    .expect("every column has one cell per row")
             }
         }
     };

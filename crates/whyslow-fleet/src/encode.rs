@@ -1,4 +1,4 @@
-//! Rows of the lake as Parquet, and back.
+//! Encodes lake rows as Parquet and decodes them.
 
 use std::panic::AssertUnwindSafe;
 use std::sync::Arc;
@@ -15,14 +15,15 @@ use parquet::schema::types::ColumnPath;
 
 use crate::columns::{LakeRow, LakeTable};
 
-/// Few enough that a question about one kind skips most of a compacted file, enough to compress well.
+/// Small enough that a query for one kind skips most of a compacted file, large enough to compress
+/// well.
 const ROW_GROUP_ROWS: usize = 128 * 1024;
-/// Of a page, which is what a host or a minute can be skipped by.
+/// Rows of a page, the unit that a filter on host or minute can skip.
 const PAGE_ROWS: usize = 8 * 1024;
 const ZSTD: i32 = 3;
 const DICTIONARY_BYTES: usize = 4 << 20;
 
-/// How objects of the lake are written, sorted by the columns in these places.
+/// Writer properties of lake objects; `sorted_by` has the indexes of the sort columns.
 pub(crate) fn properties(sorted_by: Vec<i32>) -> WriterPropertiesBuilder {
     let level = ZstdLevel::try_new(ZSTD).unwrap_or_default();
     let sorting = sorted_by.into_iter().map(|column_idx| SortingColumn {
@@ -40,7 +41,8 @@ pub(crate) fn properties(sorted_by: Vec<i32>) -> WriterPropertiesBuilder {
         .set_created_by(format!("whyslow {}", env!("CARGO_PKG_VERSION")))
 }
 
-/// Times are near to each other, and no dictionary of them is worth its room.
+/// Delta encoding for time columns: neighbouring values are close, and a dictionary would not pay
+/// off.
 pub(crate) fn as_times(
     mut properties: WriterPropertiesBuilder,
     names: &[&str],
@@ -66,7 +68,7 @@ fn properties_of(table: &LakeTable) -> WriterProperties {
     as_times(properties(sorted_by), &times).build()
 }
 
-/// A file with all of these rows, which are sorted already.
+/// A file with all of these rows, which are already sorted.
 pub(crate) fn encode<R: LakeRow>(rows: &[R]) -> Result<Bytes, ParquetError> {
     encode_batch(R::TABLE, &R::batch(rows))
 }
@@ -79,16 +81,13 @@ pub(crate) fn encode_batch(table: &LakeTable, batch: &RecordBatch) -> Result<Byt
     Ok(file.into())
 }
 
-/// All rows of a file, with the columns that the table has today: those of an earlier program that lack
-/// a column that may be null are read with nulls.
+/// All rows of a file, with the columns that the table has today. Nullable columns that an older
+/// version did not write are read as nulls.
 pub(crate) fn decode(table: &LakeTable, file: Bytes) -> Result<Vec<RecordBatch>, ParquetError> {
-    // The decoder has places where impossible content makes it panic.
+    // The decoder panics in places on malformed content.
     let decode = AssertUnwindSafe(|| decoded(table, file));
-    std::panic::catch_unwind(decode).unwrap_or_else(|_| {
-        Err(ParquetError::General(
-            "its content is impossible".to_owned(),
-        ))
-    })
+    std::panic::catch_unwind(decode)
+        .unwrap_or_else(|_| Err(ParquetError::General("the content is malformed".to_owned())))
 }
 
 fn decoded(table: &LakeTable, file: Bytes) -> Result<Vec<RecordBatch>, ParquetError> {
@@ -106,7 +105,7 @@ fn decoded(table: &LakeTable, file: Bytes) -> Result<Vec<RecordBatch>, ParquetEr
                         Ok(arrow_array::new_null_array(field.data_type(), rows))
                     }
                     _ => Err(ParquetError::General(format!(
-                        "column `{}` is missing, or of another type",
+                        "column `{}` is missing or has another type",
                         field.name()
                     ))),
                 });

@@ -1,9 +1,9 @@
-//! Which recording it is: the same number whenever and wherever it is pushed.
+//! Recording ids: the same id whenever and wherever a recording is pushed.
 //!
-//! It is made from what was recorded (the digests of the sources and the time), not from the files of
-//! the recording: who imports a trace again with a later program has the same recording. In the form
-//! of a ULID (48 bits of ms since the epoch, 80 of a hash, in 26 characters of Crockford's base 32), so
-//! that names sort by time.
+//! The id is derived from the recorded data (source digests and time range), not from the
+//! recording's files: importing a trace again with a later version gives the same id. Its form is
+//! that of a ULID (48 bits of ms since the epoch, 80 bits of a hash, 26 characters of Crockford
+//! base 32), so names sort by time.
 
 use whyslow_store::RecordingInfo;
 
@@ -12,28 +12,30 @@ pub(crate) const LENGTH: usize = 26;
 const ALPHABET: &[u8; 32] = b"0123456789ABCDEFGHJKMNPQRSTVWXYZ";
 const CONTEXT: &str = "whyslow recording in a lake 1";
 
-/// The id of a recording; `digest` is that of its files, for one that knows no sources. One that is
-/// pushed as that of another `host` is another one.
+/// The id of a recording. `digest` is the digest of its files, used if it has no sources. Pushing
+/// it under another `host` gives another id.
 pub fn recording_id(info: &RecordingInfo, digest: &str, host: Option<&str>) -> String {
     let mut hasher = blake3::Hasher::new_derive_key(CONTEXT);
-    let mut tell = |text: &str| {
+    let mut update = |text: &str| {
         hasher.update(&(text.len() as u64).to_le_bytes());
         hasher.update(text.as_bytes());
     };
     let is_known =
         !info.sources.is_empty() && info.sources.iter().all(|source| !source.digest.is_empty());
     if is_known {
-        info.sources.iter().for_each(|source| tell(&source.digest));
+        info.sources
+            .iter()
+            .for_each(|source| update(&source.digest));
     } else {
-        tell(digest);
+        update(digest);
     }
-    // A part of a recording is another one.
-    tell(&format!("{}..{}", info.begin_ns, info.end_ns));
+    // A slice of a recording is a different recording.
+    update(&format!("{}..{}", info.begin_ns, info.end_ns));
     if let Some(cut) = &info.cut {
-        tell(&cut.digest);
+        update(&cut.digest);
     }
     if let Some(host) = host {
-        tell(host);
+        update(host);
     }
     let hash = hasher.finalize();
     let mut random = [0; 10];
@@ -41,7 +43,7 @@ pub fn recording_id(info: &RecordingInfo, digest: &str, host: Option<&str>) -> S
     ulid(info.begin_ns.div_euclid(1_000_000), random)
 }
 
-/// 26 characters that sort by time; times that do not fit are the first or last one.
+/// 26 characters that sort by time; times out of range are clamped.
 pub(crate) fn ulid(ms: i64, random: [u8; 10]) -> String {
     let ms = ms.clamp(0, (1 << 48) - 1) as u128;
     let mut bytes = [0; 16];
@@ -54,7 +56,7 @@ pub(crate) fn ulid(ms: i64, random: [u8; 10]) -> String {
     (0..LENGTH).map(digit).collect()
 }
 
-/// When what has this id began, in ms since the epoch; none if it is no id.
+/// Start time of the recording with this id, in ms since the epoch; `None` if it is not an id.
 pub(crate) fn ms_of(id: &str) -> Option<i64> {
     const DIGITS: usize = 10;
     let digit = |byte: u8| ALPHABET.iter().position(|known| *known == byte);
@@ -63,7 +65,7 @@ pub(crate) fn ms_of(id: &str) -> Option<i64> {
     ms.filter(|_| is_id(id))
 }
 
-/// Whether a text can be an id.
+/// Whether a text is a valid id.
 pub(crate) fn is_id(text: &str) -> bool {
     text.len() == LENGTH
         && text.bytes().all(|byte| ALPHABET.contains(&byte))
@@ -77,7 +79,7 @@ mod tests {
 
     #[test]
     fn the_form_is_that_of_ulids() {
-        // The example of the specification has this time.
+        // This time is the example of the ULID specification.
         assert!(ulid(1_469_918_176_385, [0; 10]).starts_with("01ARYZ6S41"));
         assert_eq!(ulid(0, [0; 10]), "0".repeat(26));
         assert_eq!(ulid(i64::MAX, [255; 10]), format!("7{}", "Z".repeat(25)));

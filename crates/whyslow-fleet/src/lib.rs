@@ -1,7 +1,8 @@
-//! Many recordings in one lake: what each comes to, in kilobytes, and the objects that hold it.
+//! Summaries of many recordings in one lake: a few kilobytes per recording, and the objects that
+//! hold them.
 //!
-//! Analysis happens once, per recording, where it is cheap; questions about a fleet work on its
-//! results. These are tables ([`tables`]) of plain Parquet, whose layout `docs/fleet.md` describes.
+//! Analysis runs once per recording, where it is cheap; fleet queries use its results. These are
+//! tables ([`tables`]) in plain Parquet; `docs/fleet.md` describes the layout.
 
 mod columns;
 mod encode;
@@ -15,7 +16,7 @@ pub use columns::{LakeRow, LakeTable};
 pub use identity::recording_id;
 pub use summary::{Summary, SummaryError, Told};
 
-// The tests name the crate as its users do.
+// The tests refer to the crate by its public name.
 #[cfg(test)]
 extern crate self as whyslow_fleet;
 #[cfg(test)]

@@ -1,4 +1,5 @@
-//! The order of rows by several columns, without the sort kernels of Arrow, which take a minute to compile.
+//! Sorts rows by several columns, without the sort kernels of Arrow, which take a minute to
+//! compile.
 
 use std::cmp::Ordering;
 
@@ -9,7 +10,7 @@ use arrow_array::{
 };
 use arrow_schema::{ArrowError, DataType};
 
-/// A column of one of the types that tables of the lake have.
+/// A column of one of the types that lake tables use.
 enum Key<'c> {
     I64(&'c Int64Array),
     I32(&'c Int32Array),
@@ -45,7 +46,7 @@ impl<'c> Key<'c> {
     }
 }
 
-/// Floats in the total order of IEEE 754.
+/// Floats in the IEEE 754 total order.
 struct Total(f64);
 
 impl PartialEq for Total {
@@ -80,17 +81,16 @@ fn nulls_first<V: Ord>(
     }
 }
 
-/// Row numbers in ascending order of the first column, equal ones by the next, and so on; nulls come
-/// first, and rows that are equal in all columns keep their order.
+/// Row numbers in ascending order of the first column, ties broken by the next, and so on. Nulls
+/// come first, and rows that are equal in all columns keep their order.
 pub(crate) fn row_order(columns: &[ArrayRef]) -> Result<UInt32Array, ArrowError> {
     let keys = columns
         .iter()
         .map(|column| Key::of(column.as_ref()))
         .collect::<Result<Vec<_>, _>>()?;
     let rows = columns.first().map_or(0, Array::len);
-    let rows = u32::try_from(rows).map_err(|_| {
-        ArrowError::InvalidArgumentError("too many rows to be sorted together".into())
-    })?;
+    let rows = u32::try_from(rows)
+        .map_err(|_| ArrowError::InvalidArgumentError("too many rows to sort together".into()))?;
     let mut order: Vec<u32> = (0..rows).collect();
     order.sort_by(|left, right| {
         keys.iter()

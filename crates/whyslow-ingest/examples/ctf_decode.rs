@@ -1,7 +1,7 @@
-//! Decodes every field of every event of a trace and says how long it took.
+//! Decodes every field of every event of a trace, and prints the time it took.
 //!
-//! `ctf_decode PATH [N]` reads it N times; with N = 0 it prints how many events of each name there
-//! are instead.
+//! `ctf_decode PATH [N]` reads it N times; with N = 0 it prints the number of events of each name
+//! instead.
 #![allow(clippy::print_stdout)]
 
 use std::error::Error;

@@ -1,5 +1,6 @@
-//! Reads a JFR file as far as it is told, for measurements: `profile read|gaps|locks FILE` (read and sorted; with
-//! gaps; with who held locks), or `profile write FILE OUTPUT.wsl` (all of an import). Prints one line of JSON.
+//! Reads a JFR file up to a given stage, for measurements: `profile read|gaps|locks FILE` (read and
+//! sorted; with sampling gaps; with lock holders), or `profile write FILE OUTPUT.wsl` (complete
+//! import). Prints one line of JSON.
 
 #![allow(clippy::print_stdout, reason = "a program")]
 
@@ -31,7 +32,7 @@ fn main() -> Result<(), AnyError> {
     }
     let file = std::fs::File::open(file)?;
     let found = jfr::read_chunks(&file, file.metadata()?.len())?;
-    let mut profile = found.ok_or("a chunk is not as its header says")?.profile;
+    let mut profile = found.ok_or("a chunk does not match its header")?.profile;
     let read = ms();
     let (mut found, mut waits) = (None, 0);
     if part != "read" {

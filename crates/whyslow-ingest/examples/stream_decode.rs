@@ -1,5 +1,5 @@
-//! Reads a trace.dat file, or files of blktrace, to the end: `stream_decode FILE…`. Prints how many records and
-//! events there were, and the CPU time and memory it took.
+//! Reads a trace.dat file, or blktrace files, to the end: `stream_decode FILE…`. Prints the number
+//! of records and events, the CPU time and the memory used.
 #![allow(clippy::print_stdout)]
 
 use std::path::PathBuf;

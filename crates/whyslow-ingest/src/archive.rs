@@ -1,9 +1,8 @@
-//! Unpacks what people hand over: tar, plain or compressed with gzip, xz or zstd, and zip.
+//! Unpacks archives: tar, uncompressed or compressed with gzip, xz or zstd, and zip.
 //!
-//! The kind is known by content, not by name. An archive comes from strangers, so nothing in it is
-//! believed: only files and directories are unpacked, only below a private directory that is
-//! deleted afterwards, and only as much as the limits allow; memory stays small whatever the
-//! archive claims.
+//! The format is detected by content, not by name. Archives come from untrusted sources: only files
+//! and directories are unpacked, only below a private directory that is deleted afterwards, and
+//! only within the limits. Memory use is small whatever the archive declares.
 
 use std::cell::Cell;
 use std::fs::{self, DirBuilder, File, OpenOptions};
@@ -15,39 +14,39 @@ use std::rc::Rc;
 
 use tempfile::TempDir;
 
-/// More files than the largest session of many thousand streams and rotations.
+/// More files than the largest session with many thousand streams and rotations.
 const ENTRIES_MAX: u64 = 200_000;
-/// Any archive may unpack to this much, however small it is.
+/// Any archive may unpack to this size, however small it is.
 const UNPACKED_BYTES_ALWAYS: u64 = 1 << 30;
-/// Beyond that, this many times its own size.
+/// Above that, the limit is this multiple of its own size.
 const RATIO_MAX: u64 = 200;
-/// Left free on the disk.
+/// Space that is left free on the disk.
 const FREE_BYTES_MIN: u64 = 256 << 20;
-/// Names and other extensions of one tar entry.
+/// Limit for names and other extensions of a tar entry.
 const TAR_HEADER_BYTES_MAX: u64 = 1 << 20;
 /// The highest preset of xz needs 65 MiB.
 const XZ_MEMORY_BYTES_MAX: u64 = 256 << 20;
 const COPY_BYTES: usize = 128 << 10;
 
-/// Why an archive was not unpacked; nothing stays of what was.
+/// Why an archive was not unpacked; no unpacked data is left behind.
 #[derive(Debug, thiserror::Error)]
 pub enum ArchiveError {
     /// The archive cannot be opened or read.
-    #[error("failed to open `{}`", path.display())]
+    #[error("cannot open `{}`", path.display())]
     Open {
         /// The archive.
         path: PathBuf,
         /// Error of the operating system.
         source: io::Error,
     },
-    /// The content is of no kind of archive that is known.
-    #[error("`{}` is neither a trace nor an archive (tar, tar.gz, tar.xz, tar.zst, zip)", path.display())]
+    /// The content is not of a known archive format.
+    #[error("cannot unpack `{}`: it is neither a trace nor an archive (tar, tar.gz, tar.xz, tar.zst, zip)", path.display())]
     NotArchive {
         /// The file.
         path: PathBuf,
     },
-    /// The archive is damaged, or what it holds cannot be written.
-    #[error("failed to unpack `{}` at entry {entry}", path.display())]
+    /// The archive is damaged, or its content cannot be written.
+    #[error("cannot unpack `{}` at entry {entry}", path.display())]
     Unpack {
         /// The archive.
         path: PathBuf,
@@ -56,8 +55,8 @@ pub enum ArchiveError {
         /// Error of the decompressor or of the operating system.
         source: io::Error,
     },
-    /// An absolute path, or one with `..`.
-    #[error("`{}` has an entry that leads out of it: `{name}`", path.display())]
+    /// An absolute path, or a path with `..`.
+    #[error("cannot unpack `{}`: entry `{name}` is outside of the archive", path.display())]
     Escapes {
         /// The archive.
         path: PathBuf,
@@ -65,15 +64,15 @@ pub enum ArchiveError {
         name: String,
     },
     /// A link, a device or a FIFO.
-    #[error("`{}` has an entry that is neither file nor directory: `{name}`", path.display())]
+    #[error("cannot unpack `{}`: entry `{name}` is neither a file nor a directory", path.display())]
     Kind {
         /// The archive.
         path: PathBuf,
         /// Name of the entry.
         name: String,
     },
-    /// Two entries would be the same file.
-    #[error("`{}` has the entry `{name}` twice", path.display())]
+    /// Two entries with the same path.
+    #[error("cannot unpack `{}`: duplicate entry `{name}`", path.display())]
     Twice {
         /// The archive.
         path: PathBuf,
@@ -81,29 +80,29 @@ pub enum ArchiveError {
         name: String,
     },
     /// An encrypted entry of a zip archive.
-    #[error("`{}` is encrypted: `{name}`", path.display())]
+    #[error("cannot unpack `{}`: entry `{name}` is encrypted", path.display())]
     Encrypted {
         /// The archive.
         path: PathBuf,
         /// Name of the entry.
         name: String,
     },
-    /// More entries than any trace has.
-    #[error("`{}` has more than {ENTRIES_MAX} entries", path.display())]
+    /// More entries than any trace contains.
+    #[error("cannot unpack `{}`: it has more than {ENTRIES_MAX} entries", path.display())]
     TooManyEntries {
         /// The archive.
         path: PathBuf,
     },
-    /// The entries have more bytes than the size of the archive, or the disk, allows.
-    #[error("`{}` unpacks to more than {limit} bytes", path.display())]
+    /// The unpacked size exceeds the limit derived from the archive size or the free disk space.
+    #[error("cannot unpack `{}`: its content exceeds {limit} bytes", path.display())]
     TooLarge {
         /// The archive.
         path: PathBuf,
-        /// Bytes that are allowed.
+        /// Size limit.
         limit: u64,
     },
-    /// No private directory can be made in the folder for temporary files.
-    #[error("failed to make a directory to unpack into")]
+    /// A private directory cannot be created in the temporary directory.
+    #[error("cannot create a temporary directory for unpacking")]
     Directory {
         /// Error of the operating system.
         source: io::Error,
@@ -116,17 +115,17 @@ pub enum ArchiveError {
     },
 }
 
-/// Is told how many bytes of an archive were read, and how many it has; `Break` ends the unpacking.
+/// Receives the number of bytes read from an archive, and its size; `Break` stops the unpacking.
 pub type Watch<'w> = dyn FnMut(u64, u64) -> ControlFlow<()> + 'w;
 
-/// A private directory with what was in an archive; deleted when this is dropped.
+/// A private directory with the content of an archive; deleted when dropped.
 #[derive(Debug)]
 pub struct Unpacked {
     folder: TempDir,
 }
 
 impl Unpacked {
-    /// The directory; what is in it has the names that it had in the archive.
+    /// The directory; its entries have the names used in the archive.
     pub fn path(&self) -> &Path {
         self.folder.path()
     }
@@ -141,17 +140,17 @@ enum Kind {
     Zip,
 }
 
-/// Whether the file looks like an archive that [`unpack`] knows.
+/// Whether the file looks like an archive that [`unpack`] supports.
 pub fn is_archive(path: &Path) -> bool {
     File::open(path).is_ok_and(|mut file| kind(&mut file).is_ok_and(|kind| kind.is_some()))
 }
 
-/// Unpacks an archive into a directory for temporary files.
+/// Unpacks an archive into a temporary directory.
 pub fn unpack(path: &Path) -> Result<Unpacked, ArchiveError> {
     unpack_watched(path, &mut |_, _| ControlFlow::Continue(()))
 }
 
-/// The same; `watch` learns how far it is, and may end it.
+/// Like [`unpack`]; `watch` receives the progress, and may stop it.
 pub fn unpack_watched(path: &Path, watch: &mut Watch<'_>) -> Result<Unpacked, ArchiveError> {
     let open = |source| ArchiveError::Open {
         path: path.to_owned(),
@@ -171,7 +170,7 @@ pub fn unpack_watched(path: &Path, watch: &mut Watch<'_>) -> Result<Unpacked, Ar
     let limit = bytes_max(folder.path(), archive_bytes)
         .map_err(|source| ArchiveError::Directory { source })?;
     let read = Rc::new(Cell::new(0));
-    // Parts of a zip are read twice.
+    // Parts of a zip file are read twice.
     let mut pulse = || watch(read.get().min(archive_bytes), archive_bytes);
     let mut unpacking = Unpacking::new(path, folder.path(), limit, &mut pulse);
     let file = Counted {
@@ -210,7 +209,7 @@ fn bytes_max(folder: &Path, archive_bytes: u64) -> io::Result<u64> {
         .min(free))
 }
 
-/// By the first bytes; leaves the file at its begin.
+/// Detects the format by the first bytes; rewinds the file.
 fn kind(file: &mut File) -> io::Result<Option<Kind>> {
     let mut head = Vec::with_capacity(512);
     Read::by_ref(file).take(512).read_to_end(&mut head)?;
@@ -231,7 +230,7 @@ fn kind(file: &mut File) -> io::Result<Option<Kind>> {
     Ok(Some(kind))
 }
 
-/// The sum of all bytes, its own eight as blanks, stands in octal at byte 148.
+/// The octal number at byte 148 is the sum of all bytes, with its own eight counted as blanks.
 fn is_tar_header(block: &[u8]) -> bool {
     if block.len() < 512 || block[0] == 0 {
         return false;
@@ -263,7 +262,7 @@ struct Unpacking<'a> {
     left: u64,
     entries: u64,
     buffer: Vec<u8>,
-    /// Tells how far it is; whether to go on.
+    /// Reports the progress; returns whether to continue.
     pulse: &'a mut dyn FnMut() -> ControlFlow<()>,
 }
 
@@ -295,7 +294,8 @@ impl<'a> Unpacking<'a> {
         let mut archive = tar::Archive::new(input);
         let mut entries = archive.entries().map_err(|source| self.failed(source))?;
         loop {
-            // Long names and the like are kept in memory, so they get little; a file gets all.
+            // Long names and other extensions are held in memory, so their limit is low; files get
+            // the full limit.
             allowance.set(TAR_HEADER_BYTES_MAX);
             let Some(entry) = entries.next() else {
                 return Ok(());
@@ -343,7 +343,7 @@ impl<'a> Unpacking<'a> {
                     name: text(&name),
                 });
             }
-            // The upper bits are the kind of file, if the archive was made by a Unix.
+            // The upper bits are the file type if the archive was created on Unix.
             if !matches!(mode >> 12, 0 | 0o4 | 0o10) {
                 return Err(ArchiveError::Kind {
                     path,
@@ -374,7 +374,7 @@ impl<'a> Unpacking<'a> {
         Ok(())
     }
 
-    /// Where an entry goes: below the directory, or nowhere.
+    /// Path of an entry below the directory, or an error.
     fn place(&self, name: &Path) -> Result<PathBuf, ArchiveError> {
         let mut place = self.folder.to_owned();
         for component in name.components() {
@@ -450,7 +450,7 @@ impl<'a> Unpacking<'a> {
     }
 }
 
-/// Counts what is read of an archive.
+/// Counts the bytes read from an archive.
 struct Counted {
     file: File,
     read: Rc<Cell<u64>>,
@@ -470,7 +470,7 @@ impl Seek for Counted {
     }
 }
 
-/// Reads no more than it is allowed to.
+/// Reads up to a limit.
 struct Rationed<R> {
     input: R,
     allowance: Rc<Cell<u64>>,
@@ -480,7 +480,7 @@ impl<R: Read> Read for Rationed<R> {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
         let allowed = self.allowance.get();
         if allowed == 0 {
-            return Err(io::Error::other("the header of an entry is too large"));
+            return Err(io::Error::other("entry header too large"));
         }
         let len = buffer
             .len()

@@ -1,9 +1,10 @@
-//! Foreign traces used where a recording is expected: imported once, kept in a private folder.
+//! Cache for traces that are queried like recordings: they are imported once, into a private
+//! directory.
 //!
-//! A recording lies under the digest of what it was made from: the listing of the sources' files
-//! (path, size, time of last change) and the format version. Concurrent runs may import the same
-//! trace twice; the first to finish wins, as a recording appears by one rename. When the folder is
-//! larger than its limit, the recordings longest unused go.
+//! The key of a cached recording is a digest of its input: the list of source files (path, size,
+//! modification time) and the format version. Concurrent runs may import the same trace twice; the
+//! first to finish wins, because a recording appears by a single rename. If the directory exceeds
+//! its size limit, the least recently used recordings are removed.
 
 use std::fs::{self, DirBuilder, File};
 use std::io;
@@ -22,7 +23,7 @@ use crate::{digest, limits};
 pub struct Cached {
     /// Directory of the recording.
     pub path: PathBuf,
-    /// What the import told, if there was one now.
+    /// Report of the import, if the sources were imported now.
     pub report: Option<ImportReport>,
 }
 
@@ -40,8 +41,8 @@ pub fn default_folder() -> Result<PathBuf, ImportError> {
         })
 }
 
-/// The recording of these sources in the cache folder; imports them if it is not there. Of the
-/// options, `output` and `existing` do not matter.
+/// Returns the recording of these sources in the cache, importing them if necessary. `output` and
+/// `existing` of the options are ignored.
 pub fn open(
     folder: &Path,
     sources: &[PathBuf],
@@ -65,7 +66,7 @@ pub fn open(
     };
     let report = match import(sources, &options, progress) {
         Ok(report) => Some(report),
-        // another run was faster
+        // another run finished first
         Err(ImportError::Store(StoreError::Exists { .. })) => None,
         Err(error) => return Err(error),
     };
@@ -73,7 +74,7 @@ pub fn open(
     Ok(found(report))
 }
 
-/// Recordings hold names of files and users: the folder is for its owner only.
+/// Recordings contain names of files and users, so the directory is accessible only to its owner.
 fn prepare(folder: &Path) -> Result<(), ImportError> {
     let failed = |error: io::Error| ImportError::Cache {
         reason: format!("{error} (`{}`)", folder.display()),
@@ -124,10 +125,10 @@ fn hash_text(hasher: &mut blake3::Hasher, text: &str) {
     hasher.update(text.as_bytes());
 }
 
-/// Marks a recording as used now. Where that fails, it is only evicted earlier.
+/// Marks a recording as used now. If that fails, it is only evicted earlier.
 #[expect(
     clippy::disallowed_methods,
-    reason = "of the cache only, no part of a recording"
+    reason = "used only for the cache, not part of a recording"
 )]
 fn touch(recording: &Path) {
     if let Ok(file) = File::open(recording) {
@@ -141,7 +142,8 @@ struct Entry {
     bytes: u64,
 }
 
-/// Removes what is longest unused until the rest fits. Never `keep`, nor what may be in use.
+/// Removes the least recently used recordings until the rest fits. Keeps `keep`, and recordings
+/// that may be in use.
 fn evict(folder: &Path, keep: &Path, bytes_max: u64) {
     let mut entries = entries(folder);
     entries.index_sort_by(|a, b| a.used.cmp(&b.used).then_with(|| a.path.cmp(&b.path)));
@@ -160,7 +162,7 @@ fn evict(folder: &Path, keep: &Path, bytes_max: u64) {
     }
 }
 
-/// Under another name first: a recording that is being removed must not open as one.
+/// Renames it first, so that a recording that is being removed cannot be opened.
 fn remove(recording: &Path) -> io::Result<()> {
     let mut away = recording.as_os_str().to_owned();
     away.push(".tmp-removed");
@@ -168,8 +170,8 @@ fn remove(recording: &Path) -> io::Result<()> {
     fs::remove_dir_all(away)
 }
 
-/// Recordings and leftovers of interrupted imports. What cannot be looked at is passed over: the
-/// cache works without.
+/// Recordings, and leftovers of interrupted imports. Unreadable entries are skipped: the cache
+/// works without them.
 fn entries(folder: &Path) -> Vec<Entry> {
     let Ok(listing) = fs::read_dir(folder) else {
         return Vec::new();
@@ -195,7 +197,7 @@ fn entries(folder: &Path) -> Vec<Entry> {
 mod tests {
     use super::*;
 
-    #[expect(clippy::disallowed_methods, reason = "ages are told from now")]
+    #[expect(clippy::disallowed_methods, reason = "ages are relative to now")]
     fn recording(folder: &Path, name: &str, bytes: usize, age_s: u64) -> PathBuf {
         let path = folder.join(name);
         fs::create_dir(&path).expect("a test");

@@ -1,8 +1,8 @@
-//! How the clocks of sources relate to `ts`, and the zone of the recorded host.
+//! Conversion of source clocks to `ts`, and the time zone of the recorded host.
 
 use crate::importers::ctf::class::ClockClass;
 
-/// The relation of one clock: its value at one moment.
+/// Relation of a clock to wall-clock time: its value at one point in time.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct ClockRelation {
     pub(crate) clock: String,
@@ -13,7 +13,8 @@ pub(crate) struct ClockRelation {
 }
 
 impl ClockRelation {
-    /// A trace tells where its clock's zero lies. The class has the shift in it already.
+    /// From the clock class of a trace, which declares the zero of the clock. The class includes
+    /// the shift.
     pub(crate) fn of(clock: &ClockClass, shift_ns: i64) -> ClockRelation {
         let frequency = i128::from(clock.frequency.max(1));
         let cycles = i128::from(clock.offset_cycles) * 1_000_000_000 / frequency;
@@ -28,7 +29,7 @@ impl ClockRelation {
     }
 }
 
-/// Moves a clock by some time, so that its source lies elsewhere on the common line.
+/// Shifts a clock, and thereby the times of its source.
 pub(crate) fn shift(clock: &mut ClockClass, shift_ns: i64) {
     let (seconds, ns) = (
         shift_ns.div_euclid(1_000_000_000),
@@ -39,7 +40,7 @@ pub(crate) fn shift(clock: &mut ClockClass, shift_ns: i64) {
     clock.offset_cycles = clock.offset_cycles.saturating_add(cycles as i64);
 }
 
-/// `+01:00` from the end of `20261121T002844+0100`, LTTng's date of a session's creation.
+/// Extracts `+01:00` from `20261121T002844+0100`, the creation time of an LTTng session.
 pub(crate) fn zone_of_creation(datetime: &str) -> Option<String> {
     let (_, time) = datetime.split_once('T')?;
     let at = time.find(['+', '-'])?;

@@ -1,4 +1,4 @@
-//! What kind of source a path is: told by content, never by name.
+//! Detects the kind of a source by its content, never by its name.
 
 use std::fs::{self, File};
 use std::io::{self, Read};
@@ -13,47 +13,47 @@ use crate::importers::{
     spool, strace, sysstat, text, tracedat,
 };
 
-/// Kinds of sources, each with an importer of its own.
+/// Kinds of sources, each with its own importer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SourceKind {
-    /// A directory with traces of the Common Trace Format, their `metadata` file, or an archive.
+    /// A directory with Common Trace Format traces, their `metadata` file, or an archive.
     Ctf,
-    /// What the recorder wrote.
+    /// A spool written by the recorder.
     Spool,
     /// Lines of text, see [`crate::importers::text`].
     Text,
-    /// A log, see [`crate::importers::strace`].
+    /// A strace log, see [`crate::importers::strace`].
     Strace,
     /// A recording of the Java Flight Recorder or of async-profiler, see [`crate::importers::jfr`].
     Jfr,
-    /// Dumps of the threads of a JVM, see [`crate::importers::jstack`].
+    /// Thread dumps of a JVM, see [`crate::importers::jstack`].
     Jstack,
-    /// Dumps of the threads of a Python program, see [`crate::importers::pyspy`].
+    /// Thread dumps of a Python program, see [`crate::importers::pyspy`].
     PySpy,
-    /// Stacks in the forms that flame graphs are drawn from, see [`crate::importers::samplers`].
+    /// Stack profiles, see [`crate::importers::samplers`].
     Samples(samplers::Form),
     /// Tracepoints as text, see [`crate::importers::ftrace`].
     Ftrace,
-    /// What `trace-cmd record` wrote, see [`crate::importers::tracedat`].
+    /// A file written by `trace-cmd record`, see [`crate::importers::tracedat`].
     TraceDat,
-    /// Binary files of blktrace, or a folder with such, see [`crate::importers::blktrace`].
+    /// Binary blktrace files, or a directory of them, see [`crate::importers::blktrace`].
     Blktrace,
-    /// What blkparse printed, see [`crate::importers::blkparse`].
+    /// Output of blkparse, see [`crate::importers::blkparse`].
     Blkparse,
-    /// Counters that sysstat, vmstat, top or JmxTool printed, see [`crate::importers::sysstat`].
+    /// Counters printed by sysstat, vmstat, top or JmxTool, see [`crate::importers::sysstat`].
     Report(sysstat::Form),
-    /// Events that a tool of bcc, libbpf-tools or bpftrace printed, see [`crate::importers::snoops`].
+    /// Events printed by a tool of bcc, libbpf-tools or bpftrace, see [`crate::importers::snoops`].
     Snoop,
-    /// Requests, one by one, see [`crate::importers::requests`].
+    /// Individual requests, see [`crate::importers::requests`].
     Requests(requests::Form),
-    /// Marks of what people did, see [`crate::importers::markers`].
+    /// Markers of user actions, see [`crate::importers::markers`].
     Markers,
-    /// What `perf record` wrote, see [`crate::importers::perf`].
+    /// A file written by `perf record`, see [`crate::importers::perf`].
     Perf,
 }
 
 impl SourceKind {
-    /// As the manifest has it in `sources`.
+    /// Name in `sources` of the manifest.
     pub fn name(self) -> &'static str {
         match self {
             SourceKind::Ctf => "ctf",
@@ -77,53 +77,44 @@ impl SourceKind {
     }
 }
 
-/// What [`detect`] can find, for messages.
-pub const SUPPORTED: &str = "an LTTng or other CTF 1.8 or CTF 2 trace (its directory, or a \
-                             .tar, .tar.gz, .tar.xz, .tar.zst or .zip of it), a spool of \
-                             `whyslow record`, a JFR file of async-profiler or the JDK, \
-                             a perf.data file, a trace.dat file of trace-cmd, files of \
-                             blktrace (or their folder), the text of \
-                             `perf script`, `trace-cmd report`, `blkparse` or a `trace` file of ftrace, thread dumps of a JVM (jstack, jcmd) or of `py-spy dump -j`, \
-                             stacks that are collapsed or of speedscope, Chrome, rbspy, stackprof, ruby-prof or pprof \
-                             (profiles also .gz), a log of `strace -f -ttt -T -y`, what \
-                             iostat -t, mpstat, pidstat, sar, sadf -j and -d, vmstat -t and top -b \
-                             or tools of bcc, libbpf-tools and bpftrace with times (opensnoop -T, \
-                             biosnoop, ext4slower, …) print, \
-                             requests (access logs of nginx and Apache, request logs of Kafka, HAR, \
-                             k6 --out json or csv, vegeta encode, hey -o csv, \
-                             oha --output-format csv, ab -g, spans as OTLP/JSON, of Jaeger or \
-                             Zipkin), markers (CSV or JSON with `time` and \
-                             `text`), or a text file \
-                             that begins with `whyslow-text 1`";
+/// Formats that [`detect`] recognizes, for messages.
+pub const SUPPORTED: &str = "LTTng and other CTF traces (directory or archive), \
+                             spools of `whyslow record`, perf.data, trace.dat, blktrace files, \
+                             output of `perf script`, `trace-cmd report` and `blkparse`, \
+                             JFR, pprof, speedscope, Chrome, rbspy, stackprof, ruby-prof and \
+                             collapsed profiles, thread dumps of jstack, jcmd and `py-spy dump -j`, \
+                             strace logs, output of sysstat, vmstat, top, bcc, libbpf-tools and \
+                             bpftrace tools with timestamps, access logs, request logs, \
+                             OTLP, Jaeger and Zipkin spans, markers, and whyslow-text files";
 
 /// Why a path cannot be imported.
 #[derive(Debug, thiserror::Error)]
 pub enum DetectError {
     /// The path does not exist or cannot be read.
-    #[error("failed to open `{}`", path.display())]
+    #[error("cannot open `{}`", path.display())]
     Open {
         /// The path.
         path: PathBuf,
         /// Error of the operating system.
         source: io::Error,
     },
-    /// A recording, which can be queried as it is.
-    #[error("`{}` is a recording already", path.display())]
+    /// A recording, which can be queried directly.
+    #[error("cannot import `{}`: it is already a recording", path.display())]
     Recording {
         /// The path.
         path: PathBuf,
     },
-    /// The content is of no kind that can be imported.
-    #[error("`{}` is {seen}, which cannot be imported; what can: {SUPPORTED}", path.display())]
+    /// The content is not in a supported format.
+    #[error("cannot import `{}`: it is {seen} (supported: {SUPPORTED})", path.display())]
     Unsupported {
         /// The path.
         path: PathBuf,
-        /// What it looks like: `an empty file`, …
+        /// Detected content: `an empty file`, …
         seen: String,
     },
 }
 
-/// Reads the first bytes of a file, or looks for files in a directory.
+/// Detects a source by the first bytes of a file, or by the files in a directory.
 pub fn detect(path: &Path) -> Result<SourceKind, DetectError> {
     let open = |source| DetectError::Open {
         path: path.to_owned(),
@@ -159,7 +150,7 @@ pub fn detect(path: &Path) -> Result<SourceKind, DetectError> {
     if tracedat::is_trace_dat(&head) {
         return Ok(SourceKind::TraceDat);
     }
-    // Of a CPU that did nothing there is a file all the same, without content that could tell.
+    // An idle CPU has a file, too, which is empty and so cannot be detected by content.
     if blktrace::is_blktrace(&head) || head.is_empty() && blktrace::is_empty_part(path) {
         return Ok(SourceKind::Blktrace);
     }
@@ -178,8 +169,8 @@ pub fn detect(path: &Path) -> Result<SourceKind, DetectError> {
     }
     if snoops::is_histogram(&text) {
         return Err(unsupported(
-            "a histogram of latencies, which tells of no event when it was (biosnoop, runqslower \
-             and `whyslow record` do)"
+            "a latency histogram without individual events (use biosnoop, runqslower \
+             or `whyslow record` instead)"
                 .to_owned(),
         ));
     }
@@ -192,7 +183,7 @@ pub fn detect(path: &Path) -> Result<SourceKind, DetectError> {
     Err(unsupported(describe(&head)))
 }
 
-/// What a tool printed for people.
+/// Output that a tool printed as text.
 fn printed(text: &str) -> Option<SourceKind> {
     if strace::is_log(text) {
         Some(SourceKind::Strace)
@@ -216,7 +207,7 @@ fn detect_folder(path: &Path) -> Result<SourceKind, DetectError> {
         path: path.to_owned(),
         source,
     };
-    // refuse early what the directory scan would search in vain
+    // fail early if the directory cannot be read
     fs::read_dir(path).map_err(open)?;
     if spool::is_spool(path) {
         return Ok(SourceKind::Spool);
@@ -235,7 +226,7 @@ fn detect_folder(path: &Path) -> Result<SourceKind, DetectError> {
     }
     Err(DetectError::Unsupported {
         path: path.to_owned(),
-        seen: "a directory without a trace (no file called `metadata` in it, none of blktrace)"
+        seen: "a directory without a trace (neither a `metadata` file nor blktrace files)"
             .to_owned(),
     })
 }
@@ -249,13 +240,13 @@ fn read_head(path: &Path) -> io::Result<Vec<u8>> {
     Ok(head)
 }
 
-/// Profiles are often compressed, and few other things that can be read are but archives.
+/// Profiles are often compressed; other supported files rarely are, except archives.
 fn compressed(head: &[u8]) -> Option<SourceKind> {
     if !head.starts_with(&[0x1f, 0x8b]) {
         return None;
     }
     let mut begin = Vec::new();
-    // What was inflated before the error, as the head is cut, is what is wanted.
+    // The head is truncated, so decompression fails at its end; the data before that is enough.
     let _ = GzDecoder::new(head)
         .take(HEAD_BYTES)
         .read_to_end(&mut begin);
@@ -265,7 +256,7 @@ fn compressed(head: &[u8]) -> Option<SourceKind> {
     if let Some(form) = samplers::form_of(&begin) {
         return Some(SourceKind::Samples(form));
     }
-    // Archives have zeros after the name of their first file.
+    // Archives contain zeros after the name of their first file.
     let text = String::from_utf8_lossy(&begin);
     let is_text = !begin.contains(&0);
     if is_text && let Some(form) = requests::form_of(&text) {
@@ -282,25 +273,25 @@ fn is_text(head: &[u8]) -> bool {
     line.trim_ascii_end() == text::MAGIC.as_bytes()
 }
 
-/// Names what people are likely to try, so that they know what they have in hand.
+/// Describes files that users are likely to try, so that the error shows what the file is.
 fn describe(head: &[u8]) -> String {
     const MAGICS: [(&[u8], &str); 8] = [
         (b"", "an empty file"),
         (
             b"\x17\x08\x44tracing",
-            "a trace.dat file of trace-cmd of a version other than 6 and 7",
+            "a trace.dat file of an unsupported version (6 and 7 are supported)",
         ),
         (b"PAR1", "a Parquet file"),
         (b"\x7fELF", "an ELF file"),
         (
             b"\xc1\x1f\xfc\xc1",
-            "a stream of a CTF trace (name its directory instead)",
+            "a stream of a CTF trace (import its directory instead)",
         ),
         (
             b"\xc1\xfc\x1f\xc1",
-            "a stream of a CTF trace (name its directory instead)",
+            "a stream of a CTF trace (import its directory instead)",
         ),
-        (b"\x1f\x8b", "a gzip file that holds no tar archive"),
+        (b"\x1f\x8b", "a gzip file without a tar archive"),
         (b"{", "a JSON file"),
     ];
     for (magic, what) in MAGICS {
@@ -309,15 +300,15 @@ fn describe(head: &[u8]) -> String {
         }
     }
     if let Some(version) = blktrace::strange_version(head) {
-        return format!("a file of blktrace of version {version} (7 is read)");
+        return format!("a blktrace file of version {version} (7 is supported)");
     }
     let line = head.split(|&byte| byte == b'\n').next().unwrap_or_default();
     match std::str::from_utf8(line) {
         Ok(line) if !line.chars().any(char::is_control) => {
             let line: String = line.chars().take(60).collect();
-            format!("a text file that begins with {line:?}")
+            format!("a text file that starts with {line:?}")
         }
-        _ => "a file of unknown format".to_owned(),
+        _ => "a file in an unknown format".to_owned(),
     }
 }
 
@@ -354,17 +345,17 @@ mod tests {
         check(b"\x17\x08\x44tracing6\0", "trace-cmd");
         check(
             b"\x17\x08\x44tracing0.6\0",
-            "a trace.dat file of trace-cmd of a version other than 6 and 7",
+            "a trace.dat file of an unsupported version (6 and 7 are supported)",
         );
         check(b"\x07tae", "blktrace");
-        check(b"eat\x08", "a file of blktrace of version 8 (7 is read)");
+        check(b"eat\x08", "a blktrace file of version 8 (7 is supported)");
         check(
             b"  7,0    0        1     0.000000000   104  Q  WS 2048 + 8 [dd]\n",
             "blkparse",
         );
         check(
             b"\xc1\x1f\xfc\xc1abc",
-            "a stream of a CTF trace (name its directory instead)",
+            "a stream of a CTF trace (import its directory instead)",
         );
         let packed = |content: &[u8]| {
             let mut packer = GzEncoder::new(Vec::new(), Compression::fast());
@@ -379,11 +370,11 @@ mod tests {
         check(&packed(b"main;read 42\nmain 1\n"), "collapsed");
         check(&packed(b"rbspy02\n{}\n"), "rbspy");
         check(&packed(b"\nFull thread dump X\n"), "jstack");
-        // A text in an archive is none of its own.
+        // A text in an archive is not detected as a text.
         let archived = [&b"main;read"[..], &[0; 91], b"\nmain;read 42\n"].concat();
         check(&packed(&archived), "ctf");
-        check(b"hello\nworld", "a text file that begins with \"hello\"");
-        check(b"\x01\x02\x03", "a file of unknown format");
+        check(b"hello\nworld", "a text file that starts with \"hello\"");
+        check(b"\x01\x02\x03", "a file in an unknown format");
         let directory = detect(folder.path()).err().map(|error| error.to_string());
         assert!(directory.is_some_and(|error| error.contains("without a trace")));
         fs::write(folder.path().join("manifest.json"), "{}").expect("a test");

@@ -1,4 +1,4 @@
-//! What a source consists of, as one number.
+//! Digest of the content of a source.
 
 use std::fs::{self, File};
 use std::io::{self, Read};
@@ -12,15 +12,15 @@ use crate::limits;
 /// A file of a source.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct SourceFile {
-    /// Relative to the source, `/` between the parts; empty for a source that is one file.
+    /// Relative to the source, separated by `/`; empty for a source that is a single file.
     pub(crate) name: String,
     pub(crate) path: PathBuf,
     pub(crate) bytes: u64,
-    /// Last change, ns since the epoch.
+    /// Modification time, ns since the epoch.
     pub(crate) modified_ns: i128,
 }
 
-/// All files of a source, in order of their names.
+/// All files of a source, sorted by name.
 pub(crate) fn files(source: &Path) -> io::Result<Vec<SourceFile>> {
     let mut files = Vec::new();
     collect(source, String::new(), 0, &mut files)?;
@@ -58,7 +58,7 @@ fn collect(path: &Path, name: String, depth: usize, files: &mut Vec<SourceFile>)
             format!("{name}/{part}")
         };
         match collect(&entry.path(), name, depth + 1, files) {
-            // a link that leads nowhere is no part of the source
+            // a dangling link is not part of the source
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
             result => result?,
         }
@@ -66,7 +66,7 @@ fn collect(path: &Path, name: String, depth: usize, files: &mut Vec<SourceFile>)
     Ok(())
 }
 
-/// BLAKE3 over names and contents, and the size of all files together. `None` when stopped.
+/// BLAKE3 of names and contents, and the total size. `None` if stopped.
 pub(crate) fn digest(source: &Path, stop: &AtomicBool) -> io::Result<Option<(String, u64)>> {
     let mut hasher = blake3::Hasher::new();
     let mut total = 0;

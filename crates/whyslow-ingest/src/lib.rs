@@ -1,4 +1,4 @@
-//! From the files of other tools to a recording: detect, read, order, track, write.
+//! Imports files of other tools into a recording: detect, read, sort, track, write.
 
 pub mod archive;
 pub mod cache;

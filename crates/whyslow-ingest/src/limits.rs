@@ -1,32 +1,33 @@
-//! Bounds of an import, beside those that a reader keeps for its own format.
+//! Limits of an import, in addition to those that a reader defines for its own format.
 
-/// Events between two looks at the flag that cancels.
+/// Events between two checks of the cancellation flag.
 pub(crate) const EVENTS_PER_CHECK: u32 = 4096;
-/// Text sources are held in memory while they are merged.
+/// Text sources are held in memory during merging.
 pub(crate) const TEXT_BYTES_MAX: u64 = 256 << 20;
-/// Profiles are held in memory while they are merged.
+/// Profiles are held in memory during merging.
 pub(crate) const PROFILE_BYTES_MAX: u64 = 4 << 30;
-/// Examples of bad records that the log keeps for each kind.
+/// Maximum number of examples in the log for each kind of bad record.
 pub(crate) const LOG_EXAMPLES_MAX: usize = 5;
-/// A line of a log of requests; what a server writes of one request is shorter.
+/// Maximum length of a line of a request log; servers write shorter lines.
 pub(crate) const REQUEST_LINE_BYTES_MAX: u64 = 1 << 20;
-/// What one value of JSON may weigh in memory, see `importers::requests::document`: about a GiB.
+/// Maximum weight of a JSON value in memory, see `importers::requests::document`: about 1 GiB.
 pub(crate) const REQUEST_DOCUMENT_WEIGHT_MAX: u64 = 1 << 24;
-/// Requests of one file that wait for those that began before them and end later.
-pub(crate) const REQUESTS_HELD_MAX: usize = 1 << 16;
-/// Texts of these.
-pub(crate) const REQUESTS_HELD_BYTES_MAX: usize = 128 << 20;
-/// Bytes of one text of a request.
+/// Maximum number of requests of a file that are held back until earlier ones have ended.
+pub(crate) const REQUESTS_PENDING_MAX: usize = 1 << 16;
+/// Maximum size of the texts of these requests.
+pub(crate) const REQUESTS_PENDING_BYTES_MAX: usize = 128 << 20;
+/// Maximum size of one text of a request.
 pub(crate) const REQUEST_TEXT_BYTES_MAX: usize = 4 << 10;
-/// Distinct texts of requests: what asks for another address each time must not fill the memory.
+/// Maximum size of distinct texts of requests: URLs that are all different must not fill the
+/// memory.
 pub(crate) const REQUEST_TEXTS_BYTES_MAX: usize = 256 << 20;
-/// Folders in folders of a source.
+/// Maximum nesting depth of directories in a source.
 pub(crate) const SOURCE_DEPTH_MAX: usize = 24;
 pub(crate) const SOURCE_FILES_MAX: usize = 1 << 20;
 pub(crate) const DIGEST_BUFFER_BYTES: usize = 256 << 10;
-/// Recordings kept in the cache, together.
+/// Maximum total size of cached recordings.
 pub(crate) const CACHE_BYTES_MAX: u64 = 8 << 30;
-/// A cached recording that was used this recently is never removed: somebody may be reading it.
+/// A cached recording that was used this recently is never removed, because it may be in use.
 pub(crate) const CACHE_IN_USE_SECONDS: u64 = 600;
-/// What an interrupted import left in the cache is removed after this time.
+/// Age at which leftovers of interrupted imports are removed from the cache.
 pub(crate) const CACHE_LEFTOVER_SECONDS: u64 = 24 * 3600;

@@ -1,4 +1,4 @@
-//! From sources to a recording: read, order, track, write, account.
+//! Imports sources into a recording: read, sort, track, write, account.
 
 mod account;
 mod ctf_source;
@@ -35,25 +35,27 @@ use crate::importers::ctf::reader::CtfReader;
 use crate::importers::requests;
 use crate::importers::spool::LeaveOut;
 
-/// How to import.
+/// Options of an import.
 #[derive(Debug, Clone)]
 pub struct ImportOptions {
-    /// Where the recording will be.
+    /// Path of the recording.
     pub output: PathBuf,
-    /// What happens if the output exists.
+    /// What to do if the output exists.
     pub existing: Existing,
-    /// Added to all times of the n-th source; missing ones are 0.
+    /// Offset added to all times of the n-th source; missing ones are 0.
     pub shifts_ns: Vec<Ns>,
-    /// Of access logs, as their server's configuration has it; other texts are taken for such, too.
+    /// Format of access logs, as in the server's configuration; any text file is then read as an
+    /// access log.
     pub log_format: Option<String>,
-    /// What of a spool is passed over.
+    /// Parts of a spool to skip.
     pub leave_out: LeaveOut,
-    /// Set from a signal handler or another thread: the import ends soon, and leaves nothing.
+    /// Set from a signal handler or another thread: the import stops soon, and leaves nothing
+    /// behind.
     pub cancel: Arc<AtomicBool>,
 }
 
 impl ImportOptions {
-    /// Everything else at its default: no shifts, nothing left out, nothing replaced.
+    /// Default options: no shifts, nothing skipped, nothing replaced.
     pub fn new(output: impl Into<PathBuf>) -> ImportOptions {
         ImportOptions {
             output: output.into(),
@@ -66,7 +68,7 @@ impl ImportOptions {
     }
 }
 
-/// What an import is doing.
+/// Stage of an import.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Stage {
     /// Unpacking archives.
@@ -76,12 +78,12 @@ pub enum Stage {
     Importing,
 }
 
-/// How far an import is: bytes of the archive that is unpacked, or of the traces.
+/// Progress of an import: bytes of the archive being unpacked, or of the traces.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Progress {
-    /// What is being done.
+    /// Current stage.
     pub stage: Stage,
-    /// Read so far.
+    /// Bytes read so far.
     pub bytes_done: u64,
     /// Bytes of all sources, or of the archive.
     pub bytes_total: u64,
@@ -89,50 +91,50 @@ pub struct Progress {
     pub events: u64,
 }
 
-/// One kind of anomaly, with the first place it was met.
+/// One kind of anomaly, with its first occurrence.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct AnomalyReport {
     /// Name of the [`stat`](whyslow_model::stat).
     pub name: &'static str,
-    /// How much it matters.
+    /// Severity.
     pub severity: Severity,
     /// Meaning of one count of it.
     pub doc: &'static str,
-    /// How often it occurred.
+    /// Number of occurrences.
     pub count: u64,
-    /// File, offset and details of the first one; may be empty.
+    /// File, offset and details of the first occurrence; may be empty.
     pub text: String,
 }
 
-/// What became of all records.
+/// Numbers of records.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct RecordCounts {
     /// Records of all sources.
     pub read: u64,
-    /// Delivered to the trackers, or counted by name because no table holds their kind.
+    /// Passed to the trackers, or counted by name because no table holds their kind.
     pub accepted: u64,
-    /// Each of them is counted under an anomaly.
+    /// Counted under an anomaly.
     pub skipped: u64,
 }
 
-/// What an import did.
+/// Result of an import.
 #[derive(Debug, Clone)]
 pub struct ImportReport {
     /// Manifest of the new recording.
     pub recording: RecordingInfo,
-    /// What became of the records.
+    /// Numbers of records.
     pub records: RecordCounts,
-    /// By severity, the worst first, then by name.
+    /// Sorted by severity, highest first, then by name.
     pub anomalies: Vec<AnomalyReport>,
-    /// Wall-clock time that the import took.
+    /// Wall-clock time of the import.
     pub elapsed: Duration,
 }
 
-/// Why an import failed; it leaves no recording.
+/// Why an import failed; it leaves no recording behind.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum ImportError {
-    /// No source was given.
+    /// No sources.
     #[error("nothing to import")]
     NoSource,
     /// A source that cannot be imported.
@@ -142,89 +144,88 @@ pub enum ImportError {
     #[error(transparent)]
     Ctf(#[from] CtfError),
     /// A source, or a file of one, cannot be read.
-    #[error("failed to read `{}`", path.display())]
+    #[error("cannot read `{}`", path.display())]
     Read {
         /// The file.
         path: PathBuf,
         /// Error of the operating system.
         source: std::io::Error,
     },
-    /// A text source that is held in memory, and too large for that.
-    #[error("`{}` has {bytes} bytes; a text source may have {limit}", path.display())]
+    /// A text source that is too large to be held in memory.
+    #[error("cannot import `{}`: its {bytes} bytes exceed the limit of {limit} bytes for text files", path.display())]
     TextTooLarge {
         /// The file.
         path: PathBuf,
         /// Its size.
         bytes: u64,
-        /// Size that is allowed.
+        /// Size limit.
         limit: u64,
     },
-    /// A profile that is held in memory, and too large for that.
-    #[error("`{}` has {bytes} bytes; a profile may have {limit}", path.display())]
+    /// A profile that is too large to be held in memory.
+    #[error("cannot import `{}`: its {bytes} bytes exceed the limit of {limit} bytes for profiles", path.display())]
     ProfileTooLarge {
         /// The file.
         path: PathBuf,
         /// Its size.
         bytes: u64,
-        /// Size that is allowed.
+        /// Size limit.
         limit: u64,
     },
     /// A profile that cannot be read.
-    #[error("failed to read `{}`: {reason}", path.display())]
+    #[error("cannot read `{}`: {reason}", path.display())]
     Samples {
         /// The file.
         path: PathBuf,
-        /// What is wrong with it.
+        /// Reason.
         reason: String,
     },
-    /// The output of a tool in which no row has a time.
-    #[error("`{}` cannot be put on a time line: {reason}", path.display())]
+    /// Output of a tool without timestamps.
+    #[error("cannot import `{}`: {reason}", path.display())]
     Report {
         /// The file.
         path: PathBuf,
-        /// Option of the tool that prints times.
+        /// The option of the tool that prints timestamps.
         reason: &'static str,
     },
     /// A perf.data file that cannot be read.
-    #[error("failed to read `{}`: {reason}", path.display())]
+    #[error("cannot read `{}`: {reason}", path.display())]
     Perf {
         /// The file.
         path: PathBuf,
-        /// What is wrong with it.
+        /// Reason.
         reason: &'static str,
     },
-    /// A file of requests or of trace-cmd that cannot be read.
-    #[error("failed to read `{}`: {reason}", path.display())]
+    /// A request log or a trace-cmd file that cannot be read.
+    #[error("cannot read `{}`: {reason}", path.display())]
     Malformed {
         /// The file.
         path: PathBuf,
-        /// What is wrong with it.
+        /// Reason.
         reason: String,
     },
     /// A spool without any complete block.
-    #[error("`{}` has no whole block: its recorder ended before it wrote one", path.display())]
+    #[error("cannot import `{}`: it has no complete block, because its recorder ended before writing one", path.display())]
     EmptySpool {
         /// The spool.
         path: PathBuf,
     },
-    /// A spool goes with no trace of another tracer, because both record the same events.
-    #[error(
-        "a spool and {other} in one import; files of profilers, perf, strace and texts go with it"
-    )]
-    SpoolBeside {
-        /// What the other source is.
+    /// A spool cannot be combined with a trace of another tracer, because both contain the same
+    /// events.
+    #[error("cannot import a spool together with {other}: both contain kernel events")]
+    SpoolCombined {
+        /// The other source.
         other: &'static str,
     },
-    /// Traces of several hosts; their ids would collide.
-    #[error("traces of several hosts in one import: {}", hosts.join(", "))]
+    /// Traces of several hosts, whose ids would collide.
+    #[error("cannot import traces of several hosts together: {}", hosts.join(", "))]
     SeveralHosts {
         /// Their names.
         hosts: Vec<String>,
     },
-    /// The folder for imported traces cannot be used.
-    #[error("cannot prepare the cache of imported traces: {reason}")]
+    /// The cache directory for imported traces cannot be used.
+    #[error("cannot use the cache of imported traces: {reason}")]
     Cache {
-        /// Why not, with the path.
+        /// Reason, with the path.
         reason: String,
     },
     /// The recording cannot be written.
@@ -275,15 +276,15 @@ pub fn import(
     })
 }
 
-/// An import whose rows stay in memory: for tests, and for traces known to be small.
+/// An import whose rows stay in memory: for tests, and for small traces.
 pub struct InMemory {
-    /// Rows of every table, in the order in which they were finished.
+    /// Rows of every table, in order of completion.
     pub rows: Collected,
-    /// What the texts in the rows stand for.
+    /// Strings of the rows.
     pub symbols: Symbols,
-    /// What became of the records.
+    /// Numbers of records.
     pub records: RecordCounts,
-    /// By severity, the worst first, then by name.
+    /// Sorted by severity, highest first, then by name.
     pub anomalies: Vec<AnomalyReport>,
     /// First time, ns since the epoch.
     pub begin_ns: Ns,
@@ -291,7 +292,7 @@ pub struct InMemory {
     pub end_ns: Ns,
 }
 
-/// Imports without writing anything, with the defaults of [`ImportOptions`].
+/// Imports into memory, with the defaults of [`ImportOptions`].
 pub fn import_in_memory(sources: &[PathBuf]) -> Result<InMemory, ImportError> {
     let never = AtomicBool::new(false);
     let opened = Opened::open(sources, (&[], None), &never, &mut |_| {})?;
@@ -306,7 +307,7 @@ pub fn import_in_memory(sources: &[PathBuf]) -> Result<InMemory, ImportError> {
     })
 }
 
-/// When a file was written last.
+/// Modification time of a file.
 fn written(path: &Path) -> Option<Ns> {
     let modified = std::fs::metadata(path)
         .and_then(|about| about.modified())
@@ -315,7 +316,7 @@ fn written(path: &Path) -> Option<Ns> {
     Some(since.as_nanos() as Ns)
 }
 
-/// Sources that could be opened, not yet read.
+/// Sources that were opened, but not yet read.
 struct Opened {
     /// All traces together: its reader merges them.
     traces: Option<CtfReader>,
@@ -384,14 +385,14 @@ impl Opened {
         }
         profiles.seal()?;
         streams.seal()?;
-        // What is read to its end before the next is begun cannot be merged.
+        // A spool is read to its end before other traces, so they cannot be merged.
         if spools.len() > 1 || !spools.is_empty() && !traces.is_empty() {
             let other = if traces.is_empty() {
-                "another"
+                "another one"
             } else {
                 "a trace"
             };
-            return Err(ImportError::SpoolBeside { other });
+            return Err(ImportError::SpoolCombined { other });
         }
         let traces = if traces.is_empty() {
             None
@@ -452,7 +453,7 @@ impl Opened {
 /// Digest and size; `None` when stopped.
 type Digested = std::io::Result<Option<(String, u64)>>;
 
-/// Digests are made beside the import, which seldom waits for the disk.
+/// Digests are computed in parallel to the import, which rarely waits for the disk.
 struct Digests {
     thread: JoinHandle<Vec<Digested>>,
 }
@@ -474,7 +475,10 @@ impl Digests {
         sources: &[PathBuf],
         outcome: &Outcome<S>,
     ) -> Result<Vec<SourceInfo>, ImportError> {
-        let digests = self.thread.join().expect("digesting does not panic");
+        let digests = self
+            .thread
+            .join()
+            .expect("computing digests does not panic");
         let described = sources.iter().zip(&outcome.source_kinds).zip(digests);
         described
             .map(|((path, kind), digest)| {

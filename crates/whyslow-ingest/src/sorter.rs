@@ -1,11 +1,11 @@
-//! Order of time at the door of the trackers.
+//! Enforces time order before the trackers.
 //!
-//! Sources merge their streams, so events come in order but for streams whose own clock runs
-//! backwards. To put such an event in its place, all events would have to wait in a queue for the
-//! longest step back that may come, copied with all their names. That price is paid by every event
-//! of every trace for the sake of a few broken ones, so it is not done: a late event keeps its
-//! place in the sequence, which is the order in which the tracer wrote it, and its time is raised
-//! to that of the event before. It is counted with the greatest distance.
+//! Sources merge their streams, so events arrive in order unless the clock of a stream steps
+//! backwards. Sorting such an event correctly would require a queue of all events, with copies of
+//! their strings, for as long as the largest possible step. All events of all traces would pay for
+//! a few broken ones. Instead, a late event keeps its place in the sequence, which is the order in
+//! which the tracer wrote it, and its time is raised to that of its predecessor. Late events are
+//! counted, and the greatest distance is kept.
 
 use whyslow_model::Ns;
 
@@ -13,17 +13,17 @@ use whyslow_model::Ns;
 pub(crate) struct Sorter {
     first: Option<Ns>,
     last: Ns,
-    /// What the source says it tells of, also where nothing happened.
+    /// Time range that the source declares as covered, with or without events.
     covered: Option<(Ns, Ns)>,
     reached: Option<Ns>,
-    /// What sources tell of whose order nothing depends on.
-    beside: Option<(Ns, Ns)>,
+    /// Time range of data whose order does not matter.
+    unordered: Option<(Ns, Ns)>,
     late: u64,
     distance_max: Ns,
 }
 
 impl Sorter {
-    /// The time that the event gets.
+    /// Returns the time to use for an event.
     #[inline]
     pub(crate) fn place(&mut self, ts: Ns) -> Ns {
         if self.first.is_none() {
@@ -37,7 +37,7 @@ impl Sorter {
         ts
     }
 
-    /// Whether anything was placed.
+    /// Whether any event was placed.
     pub(crate) fn has_begun(&self) -> bool {
         self.first.is_some()
     }
@@ -49,34 +49,34 @@ impl Sorter {
         self.last
     }
 
-    /// The range goes on until then at least, as what was told of lasts that long.
+    /// Extends the range to at least this end.
     #[inline]
     pub(crate) fn reach(&mut self, end: Ns) {
         self.reached = self.reached.max(Some(end));
     }
 
-    /// Something from here to there belongs to the range, and says nothing of the order.
-    pub(crate) fn beside(&mut self, begin: Ns, end: Ns) {
-        let (first, last) = self.beside.unwrap_or((begin, end));
-        self.beside = Some((first.min(begin), last.max(end)));
+    /// Extends the range by data whose order does not matter.
+    pub(crate) fn widen(&mut self, begin: Ns, end: Ns) {
+        let (first, last) = self.unordered.unwrap_or((begin, end));
+        self.unordered = Some((first.min(begin), last.max(end)));
     }
 
-    /// The range goes from here to there at least.
+    /// Extends the range to at least this one.
     pub(crate) fn cover(&mut self, begin: Ns, end: Ns) {
         self.covered = Some((begin, end));
     }
 
-    /// First and last time; the same if there was one event, 0 if there was none and nobody said
-    /// what was covered.
+    /// First and last time; equal for a single event, 0 without events and without a declared
+    /// range.
     pub(crate) fn range(&self) -> (Ns, Ns) {
         let last = self.reached.map_or(self.last, |end| end.max(self.last));
         let placed = self.first.map(|first| (first, last));
-        let told = [placed, self.covered, self.beside].into_iter().flatten();
-        let both = told.reduce(|one, other| (one.0.min(other.0), one.1.max(other.1)));
+        let ranges = [placed, self.covered, self.unordered].into_iter().flatten();
+        let both = ranges.reduce(|one, other| (one.0.min(other.0), one.1.max(other.1)));
         both.unwrap_or((0, last))
     }
 
-    /// How many events came late, and by how much at most.
+    /// Number of late events, and the greatest distance.
     pub(crate) fn late(&self) -> (u64, Ns) {
         (self.late, self.distance_max)
     }

@@ -1,16 +1,17 @@
-//! The clock of a run. Wall-clock time is read once, at the beginning; everything else is
-//! CLOCK_MONOTONIC from there on, read directly because it happens several times a request.
+//! The clock of a run. Wall-clock time is read once, at the start; from then on CLOCK_MONOTONIC is
+//! used, read directly because each request reads it several times.
 
 use std::time::{Duration, Instant, SystemTime};
 
 use rustix::time::{ClockId, clock_gettime};
 
-/// ns since the begin of a run. All times of a run come from here, so that a clock that is set
-/// meanwhile moves none of them.
+/// ns since the start of a run. All times of a run are derived from it, so setting the system clock
+/// during a run changes none of them.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Clock {
     begin: Instant,
-    /// The same on the clock itself: several times a request differences of [`Instant`] are dear.
+    /// The start in CLOCK_MONOTONIC: computing differences of [`Instant`] several times per request
+    /// is too expensive.
     begin_monotonic_ns: u64,
     begin_ns: i64,
 }
@@ -18,7 +19,7 @@ pub(crate) struct Clock {
 impl Clock {
     #[expect(
         clippy::disallowed_methods,
-        reason = "the one place where a run asks what time it is"
+        reason = "the only place where a run reads the wall clock"
     )]
     pub(crate) fn begin() -> Self {
         let now = SystemTime::now();
@@ -32,7 +33,7 @@ impl Clock {
         }
     }
 
-    /// The begin, ns since the epoch.
+    /// The start, ns since the epoch.
     pub(crate) fn begin_ns(self) -> i64 {
         self.begin_ns
     }
@@ -41,7 +42,7 @@ impl Clock {
         monotonic_ns().saturating_sub(self.begin_monotonic_ns)
     }
 
-    /// The moment so many ns after the begin.
+    /// The [`Instant`] at `ns` after the start.
     pub(crate) fn at(self, ns: u64) -> Instant {
         self.begin + Duration::from_nanos(ns)
     }
@@ -51,7 +52,7 @@ fn monotonic_ns() -> u64 {
     ns_of(ClockId::Monotonic)
 }
 
-/// CPU time of the thread that asks.
+/// CPU time of the calling thread.
 pub(crate) fn of_this_thread_ns() -> u64 {
     ns_of(ClockId::ThreadCPUTime)
 }

@@ -1,4 +1,4 @@
-//! A connection of a worker: how it is made, and a request on it.
+//! A worker's connection: how it is established, and a request on it.
 
 use std::future::{Future, poll_fn};
 use std::net::{IpAddr, SocketAddr, ToSocketAddrs};
@@ -24,7 +24,7 @@ use crate::row::{Link, Outcome};
 use crate::stream::{Framing, Marks, Timed, Transport};
 use crate::target::Origin;
 
-/// A body up to here is sent in one piece with its head.
+/// A body up to this size is sent in one write with the head.
 const COPIED_BYTES_MAX: usize = 16 << 10;
 
 type Io = TokioIo<Timed>;
@@ -38,8 +38,8 @@ pub(crate) struct Connection {
     wire: Wire,
 }
 
-/// hyper's two sides of a connection: what takes requests, and what moves bytes as long as it is
-/// polled, until the connection is over. Both are polled by the worker itself, which saves a task and its
+/// hyper's two halves of a connection: one accepts requests, the other moves bytes whenever it is
+/// polled, until the connection ends. The worker polls both itself, which saves a task and its
 /// wakeups.
 enum Wire {
     One(
@@ -52,7 +52,7 @@ enum Wire {
     ),
 }
 
-/// hyper's tasks of HTTP/2 run in the thread of their worker.
+/// Runs hyper's HTTP/2 tasks in the thread of their worker.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Spawner;
 
@@ -64,7 +64,7 @@ impl<F: Future + 'static> hyper::rt::Executor<F> for Spawner {
     }
 }
 
-/// Addresses of a host, by the system's own `getaddrinfo`; those that need no lookup at once.
+/// The address of a host that is an IP literal, which needs no lookup.
 pub(crate) fn literal(origin: &Origin) -> Option<SocketAddr> {
     let ip: IpAddr = origin.host.parse().ok()?;
     Some(SocketAddr::new(ip, origin.port))
@@ -77,24 +77,25 @@ pub(crate) async fn resolve(origin: &Origin) -> Result<Vec<SocketAddr>, Fault> {
         addresses.map(Iterator::collect::<Vec<_>>)
     })
     .await
-    .map_err(|_| Fault::new(Outcome::Failed, "the lookup was given up"))?;
+    .map_err(|_| Fault::new(Outcome::Failed, "the lookup was cancelled"))?;
     match found {
         Ok(addresses) if addresses.is_empty() => Err(Fault::new(
             Outcome::Unresolved,
-            format!("`{}` has no address", origin.host),
+            format!("no address for `{}`", origin.host),
         )),
         Ok(addresses) => Ok(addresses),
         Err(error) => Err(Fault::of_lookup(&origin.host, &error)),
     }
 }
 
-/// To the first of the addresses that takes it.
+/// Connects to the first address that accepts.
 pub(crate) async fn connect(addresses: &[SocketAddr]) -> Result<TcpStream, Fault> {
-    let mut fault = Fault::new(Outcome::Unresolved, "there is no address");
+    let mut fault = Fault::new(Outcome::Unresolved, "the name has no address");
     for address in addresses {
         match TcpStream::connect(address).await {
             Ok(stream) => {
-                // A request that waits for the answer to the one before is not what is measured.
+                // Without it, Nagle's algorithm would delay requests, which would distort the
+                // measurement.
                 return match stream.set_nodelay(true) {
                     Ok(()) => Ok(stream),
                     Err(error) => Err(Fault::of_io(&error)),
@@ -114,12 +115,12 @@ pub(crate) async fn encrypt(
     let name = ServerName::try_from(origin.host.clone()).map_err(|_| {
         Fault::new(
             Outcome::Tls,
-            format!("`{}` can have no certificate", origin.host),
+            format!("`{}` is not a valid name for a certificate", origin.host),
         )
     })?;
     let stream = connector.connect(name, stream).await;
     let stream = stream.map_err(|error| Fault {
-        // Whatever it is, there is no encrypted connection; its words tell of the rest.
+        // Whatever the error is, there is no TLS connection; the text has the details.
         outcome: match Fault::of_io(&error).outcome {
             Outcome::Failed | Outcome::Closed => Outcome::Tls,
             outcome => outcome,
@@ -144,13 +145,13 @@ impl Connection {
                 (tcp, session.alpn_protocol())
             }
         };
-        let told = |address: std::io::Result<SocketAddr>| {
+        let text = |address: std::io::Result<SocketAddr>| {
             address.map_or_else(|_| String::new(), |address| address.to_string())
         };
         let link = Arc::new(Link::new(
             number,
-            told(tcp.local_addr()),
-            told(tcp.peer_addr()),
+            text(tcp.local_addr()),
+            text(tcp.peer_addr()),
         ));
         let is_two = match http {
             Http::Agreed => agreed == Some(b"h2"),
@@ -168,7 +169,7 @@ impl Connection {
             Wire::Two(sender, Some(Box::pin(driver)))
         } else {
             let mut builder = http1::Builder::new();
-            // Two pieces cost more to send than a copy of the smaller one.
+            // Two writes cost more than copying the smaller piece.
             if body_bytes <= COPIED_BYTES_MAX {
                 builder.writev(false);
             }
@@ -196,16 +197,16 @@ impl Connection {
         matches!(self.wire, Wire::Two(..))
     }
 
-    /// Whether it takes another request: a server may have closed it meanwhile.
+    /// Whether it accepts another request: the server may have closed it in the meantime.
     pub(crate) async fn is_ready(&mut self) -> bool {
-        // hyper has asked for the next already, and what it does not know yet it says when it is asked.
+        // hyper has already requested the next one, and reports its state only when polled.
         if let Wire::One(sender, Some(_)) = &self.wire
             && sender.is_ready()
         {
             return true;
         }
         poll_fn(|cx| {
-            // First, because it is what sees that it was closed.
+            // First, because it detects that the connection was closed.
             let (is_over, readiness) = match &mut self.wire {
                 Wire::One(sender, driver) => (move_bytes(driver, cx), sender.poll_ready(cx)),
                 Wire::Two(sender, driver) => (move_bytes(driver, cx), sender.poll_ready(cx)),
@@ -219,8 +220,9 @@ impl Connection {
         .await
     }
 
-    /// Without a fault if it had been used before and was closed since, and nothing was sent.
-    pub(crate) async fn ask(
+    /// `None` as the error if the connection had been used before and was closed since, and nothing
+    /// was sent.
+    pub(crate) async fn send(
         &mut self,
         request: Request<Body>,
     ) -> Result<Response<Incoming>, Option<Fault>> {
@@ -243,11 +245,11 @@ impl Connection {
         })
     }
 
-    /// Reads the body to its end and forgets it.
+    /// Reads the body to its end and discards it.
     pub(crate) async fn drain(&mut self, mut body: Incoming) -> Result<(), Fault> {
         loop {
             let mut frame = pin!(poll_fn(|cx| Pin::new(&mut body).poll_frame(cx)));
-            // Most of it came with the head.
+            // Most of it arrived with the head.
             let here = poll_fn(|cx| match frame.as_mut().poll(cx) {
                 Poll::Ready(frame) => Poll::Ready(Some(frame)),
                 Poll::Pending => Poll::Ready(None),
@@ -266,18 +268,19 @@ impl Connection {
     }
 }
 
-/// Waits for something of a connection while moving its bytes, which come first: nothing is there before.
+/// Polls something of a connection after moving its bytes: it can only be ready after that.
 async fn drive<D: Future + Unpin, F: Future>(driver: &mut Option<D>, wanted: F) -> F::Output {
     let mut wanted = pin!(wanted);
     poll_fn(|cx| {
-        // What ended it comes back from what was wanted.
+        // If the connection ended, the error is returned by `wanted`.
         move_bytes(driver, cx);
         wanted.as_mut().poll(cx)
     })
     .await
 }
 
-/// Whether the connection is over. What moved its bytes goes then, and gives back what it did not send.
+/// Whether the connection has ended. Its driver is dropped then, which returns requests that were
+/// not sent.
 fn move_bytes<D: Future + Unpin>(driver: &mut Option<D>, cx: &mut Context<'_>) -> bool {
     if let Some(moves) = driver
         && Pin::new(moves).poll(cx).is_ready()

@@ -1,11 +1,10 @@
-//! Lengths of time of a load. Memory does not grow with the load, and a value is at most 3.1 % from
-//! its bucket's edge.
+//! Durations of a load. Memory does not grow with the load, and a value is at most 3.1 % from the
+//! edge of its bucket.
 
 use whyslow_model::histogram::{Histogram, bucket_bounds, bucket_of};
 
-/// A histogram without negative values, and what reports of loads show of it. Unlike percentiles of
-/// answers about recordings these are of any share, and the least and the greatest value are shown
-/// as they are.
+/// A histogram without negative values, for the reports of loads. Unlike the percentiles of query
+/// results, these are of any share, and the minimum and maximum are exact.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Durations(Histogram);
 
@@ -18,7 +17,7 @@ impl Durations {
         self.0.count()
     }
 
-    /// The value of rank `ceil(share × count)`, as near as its bucket tells; none of nothing.
+    /// The value of rank `ceil(share × count)`, rounded to its bucket; `None` if empty.
     pub(crate) fn percentile(&self, share: f64) -> Option<u64> {
         let count = self.count();
         let rank = ((share * count as f64).ceil() as u64).clamp(1, count.max(1));
@@ -30,7 +29,7 @@ impl Durations {
         value.map(i64::cast_unsigned)
     }
 
-    /// How many were at least so long; exact if it is the edge of a bucket.
+    /// Number of values that are at least `ns`; exact if it is the edge of a bucket.
     pub(crate) fn from(&self, ns: u64) -> u64 {
         let first = bucket_of(signed(ns));
         let buckets = self.0.buckets().into_iter();
@@ -38,8 +37,8 @@ impl Durations {
         long.map(|(_, count)| count).sum()
     }
 
-    /// Powers of two with what lies in them, none left out between the first and the last: lower and
-    /// upper edge, and count.
+    /// Octaves and their counts, including empty ones between the first and the last: lower edge,
+    /// upper edge, count.
     pub(crate) fn octaves(&self) -> Vec<(u64, u64, u64)> {
         let mut octaves: Vec<(u64, u64, u64)> = Vec::new();
         for (octave, count) in self.0.octaves() {
@@ -53,12 +52,12 @@ impl Durations {
     }
 }
 
-/// No length of time is longer than 292 years.
+/// No duration exceeds 292 years.
 fn signed(ns: u64) -> i64 {
     i64::try_from(ns).unwrap_or(i64::MAX)
 }
 
-/// Edges of the power of two in which a length lies.
+/// Edges of the octave that contains a duration.
 pub(crate) fn octave_of(ns: u64) -> (u64, u64) {
     match ns {
         0 => (0, 1),
@@ -66,7 +65,7 @@ pub(crate) fn octave_of(ns: u64) -> (u64, u64) {
     }
 }
 
-/// The least edge of a bucket that is not below.
+/// The smallest bucket edge that is not below `ns`.
 pub(crate) fn edge_from(ns: u64) -> u64 {
     let (low, high) = bucket_bounds(bucket_of(signed(ns)));
     match low.cast_unsigned() {
@@ -75,7 +74,7 @@ pub(crate) fn edge_from(ns: u64) -> u64 {
     }
 }
 
-/// Bounds of a share that was seen as `some` of `all`, right in 95 of 100 cases (Wilson).
+/// 95 % confidence interval (Wilson) of a proportion that was observed as `some` of `all`.
 pub(crate) fn bounds_of_share(some: u64, all: u64) -> Option<(f64, f64)> {
     const Z: f64 = 1.959_963_984_540_054;
     if all == 0 {
@@ -136,8 +135,8 @@ mod tests {
         assert_eq!(counted, 10_000);
     }
 
-    /// Table I of Brown, Cai and DasGupta (2001) has its like; these are of R's
-    /// `prop.test(correct = FALSE)`.
+    /// Like table I of Brown, Cai and DasGupta (2001); these values are from R's `prop.test(correct
+    /// = FALSE)`.
     #[test]
     fn bounds_of_a_share_are_wilsons() {
         let check = |some, all, low: f64, high: f64| {

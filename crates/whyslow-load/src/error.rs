@@ -1,50 +1,50 @@
-//! Errors that keep a load from starting or from being written down.
+//! Errors that prevent a load from starting or from being recorded.
 
 use std::io;
 use std::path::PathBuf;
 
-/// Why no load can be made; what goes wrong with a single request is its [`Outcome`](crate::Outcome).
+/// Why a load cannot run; failures of single requests are an [`Outcome`](crate::Outcome).
 #[derive(Debug, thiserror::Error)]
 pub enum LoadError {
-    /// An address that no request can be sent to.
-    #[error("`{text}` is no address of a server: {reason}")]
+    /// A URL that no request can be sent to.
+    #[error("`{text}` is not a valid URL: {reason}")]
     Url {
-        /// Text that was given.
+        /// The URL as given.
         text: String,
         /// The rule that it breaks.
         reason: String,
     },
-    /// A header line that HTTP does not allow, or that the client sets itself.
-    #[error("`{text}` is no header: {reason}")]
+    /// A header that HTTP does not allow, or that the client sets itself.
+    #[error("`{text}` is not a valid header: {reason}")]
     Header {
-        /// Text that was given.
+        /// The header as given.
         text: String,
         /// The rule that it breaks.
         reason: &'static str,
     },
     /// A request method that HTTP does not allow.
-    #[error("`{text}` is no method")]
+    #[error("`{text}` is not an HTTP method")]
     Method {
-        /// Text that was given.
+        /// The method as given.
         text: String,
     },
     /// No target has a weight above 0, or there are no workers.
-    #[error("nothing is asked for: there is no address")]
+    #[error("cannot start the load: no URL to request")]
     NoTarget,
     /// A closed load without any of its [`Limits`](crate::Limits).
-    #[error("a load of {what} has no end")]
+    #[error("cannot start the load: {what} never end without a limit")]
     NoEnd {
-        /// What would go on, for the message.
+        /// What would never end, for the message.
         what: &'static str,
     },
     /// An open load whose rate is not positive, or that has 10^15 requests or more.
-    #[error("{requests} requests cannot be scheduled")]
+    #[error("cannot schedule {requests} requests")]
     Schedule {
-        /// Requests that it would have.
+        /// Number of requests in the schedule.
         requests: f64,
     },
     /// The PEM file of [`Trust::File`](crate::Trust::File) has no usable certificate.
-    #[error("no certificate of an authority can be read from `{path}`: {reason}")]
+    #[error("cannot read CA certificates from `{path}`: {reason}")]
     Authorities {
         /// The file.
         path: PathBuf,
@@ -54,11 +54,11 @@ pub enum LoadError {
     /// rustls rejects the configuration.
     #[error("failed to set up TLS")]
     Tls(#[source] tokio_rustls::rustls::Error),
-    /// The operating system refuses a thread.
-    #[error("failed to begin a thread")]
+    /// The operating system refuses to create a thread.
+    #[error("failed to start a thread")]
     Thread(#[source] io::Error),
-    /// The kernel gives no random numbers, which trace ids are made of.
-    #[error("no random number from the kernel: {0}")]
+    /// The kernel provides no random numbers, which trace ids are made of.
+    #[error("cannot get random numbers from the kernel: {0}")]
     Random(getrandom::Error),
     /// The spool could not be created or written.
     #[error("failed to write `{path}`")]

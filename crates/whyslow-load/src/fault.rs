@@ -1,4 +1,4 @@
-//! What went wrong with a request, as its row tells it.
+//! Why a request failed, as recorded in its row.
 
 use std::error::Error;
 use std::io;
@@ -7,28 +7,28 @@ use tokio_rustls::rustls;
 
 use crate::row::Outcome;
 
-/// Outcome and words.
+/// Outcome and message.
 #[derive(Debug)]
 pub(crate) struct Fault {
     pub(crate) outcome: Outcome,
-    pub(crate) words: String,
+    pub(crate) message: String,
 }
 
 impl Fault {
-    pub(crate) fn new(outcome: Outcome, words: impl Into<String>) -> Self {
+    pub(crate) fn new(outcome: Outcome, message: impl Into<String>) -> Self {
         Self {
             outcome,
-            words: words.into(),
+            message: message.into(),
         }
     }
 
-    /// While the name was looked up.
+    /// An error of the name lookup.
     pub(crate) fn of_lookup(host: &str, error: &io::Error) -> Self {
-        let words = error.to_string();
-        let reason = words.rsplit(": ").next().unwrap_or_default();
+        let message = error.to_string();
+        let reason = message.rsplit(": ").next().unwrap_or_default();
         Self::new(
             Outcome::Unresolved,
-            format!("`{host}` has no address: {reason}"),
+            format!("cannot resolve `{host}`: {reason}"),
         )
     }
 
@@ -40,7 +40,7 @@ impl Fault {
         }
         match error.kind() {
             Kind::ConnectionRefused => Self::new(Outcome::Refused, "the connection was refused"),
-            // One that the kernel did not tell of is HTTP/2's word for an end between frames.
+            // Without an errno it is HTTP/2's term for an end between frames.
             Kind::BrokenPipe if error.raw_os_error().is_none() => Self::early(),
             Kind::ConnectionReset | Kind::BrokenPipe | Kind::ConnectionAborted => {
                 Self::new(Outcome::Reset, "the connection was reset")
@@ -48,9 +48,9 @@ impl Fault {
             Kind::HostUnreachable | Kind::NetworkUnreachable | Kind::NetworkDown => {
                 Self::new(Outcome::Unreachable, error.to_string())
             }
-            Kind::TimedOut => Self::new(Outcome::Timeout, "the kernel gave the connection up"),
+            Kind::TimedOut => Self::new(Outcome::Timeout, "the connection timed out"),
             Kind::UnexpectedEof => Self::early(),
-            Kind::AddrNotAvailable => Self::new(Outcome::Failed, "no port of this side is free"),
+            Kind::AddrNotAvailable => Self::new(Outcome::Failed, "no free local port"),
             _ => Self::new(Outcome::Failed, error.to_string()),
         }
     }
@@ -58,13 +58,13 @@ impl Fault {
     fn early() -> Self {
         Self::new(
             Outcome::Closed,
-            "the server closed the connection too early",
+            "the server closed the connection prematurely",
         )
     }
 
     fn of_tls(error: &rustls::Error) -> Self {
         use rustls::CertificateError as Certificate;
-        let words = match error {
+        let message = match error {
             rustls::Error::InvalidCertificate(
                 Certificate::Expired | Certificate::ExpiredContext { .. },
             ) => "the certificate has expired".to_owned(),
@@ -72,15 +72,15 @@ impl Fault {
                 Certificate::NotValidYet | Certificate::NotValidYetContext { .. },
             ) => "the certificate is not valid yet".to_owned(),
             rustls::Error::InvalidCertificate(Certificate::UnknownIssuer) => {
-                "the certificate is of an unknown authority".to_owned()
+                "the certificate was issued by an unknown authority".to_owned()
             }
             rustls::Error::InvalidCertificate(
                 Certificate::NotValidForName | Certificate::NotValidForNameContext { .. },
-            ) => "the certificate is of another host".to_owned(),
-            rustls::Error::InvalidMessage(_) => "what the server sends is not TLS".to_owned(),
+            ) => "the certificate was issued for another host".to_owned(),
+            rustls::Error::InvalidMessage(_) => "the server does not speak TLS".to_owned(),
             error => error.to_string(),
         };
-        Self::new(Outcome::Tls, words)
+        Self::new(Outcome::Tls, message)
     }
 
     pub(crate) fn of_http(error: &hyper::Error) -> Self {
@@ -97,7 +97,7 @@ impl Fault {
         if error.is_parse() {
             Self::new(
                 Outcome::Protocol,
-                format!("the answer is not HTTP: {error}"),
+                format!("the response is not HTTP: {error}"),
             )
         } else if error.is_incomplete_message() {
             Self::early()
@@ -118,15 +118,15 @@ impl Fault {
         match (error.is_go_away(), error.is_remote()) {
             (true, true) => Self::new(
                 Outcome::Closed,
-                format!("the server ended the connection: GOAWAY, {reason}"),
+                format!("the server closed the connection: GOAWAY, {reason}"),
             ),
             (false, true) => Self::new(
                 Outcome::Reset,
-                format!("the server gave the request up: RST_STREAM, {reason}"),
+                format!("the server reset the stream: RST_STREAM, {reason}"),
             ),
             _ => Self::new(
                 Outcome::Protocol,
-                format!("the answer is not HTTP/2: {reason}"),
+                format!("the response is not HTTP/2: {reason}"),
             ),
         }
     }

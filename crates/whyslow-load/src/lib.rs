@@ -1,16 +1,16 @@
-//! Sends requests, and tells what each spent its time with.
+//! Sends HTTP requests and measures the phases of each.
 //!
-//! A [`Plan`] says what is asked and when. [`Run`] does it, with one connection of each worker and
-//! server, and tells every request that began as a [`Row`], whatever became of it: nothing is tried
-//! again, and no request begins that was not asked for. Rows come in order of their ends; [`Spool`]
-//! writes them while the run goes on, [`Summary`] sums them up.
+//! A [`Plan`] defines what is requested and when. [`Run`] executes it, with one connection per
+//! worker and server, and reports every started request as a [`Row`], whatever its outcome:
+//! requests are never retried, and only those of the plan are sent. Rows are reported in order of
+//! their ends; [`Spool`] writes them during the run, [`Summary`] aggregates them.
 
 mod clock;
 mod connection;
 mod durations;
 mod error;
 mod fault;
-mod flight;
+mod in_flight;
 mod line;
 mod order;
 mod pacer;
@@ -35,7 +35,7 @@ pub use summary::Summary;
 pub use tables::List;
 pub use target::{Asked, Target};
 
-// The tests name the crate as its users do.
+// The tests refer to the crate by its public name.
 #[cfg(test)]
 extern crate self as whyslow_load;
 #[cfg(test)]

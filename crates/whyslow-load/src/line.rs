@@ -1,14 +1,14 @@
-//! The line of a request in the spool, a JSON object.
+//! The spool line of a request, a JSON object.
 //!
-//! Written by hand, because a load makes tens of thousands a second beside the requests themselves: what
-//! many lines have in common is written once, by serde.
+//! Formatted by hand, because a load writes tens of thousands of lines per second while it sends
+//! requests. Parts that many lines share are formatted once, by serde.
 
 use serde::Serialize;
 
 use crate::row::{Link, Row};
 use crate::target::Target;
 
-/// Part of an object, with a comma in front of each of its keys.
+/// A part of an object, with a comma before each of its keys.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Part(Box<str>);
 
@@ -30,15 +30,15 @@ impl Part {
     }
 }
 
-/// A text can always be written.
+/// A string can always be formatted.
 fn json(value: &(impl Serialize + ?Sized)) -> String {
     serde_json::to_string(value).unwrap_or_else(|_| "null".to_owned())
 }
 
-/// What a line takes besides what it has from its target, as a rule.
+/// Typical size of a line without the part of its target.
 const LINE_BYTES: usize = 600;
 
-/// Adds the line of a request to others.
+/// Appends the line of a request.
 pub(crate) fn put(lines: &mut Vec<u8>, row: &Row, begin_ns: i64) {
     let moment = |ns: u64| begin_ns.saturating_add(ns as i64);
     let link: Option<&Link> = row.connection.as_deref();
@@ -51,7 +51,7 @@ pub(crate) fn put(lines: &mut Vec<u8>, row: &Row, begin_ns: i64) {
     line.pair(",\"intended_ns\":", row.intended_ns.map(moment));
     line.pair(",\"start_ns\":", Some(moment(row.start_ns)));
     if row.is_reused && row.phases.connect.is_none() && row.phases.resolve.is_none() {
-        // Nearly all.
+        // The common case.
         line.text(",\"resolve_ns\":null,\"connect_ns\":null,\"tls_ns\":null");
     } else {
         line.pair(",\"resolve_ns\":", row.phases.resolve);
@@ -114,7 +114,7 @@ impl Line<'_> {
         }
     }
 
-    /// A word of this program, in which nothing has to be escaped.
+    /// A word of this program, which needs no escaping.
     fn word(&mut self, key: &str, word: Option<&'static str>) {
         self.text(key);
         match word {
@@ -127,7 +127,7 @@ impl Line<'_> {
         }
     }
 
-    /// A text that came from elsewhere.
+    /// A text from outside.
     fn any(&mut self, key: &str, text: Option<&str>) {
         self.text(key);
         match text {
@@ -166,7 +166,7 @@ mod tests {
     use crate::row::Phases;
     use crate::target::Asked;
 
-    fn told(row: &Row) -> Value {
+    fn parsed(row: &Row) -> Value {
         let mut lines = b"before\n".to_vec();
         put(&mut lines, row, 1_000);
         let line = lines.strip_prefix(b"before\n").expect("what was there");
@@ -176,8 +176,8 @@ mod tests {
 
     #[test]
     fn a_line_is_an_object_with_all_there_is() {
-        let asked = Asked::new(Some("PUT"), &[], None).expect("PUT");
-        let target = asked.target("http://a/%22?x=\\", 1).expect("a target");
+        let template = Asked::new(Some("PUT"), &[], None).expect("PUT");
+        let target = template.target("http://a/%22?x=\\", 1).expect("a target");
         let mut row = Row {
             seq: 7,
             worker: 3,
@@ -188,7 +188,7 @@ mod tests {
         };
         let nothing = Value::Null;
         assert_eq!(
-            told(&row),
+            parsed(&row),
             json!({
                 "seq": 7, "worker": 3, "intended_ns": nothing, "start_ns": 1_005,
                 "resolve_ns": nothing, "connect_ns": nothing, "tls_ns": nothing,
@@ -214,7 +214,7 @@ mod tests {
         row.connection = Some(Arc::new(Link::new(12, "[::1]:1".into(), "[::1]:2".into())));
         row.trace = Some((0xabc << 64 | 0xd, 0xe0));
         row.server_timing = Some("db;dur=\"5\"".into());
-        let told = told(&row);
+        let parsed = parsed(&row);
         for (key, expected) in [
             ("intended_ns", json!(1_004)),
             ("tls_ns", json!(3)),
@@ -231,7 +231,7 @@ mod tests {
             ("span_id", json!("00000000000000e0")),
             ("server_timing", json!("db;dur=\"5\"")),
         ] {
-            assert_eq!(told[key], expected, "{key}");
+            assert_eq!(parsed[key], expected, "{key}");
         }
     }
 }

@@ -1,25 +1,25 @@
-//! Puts what ended in several threads in one order.
+//! Merges requests that ended in several threads into one order.
 
 use std::collections::VecDeque;
 use std::vec;
 
 use crate::row::Row;
 
-/// What ended in a thread, and until when that is all.
+/// Requests that ended in a thread, and the time up to which they are complete.
 pub(crate) struct Batch {
     pub(crate) thread: usize,
     pub(crate) until_ns: u64,
     pub(crate) rows: Vec<Row>,
 }
 
-/// What ended in each thread and was not told yet. Rows are not moved to put them in order: there may be
-/// tens of thousands a second.
+/// Requests that ended in each thread and were not reported yet. Rows are not moved to sort them:
+/// there may be tens of thousands per second.
 pub(crate) struct Waiting {
     threads: Vec<Ends>,
 }
 
 struct Ends {
-    /// Until when all of the thread is here.
+    /// Time up to which all requests of the thread are here.
     until_ns: u64,
     batches: VecDeque<vec::IntoIter<Row>>,
 }
@@ -43,7 +43,7 @@ impl Waiting {
         }
     }
 
-    /// No more come.
+    /// Marks the end of the input.
     pub(crate) fn end(&mut self) {
         for ends in &mut self.threads {
             ends.until_ns = u64::MAX;
@@ -52,7 +52,7 @@ impl Waiting {
 }
 
 impl Ends {
-    /// End and number of the first.
+    /// End and sequence number of the first row.
     fn first(&self) -> Option<(u64, u64)> {
         let row = self.batches.front()?.as_slice().first()?;
         Some((row.end_ns, row.seq))
@@ -68,7 +68,7 @@ impl Ends {
     }
 }
 
-/// In order of their ends, as far as all that ended before is here.
+/// In order of their ends, as far as all earlier ones are here.
 impl Iterator for Waiting {
     type Item = Row;
 
@@ -92,8 +92,8 @@ mod tests {
     use crate::target::Asked;
 
     fn batch(thread: usize, until_ns: u64, ends: &[(u64, u64)]) -> Batch {
-        let asked = Asked::new(None, &[], None).expect("GET");
-        let target = Arc::new(asked.target("http://a/", 1).expect("a target"));
+        let template = Asked::new(None, &[], None).expect("GET");
+        let target = Arc::new(template.target("http://a/", 1).expect("a target"));
         let row = |(end_ns, seq): &(u64, u64)| Row {
             seq: *seq,
             end_ns: *end_ns,
@@ -114,12 +114,12 @@ mod tests {
                 Some(batch) => waiting.put(batch),
                 None => waiting.end(),
             }
-            let told: Vec<u64> = waiting.by_ref().map(|row| row.seq).collect();
-            assert_eq!(told, expected);
+            let delivered: Vec<u64> = waiting.by_ref().map(|row| row.seq).collect();
+            assert_eq!(delivered, expected);
         };
         check(Some(batch(0, 10, &[(3, 1), (8, 0), (8, 4)])), &[]);
         check(Some(batch(1, 8, &[(2, 3), (3, 2)])), &[3, 1, 2]);
-        // One that ends at the moment itself may still have company.
+        // At exactly that time, others may still end.
         check(Some(batch(1, 8, &[])), &[]);
         check(Some(batch(1, 11, &[(8, 5), (10, 6)])), &[0, 4, 5]);
         check(Some(batch(0, 12, &[(10, 7)])), &[6, 7]);

@@ -1,5 +1,5 @@
-//! Waits for moments of a schedule. tokio's timers know milliseconds only, at which ten requests of
-//! ten thousand a second would begin at once; the kernel's know nanoseconds.
+//! Waits for the scheduled times. tokio's timers have a resolution of one millisecond, in which ten
+//! requests of ten thousand per second would start at once; the kernel's timers have nanoseconds.
 
 use std::cell::{Cell, RefCell};
 use std::collections::VecDeque;
@@ -16,13 +16,13 @@ use tokio::io::unix::AsyncFd;
 
 use crate::clock::Clock;
 
-/// A timer of a thread, for all its workers.
+/// A timer of a thread, shared by its workers.
 pub(crate) struct Pacer {
     clock: Clock,
     timer: AsyncFd<OwnedFd>,
-    /// Who waits until when. Turns are taken in order, so the first is due first.
+    /// Waiting workers with their due times. Turns are taken in order, so the first is due first.
     waiting: RefCell<VecDeque<(u64, Waker)>>,
-    /// What the timer is set to; 0 for none.
+    /// Current setting of the timer; 0 if unset.
     set_ns: Cell<u64>,
 }
 
@@ -58,7 +58,7 @@ impl Pacer {
         .await;
     }
 
-    /// Wakes who is due; runs beside the workers as long as they do.
+    /// Wakes workers that are due; runs as long as the workers.
     pub(crate) async fn run(&self) -> io::Result<()> {
         loop {
             let mut ready = self.timer.readable().await?;
@@ -93,16 +93,16 @@ impl Pacer {
                 tv_nsec: (left % 1_000_000_000) as _,
             },
         };
-        // It only fails for what is no timer or no length of time.
+        // Fails only for an invalid timer or time.
         let _ = timerfd_settime(self.timer.get_ref(), TimerfdTimerFlags::empty(), &value);
     }
 }
 
-/// The other way to make one wants a promise that the file stays open, in `unsafe`; an `OwnedFd`
-/// that nothing else holds keeps it.
+/// The replacement requires a promise that the file stays open, in `unsafe`; here an `OwnedFd`
+/// without other owners guarantees it.
 #[expect(
     deprecated,
-    reason = "its successor is unsafe, for files that others may close"
+    reason = "its replacement is unsafe, for files that others may close"
 )]
 fn of(timer: OwnedFd) -> io::Result<AsyncFd<OwnedFd>> {
     AsyncFd::new(timer)

@@ -1,4 +1,4 @@
-//! What a load is to be.
+//! Parameters of a load.
 
 use std::path::PathBuf;
 use std::time::Duration;
@@ -6,25 +6,25 @@ use std::time::Duration;
 use crate::LoadError;
 use crate::target::{Asked, Target};
 
-/// A load, complete: everything that a run needs to know.
+/// A complete load: everything that a run needs to know.
 #[derive(Debug)]
 pub struct Plan {
-    /// Addresses to send requests to, chosen by their weights.
+    /// URLs to send requests to, chosen by their weights.
     pub targets: Vec<Target>,
-    /// What the requests have in common, for the targets that redirects lead to.
+    /// What the requests have in common, also for the targets of redirects.
     pub asked: Asked,
-    /// When requests begin, and when the load ends.
+    /// When requests start, and when the load ends.
     pub model: Model,
-    /// Workers, each with one request at a time; of several numbers one run after the other.
+    /// Number of workers, each with one request at a time; several numbers run one after the other.
     pub workers: Vec<u32>,
-    /// At most so many threads share the workers; fewer do the same with less time of the CPUs, so there are
-    /// no more than the workers need.
+    /// Maximum number of threads that share the workers. Fewer threads use less CPU for the same
+    /// load, so no more are started than the workers need.
     pub threads: usize,
-    /// Of each worker between two requests.
+    /// Pause of each worker between two requests.
     pub pause: Duration,
-    /// No request begins after one that took so long.
+    /// No request starts after one that took this long.
     pub until_slow: Option<Duration>,
-    /// Of a request from its begin to its end.
+    /// Time limit of a request, from its start to its end.
     pub timeout: Duration,
     /// Whether connections are reused.
     pub connections: Connections,
@@ -32,89 +32,90 @@ pub struct Plan {
     pub redirects: Redirects,
     /// Whether requests carry a trace id.
     pub trace: Trace,
-    /// Version of HTTP.
+    /// HTTP version.
     pub http: Http,
     /// Which certificates are accepted.
     pub tls: Trust,
 }
 
-/// When requests begin.
+/// When requests start.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Model {
-    /// A worker asks again when it has its answer; whichever limit is reached first ends the load.
+    /// A worker sends its next request when it has the response; the first limit that is reached
+    /// ends the load.
     Closed(Limits),
-    /// Requests have moments at which they should begin, whatever the answers take. Each is made by
-    /// the next worker that is free, late if it must be.
+    /// Requests have scheduled start times, regardless of responses. Each is sent by the next idle
+    /// worker, late if necessary.
     Open {
         /// Requests per second, evenly spaced.
         per_second: f64,
-        /// Duration of the schedule; requests that are late begin after it.
+        /// Duration of the schedule; late requests start after it.
         length: Duration,
     },
 }
 
-/// Ends of a closed load; at least one is needed.
+/// Limits of a closed load; at least one is required.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Limits {
-    /// Requests of each worker.
+    /// Requests per worker.
     pub each: Option<u64>,
-    /// Requests of all together.
+    /// Requests of all workers together.
     pub total: Option<u64>,
-    /// No request begins later.
+    /// No request starts after this time.
     pub length: Option<Duration>,
 }
 
 /// Whether a connection serves more than one request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Connections {
-    /// One of each worker and server, as long as the server keeps it.
+    /// One per worker and server, as long as the server keeps it open.
     Kept,
-    /// One for each request.
+    /// One per request.
     New,
 }
 
-/// What happens when the answer is a redirect.
+/// What happens at a redirect.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Redirects {
-    /// Their answer is the answer.
+    /// The redirect is the response.
     Told,
-    /// Followed to hosts that are asked anyway; each is a request of its own.
+    /// Followed if the load has the host as a target; each is a request of its own.
     Followed,
 }
 
-/// Whether requests carry a trace id, by which the server's view is joined to the client's.
+/// Whether requests carry a trace id, by which client and server records are joined.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Trace {
-    /// Each request names its trace in `traceparent`.
+    /// Each request has a `traceparent` header.
     Sent,
     /// No `traceparent` header is sent.
     Silent,
 }
 
-/// Which version of HTTP is spoken.
+/// HTTP version to use.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Http {
     /// HTTP/1.1; with TLS whichever the server prefers.
     Agreed,
     /// HTTP/1.1 only.
     One,
-    /// Also without TLS, where the server has to know.
+    /// HTTP/2, also without TLS, where the server has to support prior knowledge.
     Two,
 }
 
-/// Which certificates are believed.
+/// Which certificates are trusted.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Trust {
-    /// Those of this system's authorities.
+    /// Those of the system's CAs.
     System,
-    /// Those of the authorities in a file of PEM.
+    /// Those of the CAs in a PEM file.
     File(PathBuf),
     /// All.
     Everyone,
 }
 
 impl Plan {
-    /// Requests that so many workers make, where their number is known.
+    /// Number of requests that this many workers send, if it is known.
     pub fn requests(&self, workers: u32) -> Option<u64> {
         match self.model {
             Model::Closed(Limits { each, total, .. }) => {
@@ -132,9 +133,9 @@ impl Plan {
             return Err(LoadError::NoTarget);
         }
         match self.model {
-            Model::Closed(limits) if limits == Limits::default() => Err(LoadError::NoEnd {
-                what: "workers that ask again and again",
-            }),
+            Model::Closed(limits) if limits == Limits::default() => {
+                Err(LoadError::NoEnd { what: "workers" })
+            }
             Model::Open { per_second, length } => {
                 let requests = per_second * length.as_secs_f64();
                 let is_possible = per_second.is_finite() && per_second > 0.0 && requests < 1e15;

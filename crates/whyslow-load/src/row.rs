@@ -1,46 +1,46 @@
-//! What is told of one request.
+//! The record of one request.
 
 use std::sync::Arc;
 
 use crate::line::Part;
 use crate::target::Target;
 
-/// One request from its begin to its end. Times are ns since the begin of the run, on one clock.
+/// One request from start to end. Times are ns since the start of the run, on one clock.
 #[derive(Debug, Clone)]
 pub struct Row {
-    /// Number in order of begin, from 0.
+    /// Number in order of start, from 0.
     pub seq: u64,
     /// Worker that made it, from 0.
     pub worker: u32,
-    /// When the schedule wanted it; none without a schedule.
+    /// Scheduled start; `None` without a schedule.
     pub intended_ns: Option<u64>,
-    /// When it began: a lookup, a connection or the request itself, whichever is first.
+    /// Actual start: of the lookup, the connection or the request itself, whichever is first.
     pub start_ns: u64,
-    /// When the last byte of the answer was there, or it failed.
+    /// When the last byte of the response arrived, or the request failed.
     pub end_ns: u64,
-    /// What the time between was spent with.
+    /// How the time between is divided.
     pub phases: Phases,
     /// Where it was sent.
     pub target: Arc<Target>,
-    /// Status of the answer; `None` without an answer.
+    /// Status of the response; `None` without a response.
     pub status: Option<u16>,
-    /// `HTTP/1.1`, `HTTP/2`; `None` where no connection was made.
+    /// `HTTP/1.1`, `HTTP/2`; `None` without a connection.
     pub protocol: Option<&'static str>,
-    /// Of plain HTTP with its headers, also where TLS carried it.
+    /// Bytes of plain HTTP including headers, also with TLS.
     pub bytes_sent: u64,
     /// Counted like `bytes_sent`.
     pub bytes_received: u64,
-    /// None where no connection was made.
+    /// `None` without a connection.
     pub connection: Option<Arc<Link>>,
     /// Whether an earlier request had used the connection.
     pub is_reused: bool,
-    /// Numbers of trace and span that were sent; none if none were.
+    /// Trace id and span id that were sent; `None` if none were.
     pub trace: Option<(u128, u64)>,
     /// How it ended.
     pub outcome: Outcome,
-    /// What went wrong, in words.
+    /// Reason of the failure, as text.
     pub error: Option<Box<str>>,
-    /// The header `Server-Timing` of the answer.
+    /// The `Server-Timing` header of the response.
     pub server_timing: Option<Box<str>>,
 }
 
@@ -59,7 +59,7 @@ impl Row {
 
 #[cfg(test)]
 impl Row {
-    /// One that did not come to anything.
+    /// A request without any result.
     pub(crate) fn blank(target: Arc<Target>) -> Self {
         Self {
             seq: 0,
@@ -83,12 +83,12 @@ impl Row {
     }
 }
 
-/// A connection, as its requests name it.
+/// A connection, as its requests refer to it.
 #[derive(Debug)]
 pub struct Link {
-    /// Number in order of begin, from 0.
+    /// Number in order of start, from 0.
     pub number: u64,
-    /// Address and port of this side.
+    /// Local address and port.
     pub local: String,
     /// Address and port of the server.
     pub peer: String,
@@ -106,10 +106,11 @@ impl Link {
     }
 }
 
-/// Lengths in ns; none for what was not reached or not needed. They add up to the whole.
+/// Durations in ns; `None` for phases that were not reached or not needed. They add up to the
+/// total.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Phases {
-    /// Lookup of the host's name.
+    /// DNS lookup of the host.
     pub resolve: Option<u64>,
     /// Establishing the TCP connection.
     pub connect: Option<u64>,
@@ -117,14 +118,14 @@ pub struct Phases {
     pub tls: Option<u64>,
     /// Writing the request.
     pub send: Option<u64>,
-    /// From then to the first byte of the answer.
+    /// From then to the first byte of the response.
     pub wait: Option<u64>,
-    /// From then to the last byte of the answer.
+    /// From then to the last byte of the response.
     pub receive: Option<u64>,
 }
 
 impl Phases {
-    /// Names of the phases, as the column `request_phase.phase` has them.
+    /// Names of the phases, as in column `request_phase.phase`.
     pub const NAMES: [&str; 6] = ["resolve", "connect", "tls", "send", "wait", "receive"];
 
     /// In the order of [`NAMES`](Self::NAMES).
@@ -143,9 +144,9 @@ impl Phases {
 /// How a request ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Outcome {
-    /// An answer below 400.
+    /// Response with a status below 400.
     Ok,
-    /// An answer that says that something is wrong: 400 and above.
+    /// Response with an error status: 400 and above.
     Error,
     /// The name has no address.
     Unresolved,
@@ -155,22 +156,22 @@ pub enum Outcome {
     Unreachable,
     /// The server or the network reset the connection.
     Reset,
-    /// The server closed the connection before the end of the answer.
+    /// The server closed the connection before the end of the response.
     Closed,
     /// It took longer than [`Plan::timeout`](crate::Plan::timeout).
     Timeout,
-    /// No encrypted connection: an expired or unknown certificate, another host's.
+    /// No TLS connection: the certificate has expired, is unknown or was issued for another host.
     Tls,
-    /// The answer is not HTTP.
+    /// The response is not HTTP.
     Protocol,
-    /// Something else, on this side.
+    /// Another error on the client side.
     Failed,
-    /// Under way when the run was interrupted.
+    /// In flight when the run was interrupted.
     Cut,
 }
 
 impl Outcome {
-    /// As the column `request.outcome` has it.
+    /// As in column `request.outcome`.
     pub fn name(self) -> &'static str {
         match self {
             Self::Ok => "ok",

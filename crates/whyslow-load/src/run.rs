@@ -1,7 +1,8 @@
-//! A run: threads with workers, and what they tell put in order.
+//! A run: threads with workers, whose results are merged.
 //!
-//! Each thread hands on what ended in it every few milliseconds, and up to when that is all. So rows
-//! are told in order of their ends across threads, and telling them disturbs no request.
+//! Every few milliseconds, each thread passes on the requests that ended, with the time up to which
+//! they are complete. So rows are reported in order of their ends across threads, without
+//! disturbing requests.
 
 use std::rc::Rc;
 use std::sync::Arc;
@@ -22,36 +23,37 @@ use crate::row::{Outcome, Row};
 use crate::shared::{Halt, Shared, Stage};
 use crate::worker::{Local, Slot, Worker};
 
-const HAND_ON_EVERY: Duration = Duration::from_millis(20);
-/// A thread of its own for so many: of two threads with ten workers each, each request took a sixth more
-/// time of the CPU than of one with twenty, and they were no faster.
+const BATCH_INTERVAL: Duration = Duration::from_millis(20);
+/// Workers per thread: with two threads of ten workers each, a request took a sixth more CPU time
+/// than with one thread of twenty, and requests were no faster.
 const WORKERS_OF_THREAD: usize = 32;
-const LOOK_EVERY: Duration = Duration::from_millis(50);
-/// Handed on and not told yet, of all threads; more wait for a disk that is too slow.
+const PROGRESS_INTERVAL: Duration = Duration::from_millis(50);
+/// Batches of all threads that were sent but not processed; threads wait beyond that if the disk is
+/// too slow.
 const BATCHES_MAX: usize = 1_024;
 
-/// Takes what a run tells.
+/// Receives the results of a run.
 pub trait Sink {
-    /// What follows is done by so many workers.
+    /// The following requests are sent by this many workers.
     fn stage(&mut self, workers: u32);
 
     /// Requests that ended, in order of their ends.
     fn take(&mut self, rows: &mut dyn Iterator<Item = Row>) -> Result<(), LoadError>;
 
-    /// How far it is, several times a second.
+    /// Called several times per second with the progress.
     fn look(&mut self, progress: Progress);
 }
 
-/// How far a run is.
+/// Progress of a run.
 #[derive(Debug, Clone, Copy)]
 pub struct Progress {
     /// Workers of the present stage.
     pub workers: u32,
-    /// Since the beginning of the present stage.
+    /// Since the start of the present stage.
     pub elapsed: Duration,
-    /// Requests that have begun.
+    /// Requests that have started.
     pub begun: u64,
-    /// Of the schedule, how late the next request is; zero without one.
+    /// How late the next scheduled request is; zero without a schedule.
     pub behind: Duration,
 }
 
@@ -67,7 +69,7 @@ pub enum Reason {
 }
 
 impl Reason {
-    /// As the last line of a spool has it.
+    /// As in the last line of a spool.
     pub fn name(self) -> &'static str {
         match self {
             Self::Done => "done",
@@ -77,51 +79,51 @@ impl Reason {
     }
 }
 
-/// A run that is over.
+/// Result of a run.
 #[derive(Debug, Clone)]
 pub struct Ended {
     /// Why it ended.
     pub reason: Reason,
-    /// ns since the begin of the run.
+    /// ns since the start of the run.
     pub end_ns: u64,
     /// One for each number of workers that was reached, in order.
     pub stages: Vec<StageEnded>,
-    /// Share of its time that the busiest of the threads that load was on a CPU, 0–1.
+    /// CPU utilization of the busiest load thread, 0–1.
     pub busiest: f64,
-    /// Redirects that were not followed, because nobody asked to load where they lead.
+    /// Redirects that were not followed because their host is not a target of the load.
     pub unfollowed: u64,
 }
 
-/// What was done with one number of workers. Times are ns since the begin of the run.
+/// Result for one number of workers. Times are ns since the start of the run.
 #[derive(Debug, Clone, Copy)]
 pub struct StageEnded {
     /// Number of workers.
     pub workers: u32,
     /// Start of its first request.
     pub begin_ns: u64,
-    /// When its last request had ended.
+    /// End of its last request.
     pub end_ns: u64,
 }
 
-/// A run that can begin: what can be wrong with it has been looked at.
+/// A validated run that is ready to start.
 pub struct Run {
     shared: Arc<Shared>,
 }
 
 impl Run {
-    /// Checks the plan, and sets up TLS and the clock; nothing is sent yet.
+    /// Validates the plan, sets up TLS and starts the clock; nothing is sent yet.
     pub fn new(plan: Plan) -> Result<Self, LoadError> {
         Ok(Self {
             shared: Arc::new(Shared::new(plan)?),
         })
     }
 
-    /// The begin, to which all times refer: ns since the epoch.
+    /// The start, to which all times refer: ns since the epoch.
     pub fn begin_ns(&self) -> i64 {
         self.shared.clock.begin_ns()
     }
 
-    /// Loads until all is done, or `cancel` is set.
+    /// Runs until everything is done, or `cancel` is set.
     pub fn go(self, cancel: &AtomicBool, sink: &mut dyn Sink) -> Result<Ended, LoadError> {
         let shared = self.shared;
         let (mut stages, mut busiest) = (Vec::new(), 0.0_f64);
@@ -158,7 +160,7 @@ impl Run {
     }
 }
 
-/// Gives the CPU time of the thread that had most.
+/// Returns the CPU time of the busiest thread.
 fn of_stage(
     shared: &Arc<Shared>,
     stage: &Arc<Stage>,
@@ -180,11 +182,11 @@ fn of_stage(
         begun.push(spawned.map_err(LoadError::Thread)?);
     }
     drop(sender);
-    let told = tell(shared, stage, (&receiver, threads), cancel, sink);
-    if told.is_err() {
+    let delivered = deliver(shared, stage, (&receiver, threads), cancel, sink);
+    if delivered.is_err() {
         shared.stop(Halt::Now);
     }
-    // Nobody is to wait for room in a channel that is not read.
+    // No thread may block on a channel that is no longer read.
     drop(receiver);
     let mut busy_ns = 0;
     for thread in begun {
@@ -193,11 +195,11 @@ fn of_stage(
             Err(panic) => std::panic::resume_unwind(panic),
         }
     }
-    told.map(|()| busy_ns)
+    delivered.map(|()| busy_ns)
 }
 
-/// Tells rows in order of their ends until all threads are done.
-fn tell(
+/// Reports rows in order of their ends until all threads are done.
+fn deliver(
     shared: &Shared,
     stage: &Stage,
     (receiver, threads): (&Receiver<Batch>, usize),
@@ -209,7 +211,7 @@ fn tell(
         if cancel.load(Relaxed) {
             shared.stop(Halt::Now);
         }
-        let is_over = match receiver.recv_timeout(LOOK_EVERY) {
+        let is_over = match receiver.recv_timeout(PROGRESS_INTERVAL) {
             Ok(batch) => {
                 waiting.put(batch);
                 false
@@ -233,7 +235,7 @@ fn tell(
     }
 }
 
-/// Gives its CPU time.
+/// Returns its CPU time.
 fn of_thread(
     shared: &Arc<Shared>,
     stage: &Arc<Stage>,
@@ -255,9 +257,9 @@ fn of_thread(
             pacer: Pacer::new(shared.clock).map_err(LoadError::Thread)?,
             rows: std::cell::RefCell::default(),
         });
-        attend(&local, numbers, |until_ns| {
+        run_workers(&local, numbers, |until_ns| {
             let mut rows = local.rows.borrow_mut();
-            // As many as there were come again, more or less.
+            // About as many are expected next time.
             let next = Vec::with_capacity(rows.len());
             let rows = std::mem::replace(&mut *rows, next);
             let batch = Batch {
@@ -265,20 +267,20 @@ fn of_thread(
                 until_ns,
                 rows,
             };
-            // Who does not listen any more has stopped the run.
+            // A receiver that is gone has stopped the run.
             let _ = sender.send(batch);
         })
         .await;
         Ok(())
     });
     drop(workers);
-    // A lookup may take longer than anybody wants to wait.
+    // A lookup may take longer than is acceptable to wait.
     runtime.shutdown_background();
     done.map(|()| clock::of_this_thread_ns())
 }
 
-/// Lets workers work, handing on what they tell, until they are done or the run is halted.
-async fn attend(local: &Rc<Local>, numbers: &[u32], hand_on: impl Fn(u64)) {
+/// Runs workers and passes on their results until they are done or the run is halted.
+async fn run_workers(local: &Rc<Local>, numbers: &[u32], hand_on: impl Fn(u64)) {
     let shared = &local.shared;
     let mut slots: Vec<Slot> = Vec::new();
     let mut workers = JoinSet::new();
@@ -290,7 +292,7 @@ async fn attend(local: &Rc<Local>, numbers: &[u32], hand_on: impl Fn(u64)) {
     let pacer = Rc::clone(local);
     let pacing = tokio::task::spawn_local(async move { pacer.pacer.run().await });
     loop {
-        let ended = tokio::time::timeout(HAND_ON_EVERY, workers.join_next()).await;
+        let ended = tokio::time::timeout(BATCH_INTERVAL, workers.join_next()).await;
         match ended {
             Ok(None) => break,
             Ok(Some(_)) => continue,
@@ -307,7 +309,7 @@ async fn attend(local: &Rc<Local>, numbers: &[u32], hand_on: impl Fn(u64)) {
     let now_ns = shared.clock.now_ns();
     let under_way = slots.iter().filter_map(|slot| slot.borrow_mut().take());
     let mut cut: Vec<Row> = under_way
-        .map(|flight| flight.end(now_ns, Outcome::Cut, None))
+        .map(|request| request.end(now_ns, Outcome::Cut, None))
         .collect();
     cut.index_sort_by_ints(|row| [row.seq as i64, 0, 0]);
     local.rows.borrow_mut().append(&mut cut);

@@ -1,4 +1,4 @@
-//! What all workers of a run share: whose turn it is, and whether there are any more.
+//! State that all workers of a run share: the next turn, and whether there are more.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -14,41 +14,41 @@ use crate::target::Target;
 use crate::worker::TRACEPARENT;
 use crate::{LoadError, tls};
 
-/// Until the threads of a stage are there; its schedule begins then.
+/// Time for the threads of a stage to start; its schedule begins then.
 const HEAD_START_NS: u64 = 5_000_000;
 
 pub(crate) struct Shared {
     pub(crate) plan: Plan,
     pub(crate) clock: Clock,
     pub(crate) connector: TlsConnector,
-    /// Number of the run, and half of the number of each of its traces.
+    /// Random number of the run, half of each of its trace ids.
     run: u64,
     targets: Vec<Arc<Target>>,
-    /// Sums of weights up to each target.
+    /// Cumulative weights of the targets.
     weights: Vec<u64>,
-    /// From the place of one turn's target to that of the next.
+    /// Distance between the targets of consecutive turns.
     stride: u64,
     hosts: BTreeSet<String>,
-    requests: Apart<AtomicU64>,
+    requests: CachePadded<AtomicU64>,
     connections: AtomicU64,
     halt: AtomicU8,
-    /// Redirects to hosts that nobody asked to be loaded.
+    /// Redirects to hosts that are not targets of the load.
     pub(crate) unfollowed: AtomicU64,
 }
 
-/// What all threads change, away from what they only read: a processor would have to fetch that, too,
-/// each time (two lines of 64 bytes, which some fetch together).
+/// Separates data that all threads modify from data that they only read, to avoid false sharing
+/// (two cache lines of 64 bytes, because some CPUs fetch them in pairs).
 #[repr(align(128))]
-struct Apart<T>(T);
+struct CachePadded<T>(T);
 
-/// Whether requests may begin.
+/// Whether requests may start.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 #[repr(u8)]
 pub(crate) enum Halt {
     No,
-    /// None begins any more; those under way are waited for.
+    /// None starts any more; those in flight are awaited.
     Slow,
-    /// Nor is any waited for.
+    /// Those in flight are not awaited, either.
     Now,
 }
 
@@ -56,16 +56,16 @@ pub(crate) enum Halt {
 pub(crate) struct Stage {
     pub(crate) workers: u32,
     pub(crate) begin_ns: u64,
-    /// No request begins from here on.
+    /// No request starts after this time.
     end_ns: u64,
-    /// Requests of all its workers.
+    /// Maximum number of requests of all its workers.
     limit: u64,
     each: u64,
-    turns: Apart<AtomicU64>,
+    turns: CachePadded<AtomicU64>,
     per_second: Option<f64>,
 }
 
-/// A request that a worker is to make.
+/// A request for a worker to send.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Turn {
     number: u64,
@@ -88,7 +88,7 @@ impl Stage {
             end_ns: begin_ns.saturating_add(length_ns),
             limit: plan.requests(workers).unwrap_or(u64::MAX),
             each: limits.each.unwrap_or(u64::MAX),
-            turns: Apart(AtomicU64::new(0)),
+            turns: CachePadded(AtomicU64::new(0)),
             per_second: match plan.model {
                 Model::Open { per_second, .. } => Some(per_second),
                 Model::Closed(_) => None,
@@ -106,7 +106,7 @@ impl Stage {
         Duration::from_nanos(if next < self.limit { late } else { 0 })
     }
 
-    /// The next turn for a worker that had so many.
+    /// The next turn for a worker that has had `had` turns.
     pub(crate) fn turn(&self, shared: &Shared, had: u64) -> Option<Turn> {
         let is_over = || self.end_ns < u64::MAX && shared.clock.now_ns() >= self.end_ns;
         if had >= self.each || shared.halt() != Halt::No || is_over() {
@@ -136,7 +136,8 @@ impl Shared {
         });
         let weights: Vec<u64> = weights.collect();
         if plan.trace == Trace::Sent {
-            // Room for what each request fills in: a map that grows costs more than its copy.
+            // Reserves entries for the headers that each request fills in: growing a map costs more
+            // than copying it.
             for target in &mut plan.targets {
                 target
                     .headers
@@ -150,10 +151,10 @@ impl Shared {
             hosts: plan.targets.iter().map(|t| t.host().to_owned()).collect(),
             targets: plan.targets.drain(..).map(Arc::new).collect(),
             weights,
-            // A trace whose number is 0 is none.
+            // A trace id of 0 is invalid.
             run: u64::from_le_bytes(random) | 1,
             clock: Clock::begin(),
-            requests: Apart(AtomicU64::new(0)),
+            requests: CachePadded(AtomicU64::new(0)),
             connections: AtomicU64::new(0),
             halt: AtomicU8::new(Halt::No as u8),
             unfollowed: AtomicU64::new(0),
@@ -185,18 +186,18 @@ impl Shared {
         self.requests.0.load(Relaxed)
     }
 
-    pub(crate) fn is_asked(&self, host: &str) -> bool {
+    pub(crate) fn is_target(&self, host: &str) -> bool {
         self.hosts.contains(host)
     }
 
-    /// What is asked for, to be kept by one thread.
+    /// The targets, for use by one thread.
     pub(crate) fn targets(&self) -> Vec<Arc<Target>> {
         let targets = self.targets.iter();
         targets.map(|target| Arc::new(target.apart())).collect()
     }
 
-    /// The place of a turn's target among all: in as many turns as all weights together, each target
-    /// comes as often as its own says.
+    /// Index of a turn's target: over as many turns as the sum of all weights, each target occurs
+    /// as often as its weight.
     pub(crate) fn place(&self, turn: Turn) -> usize {
         let sum = self.weights.last().copied().unwrap_or(1).max(1);
         let walked = u128::from(turn.number) * u128::from(self.stride);
@@ -205,7 +206,7 @@ impl Shared {
         at.min(self.targets.len() - 1)
     }
 
-    /// Numbers of the trace and span of a request: none occurs twice in a run.
+    /// Trace id and span id of a request, unique within a run.
     pub(crate) fn trace(&self, seq: u64) -> Option<(u128, u64)> {
         if self.plan.trace == Trace::Silent {
             return None;
@@ -218,8 +219,8 @@ impl Shared {
     }
 }
 
-/// A step around a circle of so many places that comes to each of them and is never crowded, as
-/// dice would be: the golden ratio's share of it, or the next that shares no divisor with it.
+/// A step that visits every place of a circle and spreads visits evenly, unlike random choice: the
+/// golden section of the circle, or the next number that is coprime to it.
 fn stride(places: u64) -> u64 {
     let golden = (u128::from(places) * 0x9e37_79b9_7f4a_7c15) >> 64;
     let mut step = (golden as u64).max(1);
@@ -233,7 +234,7 @@ fn divisor(a: u64, b: u64) -> u64 {
     if b == 0 { a } else { divisor(b, a % b) }
 }
 
-/// A number that looks like chance, another one for each other number (splitmix64).
+/// A pseudo-random number, distinct for each input (splitmix64).
 fn mixed(mut value: u64) -> u64 {
     value = value.wrapping_add(0x9e37_79b9_7f4a_7c15);
     value = (value ^ (value >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);

@@ -1,9 +1,8 @@
-//! The spool of a load: what is written while it runs, so that a run that is killed leaves all it
-//! did.
+//! The spool of a load, written during the run, so that a killed run leaves all its results.
 //!
-//! Lines of JSON. The first tells of the load (`whyslow_load`: 1, `begin_ns`, `host`, `arguments`,
-//! `model`, `threads`, `zone`), then comes one for each request in order of their ends, and the last
-//! says when and why it ended (`end_ns`, `reason`). Times are ns since the epoch.
+//! JSON lines. The first describes the load (`whyslow_load`: 1, `begin_ns`, `host`, `arguments`,
+//! `model`, `threads`, `zone`), then follows one line per request in order of their ends, and the
+//! last has the end and its reason (`end_ns`, `reason`). Times are ns since the epoch.
 
 use std::fs::File;
 use std::io::{self, Write as _};
@@ -16,26 +15,26 @@ use crate::line;
 use crate::row::Row;
 use crate::run::Reason;
 
-/// What the first line tells.
+/// Content of the first line.
 #[derive(Debug, Clone, Serialize)]
 pub struct Header {
-    /// [`VERSION`]; its key is what importers recognise the file by.
+    /// [`VERSION`]; importers recognise the file by this key.
     pub whyslow_load: u32,
-    /// Begin, ns since the epoch.
+    /// Start, ns since the epoch.
     pub begin_ns: i64,
-    /// Name of the host that makes the load.
+    /// Name of the host that generates the load.
     pub host: String,
-    /// Of the command line, without the program.
+    /// Command line without the program.
     pub arguments: Vec<String>,
     /// closed, open
     pub model: &'static str,
-    /// Workers; the most that there were at a time.
+    /// Maximum number of concurrent workers.
     pub threads: u32,
-    /// Zone of the host, as `Europe/Berlin` or `+01:00`.
+    /// Time zone of the host, as `Europe/Berlin` or `+01:00`.
     pub zone: Option<String>,
 }
 
-/// Version of the form.
+/// Version of the format.
 pub const VERSION: u32 = 1;
 
 #[derive(Serialize)]
@@ -44,7 +43,7 @@ struct Last {
     reason: &'static str,
 }
 
-/// Bytes of lines that are written at once, or little more.
+/// Lines are written in chunks of about this size.
 const WRITTEN_BYTES: usize = 1 << 16;
 
 /// Writes the spool of one load.
@@ -57,7 +56,7 @@ pub struct Spool {
 }
 
 impl Spool {
-    /// A new file: one that is there is not touched.
+    /// Creates a new file; an existing one is an error.
     pub fn create(path: &Path, header: &Header) -> Result<Self, LoadError> {
         let failed = |source| LoadError::Spool {
             path: path.to_owned(),
@@ -75,7 +74,8 @@ impl Spool {
         Ok(spool)
     }
 
-    /// A request; they come in order of their ends. It is in the file after [`flush`](Self::flush).
+    /// Writes a request; requests come in order of their ends. It is in the file after
+    /// [`flush`](Self::flush).
     pub fn write(&mut self, row: &Row) -> Result<(), LoadError> {
         line::put(&mut self.lines, row, self.begin_ns);
         if self.lines.len() >= WRITTEN_BYTES {
@@ -84,8 +84,8 @@ impl Spool {
         Ok(())
     }
 
-    /// Writes the last line. A spool without it is readable, and its importer reports that it was
-    /// cut.
+    /// Writes the last line. A spool without it is readable, and its importer reports that it is
+    /// incomplete.
     pub fn end(mut self, end_ns: i64, reason: Reason) -> Result<(), LoadError> {
         self.line(&Last {
             end_ns,
@@ -101,7 +101,7 @@ impl Spool {
         Ok(())
     }
 
-    /// What was written is in the file when this returns.
+    /// Writes all pending lines to the file.
     pub fn flush(&mut self) -> Result<(), LoadError> {
         let written = self.file.write_all(&self.lines);
         self.lines.clear();

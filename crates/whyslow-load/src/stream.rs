@@ -1,8 +1,8 @@
-//! The bytes of a connection, with the moments at which they passed.
+//! The byte stream of a connection, with timestamps.
 //!
-//! hyper tells when the head of an answer was read and when its body was; when the request had left
-//! and when the first byte came only the connection can tell. It stands above TLS, so that the
-//! tickets of a session are not taken for an answer.
+//! hyper reports when the head and the body of a response were read; only the stream knows when the
+//! request was sent and when the first byte arrived. It is above TLS, so that session tickets are
+//! not mistaken for a response.
 
 use std::cell::Cell;
 use std::io;
@@ -21,7 +21,7 @@ pub(crate) enum Transport {
     Tls(Box<TlsStream<TcpStream>>),
 }
 
-/// What passed since the request began. Times are ns of the run, 0 for none.
+/// What was transferred since the start of the request. Times are ns of the run, 0 for none.
 #[derive(Debug)]
 pub(crate) struct Marks {
     clock: Clock,
@@ -29,19 +29,18 @@ pub(crate) struct Marks {
     pub(crate) first_read_ns: Cell<u64>,
     pub(crate) sent_bytes: Cell<u64>,
     pub(crate) received_bytes: Cell<u64>,
-    /// Which bytes are those of a request.
+    /// Which bytes belong to a request.
     pub(crate) framing: Cell<Framing>,
 }
 
-/// Whose bytes are on the connection.
+/// What the bytes on the connection are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Framing {
-    /// Those of the request and its answer alone.
+    /// The request and its response only.
     Bare,
-    /// Frames of the connection as well: the first write is the request's, the answer begins with
-    /// its head.
+    /// Also connection frames: the first write is the request's, the response begins with its head.
     Frames,
-    /// The same while a body is sent: the last write before the answer is the request's.
+    /// The same while a body is sent: the last write before the response is the request's.
     FramesOfBody,
 }
 
@@ -57,7 +56,7 @@ impl Marks {
         }
     }
 
-    /// A request begins.
+    /// A request starts.
     pub(crate) fn begin(&self) {
         self.last_write_ns.set(0);
         self.first_read_ns.set(0);
@@ -65,7 +64,7 @@ impl Marks {
         self.received_bytes.set(0);
     }
 
-    /// The head of the answer is there.
+    /// The head of the response has been read.
     pub(crate) fn head(&self) {
         if self.first_read_ns.get() == 0 {
             self.first_read_ns.set(self.clock.now_ns());

@@ -1,4 +1,4 @@
-//! What a load came to, in memory that does not grow with it beyond a bound.
+//! Totals of a load, in bounded memory.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -7,31 +7,31 @@ use std::time::Duration;
 use crate::durations::{Durations, edge_from, octave_of};
 use crate::row::{Outcome, Phases, Row};
 
-/// Requests that are kept one by one; of more the list has the first, and the spool all.
+/// Requests that are kept individually; of more the list has the first, and the spool all.
 const KEPT_MAX: usize = 250_000;
-/// Endpoints that are told apart.
+/// Endpoints that are counted separately.
 const ENDPOINTS_MAX: usize = 1_000;
-/// The others, of whatever method.
+/// The rest, with any method.
 const OTHERS: &str = " (others)";
-/// Columns of the heat map while it grows; when there are more, two become one.
+/// Columns of the heat map while it grows; beyond that, pairs of columns are merged.
 const COLUMNS_MAX: u64 = 960;
 const COLUMN_NS: u64 = 10_000_000;
-/// Without a limit that somebody named, slow is what takes so many times the median.
+/// Without an explicit limit, slow means at least this many times the median.
 const SLOW_MEDIANS: u64 = 5;
 
-/// Sums up the requests of a load.
+/// Aggregates the requests of a load.
 #[derive(Debug)]
 pub struct Summary {
     pub(crate) rows: Vec<Row>,
     pub(crate) count: u64,
     pub(crate) total: Durations,
-    /// From the intended start; empty without a schedule.
+    /// Latency from the intended start; empty without a schedule.
     pub(crate) response: Durations,
-    /// From the intended to the actual start.
+    /// Delay from the intended to the actual start.
     pub(crate) late: Durations,
     pub(crate) phases: [Durations; Phases::NAMES.len()],
     pub(crate) outcomes: BTreeMap<(Outcome, Option<u16>), Ending>,
-    /// By method and address, as targets name them.
+    /// By method and URL, as in the targets.
     pub(crate) endpoints: BTreeMap<Arc<str>, Group>,
     pub(crate) stages: Vec<(u32, Group)>,
     pub(crate) bytes: (u64, u64),
@@ -41,33 +41,34 @@ pub struct Summary {
     kept_max: usize,
 }
 
-/// Requests that ended alike.
+/// Requests with the same outcome and status.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Ending {
     pub(crate) count: u64,
-    /// The words of the first.
+    /// The error message of the first.
     pub(crate) error: Option<Box<str>>,
 }
 
-/// Requests that have something in common.
+/// Requests with a common property.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Group {
     pub(crate) total: Durations,
     pub(crate) failed: u64,
-    /// By the limit that was named.
+    /// Slow by the explicit limit.
     slow: u64,
 }
 
-/// Requests by when they began and how long they took, in powers of two.
+/// Requests by start and duration, in octaves.
 #[derive(Debug)]
 pub(crate) struct Heat {
     pub(crate) width_ns: u64,
-    /// By column and lower edge: number, and sum of lengths.
+    /// By column and lower edge: count, and sum of durations.
     pub(crate) cells: BTreeMap<(u64, u64), (u64, u64)>,
 }
 
 impl Summary {
-    /// `slow` is what counts as slow; without it, some medians do. Rows are kept for a list.
+    /// `slow` is what counts as slow; by default a multiple of the median. Rows are kept for a
+    /// list.
     pub fn new(slow: Option<Duration>, has_list: bool) -> Self {
         Self {
             kept_max: if has_list { KEPT_MAX } else { 0 },
@@ -90,12 +91,12 @@ impl Summary {
         }
     }
 
-    /// What follows is done by so many workers.
+    /// The following requests are sent by this many workers.
     pub fn begin_stage(&mut self, workers: u32) {
         self.stages.push((workers, Group::default()));
     }
 
-    /// Counts a request for the stage that was begun last.
+    /// Counts a request in the latest stage.
     pub fn add(&mut self, row: Row) {
         let total_ns = row.total_ns();
         self.count += 1;
@@ -136,17 +137,17 @@ impl Summary {
         self.endpoints.entry(key).or_default()
     }
 
-    /// Requests so far.
+    /// Number of requests so far.
     pub fn count(&self) -> u64 {
         self.count
     }
 
-    /// What counts as slow, ns; none without any request.
+    /// What counts as slow, in ns; `None` without any request.
     pub fn slow_ns(&self) -> Option<u64> {
         if self.slow_ns.is_some() {
             return self.slow_ns;
         }
-        // Of several numbers of workers the first has to wait for the fewest others.
+        // Of several numbers of workers, requests of the first wait for the fewest others.
         let usual = self
             .stages
             .first()
@@ -193,7 +194,7 @@ impl Heat {
         cell.1 = cell.1.saturating_add(length_ns);
     }
 
-    /// The same with so many columns in one.
+    /// The same with `factor` columns merged into one.
     pub(crate) fn coarser(&self, factor: u64) -> Self {
         let mut coarser = Self {
             width_ns: self.width_ns * factor,

@@ -1,4 +1,4 @@
-//! A load as tables that every form of answer can print.
+//! Results of a load as tables, for every output format.
 
 use whyslow_model::Ns;
 use whyslow_model::answer::{Answer, AnswerColumn, AnswerTable, Form, Measure, Value};
@@ -11,28 +11,28 @@ use crate::summary::Summary;
 
 /// Columns of the heat map.
 const COLUMNS: u64 = 60;
-/// A thread that was on a CPU for so much of its time could do no more.
+/// Above this CPU utilization, a load thread is a bottleneck.
 const BUSY_MIN: f64 = 0.9;
-/// Names of endpoints in a sentence.
+/// Maximum number of endpoints in a sentence.
 const NAMED_MAX: usize = 5;
-/// A start that is later than this by the schedule needs more workers.
+/// A request that starts later than this is late: the schedule needs more workers.
 const LATE_NS: u64 = 1_000_000;
 
-/// Which requests are listed one by one.
+/// Which requests are listed individually.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum List {
-    /// None: sums only.
+    /// None: totals only.
     None,
-    /// Slow ones, and those that did not end well.
+    /// Slow and failed ones.
     Slow,
     /// Every request.
     All,
 }
 
 impl Summary {
-    /// The answer to a load that began at `begin_ns`, ns since the epoch.
+    /// The result of a load that started at `begin_ns`, ns since the epoch.
     pub fn answer(&self, ended: &Ended, begin_ns: Ns, list: List) -> Answer {
-        let told = Told {
+        let report = Report {
             summary: self,
             ended,
             begin_ns,
@@ -40,40 +40,40 @@ impl Summary {
         };
         let mut tables = Vec::new();
         if list != List::None {
-            tables.push(told.requests(list));
+            tables.push(report.requests(list));
         }
-        tables.extend([told.lengths(), told.outcomes(), told.endpoints()]);
+        tables.extend([report.lengths(), report.outcomes(), report.endpoints()]);
         if self.stages.len() > 1 {
-            tables.push(told.sweep());
+            tables.push(report.sweep());
         }
-        tables.extend([told.histogram(), told.heat()]);
+        tables.extend([report.histogram(), report.heat()]);
         if self.count == 0 {
             tables.clear();
         }
         Answer {
             question: "load".to_owned(),
-            window: Some((begin_ns, told.moment(ended.end_ns))),
+            window: Some((begin_ns, report.moment(ended.end_ns))),
             tables,
-            caveats: told.caveats(list),
+            caveats: report.caveats(list),
             ..Answer::default()
         }
     }
 }
 
-/// What the tables of one load are made from.
-struct Told<'s> {
+/// Input of the tables.
+struct Report<'s> {
     summary: &'s Summary,
     ended: &'s Ended,
     begin_ns: Ns,
     slow_ns: u64,
 }
 
-impl Told<'_> {
+impl Report<'_> {
     fn moment(&self, ns: u64) -> Ns {
         self.begin_ns.saturating_add(ns as i64)
     }
 
-    /// One row a request, in order of their begins.
+    /// One row per request, in order of their starts.
     fn requests(&self, list: List) -> AnswerTable {
         let has_schedule = self.summary.has_schedule();
         let mut table = AnswerTable::new("requests", "requests", request_columns(has_schedule));
@@ -126,7 +126,7 @@ impl Told<'_> {
         cells
     }
 
-    /// How long requests and their phases took.
+    /// Durations of requests and their phases.
     fn lengths(&self) -> AnswerTable {
         let summary = self.summary;
         let mut columns = vec![AnswerColumn::new("of", "", Measure::Text)];
@@ -147,7 +147,7 @@ impl Told<'_> {
         };
         push("request", &summary.total);
         push("from intended start", &summary.response);
-        push("begun late by", &summary.late);
+        push("start delay", &summary.late);
         for (name, durations) in Phases::NAMES.iter().zip(&summary.phases) {
             push(name, durations);
         }
@@ -174,7 +174,7 @@ impl Told<'_> {
         fact("rate", "rate", Measure::Rate, rate.into());
         fact(
             "slow_ns",
-            "slow from",
+            "slow threshold",
             Measure::Duration,
             count(self.slow_ns),
         );
@@ -208,9 +208,9 @@ impl Told<'_> {
             AnswerColumn::new("status", "status", Measure::Id),
             AnswerColumn::new("count", "requests", Measure::Count),
             AnswerColumn::new("ratio", "share", Measure::Ratio),
-            AnswerColumn::new("error", "first of them", Measure::Text).sparse(true),
+            AnswerColumn::new("error", "first error", Measure::Text).sparse(true),
         ];
-        let mut table = AnswerTable::new("outcomes", "answers and errors", columns);
+        let mut table = AnswerTable::new("outcomes", "outcomes", columns);
         for ((outcome, status), ending) in &self.summary.outcomes {
             table.rows.push(vec![
                 outcome.name().into(),
@@ -229,7 +229,8 @@ impl Told<'_> {
             AnswerColumn::new("url", "url", Measure::Path),
         ];
         columns.extend(group_columns());
-        let mut table = AnswerTable::new("endpoints", "endpoints, most often slow first", columns);
+        let mut table =
+            AnswerTable::new("endpoints", "endpoints by share of slow requests", columns);
         let mut groups: Vec<_> = self.summary.endpoints.iter().collect();
         groups.index_sort_by(|(_, a), (_, b)| {
             let share = |group| self.summary.slow_of(group) as f64 / group.total.count() as f64;
@@ -296,7 +297,7 @@ impl Told<'_> {
         table
     }
 
-    /// What users would feel: of a schedule also the time for which a request was not begun.
+    /// The latency that users would experience: with a schedule, it includes the start delay.
     fn shown(&self) -> &Durations {
         if self.summary.has_schedule() {
             &self.summary.response
@@ -313,7 +314,7 @@ impl Told<'_> {
             AnswerColumn::new("count", "count", Measure::Count),
             AnswerColumn::new("intensity_ns", "intensity", Measure::Duration),
         ];
-        let mut table = AnswerTable::new("heat", "requests by begin and latency", columns);
+        let mut table = AnswerTable::new("heat", "requests by start and latency", columns);
         table.form = Form::HeatMap;
         let columns = self.ended.end_ns / self.summary.heat.width_ns + 1;
         let heat = self.summary.heat.coarser(columns.div_ceil(COLUMNS));
@@ -327,7 +328,7 @@ impl Told<'_> {
                 i64::try_from(*sum).unwrap_or(i64::MAX).into(),
             ]);
         }
-        let width = AnswerColumn::new("width_ns", "a column is", Measure::Duration);
+        let width = AnswerColumn::new("width_ns", "column width", Measure::Duration);
         let width_ns = Value::Int(heat.width_ns as i64);
         table.facts.push(("width_ns".to_owned(), width, width_ns));
         table
@@ -339,37 +340,37 @@ impl Told<'_> {
             Reason::Done => {}
             Reason::Interrupted => caveats.push("the load was interrupted".to_owned()),
             Reason::UntilSlow => {
-                caveats.push("the load ended with a request that was slow enough".to_owned());
+                caveats.push("the load was stopped after a slow request (--until-slow)".to_owned());
             }
         }
         if self.summary.count == 0 {
-            caveats.push("no request was begun".to_owned());
+            caveats.push("no request was sent".to_owned());
         }
         caveats.extend(self.never_slow());
         let late = self.summary.late.from(LATE_NS);
         if late > 0 {
             caveats.push(format!(
-                "{late} requests began more than 1 ms after their time: all threads were busy, or this machine was; \
-                 their latency is the one from the intended start"
+                "{late} requests started more than 1 ms late because all threads, or this machine, were busy; \
+                 see their latency from the intended start"
             ));
         }
         if self.ended.busiest >= BUSY_MIN {
             caveats.push(format!(
-                "a thread that makes the requests had a CPU for {:.0} % of the time: it may be what was slow, and \
-                 latencies contain waits for it",
+                "a load thread was on CPU for {:.0} % of the time: it may be the bottleneck, and \
+                 latencies include waits for it",
                 100.0 * self.ended.busiest
             ));
         }
         let left_out = self.summary.left_out();
         if left_out > 0 && list != List::None {
             caveats.push(format!(
-                "the list has the first {} requests; what was stored has the other {left_out}, too",
+                "the list has the first {} requests; the other {left_out} are in the stored file",
                 self.summary.rows.len()
             ));
         }
         if self.ended.unfollowed > 0 {
             caveats.push(format!(
-                "{} redirects lead to hosts that the command does not name, and were not followed",
+                "{} redirects to other hosts were not followed",
                 self.ended.unfollowed
             ));
         }
@@ -388,7 +389,7 @@ impl Told<'_> {
             let count = group.total.count();
             let high = bounds_of_share(0, count).map_or(1.0, |(_, high)| high);
             format!(
-                "{} ({count} requests, so below {:.1} % of them)",
+                "{} ({count} requests, so at most {:.1} % slow)",
                 endpoint.trim_start(),
                 high * 100.0
             )
@@ -448,7 +449,7 @@ fn request_columns(has_schedule: bool) -> Vec<AnswerColumn> {
     columns
 }
 
-/// Of requests that have something in common.
+/// Columns of requests with a common property.
 fn group_columns() -> [AnswerColumn; 9] {
     let column = AnswerColumn::new;
     [

@@ -1,4 +1,4 @@
-//! What is asked for, prepared once, so that a request costs no more than it must.
+//! Requests, prepared once so that sending one costs as little as possible.
 
 use std::sync::Arc;
 
@@ -9,34 +9,34 @@ use hyper::{Method, Uri};
 use crate::LoadError;
 use crate::line::Part;
 
-/// An address that is asked.
+/// A URL to request.
 #[derive(Debug)]
 pub struct Target {
-    /// As it was given, without what follows `#`.
+    /// The URL as given, without the fragment.
     pub url: String,
     /// Request method.
     pub method: Method,
     /// The path without its query.
     pub endpoint: String,
     pub(crate) origin: Origin,
-    /// Path and query, as HTTP/1.1 wants it.
+    /// Path and query, for HTTP/1.1.
     pub(crate) path: Uri,
-    /// The whole, as HTTP/2 wants it.
+    /// The whole URI, for HTTP/2.
     pub(crate) whole: Uri,
-    /// Of every request; those of HTTP/2 have no `host`.
+    /// Headers of every request; HTTP/2 uses no `host`.
     pub(crate) headers: HeaderMap,
     pub(crate) body: Bytes,
     pub(crate) weight: u32,
     pub(crate) part: Part,
-    /// Method and address without its query: requests that have the same are summed up together.
+    /// Method and URL without its query: requests with the same group are aggregated.
     pub(crate) group: Arc<str>,
 }
 
-/// Who is asked: a connection belongs to one.
+/// The server of a connection.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Origin {
     pub(crate) is_tls: bool,
-    /// Without the brackets of an address of IPv6.
+    /// IPv6 addresses without brackets.
     pub(crate) host: String,
     pub(crate) port: u16,
 }
@@ -53,14 +53,14 @@ pub struct Asked {
 }
 
 impl Asked {
-    /// `headers` are lines like `Name: value`; a name alone with `;` sends an empty one.
+    /// `headers` are lines like `Name: value`; a name followed by `;` sends an empty value.
     pub fn new(
         method: Option<&str>,
         headers: &[String],
         body: Option<Bytes>,
     ) -> Result<Self, LoadError> {
         let method = method.unwrap_or(if body.is_some() { "POST" } else { "GET" });
-        let mut asked = Self {
+        let mut template = Self {
             method: method
                 .parse()
                 .ok()
@@ -72,26 +72,26 @@ impl Asked {
             body,
         };
         let agent = concat!("whyslow/", env!("CARGO_PKG_VERSION"));
-        asked
+        template
             .headers
             .insert(USER_AGENT, HeaderValue::from_static(agent));
-        asked
+        template
             .headers
             .insert(ACCEPT, HeaderValue::from_static("*/*"));
         let mut seen: Vec<HeaderName> = Vec::new();
         for line in headers {
             let (name, value) = header(line)?;
             if seen.contains(&name) {
-                asked.headers.append(name, value);
+                template.headers.append(name, value);
             } else {
-                asked.headers.insert(name.clone(), value);
+                template.headers.insert(name.clone(), value);
                 seen.push(name);
             }
         }
-        Ok(asked)
+        Ok(template)
     }
 
-    /// Reads an address. Without a scheme it is `http://`.
+    /// Parses a URL. Without a scheme it is `http://`.
     pub fn target(&self, text: &str, weight: u32) -> Result<Target, LoadError> {
         let wrong = |reason: &str| LoadError::Url {
             text: text.to_owned(),
@@ -109,21 +109,21 @@ impl Asked {
         let is_tls = match uri.scheme_str() {
             Some("http") => false,
             Some("https") => true,
-            _ => return Err(wrong("only http:// and https:// are asked")),
+            _ => return Err(wrong("only http:// and https:// are supported")),
         };
-        let authority = uri.authority().ok_or_else(|| wrong("no host is named"))?;
+        let authority = uri.authority().ok_or_else(|| wrong("it has no host"))?;
         if authority.as_str().contains('@') {
             return Err(wrong(
-                "names and passwords are sent with -H 'Authorization: …'",
+                "send user names and passwords with -H 'Authorization: …'",
             ));
         }
         let host = authority.host();
         if host.is_empty() {
-            return Err(wrong("no host is named"));
+            return Err(wrong("it has no host"));
         }
         let port = match authority.as_str().strip_prefix(host) {
             None | Some("") => None,
-            Some(_) => Some(authority.port_u16().ok_or_else(|| wrong("no such port"))?),
+            Some(_) => Some(authority.port_u16().ok_or_else(|| wrong("invalid port"))?),
         };
         let path = uri.path_and_query().map_or("/", |path| path.as_str());
         let path: Uri = if path.starts_with('/') {
@@ -131,14 +131,14 @@ impl Asked {
         } else {
             format!("/{path}").parse()
         }
-        .map_err(|_| wrong("no such path"))?;
+        .map_err(|_| wrong("invalid path"))?;
         let mut headers = self.headers.clone();
         if !headers.contains_key(HOST) {
             let name = HeaderValue::from_str(authority.as_str());
-            headers.insert(HOST, name.map_err(|_| wrong("no such host"))?);
+            headers.insert(HOST, name.map_err(|_| wrong("invalid host"))?);
         }
         if self.body.is_some() {
-            // The length is known from the body itself.
+            // The length is derived from the body itself.
             headers.remove(CONTENT_LENGTH);
         }
         Ok(Target {
@@ -161,21 +161,21 @@ impl Asked {
     }
 }
 
-/// Of the sums.
+/// The key of the totals.
 fn group(method: &Method, url: &str) -> Arc<str> {
     let address = url.split('?').next().unwrap_or_default();
     format!("{method} {address}").into()
 }
 
 impl Target {
-    /// Whether it is this machine, by an address or a name that always means it.
+    /// Whether it is this machine, by a loopback address or `localhost`.
     pub fn is_loopback(&self) -> bool {
         let host = self.origin.host.as_str();
         let by_address = host.parse().map(|ip: std::net::IpAddr| ip.is_loopback());
         by_address.unwrap_or(host.eq_ignore_ascii_case("localhost"))
     }
 
-    /// The same, with nothing in common.
+    /// A copy that shares no data with the original.
     pub(crate) fn apart(&self) -> Self {
         let uri = |uri: &Uri| uri.to_string().parse().unwrap_or_else(|_| uri.clone());
         let mut headers = HeaderMap::with_capacity(self.headers.len());
@@ -191,7 +191,7 @@ impl Target {
             path: uri(&self.path),
             whole: uri(&self.whole),
             headers,
-            // Sent as it is.
+            // Never modified, so it can be shared.
             body: self.body.clone(),
             weight: self.weight,
             part: self.part.clone(),
@@ -204,28 +204,28 @@ impl Target {
         &self.origin.host
     }
 
-    /// What a browser asks for after a redirect with this status.
+    /// The request that a browser would send after a redirect with this status.
     pub(crate) fn redirected(
         &self,
         status: u16,
         location: &str,
-        asked: &Asked,
+        template: &Asked,
     ) -> Result<Target, LoadError> {
         let is_kept = matches!(status, 307 | 308) || self.method == Method::HEAD;
         let url = self.join(location).unwrap_or_default();
-        let asked = Asked {
+        let template = Asked {
             method: if is_kept {
                 self.method.clone()
             } else {
                 Method::GET
             },
-            headers: asked.headers.clone(),
-            body: asked.body.clone().filter(|_| is_kept),
+            headers: template.headers.clone(),
+            body: template.body.clone().filter(|_| is_kept),
         };
-        asked.target(&url, 0)
+        template.target(&url, 0)
     }
 
-    /// Where a redirect leads, as an address; none if it is none.
+    /// The URL of a redirect; `None` if it is invalid.
     pub(crate) fn join(&self, location: &str) -> Option<String> {
         if location.contains("://") {
             return Some(location.to_owned());
@@ -254,12 +254,12 @@ fn header(line: &str) -> Result<(HeaderName, HeaderValue), LoadError> {
     let (name, value) = match (line.split_once(':'), line.strip_suffix(';')) {
         (Some((name, value)), _) => (name, value.trim()),
         (None, Some(name)) => (name, ""),
-        (None, None) => return Err(wrong("write it like `Name: value`")),
+        (None, None) => return Err(wrong("the form is `Name: value`")),
     };
     let name = HeaderName::from_bytes(name.trim().as_bytes())
-        .map_err(|_| wrong("its name has characters that none has"))?;
+        .map_err(|_| wrong("its name has invalid characters"))?;
     let value = HeaderValue::from_bytes(value.as_bytes())
-        .map_err(|_| wrong("its value has characters that none has"))?;
+        .map_err(|_| wrong("its value has invalid characters"))?;
     Ok((name, value))
 }
 
@@ -269,9 +269,9 @@ mod tests {
 
     #[test]
     fn an_address_is_taken_apart_or_refused_with_the_reason() {
-        let asked = Asked::new(None, &[], None).expect("GET");
+        let template = Asked::new(None, &[], None).expect("GET");
         let check = |text: &str, expected: Result<(&str, u16, &str), &str>| match (
-            asked.target(text, 1),
+            template.target(text, 1),
             expected,
         ) {
             (Ok(target), Ok((host, port, endpoint))) => {
@@ -290,16 +290,16 @@ mod tests {
         check("http://[::1]:81?q", Ok(("::1", 81, "/")));
         check("ftp://a/", Err("only http"));
         check("http://u:p@a/", Err("Authorization"));
-        check("http://a:99999/", Err("no such port"));
-        check("http://", Err("is no address"));
-        check("http://a/b c", Err("is no address"));
-        check("", Err("is no address"));
+        check("http://a:99999/", Err("invalid port"));
+        check("http://", Err("is not a valid URL"));
+        check("http://a/b c", Err("is not a valid URL"));
+        check("", Err("is not a valid URL"));
     }
 
     #[test]
     fn a_redirect_is_read_from_where_it_came() {
-        let asked = Asked::new(None, &[], None).expect("GET");
-        let from = asked.target("http://a:81/b/c?d", 1).expect("an address");
+        let template = Asked::new(None, &[], None).expect("GET");
+        let from = template.target("http://a:81/b/c?d", 1).expect("a URL");
         let check = |location: &str, whole: &str| {
             assert_eq!(from.join(location).as_deref(), Some(whole));
         };
@@ -316,11 +316,11 @@ mod tests {
             "accept: b".to_owned(),
             "X-Empty;".to_owned(),
         ];
-        let asked = Asked::new(None, &lines, Some(Bytes::from_static(b"abc"))).expect("headers");
-        let accepted: Vec<_> = asked.headers.get_all(ACCEPT).iter().collect();
+        let template = Asked::new(None, &lines, Some(Bytes::from_static(b"abc"))).expect("headers");
+        let accepted: Vec<_> = template.headers.get_all(ACCEPT).iter().collect();
         assert_eq!(accepted, ["a", "b"]);
-        assert_eq!(asked.headers["x-empty"], "");
-        assert_eq!(asked.method, Method::POST);
+        assert_eq!(template.headers["x-empty"], "");
+        assert_eq!(template.method, Method::POST);
         for wrong in ["none", "a b: c", "a: b\nc"] {
             assert!(
                 Asked::new(None, &[wrong.to_owned()], None).is_err(),

@@ -1,4 +1,4 @@
-//! Whom encrypted connections believe, and which HTTP they offer.
+//! Which certificates TLS connections trust, and which HTTP versions they offer.
 
 use std::path::Path;
 use std::sync::Arc;
@@ -31,7 +31,7 @@ pub(crate) fn connector(plan: &Plan) -> Result<TlsConnector, LoadError> {
         Trust::File(path) => builder
             .with_root_certificates(authorities(path)?)
             .with_no_client_auth(),
-        // They are many: who needs none should not wait for them.
+        // Loading them takes time, so they are loaded only if needed.
         Trust::System if needs_tls => builder
             .with_root_certificates(of_system())
             .with_no_client_auth(),
@@ -48,8 +48,8 @@ pub(crate) fn connector(plan: &Plan) -> Result<TlsConnector, LoadError> {
     Ok(TlsConnector::from(Arc::new(config)))
 }
 
-/// What cannot be read of it is missing: then servers whose certificates need it are not believed,
-/// and their requests say so.
+/// Unreadable certificates are skipped: servers that need them are not trusted, and their requests
+/// report that.
 fn of_system() -> RootCertStore {
     let mut store = RootCertStore::empty();
     store.add_parsable_certificates(rustls_native_certs::load_native_certs().certs);
@@ -76,7 +76,7 @@ fn authorities(path: &Path) -> Result<RootCertStore, LoadError> {
     Ok(store)
 }
 
-/// Believes every certificate, but not that somebody has one whose key he has not.
+/// Trusts every certificate, but verifies that the server has its private key.
 #[derive(Debug)]
 struct Everyone(Arc<CryptoProvider>);
 

@@ -1,4 +1,4 @@
-//! A worker: one request after the other, each told whatever becomes of it.
+//! A worker: sends one request after the other and reports each, whatever its outcome.
 
 use std::cell::RefCell;
 use std::future::{Future, poll_fn};
@@ -16,7 +16,7 @@ use tokio::time::{Instant, Sleep};
 
 use crate::connection::{self, Connection};
 use crate::fault::Fault;
-use crate::flight::{self, Flight};
+use crate::in_flight::{self, InFlight};
 use crate::line::digits;
 use crate::pacer::Pacer;
 use crate::plan::{Connections, Redirects};
@@ -25,38 +25,38 @@ use crate::shared::{Halt, Shared, Stage};
 use crate::stream::Transport;
 use crate::target::Target;
 
-/// Redirects after one request.
+/// Maximum number of redirects after one request.
 const HOPS_MAX: u32 = 10;
-/// Of `Server-Timing`: a row is not there to keep what servers like to say.
+/// Maximum length of `Server-Timing` in a row.
 const SERVER_TIMING_BYTES: usize = 1_000;
 
 pub(crate) const TRACEPARENT: HeaderName = HeaderName::from_static("traceparent");
 const SERVER_TIMING: HeaderName = HeaderName::from_static("server-timing");
 
-/// What the workers of a thread share.
+/// State shared by the workers of a thread.
 pub(crate) struct Local {
     pub(crate) shared: Arc<Shared>,
     pub(crate) stage: Arc<Stage>,
-    /// The thread's own: what several processors count references of is slow to count.
+    /// The thread's own copy: reference counts that several CPUs modify are slow.
     pub(crate) targets: Vec<Arc<Target>>,
     pub(crate) pacer: Pacer,
-    /// Requests that ended and were not handed on yet.
+    /// Requests that ended and were not passed on yet.
     pub(crate) rows: RefCell<Vec<Row>>,
 }
 
-/// The request that a worker has under way.
-pub(crate) type Slot = Rc<RefCell<Option<Flight>>>;
+/// The request that a worker has in flight.
+pub(crate) type Slot = Rc<RefCell<Option<InFlight>>>;
 
 pub(crate) struct Worker {
     local: Rc<Local>,
     number: u32,
     slot: Slot,
-    /// One a server.
+    /// At most one per server.
     connections: Vec<Connection>,
     deadline: Deadline,
 }
 
-/// An answer, read to its end.
+/// A response that was read to its end.
 struct Answered {
     status: u16,
     location: Option<String>,
@@ -103,19 +103,19 @@ impl Worker {
         }
     }
 
-    /// Where an answer leads, if it is to be followed.
+    /// The target of a redirect, if it is to be followed.
     fn next(&self, from: &Target, answered: &Answered) -> Option<Target> {
         let shared = &self.local.shared;
         let location = answered.location.as_deref()?;
         let next = from.redirected(answered.status, location, &shared.plan.asked);
-        let next = next.ok().filter(|next| shared.is_asked(next.host()));
+        let next = next.ok().filter(|next| shared.is_target(next.host()));
         if next.is_none() {
             shared.unfollowed.fetch_add(1, Relaxed);
         }
         next
     }
 
-    /// Makes a request and tells of it.
+    /// Sends a request and reports it.
     async fn request(
         &mut self,
         target: &Arc<Target>,
@@ -125,10 +125,10 @@ impl Worker {
         let shared = &local.shared;
         let seq = shared.next_request();
         let start_ns = shared.clock.now_ns();
-        let mut flight = Flight::new(seq, self.number, start_ns, Arc::clone(target));
-        flight.intended_ns = intended_ns;
-        flight.trace = shared.trace(seq);
-        *self.slot.borrow_mut() = Some(flight);
+        let mut request = InFlight::new(seq, self.number, start_ns, Arc::clone(target));
+        request.intended_ns = intended_ns;
+        request.trace = shared.trace(seq);
+        *self.slot.borrow_mut() = Some(request);
         let timeout = shared.plan.timeout;
         let limit = Instant::from_std(shared.clock.at(start_ns)) + timeout;
         let mut attempt = Attempt {
@@ -137,17 +137,17 @@ impl Worker {
             target,
             seq,
         };
-        let asked = attempt.run(&mut self.connections);
-        let answered = self.deadline.within(limit, asked).await;
+        let attempted = attempt.run(&mut self.connections);
+        let answered = self.deadline.within(limit, attempted).await;
         let end_ns = shared.clock.now_ns();
-        let flight = self.slot.borrow_mut().take()?;
+        let request = self.slot.borrow_mut().take()?;
         let (outcome, error, answered) = match answered {
             Some(Ok(answered)) if answered.status < 400 => (Outcome::Ok, None, Some(answered)),
             Some(Ok(answered)) => (Outcome::Error, None, Some(answered)),
-            Some(Err(fault)) => (fault.outcome, Some(fault.words), None),
+            Some(Err(fault)) => (fault.outcome, Some(fault.message), None),
             None => {
-                let words = format!("{} within {timeout:?}", flight.awaited());
-                (Outcome::Timeout, Some(words), None)
+                let message = format!("{} within {timeout:?}", request.awaited());
+                (Outcome::Timeout, Some(message), None)
             }
         };
         let is_slow = |slow: Duration| u128::from(end_ns - start_ns) >= slow.as_nanos();
@@ -157,7 +157,7 @@ impl Worker {
         local
             .rows
             .borrow_mut()
-            .push(flight.end(end_ns, outcome, error));
+            .push(request.end(end_ns, outcome, error));
         answered
     }
 }
@@ -170,7 +170,8 @@ struct Attempt<'w> {
 }
 
 impl Attempt<'_> {
-    /// A connection leaves the list while it is used: if the time runs out, it goes with the request.
+    /// A connection is removed from the list while it is in use: on a timeout it is dropped with
+    /// the request.
     async fn run(&mut self, connections: &mut Vec<Connection>) -> Result<Answered, Fault> {
         let origin = &self.target.origin;
         let found = connections.iter().position(|c| c.origin == *origin);
@@ -183,13 +184,13 @@ impl Attempt<'_> {
         let (mut connection, response) = loop {
             let mut connection = match kept.take() {
                 Some(connection) => connection,
-                // In a box: it is large, happens rarely, and would be moved with each request.
+                // Boxed: it is large and rare, and would be moved with each request.
                 None => Box::pin(self.connect()).await?,
             };
-            match self.ask(&mut connection).await {
+            match self.exchange(&mut connection).await {
                 Ok(response) => break (connection, response),
-                // It had been closed meanwhile: nobody was asked.
-                Err(None) => self.note(Flight::begin_again),
+                // The connection was closed in the meantime, before the request was sent.
+                Err(None) => self.note(InFlight::restart),
                 Err(Some(fault)) => return Err(fault),
             }
         };
@@ -201,38 +202,38 @@ impl Attempt<'_> {
         Ok(answered)
     }
 
-    /// Without a fault if a kept connection turns out to be closed before anything was sent.
-    async fn ask(
+    /// `None` as the error if a kept connection turns out to be closed before anything was sent.
+    async fn exchange(
         &self,
         connection: &mut Connection,
     ) -> Result<Response<hyper::body::Incoming>, Option<Fault>> {
         let request = self.prepare(connection);
         connection.marks.begin();
         let clock = self.local.shared.clock;
-        self.note(|flight| {
-            flight.enter(flight::Stage::Exchange, clock);
-            flight.is_reused = connection.is_used;
-            flight.protocol = Some(connection.protocol());
-            flight.link = Some(Arc::clone(&connection.link));
-            flight.marks = Some(Rc::clone(&connection.marks));
+        self.note(|request| {
+            request.enter(in_flight::Stage::Exchange, clock);
+            request.is_reused = connection.is_used;
+            request.protocol = Some(connection.protocol());
+            request.link = Some(Arc::clone(&connection.link));
+            request.marks = Some(Rc::clone(&connection.marks));
         });
-        connection.ask(request).await
+        connection.send(request).await
     }
 
     async fn connect(&self) -> Result<Connection, Fault> {
         let shared = &self.local.shared;
         let (origin, clock) = (&self.target.origin, shared.clock);
-        let enter = |stage| self.note(|flight| flight.enter(stage, clock));
+        let enter = |stage| self.note(|request| request.enter(stage, clock));
         let addresses = if let Some(address) = connection::literal(origin) {
             vec![address]
         } else {
-            enter(flight::Stage::Resolve);
+            enter(in_flight::Stage::Resolve);
             connection::resolve(origin).await?
         };
-        enter(flight::Stage::Connect);
+        enter(in_flight::Stage::Connect);
         let stream = connection::connect(&addresses).await?;
         let transport = if origin.is_tls {
-            enter(flight::Stage::Tls);
+            enter(in_flight::Stage::Tls);
             connection::encrypt(stream, &shared.connector, origin).await?
         } else {
             Transport::Plain(stream)
@@ -254,7 +255,7 @@ impl Attempt<'_> {
             *request.uri_mut() = target.path.clone();
         }
         if let Some(trace) = self.local.shared.trace(self.seq) {
-            tell_trace(trace, request.headers_mut());
+            add_traceparent(trace, request.headers_mut());
         }
         request
     }
@@ -266,9 +267,9 @@ impl Attempt<'_> {
             let value: Option<&HeaderValue> = headers.get(name);
             value.map(|value| String::from_utf8_lossy(value.as_bytes()).into_owned())
         };
-        self.note(|flight| {
-            flight.status = Some(status);
-            flight.server_timing = text(SERVER_TIMING).map(|mut timing| {
+        self.note(|request| {
+            request.status = Some(status);
+            request.server_timing = text(SERVER_TIMING).map(|mut timing| {
                 timing.truncate(timing.floor_char_boundary(SERVER_TIMING_BYTES));
                 timing.into_boxed_str()
             });
@@ -281,16 +282,16 @@ impl Attempt<'_> {
         }
     }
 
-    fn note(&self, note: impl FnOnce(&mut Flight)) {
-        if let Some(flight) = self.slot.borrow_mut().as_mut() {
-            note(flight);
+    fn note(&self, note: impl FnOnce(&mut InFlight)) {
+        if let Some(request) = self.slot.borrow_mut().as_mut() {
+            note(request);
         }
     }
 }
 
-/// `traceparent` as the W3C has it. There is no `tracestate`: the number of the trace says all that it
-/// could, and each header has its price.
-fn tell_trace((trace, span): (u128, u64), headers: &mut HeaderMap) {
+/// `traceparent` as defined by the W3C. There is no `tracestate`: the trace id already has all the
+/// information, and each header has a cost.
+fn add_traceparent((trace, span): (u128, u64), headers: &mut HeaderMap) {
     let [high, low] = [trace >> 64, trace].map(|half| digits(half as u64));
     let parent = [b"00-", &high[..], &low[..], b"-", &digits(span)[..], b"-01"].concat();
     if let Ok(value) = HeaderValue::from_maybe_shared(bytes::Bytes::from(parent)) {
@@ -298,8 +299,8 @@ fn tell_trace((trace, span): (u128, u64), headers: &mut HeaderMap) {
     }
 }
 
-/// Ends requests that take too long. The timer is set anew only when it rings too early, and looked at
-/// only when it was set or rings, so that a request which is fast costs none.
+/// Cancels requests that exceed the timeout. The timer is only re-armed when it fires too early,
+/// and only polled after it was set or has fired, so fast requests cost nothing.
 struct Deadline {
     timer: Pin<Box<Sleep>>,
     is_watched: bool,
@@ -318,7 +319,7 @@ impl Deadline {
         self.is_watched = false;
     }
 
-    /// Whether the time has run out. Always asked by the same task, which is woken when it has.
+    /// Whether the timeout has expired. Always called by the same task, which is woken on expiry.
     fn is_over(&mut self, limit: Instant, cx: &mut Context<'_>) -> bool {
         if self.is_watched && !self.timer.is_elapsed() {
             return false;
@@ -333,7 +334,7 @@ impl Deadline {
         false
     }
 
-    /// None if the time runs out first.
+    /// `None` if the timeout expires first.
     async fn within<F: Future>(&mut self, limit: Instant, wanted: F) -> Option<F::Output> {
         let mut wanted = pin!(wanted);
         if self.timer.deadline() > limit {

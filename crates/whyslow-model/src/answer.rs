@@ -1,57 +1,57 @@
-//! The answer to a question: tables of typed cells that any output form can print.
+//! The answer to a query: tables of typed cells that every output format can print.
 //!
-//! Text, JSON, CSV, Arrow, Markdown and HTML are made from the same cells, so no form can say
-//! something else than another.
+//! Text, JSON, CSV, Arrow, Markdown and HTML are made from the same cells, so no two formats can
+//! disagree.
 
 use crate::Ns;
 
-/// What a column holds and how people want to read it. Machine forms print ns and bytes.
+/// What a column contains, and how it is displayed. Machine-readable formats print ns and bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Measure {
     /// Text or a plain name.
     Text,
-    /// A path: shortened in the middle when the terminal is narrow.
+    /// A path: shortened in the middle on a narrow terminal.
     Path,
     /// A number without unit.
     Count,
     /// A point in time, ns since the epoch.
     Time,
-    /// A length of time, ns.
+    /// A duration, ns.
     Duration,
-    /// A number of bytes; people see it with a binary prefix.
+    /// A size in bytes; displayed with a binary prefix.
     Bytes,
-    /// 0–1, printed as per cent.
+    /// 0–1, printed as a percentage.
     Ratio,
-    /// Number per second.
+    /// Events per second.
     Rate,
     /// Bytes per second.
     ByteRate,
-    /// A plain number with decimals.
+    /// A number with decimals, without unit.
     Number,
-    /// An id to be given back to the program (`op:17`).
+    /// An id that can be passed back to the program (`op:17`).
     Id,
 }
 
-/// A column of a table, or the head of a single fact.
+/// A column of a table, or the label of a fact.
 #[derive(Debug, Clone, PartialEq)]
 pub struct AnswerColumn {
-    /// Key in machine formats: lower snake case, with `_ns` or `_bytes` where there is a unit.
+    /// Key in machine-readable formats: lower snake case, with `_ns` or `_bytes` if it has a unit.
     pub name: String,
-    /// Header for people, without unit.
+    /// Displayed header, without unit.
     pub title: String,
-    /// Unit and kind of its values.
+    /// Unit and type of its values.
     pub measure: Measure,
     /// Narrow terminals drop the highest numbers first; 0 always stays.
     pub priority: u8,
-    /// People see it only where some row has a value.
+    /// Displayed only if some row has a value.
     pub is_sparse: bool,
-    /// Its middle may be left out where it is narrow, as that of paths is.
+    /// Shortened in the middle on a narrow terminal, like paths.
     pub is_long: bool,
 }
 
 impl AnswerColumn {
-    /// A column that always stays, is shown also when it is empty, and is cut at its end where it
-    /// is narrow.
+    /// Creates a column that is never dropped, is displayed even if it is empty, and is truncated
+    /// at the end on a narrow terminal.
     pub fn new(name: &str, title: &str, measure: Measure) -> Self {
         Self {
             name: name.into(),
@@ -82,20 +82,20 @@ impl AnswerColumn {
     }
 }
 
-/// A cell. What it counts is in the [`Measure`] of its column.
+/// A cell. The [`Measure`] of its column defines what it counts.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Value {
     /// No value: not recorded, or not applicable. JSON `null`, an empty cell elsewhere.
     Null,
-    /// A whole number: ns, bytes, counts, ids.
+    /// An integer: ns, bytes, counts, ids.
     Int(i64),
     /// A number with decimals: ratios, rates, means.
     Float(f64),
-    /// A name or path as it was recorded, not yet safe for a terminal: see [`crate::text::shown`].
+    /// A name or path as recorded, not yet safe for a terminal: see [`crate::text::shown`].
     Text(String),
     /// Yes or no.
     Bool(bool),
-    /// A list, for machine forms; people see it joined by `, `.
+    /// A list, for machine-readable formats; displayed joined by `, `.
     List(Vec<Value>),
 }
 
@@ -130,7 +130,7 @@ impl<T: Into<Value>> From<Option<T>> for Value {
     }
 }
 
-/// How people should see a table; machine forms always print its rows.
+/// How a table is displayed; machine-readable formats always print its rows.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Form {
     /// Rows below a header.
@@ -145,22 +145,22 @@ pub enum Form {
     Facts,
 }
 
-/// One table of an answer, with what goes with it.
+/// One table of an answer, with its annotations.
 #[derive(Debug, Clone, PartialEq)]
 pub struct AnswerTable {
-    /// Name in machine formats.
+    /// Name in machine-readable formats.
     pub name: String,
-    /// Headline for people.
+    /// Displayed heading.
     pub title: String,
-    /// How people see it.
+    /// How it is displayed.
     pub form: Form,
     /// Columns, in order.
     pub columns: Vec<AnswerColumn>,
     /// Each as long as `columns`.
     pub rows: Vec<Vec<Value>>,
-    /// Rows marked as standing out, by index; shown with `!`.
+    /// Indexes of rows marked as outliers; shown with `!`.
     pub outliers: Vec<usize>,
-    /// Rows cut by the window or the recording, shown with `*` and a footnote: index, and which edge
+    /// Rows cut by the window or the recording, shown with `*` and a footnote: index, and the edge
     /// (`begin`, `end`, `both`).
     pub cut: Vec<(usize, &'static str)>,
     /// Facts about this table: filters, measured time, number of operations, percentiles.
@@ -186,31 +186,31 @@ impl AnswerTable {
 /// A range of lost events that touches the window.
 #[derive(Debug, Clone, PartialEq)]
 pub struct LossNote {
-    /// Nothing was lost before this, ns since the epoch.
+    /// Start of the range: nothing was lost before this time, ns since the epoch.
     pub begin: Ns,
-    /// Nothing was lost after this; `None` if the end is not known.
+    /// End of the range: nothing was lost after this time; `None` if unknown.
     pub end: Option<Ns>,
     /// CPU whose events were lost; `None` if several or unknown.
     pub cpu: Option<i32>,
     /// As the column `lost_events.kind` has it: events, packets, bytes.
     pub kind: String,
-    /// How many; `None` if unknown.
+    /// Number lost; `None` if unknown.
     pub count: Option<i64>,
 }
 
-/// What a query returns, before any output form.
+/// The result of a query, before formatting.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Answer {
-    /// The question in command form: `io stats`.
+    /// The query as a command: `io stats`.
     pub question: String,
-    /// Window it was asked for, cut to the recording.
+    /// Requested window, clipped to the recording.
     pub window: Option<(Ns, Ns)>,
-    /// Tables in the order in which people see them.
+    /// Tables, in display order.
     pub tables: Vec<AnswerTable>,
-    /// What was lost inside the window.
+    /// Events lost inside the window.
     pub losses: Vec<LossNote>,
-    /// Sentences a reader must know: missing event classes, unknown objects and why, limits.
+    /// Limitations that affect the answer: missing event classes, unknown objects and why, limits.
     pub caveats: Vec<String>,
-    /// A command worth running next.
+    /// A useful next command.
     pub next: Option<String>,
 }

@@ -1,9 +1,9 @@
-//! Counters of the machine, its processes and its file systems: what is looked at again and again.
+//! Counters of the machine, its processes and its file systems, read periodically.
 //!
-//! A counter is known by its place in [`ALL`] in spools, and by its name everywhere else. New ones
-//! are added at the end.
+//! Spools identify a counter by its index in [`ALL`], everything else by its name. New counters are
+//! added at the end.
 
-/// What a counter's value is.
+/// Unit of a counter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CounterUnit {
     /// Things, operations, pages.
@@ -14,9 +14,9 @@ pub enum CounterUnit {
     Ns,
     /// A hundredth of one, or of a percent.
     Hundredths,
-    /// Mean of the interval before it.
+    /// Mean over the preceding interval.
     BytesPerSecond,
-    /// Hundredths of one, each second.
+    /// Hundredths of one, per second.
     HundredthsPerSecond,
 }
 
@@ -30,12 +30,12 @@ impl CounterUnit {
         Self::HundredthsPerSecond,
     ];
 
-    /// The unit of that [`CounterUnit::name`].
+    /// Returns the unit with that [`CounterUnit::name`].
     pub fn by_name(name: &str) -> Option<Self> {
         Self::ALL.into_iter().find(|unit| unit.name() == name)
     }
 
-    /// As the column `counter.unit` has it: `bytes/s`.
+    /// Value of the column `counter.unit`: `bytes/s`.
     pub fn name(self) -> &'static str {
         match self {
             CounterUnit::Count => "count",
@@ -48,12 +48,12 @@ impl CounterUnit {
     }
 }
 
-/// A counter that the recorder or the kernel programs read.
+/// A counter read by the recorder or the BPF programs.
 #[derive(Debug)]
 pub struct Counter {
     /// Name in the column `counter.name`.
     pub name: &'static str,
-    /// What its value counts.
+    /// Unit of its value.
     pub unit: CounterUnit,
     /// Meaning, for the documentation.
     pub doc: &'static str,
@@ -62,7 +62,7 @@ pub struct Counter {
 macro_rules! counters {
     ($( $ident:ident $name:literal $unit:ident $doc:literal ),+ $(,)?) => {
         $(
-            #[doc = concat!("Place of `", $name, "` in [`ALL`]: ", $doc, ".")]
+            #[doc = concat!("Index of `", $name, "` in [`ALL`]: ", $doc, ".")]
             pub const $ident: u32 = Place::$ident as u32;
         )+
         #[allow(non_camel_case_types, clippy::upper_case_acronyms)]
@@ -75,74 +75,74 @@ macro_rules! counters {
 }
 
 counters! {
-    LOAD_1 "load_1" Hundredths "load average of a minute",
-    LOAD_5 "load_5" Hundredths "load average of five minutes",
-    LOAD_15 "load_15" Hundredths "load average of fifteen minutes",
-    THREADS_RUNNABLE "threads_runnable" Count "threads that run or wait for a CPU",
+    LOAD_1 "load_1" Hundredths "load average over 1 minute",
+    LOAD_5 "load_5" Hundredths "load average over 5 minutes",
+    LOAD_15 "load_15" Hundredths "load average over 15 minutes",
+    THREADS_RUNNABLE "threads_runnable" Count "runnable threads, running or waiting for a CPU",
     THREADS "threads" Count "threads",
-    UPTIME "uptime" Ns "time since the machine was started",
-    CPU_USER "cpu_user" Ns "time of all CPUs in programs",
-    CPU_NICE "cpu_nice" Ns "time of all CPUs in programs of low priority",
-    CPU_SYSTEM "cpu_system" Ns "time of all CPUs in the kernel",
-    CPU_IDLE "cpu_idle" Ns "time of all CPUs without anything to do",
-    CPU_IOWAIT "cpu_iowait" Ns "time of all CPUs without anything to do while I/O was waited for",
-    CPU_IRQ "cpu_irq" Ns "time of all CPUs in hard interrupts",
-    CPU_SOFTIRQ "cpu_softirq" Ns "time of all CPUs in softirqs",
-    CPU_STEAL "cpu_steal" Ns "time of all CPUs that the hypervisor gave to others",
-    CONTEXT_SWITCHES "context_switches" Count "switches of threads",
-    FORKS "forks" Count "threads and processes made",
-    THREADS_BLOCKED "threads_blocked" Count "threads that wait for I/O",
-    MEM_TOTAL "mem_total" Bytes "memory",
-    MEM_FREE "mem_free" Bytes "memory that nothing is in",
-    MEM_AVAILABLE "mem_available" Bytes "memory that could be had without swapping",
+    UPTIME "uptime" Ns "time since boot",
+    CPU_USER "cpu_user" Ns "user time of all CPUs",
+    CPU_NICE "cpu_nice" Ns "user time of all CPUs at low priority",
+    CPU_SYSTEM "cpu_system" Ns "kernel time of all CPUs",
+    CPU_IDLE "cpu_idle" Ns "idle time of all CPUs",
+    CPU_IOWAIT "cpu_iowait" Ns "idle time of all CPUs while I/O was pending",
+    CPU_IRQ "cpu_irq" Ns "hard interrupt time of all CPUs",
+    CPU_SOFTIRQ "cpu_softirq" Ns "softirq time of all CPUs",
+    CPU_STEAL "cpu_steal" Ns "time of all CPUs stolen by the hypervisor",
+    CONTEXT_SWITCHES "context_switches" Count "context switches",
+    FORKS "forks" Count "threads and processes created",
+    THREADS_BLOCKED "threads_blocked" Count "threads blocked on I/O",
+    MEM_TOTAL "mem_total" Bytes "total memory",
+    MEM_FREE "mem_free" Bytes "free memory",
+    MEM_AVAILABLE "mem_available" Bytes "memory available without swapping",
     MEM_BUFFERS "mem_buffers" Bytes "page cache of block devices",
-    MEM_CACHED "mem_cached" Bytes "page cache of files, and shared memory",
-    MEM_RECLAIMABLE "mem_reclaimable" Bytes "memory of the kernel that can be had back",
-    MEM_SHARED "mem_shared" Bytes "shared memory and files in memory",
-    MEM_ANONYMOUS "mem_anonymous" Bytes "memory of programs that no file holds",
-    MEM_DIRTY "mem_dirty" Bytes "page cache still to be written",
-    MEM_WRITEBACK "mem_writeback" Bytes "page cache being written",
-    SWAP_TOTAL "swap_total" Bytes "room for swapping",
-    SWAP_FREE "swap_free" Bytes "room for swapping that is free",
+    MEM_CACHED "mem_cached" Bytes "page cache of files, including shared memory",
+    MEM_RECLAIMABLE "mem_reclaimable" Bytes "reclaimable kernel memory",
+    MEM_SHARED "mem_shared" Bytes "shared memory and tmpfs files",
+    MEM_ANONYMOUS "mem_anonymous" Bytes "anonymous memory",
+    MEM_DIRTY "mem_dirty" Bytes "dirty page cache",
+    MEM_WRITEBACK "mem_writeback" Bytes "page cache under writeback",
+    SWAP_TOTAL "swap_total" Bytes "total swap space",
+    SWAP_FREE "swap_free" Bytes "free swap space",
     PSI_CPU_SOME "psi_cpu_some" Ns "time in which some threads waited for a CPU",
-    PSI_CPU_SOME_10 "psi_cpu_some_10" Hundredths "the same, percent of the last ten seconds",
+    PSI_CPU_SOME_10 "psi_cpu_some_10" Hundredths "percentage of the last 10 s in which some threads waited for a CPU",
     PSI_IO_SOME "psi_io_some" Ns "time in which some threads waited for I/O",
-    PSI_IO_SOME_10 "psi_io_some_10" Hundredths "the same, percent of the last ten seconds",
-    PSI_IO_FULL "psi_io_full" Ns "time in which all threads that could have run waited for I/O",
-    PSI_IO_FULL_10 "psi_io_full_10" Hundredths "the same, percent of the last ten seconds",
+    PSI_IO_SOME_10 "psi_io_some_10" Hundredths "percentage of the last 10 s in which some threads waited for I/O",
+    PSI_IO_FULL "psi_io_full" Ns "time in which all non-idle threads waited for I/O",
+    PSI_IO_FULL_10 "psi_io_full_10" Hundredths "percentage of the last 10 s in which all non-idle threads waited for I/O",
     PSI_MEMORY_SOME "psi_memory_some" Ns "time in which some threads waited for memory",
-    PSI_MEMORY_SOME_10 "psi_memory_some_10" Hundredths "the same, percent of the last ten seconds",
-    PSI_MEMORY_FULL "psi_memory_full" Ns "time in which all threads that could have run waited for memory",
-    PSI_MEMORY_FULL_10 "psi_memory_full_10" Hundredths "the same, percent of the last ten seconds",
-    PAGED_IN "paged_in" Bytes "read from block devices",
-    PAGED_OUT "paged_out" Bytes "written to block devices",
+    PSI_MEMORY_SOME_10 "psi_memory_some_10" Hundredths "percentage of the last 10 s in which some threads waited for memory",
+    PSI_MEMORY_FULL "psi_memory_full" Ns "time in which all non-idle threads waited for memory",
+    PSI_MEMORY_FULL_10 "psi_memory_full_10" Hundredths "percentage of the last 10 s in which all non-idle threads waited for memory",
+    PAGED_IN "paged_in" Bytes "data read from block devices",
+    PAGED_OUT "paged_out" Bytes "data written to block devices",
     SWAPPED_IN "swapped_in" Count "pages read from swap",
     SWAPPED_OUT "swapped_out" Count "pages written to swap",
     FAULTS "faults" Count "page faults",
-    FAULTS_MAJOR "faults_major" Count "page faults that had to read",
-    OOM_KILLS "oom_kills" Count "processes killed for want of memory",
-    RSS "rss" Bytes "memory of a process",
+    FAULTS_MAJOR "faults_major" Count "major page faults",
+    OOM_KILLS "oom_kills" Count "processes killed by the OOM killer",
+    RSS "rss" Bytes "resident memory of a process",
     SIZE "size" Bytes "address space of a process",
-    SHARED "shared" Bytes "memory of a process that others may have too",
-    IO_READ "io_read" Bytes "what a process had read from block devices",
-    IO_WRITTEN "io_written" Bytes "what a process made dirty, to be written to block devices",
+    SHARED "shared" Bytes "memory that a process may share with others",
+    IO_READ "io_read" Bytes "data that a process caused to be read from block devices",
+    IO_WRITTEN "io_written" Bytes "data that a process dirtied, to be written to block devices",
     IO_CANCELLED "io_cancelled" Bytes "dirty pages that a process truncated or deleted before they were written",
     FS_SIZE "fs_size" Bytes "size of a file system",
-    FS_FREE "fs_free" Bytes "free room of a file system",
-    FS_AVAILABLE "fs_available" Bytes "the same without what is kept for root",
+    FS_FREE "fs_free" Bytes "free space of a file system",
+    FS_AVAILABLE "fs_available" Bytes "free space of a file system without the blocks reserved for root",
     FS_INODES "fs_inodes" Count "inodes of a file system",
     FS_INODES_FREE "fs_inodes_free" Count "free inodes of a file system",
 }
 
-/// Bytes of a value: the counter's place, and what it counts.
+/// Bytes of an encoded value: index of the counter, and value.
 pub const VALUE_BYTES: usize = 12;
 
-/// Values as spools hold them.
+/// Encoded values, as in spools.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Values<'b>(pub &'b [u8]);
 
 impl<'b> Values<'b> {
-    /// Those of counters that are known.
+    /// Iterates over the values of known counters.
     pub fn iter(self) -> impl Iterator<Item = (&'static Counter, i64)> + 'b {
         self.0.chunks_exact(VALUE_BYTES).filter_map(|value| {
             let (place, count) = value.split_first_chunk::<4>()?;
@@ -152,12 +152,12 @@ impl<'b> Values<'b> {
     }
 }
 
-/// Values that another tool told, by its own names: `NAME VALUE UNIT`, with semicolons between.
+/// Values reported by another tool under its own names: `NAME VALUE UNIT`, separated by semicolons.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct ToldValues<'b>(pub &'b str);
 
 impl<'b> ToldValues<'b> {
-    /// Those that are whole.
+    /// Iterates over the well-formed values.
     pub fn iter(self) -> impl Iterator<Item = (&'b str, i64, CounterUnit)> + 'b {
         self.0.split(';').filter_map(|value| {
             let mut words = value.split(' ');
@@ -168,13 +168,13 @@ impl<'b> ToldValues<'b> {
         })
     }
 
-    /// Whether nothing is in it but values.
+    /// Whether it contains only well-formed values.
     pub fn is_whole(self) -> bool {
         self.iter().count() == self.0.split(';').count()
     }
 }
 
-/// Appends a value to those that a tool told. Of its name what separates values is left out.
+/// Appends a value reported by a tool. Separators are removed from its name.
 pub fn push_told(values: &mut String, (name, value): (&str, i64), unit: CounterUnit) {
     use std::fmt::Write as _;
     if !values.is_empty() {
@@ -191,7 +191,7 @@ pub fn push_told(values: &mut String, (name, value): (&str, i64), unit: CounterU
     let _ = write!(values, " {value} {}", unit.name());
 }
 
-/// Appends a value to those that a record will have.
+/// Appends an encoded value.
 pub fn push(values: &mut Vec<u8>, place: u32, count: i64) {
     values.extend(place.to_le_bytes());
     values.extend(count.to_le_bytes());

@@ -1,6 +1,6 @@
-//! Names of error numbers: those of x86, ARM and RISC-V, as every recording holds numbers only.
+//! Error names. The numbers are those of x86, ARM and RISC-V; recordings contain only numbers.
 
-/// `ENOENT` for 2; the number itself where it has no name.
+/// Returns `ENOENT` for 2, or the number itself if it has no name.
 pub fn name(number: i64) -> String {
     usize::try_from(number)
         .ok()
@@ -9,7 +9,7 @@ pub fn name(number: i64) -> String {
         .map_or_else(|| restarts(number), |name| (*name).to_owned())
 }
 
-/// 2 for `ENOENT`.
+/// Returns 2 for `ENOENT`.
 pub fn number(name: &str) -> Option<i64> {
     let listed = NAMES.iter().position(|known| *known == name);
     let listed = listed.filter(|_| !name.is_empty());
@@ -18,7 +18,7 @@ pub fn number(name: &str) -> Option<i64> {
     listed.map(|at| at as i64 + 1).or_else(alone)
 }
 
-/// Numbers that the kernel keeps to itself, but a trace of its returns shows.
+/// Kernel-internal numbers, which user space never sees but a trace of return values shows.
 fn restarts(number: i64) -> String {
     match number {
         512 => "ERESTARTSYS".into(),

@@ -1,5 +1,5 @@
-//! What any source can tell: one vocabulary of events between importers (or the recorder) and the
-//! trackers. Borrowed, flat and cheap to build; bytes come from the trace as they are.
+//! Everything that a source can report: the events passed from importers (or the recorder) to the
+//! trackers. Borrowed, flat and cheap to build; bytes are passed on as they are in the trace.
 
 // tidy: long because each event and field is documented where it is declared.
 
@@ -38,13 +38,13 @@ use crate::lookup::{Function, Outcome};
 /// One event of one source, in time order when it reaches the trackers.
 #[derive(Debug, Clone, Copy)]
 pub struct Event<'a> {
-    /// When it happened, on the clock that all sources of an import share.
+    /// Time, on the clock shared by all sources of an import.
     pub ts: Ns,
     /// CPU the event happened on.
     pub cpu: Option<i32>,
-    /// What the source says of the thread that was running, beside the payload.
+    /// Context recorded with the event, in addition to the payload.
     pub context: Context<'a>,
-    /// Payload: what happened.
+    /// Payload.
     pub body: Body<'a>,
 }
 
@@ -74,8 +74,8 @@ pub enum SocketAddress<'a> {
     Family(i32),
 }
 
-/// Arguments of a system call, by meaning. Which of them a call has, and from which argument they
-/// come, is told by the table in [`crate::syscall`].
+/// Arguments of a system call, by meaning. The table in [`crate::syscall`] defines which of them a
+/// call has, and which argument they come from.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct SyscallArgs<'a> {
     /// First descriptor argument.
@@ -90,9 +90,9 @@ pub struct SyscallArgs<'a> {
     pub path: Option<&'a [u8]>,
     /// Second path argument: new name of rename, link and symlink.
     pub path2: Option<&'a [u8]>,
-    /// Bytes asked for.
+    /// Requested size in bytes.
     pub count: Option<i64>,
-    /// File offset in bytes; of `mmap2` the page number times 4096.
+    /// File offset in bytes; for `mmap2` the page number times 4096.
     pub offset: Option<i64>,
     /// Open flags, mmap flags, dup3 flags, …
     pub flags: Option<i64>,
@@ -102,24 +102,24 @@ pub struct SyscallArgs<'a> {
     pub value: Option<i64>,
     /// Address argument: mmap, munmap, msync, futex.
     pub address: Option<u64>,
-    /// Second address argument of futex: where waiters are moved to.
+    /// Second address argument of futex: the address that waiters are requeued to.
     pub address2: Option<u64>,
-    /// Where the longest time to wait stands, for futex; 0 for no limit.
+    /// Address of the futex timeout; 0 for none.
     pub timeout: Option<u64>,
     /// Socket family (domain) and type.
     pub family: Option<i32>,
-    /// `SOCK_STREAM`, `SOCK_DGRAM`, …, with the flags that the call was given.
+    /// `SOCK_STREAM`, `SOCK_DGRAM`, …, with the flags passed to the call.
     pub socket_type: Option<i32>,
-    /// Address given to bind, connect and sendto, or returned by accept and recvfrom.
+    /// Address passed to bind, connect and sendto, or returned by accept and recvfrom.
     pub socket_address: Option<SocketAddress<'a>>,
     /// Descriptors returned through memory (pipe, socketpair), on exit.
     pub fds: Option<[i32; 2]>,
-    /// Signal or other plain arguments, by position, when nothing better is known.
+    /// Signal or other plain arguments, by position, if nothing better is known.
     pub raw: Option<[u64; 6]>,
 }
 
 impl SyscallArgs<'_> {
-    /// No argument is known. By reference it lives as long as anything.
+    /// No argument is known. A static reference has any lifetime.
     pub const NONE: SyscallArgs<'static> = SyscallArgs {
         fd: None,
         fd2: None,
@@ -143,12 +143,12 @@ impl SyscallArgs<'_> {
     };
 }
 
-/// State a thread was left in by a switch.
+/// State of a thread after a switch away from it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum PrevState {
-    /// Runnable; `preempted` where the source tells it was not voluntary.
+    /// Runnable; `preempted` if the source reports that the switch was involuntary.
     Runnable {
-        /// Lost its CPU (`R+`) rather than giving it up.
+        /// Lost its CPU (`R+`) rather than yielding it.
         preempted: bool,
     },
     /// `TASK_INTERRUPTIBLE` (`S`).
@@ -165,13 +165,13 @@ pub enum PrevState {
     Zombie,
     /// `TASK_PARKED` (`P`), a kernel thread that was parked.
     Parked,
-    /// TASK_IDLE: an uninterruptible sleep of kernel threads that does not count as load.
+    /// `TASK_IDLE`: an uninterruptible sleep of kernel threads that does not count as load.
     Idle,
-    /// Another state, as the source has it.
+    /// Another state, as in the source.
     Unknown(i64),
 }
 
-/// Which of the three wakeup tracepoints it was.
+/// The three wakeup tracepoints.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum WakeupKind {
     /// On the waking CPU, in the waker's context.
@@ -189,35 +189,35 @@ pub enum BlockOp {
     Read,
     /// Data to the device.
     Write,
-    /// Blocks that are given up (discard, secure erase).
+    /// Discarded blocks (discard, secure erase).
     Discard,
     /// A flush of the device's cache without data.
     Flush,
-    /// Passthrough commands, zone operations and what else has no letter of its own (`N`).
+    /// Passthrough commands, zone operations and others without a letter of their own (`N`).
     Other,
 }
 
-/// `rwbs` of a block event, decoded from the mask or the text of the source.
+/// `rwbs` of a block event, decoded from the mask or the text in the source.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct BlockFlags {
     /// Direction and kind.
     pub op: BlockOp,
     /// A thread waits for it (`REQ_SYNC`, letter `S`).
     pub sync: bool,
-    /// Metadata of a file system (`REQ_META`, letter `M`).
+    /// File system metadata (`REQ_META`, letter `M`).
     pub meta: bool,
-    /// Read-ahead (`REQ_RAHEAD`, letter `A`).
+    /// Readahead (`REQ_RAHEAD`, letter `A`).
     pub ahead: bool,
-    /// Complete only when it is on the medium (`REQ_FUA`, letter `F` after the direction).
+    /// Completes only when it is on the medium (`REQ_FUA`, letter `F` after the direction).
     pub fua: bool,
-    /// A flush goes before it.
+    /// Preceded by a flush.
     pub preflush: bool,
-    /// The discard erases (`REQ_OP_SECURE_ERASE`, letters `DE`).
+    /// Secure erase (`REQ_OP_SECURE_ERASE`, letters `DE`).
     pub secure: bool,
 }
 
 impl BlockFlags {
-    /// As the kernel spells them (`blk_fill_rwbs`).
+    /// Letters, as the kernel prints them (`blk_fill_rwbs`).
     pub fn letters(&self) -> String {
         let mut letters = String::new();
         if self.preflush {
@@ -242,22 +242,22 @@ impl BlockFlags {
     }
 }
 
-/// Device, place and size of a block event. `dev` is the kernel's `dev_t` with 20 minor bits.
+/// Device, sector and size of a block event. `dev` is the kernel's `dev_t` with 20 minor bits.
 #[derive(Debug, Clone, Copy)]
 pub struct BlockRange<'a> {
-    /// Disk; partition or mapping before the remap to a disk.
+    /// Disk; before the remap to a disk, the partition or mapping.
     pub dev: i64,
     /// First 512-byte sector on `dev`.
     pub sector: i64,
     /// Length in 512-byte sectors; 0 for a flush.
     pub sectors: i64,
-    /// Bytes where the source tells (passthrough commands); else sectors × 512.
+    /// Bytes if the source reports them (passthrough commands); otherwise sectors × 512.
     pub bytes: Option<i64>,
-    /// What kind of I/O it is.
+    /// Type of I/O.
     pub flags: BlockFlags,
-    /// Thread in the payload (`tid`), which some events carry beside the context.
+    /// Thread in the payload (`tid`), which some events have in addition to the context.
     pub tid: Option<i32>,
-    /// Name of that thread, where the payload has one.
+    /// Name of that thread, if the payload has it.
     pub comm: Option<&'a [u8]>,
 }
 
@@ -270,40 +270,40 @@ pub enum IrqKind {
     Soft,
     /// The callback of a high-resolution timer (`hrtimer_expire_entry`).
     Hrtimer,
-    /// Sent by another CPU.
+    /// An interrupt sent by another CPU (IPI).
     Ipi,
 }
 
-/// Which of the packet tracepoints it was.
+/// The packet tracepoints.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum NetKind {
-    /// `netif_receive_skb`: the interface handed the packet to the network stack.
+    /// `netif_receive_skb`: the interface passed the packet to the network stack.
     Receive,
-    /// `net_dev_queue`: the network stack handed the packet to the interface.
+    /// `net_dev_queue`: the network stack passed the packet to the interface.
     Queue,
-    /// `net_dev_xmit`: the driver answered.
+    /// `net_dev_xmit`: the driver returned.
     Transmit,
 }
 
-/// What is counted about memory; rows of the table `page_count`.
+/// Counted memory events; rows of the table `page_count`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum MemoryKind {
-    /// A page fault of a program itself, or of the kernel on its behalf.
+    /// A page fault in user mode.
     FaultUser,
-    /// A fault in kernel code, such as a copy to a program's buffer that is not mapped yet.
+    /// A page fault in kernel mode, such as a copy to an unmapped user buffer.
     FaultKernel,
-    /// Pages of files that came into the page cache or left it.
+    /// File pages added to the page cache.
     CacheAdd,
-    /// Pages of files that left the page cache.
+    /// File pages removed from the page cache.
     CacheRemove,
-    /// Pages that reclaim itself had to write.
+    /// Pages written by reclaim itself.
     ReclaimWrite,
-    /// An allocation that found memory short called for kswapd.
+    /// An allocation that found too little free memory woke kswapd.
     KswapdWakeup,
 }
 
 impl MemoryKind {
-    /// Every kind, in the order of the numbers that a spool uses.
+    /// All kinds, in the order of their numbers in a spool.
     pub const ALL: [Self; 6] = [
         Self::FaultUser,
         Self::FaultKernel,
@@ -313,7 +313,7 @@ impl MemoryKind {
         Self::KswapdWakeup,
     ];
 
-    /// As the column `page_count.kind` has it.
+    /// Name in the text format.
     pub fn name(self) -> &'static str {
         match self {
             Self::FaultUser => "fault_user",
@@ -326,23 +326,23 @@ impl MemoryKind {
     }
 }
 
-/// Who frees pages, and for whom.
+/// Kinds of page reclaim.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ReclaimKind {
-    /// A thread that wanted memory.
+    /// By a thread that allocates memory.
     Direct,
-    /// A thread whose cgroup is at its limit.
+    /// By a thread whose cgroup is at its limit.
     Cgroup,
-    /// A cgroup above its soft limit, within one of the others.
+    /// Of a cgroup above its soft limit, within another kind of reclaim.
     CgroupSoft,
-    /// A thread that wanted memory of one node.
+    /// By a thread that allocates memory of one NUMA node.
     Node,
-    /// The kernel thread of a node, in the background.
+    /// By kswapd, in the background.
     Kswapd,
 }
 
 impl ReclaimKind {
-    /// Every kind, in the order of the numbers that a spool uses.
+    /// All kinds, in the order of their numbers in a spool.
     pub const ALL: [Self; 5] = [
         Self::Direct,
         Self::Cgroup,
@@ -351,7 +351,7 @@ impl ReclaimKind {
         Self::Kswapd,
     ];
 
-    /// As the column `reclaim.kind` has it.
+    /// Value of the column `reclaim.kind`.
     pub fn name(self) -> &'static str {
         match self {
             Self::Direct => "direct",
@@ -376,36 +376,36 @@ pub struct StateProcess<'a> {
     pub comm: Option<&'a [u8]>,
     /// Whether it is a kernel thread.
     pub is_kernel: Option<bool>,
-    /// Where it was: running, waiting in the CPU queue, waiting, zombie, …
+    /// Scheduling status: running, waiting in the run queue, waiting, zombie, …
     pub status: Option<i64>,
-    /// CPU that it was on.
+    /// CPU of the thread.
     pub cpu: Option<i32>,
-    /// Identity of its file table, since lttng-modules 2.12.
+    /// Identity of its descriptor table, since lttng-modules 2.12.
     pub file_table: Option<u64>,
 }
 
-/// What happened. Names follow the kernel's own events.
+/// Payload of an event. Names follow the kernel's own events.
 #[derive(Debug, Clone, Copy)]
 #[non_exhaustive]
 pub enum Body<'a> {
-    /// A CPU switches threads (`sched_switch`); id 0 is the idle thread of the CPU.
+    /// A context switch on a CPU (`sched_switch`); id 0 is the idle thread of the CPU.
     SchedSwitch {
-        /// Thread that leaves the CPU.
+        /// Thread that is switched out.
         prev_tid: i32,
         /// Its name.
         prev_comm: &'a [u8],
         /// Its kernel priority.
         prev_prio: Option<i32>,
-        /// State that it is left in.
+        /// Its state after the switch.
         prev_state: PrevState,
-        /// Thread that gets the CPU.
+        /// Thread that is switched in.
         next_tid: i32,
         /// Its name.
         next_comm: &'a [u8],
         /// Its kernel priority.
         next_prio: Option<i32>,
     },
-    /// A thread is woken, by the thread of the context or an interrupt on its CPU.
+    /// A thread is woken by the thread of the context, or by an interrupt on its CPU.
     SchedWakeup {
         /// Which tracepoint.
         kind: WakeupKind,
@@ -415,14 +415,15 @@ pub enum Body<'a> {
         comm: &'a [u8],
         /// Its kernel priority.
         prio: Option<i32>,
-        /// CPU on which it will run.
+        /// CPU that the thread is placed on.
         target_cpu: Option<i32>,
     },
-    /// The scheduler moves a thread that is runnable or about to be woken (`sched_migrate_task`).
+    /// The scheduler migrates a thread that is runnable or about to be woken
+    /// (`sched_migrate_task`).
     SchedMigrate {
-        /// Thread that moves.
+        /// Thread that is migrated.
         tid: i32,
-        /// CPU to which it moves.
+        /// Destination CPU.
         to_cpu: i32,
     },
     /// A thread or process is created (`sched_process_fork`, `clone`).
@@ -435,40 +436,40 @@ pub enum Body<'a> {
         parent_comm: &'a [u8],
         /// The new thread.
         child_tid: i32,
-        /// Its process; the same as the parent's for a thread, its own id for a process.
+        /// Its process: for a thread the same as the parent's, for a process its own id.
         child_pid: Option<i32>,
-        /// Its name, at first that of the parent.
+        /// Its name, initially that of the parent.
         child_comm: &'a [u8],
     },
-    /// `tid` and `old_tid` differ when another thread than the main one calls exec.
+    /// `tid` and `old_tid` differ if a thread other than the main one calls exec.
     Exec {
-        /// Path that was executed, as it was given.
+        /// Executed path, as passed.
         filename: &'a [u8],
         /// Thread id after exec: that of the process.
         tid: Option<i32>,
         /// Thread id before exec.
         old_tid: Option<i32>,
     },
-    /// A thread ends (`sched_process_exit`); it may stay as a zombie until [`Body::Free`].
+    /// A thread exits (`sched_process_exit`); it may remain as a zombie until [`Body::Free`].
     Exit {
-        /// Thread that ends.
+        /// Thread that exits.
         tid: i32,
         /// Its name.
         comm: &'a [u8],
     },
-    /// The kernel freed the thread; its id may be used again.
+    /// The kernel freed the thread; its id may be reused.
     Free {
-        /// Thread that is gone.
+        /// Thread that was freed.
         tid: i32,
     },
-    /// A thread gets another name (`task_rename`, `PR_SET_NAME`).
+    /// A thread is renamed (`task_rename`, `PR_SET_NAME`).
     CommChange {
         /// Thread that is renamed.
         tid: i32,
         /// Its new name.
         comm: &'a [u8],
     },
-    /// A thread gets another priority (`sched_pi_setprio`).
+    /// The priority of a thread changes (`sched_pi_setprio`).
     PrioChange {
         /// Thread whose priority changes.
         tid: i32,
@@ -476,40 +477,40 @@ pub enum Body<'a> {
         prio: i32,
     },
 
-    /// `name` is without prefix (`openat`); for calls known by number only, the number as text.
+    /// `name` has no prefix (`openat`); for calls known by number only, it is the number as text.
     SyscallEnter {
-        /// Name as the source has it.
+        /// Name in the source.
         name: &'a str,
         /// Number in the traced architecture.
         nr: Option<i32>,
         /// Entered through the 32-bit table.
         compat: bool,
-        /// Arguments that are known at entry.
+        /// Arguments known at entry.
         args: &'a SyscallArgs<'a>,
     },
-    /// `name` is `None` for sources whose exits do not say (`exit_syscall`).
+    /// `name` is `None` for sources whose exit events have no name (`exit_syscall`).
     SyscallExit {
-        /// Name as the source has it.
+        /// Name in the source.
         name: Option<&'a str>,
         /// Number in the traced architecture.
         nr: Option<i32>,
         /// Entered through the 32-bit table.
         compat: bool,
-        /// Return value, a negative errno on failure; `None` where the source does not have it.
+        /// Return value, a negative errno on failure; `None` if the source does not report it.
         ret: Option<i64>,
-        /// Arguments that are known only on return: what the kernel wrote to memory.
+        /// Arguments known only on return: what the kernel wrote to memory.
         args: &'a SyscallArgs<'a>,
-        /// Whether the time of the event is that of the return; else it returned then or later.
+        /// Whether the timestamp is that of the return; otherwise the call returned then or later.
         is_timed: bool,
     },
 
     /// A bio enters the block layer (`block_bio_queue`).
     BlockBioQueue(BlockRange<'a>),
-    /// A bio is appended to a request (`block_bio_backmerge`).
+    /// A bio is merged at the back of a request (`block_bio_backmerge`).
     BlockBioBackmerge(BlockRange<'a>),
-    /// A bio is put before a request (`block_bio_frontmerge`).
+    /// A bio is merged at the front of a request (`block_bio_frontmerge`).
     BlockBioFrontmerge(BlockRange<'a>),
-    /// A bio is complete (`block_bio_complete`); for devices without a request queue the only
+    /// A bio completes (`block_bio_complete`); for devices without a request queue this is the only
     /// completion.
     BlockBioComplete {
         /// The bio.
@@ -517,11 +518,11 @@ pub enum Body<'a> {
         /// Positive errno; 0 is success.
         error: Option<i32>,
     },
-    /// I/O of `old_dev`/`old_sector` goes on as `range`.
+    /// I/O to `old_dev`/`old_sector` continues as `range`.
     BlockBioRemap {
-        /// Where it goes on.
+        /// Range after the remap.
         range: BlockRange<'a>,
-        /// Device that it was sent to, such as a partition or a mapping.
+        /// Original device, such as a partition or a mapping.
         old_dev: i64,
         /// Sector on that device.
         old_sector: i64,
@@ -530,43 +531,43 @@ pub enum Body<'a> {
     BlockSplit {
         /// The first part.
         range: BlockRange<'a>,
-        /// Sector where the rest begins.
+        /// First sector of the rest.
         new_sector: i64,
     },
     /// A request is allocated (`block_getrq`).
     BlockGetRq(BlockRange<'a>),
     /// A request enters the I/O scheduler (`block_rq_insert`).
     BlockRqInsert(BlockRange<'a>),
-    /// The driver gets a request (`block_rq_issue`).
+    /// A request is issued to the driver (`block_rq_issue`).
     BlockRqIssue(BlockRange<'a>),
     /// A request is merged into another one (`block_rq_merge`).
     BlockRqMerge(BlockRange<'a>),
-    /// The driver gives a request back to the queue (`block_rq_requeue`).
+    /// The driver returns a request to the queue (`block_rq_requeue`).
     BlockRqRequeue(BlockRange<'a>),
-    /// A request, or the first part of one, is complete (`block_rq_complete`).
+    /// A request completes, in whole or in part (`block_rq_complete`).
     BlockRqComplete {
-        /// The sectors that are complete.
+        /// The completed sectors.
         range: BlockRange<'a>,
         /// Positive errno; 0 is success.
         error: Option<i32>,
     },
 
-    /// An interrupt handler begins on the CPU of the event.
+    /// Entry to an interrupt handler on the CPU of the event.
     IrqEnter {
-        /// What kind of handler.
+        /// Kind of handler.
         kind: IrqKind,
         /// Number of the interrupt or softirq vector, or of the IPI as in [`Body::IpiRaise`].
         nr: i32,
-        /// Name of the device action, where the source has it.
+        /// Name of the device action, if the source has it.
         name: Option<&'a [u8]>,
     },
-    /// An interrupt handler ends on the CPU of the event.
+    /// Exit from an interrupt handler on the CPU of the event.
     IrqExit {
-        /// What kind of handler.
+        /// Kind of handler.
         kind: IrqKind,
         /// Number as at its entry.
         nr: i32,
-        /// Return value of a hard handler: 1 if the interrupt was its own.
+        /// Return value of a hard interrupt handler: 1 if it handled the interrupt.
         ret: Option<i32>,
     },
     /// A softirq is marked pending on the CPU of the event (`softirq_raise`).
@@ -574,10 +575,10 @@ pub enum Body<'a> {
         /// Softirq vector.
         nr: i32,
     },
-    /// A CPU sends an interrupt to those whose bits are set, from `first` on. Number 0 reschedule, 1
-    /// call a function, 2 the same for one CPU.
+    /// A CPU sends an IPI to the CPUs whose bits are set, counted from `first`. Number 0 is
+    /// reschedule, 1 function call, 2 function call on a single CPU.
     IpiRaise {
-        /// What the interrupt is for.
+        /// Number, as above.
         nr: i32,
         /// CPU that bit 0 of `cpus` stands for.
         first: i32,
@@ -587,7 +588,7 @@ pub enum Body<'a> {
 
     /// A packet passes between network stack and interface.
     Net {
-        /// In which direction.
+        /// Direction.
         kind: NetKind,
         /// Name of the interface.
         netif: &'a [u8],
@@ -597,24 +598,24 @@ pub enum Body<'a> {
         skbaddr: Option<u64>,
         /// Result of the driver for [`NetKind::Transmit`]; 0 is success.
         ret: Option<i32>,
-        /// Headers, where the source has them.
+        /// Headers, if the source has them.
         headers: Option<NetHeaders>,
     },
-    /// A packet that was sent again or thrown away.
+    /// A packet that was retransmitted or dropped.
     NetFault {
-        /// What went wrong.
+        /// Kind of fault.
         kind: NetFaultKind,
         /// Address of the socket buffer.
         skbaddr: Option<u64>,
-        /// Why it was thrown away, by the number of the traced kernel.
+        /// Drop reason, by the number in the traced kernel.
         reason: Option<i64>,
-        /// What the frame carries (0x0800 for IPv4), where no headers tell more.
+        /// Ethertype of the frame (0x0800 for IPv4), if there are no headers.
         ethertype: Option<u16>,
-        /// Headers, where the source has them.
+        /// Headers, if the source has them.
         headers: Option<NetHeaders>,
     },
 
-    /// A lookup of a host name begins: the function that a program called.
+    /// Start of a DNS lookup: entry to the function called by a program.
     LookupBegin {
         /// Function that was called.
         function: Function,
@@ -623,34 +624,34 @@ pub enum Body<'a> {
         /// Service name or port to look up.
         service: Option<&'a [u8]>,
     },
-    /// It ends, having begun then.
+    /// End of a DNS lookup.
     LookupEnd {
-        /// When the function was entered.
+        /// Time of entry to the function.
         begun: Ns,
         /// Function that returned.
         function: Function,
-        /// Host name, as at the beginning.
+        /// Host name, as at the start.
         host: Option<&'a [u8]>,
-        /// Service name, as at the beginning.
+        /// Service name, as at the start.
         service: Option<&'a [u8]>,
         /// Whether a name was found, or the error.
         outcome: Outcome,
-        /// The first of those found.
+        /// The first address found.
         address: Option<NetAddress>,
     },
 
-    /// A function that was asked for is entered.
+    /// Entry to a probed function.
     FunctionBegin(FunctionCall<'a>),
-    /// It returns.
+    /// Return from a probed function.
     FunctionEnd {
         /// Number of the probe, as in [`FunctionCall::probe`].
         probe: u32,
         /// Stack pointer at its entry.
         sp: u64,
-        /// Return value, read by the type that the probe was given; `None` if it was given none.
+        /// Return value, converted to the type specified for the probe; `None` without a type.
         ret: Option<i64>,
     },
-    /// A static probe that was asked for is passed.
+    /// Hit of a USDT probe.
     Usdt(UsdtHit<'a>),
 
     /// Pages are allocated (`mm_page_alloc`).
@@ -664,65 +665,65 @@ pub enum Body<'a> {
         order: u32,
     },
 
-    /// Something about memory that is counted: 2^`order` pages, for faults and wakeups once.
+    /// A counted memory event: 2^`order` pages, or a single fault or wakeup.
     Memory {
         /// What is counted.
         kind: MemoryKind,
-        /// 2^`order` pages; 0 where single things are counted.
+        /// 2^`order` pages; 0 for single events.
         order: u32,
     },
-    /// Pages of files come into the page cache, or a file is told of.
+    /// Pages are added to the page cache, or the path of a file is reported.
     CacheFill(CacheFill<'a>),
-    /// Pages are being freed because memory is short; the thread does nothing else meanwhile.
+    /// Start of page reclaim; the thread does nothing else until the end.
     ReclaimBegin {
         /// Kind of reclaim.
         kind: ReclaimKind,
-        /// 2^`order` pages are wanted.
+        /// 2^`order` pages are requested.
         order: Option<i32>,
         /// NUMA node.
         node: Option<i32>,
     },
-    /// `pages` were freed.
+    /// End of page reclaim.
     ReclaimEnd {
-        /// Kind of reclaim, as at its beginning.
+        /// Kind of reclaim, as at the start.
         kind: ReclaimKind,
-        /// Pages that were freed; `None` where the source does not have it.
+        /// Pages that were freed; `None` if the source does not report it.
         pages: Option<i64>,
         /// NUMA node.
         node: Option<i32>,
     },
 
-    /// Work of the kernel that others wait for.
+    /// Kernel work that threads wait for.
     Work(Work<'a>),
-    /// A signal is sent, by the thread of the context.
+    /// A signal is generated by the thread of the context.
     Signal(Signal),
-    /// The thread of the context gets one.
+    /// A signal is delivered to the thread of the context.
     SignalDelivered(Signal),
 
-    /// A TCP connection goes from one state to another.
+    /// State change of a TCP connection.
     Tcp(TcpChange),
 
-    /// A function that a thread of the kernel calls later.
+    /// A workqueue item.
     WorkItem(WorkItem<'a>),
 
     /// State dump: a thread.
     StateProcess(StateProcess<'a>),
-    /// Snapshot: what a process is.
+    /// Snapshot: properties of a process.
     ProcessAbout(ProcessAbout<'a>),
-    /// A descriptor: of process `pid`, or of `file_table` since lttng-modules 2.12.
+    /// State dump: a descriptor of process `pid`, or of `file_table` since lttng-modules 2.12.
     StateFd {
         /// Process that owns the descriptor.
         pid: Option<i32>,
-        /// Identity of the file table that has the descriptor.
+        /// Identity of the descriptor table.
         file_table: Option<u64>,
         /// Descriptor number.
         fd: i32,
         /// Flags of the open.
         flags: Option<i64>,
-        /// What it leads to: a path, or `socket:[…]` and the like.
+        /// Object that it refers to: a path, or `socket:[…]` and similar.
         path: &'a [u8],
     },
-    /// Working directory of a process.
+    /// State dump: working directory of a process.
     StateDirectory {
         /// Kernel process id.
         pid: i32,
@@ -736,24 +737,24 @@ pub enum Body<'a> {
         /// Name without `/dev/`.
         name: &'a [u8],
     },
-    /// Snapshot: what a block device is.
+    /// Snapshot: properties of a block device.
     StateDevice(StateDevice<'a>),
-    /// `dev` lies on `below`.
+    /// Snapshot: `dev` is stacked on `below`.
     StateDeviceLink {
-        /// Device above: a partition, a mapping, a RAID.
+        /// Upper device: a partition, a mapping, a RAID.
         dev: i64,
-        /// Device below.
+        /// Underlying device.
         below: i64,
-        /// How it lies there, as the column `device_link.kind` has it.
+        /// Relation, as in the column `device_link.kind`.
         kind: &'a [u8],
     },
     /// Snapshot: a mount.
     StateMount(StateMount<'a>),
-    /// Snapshot: a file of the resolver's configuration.
+    /// Snapshot: a file of the resolver configuration.
     StateResolverFile(StateResolverFile<'a>),
     /// Snapshot: counters that the recorder read.
     StateCounters(StateCounters<'a>),
-    /// Counters that another tool reported.
+    /// Counters reported by another tool.
     ToldCounters(ToldCounters<'a>),
     /// State dump: a network interface.
     StateNetInterface {
@@ -770,26 +771,26 @@ pub enum Body<'a> {
         irq: i32,
         /// Name of the interrupt controller.
         name: &'a [u8],
-        /// Name that the driver registered its handler with.
+        /// Name that the driver registered its handler under.
         action: &'a [u8],
     },
-    /// State dump: nothing more follows, so what was not in it did not exist.
+    /// End of a state dump: what was not in it did not exist.
     StateEnd,
 
     /// A stack of the thread of the context.
     Stack(Stack<'a>),
-    /// What a thread did, sampled by wall-clock time.
+    /// A wall-clock sample of a thread.
     Wall(WallLook<'a>),
-    /// A wait for a lock of the kernel that is over.
+    /// A kernel lock wait, at its end.
     LockWait(LockWait<'a>),
 
-    /// A mark of the user or a user-space tracepoint, its fields rendered as text.
+    /// A marker added by a user, or an event of a user-space tracepoint with its fields as text.
     Marker {
-        /// Name of the event; `mark` for a mark of the user.
+        /// Name of the event; `mark` for a user's marker.
         name: &'a str,
-        /// Fields of the event, or the text of the mark.
+        /// Fields of the event, or the text of the marker.
         text: &'a str,
     },
-    /// Counted by name and used for what its context tells about the thread.
+    /// Counted by name; its context is used to identify the thread.
     Other,
 }

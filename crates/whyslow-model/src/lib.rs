@@ -1,7 +1,7 @@
-//! The vocabulary of whyslow: time, ids, events, table schemas, questions' answers.
+//! The vocabulary of whyslow: time, ids, events, table schemas, answers.
 //!
-//! No I/O and no engine: every other crate meets here. Two things are defined once for all:
-//! what a source can tell ([`event`]) and what a recording holds ([`tables`]).
+//! No I/O and no query engine; all other crates depend on this one. It defines what a source can
+//! report ([`event`]) and what a recording contains ([`tables`]).
 
 pub mod answer;
 pub mod counter;
@@ -25,5 +25,5 @@ pub use row::{Column, ColumnType, Feed, Row, Shape, Sink, Table, Unit};
 pub use symbol::{Strings, Sym, Symbols};
 pub use window::Window;
 
-/// Nanoseconds: since the Unix epoch for a point in time (`ts`), a length for `dur`.
+/// Nanoseconds: since the Unix epoch for a point in time (`ts`), a duration for `dur`.
 pub type Ns = i64;

@@ -1,4 +1,4 @@
-//! Lookups of names: the functions that do them, and what they answer.
+//! DNS lookups: the functions that make them, and their results.
 
 use std::borrow::Cow;
 
@@ -6,7 +6,7 @@ use std::borrow::Cow;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(u8)]
 pub enum Function {
-    /// One of these: the source does not tell which.
+    /// One of these functions, the source does not report which.
     Unknown = 0,
     /// `getaddrinfo`.
     Getaddrinfo = 1,
@@ -30,7 +30,7 @@ impl Function {
         Self::Gethostbyname2R,
     ];
 
-    /// Also of one that is not known.
+    /// Finds a function by name, including `unknown`.
     pub fn by_name(name: &str) -> Option<Self> {
         let mut all = Self::ALL.into_iter().chain([Self::Unknown]);
         all.find(|function| function.name() == name)
@@ -48,30 +48,31 @@ impl Function {
         }
     }
 
-    /// By the number of the spool; `None` for 0 and for numbers of a later program.
+    /// Returns the function with this number in a spool; `None` for 0 and for numbers of later
+    /// versions.
     pub fn by_number(number: u8) -> Option<Self> {
         let mut all = Self::ALL.into_iter();
         all.find(|function| *function as u8 == number)
     }
 }
 
-/// How a lookup ended. Each family of functions has numbers of its own.
+/// Outcome of a lookup. Each family of functions has its own numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Outcome {
-    /// Of getaddrinfo.
+    /// Return value of getaddrinfo.
     Eai(i32),
-    /// `h_errno`, 0 where a name was found.
+    /// `h_errno`, 0 if a name was found.
     HErrno(i32),
-    /// The functions with `_r` have error numbers too.
+    /// `errno`, used by the functions with `_r`.
     Errno(i32),
-    /// It failed, and its reason is where nobody else finds it.
+    /// It failed, and its reason cannot be read.
     Untold,
-    /// The source does not tell whether a name was found.
+    /// The source does not report whether a name was found.
     Unknown,
 }
 
 impl Outcome {
-    /// From the number that the function gave back.
+    /// Converts the number that the function returned.
     pub fn of(function: Function, number: Option<i32>) -> Self {
         match (function, number) {
             (Function::Unknown, _) | (_, None) => Self::Unknown,
@@ -85,7 +86,7 @@ impl Outcome {
         }
     }
 
-    /// The number, by the scheme of its function.
+    /// The number, in the scheme of its function.
     pub fn number(self) -> Option<i32> {
         match self {
             Self::Eai(number) | Self::HErrno(number) | Self::Errno(number) => Some(number),
@@ -93,7 +94,7 @@ impl Outcome {
         }
     }
 
-    /// As the C library calls it; `ok` where a name was found.
+    /// Name in the C library; `ok` if a name was found.
     pub fn name(self) -> Cow<'static, str> {
         match self {
             Self::Eai(0) | Self::HErrno(0) | Self::Errno(0) => "ok".into(),
@@ -112,7 +113,7 @@ impl Outcome {
     }
 }
 
-/// The numbers of glibc and musl.
+/// Numbers of glibc and musl.
 fn eai(number: i32) -> Option<&'static str> {
     Some(match number {
         -1 => "EAI_BADFLAGS",
@@ -142,7 +143,7 @@ fn h_errno(number: i32) -> Option<&'static str> {
     })
 }
 
-/// Those that these functions give.
+/// Error numbers that these functions return.
 fn errno(number: i32) -> Option<&'static str> {
     Some(match number {
         2 => "ENOENT",

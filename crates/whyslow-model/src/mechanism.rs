@@ -1,63 +1,69 @@
-//! Mechanisms of slowness: one list of ids that explanations, SQL, Python and tests use.
+//! Mechanisms of slowness: one list of ids for explanations, SQL, Python and tests.
 
-/// Id (lower snake case), meaning.
+/// Id (lower snake case) and meaning.
 pub static MECHANISMS: &[(&str, &str)] = &[
     ("cpu_running", "the thread ran on a CPU"),
-    ("cpu_runqueue", "the thread was runnable and others ran"),
+    (
+        "cpu_runqueue",
+        "the thread was runnable while other threads ran",
+    ),
     (
         "cpu_throttled",
-        "the thread's control group had used up its CPU quota",
+        "the thread's cgroup had used up its CPU quota",
     ),
-    ("block_service", "a device served the thread's own request"),
+    (
+        "block_service",
+        "a device was serving the thread's own request",
+    ),
     (
         "block_queue",
-        "a request waited behind other requests for the device",
+        "a request was queued behind other requests for the device",
     ),
     (
         "block_held",
-        "I/O was held before the block layer (throttling, tags)",
+        "I/O was throttled before the block layer (cgroup I/O limit or tag exhaustion)",
     ),
     (
         "journal_wait",
-        "a file system journal commit held a block or a transaction",
+        "a journal commit of the file system held a block or a transaction",
     ),
-    ("writeback_wait", "dirty pages had to be written first"),
+    ("writeback_wait", "dirty pages had to be written back first"),
     (
         "sync_storm",
-        "somebody's sync flooded the device or the journal",
+        "a sync of another thread flooded the device or the journal",
     ),
     ("reclaim", "memory had to be reclaimed"),
-    ("swap_in", "a page came back from swap"),
-    ("page_fault_io", "a page of a file had to be read"),
+    ("swap_in", "a page had to be read from swap"),
+    (
+        "page_fault_io",
+        "a file page had to be read from the device",
+    ),
     ("lock_futex", "a user-space lock was held by another thread"),
     (
         "lock_program",
-        "another thread held a lock of the program or its runtime, as a profile shows",
+        "a lock of the program or its runtime was held by another thread, according to a profile",
     ),
     (
         "unseen_wait",
         "a sampler's signals did not reach the thread: it waited in the kernel",
     ),
     ("lock_kernel", "a kernel lock was held by another thread"),
-    ("lock_inode", "the lock of a file's inode was held"),
+    ("lock_inode", "the inode lock of a file was held"),
     ("pipe_wait", "the other end of a pipe was slow"),
-    ("local_ipc", "another local process had not answered yet"),
-    ("network_remote", "a remote host had not answered yet"),
-    ("network_retransmit", "packets were lost and sent again"),
+    ("local_ipc", "another local process had not replied"),
+    ("network_remote", "a remote host had not replied"),
+    ("network_retransmit", "packets were lost and retransmitted"),
     (
         "send_delayed",
-        "what it had sent left later: the kernel waited for an acknowledgement or for room",
+        "sending was delayed: the kernel waited for an acknowledgement or for window space",
     ),
-    ("dns_lookup", "a name was being resolved"),
-    (
-        "timer_sleep",
-        "the thread slept for a time it had asked for",
-    ),
+    ("dns_lookup", "a DNS lookup was in progress"),
+    ("timer_sleep", "the thread slept by its own timer"),
     ("irq_stolen", "interrupt handlers took the CPU"),
     ("child_wait", "the thread waited for a child process"),
     (
         "signal_stop",
-        "the thread was stopped by a signal or debugger",
+        "the thread was stopped by a signal or a debugger",
     ),
     (
         "temporary_files",
@@ -69,34 +75,34 @@ pub static MECHANISMS: &[(&str, &str)] = &[
     ),
     (
         "io_wait",
-        "the call waited for I/O of its own, as far as calls tell",
+        "the call waited for its own I/O, as far as system calls show",
     ),
     (
         "memory_throttle",
-        "the thread was held back because memory was short",
+        "the thread was throttled because memory was short",
     ),
     (
         "dirty_throttle",
-        "the thread was held back because it dirtied pages faster than they are written",
+        "the thread was throttled because it dirtied pages faster than they were written",
     ),
     (
         "cpu_idle_delay",
         "the thread was runnable while its CPU was idle",
     ),
-    ("device_irq", "an interrupt of a device had not come yet"),
+    ("device_irq", "a device interrupt had not arrived"),
+    ("kernel_wait", "a kernel thread had not finished its part"),
     (
-        "kernel_wait",
-        "a thread of the kernel had not done its part yet",
+        "producer_idle",
+        "the thread that was waited for had not started yet",
     ),
-    ("producer_idle", "who was waited for had not begun yet"),
     (
         "woken_by",
-        "another thread woke it; what it waited for is not known",
+        "woken by another thread; the reason of the wait is unknown",
     ),
     (
         "still_blocked",
-        "it waited until the recording ended; what for is not in it",
+        "still waiting at the end of the recording; the reason was not recorded",
     ),
-    ("lost", "events of that time were lost"),
-    ("unknown", "cannot tell from what was recorded"),
+    ("lost", "events were lost during that time"),
+    ("unknown", "unknown from the recorded data"),
 ];

@@ -1,14 +1,14 @@
-//! Probes in programs that somebody asked for: functions, and static probes (USDT); and what their
-//! arguments are.
+//! User-defined probes in programs: functions (uprobes) and static probes (USDT), and the types of
+//! their arguments.
 
-/// Arguments of a function that are recorded: those in registers.
+/// Recorded arguments of a function: those in registers.
 pub const FUNCTION_ARGS: usize = 6;
-/// Arguments of a static probe.
+/// Recorded arguments of a USDT probe.
 pub const USDT_ARGS: usize = 12;
-/// Texts that arguments point at, of one call.
+/// Recorded texts that arguments point to, per call.
 pub const TEXTS: usize = 2;
 
-/// How the 64 bits of an argument are to be read.
+/// How the 64 bits of an argument are interpreted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[repr(u8)]
 pub enum ArgType {
@@ -30,12 +30,12 @@ pub enum ArgType {
     U64 = 8,
     /// An address.
     Pointer = 9,
-    /// A pointer to a text, which is recorded too.
+    /// A pointer to text, which is recorded, too.
     Text = 10,
 }
 
 impl ArgType {
-    /// By the names of C and of other tracers; the first of each type is shown.
+    /// Type names of C and of other tracers; the first name of each type is displayed.
     pub const NAMES: [(&str, Self); 17] = [
         ("int", Self::I32),
         ("uint", Self::U32),
@@ -56,20 +56,20 @@ impl ArgType {
         ("u8", Self::U8),
     ];
 
-    /// The type of one of the [`ArgType::NAMES`].
+    /// Returns the type with one of the [`ArgType::NAMES`].
     pub fn by_name(name: &str) -> Option<Self> {
         let mut names = Self::NAMES.iter();
         let (_, found) = names.find(|(known, _)| *known == name)?;
         Some(*found)
     }
 
-    /// The type of a number in a spool; `None` for one of a later program.
+    /// Returns the type with this number in a spool; `None` for a type of a later version.
     pub fn by_number(number: u8) -> Option<Self> {
         let mut types = Self::NAMES.iter().map(|(_, of_name)| *of_name);
         types.find(|of_name| *of_name as u8 == number)
     }
 
-    /// By bytes and sign, as notes of static probes tell it.
+    /// Returns the type of this size and signedness, as declared in the notes of USDT probes.
     pub fn of_size(bytes: u8, is_signed: bool) -> Option<Self> {
         Some(match (bytes, is_signed) {
             (1, true) => Self::I8,
@@ -84,7 +84,7 @@ impl ArgType {
         })
     }
 
-    /// The value; of those without sign that use all 64 bits the bit pattern.
+    /// Returns the value; for unsigned types that use all 64 bits, the bit pattern.
     pub fn value(self, bits: u64) -> i64 {
         match self {
             Self::I8 => i64::from(bits as i8),

@@ -1,11 +1,11 @@
-//! What a table is: columns with types, units and documentation, and rows that can be put into it.
+//! Tables: columns with types, units and documentation, and rows that can be stored in them.
 //!
-//! A table is declared once with [`table!`](crate::table) in a file of [`tables`](crate::tables);
-//! the writer, the reader, the documentation and the SQL views all follow that declaration.
+//! A table is declared once with [`table!`](crate::table) in a file of [`tables`](crate::tables).
+//! The writer, the reader, the documentation and the SQL views follow that declaration.
 
 use crate::{Ns, Sym};
 
-/// Physical type of a column. Only signed integers: every Parquet reader knows these.
+/// Physical type of a column. Integers are signed only: every Parquet reader supports these.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ColumnType {
     /// Parquet `INT64`.
@@ -20,14 +20,14 @@ pub enum ColumnType {
     Utf8,
 }
 
-/// What the numbers of a column count.
+/// Unit of the values of a column.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Unit {
     /// No unit: names, flags, codes.
     None,
     /// A point in time, ns since the Unix epoch.
     Time,
-    /// A length of time, ns.
+    /// A duration, ns.
     Duration,
     /// Bytes.
     Bytes,
@@ -35,45 +35,45 @@ pub enum Unit {
     Sectors,
     /// Things, operations, pages.
     Count,
-    /// An id that names a row of this or another table.
+    /// An id that refers to a row of this or another table.
     Id,
 }
 
 /// Declaration of a column.
 #[derive(Debug, Clone, Copy)]
 pub struct Column {
-    /// Lower snake case; unit last (`device_ns`), unless the table meaning of `ts`, `dur`, `ts_end`
-    /// says it.
+    /// Lower snake case with the unit last (`device_ns`), except for `ts`, `dur` and `ts_end`,
+    /// whose units are fixed.
     pub name: &'static str,
     /// Meaning, in Markdown, for `docs/format.md`.
     pub doc: &'static str,
     /// Physical type.
     pub kind: ColumnType,
-    /// Whether it may be null; a column that is added within a format version has to be.
+    /// Whether it may be null; a column added within a format version has to be nullable.
     pub nullable: bool,
-    /// What its numbers count.
+    /// Unit of the values.
     pub unit: Unit,
 }
 
-/// How the rows of a table lie in time.
+/// How the rows of a table relate to time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Shape {
     /// `ts`, `dur`, `ts_end`; sorted by (`ts`, id).
     Interval,
     /// `ts` only; sorted by (`ts`, id).
     Point,
-    /// Things rather than events; sorted by id.
+    /// Objects rather than events; sorted by id.
     Entity,
 }
 
-/// Declaration of a table, made by [`table!`](crate::table).
+/// Declaration of a table, created by [`table!`](crate::table).
 #[derive(Debug)]
 pub struct Table {
-    /// Name, also of its files.
+    /// Name of the table and of its files.
     pub name: &'static str,
     /// Meaning of one row, in Markdown.
     pub doc: &'static str,
-    /// How its rows lie in time.
+    /// How its rows relate to time.
     pub shape: Shape,
     /// Name of the column that orders rows of equal `ts`, and entities.
     pub id: &'static str,
@@ -82,7 +82,7 @@ pub struct Table {
 }
 
 impl Table {
-    /// A column by its name, and its place in [`Table::columns`].
+    /// Finds a column by name. Returns its index in [`Table::columns`], too.
     pub fn column(&self, name: &str) -> Option<(usize, &'static Column)> {
         self.columns
             .iter()
@@ -91,21 +91,21 @@ impl Table {
     }
 }
 
-/// Takes the cells of one row, column by column, in the order of [`Table::columns`].
+/// Receives the cells of one row, column by column, in the order of [`Table::columns`].
 pub trait Sink {
-    /// Takes a cell of a column of [`ColumnType::I64`].
+    /// Receives a cell of a column of [`ColumnType::I64`].
     fn i64(&mut self, column: usize, value: Option<i64>);
-    /// Takes a cell of a column of [`ColumnType::I32`].
+    /// Receives a cell of a column of [`ColumnType::I32`].
     fn i32(&mut self, column: usize, value: Option<i32>);
-    /// Takes a cell of a column of [`ColumnType::F64`].
+    /// Receives a cell of a column of [`ColumnType::F64`].
     fn f64(&mut self, column: usize, value: Option<f64>);
-    /// Takes a cell of a column of [`ColumnType::Bool`].
+    /// Receives a cell of a column of [`ColumnType::Bool`].
     fn bool(&mut self, column: usize, value: Option<bool>);
-    /// Takes a cell of a column of [`ColumnType::Utf8`].
+    /// Receives a cell of a column of [`ColumnType::Utf8`].
     fn sym(&mut self, column: usize, value: Option<Sym>);
 }
 
-/// Gives the cells of one row, the other way round of [`Sink`].
+/// Supplies the cells of one row; the counterpart of [`Sink`].
 pub trait Feed {
     /// The cell of a column of [`ColumnType::I64`]; `None` for null.
     fn i64(&mut self, column: usize) -> Option<i64>;
@@ -125,9 +125,9 @@ pub trait Cell: Copy {
     const KIND: ColumnType;
     /// Whether the column may be null: true for `Option`.
     const NULLABLE: bool;
-    /// Puts the value into that column.
+    /// Puts the value into the column.
     fn put<S: Sink + ?Sized>(self, column: usize, sink: &mut S);
-    /// Reads the value from that column. Panics on null where the type is no `Option`.
+    /// Reads the value from the column. Panics on null unless the type is `Option`.
     fn get<F: Feed + ?Sized>(column: usize, feed: &mut F) -> Self;
 }
 
@@ -142,7 +142,7 @@ macro_rules! cell {
             }
             fn get<F: Feed + ?Sized>(column: usize, feed: &mut F) -> Self {
                 feed.$method(column)
-                    .expect("a column that is never null has a value in every row")
+                    .expect("a non-nullable column has a value in every row")
             }
         }
         impl Cell for Option<$rust> {
@@ -170,18 +170,18 @@ pub trait Row: Copy + Send + std::fmt::Debug + 'static {
     const TABLE: &'static Table;
     /// Sort key: (`ts`, id); (0, id) for entities.
     fn key(&self) -> (Ns, i64);
-    /// Length of the interval; `None` for unfinished intervals, points and entities.
+    /// Duration of the interval; `None` for unfinished intervals, points and entities.
     fn length(&self) -> Option<Ns>;
     /// Puts all cells, in the order of the columns.
     fn put<S: Sink + ?Sized>(&self, sink: &mut S);
-    /// Makes a row of all cells, in the order of the columns.
+    /// Builds a row from all cells, in the order of the columns.
     fn get<F: Feed + ?Sized>(feed: &mut F) -> Self;
 }
 
-/// Where trackers put finished rows. Implemented by the writer of a recording, by the tail of a
-/// running one, and by tests.
+/// Destination of finished rows. Implemented by the writer of a recording, by the tail of a running
+/// one, and by tests.
 pub trait Emit<R: Row> {
-    /// Takes a finished row. Rows come in any order; the receiver sorts by [`Row::key`].
+    /// Accepts a finished row. Rows arrive in any order; the receiver sorts by [`Row::key`].
     fn emit(&mut self, row: R);
 }
 
@@ -257,7 +257,7 @@ macro_rules! table {
             }
             fn get<F: $crate::Feed + ?Sized>(feed: &mut F) -> Self {
                 let mut columns = 0..;
-                let mut next = || columns.next().expect("columns are few");
+                let mut next = || columns.next().expect("a table has few columns");
                 Self { $( $field: $crate::row::Cell::get(next(), feed) ),+ }
             }
         }

@@ -1,12 +1,13 @@
 //! Stable sorts that share their code.
 //!
-//! The sort of the standard library is made anew for every type and every comparison, 6 to 9 kB
-//! each, of which a program with hundreds of answers has megabytes. Here places are sorted, by one
-//! function for all, and the items are moved to their places afterwards. Equal items keep their
-//! order, as with `sort_by`, so that the result is the same.
+//! The sort of the standard library is instantiated for every type and every comparison, 6 to 9 kB
+//! each, which adds up to megabytes in a program with hundreds of answers. Here one function for
+//! all types sorts indexes, and the items are moved to their places afterwards. Equal items keep
+//! their order, as with `sort_by`, so the result is the same.
 //!
-//! [`IndexSort::index_sort_by`] calls the comparison through a pointer: for answers, which are short.
-//! [`IndexSort::index_sort_by_ints`] compares keys that lie next to each other: for rows, of which
+//! [`IndexSort::index_sort_by`] calls the comparison through a pointer: for answers, which are
+//! short. [`IndexSort::index_sort_by_ints`] compares keys that are adjacent in memory: for rows, of
+//! which there may be millions. It moves each row once, whatever its size.
 //! there may be millions; it moves each of them once, however large it is.
 
 use std::cmp::Ordering;
@@ -29,7 +30,8 @@ pub trait IndexSort<T> {
         self.index_sort_by(T::cmp);
     }
 
-    /// Sorts by the first number, then the second, then the third. The key of each item is made once.
+    /// Sorts by the first number, then the second, then the third. Computes the key of each item
+    /// once.
     fn index_sort_by_ints(&mut self, key: impl FnMut(&T) -> [i64; 3]);
 }
 
@@ -51,15 +53,15 @@ impl<T> IndexSort<T> for [T] {
     }
 }
 
-/// A whole number for a float, so that the numbers compare as [`f64::total_cmp`] does.
+/// Maps a float to an integer so that the integers compare as [`f64::total_cmp`] does.
 #[inline]
 pub fn float_key(value: f64) -> i64 {
     let bits = value.to_bits().cast_signed();
-    // The other bits of negative values are turned round: the greater they are, the less it is.
+    // The other bits of negative values are inverted: a greater magnitude means a smaller value.
     bits ^ ((bits >> 63).cast_unsigned() >> 1).cast_signed()
 }
 
-/// Places in the order of what lies there.
+/// Returns the indexes, sorted by the items at these indexes.
 fn order_of(len: usize, compare: &mut dyn FnMut(usize, usize) -> Ordering) -> Vec<usize> {
     let mut order: Vec<usize> = (0..len).collect();
     order.sort_by(|a, b| compare(*a, *b));
@@ -68,7 +70,7 @@ fn order_of(len: usize, compare: &mut dyn FnMut(usize, usize) -> Ordering) -> Ve
 
 #[expect(
     clippy::stable_sort_primitive,
-    reason = "rows come in order but for a few, which only the stable sort makes use of"
+    reason = "rows are nearly sorted, which only the stable sort exploits"
 )]
 fn order_of_ints(keys: Vec<[i64; 3]>) -> Vec<usize> {
     let mut order: Vec<([i64; 3], usize)> = keys.into_iter().zip(0..).collect();
@@ -76,7 +78,7 @@ fn order_of_ints(keys: Vec<[i64; 3]>) -> Vec<usize> {
     order.into_iter().map(|(_, place)| place).collect()
 }
 
-/// Puts the item of `order[n]` in place `n`, cycle by cycle.
+/// Moves the item at index `order[n]` to index `n`, cycle by cycle.
 fn put_in(order: &mut [usize], swap: &mut dyn FnMut(usize, usize)) {
     for begin in 0..order.len() {
         let mut place = begin;

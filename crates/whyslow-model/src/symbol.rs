@@ -1,4 +1,4 @@
-//! Interned strings: a row carries four bytes instead of a name.
+//! Interned strings: a row holds four bytes instead of a name.
 
 use std::hash::{Hash, Hasher};
 use std::sync::{Arc, OnceLock};
@@ -15,21 +15,21 @@ impl Sym {
     pub const EMPTY: Sym = Sym(0);
 }
 
-/// Strings of the first piece; every further piece has twice as many as the one before.
+/// Strings in the first chunk; each further chunk has twice as many as the previous one.
 const FIRST_PIECE: u64 = 1 << 10;
-/// Pieces for all numbers of 32 bits.
+/// Chunks needed for all 32-bit numbers.
 const PIECES: usize = 23;
 
 type Piece = Box<[OnceLock<Box<str>>]>;
 
-/// The strings of a [`Symbols`], readable by other threads while it grows: whoever got a number
-/// (in a row, through a channel) finds its string here.
+/// The strings of a [`Symbols`], readable by other threads while it grows: a thread that received a
+/// number (in a row, through a channel) finds its string here.
 #[derive(Debug)]
 pub struct Strings {
     pieces: [OnceLock<Piece>; PIECES],
 }
 
-/// Piece and place in it.
+/// Chunk of a number, and its index in the chunk.
 fn place(number: u32) -> (usize, usize) {
     let shifted = u64::from(number) + FIRST_PIECE;
     let piece = shifted.ilog2() - FIRST_PIECE.ilog2();
@@ -43,11 +43,11 @@ impl Strings {
         }
     }
 
-    /// The string of a number that was given out.
+    /// Returns the string of a number that was assigned.
     pub fn get(&self, sym: Sym) -> &str {
         let (piece, at) = place(sym.0);
         let string = self.pieces[piece].get().and_then(|piece| piece[at].get());
-        string.expect("a number is given out together with its string")
+        string.expect("a number is assigned together with its string")
     }
 
     fn set(&self, number: u32, text: &str) {
@@ -56,11 +56,11 @@ impl Strings {
         let piece = self.pieces[piece].get_or_init(new);
         piece[at]
             .set(text.into())
-            .expect("numbers are given out once");
+            .expect("numbers are assigned once");
     }
 }
 
-/// Places for literals that were interned; another one in the same place only costs a search.
+/// Cache slots for interned literals; a collision only costs a hash lookup.
 const LITERALS: usize = 256;
 
 #[derive(Debug, Clone, Copy)]
@@ -70,14 +70,15 @@ struct Literal {
     sym: Sym,
 }
 
-/// The interner of one import: a string is stored once, and numbered in order of first use.
+/// The interner of one import: it stores each string once, and numbers strings in order of first
+/// use.
 ///
 /// Grows with the number of *distinct* strings (names, paths), not with the number of events.
 #[derive(Debug)]
 pub struct Symbols {
     numbers: HashTable<u32>,
     strings: Arc<Strings>,
-    /// Literals of the program, found by where they are.
+    /// String literals of the program, found by address.
     literals: Box<[Literal; LITERALS]>,
 }
 
@@ -87,7 +88,7 @@ impl Default for Symbols {
     }
 }
 
-/// A copy grows on its own.
+/// A clone grows independently.
 impl Clone for Symbols {
     fn clone(&self) -> Self {
         let mut copy = Self::new();
@@ -105,7 +106,7 @@ fn hash(text: &str) -> u64 {
 }
 
 impl Symbols {
-    /// An interner that knows the empty string only.
+    /// Creates an interner that contains only the empty string.
     pub fn new() -> Self {
         let mut symbols = Self {
             numbers: HashTable::new(),
@@ -123,7 +124,7 @@ impl Symbols {
         symbols
     }
 
-    /// The number of a string, a new one for a string not seen before. Panics at 2^32 distinct
+    /// Returns the number of a string, assigning a new one at first use. Panics at 2^32 distinct
     /// strings.
     pub fn intern(&mut self, text: &str) -> Sym {
         let strings = &*self.strings;
@@ -139,7 +140,8 @@ impl Symbols {
         Sym(number)
     }
 
-    /// The same for a literal, whose address says which it is: nothing is hashed or compared.
+    /// Like [`Symbols::intern`] for a literal: its address identifies it, so nothing is hashed or
+    /// compared.
     #[inline]
     pub fn intern_static(&mut self, text: &'static str) -> Sym {
         let (address, length) = (text.as_ptr().addr(), text.len());
@@ -157,7 +159,7 @@ impl Symbols {
         sym
     }
 
-    /// Interns bytes of a trace; what is not UTF-8 becomes U+FFFD.
+    /// Interns bytes from a trace; invalid UTF-8 becomes U+FFFD.
     pub fn intern_bytes(&mut self, text: &[u8]) -> Sym {
         match std::str::from_utf8(text) {
             Ok(text) => self.intern(text),
@@ -165,14 +167,14 @@ impl Symbols {
         }
     }
 
-    /// The symbol of a string seen before, without adding it.
+    /// Returns the symbol of an interned string, without adding it.
     pub fn find(&self, text: &str) -> Option<Sym> {
         let same = |&number: &u32| self.strings.get(Sym(number)) == text;
         self.numbers.find(hash(text), same).copied().map(Sym)
     }
 
-    /// The string of a number of this interner, or of its [`Symbols::strings`]. Panics on any other
-    /// number.
+    /// Returns the string of a number of this interner, or of its [`Symbols::strings`]. Panics on
+    /// any other number.
     pub fn get(&self, sym: Sym) -> &str {
         self.strings.get(sym)
     }
@@ -182,12 +184,12 @@ impl Symbols {
         Arc::clone(&self.strings)
     }
 
-    /// Distinct strings, the empty one included.
+    /// Number of distinct strings, including the empty one.
     pub fn len(&self) -> usize {
         self.numbers.len()
     }
 
-    /// Whether nothing but the empty string was interned.
+    /// Whether only the empty string is interned.
     pub fn is_empty(&self) -> bool {
         self.numbers.len() <= 1
     }

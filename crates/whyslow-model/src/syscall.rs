@@ -1,7 +1,7 @@
-//! What each system call means: its class of operation and which argument is what.
+//! The meaning of each system call: its operation class and its arguments.
 //!
-//! [`call`] finds a call by any name a source gives it, [`number_name`] turns a number of an
-//! architecture into a name, and [`members`] lists the calls of a class for the documentation.
+//! [`call`] finds a call by any name that a source uses, [`number_name`] maps the number of an
+//! architecture to a name, and [`members`] lists the calls of a class for the documentation.
 
 mod calls;
 mod numbers;
@@ -12,7 +12,7 @@ use rustc_hash::FxHashMap;
 
 use crate::event::SyscallArgs;
 
-/// Class of operation of a system call. The text form is the `op` column.
+/// Operation class of a system call. Its name is the `op` column.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Op {
     /// Makes or names a descriptor: open, socket, accept, connect, dup, pipe, eventfd, …
@@ -46,7 +46,7 @@ pub enum Op {
 }
 
 impl Op {
-    /// Every class, in the order of the documentation.
+    /// All classes, in the order of the documentation.
     pub const ALL: [Op; 14] = [
         Op::Open,
         Op::Close,
@@ -64,7 +64,7 @@ impl Op {
         Op::Other,
     ];
 
-    /// As the column `syscall.op` has it.
+    /// Value of the column `syscall.op`.
     pub fn name(self) -> &'static str {
         match self {
             Op::Open => "open",
@@ -84,12 +84,12 @@ impl Op {
         }
     }
 
-    /// The class of that [`Op::name`].
+    /// Returns the class with that [`Op::name`].
     pub fn by_name(name: &str) -> Option<Op> {
         Op::ALL.into_iter().find(|op| op.name() == name)
     }
 
-    /// Whether the `io` kind counts it.
+    /// Whether the kind `io` includes it.
     pub fn is_io(self) -> bool {
         matches!(
             self,
@@ -105,7 +105,7 @@ impl Op {
     }
 }
 
-/// What an argument means; each is a field of [`SyscallArgs`].
+/// Meaning of an argument; each is a field of [`SyscallArgs`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Role {
     /// First descriptor; a C `int`.
@@ -124,21 +124,21 @@ pub enum Role {
     Count,
     /// File offset in bytes.
     Offset,
-    /// An offset counted in pages of 4096 bytes.
+    /// An offset in units of 4096-byte pages.
     PageOffset,
     /// Flags as passed.
     Flags,
     /// Command of fcntl, ioctl, futex, epoll_ctl.
     Command,
-    /// Value that goes with the command.
+    /// Value that belongs to the command.
     Value,
     /// Address in the memory of the process.
     Address,
     /// Second address of futex.
     Address2,
-    /// Address of a `timespec`; 0 for no limit.
+    /// Address of a `timespec`; 0 for no timeout.
     Timeout,
-    /// The longest time to wait in ms, a C `int`; goes where commands go.
+    /// Timeout in ms, a C `int`; stored as the command.
     TimeoutMs,
     /// Address family of a socket.
     Family,
@@ -149,26 +149,26 @@ pub enum Role {
 /// One argument of a call.
 #[derive(Debug)]
 pub struct Arg {
-    /// `None` for arguments that nothing is made of.
+    /// `None` for arguments that are not used.
     pub role: Option<Role>,
-    /// Names of the field in sources that give arguments by name.
+    /// Field names in sources that name the arguments.
     pub fields: &'static [&'static str],
 }
 
 /// One system call.
 #[derive(Debug)]
 pub struct Call {
-    /// Name without prefix, as user-space headers have it: `pread64`.
+    /// Name without prefix, as in user-space headers: `pread64`.
     pub name: &'static str,
-    /// Class, unless [`Call::op_of`] finds another one by the command.
+    /// Class, unless [`Call::op_of`] derives another one from the command.
     pub op: Op,
-    /// A successful return value counts bytes moved.
+    /// Whether a successful return value is a number of bytes transferred.
     pub returns_bytes: bool,
     /// In the order of the registers.
     pub args: &'static [Arg],
 }
 
-/// Stands for every call that the table does not know.
+/// Used for all calls that are not in the table.
 static UNKNOWN: Call = Call {
     name: "",
     op: Op::Other,
@@ -176,10 +176,10 @@ static UNKNOWN: Call = Call {
     args: &[],
 };
 
-/// Numbering of system calls: that of an architecture, or of its 32-bit compatibility.
+/// System call numbering: of an architecture, or of its 32-bit compatibility mode.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Abi {
-    /// 64-bit x86; the x32 numbering is not known.
+    /// 64-bit x86; x32 numbers are not supported.
     X86_64,
     /// 32-bit x86, also of processes on a 64-bit kernel.
     I386,
@@ -190,7 +190,7 @@ pub enum Abi {
 }
 
 impl Abi {
-    /// The numbering of calls through the compatibility table.
+    /// Numbering of calls through the compatibility table.
     pub fn compat(self) -> Abi {
         match self {
             Abi::X86_64 | Abi::I386 => Abi::I386,
@@ -198,7 +198,7 @@ impl Abi {
         }
     }
 
-    /// Whether registers have 64 bits, so that an offset takes one of them.
+    /// Whether registers have 64 bits, so that an offset fits into one.
     pub fn is_64_bit(self) -> bool {
         matches!(self, Abi::X86_64 | Abi::Aarch64)
     }
@@ -207,14 +207,15 @@ impl Abi {
 static BY_NAME: LazyLock<FxHashMap<&'static str, &'static Call>> = LazyLock::new(|| {
     let mut by_name: FxHashMap<_, _> = calls::CALLS.iter().map(|call| (call.name, call)).collect();
     for &(alias, name) in calls::ALIASES {
-        let call = by_name[name]; // a test checks that every alias has its call
+        let call = by_name[name]; // a test checks that the call of every alias exists
         by_name.insert(alias, call);
     }
     by_name
 });
 
-/// The call of that name. Wider and narrower variants (`stat64`, `chown16`, `futex_time64`) mean
-/// what the plain call means; a name that is not in the table is [`Op::Other`].
+/// Returns the call with that name. Wider and narrower variants (`stat64`, `chown16`,
+/// `futex_time64`) are treated like the plain call; a name that is not in the table is
+/// [`Op::Other`].
 pub fn call(name: &str) -> &'static Call {
     if let Some(&call) = BY_NAME.get(name) {
         return call;
@@ -226,13 +227,13 @@ pub fn call(name: &str) -> &'static Call {
     BY_NAME.get(plain).copied().unwrap_or(&UNKNOWN)
 }
 
-/// The name to show: that of the user-space headers where a source has the kernel's own.
+/// Name to display: that of the user-space headers if a source uses the kernel's own.
 pub fn canonical_name(name: &str) -> &str {
     let alias = calls::ALIASES.iter().find(|&&(alias, _)| alias == name);
     alias.map_or(name, |&(_, canonical)| canonical)
 }
 
-/// The name of a call that a source gives by number.
+/// Returns the name of a call that a source identifies by number.
 pub fn number_name(abi: Abi, nr: i64) -> Option<&'static str> {
     let runs = numbers::runs(abi);
     let run = runs.partition_point(|&(first, _)| i64::from(first) <= nr);
@@ -240,7 +241,7 @@ pub fn number_name(abi: Abi, nr: i64) -> Option<&'static str> {
     names.split(' ').nth((nr - i64::from(*first)) as usize)
 }
 
-/// Numbers by name, one table an architecture.
+/// Numbers by name, one table per architecture.
 static NUMBERS: LazyLock<[FxHashMap<&'static str, i32>; 4]> = LazyLock::new(|| {
     [Abi::X86_64, Abi::I386, Abi::Arm, Abi::Aarch64].map(|abi| {
         let run = |&(first, names): &(u16, &'static str)| names.split(' ').zip(i32::from(first)..);
@@ -248,26 +249,26 @@ static NUMBERS: LazyLock<[FxHashMap<&'static str, i32>; 4]> = LazyLock::new(|| {
     })
 });
 
-/// The number of a call by the name that [`number_name`] gives.
+/// Returns the number of a call, by the name that [`number_name`] returns.
 pub fn number_of(abi: Abi, name: &str) -> Option<i32> {
     NUMBERS[abi as usize].get(name).copied()
 }
 
-/// The calls of a class, by name. `fcntl` is counted where its commands say: see [`Call::op_of`].
+/// Returns the calls of a class, by name. `fcntl` is classified by command: see [`Call::op_of`].
 pub fn members(op: Op) -> impl Iterator<Item = &'static Call> {
     let mut calls: Vec<_> = calls::CALLS.iter().filter(|call| call.op == op).collect();
     calls.sort_by_key(|call| call.name);
     calls.into_iter()
 }
 
-/// Commands of `fcntl` that make a descriptor: `F_DUPFD`, `F_DUPFD_CLOEXEC`.
+/// Commands of `fcntl` that create a descriptor: `F_DUPFD`, `F_DUPFD_CLOEXEC`.
 pub const FCNTL_DUP: [i64; 2] = [0, 1030];
-/// Commands of `fcntl` that lock: `F_SETLK`, `F_SETLKW`, their 64-bit and `F_OFD_` forms.
+/// Commands of `fcntl` for locking: `F_SETLK`, `F_SETLKW`, their 64-bit and `F_OFD_` forms.
 const FCNTL_LOCK: [i64; 6] = [6, 7, 13, 14, 37, 38];
 const PAGE_BYTES: i64 = 4096;
 
 impl Call {
-    /// The class, where it depends on the command.
+    /// Class, taking the command into account.
     pub fn op_of(&self, args: &SyscallArgs<'_>) -> Op {
         match (self.name, args.command) {
             ("fcntl", Some(command)) if FCNTL_DUP.contains(&command) => Op::Open,
@@ -277,7 +278,7 @@ impl Call {
         }
     }
 
-    /// Arguments given by register. Paths and structures lie behind pointers and stay unknown.
+    /// Arguments from registers. Paths and structures are behind pointers and remain unknown.
     pub fn args_of_registers(&self, registers: [u64; 6], abi: Abi) -> SyscallArgs<'static> {
         let mut args = SyscallArgs {
             raw: Some(registers),
@@ -285,7 +286,7 @@ impl Call {
         };
         for (arg, register) in self.args.iter().zip(registers) {
             if arg.role == Some(Role::Offset) && !abi.is_64_bit() {
-                // Takes two registers, on ARM an even pair: positions from here on vary.
+                // Takes two registers, on ARM an even pair, so the following positions vary.
                 break;
             }
             if let Some(role) = arg.role {
@@ -296,7 +297,7 @@ impl Call {
     }
 }
 
-/// Class of the call that `socketcall` multiplexes, by `SYS_*` of `linux/net.h`.
+/// Class of a call multiplexed by `socketcall`, by `SYS_*` of `linux/net.h`.
 fn socketcall_op(command: i64) -> Op {
     match command {
         1..=3 | 5 | 8 | 18 => Op::Open,
@@ -307,8 +308,8 @@ fn socketcall_op(command: i64) -> Op {
 }
 
 impl SyscallArgs<'_> {
-    /// Puts a number where its meaning says. Descriptors and socket numbers are C `int`s: what the
-    /// upper half of a register holds does not count. Paths are not numbers and are left alone.
+    /// Stores a number according to its role. Descriptors and socket numbers are C `int`s, so the
+    /// upper half of the register is ignored. Paths are not numbers and are left unchanged.
     pub fn set(&mut self, role: Role, value: i64) {
         let int = i64::from(value as i32);
         match role {

@@ -1,10 +1,10 @@
-//! Names come from the recorded machine and may be hostile: control characters, terminal escape
-//! sequences and marks that turn the direction of text are shown, never sent.
+//! Makes names safe to display. They come from the recorded machine and may be hostile: control
+//! characters, terminal escape sequences and bidirectional formatting characters are escaped.
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
 
-/// Characters that a terminal acts upon or that hide or reorder others.
+/// Characters that control a terminal, or that hide or reorder other characters.
 pub fn is_hostile(c: char) -> bool {
     c.is_control()
         || matches!(c,
@@ -12,7 +12,7 @@ pub fn is_hostile(c: char) -> bool {
             | '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e007f}')
 }
 
-/// The text with hostile characters spelled out; with `ascii`, everything beyond ASCII too.
+/// Returns the text with hostile characters escaped; with `ascii`, all non-ASCII characters too.
 pub fn shown(text: &str, ascii: bool) -> Cow<'_, str> {
     if text.bytes().all(|byte| matches!(byte, b' '..=b'~')) {
         return Cow::Borrowed(text);
@@ -39,10 +39,10 @@ pub fn shown(text: &str, ascii: bool) -> Cow<'_, str> {
     Cow::Owned(out)
 }
 
-/// Longest name of a host, a cluster or a label.
+/// Maximum length of the name of a host, a cluster or a label.
 const NAME_MAX: usize = 128;
 
-/// Whether it can be the name of a host or a cluster: letters, digits, `.`, `_` and `-`.
+/// Whether the text is a valid name of a host or a cluster: letters, digits, `.`, `_` and `-`.
 pub fn is_name(text: &str) -> bool {
     let is_mark = |byte: u8| matches!(byte, b'.' | b'_' | b'-');
     let is_inside = |byte: u8| byte.is_ascii_alphanumeric() || is_mark(byte);

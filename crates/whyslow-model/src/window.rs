@@ -1,4 +1,4 @@
-//! The one time range that every question has.
+//! The time range of a query.
 
 use crate::Ns;
 
@@ -11,15 +11,15 @@ pub struct Window {
     pub end: Ns,
 }
 
-// Asked for every row, and code of another crate is not put into a loop unless it says so.
+// Called for every row. Functions of other crates are not inlined into a loop unless marked.
 impl Window {
-    /// All times there are.
+    /// All of time.
     pub const ALL: Window = Window {
         begin: i64::MIN,
         end: i64::MAX,
     };
 
-    /// Any two times; a window whose end is not after its beginning contains nothing.
+    /// Accepts any two times; a window whose end is not after its start contains nothing.
     #[inline]
     pub fn new(begin: Ns, end: Ns) -> Self {
         Self { begin, end }
@@ -31,8 +31,8 @@ impl Window {
         self.begin <= ts && ts < self.end
     }
 
-    /// Whether an interval touches the window. An unfinished interval (`ts_end` None) reaches to
-    /// the end of the recording; one of zero length counts where it begins.
+    /// Whether an interval touches the window. An unfinished interval (`ts_end` None) extends to
+    /// the end of the recording; an interval of zero length counts at its start.
     #[inline]
     pub fn overlaps(&self, ts: Ns, ts_end: Option<Ns>) -> bool {
         ts < self.end

@@ -7,12 +7,12 @@ fn now(clock: ClockId) -> i64 {
     time.tv_sec * 1_000_000_000 + time.tv_nsec
 }
 
-/// CLOCK_MONOTONIC, which the programs stamp records with.
+/// CLOCK_MONOTONIC, the clock of the records.
 pub(crate) fn monotonic() -> u64 {
     now(ClockId::Monotonic) as u64
 }
 
-/// All clocks at one moment: that of the monotonic one is known best.
+/// All clocks at one time: the monotonic clock is the most accurate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Clocks {
     pub(crate) monotonic: u64,
@@ -20,7 +20,7 @@ pub(crate) struct Clocks {
     pub(crate) real: i64,
 }
 
-/// Reads of the clocks lie some time apart, more if something comes between.
+/// Attempts: the reads are some time apart, more if the thread is interrupted.
 const TRIES: usize = 5;
 
 pub(crate) fn clocks() -> Clocks {

@@ -1,7 +1,7 @@
-//! What the recorder may do is made less when its programs run, for whoever finds a hole in it.
+//! Drops privileges once the programs run, to limit the damage of a vulnerability in the recorder.
 //!
-//! What stays is for snapshots of other users' processes (and what only root may read of their
-//! programs), for programs that are attached later, and for files in folders of others.
+//! The remaining ones serve snapshots of other users' processes (and of binaries that only root can
+//! read), programs that are attached later, and files in other users' directories.
 
 use rustix::thread::{
     CapabilitySet, capabilities, remove_capability_from_bounding_set, set_capabilities,
@@ -16,16 +16,16 @@ const KEPT: CapabilitySet = CapabilitySet::BPF
     .union(CapabilitySet::DAC_READ_SEARCH)
     .union(CapabilitySet::DAC_OVERRIDE);
 
-/// What some kernels want for functions that are watched: not in effect but for that.
+/// Required by some kernels to attach uprobes; raised only for that.
 const RAISED: CapabilitySet = CapabilitySet::SYS_ADMIN;
 
-/// Of this thread and those it starts. What cannot be given up stays: nothing depends on it.
+/// For this thread and the threads that it starts. Errors are ignored: nothing depends on the drop.
 pub(crate) fn privileges(will_watch: bool) {
     let _ = set_no_new_privs(true);
     let Ok(mut sets) = capabilities(None) else {
         return;
     };
-    // First, because it needs one of those that go.
+    // First, because it requires one of the capabilities that are dropped below.
     for capability in CapabilitySet::all().difference(KEPT).iter() {
         let _ = remove_capability_from_bounding_set(capability);
     }
@@ -35,7 +35,7 @@ pub(crate) fn privileges(will_watch: bool) {
     let _ = set_capabilities(None, sets);
 }
 
-/// With what may be raised for it, where it is not in effect anyway.
+/// Runs `work` with the raised capability, if it is not in effect anyway.
 pub(crate) fn raised<T>(work: impl FnOnce() -> T) -> T {
     let before = capabilities(None).ok();
     if let Some(mut sets) = before {

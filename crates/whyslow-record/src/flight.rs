@@ -1,75 +1,75 @@
-//! The flight recorder: what happened lately is kept in memory, and handed over when a condition
-//! holds or somebody asks.
+//! The flight recorder: recent records are kept in memory, and handed over when a condition is met
+//! or on request.
 
 use std::mem::MaybeUninit;
 use std::time::{Duration, Instant};
 
+use crate::block_writer::Out;
 use crate::clock;
 use crate::error::RecordError;
 use crate::heap;
 use crate::options::Options;
 use crate::ring::{Ring, Window};
 use crate::session::{self, Drained, Progress, Ready, Session, Summary};
-use crate::sink::Out;
 use crate::when::{Term, Trigger, Watcher, abi_here};
 
-/// A chapter is so much of the time that is kept …
+/// Chapters per length of time that is kept …
 const CHAPTERS: u32 = 4;
-/// … unless that is shorter, because a snapshot costs something, or memory fills sooner.
+/// … unless they would be shorter than this, because snapshots have a cost, or memory fills sooner.
 const CHAPTER_MIN: Duration = Duration::from_secs(10);
 const FULL_CHAPTER_MIN: Duration = Duration::from_secs(2);
-/// Looks at what does not come by itself.
-const LOOK_AGE: Duration = Duration::from_secs(1);
+/// Interval of checks for what no record reports.
+const CHECK_INTERVAL: Duration = Duration::from_secs(1);
 
 /// What a flight recorder keeps, and when it hands it over.
 #[derive(Debug, Clone)]
 pub struct FlightOptions {
-    /// How much time is kept at least, if memory suffices.
+    /// Time to keep at least, if memory suffices.
     pub length: Duration,
-    /// Memory for it, compressed. What is handed over takes as much until it is written.
+    /// Memory for it, compressed. A window being written takes up to the same amount again.
     pub bytes_max: u64,
-    /// Any of these.
+    /// Conditions, any of which triggers.
     pub when: Vec<Term>,
-    /// So much of what comes after is handed over too.
+    /// Time after the trigger that is handed over as well.
     pub after: Duration,
-    /// For so long after one was handed over, conditions count for nothing.
+    /// Time after a window was handed over in which conditions are ignored.
     pub cooldown: Duration,
 }
 
-/// What there is to tell.
+/// Events of a flight recording.
 #[derive(Debug)]
 pub enum News<'n> {
     /// Many times a second.
     At(&'n Progress),
-    /// A condition held: the window follows when what comes after is there too.
+    /// A condition was met: the window follows once the time after it has passed.
     Triggered(&'n Trigger),
-    /// So many more held in the last cool-down.
+    /// Number of further conditions met during the last cool-down.
     Ignored(u64),
-    /// To be written, elsewhere: the recording goes on.
+    /// A window to write elsewhere, while the recording continues.
     Window(Window),
 }
 
 /// What to do next.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FlightStep {
-    /// Go on recording.
+    /// Continue recording.
     GoOn,
-    /// Hand over what there is, at once.
+    /// Hand over everything kept, immediately.
     Save,
-    /// Nothing that this process does is a condition.
+    /// Ignore this process in conditions.
     PassOver(i32),
-    /// End; what a condition has triggered before is still handed over.
+    /// Stop; a window that was already triggered is still handed over.
     End,
 }
 
-/// Keeps what happens in memory until `each` says to end.
+/// Records into memory until `each` returns [`FlightStep::End`].
 pub fn fly(
     options: &Options,
     flight: &FlightOptions,
     ready: impl FnOnce(&Ready<'_>),
     each: impl FnMut(News<'_>) -> FlightStep,
 ) -> Result<Summary, RecordError> {
-    // Saving is a process of its own, whose import is none of this one's.
+    // Saving happens in a separate process, whose import does not affect this one's heap.
     heap::set();
     let ring = Out::Ring(Ring::new(flight.length, flight.bytes_max));
     let mut storage = MaybeUninit::uninit();
@@ -82,9 +82,9 @@ pub fn fly(
         options: flight,
         each,
         pilot: Pilot::default(),
-        is_asked: false,
+        is_requested: false,
         is_over: false,
-        looked: Instant::now(),
+        checked: Instant::now(),
     };
     loop {
         let drained = flight.step()?;
@@ -99,7 +99,7 @@ pub fn fly(
     }
     let ignored = flight.pilot.take_ignored();
     if ignored > 0 {
-        flight.tell(News::Ignored(ignored));
+        flight.notify(News::Ignored(ignored));
     }
     flight.session.finish()
 }
@@ -109,40 +109,40 @@ struct Flight<'f, 'o, E> {
     options: &'f FlightOptions,
     each: E,
     pilot: Pilot,
-    is_asked: bool,
+    is_requested: bool,
     is_over: bool,
-    looked: Instant,
+    checked: Instant,
 }
 
 impl<E: FnMut(News<'_>) -> FlightStep> Flight<'_, '_, E> {
-    /// One look at everything.
+    /// One iteration.
     fn step(&mut self) -> Result<Drained, RecordError> {
         let drained = self.session.drain()?;
         self.session.watch();
         self.session.take_snapshot(false)?;
         if self.session.has_snapshot() && self.is_chapter_over() {
-            self.session.turn_chapter()?;
+            self.session.next_chapter()?;
         }
         let now = Instant::now();
-        if now - self.looked >= LOOK_AGE {
-            self.looked = now;
+        if now - self.checked >= CHECK_INTERVAL {
+            self.checked = now;
             let length = self.options.length;
-            self.watch(|watcher| watcher.look_around(clock::monotonic(), length));
+            self.watch(|watcher| watcher.check_pending(clock::monotonic(), length));
         }
         let progress = self.session.progress();
-        self.tell(News::At(&progress));
+        self.notify(News::At(&progress));
         for trigger in self.watch(Watcher::take_fired) {
             if self.pilot.fired(&trigger, now, self.options) {
-                self.tell(News::Triggered(&trigger));
+                self.notify(News::Triggered(&trigger));
             }
         }
         if self.session.has_snapshot() {
-            let asked = std::mem::take(&mut self.is_asked).then(|| Trigger {
+            let requested = std::mem::take(&mut self.is_requested).then(|| Trigger {
                 term: None,
-                what: "asked for".into(),
+                what: "requested".into(),
                 ts: clock::monotonic(),
             });
-            if let Some(trigger) = asked.or_else(|| self.pilot.due(now)) {
+            if let Some(trigger) = requested.or_else(|| self.pilot.due(now)) {
                 self.hand_over(trigger, now)?;
             }
         }
@@ -150,9 +150,9 @@ impl<E: FnMut(News<'_>) -> FlightStep> Flight<'_, '_, E> {
         Ok(drained)
     }
 
-    fn watch<T: Default>(&mut self, look: impl FnOnce(&mut Watcher) -> T) -> T {
+    fn watch<T: Default>(&mut self, action: impl FnOnce(&mut Watcher) -> T) -> T {
         let mut sink = self.session.sink.borrow_mut();
-        sink.watcher.as_mut().map(look).unwrap_or_default()
+        sink.watcher.as_mut().map(action).unwrap_or_default()
     }
 
     fn is_chapter_over(&self) -> bool {
@@ -164,46 +164,46 @@ impl<E: FnMut(News<'_>) -> FlightStep> Flight<'_, '_, E> {
     }
 
     fn hand_over(&mut self, trigger: Trigger, now: Instant) -> Result<(), RecordError> {
-        // What somebody asked for keeps no condition from being handed over.
+        // A save on request does not start the cool-down.
         let is_condition = trigger.term.is_some();
         if let Some(window) = self.session.window(trigger)? {
-            self.tell(News::Window(window));
+            self.notify(News::Window(window));
         }
         if is_condition {
             let ignored = self.pilot.handed_over(now, self.options);
             if ignored > 0 {
-                self.tell(News::Ignored(ignored));
+                self.notify(News::Ignored(ignored));
             }
         }
         Ok(())
     }
 
-    fn tell(&mut self, news: News<'_>) {
+    fn notify(&mut self, news: News<'_>) {
         match (self.each)(news) {
             FlightStep::GoOn => {}
-            FlightStep::Save => self.is_asked = true,
-            FlightStep::PassOver(pid) => self.watch(|watcher| watcher.pass_over(pid)),
+            FlightStep::Save => self.is_requested = true,
+            FlightStep::PassOver(pid) => self.watch(|watcher| watcher.ignore_process(pid)),
             FlightStep::End => self.is_over = true,
         }
     }
 }
 
-/// What to do about conditions that hold.
+/// What to do about conditions that were met.
 #[derive(Debug, Default)]
 struct Pilot {
-    /// To be handed over then.
+    /// To be handed over at that time.
     waiting: Option<(Instant, Trigger)>,
     cool_until: Option<Instant>,
-    /// That held meanwhile.
+    /// Number of conditions met meanwhile.
     ignored: u64,
 }
 
 impl Pilot {
-    /// Whether something comes of it.
+    /// Whether the condition leads to a window.
     fn fired(&mut self, trigger: &Trigger, now: Instant, options: &FlightOptions) -> bool {
         let is_cooling = self.cool_until.is_some_and(|until| now < until);
         if self.waiting.is_some() {
-            // It will be in the window, too.
+            // The pending window will include it.
             return false;
         }
         if is_cooling {
@@ -223,7 +223,7 @@ impl Pilot {
         self.waiting.take().map(|(_, trigger)| trigger)
     }
 
-    /// How many were ignored since the last time.
+    /// Returns how many were ignored since the last call.
     fn handed_over(&mut self, now: Instant, options: &FlightOptions) -> u64 {
         self.cool_until = now.checked_add(options.cooldown);
         self.take_ignored()

@@ -1,28 +1,28 @@
-//! Settings of the allocator, where it is the GNU C library's: what is given back goes back to the kernel.
+//! Settings of glibc's allocator, so that freed memory returns to the kernel.
 
-/// Blocks of what is kept, tables of symbols and the like are mappings of their own.
+/// Kept blocks, symbol tables and the like get their own mappings.
 #[cfg(target_env = "gnu")]
 const MAPPING_BYTES_MIN: i32 = 32 << 10;
-/// Threads share their heaps: each of its own would keep what it once needed.
+/// Threads share arenas: separate ones would each retain their peak.
 #[cfg(target_env = "gnu")]
 const HEAPS_MAX: i32 = 2;
 
-/// Before any thread begins.
+/// Before any thread starts.
 #[cfg(target_env = "gnu")]
 #[allow(unsafe_code)]
 pub(crate) fn set() {
-    // SAFETY: both are numbers that the library takes at any time.
+    // SAFETY: both options may be set at any time.
     unsafe {
         libc::mallopt(libc::M_ARENA_MAX, HEAPS_MAX);
         libc::mallopt(libc::M_MMAP_THRESHOLD, MAPPING_BYTES_MIN);
     }
 }
 
-/// Gives back what is free.
+/// Returns free memory to the kernel.
 #[cfg(target_env = "gnu")]
 #[allow(unsafe_code)]
 pub(crate) fn trim() {
-    // SAFETY: nothing that is in use is touched.
+    // SAFETY: memory in use is not touched.
     unsafe {
         libc::malloc_trim(0);
     }

@@ -1,16 +1,16 @@
-//! Records a live machine: programs in the kernel tell what happens, snapshots what is there, and
-//! both go to a spool ([`whyslow_model::spool`]), which `import` turns into a recording.
+//! Records a live machine: BPF programs report events, snapshots capture the initial state. Both go
+//! to a spool ([`whyslow_model::spool`]), which `import` turns into a recording.
 //!
 //! The only crate that needs privileges.
 
-mod asked;
+mod block_writer;
 mod clock;
 mod drop;
 mod error;
 mod flight;
 mod following;
 mod heap;
-mod held;
+mod in_flight;
 mod libraries;
 mod load;
 mod lookups;
@@ -25,9 +25,11 @@ mod naming;
 mod options;
 mod outliers;
 mod packed;
+mod pending;
 mod percpu;
 mod plain;
 mod preflight;
+mod probe_links;
 mod probes;
 mod programs;
 mod raw;
@@ -36,7 +38,6 @@ mod rings;
 mod runtimes;
 mod sampler;
 mod session;
-mod sink;
 mod skeletons;
 mod snapshot;
 mod specs;
@@ -44,7 +45,6 @@ mod spool;
 mod symbols;
 mod targets;
 mod tick;
-mod underway;
 mod wall;
 mod watch;
 mod when;

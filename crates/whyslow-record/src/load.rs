@@ -1,4 +1,4 @@
-//! Loads the programs, each of which a kernel may refuse, and attaches them.
+//! Loads and attaches the programs, each of which the kernel may reject.
 
 use std::fs::File;
 use std::mem::MaybeUninit;
@@ -13,32 +13,32 @@ use crate::error::RecordError;
 use crate::options::{LOCK_MIN, LOCK_STACK_MIN, Options};
 use crate::probes::What;
 use crate::programs::{
-    Chosen, FUNCTIONS, Hook, LOOKS, LOOKUPS, Off, PROGRAMS, Program, RUNS, STACKS, StandIn, Topic,
-    USDT,
+    Chosen, FUNCTIONS, Hook, LOOKUPS, Off, PROGRAMS, Program, STACKS, StandIn, Topic, USDT,
+    WALL_ITERATOR, WALL_TICK,
 };
 use crate::skeleton::{OpenRecorderSkel, RecorderSkel, RecorderSkelBuilder};
 use crate::targets::NAMES_MAX;
 use crate::{libraries, percpu, preflight, specs, tick, wall};
 
-/// More rings than this are not needed so that CPUs do not wait for each other.
+/// More rings than this no longer reduce contention between CPUs.
 const RINGS_MAX: usize = 16;
-/// The kernel wants a power of two, and whole pages.
+/// The kernel requires a power of two in whole pages.
 const RING_BYTES_MIN: u64 = 64 << 10;
 
-/// Programs at work; they stop when this is dropped.
+/// The loaded programs, detached when this is dropped.
 pub(crate) struct Loaded<'o> {
     pub(crate) skeleton: RecorderSkel<'o>,
     pub(crate) rings: Vec<MapHandle>,
-    /// Room in each.
+    /// Size of each ring.
     pub(crate) ring_bytes: u64,
     pub(crate) off: Vec<Off>,
     pub(crate) stand_ins: Vec<StandIn>,
     pub(crate) links: Vec<(Chosen, Link)>,
     /// Runs at the end.
     pub(crate) last: Option<Link>,
-    /// Looks at all threads.
-    pub(crate) looks: Option<Link>,
-    /// Lookups of names are to be watched.
+    /// Reads all threads, for wall-clock sampling.
+    pub(crate) wall_iter: Option<Link>,
+    /// Whether DNS lookups are to be probed.
     pub(crate) watches: bool,
 }
 
@@ -52,7 +52,7 @@ pub(crate) fn load<'o>(
     if !preflight::are_ids_those_of_the_host() {
         return Err(RecordError::Container);
     }
-    // What libbpf says is told with the program that it is about.
+    // libbpf's messages are reported with the program that they concern.
     libbpf_rs::set_print(Some((PrintLevel::Warn, |_, _| {})));
     let (rings, ring_bytes) = rings(options)?;
     let (mut wanted, mut off) = wanted(options);
@@ -92,7 +92,7 @@ pub(crate) fn load<'o>(
         stand_ins: Vec::new(),
         links: Vec::new(),
         last: None,
-        looks: None,
+        wall_iter: None,
         watches: false,
     };
     loaded.attach(&wanted, options);
@@ -125,8 +125,8 @@ impl Loaded<'_> {
             let attached = match program.hook {
                 Hook::Tracepoint => found.attach().map(|link| self.links.push((*chosen, link))),
                 Hook::Iterator => found.attach().map(|link| self.last = Some(link)),
-                Hook::Look => found.attach().map(|link| self.looks = Some(link)),
-                // Functions are found later.
+                Hook::WallIterator => found.attach().map(|link| self.wall_iter = Some(link)),
+                // Functions are located later.
                 Hook::Function => Ok(()),
                 Hook::Tick | Hook::Sample | Hook::Wall => {
                     let hz = match program.hook {
@@ -144,13 +144,13 @@ impl Loaded<'_> {
                 Ok(()) => self.stand_ins.extend(stand_in(chosen)),
             }
         }
-        if options.wall.is_some() && self.looks.is_none() {
+        if options.wall.is_some() && self.wall_iter.is_none() {
             by_files(&mut self.off, &mut self.stand_ins);
         }
     }
 }
 
-/// Programs in their best forms, and those that may be tried in none.
+/// Programs in their preferred forms, and those of which all forms are disabled.
 fn wanted(options: &Options) -> (Vec<Chosen>, Vec<Off>) {
     let has_probe = |is_meant: fn(&What) -> bool| {
         let mut probes = options.probes.iter();
@@ -160,7 +160,7 @@ fn wanted(options: &Options) -> (Vec<Chosen>, Vec<Off>) {
     let is_wanted = |program: &&Program| {
         let topic = program.topic;
         let has = |topic| options.topics.contains(&topic);
-        // A switch tells of the call that the thread is in, too.
+        // A switch also reports the call in which the thread is.
         let is_needed = program.name == SWITCH && has(Topic::Syscalls);
         match program.name {
             name if FUNCTIONS.contains(&name) => has_probe(is_function),
@@ -168,7 +168,7 @@ fn wanted(options: &Options) -> (Vec<Chosen>, Vec<Off>) {
             GROUP => !options.groups.is_empty(),
             STACKS => options.stack_min.is_some() && (has(Topic::Sched) || has(Topic::Syscalls)),
             _ if program.hook == Hook::Sample => options.sample_hz > 0,
-            LOOKS | RUNS => options.wall.is_some(),
+            WALL_ITERATOR | WALL_TICK => options.wall.is_some(),
             _ => is_needed || topic.is_none_or(has),
         }
     };
@@ -184,10 +184,10 @@ fn wanted(options: &Options) -> (Vec<Chosen>, Vec<Off>) {
 
 const SWITCH: &str = "on_switch";
 const GROUP: &str = "on_cgroup";
-const NO_FORM: &str = "no form of it may be tried";
+const NO_FORM: &str = "all forms are disabled";
 
-/// Puts other forms in the place of those that the kernel does not load, and takes out programs
-/// that it loads in none; tells why it did not load the best.
+/// Replaces forms that the kernel rejects with their fallbacks, and removes programs that it
+/// rejects in every form; reports why the preferred form was rejected.
 fn refused(
     wanted: &mut Vec<Chosen>,
     options: &Options,
@@ -219,11 +219,11 @@ fn refused(
     Ok(refused)
 }
 
-/// Files of `/proc` tell what the iterator would.
+/// Files of `/proc` replace the iterator.
 fn by_files(off: &mut Vec<Off>, stand_ins: &mut Vec<StandIn>) {
-    off.retain(|off| off.program != LOOKS);
+    off.retain(|off| off.program != WALL_ITERATOR);
     stand_ins.push(StandIn {
-        program: LOOKS,
+        program: WALL_ITERATOR,
         form: "proc",
         topic: None,
     });
@@ -246,8 +246,7 @@ fn off(program: &Program, reason: String) -> Off {
     }
 }
 
-/// Which of the programs that are wanted the kernel refuses, and what stands in for others; none
-/// runs.
+/// Programs that the kernel rejects, and the forms that replace others. Attaches nothing.
 pub(crate) fn trial(options: &Options) -> Result<(Vec<Off>, Vec<StandIn>), RecordError> {
     libbpf_rs::set_print(Some((PrintLevel::Warn, |_, _| {})));
     let (mut wanted, mut off) = wanted(options);
@@ -260,13 +259,13 @@ pub(crate) fn trial(options: &Options) -> Result<(Vec<Off>, Vec<StandIn>), Recor
     Ok((off, wanted.iter().filter_map(stand_in).collect()))
 }
 
-/// Watches where this process began, which it never comes to again; says why that cannot be. In others
-/// of this program it must not be watched: they begin there, and have their arguments where a watched
-/// return would put its address.
+/// Attaches a uprobe to the entry point of this process, which never runs again; returns the error
+/// if that fails. It must not be attached in other processes of this program: they start there,
+/// with their arguments where a return probe would write its address.
 pub(crate) fn try_function() -> Result<(), String> {
     let file = File::open("/proc/self/exe").map_err(|error| error.to_string())?;
     let offset = libraries::entry(&file).map_err(|error| error.to_string())?;
-    let offset = offset.ok_or("this program does not tell where it begins")?;
+    let offset = offset.ok_or("cannot find the entry point of this program")?;
     let wanted: Vec<_> = PROGRAMS
         .iter()
         .filter(|program| FUNCTIONS.contains(&program.name))
@@ -287,26 +286,26 @@ pub(crate) fn try_function() -> Result<(), String> {
         };
         let own = std::process::id() as i32;
         let link = program.attach_uprobe_with_opts(own, "/proc/self/exe", offset as usize, options);
-        // It ends at once.
+        // Detaches immediately.
         drop(link.map_err(|error| error.to_string())?);
     }
     Ok(())
 }
 
-/// Why the kernel refuses a program.
+/// The error with which the kernel rejects a program.
 fn alone(options: &Options, chosen: Chosen) -> Result<Option<String>, RecordError> {
     let mut storage = MaybeUninit::uninit();
     let open = open(options, 1, &[chosen], &mut storage)?;
     Ok(open.load().err().map(|error| reason(&error)))
 }
 
-const NO_EVENT: &str = "this kernel has no such event";
+const NO_EVENT: &str = "not supported by this kernel";
 
 fn reason(error: &libbpf_rs::Error) -> String {
     match error.kind() {
-        libbpf_rs::ErrorKind::PermissionDenied => "the kernel refuses it".into(),
+        libbpf_rs::ErrorKind::PermissionDenied => "permission denied".into(),
         libbpf_rs::ErrorKind::NotFound => NO_EVENT.into(),
-        // What libbpf says of an event that no type describes.
+        // libbpf's error for an event without a BTF type.
         _ if error.to_string().ends_with("(os error 3)") => NO_EVENT.into(),
         _ => error.to_string(),
     }
@@ -340,7 +339,7 @@ fn open<'o>(
     if let Some(group) = options.groups.first() {
         settings.cgroup_hierarchy = group.hierarchy;
     }
-    // The verifier of 6.1 refuses these parts, and with them the programs that they are in.
+    // The verifier of 6.1 rejects these parts, and with them their programs.
     settings.wants_fills =
         options.topics.contains(&Topic::Pages) && preflight::is_kernel_since([6, 2]);
     settings.page_bytes = rustix::param::page_size() as u32;
@@ -363,26 +362,27 @@ fn open<'o>(
     Ok(open)
 }
 
-/// The end of a wait for a spin lock is told while the lock is held. Were it the lock of the ring
-/// that takes the record, kernels before 6.15 would hang; it can be one only if CPUs share rings.
+/// The end of a wait for a spin lock is recorded while the lock is held. If it were the lock of the
+/// ring buffer that takes the record, kernels before 6.15 would deadlock. That can happen only if
+/// CPUs share rings.
 fn spins_are_skipped(rings: usize) -> bool {
     let are_shared = libbpf_rs::num_possible_cpus().is_ok_and(|cpus| cpus > rings);
     are_shared && !preflight::is_kernel_since([6, 15])
 }
 
-/// As many as there are CPUs, within reason.
+/// One per CPU, up to a limit.
 pub(crate) fn ring_count() -> u64 {
     let cpus = libbpf_rs::num_possible_cpus().unwrap_or(1);
     cpus.next_power_of_two().min(RINGS_MAX) as u64
 }
 
-/// Room in each of so many, of all together so much at least.
+/// Size of each ring, so that all together have at least `buffer` bytes.
 pub(crate) fn ring_bytes(buffer: u64, rings: u64) -> u64 {
     let share = buffer.div_ceil(rings).max(RING_BYTES_MIN);
     share.next_power_of_two().min(1 << 31)
 }
 
-/// The rings, and the room in each.
+/// The rings, and the size of each.
 fn rings(options: &Options) -> Result<(Vec<MapHandle>, u64), RecordError> {
     let count = ring_count();
     let bytes = ring_bytes(options.buffer_bytes, count) as u32;
@@ -413,8 +413,8 @@ mod tests {
     use super::*;
     use crate::programs::Form;
 
-    /// Names of the forms that are loaded, and of the programs that are told to be off, where the
-    /// kernel refuses these.
+    /// Names of the forms that are loaded, and of the programs reported as off, if the kernel
+    /// rejects `refuses`.
     fn left(options: &Options, refuses: &[&str]) -> (Vec<&'static str>, Vec<&'static str>) {
         let (mut taken, mut off) = wanted(options);
         let why = |chosen: Chosen| {
@@ -422,7 +422,7 @@ mod tests {
             Ok(is_refused.then(|| format!("because of {}", chosen.form)))
         };
         let refused = refused(&mut taken, options, why).expect("nothing else fails");
-        // The reason is that of the best.
+        // The reported reason is that of the preferred form.
         let is_best = |off: &Off| {
             off.reason
                 .starts_with(&format!("because of {}", off.program))
@@ -472,7 +472,7 @@ mod tests {
         options.refuse = vec![Form::Typed];
         let (taken, off) = left(&options, &[]);
         assert!(taken.contains(&"raw_switch") && taken.contains(&"raw_rq_issue"));
-        // Those at no tracepoint have one form only.
+        // Those not attached to a tracepoint have one form only.
         assert!(taken.contains(&"on_tick") && taken.contains(&"on_end"));
         assert!(off.contains(&STACKS) && off.contains(&"on_tcp_state"));
         options.refuse = vec![Form::Typed, Form::Raw];

@@ -1,4 +1,4 @@
-//! What found no room on its way, as the programs count it.
+//! Records that did not fit into a ring buffer, as counted by the BPF programs.
 
 use libbpf_rs::{MapCore as _, MapFlags};
 use whyslow_model::spool::{Encoder, Kind};
@@ -8,13 +8,13 @@ use crate::load::Loaded;
 /// Counts seen so far.
 #[derive(Debug, Default)]
 pub(crate) struct Losses {
-    /// By CPU, and when that was looked at.
+    /// By CPU, with the time of the last poll.
     seen: Vec<(u64, u64)>,
     pub(crate) total: u64,
 }
 
 impl Losses {
-    /// Tells of what was lost since the last look.
+    /// Records the losses since the last poll.
     pub(crate) fn note(&mut self, loaded: &Loaded<'_>, encoder: &mut Encoder, now: u64) {
         let losses = &loaded.skeleton.maps.losses;
         let Ok(Some(by_cpu)) = losses.lookup_percpu(&0u32.to_ne_bytes(), MapFlags::ANY) else {

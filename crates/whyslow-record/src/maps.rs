@@ -1,20 +1,19 @@
-//! What a process has mapped, from `/proc/PID/maps`: the file that an address without a name came
-//! from.
+//! Memory mappings of a process, from `/proc/PID/maps`: the file of an address without a symbol.
 
 use std::fs::File;
 use std::io::Read as _;
 use std::ops::Range;
 use std::path::Path;
 
-/// A range of addresses and what is there.
+/// An address range and what is mapped there.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Mapping {
     begin: u64,
     end: u64,
     is_code: bool,
-    /// Of `begin` in the file.
+    /// File offset of `begin`.
     offset: u64,
-    /// Number of the file, 0 if it is none.
+    /// Inode of the file, 0 if there is none.
     inode: u64,
     /// Path, or a name like `[vdso]`.
     what: Vec<u8>,
@@ -31,17 +30,17 @@ impl Mapping {
     }
 }
 
-/// Mappings in order of address. More than this are not kept, nor is more of the text read.
+/// Mappings in address order. Further mappings and text beyond the limit are ignored.
 const MAPPINGS_MAX: usize = 1 << 16;
 const TEXT_MAX: u64 = 8 << 20;
 
-/// A range of addresses that may be run.
+/// An executable address range.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Code<'m> {
     pub(crate) range: Range<u64>,
-    /// Of its begin in the file.
+    /// File offset of its start.
     pub(crate) offset: u64,
-    /// 0 if it is no file.
+    /// 0 if it is not a file.
     pub(crate) inode: u64,
     pub(crate) path: &'m [u8],
 }
@@ -54,7 +53,7 @@ impl Maps {
         let path = Path::new("/proc").join(pid.to_string()).join("maps");
         let mut text = Vec::new();
         let read = File::open(path).and_then(|maps| maps.take(TEXT_MAX).read_to_end(&mut text));
-        // What was read before it failed is true nevertheless.
+        // What was read before an error is valid.
         let _ = read;
         Self::parse(&text)
     }
@@ -72,7 +71,7 @@ impl Maps {
         (address < mapping.end).then_some(mapping)
     }
 
-    /// All that may be run, in order of address.
+    /// All executable mappings, in address order.
     pub(crate) fn code(&self) -> impl Iterator<Item = Code<'_>> {
         self.0.iter().filter_map(Mapping::code)
     }
@@ -81,14 +80,14 @@ impl Maps {
         self.at(address)?.code()
     }
 
-    /// The file at the address: what it is known by, and what `map_files` calls it.
+    /// The file at the address: its identity, and its name in `map_files`.
     pub(crate) fn file(&self, address: u64) -> Option<((u64, &[u8]), String)> {
         let mapping = self.at(address).filter(|mapping| mapping.inode != 0)?;
         let range = format!("{:x}-{:x}", mapping.begin, mapping.end);
         Some(((mapping.inode, &mapping.what), range))
     }
 
-    /// What is at the address, and where in it; nothing if that has no name.
+    /// Path and offset of what is mapped at the address; `None` if it has no name.
     pub(crate) fn find(&self, address: u64) -> Option<(&[u8], u64)> {
         let mapping = self
             .at(address)

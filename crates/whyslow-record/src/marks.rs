@@ -1,8 +1,8 @@
-//! Marks: somebody says what happens at a moment, a deployment, a change, and every recording of that
-//! user under way keeps it.
+//! Marks: a user records a note such as a deployment or a configuration change at the current time,
+//! and every active recording of that user stores it.
 //!
-//! A recorder listens on a socket named by its process, in a folder that only its user may enter.
-//! Whoever connects sends its monotonic clock and a text, and is told `ok`; or says that it wants to
+//! A recorder listens on a socket named after its process id, in a directory that only its user can
+//! enter. A client sends its monotonic clock and a text, and receives `ok`; or it requests to
 //! follow the recording ([`crate::following`]).
 
 use std::fs::{self, DirBuilder};
@@ -14,24 +14,24 @@ use std::time::{Duration, Instant};
 
 use crate::clock;
 
-/// Bytes of a mark.
+/// Maximum size of a mark, in bytes.
 pub const MARK_BYTES_MAX: usize = 4096;
-/// A moment that somebody tells is not farther back than this: what is older was handed on.
-const REACH_NS: u64 = 100_000_000;
-/// Who takes longer to say something is not listened to.
-const PATIENCE: Duration = Duration::from_secs(2);
-/// A recorder looks at least so often.
-const ANSWER: Duration = Duration::from_secs(5);
-/// More do not speak at once.
-const SPEAKERS_MAX: usize = 16;
+/// Maximum age of a mark's timestamp: older records are already passed on.
+const MARK_AGE_MAX_NS: u64 = 100_000_000;
+/// Time in which a client must send its request.
+const READ_TIMEOUT: Duration = Duration::from_secs(2);
+/// Maximum time for a recorder to reply.
+const REPLY_TIMEOUT: Duration = Duration::from_secs(5);
+/// Maximum number of concurrent clients.
+const CLIENTS_MAX: usize = 16;
 const CLOCK_BYTES: usize = 8;
 const OK: &[u8] = b"ok\n";
-/// What a follower says instead of a clock: no clock is so far.
+/// What a follower sends instead of a clock: no clock has this value.
 pub(crate) const FOLLOW: &[u8; 16] = b"\xff\xff\xff\xff\xff\xff\xff\xfffollow 1";
-/// Names another folder, for recorders that are to be found by none but each other's friends.
+/// Overrides the directory, to separate recorders from others of the same user.
 const FOLDER: &str = "WHYSLOW_RUN_DIR";
 
-/// Where recorders of this user listen.
+/// Directory of the sockets of this user's recorders.
 pub(crate) fn folder() -> Option<PathBuf> {
     let named = std::env::var_os(FOLDER).filter(|folder| !folder.is_empty());
     if let Some(folder) = named {
@@ -44,7 +44,7 @@ pub(crate) fn folder() -> Option<PathBuf> {
     Some(Path::new(&folder).join("whyslow"))
 }
 
-/// Nobody else may have made it, or enter it.
+/// The directory must belong to this user, and be closed to others.
 pub(crate) fn check(folder: &Path) -> io::Result<()> {
     let about = fs::symlink_metadata(folder)?;
     let is_own = about.uid() == rustix::process::geteuid().as_raw();
@@ -55,7 +55,7 @@ pub(crate) fn check(folder: &Path) -> io::Result<()> {
     }
 }
 
-/// What somebody said.
+/// A mark sent by a client.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Mark {
     pub(crate) ts: u64,
@@ -63,33 +63,33 @@ pub(crate) struct Mark {
     pub(crate) text: String,
 }
 
-/// Somebody who wants to follow.
+/// A client that wants to follow.
 #[derive(Debug)]
-pub(crate) struct Comer {
+pub(crate) struct NewFollower {
     pub(crate) stream: UnixStream,
     pub(crate) pid: i32,
 }
 
-/// What was said since the last time.
+/// Requests since the last poll.
 #[derive(Debug, Default)]
-pub(crate) struct Said {
+pub(crate) struct Received {
     pub(crate) marks: Vec<Mark>,
-    pub(crate) comers: Vec<Comer>,
+    pub(crate) followers: Vec<NewFollower>,
 }
 
-/// Hears marks without ever waiting for one.
+/// Receives marks without ever blocking.
 #[derive(Debug)]
 pub(crate) struct Listener {
     path: PathBuf,
     socket: UnixListener,
-    speakers: Vec<Speaker>,
+    clients: Vec<Client>,
 }
 
 #[derive(Debug)]
-struct Speaker {
+struct Client {
     stream: UnixStream,
     pid: i32,
-    said: Vec<u8>,
+    received: Vec<u8>,
     since: Instant,
 }
 
@@ -105,37 +105,39 @@ impl Listener {
             _ => check(folder)?,
         }
         let path = folder.join(std::process::id().to_string());
-        // Of a process that had this number and was killed.
+        // Left by a killed process that had the same process id.
         let _ = fs::remove_file(&path);
         let socket = UnixListener::bind(&path)?;
         socket.set_nonblocking(true)?;
         Ok(Self {
             path,
             socket,
-            speakers: Vec::new(),
+            clients: Vec::new(),
         })
     }
 
-    /// What has been said by now.
-    pub(crate) fn hear(&mut self, now: u64) -> Said {
-        while self.speakers.len() < SPEAKERS_MAX
+    /// The requests that have arrived.
+    pub(crate) fn poll(&mut self, now: u64) -> Received {
+        while self.clients.len() < CLIENTS_MAX
             && let Ok((stream, _)) = self.socket.accept()
         {
-            self.speakers.extend(Speaker::new(stream));
+            self.clients.extend(Client::new(stream));
         }
-        let mut said = Said::default();
-        for mut speaker in std::mem::take(&mut self.speakers) {
-            match speaker.listen() {
-                Heard::More if speaker.since.elapsed() < PATIENCE => self.speakers.push(speaker),
-                Heard::More | Heard::Nothing => {}
-                Heard::All => said.marks.extend(speaker.mark(now)),
-                Heard::Follow => said.comers.push(Comer {
-                    stream: speaker.stream,
-                    pid: speaker.pid,
+        let mut received = Received::default();
+        for mut client in std::mem::take(&mut self.clients) {
+            match client.receive() {
+                ReadState::More if client.since.elapsed() < READ_TIMEOUT => {
+                    self.clients.push(client)
+                }
+                ReadState::More | ReadState::Nothing => {}
+                ReadState::All => received.marks.extend(client.mark(now)),
+                ReadState::Follow => received.followers.push(NewFollower {
+                    stream: client.stream,
+                    pid: client.pid,
                 }),
             }
         }
-        said
+        received
     }
 }
 
@@ -145,58 +147,58 @@ impl Drop for Listener {
     }
 }
 
-enum Heard {
+enum ReadState {
     More,
     All,
     Follow,
     Nothing,
 }
 
-impl Speaker {
-    /// Only of this user, or root.
+impl Client {
+    /// Accepts only this user and root.
     fn new(stream: UnixStream) -> Option<Self> {
-        let who = rustix::net::sockopt::socket_peercred(&stream).ok()?;
-        let is_allowed = who.uid == rustix::process::geteuid() || who.uid.is_root();
+        let peer = rustix::net::sockopt::socket_peercred(&stream).ok()?;
+        let is_allowed = peer.uid == rustix::process::geteuid() || peer.uid.is_root();
         if !is_allowed || stream.set_nonblocking(true).is_err() {
             return None;
         }
         Some(Self {
             stream,
-            pid: who.pid.as_raw_nonzero().get(),
-            said: Vec::new(),
+            pid: peer.pid.as_raw_nonzero().get(),
+            received: Vec::new(),
             since: Instant::now(),
         })
     }
 
-    fn listen(&mut self) -> Heard {
+    fn receive(&mut self) -> ReadState {
         let mut bytes = [0; 1024];
         loop {
             match self.stream.read(&mut bytes) {
-                Ok(0) => return Heard::All,
-                Ok(count) => self.said.extend(&bytes[..count]),
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Heard::More,
+                Ok(0) => return ReadState::All,
+                Ok(count) => self.received.extend(&bytes[..count]),
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return ReadState::More,
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(_) => return Heard::Nothing,
+                Err(_) => return ReadState::Nothing,
             }
-            if self.said.as_slice() == FOLLOW {
-                return Heard::Follow;
+            if self.received.as_slice() == FOLLOW {
+                return ReadState::Follow;
             }
-            if self.said.len() > CLOCK_BYTES + MARK_BYTES_MAX {
-                return Heard::Nothing;
+            if self.received.len() > CLOCK_BYTES + MARK_BYTES_MAX {
+                return ReadState::Nothing;
             }
         }
     }
 
-    /// What it said, which it is told was heard.
+    /// Parses the request and acknowledges it.
     fn mark(&mut self, now: u64) -> Option<Mark> {
-        let (ts, text) = self.said.split_first_chunk::<CLOCK_BYTES>()?;
+        let (ts, text) = self.received.split_first_chunk::<CLOCK_BYTES>()?;
         let ts = u64::from_le_bytes(*ts);
         if text.is_empty() {
             return None;
         }
         let _ = self.stream.write_all(OK);
-        // Another clock, or one too far back, is none.
-        let is_near = ts <= now && now - ts < REACH_NS;
+        // A timestamp of another clock, or one too old, is replaced.
+        let is_near = ts <= now && now - ts < MARK_AGE_MAX_NS;
         Some(Mark {
             ts: if is_near { ts } else { now },
             pid: self.pid,
@@ -205,7 +207,7 @@ impl Speaker {
     }
 }
 
-/// Tells all recorders of this user; how many heard it.
+/// Sends a mark to all recorders of this user; returns how many acknowledged it.
 pub fn mark(text: &str) -> io::Result<usize> {
     match folder() {
         Some(folder) => mark_in(&folder, text),
@@ -219,11 +221,11 @@ fn mark_in(folder: &Path, text: &str) -> io::Result<usize> {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(0),
         checked => checked?,
     }
-    let mut told = Vec::new();
+    let mut sent = Vec::new();
     for entry in fs::read_dir(folder)? {
         let path = entry?.path();
         match UnixStream::connect(&path) {
-            Ok(stream) => told.extend(tell(stream, now, text)),
+            Ok(stream) => sent.extend(send_mark(stream, now, text)),
             // Its recorder was killed.
             Err(error) if error.kind() == io::ErrorKind::ConnectionRefused => {
                 let _ = fs::remove_file(&path);
@@ -231,23 +233,23 @@ fn mark_in(folder: &Path, text: &str) -> io::Result<usize> {
             Err(_) => {}
         }
     }
-    Ok(told.iter_mut().filter_map(heard).count())
+    Ok(sent.iter_mut().filter_map(acknowledged).count())
 }
 
-/// All are told before one is waited for.
-fn tell(mut stream: UnixStream, now: u64, text: &str) -> Option<UnixStream> {
-    stream.set_write_timeout(Some(PATIENCE)).ok()?;
+/// All marks are sent before waiting for a reply.
+fn send_mark(mut stream: UnixStream, now: u64, text: &str) -> Option<UnixStream> {
+    stream.set_write_timeout(Some(READ_TIMEOUT)).ok()?;
     stream.write_all(&now.to_le_bytes()).ok()?;
     stream.write_all(text.as_bytes()).ok()?;
     stream.shutdown(std::net::Shutdown::Write).ok()?;
     Some(stream)
 }
 
-fn heard(stream: &mut UnixStream) -> Option<()> {
-    stream.set_read_timeout(Some(ANSWER)).ok()?;
-    let mut answer = [0; OK.len()];
-    stream.read_exact(&mut answer).ok()?;
-    (answer == *OK).then_some(())
+fn acknowledged(stream: &mut UnixStream) -> Option<()> {
+    stream.set_read_timeout(Some(REPLY_TIMEOUT)).ok()?;
+    let mut reply = [0; OK.len()];
+    stream.read_exact(&mut reply).ok()?;
+    (reply == *OK).then_some(())
 }
 
 #[cfg(test)]
@@ -260,12 +262,12 @@ mod tests {
         (folder, path)
     }
 
-    /// What comes within some seconds.
+    /// Marks that arrive within some seconds.
     fn wait(listener: &mut Listener) -> Vec<Mark> {
         let begun = Instant::now();
         loop {
-            let marks = listener.hear(clock::monotonic()).marks;
-            if !marks.is_empty() || begun.elapsed() > ANSWER {
+            let marks = listener.poll(clock::monotonic()).marks;
+            if !marks.is_empty() || begun.elapsed() > REPLY_TIMEOUT {
                 return marks;
             }
             std::thread::sleep(Duration::from_millis(1));
@@ -277,14 +279,14 @@ mod tests {
         let (_folder, path) = place();
         assert_eq!(mark_in(&path, "too early").unwrap(), 0);
         let mut listener = Listener::open_in(&path).unwrap();
-        // Left by one that was killed.
+        // Left by a killed recorder.
         drop(UnixListener::bind(path.join("1")).unwrap());
-        let speaker = std::thread::spawn({
+        let client = std::thread::spawn({
             let path = path.clone();
             move || mark_in(&path, "version 2\x1b[2J").unwrap()
         });
         let marks = wait(&mut listener);
-        assert_eq!(speaker.join().unwrap(), 1);
+        assert_eq!(client.join().unwrap(), 1);
         let [mark] = marks.as_slice() else {
             panic!("{marks:?}");
         };
@@ -304,21 +306,21 @@ mod tests {
         let silent: Vec<_> = (0..40)
             .map_while(|_| UnixStream::connect(&socket).ok())
             .collect();
-        assert!(listener.hear(1).marks.is_empty());
-        assert!(listener.speakers.len() <= SPEAKERS_MAX);
+        assert!(listener.poll(1).marks.is_empty());
+        assert!(listener.clients.len() <= CLIENTS_MAX);
         drop(silent);
-        assert!(listener.hear(1).marks.is_empty());
-        while !listener.speakers.is_empty() {
-            assert!(listener.hear(1).marks.is_empty());
+        assert!(listener.poll(1).marks.is_empty());
+        while !listener.clients.is_empty() {
+            assert!(listener.poll(1).marks.is_empty());
         }
         let mut loud = UnixStream::connect(&socket).unwrap();
         let _ = loud.write_all(&[b'x'; CLOCK_BYTES + MARK_BYTES_MAX + 1]);
         drop(loud);
-        assert!(listener.hear(1).marks.is_empty());
+        assert!(listener.poll(1).marks.is_empty());
         let mut short = UnixStream::connect(&socket).unwrap();
         short.write_all(b"1234567").unwrap();
         drop(short);
-        assert!(listener.hear(1).marks.is_empty());
+        assert!(listener.poll(1).marks.is_empty());
     }
 
     #[test]

@@ -1,51 +1,51 @@
-//! How much memory recording takes at most, in this program and in the kernel, and what for.
+//! Upper bound of the memory that recording uses, in this process and in the kernel.
 //!
-//! What is kept counts twice: while it is being saved, as much again is kept beside it.
+//! Kept records count twice: while a window is saved, as much again is kept.
 
 use crate::load;
 use crate::options::{BUFFER_BYTES, KEPT_BYTES};
 
-/// The program itself: its code, tables of names of functions, blocks and snapshots on their way, and
-/// what its programs in the kernel keep beside the buffer.
+/// The program itself: its code, symbol tables, pending blocks and snapshots, and the BPF maps
+/// other than the ring buffers.
 pub const PROGRAM_BYTES: u64 = 64 << 20;
-/// Less is of no use: the kernel's buffer is overrun by a second of a quiet machine, …
+/// Smaller values are useless: an idle machine overruns the ring buffers within a second, …
 const BUFFER_BYTES_MIN: u64 = 1 << 20;
-/// … and what is kept holds little more than the snapshot it begins with.
+/// … and a chapter holds little more than its snapshot.
 pub(crate) const KEPT_BYTES_MIN: u64 = 4 << 20;
 
-/// What somebody asks for; nothing where the rest decides.
+/// Limits set by the user; `None` where the rest decides.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct MemoryWish {
-    /// For everything.
+    /// Total.
     pub max: Option<u64>,
-    /// For events on their way, all CPUs together.
+    /// Ring buffers of all CPUs together.
     pub buffer: Option<u64>,
-    /// For what a flight recorder keeps, compressed.
+    /// Kept records of a flight recorder, compressed.
     pub kept: Option<u64>,
-    /// A flight recorder keeps something at all.
+    /// Whether this is a flight recorder, which keeps records in memory.
     pub is_flight: bool,
 }
 
-/// In bytes.
+/// Memory budget in bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Memory {
-    /// Everything together: the program, the buffer, and twice what is kept.
+    /// Total: the program, the ring buffers, and twice the kept records.
     pub max: u64,
-    /// For events on their way.
+    /// Ring buffers.
     pub buffer: u64,
-    /// For what a flight recorder keeps.
+    /// Kept records of a flight recorder.
     pub kept: u64,
 }
 
-/// It takes so much at least.
+/// The limit is too small.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TooLittleMemory {
-    /// Least [`MemoryWish::max`] that goes with the rest of the wish, in bytes.
+    /// Smallest [`MemoryWish::max`] that satisfies the other limits, in bytes.
     pub least: u64,
 }
 
 impl Memory {
-    /// What there may be is shared out among what was not asked for.
+    /// Divides the total among the parts without a limit of their own.
     pub fn share(wish: &MemoryWish) -> Result<Self, TooLittleMemory> {
         Self::share_on(wish, load::ring_count())
     }
@@ -71,9 +71,9 @@ impl Memory {
         if max < least {
             return Err(TooLittleMemory { least });
         }
-        // A recorder that keeps nothing has no other use for what is left.
-        let room = max - PROGRAM_BYTES - 2 * kept_min;
-        let share = if wish.is_flight { room / 4 } else { room };
+        // Without kept records all of the rest is for the ring buffers.
+        let rest = max - PROGRAM_BYTES - 2 * kept_min;
+        let share = if wish.is_flight { rest / 4 } else { rest };
         let mut buffer = buffer_min;
         while wish.buffer.is_none() && buffer * 2 <= share.min(rounded(BUFFER_BYTES)) {
             buffer *= 2;

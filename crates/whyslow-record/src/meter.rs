@@ -1,8 +1,7 @@
-//! What the recorder takes of memory: pages of its own and of files that it has mapped, and what its maps
-//! take in the kernel.
+//! Memory use of the recorder: its anonymous and file-mapped pages, and its BPF maps in the kernel.
 //!
-//! The kernel counts the pages of a ring as mapped files, and twice, because they are mapped twice in a
-//! row; here they are what they take.
+//! The kernel counts the pages of a ring buffer as mapped file pages, and twice, because they are
+//! mapped twice in a row. Here they count once.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -10,21 +9,21 @@ use std::path::Path;
 
 const ALL: [&str; 3] = ["RssAnon:", "RssFile:", "RssShmem:"];
 
-/// Looks at it now and then.
+/// Checks memory use now and then.
 #[derive(Debug)]
 pub(crate) struct Meter {
     pub(crate) max: u64,
-    /// Maps in the kernel.
+    /// BPF maps.
     kernel: u64,
-    /// Rings, as they count for pages of this process.
+    /// Ring buffers, as counted among the pages of this process.
     mapped: u64,
     pub(crate) most: u64,
-    /// Looks that found too much.
+    /// Number of checks that found too much.
     pub(crate) short: u64,
 }
 
 impl Meter {
-    /// Once all maps are there and mapped.
+    /// Called once all maps are created and mapped.
     pub(crate) fn new(max: u64, rings: u64) -> Self {
         let mut meter = Self {
             max,
@@ -33,12 +32,12 @@ impl Meter {
             most: 0,
             short: 0,
         };
-        meter.look();
+        meter.check();
         meter
     }
 
-    /// How much it is too much.
-    pub(crate) fn look(&mut self) -> u64 {
+    /// Bytes beyond the limit.
+    pub(crate) fn check(&mut self) -> u64 {
         let taken = self.kernel + pages(&status(), &ALL).saturating_sub(self.mapped);
         self.most = self.most.max(taken);
         let excess = taken.saturating_sub(self.max);
@@ -51,7 +50,7 @@ fn status() -> String {
     fs::read_to_string("/proc/self/status").unwrap_or_default()
 }
 
-/// Bytes of pages of a process.
+/// Bytes of a process's resident pages.
 fn pages(status: &str, parts: &[&str]) -> u64 {
     let of = |part: &&str| {
         let text = status.lines().find_map(|line| line.strip_prefix(*part))?;
@@ -60,7 +59,7 @@ fn pages(status: &str, parts: &[&str]) -> u64 {
     parts.iter().filter_map(of).sum::<u64>() * 1024
 }
 
-/// Bytes of the maps that a process has descriptors of.
+/// Bytes of the BPF maps to which a process has descriptors.
 fn maps(fdinfo: &Path) -> u64 {
     let mut maps = BTreeMap::new();
     for entry in fs::read_dir(fdinfo).into_iter().flatten().flatten() {
@@ -105,9 +104,9 @@ mod tests {
     #[test]
     fn what_is_too_much_is_told() {
         let mut meter = Meter::new(1 << 40, 0);
-        assert_eq!(meter.look(), 0);
+        assert_eq!(meter.check(), 0);
         assert!(meter.most > 1 << 20);
         meter.max = meter.most / 2;
-        assert!(meter.look() > 0);
+        assert!(meter.check() > 0);
     }
 }

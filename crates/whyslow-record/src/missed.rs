@@ -1,5 +1,5 @@
-//! Runs of programs that the kernel left out: it does not run a program within itself on the same
-//! CPU. Waits for locks inside of a program are such a case.
+//! Runs of BPF programs that the kernel skipped: it does not run a program recursively on the same
+//! CPU. Lock waits inside a BPF program are such a case.
 
 use std::collections::BTreeMap;
 use std::os::fd::{AsFd, AsRawFd};
@@ -18,14 +18,18 @@ pub(crate) struct Missed {
     seen: BTreeMap<&'static str, u64>,
     /// Of all programs.
     pub(crate) count: u64,
-    looked: u64,
+    polled_at: u64,
 }
 
 impl Missed {
-    /// Tells of what was left out since the last look.
-    pub(crate) fn look(&mut self, loaded: &Loaded<'_>, encoder: &mut Encoder) {
+    /// Records the runs skipped since the last poll.
+    pub(crate) fn poll(&mut self, loaded: &Loaded<'_>, encoder: &mut Encoder) {
         let now = clock::monotonic();
-        let from = if self.looked == 0 { now } else { self.looked };
+        let from = if self.polled_at == 0 {
+            now
+        } else {
+            self.polled_at
+        };
         for (name, count) in counts(loaded) {
             let before = self.seen.insert(name, count).unwrap_or(0);
             let new = count.saturating_sub(before);
@@ -39,7 +43,7 @@ impl Missed {
                     .end();
             }
         }
-        self.looked = now;
+        self.polled_at = now;
     }
 }
 
@@ -57,7 +61,7 @@ fn counts(loaded: &Loaded<'_>) -> BTreeMap<&'static str, u64> {
     counts
 }
 
-/// Waits whose begin could not be kept, for the same reason.
+/// Waits whose start could not be stored, for the same reason.
 fn waits(loaded: &Loaded<'_>) -> u64 {
     let losses = &loaded.skeleton.maps.losses;
     let by_cpu = losses.lookup_percpu(&1u32.to_ne_bytes(), MapFlags::ANY);

@@ -1,10 +1,10 @@
-//! What is particular to a mount namespace: how names are looked up there, and what is mounted in one
-//! that came while this records.
+//! Data per mount namespace: the resolver configuration, and the mounts of namespaces created
+//! during the recording.
 //!
-//! Looked at by a thread of its own, for which nobody waits: files of containers may lie on file
-//! systems of programs or of the network, and these may answer late or never. Who comes into a new
-//! namespace runs a program there mostly, and often mounts things afterwards: so a new one is looked
-//! at again when more programs begin in it.
+//! Read by a separate thread that nothing waits for: files of containers may be on FUSE or network
+//! file systems, which may reply late or never. A process that enters a new namespace usually calls
+//! exec there, and often mounts things afterwards: so a new namespace is read again at later execs
+//! in it.
 
 use std::collections::{HashMap, HashSet};
 use std::fs;
@@ -20,37 +20,37 @@ use crate::clock;
 use crate::drop;
 use crate::snapshot::{self, Mount, ResolverFiles};
 
-/// Namespaces beyond these are not looked at.
+/// Maximum number of namespaces read.
 const NAMESPACES_MAX: usize = 256;
-/// Looks at one because a program began in it.
-const LOOKS_MAX: u32 = 8;
-/// Mounts of one that are told.
+/// Maximum reads of a namespace because of execs in it.
+const SCANS_MAX: u32 = 8;
+/// Maximum number of mounts recorded per namespace.
 const MOUNTS_MAX: usize = 5_000;
-/// So long the end of a recording waits for what is being looked at.
+/// How long the end of a recording waits for pending reads.
 const END_MAX: Duration = Duration::from_millis(500);
 
-/// The thread, and what it was asked.
+/// The reader thread and its pending requests.
 pub(crate) struct Namespaces {
-    /// Where no thread can be had nothing is told.
-    line: Option<(Sender<Asked>, Receiver<Answer>)>,
-    /// Looks at each by what ran there.
-    looks: HashMap<u32, u32>,
-    /// Questions without an answer.
+    /// `None` if the thread could not be started; nothing is recorded then.
+    channels: Option<(Sender<Request>, Receiver<Reply>)>,
+    /// Number of reads per namespace because of execs.
+    scans: HashMap<u32, u32>,
+    /// Requests without a reply.
     open: u64,
     unread: u64,
 }
 
-enum Asked {
-    /// Every namespace that a process is in.
+enum Request {
+    /// Every namespace of a process.
     All,
-    /// Those of these processes, with what is mounted there.
+    /// The namespaces of these processes, with their mounts.
     Of(Vec<i32>),
 }
 
 #[derive(Default)]
-struct Answer {
+struct Reply {
     found: Vec<Found>,
-    /// Root directories of processes that began to run programs.
+    /// Root directories of processes that called exec.
     roots: Vec<(i32, Vec<u8>)>,
     unread: u64,
 }
@@ -63,73 +63,75 @@ struct Found {
 
 impl Namespaces {
     pub(crate) fn start() -> Self {
-        let (ask, asked) = mpsc::channel();
-        let (tell, told) = mpsc::channel();
+        let (request_tx, request_rx) = mpsc::channel();
+        let (reply_tx, reply_rx) = mpsc::channel();
         let named = thread::Builder::new().name("namespaces".into());
-        let thread = named.spawn(move || run(&asked, &tell));
+        let thread = named.spawn(move || run(&request_rx, &reply_tx));
         Self {
-            line: thread.is_ok().then_some((ask, told)),
-            looks: HashMap::new(),
+            channels: thread.is_ok().then_some((request_tx, reply_rx)),
+            scans: HashMap::new(),
             open: 0,
             unread: 0,
         }
     }
 
-    /// A spool begins, which has to be told of all of them.
+    /// Starts a spool, which needs all namespaces.
     pub(crate) fn begin_spool(&mut self) {
-        self.looks.clear();
+        self.scans.clear();
         self.unread = 0;
-        self.ask(Asked::All);
+        self.send(Request::All);
     }
 
-    /// These processes run another program, each in a namespace.
+    /// These processes called exec, each in a namespace.
     pub(crate) fn execed(&mut self, execed: &[(i32, u32)]) {
         let mut pids = Vec::new();
         for (pid, ns) in execed {
-            if self.looks.len() >= NAMESPACES_MAX && !self.looks.contains_key(ns) {
+            if self.scans.len() >= NAMESPACES_MAX && !self.scans.contains_key(ns) {
                 continue;
             }
-            let looks = self.looks.entry(*ns).or_default();
-            if *looks < LOOKS_MAX {
-                *looks += 1;
+            let scans = self.scans.entry(*ns).or_default();
+            if *scans < SCANS_MAX {
+                *scans += 1;
                 pids.push(*pid);
             }
         }
         if !pids.is_empty() {
-            self.ask(Asked::Of(pids));
+            self.send(Request::Of(pids));
         }
     }
 
-    fn ask(&mut self, asked: Asked) {
-        if let Some((ask, _)) = &self.line
-            && ask.send(asked).is_ok()
+    fn send(&mut self, request: Request) {
+        if let Some((request_tx, _)) = &self.channels
+            && request_tx.send(request).is_ok()
         {
             self.open += 1;
         }
     }
 
-    /// Tells what was found since.
+    /// Writes what was found since the last call.
     pub(crate) fn take(&mut self, encoder: &mut Encoder) {
-        let Some((_, told)) = &self.line else { return };
-        while let Ok(answer) = told.try_recv() {
+        let Some((_, reply_rx)) = &self.channels else {
+            return;
+        };
+        while let Ok(reply) = reply_rx.try_recv() {
             self.open -= 1;
-            self.unread += answer.unread;
-            answer.put(encoder);
+            self.unread += reply.unread;
+            reply.put(encoder);
         }
     }
 
-    /// The same at the end of a recording, with what is being looked at if that is over soon; and what
-    /// could not be read.
+    /// The same at the end of a recording, waiting for pending reads for a limited time; also
+    /// writes the counts of unreadable files.
     pub(crate) fn finish(&mut self, encoder: &mut Encoder) {
         let until = Instant::now() + END_MAX;
-        while let (Some((_, told)), true) = (&self.line, self.open > 0) {
+        while let (Some((_, reply_rx)), true) = (&self.channels, self.open > 0) {
             let left = until.saturating_duration_since(Instant::now());
-            let Ok(answer) = told.recv_timeout(left) else {
+            let Ok(reply) = reply_rx.recv_timeout(left) else {
                 break;
             };
             self.open -= 1;
-            self.unread += answer.unread;
-            answer.put(encoder);
+            self.unread += reply.unread;
+            reply.put(encoder);
         }
         for (name, count) in [
             ("resolver_files_unread", self.unread),
@@ -146,7 +148,7 @@ impl Namespaces {
     }
 }
 
-impl Answer {
+impl Reply {
     fn put(&self, encoder: &mut Encoder) {
         for found in &self.found {
             for mount in &found.mounts {
@@ -160,46 +162,46 @@ impl Answer {
     }
 }
 
-fn run(asked: &Receiver<Asked>, tell: &Sender<Answer>) {
-    // It reads files of others.
+fn run(requests: &Receiver<Request>, replies: &Sender<Reply>) {
+    // It reads other users' files.
     drop::privileges(false);
     let proc = Path::new("/proc");
-    while let Ok(asked) = asked.recv() {
-        let mut answer = Answer::default();
-        let (folders, with_mounts) = match asked {
-            Asked::All => (snapshot::pids(proc), false),
-            Asked::Of(pids) => (pids, true),
+    while let Ok(request) = requests.recv() {
+        let mut reply = Reply::default();
+        let (folders, with_mounts) = match request {
+            Request::All => (snapshot::pids(proc), false),
+            Request::Of(pids) => (pids, true),
         };
         let folders = folders.into_iter().map(|pid| proc.join(pid.to_string()));
         let with_roots = folders.map(|folder| (snapshot::any_root(&folder), folder));
         let mut processes: Vec<_> = with_roots.collect();
-        // Whose root is the namespace's sees all of it.
+        // Processes with the root of the namespace see all of it.
         processes.index_sort_by_key(|(root, _)| root.as_deref() != Some(b"/"));
         let mut seen = HashSet::new();
         for (root, folder) in processes {
             let Some(root) = root else { continue };
             if seen.len() < NAMESPACES_MAX {
-                look((&folder, &root), with_mounts, &mut seen, &mut answer);
+                scan((&folder, &root), with_mounts, &mut seen, &mut reply);
             }
             let pid = folder
                 .file_name()
                 .and_then(|name| name.to_str()?.parse().ok());
             if let (true, Some(pid)) = (with_mounts, pid) {
-                answer.roots.push((pid, root));
+                reply.roots.push((pid, root));
             }
         }
-        if tell.send(answer).is_err() {
+        if replies.send(reply).is_err() {
             return;
         }
     }
 }
 
-/// A process that has ended tells nothing, and one that changed its root meanwhile nothing of mounts.
-fn look(
+/// Nothing is read of an exited process, and no mounts of one that changed its root meanwhile.
+fn scan(
     (folder, root): (&Path, &[u8]),
     with_mounts: bool,
     seen: &mut HashSet<u32>,
-    answer: &mut Answer,
+    reply: &mut Reply,
 ) {
     let Some(ns) = snapshot::mount_ns(folder).filter(|ns| !seen.contains(ns)) else {
         return;
@@ -217,6 +219,6 @@ fn look(
         Vec::new()
     };
     seen.insert(ns);
-    answer.unread += files.unread;
-    answer.found.push(Found { ns, mounts, files });
+    reply.unread += files.unread;
+    reply.found.push(Found { ns, mounts, files });
 }

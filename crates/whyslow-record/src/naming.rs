@@ -1,9 +1,8 @@
-//! Which addresses are to be named, and which of the names count.
+//! Decides which addresses to symbolize, and which of the results are valid.
 //!
-//! Stacks and what tells which program a process runs come from different rings: a stack may be
-//! seen before the exec that came before it. So a stack waits until the rings were emptied once
-//! more. A name counts if the process was not seen to begin another program by the time at which
-//! the name was looked up.
+//! Stacks and the records of which process runs which program arrive through different rings: a
+//! stack may arrive before an earlier exec. So a stack waits until the rings were emptied once
+//! more. A symbol is valid if no exec of the process was seen by the time the symbol was looked up.
 
 use std::collections::{HashMap, HashSet};
 use std::sync::atomic::Ordering;
@@ -13,14 +12,14 @@ use whyslow_model::spool::{Addresses, Encoder, Kind, NO_ADDRESS, NO_ADDRESS_END,
 
 use crate::options::Options;
 use crate::programs::Topic;
-use crate::symbols::{self, Address, Found, Line, Question};
+use crate::symbols::{self, Address, Found, SymbolRequest, Workers};
 
-/// Stacks that wait to be named; more are left without names of their own.
+/// Maximum number of waiting stacks; the addresses of further ones are not looked up.
 const STACKS_MAX: usize = 4096;
-/// Addresses that were asked for once; when there are more all are forgotten, and asked for anew.
-const ASKED_MAX: usize = 1 << 17;
+/// Maximum number of addresses already requested; beyond it all are dropped, and requested again.
+const REQUESTED_MAX: usize = 1 << 17;
 
-/// Programs in the kernel that tell which process runs what.
+/// BPF programs that report which process runs which program.
 pub(crate) const WATCHED: [&str; 3] = ["on_fork", "on_exec", "on_free"];
 
 /// Addresses of a stack.
@@ -32,29 +31,29 @@ struct Seen {
     addresses: Vec<Address>,
 }
 
-/// Whether it is no address, but the number of a function.
+/// Whether it is the number of a function, not an address.
 fn is_number(address: u64) -> bool {
     (NO_ADDRESS..NO_ADDRESS_END).contains(&address)
 }
 
 #[derive(Debug, Default)]
-pub(crate) struct Desk {
-    line: Option<Line>,
-    /// When processes began to run their programs.
+pub(crate) struct SymbolizerQueue {
+    workers: Option<Workers>,
+    /// When processes started to run their programs.
     programs: HashMap<i32, u64>,
     /// Stacks seen before the rings were last emptied, and since.
     before: Vec<Seen>,
     since: Vec<Seen>,
     /// Process, program, address.
-    asked: HashSet<(i32, u64, u64)>,
-    /// Names that may turn out to be those of another program.
-    held: Vec<Found>,
+    requested: HashSet<(i32, u64, u64)>,
+    /// Results that may belong to another program.
+    unconfirmed: Vec<Found>,
     waiting: usize,
-    /// Records of names that count.
+    /// Records of valid symbols.
     pub(crate) names: Encoder,
 }
 
-impl Desk {
+impl SymbolizerQueue {
     pub(crate) fn new(options: &Options) -> Self {
         let is_needed = options.stack_min.is_some()
             || options.wall.is_some()
@@ -62,7 +61,7 @@ impl Desk {
             || options.topics.contains(&Topic::Locks)
             || options.topics.contains(&Topic::Work);
         Self {
-            line: is_needed.then(symbols::start).flatten(),
+            workers: is_needed.then(symbols::start).flatten(),
             ..Self::default()
         }
     }
@@ -81,7 +80,7 @@ impl Desk {
             Kind::WorkItem,
         ];
         let is_one = |kind: u16| KINDS.iter().any(|known| *known as u16 == kind);
-        if self.line.is_none() || !kind.is_some_and(is_one) {
+        if self.workers.is_none() || !kind.is_some_and(is_one) {
             return;
         }
         let Some((_, Ok((head, record)))) = records(record).next() else {
@@ -108,17 +107,17 @@ impl Desk {
         }
     }
 
-    /// A stack that comes from elsewhere, innermost first. `is_exact`: its first address is where the
-    /// thread is, and none that it returns to.
+    /// A stack from another source, innermost first. `is_exact`: its first address is the
+    /// instruction pointer, not a return address.
     pub(crate) fn see_stack(&mut self, (pid, ts): (i32, u64), stack: &[u64], is_exact: bool) {
-        if self.line.is_none() || stack.is_empty() || self.since.len() >= STACKS_MAX {
+        if self.workers.is_none() || stack.is_empty() || self.since.len() >= STACKS_MAX {
             return;
         }
         let since = self.program(pid);
         let addresses = stack.iter().enumerate();
-        // Most were asked for before.
+        // Most were requested before.
         let is_new = |(_, address): &(usize, &u64)| {
-            !is_number(**address) && !self.asked.contains(&(pid, since, **address))
+            !is_number(**address) && !self.requested.contains(&(pid, since, **address))
         };
         let address = |(place, address): (usize, &u64)| Address {
             address: *address,
@@ -147,10 +146,10 @@ impl Desk {
         self.since.push(seen);
     }
 
-    /// A function of the kernel.
+    /// A kernel function.
     fn add_function(&mut self, ts: u64, function: Option<u64>) {
         // Few functions are called often.
-        let is_new = |address: &u64| !self.asked.contains(&(0, self.program(0), *address));
+        let is_new = |address: &u64| !self.requested.contains(&(0, self.program(0), *address));
         let Some(address) = function.filter(is_new) else {
             return;
         };
@@ -165,77 +164,78 @@ impl Desk {
         }
     }
 
-    /// The rings were emptied, of all before `until`.
-    pub(crate) fn turn(&mut self, until: u64) {
-        if self.line.is_none() {
+    /// The rings were emptied up to `until`.
+    pub(crate) fn settle(&mut self, until: u64) {
+        if self.workers.is_none() {
             return;
         }
         let due = std::mem::replace(&mut self.before, std::mem::take(&mut self.since));
-        for question in self.questions(due) {
-            self.ask(question);
+        for request in self.requests(due) {
+            self.send(request);
         }
-        if let Some(line) = &self.line {
-            for found in line.found.try_iter() {
+        if let Some(workers) = &self.workers {
+            for found in workers.found.try_iter() {
                 self.waiting = self.waiting.saturating_sub(1);
-                self.held.push(found);
+                self.unconfirmed.push(found);
             }
         }
-        let held = std::mem::take(&mut self.held);
-        let (due, held) = held.into_iter().partition(|found| found.at < until);
-        self.held = held;
+        let unconfirmed = std::mem::take(&mut self.unconfirmed);
+        let (due, unconfirmed) = unconfirmed.into_iter().partition(|found| found.at < until);
+        self.unconfirmed = unconfirmed;
         for found in due {
             self.take(&found);
         }
     }
 
-    /// A spool is read alone: it has names of its own, and programs are those that it tells of.
+    /// Each spool is read on its own: it needs its own symbols, and only knows programs that it
+    /// records.
     pub(crate) fn begin_spool(&mut self) {
-        self.asked.clear();
+        self.requested.clear();
         self.programs.clear();
     }
 
-    /// What is not known of the stacks, by program.
-    fn questions(&mut self, stacks: Vec<Seen>) -> Vec<Question> {
-        let mut questions: Vec<Question> = Vec::new();
+    /// The unknown addresses of the stacks, by program.
+    fn requests(&mut self, stacks: Vec<Seen>) -> Vec<SymbolRequest> {
+        let mut requests: Vec<SymbolRequest> = Vec::new();
         let mut places: HashMap<(i32, u64), usize> = HashMap::new();
         for seen in stacks {
             let since = self.program(seen.pid);
-            // What it ran then is gone.
+            // The program that it ran then is gone.
             if since > seen.ts {
                 continue;
             }
             let program = (seen.pid, since);
             for address in seen.addresses {
-                if self.asked.len() >= ASKED_MAX {
-                    self.asked.clear();
+                if self.requested.len() >= REQUESTED_MAX {
+                    self.requested.clear();
                 }
-                if !self.asked.insert((seen.pid, since, address.address)) {
+                if !self.requested.insert((seen.pid, since, address.address)) {
                     continue;
                 }
                 let place = *places.entry(program).or_insert_with(|| {
-                    questions.push(Question {
+                    requests.push(SymbolRequest {
                         pid: seen.pid,
                         since,
                         addresses: Vec::new(),
                     });
-                    questions.len() - 1
+                    requests.len() - 1
                 });
-                questions[place].addresses.push(address);
+                requests[place].addresses.push(address);
             }
         }
-        questions
+        requests
     }
 
     fn program(&self, pid: i32) -> u64 {
         self.programs.get(&pid).copied().unwrap_or(0)
     }
 
-    /// Memory is short: tables of symbols are made anew when they are needed.
+    /// Memory is short: drops symbol tables, which are read again on demand.
     pub(crate) fn forget(&mut self) {
-        self.asked = HashSet::new();
-        if let Some(line) = &self.line {
-            // Where others wait, tables are in use.
-            let _ = line.user.try_send(Question {
+        self.requested = HashSet::new();
+        if let Some(workers) = &self.workers {
+            // If requests are queued, the tables are in use.
+            let _ = workers.user.try_send(SymbolRequest {
                 pid: 0,
                 since: 0,
                 addresses: Vec::new(),
@@ -243,29 +243,29 @@ impl Desk {
         }
     }
 
-    /// Never waits: what finds no room is asked for with the next stack.
-    fn ask(&mut self, question: Question) {
-        let Some(line) = &self.line else {
+    /// Never blocks: a request that does not fit is sent again with the next stack.
+    fn send(&mut self, request: SymbolRequest) {
+        let Some(workers) = &self.workers else {
             return;
         };
-        let whose = if question.pid == 0 {
-            &line.kernel
+        let target = if request.pid == 0 {
+            &workers.kernel
         } else {
-            &line.user
+            &workers.user
         };
-        match whose.try_send(question) {
+        match target.try_send(request) {
             Ok(()) => self.waiting += 1,
             Err(refused) => {
-                let (TrySendError::Full(question) | TrySendError::Disconnected(question)) = refused;
-                for address in question.addresses {
-                    let key = (question.pid, question.since, address.address);
-                    self.asked.remove(&key);
+                let (TrySendError::Full(request) | TrySendError::Disconnected(request)) = refused;
+                for address in request.addresses {
+                    let key = (request.pid, request.since, address.address);
+                    self.requested.remove(&key);
                 }
             }
         }
     }
 
-    /// Keeps the names, unless they may be those of another program.
+    /// Keeps the symbols, unless they may belong to another program.
     fn take(&mut self, found: &Found) {
         if self.program(found.pid) != found.since {
             return;
@@ -282,15 +282,15 @@ impl Desk {
         }
     }
 
-    /// Files whose functions have no names because they have too many.
+    /// Files without symbols because they have too many.
     pub(crate) fn too_large(&self) -> u64 {
-        let line = self.line.as_ref();
-        line.map_or(0, |line| line.too_large.load(Ordering::Relaxed))
+        let workers = self.workers.as_ref();
+        workers.map_or(0, |workers| workers.too_large.load(Ordering::Relaxed))
     }
 
-    /// Nothing is being looked up that was asked for.
+    /// No request is pending.
     pub(crate) fn is_done(&self) -> bool {
-        self.line.is_none() || self.held.is_empty() && self.waiting == 0
+        self.workers.is_none() || self.unconfirmed.is_empty() && self.waiting == 0
     }
 }
 
@@ -334,99 +334,99 @@ mod tests {
     #[test]
     fn an_exec_that_is_seen_late_is_not_missed() {
         let (kernel, _) = sync_channel(1);
-        let (user, questions) = sync_channel(10);
-        let (answers, found_by) = channel();
-        let mut desk = Desk {
-            line: Some(Line {
+        let (user, requests) = sync_channel(10);
+        let (results, found_by) = channel();
+        let mut queue = SymbolizerQueue {
+            workers: Some(Workers {
                 kernel,
                 user,
                 found: found_by,
                 too_large: Arc::default(),
             }),
-            ..Desk::default()
+            ..SymbolizerQueue::default()
         };
-        desk.see(stack(7, 50, 0x40).payload());
-        desk.turn(60);
-        desk.see(exec(7, 40).payload());
-        desk.turn(70);
-        let question: Question = questions.try_recv().expect("one is asked");
-        assert_eq!((question.pid, question.since), (7, 40));
-        // The same address is asked for once.
-        desk.see(stack(7, 75, 0x40).payload());
-        desk.turn(80);
-        desk.turn(90);
-        assert!(questions.try_recv().is_err());
-        answers.send(found(7, 40, 95)).expect("it lives");
-        desk.turn(95);
-        assert_eq!(desk.names.records(), 0);
-        assert!(!desk.is_done());
-        desk.turn(100);
-        assert_eq!(desk.names.records(), 1);
-        assert!(desk.is_done());
+        queue.see(stack(7, 50, 0x40).payload());
+        queue.settle(60);
+        queue.see(exec(7, 40).payload());
+        queue.settle(70);
+        let request: SymbolRequest = requests.try_recv().expect("one request");
+        assert_eq!((request.pid, request.since), (7, 40));
+        // The same address is requested once.
+        queue.see(stack(7, 75, 0x40).payload());
+        queue.settle(80);
+        queue.settle(90);
+        assert!(requests.try_recv().is_err());
+        results.send(found(7, 40, 95)).expect("it lives");
+        queue.settle(95);
+        assert_eq!(queue.names.records(), 0);
+        assert!(!queue.is_done());
+        queue.settle(100);
+        assert_eq!(queue.names.records(), 1);
+        assert!(queue.is_done());
     }
 
     #[test]
     fn a_name_of_another_program_does_not_count() {
         let (kernel, _) = sync_channel(1);
-        let (user, questions) = sync_channel(1);
-        let (answers, found_by) = channel();
-        let mut desk = Desk {
-            line: Some(Line {
+        let (user, requests) = sync_channel(1);
+        let (results, found_by) = channel();
+        let mut queue = SymbolizerQueue {
+            workers: Some(Workers {
                 kernel,
                 user,
                 found: found_by,
                 too_large: Arc::default(),
             }),
-            ..Desk::default()
+            ..SymbolizerQueue::default()
         };
-        desk.see(stack(7, 50, 0x40).payload());
-        desk.turn(60);
-        desk.turn(70);
-        assert_eq!(questions.try_recv().expect("one is asked").since, 0);
-        answers.send(found(7, 0, 75)).expect("it lives");
-        desk.see(exec(7, 72).payload());
-        desk.turn(80);
-        assert_eq!(desk.names.records(), 0);
-        // A stack of the program before is not asked for.
-        desk.see(stack(7, 71, 0x41).payload());
-        desk.turn(90);
-        desk.turn(100);
-        assert!(questions.try_recv().is_err());
-        assert!(desk.is_done());
+        queue.see(stack(7, 50, 0x40).payload());
+        queue.settle(60);
+        queue.settle(70);
+        assert_eq!(requests.try_recv().expect("one request").since, 0);
+        results.send(found(7, 0, 75)).expect("it lives");
+        queue.see(exec(7, 72).payload());
+        queue.settle(80);
+        assert_eq!(queue.names.records(), 0);
+        // A stack of the previous program is not symbolized.
+        queue.see(stack(7, 71, 0x41).payload());
+        queue.settle(90);
+        queue.settle(100);
+        assert!(requests.try_recv().is_err());
+        assert!(queue.is_done());
     }
 
     #[test]
     fn a_full_line_is_not_waited_for() {
         let (kernel, _) = sync_channel(1);
-        let (user, questions) = sync_channel(1);
+        let (user, requests) = sync_channel(1);
         let (_answers, found_by) = channel();
-        let mut desk = Desk {
-            line: Some(Line {
+        let mut queue = SymbolizerQueue {
+            workers: Some(Workers {
                 kernel,
                 user,
                 found: found_by,
                 too_large: Arc::default(),
             }),
-            ..Desk::default()
+            ..SymbolizerQueue::default()
         };
-        desk.see(stack(7, 50, 0x40).payload());
-        desk.see(stack(8, 50, 0x40).payload());
-        desk.turn(60);
-        desk.turn(70);
-        assert_eq!(desk.waiting, 1);
-        assert_eq!(questions.try_recv().expect("one is asked").pid, 7);
-        // It is asked for again with the next stack.
-        desk.see(stack(8, 80, 0x40).payload());
-        desk.turn(90);
-        desk.turn(100);
-        assert_eq!(questions.try_recv().expect("one is asked").pid, 8);
+        queue.see(stack(7, 50, 0x40).payload());
+        queue.see(stack(8, 50, 0x40).payload());
+        queue.settle(60);
+        queue.settle(70);
+        assert_eq!(queue.waiting, 1);
+        assert_eq!(requests.try_recv().expect("one request").pid, 7);
+        // It is requested again with the next stack.
+        queue.see(stack(8, 80, 0x40).payload());
+        queue.settle(90);
+        queue.settle(100);
+        assert_eq!(requests.try_recv().expect("one request").pid, 8);
     }
 
     #[test]
     fn bytes_that_are_no_record_are_passed_over() {
-        let mut desk = Desk {
-            line: symbols::start(),
-            ..Desk::default()
+        let mut queue = SymbolizerQueue {
+            workers: symbols::start(),
+            ..SymbolizerQueue::default()
         };
         for bytes in [
             &[][..],
@@ -435,9 +435,9 @@ mod tests {
             &[57, 0, 255, 255, 0, 0],
             &[20; 40],
         ] {
-            desk.see(bytes);
+            queue.see(bytes);
         }
-        desk.turn(1);
-        assert!(desk.is_done());
+        queue.settle(1);
+        assert!(queue.is_done());
     }
 }

@@ -9,56 +9,57 @@ use crate::probes::ProbeSpec;
 use crate::programs::{Form, Topic};
 use crate::targets::{ControlGroup, Names};
 
-/// Everything that a recording is started with; [`Options::new`] has the defaults.
+/// Everything that defines a recording; [`Options::new`] sets the defaults.
 #[derive(Debug, Clone)]
 pub struct Options {
-    /// Folder that the spool will be.
+    /// Directory of the spool.
     pub spool: PathBuf,
-    /// What is recorded; [`Topic::DEFAULT`] unless chosen.
+    /// Topics to record; [`Topic::DEFAULT`] unless chosen.
     pub topics: BTreeSet<Topic>,
-    /// Processes whose calls are recorded, with those they start; all if there are none.
+    /// Processes whose calls are recorded, with their descendants; all processes if empty.
     pub pids: Vec<i32>,
-    /// Processes with threads of these names, and
+    /// Processes with threads of these names are recorded as well, …
     pub names: Vec<Names>,
-    /// those in these control groups, all of one hierarchy, are recorded as well.
+    /// … and so are those in these control groups, all of one hierarchy.
     pub groups: Vec<ControlGroup>,
-    /// Record calls of none but these processes, also if there are none (yet).
+    /// Record calls of these processes only, even while there are none.
     pub only_pids: bool,
-    /// Shorter calls are left out, unless their thread gave up the CPU in them.
+    /// Shorter calls are not recorded, unless they blocked.
     pub call_min: Duration,
-    /// Threads that were away from the CPU for so long are recorded with their stack; none if none.
+    /// Record the stack of threads that were off-CPU for at least this long; `None` records no
+    /// stacks.
     pub stack_min: Option<Duration>,
-    /// Stacks of what runs, so many times a second on each CPU; none if 0.
+    /// On-CPU stack samples per second and CPU; 0 disables sampling.
     pub sample_hz: u32,
-    /// Between two looks at what every thread does; none if there is none.
+    /// Interval of wall-clock sampling of every thread; `None` disables it.
     pub wall: Option<Duration>,
-    /// Memory for events on their way, all CPUs together; rounded up to powers of two.
+    /// Total ring buffer size over all CPUs; rounded up to powers of two.
     pub buffer_bytes: u64,
-    /// All that recording takes of memory; the buffer is part of it ([`crate::Memory`]).
+    /// Total memory that recording uses, including the buffers ([`crate::Memory`]).
     pub memory_bytes_max: u64,
-    /// The recording ends when its spool has so many bytes.
+    /// The recording stops when the spool reaches this size.
     pub spool_bytes_max: u64,
-    /// Functions and static probes of programs that are recorded.
+    /// Functions (uprobes) and USDT probes to record.
     pub probes: Vec<ProbeSpec>,
-    /// Forms of programs that are not tried, as on kernels that refuse them: to compare what the
-    /// others tell and cost.
+    /// Program forms not to try, as if the kernel rejected them: to compare the coverage and cost
+    /// of the others.
     pub refuse: Vec<Form>,
-    /// The recording may go on in other spools ([`crate::Step::Turn`]): what calls under way point at
-    /// is remembered for them.
+    /// The recording may continue in further spools ([`crate::Step::Turn`]): what the arguments of
+    /// calls in progress point at is kept for them.
     pub may_turn: bool,
 }
 
-/// So many bytes last for some hundred milliseconds of the busiest machine seen.
+/// Holds some hundred milliseconds of events of the busiest machine seen.
 pub const BUFFER_BYTES: u64 = 64 << 20;
-/// A minute of a busy server, compressed, several times over.
+/// Several times a minute of a busy server, compressed.
 pub const KEPT_BYTES: u64 = 256 << 20;
 /// Default of [`Options::spool_bytes_max`].
 pub const SPOOL_BYTES_MAX: u64 = 16 << 30;
-/// Waits that people notice.
+/// Waits that users notice.
 pub const STACK_MIN: Duration = Duration::from_millis(1);
-/// Shorter waits for locks are as many as nobody wants to know of …
+/// Shorter lock waits are too frequent to be useful …
 pub(crate) const LOCK_MIN: Duration = Duration::from_micros(10);
-/// … and a stack takes some microseconds while the lock is held.
+/// … and taking a stack adds some microseconds while the lock is held.
 pub(crate) const LOCK_STACK_MIN: Duration = Duration::from_micros(100);
 
 impl Options {

@@ -4,10 +4,10 @@ use std::io;
 
 use whyslow_model::spool::{BLOCK_BYTES, Block, Encoder};
 
-/// Fast, and half of the bytes.
+/// Fast, and half the size.
 const COMPRESSION: i32 = 1;
 
-/// Records of a block, compressed if that makes them less. Its number comes when it is written.
+/// Records of a block, compressed if that makes them smaller. Its number is assigned on writing.
 #[derive(Debug)]
 pub(crate) struct Packed {
     stored: Box<[u8]>,
@@ -19,7 +19,7 @@ pub(crate) struct Packed {
 }
 
 impl Packed {
-    /// Bytes in a file.
+    /// Size in a file.
     pub(crate) fn bytes(&self) -> u64 {
         (BLOCK_BYTES + self.stored.len()) as u64
     }
@@ -46,10 +46,10 @@ impl Packed {
     }
 }
 
-/// Makes blocks.
+/// Creates blocks.
 pub(crate) struct Packer {
     compressor: zstd::bulk::Compressor<'static>,
-    /// What is kept is copied from here: cut to its size in place, it would leave holes.
+    /// Blocks are copied from here: shrinking them in place would fragment the heap.
     scratch: Vec<u8>,
 }
 
@@ -87,7 +87,7 @@ impl Packer {
         })
     }
 
-    /// Names of addresses, in a block of their own, so that they can be found without the others.
+    /// Symbols, in a block of their own, so that they can be found without the others.
     pub(crate) fn pack_names(
         &mut self,
         names: &Encoder,

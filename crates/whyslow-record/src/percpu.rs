@@ -1,21 +1,21 @@
-//! Where the kernel counts what a CPU serves: in a variable of each CPU.
+//! Address of the kernel's per-CPU preempt count.
 //!
-//! A program may name such a variable only if the kernel lists its address, which many do not. But BTF
-//! tells where the variables of a CPU lie from its first one, and one of them, the queue of those that
-//! want to run, is known from the thread at work. So the distance between the two leads there.
+//! A BPF program can only refer to a per-CPU variable if the kernel exports its address, which many
+//! do not. But BTF contains the offsets of per-CPU variables, and the address of one of them, the
+//! run queue, is known from the running thread. So the distance between the two leads to the count.
 
 use std::ffi::OsStr;
 
 use libbpf_rs::btf::types::{Composite, DataSec, MemberAttr, Struct, Var};
 use libbpf_rs::btf::{Btf, BtfType};
 
-/// Of the structure that holds the count on some kernels.
+/// Limit of the structure that contains the count on some kernels.
 const HOT_BYTES_MAX: u32 = 4096;
 
-/// From the queue of a CPU to its count of interrupts; 0 where the kernel does not tell.
+/// Distance from a CPU's run queue to its preempt count; 0 if unknown.
 pub(crate) fn preempt_count_distance() -> i64 {
     if !cfg!(target_arch = "x86_64") {
-        return 0; // others have it with the thread
+        return 0; // other architectures store it with the thread
     }
     let found = Btf::from_vmlinux().ok().and_then(|btf| distance(&btf));
     found.unwrap_or(0)
@@ -48,7 +48,7 @@ fn distance(btf: &Btf<'_>) -> Option<i64> {
 fn count_within(btf: &Btf<'_>) -> Option<i64> {
     let hot: Struct<'_> = btf.type_by_name("pcpu_hot")?;
     let mut parts: Vec<(BtfType<'_>, u32)> = vec![(*hot, 0)];
-    // It lies in a structure without a name in a union without one.
+    // It is in an unnamed structure in an unnamed union.
     while let Some((part, bits)) = parts.pop() {
         let Ok(part) = Composite::try_from(part) else {
             continue;

@@ -1,4 +1,5 @@
-//! Files of others, of which only plain ones are opened: opening a device does things, and a pipe waits.
+//! Opens files of other users, only regular ones: opening a device may have side effects, and a
+//! pipe may block.
 
 use std::fs::File;
 use std::io;
@@ -8,7 +9,7 @@ use std::path::Path;
 use rustix::fs::{FileType, Mode, OFlags, ResolveFlags, Stat};
 use rustix::io::Errno;
 
-/// What was opened by its path alone, with what is known of it.
+/// Reopens a descriptor opened with O_PATH; returns its metadata as well.
 pub(crate) fn open(place: impl AsFd) -> Result<(File, Stat), Errno> {
     let about = rustix::fs::fstat(&place)?;
     if !FileType::from_raw_mode(about.st_mode).is_file() {
@@ -20,7 +21,7 @@ pub(crate) fn open(place: impl AsFd) -> Result<(File, Stat), Errno> {
     Ok((File::from(file), about))
 }
 
-/// The file at a path within a root; every link on the way stays there.
+/// The file at a path within a root; every symbolic link is resolved there.
 pub(crate) fn open_within(root: impl AsFd, path: &Path) -> Result<(File, Stat), Errno> {
     let resolve = ResolveFlags::IN_ROOT | ResolveFlags::NO_MAGICLINKS;
     let flags = OFlags::PATH | OFlags::CLOEXEC;
@@ -33,8 +34,8 @@ pub(crate) fn open_within(root: impl AsFd, path: &Path) -> Result<(File, Stat), 
     )?)
 }
 
-/// The file that a process has mapped at a range, as `/proc/PID/map_files` calls it; an error if it has
-/// not any more.
+/// The file that a process has mapped at a range, as named in `/proc/PID/map_files`; an error if it
+/// is no longer mapped.
 pub(crate) fn open_mapped(pid: i32, range: &str) -> io::Result<File> {
     let place = format!("/proc/{pid}/map_files/{range}");
     let flags = OFlags::PATH | OFlags::CLOEXEC;

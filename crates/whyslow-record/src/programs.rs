@@ -1,6 +1,6 @@
-//! Which programs there are, what each is for, and which of them this kernel takes.
+//! The BPF programs: what each is for, and which of them this kernel accepts.
 
-/// What a recording can hold.
+/// What can be recorded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Topic {
     /// System calls with arguments and paths.
@@ -15,9 +15,9 @@ pub enum Topic {
     Ipi,
     /// Contended kernel locks.
     Locks,
-    /// Lookups of host names by functions of libc.
+    /// DNS lookups by functions of libc.
     Dns,
-    /// Memory reclaim, and waits that it imposes.
+    /// Memory reclaim, and the waits that it imposes.
     Mem,
     /// Writeback, journal commits, throttled writers.
     Fs,
@@ -32,7 +32,7 @@ pub enum Topic {
 }
 
 impl Topic {
-    /// Every topic, in the order of the command line's help.
+    /// Every topic, in the order of the command-line help.
     pub const ALL: &[Topic] = &[
         Topic::Syscalls,
         Topic::Sched,
@@ -48,7 +48,7 @@ impl Topic {
         Topic::Net,
         Topic::Pages,
     ];
-    /// What is recorded unless something else is asked for.
+    /// Topics recorded by default.
     pub const DEFAULT: &[Topic] = &[
         Topic::Syscalls,
         Topic::Sched,
@@ -60,7 +60,7 @@ impl Topic {
         Topic::Tcp,
     ];
 
-    /// As `record --what` has it.
+    /// As in `record --what`.
     pub fn name(self) -> &'static str {
         match self {
             Topic::Syscalls => "syscalls",
@@ -79,7 +79,7 @@ impl Topic {
         }
     }
 
-    /// The topic of that [`Topic::name`].
+    /// Inverse of [`Topic::name`].
     pub fn by_name(name: &str) -> Option<Topic> {
         Topic::ALL
             .iter()
@@ -92,12 +92,12 @@ impl Topic {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Program {
     pub(crate) name: &'static str,
-    /// None of what every recording needs to know whose events are.
+    /// `None` for programs that every recording needs to identify threads.
     pub(crate) topic: Option<Topic>,
-    /// What is not known without it.
+    /// What is unavailable without it.
     pub(crate) tells: &'static str,
     pub(crate) hook: Hook,
-    /// What stands in for it where the kernel refuses it, in the order in which it is tried.
+    /// Fallbacks if the kernel rejects it, in the order in which they are tried.
     pub(crate) others: &'static [&'static str],
 }
 
@@ -107,16 +107,16 @@ impl Program {
     }
 }
 
-/// What a program at a tracepoint gets.
+/// What a program receives from its tracepoint.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Form {
-    /// Structures whose types the kernel describes, to be read like one's own.
+    /// Kernel structures with BTF types, which can be read directly.
     Typed,
-    /// The same without types.
+    /// The same arguments without types.
     Raw,
-    /// What tracefs shows.
+    /// The record that tracefs shows.
     Classic,
-    /// Iterators, for which files of `/proc` stand in.
+    /// Iterators; the fallback is `/proc`.
     Iterator,
 }
 
@@ -139,7 +139,7 @@ pub(crate) struct Chosen {
 }
 
 impl Chosen {
-    /// The forms of a program that may be tried, best first.
+    /// The forms of a program to try, best first.
     pub(crate) fn forms(
         program: &'static Program,
         refuse: &[Form],
@@ -148,7 +148,7 @@ impl Chosen {
         let hook = program.hook;
         let may = move |name: &&str| match hook {
             Hook::Tracepoint => !refuse.contains(&Form::of(name)),
-            Hook::Look => !refuse.contains(&Form::Iterator),
+            Hook::WallIterator => !refuse.contains(&Form::Iterator),
             _ => true,
         };
         names.filter(may).map(move |form| Chosen { program, form })
@@ -163,17 +163,17 @@ impl Chosen {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Hook {
     Tracepoint,
-    /// In functions of programs, which are found while recording.
+    /// In user-space functions, which are located while recording.
     Function,
-    /// On each CPU, some times a second.
+    /// On each CPU, at a fixed rate.
     Tick,
-    /// The same, as often as asked for.
+    /// On each CPU, at the requested rate.
     Sample,
-    /// By the recorder itself, for every thread.
+    /// Run by the recorder, for every thread.
     Iterator,
-    /// The same, each interval of the clock on the wall.
-    Look,
-    /// On each CPU, as often.
+    /// Run by the recorder for every thread, at each wall-clock interval.
+    WallIterator,
+    /// On each CPU, at the same interval.
     Wall,
 }
 
@@ -194,16 +194,16 @@ const IRQ: Option<Topic> = Some(Topic::Irq);
 const IPI: Option<Topic> = Some(Topic::Ipi);
 const DNS: Option<Topic> = Some(Topic::Dns);
 const LOCKS: Option<Topic> = Some(Topic::Locks);
-/// What takes stacks of threads that were away from the CPU, and of those that run.
+/// Takes stacks of threads that were off-CPU, and of running ones.
 pub(crate) const STACKS: &str = "on_back";
-/// What looks at all threads, and what takes the stacks of those that run.
-pub(crate) const LOOKS: &str = "on_look";
-pub(crate) const RUNS: &str = "on_wall";
-/// What watches functions that were asked for: neither is of use without the other.
+/// Reads all threads, and takes the stacks of the running ones.
+pub(crate) const WALL_ITERATOR: &str = "on_look";
+pub(crate) const WALL_TICK: &str = "on_wall";
+/// Requested function probes: entry and return are useful only together.
 pub(crate) const FUNCTIONS: [&str; 2] = ["on_function", "on_function_end"];
-/// What watches static probes.
+/// Handles USDT probes.
 pub(crate) const USDT: &str = "on_usdt";
-/// Those for lookups of names.
+/// Handle DNS lookups.
 pub(crate) const LOOKUPS: [&str; 2] = ["on_lookup", "on_lookup_end"];
 const MEM: Option<Topic> = Some(Topic::Mem);
 const FS: Option<Topic> = Some(Topic::Fs);
@@ -221,183 +221,160 @@ pub(crate) static PROGRAMS: &[Program] = &[
     },
     Program {
         hook: Hook::Iterator,
-        ..program(
-            "on_end",
-            SYSCALLS,
-            "calls that have not returned at the end",
-        )
+        ..program("on_end", SYSCALLS, "calls in progress at the end")
     },
-    program("on_switch", SCHED, "who runs").or(&["on_switch_old", "raw_switch", "tp_switch"]),
-    program(STACKS, SCHED, "stacks of threads that waited"),
+    program("on_switch", SCHED, "context switches").or(&[
+        "on_switch_old",
+        "raw_switch",
+        "tp_switch",
+    ]),
+    program(STACKS, SCHED, "off-CPU stacks"),
     Program {
         hook: Hook::Sample,
-        ..program("on_sample", None, "stacks of what runs")
+        ..program("on_sample", None, "on-CPU stack samples")
     },
     Program {
-        hook: Hook::Look,
-        ..program(LOOKS, None, "what all threads do, at once")
+        hook: Hook::WallIterator,
+        ..program(WALL_ITERATOR, None, "wall-clock samples of all threads")
     },
     Program {
         hook: Hook::Wall,
-        ..program(
-            RUNS,
-            None,
-            "stacks of threads that run, by the clock on the wall",
-        )
+        ..program(WALL_TICK, None, "wall-clock stacks of running threads")
     },
-    program("on_lock_wait", LOCKS, "waits for locks"),
-    program("on_lock_end", LOCKS, "waits for locks"),
-    program("on_waking", SCHED, "who wakes whom").or(&["raw_waking", "tp_waking"]),
-    program("on_wakeup_new", SCHED, "who wakes new threads")
+    program("on_lock_wait", LOCKS, "lock waits"),
+    program("on_lock_end", LOCKS, "lock waits"),
+    program("on_waking", SCHED, "wakeups").or(&["raw_waking", "tp_waking"]),
+    program("on_wakeup_new", SCHED, "wakeups of new threads")
         .or(&["raw_wakeup_new", "tp_wakeup_new"]),
-    program("on_fork", None, "which process a new thread belongs to").or(&["raw_fork", "tp_fork"]),
-    program("on_exec", None, "which program a process runs").or(&["raw_exec", "tp_exec"]),
-    program("on_exit", None, "when threads end").or(&["raw_exit", "tp_exit"]),
-    program("on_free", None, "when ids of threads are used again").or(&["raw_free", "tp_free"]),
-    program("on_rename", None, "names of threads").or(&["raw_rename", "tp_rename"]),
+    program("on_fork", None, "processes of new threads").or(&["raw_fork", "tp_fork"]),
+    program("on_exec", None, "program starts (exec)").or(&["raw_exec", "tp_exec"]),
+    program("on_exit", None, "thread exits").or(&["raw_exit", "tp_exit"]),
+    program("on_free", None, "reuse of thread ids").or(&["raw_free", "tp_free"]),
+    program("on_rename", None, "thread renames").or(&["raw_rename", "tp_rename"]),
+    program("on_cgroup", None, "moves between control groups"),
     program(
-        "on_cgroup",
-        None,
-        "processes that are moved into a control group",
-    ),
-    program("on_signal", SCHED, "signals that stop, continue or end"),
-    program(
-        "on_signal_deliver",
+        "on_signal",
         SCHED,
-        "when these signals have an effect",
+        "signals that stop, continue or end processes",
     ),
-    program("on_bio_queue", BLOCK, "who submits block I/O").or(&["raw_bio_queue", "tp_bio_queue"]),
+    program("on_signal_deliver", SCHED, "delivery of these signals"),
+    program("on_bio_queue", BLOCK, "submitters of block I/O")
+        .or(&["raw_bio_queue", "tp_bio_queue"]),
     program("on_bio_backmerge", BLOCK, "merged block I/O")
         .or(&["raw_bio_backmerge", "tp_bio_backmerge"]),
     program("on_bio_frontmerge", BLOCK, "merged block I/O")
         .or(&["raw_bio_frontmerge", "tp_bio_frontmerge"]),
     program("on_bio_complete", BLOCK, "completions of stacked devices")
         .or(&["raw_bio_complete", "tp_bio_complete"]),
-    program(
-        "on_bio_remap",
-        BLOCK,
-        "which partition or volume block I/O was for",
-    )
-    .or(&["raw_bio_remap", "tp_bio_remap"]),
+    program("on_bio_remap", BLOCK, "partitions and volumes of block I/O")
+        .or(&["raw_bio_remap", "tp_bio_remap"]),
     program("on_split", BLOCK, "split block I/O").or(&["raw_split", "tp_split"]),
-    program("on_getrq", BLOCK, "when block I/O gets its request").or(&["raw_getrq", "tp_getrq"]),
-    program(
-        "on_rq_insert",
-        BLOCK,
-        "time in the queues of I/O schedulers",
-    )
-    .or(&["raw_rq_insert", "tp_rq_insert"]),
-    program("on_rq_issue", BLOCK, "when devices get requests").or(&["raw_rq_issue", "tp_rq_issue"]),
+    program("on_getrq", BLOCK, "request allocation of block I/O").or(&["raw_getrq", "tp_getrq"]),
+    program("on_rq_insert", BLOCK, "time in I/O scheduler queues")
+        .or(&["raw_rq_insert", "tp_rq_insert"]),
+    program("on_rq_issue", BLOCK, "requests issued to devices")
+        .or(&["raw_rq_issue", "tp_rq_issue"]),
     program("on_rq_merge", BLOCK, "merged requests").or(&["raw_rq_merge", "tp_rq_merge"]),
-    program("on_rq_requeue", BLOCK, "requests that were put back")
-        .or(&["raw_rq_requeue", "tp_rq_requeue"]),
-    program("on_rq_complete", BLOCK, "when devices complete requests")
+    program("on_rq_requeue", BLOCK, "requeued requests").or(&["raw_rq_requeue", "tp_rq_requeue"]),
+    program("on_rq_complete", BLOCK, "requests completed by devices")
         .or(&["raw_rq_complete", "tp_rq_complete"]),
     program("on_irq_enter", IRQ, "hard interrupt handlers"),
     program("on_irq_exit", IRQ, "hard interrupt handlers"),
     program("on_softirq_enter", IRQ, "soft interrupt handlers"),
     program("on_softirq_exit", IRQ, "soft interrupt handlers"),
-    program(
-        "on_softirq_raise",
-        IRQ,
-        "when soft interrupts were asked for",
-    ),
+    program("on_softirq_raise", IRQ, "raised soft interrupts"),
     Program {
         hook: Hook::Function,
-        ..program(LOOKUPS[0], DNS, "lookups of names")
+        ..program(LOOKUPS[0], DNS, "DNS lookups")
     },
     Program {
         hook: Hook::Function,
-        ..program(LOOKUPS[1], DNS, "lookups of names")
+        ..program(LOOKUPS[1], DNS, "DNS lookups")
     },
     Program {
         hook: Hook::Function,
-        ..program(FUNCTIONS[0], None, "calls of functions")
+        ..program(FUNCTIONS[0], None, "function calls (uprobes)")
     },
     Program {
         hook: Hook::Function,
-        ..program(FUNCTIONS[1], None, "calls of functions")
+        ..program(FUNCTIONS[1], None, "function calls (uprobes)")
     },
     Program {
         hook: Hook::Function,
-        ..program(USDT, None, "static probes of programs")
+        ..program(USDT, None, "USDT probes")
     },
-    program("on_lookup_exec", DNS, "lookups that exec ended"),
+    program("on_lookup_exec", DNS, "DNS lookups ended by exec"),
     program("on_hrtimer_enter", IRQ, "high-resolution timers"),
     program("on_hrtimer_exit", IRQ, "high-resolution timers"),
-    program("on_ipi", IPI, "who interrupts other CPUs"),
-    program("on_ipis", IPI, "who interrupts other CPUs"),
-    program("on_reschedule_enter", IPI, "interrupts by other CPUs"),
-    program("on_reschedule_exit", IPI, "interrupts by other CPUs"),
-    program("on_call_enter", IPI, "interrupts by other CPUs"),
-    program("on_call_exit", IPI, "interrupts by other CPUs"),
-    program("on_call_single_enter", IPI, "interrupts by other CPUs"),
-    program("on_call_single_exit", IPI, "interrupts by other CPUs"),
-    program("on_direct_begin", MEM, "threads that reclaim memory"),
-    program("on_direct_end", MEM, "threads that reclaim memory"),
-    program("on_cgroup_begin", MEM, "reclaim at limits of cgroups"),
-    program("on_cgroup_end", MEM, "reclaim at limits of cgroups"),
-    program("on_soft_begin", MEM, "reclaim at soft limits of cgroups"),
-    program("on_soft_end", MEM, "reclaim at soft limits of cgroups"),
-    program("on_node_begin", MEM, "reclaim of nodes"),
-    program("on_node_end", MEM, "reclaim of nodes"),
-    program("on_kswapd_wake", MEM, "when kswapd is awake"),
-    program("on_kswapd_sleep", MEM, "when kswapd is awake"),
-    program("on_kswapd_call", MEM, "who calls kswapd"),
-    program("on_reclaim_write", MEM, "pages that reclaim writes"),
-    program("on_reclaim_throttled", MEM, "threads held back by reclaim"),
-    program("on_commit_begin", FS, "commits of journals"),
-    program("on_commit_locking", FS, "phases of commits"),
-    program("on_commit_flushing", FS, "phases of commits"),
-    program("on_commit_logging", FS, "phases of commits"),
-    program("on_commit_end", FS, "commits of journals"),
-    program("on_buffer_stall", FS, "stalls at buffers of journals"),
+    program("on_ipi", IPI, "senders of inter-processor interrupts"),
+    program("on_ipis", IPI, "senders of inter-processor interrupts"),
+    program("on_reschedule_enter", IPI, "inter-processor interrupts"),
+    program("on_reschedule_exit", IPI, "inter-processor interrupts"),
+    program("on_call_enter", IPI, "inter-processor interrupts"),
+    program("on_call_exit", IPI, "inter-processor interrupts"),
+    program("on_call_single_enter", IPI, "inter-processor interrupts"),
+    program("on_call_single_exit", IPI, "inter-processor interrupts"),
+    program("on_direct_begin", MEM, "direct reclaim"),
+    program("on_direct_end", MEM, "direct reclaim"),
+    program("on_cgroup_begin", MEM, "reclaim at cgroup limits"),
+    program("on_cgroup_end", MEM, "reclaim at cgroup limits"),
+    program("on_soft_begin", MEM, "reclaim at cgroup soft limits"),
+    program("on_soft_end", MEM, "reclaim at cgroup soft limits"),
+    program("on_node_begin", MEM, "node reclaim"),
+    program("on_node_end", MEM, "node reclaim"),
+    program("on_kswapd_wake", MEM, "kswapd activity"),
+    program("on_kswapd_sleep", MEM, "kswapd activity"),
+    program("on_kswapd_call", MEM, "kswapd wakeups"),
+    program("on_reclaim_write", MEM, "pages written by reclaim"),
+    program("on_reclaim_throttled", MEM, "threads throttled by reclaim"),
+    program("on_commit_begin", FS, "journal commits"),
+    program("on_commit_locking", FS, "journal commit phases"),
+    program("on_commit_flushing", FS, "journal commit phases"),
+    program("on_commit_logging", FS, "journal commit phases"),
+    program("on_commit_end", FS, "journal commits"),
+    program("on_buffer_stall", FS, "stalls on journal buffers"),
     program("on_writeback_begin", FS, "writeback"),
     program("on_writeback_end", FS, "writeback"),
-    program("on_dirty_throttle", FS, "writers that are held back").or(&["on_dirty_throttle_old"]),
-    program("on_log_wait_begin", FS, "waits for room in logs of XFS"),
-    program("on_log_wait_end", FS, "waits for room in logs of XFS"),
-    program("on_work_queue", WORK, "who puts off work, and when"),
-    program("on_work_activate", WORK, "limits of workqueues"),
-    program("on_work_begin", WORK, "work that was put off"),
-    program("on_work_end", WORK, "work that was put off"),
+    program("on_dirty_throttle", FS, "throttled writers").or(&["on_dirty_throttle_old"]),
+    program("on_log_wait_begin", FS, "waits for XFS log space"),
+    program("on_log_wait_end", FS, "waits for XFS log space"),
+    program("on_work_queue", WORK, "queued workqueue items"),
+    program("on_work_activate", WORK, "concurrency limits of workqueues"),
+    program("on_work_begin", WORK, "workqueue items"),
+    program("on_work_end", WORK, "workqueue items"),
     program("on_tcp_state", TCP, "TCP connections"),
     program("on_receive", NET, "packets received"),
     program("on_queue", NET, "packets sent"),
-    program("on_transmit", NET, "what drivers did with packets"),
-    program("on_retransmit", NET, "what TCP sends again"),
-    program("on_retransmit_synack", NET, "what TCP sends again"),
-    program("on_drop", NET, "packets thrown away"),
-    program("on_fault_user", PAGES, "page faults of programs"),
-    program("on_fault_kernel", PAGES, "page faults of the kernel"),
-    program(
-        "on_cache_add",
-        PAGES,
-        "what comes into the page cache, by file",
-    ),
-    program("on_cache_remove", PAGES, "pages that leave the page cache"),
+    program("on_transmit", NET, "packets passed to drivers"),
+    program("on_retransmit", NET, "TCP retransmits"),
+    program("on_retransmit_synack", NET, "TCP retransmits"),
+    program("on_drop", NET, "dropped packets"),
+    program("on_fault_user", PAGES, "user page faults"),
+    program("on_fault_kernel", PAGES, "kernel page faults"),
+    program("on_cache_add", PAGES, "page-cache fills by file"),
+    program("on_cache_remove", PAGES, "page-cache evictions"),
 ];
 
-/// A form that stands in for a program.
+/// A form that runs instead of the preferred one.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StandIn {
-    /// What another form of runs: a program of `recorder.bpf.c`.
+    /// The program that runs in another form: a program of `recorder.bpf.c`.
     pub program: &'static str,
-    /// What runs in its place: a program with another [`Form`], or `proc` for files of `/proc`.
+    /// What runs instead: a program with another [`Form`], or `proc` for files of `/proc`.
     pub form: &'static str,
-    /// Topic that it is for; `None` for what every recording needs.
+    /// Its topic; `None` for what every recording needs.
     pub topic: Option<Topic>,
 }
 
-/// A program that does not run, and why.
+/// A program that does not run, with the reason.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Off {
     /// Program of `recorder.bpf.c`.
     pub program: &'static str,
-    /// Topic that it is for; `None` for what every recording needs.
+    /// Its topic; `None` for what every recording needs.
     pub topic: Option<Topic>,
     /// What is not recorded without it.
     pub tells: &'static str,
-    /// Reason of the kernel, or of the recorder.
+    /// The kernel's or the recorder's reason.
     pub reason: String,
 }

@@ -1,8 +1,8 @@
-//! Fields of a record as it comes from the kernel, read without a look at the rest.
+//! Reads fields of a kernel record without parsing the rest.
 
 use whyslow_model::spool::HEAD_BYTES;
 
-/// Fields that are not there are 0.
+/// Missing fields are 0.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Raw<'r>(pub(crate) &'r [u8]);
 
@@ -34,7 +34,7 @@ impl Raw<'_> {
         i32::from_le_bytes(self.number(20))
     }
 
-    /// A number behind the head.
+    /// A field after the head.
     pub(crate) fn u32(self, at: usize) -> u32 {
         u32::from_le_bytes(self.number(HEAD_BYTES + at))
     }
@@ -47,19 +47,19 @@ impl Raw<'_> {
         self.u32(at) as i32
     }
 
-    /// Of a call: when it began.
+    /// Entry time of a call.
     pub(crate) fn entered(self) -> u64 {
         self.u64(0)
     }
 
-    /// Of a lookup of a name.
+    /// Host of a DNS lookup.
     pub(crate) fn host(&self) -> &[u8] {
         let host = self.0.get(HEAD_BYTES + 32..).unwrap_or(&[]);
         let end = host.iter().take(256).position(|byte| *byte == 0);
         &host[..end.unwrap_or(host.len().min(256))]
     }
 
-    /// Of a thread that begins, ends or gets a name.
+    /// Name in a record of a thread that starts, exits or is renamed.
     pub(crate) fn comm(&self) -> &[u8] {
         let comm = self.0.get(HEAD_BYTES + 8..HEAD_BYTES + 24).unwrap_or(&[]);
         let end = comm.iter().position(|byte| *byte == 0);

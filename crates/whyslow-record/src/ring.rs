@@ -1,7 +1,8 @@
-//! The last minute in memory: blocks of a spool that is written only when somebody wants it.
+//! Recent records in memory: blocks of a spool that is written only on demand.
 //!
-//! The ring is a series of chapters. Each begins like a spool: with the clocks, the calls under way
-//! and a snapshot. So the oldest chapter can be dropped at any time, and what is left is a recording.
+//! The ring is a series of chapters. Each starts like a spool: with the clocks, the calls in
+//! progress and a snapshot. So the oldest chapter can be dropped at any time, and the rest is a
+//! recording.
 
 use std::collections::VecDeque;
 use std::io;
@@ -16,13 +17,14 @@ use crate::packed::{Packed, Packer};
 use crate::spool::SpoolWriter;
 use crate::when::Trigger;
 
-/// So much of the memory makes a chapter full, whatever its time: one is dropped as a whole.
+/// A chapter is full at this fraction of the memory, regardless of its duration: chapters are
+/// dropped as a whole.
 const CHAPTERS: u64 = 6;
 
 /// Where a block belongs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Part {
-    /// What a chapter begins with; in a spool only that of the first is needed.
+    /// Start of a chapter; a spool only needs that of its first chapter.
     Head,
     Snapshot,
     Events,
@@ -35,18 +37,18 @@ struct Chapter {
     first: Vec<Arc<Packed>>,
     events: VecDeque<Arc<Packed>>,
     bytes: u64,
-    /// Records that were dropped between the snapshot and the first block, and up to when.
+    /// Records dropped between the snapshot and the first block, and the time of the last one.
     dropped: (u64, u64),
 }
 
 #[derive(Debug)]
 pub(crate) struct Ring {
     chapters: VecDeque<Chapter>,
-    /// How far back it is to reach.
+    /// How far back the ring is to reach.
     length: Duration,
     bytes_max: u64,
     bytes: u64,
-    /// When the first chapter of all began.
+    /// Start of the very first chapter.
     began: u64,
 }
 
@@ -65,7 +67,7 @@ impl Ring {
         self.bytes
     }
 
-    /// Since when it holds everything.
+    /// Time since which the ring is complete.
     pub(crate) fn begin(&self) -> Option<u64> {
         let first = self.chapters.front()?;
         Some(first.begin.max(first.dropped.1))
@@ -83,7 +85,7 @@ impl Ring {
         self.forget(now);
     }
 
-    /// Whether the present chapter has all that one should have.
+    /// Whether the current chapter is complete.
     pub(crate) fn is_chapter_full(&self) -> bool {
         let last = self.chapters.back();
         last.is_some_and(|last| last.bytes >= self.bytes_max / CHAPTERS)
@@ -103,14 +105,14 @@ impl Ring {
         self.shrink();
     }
 
-    /// Keeps so much less from now on, but not less than a little.
+    /// Lowers the memory limit, down to a minimum.
     pub(crate) fn give_up(&mut self, bytes: u64) {
         let least = self.bytes_max.min(KEPT_BYTES_MIN);
         self.bytes_max = self.bytes_max.saturating_sub(bytes).max(least);
         self.shrink();
     }
 
-    /// Drops chapters that are older than wanted.
+    /// Drops chapters older than the requested time.
     pub(crate) fn forget(&mut self, now: u64) {
         let since = now.saturating_sub(self.length.as_nanos() as u64);
         while self.chapters.get(1).is_some_and(|next| next.begin <= since) {
@@ -124,7 +126,7 @@ impl Ring {
         }
     }
 
-    /// Drops what there is no memory for, the oldest first.
+    /// Drops what exceeds the memory limit, oldest first.
     fn shrink(&mut self) {
         while self.bytes > self.bytes_max {
             if self.chapters.len() > 1 {
@@ -145,7 +147,7 @@ impl Ring {
         }
     }
 
-    /// All that is kept, as a spool can have it.
+    /// Everything kept, for a spool.
     pub(crate) fn window(&self, now: u64, trigger: Trigger) -> Window {
         let mut window = Window {
             trigger,
@@ -168,40 +170,40 @@ impl Ring {
     }
 }
 
-/// What was kept around a moment; writing it takes nothing from the recording that goes on.
+/// Records around a trigger; writing them does not affect the running recording.
 #[derive(Debug)]
 pub struct Window {
-    /// Why it was kept.
+    /// Why it was saved.
     pub trigger: Trigger,
     begin: u64,
     end: u64,
     wanted: Duration,
-    /// Nothing was recorded before.
+    /// Nothing was recorded before it.
     is_all: bool,
-    /// Records that memory did not suffice for, from when to when.
+    /// Records dropped for lack of memory, and their time range.
     dropped: (u64, u64, u64),
     first: Vec<Arc<Packed>>,
     events: Vec<Arc<Packed>>,
 }
 
 impl Window {
-    /// Bytes of the spool that it will be.
+    /// Size of the resulting spool in bytes.
     pub fn bytes(&self) -> u64 {
         let blocks = self.first.iter().chain(&self.events);
         blocks.map(|block| block.bytes()).sum()
     }
 
-    /// How much time it holds.
+    /// Time that it covers.
     pub fn length(&self) -> Duration {
         Duration::from_nanos(self.end.saturating_sub(self.begin))
     }
 
-    /// The time it was to hold, if memory did not suffice for that.
+    /// The requested time, if memory did not suffice for it.
     pub fn cut(&self) -> Option<Duration> {
         (!self.is_all && self.length() < self.wanted).then_some(self.wanted)
     }
 
-    /// Makes a spool of it.
+    /// Writes it as a spool.
     pub fn write(&self, spool: &Path) -> io::Result<()> {
         let mut writer = SpoolWriter::create(spool, u64::MAX)?;
         let mut packer = Packer::new()?;
@@ -211,7 +213,7 @@ impl Window {
         }
         let begin = head.first().map_or(0, |head| head.complete_until);
         let mut encoder = Encoder::default();
-        self.tell(&mut encoder);
+        self.write_trigger(&mut encoder);
         writer.write(&packer.pack_all(&encoder, begin)?)?;
         for block in snapshot.iter().chain(&self.events) {
             writer.write(block)?;
@@ -221,8 +223,8 @@ impl Window {
         writer.sync()
     }
 
-    /// What it is about.
-    fn tell(&self, encoder: &mut Encoder) {
+    /// Writes what triggered the window.
+    fn write_trigger(&self, encoder: &mut Encoder) {
         let Trigger { term, what, ts } = &self.trigger;
         let text = match term {
             Some(term) => format!("{term}: {what}"),
@@ -259,7 +261,7 @@ mod tests {
         Ring::new(Duration::from_secs(seconds), bytes_max)
     }
 
-    /// A block of about so many bytes that compression makes nothing of.
+    /// A block of about this size that does not compress.
     fn block(ts: u64, bytes: usize) -> Arc<Packed> {
         let mut noise = ts | 1;
         let payload: Vec<u8> = std::iter::repeat_with(|| {
@@ -276,7 +278,7 @@ mod tests {
     fn trigger() -> Trigger {
         Trigger {
             term: None,
-            what: "asked".into(),
+            what: "requested".into(),
             ts: 1,
         }
     }

@@ -1,9 +1,9 @@
-//! The kernel's rings, from which records are taken in portions: while programs tell more than can be
-//! taken, a look ends nevertheless, and what else there is to do gets its turn.
+//! The kernel's ring buffers, from which records are taken in portions: a poll ends even if
+//! programs write faster than it reads, so that the rest of the loop runs.
 //!
-//! A *round* takes what the rings held when it began. A ring holds no more than it has room for: when so
-//! much was taken from it, or it was found empty, all that it held then has come. A look goes on with the
-//! round of the one before, if that ended too soon.
+//! A *round* takes what the rings held when it started. A ring never holds more than its capacity:
+//! once that much was taken from it, or it was found empty, all that it held at the start has
+//! arrived. A poll continues the round of the previous one, if that did not complete.
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
@@ -11,28 +11,28 @@ use std::time::{Duration, Instant};
 
 use libbpf_rs::{MapHandle, RingBuffer, RingBufferBuilder};
 
+use crate::block_writer::BlockWriter;
 use crate::clock;
 use crate::error::RecordError;
-use crate::sink::Sink;
 
-/// Taken from a ring before the next one has its turn.
+/// Bytes taken from a ring before the next one.
 const PORTION_BYTES: u64 = 256 << 10;
-/// A look ends after so long.
-const LOOK_MAX: Duration = Duration::from_millis(50);
-/// The kernel puts so much before each record, and begins each at a multiple of it.
+/// Maximum duration of a poll.
+const POLL_MAX: Duration = Duration::from_millis(50);
+/// Size of the kernel's header before each record, and alignment of records.
 const RECORD_HEAD_BYTES: u64 = 8;
-/// Tells libbpf to take no more.
+/// Makes libbpf stop.
 const ENOUGH: i32 = -1;
 
 pub(crate) struct Rings {
     each: Vec<One>,
-    sink: Rc<RefCell<Sink>>,
+    sink: Rc<RefCell<BlockWriter>>,
     round: Round,
 }
 
 struct One {
     ring: RingBuffer<'static>,
-    /// Of the portion under way.
+    /// Bytes taken in the current portion.
     taken: Rc<Cell<u64>>,
 }
 
@@ -40,7 +40,7 @@ impl Rings {
     pub(crate) fn new(
         maps: &[MapHandle],
         bytes_each: u64,
-        sink: &Rc<RefCell<Sink>>,
+        sink: &Rc<RefCell<BlockWriter>>,
     ) -> Result<Self, RecordError> {
         let one = |map: &MapHandle| {
             let taken = Rc::new(Cell::new(0));
@@ -66,35 +66,36 @@ impl Rings {
         })
     }
 
-    /// Takes what has come, for a while; up to when that is everything, if it is.
-    pub(crate) fn look(&mut self) -> Result<Option<u64>, RecordError> {
-        let end = Instant::now() + LOOK_MAX;
+    /// Takes records for a limited time; returns the time up to which they are complete, if the
+    /// rings were emptied.
+    pub(crate) fn poll(&mut self) -> Result<Option<u64>, RecordError> {
+        let end = Instant::now() + POLL_MAX;
         let (rings, sink) = (&self.each, &self.sink);
         let portion = |ring: usize| rings[ring].portion(sink);
         let is_over = || Instant::now() >= end;
-        self.round.look(clock::monotonic(), portion, is_over)
+        self.round.poll(clock::monotonic(), portion, is_over)
     }
 
-    /// Takes all that has come until now; up to when that is everything.
+    /// Takes everything that has arrived until now; returns the time up to which that is complete.
     pub(crate) fn empty(&mut self) -> Result<u64, RecordError> {
         let begun = clock::monotonic();
         loop {
-            if let Some(until) = self.look()?.filter(|until| *until >= begun) {
+            if let Some(until) = self.poll()?.filter(|until| *until >= begun) {
                 return Ok(until);
             }
         }
     }
 }
 
-/// What was taken from a ring in its turn.
+/// What was taken from a ring.
 struct Portion {
     bytes: u64,
-    /// There was nothing more.
+    /// The ring was empty.
     is_empty: bool,
 }
 
 impl One {
-    fn portion(&self, sink: &RefCell<Sink>) -> Result<Portion, RecordError> {
+    fn portion(&self, sink: &RefCell<BlockWriter>) -> Result<Portion, RecordError> {
         self.taken.set(0);
         let result = self.ring.consume_raw();
         let bytes = self.taken.get();
@@ -112,31 +113,31 @@ impl One {
 
 #[derive(Debug)]
 struct Round {
-    /// What each ring has room for.
-    room: u64,
-    /// What is still to be taken from each, at most.
+    /// Capacity of each ring.
+    capacity: u64,
+    /// Maximum still to be taken from each ring.
     left: Vec<u64>,
-    /// When it began.
+    /// When the round started.
     until: u64,
 }
 
 impl Round {
-    fn new(rings: usize, room: u64) -> Self {
+    fn new(rings: usize, capacity: u64) -> Self {
         Self {
-            room,
+            capacity,
             left: vec![0; rings],
             until: 0,
         }
     }
 
-    fn look<E>(
+    fn poll<E>(
         &mut self,
         now: u64,
         mut portion: impl FnMut(usize) -> Result<Portion, E>,
         mut is_over: impl FnMut() -> bool,
     ) -> Result<Option<u64>, E> {
         if self.left.iter().all(|left| *left == 0) {
-            self.left.fill(self.room);
+            self.left.fill(self.capacity);
             self.until = now;
         }
         loop {
@@ -164,12 +165,17 @@ impl Round {
 mod tests {
     use super::*;
 
-    type Looked = Result<Option<u64>, ()>;
+    type Polled = Result<Option<u64>, ()>;
 
-    /// Looks, for so many turns, at rings that hold what is told of them; those that are flooded hold
-    /// more whenever something is taken.
-    fn look(round: &mut Round, now: u64, held: &mut [Option<u64>], turns: u32) -> (Looked, u64) {
-        let (mut taken, mut turn) = (0, 0);
+    /// Polls rings that hold `held`, for a number of iterations; `None` is a ring that never
+    /// empties.
+    fn poll(
+        round: &mut Round,
+        now: u64,
+        held: &mut [Option<u64>],
+        iterations: u32,
+    ) -> (Polled, u64) {
+        let (mut taken, mut iteration) = (0, 0);
         let portion = |ring: usize| {
             let held: &mut Option<u64> = &mut held[ring];
             let bytes = held.map_or(10, |held| held.min(10));
@@ -181,39 +187,39 @@ mod tests {
             })
         };
         let is_over = || {
-            turn += 1;
-            turn >= turns
+            iteration += 1;
+            iteration >= iterations
         };
-        let looked = round.look(now, portion, is_over);
-        (looked, taken)
+        let polled = round.poll(now, portion, is_over);
+        (polled, taken)
     }
 
     #[test]
     fn a_flood_ends_a_look_and_keeps_no_other_ring_waiting() {
         let mut round = Round::new(3, 100);
         let mut held = [None, Some(25), Some(0)];
-        assert_eq!(look(&mut round, 7, &mut held, 2), (Ok(None), 40));
-        // The round is that of the first look.
-        assert_eq!(look(&mut round, 8, &mut held, 7), (Ok(None), 75));
+        assert_eq!(poll(&mut round, 7, &mut held, 2), (Ok(None), 40));
+        // The round is that of the first poll.
+        assert_eq!(poll(&mut round, 8, &mut held, 7), (Ok(None), 75));
         assert_eq!(held[1], Some(0));
-        // So much it can have held when the round began.
-        assert_eq!(look(&mut round, 9, &mut held, 99), (Ok(Some(7)), 10));
-        assert_eq!(look(&mut round, 10, &mut held, 99), (Ok(Some(10)), 100));
+        // The most that it can have held when the round started.
+        assert_eq!(poll(&mut round, 9, &mut held, 99), (Ok(Some(7)), 10));
+        assert_eq!(poll(&mut round, 10, &mut held, 99), (Ok(Some(10)), 100));
     }
 
     #[test]
     fn rings_that_are_empty_are_done_with_at_once() {
         let mut round = Round::new(2, 1 << 20);
         for now in 1..4 {
-            let looked = look(&mut round, now, &mut [Some(3), Some(0)], 1);
-            assert_eq!(looked, (Ok(Some(now)), 3));
+            let polled = poll(&mut round, now, &mut [Some(3), Some(0)], 1);
+            assert_eq!(polled, (Ok(Some(now)), 3));
         }
     }
 
     #[test]
     fn what_fails_is_told() {
         let mut round = Round::new(2, 100);
-        let looked = round.look(1, |_| Err("torn"), || false);
-        assert_eq!(looked, Err("torn"));
+        let polled = round.poll(1, |_| Err("torn"), || false);
+        assert_eq!(polled, Err("torn"));
     }
 }

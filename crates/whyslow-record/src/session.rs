@@ -1,8 +1,8 @@
-//! A recording under way: events from the rings go to the spool.
+//! A running recording: passes events from the rings to the spool.
 
 mod facts;
 mod followed;
-mod turns;
+mod rotation;
 
 use std::cell::RefCell;
 use std::fs;
@@ -17,111 +17,111 @@ use std::time::{Duration, Instant};
 use libbpf_rs::OpenObject;
 use whyslow_model::spool::Encoder;
 
+use crate::block_writer::{BlockWriter, Out};
 use crate::clock::{self, Clocks};
 use crate::drop;
 use crate::error::RecordError;
 use crate::following::{Followers, Id};
+use crate::in_flight::InFlight;
 use crate::load::{self, Loaded};
 use crate::losses::Losses;
-use crate::marks::{Listener, Said};
+use crate::marks::{Listener, Received};
 use crate::meter::Meter;
 use crate::missed::Missed;
 use crate::namespaces::Namespaces;
-use crate::naming::{Desk, WATCHED};
+use crate::naming::{SymbolizerQueue, WATCHED};
 use crate::options::Options;
 use crate::programs::{Off, Topic};
 use crate::ring::Part;
 use crate::rings::Rings;
 use crate::sampler::Sampler;
-use crate::sink::{Out, Sink};
 use crate::snapshot;
 use crate::spool::SpoolWriter;
 use crate::targets::Targets;
-use crate::underway::Underway;
 use crate::wall::Wall;
 use crate::watch::Watch;
 use crate::when::Watcher;
-use facts::{tell_mark, tell_off, tell_stand_ins, topics_told};
+use facts::{complete_topics, write_mark, write_off_programs, write_stand_ins};
 
-/// A block is written when it is so old, if not larger before.
+/// Age at which a block is written, if it is not full before.
 const BLOCK_AGE: Duration = Duration::from_secs(1);
-/// Between looks at the rings, when there is much or little to do.
+/// Pause between polls of the rings, when there is much or little to do.
 const PAUSE_BUSY: Duration = Duration::from_millis(5);
 const PAUSE_IDLE: Duration = Duration::from_millis(40);
-/// From so many bytes a pause on there is much to do.
+/// Bytes per pause from which the recorder is busy.
 const BUSY_BYTES: u64 = 64 << 10;
-/// How long the end of a recording waits for names …
-const NAMING_REST: Duration = Duration::from_secs(2);
-/// … and the end of a spool that another one follows.
-const NAMING_TURN: Duration = Duration::from_millis(100);
-/// Until then the stacks are asked for that came last.
+/// How long the end of a recording waits for symbolization …
+const NAMING_END_MAX: Duration = Duration::from_secs(2);
+/// … and how long the end of a spool does that is followed by another.
+const NAMING_ROTATION_MAX: Duration = Duration::from_millis(100);
+/// Rounds of symbolizing the most recent stacks.
 const NAMING_ROUNDS: u32 = 3;
-/// How long the end of a recording waits for stacks of the last looks.
-const WALL_REST: Duration = Duration::from_millis(200);
-/// Clocks are compared so often, to notice steps.
+/// How long the end of a recording waits for stacks of the last wall-clock samples.
+const WALL_END_MAX: Duration = Duration::from_millis(200);
+/// Interval of clock comparisons, which detect steps.
 const CLOCKS_AGE: Duration = Duration::from_secs(1);
 
-/// How far a recording is.
+/// Progress of a recording.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Progress {
     /// Records so far.
     pub records: u64,
     /// Bytes of records.
     pub bytes: u64,
-    /// Bytes of the spool, of the present one if there were several; or in memory.
+    /// Size of the spool: of the current one if there were several, or in memory.
     pub spool_bytes: u64,
-    /// Spools that are whole, because the recording went on in another one.
+    /// Completed spools of a recording that continued in another one.
     pub turns: u64,
-    /// Records that found no room.
+    /// Records that did not fit into a buffer.
     pub lost: u64,
-    /// Calls of functions and passes of static probes that were asked for, in the last second.
+    /// Calls of the requested functions and hits of the requested USDT probes in the last second.
     pub calls_per_second: u64,
-    /// Runs of programs that the kernel left out.
+    /// Runs of BPF programs that the kernel skipped.
     pub missed: u64,
-    /// Since recording began.
+    /// Time since the recording started.
     pub elapsed: Duration,
-    /// The most memory that recording took, and may take.
+    /// Peak memory of the recording, in bytes.
     pub memory: u64,
     /// Memory that recording may take, in bytes: [`Options::memory_bytes_max`].
     pub memory_max: u64,
-    /// Looks at memory that found too much, of which some was given up.
+    /// Memory checks that found too much in use, so that some was released.
     pub memory_short: u64,
-    /// CPU time of the recorder itself; what its programs take is part of others' time.
+    /// CPU time of the recorder itself; its BPF programs are charged to other threads.
     pub own_cpu: Duration,
 }
 
-/// What is known when recording begins.
+/// State at the start of a recording.
 #[derive(Debug)]
 pub struct Ready<'r> {
-    /// BPF programs that do not run, and why.
+    /// BPF programs that do not run, with reasons.
     pub off: &'r [Off],
 }
 
 /// What to do next.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Step {
-    /// Go on recording.
+    /// Continue recording.
     GoOn,
-    /// End the spool and go on in a new one: done once the present one has its snapshot,
-    /// [`Progress::turns`] tells when. Paths of calls under way are known in the new one if
+    /// End the spool and continue in a new one. Happens once the current spool has its snapshot;
+    /// [`Progress::turns`] shows when. Paths of calls in progress are known in the new spool if
     /// [`Options::may_turn`] is set.
     Turn(PathBuf),
     /// Take the last snapshot and complete the spool.
     End,
 }
 
-/// A recording that is over.
+/// Summary of a finished recording.
 #[derive(Debug)]
 pub struct Summary {
     /// Counts at the end.
     pub progress: Progress,
-    /// BPF programs that did not run, and why.
+    /// BPF programs that did not run, with reasons.
     pub off: Vec<Off>,
-    /// What the spool had no room for.
+    /// Records beyond the size limit of the spool.
     pub unwritten: Option<Unwritten>,
 }
 
-/// Records that were not written, and how long that went on.
+/// Records that were not written, and the time that they span.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Unwritten {
     /// Number of records.
@@ -130,8 +130,8 @@ pub struct Unwritten {
     pub length: Duration,
 }
 
-/// Records until `each`, which is asked many times a second, says to end. `ready` is called when all
-/// programs run.
+/// Records until `each`, which is called many times a second, returns [`Step::End`]. `ready` is
+/// called when all programs run.
 pub fn record(
     options: &Options,
     ready: impl FnOnce(&Ready<'_>),
@@ -143,7 +143,7 @@ pub fn record(
     })
     .inspect_err(|error| {
         if matches!(error, RecordError::SpoolRoom { .. }) {
-            // Nothing is in it; where it stays it is told of next time.
+            // The spool is empty; a directory that cannot be removed is reported on the next run.
             let _ = fs::remove_dir_all(&options.spool);
         }
     })?;
@@ -156,7 +156,7 @@ pub fn record(
         if session.snapshot.is_none()
             && let Some(spool) = next.take()
         {
-            session.turn(spool)?;
+            session.rotate(spool)?;
         }
         let progress = session.progress();
         session.serve()?;
@@ -171,7 +171,7 @@ pub fn record(
     session.finish()
 }
 
-/// Until the next look at the rings, by what came last time.
+/// Sleeps until the next poll of the rings, depending on the amount of the last one.
 pub(crate) fn pause(drained: Drained) {
     if drained.is_all {
         thread::sleep(if drained.bytes >= BUSY_BYTES {
@@ -189,17 +189,17 @@ fn of_spool(path: &Path, source: io::Error) -> RecordError {
     }
 }
 
-/// What a look at the rings brought.
+/// Result of polling the rings.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Drained {
     bytes: u64,
-    /// All that the rings held.
+    /// The rings are empty.
     is_all: bool,
 }
 
-/// A snapshot that is being taken.
+/// A snapshot in progress.
 struct Taken {
-    /// Of one that follows, whose segment began then.
+    /// The follower it is for, and the start of its segment.
     of: Option<(Id, u64)>,
     parts: Receiver<Encoder>,
 }
@@ -214,57 +214,57 @@ impl Taken {
 }
 
 pub(crate) struct Session<'o> {
-    /// Goes before the programs do.
+    /// Must be dropped before the programs.
     rings: Rings,
     watch: Option<Watch>,
     loaded: Loaded<'o>,
-    pub(crate) sink: Rc<RefCell<Sink>>,
+    pub(crate) sink: Rc<RefCell<BlockWriter>>,
     spool: PathBuf,
     spool_bytes_max: u64,
-    /// Without one nobody can make marks.
+    /// `None`: no marks can be added.
     listener: Option<Listener>,
-    /// What snapshots begin with.
+    /// Written at the start of each snapshot.
     pids: Vec<i32>,
     topics: String,
     losses: Losses,
     missed: Missed,
     meter: Meter,
-    /// There was too much memory at the last look.
+    /// The last check found too much memory in use.
     is_short: bool,
     sampler: Sampler,
     namespaces: Namespaces,
     targets: Targets,
-    /// Being taken, while the rings must not fill.
+    /// In progress while the rings are drained.
     snapshot: Option<Taken>,
-    /// What calls under way point at, for the next spool.
+    /// Keep what the arguments of calls in progress point at, for the next spool.
     remembers: bool,
-    tells_resolvers: bool,
+    records_resolvers: bool,
     turns: u64,
     begun: Instant,
-    /// The present spool or chapter began.
-    turned: Instant,
+    /// Start of the current spool or chapter.
+    chapter_start: Instant,
     /// CPU time of loading the programs.
     cpu_before: u64,
     clocks_at: Instant,
-    /// Calls of functions until then, and how many there were a second before that.
+    /// Function calls until the last check, and their number in the second before it.
     calls: (u64, u64),
 }
 
 impl<'o> Session<'o> {
-    /// Loads the programs; events come from now on.
+    /// Loads the programs; events arrive from now on.
     pub(crate) fn begin(
         options: &Options,
         storage: &'o mut MaybeUninit<OpenObject>,
         out: impl FnOnce(&Path) -> io::Result<Out>,
     ) -> Result<Self, RecordError> {
         let mut loaded = load::load(options, storage)?;
-        // The kernel may want more for it than what is left then.
+        // The kernel may require privileges for it that are dropped below.
         let watch = Watch::start(&mut loaded, options)?;
-        // Without an iterator, stacks in the kernel are told to none without this.
-        let reads_stacks = options.wall.is_some() && loaded.looks.is_none();
+        // Without an iterator, reading kernel stacks requires this privilege.
+        let reads_stacks = options.wall.is_some() && loaded.wall_iter.is_none();
         drop::privileges(watch.is_some() || reads_stacks);
         let sink = out(&options.spool)
-            .and_then(|out| Sink::new(out, options.may_turn, Desk::new(options)));
+            .and_then(|out| BlockWriter::new(out, options.may_turn, SymbolizerQueue::new(options)));
         let mut sink = sink.map_err(|source| of_spool(&options.spool, source))?;
         sink.wall = Wall::start(&loaded, options).map_err(RecordError::Wall)?;
         sink.followers = Followers::new(&followed::about(options, &loaded.off, &sink.out));
@@ -276,7 +276,7 @@ impl<'o> Session<'o> {
             rings,
             watch,
             pids: options.pids.clone(),
-            topics: topics_told(options, &loaded.off),
+            topics: complete_topics(options, &loaded.off),
             loaded,
             sink,
             spool: options.spool.clone(),
@@ -291,10 +291,10 @@ impl<'o> Session<'o> {
             listener: Listener::open().ok(),
             snapshot: None,
             remembers: options.may_turn,
-            tells_resolvers: options.topics.contains(&Topic::Dns),
+            records_resolvers: options.topics.contains(&Topic::Dns),
             turns: 0,
             begun,
-            turned: begun,
+            chapter_start: begun,
             cpu_before: clock::own_cpu(),
             clocks_at: begun,
             calls: (0, 0),
@@ -311,20 +311,20 @@ impl<'o> Session<'o> {
         }
     }
 
-    /// Whether the present spool or chapter has its snapshot.
+    /// Whether the current spool or chapter has its snapshot.
     pub(crate) fn has_snapshot(&self) -> bool {
         self.snapshot.is_none()
     }
 
     pub(crate) fn chapter_age(&self) -> Duration {
-        self.turned.elapsed()
+        self.chapter_start.elapsed()
     }
 
     fn failed(&self, source: io::Error) -> RecordError {
         of_spool(&self.spool, source)
     }
 
-    /// The clocks come first: without them no time means anything.
+    /// The clocks come first: without them no timestamp can be converted.
     fn begin_spool(&mut self, now: &Clocks) -> Result<(), RecordError> {
         let complete_until = now.monotonic;
         let mut sink = self.sink.borrow_mut();
@@ -334,51 +334,50 @@ impl<'o> Session<'o> {
         }
         snapshot::head(&mut sink.encoder, now, &self.pids, &self.topics);
         if let Some(watch) = &self.watch {
-            watch.tell_probes(&mut sink.encoder);
+            watch.write_probes(&mut sink.encoder);
         }
         if matches!(sink.out, Out::Ring(_)) {
-            // What is kept in memory has no end at which it could be said.
-            tell_off(&self.loaded.off, &mut sink.encoder);
-            tell_stand_ins(&self.loaded.stand_ins, &mut sink.encoder);
+            // Records in memory have no end at which these could be written.
+            write_off_programs(&self.loaded.off, &mut sink.encoder);
+            write_stand_ins(&self.loaded.stand_ins, &mut sink.encoder);
         }
-        followed::tell_underway(sink.underway.as_mut(), complete_until, &mut sink.encoder);
+        followed::write_in_flight(sink.in_flight.as_mut(), complete_until, &mut sink.encoder);
         sink.complete_until = complete_until;
         sink.write(Part::Head)
             .map_err(|source| of_spool(&self.spool, source))?;
-        sink.let_go();
+        sink.release_pending();
         if sink.unwritten.is_some() {
             return Err(RecordError::SpoolRoom {
                 bytes_max: self.spool_bytes_max,
             });
         }
-        self.turned = Instant::now();
+        self.chapter_start = Instant::now();
         sink.snapshot_until = complete_until;
         self.namespaces.begin_spool();
         self.snapshot = Some(Taken::of(None));
         Ok(())
     }
 
-    /// Takes what the rings hold, for a while.
+    /// Drains the rings, for a limited time.
     pub(crate) fn drain(&mut self) -> Result<Drained, RecordError> {
-        self.take(Rings::look)
+        self.take(Rings::poll)
     }
 
-    /// Takes all that has come until now.
+    /// Drains everything that has arrived until now.
     fn drain_all(&mut self) -> Result<(), RecordError> {
         self.take(|rings| rings.empty().map(Some)).map(|_| ())
     }
 
-    /// While a snapshot is being taken nothing is complete: what it will tell belongs before what
-    /// happens now.
+    /// While a snapshot is in progress nothing is complete: its records precede the current events.
     fn take(
         &mut self,
         from: impl FnOnce(&mut Rings) -> Result<Option<u64>, RecordError>,
     ) -> Result<Drained, RecordError> {
-        self.targets.look(&self.loaded.skeleton)?;
+        self.targets.scan(&self.loaded.skeleton)?;
         let now = clock::monotonic();
         let before = self.sink.borrow().record_bytes();
-        let said = self.listener.as_mut().map(|listener| listener.hear(now));
-        let Said { marks, comers } = said.unwrap_or_default();
+        let received = self.listener.as_mut().map(|listener| listener.poll(now));
+        let Received { marks, followers } = received.unwrap_or_default();
         let emptied = from(&mut self.rings);
         let mut sink = self.sink.borrow_mut();
         let sink = &mut *sink;
@@ -389,12 +388,12 @@ impl<'o> Session<'o> {
         let lost = self.losses.total;
         self.losses.note(&self.loaded, &mut sink.encoder, now);
         if self.losses.total > lost {
-            sink.underway.iter_mut().for_each(Underway::lose);
+            sink.in_flight.iter_mut().for_each(InFlight::lose);
             sink.watcher.iter_mut().for_each(Watcher::lose);
         }
-        Self::admit(sink, comers);
+        Self::admit(sink, followers);
         for mark in &marks {
-            tell_mark(mark, &mut sink.encoder);
+            write_mark(mark, &mut sink.encoder);
         }
         let is_time = self.clocks_at.elapsed() >= CLOCKS_AGE;
         if is_time {
@@ -403,15 +402,15 @@ impl<'o> Session<'o> {
             self.calls = (sink.calls, (new as f64 / seconds) as u64);
             self.clocks_at = Instant::now();
             snapshot::clocks(&mut sink.encoder, &clock::clocks());
-            self.missed.look(&self.loaded, &mut sink.encoder);
-            let excess = self.meter.look();
+            self.missed.poll(&self.loaded, &mut sink.encoder);
+            let excess = self.meter.check();
             sink.relieve(excess, self.is_short);
             self.is_short = excess > 0;
         }
         if let Some(until) = emptied {
-            sink.desk.turn(until);
-            sink.wall.iter_mut().for_each(|wall| wall.turn(until));
-            sink.underway.iter_mut().for_each(|it| it.settle(until));
+            sink.symbolizer.settle(until);
+            sink.wall.iter_mut().for_each(|wall| wall.settle(until));
+            sink.in_flight.iter_mut().for_each(|it| it.settle(until));
             sink.watcher.iter_mut().for_each(|it| it.settle(until));
         }
         sink.write_names(is_time)
@@ -421,7 +420,7 @@ impl<'o> Session<'o> {
         let complete_until = emptied.map_or(0, |until| until.min(limit));
         let complete_until = complete_until.max(sink.complete_until);
         match &mut sink.out {
-            // A snapshot in memory comes first, whenever it is finished.
+            // A snapshot in memory is placed first, whenever it completes.
             Out::Ring(ring) => {
                 sink.complete_until = complete_until;
                 ring.forget(now);
@@ -435,19 +434,19 @@ impl<'o> Session<'o> {
         }
         write_due(sink).map_err(|source| of_spool(&self.spool, source))?;
         Ok(Drained {
-            // Less than before if there was no room for it.
+            // Less than before if a block did not fit.
             bytes: sink.record_bytes().saturating_sub(before),
             is_all: emptied.is_some(),
         })
     }
 
-    /// Programs that began meanwhile may bring other libraries.
+    /// New programs may have loaded other libraries.
     pub(crate) fn watch(&mut self) {
         let mut sink = self.sink.borrow_mut();
         let sink = &mut *sink;
         if let Some(watch) = &mut self.watch {
             watch.execed(&sink.execed);
-            watch.turn(&mut self.loaded, &mut sink.encoder);
+            watch.poll(&mut self.loaded, &mut sink.encoder);
         }
         if let Some(wall) = &sink.wall {
             wall.execed(&sink.execed);
@@ -457,7 +456,7 @@ impl<'o> Session<'o> {
         sink.spaces.clear();
     }
 
-    /// Writes what there is of the snapshot, or all of it if that must be.
+    /// Writes the available part of the snapshot, or all of it if `must_be`.
     pub(crate) fn take_snapshot(&mut self, must_be: bool) -> Result<(), RecordError> {
         while let Some(Taken { of, parts }) = &self.snapshot {
             let part = if must_be {
@@ -495,7 +494,7 @@ impl<'o> Session<'o> {
             spool_bytes: sink.out.bytes(),
             turns: self.turns,
             calls_per_second: self.calls.1,
-            lost: self.losses.total + sink.held_lost,
+            lost: self.losses.total + sink.pending_lost,
             missed: self.missed.count,
             memory: self.meter.most,
             memory_max: self.meter.max,
@@ -505,11 +504,11 @@ impl<'o> Session<'o> {
         }
     }
 
-    /// What there is to say at the end of a spool.
+    /// Writes the records that end a spool.
     fn end_spool(&mut self, now: &Clocks) -> Result<(), RecordError> {
         let mut sink = self.sink.borrow_mut();
         let left_out = sink.left_out();
-        let ended = sink.end(now, |encoder| self.tell_end(&left_out, encoder));
+        let ended = sink.end(now, |encoder| self.write_end(&left_out, encoder));
         ended.map_err(|source| of_spool(&self.spool, source))
     }
 
@@ -517,13 +516,13 @@ impl<'o> Session<'o> {
         self.sink.borrow().unwritten.is_some()
     }
 
-    /// Has the stacks of the last looks walked, and named.
+    /// Waits until the stacks of the last samples are unwound and symbolized.
     fn stop_wall(&mut self) -> Result<(), RecordError> {
         let begun = Instant::now();
         if let Some(wall) = &mut self.sink.borrow_mut().wall {
             wall.stop();
         }
-        while self.has_walls() && begun.elapsed() < WALL_REST {
+        while self.has_walls() && begun.elapsed() < WALL_END_MAX {
             self.drain_all()?;
             thread::sleep(PAUSE_BUSY);
         }
@@ -536,21 +535,22 @@ impl<'o> Session<'o> {
     }
 
     pub(crate) fn finish(mut self) -> Result<Summary, RecordError> {
-        self.tell_underway(false);
+        self.list_in_flight(false);
         self.take_snapshot(true)?;
         self.sampler.stop();
         self.stop_wall()?;
         self.drain_all()?;
-        // Programs end one after another, which takes a while: what some of them still tell is half
-        // of the truth. Those that tell which process runs what are needed for the last names.
+        // Programs are detached one after another, which takes a while: what the remaining ones
+        // report is incomplete. Those that report which process runs what are needed for the last
+        // symbols.
         self.missed
-            .look(&self.loaded, &mut self.sink.borrow_mut().encoder);
+            .poll(&self.loaded, &mut self.sink.borrow_mut().encoder);
         self.sink.borrow_mut().is_over = true;
         let links = &mut self.loaded.links;
         links.retain(|(chosen, _)| WATCHED.contains(&chosen.program.name));
-        self.name_rest(NAMING_REST)?;
-        // What tells of ends goes before what tells of begins: else the last requests would be known
-        // by their ends alone, and seem to have begun with the recording.
+        self.name_rest(NAMING_END_MAX)?;
+        // Programs that report ends are detached before those that report starts: otherwise the
+        // last requests would have only an end, and seem to have started before the recording.
         while self.loaded.links.pop().is_some() {}
         let progress = self.progress();
         self.namespaces.finish(&mut self.sink.borrow_mut().encoder);
@@ -583,8 +583,8 @@ impl<'o> Session<'o> {
     }
 }
 
-/// What was drained goes to the spool once it has waited for long enough.
-fn write_due(sink: &mut Sink) -> std::io::Result<()> {
+/// Writes drained records to the spool once they are old enough.
+fn write_due(sink: &mut BlockWriter) -> std::io::Result<()> {
     let is_due = sink.written.elapsed() >= BLOCK_AGE && !sink.encoder.payload().is_empty();
     if is_due {
         sink.write(Part::Events)

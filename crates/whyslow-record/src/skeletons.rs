@@ -1,4 +1,4 @@
-//! Typed access to the programs, generated when they are compiled.
+//! Typed access to the BPF programs, generated at build time.
 
 macro_rules! skeleton {
     ($name:ident) => {

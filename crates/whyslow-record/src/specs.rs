@@ -1,18 +1,18 @@
-//! What the programs have to know of each system call: how many arguments it has, and which of them
-//! point at something to be read.
+//! What the BPF programs need to know about each system call: the number of arguments, and which of
+//! them point at data to read.
 
 use whyslow_model::syscall::{Abi, Role, call, number_name};
 
 use crate::skeleton::types::call_spec;
 
-/// Calls whose argument is the address of a socket, by name and position.
+/// Calls with a socket address argument, by name and position.
 const ADDRESSES: [(&str, u8); 3] = [("connect", 2), ("bind", 2), ("sendto", 5)];
-/// Calls that fill in the address of a peer.
+/// Calls that return the peer's address.
 const ADDRESSES_OUT: [(&str, u8); 3] = [("accept", 2), ("accept4", 2), ("recvfrom", 5)];
-/// Calls that fill in two descriptors.
+/// Calls that return two descriptors.
 const PAIRS_OUT: [(&str, u8); 3] = [("pipe", 1), ("pipe2", 1), ("socketpair", 4)];
 
-/// Of every number of a table.
+/// For every number of a system call table.
 pub(crate) fn specs(abi: Abi, specs: &mut [call_spec]) {
     for (nr, spec) in specs.iter_mut().enumerate() {
         *spec = number_name(abi, nr as i64).map_or_else(unknown, of_call);

@@ -1,4 +1,4 @@
-//! Writes blocks: each at once, so that what was written stays readable whatever happens next.
+//! Writes blocks, each immediately, so that written ones stay readable whatever happens next.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
@@ -9,9 +9,9 @@ use whyslow_model::spool::FILE_SUFFIX;
 
 use crate::packed::Packed;
 
-/// What a block is for: of the room that is left not all is for everything.
+/// Kind of a block: part of the remaining space is reserved for some kinds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Room {
+pub(crate) enum BlockClass {
     Records,
     Names,
     End,
@@ -23,17 +23,17 @@ pub(crate) struct SpoolWriter {
     file: File,
     number: u64,
     scratch: Vec<u8>,
-    /// Bytes in the files, and how many there may be.
+    /// Size of the files, and its limit.
     pub(crate) bytes: u64,
     bytes_max: u64,
 }
 
-/// Room that is kept for the end: for what has to be said there, and for names of addresses before it.
+/// Space reserved for the records that end the spool, and for symbols before them.
 const END_BYTES: u64 = 4 << 10;
 const NAMES_BYTES_MAX: u64 = 1 << 20;
 
 impl SpoolWriter {
-    /// Only the owner may read it: it holds what everybody on the machine did.
+    /// Readable only by the owner: a spool holds what every user of the machine did.
     pub(crate) fn create(folder: &Path, bytes_max: u64) -> io::Result<Self> {
         fs::DirBuilder::new().mode(0o700).create(folder)?;
         let file = OpenOptions::new()
@@ -50,15 +50,15 @@ impl SpoolWriter {
         })
     }
 
-    /// Whether the block fits, with what has to come after blocks of its kind.
-    pub(crate) fn has_room(&self, block: &Packed, kind: Room) -> bool {
+    /// Whether the block fits, with the space reserved for later kinds.
+    pub(crate) fn fits(&self, block: &Packed, kind: BlockClass) -> bool {
         let reserved = match kind {
-            Room::Records => (self.bytes_max / 16).clamp(2 * END_BYTES, NAMES_BYTES_MAX),
-            Room::Names => END_BYTES,
-            Room::End => 0,
+            BlockClass::Records => (self.bytes_max / 16).clamp(2 * END_BYTES, NAMES_BYTES_MAX),
+            BlockClass::Names => END_BYTES,
+            BlockClass::End => 0,
         };
-        let room = self.bytes_max.saturating_sub(reserved);
-        self.bytes.saturating_add(block.bytes()) <= room
+        let limit = self.bytes_max.saturating_sub(reserved);
+        self.bytes.saturating_add(block.bytes()) <= limit
     }
 
     pub(crate) fn write(&mut self, block: &Packed) -> io::Result<()> {

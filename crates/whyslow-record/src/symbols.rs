@@ -1,4 +1,4 @@
-//! Names of addresses, looked up on a thread of its own while the processes still live.
+//! Symbolizes addresses, in a separate thread while the processes still live.
 
 use std::collections::HashMap;
 use std::fs;
@@ -19,24 +19,24 @@ use crate::libraries::elf;
 use crate::maps::Maps;
 use crate::plain;
 
-/// Questions that may wait; more are not asked.
-const QUESTIONS_MAX: usize = 512;
-/// Tables of symbols are kept for the files of so many programs, and while they take so many bytes
-/// together; then all are forgotten. A file that alone takes more has none.
+/// Maximum number of queued requests; further ones are not sent.
+const REQUESTS_MAX: usize = 512;
+/// Symbol tables are cached for the files of this many programs, up to this total size; then all
+/// are dropped. A file that alone exceeds the size is not symbolized.
 const PROGRAMS_MAX: usize = 200;
 const TABLES_BYTES_MAX: u64 = 12 << 20;
-/// What a symbol takes: its entry in the file, which is mapped, and its place in an index.
+/// Memory per symbol: its entry in the mapped file, and its place in an index.
 const SYMBOL_BYTES: u64 = 24 + 2 * 8;
-/// Where runtimes put lists of the functions that they have compiled, as perf looks for them.
+/// Where JIT compilers write their perf maps.
 const PERF_MAPS: &str = "tmp";
-/// What a byte of a list of compiled functions takes.
+/// Memory per byte of a perf map.
 const PERF_MAP_FACTOR: u64 = 3;
 
-/// Addresses of a program, or of the kernel (process 0); without any: to forget what is known.
+/// Addresses in a program, or in the kernel (pid 0); empty to drop the cache.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Question {
+pub(crate) struct SymbolRequest {
     pub(crate) pid: i32,
-    /// When the process began to run the program.
+    /// When the process started to run the program.
     pub(crate) since: u64,
     pub(crate) addresses: Vec<Address>,
 }
@@ -44,75 +44,75 @@ pub(crate) struct Question {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Address {
     pub(crate) address: u64,
-    /// Where a function goes on when another one returns, which may be behind its end.
+    /// A return address, which may be after the end of the function.
     pub(crate) is_return: bool,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Name {
     pub(crate) address: u64,
-    /// From the begin of the function, or of the module without one.
+    /// Offset from the start of the function, or of the module if there is none.
     pub(crate) distance: u64,
     pub(crate) function: Vec<u8>,
     pub(crate) module: Vec<u8>,
 }
 
-/// What was found. Addresses of which nothing is known are left out.
+/// Result of a request. Unknown addresses are left out.
 #[derive(Debug)]
 pub(crate) struct Found {
     pub(crate) pid: i32,
     pub(crate) since: u64,
-    /// When the last of it was looked up.
+    /// When the last address was looked up.
     pub(crate) at: u64,
     pub(crate) names: Vec<Name>,
 }
 
-/// Where questions go, and what was found.
+/// Channels to the symbolizer threads.
 #[derive(Debug)]
-pub(crate) struct Line {
-    pub(crate) kernel: SyncSender<Question>,
-    pub(crate) user: SyncSender<Question>,
+pub(crate) struct Workers {
+    pub(crate) kernel: SyncSender<SymbolRequest>,
+    pub(crate) user: SyncSender<SymbolRequest>,
     pub(crate) found: Receiver<Found>,
-    /// Files whose functions have no names because their tables would be too large.
+    /// Files without symbols because their tables would be too large.
     pub(crate) too_large: Arc<AtomicU64>,
 }
 
-/// A thread for the kernel, whose names take long to read, and one for processes, which may end
-/// meanwhile. They end when the line is dropped.
-pub(crate) fn start() -> Option<Line> {
+/// Starts a thread for the kernel, whose symbols take long to read, and one for processes, which
+/// may exit meanwhile. They end when the channels are dropped.
+pub(crate) fn start() -> Option<Workers> {
     let (sender, found) = channel();
     let too_large = Arc::<AtomicU64>::default();
     let of_kernel =
-        |symbols: &mut Symbols, question: &Question| symbols.of_kernel(&question.addresses);
-    Some(Line {
-        kernel: answer(sender.clone(), Arc::clone(&too_large), of_kernel)?,
-        user: answer(sender, Arc::clone(&too_large), Symbols::of_program)?,
+        |symbols: &mut Symbols, request: &SymbolRequest| symbols.of_kernel(&request.addresses);
+    Some(Workers {
+        kernel: spawn_worker(sender.clone(), Arc::clone(&too_large), of_kernel)?,
+        user: spawn_worker(sender, Arc::clone(&too_large), Symbols::of_program)?,
         found,
         too_large,
     })
 }
 
-fn answer(
+fn spawn_worker(
     found: Sender<Found>,
     too_large: Arc<AtomicU64>,
-    find: fn(&mut Symbols, &Question) -> Vec<Name>,
-) -> Option<SyncSender<Question>> {
-    let (sender, questions) = sync_channel::<Question>(QUESTIONS_MAX);
+    find: fn(&mut Symbols, &SymbolRequest) -> Vec<Name>,
+) -> Option<SyncSender<SymbolRequest>> {
+    let (sender, requests) = sync_channel::<SymbolRequest>(REQUESTS_MAX);
     let work = move || {
         let mut symbols = Symbols::new(too_large);
-        for question in questions {
-            if question.addresses.is_empty() {
+        for request in requests {
+            if request.addresses.is_empty() {
                 symbols.forget();
                 continue;
             }
-            let names = find(&mut symbols, &question);
-            let answer = Found {
-                pid: question.pid,
-                since: question.since,
+            let names = find(&mut symbols, &request);
+            let reply = Found {
+                pid: request.pid,
+                since: request.since,
                 at: clock::monotonic(),
                 names,
             };
-            if found.send(answer).is_err() {
+            if found.send(reply).is_err() {
                 break;
             }
         }
@@ -122,22 +122,22 @@ fn answer(
     Some(sender)
 }
 
-/// Number and path.
+/// Inode and path.
 type FileKey = (u64, Vec<u8>);
 
 struct Symbols {
     too_large: Arc<AtomicU64>,
     symbolizer: Symbolizer,
-    /// Programs that the tables were made for.
+    /// Number of programs with tables in the cache.
     programs: usize,
-    /// Files that have tables, and those that are too large for one.
+    /// Whether each file may have a table, or is too large for one.
     files: HashMap<FileKey, bool>,
-    /// What the tables take.
+    /// Memory of the tables.
     bytes: u64,
     last: (i32, u64),
 }
 
-/// Symbols of files only: tables of lines are a hundred times larger.
+/// Function symbols only: line tables are a hundred times larger.
 fn symbolizer() -> Symbolizer {
     Symbolizer::builder()
         .enable_code_info(false)
@@ -157,8 +157,8 @@ impl Symbols {
         }
     }
 
-    fn of_program(&mut self, question: &Question) -> Vec<Name> {
-        let program = (question.pid, question.since);
+    fn of_program(&mut self, request: &SymbolRequest) -> Vec<Name> {
+        let program = (request.pid, request.since);
         if self.last != program {
             self.last = program;
             self.programs += 1;
@@ -166,15 +166,15 @@ impl Symbols {
         if self.programs > PROGRAMS_MAX {
             self.forget();
         }
-        self.of_process(question.pid, &question.addresses)
+        self.of_process(request.pid, &request.addresses)
     }
 
     fn forget(&mut self) {
         self.symbolizer = symbolizer();
         self.programs = 1;
         self.bytes = 0;
-        // Those that are too large stay so.
-        self.files.retain(|_, has_room| !*has_room);
+        // Files that are too large remain so.
+        self.files.retain(|_, fits| !*fits);
         heap::trim();
     }
 
@@ -195,10 +195,10 @@ impl Symbols {
         let maps = Maps::of(pid);
         let (small, large): (Vec<Address>, Vec<Address>) = addresses
             .iter()
-            .partition(|address| self.has_room(pid, maps.file(address.address)));
+            .partition(|address| self.fits(pid, maps.file(address.address)));
         let source = Source::Process(Process {
             debug_syms: false,
-            perf_map: self.has_room_for_compiled(pid),
+            perf_map: self.compiled_fits(pid),
             ..Process::new(Pid::from(pid as u32))
         });
         let found = look_up(&self.symbolizer, &source, &small);
@@ -219,31 +219,31 @@ impl Symbols {
         names
     }
 
-    /// Whether the file may have a table of symbols; others may have to go for it.
-    fn has_room(&mut self, pid: i32, file: Option<((u64, &[u8]), String)>) -> bool {
+    /// Whether the file may have a symbol table; may evict others for it.
+    fn fits(&mut self, pid: i32, file: Option<((u64, &[u8]), String)>) -> bool {
         let Some(((inode, path), range)) = file else {
             return true;
         };
         let key = (inode, path.to_vec());
-        if let Some(has_room) = self.files.get(&key) {
-            return *has_room;
+        if let Some(fits) = self.files.get(&key) {
+            return *fits;
         }
         let mapped = plain::open_mapped(pid, &range);
-        // What cannot be read has no table either.
+        // An unreadable file has no table either.
         let symbols = mapped.and_then(|file| elf::symbols(&file)).unwrap_or(0);
         let bytes = symbols.saturating_mul(SYMBOL_BYTES);
-        let has_room = bytes <= TABLES_BYTES_MAX;
-        if has_room {
-            self.make_room(bytes);
+        let fits = bytes <= TABLES_BYTES_MAX;
+        if fits {
+            self.evict_for(bytes);
         } else {
             self.too_large.fetch_add(1, Ordering::Relaxed);
         }
-        self.files.insert(key, has_room);
-        has_room
+        self.files.insert(key, fits);
+        fits
     }
 
-    /// The same for what a runtime tells of the functions that it has compiled.
-    fn has_room_for_compiled(&mut self, pid: i32) -> bool {
+    /// The same for the perf map of a JIT compiler.
+    fn compiled_fits(&mut self, pid: i32) -> bool {
         let root = Path::new("/proc").join(pid.to_string()).join("root");
         let place = root.join(format!("{PERF_MAPS}/perf-{pid}.map"));
         let Ok(about) = fs::metadata(place) else {
@@ -251,13 +251,13 @@ impl Symbols {
         };
         let bytes = about.len().saturating_mul(PERF_MAP_FACTOR);
         if bytes <= TABLES_BYTES_MAX {
-            // It grows, and is read anew then.
-            self.make_room(bytes);
+            // It grows, and is then read again.
+            self.evict_for(bytes);
         }
         bytes <= TABLES_BYTES_MAX
     }
 
-    fn make_room(&mut self, bytes: u64) {
+    fn evict_for(&mut self, bytes: u64) {
         if self.bytes + bytes > TABLES_BYTES_MAX {
             self.forget();
         }
@@ -265,14 +265,14 @@ impl Symbols {
     }
 }
 
-/// As many as there are addresses.
+/// One result per address.
 fn look_up<'s>(
     symbolizer: &'s Symbolizer,
     source: &Source<'_>,
     addresses: &[Address],
 ) -> Vec<Option<Sym<'s>>> {
     let places: Vec<u64> = addresses.iter().map(Address::place).collect();
-    // A process that is gone has no names any more.
+    // An exited process has no symbols.
     let mut found = symbolizer
         .symbolize(source, Input::AbsAddr(&places))
         .unwrap_or_default()
@@ -284,7 +284,7 @@ fn look_up<'s>(
 }
 
 impl Address {
-    /// A place within the function.
+    /// An address within the function.
     fn place(&self) -> u64 {
         self.address.saturating_sub(u64::from(self.is_return))
     }
@@ -306,9 +306,9 @@ mod tests {
 
     #[test]
     fn a_function_of_this_process_has_its_name() {
-        let line = start().expect("a thread");
+        let workers = start().expect("a thread");
         let address = a_function_of_this_process_has_its_name as *const () as usize as u64;
-        let question = Question {
+        let request = SymbolRequest {
             pid: std::process::id() as i32,
             since: 3,
             addresses: vec![
@@ -322,8 +322,8 @@ mod tests {
                 },
             ],
         };
-        line.user.send(question).expect("it lives");
-        let found = line.found.recv().expect("it answers");
+        workers.user.send(request).expect("it lives");
+        let found = workers.found.recv().expect("it answers");
         assert_eq!(found.since, 3);
         let [name] = found.names.as_slice() else {
             panic!("{found:?}");
@@ -340,7 +340,7 @@ mod tests {
     #[test]
     fn a_process_that_is_gone_has_no_names() {
         let mut symbols = Symbols::new(Arc::default());
-        let names = symbols.of_program(&Question {
+        let names = symbols.of_program(&SymbolRequest {
             pid: i32::MAX,
             since: 0,
             addresses: vec![Address {
@@ -358,12 +358,12 @@ mod tests {
         let maps = Maps::of(pid);
         let here = tables_of_files_make_room_for_each_other as *const () as usize as u64;
         let is_root = rustix::process::getuid().is_root();
-        assert!(symbols.has_room(pid, maps.file(here)));
+        assert!(symbols.fits(pid, maps.file(here)));
         assert!(symbols.bytes > 0 || !is_root);
         let bytes = symbols.bytes;
-        assert!(symbols.has_room(pid, maps.file(here)));
+        assert!(symbols.fits(pid, maps.file(here)));
         assert_eq!(symbols.bytes, bytes);
-        symbols.make_room(TABLES_BYTES_MAX - 1);
+        symbols.evict_for(TABLES_BYTES_MAX - 1);
         assert_eq!(
             (symbols.bytes, symbols.files.len()),
             (TABLES_BYTES_MAX - 1, 0)

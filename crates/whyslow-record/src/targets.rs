@@ -1,6 +1,6 @@
-//! Processes whose calls are wanted, by name or control group. The programs add those that get the
-//! name or are moved into a group; here are those that had or were it before, and those that come
-//! into a group when they begin, of which the kernel has no event.
+//! Processes to record, selected by name or control group. The BPF programs add threads that take
+//! the name or are moved into a group. This module finds those that already match at the start, and
+//! those created inside a group, for which the kernel has no event.
 
 use std::fs;
 use std::os::unix::ffi::OsStrExt as _;
@@ -16,45 +16,45 @@ use crate::error::RecordError;
 use crate::options::Options;
 use crate::skeleton::{RecorderSkel, types};
 
-/// Names of threads have fewer bytes.
+/// Thread names are shorter than this, in bytes.
 const COMM_MAX: usize = 16;
-/// The programs have room for so many names.
+/// Maximum number of name patterns, limited by the BPF map.
 pub const NAMES_MAX: usize = 8;
-/// Between looks at the processes of control groups.
-const LOOK_EVERY: Duration = Duration::from_millis(250);
-/// Deeper than anybody nests them.
+/// Interval of scans for processes in control groups.
+const SCAN_INTERVAL: Duration = Duration::from_millis(250);
+/// Deeper than control groups are nested in practice.
 const DEPTH_MAX: usize = 32;
 
-/// Names of threads: one, or all that begin so.
+/// A thread name, or a prefix of thread names.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Names {
     text: String,
-    is_begin: bool,
+    is_prefix: bool,
 }
 
 impl Names {
-    /// `nginx`, or `php*`; nothing if the kernel has no such names.
+    /// `nginx`, or `php*`; `None` if the kernel has no such names.
     pub fn parse(text: &str) -> Option<Self> {
-        let (text, is_begin) = match text.strip_suffix('*') {
+        let (text, is_prefix) = match text.strip_suffix('*') {
             Some(begin) => (begin, true),
             None => (text, false),
         };
         let is_name = !text.is_empty() && text.len() < COMM_MAX && !text.contains(['*', '?', '[']);
         is_name.then(|| Self {
             text: text.to_owned(),
-            is_begin,
+            is_prefix,
         })
     }
 
     fn have(&self, name: &[u8]) -> bool {
         let text = self.text.as_bytes();
-        name == text || self.is_begin && name.starts_with(text)
+        name == text || self.is_prefix && name.starts_with(text)
     }
 
     pub(crate) fn pattern(&self) -> types::comm_pattern {
         let mut pattern = types::comm_pattern {
             len: self.text.len() as u8,
-            is_begin: self.is_begin.into(),
+            is_prefix: self.is_prefix.into(),
             ..types::comm_pattern::default()
         };
         for (to, from) in pattern.bytes.iter_mut().zip(self.text.bytes()) {
@@ -64,16 +64,17 @@ impl Names {
     }
 }
 
-/// A control group, with those in it.
+/// A control group with its descendants.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ControlGroup {
     folder: PathBuf,
-    /// 0 is that of version 2.
+    /// 0 for cgroup v2.
     pub(crate) hierarchy: i32,
 }
 
 impl ControlGroup {
-    /// By its folder, or by its path in any hierarchy as `/proc/PID/cgroup` has it.
+    /// Finds a control group by its directory, or by its path in any hierarchy as in
+    /// `/proc/PID/cgroup`.
     pub fn find(path: &Path) -> Option<Self> {
         let mounts = fs::read_to_string("/proc/self/mountinfo").ok()?;
         let groups = fs::read_to_string("/proc/self/cgroup").ok()?;
@@ -96,7 +97,7 @@ impl ControlGroup {
     }
 }
 
-/// Where control groups are mounted.
+/// Where a cgroup hierarchy is mounted.
 #[derive(Debug, PartialEq, Eq)]
 struct Mount<'t> {
     point: &'t str,
@@ -121,7 +122,7 @@ impl<'t> Mount<'t> {
         })
     }
 
-    /// Its number, which stands before its controllers: `4:cpu,cpuacct:/`.
+    /// Hierarchy number, which precedes the controllers: `4:cpu,cpuacct:/`.
     fn hierarchy(&self, groups: &str) -> Option<i32> {
         if self.is_unified {
             return Some(0);
@@ -136,12 +137,12 @@ impl<'t> Mount<'t> {
     }
 }
 
-/// Finds processes.
+/// Finds the processes.
 #[derive(Debug)]
 pub(crate) struct Targets {
     names: Vec<Names>,
     groups: Vec<ControlGroup>,
-    looked: Instant,
+    scanned: Instant,
 }
 
 impl Targets {
@@ -149,11 +150,11 @@ impl Targets {
         Self {
             names: options.names.clone(),
             groups: options.groups.clone(),
-            looked: Instant::now(),
+            scanned: Instant::now(),
         }
     }
 
-    /// Those that are there when the programs begin.
+    /// Processes that match when the programs start.
     pub(crate) fn find(&self, skeleton: &RecorderSkel<'_>) -> Result<Vec<i32>, RecordError> {
         let mut pids = named(Path::new("/proc"), &self.names);
         pids.retain(|pid| *pid != std::process::id());
@@ -165,10 +166,10 @@ impl Targets {
             .collect())
     }
 
-    /// Adds those that nothing told of; to be called often.
-    pub(crate) fn look(&mut self, skeleton: &RecorderSkel<'_>) -> Result<(), RecordError> {
-        if !self.groups.is_empty() && self.looked.elapsed() >= LOOK_EVERY {
-            self.looked = Instant::now();
+    /// Adds processes that no event reported; to be called often.
+    pub(crate) fn scan(&mut self, skeleton: &RecorderSkel<'_>) -> Result<(), RecordError> {
+        if !self.groups.is_empty() && self.scanned.elapsed() >= SCAN_INTERVAL {
+            self.scanned = Instant::now();
             self.of_groups(skeleton)?;
         }
         Ok(())
@@ -201,7 +202,7 @@ fn add(skeleton: &RecorderSkel<'_>, pids: &[u32]) -> Result<(), RecordError> {
     Ok(())
 }
 
-/// Processes that have a thread of that name.
+/// Processes with a thread of that name.
 fn named(proc: &Path, names: &[Names]) -> Vec<u32> {
     if names.is_empty() {
         return Vec::new();
@@ -221,7 +222,7 @@ fn named(proc: &Path, names: &[Names]) -> Vec<u32> {
     pids.filter(has_one).collect()
 }
 
-/// Nodes of a control group and those in it, and the processes of all of them.
+/// Inodes of a control group and its descendants, and the processes of all of them.
 fn members(folder: &Path, depth: usize, nodes: &mut Vec<u64>, pids: &mut Vec<u32>) {
     let Ok(about) = fs::metadata(folder) else {
         return;
@@ -236,7 +237,8 @@ fn members(folder: &Path, depth: usize, nodes: &mut Vec<u64>, pids: &mut Vec<u32
         return;
     }
     for path in entries(folder) {
-        // Files have dots in their names, nearly all of them; what is no folder is passed over.
+        // Nearly all regular files here have a dot in their names; anything that is no directory is
+        // skipped.
         if fs::symlink_metadata(&path).is_ok_and(|about| about.is_dir()) {
             members(&path, depth - 1, nodes, pids);
         }

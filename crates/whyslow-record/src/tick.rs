@@ -1,14 +1,14 @@
-//! A tick on each CPU, so that long calls are told of before they end, and samples are taken.
+//! Timer ticks on each CPU, to report long calls before they end, and to take samples.
 
 use std::os::fd::{FromRawFd, IntoRawFd, OwnedFd};
 
 use libbpf_rs::{Link, ProgramMut};
 use perf_event_open_sys as perf;
 
-/// Ticks per second: cheap, and often enough to bound how far back a record reaches.
+/// Ticks per second: cheap, and frequent enough to bound how far back a record reaches.
 pub(crate) const FREQUENCY: u32 = 20;
 
-/// Attaches the program to the clock of every CPU that is there.
+/// Attaches the program to a timer on every online CPU.
 pub(crate) fn attach(
     program: &ProgramMut<'_>,
     frequency: u32,
@@ -19,10 +19,10 @@ pub(crate) fn attach(
     for cpu in 0..cpus as i32 {
         match open(cpu, frequency) {
             Ok(clock) => {
-                // The link closes the clock in the end.
+                // The link closes the event when dropped.
                 links.push(program.attach_perf_event(clock.into_raw_fd())?);
             }
-            // A CPU that is switched off has no clock.
+            // An offline CPU has no timer.
             Err(error) => failed = Some(error),
         }
     }
@@ -43,7 +43,7 @@ fn open(cpu: i32, frequency: u32) -> std::io::Result<OwnedFd> {
     attributes.__bindgen_anon_1.sample_freq = u64::from(frequency);
     attributes.set_freq(1);
     let flags = u64::from(perf::bindings::PERF_FLAG_FD_CLOEXEC);
-    // SAFETY: the attributes are of the size they say, and live until the call returns.
+    // SAFETY: the attributes have the size they state, and live until the call returns.
     let fd = unsafe { perf::perf_event_open(&raw mut attributes, -1, cpu, -1, flags) };
     if fd < 0 {
         return Err(std::io::Error::last_os_error());

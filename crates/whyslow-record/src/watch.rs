@@ -1,5 +1,5 @@
-//! Watches functions in every file that has them: those that look up names, and those that were asked
-//! for, with static probes.
+//! Attaches uprobes in every file that contains the functions: the DNS lookup functions, and the
+//! requested functions and USDT probes.
 
 use std::os::fd::{AsFd as _, AsRawFd as _, OwnedFd};
 use std::thread;
@@ -8,59 +8,58 @@ use std::time::{Duration, Instant};
 use libbpf_rs::{Link, UprobeOpts};
 use whyslow_model::spool::{Encoder, Kind};
 
-use crate::asked::Asked;
 use crate::clock;
 use crate::drop;
 use crate::error::RecordError;
 use crate::libraries::{Finder, Found, Library, Wanted};
 use crate::load::Loaded;
 use crate::options::Options;
+use crate::probe_links::ProbeLinks;
 use crate::programs::{Off, Topic};
 
-/// Files whose functions are watched, at most.
+/// Maximum number of files with uprobes.
 const FILES_MAX: usize = 32;
-/// The first search has so long until recording begins without it …
+/// Time for the first search, after which recording starts without it …
 const FIRST_MAX: Duration = Duration::from_secs(3);
-/// … unless somebody asked for functions, which have to be found.
-const ASKED_MAX: Duration = Duration::from_mins(1);
-/// When to look at a process that runs another program: it maps its libraries first, and may be
-/// late.
-const LOOKS: [Duration; 2] = [Duration::from_millis(30), Duration::from_millis(700)];
-/// Processes that wait to be looked at; of more, some are not.
+/// … unless functions were requested, which must be found.
+const PROBES_SEARCH_MAX: Duration = Duration::from_mins(1);
+/// When to examine a process after exec: it maps its libraries first, which may take a while.
+const EXEC_DELAYS: [Duration; 2] = [Duration::from_millis(30), Duration::from_millis(700)];
+/// Processes waiting to be examined; beyond this number some are not.
 const WAITING_MAX: usize = 4096;
 
-/// The watch, which ends when this is dropped.
+/// The attached uprobes, detached when this is dropped.
 pub(crate) struct Watch {
     finder: Finder,
     links: Vec<Link>,
-    /// Paths of the files whose lookups are watched.
+    /// Paths of files with DNS lookup probes.
     files: Vec<String>,
-    /// Functions and static probes that were asked for.
-    asked: Asked,
-    /// Files that were too many.
+    /// Requested functions and USDT probes.
+    probes: ProbeLinks,
+    /// Files beyond the limit.
     over: u64,
-    /// Programs of 32 bits.
+    /// 32-bit programs.
     narrow: u64,
-    /// Processes not looked at.
+    /// Processes not examined.
     unseen: u64,
     waiting: Vec<(Instant, i32)>,
     is_searching: bool,
 }
 
 impl Watch {
-    /// Watches what there is; nothing if that is not wanted or cannot be. What was asked for has to
-    /// be there.
+    /// Attaches all probes; `None` if there are none or they are unavailable. Requested probes must
+    /// be found.
     pub(crate) fn start(
         loaded: &mut Loaded<'_>,
         options: &Options,
     ) -> Result<Option<Self>, RecordError> {
-        let asked = Asked::new(loaded, &options.probes)?;
+        let probes = ProbeLinks::new(loaded, &options.probes)?;
         let wanted = Wanted {
             lookups: loaded.watches,
-            probes: asked.specs(),
+            probes: probes.specs(),
         };
-        let is_asked = !wanted.probes.is_empty();
-        let Some(finder) = (wanted.lookups || is_asked)
+        let has_probes = !wanted.probes.is_empty();
+        let Some(finder) = (wanted.lookups || has_probes)
             .then(|| Finder::start(wanted).ok())
             .flatten()
         else {
@@ -70,14 +69,19 @@ impl Watch {
             finder,
             links: Vec::new(),
             files: Vec::new(),
-            asked,
+            probes,
             over: 0,
             narrow: 0,
             unseen: 0,
             waiting: Vec::new(),
             is_searching: true,
         };
-        let until = Instant::now() + if is_asked { ASKED_MAX } else { FIRST_MAX };
+        let until = Instant::now()
+            + if has_probes {
+                PROBES_SEARCH_MAX
+            } else {
+                FIRST_MAX
+            };
         while watch.is_searching {
             let left = until.saturating_duration_since(Instant::now());
             let Ok(found) = watch.finder.found.recv_timeout(left) else {
@@ -85,29 +89,30 @@ impl Watch {
             };
             watch.take(found, loaded);
         }
-        watch.asked.check()?;
+        watch.probes.check()?;
         Ok(Some(watch))
     }
 
-    /// These processes run another program.
+    /// These processes called exec.
     pub(crate) fn execed(&mut self, pids: &[i32]) {
         let now = Instant::now();
         for pid in pids {
-            if self.waiting.len() + LOOKS.len() > WAITING_MAX {
+            if self.waiting.len() + EXEC_DELAYS.len() > WAITING_MAX {
                 self.unseen += 1;
                 continue;
             }
-            self.waiting.extend(LOOKS.map(|after| (now + after, *pid)));
+            self.waiting
+                .extend(EXEC_DELAYS.map(|after| (now + after, *pid)));
         }
     }
 
-    /// Watches what was found, and has those processes looked at whose time it is.
-    pub(crate) fn turn(&mut self, loaded: &mut Loaded<'_>, encoder: &mut Encoder) {
-        let known = self.asked.count();
+    /// Attaches what was found, and examines the processes that are due.
+    pub(crate) fn poll(&mut self, loaded: &mut Loaded<'_>, encoder: &mut Encoder) {
+        let known = self.probes.count();
         while let Ok(found) = self.finder.found.try_recv() {
             self.take(found, loaded);
         }
-        self.asked.tell(known, encoder);
+        self.probes.write(known, encoder);
         if self.is_searching || self.waiting.is_empty() {
             return;
         }
@@ -124,7 +129,7 @@ impl Watch {
         due.dedup();
         if !due.is_empty() {
             self.is_searching = true;
-            self.finder.look(due);
+            self.finder.scan(due);
         }
     }
 
@@ -136,10 +141,10 @@ impl Watch {
                 number,
                 path,
                 lacking,
-            } => self.asked.lacks(number, path, lacking),
-            Found::NoFile { number, near } => self.asked.has_no_file(number, near),
+            } => self.probes.lacks(number, path, lacking),
+            Found::NoFile { number, near } => self.probes.has_no_file(number, near),
             Found::Library(library) => {
-                self.asked.watch(&library, loaded);
+                self.probes.watch(&library, loaded);
                 self.watch_lookups(&library, loaded);
             }
         }
@@ -153,12 +158,12 @@ impl Watch {
             self.over += 1;
             return;
         }
-        let is_told = loaded.off.iter().any(|off| off.program == "on_lookup");
-        if let (Err(error), false) = (self.attach(library, loaded), is_told) {
+        let is_reported = loaded.off.iter().any(|off| off.program == "on_lookup");
+        if let (Err(error), false) = (self.attach(library, loaded), is_reported) {
             loaded.off.push(Off {
                 program: "on_lookup",
                 topic: Some(Topic::Dns),
-                tells: "lookups of names",
+                tells: "DNS lookups",
                 reason: format!("{}: {error}", library.path),
             });
         }
@@ -169,12 +174,12 @@ impl Watch {
         library: &Library,
         loaded: &mut Loaded<'_>,
     ) -> Result<(), libbpf_rs::Error> {
-        // The file that was looked at, whatever has its name by now.
+        // The file that was examined, even if its path now leads to another one.
         let place = format!("/proc/self/fd/{}", library.file.as_raw_fd());
         let number = self.files.len() as u64;
         self.files.push(library.path.clone());
         let programs = &loaded.skeleton.progs;
-        // Returns first: no lookup is told of whose end is not.
+        // Returns first, so that no lookup is recorded without its end.
         for retprobe in [true, false] {
             for (function, offset) in &library.functions {
                 let options = UprobeOpts {
@@ -196,13 +201,13 @@ impl Watch {
         Ok(())
     }
 
-    /// What a spool begins with: what its records refer to.
-    pub(crate) fn tell_probes(&self, encoder: &mut Encoder) {
-        self.asked.tell(0, encoder);
+    /// Records at the start of a spool, to which others refer.
+    pub(crate) fn write_probes(&self, encoder: &mut Encoder) {
+        self.probes.write(0, encoder);
     }
 
-    /// Tells what is watched.
-    pub(crate) fn tell(&self, encoder: &mut Encoder) {
+    /// Records which files and probes are attached.
+    pub(crate) fn write_facts(&self, encoder: &mut Encoder) {
         let mut fact = |name: &str, value: &str| {
             encoder
                 .begin(Kind::Fact, clock::monotonic(), (0, 0))
@@ -217,8 +222,8 @@ impl Watch {
             ("lookup_files_over", self.over),
             ("lookup_files_32bit", self.narrow),
             ("lookup_processes_unseen", self.unseen),
-            ("probes_watched", self.asked.count() as u64),
-            ("probes_over", self.asked.over),
+            ("probes_watched", self.probes.count() as u64),
+            ("probes_over", self.probes.over),
         ];
         for (name, count) in counts.iter().filter(|(_, count)| *count > 0) {
             fact(name, &count.to_string());
@@ -226,13 +231,13 @@ impl Watch {
     }
 
     pub(crate) fn end(mut self) {
-        self.links.append(&mut self.asked.links);
+        self.links.append(&mut self.probes.links);
         close(self.links);
     }
 }
 
-/// Of each the kernel waits until no CPU can be in its program any more, a tenth of a second or two:
-/// together they wait no longer than one, and nobody has to wait for them.
+/// For each link the kernel waits until no CPU can still run its program, a tenth of a second or
+/// two. In parallel they take no longer than one, and the recorder does not wait for them.
 fn close(links: Vec<Link>) {
     const THREADS_MAX: usize = 32;
     let fds = links.iter().map(|link| link.as_fd().try_clone_to_owned());

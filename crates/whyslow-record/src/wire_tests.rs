@@ -1,4 +1,4 @@
-//! The records of the programs and those of the spool are the same.
+//! The records of the BPF programs and those of the spool are the same.
 
 use whyslow_model::counter;
 use whyslow_model::spool::{
@@ -30,13 +30,13 @@ fn kinds_have_the_same_numbers() {
             number.trim_end_matches(',').parse::<u16>().ok()?,
         ))
     };
-    let told: Vec<(String, u16)> = WIRE.lines().filter_map(of_kernel).collect();
+    let in_wire: Vec<(String, u16)> = WIRE.lines().filter_map(of_kernel).collect();
     let known: Vec<(String, u16)> = Kind::ALL
         .iter()
         .map(|kind| (upper(&format!("{kind:?}")), *kind as u16))
         .collect();
-    assert!(told.len() > 20, "{told:?}");
-    for (name, number) in told {
+    assert!(in_wire.len() > 20, "{in_wire:?}");
+    for (name, number) in in_wire {
         let name = name.replace("GETRQ", "GET_RQ");
         assert!(known.contains(&(name.clone(), number)), "{name} {number}");
     }

@@ -1,4 +1,4 @@
-//! Arrow IPC and Parquet: one table, typed columns, the rest of the answer in the schema's
+//! Arrow IPC and Parquet: one table with typed columns. The rest of the answer is in the schema's
 //! metadata.
 
 use std::collections::HashMap;
@@ -84,8 +84,8 @@ fn metadata(answer: &Answer, table: &AnswerTable) -> HashMap<String, String> {
         .collect()
 }
 
-/// The type follows the measure, so that it is the same whether or not there are rows; a column
-/// whose cells do not fit it becomes text.
+/// The type depends on the measure alone, so it is the same with and without rows. A column whose
+/// cells do not fit the type becomes text.
 fn array(measure: Measure, cells: &[&Value]) -> ArrayRef {
     let is =
         |test: fn(&Value) -> bool| cells.iter().all(|cell| **cell == Value::Null || test(cell));

@@ -1,9 +1,9 @@
 //! CSV (RFC 4180) and TSV: columns are the keys of the JSON rows.
 //!
-//! Spreadsheets run a cell that begins with `=`, `+`, `-`, `@`, tab or carriage return as a
-//! formula, and file names of a recorded machine are anybody's: such texts get an apostrophe in
-//! front. JSON, Arrow and Parquet have them as they are. TSV spells tab, line ends and backslash as
-//! `\t`, `\n`, `\r`, `\\`.
+//! Spreadsheets evaluate a cell that starts with `=`, `+`, `-`, `@`, tab or carriage return as a
+//! formula, and file names of a recorded machine are untrusted: such texts get a leading
+//! apostrophe. JSON, Arrow and Parquet have them unchanged. TSV escapes tab, line ends and
+//! backslash as `\t`, `\n`, `\r`, `\\`.
 
 use std::borrow::Cow;
 use std::io::{self, Write};
@@ -13,14 +13,14 @@ use whyslow_model::text::shown;
 
 use crate::marks::Marks;
 
-/// How cells are told apart.
+/// Separator of cells.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Separator {
     Comma,
     Tab,
 }
 
-/// Writes tables one after the other, an empty line between them.
+/// Writes tables one after the other, separated by an empty line.
 pub(super) fn write(
     tables: &[AnswerTable],
     separator: Separator,
@@ -97,7 +97,7 @@ fn cell(value: &Value) -> Cow<'_, str> {
     }
 }
 
-/// The text, kept from being run as a formula.
+/// The text, escaped so that spreadsheets do not evaluate it as a formula.
 fn harmless(text: &str) -> Cow<'_, str> {
     if text.starts_with(['=', '+', '-', '@', '\t', '\r']) {
         format!("'{text}").into()
@@ -113,7 +113,7 @@ fn write_record<'c>(
     out: &mut dyn Write,
 ) -> io::Result<()> {
     for (i, cell) in cells.enumerate() {
-        // A file gets every character; a terminal must not act upon them.
+        // A file gets every character; a terminal must not interpret them.
         let cell = if to_terminal {
             shown(&cell, false).into_owned().into()
         } else {

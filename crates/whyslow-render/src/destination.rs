@@ -1,4 +1,4 @@
-//! Where an answer goes: standard output, or a file that is there whole or not at all.
+//! Destination of an answer: standard output, or a file that is written completely or not at all.
 
 use std::fs::File;
 use std::io::{self, BufWriter, Write};
@@ -6,30 +6,31 @@ use std::path::Path;
 
 use whyslow_base::failure::Failure;
 
-/// Written to standard output at once.
+/// Buffer size for standard output.
 pub const BUFFER_BYTES: usize = 64 << 10;
 
-/// Writes all of a text, at once.
+/// Writes a complete text.
 pub fn to_stdout(text: &str) -> Result<(), Failure> {
     let mut stdout = io::stdout().lock();
     stdout.write_all(text.as_bytes())?;
     stdout.flush().map_err(Failure::from)
 }
 
-/// What `write` makes, as it comes.
+/// Writes the output of `write` as it is produced.
 pub fn stdout_by(write: impl FnOnce(&mut dyn Write) -> io::Result<()>) -> Result<(), Failure> {
     let mut out = BufWriter::with_capacity(BUFFER_BYTES, io::stdout().lock());
     write(&mut out)?;
     out.flush().map_err(Failure::from)
 }
 
-/// Writes beside the target and renames, so that a full disk leaves no half of a file.
+/// Writes a temporary file next to the target and renames it, so that a full disk leaves no partial
+/// file.
 pub fn to_file(
     path: &Path,
     write: impl FnOnce(&mut BufWriter<File>) -> Result<(), Failure>,
 ) -> Result<(), Failure> {
     let failed = |error: io::Error| Failure::writing(path, error);
-    // Devices and pipes cannot be replaced by a file.
+    // A rename cannot replace devices and pipes.
     if path.exists() && !path.is_file() {
         let mut out = BufWriter::new(File::options().write(true).open(path).map_err(failed)?);
         write(&mut out)?;

@@ -1,9 +1,9 @@
-//! A heat map: time to the right, latency upwards, darkness for how much.
+//! A heat map: time on the x axis, latency on the y axis, weight as shade.
 //!
-//! Rows of the table are the cells that are not empty. The column measured as `Time` is where a
-//! cell begins in time, the first one measured as `Duration` where it begins in latency, `count`
-//! and `intensity` its weights; the columns before the time part the table into several maps, which
-//! share both axes and the scale of shades, so that they can be compared.
+//! The rows of the table are the non-empty cells. The column with the measure `Time` is the start
+//! of a cell in time, the first column with the measure `Duration` its lower latency edge; `count`
+//! and `intensity` are its weights. The columns before the time split the table into several maps,
+//! which share both axes and the shade scale, so that they can be compared.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
@@ -12,18 +12,23 @@ use whyslow_analysis::Weight;
 use whyslow_model::Ns;
 use whyslow_model::answer::{AnswerColumn, AnswerTable, Measure, Value};
 
-use crate::look::{Look, Paint};
-use crate::moments::clock_face;
 use crate::printed;
 use crate::quantity::duration_alone;
+use crate::style::{Paint, TextStyle};
+use crate::timestamps::clock_face;
 
-/// Cells across at most; a map with more is drawn coarser.
+/// Maximum number of cells across; a larger map is drawn with coarser cells.
 const ACROSS_MAX: usize = 200;
 const ACROSS_MIN: usize = 10;
 const ACROSS_DEFAULT: usize = 80;
 
-pub(super) fn render(table: &AnswerTable, window: Option<(Ns, Ns)>, look: &Look, out: &mut String) {
-    let Some(parts) = Parts::of(table, look.weight) else {
+pub(super) fn render(
+    table: &AnswerTable,
+    window: Option<(Ns, Ns)>,
+    style: &TextStyle,
+    out: &mut String,
+) {
+    let Some(parts) = Parts::of(table, style.weight) else {
         return;
     };
     let Some(axis) = Axis::of(table, parts.time, window) else {
@@ -37,7 +42,7 @@ pub(super) fn render(table: &AnswerTable, window: Option<(Ns, Ns)>, look: &Look,
         };
         let named = table.columns.iter().zip(row).take(parts.time);
         let name: Vec<String> = named
-            .map(|(column, value)| printed::single(column, value, look))
+            .map(|(column, value)| printed::single(column, value, style))
             .collect();
         let title = name.join(" ");
         let map = *names.entry(name).or_insert_with(|| {
@@ -47,8 +52,8 @@ pub(super) fn render(table: &AnswerTable, window: Option<(Ns, Ns)>, look: &Look,
         let weight = number(row, parts.weight);
         maps[map].1.push(Cell { x, y, weight });
     }
-    let scale = Scale::of(table, &parts, look);
-    let grid = Grid::of(&axis, &scale, look);
+    let scale = Scale::of(table, &parts, style);
+    let grid = Grid::of(&axis, &scale, style);
     let drawn: Vec<(String, Rows)> = maps
         .into_iter()
         .map(|(title, cells)| (title, grid.fill(&cells)))
@@ -57,15 +62,15 @@ pub(super) fn render(table: &AnswerTable, window: Option<(Ns, Ns)>, look: &Look,
     let greatest = cells.copied().fold(0.0_f64, f64::max);
     for (title, rows) in &drawn {
         if !title.is_empty() {
-            out.push_str(&look.paint(Paint::Header, title));
+            out.push_str(&style.paint(Paint::Header, title));
             out.push('\n');
         }
-        draw(rows, greatest, (&grid, &scale), look, out);
+        draw(rows, greatest, (&grid, &scale), style, out);
     }
-    legend(greatest, &table.columns[parts.weight], look, out);
+    legend(greatest, &table.columns[parts.weight], style, out);
 }
 
-/// What lies to the right: the begins of the first and last column, and their distance.
+/// The x axis: start of the first and the last column, and the distance of columns.
 struct Axis {
     begin: Ns,
     end: Ns,
@@ -73,7 +78,7 @@ struct Axis {
 }
 
 impl Axis {
-    /// From the facts of the table where it says, else from the cells there are.
+    /// From the facts of the table if present, otherwise from the cells.
     fn of(table: &AnswerTable, time: usize, window: Option<(Ns, Ns)>) -> Option<Self> {
         let times: BTreeSet<Ns> = table.rows.iter().filter_map(|row| int(row, time)).collect();
         let fact = |name: &str| {
@@ -91,7 +96,7 @@ impl Axis {
         let step = fact("width_ns").or(distances.min()).unwrap_or(1).max(1);
         let (&first, &last) = (times.first()?, times.last()?);
         let begin = fact("begin_ns").map_or(first, |begin| begin.min(first));
-        // The last column with the window in it, even if nothing happened there.
+        // Up to the end of the window, even if nothing happened there.
         let end = window.map_or(last, |(_, end)| last.max(end.saturating_sub(1)));
         Some(Self { begin, end, step })
     }
@@ -103,7 +108,7 @@ struct Cell {
     weight: f64,
 }
 
-/// Which column is what.
+/// Positions of the columns.
 struct Parts {
     time: usize,
     latency: usize,
@@ -126,20 +131,20 @@ impl Parts {
     }
 }
 
-/// Latencies upwards, of all maps: every power of two from the least to the greatest, long stretches
-/// without anything folded.
+/// The y axis of all maps: every power of two from the lowest to the highest latency, with long
+/// empty ranges folded.
 struct Scale {
-    /// Lower edges, least first; none where some are folded.
+    /// Lower edges in ascending order; `None` where some are folded.
     edges: Vec<Option<i64>>,
     labels: BTreeMap<i64, String>,
     width: usize,
 }
 
-/// Empty lines that are drawn; more are folded into one.
+/// Maximum number of consecutive empty lines; more are folded into one.
 const EMPTY_MAX: usize = 3;
 
 impl Scale {
-    fn of(table: &AnswerTable, parts: &Parts, look: &Look) -> Self {
+    fn of(table: &AnswerTable, parts: &Parts, style: &TextStyle) -> Self {
         let mut found: BTreeMap<i64, i64> = BTreeMap::new();
         for row in &table.rows {
             if let (Some(from), Some(to)) = (int(row, parts.latency), int(row, parts.latency + 1)) {
@@ -165,7 +170,7 @@ impl Scale {
             edges.push(Some(from));
             reached = Some(to);
         }
-        let label = |edge: i64| format!(">= {}", duration_alone(edge as f64, look.unit));
+        let label = |edge: i64| format!(">= {}", duration_alone(edge as f64, style.unit));
         let labels: BTreeMap<i64, String> = edges
             .iter()
             .flatten()
@@ -180,7 +185,7 @@ impl Scale {
     }
 }
 
-/// Columns of all maps: so many steps of the table each.
+/// Columns of all maps, each of which covers the same number of time steps of the table.
 struct Grid {
     first: Ns,
     step: Ns,
@@ -189,12 +194,12 @@ struct Grid {
     across: usize,
 }
 
-/// Weights of the columns by lower edge of latency.
+/// Weights of the columns by lower latency edge.
 type Rows = BTreeMap<i64, Vec<f64>>;
 
 impl Grid {
-    fn of(axis: &Axis, scale: &Scale, look: &Look) -> Self {
-        let room = look.width.unwrap_or(ACROSS_DEFAULT + scale.width + 2);
+    fn of(axis: &Axis, scale: &Scale, style: &TextStyle) -> Self {
+        let room = style.width.unwrap_or(ACROSS_DEFAULT + scale.width + 2);
         let across_max = room
             .saturating_sub(scale.width + 2)
             .clamp(ACROSS_MIN, ACROSS_MAX) as i64;
@@ -224,7 +229,13 @@ impl Grid {
     }
 }
 
-fn draw(rows: &Rows, greatest: f64, (grid, scale): (&Grid, &Scale), look: &Look, out: &mut String) {
+fn draw(
+    rows: &Rows,
+    greatest: f64,
+    (grid, scale): (&Grid, &Scale),
+    style: &TextStyle,
+    out: &mut String,
+) {
     let width = scale.width;
     for edge in scale.edges.iter().rev() {
         let Some(edge) = edge else {
@@ -234,22 +245,22 @@ fn draw(rows: &Rows, greatest: f64, (grid, scale): (&Grid, &Scale), look: &Look,
         let weights = rows.get(edge).map_or(&[][..], Vec::as_slice);
         let shades: String = weights
             .iter()
-            .map(|w| shade(*w, greatest, look.ascii))
+            .map(|w| shade(*w, greatest, style.ascii))
             .collect();
         let label = &scale.labels[edge];
-        let line = format!("{label:>width$}  {}", look.paint(Paint::Bar, &shades));
+        let line = format!("{label:>width$}  {}", style.paint(Paint::Bar, &shades));
         out.push_str(line.trim_end());
         out.push('\n');
     }
-    let begin = clock_face(grid.first, look, 3, false);
-    // One column may be wider than time goes on.
+    let begin = clock_face(grid.first, style, 3, false);
+    // A single column may extend past the end.
     let end = grid.steps.saturating_mul(grid.step);
-    let end = clock_face(grid.first.saturating_add(end), look, 3, false);
+    let end = clock_face(grid.first.saturating_add(end), style, 3, false);
     let gap = grid.across.saturating_sub(begin.len() + end.len()).max(1);
     let _ = writeln!(out, "{:width$}  {begin}{}{end}", "", " ".repeat(gap));
 }
 
-/// Logarithmic: one slow operation among thousands of fast ones must not be invisible.
+/// Logarithmic: one slow operation among thousands of fast ones must be visible.
 fn shade(weight: f64, greatest: f64, ascii: bool) -> char {
     const BLOCKS: [char; 5] = [' ', '░', '▒', '▓', '█'];
     const LETTERS: [char; 10] = [' ', '.', ':', '-', '=', '+', '*', '#', '%', '@'];
@@ -262,8 +273,8 @@ fn shade(weight: f64, greatest: f64, ascii: bool) -> char {
     ramp[((share * darkest as f64).ceil() as usize).clamp(1, darkest)]
 }
 
-fn legend(greatest: f64, weight: &AnswerColumn, look: &Look, out: &mut String) {
-    let ramp = if look.ascii {
+fn legend(greatest: f64, weight: &AnswerColumn, style: &TextStyle, out: &mut String) {
+    let ramp = if style.ascii {
         ".:-=+*#%@"
     } else {
         "░▒▓█"
@@ -275,9 +286,9 @@ fn legend(greatest: f64, weight: &AnswerColumn, look: &Look, out: &mut String) {
     let text = format!(
         "{ramp}  {} per cell, up to {}",
         weight.title,
-        printed::single(weight, &value, look)
+        printed::single(weight, &value, style)
     );
-    out.push_str(&look.paint(Paint::Aside, &text));
+    out.push_str(&style.paint(Paint::Aside, &text));
     out.push('\n');
 }
 

@@ -1,24 +1,24 @@
-//! A histogram as bars of eighth blocks, several series side by side.
+//! A histogram with bars of eighth blocks, several series side by side.
 
 use std::fmt::Write as _;
 
 use unicode_width::UnicodeWidthStr;
 use whyslow_model::answer::{AnswerTable, Measure, Value};
 
-use crate::look::{Look, Paint};
 use crate::printed::{self, PrintedColumn};
 use crate::quantity::duration_alone;
+use crate::style::{Paint, TextStyle};
 use crate::table::Marks;
 
 const BAR_WIDTH_MAX: usize = 60;
 const BAR_WIDTH_MIN: usize = 8;
-/// Width that files and pipes get.
+/// Width in files and pipes.
 const WIDTH_DEFAULT: usize = 100;
-/// So many empty buckets in a row become one line.
+/// This many consecutive empty buckets are folded into one line.
 const EMPTY_RUN: usize = 3;
 
-pub(super) fn render(table: &AnswerTable, look: &Look, out: &mut String) {
-    let columns = printed::columns(table, None, look);
+pub(super) fn render(table: &AnswerTable, style: &TextStyle, out: &mut String) {
+    let columns = printed::columns(table, None, style);
     // `from`, `to`, then one column of counts per series.
     let [from, _, series @ ..] = columns.as_slice() else {
         return;
@@ -27,8 +27,8 @@ pub(super) fn render(table: &AnswerTable, look: &Look, out: &mut String) {
         .map(|at| table.rows.iter().map(|row| count_at(row, at + 2)).collect())
         .collect();
     let greatest = counts.iter().flatten().copied().max().unwrap_or(0);
-    let frame = Frame::new(edges(table, from, look), series, look);
-    frame.header(series, look, out);
+    let frame = Frame::new(edges(table, from, style), series, style);
+    frame.header(series, style, out);
 
     let marks = Marks::of(table);
     let is_empty = |row: usize| counts.iter().all(|counts| counts[row] == 0);
@@ -49,20 +49,20 @@ pub(super) fn render(table: &AnswerTable, look: &Look, out: &mut String) {
         }
         let mut text = format!("{:>width$}", frame.labels[row], width = frame.label);
         for (series, counts) in series.iter().zip(&counts) {
-            let bar = bar(counts[row], greatest, frame.bar, look.ascii);
+            let bar = bar(counts[row], greatest, frame.bar, style.ascii);
             let padding = " ".repeat(frame.bar - bar.width());
             let count = &series.cells[row];
             let _ = write!(
                 text,
                 "  {}{padding} {count:>width$}",
-                look.paint(Paint::Bar, &bar),
+                style.paint(Paint::Bar, &bar),
                 width = frame.count
             );
         }
         let mark = marks.text(row);
         if !mark.is_empty() {
             text.push_str("  ");
-            text.push_str(&look.paint(Paint::Outlier, mark));
+            text.push_str(&style.paint(Paint::Outlier, mark));
         }
         out.push_str(text.trim_end());
         out.push('\n');
@@ -70,7 +70,7 @@ pub(super) fn render(table: &AnswerTable, look: &Look, out: &mut String) {
     }
 }
 
-/// Widths of the parts of each line.
+/// Widths of the parts of a line.
 struct Frame {
     labels: Vec<String>,
     label: usize,
@@ -79,7 +79,7 @@ struct Frame {
 }
 
 impl Frame {
-    fn new(labels: Vec<String>, series: &[PrintedColumn], look: &Look) -> Self {
+    fn new(labels: Vec<String>, series: &[PrintedColumn], style: &TextStyle) -> Self {
         let widest = |cells: &[String]| cells.iter().map(|cell| cell.width()).max().unwrap_or(0);
         let label = widest(&labels);
         let count = series
@@ -87,8 +87,8 @@ impl Frame {
             .map(|series| widest(&series.cells))
             .max()
             .unwrap_or(0);
-        let width = look.width.unwrap_or(WIDTH_DEFAULT);
-        // Each series: two blanks, bar, blank, count; two signs may follow.
+        let width = style.width.unwrap_or(WIDTH_DEFAULT);
+        // Each series: two spaces, bar, space, count; up to two marks follow.
         let left = width.saturating_sub(label + 4) / series.len().max(1);
         Self {
             labels,
@@ -100,8 +100,8 @@ impl Frame {
         }
     }
 
-    /// Names of the series; a single one is named by the title of its table.
-    fn header(&self, series: &[PrintedColumn], look: &Look, out: &mut String) {
+    /// Names of the series; a single series has the title of its table.
+    fn header(&self, series: &[PrintedColumn], style: &TextStyle, out: &mut String) {
         if series.len() < 2 {
             return;
         }
@@ -110,13 +110,13 @@ impl Frame {
             let width = self.bar + 1 + self.count;
             let _ = write!(text, "  {:<width$}", column.header);
         }
-        out.push_str(&look.paint(Paint::Header, text.trim_end()));
+        out.push_str(&style.paint(Paint::Header, text.trim_end()));
         out.push('\n');
     }
 }
 
-/// Lower edges of the buckets, each with its own unit: they span many powers of ten.
-fn edges(table: &AnswerTable, from: &PrintedColumn, look: &Look) -> Vec<String> {
+/// Lower edges of the buckets, each with its own unit: they span many orders of magnitude.
+fn edges(table: &AnswerTable, from: &PrintedColumn, style: &TextStyle) -> Vec<String> {
     let is_duration = table.columns[0].measure == Measure::Duration;
     table
         .rows
@@ -124,7 +124,7 @@ fn edges(table: &AnswerTable, from: &PrintedColumn, look: &Look) -> Vec<String> 
         .zip(&from.cells)
         .map(|(row, cell)| match row.first() {
             Some(Value::Int(ns)) if is_duration => {
-                format!(">= {}", duration_alone(*ns as f64, look.unit))
+                format!(">= {}", duration_alone(*ns as f64, style.unit))
             }
             _ => format!(">= {cell}"),
         })
@@ -139,7 +139,7 @@ fn count_at(row: &[Value], at: usize) -> i64 {
     }
 }
 
-/// A bar in eighths; anything but zero shows at least the least mark.
+/// A bar in eighths; a non-zero count shows at least the smallest block.
 fn bar(count: i64, greatest: i64, width: usize, ascii: bool) -> String {
     const EIGHTHS: [&str; 8] = ["", "▏", "▎", "▍", "▌", "▋", "▊", "▉"];
     if count <= 0 || greatest <= 0 {

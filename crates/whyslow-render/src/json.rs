@@ -1,7 +1,7 @@
-//! JSON: one document, or (NDJSON) one object a line.
+//! JSON: one document, or (NDJSON) one object per line.
 //!
-//! Times and lengths are integers in ns, sizes in bytes. Keys are only ever added. Rows of tables
-//! carry `outlier` and `overlap` (`begin`, `end`, `both`, or null) for the signs `!` and `*`.
+//! Times and durations are integers in ns, sizes in bytes. Keys are only ever added. Table rows
+//! have `outlier` and `overlap` (`begin`, `end`, `both`, or null) for the marks `!` and `*`.
 
 use std::io::{self, Write};
 use std::ops::Range;
@@ -16,7 +16,8 @@ use crate::facts::series_label;
 use crate::marks::Marks;
 use crate::subject::Subject;
 
-/// Version of the machine forms; keys are only ever added, so it only grows with a new meaning.
+/// Version of the machine-readable formats. Keys are only ever added, so it increases only when the
+/// meaning of a key changes.
 pub const SCHEMA_VERSION: u32 = 1;
 
 pub(super) fn write_document(
@@ -36,7 +37,7 @@ pub(super) fn write_document(
     out.write_all(b"}\n")
 }
 
-/// A key on a line of its own.
+/// A key on its own line.
 fn write_entry(
     indent: &str,
     key: &str,
@@ -49,7 +50,7 @@ fn write_entry(
     writeln!(out, "{end}")
 }
 
-/// A key with a list, whose items begin on lines of their own.
+/// A key with a list whose items start on their own lines.
 fn write_list<T>(
     indent: &str,
     key: &str,
@@ -101,7 +102,7 @@ fn write_table(table: &AnswerTable, out: &mut dyn Write) -> io::Result<()> {
     out.write_all(b"    }")
 }
 
-/// Lines of `type` answer, row, facts, loss, caveat; each is whole by itself.
+/// Lines of `type` answer, row, facts, loss, caveat; each is self-contained.
 pub(super) fn write_lines(
     answer: &Answer,
     subject: &Subject,
@@ -171,20 +172,20 @@ fn head(answer: &Answer, subject: &Subject) -> Map<String, Json> {
     head
 }
 
-// An answer may have a hundred thousand rows: they are written as they are, without a tree of JSON
-// values in between.
+// An answer may have a hundred thousand rows: they are serialized directly, without intermediate
+// JSON values.
 
-/// Rows that are encoded at once; more are shared among threads.
+/// Number of rows encoded sequentially; more are distributed over threads.
 const ROWS_ENCODED: usize = 500;
-/// Pieces of text that wait to be written, for each thread.
+/// Encoded pieces per thread that may wait for the writer.
 const PIECES_PER_THREAD: usize = 8;
 
 struct Rows<'a> {
     table: &'a AnswerTable,
     marks: Marks,
-    /// What stands before each value, encoded once: keys in the order of the columns, each once,
-    /// with the column that it shows. A key has one value in JSON, and of two columns with one name
-    /// the last is it.
+    /// The text before each value, encoded once: unique keys in the order of the columns, each with
+    /// the column that it shows. JSON allows one value per key, so the last of two columns with the
+    /// same name is used.
     keys: Vec<(Vec<u8>, usize)>,
 }
 
@@ -210,8 +211,8 @@ impl<'a> Rows<'a> {
         })
     }
 
-    /// The rows, each as an object with these entries first, with what stands before the first row
-    /// and before every other one.
+    /// Writes each row as an object with these entries first, after the text for the first row or
+    /// for every other row.
     fn write(
         &self,
         entries: &str,
@@ -253,8 +254,7 @@ impl<'a> Rows<'a> {
         Ok(())
     }
 
-    /// Whether ten rows may be more work than thousands are elsewhere: a file has a list of all who
-    /// used it.
+    /// Whether ten rows may take longer than thousands otherwise: a file row lists all its users.
     fn has_long_lists(&self) -> bool {
         let is_long =
             |cell: &Value| matches!(cell, Value::List(items) if items.len() > ROWS_ENCODED);
@@ -262,14 +262,14 @@ impl<'a> Rows<'a> {
         rows.any(|row| row.iter().any(is_long))
     }
 
-    /// Entries of a row with its marks, a comma behind each.
+    /// Entries of a row with its marks, each followed by a comma.
     fn write_cells(&self, index: usize, text: &mut Vec<u8>) -> io::Result<()> {
         let cells = &self.table.rows[index];
         for (key, at) in &self.keys {
             if let Some(cell) = cells.get(*at) {
                 text.extend_from_slice(key);
                 match cell {
-                    // Nothing to escape in numbers.
+                    // Numbers need no escaping.
                     Value::Int(number) => serde_json::to_writer(&mut *text, number)?,
                     cell => serde_json::to_writer(Escaping(text), &Cell(cell))?,
                 }
@@ -300,7 +300,7 @@ impl Serialize for Cell<'_> {
     }
 }
 
-/// Facts by name; those of several series are told apart by their label.
+/// Facts by name; facts of several series are distinguished by their label.
 fn facts(table: &AnswerTable) -> Map<String, Json> {
     let mut object = Map::new();
     for (label, column, fact) in &table.facts {
@@ -363,8 +363,8 @@ fn measure_name(measure: whyslow_model::answer::Measure) -> &'static str {
     }
 }
 
-/// JSON in which characters a terminal would act upon are escaped. The serializer hands over whole
-/// characters, and has escaped controls below 0x20 inside of strings already: a line end stands
+/// JSON with the characters escaped that a terminal would interpret. The serializer passes whole
+/// characters and has already escaped controls below 0x20 inside strings: a line end is always
 /// between tokens.
 struct Escaping<'o>(&'o mut dyn Write);
 

@@ -1,7 +1,7 @@
-//! An answer on its way out: one set of cells, many forms.
+//! Output of answers: one set of cells in many formats.
 //!
-//! stdout is data, stderr is talk. What changes the meaning of the data (lost events, cut rows,
-//! caveats) is part of every form that has room for it, and goes to stderr beside CSV, TSV, Arrow
+//! stdout is for data, stderr for messages. What changes the meaning of the data (lost events, cut
+//! rows, caveats) is part of every format that can hold it, and goes to stderr for CSV, TSV, Arrow
 //! and Parquet.
 
 mod columnar;
@@ -11,11 +11,10 @@ mod facts;
 mod heat;
 mod histogram;
 mod json;
+mod labels;
 mod live;
-mod look;
 mod marks;
 mod markup;
-mod moments;
 mod pager;
 mod printed;
 mod quantity;
@@ -24,12 +23,13 @@ pub mod schema;
 pub mod schema_story;
 mod select;
 pub mod stories;
-mod story_words;
 mod stream;
+mod style;
 mod subject;
 mod table;
 mod terminal;
 mod text;
+mod timestamps;
 mod tree;
 mod write;
 
@@ -39,10 +39,10 @@ mod tests;
 pub use destination::{BUFFER_BYTES, stdout_by, to_file, to_stdout};
 pub use json::SCHEMA_VERSION;
 pub use live::{args_of_many, write_rows_alone};
-pub use look::Look;
 pub use markup::html as html_text;
 pub use quoted::quoted;
 pub use stream::{Taker, streams, write_streamed};
+pub use style::TextStyle;
 pub use subject::Subject;
 pub use terminal::wants_color;
 pub use write::{duration, has_room_for_notes, tell_beside, write, write_into};

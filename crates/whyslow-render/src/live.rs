@@ -1,4 +1,4 @@
-//! What is written while it happens: rows one by one, each whole and on its way at once.
+//! Live output: each row is written and flushed as soon as it is complete.
 
 use std::fmt::Write as _;
 use std::io::Write as _;
@@ -9,31 +9,29 @@ use whyslow_base::time::Zone;
 use whyslow_model::answer::{AnswerTable, Measure, Value};
 use whyslow_model::text::shown;
 
-use crate::look::Paint;
-use crate::moments::clock_face;
 use crate::select::Selection;
-use crate::write::look;
+use crate::style::Paint;
+use crate::timestamps::clock_face;
+use crate::write::style;
 use crate::{json, printed, terminal};
 
-/// Decimals of a second in the times of lines.
+/// Decimals of the seconds in timestamps of lines.
 const DECIMALS: usize = 3;
 
-/// The flags of an answer that is one of many: no pager, and one object a line.
+/// The flags of an answer that is one of many: no pager, and one JSON object per line.
 pub fn args_of_many(args: &OutputArgs) -> Result<OutputArgs, Failure> {
     if args.output.is_some() {
-        return Err(
-            Failure::usage("answer after answer is written to standard output")
-                .hint("redirect it: > FILE"),
-        );
+        return Err(Failure::usage("cannot write repeated answers to a file")
+            .hint("redirect standard output: > FILE"));
     }
     let format = match args.chosen_format() {
         Format::Json | Format::Ndjson => Format::Ndjson,
         format @ (Format::Text | Format::Csv | Format::Tsv) => format,
         _ => {
-            return Err(
-                Failure::usage("this form holds one answer, not one after the other")
-                    .hint("say --json or --csv, or leave the interval out"),
-            );
+            return Err(Failure::usage(
+                "cannot write repeated answers in this format: it holds one answer",
+            )
+            .hint("use --json or --csv, or omit the interval"));
         }
     };
     Ok(OutputArgs {
@@ -45,7 +43,7 @@ pub fn args_of_many(args: &OutputArgs) -> Result<OutputArgs, Failure> {
     })
 }
 
-/// Writes each row as a line: an object, or the titles of columns with their values.
+/// Writes each row as a line: a JSON object, or column titles with their values.
 pub fn write_rows_alone(
     table: &AnswerTable,
     zone: Zone,
@@ -57,22 +55,22 @@ pub fn write_rows_alone(
         json::write_row_lines(table, &mut stdout)?;
         return stdout.flush().map_err(Failure::from);
     }
-    let look = look(zone, &Selection::default(), terminal::size(), args, talk);
+    let style = style(zone, &Selection::default(), terminal::size(), args, talk);
     for row in &table.rows {
         let mut line = String::new();
         for (column, value) in table.columns.iter().zip(row) {
             let text = match (value, column.measure) {
                 (Value::Null, _) => continue,
-                (Value::Int(ts), Measure::Time) => clock_face(*ts, &look, DECIMALS, false),
-                _ => printed::single(column, value, &look),
+                (Value::Int(ts), Measure::Time) => clock_face(*ts, &style, DECIMALS, false),
+                _ => printed::single(column, value, &style),
             };
-            let title = shown(&column.title, look.ascii);
+            let title = shown(&column.title, style.ascii);
             let _ = match column.measure {
                 Measure::Time => write!(line, "  {text}"),
                 _ => write!(line, "  {title} {text}"),
             };
         }
-        let name = look.paint(Paint::Outlier, &table.title);
+        let name = style.paint(Paint::Outlier, &table.title);
         writeln!(stdout, "{name}{line}")?;
     }
     stdout.flush().map_err(Failure::from)

@@ -1,13 +1,13 @@
-//! Which rows of a table stand out or are cut, by row.
+//! Marks of table rows: outliers and rows cut by the window.
 
 use whyslow_model::answer::{AnswerTable, Form};
 
-/// The marks of each row, where rows have them.
+/// The marks of each row, if rows have any.
 pub(super) struct Marks {
     rows: Option<Vec<Mark>>,
 }
 
-/// `outlier` and `overlap` of machine forms.
+/// `outlier` and `overlap` of machine-readable formats.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Mark {
     pub(super) outlier: bool,
@@ -15,7 +15,7 @@ pub(super) struct Mark {
 }
 
 impl Marks {
-    /// Facts and cells of a heat map cannot stand out or be cut.
+    /// Facts and cells of a heat map have no marks.
     pub(super) fn of(table: &AnswerTable) -> Self {
         if !matches!(table.form, Form::Table | Form::Tree | Form::Histogram) {
             return Self { rows: None };

@@ -1,4 +1,4 @@
-//! Markdown and HTML: the cells that people see in the text form, for tickets and mails.
+//! Markdown and HTML: the cells of the text format, for tickets and mails.
 
 use std::io::{self, Write};
 
@@ -6,8 +6,8 @@ use whyslow_model::answer::{Answer, AnswerTable, Form};
 use whyslow_model::text::shown;
 
 use crate::facts;
-use crate::look::Look;
 use crate::printed;
+use crate::style::TextStyle;
 use crate::subject::Subject;
 use crate::table::Marks;
 use crate::text::loss_line;
@@ -15,7 +15,7 @@ use crate::text::loss_line;
 pub(super) fn write_markdown(
     answer: &Answer,
     subject: &Subject,
-    look: &Look,
+    style: &TextStyle,
     out: &mut dyn Write,
 ) -> io::Result<()> {
     writeln!(
@@ -28,7 +28,7 @@ pub(super) fn write_markdown(
         if !table.title.is_empty() {
             writeln!(out, "**{}**\n", markdown(&table.title))?;
         }
-        let grid = Grid::of(table, answer, look);
+        let grid = Grid::of(table, answer, style);
         if !grid.headers.is_empty() {
             let headers: Vec<String> = grid.headers.iter().map(|text| markdown(text)).collect();
             let rules: Vec<&str> = grid
@@ -52,7 +52,7 @@ pub(super) fn write_markdown(
             writeln!(out, "{}\n", markdown(line))?;
         }
     }
-    for line in notes(answer, look) {
+    for line in notes(answer, style) {
         writeln!(out, "{}\n", markdown(&line))?;
     }
     Ok(())
@@ -61,7 +61,7 @@ pub(super) fn write_markdown(
 pub(super) fn write_html(
     answer: &Answer,
     subject: &Subject,
-    look: &Look,
+    style: &TextStyle,
     out: &mut dyn Write,
 ) -> io::Result<()> {
     let title = format!("{}: {}", html(&subject.name), html(&answer.question));
@@ -76,7 +76,7 @@ pub(super) fn write_html(
         if !table.title.is_empty() {
             writeln!(out, "<h2>{}</h2>", html(&table.title))?;
         }
-        let grid = Grid::of(table, answer, look);
+        let grid = Grid::of(table, answer, style);
         if !grid.headers.is_empty() {
             writeln!(out, "<table>")?;
             write_html_row(&grid.headers, &grid.right, "th", out)?;
@@ -89,7 +89,7 @@ pub(super) fn write_html(
             writeln!(out, "<p>{}</p>", html(line))?;
         }
     }
-    for line in notes(answer, look) {
+    for line in notes(answer, style) {
         writeln!(out, "<p>{}</p>", html(&line))?;
     }
     writeln!(out, "</body></html>")
@@ -109,7 +109,7 @@ fn write_html_row(
     writeln!(out, "</tr>")
 }
 
-/// Headers and cells of a table, the signs of the rows as a last column.
+/// Headers and cells of a table, with the row marks as last column.
 struct Grid {
     headers: Vec<String>,
     right: Vec<bool>,
@@ -118,8 +118,8 @@ struct Grid {
 }
 
 impl Grid {
-    fn of(table: &AnswerTable, answer: &Answer, look: &Look) -> Self {
-        let columns = printed::columns(table, answer.window, look);
+    fn of(table: &AnswerTable, answer: &Answer, style: &TextStyle) -> Self {
+        let columns = printed::columns(table, answer.window, style);
         let mut headers: Vec<String> = columns.iter().map(|column| column.header.clone()).collect();
         let mut right: Vec<bool> = columns.iter().map(|column| column.right).collect();
         let mut rows: Vec<Vec<String>> = (0..table.rows.len())
@@ -140,9 +140,9 @@ impl Grid {
         }
         let mut lines = String::new();
         if table.form == Form::Facts {
-            facts::render(table, look, &mut lines);
+            facts::render(table, style, &mut lines);
         } else {
-            facts::below(table, look, &mut lines);
+            facts::below(table, style, &mut lines);
         }
         if table.form == Form::Facts {
             headers.clear();
@@ -156,18 +156,18 @@ impl Grid {
     }
 }
 
-fn notes(answer: &Answer, look: &Look) -> Vec<String> {
-    let losses = answer.losses.iter().map(|loss| loss_line(loss, look));
+fn notes(answer: &Answer, style: &TextStyle) -> Vec<String> {
+    let losses = answer.losses.iter().map(|loss| loss_line(loss, style));
     let caveats = answer
         .caveats
         .iter()
-        .map(|caveat| format!("note: {}", shown(caveat, look.ascii)));
+        .map(|caveat| format!("note: {}", shown(caveat, style.ascii)));
     let cut = answer.tables.iter().any(|table| !table.cut.is_empty());
-    let footnote = cut.then(|| "* not wholly inside the window or the recording".to_owned());
+    let footnote = cut.then(|| "* not entirely within the window".to_owned());
     footnote.into_iter().chain(losses).chain(caveats).collect()
 }
 
-/// Text that Markdown takes as text.
+/// Text with the special characters of Markdown escaped.
 fn markdown(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
@@ -185,7 +185,7 @@ fn markdown(text: &str) -> String {
     out
 }
 
-/// Text that HTML takes as text.
+/// Text with the special characters of HTML escaped.
 pub fn html(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {

@@ -3,7 +3,7 @@ use std::process::{Command, Stdio};
 
 const DEFAULT: &str = "less -FRX";
 
-/// Shows the text in the user's pager; on the terminal itself if there is none.
+/// Shows the text in the user's pager, or directly on the terminal if there is none.
 pub(super) fn show(text: &str) -> io::Result<()> {
     let pager = ["WHYSLOW_PAGER", "PAGER"]
         .iter()
@@ -22,13 +22,13 @@ pub(super) fn show(text: &str) -> io::Result<()> {
     };
     if let Some(mut stdin) = child.stdin.take() {
         match stdin.write_all(text.as_bytes()) {
-            // Left before the end: that is how a pager is used.
+            // The user quit the pager before the end.
             Err(error) if error.kind() == io::ErrorKind::BrokenPipe => {}
             other => other?,
         }
     }
     let status = child.wait()?;
-    // The shell says 127 when there is no such pager.
+    // The shell exits with 127 if the pager does not exist.
     if status.code() == Some(127) {
         return io::stdout().write_all(text.as_bytes());
     }

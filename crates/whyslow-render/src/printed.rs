@@ -1,15 +1,15 @@
-//! Cells of a table as text for people: text, Markdown and HTML print these.
+//! Table cells as text for people, used by the text, Markdown and HTML formats.
 
 use rayon::iter::{IntoParallelRefIterator, ParallelIterator};
 use whyslow_model::Ns;
 use whyslow_model::answer::{AnswerColumn, AnswerTable, Measure, Value};
 use whyslow_model::text::shown;
 
-use crate::look::Look;
-use crate::moments::TimeForm;
 use crate::quantity::{Scale, grouped};
+use crate::style::TextStyle;
+use crate::timestamps::TimeForm;
 
-/// A column ready to print.
+/// A column ready for printing.
 #[derive(Debug, Clone)]
 pub(super) struct PrintedColumn {
     pub(super) name: String,
@@ -22,25 +22,25 @@ pub(super) struct PrintedColumn {
     pub(super) priority: u8,
 }
 
-/// Columns named as iostat names them have its unit, which is 1024 bytes, in their name.
+/// Columns with names from iostat have its unit, 1024 bytes, in their name.
 const IOSTAT_UNIT: &str = "kB/s";
 
-/// Columns from this priority on are details: shown with `--wide`, or by name.
+/// Columns with at least this priority number are details: shown with `--wide`, or by name.
 const DETAIL: u8 = 8;
 
-/// Items of a list that people see; a file that every thread of a server has open would fill pages.
+/// List items that are shown; a file that every thread of a server has open would fill pages.
 const LIST_SHOWN: usize = 8;
 
-/// Below this a second thread costs more than it brings.
+/// Below this number of rows, a second thread costs more than it saves.
 const ROWS_PER_THREAD: usize = 1_000;
 
-/// What a cell without value shows.
+/// Text of an empty cell.
 pub(super) const NOTHING: &str = "-";
 
 pub(super) fn columns(
     table: &AnswerTable,
     window: Option<(Ns, Ns)>,
-    look: &Look,
+    style: &TextStyle,
 ) -> Vec<PrintedColumn> {
     let wanted: Vec<(usize, &AnswerColumn)> = table
         .columns
@@ -48,13 +48,13 @@ pub(super) fn columns(
         .enumerate()
         .filter(|(at, column)| {
             let is_given = || table.rows.iter().any(|row| *cell(row, *at) != Value::Null);
-            is_wanted(column, look)
-                && (!column.is_sparse || look.keep.contains(&column.name) || is_given())
+            is_wanted(column, style)
+                && (!column.is_sparse || style.keep.contains(&column.name) || is_given())
         })
         .collect();
     let print = |(at, column): &(usize, &AnswerColumn)| {
         let values: Vec<&Value> = table.rows.iter().map(|row| cell(row, *at)).collect();
-        print_column(column, &values, window, look)
+        print_column(column, &values, window, style)
     };
     if table.rows.len() < ROWS_PER_THREAD {
         wanted.iter().map(print).collect()
@@ -63,26 +63,26 @@ pub(super) fn columns(
     }
 }
 
-/// Details are for machine forms and those who ask for them.
-fn is_wanted(column: &AnswerColumn, look: &Look) -> bool {
-    look.details || column.priority < DETAIL || look.keep.contains(&column.name)
+/// Details are for machine-readable formats, and shown on request.
+fn is_wanted(column: &AnswerColumn, style: &TextStyle) -> bool {
+    style.details || column.priority < DETAIL || style.keep.contains(&column.name)
 }
 
-/// One value by itself, with its unit behind it: `437.7 ms`.
-pub(super) fn single(column: &AnswerColumn, value: &Value, look: &Look) -> String {
-    let printed = print_column(column, &[value], None, look);
+/// One value with its unit: `437.7 ms`.
+pub(super) fn single(column: &AnswerColumn, value: &Value, style: &TextStyle) -> String {
+    let printed = print_column(column, &[value], None, style);
     let text = printed.cells.into_iter().next().unwrap_or_default();
     if *value == Value::Null {
         return text;
     }
-    match unit_of(column, scale_of(column, &[value], look)) {
+    match unit_of(column, scale_of(column, &[value], style)) {
         "" => text,
         "%" => format!("{text} %"),
         unit => format!("{text} {unit}"),
     }
 }
 
-/// Numbers that name something: nobody reads them as amounts, and they are typed back as they are.
+/// Numbers that are identifiers, not amounts: printed without digit grouping, to be pasted back.
 fn is_name(column: &str) -> bool {
     matches!(
         column,
@@ -98,24 +98,24 @@ fn print_column(
     column: &AnswerColumn,
     values: &[&Value],
     window: Option<(Ns, Ns)>,
-    look: &Look,
+    style: &TextStyle,
 ) -> PrintedColumn {
-    let scale = scale_of(column, values, look);
+    let scale = scale_of(column, values, style);
     let unit = unit_of(column, scale);
-    let header = header(&shown(&column.title, look.ascii), unit);
+    let header = header(&shown(&column.title, style.ascii), unit);
     let cells = match column.measure {
-        Measure::Time => print_times(values, window, look),
+        Measure::Time => print_times(values, window, style),
         Measure::Text | Measure::Path | Measure::Id => {
-            values.iter().map(|value| plain(value, look)).collect()
+            values.iter().map(|value| plain(value, style)).collect()
         }
         _ => {
-            let group = look.group && !is_name(&column.name);
+            let group = style.group && !is_name(&column.name);
             values
                 .iter()
                 .map(|value| match number(value) {
                     Some(number) if is_level(&column.name) => level(number),
                     Some(number) => scale.print(number, group),
-                    None => plain(value, look),
+                    None => plain(value, style),
                 })
                 .collect()
         }
@@ -133,7 +133,7 @@ fn print_column(
     }
 }
 
-/// Levels of significance span hundreds of orders of magnitude.
+/// Significance levels span hundreds of orders of magnitude.
 fn is_level(column: &str) -> bool {
     column.ends_with("_q")
 }
@@ -144,12 +144,12 @@ fn level(value: f64) -> String {
     } else if value > 0.0 {
         format!("{value:.1e}")
     } else {
-        // Too little for the number that holds it.
+        // Below the range of the number format.
         "<1e-307".into()
     }
 }
 
-fn print_times(values: &[&Value], window: Option<(Ns, Ns)>, look: &Look) -> Vec<String> {
+fn print_times(values: &[&Value], window: Option<(Ns, Ns)>, style: &TextStyle) -> Vec<String> {
     let times: Vec<Ns> = values
         .iter()
         .filter_map(|value| match value {
@@ -157,17 +157,17 @@ fn print_times(values: &[&Value], window: Option<(Ns, Ns)>, look: &Look) -> Vec<
             _ => None,
         })
         .collect();
-    let form = TimeForm::fitting(&times, window, look);
+    let form = TimeForm::fitting(&times, window, style);
     values
         .iter()
         .map(|value| match value {
-            Value::Int(ts) => form.print(*ts, look),
-            other => plain(other, look),
+            Value::Int(ts) => form.print(*ts, style),
+            other => plain(other, style),
         })
         .collect()
 }
 
-/// Title with unit, unless the title says it already.
+/// Title with unit, unless the title contains it.
 fn header(title: &str, unit: &str) -> String {
     let title = if unit.ends_with("/s") {
         title.strip_suffix("per s").unwrap_or(title).trim_end()
@@ -184,7 +184,7 @@ fn header(title: &str, unit: &str) -> String {
     }
 }
 
-/// Unit that stands in the header; empty for what has none.
+/// Unit for the header; empty if the column has none.
 fn unit_of(column: &AnswerColumn, scale: Scale) -> &'static str {
     match column.measure {
         Measure::Duration | Measure::Bytes | Measure::Ratio => scale.unit.name,
@@ -203,12 +203,12 @@ fn unit_of(column: &AnswerColumn, scale: Scale) -> &'static str {
     }
 }
 
-fn scale_of(column: &AnswerColumn, values: &[&Value], look: &Look) -> Scale {
+fn scale_of(column: &AnswerColumn, values: &[&Value], style: &TextStyle) -> Scale {
     let numbers: Vec<f64> = values.iter().filter_map(|value| number(value)).collect();
     match column.measure {
         Measure::ByteRate if column.title.ends_with(IOSTAT_UNIT) => Scale::kibibytes(&numbers),
-        Measure::Duration => Scale::duration(&numbers, look.unit),
-        Measure::Bytes | Measure::ByteRate => Scale::bytes(&numbers, look.si),
+        Measure::Duration => Scale::duration(&numbers, style.unit),
+        Measure::Bytes | Measure::ByteRate => Scale::bytes(&numbers, style.si),
         Measure::Ratio => Scale::ratio(&numbers),
         _ => Scale::plain(&numbers, numbers.iter().any(|number| number.fract() != 0.0)),
     }
@@ -222,7 +222,7 @@ fn number(value: &Value) -> Option<f64> {
     }
 }
 
-fn plain(value: &Value, look: &Look) -> String {
+fn plain(value: &Value, style: &TextStyle) -> String {
     match value {
         Value::Null => NOTHING.into(),
         Value::Int(number) => number.to_string(),
@@ -230,9 +230,9 @@ fn plain(value: &Value, look: &Look) -> String {
         Value::Float(_) => NOTHING.into(),
         Value::Bool(true) => "yes".into(),
         Value::Bool(false) => "no".into(),
-        Value::Text(text) => shown(text, look.ascii).into_owned(),
+        Value::Text(text) => shown(text, style.ascii).into_owned(),
         Value::List(items) => {
-            let count = if look.details {
+            let count = if style.details {
                 items.len()
             } else {
                 LIST_SHOWN
@@ -240,7 +240,7 @@ fn plain(value: &Value, look: &Look) -> String {
             let mut shown: Vec<String> = items
                 .iter()
                 .take(count)
-                .map(|item| plain(item, look))
+                .map(|item| plain(item, style))
                 .collect();
             if items.len() > count {
                 shown.push(format!("and {} more", items.len() - count));
@@ -250,9 +250,9 @@ fn plain(value: &Value, look: &Look) -> String {
     }
 }
 
-/// A count with its digits in groups where the look wants them.
-pub(super) fn count(number: i64, look: &Look) -> String {
-    if look.group {
+/// A count, with grouped digits if the style requires it.
+pub(super) fn count(number: i64, style: &TextStyle) -> String {
+    if style.group {
         grouped(&number.to_string())
     } else {
         number.to_string()

@@ -1,10 +1,10 @@
-//! Numbers for people: one unit and one number of decimals for a whole column.
+//! Numbers for people: one unit and one number of decimals per column.
 
 use std::fmt::Write as _;
 
 use whyslow_base::args::UnitChoice;
 
-/// A unit: its name and how many of the base (ns, bytes) it has.
+/// A unit: its name and its size in base units (ns, bytes).
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Unit {
     pub(super) name: &'static str,
@@ -74,12 +74,13 @@ const DECIMAL_SIZES: [Unit; 5] = [
     },
 ];
 
-/// Decimals that a column gets at most.
+/// Maximum decimals of a column.
 const DECIMALS_MAX: usize = 3;
-/// Digits that the typical, and the least, number of a column keep where `DECIMALS_MAX` allows.
+/// Significant digits of the typical and the smallest number of a column, as far as `DECIMALS_MAX`
+/// allows.
 const DIGITS_TYPICAL: i32 = 4;
 const DIGITS_LEAST: i32 = 2;
-/// Digits of a number that stands alone with its unit.
+/// Significant digits of a single number with its unit.
 const DIGITS_ALONE: i32 = 3;
 /// Columns of sizes below this stay in bytes: exact numbers that still fit.
 const BYTES_EXACT: f64 = 1_000_000.0;
@@ -115,7 +116,7 @@ impl Scale {
             UnitChoice::Ms => DURATIONS[2],
             UnitChoice::S => DURATIONS[3],
         };
-        // Asked for a unit, every ns is shown that three decimals can show.
+        // With a fixed unit, decimals show ns as far as three decimals can.
         Scale {
             unit,
             decimals: decimals(values, sizes, unit),
@@ -139,7 +140,7 @@ impl Scale {
         }
     }
 
-    /// As iostat has it, whatever the values: units of 1024 bytes.
+    /// As in iostat: units of 1024 bytes for all values.
     pub(super) fn kibibytes(values: &[f64]) -> Self {
         let unit = BINARY_SIZES[1];
         Scale {
@@ -166,8 +167,8 @@ impl Scale {
         if group { grouped(&text) } else { text }
     }
 
-    /// The same for whole numbers in whole units, of which a large answer has a million: in whole
-    /// numbers, a half to the even digit.
+    /// The same in integer arithmetic for whole numbers in whole units, since a large answer has a
+    /// million of them. Halves are rounded to even.
     fn print_whole(&self, value: f64) -> Option<String> {
         let fits = value.fract() == 0.0 && value.abs() <= WHOLE_MAX && self.unit.size >= 1.0;
         if !fits || self.decimals > DECIMALS_MAX {
@@ -191,10 +192,10 @@ impl Scale {
     }
 }
 
-/// Whole numbers that are exact, and do not overflow with `DECIMALS_MAX` more digits.
+/// Largest whole number that is exact and does not overflow with `DECIMALS_MAX` more digits.
 const WHOLE_MAX: f64 = 9e15;
 
-/// The least and the middle one of the amounts other than nothing.
+/// The smallest and the median of the non-zero amounts.
 #[derive(Debug, Clone, Copy)]
 struct Typical {
     least: f64,
@@ -213,7 +214,7 @@ fn typical(values: &[f64]) -> Option<Typical> {
     })
 }
 
-/// The greatest unit in which the typical value is at least one and the least is not lost.
+/// The largest unit in which the typical value is at least one and the smallest is still visible.
 fn fitting(sizes: Option<Typical>, units: &[Unit]) -> Unit {
     let Some(Typical { least, median }) = sizes else {
         return units[0];
@@ -227,7 +228,7 @@ fn fitting(sizes: Option<Typical>, units: &[Unit]) -> Unit {
         .unwrap_or(units[0])
 }
 
-/// So many decimals that typical values are exact enough and the least one is not lost.
+/// Enough decimals for the typical value to be exact enough and the smallest to be visible.
 fn decimals(values: &[f64], sizes: Option<Typical>, unit: Unit) -> usize {
     if unit.size == 1.0 && values.iter().all(|value| value.fract() == 0.0) {
         return 0;
@@ -244,7 +245,7 @@ fn decimals_for(value: f64, digits: i32) -> usize {
     (digits - whole_digits).clamp(0, DECIMALS_MAX as i32) as usize
 }
 
-/// A length of time that stands alone, as the edge of a bucket does: `2.10 ms`.
+/// A single duration, such as the edge of a bucket: `2.10 ms`.
 pub(super) fn duration_alone(ns: f64, choice: UnitChoice) -> String {
     let unit = Scale::duration(&[ns], choice).unit;
     let decimals = if unit.size == 1.0 {
@@ -255,7 +256,7 @@ pub(super) fn duration_alone(ns: f64, choice: UnitChoice) -> String {
     format!("{:.decimals$} {}", ns / unit.size, unit.name)
 }
 
-/// Digits before the point in groups of three, parted by blanks.
+/// Digits before the decimal point in groups of three, separated by spaces.
 pub(super) fn grouped(number: &str) -> String {
     let whole_len = number.find('.').unwrap_or(number.len());
     let (whole, fraction) = number.split_at(whole_len);

@@ -1,8 +1,8 @@
-//! Words of commands that are shown to be run.
+//! Shell quoting for commands that are shown to be pasted.
 
 use std::fmt::Write as _;
 
-/// A word as shells take it, in printable ASCII.
+/// A word quoted for shells, in printable ASCII.
 pub fn quoted(word: &str) -> String {
     let is_plain = |c: char| {
         c.is_ascii_alphanumeric()
@@ -19,7 +19,7 @@ pub fn quoted(word: &str) -> String {
         match c {
             '\'' | '\\' => text.extend(['\\', c]),
             ' '..='~' => text.push(c),
-            // Bytes, because not every shell knows of characters here.
+            // Bytes, because some shells do not support escapes for characters here.
             c => {
                 let mut bytes = [0_u8; 4];
                 for byte in c.encode_utf8(&mut bytes).bytes() {

@@ -1,4 +1,4 @@
-//! JSON Schema of the machine forms.
+//! JSON Schema of the machine-readable formats.
 
 use serde_json::{Value, json};
 
@@ -16,10 +16,10 @@ pub fn answer() -> Value {
         "properties": loss(),
     }});
     properties["caveats"] = json!({
-        "description": "What a reader must know to read the tables rightly.",
+        "description": "Limitations of the data that affect how the tables must be read.",
         "type": "array", "items": {"type": "string"}});
     properties["next"] = json!({
-        "description": "A command worth running next.", "type": ["string", "null"]});
+        "description": "Suggested next command.", "type": ["string", "null"]});
     json!({
         "$schema": DRAFT,
         "title": "whyslow answer",
@@ -62,7 +62,7 @@ pub fn progress() -> Value {
         "properties": {
             "type": {"const": "progress"},
             "bytes": {"description": "Bytes of the sources read so far.", "type": "integer"},
-            "bytes_total": {"description": "Bytes to read, where known.", "type": ["integer", "null"]},
+            "bytes_total": {"description": "Bytes to read, if known.", "type": ["integer", "null"]},
             "events": {"type": "integer"},
             "elapsed_ns": {"type": "integer"},
         },
@@ -77,15 +77,15 @@ fn head() -> Value {
         "host": {"type": ["string", "null"]},
         "zone": {"description": "Zone of the recorded host.", "type": ["string", "null"]},
         "window": {
-            "description": "Asked range, cut to the recording.",
+            "description": "Requested window, clipped to the recording.",
             "type": ["object", "null"],
             "properties": {
                 "begin_ns": {"description": "ns since 1970", "type": "integer"},
                 "end_ns": {"type": "integer"},
             },
         },
-        "cli": {"description": "Of `serve`: the command that gives the same answer.", "type": "string"},
-        "cut": {"description": "Of `serve`: whether rows were left out because there were too many.",
+        "cli": {"description": "Only from `serve`: equivalent command.", "type": "string"},
+        "cut": {"description": "Only from `serve`: whether rows were omitted because of their number.",
             "type": "boolean"},
     })
 }
@@ -112,9 +112,9 @@ fn table() -> Value {
             "rows": {"type": "array", "items": {
                 "type": "object",
                 "properties": {
-                    "outlier": {"description": "Stands out (`!` in text).", "type": "boolean"},
+                    "outlier": {"description": "Outlier (`!` in text).", "type": "boolean"},
                     "overlap": {
-                        "description": "Edge of the window or recording that cuts it (`*` in text).",
+                        "description": "Edge of the window that cuts the row (`*` in text).",
                         "enum": ["begin", "end", "both", null]},
                 },
             }},

@@ -1,4 +1,4 @@
-//! JSON Schema of what `explain` says. A test compares it with real output.
+//! JSON Schema of the report of `explain`. A test compares it with real output.
 
 use serde_json::{Map, Value, json};
 use whyslow_explain::SCHEMA;
@@ -53,7 +53,7 @@ fn whole() -> Value {
     json!({"type": "integer"})
 }
 
-/// Moments since 1970 and lengths.
+/// Timestamps since 1970 and durations.
 fn ns() -> Value {
     json!({"description": "ns", "type": "integer"})
 }
@@ -87,13 +87,13 @@ fn actor() -> Value {
     with_optional(actor, "host", text())
 }
 
-/// What some have, and others have not.
+/// Adds an optional property.
 fn with_optional(mut schema: Value, name: &str, of: Value) -> Value {
     schema["properties"][name] = of;
     schema
 }
 
-/// A request that went to another host.
+/// A request to another host.
 fn crossing() -> Value {
     let clock = object(vec![
         ("low_ns", ns()),
@@ -204,7 +204,7 @@ fn group() -> Value {
     ])
 }
 
-/// What stories are of.
+/// Kinds of targets of a finding.
 const KINDS: [&str; 10] = [
     "operation",
     "thread",
@@ -213,7 +213,7 @@ const KINDS: [&str; 10] = [
     "lookup",
     "question",
     "request",
-    // Of profiles.
+    // From profiles.
     "lock",
     "gap",
     "call",
@@ -292,7 +292,7 @@ fn finding() -> Value {
     ])
 }
 
-/// Names and values.
+/// Pairs of name and value.
 fn pairs() -> Value {
     list(json!({"type": "array", "prefixItems": [text(), number()], "minItems": 2, "maxItems": 2}))
 }
@@ -308,7 +308,7 @@ fn pattern() -> Value {
         "insufficient",
     ];
     let test = json!({
-        "description": "Name, whether it fired, its numbers in words.",
+        "description": "Name, whether it fired, its numbers as text.",
         "type": "array", "prefixItems": [text(), {"type": "boolean"}, text()],
         "minItems": 3, "maxItems": 3,
     });

@@ -1,4 +1,4 @@
-//! `--cols`: which columns of the tables are wanted.
+//! `--cols`: selection of table columns.
 
 use whyslow_model::answer::{Answer, AnswerTable, Value};
 
@@ -29,17 +29,21 @@ impl Selection {
         selection
     }
 
-    /// Whether columns were listed one by one.
+    /// Whether columns are listed by name.
     pub(crate) fn names_columns(&self) -> bool {
         !self.only.is_empty()
     }
 
-    /// Reduces the tables of an answer; a name that no table has is an error that lists them.
+    /// Reduces the tables of an answer; an unknown column name is an error that lists the known
+    /// ones.
     pub(crate) fn apply(&self, answer: &mut Answer) -> Result<(), String> {
         for name in self.only.iter().chain(&self.keep).chain(&self.drop) {
             let known = |table: &AnswerTable| table.columns.iter().any(|c| c.name == *name);
             if !answer.tables.iter().any(known) {
-                return Err(format!("no column `{name}`; there are {}", names(answer)));
+                return Err(format!(
+                    "unknown column `{name}`; columns of this answer: {}",
+                    names(answer)
+                ));
             }
         }
         for table in &mut answer.tables {
@@ -79,7 +83,7 @@ impl Selection {
     }
 }
 
-/// Columns of all tables, each once, in order.
+/// Unique columns of all tables, in order.
 pub(crate) fn names(answer: &Answer) -> String {
     let mut names: Vec<&str> = Vec::new();
     for column in answer.tables.iter().flat_map(|table| &table.columns) {
@@ -128,6 +132,9 @@ mod tests {
         check("+b", Ok("a, b, c"));
         check("a,+c", Ok("a, c"));
         check("a,b,-a", Ok("b"));
-        check("x", Err("no column `x`; there are a, b, c"));
+        check(
+            "x",
+            Err("unknown column `x`; columns of this answer: a, b, c"),
+        );
     }
 }

@@ -1,4 +1,4 @@
-//! Stories of `explain` for people, for tickets and for programs.
+//! Findings of `explain` as text, Markdown and JSON.
 
 use std::fmt::Write as _;
 
@@ -10,24 +10,24 @@ use whyslow_model::Ns;
 use whyslow_model::text::shown;
 
 use crate::destination::{to_file, to_stdout};
-use crate::look::{Look, Paint};
+use crate::labels::{about, actor, call, grade};
 use crate::select::Selection;
-use crate::story_words::{about, actor, call, grade};
+use crate::style::{Paint, TextStyle};
 use crate::subject::Subject;
-use crate::write::look;
+use crate::write::style;
 use crate::{pager, quantity, terminal};
 
-/// Parts and hops of a story that are shown; all with `--wide`.
+/// Parts and hops of a finding that are shown without `--wide`.
 const PARTS: usize = 6;
-/// Parts of less are not shown.
+/// Parts with a smaller share are not shown.
 const SHARE: f64 = 0.001;
-/// A recorder that takes less of the CPUs disturbs nobody.
+/// A recorder with a smaller share of CPU time has no noticeable overhead.
 const TRACER_MIN: f64 = 0.01;
-/// Functions of a stack.
+/// Stack frames that are shown.
 const FRAMES: usize = 4;
 const WIDTH: usize = 100;
 
-/// Writes what was found where and how the flags say.
+/// Writes a report to the destination and in the format that the flags specify.
 pub fn write(
     report: &Report,
     subject: &Subject,
@@ -39,14 +39,14 @@ pub fn write(
         Some(_) => None,
         None => terminal::size(),
     };
-    let look = look(
+    let style = style(
         calendar.zone.clone(),
         &Selection::default(),
         size,
         args,
         talk,
     );
-    let text = encode(report, subject, &look, args.chosen_format())?;
+    let text = encode(report, subject, &style, args.chosen_format())?;
     if let Some(path) = &args.output {
         return to_file(path, |out| {
             std::io::Write::write_all(out, text.as_bytes()).map_err(Failure::from)
@@ -59,16 +59,16 @@ pub fn write(
     to_stdout(&text)
 }
 
-/// The same for another program.
+/// A report as a string, for another program.
 pub fn to_text(
     report: &Report,
     subject: &Subject,
     calendar: &Calendar,
     args: &OutputArgs,
 ) -> Result<String, Failure> {
-    let look = Look {
+    let style = TextStyle {
         ascii: args.ascii,
-        ..look(
+        ..style(
             calendar.zone.clone(),
             &Selection::default(),
             None,
@@ -76,29 +76,31 @@ pub fn to_text(
             &TalkArgs::silent(),
         )
     };
-    encode(report, subject, &look, args.chosen_format())
+    encode(report, subject, &style, args.chosen_format())
 }
 
 fn encode(
     report: &Report,
     subject: &Subject,
-    look: &Look,
+    style: &TextStyle,
     format: Format,
 ) -> Result<String, Failure> {
     match format {
-        Format::Text => Ok(text(report, subject, look)),
-        Format::Md => Ok(markdown(report, subject, look)),
+        Format::Text => Ok(text(report, subject, style)),
+        Format::Md => Ok(markdown(report, subject, style)),
         Format::Json => {
             let mut text = serde_json::to_string_pretty(report)
-                .map_err(|error| Failure::new(format!("failed to write JSON: {error}")))?;
+                .map_err(|error| Failure::new(format!("cannot write JSON: {error}")))?;
             text.push('\n');
             Ok(text)
         }
-        _ => Err(Failure::usage("explain has the forms text, json and md")),
+        _ => Err(Failure::usage(
+            "cannot write findings in this format: supported are text, json and md",
+        )),
     }
 }
 
-fn head(report: &Report, subject: &Subject, look: &Look) -> String {
+fn head(report: &Report, subject: &Subject, style: &TextStyle) -> String {
     let host = subject
         .host
         .as_ref()
@@ -106,23 +108,23 @@ fn head(report: &Report, subject: &Subject, look: &Look) -> String {
     format!(
         "{}  {} .. {} ({}{})",
         subject.name,
-        moment(look, report.begin_ns),
-        time_of_day(look, report.end_ns),
+        timestamp(style, report.begin_ns),
+        time_of_day(style, report.end_ns),
         length(report.end_ns - report.begin_ns),
         host
     )
 }
 
-fn moment(look: &Look, ts: Ns) -> String {
-    let civil = look.zone.civil(ts);
-    format!("{} {}", civil.date(), time_of_day(look, ts))
+fn timestamp(style: &TextStyle, ts: Ns) -> String {
+    let civil = style.zone.civil(ts);
+    format!("{} {}", civil.date(), time_of_day(style, ts))
 }
 
-fn time_of_day(look: &Look, ts: Ns) -> String {
-    if let Some(begin) = look.rel {
+fn time_of_day(style: &TextStyle, ts: Ns) -> String {
+    if let Some(begin) = style.rel {
         return format!("+{:.6}", (ts - begin) as f64 / 1e9);
     }
-    let time = look.zone.civil(ts).time();
+    let time = style.zone.civil(ts).time();
     format!(
         "{:02}:{:02}:{:02}.{:06}",
         time.hour(),
@@ -136,66 +138,66 @@ fn length(ns: Ns) -> String {
     quantity::duration_alone(ns as f64, UnitChoice::Auto)
 }
 
-fn text(report: &Report, subject: &Subject, look: &Look) -> String {
+fn text(report: &Report, subject: &Subject, style: &TextStyle) -> String {
     let mut out = String::new();
-    let say = |out: &mut String, line: &str| {
+    let push_line = |out: &mut String, line: &str| {
         out.push_str(line);
         out.push('\n');
     };
-    say(
+    push_line(
         &mut out,
-        &look.paint(
+        &style.paint(
             Paint::Header,
-            &shown(&head(report, subject, look), look.ascii),
+            &shown(&head(report, subject, style), style.ascii),
         ),
     );
     for (number, story) in report.stories.iter().enumerate() {
         out.push('\n');
         Page {
-            look,
+            style,
             out: &mut out,
         }
         .story(number + 1, story);
     }
     if !report.findings.is_empty() {
         out.push('\n');
-        say(
+        push_line(
             &mut out,
-            &look.paint(
+            &style.paint(
                 Paint::Header,
                 if report.stories.is_empty() {
                     "found"
                 } else {
-                    "found besides"
+                    "other findings"
                 },
             ),
         );
     }
     for finding in &report.findings {
         Page {
-            look,
+            style,
             out: &mut out,
         }
         .finding(finding);
     }
     for pattern in &report.patterns {
         let mut page = Page {
-            look,
+            style,
             out: &mut out,
         };
         page.wrapped("", &format!("pattern: {}", pattern.says));
     }
     if let Some(share) = report.tracer_share.filter(|share| *share >= TRACER_MIN) {
         let mut page = Page {
-            look,
+            style,
             out: &mut out,
         };
-        let words = format!("note: the recorder took {:.1} % of the CPUs", share * 100.0);
+        let words = format!("note: the recorder used {:.1} % of CPU time", share * 100.0);
         page.wrapped("", &words);
     }
     for caveat in &report.caveats {
         let mut page = Page {
-            look,
+            style,
             out: &mut out,
         };
         page.wrapped("", &format!("note: {caveat}"));
@@ -204,20 +206,21 @@ fn text(report: &Report, subject: &Subject, look: &Look) -> String {
 }
 
 struct Page<'p> {
-    look: &'p Look,
+    style: &'p TextStyle,
     out: &'p mut String,
 }
 
 impl Page<'_> {
     fn line(&mut self, line: &str) {
-        self.out.push_str(&shown(line, self.look.ascii));
+        self.out.push_str(&shown(line, self.style.ascii));
         self.out.push('\n');
     }
 
-    /// Words in lines that fit the terminal, each with the same indent; the first begins with `lead`.
+    /// Text wrapped to the terminal's width. The first line starts with `lead`, the others are
+    /// indented by its length.
     fn wrapped(&mut self, lead: &str, words: &str) {
-        let width = self.look.width.unwrap_or(WIDTH).clamp(40, 160);
-        let words = shown(words, self.look.ascii).into_owned();
+        let width = self.style.width.unwrap_or(WIDTH).clamp(40, 160);
+        let words = shown(words, self.style.ascii).into_owned();
         let indent = " ".repeat(lead.len());
         let mut line = lead.to_owned();
         let mut is_first = true;
@@ -245,19 +248,19 @@ impl Page<'_> {
             Confidence::High => "confidence high",
             Confidence::Medium => "confidence medium",
             Confidence::Low => "confidence low",
-            Confidence::None => "no culprit named",
+            Confidence::None => "no culprit identified",
         };
         let mut facts = vec![confidence.to_owned()];
         if story.saved_at_most_ns > 0 {
             facts.push(format!(
-                "without it at most {} less",
+                "removing it saves at most {}",
                 length(story.saved_at_most_ns)
             ));
         }
         facts.push(format!("unexplained {}", length(story.unexplained_ns)));
         if let Some(group) = story.group.as_ref().filter(|group| group.count > 1) {
             facts.push(format!(
-                "{} such calls were slow, {} together",
+                "{} such calls were slow, {} in total",
                 group.count,
                 length(group.dur_ns_total)
             ));
@@ -269,7 +272,7 @@ impl Page<'_> {
             }
         }
         if let Some(versus) = &story.versus {
-            for line in versus_lines(versus, self.look) {
+            for line in versus_lines(versus, self.style) {
                 self.wrapped("   ", &line);
             }
         }
@@ -281,19 +284,19 @@ impl Page<'_> {
             self.hop(hop);
         }
         for crossing in &story.across {
-            self.wrapped("   across ", &crossing.says);
+            self.wrapped("   across: ", &crossing.says);
         }
         for other in &story.alternatives {
-            self.wrapped("   also ", &other.says);
+            self.wrapped("   also: ", &other.says);
         }
         self.also(story);
         for neighbour in &story.neighbours {
             let who = actor(&neighbour.actor);
-            self.wrapped("   busy meanwhile ", &format!("{who}: {}", neighbour.what));
+            self.wrapped("   also busy: ", &format!("{who}: {}", neighbour.what));
         }
         for missing in &story.missing {
             self.wrapped(
-                "   not recorded ",
+                "   not recorded: ",
                 &format!(
                     "{} ({}): {}",
                     missing.events, missing.decides, missing.record_with
@@ -301,19 +304,19 @@ impl Page<'_> {
             );
         }
         for caveat in &story.caveats {
-            self.wrapped("   note ", caveat);
+            self.wrapped("   note: ", caveat);
         }
         for suggestion in &story.suggestions {
-            self.wrapped("   try ", suggestion);
+            self.wrapped("   next: ", suggestion);
         }
-        self.wrapped("   again ", &story.reproduce);
+        self.wrapped("   reproduce: ", &story.reproduce);
     }
 
-    /// Other calls that the same culprit explains.
+    /// Other calls slowed by the same culprit.
     fn also(&mut self, story: &Story) {
         for also in &story.also {
             let words = format!(
-                "{} by {}: {} calls, the longest {}{}",
+                "{} by {}: {} calls, longest {}{}",
                 also.what,
                 actor(&also.actor),
                 also.count,
@@ -322,13 +325,13 @@ impl Page<'_> {
                     .as_ref()
                     .map_or_else(String::new, |id| format!(" ({id})"))
             );
-            self.wrapped("   same culprit ", &words);
+            self.wrapped("   same culprit: ", &words);
         }
     }
 
     fn parts(&mut self, story: &Story) {
         let worth = story.parts.iter().take_while(|part| part.share >= SHARE);
-        let count = if self.look.details {
+        let count = if self.style.details {
             story.parts.len()
         } else {
             worth.count().clamp(1, PARTS)
@@ -357,15 +360,15 @@ impl Page<'_> {
             .culprit
             .and_then(|place| story.parts[place].shown_by.as_ref())
         {
-            self.wrapped("   shown by ", command);
+            self.wrapped("   evidence: ", command);
         }
     }
 
     fn hop(&mut self, hop: &Hop) {
         let mut words = format!(
             "{} .. {} ({}) {} {}",
-            time_of_day(self.look, hop.begin_ns),
-            time_of_day(self.look, hop.end_ns),
+            time_of_day(self.style, hop.begin_ns),
+            time_of_day(self.style, hop.end_ns),
             length(hop.end_ns - hop.begin_ns),
             actor(&hop.actor),
             hop.what
@@ -406,19 +409,19 @@ impl Page<'_> {
     fn finding(&mut self, finding: &Finding) {
         self.wrapped("   ", &finding.says);
         if let Some(command) = &finding.shown_by {
-            self.wrapped("     shown by ", command);
+            self.wrapped("     evidence: ", command);
         }
         for suggestion in &finding.suggestions {
-            self.wrapped("     try ", suggestion);
+            self.wrapped("     next: ", suggestion);
         }
     }
 }
 
-/// What slow calls have more than others of their kind.
+/// What slow calls spend more time on than others of their kind.
 fn excess_lines(group: &Group) -> Vec<String> {
     let line = |excess: &Excess| {
         format!(
-            "{} of the longest {} calls spend {} more on {} ({}) than {} others: {:.0} % of their excess (95 %: {:.0}–{:.0} %)",
+            "{} of the longest {} calls spend {} more on {} ({}) than {} others: {:.0} % of the excess (95 % CI: {:.0}–{:.0} %)",
             percent(excess.dominance),
             group.walked,
             length(excess.delta_ns),
@@ -433,27 +436,27 @@ fn excess_lines(group: &Group) -> Vec<String> {
     group.excess.iter().map(line).collect()
 }
 
-/// A head, then a line for each difference.
-fn versus_lines(versus: &Versus, look: &Look) -> Vec<String> {
+/// A heading, then a line per difference.
+fn versus_lines(versus: &Versus, style: &TextStyle) -> Vec<String> {
     let mut lines = vec![format!(
         "versus {} {} .. {}: {}",
         versus.recording,
-        moment(look, versus.begin_ns),
-        time_of_day(look, versus.end_ns),
+        timestamp(style, versus.begin_ns),
+        time_of_day(style, versus.end_ns),
         match (versus.per.as_str(), versus.mean_there_ns) {
             (_, None) => "nothing to compare with".to_owned(),
             ("call", Some(there)) => format!(
-                "{} a call (mean of {}) instead of {} (mean of {})",
+                "{} per call (mean of {}) instead of {} (mean of {})",
                 length(versus.mean_here_ns),
                 versus.here,
                 length(there),
                 versus.there
             ),
-            _ => "of a second".to_owned(),
+            _ => "per second".to_owned(),
         }
     )];
     if versus.mean_there_ns.is_some() {
-        let told = versus.differences.iter().take(PARTS).map(|one| {
+        let differences = versus.differences.iter().take(PARTS).map(|one| {
             format!(
                 "  {} ({}): {} instead of {}",
                 one.mechanism,
@@ -462,7 +465,7 @@ fn versus_lines(versus: &Versus, look: &Look) -> Vec<String> {
                 length(one.there_ns)
             )
         });
-        lines.extend(told);
+        lines.extend(differences);
     }
     lines
 }
@@ -471,34 +474,36 @@ fn percent(share: f64) -> String {
     format!("{:.0} %", share * 100.0)
 }
 
-/// Text that means nothing to Markdown.
-fn plain(text: &str, look: &Look) -> String {
-    let text = shown(text, look.ascii).into_owned();
+/// Text with the special characters of Markdown escaped.
+fn plain(text: &str, style: &TextStyle) -> String {
+    let text = shown(text, style.ascii).into_owned();
     text.replace('|', "\\|")
         .replace('<', "&lt;")
         .replace('`', "'")
 }
 
-fn markdown_story(out: &mut String, number: usize, story: &Story, look: &Look) {
-    let plain = |text: &str| plain(text, look);
+fn markdown_story(out: &mut String, number: usize, story: &Story, style: &TextStyle) {
+    let plain = |text: &str| plain(text, style);
     let _ = write!(out, "\n## {}. {}\n\n", number, plain(&story.verdict));
     let _ = writeln!(
         out,
-        "Confidence {}, unexplained {}, at most {} less without it.\n",
+        "Confidence {}, unexplained {}, removing it saves at most {}.\n",
         format!("{:?}", story.confidence).to_lowercase(),
         length(story.unexplained_ns),
         length(story.saved_at_most_ns)
     );
     let compared = story.group.as_ref().map(excess_lines).unwrap_or_default();
     let versus = story.versus.as_ref();
-    let versus = versus.map(|versus| versus_lines(versus, look));
+    let versus = versus.map(|versus| versus_lines(versus, style));
     for line in compared.iter().chain(versus.iter().flatten()) {
         let _ = writeln!(out, "- {}", plain(line.trim_start()));
     }
     if !compared.is_empty() || versus.is_some() {
         out.push('\n');
     }
-    out.push_str("| time | share | grade | mechanism | who and what |\n|---:|---:|---|---|---|\n");
+    out.push_str(
+        "| time | share | grade | mechanism | culprit and object |\n|---:|---:|---|---|---|\n",
+    );
     for part in &story.parts {
         let _ = writeln!(
             out,
@@ -515,8 +520,8 @@ fn markdown_story(out: &mut String, number: usize, story: &Story, look: &Look) {
         let _ = writeln!(
             out,
             "- {} .. {} {} {}: {}{}",
-            time_of_day(look, hop.begin_ns),
-            time_of_day(look, hop.end_ns),
+            time_of_day(style, hop.begin_ns),
+            time_of_day(style, hop.end_ns),
             plain(&actor(&hop.actor)),
             hop.what,
             hop.mechanism,
@@ -538,16 +543,20 @@ fn markdown_story(out: &mut String, number: usize, story: &Story, look: &Look) {
         let _ = writeln!(out, "- note: {}", plain(caveat));
     }
     for suggestion in &story.suggestions {
-        let _ = writeln!(out, "- try: {}", plain(suggestion));
+        let _ = writeln!(out, "- next: {}", plain(suggestion));
     }
-    let _ = write!(out, "\n```\n{}\n```\n", shown(&story.reproduce, look.ascii));
+    let _ = write!(
+        out,
+        "\n```\n{}\n```\n",
+        shown(&story.reproduce, style.ascii)
+    );
 }
 
-fn markdown(report: &Report, subject: &Subject, look: &Look) -> String {
-    let plain = |text: &str| plain(text, look);
-    let mut out = format!("# {}\n", plain(&head(report, subject, look)));
+fn markdown(report: &Report, subject: &Subject, style: &TextStyle) -> String {
+    let plain = |text: &str| plain(text, style);
+    let mut out = format!("# {}\n", plain(&head(report, subject, style)));
     for (number, story) in report.stories.iter().enumerate() {
-        markdown_story(&mut out, number + 1, story, look);
+        markdown_story(&mut out, number + 1, story, style);
     }
     for finding in &report.findings {
         let _ = write!(out, "\n## {}\n\n", plain(&finding.says));

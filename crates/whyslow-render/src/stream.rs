@@ -1,4 +1,4 @@
-//! Answers of any length, written while they are found: the forms that have a line for each row.
+//! Streaming output for answers of any length, in formats with a line per row.
 
 use std::io::{self, BufWriter, Write};
 use std::ops::ControlFlow;
@@ -12,13 +12,13 @@ use crate::csv::{self, Separator};
 use crate::destination::{BUFFER_BYTES, to_file};
 use crate::select::Selection;
 use crate::subject::Subject;
-use crate::write::{choose_table, look, talk_beside};
+use crate::write::{choose_table, print_notes, style};
 use crate::{json, terminal};
 
-/// Takes the next rows of an answer, with its header.
+/// Receives the next rows of an answer, with its header.
 pub type Taker<'t> = dyn FnMut(&Answer, AnswerTable) -> ControlFlow<()> + 't;
 
-/// Whether the form can be written row by row.
+/// Whether the format can be written row by row.
 pub fn streams(args: &OutputArgs) -> bool {
     let lists_columns = args
         .cols
@@ -42,12 +42,13 @@ fn form(args: &OutputArgs) -> Option<Form> {
     }
 }
 
-/// Writes the rows that `ask` hands on, as the flags say; returns what `ask` does.
+/// Writes the rows that `run_query` produces as the flags specify; returns the result of
+/// `run_query`.
 pub fn write_streamed(
     (subject, zone): (&Subject, Zone),
     args: &OutputArgs,
     talk: &TalkArgs,
-    ask: impl FnOnce(&mut Taker<'_>) -> Result<Answer, Failure>,
+    run_query: impl FnOnce(&mut Taker<'_>) -> Result<Answer, Failure>,
 ) -> Result<Answer, Failure> {
     let form = form(args).unwrap_or(Form::Lines);
     let size = match &args.output {
@@ -59,22 +60,22 @@ pub fn write_streamed(
         .as_deref()
         .map(Selection::parse)
         .unwrap_or_default();
-    let look = look(zone, &selection, size, args, talk);
+    let style = style(zone, &selection, size, args, talk);
     let mut answer = None;
-    let mut unanswered = None;
+    let mut query_failure = None;
     let write = |out: &mut dyn Write| -> Result<(), Failure> {
         let mut rows = Rows {
             form,
             subject,
             selection: &selection,
             only: args.table.as_deref(),
-            to_terminal: look.group,
+            to_terminal: style.group,
             begun: false,
             goes_on: args.part.is_some_and(|number| number > 0),
             out,
         };
         let mut failure = None;
-        let asked = ask(&mut |answer, table| match rows.take(answer, table) {
+        let result = run_query(&mut |answer, table| match rows.take(answer, table) {
             Ok(()) => ControlFlow::Continue(()),
             Err(error) => {
                 failure = Some(error);
@@ -84,15 +85,15 @@ pub fn write_streamed(
         if let Some(failure) = failure {
             return Err(failure);
         }
-        let asked = match asked {
-            Ok(asked) => asked,
+        let result = match result {
+            Ok(result) => result,
             Err(failure) => {
-                unanswered = Some(failure);
-                return Err(Failure::new("there is no answer"));
+                query_failure = Some(failure);
+                return Err(Failure::new("no answer"));
             }
         };
-        rows.end(&asked)?;
-        answer = Some(asked);
+        rows.end(&result)?;
+        answer = Some(result);
         Ok(())
     };
     let written = if let Some(path) = &args.output {
@@ -101,14 +102,14 @@ pub fn write_streamed(
         let mut out = BufWriter::with_capacity(BUFFER_BYTES, io::stdout());
         write(&mut out).and_then(|()| Ok(out.flush()?))
     };
-    // That the recording could not be read is no failure to write.
-    if let Some(failure) = unanswered {
+    // A recording that cannot be read is not a write failure.
+    if let Some(failure) = query_failure {
         return Err(failure);
     }
     written?;
     let answer = answer.unwrap_or_default();
     if let Form::Cells(_) = form {
-        talk_beside(&answer, &look);
+        print_notes(&answer, &style);
     }
     Ok(answer)
 }
@@ -120,7 +121,7 @@ struct Rows<'r> {
     only: Option<&'r str>,
     to_terminal: bool,
     begun: bool,
-    /// Titles were written before.
+    /// Titles have been written.
     goes_on: bool,
     out: &'r mut dyn Write,
 }

@@ -1,12 +1,12 @@
-/// What an answer is about.
+/// The source of an answer.
 #[derive(Debug, Clone, Default)]
 pub struct Subject {
-    /// What the recording is called.
+    /// Name of the recording.
     pub name: String,
     /// The recorded host.
     pub host: Option<String>,
     /// Zone of that host.
     pub zone: Option<String>,
-    /// What the JSON document says besides.
+    /// Additional members of the JSON document.
     pub more: serde_json::Map<String, serde_json::Value>,
 }

@@ -1,39 +1,40 @@
 //! A table as lines of text that fit the terminal.
 //!
-//! A terminal of limited width loses the least important columns first; then paths are shortened
-//! in the middle. Files and pipes get everything.
+//! On a narrow terminal, the least important columns are dropped first, then paths are shortened in
+//! the middle. Files and pipes get everything.
 
 use unicode_width::UnicodeWidthStr;
 use whyslow_model::Ns;
 use whyslow_model::answer::AnswerTable;
 
-use crate::look::{Look, Paint};
 use crate::printed::{self, PrintedColumn};
+use crate::style::{Paint, TextStyle};
 
-/// Blanks between columns.
+/// Spaces between columns.
 const GAP: usize = 2;
-/// Other columns go before paths get shorter than the first, and ids before they get shorter than the
-/// second; when nothing is left to go, paths shrink on.
+/// Minimum widths of paths: other columns are dropped before paths become shorter than the first,
+/// ids before they become shorter than the second. Without columns left to drop, paths shrink
+/// further.
 const PATH_WIDTH_GOOD: usize = 24;
 const PATH_WIDTH_SHORT: usize = 12;
 const PATH_WIDTH_MIN: usize = 8;
 
-/// Appends the table; returns titles of the columns that did not fit.
+/// Appends the table; returns the titles of the columns that did not fit.
 pub(super) fn render(
     table: &AnswerTable,
     window: Option<(Ns, Ns)>,
-    look: &Look,
+    style: &TextStyle,
     out: &mut String,
 ) -> Vec<String> {
     let marks = Marks::of(table);
-    let columns = printed::columns(table, window, look);
-    render_columns(columns, &marks, look, out)
+    let columns = printed::columns(table, window, style);
+    render_columns(columns, &marks, style, out)
 }
 
-/// Signs before the rows: `!` stands out, `*` is cut.
+/// Marks before the rows: `!` is an outlier, `*` is cut.
 pub(super) struct Marks {
     rows: Vec<(bool, bool)>,
-    /// Columns of the signs, and a blank.
+    /// Width of the marks and a space.
     width: usize,
 }
 
@@ -67,7 +68,7 @@ impl Marks {
         }
     }
 
-    fn put(&self, row: usize, look: &Look, out: &mut String) {
+    fn put(&self, row: usize, style: &TextStyle, out: &mut String) {
         let text = self.text(row);
         let paint = if text.starts_with('!') {
             Paint::Outlier
@@ -75,7 +76,7 @@ impl Marks {
             Paint::Cut
         };
         if !text.is_empty() {
-            out.push_str(&look.paint(paint, text));
+            out.push_str(&style.paint(paint, text));
         }
         put_blanks(self.width - text.len(), out);
     }
@@ -84,21 +85,21 @@ impl Marks {
 pub(super) fn render_columns(
     mut columns: Vec<PrintedColumn>,
     marks: &Marks,
-    look: &Look,
+    style: &TextStyle,
     out: &mut String,
 ) -> Vec<String> {
-    let dropped = match look.width {
-        Some(width) => fit(&mut columns, width.saturating_sub(marks.width), look),
+    let dropped = match style.width {
+        Some(width) => fit(&mut columns, width.saturating_sub(marks.width), style),
         None => Vec::new(),
     };
     let widths: Vec<usize> = columns.iter().map(natural_width).collect();
     let mut header = " ".repeat(marks.width);
     put_line(&columns, &widths, |column| &column.header, &mut header);
-    out.push_str(&look.paint(Paint::Header, header.trim_end()));
+    out.push_str(&style.paint(Paint::Header, header.trim_end()));
     out.push('\n');
     let rows = columns.first().map_or(0, |column| column.cells.len());
     for row in 0..rows {
-        marks.put(row, look, out);
+        marks.put(row, style, out);
         put_line(&columns, &widths, |column| &column.cells[row], out);
         out.truncate(out.trim_end_matches(' ').len());
         out.push('\n');
@@ -136,7 +137,7 @@ fn put_blanks(mut count: usize, out: &mut String) {
     }
 }
 
-/// Columns of a terminal that the text takes; nothing in it moves the cursor.
+/// Terminal columns of the text, which contains nothing that moves the cursor.
 fn text_width(text: &str) -> usize {
     if text.is_ascii() {
         text.len()
@@ -155,17 +156,18 @@ fn natural_width(column: &PrintedColumn) -> usize {
     cells.max(text_width(&column.header))
 }
 
-/// Drops and shortens until the columns fit; returns the headers of those dropped.
+/// Drops and shortens columns until they fit; returns the headers of the dropped ones.
 ///
-/// Ids go last, after paths have got as short as they may: they are what is typed next.
-fn fit(columns: &mut Vec<PrintedColumn>, width: usize, look: &Look) -> Vec<String> {
+/// Ids are dropped last, after paths are as short as possible: the user needs them for the next
+/// command.
+fn fit(columns: &mut Vec<PrintedColumn>, width: usize, style: &TextStyle) -> Vec<String> {
     let mut dropped = Vec::new();
     for (path_width, ids_too) in [(PATH_WIDTH_GOOD, false), (PATH_WIDTH_SHORT, true)] {
         while least_total(columns, path_width) > width {
             let droppable = columns
                 .iter()
                 .enumerate()
-                .filter(|(_, column)| column.priority > 0 && !look.keep.contains(&column.name))
+                .filter(|(_, column)| column.priority > 0 && !style.keep.contains(&column.name))
                 .filter(|(_, column)| ids_too || column.name != "id")
                 .max_by_key(|(i, column)| (column.priority, *i));
             let Some((at, _)) = droppable else {
@@ -174,11 +176,11 @@ fn fit(columns: &mut Vec<PrintedColumn>, width: usize, look: &Look) -> Vec<Strin
             dropped.insert(0, columns.remove(at).header);
         }
     }
-    shorten_paths(columns, width, look);
+    shorten_paths(columns, width, style);
     dropped
 }
 
-/// Width of all columns and gaps, with paths no wider than `path_width`.
+/// Width of all columns and gaps, with paths of at most `path_width`.
 fn least_total(columns: &[PrintedColumn], path_width: usize) -> usize {
     let widths = columns.iter().map(|column| least_width(column, path_width));
     widths.sum::<usize>() + GAP * columns.len().saturating_sub(1)
@@ -193,22 +195,22 @@ fn least_width(column: &PrintedColumn, path_width: usize) -> usize {
     }
 }
 
-/// Shares what is left among the columns of paths: each keeps its minimum, then the first ones
-/// get what they need.
-fn shorten_paths(columns: &mut [PrintedColumn], width: usize, look: &Look) {
+/// Distributes the remaining width among the path columns: each keeps its minimum, then the first
+/// ones get what they need.
+fn shorten_paths(columns: &mut [PrintedColumn], width: usize, style: &TextStyle) {
     let mut spare = width.saturating_sub(least_total(columns, PATH_WIDTH_MIN));
     for column in columns.iter_mut().filter(|column| column.is_path) {
         let (least, natural) = (least_width(column, PATH_WIDTH_MIN), natural_width(column));
         let room = least + spare.min(natural - least);
         spare -= room - least;
         for cell in &mut column.cells {
-            *cell = middle_cut(cell, room, look.ascii);
+            *cell = middle_cut(cell, room, style.ascii);
         }
     }
 }
 
-/// The text with its middle left out if it is wider than `width`; the end of a path tells more
-/// than its beginning and gets two thirds.
+/// The text without its middle if it is wider than `width`. The end of a path is more specific than
+/// its start and gets two thirds.
 pub(super) fn middle_cut(text: &str, width: usize, ascii: bool) -> String {
     if text_width(text) <= width {
         return text.to_owned();

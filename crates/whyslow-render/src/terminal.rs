@@ -1,13 +1,13 @@
-//! What standard output is: a terminal or not, how wide, which characters and colours it takes.
+//! Properties of standard output: terminal or not, width, character set, colours.
 
 use std::io::IsTerminal;
 
 use whyslow_base::args::ColorChoice;
 
-/// Size where the terminal does not tell.
+/// Size if the terminal does not report one.
 const FALLBACK: (usize, usize) = (80, 24);
 
-/// Columns and rows of the terminal on standard output; `None` if it is a file or a pipe.
+/// Columns and rows of the terminal on standard output; `None` for a file or a pipe.
 pub(super) fn size() -> Option<(usize, usize)> {
     let stdout = std::io::stdout();
     if !stdout.is_terminal() {
@@ -21,7 +21,7 @@ pub(super) fn size() -> Option<(usize, usize)> {
     }
 }
 
-/// Whether to colour what goes to standard output (`to_terminal`) or to a pager.
+/// Whether to colour output to standard output (`to_terminal`) or to a pager.
 pub fn wants_color(choice: ColorChoice, to_terminal: bool) -> bool {
     let set = |name: &str| std::env::var_os(name).is_some_and(|value| !value.is_empty());
     match choice {
@@ -37,13 +37,13 @@ pub fn wants_color(choice: ColorChoice, to_terminal: bool) -> bool {
     }
 }
 
-/// Whether the locale can show more than ASCII.
+/// Whether the locale supports more than ASCII.
 pub(super) fn locale_is_utf8() -> bool {
     let value = ["LC_ALL", "LC_CTYPE", "LANG"]
         .iter()
         .find_map(|name| std::env::var(name).ok().filter(|value| !value.is_empty()));
-    // Containers and services often have no locale at all, and their output goes to journals and
-    // browsers that read UTF-8; only a locale that says otherwise counts.
+    // Containers and services often have no locale, and their output goes to journals and browsers
+    // that read UTF-8: only an explicit other locale counts.
     value.is_none_or(|value| {
         let value = value.to_ascii_lowercase();
         value.contains("utf-8") || value.contains("utf8")

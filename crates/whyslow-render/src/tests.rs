@@ -4,7 +4,7 @@ use whyslow_base::time::Zone;
 use whyslow_model::answer::{Answer, AnswerColumn, AnswerTable, Form, LossNote, Measure, Value};
 
 use crate::csv::Separator;
-use crate::{Look, Subject, columnar, csv, json, markup, text};
+use crate::{Subject, TextStyle, columnar, csv, json, markup, text};
 
 /// 2015-01-15 12:18:50.432950815 -05:00
 const T: i64 = 1_421_342_330_432_950_815;
@@ -18,10 +18,10 @@ fn subject() -> Subject {
     }
 }
 
-fn look() -> Look {
-    Look {
+fn style() -> TextStyle {
+    TextStyle {
         zone: Zone::parse("-05:00").expect("an offset"),
-        ..Look::plain()
+        ..TextStyle::plain()
     }
 }
 
@@ -200,8 +200,8 @@ fn tree() -> Answer {
     }
 }
 
-fn rendered(answer: &Answer, look: &Look) -> String {
-    text::render(answer, &subject(), look)
+fn rendered(answer: &Answer, style: &TextStyle) -> String {
+    text::render(answer, &subject(), style)
 }
 
 fn written(write: impl FnOnce(&mut Vec<u8>) -> std::io::Result<()>) -> String {
@@ -212,18 +212,18 @@ fn written(write: impl FnOnce(&mut Vec<u8>) -> std::io::Result<()>) -> String {
 
 #[test]
 fn a_table_for_files_and_pipes_is_complete() {
-    assert_snapshot!(rendered(&top(), &look()));
+    assert_snapshot!(rendered(&top(), &style()));
 }
 
 #[test]
 fn a_table_fits_the_terminal() {
     for width in [80, 100, 140] {
-        let look = Look {
+        let style = TextStyle {
             width: Some(width),
             group: true,
-            ..look()
+            ..style()
         };
-        let text = rendered(&top(), &look);
+        let text = rendered(&top(), &style);
         assert_snapshot!(format!("table_{width}_columns"), text);
         for line in text.lines().skip(1).take(4) {
             assert!(
@@ -236,22 +236,22 @@ fn a_table_fits_the_terminal() {
 
 #[test]
 fn a_column_asked_for_stays_on_a_narrow_terminal() {
-    let look = Look {
+    let style = TextStyle {
         width: Some(60),
         keep: vec!["pid".into()],
-        ..look()
+        ..style()
     };
-    let text = rendered(&top(), &look);
+    let text = rendered(&top(), &style);
     assert!(text.contains("pid") && text.contains("31517"), "{text}");
 }
 
 #[test]
 fn color_marks_what_signs_say_too() {
-    let look = Look {
+    let style = TextStyle {
         color: true,
-        ..look()
+        ..style()
     };
-    let text = rendered(&top(), &look);
+    let text = rendered(&top(), &style);
     assert!(text.contains("\u{1b}["));
     let mut plain = String::new();
     let mut rest = text.as_str();
@@ -264,9 +264,9 @@ fn color_marks_what_signs_say_too() {
         plain,
         rendered(
             &top(),
-            &Look {
+            &TextStyle {
                 color: false,
-                ..look
+                ..style
             }
         )
     );
@@ -275,46 +275,46 @@ fn color_marks_what_signs_say_too() {
 #[test]
 fn no_name_reaches_the_terminal_as_a_command() {
     for text in [
-        rendered(&top(), &look()),
+        rendered(&top(), &style()),
         written(|out| json::write_document(&top(), &subject(), out)),
         written(|out| json::write_lines(&top(), &subject(), out)),
-        written(|out| markup::write_markdown(&top(), &subject(), &look(), out)),
-        written(|out| markup::write_html(&top(), &subject(), &look(), out)),
+        written(|out| markup::write_markdown(&top(), &subject(), &style(), out)),
+        written(|out| markup::write_html(&top(), &subject(), &style(), out)),
         written(|out| csv::write(&top().tables, Separator::Comma, true, out)),
     ] {
         assert!(!text.contains(['\u{1b}', '\u{202e}']), "{text}");
     }
-    let html = written(|out| markup::write_html(&top(), &subject(), &look(), out));
+    let html = written(|out| markup::write_html(&top(), &subject(), &style(), out));
     assert!(!html.contains("<script>") && html.contains("&lt;script&gt;"));
 }
 
 #[test]
 fn ascii_output_is_ascii() {
-    let look = Look {
+    let style = TextStyle {
         ascii: true,
         width: Some(80),
-        ..look()
+        ..style()
     };
     for answer in [top(), histogram(), heat(), tree()] {
-        let text = rendered(&answer, &look);
+        let text = rendered(&answer, &style);
         assert!(text.is_ascii(), "{text}");
     }
-    assert_snapshot!(rendered(&histogram(), &look));
+    assert_snapshot!(rendered(&histogram(), &style));
 }
 
 #[test]
 fn two_histograms_stand_side_by_side() {
-    assert_snapshot!(rendered(&histogram(), &look()));
+    assert_snapshot!(rendered(&histogram(), &style()));
 }
 
 #[test]
 fn a_heat_map_shows_the_single_slow_operation() {
-    assert_snapshot!("heat_count", rendered(&heat(), &look()));
-    let look = Look {
+    assert_snapshot!("heat_count", rendered(&heat(), &style()));
+    let style = TextStyle {
         weight: Weight::Intensity,
-        ..look()
+        ..style()
     };
-    assert_snapshot!("heat_intensity", rendered(&heat(), &look));
+    assert_snapshot!("heat_intensity", rendered(&heat(), &style));
 }
 
 #[test]
@@ -332,7 +332,7 @@ fn a_column_wider_than_time_goes_on_is_one_column() {
             let column = AnswerColumn::new(name, name, measure);
             table.facts.push((String::new(), column, value.into()));
         }
-        let text = rendered(&answer, &look());
+        let text = rendered(&answer, &style());
         let slowest = text.lines().find(|line| line.contains(">= 524"));
         let shades = slowest.and_then(|line| line.split_once("  "));
         assert_eq!(shades.map(|(_, shades)| shades), Some("░"), "{text}");
@@ -359,7 +359,7 @@ fn heat_of_groups() -> Answer {
 
 #[test]
 fn maps_of_groups_share_their_axes_and_shades() {
-    let text = rendered(&heat_of_groups(), &look());
+    let text = rendered(&heat_of_groups(), &style());
     assert_snapshot!(text);
     let lines: Vec<&str> = text.lines().collect();
     let at = |title: &str| lines.iter().position(|line| *line == title).expect(title);
@@ -370,22 +370,22 @@ fn maps_of_groups_share_their_axes_and_shades() {
         let label = |line: &str| line.chars().take(11).collect::<String>();
         assert_eq!(label(above).trim(), label(below).trim(), "{text}");
     }
-    // The axis of time is the last line of each.
+    // The time axis is the last line of each map.
     assert_eq!(lines[second - 1], lines[second + height - 1]);
 }
 
 #[test]
 fn a_tree_is_indented() {
-    assert_snapshot!(rendered(&tree(), &look()));
+    assert_snapshot!(rendered(&tree(), &style()));
 }
 
 #[test]
 fn times_count_from_the_window_if_asked() {
-    let look = Look {
+    let style = TextStyle {
         rel: Some(T),
-        ..look()
+        ..style()
     };
-    let text = rendered(&top(), &look);
+    let text = rendered(&top(), &style);
     assert!(
         text.contains("-0.270174076s") && text.contains("+0.000000000s"),
         "{text}"
@@ -398,7 +398,7 @@ fn nothing_found_says_so() {
     answer.tables[0].rows.clear();
     answer.tables[0].cut.clear();
     answer.tables[0].outliers.clear();
-    assert!(rendered(&answer, &look()).contains("(nothing matches)"));
+    assert!(rendered(&answer, &style()).contains("(nothing matches)"));
 }
 
 #[test]
@@ -451,11 +451,11 @@ fn tsv_spells_separators() {
 fn markdown_and_html_show_the_same_cells() {
     assert_snapshot!(
         "markdown",
-        written(|out| markup::write_markdown(&top(), &subject(), &look(), out))
+        written(|out| markup::write_markdown(&top(), &subject(), &style(), out))
     );
     assert_snapshot!(
         "html",
-        written(|out| markup::write_html(&top(), &subject(), &look(), out))
+        written(|out| markup::write_html(&top(), &subject(), &style(), out))
     );
 }
 
@@ -496,7 +496,7 @@ fn losses_beyond_a_few_are_summed_up() {
     let loss = answer.losses[0].clone();
     answer.losses = vec![loss; 9];
     answer.losses[8].count = None;
-    let text = rendered(&answer, &look());
+    let text = rendered(&answer, &style());
     assert!(text.contains("lost 56016+?"), "{text}");
     assert!(
         text.contains("! 21006+? lost in 4 further ranges"),
@@ -504,7 +504,7 @@ fn losses_beyond_a_few_are_summed_up() {
     );
 }
 
-/// More rows than a thread prints or encodes at a time, and more than there are threads.
+/// More rows than a thread prints or encodes at once, and more than there are threads.
 fn many_rows() -> Answer {
     let columns = vec![
         AnswerColumn::new("id", "id", Measure::Id),
@@ -536,7 +536,7 @@ fn many_rows_are_written_in_their_order() {
         .collect();
     assert_eq!(lines.len(), 20_003);
 
-    let text = rendered(&answer, &look());
+    let text = rendered(&answer, &style());
     let printed = text.lines().filter(|line| line.contains("op:"));
     let printed: Vec<&str> = printed.collect();
     assert_eq!(printed.len(), 20_003);
@@ -569,14 +569,14 @@ fn a_long_list_is_cut_short_and_whole_on_request() {
         tables: vec![table],
         ..Answer::default()
     };
-    let text = rendered(&answer, &look());
+    let text = rendered(&answer, &style());
     assert!(text.contains("fd 7 in sh (7), and 3 more"), "{text}");
     assert!(!text.contains("fd 8 in sh"), "{text}");
-    let look = Look {
+    let style = TextStyle {
         details: true,
-        ..look()
+        ..style()
     };
-    let text = rendered(&answer, &look);
+    let text = rendered(&answer, &style);
     assert!(text.contains("fd 9 in sh (7), fd 10 in sh (7)"), "{text}");
     assert!(!text.contains("more"), "{text}");
 }

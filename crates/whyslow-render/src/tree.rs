@@ -1,10 +1,10 @@
-//! A tree of paths: rows in tree order with a `depth` column; indentation shows what lies in what.
+//! A tree of paths: rows in tree order with a `depth` column; children are indented.
 
 use whyslow_model::Ns;
 use whyslow_model::answer::{AnswerTable, Measure, Value};
 
-use crate::look::Look;
 use crate::printed;
+use crate::style::TextStyle;
 use crate::table::{Marks, render_columns};
 
 const INDENT: &str = "  ";
@@ -12,10 +12,10 @@ const INDENT: &str = "  ";
 pub(super) fn render(
     table: &AnswerTable,
     window: Option<(Ns, Ns)>,
-    look: &Look,
+    style: &TextStyle,
     out: &mut String,
 ) -> Vec<String> {
-    let mut columns = printed::columns(table, window, look);
+    let mut columns = printed::columns(table, window, style);
     let is_depth = |name: &str| matches!(name, "depth" | "indent");
     let place = |name: &str| table.columns.iter().position(|column| column.name == name);
     let depth_at = place("indent").or_else(|| place("depth"));
@@ -42,7 +42,7 @@ pub(super) fn render(
         }
     }
     columns.retain(|column| !is_depth(&column.name));
-    render_columns(columns, &Marks::of(table), look, out)
+    render_columns(columns, &Marks::of(table), style, out)
 }
 
 fn depth(value: &Value) -> usize {

@@ -1,4 +1,4 @@
-//! Writes an answer where and how the flags say.
+//! Writes an answer to the destination and in the format that the flags specify.
 
 use std::io::{self, BufWriter, IsTerminal, Write};
 use std::time::Duration;
@@ -11,13 +11,13 @@ use whyslow_model::answer::{Answer, AnswerTable};
 use whyslow_model::text::shown;
 
 use crate::destination::{BUFFER_BYTES, to_file, to_stdout};
-use crate::look::Look;
 use crate::select::Selection;
+use crate::style::TextStyle;
 use crate::subject::Subject;
 use crate::terminal::wants_color;
 use crate::{columnar, csv, json, markup, pager, quantity, select, terminal, text};
 
-/// Writes an answer where and how the flags say.
+/// Writes an answer to the destination and in the format that the flags specify.
 pub fn write(
     mut answer: Answer,
     subject: &Subject,
@@ -41,13 +41,13 @@ pub fn write(
         None => terminal::size(),
     };
     let format = args.chosen_format();
-    let look = Look {
+    let style = TextStyle {
         weight,
         rel: answer.window.map(|(begin, _)| begin).filter(|_| args.rel),
-        ..look(zone, &selection, size, args, talk)
+        ..style(zone, &selection, size, args, talk)
     };
     if format == Format::Text && args.output.is_none() {
-        let text = text::render(&answer, subject, &look);
+        let text = text::render(&answer, subject, &style);
         let is_long = size.is_some_and(|(_, rows)| text.lines().count() >= rows);
         if is_long && !args.no_pager && io::stdin().is_terminal() {
             return pager::show(&text).map_err(Failure::from);
@@ -55,25 +55,25 @@ pub fn write(
         return to_stdout(&text);
     }
     if matches!(format, Format::Arrow | Format::Parquet) && args.output.is_none() {
-        refuse_terminal(&look)?;
+        refuse_terminal(&style)?;
     }
     if let Some(path) = &args.output {
-        to_file(path, |out| encode(&answer, subject, &look, format, out))?;
+        to_file(path, |out| encode(&answer, subject, &style, format, out))?;
     } else {
         let mut out = BufWriter::with_capacity(BUFFER_BYTES, io::stdout());
-        encode(&answer, subject, &look, format, &mut out)?;
+        encode(&answer, subject, &style, format, &mut out)?;
         out.flush()?;
     }
     if !has_room_for_notes(format) {
-        talk_beside(&answer, &look);
+        print_notes(&answer, &style);
     }
-    // An answer may have hundreds of thousands of texts: nobody waits until they are given back.
+    // An answer may have hundreds of thousands of strings: do not wait until they are freed.
     rayon::spawn(move || drop(answer));
     Ok(())
 }
 
-/// The same for another program: into `out`, whatever standard output is. What the form has no room
-/// for is the caller's to tell.
+/// The same for another program: writes to `out`, whatever standard output is. The caller reports
+/// what the format cannot hold.
 pub fn write_into(
     answer: &mut Answer,
     subject: &Subject,
@@ -89,16 +89,16 @@ pub fn write_into(
         return Ok(());
     }
     selection.apply(answer).map_err(Failure::usage)?;
-    let look = Look {
+    let style = TextStyle {
         weight,
         rel: answer.window.map(|(begin, _)| begin).filter(|_| args.rel),
         ascii: args.ascii,
-        ..look(zone, &selection, None, args, &TalkArgs::silent())
+        ..style(zone, &selection, None, args, &TalkArgs::silent())
     };
-    encode(answer, subject, &look, args.chosen_format(), out)
+    encode(answer, subject, &style, args.chosen_format(), out)
 }
 
-/// Whether losses and caveats are part of a form.
+/// Whether losses and caveats are part of a format.
 pub fn has_room_for_notes(format: Format) -> bool {
     !matches!(
         format,
@@ -106,15 +106,15 @@ pub fn has_room_for_notes(format: Format) -> bool {
     )
 }
 
-pub(crate) fn look(
+pub(crate) fn style(
     zone: Zone,
     selection: &Selection,
     size: Option<(usize, usize)>,
     args: &OutputArgs,
     talk: &TalkArgs,
-) -> Look {
+) -> TextStyle {
     let format = args.chosen_format();
-    Look {
+    TextStyle {
         zone,
         rel: None,
         unit: args.unit,
@@ -135,36 +135,36 @@ pub(crate) fn look(
 fn encode(
     answer: &Answer,
     subject: &Subject,
-    look: &Look,
+    style: &TextStyle,
     format: Format,
     out: &mut (impl Write + Send),
 ) -> Result<(), Failure> {
     match format {
-        // Pictures are written by who draws them.
+        // Other code draws pictures.
         Format::Text
         | Format::Svg
         | Format::Collapsed
         | Format::Speedscope
         | Format::Openmetrics => {
-            out.write_all(text::render(answer, subject, look).as_bytes())?;
+            out.write_all(text::render(answer, subject, style).as_bytes())?;
         }
         Format::Json => json::write_document(answer, subject, out)?,
         Format::Ndjson => json::write_lines(answer, subject, out)?,
-        Format::Md => markup::write_markdown(answer, subject, look, out)?,
-        Format::Html => markup::write_html(answer, subject, look, out)?,
+        Format::Md => markup::write_markdown(answer, subject, style, out)?,
+        Format::Html => markup::write_html(answer, subject, style, out)?,
         Format::Csv | Format::Tsv => {
             let separator = match format {
                 Format::Csv => csv::Separator::Comma,
                 _ => csv::Separator::Tab,
             };
-            match look.part {
-                None => csv::write(&answer.tables, separator, look.group, out)?,
+            match style.part {
+                None => csv::write(&answer.tables, separator, style.group, out)?,
                 Some(number) => {
                     let table = only_table(answer)?;
                     if number == 0 {
-                        csv::write_header(table, separator, look.group, out)?;
+                        csv::write_header(table, separator, style.group, out)?;
                     }
-                    csv::write_rows(table, separator, look.group, out)?;
+                    csv::write_rows(table, separator, style.group, out)?;
                 }
             }
         }
@@ -174,19 +174,19 @@ fn encode(
     Ok(())
 }
 
-/// What the form has no room for and the reader must know.
-pub(crate) fn talk_beside(answer: &Answer, look: &Look) {
+/// Prints the losses and caveats that the format cannot hold.
+pub(crate) fn print_notes(answer: &Answer, style: &TextStyle) {
     for loss in &answer.losses {
-        whyslow_base::talk::line(&text::loss_line(loss, look));
+        whyslow_base::talk::line(&text::loss_line(loss, style));
     }
     for caveat in &answer.caveats {
-        whyslow_base::talk::line(&format!("note: {}", shown(caveat, look.ascii)));
+        whyslow_base::talk::line(&format!("note: {}", shown(caveat, style.ascii)));
     }
 }
 
-/// The same for text that is no form of an answer.
+/// The same for text that is not a format of an answer.
 pub fn tell_beside(answer: &Answer, zone: Zone) {
-    let look = Look {
+    let style = TextStyle {
         zone,
         rel: None,
         unit: UnitChoice::Auto,
@@ -200,10 +200,10 @@ pub fn tell_beside(answer: &Answer, zone: Zone) {
         part: None,
         keep: Vec::new(),
     };
-    talk_beside(answer, &look);
+    print_notes(answer, &style);
 }
 
-/// A length of time by itself: `500 ms`.
+/// A single duration: `500 ms`.
 pub fn duration(length: Duration) -> String {
     quantity::duration_alone(length.as_nanos() as f64, UnitChoice::Auto)
 }
@@ -214,7 +214,7 @@ pub(crate) fn choose_table(answer: &mut Answer, name: Option<&str>) -> Result<()
     };
     if !answer.tables.iter().any(|table| table.name == name) {
         return Err(Failure::usage(format!(
-            "no table `{name}` in this answer; there are {}",
+            "unknown table `{name}`; tables of this answer: {}",
             table_names(answer)
         )));
     }
@@ -225,9 +225,9 @@ pub(crate) fn choose_table(answer: &mut Answer, name: Option<&str>) -> Result<()
 fn only_table(answer: &Answer) -> Result<&AnswerTable, Failure> {
     match answer.tables.as_slice() {
         [table] => Ok(table),
-        [] => Err(Failure::new("the answer has no table")),
+        [] => Err(Failure::new("cannot write an answer without a table")),
         [first, ..] => Err(Failure::usage(format!(
-            "the form holds one table and the answer has several: {}",
+            "cannot write several tables in this format: {}",
             table_names(answer)
         ))
         .hint(format!("add --table {}", first.name))),
@@ -243,12 +243,10 @@ fn table_names(answer: &Answer) -> String {
     names.join(", ")
 }
 
-fn refuse_terminal(look: &Look) -> Result<(), Failure> {
-    if look.group && io::stdout().is_terminal() {
-        return Err(
-            Failure::usage("this form is binary and standard output is a terminal")
-                .hint("add -o FILE, or pipe it into another program"),
-        );
+fn refuse_terminal(style: &TextStyle) -> Result<(), Failure> {
+    if style.group && io::stdout().is_terminal() {
+        return Err(Failure::usage("cannot write a binary format to a terminal")
+            .hint("add -o FILE, or pipe the output into a program"));
     }
     Ok(())
 }

@@ -1,4 +1,4 @@
-//! Which address is answered by what.
+//! Routes of the HTTP API.
 
 use axum::Router;
 use axum::http::header;
@@ -47,7 +47,7 @@ pub(crate) fn router(shared: Shared) -> Router {
         .with_state(shared)
 }
 
-/// What can be asked, for programs.
+/// The API description, for programs.
 pub const DESCRIPTION: &str = include_str!("../../../docs/openapi.json");
 
 async fn description() -> Response {
@@ -55,10 +55,7 @@ async fn description() -> Response {
 }
 
 async fn nothing() -> Response {
-    Refusal::new(
-        axum::http::StatusCode::NOT_FOUND,
-        "there is no such question",
-    )
-    .hint("/api/v1/openapi.json lists all")
-    .into_response()
+    Refusal::new(axum::http::StatusCode::NOT_FOUND, "unknown endpoint")
+        .hint("see /api/v1/openapi.json for all endpoints")
+        .into_response()
 }

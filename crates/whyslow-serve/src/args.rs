@@ -8,12 +8,12 @@ use whyslow_base::time::{parse_duration, parse_size};
 /// Shown above the flags in the help.
 pub const EXAMPLES: &str = "\
 Examples:
-  whyslow serve web.wsl                        prints the address to open in a browser
-  whyslow serve monday.wsl tuesday.wsl         several, to be compared
-  whyslow serve --port 7000 trace/             a trace of another tool, always at the same port
+  whyslow serve web.wsl                        serve a recording; open the printed address
+  whyslow serve monday.wsl tuesday.wsl         serve several recordings for comparison
+  whyslow serve --port 7000 trace/             serve a trace of another tool on a fixed port
   whyslow serve --listen unix:/run/user/1000/w.sock web.wsl
-  whyslow serve --lake s3://traces/lake web.wsl   many hosts beside one recording
-  sudo whyslow serve @live                     this machine, as it happens";
+  whyslow serve --lake s3://traces/lake web.wsl   serve a lake of many hosts as well
+  sudo whyslow serve @live                     serve this machine live";
 
 const ENGINE: &str = "duckdb";
 
@@ -23,7 +23,7 @@ pub struct ServeArgs {
     /// Recordings or traces [default: @last]
     #[arg(value_name = "RECORDING")]
     pub recordings: Vec<String>,
-    /// Where to listen: an address of this machine alone, or a socket in the file system
+    /// Listen on a loopback address or a Unix socket
     #[arg(
         long,
         value_name = "127.0.0.1:PORT|unix:PATH",
@@ -31,22 +31,22 @@ pub struct ServeArgs {
         value_parser = ListenArg::parse
     )]
     pub listen: ListenArg,
-    /// Port of 127.0.0.1 [default: one that is free]
+    /// Listen on PORT of 127.0.0.1 [default: a free port]
     #[arg(long, value_name = "PORT", conflicts_with = "listen")]
     pub port: Option<u16>,
-    /// Keep the token in this file, for programs that ask again and again [made if it is not there]
+    /// Keep the token in FILE across restarts [created if missing]
     #[arg(long, value_name = "FILE")]
     pub token_file: Option<PathBuf>,
-    /// Also a lake of many recordings, on the page Fleet (see `fleet`)
+    /// Serve LAKE on the Fleet page (see `fleet`)
     #[arg(long, value_name = "LAKE")]
     pub lake: Option<String>,
-    /// Who computes questions of the lake: duckdb, or Spark by its address
+    /// Run fleet queries with ENGINE: duckdb, or a Spark address
     #[arg(long, value_name = "ENGINE", default_value = ENGINE)]
     pub engine: String,
-    /// Longest time for one question
+    /// Stop queries that take longer than DURATION
     #[arg(long, value_name = "DURATION", default_value = "30s", value_parser = parse_length)]
     pub query_time: Duration,
-    /// Memory of the server at which questions are given up
+    /// Stop queries when the memory of the server exceeds SIZE
     #[arg(long, value_name = "SIZE", default_value = "4GiB", value_parser = parse_size)]
     pub query_memory: i64,
 }
@@ -66,12 +66,12 @@ impl Default for ServeArgs {
     }
 }
 
-/// Where a server listens.
+/// Address to listen on.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ListenArg {
-    /// A TCP socket on an address of this machine.
+    /// A TCP socket on a loopback address.
     Address(SocketAddr),
-    /// A Unix socket in the file system.
+    /// A Unix socket.
     Unix(PathBuf),
 }
 
@@ -79,7 +79,7 @@ impl ListenArg {
     fn parse(text: &str) -> Result<Self, String> {
         if let Some(path) = text.strip_prefix("unix:") {
             return match path {
-                "" => Err("a path is missing behind `unix:`".to_owned()),
+                "" => Err("missing path after `unix:`".to_owned()),
                 path => Ok(Self::Unix(path.into())),
             };
         }
@@ -88,14 +88,14 @@ impl ListenArg {
             None => text.to_owned(),
         };
         let address: SocketAddr = named.parse().map_err(|_| {
-            format!("`{text}` is no place to listen: write 127.0.0.1:7000, [::1]:7000 or unix:PATH")
+            format!("cannot parse `{text}`: use 127.0.0.1:7000, [::1]:7000 or unix:PATH")
         })?;
         if address.ip().is_loopback() {
             return Ok(Self::Address(address));
         }
         Err(format!(
-            "`{text}` can be reached from other machines; whoever sees recordings sees files and arguments \
-             of all users. From elsewhere: ssh -L 7000:127.0.0.1:7000 HOST"
+            "cannot listen on `{text}`, which other machines can reach: recordings show files and arguments \
+             of all users. For remote access use ssh -L 7000:127.0.0.1:7000 HOST"
         ))
     }
 }
@@ -104,7 +104,7 @@ fn parse_length(text: &str) -> Result<Duration, String> {
     let ns = parse_duration(text)?;
     match u64::try_from(ns) {
         Ok(ns) if ns > 0 => Ok(Duration::from_nanos(ns)),
-        _ => Err("no question is answered in no time".to_owned()),
+        _ => Err("the duration must be greater than 0".to_owned()),
     }
 }
 

@@ -1,4 +1,4 @@
-//! The pages, which the program carries: no token is needed for them, because they hold nothing.
+//! The embedded web pages. They need no token, because they contain no data.
 
 use axum::body::Body;
 use axum::extract::Request;
@@ -15,18 +15,18 @@ struct Asset {
 
 include!(concat!(env!("OUT_DIR"), "/assets.rs"));
 
-/// What stands for the pages where they were not built.
+/// Shown if the pages were not built.
 const MISSING: &str = "<!doctype html>\n<html lang=\"en\">\n<meta charset=\"utf-8\">\n<title>whyslow</title>\n\
-    <h1>The pages are not part of this build</h1>\n\
-    <p>Build them and then the program: <code>./dev ui</code>, <code>cargo build</code>.</p>\n\
-    <p>What programs ask is answered all the same: see <code>/api/v1/openapi.json</code>.</p>\n</html>\n";
+    <h1>Web pages unavailable</h1>\n\
+    <p>This build does not contain the web pages. Run <code>./dev ui</code>, then <code>cargo build</code>.</p>\n\
+    <p>The HTTP API works without them: see <code>/api/v1/openapi.json</code>.</p>\n</html>\n";
 
-/// Whether the program has its pages.
+/// Whether the program contains the pages.
 pub(crate) fn are_there() -> bool {
     !ASSETS.is_empty()
 }
 
-/// One of the pages' files.
+/// A file of the pages.
 pub(crate) fn text(name: &str) -> Option<String> {
     let asset = ASSETS.iter().find(|asset| asset.name == name)?;
     let mut text = String::new();
@@ -47,21 +47,23 @@ pub(crate) async fn page(request: Request) -> Response {
     }
     match ASSETS.iter().find(|asset| asset.name == name) {
         Some(asset) => send(asset, request.headers()),
-        None => Refusal::new(StatusCode::NOT_FOUND, "there is no such page")
-            .hint("what programs may ask stands in /api/v1/openapi.json")
+        None => Refusal::new(StatusCode::NOT_FOUND, "page not found")
+            .hint("see /api/v1/openapi.json for the API")
             .into_response(),
     }
 }
 
-fn send(asset: &Asset, asked: &HeaderMap) -> Response {
-    let has_it = asked.get(header::IF_NONE_MATCH).is_some_and(|tags| {
-        let mut tags = tags.to_str().unwrap_or("").split(',');
-        tags.any(|tag| tag.trim().trim_start_matches("W/") == asset.etag)
-    });
+fn send(asset: &Asset, request_headers: &HeaderMap) -> Response {
+    let has_it = request_headers
+        .get(header::IF_NONE_MATCH)
+        .is_some_and(|tags| {
+            let mut tags = tags.to_str().unwrap_or("").split(',');
+            tags.any(|tag| tag.trim().trim_start_matches("W/") == asset.etag)
+        });
     let mut response = if has_it {
         StatusCode::NOT_MODIFIED.into_response()
     } else {
-        body(asset, asked)
+        body(asset, request_headers)
     };
     let headers = response.headers_mut();
     headers.insert(header::ETAG, HeaderValue::from_static(asset.etag));
@@ -70,21 +72,24 @@ fn send(asset: &Asset, asked: &HeaderMap) -> Response {
     response
 }
 
-fn body(asset: &Asset, asked: &HeaderMap) -> Response {
-    let takes_gzip = asked.get_all(header::ACCEPT_ENCODING).iter().any(|value| {
-        let value = value.to_str().unwrap_or("");
-        value.split(',').any(|coding| {
-            let mut parts = coding.split(';').map(str::trim);
-            parts.next() == Some("gzip") && parts.next() != Some("q=0")
-        })
-    });
+fn body(asset: &Asset, request_headers: &HeaderMap) -> Response {
+    let takes_gzip = request_headers
+        .get_all(header::ACCEPT_ENCODING)
+        .iter()
+        .any(|value| {
+            let value = value.to_str().unwrap_or("");
+            value.split(',').any(|coding| {
+                let mut parts = coding.split(';').map(str::trim);
+                parts.next() == Some("gzip") && parts.next() != Some("q=0")
+            })
+        });
     let mut response = if takes_gzip {
         Response::new(Body::from(asset.gzip))
     } else {
         let mut plain = Vec::new();
         let mut decoder = flate2::read::GzDecoder::new(asset.gzip);
         if std::io::Read::read_to_end(&mut decoder, &mut plain).is_err() {
-            let error = "the page in the program is damaged";
+            let error = "cannot decompress the embedded page";
             return Refusal::new(StatusCode::INTERNAL_SERVER_ERROR, error).into_response();
         }
         Response::new(Body::from(plain))

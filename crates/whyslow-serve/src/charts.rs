@@ -1,4 +1,4 @@
-//! What charts are drawn from: tiles of a recording, built beside when there are none.
+//! Data for charts: tiles of a recording, built in the background if missing.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
@@ -11,11 +11,11 @@ use whyslow_tiles::{Place, Tiles};
 
 use crate::reply::Refusal;
 
-/// Tiles of one recording, and how far they are.
+/// Tiles of one recording, and the progress of building them.
 #[derive(Debug)]
 pub(crate) struct Charts {
     state: RwLock<State>,
-    /// In millionths.
+    /// Progress in millionths.
     done: AtomicU64,
 }
 
@@ -36,7 +36,7 @@ impl Charts {
         }
     }
 
-    /// Opens tiles of before, or builds them.
+    /// Opens existing tiles, or builds them.
     pub(crate) fn prepare(&self, place: &Place, tables: &dyn Tables, is_over: &AtomicBool) {
         let progress = |done: f64| {
             let done = (done * MILLION) as u64;
@@ -82,10 +82,10 @@ impl Charts {
         match self.state() {
             State::Ready(tiles) => Ok(tiles),
             State::Building => {
-                Err(Refusal::new(status, "building").hint("`recordings` tells how far it is"))
+                Err(Refusal::new(status, "building").hint("see `recordings` for the progress"))
             }
             State::Failed { error, causes } => {
-                let error = format!("charts cannot be drawn: {error}");
+                let error = format!("cannot draw charts: {error}");
                 Err(Refusal::new(status, error).causes(causes))
             }
         }

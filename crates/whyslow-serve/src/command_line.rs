@@ -1,5 +1,5 @@
-//! What is asked of the server, in the words of the command line: the program above reads them by its own
-//! definitions, so that what can be asked, and how it is said to be wrong, cannot differ.
+//! Requests in the syntax of the command line: the program that embeds the server parses them with
+//! its own definitions, so that both accept the same flags with the same errors.
 
 use std::ffi::OsString;
 use std::sync::Arc;
@@ -17,12 +17,13 @@ use whyslow_sources::lake::Request;
 use whyslow_sources::recording::Opened;
 use whyslow_store::Tables;
 
-/// Reads the words of a command line. `None` means that they are another command than the one asked for.
+/// Parses the words of a command line. `None` means that they are a different command than the
+/// requested one.
 pub trait CommandLine: Send + Sync {
     /// The definition of a command: `io top`, `explain`.
     fn definition(&self, path: &[&str]) -> Option<clap::Command>;
 
-    /// `io top`, and every other kind and view.
+    /// `io top`, and all other kinds and views.
     fn question(&self, words: &[OsString]) -> Result<Option<Box<dyn Question>>, clap::Error>;
 
     /// `explain`.
@@ -41,9 +42,10 @@ pub trait CommandLine: Send + Sync {
     ) -> Result<Option<Box<dyn LakeQuestion>>, clap::Error>;
 }
 
-/// A question about a recording.
+/// A query of a recording.
 pub trait Question: Send + Sync {
-    /// The answer from `tables`, which are those of `opened` with limits, in at most `rows_max` rows.
+    /// The answer from `tables`, which are those of `opened` with limits, with at most `rows_max`
+    /// rows.
     fn answer(
         &self,
         opened: &Opened,
@@ -51,19 +53,19 @@ pub trait Question: Send + Sync {
         rows_max: usize,
     ) -> Result<(Answer, Zone), Failure>;
 
-    /// How the answer is to be written.
+    /// Output options of the answer.
     fn output(&self) -> &OutputArgs;
 
-    /// What makes a cell of a heat map dark.
+    /// Measure that determines the shade of a heat map cell.
     fn weight(&self) -> Weight;
 }
 
-/// Opens the recording of a name.
+/// Opens a recording by name.
 pub type Opener<'o> = dyn Fn(&str) -> Result<Arc<Opened>, Failure> + 'o;
 
-/// What is asked of `explain`.
+/// A request to `explain`.
 pub trait Explanation: Send + Sync {
-    /// Opens the recordings that are named beside: by `--vs`, and by `--across`.
+    /// Opens the additional recordings, of `--vs` and `--across`.
     fn open(
         self: Box<Self>,
         versus: &Opener<'_>,
@@ -79,7 +81,8 @@ pub trait Explained: Send + Sync {
     /// The recordings of `--across`.
     fn across(&self) -> Vec<&Opened>;
 
-    /// What is found in `opened`; the tables are those of the recordings, with limits, in the same order.
+    /// The findings in `opened`; `tables` are those of the recordings with limits, in the same
+    /// order.
     fn report(
         &self,
         opened: &Opened,
@@ -88,13 +91,13 @@ pub trait Explained: Send + Sync {
         across: &[&dyn Tables],
     ) -> Result<(Report, Calendar), Failure>;
 
-    /// How the report is to be written.
+    /// Output options of the report.
     fn output(&self) -> &OutputArgs;
 }
 
-/// Stacks of a recording merged.
+/// A query for merged stacks of a recording.
 pub trait FlameGraphQuestion: Send + Sync {
-    /// The graph from `tables`, which are those of `opened` with limits, and what is counted in it.
+    /// The graph from `tables`, which are those of `opened` with limits, and its measure.
     fn graph(
         &self,
         opened: &Opened,
@@ -102,14 +105,17 @@ pub trait FlameGraphQuestion: Send + Sync {
     ) -> Result<(FlameGraph, StackWeight), Failure>;
 }
 
-/// A question about a lake.
+/// A query of a lake.
 pub trait LakeQuestion: Send + Sync {
-    /// The window that is asked for, if one is.
+    /// The requested window, if any.
     fn window(&self, zone: &Zone) -> Result<Option<(Ns, Ns)>, Failure>;
 
-    /// What the Python package is asked.
+    /// The request to the Python package.
     fn request(&self, lake: String, window: Option<(Ns, Ns)>) -> Request;
 
-    /// How the answer is to be written.
+    /// The answer in the Arrow stream that the Python package returns.
+    fn answer(&self, stream: &[u8]) -> Result<Answer, Failure>;
+
+    /// Output options of the answer.
     fn output(&self) -> &OutputArgs;
 }

@@ -1,5 +1,5 @@
-//! What the server may do is made less before it reads anything: whoever finds a hole in it, or in what
-//! reads a hostile recording, finds no other file behind it, and no network.
+//! Drops privileges before the server reads any data: an exploit of the server, or of a parser of a
+//! hostile recording, reaches no other files and no network.
 
 use std::fs::DirBuilder;
 use std::os::unix::fs::DirBuilderExt as _;
@@ -13,22 +13,23 @@ use whyslow_sources::confine::{self, Confined};
 
 use crate::folders::Folders;
 
-/// Of root: recordings of others can be read, where they were named.
+/// Capabilities kept by root: recordings of other users, if specified, stay readable.
 const KEPT: CapabilitySet = CapabilitySet::DAC_READ_SEARCH;
 const MANIFEST: &str = "manifest.json";
-/// Within a recording, for what is made from it.
+/// Directory in a recording for derived data.
 const DERIVED: &str = "derived";
 
-/// Confines this thread and those it starts, to these recordings and traces, the program that answers in
-/// SQL, the folder of what is live, and the user's folders. Whether the kernel does it.
+/// Confines this thread and the threads it starts to these recordings and traces, the program for
+/// SQL, the directory of the live recording, and the user's directories. Returns whether the kernel
+/// supports it.
 pub(crate) fn to(
     recordings: &[PathBuf],
     (program, live_folder): (Option<&Path>, Option<&Path>),
     folders: &Folders,
 ) -> Result<bool, Failure> {
     let mut readable = recordings.to_vec();
-    // What asks in SQL is this program again, and then looks at itself. Of other processes the kernel
-    // shows no memory, environment or files to who is confined.
+    // SQL runs in a new process of this program, which inspects itself. The kernel hides memory,
+    // environment and files of other processes from a confined process.
     readable.extend(std::env::current_exe().ok());
     readable.push(PathBuf::from("/proc"));
     if let Some(program) = program {
@@ -52,7 +53,7 @@ pub(crate) fn to(
     }
     for folder in &changeable {
         let mut builder = DirBuilder::new();
-        // A recording that cannot be written needs no place for what is made from it.
+        // A read-only recording needs no directory for derived data.
         let _ = builder.recursive(true).mode(0o700).create(folder);
     }
     let confined = confine::to_paths(&readable, &changeable)?;
@@ -60,19 +61,19 @@ pub(crate) fn to(
     Ok(confined == Confined::Yes)
 }
 
-/// Confines this thread, which imports what a recorder wrote into a folder.
+/// Confines this thread, which imports what a recorder wrote into a directory.
 pub(crate) fn to_folder(live_folder: &Path) {
-    // What the kernel cannot do it does not do for the server either, which tells.
+    // If the kernel does not support it, the server has already reported that.
     let _ = confine::to_paths(&[PathBuf::from("/proc")], &[live_folder.to_path_buf()]);
     drop_capabilities();
 }
 
-/// What cannot be given up stays: nothing depends on it.
+/// Errors are ignored: nothing depends on dropping capabilities.
 fn drop_capabilities() {
     let Ok(mut sets) = capabilities(None) else {
         return;
     };
-    // First, because it needs one of those that go.
+    // First, because it needs one of the capabilities that are dropped next.
     for capability in CapabilitySet::all().difference(KEPT).iter() {
         let _ = remove_capability_from_bounding_set(capability);
     }

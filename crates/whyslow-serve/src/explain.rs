@@ -29,7 +29,7 @@ pub(crate) async fn explain(
     let query = Query::of(request.uri())?;
     let format = form::of(request.headers(), &query)?;
     if !matches!(format, Format::Json | Format::Md | Format::Text) {
-        let error = "explanations have the forms json, md and text";
+        let error = "unsupported format: use json, md or text";
         return Err(Refusal::new(StatusCode::NOT_ACCEPTABLE, error));
     }
     let served = shared.recordings.find(&query)?;
@@ -45,35 +45,39 @@ pub(crate) async fn explain(
         .command_line
         .explanation(&spoken.words)
         .map_err(wrong_words)?
-        .ok_or_else(|| Refusal::wrong("that is no question"))?;
+        .ok_or_else(|| Refusal::wrong("invalid query"))?;
     let opened = |name: &str| {
         let found = shared.recordings.named(name);
         found.map(|current| Arc::clone(&current.opened))
     };
     let versus = |name: &str| {
-        let unknown = || Failure::usage("the server does not show the recording of `vs`");
+        let unknown = || {
+            Failure::usage(
+                "cannot compare with the recording of `vs`: the server does not serve it",
+            )
+        };
         opened(name).ok_or_else(unknown)
     };
     let across = |name: &str| {
         let unknown = || {
             Failure::usage(format!(
-                "the server does not show the recording `{name}` of `across`"
+                "cannot follow requests into `{name}`: the server does not serve it"
             ))
-            .hint("`recordings` lists those that it was started with")
+            .hint("see `recordings` for the served recordings")
         };
         opened(name).ok_or_else(unknown)
     };
     let explained = explanation.open(&versus, &across)?;
     let (command, is_live) = (spoken.command, served.is_live());
     let key = key(&shared, &current, &spoken.flags, (format, &*explained));
-    let turn = shared.memo.turn(&key);
-    let _turn = turn.lock().await;
+    let key_lock = shared.memo.key_lock(&key);
+    let _guard = key_lock.lock().await;
     let body = if let Some(body) = shared.memo.get(&key) {
         body
     } else {
         let written = shared
             .slow
-            .ask(move |gauge| write(&*explained, &current, gauge, format));
+            .run(move |gauge| write(&*explained, &current, gauge, format));
         let body = Arc::new(written.await?);
         if is_live {
             shared.memo.hold(&key, &body);
@@ -82,12 +86,12 @@ pub(crate) async fn explain(
         }
         body
     };
-    let body = said(&body, format, &command);
+    let body = add_command(&body, format, &command);
     let media_type = form::media_type(format);
     Ok(reply::with_command(media_type, &command, body))
 }
 
-/// The same whatever the recording is called, and in whatever order it is asked.
+/// The same key whatever the recording's name is, and in whatever order the parameters are.
 fn key(
     shared: &Shared,
     current: &OpenRecording,
@@ -96,7 +100,7 @@ fn key(
 ) -> String {
     let mut flags: Vec<&str> = flags.iter().map(String::as_str).collect();
     flags.sort_unstable();
-    // That of the default is looked for by others, too: it has no more than the recording.
+    // The default format is not part of the key, because search looks reports up without it.
     let form = (format != Format::Json).then(|| form::media_type(format));
     flags.extend(form);
     let path = explained.versus().map(Opened::path);
@@ -114,8 +118,8 @@ fn key(
     shared.memo.key(&current.identity(), &flags)
 }
 
-/// The document with the command, which is not kept with it: the recording may be named otherwise.
-fn said(body: &[u8], format: Format, command: &str) -> Vec<u8> {
+/// The document with the command, which is not stored with it: the recording may have another name.
+fn add_command(body: &[u8], format: Format, command: &str) -> Vec<u8> {
     let Some(rest) = body.strip_prefix(b"{").filter(|_| format == Format::Json) else {
         return body.to_vec();
     };
@@ -146,7 +150,7 @@ fn write(
         .collect();
     let (report, calendar) = explained.report(opened, &tables, versus, &across)?;
     if format == Format::Json {
-        let failed = |error| Failure::new(format!("failed to write JSON: {error}"));
+        let failed = |error| Failure::new(format!("cannot write JSON: {error}"));
         return Ok(serde_json::to_vec(&report).map_err(failed)?);
     }
     let output = OutputArgs {
@@ -157,7 +161,7 @@ fn write(
     Ok(text.into_bytes())
 }
 
-/// What is known of a mechanism in general, or of all.
+/// The description of one mechanism, or of all.
 pub(crate) async fn mechanism(request: Request) -> Result<Response, Refusal> {
     let query = Query::of(request.uri())?;
     query.only(&["mechanism"])?;
@@ -166,20 +170,20 @@ pub(crate) async fn mechanism(request: Request) -> Result<Response, Refusal> {
         return reply::json_document(&json!({"mechanisms": all}));
     };
     let unknown = || {
-        let error = format!("there is no mechanism `{id}`");
-        Refusal::new(StatusCode::NOT_FOUND, error).hint("without `mechanism` all are told")
+        let error = format!("unknown mechanism `{id}`");
+        Refusal::new(StatusCode::NOT_FOUND, error).hint("omit `mechanism` to list all")
     };
     reply::json_document(&about(why(id).ok_or_else(unknown)?))
 }
 
-fn about(told: &whyslow_explain::Mechanism) -> Value {
-    let short = MECHANISMS.iter().find(|(id, _)| *id == told.id);
+fn about(mechanism: &whyslow_explain::Mechanism) -> Value {
+    let short = MECHANISMS.iter().find(|(id, _)| *id == mechanism.id);
     json!({
-        "id": told.id,
+        "id": mechanism.id,
         "short": short.map(|(_, meaning)| meaning),
-        "what": told.what,
-        "recognised": told.recognised,
-        "advice": told.advice,
-        "reference": told.reference,
+        "what": mechanism.what,
+        "recognised": mechanism.recognised,
+        "advice": mechanism.advice,
+        "reference": mechanism.reference,
     })
 }

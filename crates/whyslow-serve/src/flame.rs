@@ -1,4 +1,4 @@
-//! `flame`: stacks of a window merged, as `export svg` draws them.
+//! `flame`: merged stacks of a window, as `export svg` draws them.
 
 use axum::extract::{Request, State};
 use axum::response::Response;
@@ -27,9 +27,9 @@ pub(crate) async fn flame(
         .command_line
         .flame_graph(&spoken.words)
         .map_err(wrong_words)?
-        .ok_or_else(|| Refusal::wrong("that is no question"))?;
+        .ok_or_else(|| Refusal::wrong("invalid query"))?;
     let command = spoken.command.clone();
-    let merged = shared.queue.ask(move |gauge| {
+    let merged = shared.queue.run(move |gauge| {
         let tables = Limited::new(&*current.opened.tables, gauge);
         let (merged, weight) = question.graph(&current.opened, &tables)?;
         let mut answer = merged.to_json();

@@ -1,4 +1,4 @@
-//! `fleet`: questions of a lake, asked by a process that may.
+//! `fleet`: queries of a lake, run by an unconfined process.
 
 use std::sync::PoisonError;
 
@@ -10,7 +10,7 @@ use whyslow_analysis::Weight;
 use whyslow_base::args::OutputArgs;
 use whyslow_base::time::Zone;
 use whyslow_render::{Subject, quoted};
-use whyslow_sources::lake::{QUESTIONS, Unanswered, answer};
+use whyslow_sources::lake::{QUESTIONS, QueryFailure};
 
 use crate::command_line::{CommandLine, LakeQuestion};
 use crate::form;
@@ -20,9 +20,9 @@ use crate::questions::Bounded;
 use crate::reply::{self, Refusal};
 use crate::server::Shared;
 
-/// Bytes of an answer.
+/// Maximum size of an answer.
 const BYTES_MAX: usize = 64 << 20;
-/// Keys that every question takes.
+/// Keys that all queries accept.
 const COMMON: [&str; 3] = ["hosts", "cluster", "window"];
 
 pub(crate) async fn fleet(
@@ -35,31 +35,33 @@ pub(crate) async fn fleet(
         return reply::json_document(&shared.fleet.about());
     };
     let Some(lake) = shared.fleet.lake.clone() else {
-        let refusal = Refusal::new(StatusCode::SERVICE_UNAVAILABLE, "this server has no lake");
-        return Err(refusal.hint("start it with --lake s3://traces/lake"));
+        let refusal = Refusal::new(StatusCode::SERVICE_UNAVAILABLE, "no lake configured");
+        return Err(refusal.hint("restart the server with --lake s3://traces/lake"));
     };
     let format = form::of(request.headers(), &query)?;
-    let asked = asked(&*shared.command_line, &question, &query)?;
-    let said = asked
+    let lake_query = parse_query(&*shared.command_line, &question, &query)?;
+    let words = lake_query
         .words
         .iter()
         .map(String::as_str)
         .chain(["--lake", &lake]);
-    let command = said.map(quoted).collect::<Vec<_>>().join(" ");
+    let command = words.map(quoted).collect::<Vec<_>>().join(" ");
     let (shown, server) = (command.clone(), shared.clone());
-    let written = shared.slow.ask(move |_| {
-        let window = asked.question.window(&Zone::utc())?;
-        let request = asked.question.request(lake.clone(), window);
-        let mut keeper = server
+    let written = shared.slow.run(move |_| {
+        let window = lake_query.question.window(&Zone::utc())?;
+        let request = lake_query.question.request(lake.clone(), window);
+        let mut worker = server
             .fleet
-            .keeper
+            .worker
             .lock()
             .unwrap_or_else(PoisonError::into_inner);
-        let keeper = keeper
+        let worker = worker
             .as_mut()
-            .ok_or_else(|| Refusal::wrong("this server has no lake"))?;
-        let stream = keeper.ask(request, server.fleet.time).map_err(unanswered)?;
-        let mut found = answer(&stream)?;
+            .ok_or_else(|| Refusal::wrong("no lake configured"))?;
+        let stream = worker
+            .query(request, server.fleet.time)
+            .map_err(refusal_of)?;
+        let mut found = lake_query.question.answer(&stream)?;
         found.window = window;
         let mut subject = Subject {
             name: lake,
@@ -70,7 +72,7 @@ pub(crate) async fn fleet(
             format,
             json: false,
             csv: false,
-            ..asked.question.output().clone()
+            ..lake_query.question.output().clone()
         };
         let mut out = Bounded::new(BYTES_MAX);
         whyslow_render::write_into(
@@ -89,10 +91,10 @@ pub(crate) async fn fleet(
     ))
 }
 
-fn unanswered(why: Unanswered) -> Refusal {
+fn refusal_of(why: QueryFailure) -> Refusal {
     match why {
-        Unanswered::TooLong => Refusal::stopped(Stop::Time),
-        Unanswered::Failed(failure) => failure.into(),
+        QueryFailure::TooLong => Refusal::stopped(Stop::Time),
+        QueryFailure::Failed(failure) => failure.into(),
     }
 }
 
@@ -101,14 +103,19 @@ struct LakeQuery {
     question: Box<dyn LakeQuestion>,
 }
 
-/// The words of the command line, read by its definitions.
-fn asked(command_line: &dyn CommandLine, name: &str, query: &Query) -> Result<LakeQuery, Refusal> {
+/// The words of the command line, parsed with its definitions.
+fn parse_query(
+    command_line: &dyn CommandLine,
+    name: &str,
+    query: &Query,
+) -> Result<LakeQuery, Refusal> {
     let question = QUESTIONS
         .iter()
         .find(|question| question.name == name)
         .ok_or_else(|| {
-            let error = format!("there is no question `{name}` of a fleet");
-            Refusal::new(StatusCode::NOT_FOUND, error).hint("`fleet` without a question lists all")
+            let error = format!("unknown fleet query `{name}`");
+            Refusal::new(StatusCode::NOT_FOUND, error)
+                .hint("request `fleet` without a query to list all")
         })?;
     let names = question.parameters.iter().map(|one| one.name.as_str());
     let mut known: Vec<&str> = COMMON.iter().copied().chain(names).collect();
@@ -134,6 +141,6 @@ fn asked(command_line: &dyn CommandLine, name: &str, query: &Query) -> Result<La
     let question = command_line
         .lake_question(&os)
         .map_err(crate::questions::wrong_words)?
-        .ok_or_else(|| Refusal::wrong("that is no question"))?;
+        .ok_or_else(|| Refusal::wrong("invalid query"))?;
     Ok(LakeQuery { words, question })
 }

@@ -1,11 +1,11 @@
-//! The user's folders: for what can be made again, and for what cannot.
+//! The user's directories for caches and for state.
 
 use std::path::PathBuf;
 
-/// Both are below a home, which services may lack.
+/// Both are below a home directory, which services may lack.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Folders {
-    /// For what can be made again.
+    /// For data that can be rebuilt.
     pub(crate) cache: Option<PathBuf>,
     /// For notes.
     pub(crate) state: Option<PathBuf>,

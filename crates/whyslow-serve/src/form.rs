@@ -1,4 +1,4 @@
-//! In which form an answer is wanted.
+//! Content negotiation: the format of an answer.
 
 use axum::http::{HeaderMap, StatusCode, header};
 use clap::ValueEnum as _;
@@ -9,13 +9,13 @@ use crate::reply::{JSON, Refusal};
 
 const ARROW: &str = "application/vnd.apache.arrow.stream";
 
-/// That of `format=`, else the best of `Accept`.
+/// The format of `format=`, otherwise the best one of `Accept`.
 pub(crate) fn of(headers: &HeaderMap, query: &Query) -> Result<Format, Refusal> {
     if let Some(name) = query.get("format") {
         return match Format::from_str(name, false) {
-            // A page of ours whose content comes from elsewhere is no good idea.
-            Ok(Format::Html) | Err(_) => Err(Refusal::wrong(format!("there is no form `{name}`"))
-                .hint("there are: json, ndjson, csv, tsv, md, text, arrow, parquet")),
+            // HTML with content from a recording must not be served from this origin.
+            Ok(Format::Html) | Err(_) => Err(Refusal::wrong(format!("unknown format `{name}`"))
+                .hint("use json, ndjson, csv, tsv, md, text, arrow or parquet")),
             Ok(format) => Ok(format),
         };
     }
@@ -24,9 +24,9 @@ pub(crate) fn of(headers: &HeaderMap, query: &Query) -> Result<Format, Refusal> 
     match accepted.join(",").trim() {
         "" => Ok(Format::Json),
         text => accepted_of(text).ok_or_else(|| {
-            let error = format!("nothing of `{text}` can be made");
+            let error = format!("cannot serve any of the types `{text}`");
             Refusal::new(StatusCode::NOT_ACCEPTABLE, error)
-                .hint(format!("there are: {JSON}, text/csv, {ARROW}"))
+                .hint(format!("accept {JSON}, text/csv or {ARROW}"))
         }),
     }
 }

@@ -1,8 +1,10 @@
-//! Who may ask: holders of the token, from pages of this server or from no page at all.
+//! Access control: requests need the token, and come from pages of this server or from no page at
+//! all.
 //!
-//! The machine may have other users, and their browsers pages of anybody. The token keeps other users
-//! out; the look at `Host` keeps out pages whose name is made to lead here (DNS rebinding); the look at
-//! `Origin`, and no leave given to other origins, keeps out pages that ask across.
+//! The machine may have other users, and their browsers may show arbitrary pages. The token keeps
+//! other users out; the check of `Host` keeps out pages whose name resolves to this server (DNS
+//! rebinding); the check of `Origin`, and not allowing other origins, keeps out cross-origin
+//! requests.
 
 use axum::extract::{Request, State};
 use axum::http::uri::Authority;
@@ -14,14 +16,14 @@ use crate::reply::Refusal;
 use crate::server::Shared;
 use crate::token::Token;
 
-/// Longest path with question.
+/// Maximum length of path and query.
 const URL_BYTES_MAX: usize = 16 << 10;
 
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; \
                       img-src 'self' data: blob:; connect-src 'self'; font-src 'self'; \
                       base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
-/// Lets through what may be answered, and says to browsers what may be done with it.
+/// Passes allowed requests, and sets the security headers for browsers.
 pub(crate) async fn check(State(shared): State<Shared>, request: Request, next: Next) -> Response {
     let path = request.uri().path();
     let is_api = path.starts_with("/api") || path == crate::paths::METRICS_PATH;
@@ -58,26 +60,26 @@ fn refuse(request: &Request, token: &Token, is_api: bool) -> Option<Refusal> {
         .path_and_query()
         .map_or(0, |url| url.as_str().len());
     if url_bytes > URL_BYTES_MAX {
-        let error = format!("the address has more than {URL_BYTES_MAX} bytes");
+        let error = format!("the URL is longer than {URL_BYTES_MAX} bytes");
         return Some(Refusal::new(StatusCode::URI_TOO_LONG, error));
     }
     let host = only(headers, &header::HOST);
     let Some(host) = host.filter(|host| is_local(host)) else {
-        let error = "the server answers to names of this machine only";
+        let error = "the Host header must be a loopback address";
         let refusal = Refusal::new(StatusCode::FORBIDDEN, error);
-        return Some(refusal.hint("ask 127.0.0.1 or localhost"));
+        return Some(refusal.hint("use 127.0.0.1 or localhost"));
     };
     let is_foreign = headers.contains_key(header::ORIGIN)
         && only(headers, &header::ORIGIN).is_none_or(|origin| origin != format!("http://{host}"));
-    // Browsers say whose page asks.
+    // Browsers send the site of the requesting page.
     let site = headers.get("sec-fetch-site").map(HeaderValue::as_bytes);
     let is_across = is_api && site.is_some_and(|site| site != b"same-origin" && site != b"none");
     if is_foreign || is_across {
-        let error = "pages of others are not answered";
+        let error = "cross-origin requests are not allowed";
         return Some(Refusal::new(StatusCode::FORBIDDEN, error));
     }
     if is_api && !bearer(headers).is_some_and(|given| token.is(given)) {
-        let refusal = Refusal::new(StatusCode::UNAUTHORIZED, "the token is missing or wrong");
+        let refusal = Refusal::new(StatusCode::UNAUTHORIZED, "missing or invalid token");
         return Some(refusal.hint(
             "send `Authorization: Bearer TOKEN` with the token that `whyslow serve` printed",
         ));
@@ -88,12 +90,12 @@ fn refuse(request: &Request, token: &Token, is_api: bool) -> Option<Refusal> {
         Method::PUT if may_write => None,
         _ => Some(Refusal::new(
             StatusCode::METHOD_NOT_ALLOWED,
-            "nothing can be changed here",
+            "method not allowed",
         )),
     }
 }
 
-/// The value of a header that is there once.
+/// The value of a header that occurs exactly once.
 fn only<'h>(headers: &'h HeaderMap, name: &HeaderName) -> Option<&'h str> {
     let mut values = headers.get_all(name).iter();
     let value = values.next()?.to_str().ok()?;
@@ -105,7 +107,7 @@ fn bearer(headers: &HeaderMap) -> Option<&str> {
     scheme.eq_ignore_ascii_case("bearer").then(|| token.trim())
 }
 
-/// Whether a name can only mean this machine.
+/// Whether a name can only refer to this machine.
 fn is_local(host: &str) -> bool {
     let Ok(authority) = host.parse::<Authority>() else {
         return false;

@@ -1,4 +1,4 @@
-//! The answers of a server without a server: for reports, which hold them.
+//! Answers of the API without a server, for reports, which embed them.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -24,12 +24,12 @@ use crate::sql_program::Sql;
 use crate::token::Token;
 use crate::{app, assets};
 
-/// Nobody waits in front of a browser.
+/// Longer than in a server, since no browser waits.
 const QUESTION_MAX: Duration = Duration::from_mins(10);
 const MEMORY_MAX: i64 = 8 << 30;
 const ANSWER_BYTES_MAX: usize = 256 << 20;
 
-/// A recording that answers addresses.
+/// A recording that answers API requests.
 pub struct Answers {
     shared: Shared,
     is_over: Arc<AtomicBool>,
@@ -37,7 +37,7 @@ pub struct Answers {
 }
 
 impl Answers {
-    /// Opens a recording, and prepares what charts are drawn from.
+    /// Opens a recording, and prepares the data for charts.
     pub fn of(
         recording: Option<&str>,
         talk: &TalkArgs,
@@ -50,7 +50,7 @@ impl Answers {
         Ok(answers)
     }
 
-    /// Opens a recording for questions.
+    /// Opens a recording for queries.
     pub fn without_charts(
         recording: Option<&str>,
         talk: &TalkArgs,
@@ -77,7 +77,7 @@ impl Answers {
             resident: queues.resident,
             sql: Sql::find(),
             fleet: Fleet::none(),
-            // A report has no notes of its own, and those of its maker stay at home.
+            // A report has no notes of its own, and must not contain the notes of its author.
             notes: Notes::new(None),
             memo: Memo::new(folders.cache.as_deref()),
             is_confined: false,
@@ -86,7 +86,7 @@ impl Answers {
             .worker_threads(1)
             .enable_all()
             .build()
-            .map_err(|error| Failure::new("failed to begin").caused_by(&error))?;
+            .map_err(|error| Failure::new("cannot start the runtime").caused_by(&error))?;
         Ok(Self {
             shared,
             is_over,
@@ -94,8 +94,8 @@ impl Answers {
         })
     }
 
-    /// What a server would answer to `table?what=io&view=top`, in this form; nothing if it has no
-    /// answer to that, as for what was not recorded.
+    /// The response to a request such as `table?what=io&view=top` in this format; `None` if there
+    /// is none, as for events that were not recorded.
     pub fn get(&self, address: &str, accept: &str) -> Result<Option<Vec<u8>>, Failure> {
         let request = Request::builder()
             .uri(format!("/api/v1/{address}"))
@@ -106,7 +106,7 @@ impl Answers {
             )
             .header(header::ACCEPT, accept)
             .body(Body::empty())
-            .map_err(|error| Failure::new(format!("`{address}` is no address: {error}")))?;
+            .map_err(|error| Failure::new(format!("invalid request path `{address}`: {error}")))?;
         let router = app::router(Arc::clone(&self.shared));
         let (status, bytes) = self.runtime.block_on(async {
             let Ok(response) = router.oneshot(request).await;
@@ -124,15 +124,15 @@ impl Answers {
                 Ok(None)
             }
             _ => {
-                let told: serde_json::Value = serde_json::from_slice(&bytes).unwrap_or_default();
-                let error = told["error"].as_str().unwrap_or("no answer");
+                let reply: serde_json::Value = serde_json::from_slice(&bytes).unwrap_or_default();
+                let error = reply["error"].as_str().unwrap_or("no answer");
                 Err(Failure::new(format!("{address}: {error}")))
             }
         }
     }
 }
 
-/// A part of the pages, as text.
+/// A file of the pages, as text.
 pub fn page(name: &str) -> Option<String> {
     assets::text(name)
 }

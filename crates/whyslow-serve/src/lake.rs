@@ -3,32 +3,34 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use whyslow_base::failure::Failure;
-use whyslow_sources::lake::{Keeper, Parameter, QUESTIONS};
+use whyslow_sources::lake::{LakeWorker, Parameter, QUESTIONS};
 
-/// A lake, if the server has one.
+/// The lake of the server, if any.
 #[derive(Debug)]
 pub(crate) struct Fleet {
     pub(crate) lake: Option<String>,
-    pub(crate) keeper: Mutex<Option<Keeper>>,
+    pub(crate) worker: Mutex<Option<LakeWorker>>,
     pub(crate) time: Duration,
 }
 
 impl Fleet {
-    /// Starts what asks, while it still may have what the server gives up.
+    /// Starts the query process before the server drops its privileges.
     pub(crate) fn start(lake: Option<&str>, engine: &str, time: Duration) -> Result<Self, Failure> {
-        let keeper = lake.map(|lake| Keeper::start(lake, engine)).transpose()?;
+        let worker = lake
+            .map(|lake| LakeWorker::start(lake, engine))
+            .transpose()?;
         Ok(Self {
             lake: lake.map(str::to_owned),
-            keeper: Mutex::new(keeper),
+            worker: Mutex::new(worker),
             time,
         })
     }
 
-    /// Of whoever asks recordings only.
+    /// For a server without a lake.
     pub(crate) fn none() -> Self {
         Self {
             lake: None,
-            keeper: Mutex::new(None),
+            worker: Mutex::new(None),
             time: Duration::ZERO,
         }
     }

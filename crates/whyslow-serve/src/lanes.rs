@@ -1,4 +1,4 @@
-//! `tracks`: which lanes there are, with names, in an order for people.
+//! `tracks`: the lanes with their names, in display order.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -19,7 +19,7 @@ use crate::thread_names::{Names, Thread};
 const LANES: usize = 200;
 const LANES_MAX: usize = 5_000;
 
-/// Which lanes are wanted.
+/// Filters of lanes.
 struct Wanted {
     window: Option<Window>,
     pids: Vec<i32>,
@@ -48,15 +48,14 @@ pub(crate) async fn tracks(
         limit: query.number("limit", LANES)?.min(LANES_MAX),
     };
     let track = query.get("track").map(str::to_owned);
-    let found = shared.queue.ask(move |_| {
+    let found = shared.queue.run(move |_| {
         let names = current.names()?;
         let all = tiles.tracks().iter();
         let picked = all.filter(|found| track.as_ref().is_none_or(|name| *name == found.name));
         let picked: Vec<Value> = picked.map(|track| about(track, &names, &wanted)).collect();
         if picked.is_empty() {
-            let error = "there is no such track";
-            return Err(Refusal::new(StatusCode::NOT_FOUND, error)
-                .hint("without `track` all of them are told"));
+            let error = "unknown track";
+            return Err(Refusal::new(StatusCode::NOT_FOUND, error).hint("omit `track` to list all"));
         }
         Ok(picked)
     });
@@ -68,7 +67,7 @@ fn globs(text: Option<&str>) -> Result<Option<GlobSet>, Refusal> {
         return Ok(None);
     };
     let wrong =
-        |error: globset::Error| Refusal::wrong(format!("`{text}` is not a pattern: {error}"));
+        |error: globset::Error| Refusal::wrong(format!("invalid pattern `{text}`: {error}"));
     let mut set = GlobSetBuilder::new();
     for glob in text.split(',') {
         set.add(Glob::new(glob).map_err(wrong)?);
@@ -130,12 +129,12 @@ fn is_wanted(lane: &Lane, thread: Option<&Thread>, wanted: &Wanted) -> bool {
     is_then && thread.is_none_or(named)
 }
 
-/// Time in which something went on: not that asleep, idle, or in calls that wait.
+/// Active time: without sleep, idle time and waiting calls.
 fn busy_ns(track: &Track, lane: &Lane) -> u64 {
     let quiet: &[usize] = match track.name {
         "states" | "cpus" => &[3],
         "calls" => &[2],
-        // What a late sampler missed is nothing that the thread did.
+        // Missed samples of a late sampler are no activity of the thread.
         "samples" => &[1, 3],
         _ => &[],
     };
@@ -146,7 +145,7 @@ fn busy_ns(track: &Track, lane: &Lane) -> u64 {
         .sum()
 }
 
-/// Busy processes first, their threads together, the recorder's behind all others; CPUs by number.
+/// Busy processes first, with their threads together, and the recorder last; CPUs by number.
 fn order(track: &Track, lanes: &mut [(&Lane, Option<&Thread>)]) {
     if track.name == "cpus" {
         return;
@@ -272,7 +271,7 @@ mod tests {
             pids: vec![200],
             ..all()
         };
-        // Of whom nothing is known is shown.
+        // Lanes of unknown threads are shown.
         assert_eq!(lanes(&of_process), (2, vec![5, 3]));
         let named = Wanted {
             comms: globs(Some("t1*,x")).expect("patterns"),

@@ -1,7 +1,7 @@
-//! `serve`: recordings for browsers and programs, over HTTP on this machine alone.
+//! `serve`: recordings for browsers and programs, over HTTP on loopback.
 //!
-//! Nothing can be written but notes, nothing can be read but the recordings that were named, and
-//! nothing is answered without the token.
+//! Only notes can be written, only the specified recordings can be read, and all requests need the
+//! token.
 
 mod app;
 mod args;

@@ -1,7 +1,8 @@
-//! What a question may cost: its time, the memory of the process, and whether anybody still waits.
+//! Limits of a query: its time, the memory of the process, and whether the client is still
+//! connected.
 //!
-//! Questions read tables batch by batch; [`Limited`] stands between and looks at each batch whether
-//! to go on. What is done with a batch takes milliseconds, so a question ends soon after it should.
+//! Queries read tables batch by batch. [`Limited`] wraps the tables and checks the limits before
+//! each batch. Processing a batch takes milliseconds, so a query ends soon after it should.
 
 use std::collections::BTreeSet;
 use std::fs::File;
@@ -15,20 +16,20 @@ use arrow_array::RecordBatch;
 use whyslow_model::Table;
 use whyslow_store::{Part, RecordingInfo, Scan, StoreError, Tables, Visit};
 
-/// Batches between two looks at memory.
-const BATCHES_PER_LOOK: u64 = 16;
+/// Batches between two checks of the memory.
+const BATCHES_PER_CHECK: u64 = 16;
 
-/// Why a question was stopped.
+/// Reason for stopping a query.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Stop {
-    /// Nobody waits for the answer, or the server ends.
+    /// The client disconnected, or the server is shutting down.
     Unwanted,
     Time,
     Memory,
 }
 
-/// Memory of this process, in bytes. The file stays open: it can be read when no file can be opened
-/// any more.
+/// Resident memory of this process, in bytes. The file stays open, because it must be readable when
+/// file descriptors are exhausted.
 #[derive(Debug)]
 pub(crate) struct Resident {
     file: Option<File>,
@@ -43,7 +44,7 @@ impl Resident {
         }
     }
 
-    /// 0 where the system does not tell.
+    /// 0 if unknown.
     pub(crate) fn bytes(&self) -> u64 {
         let mut text = [0_u8; 128];
         let read = |file: &File| file.read_at(&mut text, 0).ok();
@@ -55,19 +56,19 @@ impl Resident {
     }
 }
 
-/// Tells a question when to stop, and how far it came.
+/// Decides when a query has to stop, and counts its progress.
 #[derive(Debug)]
 pub(crate) struct Gauge {
     deadline: Instant,
     memory_max: u64,
     resident: Arc<Resident>,
-    /// Of this question.
+    /// Set when the client disconnects.
     is_unwanted: AtomicBool,
-    /// Of all questions.
+    /// Set when the server shuts down.
     is_over: Arc<AtomicBool>,
     batches: AtomicU64,
     rows: AtomicU64,
-    /// Greater than 0 when it was stopped for a reason of its own.
+    /// Non-zero if it was stopped by a limit.
     verdict: AtomicU64,
 }
 
@@ -93,7 +94,7 @@ impl Gauge {
         }
     }
 
-    /// Nobody waits any more.
+    /// The client is gone.
     pub(crate) fn abandon(&self) {
         self.is_unwanted.store(true, Ordering::Relaxed);
     }
@@ -113,13 +114,13 @@ impl Gauge {
         }
     }
 
-    /// Whether to go on.
-    pub(crate) fn look(&self) -> Result<(), StoreError> {
+    /// Fails if the query has to stop.
+    pub(crate) fn check(&self) -> Result<(), StoreError> {
         let count = self.batches.fetch_add(1, Ordering::Relaxed);
         if self.verdict().is_none() {
             if Instant::now() >= self.deadline {
                 self.verdict.store(BY_TIME, Ordering::Relaxed);
-            } else if count.is_multiple_of(BATCHES_PER_LOOK)
+            } else if count.is_multiple_of(BATCHES_PER_CHECK)
                 && self.resident.bytes() > self.memory_max
             {
                 self.verdict.store(BY_MEMORY, Ordering::Relaxed);
@@ -134,11 +135,11 @@ impl Gauge {
     fn take(&self, batch: &RecordBatch) -> Result<(), StoreError> {
         let rows = batch.num_rows() as u64;
         self.rows.fetch_add(rows, Ordering::Relaxed);
-        self.look()
+        self.check()
     }
 }
 
-/// Tables that are read no longer than a gauge allows.
+/// Tables whose reads are checked by a gauge.
 pub(crate) struct Limited<'t> {
     tables: &'t dyn Tables,
     gauge: &'t Gauge,
@@ -156,7 +157,7 @@ impl Tables for Limited<'_> {
     }
 
     fn parts<'t>(&'t self, scan: &Scan) -> Result<Vec<Box<dyn Part + 't>>, StoreError> {
-        self.gauge.look()?;
+        self.gauge.check()?;
         let parts = self.tables.parts(scan)?.into_iter();
         let limited = parts.map(|part| {
             let gauge = self.gauge;
@@ -170,12 +171,12 @@ impl Tables for Limited<'_> {
         table: &'static Table,
         column: &str,
     ) -> Result<Option<BTreeSet<String>>, StoreError> {
-        self.gauge.look()?;
+        self.gauge.check()?;
         self.tables.words(table, column)
     }
 
     fn scan(&self, scan: &Scan, visit: &mut Visit<'_>) -> Result<(), StoreError> {
-        self.gauge.look()?;
+        self.gauge.check()?;
         self.tables.scan(scan, &mut watched(self.gauge, visit))
     }
 }
@@ -191,12 +192,12 @@ impl Part for LimitedPart<'_> {
     }
 
     fn read(&self, visit: &mut Visit<'_>) -> Result<(), StoreError> {
-        self.gauge.look()?;
+        self.gauge.check()?;
         self.part.read(&mut watched(self.gauge, visit))
     }
 
     fn read_rows(&self, numbers: &[u64], visit: &mut Visit<'_>) -> Result<(), StoreError> {
-        self.gauge.look()?;
+        self.gauge.check()?;
         self.part
             .read_rows(numbers, &mut watched(self.gauge, visit))
     }
@@ -225,17 +226,17 @@ mod tests {
     #[test]
     fn a_question_stops_for_one_reason() {
         let free = gauge(LONG, u64::MAX);
-        assert!(free.look().is_ok());
+        assert!(free.check().is_ok());
         free.abandon();
-        assert!(free.look().is_err());
+        assert!(free.check().is_err());
         assert_eq!(free.verdict(), Some(Stop::Unwanted));
 
         let late = gauge(Duration::ZERO, u64::MAX);
-        assert!(late.look().is_err());
+        assert!(late.check().is_err());
         assert_eq!(late.verdict(), Some(Stop::Time));
 
         let large = gauge(LONG, 1);
-        assert!(large.look().is_err());
+        assert!(large.check().is_err());
         assert_eq!(large.verdict(), Some(Stop::Memory));
     }
 

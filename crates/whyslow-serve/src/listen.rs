@@ -1,4 +1,4 @@
-//! Connections: a bounded number, each with a bound on how long its questions may take to come.
+//! Connections: bounded in number, each with a timeout for its requests.
 
 use std::io;
 use std::net::SocketAddr;
@@ -21,27 +21,27 @@ use whyslow_base::failure::Failure;
 
 use crate::args::ListenArg;
 
-/// Connections at once; more wait until one ends.
+/// Maximum number of connections; more wait until one ends.
 const CONNECTIONS_MAX: usize = 256;
-/// For the headers of a question, and between two of a connection.
+/// Timeout for request headers and for idle connections.
 const HEADERS_TIME_MAX: Duration = Duration::from_secs(20);
-/// Line and headers of a question together.
+/// Maximum size of request line and headers.
 const HEADERS_BYTES_MAX: usize = 48 << 10;
 const HEADERS_MAX: usize = 64;
-/// After a failure to take a connection (no more descriptors, say).
+/// Pause after a failed accept (for example, out of descriptors).
 const PAUSE: Duration = Duration::from_millis(100);
 
-/// A socket that is bound, and not yet known to the runtime.
+/// A bound socket that is not yet registered with the runtime.
 #[derive(Debug)]
 pub(crate) enum Socket {
     Tcp(std::net::TcpListener, SocketAddr),
     Unix(std::os::unix::net::UnixListener, PathBuf),
 }
 
-/// Takes the socket out of the file system when it is dropped.
-pub(crate) struct Leaving(Option<(Sender<()>, JoinHandle<()>)>);
+/// Removes the socket file when it is dropped.
+pub(crate) struct SocketCleanup(Option<(Sender<()>, JoinHandle<()>)>);
 
-impl Drop for Leaving {
+impl Drop for SocketCleanup {
     fn drop(&mut self) {
         if let Some((sender, thread)) = self.0.take() {
             drop(sender);
@@ -51,10 +51,10 @@ impl Drop for Leaving {
 }
 
 impl Socket {
-    /// What a socket in the file system needs at the end.
-    pub(crate) fn leaving(&self) -> Leaving {
+    /// The cleanup of a Unix socket.
+    pub(crate) fn cleanup(&self) -> SocketCleanup {
         let Self::Unix(_, path) = self else {
-            return Leaving(None);
+            return SocketCleanup(None);
         };
         let path = path.clone();
         let (sender, receiver) = channel::<()>();
@@ -62,7 +62,7 @@ impl Socket {
             let _ = receiver.recv();
             let _ = std::fs::remove_file(path);
         });
-        Leaving(Some((sender, thread)))
+        SocketCleanup(Some((sender, thread)))
     }
 
     pub(crate) fn bind(listen: &ListenArg, port: Option<u16>) -> Result<Self, Failure> {
@@ -83,19 +83,19 @@ fn bind_tcp(address: SocketAddr) -> Result<Socket, Failure> {
         Ok(Socket::Tcp(listener, address))
     });
     bound.map_err(|error| {
-        let failure = Failure::new(format!("failed to listen at {address}")).caused_by(&error);
+        let failure = Failure::new(format!("cannot listen on {address}")).caused_by(&error);
         match error.kind() {
-            io::ErrorKind::AddrInUse => failure.hint("leave --port out, and a free one is taken"),
+            io::ErrorKind::AddrInUse => failure.hint("omit --port to use a free port"),
             _ => failure,
         }
     })
 }
 
-/// A socket for this user alone. One that was left behind is replaced, one that somebody listens at
-/// and every other file stay.
+/// A socket for this user only. A stale socket is replaced; a socket in use and other files are
+/// kept.
 fn bind_unix(path: &Path) -> Result<Socket, Failure> {
     let failed = |error: io::Error| {
-        Failure::new(format!("failed to listen at `{}`", path.display())).caused_by(&error)
+        Failure::new(format!("cannot listen on `{}`", path.display())).caused_by(&error)
     };
     let is_left = std::fs::symlink_metadata(path)
         .is_ok_and(|about| std::os::unix::fs::FileTypeExt::is_socket(&about.file_type()))
@@ -103,7 +103,7 @@ fn bind_unix(path: &Path) -> Result<Socket, Failure> {
     if is_left {
         std::fs::remove_file(path).map_err(failed)?;
     }
-    // From the begin on nobody else may connect, not only after a change of the mode.
+    // The mode must be right from the start, not only after a chmod.
     let before = rustix::process::umask(rustix::fs::Mode::from_raw_mode(0o177));
     let bound = std::os::unix::net::UnixListener::bind(path);
     rustix::process::umask(before);
@@ -114,7 +114,7 @@ fn bind_unix(path: &Path) -> Result<Socket, Failure> {
     Ok(Socket::Unix(listener, path))
 }
 
-/// Takes connections until `end` says so.
+/// Accepts connections until `end` completes.
 pub(crate) async fn serve(
     socket: Socket,
     app: Router,
@@ -165,7 +165,7 @@ impl Listener {
         match self {
             Self::Tcp(listener) => {
                 let (stream, _) = listener.accept().await?;
-                // Small answers must not wait for an acknowledgement.
+                // Small responses must not wait for an acknowledgement.
                 stream.set_nodelay(true)?;
                 Ok(Stream::Tcp(stream))
             }
@@ -174,7 +174,7 @@ impl Listener {
     }
 }
 
-/// A connection until it ends. What goes wrong with it is its client's concern.
+/// Serves a connection until it ends. Errors of a connection only concern its client.
 async fn talk(
     stream: impl AsyncRead + AsyncWrite + Unpin,
     app: Router,

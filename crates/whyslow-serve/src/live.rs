@@ -1,4 +1,4 @@
-//! `serve @live`: the last minute of this machine, which goes on.
+//! `serve @live`: a rolling recording of the last minute of this machine.
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -16,26 +16,26 @@ use whyslow_sources::live::{LiveFolder, RecorderChoice, Shown, roll};
 use crate::confine;
 use crate::open_recording::{OpenRecording, Slot};
 
-const LOOK_EVERY: Duration = Duration::from_millis(50);
+const POLL_INTERVAL: Duration = Duration::from_millis(50);
 
-/// A recorder of our own, or one that is followed.
+/// Our own recorder, or a recorder that is followed.
 pub(crate) struct Live {
     folder: PathBuf,
     /// The first recording, or why there is none.
     begun: Mutex<Receiver<Result<Arc<Slot>, Failure>>>,
     slot: OnceLock<Arc<Slot>>,
-    /// Of all that was recorded since the beginning.
+    /// Counters since the start.
     metrics: Arc<Mutex<Metrics>>,
-    /// Why it does not go on.
+    /// Why it ended.
     ended: Arc<OnceLock<String>>,
     is_over: Arc<AtomicBool>,
 }
 
-/// What goes on, and the thread that sees to it.
+/// The live recording and its thread.
 type Begun = (Arc<Live>, JoinHandle<()>);
 
 impl Live {
-    /// Begins to record if one of the words means this machine.
+    /// Starts recording if one of the arguments is this machine.
     pub(crate) fn start(
         words: &[String],
         is_over: &Arc<AtomicBool>,
@@ -46,11 +46,11 @@ impl Live {
             return Ok(None);
         };
         if named.next().is_some() {
-            return Err(Failure::usage("this machine can be served live once"));
+            return Err(Failure::usage("cannot serve @live more than once"));
         }
         let folder = LiveFolder::new()?;
         if !talk.quiet {
-            talk::line("recording: the address comes with the first seconds");
+            talk::line("recording: printing the address after the first seconds");
         }
         let place = folder.path().to_owned();
         let ended = Arc::new(OnceLock::new());
@@ -75,7 +75,7 @@ impl Live {
         Ok(Some((Arc::new(live), thread)))
     }
 
-    /// Where its recordings lie.
+    /// Directory of its recordings.
     pub(crate) fn folder(&self) -> &Path {
         &self.folder
     }
@@ -87,7 +87,7 @@ impl Live {
         }
         let begun = self.begun.lock().unwrap_or_else(PoisonError::into_inner);
         loop {
-            match begun.recv_timeout(LOOK_EVERY) {
+            match begun.recv_timeout(POLL_INTERVAL) {
                 Ok(slot) => {
                     let slot = slot?;
                     return Ok(Arc::clone(self.slot.get_or_init(|| slot)));
@@ -98,19 +98,19 @@ impl Live {
         }
     }
 
-    /// Counters of all that was recorded since the server began.
+    /// Counters of everything recorded since the server started.
     pub(crate) fn metrics(&self) -> Metrics {
         let metrics = self.metrics.lock().unwrap_or_else(PoisonError::into_inner);
         metrics.clone()
     }
 
-    /// Why it does not go on, if it does not.
+    /// Why it ended, if it has.
     pub(crate) fn ended(&self) -> Option<&str> {
         self.ended.get().map(String::as_str)
     }
 }
 
-/// Until the server ends, or nobody records any more.
+/// Runs until the server shuts down or the recorder ends.
 fn record(
     choice: RecorderChoice,
     folder: &LiveFolder,
@@ -121,7 +121,7 @@ fn record(
     let mut slot: Option<Arc<Slot>> = None;
     let mut show = |recording: &Path| {
         let current = OpenRecording::passing(recording)?;
-        // What is shown has its charts.
+        // Build the charts before the recording is shown.
         current.prepare(is_over);
         let mut counted = metrics
             .lock()
@@ -134,7 +134,7 @@ fn record(
         } else {
             let first = Arc::new(Slot::new(current));
             slot = Some(Arc::clone(&first));
-            // Who does not wait for it any more ends.
+            // The receiver may have been interrupted.
             let _ = sender.send(Ok(first));
         }
         Ok(())
@@ -153,13 +153,11 @@ fn record(
         Err(failure) => failure.message().to_owned(),
     };
     if !is_over.load(Ordering::Relaxed) {
-        talk::line(&format!(
-            "note: {why}; what was recorded last is still served"
-        ));
+        talk::line(&format!("note: {why}; still serving the last recording"));
     }
     let _ = ended.set(why);
-    // What was recorded last lies in the room, and not all of it was opened yet.
+    // The last recording is in the directory and not completely open yet: keep the directory.
     while !is_over.load(Ordering::Relaxed) {
-        thread::sleep(LOOK_EVERY);
+        thread::sleep(POLL_INTERVAL);
     }
 }

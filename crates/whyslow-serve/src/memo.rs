@@ -1,7 +1,8 @@
-//! Explanations that were made before, in memory and on disk: the second time they are there at once.
+//! Cache of explanations, in memory and on disk.
 //!
-//! A file is named after all that decides its content: the recording, the program and the question. It
-//! lies in the user's cache, which is private; what is longest unused goes.
+//! A file is named after everything that determines its content: recording, program and query. The
+//! files are in the user's cache directory, which is private; the least recently used ones are
+//! evicted.
 
 use std::collections::{BTreeMap, VecDeque};
 use std::fs::{self, DirBuilder, File};
@@ -14,11 +15,11 @@ use std::time::SystemTime;
 use flate2::Compression;
 use flate2::read::GzDecoder;
 use flate2::write::GzEncoder;
-use tokio::sync::Mutex as Turn;
+use tokio::sync::Mutex as AsyncMutex;
 
-/// Of all files together.
+/// Maximum size of all files together.
 const DISK_BYTES_MAX: u64 = 64 << 20;
-/// Of one document; longer ones are made again.
+/// Maximum size of a document; larger ones are not cached.
 const DOCUMENT_BYTES_MAX: u64 = 64 << 20;
 const MEMORY_BYTES_MAX: usize = 32 << 20;
 const KEY_DIGITS: usize = 40;
@@ -29,27 +30,27 @@ pub(crate) type Document = Arc<Vec<u8>>;
 #[derive(Debug)]
 pub(crate) struct Memo {
     folder: Option<PathBuf>,
-    /// Of the program: another build may say something else.
+    /// Identifies the build of the program, since another build may have different results.
     build: String,
-    held: Mutex<Held>,
-    turns: Mutex<BTreeMap<String, Weak<Turn<()>>>>,
+    cached: Mutex<Cached>,
+    key_locks: Mutex<BTreeMap<String, Weak<AsyncMutex<()>>>>,
 }
 
 #[derive(Debug, Default)]
-struct Held {
-    /// The one used last is the last.
+struct Cached {
+    /// In order of last use, most recent last.
     documents: VecDeque<(String, Document)>,
     bytes: usize,
 }
 
 impl Memo {
-    /// In a folder of the user's cache, which may be missing.
+    /// In a subdirectory of the user's cache directory, which may be missing.
     pub(crate) fn new(cache: Option<&Path>) -> Self {
         Self {
             folder: cache.map(|cache| cache.join("explain")),
             build: build(),
-            held: Mutex::default(),
-            turns: Mutex::default(),
+            cached: Mutex::default(),
+            key_locks: Mutex::default(),
         }
     }
 
@@ -62,35 +63,38 @@ impl Memo {
         hasher.finalize().to_hex()[..KEY_DIGITS].to_owned()
     }
 
-    /// Who asks the same at the same time waits for the first.
-    pub(crate) fn turn(&self, key: &str) -> Arc<Turn<()>> {
-        let mut turns = self.turns.lock().unwrap_or_else(PoisonError::into_inner);
-        turns.retain(|_, turn| turn.strong_count() > 0);
-        if let Some(turn) = turns.get(key).and_then(Weak::upgrade) {
-            return turn;
+    /// Serializes identical concurrent requests: the later ones wait for the first.
+    pub(crate) fn key_lock(&self, key: &str) -> Arc<AsyncMutex<()>> {
+        let mut key_locks = self
+            .key_locks
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        key_locks.retain(|_, lock| lock.strong_count() > 0);
+        if let Some(lock) = key_locks.get(key).and_then(Weak::upgrade) {
+            return lock;
         }
-        let turn = Arc::new(Turn::new(()));
-        turns.insert(key.to_owned(), Arc::downgrade(&turn));
-        turn
+        let lock = Arc::new(AsyncMutex::new(()));
+        key_locks.insert(key.to_owned(), Arc::downgrade(&lock));
+        lock
     }
 
     pub(crate) fn get(&self, key: &str) -> Option<Document> {
-        if let Some(found) = self.held().get(key) {
+        if let Some(found) = self.cached().get(key) {
             return Some(found);
         }
         let document: Document = Arc::new(read(&self.path(key)?)?);
-        self.held().put(key, &document);
+        self.cached().put(key, &document);
         Some(document)
     }
 
-    /// For as long as this process lives.
+    /// Caches in memory only.
     pub(crate) fn hold(&self, key: &str, document: &Document) {
-        self.held().put(key, document);
+        self.cached().put(key, document);
     }
 
-    /// What cannot be kept is made again another time.
+    /// Errors are ignored: the document is computed again next time.
     pub(crate) fn put(&self, key: &str, document: &Document) {
-        self.held().put(key, document);
+        self.cached().put(key, document);
         if let (Some(path), Some(folder)) = (self.path(key), &self.folder)
             && write(folder, &path, document).is_some()
         {
@@ -98,8 +102,8 @@ impl Memo {
         }
     }
 
-    fn held(&self) -> std::sync::MutexGuard<'_, Held> {
-        self.held.lock().unwrap_or_else(PoisonError::into_inner)
+    fn cached(&self) -> std::sync::MutexGuard<'_, Cached> {
+        self.cached.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     fn path(&self, key: &str) -> Option<PathBuf> {
@@ -108,7 +112,7 @@ impl Memo {
     }
 }
 
-impl Held {
+impl Cached {
     fn get(&mut self, key: &str) -> Option<Document> {
         let at = self.documents.iter().position(|(name, _)| name == key)?;
         let found = self.documents.remove(at)?;
@@ -133,7 +137,7 @@ impl Held {
     }
 }
 
-/// Version, and what tells one build of it from another.
+/// Version and build id.
 fn build() -> String {
     let about = fs::metadata("/proc/self/exe").ok();
     let about = about.map(|about| (about.len(), about.mtime(), about.mtime_nsec()));
@@ -142,14 +146,14 @@ fn build() -> String {
 
 fn read(path: &Path) -> Option<Vec<u8>> {
     let file = File::open(path).ok()?;
-    // Used now: others go first.
+    // Mark as recently used.
     #[allow(clippy::disallowed_methods)]
     let now = SystemTime::now();
     let _ = file.set_modified(now);
     let mut document = Vec::new();
     let mut decoder = GzDecoder::new(file).take(DOCUMENT_BYTES_MAX);
     decoder.read_to_end(&mut document).ok()?;
-    // What was cut, or is something else, is made again.
+    // Truncated or foreign files are ignored.
     let is_whole = serde_json::from_slice::<serde::de::IgnoredAny>(&document).is_ok();
     is_whole.then_some(document)
 }
@@ -167,7 +171,7 @@ fn write(folder: &Path, path: &Path, document: &[u8]) -> Option<()> {
     Some(())
 }
 
-/// Takes away what is longest unused, but not the file that was just written.
+/// Evicts the least recently used files, except the one just written.
 fn evict(folder: &Path, kept: &Path) {
     let entries = fs::read_dir(folder).into_iter().flatten().flatten();
     let mut files: Vec<(SystemTime, u64, PathBuf)> = entries
@@ -235,7 +239,7 @@ mod tests {
         let large: Document = Arc::new(vec![b'1'; MEMORY_BYTES_MAX / 3]);
         for number in 0..10 {
             memo.put(&number.to_string(), &large);
-            assert!(memo.held().bytes <= MEMORY_BYTES_MAX);
+            assert!(memo.cached().bytes <= MEMORY_BYTES_MAX);
         }
         assert!(memo.get("0").is_none() && memo.get("9").is_some());
     }

@@ -1,4 +1,4 @@
-//! `/metrics`: counters and histograms, for those who collect them again and again.
+//! `/metrics`: counters and histograms for scrapers.
 
 use axum::extract::{Request, State};
 use axum::http::header;
@@ -12,7 +12,7 @@ use crate::query::Query;
 use crate::reply::Refusal;
 use crate::server::Shared;
 
-/// Of what is live all since the server began; of a recording, all of it or a window.
+/// Since the server started if live; otherwise of the recording or a window.
 pub(crate) async fn metrics(
     State(shared): State<Shared>,
     request: Request,
@@ -24,11 +24,11 @@ pub(crate) async fn metrics(
     let live = served.live.clone();
     if live.is_some() && query.get("w").is_some() {
         return Err(Refusal::wrong(
-            "what is live has no window: its counters go on",
+            "cannot use a window with @live: its counters are cumulative",
         ));
     }
     let window = query.window(&current.opened)?;
-    let written = shared.queue.ask(move |gauge| {
+    let written = shared.queue.run(move |gauge| {
         let metrics = if let Some(live) = live {
             live.metrics()
         } else {

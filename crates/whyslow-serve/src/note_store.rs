@@ -1,5 +1,5 @@
-//! `notes`: bookmarks of a recording, the only thing that is ever written for who asks. They lie in the
-//! user's state folder, named after the content of the recording: it may be moved, and need not be
+//! `notes`: bookmarks of a recording, the only thing that clients can write. They are in the user's
+//! state directory, named after the content of the recording, which may be moved and need not be
 //! writable.
 
 use std::fs::{self, DirBuilder, File};
@@ -10,10 +10,10 @@ use std::path::{Path, PathBuf};
 use serde::{Deserialize, Serialize};
 use whyslow_base::failure::Failure;
 
-/// Of all notes of a recording together.
+/// Maximum size of all notes of a recording.
 pub(crate) const BYTES_MAX: usize = 256 << 10;
 
-/// Something that somebody wants to find again.
+/// A bookmark.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(crate) struct Note {
@@ -24,12 +24,12 @@ pub(crate) struct Note {
     pub(crate) text: String,
 }
 
-/// Where notes are kept; nowhere for who has no home.
+/// The directory of the notes; `None` without a home directory.
 #[derive(Debug)]
 pub(crate) struct Notes(Option<PathBuf>);
 
 impl Notes {
-    /// Below a state folder.
+    /// In a subdirectory of the state directory.
     pub(crate) fn new(state: Option<&Path>) -> Self {
         Self(state.map(|state| state.join("notes")))
     }
@@ -52,9 +52,8 @@ impl Notes {
 
     pub(crate) fn write(&self, digest: &str, notes: &[Note]) -> Result<(), Failure> {
         let (Some(path), Some(folder)) = (self.path(digest), &self.0) else {
-            return Err(
-                Failure::new("there is no place for notes").hint("set XDG_STATE_HOME or HOME")
-            );
+            return Err(Failure::new("cannot store notes: no home directory")
+                .hint("set XDG_STATE_HOME or HOME"));
         };
         let failed = |error| Failure::writing(&path, error);
         let mut builder = DirBuilder::new();
@@ -92,21 +91,21 @@ mod tests {
             end_ns: Some(i64::MAX),
             text: "<b>\u{202e}\n".to_owned(),
         }];
-        assert_eq!(notes.read("a").expect("none yet"), []);
-        notes.write("a", &some).expect("it can be written");
-        assert_eq!(notes.read("a").expect("they are there"), some);
+        assert_eq!(notes.read("a").expect("no notes yet"), []);
+        notes.write("a", &some).expect("writable");
+        assert_eq!(notes.read("a").expect("readable"), some);
         assert_eq!(notes.read("b").expect("none"), []);
         let path = notes.path("a").expect("a place");
         let mode = |path: &Path| {
-            let about = fs::metadata(path).expect("it is there");
+            let about = fs::metadata(path).expect("it exists");
             std::os::unix::fs::PermissionsExt::mode(&about.permissions()) & 0o777
         };
         assert_eq!(mode(&path), 0o600);
         assert_eq!(mode(path.parent().expect("a folder")), 0o700);
-        notes.write("a", &[]).expect("it can be written");
+        notes.write("a", &[]).expect("writable");
         assert!(!path.exists());
-        notes.write("a", &[]).expect("twice, too");
-        fs::write(&path, "nonsense").expect("it can be written");
+        notes.write("a", &[]).expect("writable twice");
+        fs::write(&path, "nonsense").expect("writable");
         assert!(notes.read("a").is_err());
     }
 }

@@ -1,4 +1,4 @@
-//! `notes`: bookmarks of a recording, read and replaced.
+//! `notes`: reads and replaces the bookmarks of a recording.
 
 use axum::body::to_bytes;
 use axum::extract::{Request, State};
@@ -13,7 +13,7 @@ use crate::server::Shared;
 
 const NOTES_MAX: usize = 1_000;
 const NOTE_BYTES_MAX: usize = 4 << 10;
-/// For the body to come.
+/// Timeout for the request body.
 const BODY_TIME_MAX: std::time::Duration = std::time::Duration::from_secs(20);
 
 pub(crate) async fn get(
@@ -23,10 +23,10 @@ pub(crate) async fn get(
     let query = Query::of(request.uri())?;
     query.only(&[])?;
     let current = shared.recordings.find(&query)?.now();
-    let asked = shared.clone();
+    let server = shared.clone();
     let found = shared
         .quick
-        .ask(move |_| Ok(asked.notes.read(&current.digest)?));
+        .run(move |_| Ok(server.notes.read(&current.digest)?));
     reply::json_document(&found.await?)
 }
 
@@ -38,37 +38,38 @@ pub(crate) async fn put(
     query.only(&[])?;
     let served = shared.recordings.find(&query)?;
     if served.is_live() {
-        return Err(Refusal::wrong("what is live keeps no notes: it goes by"));
+        return Err(Refusal::wrong("cannot add notes to @live"));
     }
     let current = served.now();
     let late = |_| {
         Refusal::new(
             StatusCode::REQUEST_TIMEOUT,
-            "the notes did not come in time",
+            "timeout while reading the request body",
         )
     };
     let body = timeout(BODY_TIME_MAX, to_bytes(request.into_body(), BYTES_MAX)).await;
     let body = body.map_err(late)?.map_err(|_| too_much())?;
     let notes = checked(&body)?;
-    let asked = shared.clone();
+    let server = shared.clone();
     let written = shared
         .quick
-        .ask(move |_| Ok(asked.notes.write(&current.digest, &notes)?));
+        .run(move |_| Ok(server.notes.write(&current.digest, &notes)?));
     written.await?;
     Ok(StatusCode::NO_CONTENT.into_response())
 }
 
 fn too_much() -> Refusal {
     let error = format!(
-        "notes are {NOTES_MAX} at most, of {NOTE_BYTES_MAX} bytes each and {BYTES_MAX} together"
+        "at most {NOTES_MAX} notes of {NOTE_BYTES_MAX} bytes each and {BYTES_MAX} bytes in total are allowed"
     );
     Refusal::new(StatusCode::PAYLOAD_TOO_LARGE, error)
 }
 
 fn checked(body: &[u8]) -> Result<Vec<Note>, Refusal> {
     let notes: Vec<Note> = serde_json::from_slice(body).map_err(|error| {
-        Refusal::wrong(format!("these are no notes: {error}"))
-            .hint("a list of {\"ts_ns\": …, \"end_ns\": …, \"note\": \"…\"}; end_ns may be missing")
+        Refusal::wrong(format!("cannot parse the notes: {error}")).hint(
+            "send a list of {\"ts_ns\": …, \"end_ns\": …, \"note\": \"…\"}; end_ns is optional",
+        )
     })?;
     let is_long = |note: &Note| note.text.len() > NOTE_BYTES_MAX;
     if notes.len() > NOTES_MAX || notes.iter().any(is_long) {
@@ -76,7 +77,7 @@ fn checked(body: &[u8]) -> Result<Vec<Note>, Refusal> {
     }
     let is_backwards = |note: &&Note| note.end_ns.is_some_and(|end| end < note.ts_ns);
     if let Some(note) = notes.iter().find(is_backwards) {
-        let error = format!("a note ends before it begins, at {}", note.ts_ns);
+        let error = format!("the note at {} ends before its start", note.ts_ns);
         return Err(Refusal::wrong(error));
     }
     Ok(notes)

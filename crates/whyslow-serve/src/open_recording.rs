@@ -10,19 +10,19 @@ use whyslow_tiles::Place;
 use crate::charts::Charts;
 use crate::thread_names::Names;
 
-/// A recording as it is now.
+/// The current state of a recording.
 pub(crate) struct OpenRecording {
     pub(crate) opened: Arc<Opened>,
-    /// Of its content: what was made from it before can be used again.
+    /// Digest of its content, the key of data derived from it.
     pub(crate) digest: String,
     pub(crate) charts: Charts,
     place: Place,
     names: OnceLock<Arc<Names>>,
-    /// Of what is live: it goes with the last who asks it.
+    /// Deletes a live recording with its last user.
     _passing: Option<Passing>,
 }
 
-/// A folder that goes when nobody needs it any more.
+/// A directory that is deleted on drop.
 struct Passing(PathBuf);
 
 impl Drop for Passing {
@@ -31,7 +31,7 @@ impl Drop for Passing {
     }
 }
 
-/// A recording that may be another one later.
+/// A recording that may be replaced by a newer one.
 pub(crate) struct Slot(RwLock<Arc<OpenRecording>>);
 
 impl Slot {
@@ -54,7 +54,7 @@ impl Slot {
 }
 
 impl OpenRecording {
-    /// `cache` is the user's folder for what can be made again.
+    /// `cache` is the user's directory for data that can be rebuilt.
     pub(crate) fn new(opened: Opened, cache: Option<&Path>) -> Result<Self, Failure> {
         let place = Place::of(opened.path(), cache)?;
         Ok(Self {
@@ -67,7 +67,7 @@ impl OpenRecording {
         })
     }
 
-    /// What was recorded of this machine until a moment ago, at a place of its own.
+    /// A recording of the last moments of this machine, in its own directory.
     pub(crate) fn passing(recording: &Path) -> Result<Self, Failure> {
         let opened = Opened::unremembered(recording)?;
         Ok(Self {
@@ -76,12 +76,12 @@ impl OpenRecording {
         })
     }
 
-    /// What explanations of it are known by: they have its name in them.
+    /// Identity for cached explanations, which contain the name.
     pub(crate) fn identity(&self) -> String {
         format!("{} {}", self.digest, self.opened.name())
     }
 
-    /// Names of threads, read when they are first asked for.
+    /// Thread names, read on first use.
     pub(crate) fn names(&self) -> Result<Arc<Names>, StoreError> {
         if let Some(names) = self.names.get() {
             return Ok(Arc::clone(names));
@@ -90,7 +90,7 @@ impl OpenRecording {
         Ok(Arc::clone(self.names.get_or_init(|| names)))
     }
 
-    /// Makes what charts are drawn from, or opens what was made before.
+    /// Builds the data for charts, or opens existing data.
     pub(crate) fn prepare(&self, is_over: &AtomicBool) {
         self.charts
             .prepare(&self.place, &*self.opened.tables, is_over);

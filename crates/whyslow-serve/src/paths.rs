@@ -1,4 +1,4 @@
-/// Where those who collect figures expect them.
+/// The conventional path for scrapers.
 pub(crate) const METRICS_PATH: &str = "/metrics";
-/// The only place that takes anything.
+/// The only path that accepts writes.
 pub(crate) const NOTES_PATH: &str = "/api/v1/notes";

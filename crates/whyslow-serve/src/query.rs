@@ -1,5 +1,5 @@
-//! From the keys of an address to the words of the command line, which are read by its definitions:
-//! what can be asked, and how it is said to be wrong, cannot differ.
+//! Converts the query parameters of a URL to the words of the command line, which are parsed with
+//! its definitions, so that both accept the same flags with the same errors.
 
 use std::ffi::OsString;
 use std::path::Path;
@@ -15,11 +15,11 @@ use whyslow_sources::recording::Opened;
 use crate::command_line::CommandLine;
 use crate::reply::Refusal;
 
-/// Keys that are the server's own.
+/// Parameters of the server itself.
 const OWN: &[&str] = &[
     "rec", "what", "view", "format", "interval", "count", "columns", "digest",
 ];
-/// What would write files, or change what is said on the server's terminal.
+/// Flags that write files, or change messages on the server's terminal.
 pub const REFUSED: &[&str] = &[
     "output",
     "every",
@@ -41,19 +41,19 @@ pub const REFUSED: &[&str] = &[
     "help",
     "version",
 ];
-/// A number of fewer digits could be meant in seconds.
+/// Numbers with fewer digits could be seconds.
 const DIGITS_OF_NS: usize = 18;
 
-/// Keys with their values, in order.
+/// Parameters with their values, in order.
 #[derive(Debug, Clone, Default)]
 pub struct Query(Vec<(String, String)>);
 
 impl Query {
-    /// Those of an address.
+    /// The parameters of a URL.
     pub fn of(uri: &Uri) -> Result<Self, Refusal> {
         axum::extract::Query::try_from_uri(uri)
             .map(|axum::extract::Query(pairs)| Self(pairs))
-            .map_err(|_| Refusal::wrong("what stands behind `?` is no list of keys and values"))
+            .map_err(|_| Refusal::wrong("cannot parse the query string"))
     }
 
     pub(crate) fn get(&self, key: &str) -> Option<&str> {
@@ -62,30 +62,30 @@ impl Query {
     }
 
     pub(crate) fn need(&self, key: &str) -> Result<&str, Refusal> {
-        let missing = || Refusal::wrong(format!("`{key}` is missing"));
+        let missing = || Refusal::wrong(format!("missing parameter `{key}`"));
         self.get(key).ok_or_else(missing)
     }
 
-    /// A number, or what it is without.
+    /// A number, or `or` if the parameter is missing.
     pub(crate) fn number<N: FromStr>(&self, key: &str, or: N) -> Result<N, Refusal> {
         self.get(key).map_or(Ok(or), |text| number(key, text))
     }
 
-    /// Numbers with commas between them.
+    /// Numbers separated by commas.
     pub(crate) fn numbers<N: FromStr>(&self, key: &str) -> Result<Vec<N>, Refusal> {
         let text = self.get(key).unwrap_or("");
         let words = text.split(',').filter(|word| !word.is_empty());
         words.map(|word| number(key, word)).collect()
     }
 
-    /// With another value for a key.
+    /// Sets a parameter.
     pub(crate) fn with(mut self, key: &str, value: String) -> Self {
         self.0.retain(|(name, _)| name != key);
         self.0.push((key.to_owned(), value));
         self
     }
 
-    /// With another name for a key.
+    /// Renames a parameter.
     pub(crate) fn renamed(mut self, from: &str, to: &str) -> Self {
         for (key, _) in &mut self.0 {
             if key == from {
@@ -95,13 +95,13 @@ impl Query {
         self
     }
 
-    /// The window asked for, or that a part of a recording is about; none for all of it.
+    /// The requested window, otherwise the focus of a snapshot; `None` for the whole recording.
     pub(crate) fn window(&self, opened: &Opened) -> Result<Option<Window>, Refusal> {
         let named = self.named_window(opened)?;
         Ok(named.or_else(|| opened.tables.info().focus()))
     }
 
-    /// The window asked for, if one is.
+    /// The requested window, if any.
     pub(crate) fn named_window(&self, opened: &Opened) -> Result<Option<Window>, Refusal> {
         let Some(text) = self.get("w").or_else(|| self.get("window")) else {
             return Ok(None);
@@ -112,7 +112,7 @@ impl Query {
         Ok(Some(window))
     }
 
-    /// Refuses keys that mean nothing here.
+    /// Rejects unknown parameters.
     pub(crate) fn only(&self, known: &[&str]) -> Result<(), Refusal> {
         let is_known = |key: &String| known.contains(&key.as_str()) || key == "rec";
         match self.0.iter().find(|(key, _)| !is_known(key)) {
@@ -125,7 +125,7 @@ impl Query {
 fn number<N: FromStr>(key: &str, text: &str) -> Result<N, Refusal> {
     let wrong = |_| {
         Refusal::wrong(format!(
-            "`{text}` is no number for `{key}`, or out of range"
+            "invalid number `{text}` for `{key}`, or out of range"
         ))
     };
     text.trim().parse().map_err(wrong)
@@ -135,23 +135,23 @@ fn unknown<'k>(key: &str, known: impl Iterator<Item = &'k str>) -> Refusal {
     let mut known: Vec<&str> = known.collect();
     known.sort_unstable();
     known.dedup();
-    Refusal::wrong(format!("`{key}` is no key of this question"))
-        .hint(format!("there are: {}", known.join(", ")))
+    Refusal::wrong(format!("unknown parameter `{key}`"))
+        .hint(format!("parameters: {}", known.join(", ")))
 }
 
-/// What was asked, in words.
+/// A request as a command line.
 #[derive(Debug)]
 pub struct Spoken {
-    /// For the command line.
+    /// For the parser.
     pub words: Vec<OsString>,
-    /// The keys, as flags.
+    /// The parameters, as flags.
     pub flags: Vec<String>,
-    /// The same for people to paste.
+    /// For people to paste.
     pub command: String,
 }
 
-/// The words of a question: `path` is what is asked, as in `io top`; `recording` where it lies and
-/// how it was named.
+/// The command line of a request: `path` is the command, such as `io top`; `recording` is the place
+/// and the name of the recording.
 pub fn spoken(
     command_line: &dyn CommandLine,
     path: &[&str],
@@ -161,9 +161,9 @@ pub fn spoken(
     let nothing = || {
         Refusal::new(
             axum::http::StatusCode::NOT_FOUND,
-            format!("there is no question `{}`", path.join(" ")),
+            format!("unknown query `{}`", path.join(" ")),
         )
-        .hint("`recordings` lists what can be asked")
+        .hint("see `recordings` for the available kinds and views")
     };
     let command = command_line.definition(path).ok_or_else(nothing)?;
     let mut flags = Vec::new();
@@ -173,9 +173,7 @@ pub fn spoken(
             continue;
         }
         if REFUSED.contains(&key) {
-            return Err(Refusal::wrong(format!(
-                "`{key}` cannot be asked of a server"
-            )));
+            return Err(Refusal::wrong(format!("cannot use `{key}` in a request")));
         }
         let is_it = |arg: &&Arg| has_name(arg, key);
         let Some(arg) = command.get_arguments().find(is_it) else {
@@ -197,7 +195,7 @@ fn has_name(arg: &Arg, name: &str) -> bool {
     arg.get_long() == Some(name) || arg.get_long().is_some() && aliases.contains(&name)
 }
 
-/// `--key=value`, `--key`, or nothing if it is switched off.
+/// `--key=value`, `--key`, or `None` if it is switched off.
 fn flag(arg: &Arg, key: &str, value: &str) -> Result<Option<String>, Refusal> {
     let name = arg.get_long().unwrap_or(key);
     if arg.get_action().takes_values() {
@@ -210,7 +208,7 @@ fn flag(arg: &Arg, key: &str, value: &str) -> Result<Option<String>, Refusal> {
         "" | "1" | "true" => Ok(Some(format!("--{name}"))),
         "0" | "false" => Ok(None),
         _ => Err(Refusal::wrong(format!(
-            "`{key}` is on (1) or off (0), not `{value}`"
+            "invalid value `{value}` for `{key}`: use 1 or 0"
         ))),
     }
 }
@@ -232,9 +230,9 @@ fn join(
         shown.to_owned()
     };
     let mut command = String::from("whyslow");
-    let said = path.iter().copied().chain([shown.as_str()]);
-    let said = said.chain(behind.iter().copied());
-    for word in said.chain(flags.iter().map(String::as_str)) {
+    let shown_words = path.iter().copied().chain([shown.as_str()]);
+    let shown_words = shown_words.chain(behind.iter().copied());
+    for word in shown_words.chain(flags.iter().map(String::as_str)) {
         command.push(' ');
         command.push_str(&quoted(word));
     }
@@ -245,7 +243,7 @@ fn join(
     }
 }
 
-/// `BEGIN..END` in whole numbers is in nanoseconds; with few digits that has to be said.
+/// `BEGIN..END` in integers is in nanoseconds; small numbers need an explicit unit.
 fn exact(window: &str) -> String {
     let side = |text: &str| {
         let is_number = !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());

@@ -1,4 +1,4 @@
-//! Where questions wait: as many at once as there are CPUs, and not too many behind them.
+//! Queue of queries: one per CPU runs at a time, and the number of waiting ones is limited.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
@@ -11,10 +11,10 @@ use tokio::sync::{Semaphore, SemaphorePermit};
 use crate::limited::{Gauge, Resident};
 use crate::reply::Refusal;
 
-/// Questions that wait for others; more are refused.
+/// Maximum number of waiting queries; more are rejected.
 const WAITING_MAX: usize = 64;
 
-/// What questions may cost.
+/// Limits of a query.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Costs {
     pub(crate) time: Duration,
@@ -38,7 +38,7 @@ pub(crate) struct QueryQueue {
 }
 
 impl QueryQueue {
-    /// So many questions at once; `is_over` ends them all.
+    /// Runs up to `places_max` queries at once; `is_over` stops them all.
     pub(crate) fn new(
         places_max: usize,
         costs: Costs,
@@ -60,19 +60,19 @@ impl QueryQueue {
         }
     }
 
-    /// Does `work` on a thread of its own when its turn comes, and has it stop when the caller leaves:
-    /// whose connection ends is dropped while it waits here.
-    pub(crate) async fn ask<T: Send + 'static>(
+    /// Runs `work` on its own thread when a place is free, and stops it when the caller goes away:
+    /// axum drops this future when the client disconnects.
+    pub(crate) async fn run<T: Send + 'static>(
         self: &Arc<Self>,
         work: impl FnOnce(&Gauge) -> Result<T, Refusal> + Send + 'static,
     ) -> Result<T, Refusal> {
-        let permit = self.turn().await?;
+        let permit = self.acquire().await?;
         permit.forget();
         let Costs { time, memory_bytes } = self.costs;
         let resident = Arc::clone(&self.resident);
         let gauge = Gauge::new(time, memory_bytes, resident, Arc::clone(&self.is_over));
         let gauge = Arc::new(gauge);
-        let mut leaving = Leaving {
+        let mut stop_on_drop = StopOnDrop {
             gauge: Arc::clone(&gauge),
             has_answer: false,
         };
@@ -81,28 +81,33 @@ impl QueryQueue {
         let task = tokio::task::spawn_blocking(move || {
             let done = work(&gauge);
             place.0.count(&gauge, done.is_ok());
-            // An error says that it was stopped, not why.
+            // The error shows that it was stopped, not why.
             done.map_err(|refusal| gauge.verdict().map_or(refusal, Refusal::stopped))
         });
         let done = task.await;
-        leaving.has_answer = true;
+        stop_on_drop.has_answer = true;
         done.unwrap_or_else(|_| {
             let status = StatusCode::INTERNAL_SERVER_ERROR;
-            Err(Refusal::new(status, "the question failed unexpectedly")
-                .hint("what the server says on its standard error belongs into a report of it"))
+            Err(Refusal::new(status, "internal error")
+                .hint("please report this with the output of the server on standard error"))
         })
     }
 
-    async fn turn(&self) -> Result<SemaphorePermit<'_>, Refusal> {
+    async fn acquire(&self) -> Result<SemaphorePermit<'_>, Refusal> {
         if let Ok(permit) = self.places.try_acquire() {
             return Ok(permit);
         }
         let _waiting = Waiting::new(&self.waiting).ok_or_else(|| {
             self.turned_away.fetch_add(1, Ordering::Relaxed);
             let status = StatusCode::TOO_MANY_REQUESTS;
-            Refusal::new(status, "too many questions wait already").hint("ask again later")
+            Refusal::new(status, "too many queries are waiting").hint("try again later")
         })?;
-        let ended = |_| Refusal::new(StatusCode::SERVICE_UNAVAILABLE, "the server ends");
+        let ended = |_| {
+            Refusal::new(
+                StatusCode::SERVICE_UNAVAILABLE,
+                "the server is shutting down",
+            )
+        };
         self.places.acquire().await.map_err(ended)
     }
 
@@ -116,7 +121,7 @@ impl QueryQueue {
         counter.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// How busy it is.
+    /// Load of the queue.
     pub(crate) fn status(&self) -> Value {
         let count = |counter: &AtomicU64| counter.load(Ordering::Relaxed);
         json!({
@@ -134,7 +139,7 @@ impl QueryQueue {
     }
 }
 
-/// A place that is taken until the work has ended, also when nobody waits for it any more.
+/// A place that is occupied until the work ends, even if the client is gone.
 struct Place(Arc<QueryQueue>);
 
 impl Drop for Place {
@@ -144,13 +149,13 @@ impl Drop for Place {
     }
 }
 
-/// Has the work stop if its answer is not awaited.
-struct Leaving {
+/// Stops the work if its result is no longer awaited.
+struct StopOnDrop {
     gauge: Arc<Gauge>,
     has_answer: bool,
 }
 
-impl Drop for Leaving {
+impl Drop for StopOnDrop {
     fn drop(&mut self) {
         if !self.has_answer {
             self.gauge.abandon();

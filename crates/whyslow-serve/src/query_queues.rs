@@ -6,10 +6,10 @@ use crate::args::ServeArgs;
 use crate::limited::Resident;
 use crate::query_queue::{Costs, QueryQueue};
 
-/// An explanation may take so many times as long as another question.
+/// Explanations may take this many times as long as other queries.
 pub(crate) const EXPLAIN_TIMES: u32 = 10;
 
-/// Where questions wait, by how long they may take.
+/// Queues of queries, by how long these may take.
 pub(crate) struct QueryQueues {
     pub(crate) usual: Arc<QueryQueue>,
     pub(crate) quick: Arc<QueryQueue>,

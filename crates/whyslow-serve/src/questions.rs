@@ -1,4 +1,4 @@
-//! `table`, `hist`, `heat`: every kind and every view, as the command line answers them.
+//! `table`, `hist`, `heat`: all kinds and views, with the answers of the command line.
 
 use std::io::{self, Write};
 use std::sync::Arc;
@@ -20,11 +20,11 @@ use crate::query::{self, Query};
 use crate::reply::{self, Refusal};
 use crate::server::Shared;
 
-/// Rows of an answer, all tables together.
+/// Maximum number of rows of an answer, all tables together.
 const ROWS_MAX: usize = 200_000;
-/// Columns of a heat map.
+/// Maximum number of columns of a heat map.
 const COLUMNS_MAX: i64 = 10_000;
-/// Bytes of an answer.
+/// Maximum size of an answer.
 const BYTES_MAX: usize = 64 << 20;
 
 pub(crate) async fn table(
@@ -57,10 +57,12 @@ async fn answer(shared: Shared, request: Request, view: Option<&str>) -> Result<
     let default = topic.and_then(|topic| topic.default);
     let view = view.or_else(|| query.get("view"));
     let view = view.or_else(|| default.map(Verb::name)).map(str::to_owned);
-    let view = view.ok_or_else(|| Refusal::wrong("`view` is missing"))?;
+    let view = view.ok_or_else(|| Refusal::wrong("missing parameter `view`"))?;
     if topic.is_none() {
-        let error = format!("there is no kind `{kind}`");
-        return Err(Refusal::new(StatusCode::NOT_FOUND, error).hint("`recordings` lists the kinds"));
+        let error = format!("unknown kind `{kind}`");
+        return Err(
+            Refusal::new(StatusCode::NOT_FOUND, error).hint("see `recordings` for the kinds")
+        );
     }
     let served = shared.recordings.find(&query)?;
     let current = served.now();
@@ -79,11 +81,11 @@ async fn answer(shared: Shared, request: Request, view: Option<&str>) -> Result<
         .command_line
         .question(&spoken.words)
         .map_err(wrong_words)?
-        .ok_or_else(|| Refusal::wrong("that is no question"))?;
+        .ok_or_else(|| Refusal::wrong("invalid query"))?;
     let shown = command.clone();
     let written = shared
         .queue
-        .ask(move |gauge| write(&*question, &current, gauge, (format, shown)));
+        .run(move |gauge| write(&*question, &current, gauge, (format, shown)));
     let (body, notes) = written.await?;
     let mut response = reply::with_command(form::media_type(format), &command, body);
     if let Some(notes) = notes.as_ref().and_then(reply::header_json) {
@@ -92,19 +94,19 @@ async fn answer(shared: Shared, request: Request, view: Option<&str>) -> Result<
     Ok(response)
 }
 
-/// So many columns of time as an interval.
+/// Replaces a number of time columns by an interval.
 fn by_columns(query: Query, current: &OpenRecording) -> Result<Query, Refusal> {
     if query.get("columns").is_none() {
         return Ok(query);
     }
     if query.get("interval").is_some() {
-        return Err(Refusal::wrong(
-            "`columns` stands for an interval: one of the two",
-        ));
+        return Err(Refusal::wrong("cannot use both `columns` and `interval`"));
     }
     let columns = query.number("columns", 0_i64)?;
     if !(1..=COLUMNS_MAX).contains(&columns) {
-        return Err(Refusal::wrong(format!("`columns` is 1 to {COLUMNS_MAX}")));
+        return Err(Refusal::wrong(format!(
+            "`columns` must be between 1 and {COLUMNS_MAX}"
+        )));
     }
     let info = current.opened.tables.info();
     let (begin, end) = match query.window(&current.opened)? {
@@ -112,14 +114,14 @@ fn by_columns(query: Query, current: &OpenRecording) -> Result<Query, Refusal> {
         None => (info.begin_ns, info.end_ns.saturating_add(1)),
     };
     let width = end.saturating_sub(begin).max(1).div_euclid(columns).max(1);
-    // The last column ends with the window or after it.
+    // The last column ends at the end of the window or later.
     let width = width.saturating_add(i64::from(
         width.saturating_mul(columns) < end.saturating_sub(begin),
     ));
     Ok(query.with("interval", format!("{width}ns")))
 }
 
-/// What is wrong with the words, as the command line says it.
+/// A parse error, in the words of the command line.
 pub(crate) fn wrong_words(error: clap::Error) -> Refusal {
     let text = error.render().to_string();
     let text = text.strip_prefix("error: ").unwrap_or(&text);
@@ -127,7 +129,7 @@ pub(crate) fn wrong_words(error: clap::Error) -> Refusal {
     Refusal::wrong(text[..end].trim())
 }
 
-/// The answer in its form, and what the form has no room for.
+/// The answer in its format, and the notes that the format cannot hold.
 fn write(
     question: &dyn Question,
     current: &Arc<OpenRecording>,
@@ -147,7 +149,7 @@ fn write(
     let notes = (!whyslow_render::has_room_for_notes(format)).then(|| notes(&answer, is_cut));
     loop {
         let mut subject = opened.subject();
-        beside(&mut subject, &command, is_cut);
+        add_members(&mut subject, &command, is_cut);
         let mut out = Bounded::new(BYTES_MAX);
         let how = (zone.clone(), question.weight());
         match whyslow_render::write_into(&mut answer, &subject, how, &args, &mut out) {
@@ -158,7 +160,7 @@ fn write(
     }
 }
 
-fn beside(subject: &mut Subject, command: &str, is_cut: bool) {
+fn add_members(subject: &mut Subject, command: &str, is_cut: bool) {
     subject.more.insert("cli".into(), json!(command));
     if is_cut {
         subject.more.insert("cut".into(), json!(true));
@@ -173,7 +175,7 @@ fn notes(answer: &Answer, is_cut: bool) -> serde_json::Value {
     notes
 }
 
-/// Leaves out what is more than so many rows.
+/// Truncates to `rows_max` rows.
 fn cut(answer: &mut Answer, rows_max: usize) -> bool {
     let mut left = rows_max;
     let mut is_cut = false;
@@ -185,12 +187,12 @@ fn cut(answer: &mut Answer, rows_max: usize) -> bool {
     if is_cut {
         answer
             .caveats
-            .push(format!("only the first {rows_max} rows are given"));
+            .push(format!("only the first {rows_max} rows are returned"));
     }
     is_cut
 }
 
-/// Leaves out half of the longest table; whether there was something to leave out.
+/// Removes half of the longest table; returns whether there was anything to remove.
 fn halve(answer: &mut Answer) -> bool {
     let longest = answer
         .tables
@@ -201,7 +203,10 @@ fn halve(answer: &mut Answer) -> bool {
     };
     let rows = table.rows.len() / 2;
     table.rows.truncate(rows);
-    let text = format!("only the first {rows} rows of `{}` are given", table.name);
+    let text = format!(
+        "only the first {rows} rows of `{}` are returned",
+        table.name
+    );
     answer
         .caveats
         .retain(|caveat| !caveat.starts_with("only the first "));
@@ -209,7 +214,7 @@ fn halve(answer: &mut Answer) -> bool {
     true
 }
 
-/// Text in memory, up to a limit.
+/// A buffer of limited size.
 pub(crate) struct Bounded {
     pub(crate) bytes: Vec<u8>,
     pub(crate) is_full: bool,
@@ -230,7 +235,7 @@ impl Write for Bounded {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         if self.bytes.len() + bytes.len() > self.bytes_max {
             self.is_full = true;
-            return Err(io::Error::other("the answer is too long"));
+            return Err(io::Error::other("the answer is too large"));
         }
         self.bytes.extend_from_slice(bytes);
         Ok(bytes.len())

@@ -1,4 +1,4 @@
-//! The recordings that a server shows: those it was started with, and no others.
+//! The recordings that a server serves: those specified at its start, and no others.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -14,10 +14,10 @@ use crate::open_recording::{OpenRecording, Slot};
 use crate::query::Query;
 use crate::reply::Refusal;
 
-/// One recording, which goes on if it is live.
+/// One recording, which is replaced from time to time if it is live.
 pub(crate) struct ServedRecording {
     pub(crate) id: String,
-    /// As it was named when the server began.
+    /// As specified on the command line.
     pub(crate) word: String,
     pub(crate) live: Option<Arc<Live>>,
     slot: Arc<Slot>,
@@ -33,7 +33,7 @@ impl ServedRecording {
     }
 }
 
-/// Where they lie that are named so; what is live lies nowhere yet.
+/// Paths of the recordings; a live recording has no path yet.
 pub(crate) fn places(words: &[String]) -> Result<Vec<PathBuf>, Failure> {
     match words {
         [] => Ok(vec![recording::place(None)?]),
@@ -92,19 +92,19 @@ impl RecordingSet {
         &self.0
     }
 
-    /// The one that is asked for, or the first.
+    /// The requested recording, or the first one.
     pub(crate) fn find(&self, query: &Query) -> Result<&ServedRecording, Refusal> {
         let found = match query.get("rec") {
             None => self.0.first(),
             Some(id) => self.0.iter().find(|served| served.id == id),
         };
         found.ok_or_else(|| {
-            Refusal::new(StatusCode::NOT_FOUND, "there is no such recording")
-                .hint("`recordings` lists those that the server was started with")
+            Refusal::new(StatusCode::NOT_FOUND, "unknown recording")
+                .hint("see `recordings` for the served recordings")
         })
     }
 
-    /// The recording of this id, or at this place.
+    /// The recording with this id, or at this path.
     pub(crate) fn named(&self, name: &str) -> Option<Arc<OpenRecording>> {
         let is_it = |served: &&ServedRecording| {
             served.id == name || served.now().opened.path() == Path::new(name)
@@ -113,12 +113,12 @@ impl RecordingSet {
     }
 }
 
-/// The name, and a number behind it if there is one of that name already.
+/// The name, with a number appended if it is taken.
 fn free_id(name: &str, served: &[ServedRecording]) -> String {
     let is_free = |id: &String| served.iter().all(|served| served.id != *id);
     let numbered = (2..).map(|number| format!("{name}~{number}"));
     std::iter::once(name.to_owned())
         .chain(numbered)
         .find(is_free)
-        .expect("there are more numbers than recordings")
+        .expect("more numbers than recordings")
 }

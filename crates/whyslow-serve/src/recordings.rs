@@ -1,4 +1,4 @@
-//! `recordings` and `status`: what there is, and how busy the server is.
+//! `recordings` and `status`: the served recordings, and the load of the server.
 
 use axum::extract::{Request, State};
 use axum::response::Response;
@@ -19,11 +19,11 @@ pub(crate) async fn recordings(
     request: Request,
 ) -> Result<Response, Refusal> {
     Query::of(request.uri())?.only(&[])?;
-    let asked = shared.clone();
-    let all = shared.quick.ask(move |_| {
-        let served = asked.recordings.all().iter();
+    let server = shared.clone();
+    let all = shared.quick.run(move |_| {
+        let served = server.recordings.all().iter();
         served
-            .map(|served| about(served, &served.now(), &asked))
+            .map(|served| about(served, &served.now(), &server))
             .collect::<Result<Vec<Value>, Refusal>>()
     });
     reply::json_document(&json!({
@@ -73,7 +73,7 @@ fn about(
             "begin_ns": cut.begin_ns,
             "end_ns": cut.end_ns,
         });
-        // What questions without a window are about.
+        // The default window of queries.
         about["focus"] = json!({"begin_ns": focus.begin, "end_ns": focus.end});
     }
     if let Some(hidden) = &info.redacted {
@@ -85,7 +85,8 @@ fn about(
     Ok(about)
 }
 
-/// What can be asked, and whether there is anything of it; why not is told by the answer.
+/// The available kinds and views, and whether the recording has data for them; the answer explains
+/// why not.
 fn kinds(info: &RecordingInfo) -> Vec<Value> {
     let has_rows = |view: &View| {
         let table = info.tables.get(view.table().name);

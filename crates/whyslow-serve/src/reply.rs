@@ -1,4 +1,4 @@
-//! Answers of the server, and why there is none.
+//! Responses and errors of the server.
 
 use std::fmt::Write as _;
 
@@ -14,11 +14,11 @@ use whyslow_store::StoreError;
 use crate::limited::Stop;
 
 pub(crate) const CLI: HeaderName = HeaderName::from_static("whyslow-cli");
-/// What a form has no room for: caveats and losses, as JSON.
+/// Header for what a format cannot hold: caveats and losses, as JSON.
 pub(crate) const NOTES: HeaderName = HeaderName::from_static("whyslow-notes");
 pub(crate) const JSON: &str = "application/json";
 
-/// Why there is no answer.
+/// An error response.
 #[derive(Debug)]
 pub struct Refusal {
     pub(crate) status: StatusCode,
@@ -56,15 +56,18 @@ impl Refusal {
         match stop {
             Stop::Time => Self::new(
                 StatusCode::REQUEST_TIMEOUT,
-                "the question took longer than a question may",
+                "the query exceeded the time limit",
             )
-            .hint("ask for a shorter window, or start the server with a longer --query-time"),
+            .hint("use a shorter window, or restart the server with a longer --query-time"),
             Stop::Memory => Self::new(
                 StatusCode::PAYLOAD_TOO_LARGE,
-                "the question needs more memory than questions may",
+                "the query exceeded the memory limit",
             )
-            .hint("ask for a shorter window, or start the server with more --query-memory"),
-            Stop::Unwanted => Self::new(StatusCode::SERVICE_UNAVAILABLE, "the server ends"),
+            .hint("use a shorter window, or restart the server with more --query-memory"),
+            Stop::Unwanted => Self::new(
+                StatusCode::SERVICE_UNAVAILABLE,
+                "the server is shutting down",
+            ),
         }
     }
 }
@@ -110,28 +113,28 @@ impl IntoResponse for Refusal {
     }
 }
 
-/// A document for programs.
+/// A JSON response.
 pub(crate) fn json_document(document: &impl Serialize) -> Result<Response, Refusal> {
     let text = serde_json::to_vec(document).map_err(|error| {
         let status = StatusCode::INTERNAL_SERVER_ERROR;
-        Refusal::new(status, format!("failed to write JSON: {error}"))
+        Refusal::new(status, format!("cannot write JSON: {error}"))
     })?;
     Ok(([(header::CONTENT_TYPE, JSON)], text).into_response())
 }
 
-/// Bytes of a type, with the command that gives the same.
+/// A body with its media type, and the equivalent command.
 pub(crate) fn with_command(media_type: &'static str, command: &str, body: Vec<u8>) -> Response {
     let mut response = Response::new(Body::from(body));
     let headers = response.headers_mut();
     headers.insert(header::CONTENT_TYPE, HeaderValue::from_static(media_type));
-    // Quoting leaves nothing but printable ASCII.
+    // Quoting leaves only printable ASCII.
     if let Ok(command) = HeaderValue::from_str(command) {
         headers.insert(CLI, command);
     }
     response
 }
 
-/// Text in ASCII, as a header takes it: JSON with everything else escaped.
+/// ASCII text for a header: JSON with everything else escaped.
 pub(crate) fn header_json(document: &serde_json::Value) -> Option<HeaderValue> {
     let mut text = String::new();
     for c in document.to_string().chars() {

@@ -1,4 +1,4 @@
-//! The server, from its flags to its end.
+//! The lifetime of the server.
 
 use std::io::Write as _;
 use std::net::SocketAddr;
@@ -29,13 +29,13 @@ use crate::sql_program::Sql;
 use crate::token::Token;
 use crate::{app, assets, confine, listen};
 
-/// Between two looks whether somebody said stop.
-const LOOK_EVERY: Duration = Duration::from_millis(50);
-/// For answers under way when the server ends.
+/// Interval of the check for an interruption.
+const POLL_INTERVAL: Duration = Duration::from_millis(50);
+/// For responses in progress when the server shuts down.
 const GRACE: Duration = Duration::from_secs(2);
 const SSH_PORT: &str = "22";
 
-/// Serves the recordings of the flags until somebody says stop; `command_line` reads what is asked.
+/// Serves recordings until it is interrupted; `command_line` parses requests.
 pub fn run(
     args: &ServeArgs,
     talk: &TalkArgs,
@@ -52,17 +52,17 @@ pub fn run(
     let token = Token::new(args.token_file.as_deref())?;
     let places = recording_set::places(&args.recordings)?;
     let socket = Socket::bind(&args.listen, args.port)?;
-    // On a thread that may: this one may not any more when the server ends.
-    let _leaving = socket.leaving();
-    // Recording needs what is given up next.
+    // On an unconfined thread: this one will not be allowed to remove the socket.
+    let _cleanup = socket.cleanup();
+    // Recording needs the privileges that are dropped next.
     let (live, recording) = Live::start(&args.recordings, &is_over, talk)?.unzip();
     let live_folder = live.as_ref().map(|live| live.folder());
     let is_confined = confine::to(&places, (sql.program(), live_folder), &folders)?;
-    // Threads for all work together, confined as this one is.
+    // Start the worker threads now, so that they are confined like this one.
     let _ = rayon::current_num_threads();
     let cache = folders.cache.as_deref();
     let recordings = RecordingSet::open(&args.recordings, (cache, live.as_ref()), talk)?;
-    say_where(&socket, &token, talk)?;
+    print_address(&socket, &token, talk)?;
     let queues = QueryQueues::new(args, &is_over);
     let shared = Arc::new(Server {
         command_line,
@@ -80,7 +80,7 @@ pub fn run(
     });
     let preparing = prepare(&shared, &is_over);
     let served = serve(socket, shared, &is_over);
-    // Whatever ended it, what is built beside ends, too.
+    // Stop building charts, whatever ended the server.
     is_over.store(true, Ordering::Relaxed);
     let _ = preparing.join();
     if let Some(recording) = recording {
@@ -89,11 +89,11 @@ pub fn run(
     served
 }
 
-/// Builds beside what charts are drawn from, one recording after the other.
+/// Builds the data for charts in the background, one recording after the other.
 fn prepare(shared: &Shared, is_over: &Arc<AtomicBool>) -> JoinHandle<()> {
     let (shared, is_over) = (Arc::clone(shared), Arc::clone(is_over));
     thread::spawn(move || {
-        // What is live is shown when it is prepared.
+        // A live recording is prepared before it is shown.
         let served = shared.recordings.all().iter();
         for served in served.filter(|served| !served.is_live()) {
             served.now().prepare(&is_over);
@@ -101,9 +101,9 @@ fn prepare(shared: &Shared, is_over: &Arc<AtomicBool>) -> JoinHandle<()> {
     })
 }
 
-/// Until somebody says stop.
+/// Runs until it is interrupted.
 fn serve(socket: Socket, shared: Shared, is_over: &Arc<AtomicBool>) -> Result<(), Failure> {
-    let failed = |error| Failure::new("failed to serve").caused_by(&error);
+    let failed = |error| Failure::new("cannot serve").caused_by(&error);
     let runtime = tokio::runtime::Builder::new_multi_thread()
         .worker_threads(2)
         .thread_name("serve")
@@ -115,7 +115,7 @@ fn serve(socket: Socket, shared: Shared, is_over: &Arc<AtomicBool>) -> Result<()
     let served = runtime.block_on(async move {
         let serving = tokio::spawn(listen::serve(socket, app::router(shared), ends.clone()));
         while !is_over.load(Ordering::Relaxed) && !serving.is_finished() {
-            tokio::time::sleep(LOOK_EVERY).await;
+            tokio::time::sleep(POLL_INTERVAL).await;
         }
         let _ = end.send(true);
         match serving.await {
@@ -127,8 +127,8 @@ fn serve(socket: Socket, shared: Shared, is_over: &Arc<AtomicBool>) -> Result<()
     served.map_err(failed)
 }
 
-/// The address on standard output, and how to get there on standard error.
-fn say_where(socket: &Socket, token: &Token, talk: &TalkArgs) -> Result<(), Failure> {
+/// Prints the address to standard output, and instructions for connecting to standard error.
+fn print_address(socket: &Socket, token: &Token, talk: &TalkArgs) -> Result<(), Failure> {
     let (line, hints) = match socket {
         Socket::Tcp(_, address) => at_port(*address, token),
         Socket::Unix(_, path) => at_path(path, token),
@@ -144,22 +144,22 @@ fn say_where(socket: &Socket, token: &Token, talk: &TalkArgs) -> Result<(), Fail
     }
     if !assets::are_there() {
         talk::line(
-            "note: this build has no pages: ./dev ui makes them; programs are answered all the same",
+            "note: web pages unavailable: not part of this build (build them with ./dev ui); the HTTP API works",
         );
     }
-    talk::line("Ctrl-C ends it");
+    talk::line("press Ctrl-C to stop");
     Ok(())
 }
 
 fn at_port(address: SocketAddr, token: &Token) -> (String, Vec<String>) {
-    // What stands behind `#` stays in the browser: no log and no proxy has it.
+    // Browsers do not send the part after `#`: it reaches no log and no proxy.
     let line = format!("http://{address}/#token={}", token.text());
     let port = address.port();
     let hints = ssh_hosts()
         .into_iter()
         .map(|host| {
             format!(
-                "from your machine, first: ssh -L {port}:{address} {host}\n\
+                "on your machine, first run: ssh -L {port}:{address} {host}\n\
                  then open: http://127.0.0.1:{port}/#token={}",
                 token.text()
             )
@@ -172,19 +172,19 @@ fn at_path(path: &Path, token: &Token) -> (String, Vec<String>) {
     let shown = quoted(&path.display().to_string());
     let line = format!("unix:{shown} token={}", token.text());
     let mut hints = vec![format!(
-        "ask it: curl --unix-socket {shown} -H 'Authorization: Bearer {}' http://localhost/api/v1/recordings",
+        "try: curl --unix-socket {shown} -H 'Authorization: Bearer {}' http://localhost/api/v1/recordings",
         token.text()
     )];
     hints.extend(ssh_hosts().into_iter().map(|host| {
         format!(
-            "from your machine: ssh -L 7000:{shown} {host}, then open http://127.0.0.1:7000/#token={}",
+            "on your machine run: ssh -L 7000:{shown} {host}, then open http://127.0.0.1:7000/#token={}",
             token.text()
         )
     }));
     (line, hints)
 }
 
-/// How ssh came here, if it did.
+/// The target for ssh, if the user came by ssh.
 fn ssh_hosts() -> Option<String> {
     let connection = std::env::var("SSH_CONNECTION").ok()?;
     let mut words = connection.split_whitespace().skip(2);

@@ -10,24 +10,24 @@ use crate::recording_set::RecordingSet;
 use crate::sql_program::Sql;
 use crate::token::Token;
 
-/// What all connections have in common.
+/// Shared by all connections.
 pub(crate) type Shared = Arc<Server>;
 
 pub(crate) struct Server {
-    /// Reads what is asked, in the words of the command line.
+    /// Parses requests in the syntax of the command line.
     pub(crate) command_line: Box<dyn CommandLine>,
     pub(crate) token: Token,
     pub(crate) recordings: RecordingSet,
     pub(crate) queue: Arc<QueryQueue>,
-    /// For what takes milliseconds and must not wait behind what takes seconds.
+    /// For queries of milliseconds, which must not wait behind queries of seconds.
     pub(crate) quick: Arc<QueryQueue>,
-    /// For explanations, which may take longer, and are kept.
+    /// For explanations, which may take longer and are cached.
     pub(crate) slow: Arc<QueryQueue>,
     pub(crate) sql: Sql,
     pub(crate) fleet: Fleet,
     pub(crate) notes: Notes,
     pub(crate) memo: Memo,
     pub(crate) resident: Arc<Resident>,
-    /// Whether the kernel keeps it from other files.
+    /// Whether the kernel confines the server.
     pub(crate) is_confined: bool,
 }

@@ -1,5 +1,5 @@
-//! `sql`: DuckDB in a process of its own, confined as on the command line, and ended when it takes too
-//! long, says too much, or nobody waits any more.
+//! `sql`: DuckDB in its own process, confined as on the command line, and killed when it takes too
+//! long, returns too much, or the client disconnects.
 
 use std::io::{BufRead as _, BufReader, Read};
 use std::path::Path;
@@ -24,14 +24,14 @@ use crate::server::Shared;
 const ROWS_MAX: usize = 10_000;
 const BYTES_MAX: usize = 64 << 20;
 const STATEMENT_BYTES_MAX: usize = 15 << 10;
-/// Of what is said to be wrong.
+/// Maximum size of error messages.
 const ERROR_BYTES_MAX: u64 = 16 << 10;
 const MEMORY: &str = "1GiB";
-/// Between two looks whether to go on.
-const LOOK_EVERY: Duration = Duration::from_millis(20);
-/// Lines that wait to be looked at.
+/// Interval of the checks whether to continue.
+const POLL_INTERVAL: Duration = Duration::from_millis(20);
+/// Maximum number of unprocessed lines.
 const LINES_WAITING: usize = 1_000;
-/// Stands between the columns of a result and its rows.
+/// Separates the columns of a result from its rows.
 const MARK: &str = "whyslow_rows_follow";
 
 pub(crate) async fn sql(
@@ -45,22 +45,22 @@ pub(crate) async fn sql(
     }
     let statement = query.need("q")?.trim().to_owned();
     if statement.is_empty() || statement.len() > STATEMENT_BYTES_MAX {
-        let error = format!("a statement has between 1 and {STATEMENT_BYTES_MAX} bytes");
+        let error = format!("the statement must have between 1 and {STATEMENT_BYTES_MAX} bytes");
         return Err(Refusal::wrong(error));
     }
     let program = match &shared.sql.0 {
         Ok(program) => program.clone(),
         Err(hint) => {
-            let error = "there is no DuckDB to ask in SQL";
+            let error = "SQL unavailable: DuckDB not found";
             let refusal = Refusal::new(StatusCode::SERVICE_UNAVAILABLE, error);
             return Err(refusal.hint(hint.clone()));
         }
     };
     let served = shared.recordings.find(&query)?;
     let current = served.now();
-    let (name, said) = (quoted(&served.word), quoted(&statement));
-    let command = format!("whyslow sql {name} {said}");
-    let found = shared.queue.ask(move |gauge| {
+    let (name, statement_word) = (quoted(&served.word), quoted(&statement));
+    let command = format!("whyslow sql {name} {statement_word}");
+    let found = shared.queue.run(move |gauge| {
         let place = std::path::absolute(current.opened.path()).unwrap_or_default();
         run(&program, &place, &statement, gauge)
     });
@@ -70,7 +70,7 @@ pub(crate) async fn sql(
     Ok(reply::with_command(reply::JSON, &command, body))
 }
 
-/// A process that ends with its owner.
+/// A process that is killed on drop.
 struct Running(Child);
 
 impl Drop for Running {
@@ -83,7 +83,7 @@ impl Drop for Running {
 fn run(program: &Path, recording: &Path, statement: &str, gauge: &Gauge) -> Result<Value, Refusal> {
     let failed = |error: std::io::Error| {
         let status = StatusCode::INTERNAL_SERVER_ERROR;
-        Refusal::new(status, format!("failed to ask DuckDB: {error}"))
+        Refusal::new(status, format!("cannot run DuckDB: {error}"))
     };
     let child = Command::new("/proc/self/exe")
         .args(["sql", "--quiet", "--memory", MEMORY, "--format", "ndjson"])
@@ -119,7 +119,7 @@ fn run(program: &Path, recording: &Path, statement: &str, gauge: &Gauge) -> Resu
     Ok(table.into_document(is_cut))
 }
 
-/// The statement with its columns and their types in front, where that can be asked for.
+/// The statement, preceded by a description of its columns and types if possible.
 fn with_columns(statement: &str) -> String {
     let bare = statement.trim_end_matches([';', ' ', '\n', '\t', '\r']);
     let first = bare.split_whitespace().next().unwrap_or("");
@@ -129,11 +129,11 @@ fn with_columns(statement: &str) -> String {
     if !is_query || bare.contains(';') {
         return statement.to_owned();
     }
-    // A comment at the end must not reach what follows.
+    // A comment at the end must not swallow what follows.
     format!("DESCRIBE\n{bare}\n; SELECT true AS {MARK}; {bare}\n;")
 }
 
-/// Lines until the end, or until it is enough: whether it was.
+/// Reads lines until the end or a limit; returns whether a limit was reached.
 fn read(
     stdout: Option<impl Read + Send + 'static>,
     gauge: &Gauge,
@@ -156,10 +156,10 @@ fn read(
     });
     let mut bytes = 0;
     loop {
-        if gauge.look().is_err() {
+        if gauge.check().is_err() {
             return Err(Refusal::stopped(gauge.verdict().unwrap_or(Stop::Unwanted)));
         }
-        match lines.recv_timeout(LOOK_EVERY) {
+        match lines.recv_timeout(POLL_INTERVAL) {
             Err(RecvTimeoutError::Timeout) => {}
             Err(RecvTimeoutError::Disconnected) => return Ok(false),
             Ok(line) => {
@@ -182,13 +182,13 @@ fn refuse(ended: ExitStatus, errors: &str) -> Result<(), Refusal> {
     Err(match without_first_line(text).as_str() {
         "" => Refusal::new(
             StatusCode::INTERNAL_SERVER_ERROR,
-            format!("DuckDB ended without a word: {ended}"),
+            format!("DuckDB failed without a message: {ended}"),
         ),
-        text => Refusal::wrong(text).hint("`sql?tables` lists the views and their columns"),
+        text => Refusal::wrong(text).hint("see `sql?tables` for the views and their columns"),
     })
 }
 
-/// The statement begins a line later than it was written.
+/// Adjusts the line number of an error, since a line was inserted before the statement.
 fn without_first_line(text: &str) -> String {
     let Some((before, rest)) = text.split_once("\nLINE ") else {
         return text.to_owned();
@@ -202,7 +202,7 @@ fn without_first_line(text: &str) -> String {
     }
 }
 
-/// A result as it comes, row by row.
+/// A result that is parsed row by row.
 #[derive(Debug, Default)]
 struct Table {
     columns: Vec<(String, Option<String>)>,
@@ -230,7 +230,7 @@ impl Table {
         }
         let is_it = |(name, _): &(String, Option<String>)| object.contains_key(name);
         if object.len() != self.columns.len() || !self.columns.iter().all(is_it) {
-            // Of several statements the last counts.
+            // Of several statements, the last one counts.
             self.columns = object.keys().map(|name| (name.clone(), None)).collect();
             self.rows.clear();
         }
@@ -239,7 +239,7 @@ impl Table {
         self.rows.push(cells.collect());
     }
 
-    /// What came until now describes what comes now.
+    /// The rows so far describe the columns of the following rows.
     fn begin(&mut self) {
         let names: Vec<&str> = self.columns.iter().map(|(name, _)| name.as_str()).collect();
         let rows = std::mem::take(&mut self.rows).into_iter();

@@ -3,7 +3,7 @@ use std::path::{Path, PathBuf};
 use serde_json::{Value, json};
 use whyslow_sources::duckdb::program;
 
-/// The program that answers, or why there is none.
+/// The DuckDB program, or why there is none.
 #[derive(Debug)]
 pub(crate) struct Sql(pub(crate) Result<PathBuf, String>);
 

@@ -4,7 +4,7 @@ use whyslow_model::Symbols;
 use whyslow_model::tables::{ProcessRow, ThreadRow};
 use whyslow_store::{StoreError, Tables, rows};
 
-/// What is known of a thread.
+/// Names and ids of a thread.
 #[derive(Debug, Clone)]
 pub(crate) struct Thread {
     pub(crate) name: Option<String>,
@@ -13,7 +13,7 @@ pub(crate) struct Thread {
     pub(crate) upid: Option<i32>,
     pub(crate) process: Option<String>,
     pub(crate) is_kernel: Option<bool>,
-    /// Of the recorder, whose work nobody came to see.
+    /// Part of the recorder, which is not of interest.
     pub(crate) is_tracer: bool,
 }
 

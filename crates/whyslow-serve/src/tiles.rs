@@ -1,4 +1,4 @@
-//! `tile` and `series`: what charts draw.
+//! `tile` and `series`: data for charts.
 
 use std::io::Write as _;
 use std::sync::Arc;
@@ -26,7 +26,7 @@ use crate::server::Shared;
 const LANES_MAX: usize = 1_000;
 const POINTS: usize = 1_000;
 const POINTS_MAX: usize = 20_000;
-/// A tile of one recording never changes.
+/// The tiles of a recording never change.
 const FOR_EVER: &str = "private, immutable, max-age=31536000";
 const COLUMNS: [&str; 10] = [
     "lane",
@@ -41,7 +41,7 @@ const COLUMNS: [&str; 10] = [
     "longest_ns",
 ];
 
-/// Which tile.
+/// The requested tiles.
 #[derive(Debug, Clone)]
 struct Wanted {
     track: String,
@@ -59,10 +59,12 @@ impl Wanted {
             lanes: query.numbers("lanes")?,
         };
         if wanted.level > LEVEL_MAX {
-            return Err(Refusal::wrong(format!("`level` is 0 to {LEVEL_MAX}")));
+            return Err(Refusal::wrong(format!(
+                "`level` must be between 0 and {LEVEL_MAX}"
+            )));
         }
         if wanted.lanes.len() > LANES_MAX {
-            let error = format!("a tile has {LANES_MAX} lanes at most");
+            let error = format!("a tile has at most {LANES_MAX} lanes");
             return Err(Refusal::wrong(error));
         }
         Ok(wanted)
@@ -72,7 +74,7 @@ impl Wanted {
         let name = &self.track;
         let mut tracks = tiles.tracks().iter();
         let track = tracks.find(|track| track.name == name).ok_or_else(|| {
-            Refusal::new(StatusCode::NOT_FOUND, format!("there is no track `{name}`"))
+            Refusal::new(StatusCode::NOT_FOUND, format!("unknown track `{name}`"))
         })?;
         let all: Vec<i32>;
         let lanes = if self.lanes.is_empty() {
@@ -95,7 +97,7 @@ pub(crate) async fn tile(
     query.only(&["track", "level", "index", "lanes", "digest", "format"])?;
     let format = form::of(request.headers(), &query)?;
     if !matches!(format, Format::Json | Format::Arrow) {
-        let error = "tiles have the forms json and arrow";
+        let error = "unsupported format: use json or arrow";
         return Err(Refusal::new(StatusCode::NOT_ACCEPTABLE, error));
     }
     let current = shared.recordings.find(&query)?.now();
@@ -106,7 +108,7 @@ pub(crate) async fn tile(
         return Ok(pinned(StatusCode::NOT_MODIFIED.into_response(), &etag));
     }
     let tiles = current.charts.tiles()?;
-    let made = shared.quick.ask(move |_| {
+    let made = shared.quick.run(move |_| {
         let runs = wanted.runs(&tiles)?;
         Ok(match format {
             Format::Arrow => arrow(&runs).map_err(Failure::from)?,
@@ -124,15 +126,15 @@ pub(crate) async fn tile(
     Ok(response)
 }
 
-/// Whether the address names the recording by its content, so that the answer stays right. Of what went
-/// on since there is no tile.
+/// Whether the URL refers to the recording by its digest, so that the response can be cached. A
+/// live recording that has been replaced has no tiles any more.
 fn is_pinned(query: &Query, current: &OpenRecording) -> Result<bool, Refusal> {
     match query.get("digest") {
         None => Ok(false),
         Some(digest) if digest == current.digest => Ok(true),
         Some(_) => Err(
-            Refusal::new(StatusCode::NOT_FOUND, "the recording is another one now")
-                .hint("`recordings` tells its digest"),
+            Refusal::new(StatusCode::NOT_FOUND, "the recording has been replaced")
+                .hint("see `recordings` for its digest"),
         ),
     }
 }
@@ -241,12 +243,12 @@ pub(crate) async fn series(
     let whole = Window::new(info.begin_ns, info.end_ns.saturating_add(1));
     let window = query.named_window(&current.opened)?.unwrap_or(whole);
     let tiles = current.charts.tiles()?;
-    let found = shared.quick.ask(move |_| {
+    let found = shared.quick.run(move |_| {
         let all = tiles.series(window, points).map_err(Failure::from)?;
         let is_it = |series: &Series| name == "activity" || series.name == name;
         let found: Vec<Series> = all.into_iter().filter(is_it).collect();
         if found.is_empty() && name != "activity" {
-            let error = format!("there is no series `{name}`");
+            let error = format!("unknown series `{name}`");
             return Err(Refusal::new(StatusCode::NOT_FOUND, error));
         }
         Ok(found)

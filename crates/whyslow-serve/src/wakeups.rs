@@ -1,4 +1,4 @@
-//! `wakeups`: who woke whom, for arrows between lanes.
+//! `wakeups`: wakers and wakees, for arrows between lanes.
 
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
@@ -29,7 +29,7 @@ pub(crate) async fn wakeups(
     let window = query.window(&current.opened)?;
     let lanes: BTreeSet<i64> = query.numbers("lanes")?.into_iter().collect();
     let rows_max = query.number("limit", ROWS)?.clamp(1, ROWS_MAX);
-    let found = shared.queue.ask(move |gauge| {
+    let found = shared.queue.run(move |gauge| {
         let tables = Limited::new(&*current.opened.tables, gauge);
         find(&tables, window, &lanes, rows_max)
     });
@@ -37,7 +37,7 @@ pub(crate) async fn wakeups(
     reply::json_document(&json!({"rows": rows, "cut": is_cut}))
 }
 
-/// Wakeups of or by these threads, of all if none are named.
+/// Wakeups of or by these threads; of all threads if none are specified.
 fn find(
     tables: &dyn Tables,
     window: Option<Window>,
@@ -59,7 +59,7 @@ fn find(
                 continue;
             }
             let context = context.get(row);
-            // Who ran while an interrupt came is a bystander.
+            // The thread that ran when an interrupt arrived is not the waker.
             let waker = waker.get(row).filter(|_| context == Some("task"));
             let is_of = |utid: Option<i64>| utid.is_some_and(|utid| lanes.contains(&utid));
             if !lanes.is_empty() && !is_of(utid.get(row)) && !is_of(waker) {

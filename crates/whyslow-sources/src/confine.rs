@@ -1,4 +1,4 @@
-//! A process confines itself to reading what it was told to, with Landlock.
+//! Confines the process with Landlock to reading specified paths.
 
 use std::path::{Path, PathBuf};
 
@@ -8,16 +8,16 @@ use landlock::{
 };
 use whyslow_base::failure::Failure;
 
-/// Whether the kernel confines us.
+/// Whether the process is confined.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Confined {
-    /// Landlock holds for this process and its children.
+    /// Landlock is in effect for this process and its children.
     Yes,
-    /// The kernel has no Landlock, or it is switched off.
+    /// The kernel has no Landlock, or Landlock is disabled.
     No,
 }
 
-/// What programs read to start and to know terminal, time zone and machine.
+/// What programs read to start, and for terminal, time zone and machine data.
 const READABLE: &[&str] = &[
     "/bin",
     "/lib",
@@ -38,29 +38,30 @@ const READABLE: &[&str] = &[
     "/sys/fs/cgroup",
     "/dev/urandom",
 ];
-/// The terminal, for interactive use, and nowhere.
+/// The terminal, for interactive use, and /dev/null.
 const WRITABLE: &[&str] = &["/dev/tty", "/dev/null"];
 
-/// Confines this process, and what it becomes, to reading the recording and what `program` needs.
+/// Confines this process, and programs that it executes, to reading the recording and the files
+/// that `program` needs.
 ///
-/// The process has one thread yet: Landlock confines the calling thread and its successors.
+/// The process must be single-threaded: Landlock confines the calling thread and its children.
 pub fn to_reading(recording: &Path, program: &Path) -> Result<Confined, Failure> {
     let mut readable: Vec<PathBuf> = READABLE.iter().map(PathBuf::from).collect();
     readable.push(recording.to_path_buf());
     readable.push(program.to_path_buf());
     readable.push(std::fs::canonicalize(program).unwrap_or_else(|_| program.to_path_buf()));
     restrict(&readable, &[]).map_err(|error| {
-        Failure::new("failed to confine the query to the recording").caused_by(&error)
+        Failure::new("cannot confine the query to the recording").caused_by(&error)
     })
 }
 
-/// Confines this thread, and those it starts, to reading what is named and what programs need to start,
-/// and to changing folders that are named.
+/// Confines this thread, and the threads it starts, to reading `readable` and the files that
+/// programs need to start, and to writing below `changeable`.
 pub fn to_paths(readable: &[PathBuf], changeable: &[PathBuf]) -> Result<Confined, Failure> {
     let mut all: Vec<PathBuf> = READABLE.iter().map(PathBuf::from).collect();
     all.extend_from_slice(readable);
     restrict(&all, changeable)
-        .map_err(|error| Failure::new("failed to confine the server").caused_by(&error))
+        .map_err(|error| Failure::new("cannot confine the server").caused_by(&error))
 }
 
 fn restrict(readable: &[PathBuf], changeable: &[PathBuf]) -> Result<Confined, RulesetError> {
@@ -76,7 +77,8 @@ fn restrict(readable: &[PathBuf], changeable: &[PathBuf]) -> Result<Confined, Ru
         .restrict_self()?;
     Ok(match status.ruleset {
         RulesetStatus::NotEnforced => Confined::No,
-        // Old kernels cannot refuse truncation or device ioctls; opening for writing they can.
+        // Old kernels cannot restrict truncation or device ioctls, but they can restrict opening
+        // for writing.
         RulesetStatus::PartiallyEnforced | RulesetStatus::FullyEnforced => Confined::Yes,
     })
 }

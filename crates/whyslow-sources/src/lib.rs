@@ -1,4 +1,4 @@
-//! Where answers come from: a recording, this machine now, the tables of a recording in DuckDB, a lake
+//! Sources of answers: a recording, this machine live, the tables of a recording in DuckDB, a lake
 //! of many recordings.
 
 pub mod confine;

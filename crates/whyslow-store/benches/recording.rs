@@ -1,7 +1,7 @@
-//! What writing and reading a recording costs: `cargo bench -p whyslow-store`.
+//! Cost of writing and reading a recording: `cargo bench -p whyslow-store`.
 //!
-//! `WHYSLOW_BENCH_ROWS` sets the number of system calls (2,000,000 unless told; a tenth as many
-//! block requests come with them), `WHYSLOW_BENCH_KEEP` a path where the recording stays.
+//! `WHYSLOW_BENCH_ROWS` sets the number of system calls (default 2,000,000; a tenth as many block
+//! requests are added), `WHYSLOW_BENCH_KEEP` a path where the recording is kept.
 
 #![allow(clippy::print_stdout, reason = "a report for people")]
 
@@ -31,7 +31,7 @@ impl Emit<BlockIoRow> for Nowhere {
     }
 }
 
-/// Seconds of CPU of all threads so far, in kernel ticks of 10 ms.
+/// CPU time of all threads so far in seconds, in kernel ticks of 10 ms.
 fn cpu_s() -> f64 {
     let stat = std::fs::read_to_string("/proc/self/stat").expect("procfs");
     let after_name = stat.rsplit(')').next().expect("a field");
@@ -143,16 +143,14 @@ fn main() {
         .map_or_else(|| parent.path().join("bench.wsl"), Into::into);
     let rows = count as u64 + count as u64 / 10;
 
-    measured("make the rows (nothing written)", rows, || {
+    measured("create the rows (nothing written)", rows, || {
         let mut symbols = Symbols::new();
         let names = synthetic::Names::new(&mut symbols);
         let mut nowhere = Nowhere(0);
         synthetic::emit(&mut nowhere, &names, count, |_| ());
         std::hint::black_box(nowhere.0);
     });
-    let info = measured("make the rows and write them", rows, || {
-        write(&target, count)
-    });
+    let info = measured("create and write the rows", rows, || write(&target, count));
     report_size(&target, &info);
 
     let all: Vec<&str> = SyscallRow::TABLE

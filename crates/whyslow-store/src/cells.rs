@@ -1,4 +1,5 @@
-//! Rows into columns: the cells of many rows of one table, until they become a record batch.
+//! Converts rows to columns: collects the cells of many rows of a table until they become a record
+//! batch.
 
 use std::sync::Arc;
 
@@ -13,9 +14,9 @@ use whyslow_model::{ColumnType, Sink, Sym, Symbols, Table};
 
 use crate::schema;
 
-/// Gives the strings of one batch and column dense numbers, without hashing.
+/// Maps the strings of one batch and column to dense numbers, without hashing.
 ///
-/// `slots[sym]` is valid while its epoch is the current one, so starting anew costs nothing.
+/// `slots[sym]` is valid while its epoch is the current one, so a restart costs nothing.
 #[derive(Debug, Default)]
 pub(crate) struct DenseText {
     epoch: u32,
@@ -63,7 +64,7 @@ impl DenseText {
     }
 }
 
-/// Values of one column; where there is none, something stands in its place.
+/// Values of one column, with a placeholder for nulls.
 pub(crate) enum Values {
     I64(Vec<i64>),
     I32(Vec<i32>),
@@ -74,7 +75,7 @@ pub(crate) enum Values {
 
 struct Cell {
     values: Values,
-    /// 1 where there is a value, a byte each: set without a branch, made bits of once a block.
+    /// One byte per row, 1 if there is a value: set without a branch, converted to bits per block.
     valid: Vec<u8>,
     nulls: usize,
 }
@@ -91,18 +92,18 @@ pub(crate) struct Block {
     pub(crate) columns: Vec<BlockColumn>,
 }
 
-/// What a window must know of the rows of a table.
+/// Properties of a table's rows for window scans.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Extent {
     pub(crate) rows: u64,
     pub(crate) unfinished: u64,
-    /// Greatest `ts_end - ts`, also of rows whose begin was not recorded.
+    /// Greatest `ts_end - ts`, including rows without a recorded start.
     pub(crate) span_ns_max: Option<i64>,
-    /// Rows whose end is not their begin and length together, though all of them are known.
+    /// Rows for which `ts + dur = ts_end` does not hold although all three are known.
     pub(crate) elsewhere: u64,
 }
 
-/// Takes rows through [`Sink`] and gives batches of all columns of the table.
+/// Takes rows through [`Sink`] and builds batches with all columns of the table.
 pub(crate) struct Cells {
     schema: SchemaRef,
     columns: Vec<Cell>,
@@ -136,18 +137,18 @@ impl Cells {
         }
     }
 
-    /// Of all rows taken so far.
+    /// Of all rows so far.
     pub(crate) fn extent(&self) -> Extent {
         self.extent
     }
 
-    /// Rows taken since the last batch.
+    /// Rows since the last batch.
     pub(crate) fn rows(&self) -> usize {
         self.columns.first().map_or(0, |cell| cell.valid.len())
     }
 
-    /// The rows taken since the last block. The memory of `spare`, a block that is done with, is
-    /// used for the next rows.
+    /// The rows since the last block. Reuses the memory of `spare`, a processed block, for the next
+    /// rows.
     pub(crate) fn block(&mut self, spare: Option<Block>) -> Block {
         self.measure();
         let rows = self.rows();
@@ -168,12 +169,12 @@ impl Cells {
         block
     }
 
-    /// The rows taken since the last block, in the form in which tables are read.
+    /// The rows since the last block, in the form in which tables are read.
     pub(crate) fn batch(&mut self, symbols: &Symbols, dense: &mut DenseText) -> RecordBatch {
         let columns = self.block(None).columns.into_iter();
         let arrays = columns.map(|column| column.into_array(symbols, dense));
         RecordBatch::try_new(self.schema.clone(), arrays.collect())
-            .expect("every row puts every column of its table")
+            .expect("every row fills every column")
     }
 
     fn measure(&mut self) {
@@ -208,7 +209,7 @@ impl Cells {
 }
 
 impl Values {
-    /// None yet, with room for as many: columns of one table fill alike.
+    /// An empty column with the same capacity: the columns of a table fill alike.
     fn like(&self) -> Self {
         match self {
             Values::I64(values) => Values::I64(Vec::with_capacity(values.len())),

@@ -1,13 +1,13 @@
-//! `checksums`: what every block of every table file was when it was written.
+//! `checksums`: CRCs of all blocks of all table files.
 //!
-//! A Parquet decoder takes what it is given: a flipped bit in compressed numbers becomes other
-//! numbers, one in a page header may even stop the program. Parquet has a checksum per page, which
-//! our writer library does not write. So the files are summed in blocks of 16 KiB, and nothing is
-//! decoded that differs.
+//! A Parquet decoder trusts its input: a flipped bit in compressed numbers becomes other numbers,
+//! and one in a page header may even abort the program. Parquet has page checksums, but our writer
+//! library does not write them. So files are checksummed in blocks of 16 KiB, and a block that
+//! differs is not decoded.
 //!
 //! Layout, integers little-endian: the eight bytes `WSLSUMS1`; the number of files (4 bytes); for
 //! each file the length of its name (2), its name, its size (8), and a CRC-32 (IEEE, 4) of each
-//! block, the last one as long as it is; at the end a CRC-32 (4) of everything before.
+//! block, of which the last may be shorter; at the end a CRC-32 (4) of all preceding bytes.
 
 use std::collections::BTreeMap;
 use std::io::{self, Write};
@@ -17,18 +17,18 @@ pub(crate) const FILE_NAME: &str = "checksums";
 pub(crate) const BLOCK_BYTES: u64 = 16 << 10;
 const MAGIC: &[u8; 8] = b"WSLSUMS1";
 
-/// Of one file.
+/// Checksums of one file.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(crate) struct Checksums {
     pub(crate) bytes: u64,
     blocks: Vec<u32>,
 }
 
-/// By name of the file.
+/// By file name.
 pub(crate) type ByFile = BTreeMap<String, Arc<Checksums>>;
 
 impl Checksums {
-    /// Whether this is the content of that block.
+    /// Whether this is the original content of the block.
     pub(crate) fn fits(&self, block: u64, content: &[u8]) -> bool {
         let expected = usize::try_from(block)
             .ok()
@@ -37,7 +37,7 @@ impl Checksums {
     }
 }
 
-/// Sums what is written through it.
+/// A writer that computes checksums of everything written.
 pub(crate) struct Summing<W> {
     inner: W,
     block: crc32fast::Hasher,
@@ -143,7 +143,7 @@ mod tests {
     fn sums_of(content: &[u8], step: usize) -> Checksums {
         let mut summing = Summing::new(Vec::new());
         for piece in content.chunks(step) {
-            summing.write_all(piece).expect("a vector takes everything");
+            summing.write_all(piece).expect("writing to a vector");
         }
         let (written, sums) = summing.finish();
         assert_eq!(written, content);

@@ -1,31 +1,31 @@
-//! Errors of reading and writing recordings: a variant for each rule, with path and numbers.
+//! Errors of reading and writing recordings: a variant per rule, with path and numbers.
 //!
-//! What is missing from a recording is no error of this crate: losses are rows of its tables.
+//! Missing data in a recording is not an error of this crate: losses are rows of its tables.
 
 use std::path::PathBuf;
 
-/// Why a recording could not be read or written.
+/// Why a recording cannot be read or written.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum StoreError {
     /// The operating system refused an operation on a file or directory.
-    #[error("failed to {action} `{}`", path.display())]
+    #[error("cannot {action} `{}`", path.display())]
     Io {
-        /// Verb phrase that completes "failed to …" before the path: `open`, `create`.
+        /// Verb phrase that completes "cannot …" before the path: `open`, `create`.
         action: &'static str,
         /// File or directory of the operation.
         path: PathBuf,
         /// Error of the operating system.
         source: std::io::Error,
     },
-    /// The target of a new recording exists, and [`Existing::Refuse`](crate::Existing) was given.
-    #[error("`{}` exists already", path.display())]
+    /// The target of a new recording exists, and [`Existing::Refuse`](crate::Existing) was
+    /// specified.
+    #[error("`{}` already exists", path.display())]
     Exists {
         /// The target.
         path: PathBuf,
     },
-    /// A directory without a usable manifest, or with a link, FIFO or device in place of one of its
-    /// files.
+    /// A directory without a usable manifest, or with a link, FIFO or device in place of a file.
     #[error("`{}` is not a recording: {reason}", path.display())]
     NotARecording {
         /// Directory that was opened as a recording.
@@ -33,8 +33,7 @@ pub enum StoreError {
         /// What is missing or wrong, with the name of the file.
         reason: String,
     },
-    /// Written in a format version that lacks what queries need; the source has to be imported
-    /// again.
+    /// The format version lacks data that queries need; the source has to be imported again.
     #[error("`{}` has format version {found}; this program reads {supported} and later", path.display())]
     TooOld {
         /// The recording.
@@ -44,7 +43,7 @@ pub enum StoreError {
         /// Oldest version that this program reads.
         supported: u32,
     },
-    /// Written by a later program in a format version that this one could misread.
+    /// The format version is newer than this program, which could misread it.
     #[error("`{}` has format version {found}; this program reads up to {supported}", path.display())]
     TooNew {
         /// The recording.
@@ -54,40 +53,40 @@ pub enum StoreError {
         /// Latest version that this program reads, [`FORMAT_VERSION`](crate::FORMAT_VERSION).
         supported: u32,
     },
-    /// A table file differs from what was written (checksums, size, row count), or its content is
-    /// not what the declaration of the table allows.
+    /// A table file differs from its checksums, size or row count, or its content violates the
+    /// declaration of the table.
     #[error("table `{table}` in `{}` is damaged: {reason}", path.display())]
     Damaged {
         /// The table file.
         path: PathBuf,
         /// Name of its table.
         table: String,
-        /// The rule that it breaks, with byte offset or row count where there is one.
+        /// The violated rule, with byte offset or row count if there is one.
         reason: String,
     },
-    /// A packed recording with an entry that does not belong there, or cut or damaged.
-    #[error("`{}` is no packed recording that can be read: byte {offset} unpacked: {reason}", path.display())]
+    /// A packed recording with an unexpected entry, or truncated or damaged.
+    #[error("cannot unpack `{}`: {reason} (at byte {offset} of the archive)", path.display())]
     Packed {
-        /// The packed file, as [`unpack`](crate::packed::unpack) was given its name.
+        /// The packed file, by the name passed to [`unpack`](crate::packed::unpack).
         path: PathBuf,
-        /// Byte of what is unpacked.
+        /// Offset in the unpacked archive.
         offset: u64,
-        /// The rule that it breaks.
+        /// The violated rule.
         reason: String,
     },
     /// A packed recording would unpack to more than
     /// [`Unpacking::bytes_max`](crate::packed::Unpacking::bytes_max); nothing was unpacked.
-    #[error("`{}` unpacks to {bytes} bytes; there is room for {bytes_max}", path.display())]
+    #[error("cannot unpack `{}`: it needs {bytes} bytes, the limit is {bytes_max}", path.display())]
     TooLarge {
         /// The packed file.
         path: PathBuf,
-        /// Bytes of all its table files.
+        /// Total size of its table files.
         bytes: u64,
-        /// Bytes that may be unpacked.
+        /// Maximum size to unpack.
         bytes_max: u64,
     },
-    /// The output of [`pack`](crate::packed::pack) could not be written.
-    #[error("failed to write")]
+    /// The output of [`pack`](crate::packed::pack) cannot be written.
+    #[error("cannot write the output")]
     Write {
         /// Error of the output.
         source: std::io::Error,
@@ -100,8 +99,8 @@ pub enum StoreError {
         /// Name of the column.
         column: String,
     },
-    /// Whoever asked does not want the answer any more, or it would cost more than is allowed.
-    #[error("the question was stopped")]
+    /// The caller no longer needs the answer, or it exceeded a limit.
+    #[error("the query was stopped")]
     Stopped,
 }
 

@@ -1,4 +1,4 @@
-//! Recordings made to do harm: the content is wrong and its checksums are right.
+//! Hostile recordings: wrong content with valid checksums.
 
 use std::ops::ControlFlow;
 use std::path::Path;
@@ -42,7 +42,7 @@ pub(crate) fn written(target: &Path) {
         .expect("finished");
 }
 
-/// Makes the checksums fit whatever the files are now.
+/// Recomputes the checksums of the files.
 fn sign(target: &Path) {
     let mut files = ByFile::new();
     for entry in std::fs::read_dir(target).expect("readable") {
@@ -105,7 +105,7 @@ fn no_content_of_a_table_stops_the_program() {
             Err(other) => panic!("{other:?}"),
         }
     }
-    assert!(damaged > 300, "only {damaged} of the changes mattered");
+    assert!(damaged > 300, "only {damaged} of the changes were detected");
 }
 
 #[test]

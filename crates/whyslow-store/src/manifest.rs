@@ -1,7 +1,7 @@
-//! `manifest.json`: what a recording says of itself, as [`RecordingInfo`] in JSON.
+//! `manifest.json`: the description of a recording, as [`RecordingInfo`] in JSON.
 //!
-//! It is written last, so a directory without it is no recording. What it names is checked before
-//! anything is opened: files lie in the recording itself.
+//! It is written last, so a directory without it is not a recording. Its file names are checked
+//! before anything is opened: files must be in the recording itself.
 
 use std::fs::File;
 use std::io::Read;
@@ -16,9 +16,9 @@ use crate::checksums::{self, ByFile};
 use crate::{RecordingInfo, StoreError, limits};
 
 pub(crate) const FILE_NAME: &str = "manifest.json";
-/// Raised when a program of before could misread what is written now.
+/// Raised when an older program could misread the new format.
 pub const FORMAT_VERSION: u32 = 2;
-/// Earlier ones lack columns that answers need.
+/// Older versions lack columns that queries need.
 const OLDEST_VERSION: u32 = 2;
 
 pub(crate) fn to_json(recording: &RecordingInfo) -> Vec<u8> {
@@ -27,14 +27,14 @@ pub(crate) fn to_json(recording: &RecordingInfo) -> Vec<u8> {
     json
 }
 
-/// Opens a file of a recording: never through a link, never something else than a file.
+/// Opens a file of a recording, but never a link or anything else than a regular file.
 pub(crate) fn open_file(
     directory: &OwnedFd,
     path: &Path,
     name: &str,
 ) -> Result<(File, u64), StoreError> {
     let full = path.join(name);
-    // Without waiting: a planted FIFO would never answer.
+    // Non-blocking: opening a planted FIFO would block forever.
     let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::NONBLOCK;
     let file = openat(directory, name, flags, Mode::empty())
         .map(File::from)
@@ -47,7 +47,7 @@ pub(crate) fn open_file(
         })?;
     let metadata = file
         .metadata()
-        .map_err(|error| StoreError::io("look at", &full, error))?;
+        .map_err(|error| StoreError::io("read the metadata of", &full, error))?;
     if !metadata.is_file() {
         return Err(StoreError::NotARecording {
             path: path.to_path_buf(),
@@ -57,7 +57,7 @@ pub(crate) fn open_file(
     Ok((file, metadata.len()))
 }
 
-/// Reads a small file whole; `None` if there is none.
+/// Reads a small file; `None` if it does not exist.
 fn read_file(
     directory: &OwnedFd,
     path: &Path,
@@ -83,8 +83,11 @@ fn read_file(
     Ok(Some(content))
 }
 
-/// The files that say what is in all others: manifest and checksums.
-pub(crate) fn telling(directory: &OwnedFd, path: &Path) -> Result<[Vec<u8>; 2], StoreError> {
+/// The files that describe all others: manifest and checksums.
+pub(crate) fn describing_files(
+    directory: &OwnedFd,
+    path: &Path,
+) -> Result<[Vec<u8>; 2], StoreError> {
     let read = |name: &str, bytes_max| {
         let missing = || StoreError::NotARecording {
             path: path.to_path_buf(),
@@ -130,7 +133,7 @@ pub(crate) fn parse(json: &[u8], path: &Path) -> Result<RecordingInfo, StoreErro
         path: path.to_path_buf(),
         reason: format!("`{FILE_NAME}` is damaged: {error}"),
     };
-    // First alone: a later version may have changed everything else.
+    // First on its own: a later version may have changed everything else.
     let version: Version = serde_json::from_slice(json).map_err(broken)?;
     if version.format_version > FORMAT_VERSION {
         return Err(StoreError::TooNew {
@@ -152,7 +155,9 @@ pub(crate) fn parse(json: &[u8], path: &Path) -> Result<RecordingInfo, StoreErro
             if !is_plain_name(name) {
                 return Err(StoreError::NotARecording {
                     path: path.to_path_buf(),
-                    reason: format!("`{FILE_NAME}` names a file outside of it: {name:?}"),
+                    reason: format!(
+                        "`{FILE_NAME}` lists a file outside of the recording: {name:?}"
+                    ),
                 });
             }
         }

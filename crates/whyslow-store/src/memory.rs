@@ -1,7 +1,7 @@
-//! Rows in memory as a source of tables, for tests: no product reads them.
+//! Rows in memory as a source of tables, only for tests.
 //!
-//! Not behind a feature: every crate above this one would be built twice, with it for tests and
-//! without it for the program, which leaves out what it does not call anyway.
+//! Not behind a feature: every dependent crate would be built twice, with it for tests and without
+//! it for the program, which does not link unused code anyway.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
@@ -19,7 +19,7 @@ use crate::cells::{Cells, DenseText};
 use crate::table_file::Projection;
 use crate::{Part, RecordingInfo, Scan, StoreError, TableInfo, Tables, Visit, limits, manifest};
 
-/// Tables made of rows in memory.
+/// Tables of rows in memory.
 #[derive(Debug)]
 pub struct MemoryTables {
     info: RecordingInfo,
@@ -27,8 +27,8 @@ pub struct MemoryTables {
 }
 
 impl MemoryTables {
-    /// Sorts the rows of every table into the order of a recording. Of `recording`, sources, host,
-    /// zone and time range are used as they are; the rest follows from the rows.
+    /// Sorts the rows of every table as in a recording. Sources, host, zone and time range come
+    /// from `recording`; the rest is derived from the rows.
     pub fn new(rows: &Collected, symbols: &Symbols, recording: RecordingInfo) -> Self {
         let mut memory = Self {
             info: recording,
@@ -94,7 +94,7 @@ fn project(batch: &RecordBatch, projection: &Projection) -> RecordBatch {
         .collect();
     let options = RecordBatchOptions::new().with_row_count(Some(batch.num_rows()));
     RecordBatch::try_new_with_options(Arc::clone(&projection.schema), arrays, &options)
-        .expect("a projection has columns of its table only")
+        .expect("a projection has only columns of its table")
 }
 
 fn may_overlap(table: &Table, batch: &RecordBatch, window: Window) -> bool {
@@ -131,7 +131,7 @@ impl Part for Piece {
         let rows = self.rows();
         let numbers = numbers.iter().copied().filter(|number| *number < rows);
         let picked = take_record_batch(&self.0, &UInt64Array::from_iter_values(numbers))
-            .expect("the rows are there");
+            .expect("valid row numbers");
         visit(&picked).map(drop)
     }
 }
@@ -148,7 +148,7 @@ impl Tables for MemoryTables {
             .collect())
     }
 
-    /// Few rows, soon read.
+    /// Unknown: there are few rows to read.
     fn words(&self, _: &'static Table, _: &str) -> Result<Option<BTreeSet<String>>, StoreError> {
         Ok(None)
     }

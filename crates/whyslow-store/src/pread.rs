@@ -1,8 +1,8 @@
 //! Positioned reads for the Parquet reader.
 //!
-//! A mapped file that is cut short under us kills the program; a shared file offset forbids reading
-//! on several threads. So every read names its place, and none asks for more than the file has.
-//! What is read are whole blocks, because these have checksums.
+//! Truncating a mapped file would kill the program with SIGBUS, and a shared file offset would
+//! prevent reading from several threads. So every read specifies its offset, and stays within the
+//! file size. Reads cover whole blocks, because these have checksums.
 
 use std::fs::File;
 use std::io::{self, BufReader, Read};
@@ -25,7 +25,7 @@ pub(crate) struct PreadFile {
 }
 
 impl PreadFile {
-    /// The checksums also tell how long the file is.
+    /// The checksums also determine the file size.
     pub(crate) fn new(file: File, checksums: Arc<Checksums>) -> Self {
         Self {
             file: Arc::new(file),
@@ -34,7 +34,7 @@ impl PreadFile {
     }
 
     pub(crate) fn verify(&self) -> Result<()> {
-        /// Much at a time, yet not all.
+        /// Large pieces, but not the whole file.
         const STEP: u64 = 64 * BLOCK_BYTES;
         let bytes = self.checksums.bytes;
         for begin in (0..bytes).step_by(STEP as usize) {
@@ -47,7 +47,7 @@ impl PreadFile {
         let bytes = self.checksums.bytes;
         let Some(end) = start.checked_add(length as u64).filter(|end| *end <= bytes) else {
             return Err(ParquetError::EOF(format!(
-                "{length} bytes at byte {start} reach beyond the end at {bytes}"
+                "a read of {length} bytes at byte {start} exceeds the size of {bytes} bytes"
             )));
         };
         let first = start / BLOCK_BYTES;
@@ -57,7 +57,7 @@ impl PreadFile {
         for (block, content) in (first..).zip(content.chunks(BLOCK_BYTES as usize)) {
             if !self.checksums.fits(block, content) {
                 return Err(ParquetError::General(format!(
-                    "{} bytes at byte {} are not what was written",
+                    "checksum mismatch in {} bytes at byte {}",
                     content.len(),
                     block * BLOCK_BYTES
                 )));
@@ -90,7 +90,7 @@ impl ChunkReader for PreadFile {
     }
 }
 
-/// A place in a file.
+/// A position in a file.
 pub(crate) struct Positioned {
     file: PreadFile,
     at: u64,

@@ -1,8 +1,8 @@
-//! Which rows of a row group may overlap a window, by the statistics of its pages.
+//! Selects the rows of a row group that may overlap a window, by the statistics of its pages.
 //!
-//! Both ends of intervals have statistics, so a page is left out when all of its rows begin after
-//! the window or end before it; a page with an unfinished row reaches to the end of everything.
-//! What is kept is a superset: the reader of the rows still looks at each.
+//! Both ends of intervals have statistics, so a page is skipped if all of its rows start after the
+//! window or end before it; a page with an unfinished row has no upper bound. The result is a
+//! superset: readers still filter row by row.
 
 use parquet::arrow::arrow_reader::{RowSelection, RowSelector};
 use parquet::file::metadata::ColumnChunkMetaData;
@@ -12,7 +12,7 @@ use whyslow_model::{Shape, Table, Window};
 
 use crate::table_file::TableFile;
 
-/// Least and greatest value of some rows, as far as known, and whether nulls are among them.
+/// Minimum and maximum of some rows, as far as known, and whether there are nulls.
 #[derive(Debug, Clone, Copy)]
 struct Range {
     min: Option<i64>,
@@ -92,7 +92,7 @@ fn chunk_range(chunk: &ColumnChunkMetaData) -> Range {
     }
 }
 
-/// `None` where the file has no usable page statistics.
+/// `None` if the file has no usable page statistics.
 fn page_selection(
     file: &TableFile,
     group: usize,

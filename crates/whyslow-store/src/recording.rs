@@ -1,4 +1,4 @@
-//! A finished recording, read.
+//! Reads a finished recording.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
@@ -11,16 +11,16 @@ use parquet::arrow::arrow_reader::RowSelection;
 use whyslow_model::Table;
 
 use crate::checksums::ByFile;
-use crate::kept::{self, Kept, KeptGroups};
 use crate::merge;
 use crate::pread::PreadFile;
 use crate::prune::{self, Selected};
 use crate::table_file::{Projection, TableFile, damaged_because};
+use crate::window_cache::{self, CachedGroups, WindowCache};
 use crate::{
     Part, RecordingInfo, Scan, StoreError, Tables, Visit, limits, manifest, schema, staging,
 };
 
-/// A recording on disk. Files are opened when a question needs them, and once.
+/// A recording on disk. Files are opened once, when a query first needs them.
 #[derive(Debug)]
 pub struct Recording {
     path: PathBuf,
@@ -29,13 +29,13 @@ pub struct Recording {
     open: Mutex<Open>,
 }
 
-/// What was opened so far: checksums, tables without or with their page index, and what was read of
-/// the window that was asked for last.
+/// Opened files: checksums, tables with or without their page index, and the cache of the last
+/// window.
 #[derive(Debug, Default)]
 struct Open {
     checksums: Option<Arc<ByFile>>,
     tables: BTreeMap<(&'static str, bool), Arc<TableFiles>>,
-    kept: Kept,
+    cache: WindowCache,
 }
 
 /// Files of a table, in time order.
@@ -46,8 +46,8 @@ struct TableFiles {
 }
 
 impl Recording {
-    /// Opens the directory and reads its manifest. Table files and checksums are opened, and
-    /// verified, when a scan first needs them. A packed recording is not a directory and has to be
+    /// Opens the directory and reads its manifest. Table files and checksums are opened and
+    /// verified when a scan first needs them. A packed recording is not a directory and has to be
     /// unpacked first.
     pub fn open(path: &Path) -> Result<Self, StoreError> {
         let directory = match staging::open_directory(path) {
@@ -70,17 +70,17 @@ impl Recording {
         })
     }
 
-    /// The directory, as it was given to [`Recording::open`].
+    /// The directory that was passed to [`Recording::open`].
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Number of what is in it, in 32 hexadecimal digits: BLAKE3 of its manifest and checksums, each
-    /// behind its length (8 bytes, little-endian).
+    /// Identifies the content with 32 hexadecimal digits: BLAKE3 of manifest and checksums, each
+    /// preceded by its length (8 bytes, little-endian).
     pub fn digest(&self) -> Result<String, StoreError> {
         const DIGITS: usize = 32;
         let mut hasher = blake3::Hasher::new();
-        for content in manifest::telling(&self.directory, &self.path)? {
+        for content in manifest::describing_files(&self.directory, &self.path)? {
             hasher.update(&(content.len() as u64).to_le_bytes());
             hasher.update(&content);
         }
@@ -104,21 +104,26 @@ impl Recording {
         Ok(files)
     }
 
-    /// What a scan reads of row groups, if it is a window of few rows: none else.
-    fn kept(&self, files: &TableFiles, scan: &Scan, wanted: &Arc<Projection>) -> KeptGroups {
+    /// The cached row groups of a scan, if its window has few rows.
+    fn cached_groups(
+        &self,
+        files: &TableFiles,
+        scan: &Scan,
+        wanted: &Arc<Projection>,
+    ) -> CachedGroups {
         let window = scan.window?;
         let mut open = self.open.lock().unwrap_or_else(PoisonError::into_inner);
-        let known = match &mut open.kept {
+        let known = match &mut open.cache {
             Some((of, known)) if *of == window => known,
-            kept => &mut kept.insert((window, BTreeMap::new())).1,
+            cached => &mut cached.insert((window, BTreeMap::new())).1,
         };
-        let kept = known.entry(scan.table.name).or_insert_with(|| {
+        let cached = known.entry(scan.table.name).or_insert_with(|| {
             let main = groups(&files.main, scan, wanted);
             let long = groups(&files.long, scan, wanted);
             let all: Vec<Group> = main.into_iter().chain(long).collect();
             let rows: u64 = all.iter().map(|group| group.rows).sum();
-            let is_kept = rows <= limits::KEPT_ROWS;
-            is_kept.then(|| {
+            let is_cached = rows <= limits::CACHED_ROWS;
+            is_cached.then(|| {
                 Arc::new(
                     all.into_iter()
                         .map(|group| Arc::new(group.into()))
@@ -126,10 +131,10 @@ impl Recording {
                 )
             })
         });
-        kept.clone()
+        cached.clone()
     }
 
-    /// Reads every file, and compares it with its checksums: for readers that do not know these.
+    /// Reads every file and verifies its checksums, for readers that do not do so.
     pub fn verify(&self) -> Result<(), StoreError> {
         let checksums = manifest::read_checksums(&self.directory, &self.path)?;
         for table in whyslow_model::tables::ALL {
@@ -154,14 +159,12 @@ impl Recording {
     ) -> Result<PreadFile, StoreError> {
         let damaged = |reason| damaged_because(&self.path.join(name), table, reason);
         let Some(checksums) = checksums.get(name) else {
-            return Err(damaged("it has no checksums".to_owned()));
+            return Err(damaged("missing checksums".to_owned()));
         };
         let (file, bytes) = manifest::open_file(&self.directory, &self.path, name)?;
         if bytes != checksums.bytes {
             let written = checksums.bytes;
-            return Err(damaged(format!(
-                "it has {bytes} bytes, {written} were written"
-            )));
+            return Err(damaged(format!("it has {bytes} bytes, expected {written}")));
         }
         Ok(PreadFile::new(file, Arc::clone(checksums)))
     }
@@ -172,7 +175,7 @@ impl Recording {
         page_index: bool,
         checksums: &ByFile,
     ) -> Result<TableFiles, StoreError> {
-        // A table that the recording does not name is of a later program than its writer: no rows.
+        // A table that is not listed was unknown to the writer: no rows.
         let Some(info) = self.info.tables.get(table.name) else {
             return Ok(TableFiles {
                 main: Vec::new(),
@@ -201,7 +204,7 @@ impl Recording {
             .sum();
         if rows != info.rows {
             let reason = format!(
-                "its files have {rows} rows, the manifest says {}",
+                "its files have {rows} rows, the manifest states {}",
                 info.rows
             );
             return Err(damaged_because(&self.path, table, reason));
@@ -218,8 +221,8 @@ impl Tables for Recording {
     fn parts<'t>(&'t self, scan: &Scan) -> Result<Vec<Box<dyn Part + 't>>, StoreError> {
         let files = self.files(scan)?;
         let projection = Arc::new(Projection::new(scan.table, &scan.columns)?);
-        if let Some(kept) = self.kept(&files, scan, &projection) {
-            return Ok(kept::parts(&kept, &projection));
+        if let Some(cached) = self.cached_groups(&files, scan, &projection) {
+            return Ok(window_cache::parts(&cached, &projection));
         }
         let main = groups(&files.main, scan, &projection);
         let long = groups(&files.long, scan, &projection);
@@ -243,10 +246,10 @@ impl Tables for Recording {
             window: None,
         };
         let files = self.files(&scan)?;
-        // Of a cut also those of the whole, where these tell what was recorded.
+        // For a snapshot, include words of the whole recording that show what was recorded.
         let cut = self.info.cut.as_ref();
-        let told = cut.and_then(|cut| cut.told.get(&format!("{}.{column}", table.name)));
-        let mut words = told.cloned().unwrap_or_default();
+        let recorded_words = cut.and_then(|cut| cut.told.get(&format!("{}.{column}", table.name)));
+        let mut words = recorded_words.cloned().unwrap_or_default();
         for file in files.main.iter().chain(&files.long) {
             match file.words(column)? {
                 Some(of_file) => words.extend(of_file),
@@ -260,10 +263,10 @@ impl Tables for Recording {
         let files = self.files(scan)?;
         let wanted = Arc::new(Projection::new(scan.table, &scan.columns)?);
         if files.long.is_empty()
-            && let Some(kept) = self.kept(&files, scan, &wanted)
+            && let Some(cached) = self.cached_groups(&files, scan, &wanted)
         {
             let mut is_over = false;
-            for part in kept::parts(&kept, &wanted) {
+            for part in window_cache::parts(&cached, &wanted) {
                 part.read(&mut |batch| {
                     let next = visit(batch)?;
                     is_over = next.is_break();
@@ -307,7 +310,7 @@ pub(crate) struct Group {
 }
 
 impl Group {
-    /// In up to so many pieces of about the same size, none of them too small to be worth it.
+    /// Splits into at most `pieces` parts of similar size, none of them too small.
     fn split(self, pieces: usize) -> Vec<Group> {
         let rows = self.rows as usize;
         let pieces = pieces.min(rows / limits::PART_ROWS_MIN).max(1);
@@ -365,7 +368,7 @@ pub(crate) fn show(
     Ok(ControlFlow::Continue(()))
 }
 
-/// The row groups of some files that may hold rows of the scan's window.
+/// The row groups of some files that may have rows in the scan's window.
 fn groups(files: &[Arc<TableFile>], scan: &Scan, projection: &Arc<Projection>) -> Vec<Group> {
     let mut groups = Vec::new();
     for file in files {
@@ -417,7 +420,7 @@ impl Part for Group {
     }
 }
 
-/// Rows of these numbers, of so many.
+/// Selects rows by number.
 pub(crate) fn picked(numbers: &[u64], rows: usize) -> RowSelection {
     let ranges = numbers.chunk_by(|a, b| a + 1 == *b).map(|run| {
         let begin = (run[0] as usize).min(rows);

@@ -1,4 +1,4 @@
-//! Whole rows of a table, for small tables and for tests.
+//! Complete rows of a table, for small tables and for tests.
 
 use std::ops::ControlFlow;
 
@@ -9,7 +9,8 @@ use whyslow_model::{Feed, Row, Sym, Symbols, Window};
 
 use crate::{Scan, StoreError, Tables};
 
-/// All rows of a table in order. Holds them in memory at once: for tables of things, not of events.
+/// All rows of a table in order. Holds them in memory at once: for tables of entities, not of
+/// events.
 pub fn rows<R: Row>(tables: &dyn Tables, symbols: &mut Symbols) -> Result<Vec<R>, StoreError> {
     let mut rows = Vec::new();
     each_row(tables, None, symbols, |row, _| {
@@ -19,7 +20,7 @@ pub fn rows<R: Row>(tables: &dyn Tables, symbols: &mut Symbols) -> Result<Vec<R>
     Ok(rows)
 }
 
-/// Shows the rows of a table in order; of a window, those that may overlap it.
+/// Passes on the rows of a table in order; with a window, the rows that may overlap it.
 pub fn each_row<R: Row>(
     tables: &dyn Tables,
     window: Option<Window>,

@@ -1,7 +1,7 @@
-//! From the declaration of a table to its Arrow and Parquet form.
+//! Converts the declaration of a table to Arrow and Parquet schemas.
 //!
-//! Text is dictionary-encoded in memory, and plain UTF-8 to every other reader of the files: the
-//! Arrow schema is not embedded, so that each program chooses its own types.
+//! Text is dictionary-encoded in memory, and plain UTF-8 to other readers of the files: the Arrow
+//! schema is not embedded, so that each program chooses its own types.
 
 use std::sync::Arc;
 
@@ -13,7 +13,7 @@ use whyslow_model::{Column, ColumnType, Shape, Table, Unit};
 
 use crate::limits;
 
-/// Names the writer in every file; without build details, so that equal rows give equal bytes.
+/// The writer in every file; without build details, so that equal rows give equal bytes.
 const CREATED_BY: &str = concat!("whyslow version ", env!("CARGO_PKG_VERSION"));
 
 pub(crate) fn data_type(kind: ColumnType) -> DataType {
@@ -46,7 +46,7 @@ pub(crate) fn key_columns(table: &Table) -> Vec<&'static str> {
     }
 }
 
-/// Numbers that grow, or hardly repeat: a dictionary would only cost.
+/// Numbers that increase, or hardly repeat: a dictionary would only add cost.
 pub(crate) fn is_delta(table: &Table, column: &Column) -> bool {
     let integer = matches!(column.kind, ColumnType::I64 | ColumnType::I32);
     let running = matches!(column.unit, Unit::Time | Unit::Duration | Unit::Sectors)
@@ -61,10 +61,10 @@ pub(crate) fn has_page_bounds(column: &Column) -> bool {
 }
 
 pub(crate) fn compression() -> Compression {
-    Compression::ZSTD(ZstdLevel::try_new(limits::ZSTD_LEVEL).expect("a level zstd has"))
+    Compression::ZSTD(ZstdLevel::try_new(limits::ZSTD_LEVEL).expect("a valid level"))
 }
 
-/// What the footer says of the whole file.
+/// Properties of the whole file for the footer.
 pub(crate) fn writer_properties(table: &Table) -> WriterProperties {
     let sorting = key_columns(table)
         .into_iter()

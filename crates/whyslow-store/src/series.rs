@@ -1,8 +1,8 @@
-//! The Parquet files of one table, encoded and compressed beside the tracking.
+//! The Parquet files of one table, encoded and compressed concurrently with tracking.
 //!
-//! The thread that tracks events builds batches; encoding costs several times more and depends on
-//! nothing but the batches, so it happens elsewhere, in the order they come. The queue is short:
-//! who produces faster than can be encoded waits.
+//! The thread that tracks events builds batches. Encoding costs several times more and depends only
+//! on the batches, so other threads encode them in order. The queue is short: a producer that is
+//! faster than the encoder waits.
 
 use std::io::BufWriter;
 use std::ops::Range;
@@ -21,9 +21,9 @@ use crate::encode::FileEncoder;
 use crate::limits::{self, Limits};
 use crate::staging::StagedFiles;
 
-/// Files being written. Most tables are small: theirs are encoded when everything else is done, by
-/// whoever waits for them; a thread starts when there is more than a block. Dropped unfinished, it
-/// waits for the thread to stop, so that nothing is created in a directory that is being removed.
+/// Files being written. Most tables are small: they are encoded at the end, by the thread that
+/// joins them; a thread is started for more than one block. Dropping it unfinished waits for the
+/// thread to stop, so that no file is created in a directory that is being removed.
 pub(crate) struct Series {
     encoder: Option<Encoder>,
     first: Option<Block>,
@@ -33,19 +33,19 @@ pub(crate) struct Series {
 /// An encoder on its thread.
 struct Running {
     queue: Option<SyncSender<Message>>,
-    /// Blocks that are written.
+    /// Written blocks, for reuse.
     spares: Receiver<Block>,
     thread: Option<JoinHandle<Result<Vec<WrittenFile>, StoreError>>>,
 }
 
 enum Message {
     Rows(Block),
-    /// There was no error: complete the files.
+    /// All rows were sent without an error: complete the files.
     End,
 }
 
 impl Series {
-    /// Begins the files `STEM.parquet`, `STEM-00001.parquet`, …
+    /// Starts the files `STEM.parquet`, `STEM-00001.parquet`, …
     pub(crate) fn start(
         files: StagedFiles,
         table: &'static Table,
@@ -59,7 +59,7 @@ impl Series {
         })
     }
 
-    /// A block that is written: its memory, touched already, serves for the next one.
+    /// A written block, to reuse its memory, which is already mapped.
     pub(crate) fn spare(&self) -> Option<Block> {
         self.running.as_ref()?.spares.try_recv().ok()
     }
@@ -80,7 +80,7 @@ impl Series {
         Ok(())
     }
 
-    /// Lets the files be completed, without waiting for it.
+    /// Completes the files without waiting for it.
     pub(crate) fn end(&mut self) -> Result<(), StoreError> {
         match &mut self.running {
             Some(running) => running.end(),
@@ -88,7 +88,7 @@ impl Series {
         }
     }
 
-    /// The files, complete.
+    /// The completed files.
     pub(crate) fn join(&mut self) -> Result<Vec<WrittenFile>, StoreError> {
         if let Some(running) = &mut self.running {
             return running.join();
@@ -115,7 +115,7 @@ impl Running {
                     match message {
                         Message::Rows(block) => {
                             encoder.write(&block)?;
-                            // Nobody takes it when all rows are on their way.
+                            // Not received any more when all rows have been sent.
                             let _ = done.send(block);
                         }
                         Message::End => return encoder.finish(),
@@ -123,7 +123,7 @@ impl Running {
                 }
                 Ok(Vec::new())
             })
-            .map_err(|error| StoreError::io("start a thread for", path, error))?;
+            .map_err(|error| StoreError::io("start a thread to write", path, error))?;
         Ok(Self {
             queue: Some(queue),
             spares,
@@ -156,7 +156,7 @@ impl Running {
         }
         match self.join() {
             Err(error) => Err(error),
-            Ok(_) => unreachable!("a thread stops taking messages only when it failed"),
+            Ok(_) => unreachable!("a thread stops receiving only after a failure"),
         }
     }
 }
@@ -165,7 +165,7 @@ impl Drop for Running {
     fn drop(&mut self) {
         self.queue = None;
         if let Some(thread) = self.thread.take() {
-            // Its error, if any, was of a recording that is given up anyway.
+            // An error, if any, concerns a recording that is discarded.
             let _ = thread.join();
         }
     }

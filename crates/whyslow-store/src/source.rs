@@ -1,5 +1,5 @@
-//! The one door between analysis and what was recorded: the files of a recording, or the
-//! in-memory tail of a running one.
+//! The interface between analysis and recorded data: the files of a recording, or the in-memory
+//! tail of a running one.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
@@ -10,57 +10,57 @@ use whyslow_model::{Table, Window};
 
 use crate::StoreError;
 
-/// What a recording says of itself.
+/// Metadata of a recording.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct RecordingInfo {
     /// [`FORMAT_VERSION`](crate::FORMAT_VERSION) of the writer.
     pub format_version: u32,
-    /// Program version that wrote it.
+    /// Program version of the writer.
     pub written_by: String,
-    /// Traces, spools and other files that were imported, in the order given; empty for recordings
-    /// that were not made by an import.
+    /// Traces, spools and other imported files, in the given order; empty for recordings that were
+    /// not imported.
     pub sources: Vec<SourceInfo>,
-    /// Name of the recorded host (`uname -n`); `None` if no source had it.
+    /// Name of the recorded host (`uname -n`); `None` if no source has it.
     pub host: Option<String>,
-    /// IANA name or fixed offset (`+01:00`) of the recorded host, where a source told.
+    /// IANA name or fixed offset (`+01:00`) of the recorded host, if a source has it.
     pub zone: Option<String>,
-    /// First and last time in the recording, ns since the epoch.
+    /// First time in the recording, ns since the epoch.
     pub begin_ns: i64,
     /// Last time in the recording, ns since the epoch, inclusive.
     pub end_ns: i64,
-    /// By table name; a table that is not here has no rows.
+    /// By table name; missing tables have no rows.
     pub tables: BTreeMap<String, TableInfo>,
-    /// If it is a part of another recording.
+    /// Set if it is a snapshot of another recording.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cut: Option<Cut>,
-    /// What was hidden in its texts: `texts`, or `names` too; none if nothing was.
+    /// What was redacted: `texts`, or also `names`; `None` if nothing was.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub redacted: Option<String>,
 }
 
-/// Where a part of a recording was cut out. The part holds every row that touches the time of its
-/// manifest, whole, and what these rows name.
+/// Origin of a snapshot. A snapshot contains all rows that overlap the time of its manifest,
+/// complete, and everything that these rows refer to.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct Cut {
-    /// Of the manifest and checksums of the whole recording.
+    /// Digest of the whole recording.
     pub digest: String,
-    /// Its first and last time.
+    /// First time of the whole recording.
     pub begin_ns: i64,
     /// Last time of the whole recording, ns since the epoch.
     pub end_ns: i64,
-    /// What was asked for: the rest was kept around it, and is not looked at unless asked for.
+    /// The window it was cut for: the surrounding time is used only on request.
     pub focus_begin_ns: i64,
     /// End of that window, exclusive.
     pub focus_end_ns: i64,
-    /// Rows of the tables of the whole: what was recorded at all, and how densely.
+    /// Rows of the tables of the whole recording, which show what was recorded, and how densely.
     pub rows: BTreeMap<String, u64>,
-    /// What else tells what was recorded at all: the words of columns by `table.column`, and by `table`
-    /// the columns that count anything.
+    /// Further data that show what was recorded: words of columns by `table.column`, and by `table`
+    /// the columns with non-zero counts.
     pub told: BTreeMap<String, BTreeSet<String>>,
 }
 
 impl RecordingInfo {
-    /// From the first to the last time of what was recorded, of which a cut has a part.
+    /// First to last time of the whole recording.
     pub fn whole(&self) -> Window {
         let kept = Window::new(self.begin_ns, self.end_ns);
         self.cut
@@ -68,13 +68,13 @@ impl RecordingInfo {
             .map_or(kept, |cut| Window::new(cut.begin_ns, cut.end_ns))
     }
 
-    /// What questions are about that name no window; all of it if none.
+    /// The default window of queries; `None` for the whole recording.
     pub fn focus(&self) -> Option<Window> {
         let cut = self.cut.as_ref()?;
         Some(Window::new(cut.focus_begin_ns, cut.focus_end_ns))
     }
 
-    /// Rows that a table has in what was recorded, of which a cut has a part.
+    /// Rows of a table in the whole recording.
     pub fn rows_of_whole(&self, table: &str) -> u64 {
         let here = || self.tables.get(table).map_or(0, |table| table.rows);
         match &self.cut {
@@ -84,35 +84,34 @@ impl RecordingInfo {
     }
 }
 
-/// A trace, spool or other file that a recording was imported from.
+/// A trace, spool or other imported file.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct SourceInfo {
-    /// Path at the time of import; it may not exist any more.
+    /// Path at the time of import; it may no longer exist.
     pub path: String,
     /// `lttng`, `ctf`, `text`, …
     pub kind: String,
-    /// Bytes of all files of the source.
+    /// Size of all files of the source.
     pub bytes: u64,
     /// BLAKE3 of the source's files in order of their names.
     pub digest: String,
 }
 
-/// Rows and files of one table, as the manifest has them.
+/// Rows and files of one table, as in the manifest.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct TableInfo {
     /// Rows of all files, main and `_long`.
     pub rows: u64,
-    /// Greatest finished length in the main file, so that a window knows how far to look back.
+    /// Greatest known duration in the main file, so that a window scan knows how far to look back.
     pub dur_max_ns: Option<i64>,
-    /// Files relative to the recording, in time order; `long` ones hold rows that came too late
-    /// for their place, sorted too.
+    /// Files relative to the recording, in time order.
     pub files: Vec<String>,
-    /// Files of late rows; empty where no row came too late.
+    /// Sorted files of late rows; empty if there are none.
     pub long_files: Vec<String>,
-    /// Rows without an end lie at these ids or are few: their number.
+    /// Number of rows without an end.
     pub unfinished: u64,
-    /// Whether the end of every row is its begin and length together, where all are known: then a
-    /// reader that wants them decodes two of the three. Not known of earlier recordings.
+    /// Whether the end of every row equals start plus duration where all are known: then a reader
+    /// decodes only two of the three. False for older recordings.
     #[serde(default)]
     pub ends_follow: bool,
 }
@@ -122,45 +121,45 @@ pub struct TableInfo {
 pub struct Scan {
     /// Table to read.
     pub table: &'static Table,
-    /// Columns wanted, in the order they will have in the batches.
+    /// Requested columns, in the order of the batches.
     pub columns: Vec<&'static str>,
-    /// Only parts that may hold rows overlapping this window are read (pruning); the reader of the
-    /// batches still filters row by row.
+    /// Reads only parts that may have rows overlapping this window (pruning); readers of the
+    /// batches still filter row by row.
     pub window: Option<Window>,
 }
 
 /// Called with each batch; `Break` ends the scan.
 pub type Visit<'v> = dyn FnMut(&RecordBatch) -> Result<ControlFlow<()>, StoreError> + 'v;
 
-/// A piece of a table that can be read on any thread; rows inside are in (`ts`, id) order.
+/// A part of a table that can be read on any thread; its rows are in (`ts`, id) order.
 pub trait Part: Send + Sync {
-    /// Number of rows that [`read`](Part::read) shows.
+    /// Number of rows that [`read`](Part::read) returns.
     fn rows(&self) -> u64;
-    /// Shows the rows in batches; `Break` from `visit` ends it without an error. Fails if a file
-    /// cannot be read or is damaged, and with whatever error `visit` returns.
+    /// Passes on the rows in batches; `Break` from `visit` ends it without an error. Fails if a
+    /// file cannot be read or is damaged, and with any error that `visit` returns.
     fn read(&self, visit: &mut Visit<'_>) -> Result<(), StoreError>;
-    /// Only some of the rows that `read` shows: those of these numbers, which count from 0 and
-    /// ascend. What nobody asked for is not decoded where that can be helped.
+    /// Only some of the rows that `read` returns, by ascending numbers starting at 0. Other rows
+    /// are not decoded if this can be avoided.
     fn read_rows(&self, numbers: &[u64], visit: &mut Visit<'_>) -> Result<(), StoreError>;
 }
 
-/// A source of tables. Times are `Int64`, ids `Int32` or `Int64`, and every text column comes as
+/// A source of tables. Times are `Int64`, ids `Int32` or `Int64`, and all text columns are
 /// `Dictionary<Int32, Utf8>`, so that grouping by text is grouping by number within a batch.
 pub trait Tables: Send + Sync {
-    /// The manifest; for tables in memory what stands in its place.
+    /// The manifest, or its equivalent for tables in memory.
     fn info(&self) -> &RecordingInfo;
 
-    /// Pieces for parallel folds, without an order between them; all rows exactly once. Another
-    /// scan of the same table and window has the same pieces in the same places of the list.
+    /// Parts for parallel folds, without an order between them; together they have all rows exactly
+    /// once. Another scan of the same table and window has the same parts at the same indexes.
     fn parts<'t>(&'t self, scan: &Scan) -> Result<Vec<Box<dyn Part + 't>>, StoreError>;
 
-    /// The words that rows of a text column have, each once; `None` where only the rows tell.
+    /// The distinct words in a text column; `None` if only the rows can show them.
     fn words(
         &self,
         table: &'static Table,
         column: &str,
     ) -> Result<Option<BTreeSet<String>>, StoreError>;
 
-    /// All rows in (`ts`, id) order, late rows merged in.
+    /// All rows in (`ts`, id) order, with late rows merged in.
     fn scan(&self, scan: &Scan, visit: &mut Visit<'_>) -> Result<(), StoreError>;
 }

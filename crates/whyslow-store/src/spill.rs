@@ -1,10 +1,10 @@
 //! Late rows on their way to the `_long` file: sorted runs in one unnamed temporary file.
 //!
-//! Goal: rows that come after their place was written still end in one sorted file, with bounded
-//! memory however many there are. Runs as Parquet would have to be decoded and merged batch by
-//! batch, which is slow where rows of many runs interleave; rows themselves cannot be rebuilt from
-//! bytes. So a run holds records of fixed width per table, and merging copies cells from the record
-//! with the least key into columns.
+//! Goal: rows that arrive after their position was written still end up in one sorted file, with
+//! bounded memory however many there are. Runs in Parquet would have to be decoded and merged batch
+//! by batch, which is slow if rows of many runs interleave; and rows cannot be rebuilt from bytes.
+//! So a run has fixed-width records per table, and merging copies cells from the record with the
+//! lowest key into columns.
 //!
 //! Record: key (`ts` and id, 8 bytes each), then for every column one byte (1 = present) and the
 //! value: 8 bytes for `I64` and `F64`, 4 for `I32` and text (its symbol), 1 for `Bool`; all
@@ -41,7 +41,7 @@ fn record_bytes(table: &Table) -> usize {
             .sum::<usize>()
 }
 
-/// A record that the cells of a row are put into.
+/// A record that receives the cells of a row.
 pub(crate) struct Record<'b>(&'b mut Vec<u8>);
 
 impl Record<'_> {
@@ -69,7 +69,7 @@ impl Sink for Record<'_> {
     }
 }
 
-/// Puts the cells of the next row and returns its key; none after the last one.
+/// Puts the cells of the next row and returns its key; `None` after the last one.
 pub(crate) type PutNext<'n> = dyn FnMut(&mut Record<'_>) -> Option<Key> + 'n;
 
 /// Sorted runs of one table.
@@ -90,7 +90,7 @@ impl Spill {
         }
     }
 
-    /// Writes rows, in the order given, as one run.
+    /// Writes rows, in the given order, as one run.
     pub(crate) fn write_run(&mut self, next: &mut PutNext<'_>) -> io::Result<()> {
         const CHUNK_BYTES: usize = 1 << 20;
         let begin = self.end;
@@ -155,7 +155,7 @@ struct Run {
     at: usize,
 }
 
-/// All runs of a table, read in order of their keys.
+/// All runs of a table, read in key order.
 pub(crate) struct Merge {
     file: File,
     table: &'static Table,
@@ -166,13 +166,11 @@ pub(crate) struct Merge {
 }
 
 fn bytes_at<const N: usize>(bytes: &[u8], at: usize) -> [u8; N] {
-    bytes[at..at + N]
-        .try_into()
-        .expect("a slice of that very length")
+    bytes[at..at + N].try_into().expect("a slice of length N")
 }
 
 impl Merge {
-    /// Puts the next row into the sink; false at the end.
+    /// Puts the next row into the sink; returns false at the end.
     pub(crate) fn next<S: Sink>(&mut self, sink: &mut S) -> io::Result<bool> {
         let Some(Reverse((_, index))) = self.heads.pop() else {
             return Ok(false);
@@ -209,7 +207,7 @@ impl Merge {
         Ok(true)
     }
 
-    /// Makes the next record of a run available and known to the heap.
+    /// Reads the next record of a run and adds it to the heap.
     fn refill(&mut self, index: usize) -> io::Result<()> {
         let run = &mut self.runs[index];
         if run.at == run.bytes.len() {

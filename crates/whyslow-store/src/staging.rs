@@ -1,9 +1,9 @@
-//! The directory a recording grows in, and how it becomes the recording.
+//! The directory in which a recording is written, and its commit.
 //!
-//! Everything is written into `NAME.tmp-RANDOM` beside the target, which only the user can enter;
-//! the manifest comes last, and one rename makes the whole thing visible. Given up for any reason,
-//! the directory is removed. Files are created relative to the open directory, never through a
-//! link, and never over something that is already there.
+//! Everything is written into `NAME.tmp-RANDOM` next to the target, which only the user can access;
+//! the manifest comes last, and one rename makes the recording visible. If it is abandoned for any
+//! reason, the directory is removed. Files are created relative to the open directory, never
+//! through a link, and never overwriting a file.
 
 use std::fs::File;
 use std::io::{self, Write};
@@ -19,13 +19,13 @@ use tempfile::TempDir;
 use crate::limits::Limits;
 use crate::{StoreError, manifest};
 
-/// What to do when the target is there already.
+/// What to do if the target exists.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Existing {
     /// Fail with [`StoreError::Exists`].
     #[default]
     Refuse,
-    /// Take its place, if it is a recording; it stays whole until the new one is.
+    /// Replace it if it is a recording; it stays intact until the new one is complete.
     Replace,
 }
 
@@ -37,7 +37,7 @@ pub(crate) struct Staging {
     handle: Arc<OwnedFd>,
 }
 
-/// Where encoder threads create their files.
+/// Creates the files of encoder threads.
 #[derive(Clone)]
 pub(crate) struct StagedFiles {
     pub(crate) limits: Limits,
@@ -79,10 +79,7 @@ impl Staging {
             return Err(StoreError::io(
                 "create recording",
                 target,
-                io::Error::new(
-                    io::ErrorKind::InvalidInput,
-                    "the path has no last component",
-                ),
+                io::Error::new(io::ErrorKind::InvalidInput, "the path has no file name"),
             ));
         };
         check_target(target, existing)?;
@@ -111,14 +108,14 @@ impl Staging {
         }
     }
 
-    /// A file that has no name and goes with the process.
+    /// An unnamed file that disappears with the process.
     pub(crate) fn unnamed(&self) -> Result<File, StoreError> {
         tempfile::tempfile_in(self.directory.path()).map_err(|error| {
             StoreError::io("create a temporary file in", self.directory.path(), error)
         })
     }
 
-    /// Writes a whole file.
+    /// Writes a complete file.
     pub(crate) fn write(&self, name: &str, content: &[u8]) -> Result<(), StoreError> {
         let files = self.files();
         let mut file = files.create(name)?;
@@ -127,7 +124,7 @@ impl Staging {
             .map_err(|error| StoreError::io("write", files.path(name), error))
     }
 
-    /// Puts the recording in its place.
+    /// Moves the recording to the target.
     pub(crate) fn commit(self) -> Result<(), StoreError> {
         sync(&*self.handle, self.directory.path())?;
         check_target(&self.target, self.existing)?;
@@ -150,14 +147,14 @@ impl Staging {
             }
             Err(Errno::EXIST) => {
                 renameat_with(CWD, from, CWD, to, RenameFlags::EXCHANGE).map_err(failed)?;
-                // The old recording bears the temporary name now, and goes with it.
+                // The old recording has the temporary name now, and is removed with it.
                 let old = from.to_path_buf();
                 self.directory
                     .close()
                     .map_err(|error| StoreError::io("remove the replaced recording", old, error))
             }
-            // File systems without these flags: a plain rename never replaces a directory that
-            // holds something, so at worst an old recording is refused, with this error.
+            // On file systems without these flags, a plain rename never replaces a non-empty
+            // directory, so at worst replacing a recording fails with this error.
             Err(Errno::INVAL | Errno::NOSYS) => {
                 renameat(CWD, from, CWD, to).map_err(failed)?;
                 let _ = self.directory.keep();
@@ -168,12 +165,12 @@ impl Staging {
     }
 }
 
-/// Whether the target may be written: nothing there, or a recording that may be replaced.
+/// Whether the target may be written: it does not exist, or is a recording that may be replaced.
 fn check_target(target: &Path, existing: Existing) -> Result<(), StoreError> {
     let kind = match std::fs::symlink_metadata(target) {
         Ok(found) => found.file_type(),
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
-        Err(error) => return Err(StoreError::io("look at", target, error)),
+        Err(error) => return Err(StoreError::io("read the metadata of", target, error)),
     };
     if existing == Existing::Refuse {
         return Err(StoreError::Exists {
@@ -183,7 +180,7 @@ fn check_target(target: &Path, existing: Existing) -> Result<(), StoreError> {
     if !kind.is_dir() {
         return Err(StoreError::NotARecording {
             path: target.to_path_buf(),
-            reason: "it is there and not a directory, so it is not replaced".to_owned(),
+            reason: "it exists and is not a directory, so it is not replaced".to_owned(),
         });
     }
     manifest::read(&open_directory(target)?, target).map(drop)
@@ -197,7 +194,7 @@ pub(crate) fn open_directory(path: &Path) -> Result<OwnedFd, StoreError> {
 
 fn sync(directory: impl AsFd, path: &Path) -> Result<(), StoreError> {
     match rustix::fs::fsync(directory) {
-        // Some file systems cannot sync a directory; its files are synced already.
+        // Some file systems cannot sync a directory; its files have been synced.
         Ok(()) | Err(Errno::INVAL) => Ok(()),
         Err(error) => Err(StoreError::io("sync", path, error.into())),
     }

@@ -26,7 +26,7 @@ use whyslow_model::{Column, ColumnType, Shape, Table};
 use crate::pread::PreadFile;
 use crate::{StoreError, limits, schema};
 
-/// More than a dictionary page without any entry takes.
+/// Upper bound for the size of a dictionary page without entries.
 const EMPTY_DICTIONARY_BYTES: i64 = 64;
 
 #[derive(Debug)]
@@ -39,7 +39,7 @@ pub(crate) struct TableFile {
 }
 
 impl TableFile {
-    /// Reads the footer; the page index too, if pages are to be left out.
+    /// Reads the footer, and the page index if pages are to be skipped.
     pub(crate) fn open(
         path: PathBuf,
         table: &'static Table,
@@ -73,7 +73,7 @@ impl TableFile {
         })
     }
 
-    /// Whether the ends of intervals follow from their begins and lengths.
+    /// Whether the ends of intervals equal start plus duration.
     pub(crate) fn with_ends(self, ends_follow: bool) -> Self {
         Self {
             ends_follow,
@@ -107,13 +107,13 @@ impl TableFile {
         self.metadata().row_group(group).num_rows() as usize
     }
 
-    /// Place of a column in the file.
+    /// Index of a column in the file.
     pub(crate) fn leaf(&self, name: &str) -> Option<usize> {
         self.metadata.schema().index_of(name).ok()
     }
 
-    /// Whether a chunk has nulls only. Decoding these into text is slower than anything else, as
-    /// there is no dictionary to point into; and text has no statistics that tell.
+    /// Whether a chunk has only nulls. Decoding these as text is slower than anything else, since
+    /// there is no dictionary to refer to, and text has no statistics for it.
     fn is_all_null(&self, group: usize, leaf: usize) -> Result<bool, ParquetError> {
         let rows = self.row_group_rows(group);
         let chunk = self.metadata().row_group(group).column(leaf);
@@ -135,7 +135,7 @@ impl TableFile {
         ))
     }
 
-    /// All words of the dictionaries of a text column; `None` if some page has words of its own.
+    /// All words in the dictionaries of a text column; `None` if some page has plain words.
     pub(crate) fn words(&self, name: &str) -> Result<Option<Vec<String>>, StoreError> {
         let Some(leaf) = self.leaf(name) else {
             return Ok(Some(Vec::new()));
@@ -161,7 +161,7 @@ impl TableFile {
         let Some(Page::DictionaryPage { buf, .. }) = pages.get_next_page()? else {
             return Ok(None);
         };
-        // Each word after its length.
+        // Each word is preceded by its length.
         let cut = || ParquetError::EOF("a dictionary ends inside a word".to_owned());
         let (mut words, mut rest) = (Vec::new(), &*buf);
         while !rest.is_empty() {
@@ -220,8 +220,8 @@ impl TableFile {
         })
     }
 
-    /// Whether all ends of a row group's intervals are known to be begin and length together, and
-    /// adding these is less work than decoding the ends.
+    /// Whether all ends of a row group's intervals equal start plus duration, and adding is less
+    /// work than decoding the ends.
     fn end_as_sum(&self, group: usize, projection: &Projection) -> Option<Sum> {
         let wants = |name| projection.columns.iter().any(|column| column.name == name);
         if !wants("ts") || !wants("ts_end") {
@@ -231,7 +231,7 @@ impl TableFile {
         (wants("dur") || self.is_less(group, sum)).then_some(sum)
     }
 
-    /// The same where lengths may be wanted as well, and begins are.
+    /// The same if durations may also be requested, and starts are.
     pub(crate) fn has_ends_as_sums(&self, group: usize) -> bool {
         self.sum(group).is_some_and(|sum| self.is_less(group, sum))
     }
@@ -256,14 +256,14 @@ impl TableFile {
     }
 }
 
-/// Columns of a file of which one follows from the other and the begin.
+/// Positions of the columns for computing ends.
 #[derive(Debug, Clone, Copy)]
 struct Sum {
     dur: usize,
     end: usize,
 }
 
-/// Columns wanted, in their order.
+/// Requested columns, in order.
 #[derive(Debug)]
 pub(crate) struct Projection {
     pub(crate) columns: Vec<&'static Column>,
@@ -289,8 +289,8 @@ impl Projection {
         })
     }
 
-    /// A batch of these columns; one that was not read, because it is missing (older files) or has
-    /// nulls only, is null throughout, but for ends that follow from what was read.
+    /// A batch of these columns. A column that was not read, because it is missing (older files) or
+    /// has only nulls, is null, except for ends that are computed.
     fn arrange(&self, batch: &RecordBatch, unread: &mut Unread) -> Result<RecordBatch, ArrowError> {
         let rows = batch.num_rows();
         let arrays: Vec<ArrayRef> = self
@@ -306,7 +306,7 @@ impl Projection {
     }
 }
 
-/// Ends of intervals of which all begins and lengths were read.
+/// Ends of intervals with all starts and durations read.
 pub(crate) fn ends_of(begins: &ArrayRef, lengths: &ArrayRef) -> Option<ArrayRef> {
     let numbers = |array: &'_ ArrayRef| -> Option<ScalarBuffer<i64>> {
         let numbers = array.as_primitive_opt::<Int64Type>()?;
@@ -321,7 +321,7 @@ pub(crate) fn ends_of(begins: &ArrayRef, lengths: &ArrayRef) -> Option<ArrayRef>
 /// Columns that are not read.
 struct Unread {
     ends_are_sums: bool,
-    /// Made once for all batches.
+    /// Created once for all batches.
     nulls: BTreeMap<&'static str, ArrayRef>,
 }
 
@@ -364,14 +364,11 @@ impl Iterator for GroupReader<'_> {
     }
 }
 
-/// Checksums keep accidents from the decoder, but whoever makes a file makes its checksums too; and
-/// the decoder has places where impossible content makes it panic.
+/// Checksums protect the decoder from accidents, but a forged file has valid checksums; and the
+/// decoder panics on some invalid content.
 fn guarded<T>(decode: impl FnOnce() -> Result<T, ParquetError>) -> Result<T, ParquetError> {
-    std::panic::catch_unwind(AssertUnwindSafe(decode)).unwrap_or_else(|_| {
-        Err(ParquetError::General(
-            "its content is impossible".to_owned(),
-        ))
-    })
+    std::panic::catch_unwind(AssertUnwindSafe(decode))
+        .unwrap_or_else(|_| Err(ParquetError::General("invalid content".to_owned())))
 }
 
 pub(crate) fn damaged_because(path: &Path, table: &Table, reason: String) -> StoreError {
@@ -386,7 +383,7 @@ fn damaged(path: &Path, table: &Table, error: &ParquetError) -> StoreError {
     damaged_because(path, table, error.to_string())
 }
 
-/// Text as dictionaries, everything else as the file has it.
+/// Text as dictionaries, everything else as in the file.
 fn dictionary_schema(plain: &SchemaRef) -> SchemaRef {
     let fields: Vec<Field> = plain
         .fields()
@@ -407,14 +404,15 @@ fn only_dictionary_pages(chunk: &ColumnChunkMetaData) -> bool {
     encodings.is_some_and(|encodings| encodings.is_only(Encoding::RLE_DICTIONARY))
 }
 
-/// A column we do not know is of a later program and left alone; one we know has to be as declared.
+/// Unknown columns come from a newer program and are ignored; known columns must match the
+/// declaration.
 fn check_columns(plain: &SchemaRef, table: &Table) -> Result<(), String> {
     for column in table.columns {
         let Ok(field) = plain.field_with_name(column.name) else {
             if column.nullable {
                 continue;
             }
-            return Err(format!("it has no column `{}`", column.name));
+            return Err(format!("missing column `{}`", column.name));
         };
         let expected = match column.kind {
             ColumnType::Utf8 => DataType::Utf8,
@@ -428,7 +426,7 @@ fn check_columns(plain: &SchemaRef, table: &Table) -> Result<(), String> {
             ));
         }
         if field.is_nullable() && !column.nullable {
-            return Err(format!("column `{}` may be null", column.name));
+            return Err(format!("column `{}` is nullable", column.name));
         }
     }
     Ok(())
@@ -440,7 +438,7 @@ fn check_rows(metadata: &ParquetMetaData) -> Result<(), String> {
         let sum = rows.checked_add(group.num_rows());
         match sum {
             Some(sum) if group.num_rows() >= 0 => rows = sum,
-            _ => return Err("the row counts of its row groups are impossible".to_owned()),
+            _ => return Err("invalid row counts of row groups".to_owned()),
         }
     }
     let stated = metadata.file_metadata().num_rows();
@@ -448,7 +446,7 @@ fn check_rows(metadata: &ParquetMetaData) -> Result<(), String> {
         Ok(())
     } else {
         Err(format!(
-            "its row groups have {rows} rows, its footer says {stated}"
+            "its row groups have {rows} rows, its footer states {stated}"
         ))
     }
 }

@@ -1,20 +1,21 @@
-//! The rows of one table on their way to disk, from the order in which they became known to the
-//! order of their keys.
+//! The rows of one table on their way to disk: from the order in which they became known to key
+//! order.
 //!
 //! Goal: files sorted by (`ts`, id), with bounded memory, although an interval is known only when
-//! it ends. Sorting everything at the end needs all rows twice on disk; waiting for the longest
-//! interval needs them all in memory, as some thread always sleeps. So a table holds back a
-//! bounded number of rows; when they are too many, the older half is written. A row whose place is
-//! written already is *late*: these few are sorted in runs and become the `_long` file.
+//! it ends. Sorting everything at the end would need all rows twice on disk; waiting for the
+//! longest interval would need them all in memory, since some thread always sleeps. So a table
+//! buffers a limited number of rows; when the buffer is full, the older half is written. A row
+//! whose position has already been written is *late*: these few are sorted in runs and become the
+//! `_long` file.
 
 use std::sync::Arc;
 
 use whyslow_model::sort::IndexSort;
 use whyslow_model::{Ns, Row, Symbols, Table};
 
+use crate::buffered::BufferedRows;
 use crate::cells::{Cells, Extent};
 use crate::checksums::ByFile;
-use crate::held::Held;
 use crate::limits::{self, Limits};
 use crate::series::{Series, WrittenFile};
 use crate::spill::{PutNext, Spill};
@@ -23,23 +24,23 @@ use crate::{StoreError, TableInfo};
 
 type Key = (Ns, i64);
 
-/// What writing needs besides the rows.
+/// Shared state for writing.
 pub(crate) struct Context<'c> {
     pub(crate) staging: &'c Staging,
     pub(crate) symbols: &'c Symbols,
 }
 
 pub(crate) struct TableWriter<R: Row> {
-    held: Held<R>,
-    held_max: usize,
+    buffered: BufferedRows<R>,
+    buffered_max: usize,
     late: Vec<R>,
     late_max: usize,
-    /// Keys up to this one are written.
+    /// Keys up to this one have been written.
     written: Option<Key>,
     out: Output,
 }
 
-/// At least two, so that writing the older half writes something.
+/// At least two, so that the older half is not empty.
 fn rows_in<R>(bytes: usize) -> usize {
     (bytes / size_of::<R>()).max(2)
 }
@@ -47,31 +48,31 @@ fn rows_in<R>(bytes: usize) -> usize {
 impl<R: Row> TableWriter<R> {
     pub(crate) fn new(limits: &Limits) -> Self {
         Self {
-            held_max: rows_in::<R>(limits.reorder_bytes),
+            buffered_max: rows_in::<R>(limits.reorder_bytes),
             late_max: rows_in::<R>(limits.late_bytes),
-            held: Held::new(rows_in::<R>(limits.reorder_bytes)),
+            buffered: BufferedRows::new(rows_in::<R>(limits.reorder_bytes)),
             late: Vec::new(),
             written: None,
             out: Output::new(R::TABLE),
         }
     }
 
-    /// Takes a row; true if it is time to write.
+    /// Adds a row; returns true if it is time to write.
     #[inline]
     pub(crate) fn take(&mut self, row: R) -> bool {
         if self.written.is_some_and(|written| row.key() < written) {
             self.late.push(row);
             self.late.len() >= self.late_max
         } else {
-            self.held.push(row);
-            self.held.len() >= self.held_max
+            self.buffered.push(row);
+            self.buffered.len() >= self.buffered_max
         }
     }
 
-    /// Writes what is too much to hold.
+    /// Writes rows in excess of the buffer.
     pub(crate) fn flush_ready(&mut self, context: &Context<'_>) -> Result<(), StoreError> {
-        if self.held.len() >= self.held_max {
-            self.release(self.held.len() / 2, context)?;
+        if self.buffered.len() >= self.buffered_max {
+            self.release(self.buffered.len() / 2, context)?;
         }
         if self.late.len() >= self.late_max {
             self.spill_late(context)?;
@@ -79,31 +80,31 @@ impl<R: Row> TableWriter<R> {
         Ok(())
     }
 
-    /// Hands everything to the encoder threads.
+    /// Passes everything to the encoder threads.
     pub(crate) fn drain(mut self, context: &Context<'_>) -> Result<Drained, StoreError> {
-        self.release(self.held.len(), context)?;
+        self.release(self.buffered.len(), context)?;
         if !self.late.is_empty() {
             self.spill_late(context)?;
         }
         self.out.end(context)
     }
 
-    /// Writes the `count` rows with the least keys.
+    /// Writes the `count` rows with the lowest keys.
     fn release(&mut self, count: usize, context: &Context<'_>) -> Result<(), StoreError> {
-        self.held.sort();
+        self.buffered.sort();
         for begin in (0..count).step_by(limits::BATCH_ROWS) {
             for row in self
-                .held
+                .buffered
                 .sorted(begin..count.min(begin + limits::BATCH_ROWS))
             {
                 row.put(&mut self.out.cells);
             }
             self.out.write(context)?;
         }
-        if let Some(last) = self.held.sorted(0..count).last() {
+        if let Some(last) = self.buffered.sorted(0..count).last() {
             self.written = Some(last.key());
         }
-        self.held.forget(count);
+        self.buffered.forget(count);
         Ok(())
     }
 
@@ -123,8 +124,8 @@ impl<R: Row> TableWriter<R> {
     }
 }
 
-/// Where the rows of a table go once their order is known. It knows no type of row, so that there is
-/// one for all tables.
+/// Destination of a table's rows in their final order. It is independent of the row type, so that
+/// there is one instance of the code for all tables.
 struct Output {
     table: &'static Table,
     cells: Cells,
@@ -142,7 +143,7 @@ impl Output {
         }
     }
 
-    /// Hands the cells to the encoder.
+    /// Passes the cells to the encoder.
     fn write(&mut self, context: &Context<'_>) -> Result<(), StoreError> {
         let series = match &mut self.main {
             Some(series) => series,
@@ -200,7 +201,7 @@ impl Output {
     }
 }
 
-/// A table of which all rows are on their way.
+/// A table of which all rows have been passed on.
 pub(crate) struct Drained {
     main: Series,
     long: Option<Series>,
@@ -209,7 +210,7 @@ pub(crate) struct Drained {
 }
 
 impl Drained {
-    /// Waits for the files; their checksums are added to those of the others.
+    /// Waits for the files and adds their checksums.
     pub(crate) fn join(mut self, checksums: &mut ByFile) -> Result<TableInfo, StoreError> {
         let mut names = |files: Vec<WrittenFile>| {
             let name = |file: WrittenFile| {

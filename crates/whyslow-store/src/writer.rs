@@ -1,4 +1,4 @@
-//! A recording being written: takes rows of every table as trackers finish them.
+//! Writes a recording: takes rows of every table as trackers finish them.
 
 use std::path::Path;
 
@@ -14,23 +14,23 @@ use crate::{RecordingInfo, StoreError, manifest};
 
 macro_rules! recording_writer {
     ($($row:ident $field:ident),+) => {
-        /// Writes a recording. Rows come through [`Emit`]; [`Self::flush_ready`] is called again
-        /// and again between them, and [`Self::finish`] makes the recording visible. Dropped
-        /// before that, it leaves nothing behind.
+        /// Writes a recording. Rows come through [`Emit`]; call [`Self::flush_ready`] regularly in
+        /// between, and [`Self::finish`] to make the recording visible. Dropped before that, it
+        /// leaves nothing behind.
         pub struct RecordingWriter {
             ready: bool,
             $($field: TableWriter<tables::$row>,)+
-            // Last, because it is dropped last: threads of the tables write into it.
+            // Last, because it must be dropped last: threads of the tables write into it.
             staging: Staging,
         }
 
         impl RecordingWriter {
-            /// Begins a recording beside `target`, where it will appear when it is finished.
+            /// Starts a recording next to `target`, where it will appear when it is finished.
             pub fn create(target: &Path, existing: Existing) -> Result<Self, StoreError> {
                 Self::create_within(target, existing, Limits::default())
             }
 
-            /// The same with other limits than usual.
+            /// The same with custom limits.
             pub fn create_within(
                 target: &Path,
                 existing: Existing,
@@ -43,8 +43,8 @@ macro_rules! recording_writer {
                 })
             }
 
-            /// Writes the tables that hold more than they should. Costs nothing while there is
-            /// none: call it after every event or small batch of events.
+            /// Writes the tables that exceed their buffers. Costs nothing if there are none: call
+            /// it after every event or small batch of events.
             #[inline]
             pub fn flush_ready(&mut self, symbols: &Symbols) -> Result<(), StoreError> {
                 if self.ready { self.flush(symbols) } else { Ok(()) }
@@ -61,7 +61,7 @@ macro_rules! recording_writer {
                 Ok(())
             }
 
-            /// Completes all tables and puts the recording in its place. The caller tells the
+            /// Completes all tables and moves the recording to the target. The caller provides
             /// sources, host, zone and time range; the rest of the manifest is filled in here.
             pub fn finish(
                 self,
@@ -77,7 +77,7 @@ macro_rules! recording_writer {
                 recording.written_by = format!("whyslow {}", env!("CARGO_PKG_VERSION"));
                 recording.tables.clear();
                 let mut checksums = ByFile::new();
-                // All tables are handed over before any is waited for: their threads share the CPUs.
+                // All tables are passed on before any is waited for: their threads share the CPUs.
                 $(let $field = $field.drain(&context)?;)+
                 $(
                     let name = <tables::$row as Row>::TABLE.name;

@@ -1,4 +1,4 @@
-//! Recordings that tests make from text and from fixtures. Only ever a `dev-dependency`.
+//! Recordings made from text and from fixtures. Only used as a `dev-dependency`.
 
 use std::path::Path;
 
@@ -7,31 +7,31 @@ use whyslow_ingest::{ImportOptions, InMemory, import, import_in_memory};
 use whyslow_store::Recording;
 use whyslow_testkit::fixture;
 
-/// A recording, and the folder that goes with it.
+/// A recording, and its directory, which is deleted on drop.
 pub struct Recorded {
-    /// What was imported.
+    /// The imported recording.
     pub recording: Recording,
     folder: TempDir,
 }
 
 impl Recorded {
-    /// Of events in the text format; its first line is written for them.
+    /// Imports events in the text format; the first line of the file is added.
     pub fn of_text(events: &str) -> Self {
         let (folder, trace) = written(events);
         Self::imported(&trace, folder)
     }
 
-    /// Of a file of `fixtures/`.
+    /// Imports a file of `fixtures/`.
     pub fn of_fixture(name: &str) -> Self {
         Self::imported(&fixture(name), room())
     }
 
-    /// One that stands in this folder.
+    /// A recording that exists in this directory.
     pub fn within(folder: TempDir, recording: Recording) -> Self {
         Self { recording, folder }
     }
 
-    /// Where more can be written that goes with it.
+    /// Directory for further files.
     pub fn folder(&self) -> &Path {
         self.folder.path()
     }
@@ -45,7 +45,7 @@ impl Recorded {
     }
 }
 
-/// What events in the text format become, without a file.
+/// Imports events in the text format in memory.
 pub fn text_in_memory(events: &str) -> InMemory {
     let (_folder, trace) = written(events);
     import_in_memory(&[trace]).expect("it can be imported")

@@ -1,4 +1,4 @@
-//! What tests of several crates share. Only ever a `dev-dependency`.
+//! Helpers for tests of several crates. Only used as a `dev-dependency`.
 
 mod data;
 mod need;

@@ -1,42 +1,43 @@
-//! What a test needs beyond the workspace, and which of it `WHYSLOW_REQUIRE` insists on.
+//! Requirements of tests beyond the workspace, and which of them `WHYSLOW_REQUIRE` enforces.
 
-/// A reason to skip. A machine that has it should name it in `WHYSLOW_REQUIRE`, so that losing it fails.
+/// A reason to skip. Machines that meet it should list it in `WHYSLOW_REQUIRE`, so that a
+/// regression fails.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Need {
-    /// That this machine can be recorded: root, and a kernel that describes its types.
+    /// This machine can be recorded: root, and a kernel with BTF.
     Live,
-    /// Mounts, namespaces, control groups and loop devices of one's own.
+    /// Mounts, namespaces, control groups and loop devices.
     Isolation,
-    /// The development traces, in the folder that `WHYSLOW_DATA` names.
+    /// The development traces, in the directory `WHYSLOW_DATA`.
     Data,
-    /// The web pages, which the program carries if they were built before it.
+    /// The web pages, which the program embeds if they were built before it.
     Pages,
     /// The program `duckdb`.
     DuckDb,
     /// `babeltrace2`, its Python module `bt2`, and the older `babeltrace`.
     Babeltrace,
-    /// A Chromium that runs without a display.
+    /// A Chromium that runs headless.
     Chromium,
     /// `python3`, and the packages that a test imports.
     Python,
-    /// PySpark, and the Java that it runs on.
+    /// PySpark, and Java for it.
     Spark,
     /// A JDK: `java`, `javac`, `jcmd`.
     Java,
     /// A C compiler.
     Compiler,
-    /// Any other program that a test compares with or is about.
+    /// Any other program that a test compares with or covers.
     Tools,
-    /// What no package brings: more CPUs, another kernel, an event that happened by chance.
+    /// Conditions that no package provides: more CPUs, another kernel, a chance event.
     Machine,
-    /// That the test runs as root.
+    /// The test runs as root.
     Root,
-    /// That the test does not run as root, for whom no file is unreadable.
+    /// The test does not run as root, which can read all files.
     NotRoot,
 }
 
 impl Need {
-    /// Every need, in the order of the message that lists them.
+    /// All needs, in the order of the message that lists them.
     pub const ALL: [Self; 15] = [
         Self::Live,
         Self::Isolation,
@@ -55,7 +56,7 @@ impl Need {
         Self::NotRoot,
     ];
 
-    /// As `WHYSLOW_REQUIRE` names it.
+    /// The name in `WHYSLOW_REQUIRE`.
     pub fn name(self) -> &'static str {
         match self {
             Self::Live => "live",
@@ -76,17 +77,18 @@ impl Need {
         }
     }
 
-    /// Whether `all` includes it: no machine can be both root and not, and none has everything that
+    /// Whether `all` includes it: no machine can be both root and not root, or has everything that
+    /// hardware and kernels offer.
     /// hardware and kernels offer.
     fn can_be_had(self) -> bool {
         !matches!(self, Self::Machine | Self::Root | Self::NotRoot)
     }
 }
 
-/// Whether a value of `WHYSLOW_REQUIRE`, names with commas between, insists on a need.
+/// Whether a value of `WHYSLOW_REQUIRE`, a comma-separated list of names, enforces a need.
 ///
 /// # Panics
-/// At a name that is none: a gate with a misspelt name would let everything pass.
+/// On an unknown name: with a misspelled name, everything would pass.
 pub(crate) fn is_required(names: &str, need: Need) -> bool {
     let names = names.split(',').map(str::trim);
     let mut is_required = false;
@@ -96,7 +98,7 @@ pub(crate) fn is_required(names: &str, need: Need) -> bool {
             Some(known) => *known == need,
             None if name == "all" => need.can_be_had(),
             None => panic!(
-                "WHYSLOW_REQUIRE names `{name}`; it may name all, {}",
+                "unknown need `{name}` in WHYSLOW_REQUIRE; use all, {}",
                 Need::ALL.map(Need::name).join(", ")
             ),
         };
@@ -140,7 +142,7 @@ mod tests {
     }
 
     #[test]
-    #[should_panic(expected = "`duckdbb`; it may name all, live, ")]
+    #[should_panic(expected = "`duckdbb` in WHYSLOW_REQUIRE; use all, live, ")]
     fn a_misspelt_name_is_an_error() {
         is_required("live,duckdbb", Need::Live);
     }

@@ -1,31 +1,31 @@
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 
-/// The folder that `./dev test` makes for a run and deletes after it.
+/// The directory that `./dev test` creates for a run and deletes afterwards.
 const VARIABLE: &str = "WHYSLOW_TEST_FOLDER";
 
-/// The folder `name` of this run, which `make` fills in whichever test needs it first. The tests of
-/// a run are processes of their own under cargo-nextest, and what takes a second to make is made
-/// once all the same. None outside of such a run: the caller shares within its process then.
+/// The directory `name` of this run, which `make` fills for the first test that needs it.
+/// cargo-nextest runs each test in its own process; this way, expensive setup is still done only
+/// once. `None` outside of such a run: the caller then shares within its process.
 ///
 /// # Panics
-/// If the folder cannot be written, or `make` panics; the next test tries again then.
+/// If the directory cannot be written, or `make` panics; the next test then tries again.
 pub fn made_once(name: &str, make: impl FnOnce(&Path)) -> Option<PathBuf> {
     let base = std::env::var_os(VARIABLE).filter(|base| !base.is_empty())?;
     Some(made_below(Path::new(&base), name, make))
 }
 
 fn made_below(base: &Path, name: &str, make: impl FnOnce(&Path)) -> PathBuf {
-    let lock = File::create(base.join(format!("{name}.lock"))).expect("the run's folder is ours");
-    lock.lock().expect("a local file can be locked");
+    let lock = File::create(base.join(format!("{name}.lock"))).expect("writable");
+    lock.lock().expect("lockable");
     let folder = base.join(name);
     let done = base.join(format!("{name}.done"));
     if !done.exists() {
-        // What a test left that did not finish.
+        // Remove the leftovers of an unfinished test.
         let _ = fs::remove_dir_all(&folder);
-        fs::create_dir(&folder).expect("the run's folder is ours");
+        fs::create_dir(&folder).expect("writable");
         make(&folder);
-        File::create(done).expect("the run's folder is ours");
+        File::create(done).expect("writable");
     }
     folder
 }
@@ -57,6 +57,6 @@ mod tests {
             assert!(folder.join("whole").exists());
         }
         assert_eq!(made, 1);
-        fs::remove_dir_all(&base).expect("it is ours");
+        fs::remove_dir_all(&base).expect("removable");
     }
 }

@@ -4,13 +4,13 @@ use std::process::Command;
 use crate::Need;
 use crate::need::is_required;
 
-/// What the gate of a machine insists on: names of needs with commas between, or `all`.
+/// Needs that this machine must meet: comma-separated names, or `all`.
 const VARIABLE: &str = "WHYSLOW_REQUIRE";
 
-/// Prints why a test, or a part of one, does not run; the caller returns then.
+/// Prints why a test, or a part of one, is skipped; the caller then returns.
 ///
 /// # Panics
-/// If `WHYSLOW_REQUIRE` names the need, or a need that there is not.
+/// If `WHYSLOW_REQUIRE` lists the need, or an unknown need.
 #[track_caller]
 #[allow(clippy::print_stdout, reason = "a skipped test shows why")]
 pub fn skip(need: Need, reason: impl Display) {
@@ -19,7 +19,7 @@ pub fn skip(need: Need, reason: impl Display) {
     println!("skipped: {reason} [{}]", need.name());
 }
 
-/// Whether the program can be started with such an argument (`--version`); skips where not.
+/// Whether the program can be started with `argument` (`--version`); skips if not.
 #[track_caller]
 pub fn skip_unless_installed(need: Need, program: &str, argument: &str) -> bool {
     let is_installed = Command::new(program).arg(argument).output().is_ok();
@@ -42,7 +42,7 @@ mod tests {
 
     use super::*;
 
-    /// The test below in a process of its own: variables are shared by all tests of one.
+    /// Runs the test below in its own process, since tests share environment variables.
     fn skipped_with(required: Option<&str>) -> (bool, String) {
         let program = std::env::current_exe().expect("this test");
         let mut command = Command::new(program);
@@ -63,11 +63,11 @@ mod tests {
         )
     }
 
-    /// Not a test: run by those below.
+    /// Not a test itself: run by the tests below.
     #[test]
-    #[ignore = "skips or fails as its environment says"]
+    #[ignore = "skips or fails depending on its environment"]
     fn a_test_that_skips() {
-        skip(Need::Tools, "there is no fio");
+        skip(Need::Tools, "fio is not installed");
     }
 
     #[test]
@@ -75,7 +75,7 @@ mod tests {
         for required in [None, Some(""), Some("live,data"), Some("machine")] {
             let (passed, output) = skipped_with(required);
             assert!(passed, "{required:?}: {output}");
-            let line = "\nskipped: there is no fio [tools]\n";
+            let line = "\nskipped: fio is not installed [tools]\n";
             assert!(output.contains(line), "{required:?}: {output}");
         }
     }
@@ -85,7 +85,7 @@ mod tests {
         for required in ["tools", "live, tools", "all"] {
             let (passed, output) = skipped_with(Some(required));
             assert!(!passed, "{required}: {output}");
-            let line = "required by WHYSLOW_REQUIRE but skipped: there is no fio [tools]";
+            let line = "required by WHYSLOW_REQUIRE but skipped: fio is not installed [tools]";
             assert!(output.contains(line), "{required}: {output}");
             assert!(!output.contains("\nskipped: "), "{required}: {output}");
         }
@@ -94,6 +94,9 @@ mod tests {
     #[test]
     fn a_misspelt_need_fails() {
         let (passed, output) = skipped_with(Some("tool"));
-        assert!(!passed && output.contains("names `tool`"), "{output}");
+        assert!(
+            !passed && output.contains("unknown need `tool`"),
+            "{output}"
+        );
     }
 }

@@ -199,7 +199,7 @@ test("pools are rows of their own, and the chart has its tables", { skip }, asyn
     await page.locator(".lanes-tools").getByRole("button", { name: "table" }).click();
     await settled(page);
     const text = await page.locator(".lanes").innerText();
-    for (const title of [/times without samples/, /by class/, /monitor/]) assert.match(text, title);
+    for (const title of [/sampling gaps/, /by class/, /monitor/]) assert.match(text, title);
     await page.getByPlaceholder("threads (regex)").fill("(");
     assert.match(await page.locator(".lanes-tools").innerText(), /not a valid regular expression/);
     assert.deepEqual(wrong, []);

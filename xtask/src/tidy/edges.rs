@@ -3,7 +3,7 @@
 use std::path::Path;
 
 /// Crate, and the workspace crates that it may depend on.
-const ALLOWED: [(&str, &[&str]); 19] = [
+const ALLOWED: [(&str, &[&str]); 20] = [
     ("whyslow-model", &[]),
     ("whyslow-store", &["whyslow-model"]),
     ("whyslow-ingest", &["whyslow-model", "whyslow-store"]),
@@ -98,7 +98,7 @@ const ALLOWED: [(&str, &[&str]); 19] = [
         ],
     ),
     (
-        "whyslow",
+        "whyslow-cli",
         &[
             "whyslow-base",
             "whyslow-render",
@@ -116,6 +116,7 @@ const ALLOWED: [(&str, &[&str]); 19] = [
             "whyslow-load",
         ],
     ),
+    ("whyslow", &["whyslow-cli"]),
     // Used by tests only.
     ("whyslow-testkit", &[]),
     (

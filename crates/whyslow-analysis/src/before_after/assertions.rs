@@ -1,4 +1,4 @@
-//! What is asked of requests by whoever wants to be stopped: `p99<50ms`, `failed<1%`.
+//! Assertions about requests, for scripts that stop if they fail: `p99<50ms`, `failed<1%`.
 
 use std::collections::BTreeMap;
 
@@ -11,7 +11,7 @@ use super::read::Requests;
 use super::tables::fact;
 use crate::AnalysisError;
 
-/// What is looked at.
+/// The statistic of an assertion.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum Figure {
     Percentile(f64),
@@ -23,46 +23,46 @@ enum Figure {
     Count,
 }
 
-/// One of them, as it was written.
+/// A single assertion.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Assertion {
     text: String,
-    /// All endpoints if none.
+    /// All endpoints if `None`.
     endpoint: Option<String>,
     figure: Figure,
     is_below: bool,
-    /// ns, share or number.
+    /// In ns, as a share or as a count.
     limit: f64,
 }
 
-/// How it came out.
+/// The result of an assertion.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Outcome {
-    /// As it was written.
+    /// The assertion as written.
     pub assertion: String,
-    /// Endpoint that it is about; `all` for all requests.
+    /// Endpoint that it applies to; `all` for all requests.
     pub endpoint: String,
-    /// In the unit of its figure; none where too few requests tell.
+    /// In the unit of the statistic; `None` with too few requests.
     pub value: Option<f64>,
     /// Right side of the comparison, in the same unit.
     pub limit: f64,
-    /// Requests that the figure is of.
+    /// Number of requests that the value is based on.
     pub requests: u64,
-    /// Not where nothing can be told.
+    /// `false` if the value is unknown.
     pub holds: bool,
     measure: Measure,
 }
 
 impl Assertion {
-    /// Reads `[ENDPOINT: ]FIGURE<VALUE`, where FIGURE is p50, p99.9, mean, max, over(TIME), failed or
-    /// count; `duration` reads a length of time into ns.
+    /// Parses `[ENDPOINT: ]FIGURE<VALUE`, where FIGURE is p50, p99.9, mean, max, over(TIME), failed
+    /// or count; `duration` parses a duration into ns.
     pub fn parse(
         text: &str,
         duration: impl Fn(&str) -> Result<Ns, String>,
     ) -> Result<Self, String> {
         let wrong = |why: &str| {
             format!(
-                "`{text}` is no assertion: {why}; write it like p99<50ms, over(1s)<0.1%, failed<1%"
+                "cannot parse assertion `{text}`: {why}; examples: p99<50ms, over(1s)<0.1%, failed<1%"
             )
         };
         let place = text
@@ -74,7 +74,8 @@ impl Assertion {
             Some((endpoint, figure)) => (Some(endpoint.trim().to_owned()), figure.trim()),
             None => (None, left),
         };
-        let figure = figure_of(figure, &duration).ok_or_else(|| wrong("its figure is unknown"))?;
+        let figure =
+            figure_of(figure, &duration).ok_or_else(|| wrong("its statistic is unknown"))?;
         let limit = match figure {
             Figure::Percentile(_) | Figure::Mean | Figure::Max => {
                 duration(limit).map_err(|error| wrong(&error))? as f64
@@ -82,13 +83,15 @@ impl Assertion {
             Figure::Over(_) | Figure::Failed => {
                 let percent = limit.strip_suffix('%').map(str::trim);
                 let number = percent.unwrap_or(limit).parse::<f64>();
-                let number = number.map_err(|_| wrong("its share is no number"))?;
+                let number = number.map_err(|_| wrong("its share is not a number"))?;
                 number / if percent.is_some() { 100.0 } else { 1.0 }
             }
-            Figure::Count => limit.parse().map_err(|_| wrong("its count is no number"))?,
+            Figure::Count => limit
+                .parse()
+                .map_err(|_| wrong("its count is not a number"))?,
         };
         if !limit.is_finite() {
-            return Err(wrong("its limit is no number"));
+            return Err(wrong("its limit is not a number"));
         }
         Ok(Self {
             text: text.to_owned(),
@@ -99,7 +102,7 @@ impl Assertion {
         })
     }
 
-    fn ask(&self, endpoint: &str, requests: &Set) -> Outcome {
+    fn evaluate(&self, endpoint: &str, requests: &Set) -> Outcome {
         let value = requests.value(self.figure);
         let holds = value.is_some_and(|value| {
             if self.is_below {
@@ -146,10 +149,10 @@ fn figure_of(text: &str, duration: impl Fn(&str) -> Result<Ns, String>) -> Optio
     }
 }
 
-/// Requests of an endpoint, or of all.
+/// Requests of an endpoint, or all requests.
 #[derive(Debug, Default)]
 struct Set {
-    /// ns, sorted.
+    /// In ns, sorted.
     lengths: Vec<f64>,
     count: u64,
     failed: u64,
@@ -168,7 +171,7 @@ impl Set {
             return None;
         }
         match figure {
-            // The greatest of a hundred is no p99.9.
+            // With a hundred requests, the maximum is not the p99.9.
             Figure::Percentile(share) => {
                 (count * (1.0 - share) >= 1.0).then(|| at(&self.lengths, share))
             }
@@ -183,7 +186,7 @@ impl Set {
     }
 }
 
-/// Asks the requests of a recording; each endpoint by itself as well if `by_endpoint`.
+/// Checks the requests of a recording, and those of each endpoint if `by_endpoint`.
 pub fn check(
     tables: &dyn Tables,
     window: Option<Window>,
@@ -211,26 +214,30 @@ pub fn check(
                 |name: &str| name == endpoint || name.rsplit(' ').next() == Some(endpoint);
             let mut found = by_name.iter().filter(|(name, _)| is_meant(name)).peekable();
             if found.peek().is_none() {
-                outcomes.push(assertion.ask(endpoint, &Set::default()));
+                outcomes.push(assertion.evaluate(endpoint, &Set::default()));
             }
-            outcomes.extend(found.map(|(name, set)| assertion.ask(name, set)));
+            outcomes.extend(found.map(|(name, set)| assertion.evaluate(name, set)));
         } else {
-            outcomes.push(assertion.ask("all", &all));
+            outcomes.push(assertion.evaluate("all", &all));
             if by_endpoint {
-                outcomes.extend(by_name.iter().map(|(name, set)| assertion.ask(name, set)));
+                outcomes.extend(
+                    by_name
+                        .iter()
+                        .map(|(name, set)| assertion.evaluate(name, set)),
+                );
             }
         }
     }
     Ok(outcomes)
 }
 
-/// The same as a table, lengths and shares in columns of their own.
+/// The outcomes as a table, with durations and shares in separate columns.
 pub fn check_table(outcomes: &[Outcome]) -> AnswerTable {
     let columns = vec![
-        AnswerColumn::new("assertion", "asserted", Measure::Text),
+        AnswerColumn::new("assertion", "assertion", Measure::Text),
         AnswerColumn::new("endpoint", "endpoint", Measure::Text),
         AnswerColumn::new("requests", "requests", Measure::Count),
-        AnswerColumn::new("value_ns", "is", Measure::Duration).sparse(true),
+        AnswerColumn::new("value_ns", "value", Measure::Duration).sparse(true),
         AnswerColumn::new("share", "share", Measure::Ratio).sparse(true),
         AnswerColumn::new("holds", "holds", Measure::Text),
     ];
@@ -240,7 +247,7 @@ pub fn check_table(outcomes: &[Outcome]) -> AnswerTable {
         let holds = match (outcome.holds, outcome.value) {
             (true, _) => "yes",
             (false, Some(_)) => "no",
-            (false, None) => "cannot tell: too few requests",
+            (false, None) => "unknown: too few requests",
         };
         if !outcome.holds {
             table.outliers.push(table.rows.len());
@@ -257,7 +264,7 @@ pub fn check_table(outcomes: &[Outcome]) -> AnswerTable {
     let failed = outcomes.iter().filter(|one| !one.holds).count();
     fact(
         &mut table,
-        ("failed", "do not hold"),
+        ("failed", "failed"),
         Measure::Count,
         Value::Int(failed as i64),
     );

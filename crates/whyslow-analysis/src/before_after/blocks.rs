@@ -1,45 +1,47 @@
-//! A run in blocks, and how certain a share is that was measured in it.
+//! Splits a run into blocks and estimates the uncertainty of a proportion measured in it.
 //!
-//! Blocks of time hold equally many requests; a block that is longer than what makes neighbours alike
-//! is one independent witness. Nobody knows how long that is, so the run is cut at several scales. Of
-//! fine cuts the error is known best, and is too small if neighbours are alike; so the finest cut
-//! counts that no coarser one contradicts. To take the greatest error of all instead would be to take
-//! the one that chance made greatest. With few blocks the error is known badly itself, for which
-//! Student's distribution is wider than the normal one. Where blocks are still like their neighbours,
-//! they are taken to be so less and less with distance (an autoregression of first order), and count
-//! as fewer. What workers differ by beyond chance comes on top.
+//! Time blocks have equal numbers of requests; blocks that are longer than the correlation of
+//! neighbours are independent. That length is unknown, so the run is split at several scales. Fine
+//! splits give the most precise error estimate, but it is too small if neighbours are correlated;
+//! so the finest split is used that no coarser one contradicts. Using the largest error of all
+//! splits instead would select the one that chance made largest. With few blocks the error itself
+//! is uncertain, which Student's distribution accounts for. Where blocks are still correlated with
+//! their neighbours, the correlation is assumed to decay with distance (a first-order
+//! autoregression), which reduces the effective number of blocks. Differences between workers
+//! beyond chance are added.
 //!
-//! Where both sides took turns, blocks of the common time have both, and their differences count: what
-//! made both slow for a while makes them differ by nothing.
+//! If both sides ran in alternation, blocks of the common time contain requests of both, and the
+//! differences within blocks are used: a slow period that affects both sides cancels out.
 
 use std::collections::BTreeMap;
 
 use super::Latency;
 
-/// The coarsest cut: as many blocks of time.
+/// Number of blocks of the coarsest split.
 const BLOCKS_MIN: usize = 12;
 pub(super) const BLOCKS_MAX: usize = 400;
-/// Smaller blocks tell nothing of neighbours.
+/// Smaller blocks have no measurable correlation.
 const REQUESTS_MIN: usize = 5;
-/// Neighbours that are more alike than this are told from ones that drift by nobody.
+/// Above this correlation, neighbours cannot be distinguished from a drift.
 const ALIKE_MAX: f64 = 0.8;
-/// Fewer workers are too few to tell how much they differ.
+/// With fewer workers, the variance between them cannot be estimated.
 const WORKERS_MIN: usize = 8;
-/// Each block of two sides that took turns has so much of what would be its part of each.
+/// In alternating runs, each block needs this share of the expected requests of each side.
 const TURN_MIN: f64 = 0.3;
-/// A coarser cut contradicts a finer one if it varies more than this normal deviate allows …
+/// A coarser split contradicts a finer one if its variance exceeds the value of this normal deviate
+/// …
 const CONTRADICTS_Z: f64 = 1.0;
-/// … and workers differ if they vary more than this one allows.
+/// … and workers differ if their variance exceeds the value of this one.
 const DIFFERS_Z: f64 = 0.5;
 
-/// One way to cut a run.
+/// A partition of a run.
 #[derive(Debug, Clone)]
 pub(super) struct Cut {
-    /// By request, its block.
+    /// Block of each request.
     pub(super) block: Vec<u32>,
-    /// Requests by block.
+    /// Number of requests in each block.
     pub(super) counts: Vec<f64>,
-    /// Blocks follow each other in time.
+    /// Whether blocks are consecutive in time.
     is_ordered: bool,
 }
 
@@ -48,18 +50,18 @@ pub(super) struct Blocks {
     pub(super) cuts: Vec<Cut>,
 }
 
-/// How certain a mean is, by which of the cuts.
+/// Uncertainty of a mean, by the split that was chosen.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Certainty {
     pub(super) error: f64,
     pub(super) degrees: f64,
     pub(super) cut: usize,
-    /// How many times the error is that of drawing the blocks of the cut anew.
+    /// Ratio of the error to that of a bootstrap over the blocks of the split.
     pub(super) inflation: f64,
 }
 
 impl Blocks {
-    /// Of requests in order of time.
+    /// From requests in time order.
     pub(super) fn of(requests: &[Latency]) -> Self {
         let mut cuts = Vec::new();
         let mut count = BLOCKS_MIN;
@@ -75,7 +77,7 @@ impl Blocks {
         Self { cuts }
     }
 
-    /// Of the mean of these values, one a request. None of too few requests.
+    /// Uncertainty of the mean of these values, one per request. `None` with too few requests.
     pub(super) fn certainty(&self, values: &[f64], mean: f64) -> Option<Certainty> {
         let (in_time, by_worker) = self.rests(values, mean);
         let in_time: Vec<Squares> = in_time.iter().map(|rests| Squares::of(rests)).collect();
@@ -86,8 +88,8 @@ impl Blocks {
         })
     }
 
-    /// By block of each cut in time, how far its sum is from what it would be by the mean; and how
-    /// workers vary, as [`differ`] tells.
+    /// For each time split, the deviation of each block's sum from its expectation; and the
+    /// variance between workers, as in [`differ`].
     fn rests(&self, values: &[f64], mean: f64) -> (Vec<Vec<f64>>, (f64, f64)) {
         let in_time = self.cuts.iter().filter(|cut| cut.is_ordered);
         let in_time = in_time.map(|cut| cut.rests(values, mean)).collect();
@@ -104,8 +106,8 @@ impl Blocks {
 #[derive(Debug, Clone)]
 pub(super) struct Both {
     pub(super) sides: [Blocks; 2],
-    /// Both were measured in turns: blocks of the same number are of the same time, and what made one
-    /// side slow then made the other one slow.
+    /// Both sides ran in alternation: blocks with the same number cover the same time, so what
+    /// slows one side then slows the other.
     pub(super) in_turns: bool,
 }
 
@@ -123,7 +125,7 @@ impl Both {
         }
     }
 
-    /// Of the difference of the means.
+    /// Uncertainty of the difference of the means.
     pub(super) fn certainty(&self, values: [&[f64]; 2], means: [f64; 2]) -> Option<Certainty> {
         let one = |side: usize| self.sides[side].certainty(values[side], means[side]);
         if !self.in_turns {
@@ -153,7 +155,8 @@ impl Both {
     }
 }
 
-/// Cuts of the common time, of which each block has both sides; none if there are none of these.
+/// Splits of the common time in which each block has requests of both sides; `None` if there are
+/// none.
 fn in_turns(sides: [&[Latency]; 2]) -> Option<[Blocks; 2]> {
     let mut all: Vec<(i64, usize)> = Vec::new();
     for (place, side) in sides.iter().enumerate() {
@@ -189,7 +192,7 @@ fn in_turns(sides: [&[Latency]; 2]) -> Option<[Blocks; 2]> {
     Some(found)
 }
 
-/// One block for each worker; none of few workers, or with few requests each.
+/// One block per worker; `None` with few workers, or few requests each.
 fn by_worker(requests: &[Latency]) -> Option<Cut> {
     let mut workers: BTreeMap<u32, u32> = BTreeMap::new();
     for request in requests {
@@ -203,7 +206,7 @@ fn by_worker(requests: &[Latency]) -> Option<Cut> {
     })
 }
 
-/// By sums of blocks in time, from coarse to fine; with what workers add.
+/// From the sums of time blocks, coarse to fine, and the contribution of workers.
 fn certainty(in_time: &[Squares], workers: &[(f64, f64)]) -> Option<Certainty> {
     let is_contradicted = |place: usize| {
         let mut coarser = in_time[..place].iter();
@@ -227,7 +230,7 @@ fn certainty(in_time: &[Squares], workers: &[(f64, f64)]) -> Option<Certainty> {
             degrees
         },
         cut,
-        // Blocks that are drawn vary as if there was one block fewer.
+        // A bootstrap over n blocks has the variance of n - 1 blocks.
         inflation: if found.sum > 0.0 {
             (whole / found.sum).sqrt()
         } else {
@@ -236,8 +239,8 @@ fn certainty(in_time: &[Squares], workers: &[(f64, f64)]) -> Option<Certainty> {
     })
 }
 
-/// Variance of workers' sums beyond that of single values, and the square of all of theirs by its
-/// degrees of freedom; nothing where they are as alike as chance has it.
+/// Variance between workers beyond that of single values, and its square divided by the degrees of
+/// freedom; 0 if they differ no more than by chance.
 fn differ(workers: &Squares, single: f64) -> (f64, f64) {
     let degrees = workers.blocks - 1.0;
     if workers.sum <= single * above(degrees, DIFFERS_Z) {
@@ -251,11 +254,11 @@ fn single(values: &[f64], mean: f64) -> f64 {
     values.iter().map(|value| (value - mean).powi(2)).sum()
 }
 
-/// What the sums of blocks differ by from what they would be by the mean.
+/// Squared deviations of block sums from their expectation.
 struct Squares {
     sum: f64,
     blocks: f64,
-    /// How many times the variance is what it would be if neighbours had nothing in common.
+    /// Ratio of the variance to that without correlation between neighbours.
     alike: f64,
 }
 
@@ -270,14 +273,14 @@ impl Squares {
         }
     }
 
-    /// Of the sum of all values, as this cut alone tells it.
+    /// Variance of the sum of all values, estimated from this split alone.
     fn variance(&self) -> f64 {
         self.sum * self.blocks / (self.blocks - 1.0)
     }
 }
 
-/// How many times a sum of squares is a variance, divided by the degrees, at so much of the normal
-/// distribution (Wilson, Hilferty 1931).
+/// Ratio of a sum of squares, divided by its degrees of freedom, to the variance, at the quantile
+/// of this normal deviate (Wilson, Hilferty 1931).
 fn above(degrees: f64, z: f64) -> f64 {
     let part = 2.0 / (9.0 * degrees);
     (degrees / (degrees + 1.0)) * (1.0 - part + z * part.sqrt()).powi(3)
@@ -296,7 +299,7 @@ impl Cut {
         }
     }
 
-    /// By block, its sum less what it would be by the mean.
+    /// Deviation of each block's sum from its expectation.
     fn rests(&self, values: &[f64], mean: f64) -> Vec<f64> {
         let mut sums = vec![0.0; self.counts.len()];
         for (value, block) in values.iter().zip(&self.block) {
@@ -307,8 +310,8 @@ impl Cut {
     }
 }
 
-/// Correlation of neighbours, without what it errs by in short series (Marriott, Pope 1954); never
-/// below 0, as blocks that alternate are no proof of anything.
+/// Correlation of neighbours, corrected for bias in short series (Marriott, Pope 1954); at least 0,
+/// because alternating blocks prove nothing.
 fn likeness(rests: &[f64], squares: f64) -> f64 {
     let products: f64 = rests.windows(2).map(|pair| pair[0] * pair[1]).sum();
     let count = rests.len() as f64;
@@ -332,22 +335,22 @@ pub(super) fn degrees(sides: [Certainty; 2]) -> f64 {
     }
 }
 
-/// Normal deviate as rare as this one of Student's distribution (Wallace 1959, "Bounds on normal
-/// approximations to Student's and the chi-square distributions").
+/// Normal deviate with the same tail probability as this deviate of Student's distribution (Wallace
+/// 1959, "Bounds on normal approximations to Student's and the chi-square distributions").
 pub(super) fn normal_of_student(t: f64, degrees: f64) -> f64 {
     let z = (degrees * (t * t / degrees).ln_1p()).sqrt();
     z * (8.0 * degrees + 1.0) / (8.0 * degrees + 3.0)
 }
 
-/// Student's deviate as rare as this one of the normal distribution: the inverse of
+/// Student's deviate with the same tail probability as this normal deviate: the inverse of
 /// [`normal_of_student`].
 pub(super) fn student_of_normal(z: f64, degrees: f64) -> f64 {
     let z = z * (8.0 * degrees + 3.0) / (8.0 * degrees + 1.0);
     (degrees * (z * z / degrees).exp_m1()).sqrt()
 }
 
-/// How much wider a 95 % interval of Student's distribution is than that of the normal one: its first
-/// terms by degrees (Abramowitz, Stegun 26.7.5).
+/// Ratio of the widths of a 95 % interval of Student's distribution and of the normal one: its
+/// first terms by degrees of freedom (Abramowitz, Stegun 26.7.5).
 pub(super) fn widening(degrees: f64) -> f64 {
     let z: f64 = 1.96;
     let square = z * z;
@@ -371,7 +374,7 @@ mod tests {
         }
     }
 
-    /// Of values that come in runs of equal ones, as many count as there are runs.
+    /// Values in runs of equal ones have as many effective samples as there are runs.
     #[test]
     fn neighbours_that_are_alike_are_one_witness() {
         let latency = |place: usize| Latency {

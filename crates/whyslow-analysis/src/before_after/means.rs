@@ -1,4 +1,4 @@
-//! Which phases the difference of the means lies in: means of phases add up, percentiles do not.
+//! Attributes the difference of the means to phases: means of phases add up, percentiles do not.
 
 use super::Latency;
 use super::blocks::{Both, Certainty, Cut, widening};
@@ -8,24 +8,24 @@ use crate::statistics::Dice;
 
 const DRAWS: usize = 999;
 const SEED: u64 = 80;
-/// What no phase tells of.
+/// Time that belongs to no phase.
 pub(crate) const REST: usize = PHASES_MAX;
-/// The whole.
+/// The whole request.
 pub(crate) const WHOLE: usize = PHASES_MAX + 1;
 const PARTS: usize = PHASES_MAX + 2;
 
-/// Mean of a part of a request, ns.
+/// Mean duration of a part of a request, ns.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Mean {
     pub(crate) before: f64,
     pub(crate) after: f64,
     /// Median before and after.
     pub(crate) medians: (f64, f64),
-    /// 95 % of the difference of the means.
+    /// 95 % interval of the difference of the means.
     pub(crate) interval: (f64, f64),
 }
 
-/// By place of the phase, then [`REST`] and [`WHOLE`].
+/// By phase index, then [`REST`] and [`WHOLE`].
 #[derive(Debug, Clone, PartialEq)]
 pub(crate) struct Means {
     pub(crate) parts: Vec<Mean>,
@@ -46,7 +46,7 @@ fn parts(one: &Latency) -> [f64; PARTS] {
 struct Sums {
     counts: Vec<f64>,
     times: Vec<[f64; PARTS]>,
-    /// How many times wider an interval is than draws are.
+    /// Factor by which an interval is wider than that of the bootstrap.
     wide: f64,
 }
 
@@ -77,7 +77,7 @@ impl Sums {
     }
 }
 
-/// How certain the mean of each side is; of sides that took turns, the difference.
+/// Uncertainty of the mean of each side; for alternating runs, of the difference.
 fn certain(blocks: &Both, sides: [&[Latency]; 2]) -> Option<[Certainty; 2]> {
     let whole = |one: &Latency| parts(one)[WHOLE];
     let values: [Vec<f64>; 2] = sides.map(|side| side.iter().map(whole).collect());
@@ -105,7 +105,7 @@ pub(super) fn compare(blocks: &Both, sides: [&[Latency]; 2]) -> Option<Means> {
     };
     let draws = (0..DRAWS).map(|_| {
         let of_before = draw(&before, dice);
-        // What blocks of one time have in common is no difference.
+        // For alternating runs, the same blocks are drawn on both sides.
         let of_after = if blocks.in_turns {
             of_before.clone()
         } else {

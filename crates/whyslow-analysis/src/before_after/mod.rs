@@ -1,12 +1,12 @@
-//! Whether a change helped: requests before it and after it.
+//! Compares requests before and after a change.
 //!
-//! Latencies of one run are no independent values: a stall makes slow whatever comes in it, and a
-//! worker keeps its connection. So a run is cut into blocks, by time at several scales and by worker
-//! (`blocks`), and what counts is how much blocks differ: of all these ways to cut it the one that
-//! makes a figure least certain. Whether a quantile has moved is asked of the share of requests beyond
-//! a common limit, which needs no density and no shape; how far it has moved is told by drawing whole
-//! blocks again (`quantiles`). At which rate this finds a shift, and at which it fires for nothing,
-//! is what the tests of `simulation` ask.
+//! Latencies of one run are not independent: a stall slows every request in it, and a worker keeps
+//! its connection. So a run is split into blocks, by time at several scales and by worker
+//! (`blocks`), and the variation between blocks is used, with the split that gives the largest
+//! justified uncertainty. Whether a quantile has moved is tested with the share of requests beyond
+//! a common limit, which requires no density and no shape; by how much is estimated by a bootstrap
+//! over whole blocks (`quantiles`). The tests of `simulation` measure detection and false positive
+//! rates.
 
 mod assertions;
 mod blocks;
@@ -35,32 +35,32 @@ use means::Means;
 use quantiles::Quantile;
 use shares::Share;
 
-/// Share of false alarms, over all tests of one comparison.
+/// False positive rate over all tests of a comparison.
 pub const LEVEL: f64 = 0.05;
 
-/// What is asked for: percentiles.
+/// Percentiles that are compared.
 pub(crate) const QUANTILES: [f64; 4] = [0.5, 0.9, 0.99, 0.999];
 
-/// A request as the comparison sees it.
+/// A request, reduced to what the comparison needs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Latency {
-    /// When it began, ns since the epoch.
+    /// Start, ns since the epoch.
     pub ts: Ns,
-    /// ns; none of one that failed before anything could be timed.
+    /// In ns; `None` if it failed before anything could be measured.
     pub dur: Option<Ns>,
     /// Whether it counts as an error.
     pub failed: bool,
-    /// Who did it, one after another; requests of one may have things in common.
+    /// The worker, which runs one request at a time; its requests may be correlated.
     pub worker: u32,
-    /// ns, by place among the names of phases.
+    /// In ns, by phase index.
     pub phases: [Ns; read::PHASES_MAX],
 }
 
-/// One side: what was measured, in order of time.
+/// One side: measured requests in time order.
 #[derive(Debug, Clone)]
 pub(crate) struct Side {
     latencies: Vec<Latency>,
-    /// Those with a length.
+    /// Requests with a duration.
     timed: Vec<Latency>,
 }
 
@@ -75,11 +75,11 @@ impl Side {
     }
 }
 
-/// All that is compared of two sets of requests.
+/// The comparison of two sets of requests.
 #[derive(Debug, Clone)]
 pub(crate) struct Comparison {
     pub(crate) quantiles: Vec<Quantile>,
-    /// Slower than the limit, and failed.
+    /// Shares of requests over the limit, and of failed ones.
     pub(crate) over: Option<Share>,
     pub(crate) failed: Share,
     pub(crate) means: Option<Means>,
@@ -115,7 +115,7 @@ pub(crate) fn compare(before: &Side, after: &Side, limit: Option<Ns>) -> Compari
 }
 
 impl Comparison {
-    /// p values of all tests that could be made, to be adjusted together with those of others.
+    /// p values of all tests that could be run, for joint adjustment with others.
     pub(crate) fn p_values(&mut self) -> impl Iterator<Item = &mut f64> {
         let quantiles = self.quantiles.iter_mut().filter_map(|one| one.p.as_mut());
         let over = self.over.iter_mut().filter_map(|one| one.p.as_mut());
@@ -123,7 +123,7 @@ impl Comparison {
     }
 }
 
-/// Makes p values of several comparisons the least level at which each counts among all.
+/// Adjusts the p values of several comparisons jointly.
 pub(crate) fn adjust(comparisons: &mut [Comparison]) {
     let mut all: Vec<&mut f64> = comparisons
         .iter_mut()

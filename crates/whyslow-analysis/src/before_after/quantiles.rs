@@ -1,10 +1,10 @@
-//! How far a quantile moved.
+//! Estimates by how much a quantile moved.
 //!
-//! Whether it moved at all is asked at one limit, the quantile of both sides together: do as many
-//! requests before lie beyond it as after? The interval of how far it moved is from drawing blocks
-//! with replacement. Of each draw only the quantile is wanted, which lies near that of all: so
-//! requests are counted by block between some hundred limits around it, and a draw is a search among
-//! these.
+//! Whether it moved at all is tested at one limit, the quantile of both sides together: is the
+//! share of requests beyond it the same before and after? The interval of the shift is from a
+//! bootstrap over blocks. Only the quantile of each replicate is needed, which is close to that of
+//! all requests: so requests are counted by block between some hundred limits around it, and each
+//! replicate is a search among these.
 
 use super::Latency;
 use super::blocks::{
@@ -15,48 +15,48 @@ use super::spread::spread;
 use crate::statistics::Dice;
 
 const DRAWS: usize = 999;
-/// Limits around the quantile of a side …
+/// Number of limits around the quantile of a side …
 const LIMITS: usize = 400;
-/// … over so many standard errors to each side.
+/// … and their range on each side, in standard errors.
 const REACH: f64 = 6.0;
-/// With fewer requests beyond it a quantile is one of the greatest values, and no more.
+/// With fewer requests beyond it, a quantile is just one of the largest values.
 const BEYOND_MIN: f64 = 10.0;
-/// A shift that one wants to find, as a logarithm: 10 %.
+/// The shift to be detected, as a logarithm: 10 %.
 const WANTED: f64 = 0.095_310_179_804_324_87;
 /// Normal deviate of the level of one of six tests …
 const LEVEL_Z: f64 = 2.638;
-/// … and that of nine of ten, with what to spare for tails that are not normal.
+/// … and that of a power of 0.9, with a margin for tails that are not normal.
 const FOUND_Z: f64 = 1.45;
-/// Nobody judges fewer requests.
+/// No estimate is below this number of requests.
 const ENOUGH_MIN: f64 = 100.0;
-/// Steps to a number that asks for itself.
+/// Iterations of the fixed-point search.
 const STEPS: usize = 30;
 const SEED: u64 = 8;
 
 /// A quantile before and after.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Quantile {
-    /// Share of the requests that took as long or less.
+    /// The quantile, as a share of the requests.
     pub(crate) share: f64,
-    /// ns; none where too few requests tell.
+    /// In ns; `None` with too few requests.
     pub(crate) sides: Option<(f64, f64)>,
-    /// After to before, of lengths as if the clock was finer.
+    /// Ratio of after to before, corrected for the clock resolution.
     pub(crate) ratio: Option<f64>,
-    /// 95 % of what the ratio may be.
+    /// 95 % interval of the ratio.
     pub(crate) interval: Option<(f64, f64)>,
     pub(crate) p: Option<f64>,
-    /// Requests of each side with which 10 % would be found nine times of ten.
+    /// Requests per side with which a shift of 10 % would be detected with a power of 0.9.
     pub(crate) enough: Option<u64>,
 }
 
-/// Lengths of one side, ns.
+/// Durations of one side, ns.
 #[derive(Debug)]
 pub(super) struct Lengths {
-    /// In order of time, as if the clock was finer.
+    /// In time order, corrected for the clock resolution.
     spread: Vec<f64>,
-    /// These, sorted.
+    /// The same, sorted.
     sorted: Vec<f64>,
-    /// As they were measured, sorted.
+    /// As measured, sorted.
     measured: Vec<f64>,
 }
 
@@ -75,7 +75,7 @@ impl Lengths {
         }
     }
 
-    /// By request, 1 if it is beyond the quantile.
+    /// For each request, 1 if it is beyond the quantile.
     fn beyond(&self, quantile: f64) -> Vec<f64> {
         let limit = at(&self.sorted, quantile);
         let beyond = self.spread.iter().map(|value| f64::from(*value > limit));
@@ -103,7 +103,7 @@ pub(super) fn compare(quantile: f64, blocks: &Both, sides: &[Lengths; 2]) -> Qua
     }
     let limit = pooled([&sides[0].sorted, &sides[1].sorted], quantile);
     let beyond = |side: &Lengths| -> Vec<f64> {
-        // What is at the limit is beyond it by half.
+        // Values at the limit count half.
         let share = |value: &f64| match value.total_cmp(&limit) {
             std::cmp::Ordering::Greater => 1.0,
             std::cmp::Ordering::Equal => 0.5,
@@ -130,10 +130,10 @@ pub(super) fn compare(quantile: f64, blocks: &Both, sides: &[Lengths; 2]) -> Qua
 /// Logarithm of the ratio of two quantiles.
 struct Shift {
     point: f64,
-    /// Ends of 95 %.
+    /// Bounds of the 95 % interval.
     low: f64,
     high: f64,
-    /// Standard error, and the degrees of freedom that it has.
+    /// Standard error, and its degrees of freedom.
     error: f64,
     degrees: f64,
 }
@@ -145,7 +145,7 @@ impl Shift {
         let own = |side: usize| blocks.sides[side].certainty(&beyond[side], mean);
         let mut certain = [own(0)?, own(1)?];
         if blocks.in_turns {
-            // The same blocks are drawn of both, as what they have in common is no difference.
+            // The same blocks are drawn on both sides, because common effects are not a difference.
             let both = blocks.certainty([&beyond[0], &beyond[1]], [mean; 2])?;
             for one in &mut certain {
                 one.cut = both.cut;
@@ -188,7 +188,7 @@ impl Shift {
     }
 }
 
-/// Logarithms of a side's quantile: the one of all its requests, and those of blocks drawn anew.
+/// Logarithms of a side's quantile: of all its requests, and of bootstrap replicates.
 struct Drawn {
     point: f64,
     draws: Vec<f64>,
@@ -211,12 +211,13 @@ impl Drawn {
         }
     }
 
-    /// How far one may be off, by one that was drawn.
+    /// Largest expected deviation, from a replicate.
     fn off(&self, draw: f64) -> f64 {
         self.certain.inflation * (draw - self.point)
     }
 
-    /// How sure the error is, is known of the share; that of the quantile is as many times it.
+    /// The relative precision of the error is known for the share; that of the quantile is the
+    /// same.
     fn certainty(&self) -> Certainty {
         let count = self.draws.len() as f64;
         let mean = self.draws.iter().sum::<f64>() / count;
@@ -228,9 +229,9 @@ impl Drawn {
     }
 }
 
-/// Requests of each side with which a shift of 10 % is found nine times of ten, if so many have shown
-/// this error. The error that is seen may be too small by chance, and the one of the next time too
-/// great: both are allowed for.
+/// Requests per side with which a shift of 10 % is detected with a power of 0.9, given that this
+/// number of requests had this error. The observed error may be too small by chance, and the next
+/// one too large: the estimate has a margin for both.
 fn enough(shift: &Shift, requests: f64) -> u64 {
     let mut found = requests;
     for _ in 0..STEPS {
@@ -247,14 +248,14 @@ fn enough(shift: &Shift, requests: f64) -> u64 {
     found.ceil() as u64
 }
 
-/// Of sorted values, the least with such a share at or below it.
+/// The smallest of the sorted values with at least this share at or below it.
 pub(super) fn at(sorted: &[f64], quantile: f64) -> f64 {
     let rank = (quantile * sorted.len() as f64).ceil() as usize;
     let place = rank.clamp(1, sorted.len().max(1)) - 1;
     sorted.get(place).copied().unwrap_or(0.0)
 }
 
-/// Quantile of both sides, each counting as much as the other.
+/// Quantile of both sides with equal weights.
 fn pooled(sides: [&[f64]; 2], quantile: f64) -> f64 {
     let [before, after] = sides;
     let below = |value: f64| {
@@ -269,7 +270,7 @@ fn pooled(sides: [&[f64]; 2], quantile: f64) -> f64 {
     least(before).min(least(after))
 }
 
-/// Requests by block that lie at or below each of some limits.
+/// Number of requests at or below each of some limits, by block.
 struct Grid {
     limits: Vec<f64>,
     /// By limit, then block.

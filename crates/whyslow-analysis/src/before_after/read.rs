@@ -1,4 +1,4 @@
-//! Requests of a recording, as whoever judges many of them needs them.
+//! Reads the requests of a recording for statistics over many of them.
 
 use rustc_hash::{FxHashMap, FxHashSet};
 use whyslow_model::row::Row;
@@ -10,31 +10,31 @@ use whyslow_store::{Tables, each_row};
 use super::Latency;
 use crate::AnalysisError;
 
-/// Phases that are told apart; of a source with more, the first.
+/// Maximum number of distinct phases; of a source with more, the first.
 pub(crate) const PHASES_MAX: usize = 8;
-/// Those that the table of requests has columns for.
+/// Phases with a column in table `request`.
 const PHASES: [&str; 7] = [
     "queue", "resolve", "connect", "tls", "send", "wait", "receive",
 ];
-/// Requests that are looked at; of more, the first of the window.
+/// Maximum number of requests; of more, the first of the window.
 const REQUESTS_MAX: usize = 1_000_000;
-/// Who is nobody.
-const NOBODY: u32 = u32::MAX;
+/// No known worker.
+const NO_WORKER: u32 = u32::MAX;
 
 /// One request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Request {
     /// Id in the table `request`.
     pub id: i64,
-    /// When it began, ns since the epoch.
+    /// Start, ns since the epoch.
     pub ts: Ns,
-    /// ns from begin to end; none where the end is not known.
+    /// In ns from start to end; `None` if the end is unknown.
     pub dur: Option<Ns>,
-    /// When it should have begun, of load with a schedule.
+    /// Scheduled start, for load with a schedule.
     pub ts_intended: Option<Ns>,
-    /// Place among [`Requests::keys`].
+    /// Index into [`Requests::keys`].
     pub key: u32,
-    /// Neither done nor unknown how it went.
+    /// Neither successful nor of unknown outcome.
     pub failed: bool,
     /// Whether its outcome is `timeout`.
     pub timed_out: bool,
@@ -46,7 +46,7 @@ pub struct Request {
     pub is_reused: Option<bool>,
     /// Status of the reply; `None` without one.
     pub status: Option<i32>,
-    /// Texts by [`Requests::symbols`].
+    /// Texts in [`Requests::symbols`].
     pub outcome: Sym,
     /// Address or name of the client.
     pub client: Option<Sym>,
@@ -54,29 +54,29 @@ pub struct Request {
     pub local: Option<Sym>,
     /// Address and port of the other side.
     pub peer: Option<Sym>,
-    /// Name of the thread that began it.
+    /// Name of the thread that started it.
     pub comm: Option<Sym>,
     /// Recording-unique id of that thread.
     pub utid: Option<i32>,
     /// Kernel id of that thread.
     pub tid: Option<i32>,
-    /// The same request as its server saw it.
+    /// The same request as recorded by its server.
     pub server_request: Option<i64>,
-    /// ns by place among [`Requests::phases`]; 0 of one that was not.
+    /// In ns by index into [`Requests::phases`]; 0 for missing phases.
     pub phases: [Ns; PHASES_MAX],
 }
 
-/// Who tells of requests.
+/// Source that reports requests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-enum Told {
+enum Source {
     Load,
     /// Logs, lists and spans.
     Log,
-    /// What went over connections of the recorded machine: also what nobody waits for.
+    /// Connections of the recorded machine, including requests that no client waits for.
     Sockets,
 }
 
-impl Told {
+impl Source {
     fn by(source: &str) -> Self {
         match source {
             "load" => Self::Load,
@@ -86,52 +86,56 @@ impl Told {
     }
 }
 
-/// Requests of one role, in order of their begin.
+/// Requests of one role, in order of their start.
 #[derive(Debug, Default)]
 pub struct Requests {
     /// At most a million; see `left_out`.
     pub rows: Vec<Request>,
     /// Endpoints with their method.
     pub keys: Vec<String>,
-    /// Names of phases that some request has.
+    /// Names of the phases that occur.
     pub phases: Vec<String>,
-    /// What the [`Sym`]s of the rows stand for.
+    /// Texts of the [`Sym`]s of the rows.
     pub symbols: Symbols,
-    /// client, server or proxy; none without requests.
+    /// client, server or proxy; `None` without requests.
     pub role: Option<&'static str>,
-    /// They are of load whose workers wait for an answer before they ask again.
+    /// From a load whose workers wait for a response before they send the next request.
     pub is_closed: bool,
-    /// Nobody told of them but the sockets they went over, which do not say what they were for.
+    /// Only reported by sockets, which do not identify the purpose of a request.
     pub is_of_sockets: bool,
-    /// Requests beyond the most that are looked at.
+    /// Number of requests beyond the maximum.
     pub left_out: u64,
 }
 
-/// What a request is for: host, method, endpoint.
+/// Target of a request: host, method, endpoint.
 type Aim = (Option<Sym>, Option<Sym>, Option<Sym>);
 
 impl Requests {
-    /// Of the requests that begin in the window: those that load told of, else those of clients, else
-    /// of servers, else of proxies, so that none is counted twice; those of sockets where nobody told
-    /// of any.
+    /// Of the requests that start in the window: those reported by a load generator, else by
+    /// clients, else by servers, else by proxies, so that none is counted twice; those of sockets
+    /// if there are no others.
     pub fn read(tables: &dyn Tables, window: Option<Window>) -> Result<Self, AnalysisError> {
         match chosen(tables, window)? {
-            Some((role, told)) => Self::read_chosen(tables, window, (role, Some(told))),
+            Some((role, source)) => Self::read_chosen(tables, window, (role, Some(source))),
             None => Ok(Self::default()),
         }
     }
 
-    /// Those that servers told of in their logs, or those that their sockets show.
+    /// Requests that servers logged, or those seen at their sockets.
     pub fn of_servers(
         tables: &dyn Tables,
         window: Option<Window>,
         of_sockets: bool,
     ) -> Result<Self, AnalysisError> {
-        let told = if of_sockets { Told::Sockets } else { Told::Log };
-        Self::read_chosen(tables, window, ("server", Some(told)))
+        let source = if of_sockets {
+            Source::Sockets
+        } else {
+            Source::Log
+        };
+        Self::read_chosen(tables, window, ("server", Some(source)))
     }
 
-    /// All of the role that one request has; none if there is no such request.
+    /// All requests with the role of the given one; empty if there is no such request.
     pub fn of_role_of(tables: &dyn Tables, id: i64) -> Result<Self, AnalysisError> {
         let mut found = None;
         let mut symbols = Symbols::new();
@@ -150,7 +154,7 @@ impl Requests {
     fn read_chosen(
         tables: &dyn Tables,
         window: Option<Window>,
-        (role, told): (&'static str, Option<Told>),
+        (role, source): (&'static str, Option<Source>),
     ) -> Result<Self, AnalysisError> {
         let mut found = Self {
             role: Some(role),
@@ -161,11 +165,11 @@ impl Requests {
         let mut workers: FxHashMap<(u8, i64), u32> = FxHashMap::default();
         each_row::<RequestRow>(tables, window, &mut symbols, |row, symbols| {
             let is_chosen = role_of(symbols.get(row.role)) == role
-                && told.is_none_or(|told| told == Told::by(symbols.get(row.source)));
+                && source.is_none_or(|source| source == Source::by(symbols.get(row.source)));
             if !is_chosen || window.is_some_and(|window| !window.contains(row.ts)) {
                 return Ok(());
             }
-            // The client was stopped: nobody knows how long it would have taken.
+            // The client was stopped, so the duration is unknown.
             if symbols.get(row.outcome) == "cut" {
                 return Ok(());
             }
@@ -182,7 +186,7 @@ impl Requests {
                 .or(row.connection.map(|connection| (1, connection)))
                 .or(row.utid.map(|utid| (2, i64::from(utid))));
             let next = workers.len() as u32;
-            let worker = worker.map_or(NOBODY, |worker| *workers.entry(worker).or_insert(next));
+            let worker = worker.map_or(NO_WORKER, |worker| *workers.entry(worker).or_insert(next));
             found
                 .rows
                 .push(request(&row, symbols.get(row.outcome), (key, worker)));
@@ -191,23 +195,24 @@ impl Requests {
         found.rows.index_sort_by_ints(|row| [row.ts, row.id, 0]);
         found.keys = names(&aims, &symbols);
         found.symbols = symbols;
-        let waits = |row: &Request| row.ts_intended.is_none() && row.worker != NOBODY;
+        let waits = |row: &Request| row.ts_intended.is_none() && row.worker != NO_WORKER;
         let is_nameless = aims.keys().all(|(.., what)| what.is_none());
-        found.is_of_sockets = told == Some(Told::Sockets) && is_nameless;
+        found.is_of_sockets = source == Some(Source::Sockets) && is_nameless;
         found.is_closed =
-            told == Some(Told::Load) && !found.rows.is_empty() && found.rows.iter().all(waits);
+            source == Some(Source::Load) && !found.rows.is_empty() && found.rows.iter().all(waits);
         found.name_phases(tables, window)?;
         Ok(found)
     }
 
-    /// Those of columns, else those of a table of their own; of brokers the queue alone has a column.
+    /// The phases with columns, else those of the phase table; brokers only have a column for the
+    /// queue.
     fn name_phases(
         &mut self,
         tables: &dyn Tables,
         window: Option<Window>,
     ) -> Result<(), AnalysisError> {
-        let is_told = |row: &Request| row.phases[1..] != [0; PHASES_MAX - 1];
-        if self.rows.iter().any(is_told) {
+        let has_phases = |row: &Request| row.phases[1..] != [0; PHASES_MAX - 1];
+        if self.rows.iter().any(has_phases) {
             self.phases = PHASES.iter().map(|name| (*name).to_owned()).collect();
             return Ok(());
         }
@@ -239,17 +244,17 @@ impl Requests {
         Ok(())
     }
 
-    /// Whether each of them was to begin at a known moment.
+    /// Whether each of them has a scheduled start.
     pub(crate) fn is_scheduled(&self) -> bool {
         !self.rows.is_empty() && self.rows.iter().all(|row| row.ts_intended.is_some())
     }
 
-    /// As the comparison takes them; from when they should have begun if `by_schedule`.
+    /// Input of the comparison; measured from the scheduled start if `by_schedule`.
     pub(crate) fn latencies(&self, by_schedule: bool) -> impl Iterator<Item = (u32, Latency)> {
         self.rows.iter().map(move |row| {
             let late = row.ts_intended.filter(|_| by_schedule);
             let late = late.map_or(0, |intended| (row.ts - intended).max(0));
-            // What failed soon says nothing of how long it takes; a time-out says: at least so long.
+            // The duration of an early failure is meaningless; a timeout is a lower bound.
             let dur = row.dur.filter(|_| !row.failed || row.timed_out);
             let latency = Latency {
                 ts: row.ts,
@@ -310,36 +315,36 @@ fn role_of(word: &str) -> &'static str {
     }
 }
 
-/// The role that is looked at, and whose word is taken.
+/// The role and source to use.
 fn chosen(
     tables: &dyn Tables,
     window: Option<Window>,
-) -> Result<Option<(&'static str, Told)>, AnalysisError> {
+) -> Result<Option<(&'static str, Source)>, AnalysisError> {
     let is_there = tables.info().tables.get(RequestRow::TABLE.name);
     if is_there.is_some_and(|table| table.rows == 0) {
         return Ok(None);
     }
-    let mut found: FxHashSet<(&'static str, Told)> = FxHashSet::default();
+    let mut found: FxHashSet<(&'static str, Source)> = FxHashSet::default();
     let mut symbols = Symbols::new();
     each_row::<RequestRow>(tables, window, &mut symbols, |row, symbols| {
         if window.is_none_or(|window| window.contains(row.ts)) {
             let role = role_of(symbols.get(row.role));
-            found.insert((role, Told::by(symbols.get(row.source))));
+            found.insert((role, Source::by(symbols.get(row.source))));
         }
         Ok(())
     })?;
     let order = [
-        ("client", Told::Load),
-        ("client", Told::Log),
-        ("server", Told::Log),
-        ("proxy", Told::Log),
-        ("client", Told::Sockets),
-        ("server", Told::Sockets),
+        ("client", Source::Load),
+        ("client", Source::Log),
+        ("server", Source::Log),
+        ("proxy", Source::Log),
+        ("client", Source::Sockets),
+        ("server", Source::Sockets),
     ];
     Ok(order.into_iter().find(|one| found.contains(one)))
 }
 
-/// Endpoints in words, by place; hosts only if there are several.
+/// Names of the endpoints, by index; hosts only if there are several.
 fn names(aims: &FxHashMap<Aim, u32>, symbols: &Symbols) -> Vec<String> {
     let mut ordered: Vec<(&Aim, &u32)> = aims.iter().collect();
     ordered.index_sort_by_key(|(_, place)| **place);

@@ -1,6 +1,7 @@
-//! The comparison on requests that a real web server answered, two versions of it taking turns.
+//! Tests the comparison on requests to a real web server, two versions of it in alternation.
 //!
-//! `benches/eval/diff.py` makes and asks more of them; `fixtures/requests-in-turns` has a part.
+//! `benches/eval/diff.py` records and evaluates more of them; `fixtures/requests-in-turns` has a
+//! part.
 
 use whyslow_model::Ns;
 
@@ -9,13 +10,13 @@ use super::{Latency, Side, Verdict, compare};
 use crate::statistics::Dice;
 
 const BLOCKS: &str = include_str!("../../../../fixtures/requests-in-turns/turns.txt");
-/// Unit of the lengths.
+/// Unit of the durations.
 const TENTH: Ns = 100_000;
-/// Requests are apart by so much, and a turn takes so long: what is compared is by order.
+/// Assumed spacing of requests and duration of a block: only the order matters.
 const APART: Ns = 5_000_000;
 const TURN: Ns = 10_000_000_000;
 
-/// Turns of one version: lengths in order of begin.
+/// Blocks of one version: durations in order of start.
 fn blocks(version: &str) -> Vec<Vec<Ns>> {
     let lines = BLOCKS.lines().map(|line| line.split(' '));
     lines
@@ -27,7 +28,7 @@ fn blocks(version: &str) -> Vec<Vec<Ns>> {
         .collect()
 }
 
-/// Turns of one side: when, and what was measured.
+/// Blocks of one side: index, and durations.
 type Turns<'t> = Vec<(usize, &'t [Ns])>;
 
 fn side(turns: &Turns<'_>) -> Side {
@@ -45,7 +46,7 @@ fn side(turns: &Turns<'_>) -> Side {
     Side::of(all.collect())
 }
 
-/// So many of these by chance, each once.
+/// A random choice of `count` of `of` items, without repetition.
 fn some(of: usize, count: usize, dice: &mut Dice) -> Vec<usize> {
     let mut all: Vec<usize> = (0..of).collect();
     dice.shuffle(&mut all);
@@ -53,7 +54,7 @@ fn some(of: usize, count: usize, dice: &mut Dice) -> Vec<usize> {
     all
 }
 
-/// Of so many pairs of turns of one version that follow each other, one each side.
+/// From `pairs` pairs of consecutive blocks of one version, one block for each side.
 fn same<'t>(blocks: &'t [Vec<Ns>], pairs: usize, dice: &mut Dice) -> [Turns<'t>; 2] {
     let mut sides = [Vec::new(), Vec::new()];
     for pair in some(blocks.len() / 2, pairs, dice) {

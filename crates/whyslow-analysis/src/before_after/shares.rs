@@ -8,23 +8,23 @@ use crate::statistics::normal_tail;
 pub(crate) struct Share {
     pub(crate) before: f64,
     pub(crate) after: f64,
-    /// 95 % of the difference; none where too few requests tell.
+    /// 95 % interval of the difference; `None` with too few requests.
     pub(crate) interval: Option<(f64, f64)>,
     pub(crate) p: Option<f64>,
 }
 
-/// Values are 0 to 1, one a request, by side.
+/// Values are 0 to 1, one per request, by side.
 pub(super) fn compare(blocks: &Both, values: [Vec<f64>; 2]) -> Share {
     let sums = [0, 1].map(|side| values[side].iter().sum::<f64>());
     let counts = [0, 1].map(|side| values[side].len() as f64);
     let means = [0, 1].map(|side| sums[side] / counts[side].max(1.0));
-    // Half a request more: none among a few is no proof of never.
+    // Half a request is added: none among a few does not prove never.
     let pooled = (sums[0] + sums[1] + 0.5) / (counts[0] + counts[1] + 1.0);
     let [before, after] = means;
     let tested = blocks
         .certainty([&values[0], &values[1]], means)
         .map(|found| {
-            // Requests by themselves are never surer than this, however alike the blocks are.
+            // The error is at least that of independent requests, however similar the blocks are.
             let least = (pooled * (1.0 - pooled) * (1.0 / counts[0] + 1.0 / counts[1])).sqrt();
             let (error, degrees) = if found.error >= least {
                 (found.error, found.degrees)

@@ -1,5 +1,5 @@
-//! How often the comparison finds a shift, and how often it fires for nothing, on made-up runs whose
-//! requests have things in common.
+//! Detection and false positive rates of the comparison, on simulated runs with correlated
+//! requests.
 
 use std::collections::BTreeMap;
 
@@ -9,25 +9,25 @@ use super::{Latency, Side, Verdict, adjust, compare};
 use crate::statistics::Dice;
 
 const MS: f64 = 1e6;
-/// Changes of less are no difference.
+/// Smaller changes count as no difference.
 const LEAST: f64 = 0.02;
-/// Runs that are said to need more are as long as this.
+/// Limit of the run length if more requests are suggested.
 const ENOUGH_MAX: u64 = 200_000;
 
-/// What makes requests of a run alike.
+/// Source of the correlation between requests of a run.
 #[derive(Debug, Clone, Copy)]
 enum Alike {
     Nothing,
-    /// The machine is slower and faster, with so many requests to each swing: standard deviation of
-    /// the logarithm 0.2.
+    /// The machine fluctuates, with this many requests per swing: standard deviation of the
+    /// logarithm 0.2.
     Swings(f64),
-    /// Each worker has its own usual time: standard deviation of the logarithm 0.15.
+    /// Each worker has its own typical duration: standard deviation of the logarithm 0.15.
     Workers,
-    /// Stalls of 100 ms, in which whatever comes waits.
+    /// Stalls of 100 ms that delay every request in them.
     Stalls,
     /// One in ten takes five seconds more.
     TwoModes,
-    /// The clock has 1 ms.
+    /// The clock has a resolution of 1 ms.
     Coarse,
 }
 
@@ -41,8 +41,8 @@ const ALL: [Alike; 7] = [
     Alike::Coarse,
 ];
 
-/// A run of so many requests, 1 ms apart, of 20 workers, or of one for each 150 requests: more of what
-/// the same workers do tells no more of how workers differ.
+/// A run of requests 1 ms apart, of 20 workers, or of one for each 150 requests: more requests of
+/// the same workers do not show more about differences between workers.
 fn run(alike: Alike, requests: usize, times: f64, dice: &mut Dice) -> Side {
     let workers = (requests / 150).max(20);
     let workers: Vec<f64> = (0..workers).map(|_| dice.normal()).collect();
@@ -83,7 +83,7 @@ fn run(alike: Alike, requests: usize, times: f64, dice: &mut Dice) -> Side {
     Side::of((0..requests).map(one).collect())
 }
 
-/// The same after all others, so that nothing is taken for turns.
+/// The same, moved after all others, so that the runs do not count as alternating.
 fn later(mut side: Side) -> Side {
     for one in side.latencies.iter_mut().chain(&mut side.timed) {
         one.ts += 1_000_000 * MS as Ns;
@@ -97,7 +97,7 @@ pub(super) fn verdict(before: &Side, after: &Side) -> Verdict {
     found[0].verdict(LEAST)
 }
 
-/// Runs of each case: so many, or as many times that as `WHYSLOW_RUNS` says.
+/// Number of runs for each case: the default, or a multiple of it given by `WHYSLOW_RUNS`.
 pub(super) fn runs(default: u32) -> u32 {
     let wanted = std::env::var("WHYSLOW_RUNS").ok();
     default
@@ -122,7 +122,7 @@ fn two_runs_that_are_alike_are_rarely_said_to_differ() {
     let runs = runs(60);
     for alike in ALL {
         for requests in [400, 3000] {
-            // Swings that a run has few of cannot be told from a change.
+            // A run with few swings cannot be distinguished from a change.
             if requests == 400 && matches!(alike, Alike::Swings(_)) {
                 continue;
             }
@@ -138,7 +138,7 @@ fn two_runs_that_are_alike_are_rarely_said_to_differ() {
     }
 }
 
-/// Blocks of one long run of two versions that took turns, dealt to two sides.
+/// Blocks of one long run, dealt alternately to two sides.
 #[test]
 fn blocks_of_one_run_dealt_to_two_sides_are_rarely_said_to_differ() {
     let runs = runs(60);
@@ -158,14 +158,14 @@ fn blocks_of_one_run_dealt_to_two_sides_are_rarely_said_to_differ() {
     }
 }
 
-/// A first look tells how many requests are needed; with so many 10 % is found.
+/// A pilot run suggests the number of requests; with that number, 10 % is detected.
 #[test]
 fn a_tenth_more_is_found_with_as_many_requests_as_are_said_to_be_needed() {
     let runs = runs(40);
     for alike in ALL {
         let mut needed: BTreeMap<u64, u32> = BTreeMap::new();
         let found = rate(&format!("10 %, {alike:?}"), runs, |dice| {
-            // A look that meets three stalls does not know how many there are.
+            // A pilot run with three stalls cannot estimate how frequent stalls are.
             let requests = match alike {
                 Alike::Stalls => 10_000,
                 _ => 3000,
@@ -187,7 +187,7 @@ fn a_tenth_more_is_found_with_as_many_requests_as_are_said_to_be_needed() {
     }
 }
 
-/// The interval of the change holds the true one.
+/// The interval of the change contains the true change.
 #[test]
 fn intervals_hold_the_truth_as_often_as_they_say() {
     let runs = runs(100);

@@ -1,13 +1,13 @@
-//! Lengths as if the clock was finer.
+//! Corrects durations for the clock resolution.
 //!
-//! With a clock as coarse as a shift, quantiles jump from one tick to the next or do not move at all,
-//! and so does whatever is drawn from the same lengths. Requests with the same length are spread
-//! evenly over the tick that they share, half of it to each side, which is what a quantile of the
-//! mid-distribution does (Parzen 2004; Ma, Genton, Parzen 2011). Lengths that nobody shares stay.
+//! With a clock as coarse as the shift, quantiles jump from tick to tick or do not move at all, and
+//! so do their bootstrap replicates. Requests with the same duration are spread evenly over their
+//! common tick, half of it to each side, as for a quantile of the mid-distribution (Parzen 2004;
+//! Ma, Genton, Parzen 2011). Unique durations are unchanged.
 
 use whyslow_model::sort::{IndexSort, float_key};
 
-/// The golden ratio: whoever comes in turn is spread as evenly as all are.
+/// The golden ratio: every prefix of the sequence is spread evenly.
 const TURN: f64 = 0.618_033_988_749_894_9;
 
 /// In the same order.
@@ -33,7 +33,7 @@ pub(super) fn spread(lengths: &[f64]) -> Vec<f64> {
         for (number, request) in group.iter().enumerate() {
             let at = ((number as f64 + 0.5) * TURN).fract();
             let value = lengths[*request];
-            // Nothing takes less than no time.
+            // Durations are not negative.
             let low = (value - half).max(0.0);
             found[*request] = low + at * (value + half - low);
         }
@@ -41,8 +41,8 @@ pub(super) fn spread(lengths: &[f64]) -> Vec<f64> {
     found
 }
 
-/// Usual distance of what is shared from its neighbour, by requests: two modes far from each other
-/// have no tick as long as their distance.
+/// Typical distance of repeated values from their neighbour, weighted by requests: the distance
+/// between two distant modes is not a tick.
 fn tick(groups: &[&[usize]], gap: impl Fn(usize) -> Option<f64>) -> f64 {
     let shared = groups
         .iter()

@@ -1,4 +1,4 @@
-//! The comparison as an answer: percentiles, shares, phases, and what happened in between.
+//! The comparison as an answer: percentiles, shares, phases, and markers between the runs.
 
 use std::collections::BTreeMap;
 
@@ -14,27 +14,27 @@ use super::shares::Share;
 use super::{Comparison, Latency, Side, Verdict, adjust, compare};
 use crate::AnalysisError;
 
-/// Endpoints that are compared; of more, those with most requests.
+/// Maximum number of endpoints; of more, those with the most requests.
 const KEYS_MAX: usize = 200;
-/// A mix of endpoints that moves by more makes the whole another thing.
+/// If the mix of endpoints changes by more, the totals are not comparable.
 const MIX_MAX: f64 = 0.05;
-/// Marks that are listed.
+/// Maximum number of markers in the list.
 const MARKS_MAX: usize = 100;
-/// All requests, as one.
+/// All requests together.
 const ALL: &str = "all";
 
-/// How it is to be compared.
+/// Options of the comparison.
 #[derive(Debug, Clone, Copy)]
 pub struct Asked {
-    /// Each endpoint by itself, too.
+    /// Also compare each endpoint separately.
     pub by_endpoint: bool,
-    /// A request that takes longer is slow, ns.
+    /// Requests that take longer are slow, ns.
     pub slow: Option<Ns>,
-    /// Changes of a percentile by less than this share are no difference.
+    /// Smaller changes of a percentile count as no difference.
     pub least: f64,
 }
 
-/// The answer, and what it comes to.
+/// Answer and verdict.
 #[derive(Debug)]
 pub struct Compared {
     /// Tables with percentiles, shares and phases of both sides.
@@ -43,17 +43,17 @@ pub struct Compared {
     pub verdict: Verdict,
 }
 
-/// A set of requests with its name.
+/// A named set of requests.
 struct Row {
     name: String,
     sides: [Side; 2],
 }
 
-/// Compares requests before with requests after; each side is a recording and a window of it.
+/// Compares requests before and after a change; each side is a recording and a window of it.
 pub fn compare_requests(
     before: (&dyn Tables, Option<Window>),
     after: (&dyn Tables, Option<Window>),
-    asked: Asked,
+    options: Asked,
 ) -> Result<Compared, AnalysisError> {
     let requests = [
         Requests::read(before.0, before.1)?,
@@ -62,28 +62,28 @@ pub fn compare_requests(
     for (side, word) in requests.iter().zip(["before", "after"]) {
         if side.rows.is_empty() {
             return Err(AnalysisError::Query {
-                message: format!("there are no requests in the recording {word} the change"),
+                message: format!("the recording {word} the change has no requests"),
                 hint: Some(
-                    "`whyslow load URL` makes some, `whyslow import` takes access logs".into(),
+                    "create requests with `whyslow load URL`, or import an access log with `whyslow import`".into(),
                 ),
             });
         }
     }
     let by_schedule = requests.iter().all(Requests::is_scheduled);
-    let rows = sets(&requests, by_schedule, asked.by_endpoint);
+    let rows = sets(&requests, by_schedule, options.by_endpoint);
     let mut found: Vec<Comparison> = rows
         .iter()
-        .map(|row| compare(&row.sides[0], &row.sides[1], asked.slow))
+        .map(|row| compare(&row.sides[0], &row.sides[1], options.slow))
         .collect();
     adjust(&mut found);
-    let verdicts: Vec<Verdict> = found.iter().map(|one| one.verdict(asked.least)).collect();
+    let verdicts: Vec<Verdict> = found.iter().map(|one| one.verdict(options.least)).collect();
     let verdict = verdicts.iter().copied().fold(Verdict::TooFew, Verdict::and);
     let mut answer = Answer {
         question: "load diff".into(),
         ..Answer::default()
     };
     let names: Vec<&str> = rows.iter().map(|row| row.name.as_str()).collect();
-    let mut percentiles = percentiles(&names, &found, asked.least);
+    let mut percentiles = percentiles(&names, &found, options.least);
     fact(
         &mut percentiles,
         ("verdict", "verdict"),
@@ -102,7 +102,7 @@ pub fn compare_requests(
         );
     }
     answer.tables.push(percentiles);
-    answer.tables.push(shares(&names, &found, asked.slow));
+    answer.tables.push(shares(&names, &found, options.slow));
     answer.tables.extend(phases(&names, &found, &requests));
     let marks = marks(before, after, &requests)?;
     if !marks.rows.is_empty() {
@@ -172,7 +172,7 @@ fn percentiles(names: &[&str], found: &[Comparison], least: f64) -> AnswerTable 
         column("change_high", "to (95 %)", Measure::Ratio),
         column("p_adjusted", "p", Measure::Number).priority(2),
         column("verdict", "verdict", Measure::Text),
-        column("requests_needed", "requests that show 10 %", Measure::Count).priority(1),
+        column("requests_needed", "requests to detect 10 %", Measure::Count).priority(1),
     ];
     let mut table = AnswerTable::new("percentiles", "percentiles", columns);
     for (name, one) in names.iter().zip(found) {
@@ -241,9 +241,9 @@ fn shares(names: &[&str], found: &[Comparison], slow: Option<Ns>) -> AnswerTable
     table
 }
 
-/// Where the difference of the means lies; none where no phases are told.
+/// The phases in which the means differ; `None` without phases.
 fn phases(names: &[&str], found: &[Comparison], requests: &[Requests; 2]) -> Option<AnswerTable> {
-    // Phases of the same place mean the same only if both sides have the same ones.
+    // Phase indexes are only comparable if both sides have the same phases.
     let [before, after] = requests;
     if before.phases.is_empty() || before.phases != after.phases {
         return None;
@@ -256,11 +256,11 @@ fn phases(names: &[&str], found: &[Comparison], requests: &[Requests; 2]) -> Opt
         column("difference_ns", "difference", Measure::Duration),
         column("difference_low_ns", "from", Measure::Duration),
         column("difference_high_ns", "to (95 %)", Measure::Duration),
-        column("share", "of the difference", Measure::Ratio),
+        column("share", "share of difference", Measure::Ratio),
         column("median_before_ns", "median before", Measure::Duration).priority(1),
         column("median_after_ns", "median after", Measure::Duration).priority(1),
     ];
-    let mut table = AnswerTable::new("phases", "where the difference of the means lies", columns);
+    let mut table = AnswerTable::new("phases", "difference of the means by phase", columns);
     for (name, one) in names.iter().zip(found) {
         let Some(means) = &one.means else {
             continue;
@@ -290,13 +290,13 @@ fn phases(names: &[&str], found: &[Comparison], requests: &[Requests; 2]) -> Opt
         for (phase, mean) in before.phases.iter().zip(&means.parts) {
             row(phase, mean);
         }
-        row("rest", &means.parts[REST]);
-        row("whole", &whole);
+        row("other", &means.parts[REST]);
+        row("total", &whole);
     }
     Some(table)
 }
 
-/// What somebody noted from the begin of the first side to the end of the second.
+/// Markers from the start of the first side to the end of the second.
 fn marks(
     before: (&dyn Tables, Option<Window>),
     after: (&dyn Tables, Option<Window>),
@@ -330,7 +330,7 @@ fn marks(
         column("ts_ns", "time", Measure::Time),
         column("text", "mark", Measure::Text),
     ];
-    let mut table = AnswerTable::new("marks", "marked meanwhile", columns);
+    let mut table = AnswerTable::new("marks", "markers", columns);
     table.rows = found
         .into_iter()
         .map(|(ts, text)| vec![ts.into(), text.into()])
@@ -345,29 +345,29 @@ fn caveats(
 ) -> Vec<String> {
     let mut caveats = Vec::new();
     if by_schedule {
-        caveats.push("lengths are from when a request should have begun".to_owned());
+        caveats.push("durations are measured from the scheduled start of each request".to_owned());
     }
     for (side, word) in requests.iter().zip(["before", "after"]) {
         if side.left_out > 0 {
             caveats.push(format!(
-                "the last {} requests {word} are left out",
+                "the last {} requests {word} were not compared",
                 side.left_out
             ));
         }
         let unended = side.rows.iter().filter(|row| row.dur.is_none()).count();
         if unended > 0 {
             caveats.push(format!(
-                "{unended} requests {word} have no known end, and no length"
+                "{unended} requests {word} have no known end, and no duration"
             ));
         }
     }
     if requests[0].role != requests[1].role {
-        caveats.push("one side was told by clients and the other by servers".to_owned());
+        caveats.push("one side was recorded by clients and the other by servers".to_owned());
     }
     if let Some((key, shares)) = mix(requests) {
         caveats.push(format!(
-            "the mix differs: {key} is {:.0} % of the requests before and {:.0} % after; `{ALL}` compares \
-             different things, --by endpoint does not",
+            "the mix of endpoints differs: {key} has {:.0} % of the requests before and {:.0} % after; `{ALL}` \
+             is not comparable, use --by endpoint",
             shares.0 * 100.0,
             shares.1 * 100.0
         ));
@@ -378,10 +378,10 @@ fn caveats(
             let has = requests.iter().map(|side| side.rows.len() as u64).min();
             let has = has.unwrap_or(0);
             caveats.push(if has >= enough {
-                format!("a shift of p50 by 10 % would be shown with {enough} requests: there are {has}")
+                format!("{enough} requests per side suffice to detect a shift of p50 by 10 %; there are {has}")
             } else {
                 format!(
-                    "not enough to show a shift of p50 by 10 %: {enough} requests of each are needed, \
+                    "too few requests to detect a shift of p50 by 10 %: {enough} per side are needed, \
                      there are {has}"
                 )
             });
@@ -390,7 +390,7 @@ fn caveats(
     caveats
 }
 
-/// The endpoint whose share of the requests moved most, if it moved much.
+/// The endpoint whose share of the requests changed most, if it changed much.
 fn mix(requests: &[Requests; 2]) -> Option<(&str, (f64, f64))> {
     let mut shares: BTreeMap<&str, [f64; 2]> = BTreeMap::new();
     for (place, side) in requests.iter().enumerate() {

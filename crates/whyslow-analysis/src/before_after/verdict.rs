@@ -1,17 +1,17 @@
-//! Better, worse, or nothing shown.
+//! Verdict of a comparison: better, worse, or no difference shown.
 
 use super::{Comparison, LEVEL};
 
 /// What a comparison of two sets of requests shows, at the level [`LEVEL`] over all its tests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Verdict {
-    /// Some figure is better, and none is worse.
+    /// Some statistic is better, and none is worse.
     Better,
-    /// Some figure is worse, and none is better.
+    /// Some statistic is worse, and none is better.
     Worse,
-    /// One figure is better and another one worse.
+    /// One statistic is better and another one worse.
     Mixed,
-    /// Which is not the same as none.
+    /// No difference was detected, which does not prove that there is none.
     #[default]
     NotShown,
     /// Too few requests for any test.
@@ -19,7 +19,7 @@ pub enum Verdict {
 }
 
 impl Verdict {
-    /// For people, in lower case.
+    /// Text for display, in lower case.
     pub fn words(self) -> &'static str {
         match self {
             Self::Better => "better",
@@ -30,8 +30,8 @@ impl Verdict {
         }
     }
 
-    /// Of a change for the worse if above 0, with its adjusted p; what is no more than `least` is
-    /// nothing to act on.
+    /// The verdict for a change, where positive is worse, with its adjusted p. Changes up to
+    /// `least` are irrelevant.
     pub(crate) fn of(change: Option<f64>, p: Option<f64>, least: f64) -> Self {
         match (change, p) {
             (Some(change), Some(p)) if p <= LEVEL && change.abs() >= least => {
@@ -57,7 +57,7 @@ impl Verdict {
 }
 
 impl Comparison {
-    /// Of all its figures, p values being adjusted.
+    /// The verdict over all statistics, with adjusted p values.
     pub(crate) fn verdict(&self, least: f64) -> Verdict {
         let quantiles = self.quantiles.iter().map(|one| {
             let change = one.ratio.map(|ratio| ratio - 1.0);

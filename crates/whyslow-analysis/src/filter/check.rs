@@ -1,4 +1,4 @@
-//! Filters on what a kind does not have are refused, rather than finding nothing.
+//! Rejects filters on columns that a kind does not have.
 
 use crate::AnalysisError;
 use crate::keys::Key;
@@ -6,12 +6,12 @@ use crate::query::Filter;
 use crate::spec::Spec;
 
 impl Spec {
-    /// Refuses filters on what the kind does not have, rather than finding nothing.
+    /// Rejects filters on columns that the kind does not have, which would match nothing.
     pub(crate) fn check(&self, filter: &Filter) -> Result<(), AnalysisError> {
         let has = |column| self.table.column(column).is_some();
-        let refuse = |asked: bool, what: &str| {
-            if asked {
-                let message = format!("{} has no {what} to filter by", self.name);
+        let refuse = |is_set: bool, what: &str| {
+            if is_set {
+                let message = format!("cannot filter {} by {what}", self.name);
                 return Err(AnalysisError::query(message, self.hint_for(what)));
             }
             Ok(())
@@ -43,8 +43,8 @@ impl Spec {
         let unknown =
             |op: &&String| !self.classes.is_empty() && !self.classes.contains(&op.as_str());
         if let Some(op) = filter.ops.iter().find(unknown) {
-            let message = format!("{} has no operation `{op}`", self.name);
-            let hint = format!("it has {}", self.classes.join(", "));
+            let message = format!("unknown operation `{op}` of {}", self.name);
+            let hint = format!("use one of {}", self.classes.join(", "));
             return Err(AnalysisError::query(message, hint));
         }
         Ok(())
@@ -56,6 +56,6 @@ impl Spec {
             "stack" => "stacks",
             _ => self.hooks.hint,
         };
-        format!("ask `whyslow {kind}` for it, or leave the filter out")
+        format!("use `whyslow {kind}`, or remove the filter")
     }
 }

@@ -1,7 +1,7 @@
 //! The innermost loop of a filter.
 
-/// Keeps the rows that pass, without a branch on whether one does: which rows pass can rarely be
-/// foreseen, and a wrong guess costs more than moving a number.
+/// Keeps the rows that pass without a branch: the outcome is hard to predict, and a misprediction
+/// costs more than moving a number.
 #[inline]
 pub(super) fn keep(rows: &mut Vec<u32>, mut passes: impl FnMut(u32) -> bool) {
     let mut kept = 0;

@@ -1,4 +1,4 @@
-//! Values that keys may have.
+//! Valid values of keys.
 
 use std::ops::RangeInclusive;
 
@@ -31,8 +31,8 @@ impl Builder<'_> {
                 }
                 Some(Shape::Object(_) | Shape::Owner(_)) | None => {
                     return Err(AnalysisError::query(
-                        format!("{} cannot be filtered by {key}", spec.name),
-                        "leave the filter out",
+                        format!("cannot filter {} by {key}", spec.name),
+                        "remove the filter",
                     ));
                 }
             };
@@ -42,15 +42,15 @@ impl Builder<'_> {
     }
 }
 
-/// A number as written, or all of its hundred: `5xx`.
+/// A number, or a range of a hundred: `5xx`.
 fn numbers_of(key: &str, text: &str) -> Result<RangeInclusive<i64>, AnalysisError> {
     let hundred = text.strip_suffix("xx").map(str::parse::<i64>);
     match (text.parse::<i64>(), hundred) {
         (Ok(number), _) => Ok(number..=number),
         (_, Some(Ok(hundred @ 0..=999))) => Ok(hundred * 100..=hundred * 100 + 99),
         _ => Err(AnalysisError::query(
-            format!("`{text}` is no value of {key}"),
-            "write a number, or 5xx for all from 500 to 599",
+            format!("`{text}` is not a valid {key}"),
+            "use a number, or 5xx for 500 to 599",
         )),
     }
 }

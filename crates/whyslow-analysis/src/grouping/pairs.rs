@@ -1,4 +1,4 @@
-//! Two numbers as one: codes of pairs, in the order of first sight.
+//! Combines two numbers into one: codes of pairs, in order of first occurrence.
 
 use rustc_hash::FxHashMap;
 
@@ -8,20 +8,20 @@ use super::{SMALL_INTS, UNSET};
 pub(super) struct PairCoder {
     codes: FxHashMap<(u32, u32), u32>,
     pub(super) pairs: Vec<(u32, u32)>,
-    /// The same for pairs of small numbers, by place. No more than what the greatest of them ask for:
-    /// to fill memory is most of the work where a window has few rows.
+    /// The same for pairs of small numbers, by index. No larger than needed for the greatest of
+    /// them: filling memory dominates the cost where a window has few rows.
     small: Vec<u32>,
-    /// Bits of a place that the right number has.
+    /// Bits of an index that hold the right number.
     right_bits: u32,
-    /// The pair met last with a right number: a thread has one process, a process one name.
+    /// The last pair with each right number: a thread has one process, a process one name.
     by_right: Vec<(u32, u32)>,
 }
 
-/// Bits of the numbers of a pair that has a place in a table: processes and their descriptors, or
-/// the sorts of what they use.
+/// Bits of the numbers of a pair that is stored in the table: processes and their file descriptors,
+/// or the classes of objects that they use.
 const SMALL_LEFT: u32 = 12;
 const SMALL_RIGHT: u32 = 8;
-/// Right numbers have so many bits until one asks for more.
+/// Initial number of bits for right numbers, until one needs more.
 const SMALL_RIGHT_FIRST: u32 = 2;
 
 impl Default for PairCoder {
@@ -70,7 +70,7 @@ impl PairCoder {
 
     fn put_small(&mut self, (left, right): (u32, u32), code: u32) {
         if right >> self.right_bits != 0 {
-            // All lefts move apart.
+            // All left numbers move apart.
             let bits = u32::BITS - right.leading_zeros();
             let before = std::mem::take(&mut self.small);
             let mut apart = Vec::with_capacity(before.len() << (bits - self.right_bits));

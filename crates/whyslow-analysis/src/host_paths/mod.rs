@@ -1,8 +1,8 @@
-//! Paths as the host has them: a source of tables in which the paths that processes saw are replaced
-//! by those of the mount namespace that was recorded from.
+//! Host paths: a table source that replaces paths as processes saw them by paths in the mount
+//! namespace of the recorder.
 //!
-//! Everything that is asked of it (filters, groups, rows) is about these paths. What is not mounted
-//! there, or of which nobody knows where its process was, stays as it was seen.
+//! Queries on it (filters, groups, rows) use these paths. Paths on file systems that are not
+//! mounted there, and paths of processes whose mount namespace is unknown, stay unchanged.
 
 mod mounts;
 mod views;
@@ -25,21 +25,21 @@ use whyslow_store::{Part, RecordingInfo, Scan, StoreError, Tables, Visit, rows};
 use self::mounts::{Mount, Mounts};
 use self::views::{View, Views};
 
-/// Columns that hold paths as a process saw them.
+/// Columns with paths as processes saw them.
 const PATHS: [&str; 2] = ["path", "path2"];
 
-/// Tables with paths of the host.
+/// Tables with host paths.
 pub struct HostPaths<'t> {
     inner: &'t dyn Tables,
     views: Views,
     mounts: BTreeMap<i64, Mounts>,
     own_ns: Option<i64>,
-    /// Rows whose path stayed as it was.
-    untold: AtomicU64,
+    /// Number of rows whose path is unchanged.
+    unchanged: AtomicU64,
 }
 
 impl<'t> HostPaths<'t> {
-    /// None where the recording does not tell what is mounted.
+    /// `None` if the recording has no mount information.
     pub fn new(inner: &'t dyn Tables) -> Result<Option<Self>, StoreError> {
         let mut symbols = Symbols::new();
         let mut by_ns: BTreeMap<i64, Vec<Mount>> = BTreeMap::new();
@@ -71,15 +71,15 @@ impl<'t> HostPaths<'t> {
                 .map(|(ns, mounts)| (ns, Mounts::new(mounts)))
                 .collect(),
             own_ns,
-            untold: AtomicU64::new(0),
+            unchanged: AtomicU64::new(0),
         }))
     }
 
-    /// Says what stayed as it was in what was asked since; nothing if nothing did.
+    /// A caveat about paths that stayed unchanged in queries so far; `None` if all were translated.
     pub fn caveat(&self) -> Option<String> {
-        (self.untold.load(Ordering::Relaxed) > 0).then(|| {
-            "some paths are shown as their processes saw them: what they lie on is not mounted in \
-             the host's mount namespace, or the process's is not known"
+        (self.unchanged.load(Ordering::Relaxed) > 0).then(|| {
+            "some paths are shown as their processes saw them: their file system is not mounted in \
+             the host's mount namespace, or the mount namespace of the process is unknown"
                 .into()
         })
     }
@@ -89,7 +89,7 @@ impl<'t> HostPaths<'t> {
         if view.mount_ns == self.own_ns && view.root.is_empty() {
             return Some(path.to_owned());
         }
-        // Where dots lead depends on links.
+        // The target of `..` depends on symbolic links.
         if path.split('/').any(|part| part == "..") {
             return None;
         }
@@ -98,7 +98,7 @@ impl<'t> HostPaths<'t> {
         mounts.translate(&below_root, self.mounts.get(&self.own_ns?)?)
     }
 
-    /// What to read for such a scan, and how many of its columns are wanted.
+    /// The scan to run instead, and the number of its columns that the caller requested.
     fn with_owner(scan: &Scan) -> Option<(Scan, usize)> {
         let has = |table: &Table, name| table.column(name).is_some();
         let is_wanted = scan.columns.iter().any(|column| PATHS.contains(column));
@@ -149,7 +149,7 @@ impl<'t> HostPaths<'t> {
         let words = paths.values().as_string_opt::<i32>()?;
         let mut known: FxHashMap<(Option<usize>, i32), (i32, bool)> = FxHashMap::default();
         let mut texts = StringBuilder::new();
-        let (mut count, mut untold) = (0, 0);
+        let (mut count, mut unchanged) = (0, 0);
         let mut keys = Vec::with_capacity(views.len());
         for (row, view) in views.iter().enumerate() {
             if paths.keys().is_null(row) {
@@ -157,7 +157,7 @@ impl<'t> HostPaths<'t> {
                 continue;
             }
             let key = paths.keys().value(row);
-            let (new, is_told) = *known.entry((*view, key)).or_insert_with(|| {
+            let (new, is_translated) = *known.entry((*view, key)).or_insert_with(|| {
                 let path = words.value(key as usize);
                 let is_path = path.starts_with('/') && !path.starts_with("/memfd:");
                 let view = view.and_then(|view| self.views.all.get(view));
@@ -166,10 +166,10 @@ impl<'t> HostPaths<'t> {
                 count += 1;
                 (count - 1, !is_path || found.is_some())
             });
-            untold += u64::from(!is_told);
+            unchanged += u64::from(!is_translated);
             keys.push(Some(new));
         }
-        self.untold.fetch_add(untold, Ordering::Relaxed);
+        self.unchanged.fetch_add(unchanged, Ordering::Relaxed);
         let texts: ArrayRef = Arc::new(texts.finish());
         let found = DictionaryArray::try_new(Int32Array::from(keys), texts).ok()?;
         Some(Arc::new(found))
@@ -178,7 +178,7 @@ impl<'t> HostPaths<'t> {
     fn shown(&self, batch: &RecordBatch, wanted: usize, visit: &mut Visit<'_>) -> Shown {
         match self.batch(batch, wanted) {
             Some(batch) => visit(&batch),
-            // Columns of other types: whoever reads them says so.
+            // Columns of other types are left to the caller, which reports the error.
             None => visit(batch),
         }
     }

@@ -1,4 +1,4 @@
-//! Where a path of a mount namespace leads to, by what is mounted there.
+//! Resolves paths of a mount namespace by its mounts.
 
 use std::collections::BTreeMap;
 
@@ -8,7 +8,7 @@ pub(super) struct Mount {
     pub(super) id: i32,
     pub(super) parent: i32,
     pub(super) dev: i64,
-    /// What of the file system is seen there.
+    /// The directory of the file system that is mounted.
     pub(super) root: String,
     pub(super) point: String,
 }
@@ -17,9 +17,9 @@ pub(super) struct Mount {
 #[derive(Debug, Default)]
 pub(super) struct Mounts {
     all: Vec<Mount>,
-    /// Those that lie in one, by its number, in the order in which they were told.
+    /// Mounts by parent mount id, in the order in which they were recorded.
     inside: BTreeMap<i32, Vec<usize>>,
-    /// That which lies in none.
+    /// The mount without a parent.
     first: Option<usize>,
     by_dev: BTreeMap<i64, Vec<usize>>,
 }
@@ -40,15 +40,15 @@ impl Mounts {
         mounts
     }
 
-    /// The mount that a path leads into, and the place inside of its file system.
+    /// The mount that contains a path, and the path within its file system.
     fn resolve(&self, path: &str) -> Option<(usize, String)> {
         let mut at = self.first?;
-        // Each step goes to another mount, unless damaged input makes a circle of them.
+        // Each step goes to another mount, unless damaged input makes them circular.
         for _ in 0..=self.all.len() {
             let inside = self.inside.get(&self.all[at].id).into_iter().flatten();
             let on_the_way = inside.filter(|place| below(path, &self.all[**place].point).is_some());
-            // What comes first on the way hides what lies behind it; of two at a place the later is
-            // on top.
+            // The first mount point on the path hides everything below; of two mounts at one point
+            // the later is on top.
             let next = on_the_way.min_by_key(|place| {
                 let mount = &self.all[**place];
                 (mount.point.len(), std::cmp::Reverse(**place))
@@ -63,27 +63,27 @@ impl Mounts {
         None
     }
 
-    /// The shortest path that leads to the place of a file system.
+    /// The shortest path to a location in a file system.
     fn path_to(&self, dev: i64, inner: &str) -> Option<String> {
         let places = self.by_dev.get(&dev).into_iter().flatten();
         let paths = places.filter_map(|place| {
             let mount = &self.all[*place];
             let path = joined(&mount.point, below(inner, &mount.root)?);
-            // Something else may be mounted over it.
+            // Another mount may hide it.
             let is_seen = self.resolve(&path).is_some_and(|(at, _)| at == *place);
             is_seen.then_some(path)
         });
         paths.min_by(|a, b| a.len().cmp(&b.len()).then_with(|| a.cmp(b)))
     }
 
-    /// What the path of this namespace is called in another one.
+    /// The path in another namespace.
     pub(super) fn translate(&self, path: &str, other: &Mounts) -> Option<String> {
         let (place, inner) = self.resolve(path)?;
         other.path_to(self.all[place].dev, &inner)
     }
 }
 
-/// What follows a folder in a path: `/b` of `/a/b` in `/a`, nothing of `/a`.
+/// The part of a path below a directory: `/b` for `/a/b` in `/a`, empty for `/a`.
 fn below<'p>(path: &'p str, folder: &str) -> Option<&'p str> {
     let path = path.trim_end_matches('/');
     let rest = path.strip_prefix(folder.trim_end_matches('/'))?;
@@ -161,12 +161,12 @@ mod tests {
             (22, 20, 7, "/", "/a/b"),
             (23, 21, 7, "/c", "/a"),
         ]);
-        // /a/b lies below the first /a, which two others cover.
+        // /a/b is below the first /a, which two other mounts cover.
         assert_eq!(
             space.translate("/a/b", &host()).as_deref(),
             Some("/run/c/b")
         );
-        // Of the host /srv is covered.
+        // On the host, /srv is covered.
         let host = mounts(&[
             (1, 0, 8, "/", "/"),
             (2, 1, 9, "/", "/srv"),

@@ -1,4 +1,4 @@
-//! What each process sees at a time: its mount namespace and its root directory.
+//! Mount namespace and root directory of each process over time.
 
 use std::collections::BTreeMap;
 
@@ -8,28 +8,28 @@ use whyslow_model::tables::{ProcessRow, ProcessViewRow};
 use whyslow_model::{Ns, Symbols};
 use whyslow_store::{StoreError, Tables, rows};
 
-/// Generations of processes that are looked through.
+/// Maximum number of ancestors that are followed.
 const GENERATIONS_MAX: usize = 1_000;
 
-/// Where a process is.
+/// Mount namespace and root directory of a process.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Default)]
 pub(super) struct View {
-    /// None if nothing told it.
+    /// `None` if unknown.
     pub(super) mount_ns: Option<i64>,
-    /// As its namespace names it, without a slash at its end: empty if it is that of the namespace.
+    /// Path in the namespace, without a trailing slash: empty for the root of the namespace.
     pub(super) root: String,
 }
 
-/// The views of all processes, each with a number.
+/// The distinct views of all processes, numbered.
 #[derive(Debug, Default)]
 pub(super) struct Views {
     pub(super) all: Vec<View>,
     numbers: BTreeMap<View, usize>,
-    /// From when on a process has which, in order.
+    /// The view of a process from each time on, in time order.
     of: FxHashMap<i64, Vec<(Ns, usize)>>,
 }
 
-/// A process, and what changed for it.
+/// A process and its changes.
 #[derive(Default)]
 struct Life {
     parent: Option<i64>,
@@ -66,7 +66,7 @@ impl Views {
         Ok(views)
     }
 
-    /// Makes what a process saw, after what its parents did.
+    /// Computes the views of a process, after those of its ancestors.
     fn follow(&mut self, upid: i64, lives: &BTreeMap<i64, Life>, symbols: &Symbols) {
         let mut line = vec![upid];
         while let Some(parent) = line.last().and_then(|last| lives.get(last)?.parent) {
@@ -88,18 +88,19 @@ impl Views {
         let inherited = born.and_then(|(parent, ts)| self.at(parent, ts));
         let mut view = inherited.map_or_else(View::default, |number| self.all[number].clone());
         if view.mount_ns.is_none() {
-            let told = life.changes.iter().find_map(|row| row.mount_ns);
-            view.mount_ns = told.or(life.mount_ns);
+            let first_ns = life.changes.iter().find_map(|row| row.mount_ns);
+            view.mount_ns = first_ns.or(life.mount_ns);
         }
         let mut seen = vec![(Ns::MIN, self.number(&view))];
-        // What snapshots tell of a process that was there before was so before, up to the first change.
-        let (mut is_before, mut told) = (born.is_none(), (false, false));
+        // A snapshot of an older process also applies to the time before it, up to the first
+        // change.
+        let (mut is_before, mut known) = (born.is_none(), (false, false));
         for row in &life.changes {
-            let is_again = row.mount_ns.is_some() && told.0 || row.root.is_some() && told.1;
+            let is_again = row.mount_ns.is_some() && known.0 || row.root.is_some() && known.1;
             is_before &= !row.is_below && !is_again;
-            told = (
-                told.0 || row.mount_ns.is_some(),
-                told.1 || row.root.is_some(),
+            known = (
+                known.0 || row.mount_ns.is_some(),
+                known.1 || row.root.is_some(),
             );
             view.mount_ns = row.mount_ns.or(view.mount_ns);
             if let Some(root) = row.root {
@@ -154,7 +155,7 @@ mod tests {
         let mut root = |path: &str| Some(symbols.intern(path));
         let (jail, below, top) = (root("/srv/jail"), root("/in"), root("/"));
         let mut lives = BTreeMap::new();
-        // Was there before, and told by a snapshot at 50.
+        // An older process that a snapshot at 50 reports.
         lives.insert(
             1,
             Life {
@@ -176,7 +177,7 @@ mod tests {
         lives.insert(2, born(85));
         lives.insert(3, born(10));
         let mut views = Views::default();
-        // A child may have a smaller number than its parent.
+        // A child may have a smaller id than its parent.
         for upid in [3, 2, 1] {
             views.follow(upid, &lives, &symbols);
         }

@@ -1,4 +1,4 @@
-//! `block`: requests to block devices, their time in the queue and in the device.
+//! `block`: block device requests, their queue time and device time.
 
 use whyslow_model::answer::Measure;
 use whyslow_model::row::Row;
@@ -10,13 +10,13 @@ use crate::spec::{Cell, Field, Hooks, Spec, Topic, View};
 
 pub(crate) static TOPIC: Topic = Topic {
     kind: Kind::Block,
-    about: "Requests to block devices (disks)",
+    about: "Block device (disk) requests",
     examples: "\
-  whyslow block stats web.wsl 1          a block of lines per second, as iostat
+  whyslow block stats web.wsl 1          one report per second, like iostat
   whyslow block hist web.wsl --dev sdy --vs sdt --size 8k --op read
   whyslow block heat web.wsl --dev 8:0
   whyslow block outliers web.wsl --min 65ms
-  sudo whyslow block outliers @live      slow requests of this machine, as they end",
+  sudo whyslow block outliers @live      slow requests on this machine, as they complete",
     views: &[
         View::new(
             Verb::Usage,
@@ -35,7 +35,7 @@ pub(crate) static TOPIC: Topic = Topic {
         ),
         View::new(Verb::Hist, "Latency histogram with percentiles", &BLOCK),
         View::new(Verb::Top, "The longest requests", &BLOCK),
-        View::new(Verb::Log, "Requests in order of time", &BLOCK),
+        View::new(Verb::Log, "Requests in chronological order", &BLOCK),
         View::new(
             Verb::Differs,
             "What these requests have that others have not: -w, --min, --vs",
@@ -73,7 +73,7 @@ pub(crate) static BLOCK: Spec = Spec {
 };
 
 const FIELDS: &[Field] = &[
-    Field::new("ts_ns", "begin", Measure::Time, Cell::Int("ts")),
+    Field::new("ts_ns", "start", Measure::Time, Cell::Int("ts")),
     Field::new("ts_end_ns", "end", Measure::Time, Cell::Int("ts_end")).priority(6),
     Field::new("dur_ns", "duration", Measure::Duration, Cell::Int("dur")),
     Field::new(
@@ -102,7 +102,7 @@ const FIELDS: &[Field] = &[
     Field::new("tid", "tid", Measure::Count, Cell::Int("tid")),
     Field::new(
         "submitter_source",
-        "known from",
+        "submitter source",
         Measure::Text,
         Cell::Text("submitter_source"),
     )

@@ -1,4 +1,4 @@
-//! `counters`: what the machine, its processes and its file systems were seen to count.
+//! `counters`: counters of the machine, its processes and its file systems.
 
 use whyslow_model::answer::Measure;
 use whyslow_model::row::Row;
@@ -9,14 +9,14 @@ use crate::spec::{Cell, Field, Hooks, Spec, Topic, View};
 
 pub(crate) static TOPIC: Topic = Topic {
     kind: Kind::Counters,
-    about: "Load, memory, pressure, and memory and I/O of processes, second by second",
+    about: "Counters over time: load, memory, pressure, memory and I/O of processes",
     examples: "\
   whyslow counters web.wsl --name load_1,mem_available
   whyslow counters web.wsl --name rss -c mysqld
   whyslow counters incident-iostat.txt --name %util,w_await",
     views: &[View::new(
         Verb::Log,
-        "Values of counters, whenever they were seen changed",
+        "Counter values, one row per change",
         &COUNTERS,
     )],
     default: Some(Verb::Log),
@@ -26,7 +26,7 @@ pub(crate) static TOPIC: Topic = Topic {
 pub(crate) static COUNTERS: Spec = Spec {
     kind: Kind::Counters,
     name: "counters",
-    rows: "values of counters",
+    rows: "counter values",
     table: CounterRow::TABLE,
     only: &[],
     class: "",
@@ -51,7 +51,7 @@ pub(crate) static COUNTERS: Spec = Spec {
             Measure::Duration,
             Cell::Int("interval_ns"),
         ),
-        Field::new("told_by", "told by", Measure::Text, Cell::Text("told_by")),
+        Field::new("told_by", "source", Measure::Text, Cell::Text("told_by")),
         Field::new("comm", "comm", Measure::Text, Cell::Text("comm")),
         Field::new("pid", "pid", Measure::Count, Cell::Int("pid")),
         Field::new(

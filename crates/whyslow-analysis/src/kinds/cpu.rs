@@ -1,4 +1,4 @@
-//! `cpu`: who used the CPUs, slice by slice.
+//! `cpu`: CPU time slices of threads.
 
 use whyslow_model::answer::Measure;
 use whyslow_model::row::Row;
@@ -10,22 +10,22 @@ use crate::spec::{Cell, Field, Hooks, Spec, Topic, View};
 
 pub(crate) static TOPIC: Topic = Topic {
     kind: Kind::Cpu,
-    about: "Who used the CPUs, and how these spent their time",
+    about: "CPU usage by process and thread, and CPU time by state",
     examples: "\
   whyslow cpu web.wsl                           by process
-  whyslow cpu web.wsl 1 --by cpu                us sy ni id wa hi si of each CPU, second by second
-  whyslow cpu web.wsl --by thread -w op:17      who ran while operation 17 did",
+  whyslow cpu web.wsl 1 --by cpu                us sy ni id wa hi si per CPU and second
+  whyslow cpu web.wsl --by thread -w op:17      threads on CPU during operation 17",
     views: &[
         View::new(
             Verb::Usage,
             "CPU time by process, thread, CPU or priority",
             &SLICES,
         ),
-        View::new(Verb::Stats, "Count and length of time slices", &SLICES),
-        View::new(Verb::Hist, "Histogram of lengths of time slices", &SLICES),
+        View::new(Verb::Stats, "Count and duration of time slices", &SLICES),
+        View::new(Verb::Hist, "Histogram of time slice durations", &SLICES),
         View::new(Verb::Top, "The longest time slices", &SLICES),
-        View::new(Verb::Log, "Time slices in order of time", &SLICES),
-        View::new(Verb::Heat, "Length of time slices over time", &SLICES),
+        View::new(Verb::Log, "Time slices in chronological order", &SLICES),
+        View::new(Verb::Heat, "Duration of time slices over time", &SLICES),
     ],
     default: Some(Verb::Usage),
     is_main: false,
@@ -55,7 +55,7 @@ pub(crate) static SLICES: Spec = Spec {
 };
 
 const FIELDS: &[Field] = &[
-    Field::new("ts_ns", "begin", Measure::Time, Cell::Int("ts")),
+    Field::new("ts_ns", "start", Measure::Time, Cell::Int("ts")),
     Field::new("ts_end_ns", "end", Measure::Time, Cell::Int("ts_end")).priority(6),
     Field::new("dur_ns", "duration", Measure::Duration, Cell::Int("dur")),
     Field::new("cpu", "cpu", Measure::Count, Cell::Int("cpu")),
@@ -93,7 +93,7 @@ const FIELDS: &[Field] = &[
     .priority(7),
     Field::new(
         "end_state",
-        "left in",
+        "end state",
         Measure::Text,
         Cell::Text("end_state"),
     )

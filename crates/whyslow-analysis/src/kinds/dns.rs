@@ -1,4 +1,4 @@
-//! `dns`: lookups of host names by functions of the C library.
+//! `dns`: DNS lookups by functions of the C library.
 
 use whyslow_model::answer::Measure;
 use whyslow_model::row::Row;
@@ -10,24 +10,24 @@ use crate::spec::{Cell, Field, Hooks, Spec, Topic, View};
 
 pub(crate) static TOPIC: Topic = Topic {
     kind: Kind::Dns,
-    about: "Lookups of host names: who waited for which, and how they ended",
+    about: "DNS lookups: names, results and latency",
     examples: "\
   whyslow dns web.wsl                           by name and result
-  whyslow dns usage web.wsl --by comm           who waited for lookups
-  whyslow dns log web.wsl --op EAI_AGAIN        those whose server did not answer",
+  whyslow dns usage web.wsl --by comm           time in lookups by process name
+  whyslow dns log web.wsl --op EAI_AGAIN        lookups whose server did not reply",
     views: &[
         View::new(
             Verb::Stats,
             "Count and latency by name and result",
             &LOOKUPS,
         ),
-        View::new(Verb::Usage, "Time in lookups by process", &LOOKUPS),
+        View::new(Verb::Usage, "Time in DNS lookups by process", &LOOKUPS),
         View::new(Verb::Hist, "Latency histogram with percentiles", &LOOKUPS),
-        View::new(Verb::Top, "The longest lookups", &LOOKUPS),
-        View::new(Verb::Log, "Lookups in order of time", &LOOKUPS),
+        View::new(Verb::Top, "The longest DNS lookups", &LOOKUPS),
+        View::new(Verb::Log, "DNS lookups in chronological order", &LOOKUPS),
         View::new(
             Verb::Differs,
-            "What these lookups have that others have not: -w, --min, --vs",
+            "How these lookups differ from others: -w, --min, --vs",
             &LOOKUPS,
         ),
         View::new(Verb::Heat, "Latency over time", &LOOKUPS),
@@ -39,7 +39,7 @@ pub(crate) static TOPIC: Topic = Topic {
 pub(crate) static LOOKUPS: Spec = Spec {
     kind: Kind::Dns,
     name: "dns",
-    rows: "lookups",
+    rows: "DNS lookups",
     table: DnsLookupRow::TABLE,
     only: &[],
     class: "result",
@@ -57,7 +57,7 @@ pub(crate) static LOOKUPS: Spec = Spec {
 };
 
 const FIELDS: &[Field] = &[
-    Field::new("ts_ns", "begin", Measure::Time, Cell::Int("ts")),
+    Field::new("ts_ns", "start", Measure::Time, Cell::Int("ts")),
     Field::new("ts_end_ns", "end", Measure::Time, Cell::Int("ts_end")).priority(6),
     Field::new("dur_ns", "duration", Measure::Duration, Cell::Int("dur")),
     Field::new("host", "host", Measure::Path, Cell::Text("host")),

@@ -1,5 +1,5 @@
-//! `files`: operations on something that has a path, the lives of files, open descriptors, and
-//! mappings.
+//! `files`: operations on objects that have a path, file lifetimes, open file descriptors, and
+//! memory mappings.
 
 use whyslow_model::answer::Measure;
 use whyslow_model::row::Row;
@@ -23,21 +23,13 @@ pub(crate) static TOPIC: Topic = Topic {
         View::new(Verb::Tree, "Traffic by directory", &FILES),
         View::new(
             Verb::Open,
-            "What was open at a moment, as lsof shows it",
+            "Open files at a point in time, like lsof",
             &DESCRIPTORS,
         ),
         View::new(Verb::Usage, "Bytes and operations by file", &FILES),
         View::new(Verb::Stats, "Count, bytes and latency by file", &FILES),
-        View::new(
-            Verb::Hist,
-            "Latency histogram of operations on files",
-            &FILES,
-        ),
-        View::new(
-            Verb::Heat,
-            "Latency of operations on files over time",
-            &FILES,
-        ),
+        View::new(Verb::Hist, "Latency histogram of file operations", &FILES),
+        View::new(Verb::Heat, "Latency of file operations over time", &FILES),
     ],
     default: None,
     is_main: true,
@@ -46,7 +38,7 @@ pub(crate) static TOPIC: Topic = Topic {
 pub(crate) static FILES: Spec = Spec {
     kind: Kind::Files,
     name: "files",
-    rows: "operations on files",
+    rows: "file operations",
     only: &[IS_IO, has_name("path")],
     group: &[Key::File],
     series: &[Key::File],
@@ -57,13 +49,13 @@ pub(crate) static FILES: Spec = Spec {
     ..IO
 };
 
-/// Calls that write to a file from somewhere else, a pipe or a socket mostly.
+/// Calls that write to a file from another object, usually a pipe or a socket.
 static SECOND_FILES: Spec = Spec {
     only: &[IS_IO, has_name("path2")],
     ..FILES
 };
 
-/// Objects without a name in the file system are no files, whatever their class.
+/// Objects without a name in the file system are not files, whatever their class.
 const fn has_name(column: &'static str) -> Only {
     Only {
         column,
@@ -71,11 +63,11 @@ const fn has_name(column: &'static str) -> Only {
     }
 }
 
-/// Files by path, from first sight to deletion.
+/// Files by path, from first use to deletion.
 pub(crate) static LIVES: Spec = Spec {
     kind: Kind::Files,
     name: "files log",
-    rows: "lives of files",
+    rows: "file lifetimes",
     table: FileLifeRow::TABLE,
     only: &[],
     class: "",
@@ -92,7 +84,7 @@ pub(crate) static LIVES: Spec = Spec {
     hooks: Hooks::NONE,
 };
 
-/// Descriptors from open to close.
+/// File descriptors from open to close.
 pub(crate) static DESCRIPTORS: Spec = Spec {
     kind: Kind::Files,
     name: "files open",
@@ -103,7 +95,7 @@ pub(crate) static DESCRIPTORS: Spec = Spec {
     ..LIVES
 };
 
-/// Mappings of files into memory.
+/// Memory mappings of files.
 pub(crate) static MAPPINGS: Spec = Spec {
     kind: Kind::Files,
     name: "mappings",
@@ -114,11 +106,11 @@ pub(crate) static MAPPINGS: Spec = Spec {
     ..LIVES
 };
 
-/// What came into the page cache.
+/// Page-cache fills.
 pub(crate) static FILLS: Spec = Spec {
     kind: Kind::Files,
     name: "fills",
-    rows: "fills of the page cache",
+    rows: "page-cache fills",
     table: CacheFillRow::TABLE,
     id_prefix: "fill",
     lasting: false,
@@ -136,7 +128,7 @@ const LIFE_FIELDS: &[Field] = &[
         Cell::Int("ts_end"),
     )
     .priority(3),
-    Field::new("life_ns", "life", Measure::Duration, Cell::Int("dur")),
+    Field::new("life_ns", "lifetime", Measure::Duration, Cell::Int("dur")),
     Field::new("path", "path", Measure::Path, Cell::Text("path")),
     Field::new(
         "renamed_from",

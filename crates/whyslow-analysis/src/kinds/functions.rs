@@ -1,4 +1,4 @@
-//! `functions`: calls of functions of programs that were asked for.
+//! `functions`: recorded function calls (uprobes).
 
 use whyslow_model::answer::Measure;
 use whyslow_model::row::Row;
@@ -10,21 +10,21 @@ use crate::spec::{Cell, Field, Hooks, Spec, Topic, View};
 
 pub(crate) static TOPIC: Topic = Topic {
     kind: Kind::Functions,
-    about: "Calls of functions of programs (record --function): how often, how long, with what",
+    about: "Function calls (record --function): count, latency and arguments",
     examples: "\
   whyslow functions web.wsl                     by function
-  whyslow functions usage web.wsl --by comm     whose threads were in them
-  whyslow functions top web.wsl --op SSL_read   the longest calls of one
-  whyslow functions log web.wsl -w function:17  what else was called meanwhile",
+  whyslow functions usage web.wsl --by comm     time in functions by process name
+  whyslow functions top web.wsl --op SSL_read   the longest calls of a function
+  whyslow functions log web.wsl -w function:17  other calls during one call",
     views: &[
         View::new(Verb::Stats, "Count and latency by function", &FUNCTIONS),
         View::new(Verb::Usage, "Time in functions by process", &FUNCTIONS),
         View::new(Verb::Hist, "Latency histogram with percentiles", &FUNCTIONS),
         View::new(Verb::Top, "The longest calls", &FUNCTIONS),
-        View::new(Verb::Log, "Calls in order of time", &FUNCTIONS),
+        View::new(Verb::Log, "Calls in chronological order", &FUNCTIONS),
         View::new(
             Verb::Differs,
-            "What these calls have that others have not: -w, --min, --vs",
+            "How these calls differ from others: -w, --min, --vs",
             &FUNCTIONS,
         ),
         View::new(Verb::Heat, "Latency over time", &FUNCTIONS),
@@ -36,7 +36,7 @@ pub(crate) static TOPIC: Topic = Topic {
 static FUNCTIONS: Spec = Spec {
     kind: Kind::Functions,
     name: "functions",
-    rows: "calls of functions",
+    rows: "function calls",
     table: FunctionCallRow::TABLE,
     only: &[],
     class: "function",
@@ -54,7 +54,7 @@ static FUNCTIONS: Spec = Spec {
 };
 
 const FIELDS: &[Field] = &[
-    Field::new("ts_ns", "begin", Measure::Time, Cell::Int("ts")),
+    Field::new("ts_ns", "start", Measure::Time, Cell::Int("ts")),
     Field::new("ts_end_ns", "end", Measure::Time, Cell::Int("ts_end")).priority(6),
     Field::new("dur_ns", "duration", Measure::Duration, Cell::Int("dur")),
     Field::new(
@@ -79,7 +79,7 @@ const FIELDS: &[Field] = &[
     Field::new("cpu", "cpu", Measure::Count, Cell::Int("cpu")).priority(9),
     Field::new(
         "parent_id",
-        "within",
+        "parent",
         Measure::Count,
         Cell::Int("parent_id"),
     )

@@ -1,4 +1,4 @@
-//! `gaps`: times in which a wall-clock profile has no samples of a thread.
+//! `gaps`: sampling gaps, in which a wall-clock profile has no samples of a thread.
 
 use whyslow_model::answer::Measure;
 use whyslow_model::row::Row;
@@ -10,23 +10,23 @@ use crate::spec::{Cell, Field, Hooks, Spec, Topic, View};
 
 pub(crate) static TOPIC: Topic = Topic {
     kind: Kind::Gaps,
-    about: "Times in which a wall-clock profile has no samples of a thread",
+    about: "Sampling gaps: intervals in which a wall-clock profile has no samples of a thread",
     examples: "\
-  whyslow gaps stats kafka.jfr                  by class and the call they ended in
+  whyslow gaps stats kafka.jfr                  by class and the function after the gap
   whyslow gaps usage kafka.jfr --by thread --op kernel_wait
-  whyslow threads gaps kafka.jfr                those that mean something, in order of time",
+  whyslow threads gaps kafka.jfr                the significant ones, in chronological order",
     views: &[
-        View::new(Verb::Stats, "Count and length by class", &GAPS),
-        View::new(Verb::Usage, "Time without samples by process", &GAPS),
-        View::new(Verb::Hist, "Histogram of lengths with percentiles", &GAPS),
-        View::new(Verb::Top, "The longest", &GAPS),
+        View::new(Verb::Stats, "Count and duration by class", &GAPS),
+        View::new(Verb::Usage, "Time in sampling gaps by process", &GAPS),
+        View::new(Verb::Hist, "Duration histogram with percentiles", &GAPS),
+        View::new(Verb::Top, "The longest gaps", &GAPS),
         View::new(
             Verb::Stacks,
-            "Time by the stack that ended it, caller by caller",
+            "Time by the stack after the gap, as a caller tree",
             &GAPS,
         ),
-        View::new(Verb::Log, "All in order of time", &GAPS),
-        View::new(Verb::Heat, "Length over time", &GAPS),
+        View::new(Verb::Log, "Gaps in chronological order", &GAPS),
+        View::new(Verb::Heat, "Duration over time", &GAPS),
     ],
     default: Some(Verb::Stats),
     is_main: false,
@@ -35,7 +35,7 @@ pub(crate) static TOPIC: Topic = Topic {
 pub(crate) static GAPS: Spec = Spec {
     kind: Kind::Gaps,
     name: "gaps",
-    rows: "times without samples",
+    rows: "sampling gaps",
     table: SampleGapRow::TABLE,
     only: &[],
     class: "class",
@@ -62,12 +62,12 @@ const FIELDS: &[Field] = &[
     Field::new("comm", "thread", Measure::Text, Cell::Text("comm")),
     Field::new("pid", "pid", Measure::Count, Cell::Int("pid")).priority(6),
     Field::new("tid", "tid", Measure::Count, Cell::Int("tid")).priority(2),
-    Field::new("ts_ns", "begin", Measure::Time, Cell::Int("ts")),
+    Field::new("ts_ns", "start", Measure::Time, Cell::Int("ts")),
     Field::new("ts_end_ns", "end", Measure::Time, Cell::Int("ts_end")).priority(4),
-    Field::new("dur_ns", "length", Measure::Duration, Cell::Int("dur")),
+    Field::new("dur_ns", "duration", Measure::Duration, Cell::Int("dur")),
     Field::new(
         "function",
-        "ended in",
+        "function after",
         Measure::Text,
         Cell::Text("function"),
     ),
@@ -75,7 +75,7 @@ const FIELDS: &[Field] = &[
     Field::new("group_id", "group", Measure::Count, Cell::Int("group_id")).priority(1),
     Field::new(
         "cycles",
-        "rounds missed",
+        "missed cycles",
         Measure::Count,
         Cell::Int("cycles"),
     )
@@ -83,7 +83,7 @@ const FIELDS: &[Field] = &[
     Field::new("queued", "queued", Measure::Count, Cell::Int("queued")).priority(5),
     Field::new(
         "before_function",
-        "before it",
+        "function before",
         Measure::Text,
         Cell::Text("before_function"),
     )

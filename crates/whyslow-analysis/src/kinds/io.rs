@@ -1,4 +1,4 @@
-//! `io`: system calls whose class of operation is I/O.
+//! `io`: system calls that do I/O.
 
 use whyslow_model::answer::Measure;
 use whyslow_model::syscall::Op;
@@ -10,7 +10,7 @@ use crate::spec::{Cell, Field, Hooks, Only, Spec, Topic, View};
 
 pub(crate) static TOPIC: Topic = Topic {
     kind: Kind::Io,
-    about: "System calls that do input or output",
+    about: "I/O system calls",
     examples: "\
   whyslow io stats web.wsl --min-size 2
   whyslow io top web.wsl -n 4 -w [12:18:50.432950815,12:18:50.870648568]
@@ -29,18 +29,14 @@ pub(crate) static TOPIC: Topic = Topic {
         ),
         View::new(Verb::Hist, "Latency histogram with percentiles", &IO),
         View::new(Verb::Top, "The longest operations", &IO),
-        View::new(Verb::Log, "Operations in order of time", &IO),
+        View::new(Verb::Log, "Operations in chronological order", &IO),
         View::new(
             Verb::Differs,
-            "What these operations have that others have not: -w, --min, --vs",
+            "How these operations differ from others: -w, --min, --vs",
             &IO,
         ),
         View::new(Verb::Heat, "Latency over time", &IO),
-        View::new(
-            Verb::Syscalls,
-            "Statistics by name of the system call",
-            &SYSCALLS,
-        ),
+        View::new(Verb::Syscalls, "Statistics by system call", &SYSCALLS),
     ],
     default: None,
     is_main: true,
@@ -67,7 +63,7 @@ pub(super) const IS_IO: Only = Only {
 };
 
 const FIELDS: &[Field] = &[
-    Field::new("ts_ns", "begin", Measure::Time, Cell::Int("ts")),
+    Field::new("ts_ns", "start", Measure::Time, Cell::Int("ts")),
     Field::new("ts_end_ns", "end", Measure::Time, Cell::Int("ts_end")).priority(6),
     Field::new("dur_ns", "duration", Measure::Duration, Cell::Int("dur")),
     Field::new("name", "call", Measure::Text, Cell::Text("name")),

@@ -1,4 +1,4 @@
-//! `irq`: interrupt handlers, with the time from the raise of a softirq to its entry.
+//! `irq`: interrupt handlers, with the latency from the raise of a softirq to its entry.
 
 use whyslow_model::answer::Measure;
 use whyslow_model::row::Row;
@@ -10,18 +10,22 @@ use crate::spec::{Cell, Field, Hooks, Spec, Topic, View};
 
 pub(crate) static TOPIC: Topic = Topic {
     kind: Kind::Irq,
-    about: "Interrupts: handlers of devices, softirqs, timers",
+    about: "Interrupts: device handlers, softirqs, timers",
     examples: "\
-  whyslow irq stats web.wsl                     with the time from raise to entry of softirqs
-  whyslow irq usage web.wsl --by thread         whose time interrupts took
+  whyslow irq stats web.wsl                     with the latency from raise to entry of softirqs
+  whyslow irq usage web.wsl --by thread         time taken by interrupts, by interrupted thread
   whyslow irq log web.wsl --op soft --min 1ms",
     views: &[
-        View::new(Verb::Stats, "Count and length by handler", &IRQ),
-        View::new(Verb::Usage, "Time that interrupts took from whom", &IRQ),
-        View::new(Verb::Hist, "Histogram of lengths with percentiles", &IRQ),
+        View::new(Verb::Stats, "Count and duration by handler", &IRQ),
+        View::new(
+            Verb::Usage,
+            "Time taken by interrupts, by interrupted thread",
+            &IRQ,
+        ),
+        View::new(Verb::Hist, "Duration histogram with percentiles", &IRQ),
         View::new(Verb::Top, "The longest handlers", &IRQ),
-        View::new(Verb::Log, "Handlers in order of time", &IRQ),
-        View::new(Verb::Heat, "Length over time", &IRQ),
+        View::new(Verb::Log, "Handlers in chronological order", &IRQ),
+        View::new(Verb::Heat, "Duration over time", &IRQ),
     ],
     default: None,
     is_main: false,
@@ -51,17 +55,17 @@ pub(crate) static IRQ: Spec = Spec {
 };
 
 const FIELDS: &[Field] = &[
-    Field::new("ts_ns", "begin", Measure::Time, Cell::Int("ts")),
+    Field::new("ts_ns", "start", Measure::Time, Cell::Int("ts")),
     Field::new("ts_end_ns", "end", Measure::Time, Cell::Int("ts_end")).priority(6),
     Field::new("dur_ns", "duration", Measure::Duration, Cell::Int("dur")),
-    Field::new("self_ns", "itself", Measure::Duration, Cell::Int("self_ns")).priority(5),
+    Field::new("self_ns", "self", Measure::Duration, Cell::Int("self_ns")).priority(5),
     Field::new("cpu", "cpu", Measure::Count, Cell::Int("cpu")),
     Field::new("kind", "kind", Measure::Text, Cell::Text("kind")),
     Field::new("nr", "nr", Measure::Count, Cell::Int("nr")),
     Field::new("name", "handler", Measure::Text, Cell::Text("name")),
     Field::new(
         "raise_ns",
-        "raised before",
+        "raise latency",
         Measure::Duration,
         Cell::Int("raise_ns"),
     )

@@ -1,4 +1,4 @@
-//! `locks`: waits for contended locks, of the kernel and of programs.
+//! `locks`: waits for contended locks in the kernel and in programs.
 
 use whyslow_model::answer::Measure;
 use whyslow_model::row::Row;
@@ -10,37 +10,37 @@ use crate::spec::{Cell, Field, Hooks, Spec, Topic, View};
 
 pub(crate) static TOPIC: Topic = Topic {
     kind: Kind::Locks,
-    about: "Waits for contended locks: mutexes and the like of the kernel, monitors and locks of programs",
+    about: "Lock contention: kernel locks (mutexes, semaphores, …), monitors and locks of programs",
     examples: "\
   whyslow locks stats web.wsl                   by kind
   whyslow locks stats web.wsl --by function,lock
-  whyslow locks usage web.wsl --by thread       who waited
+  whyslow locks usage web.wsl --by thread       time waited by thread
   whyslow locks top web.wsl                     the longest waits
-  whyslow locks stacks web.wsl --op rwsem       who wanted them, caller by caller
-  whyslow locks chains kafka.jfr                who held up whom, from hand to hand
-  whyslow locks stats kafka.jfr --by object,holder,doing    who held a program's locks, and why so long",
+  whyslow locks stacks web.wsl --op rwsem       where threads waited, as a caller tree
+  whyslow locks chains kafka.jfr                which thread blocked which, and lock convoys
+  whyslow locks stats kafka.jfr --by object,holder,doing    holders of a program's locks, and what they did",
     views: &[
-        View::new(Verb::Stats, "Count and length of waits by kind", &LOCKS),
+        View::new(Verb::Stats, "Count and duration of waits by kind", &LOCKS),
         View::new(Verb::Usage, "Time waited by process", &LOCKS),
-        View::new(Verb::Hist, "Histogram of lengths with percentiles", &LOCKS),
+        View::new(Verb::Hist, "Duration histogram with percentiles", &LOCKS),
         View::new(Verb::Top, "The longest waits", &LOCKS),
         View::new(
             Verb::Stacks,
-            "Time waited by stack, caller by caller",
+            "Time waited by stack, as a caller tree",
             &LOCKS,
         ),
         View::new(
             Verb::Chains,
-            "Who waited for whom, to who waited for nobody; deadlocks, and locks that go from hand to hand",
+            "Chains of waiting threads up to the running holder; deadlocks and lock convoys",
             &LOCKS,
         ),
-        View::new(Verb::Log, "Waits in order of time", &LOCKS),
+        View::new(Verb::Log, "Waits in chronological order", &LOCKS),
         View::new(
             Verb::Differs,
-            "What these waits have that others have not: -w, --min, --vs",
+            "How these waits differ from others: -w, --min, --vs",
             &LOCKS,
         ),
-        View::new(Verb::Heat, "Length of waits over time", &LOCKS),
+        View::new(Verb::Heat, "Duration of waits over time", &LOCKS),
     ],
     default: Some(Verb::Stats),
     is_main: false,
@@ -49,7 +49,7 @@ pub(crate) static TOPIC: Topic = Topic {
 pub(crate) static LOCKS: Spec = Spec {
     kind: Kind::Locks,
     name: "locks",
-    rows: "waits for locks",
+    rows: "lock waits",
     table: LockWaitRow::TABLE,
     only: &[],
     class: "kind",
@@ -78,7 +78,7 @@ pub(crate) static LOCKS: Spec = Spec {
 };
 
 const FIELDS: &[Field] = &[
-    Field::new("ts_ns", "begin", Measure::Time, Cell::Int("ts")),
+    Field::new("ts_ns", "start", Measure::Time, Cell::Int("ts")),
     Field::new("ts_end_ns", "end", Measure::Time, Cell::Int("ts_end")).priority(6),
     Field::new("dur_ns", "waited", Measure::Duration, Cell::Int("dur")),
     Field::new("kind", "kind", Measure::Text, Cell::Text("kind")),
@@ -105,7 +105,7 @@ const FIELDS: &[Field] = &[
     Field::new("held_ns", "held", Measure::Duration, Cell::Int("held")).sparse(),
     Field::new(
         "holder_function",
-        "doing",
+        "holder function",
         Measure::Text,
         Cell::Text("holder_function"),
     )
@@ -129,7 +129,7 @@ const FIELDS: &[Field] = &[
         Cell::Int("callsite_id"),
     )
     .priority(8),
-    Field::new("told_by", "told by", Measure::Text, Cell::Text("told_by"))
+    Field::new("told_by", "source", Measure::Text, Cell::Text("told_by"))
         .sparse()
         .priority(9),
     Field::new(

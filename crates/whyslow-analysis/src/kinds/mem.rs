@@ -1,5 +1,4 @@
-//! `mem`: pages that threads allocated and freed and their faults, counted by the second; and
-//! reclaim, time by time.
+//! `mem`: pages allocated and freed and page faults, counted per second; and intervals of reclaim.
 
 use whyslow_model::answer::Measure;
 use whyslow_model::row::Row;
@@ -15,23 +14,27 @@ pub(crate) static TOPIC: Topic = Topic {
     examples: "\
   whyslow mem web.wsl                           by process
   whyslow mem web.wsl --by thread
-  whyslow mem web.wsl 1 -c mysqld               second by second
-  whyslow mem top web.wsl --op direct           the longest stalls for want of memory",
+  whyslow mem web.wsl 1 -c mysqld               per second
+  whyslow mem top web.wsl --op direct           the longest direct reclaim stalls",
     views: &[
         View::new(
             Verb::Usage,
             "Pages allocated and freed, faults and stalls by process or thread",
             &PAGES,
         ),
-        View::new(Verb::Stats, "Count and length of reclaim by kind", &RECLAIM),
         View::new(
-            Verb::Hist,
-            "Histogram of lengths of reclaim with percentiles",
+            Verb::Stats,
+            "Count and duration of reclaim by kind",
             &RECLAIM,
         ),
-        View::new(Verb::Top, "The longest times of reclaim", &RECLAIM),
-        View::new(Verb::Log, "Reclaim in order of time", &RECLAIM),
-        View::new(Verb::Heat, "Length of reclaim over time", &RECLAIM),
+        View::new(
+            Verb::Hist,
+            "Histogram of reclaim durations with percentiles",
+            &RECLAIM,
+        ),
+        View::new(Verb::Top, "The longest reclaim intervals", &RECLAIM),
+        View::new(Verb::Log, "Reclaim in chronological order", &RECLAIM),
+        View::new(Verb::Heat, "Duration of reclaim over time", &RECLAIM),
     ],
     default: Some(Verb::Usage),
     is_main: false,
@@ -40,7 +43,7 @@ pub(crate) static TOPIC: Topic = Topic {
 pub(crate) static PAGES: Spec = Spec {
     kind: Kind::Mem,
     name: "mem",
-    rows: "counts of pages",
+    rows: "page counts",
     table: PageCountRow::TABLE,
     only: &[],
     class: "",
@@ -57,11 +60,11 @@ pub(crate) static PAGES: Spec = Spec {
     hooks: Hooks::NONE,
 };
 
-/// Times in which pages were freed because memory was short.
+/// Intervals in which pages were freed because memory was low.
 pub(crate) static RECLAIM: Spec = Spec {
     kind: Kind::Mem,
     name: "mem",
-    rows: "times of reclaim",
+    rows: "reclaim intervals",
     table: ReclaimRow::TABLE,
     only: &[],
     class: "kind",
@@ -79,7 +82,7 @@ pub(crate) static RECLAIM: Spec = Spec {
 };
 
 const FIELDS: &[Field] = &[
-    Field::new("ts_ns", "begin", Measure::Time, Cell::Int("ts")),
+    Field::new("ts_ns", "start", Measure::Time, Cell::Int("ts")),
     Field::new("ts_end_ns", "end", Measure::Time, Cell::Int("ts_end")).priority(6),
     Field::new("dur_ns", "duration", Measure::Duration, Cell::Int("dur")),
     Field::new("kind", "kind", Measure::Text, Cell::Text("kind")),

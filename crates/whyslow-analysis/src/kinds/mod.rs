@@ -1,7 +1,7 @@
-//! What is measured: each kind names its table, its measures, its keys and the columns of a row.
+//! What is measured: each kind declares its table, measures, keys and row columns.
 //!
-//! This is the list of all kinds. The kinds themselves know [`crate::spec`] and each other, not the
-//! list; the engine (context, filter, grouping, rows) knows neither.
+//! This module lists all kinds. The kinds use [`crate::spec`] and each other, but not the list; the
+//! engine (context, filter, grouping, rows) uses neither.
 
 mod block;
 mod counters;
@@ -51,7 +51,7 @@ pub(crate) use threads::THREADS;
 use crate::query::Kind;
 use crate::spec::Topic;
 
-/// Every kind that can be asked about.
+/// All kinds.
 pub static TOPICS: [&Topic; 26] = [
     &io::TOPIC,
     &block::TOPIC,

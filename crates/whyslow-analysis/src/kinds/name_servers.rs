@@ -1,4 +1,4 @@
-//! `nameservers`: questions to name servers, and whether they were answered.
+//! `nameservers`: DNS queries to name servers, and their replies.
 
 use whyslow_model::answer::Measure;
 use whyslow_model::row::Row;
@@ -10,37 +10,37 @@ use crate::spec::{Cell, Field, Hooks, Spec, Topic, View};
 
 pub(crate) static TOPIC: Topic = Topic {
     kind: Kind::NameServers,
-    about: "Questions to name servers (port 53): which were answered, how fast, and which were lost",
+    about: "DNS queries to name servers (port 53): replies, latency, retries and queries given up",
     examples: "\
-  whyslow nameservers web.wsl                        by server, and how they ended
-  whyslow nameservers stats web.wsl --by server,host which names were not answered
-  whyslow nameservers top web.wsl                    those that took longest
-  whyslow nameservers usage web.wsl                  who asked",
+  whyslow nameservers web.wsl                        by server and outcome
+  whyslow nameservers stats web.wsl --by server,host names without a reply
+  whyslow nameservers top web.wsl                    the longest queries
+  whyslow nameservers usage web.wsl                  by process",
     views: &[
         View::new(
             Verb::Stats,
             "Count and latency by server and outcome",
-            &QUESTIONS,
+            &QUERIES,
         ),
-        View::new(Verb::Usage, "Time of questions by process", &QUESTIONS),
-        View::new(Verb::Hist, "Latency histogram with percentiles", &QUESTIONS),
-        View::new(Verb::Top, "Questions that took longest", &QUESTIONS),
-        View::new(Verb::Log, "Questions in order of time", &QUESTIONS),
+        View::new(Verb::Usage, "Time in DNS queries by process", &QUERIES),
+        View::new(Verb::Hist, "Latency histogram with percentiles", &QUERIES),
+        View::new(Verb::Top, "The longest queries", &QUERIES),
+        View::new(Verb::Log, "Queries in chronological order", &QUERIES),
         View::new(
             Verb::Differs,
-            "What these questions have that others have not: -w, --min, --vs",
-            &QUESTIONS,
+            "How these queries differ from others: -w, --min, --vs",
+            &QUERIES,
         ),
-        View::new(Verb::Heat, "Latency over time", &QUESTIONS),
+        View::new(Verb::Heat, "Latency over time", &QUERIES),
     ],
     default: Some(Verb::Stats),
     is_main: false,
 };
 
-static QUESTIONS: Spec = Spec {
+static QUERIES: Spec = Spec {
     kind: Kind::NameServers,
     name: "nameservers",
-    rows: "questions",
+    rows: "DNS queries",
     table: DnsQueryRow::TABLE,
     only: &[],
     class: "outcome",
@@ -58,7 +58,7 @@ static QUESTIONS: Spec = Spec {
 };
 
 const FIELDS: &[Field] = &[
-    Field::new("ts_ns", "begin", Measure::Time, Cell::Int("ts")),
+    Field::new("ts_ns", "start", Measure::Time, Cell::Int("ts")),
     Field::new("ts_end_ns", "end", Measure::Time, Cell::Int("ts_end")).priority(6),
     Field::new("dur_ns", "duration", Measure::Duration, Cell::Int("dur")),
     Field::new("server", "server", Measure::Text, Cell::Text("server")),

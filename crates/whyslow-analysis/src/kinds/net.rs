@@ -1,4 +1,4 @@
-//! `net`: packets handed to and taken from network interfaces.
+//! `net`: packets sent and received by network interfaces.
 
 use whyslow_model::answer::Measure;
 use whyslow_model::row::Row;
@@ -12,17 +12,17 @@ pub(crate) static TOPIC: Topic = Topic {
     kind: Kind::Net,
     about: "Network packets, retransmits and drops by interface, process and peer",
     examples: "\
-  whyslow net web.wsl                           bytes and packets of each interface
+  whyslow net web.wsl                           bytes and packets by interface
   whyslow net web.wsl --by process
-  whyslow net web.wsl 1 --by peer               where the headers were recorded
-  whyslow net log web.wsl --op retransmit,drop  what was lost, and why",
+  whyslow net web.wsl 1 --by peer               if headers were recorded
+  whyslow net log web.wsl --op retransmit,drop  lost packets, with reasons",
     views: &[
         View::new(
             Verb::Usage,
-            "Bytes and packets received and sent, sent again and dropped",
+            "Bytes and packets received, sent, retransmitted and dropped",
             &PACKETS,
         ),
-        View::new(Verb::Log, "Packets in order of time", &PACKETS),
+        View::new(Verb::Log, "Packets in chronological order", &PACKETS),
     ],
     default: Some(Verb::Usage),
     is_main: false,
@@ -59,7 +59,7 @@ pub(crate) static PACKETS: Spec = Spec {
 
 const FIELDS: &[Field] = &[
     Field::new("ts_ns", "time", Measure::Time, Cell::Int("ts")),
-    Field::new("kind", "what", Measure::Text, Cell::Text("kind")),
+    Field::new("kind", "kind", Measure::Text, Cell::Text("kind")),
     Field::new("netif", "interface", Measure::Text, Cell::Text("netif")),
     Field::new("bytes", "size", Measure::Bytes, Cell::Int("bytes")),
     Field::new(

@@ -1,4 +1,4 @@
-//! `requests`: what one program asked another; their phases; the threads that worked for them.
+//! `requests`: requests between programs, their phases, and the threads that worked on them.
 
 use whyslow_model::answer::Measure;
 use whyslow_model::row::Row;
@@ -10,7 +10,7 @@ use crate::spec::{Cell, Duplicates, Failure, Field, Hooks, PartOf, Sides, Spec, 
 
 pub(crate) static TOPIC: Topic = Topic {
     kind: Kind::Requests,
-    about: "Requests: who asked for what, how long it took, in which phase, and how it ended",
+    about: "Requests (HTTP, RPC, …): endpoint, client, latency, phases and outcome",
     examples: "\
   whyslow requests web.wsl                      by endpoint and outcome
   whyslow requests top web.wsl --endpoint '/api/*' --min 300ms
@@ -19,39 +19,39 @@ pub(crate) static TOPIC: Topic = Topic {
     views: &[
         View::new(
             Verb::Stats,
-            "Count and latency by endpoint and outcome; --by phase: of each phase",
+            "Count and latency by endpoint and outcome; --by phase: by phase",
             &REQUESTS,
         ),
         View {
             by_time: false,
             ..View::new(
                 Verb::Usage,
-                "Who asked how much: requests, errors, time in phases and of threads, by client",
+                "Requests, errors, time in phases and thread time by client",
                 &REQUESTS,
             )
         },
         View::new(Verb::Hist, "Latency histogram with percentiles", &REQUESTS),
         View::new(Verb::Top, "The longest requests", &REQUESTS),
-        View::new(Verb::Log, "Requests in order of time", &REQUESTS),
+        View::new(Verb::Log, "Requests in chronological order", &REQUESTS),
         View::new(
             Verb::Differs,
-            "What these requests have that others have not: -w, --min, --vs",
+            "How these requests differ from others: -w, --min, --vs",
             &REQUESTS,
         ),
         View::new(Verb::Heat, "Latency over time", &REQUESTS),
         View::new(
             Verb::Threads,
-            "Who worked for one request when, and in which state: -w request:ID",
+            "Threads that worked on a request, with their states over time: -w request:ID",
             &REQUESTS,
         ),
         View::new(
             Verb::Outbound,
-            "What the threads of requests asked of others: peer, lookup, connect, first byte",
+            "Outbound requests of threads that serve requests: peer, lookup, connect, first byte",
             &WORKERS,
         ),
         View::new(
             Verb::Bursts,
-            "Clients that asked, or failed, far more than usual",
+            "Clients with far more requests or errors than usual",
             &REQUESTS,
         ),
     ],
@@ -59,7 +59,7 @@ pub(crate) static TOPIC: Topic = Topic {
     is_main: true,
 };
 
-/// Rows of phases answer where a phase is a key or is chosen.
+/// The query is answered from the phases if a phase is a key or is selected.
 fn phases_instead(question: &Question) -> Option<&'static Spec> {
     let name = Key::Phase.name();
     let is_key = question.by.iter().any(|by| by == name);
@@ -71,13 +71,13 @@ fn phases_instead(question: &Question) -> Option<&'static Spec> {
     (has_phases && (is_key || is_chosen)).then_some(&PHASES)
 }
 
-/// Whether a request with this outcome failed. Of one that the client cancelled nothing is known.
+/// Whether a request with this outcome failed. If the client cancelled it, its outcome is unknown.
 pub(crate) fn is_failure(outcome: &str) -> bool {
     !matches!(outcome, "ok" | "unknown" | "cut")
 }
 
-/// Two sources may report one side of a request. Both rows count only if the query is about
-/// sources, or about one request by its number.
+/// Two sources may report the same side of a request. Both rows count only if the query is about
+/// sources, or selects one request by its id.
 fn counts_duplicates(question: &Question, keys: &[Key]) -> bool {
     let source = Key::Source;
     let is_chosen = |by: &str| by == source.name();
@@ -87,7 +87,7 @@ fn counts_duplicates(question: &Question, keys: &[Key]) -> bool {
         || question.request.is_some()
 }
 
-/// Durations and classes are those of the phases, and so are keys that phases have.
+/// Durations and classes apply to phases, and so do keys that phases have.
 fn split_phases(filter: &Filter) -> (Filter, Filter) {
     let is_own = |one: &KeyFilter| Key::parse(&PHASES, one.key).is_ok();
     let (own, others) = filter.values.iter().cloned().partition(is_own);
@@ -110,7 +110,7 @@ fn split_phases(filter: &Filter) -> (Filter, Filter) {
     (phases, requests)
 }
 
-/// A filter is about the requests; threads have only their time.
+/// A filter applies to the requests; threads only have their time.
 fn split_workers(filter: &Filter) -> (Filter, Filter) {
     let threads = Filter {
         ended_in: filter.ended_in,
@@ -125,8 +125,8 @@ fn split_workers(filter: &Filter) -> (Filter, Filter) {
 
 fn sides_caveat(sides: &[String]) -> String {
     format!(
-        "requests as {} saw them are taken together, and one may be among them twice: --role \
-         chooses",
+        "requests reported by {} are combined, so one request may count twice: select a role with \
+         --role",
         sides.join(" and ")
     )
 }
@@ -150,7 +150,7 @@ pub(crate) static REQUESTS: Spec = Spec {
     only: &[],
     class: "outcome",
     classes: &[],
-    // Both sides may tell of one request: they are never added up unasked.
+    // Both sides may report a request: they are only added up if the query says so.
     group: &[Key::Endpoint, Key::Outcome, Key::Role],
     series: &[Key::Role],
     size: None,
@@ -180,7 +180,7 @@ pub(crate) static REQUESTS: Spec = Spec {
 
 pub(crate) static PHASES: Spec = Spec {
     kind: Kind::Requests,
-    name: "phases of requests",
+    name: "request phases",
     rows: "phases",
     table: RequestPhaseRow::TABLE,
     class: "phase",
@@ -195,7 +195,7 @@ pub(crate) static PHASES: Spec = Spec {
 
 pub(crate) static WORKERS: Spec = Spec {
     kind: Kind::Requests,
-    name: "threads of requests",
+    name: "request threads",
     rows: "threads",
     table: RequestThreadRow::TABLE,
     class: "got_by",
@@ -234,18 +234,18 @@ const fn number(name: &'static str, title: &'static str) -> Field {
 }
 
 const FIELDS: &[Field] = &[
-    Field::new("ts_ns", "begin", Measure::Time, Cell::Int("ts")),
+    Field::new("ts_ns", "start", Measure::Time, Cell::Int("ts")),
     Field::new("ts_end_ns", "end", Measure::Time, Cell::Int("ts_end")).priority(7),
     Field::new(
         "intended_ns",
-        "should have begun",
+        "scheduled start",
         Measure::Time,
         Cell::Int("ts_intended"),
     )
     .priority(7)
     .sparse(),
     Field::new("dur_ns", "duration", Measure::Duration, Cell::Int("dur")),
-    text("role", "told by").priority(4),
+    text("role", "role").priority(4),
     text("source", "source").priority(7),
     text("protocol", "protocol").priority(7).sparse(),
     text("method", "method").priority(1),
@@ -295,7 +295,7 @@ const FIELDS: &[Field] = &[
     duration("receive_ns", "receive"),
     Field::new(
         "server_request",
-        "at the server",
+        "server request",
         Measure::Id,
         Cell::IdOf("request", "server_request"),
     )
@@ -317,7 +317,7 @@ const FIELDS: &[Field] = &[
 ];
 
 const PHASE_FIELDS: &[Field] = &[
-    Field::new("ts_ns", "begin", Measure::Time, Cell::Int("ts")),
+    Field::new("ts_ns", "start", Measure::Time, Cell::Int("ts")),
     Field::new("ts_end_ns", "end", Measure::Time, Cell::Int("ts_end")).priority(6),
     Field::new("dur_ns", "duration", Measure::Duration, Cell::Int("dur")),
     text("phase", "phase"),

@@ -10,8 +10,8 @@ pub(crate) static TOPIC: Topic = Topic {
     kind: Kind::Use,
     about: "Utilisation, saturation and errors of each resource",
     examples: "\
-  whyslow use web.wsl                           what was busy, what was waited for
-  whyslow use web.wsl -w op:17                  while operation 17 ran",
+  whyslow use web.wsl                           utilisation, saturation and errors
+  whyslow use web.wsl -w op:17                  during operation 17",
     views: &[View::new(
         Verb::Usage,
         "CPUs, disks and interfaces in one table",

@@ -1,4 +1,4 @@
-//! `runtime`: what the runtime of a program tells of its threads.
+//! `runtime`: events that a language runtime reports about its threads.
 
 use whyslow_model::answer::Measure;
 use whyslow_model::row::Row;
@@ -10,24 +10,20 @@ use crate::spec::{Cell, Field, Hooks, Spec, Topic, View};
 
 pub(crate) static TOPIC: Topic = Topic {
     kind: Kind::Runtime,
-    about: "What a runtime (Java) tells: waits for monitors and locks, reads and writes, pauses",
+    about: "Runtime events (JVM): waits for monitors and locks, reads and writes, pauses",
     examples: "\
   whyslow runtime stats kafka.jfr               by kind and lock, file or pause
   whyslow runtime usage kafka.jfr --by thread --op monitor_enter,park
   whyslow runtime stacks kafka.jfr --op monitor_enter
   whyslow runtime top kafka.jfr --op gc_pause",
     views: &[
-        View::new(Verb::Stats, "Count and length by kind", &RUNTIME),
+        View::new(Verb::Stats, "Count and duration by kind", &RUNTIME),
         View::new(Verb::Usage, "Time by process", &RUNTIME),
-        View::new(
-            Verb::Hist,
-            "Histogram of lengths with percentiles",
-            &RUNTIME,
-        ),
-        View::new(Verb::Top, "The longest", &RUNTIME),
-        View::new(Verb::Stacks, "Time by stack, caller by caller", &RUNTIME),
-        View::new(Verb::Log, "All in order of time", &RUNTIME),
-        View::new(Verb::Heat, "Length over time", &RUNTIME),
+        View::new(Verb::Hist, "Duration histogram with percentiles", &RUNTIME),
+        View::new(Verb::Top, "The longest events", &RUNTIME),
+        View::new(Verb::Stacks, "Time by stack, as a caller tree", &RUNTIME),
+        View::new(Verb::Log, "Events in chronological order", &RUNTIME),
+        View::new(Verb::Heat, "Duration over time", &RUNTIME),
     ],
     default: Some(Verb::Stats),
     is_main: false,
@@ -36,7 +32,7 @@ pub(crate) static TOPIC: Topic = Topic {
 pub(crate) static RUNTIME: Spec = Spec {
     kind: Kind::Runtime,
     name: "runtime",
-    rows: "events of runtimes",
+    rows: "runtime events",
     table: RuntimeEventRow::TABLE,
     only: &[],
     class: "kind",
@@ -70,7 +66,7 @@ pub(crate) static RUNTIME: Spec = Spec {
 };
 
 const FIELDS: &[Field] = &[
-    Field::new("ts_ns", "begin", Measure::Time, Cell::Int("ts")),
+    Field::new("ts_ns", "start", Measure::Time, Cell::Int("ts")),
     Field::new("ts_end_ns", "end", Measure::Time, Cell::Int("ts_end")).priority(6),
     Field::new("dur_ns", "duration", Measure::Duration, Cell::Int("dur")),
     Field::new("kind", "kind", Measure::Text, Cell::Text("kind")),
@@ -89,7 +85,7 @@ const FIELDS: &[Field] = &[
     Field::new("address", "address", Measure::Text, Cell::Text("address")).priority(3),
     Field::new(
         "owner",
-        "had it before",
+        "previous owner",
         Measure::Text,
         Cell::Thread("owner_utid"),
     )

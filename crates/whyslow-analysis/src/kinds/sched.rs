@@ -1,4 +1,4 @@
-//! `sched`: how long threads that could run waited for a CPU (run-queue latency).
+//! `sched`: run-queue latency, the time that runnable threads waited for a CPU.
 
 use whyslow_model::answer::Measure;
 use whyslow_model::tables::RUNNABLE_REASONS;
@@ -10,11 +10,11 @@ use crate::spec::{Cell, Field, Only, Spec, Topic, View};
 
 pub(crate) static TOPIC: Topic = Topic {
     kind: Kind::Sched,
-    about: "Waits for a CPU: run-queue latency, preemption, who woke whom",
+    about: "Run-queue latency: waits for a CPU, preemption, wakers",
     examples: "\
   whyslow sched stats web.wsl --by comm
   whyslow sched top web.wsl -n 5 --op woken     the longest waits after a wakeup
-  whyslow sched log web.wsl -p 31517            who woke its threads, and how long they waited",
+  whyslow sched log web.wsl -p 31517            wakers of its threads, and their run-queue latency",
     views: &[
         View::new(
             Verb::Stats,
@@ -23,10 +23,14 @@ pub(crate) static TOPIC: Topic = Topic {
         ),
         View::new(Verb::Hist, "Latency histogram with percentiles", &SCHED),
         View::new(Verb::Top, "The longest waits", &SCHED),
-        View::new(Verb::Log, "Waits in order of time, with wakers", &SCHED),
+        View::new(
+            Verb::Log,
+            "Waits in chronological order, with wakers",
+            &SCHED,
+        ),
         View::new(
             Verb::Differs,
-            "What these waits have that others have not: -w, --min, --vs",
+            "How these waits differ from others: -w, --min, --vs",
             &SCHED,
         ),
         View::new(Verb::Heat, "Latency over time", &SCHED),
@@ -54,7 +58,7 @@ pub(crate) static SCHED: Spec = Spec {
 const FIELDS: &[Field] = &[
     Field::new("ts_ns", "runnable", Measure::Time, Cell::Int("ts")),
     Field::new("ts_end_ns", "running", Measure::Time, Cell::Int("ts_end")).priority(6),
-    Field::new("dur_ns", "waited", Measure::Duration, Cell::Int("dur")),
+    Field::new("dur_ns", "wait", Measure::Duration, Cell::Int("dur")),
     Field::new("reason", "reason", Measure::Text, Cell::Text("reason")),
     Field::new("comm", "comm", Measure::Text, Cell::Text("comm")),
     Field::new("pid", "pid", Measure::Count, Cell::Int("pid")).priority(3),
@@ -71,14 +75,14 @@ const FIELDS: &[Field] = &[
     .priority(5),
     Field::new(
         "request",
-        "woken by the end of",
+        "woken by request",
         Measure::Id,
         Cell::WokenBy(REQUEST),
     )
     .priority(5),
     Field::new(
         "packet",
-        "woken by the packet",
+        "woken by packet",
         Measure::Id,
         Cell::WokenBy(PACKET),
     )

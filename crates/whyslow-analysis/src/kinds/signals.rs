@@ -1,4 +1,4 @@
-//! `signals`: those that stop, continue or end processes.
+//! `signals`: signals that stop, continue or terminate processes.
 
 use whyslow_model::answer::Measure;
 use whyslow_model::row::Row;
@@ -10,20 +10,20 @@ use crate::spec::{Cell, Field, Hooks, Spec, Topic, View};
 
 pub(crate) static TOPIC: Topic = Topic {
     kind: Kind::Signals,
-    about: "Signals that stop, continue or end processes, or ask them to: who sent which to whom",
+    about: "Signals that stop, continue or terminate processes: sender, target, delivery time",
     examples: "\
-  whyslow signals log web.wsl                   one line each, in order of time
-  whyslow signals log web.wsl --op end          who ended whom
+  whyslow signals log web.wsl                   one line per signal, in chronological order
+  whyslow signals log web.wsl --op end          signals that terminated a process
   whyslow signals stats web.wsl --by signal,sender",
     views: &[
         View::new(
             Verb::Stats,
-            "Count, and time until they were got, by signal",
+            "Count, and time to delivery, by signal",
             &SIGNALS,
         ),
-        View::new(Verb::Hist, "Histogram of that time", &SIGNALS),
-        View::new(Verb::Top, "Those that waited longest", &SIGNALS),
-        View::new(Verb::Log, "Signals in order of time", &SIGNALS),
+        View::new(Verb::Hist, "Histogram of time to delivery", &SIGNALS),
+        View::new(Verb::Top, "The signals pending longest", &SIGNALS),
+        View::new(Verb::Log, "Signals in chronological order", &SIGNALS),
     ],
     default: Some(Verb::Log),
     is_main: false,
@@ -51,11 +51,11 @@ static SIGNALS: Spec = Spec {
 
 const FIELDS: &[Field] = &[
     Field::new("ts_ns", "sent", Measure::Time, Cell::Int("ts")),
-    Field::new("ts_end_ns", "got", Measure::Time, Cell::Int("ts_end")).priority(7),
+    Field::new("ts_end_ns", "delivered", Measure::Time, Cell::Int("ts_end")).priority(7),
     Field::new("dur_ns", "pending", Measure::Duration, Cell::Int("dur")).priority(3),
     Field::new("signal", "signal", Measure::Text, Cell::Text("signal")),
     Field::new("action", "action", Measure::Text, Cell::Text("action")),
-    Field::new("origin", "by", Measure::Text, Cell::Text("origin")).priority(2),
+    Field::new("origin", "origin", Measure::Text, Cell::Text("origin")).priority(2),
     Field::new("result", "result", Measure::Text, Cell::Text("result")).priority(6),
     Field::new(
         "sender_comm",
@@ -77,7 +77,7 @@ const FIELDS: &[Field] = &[
         Cell::Int("sender_tid"),
     )
     .priority(5),
-    Field::new("comm", "to", Measure::Text, Cell::Text("comm")),
+    Field::new("comm", "target", Measure::Text, Cell::Text("comm")),
     Field::new("pid", "pid", Measure::Count, Cell::Int("pid")),
     Field::new("tid", "tid", Measure::Count, Cell::Int("tid")).priority(5),
     Field::new("id", "id", Measure::Id, Cell::Id).priority(1),

@@ -1,4 +1,4 @@
-//! `stacks`: where threads were away from the CPU for long, and what ran.
+//! `stacks`: off-CPU stacks of long waits, and samples of running code.
 
 use whyslow_model::answer::Measure;
 use whyslow_model::row::Row;
@@ -10,25 +10,21 @@ use crate::spec::{Cell, Field, Hooks, Spec, Topic, View};
 
 pub(crate) static TOPIC: Topic = Topic {
     kind: Kind::Stacks,
-    about: "Stacks of threads that waited for long, and samples of what ran",
+    about: "Off-CPU stacks of long waits, and on-CPU and wall-clock samples",
     examples: "\
-  whyslow stacks web.wsl                        most time away from the CPU, caller by caller
-  whyslow stacks web.wsl -c mysqld -w op:17     where a thread waited in one call
-  whyslow stacks web.wsl --op sample            what ran (record --sample)
+  whyslow stacks web.wsl                        off-CPU time as a caller tree
+  whyslow stacks web.wsl -c mysqld -w op:17     where threads waited during one call
+  whyslow stacks web.wsl --op sample            on-CPU samples (record --sample)
   whyslow stacks web.wsl --op wall --by state,function
-                                                what all threads did (record --stacks wall:10ms)
+                                                all threads (record --stacks wall:10ms)
   whyslow stacks stats web.wsl --by comm,function",
     views: &[
-        View::new(Verb::Top, "Time by stack, caller by caller", &STACKS),
-        View::new(Verb::Stats, "Count and length by function", &STACKS),
-        View::new(
-            Verb::Usage,
-            "Time away from the CPU, and samples, by process",
-            &STACKS,
-        ),
-        View::new(Verb::Hist, "Histogram of lengths with percentiles", &STACKS),
-        View::new(Verb::Log, "Stacks in order of time", &STACKS),
-        View::new(Verb::Heat, "Length over time", &STACKS),
+        View::new(Verb::Top, "Time by stack, as a caller tree", &STACKS),
+        View::new(Verb::Stats, "Count and duration by function", &STACKS),
+        View::new(Verb::Usage, "Off-CPU time and samples by process", &STACKS),
+        View::new(Verb::Hist, "Duration histogram with percentiles", &STACKS),
+        View::new(Verb::Log, "Stacks in chronological order", &STACKS),
+        View::new(Verb::Heat, "Duration over time", &STACKS),
     ],
     default: Some(Verb::Top),
     is_main: false,
@@ -55,7 +51,7 @@ pub(crate) static STACKS: Spec = Spec {
 };
 
 const FIELDS: &[Field] = &[
-    Field::new("ts_ns", "begin", Measure::Time, Cell::Int("ts")),
+    Field::new("ts_ns", "start", Measure::Time, Cell::Int("ts")),
     Field::new("ts_end_ns", "end", Measure::Time, Cell::Int("ts_end")).priority(6),
     Field::new("dur_ns", "duration", Measure::Duration, Cell::Int("dur")),
     Field::new("kind", "kind", Measure::Text, Cell::Text("kind")).priority(2),
@@ -68,7 +64,7 @@ const FIELDS: &[Field] = &[
     ),
     Field::new(
         "user_function",
-        "of the program",
+        "user function",
         Measure::Text,
         Cell::Text("user_function"),
     )
@@ -86,12 +82,6 @@ const FIELDS: &[Field] = &[
     .priority(8),
     Field::new("credits", "samples", Measure::Count, Cell::Int("credits")).priority(9),
     Field::new("syscall", "call", Measure::Text, Cell::Text("syscall")).priority(10),
-    Field::new(
-        "sampler",
-        "sampled by",
-        Measure::Text,
-        Cell::Text("sampler"),
-    )
-    .priority(11),
+    Field::new("sampler", "sampler", Measure::Text, Cell::Text("sampler")).priority(11),
     Field::new("id", "id", Measure::Id, Cell::Id).priority(1),
 ];

@@ -1,4 +1,4 @@
-//! `states`: what threads did, interval by interval.
+//! `states`: thread states over time.
 
 use whyslow_model::answer::Measure;
 use whyslow_model::row::Row;
@@ -11,27 +11,23 @@ use crate::spec::{Cell, Field, Hooks, Spec, Topic, View, WokenBy};
 
 pub(crate) static TOPIC: Topic = Topic {
     kind: Kind::States,
-    about: "What threads did with their time: running, waiting, asleep",
+    about: "Thread states: running, runnable, sleeping, uninterruptible",
     examples: "\
   whyslow states web.wsl --comm 'apache*'       time in each state
   whyslow states top web.wsl --op uninterruptible
   whyslow states log web.wsl -t 31517",
     views: &[
-        View::new(
-            Verb::Usage,
-            "Time by state: running, runnable, sleeping, uninterruptible",
-            &STATES,
-        ),
-        View::new(Verb::Stats, "Count and length by state", &STATES),
-        View::new(Verb::Hist, "Histogram of lengths with percentiles", &STATES),
+        View::new(Verb::Usage, "Time in each state, by process", &STATES),
+        View::new(Verb::Stats, "Count and duration by state", &STATES),
+        View::new(Verb::Hist, "Duration histogram with percentiles", &STATES),
         View::new(Verb::Top, "The longest states", &STATES),
-        View::new(Verb::Log, "States in order of time", &STATES),
+        View::new(Verb::Log, "States in chronological order", &STATES),
         View::new(
             Verb::Differs,
-            "What these states have that others have not: -w, --min, --vs",
+            "How these states differ from others: -w, --min, --vs",
             &STATES,
         ),
-        View::new(Verb::Heat, "Length over time", &STATES),
+        View::new(Verb::Heat, "Duration over time", &STATES),
     ],
     default: Some(Verb::Usage),
     is_main: false,
@@ -60,20 +56,20 @@ pub(crate) static STATES: Spec = Spec {
     },
 };
 
-/// A request to a device that ended.
+/// A completed device request.
 pub(super) const REQUEST: WokenBy = WokenBy {
     causes: ["block_io", "worker"],
     id_prefix: block::ID_PREFIX,
 };
 
-/// A packet that was received.
+/// A received packet.
 pub(super) const PACKET: WokenBy = WokenBy {
     causes: ["packet", "received"],
     id_prefix: net::ID_PREFIX,
 };
 
 const FIELDS: &[Field] = &[
-    Field::new("ts_ns", "begin", Measure::Time, Cell::Int("ts")),
+    Field::new("ts_ns", "start", Measure::Time, Cell::Int("ts")),
     Field::new("ts_end_ns", "end", Measure::Time, Cell::Int("ts_end")).priority(6),
     Field::new("dur_ns", "duration", Measure::Duration, Cell::Int("dur")),
     Field::new("state", "state", Measure::Text, Cell::Text("state")),
@@ -93,14 +89,14 @@ const FIELDS: &[Field] = &[
     Field::new("waker", "waker", Measure::Text, Cell::Thread("waker_utid")).priority(6),
     Field::new(
         "request",
-        "woken by the end of",
+        "woken by request",
         Measure::Id,
         Cell::WokenBy(REQUEST),
     )
     .priority(4),
     Field::new(
         "packet",
-        "woken by the packet",
+        "woken by packet",
         Measure::Id,
         Cell::WokenBy(PACKET),
     )

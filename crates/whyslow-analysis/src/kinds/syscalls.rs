@@ -1,4 +1,4 @@
-//! `syscalls`: system calls of every class, with what they were called with.
+//! `syscalls`: all system calls, with their arguments.
 
 use whyslow_model::answer::Measure;
 use whyslow_model::row::Row;
@@ -11,9 +11,9 @@ use crate::spec::{Cell, Field, Hooks, Spec, Topic, View};
 
 pub(crate) static TOPIC: Topic = Topic {
     kind: Kind::Syscalls,
-    about: "System calls of every kind: counts, errors, latency",
+    about: "All system calls: counts, errors, latency",
     examples: "\
-  whyslow syscalls web.wsl                      by name, with errors by number
+  whyslow syscalls web.wsl                      by name, with errors by errno
   whyslow syscalls stats web.wsl --by thread,name
   whyslow syscalls log web.wsl -p 31517 --op write,stat",
     views: &[
@@ -22,12 +22,12 @@ pub(crate) static TOPIC: Topic = Topic {
         View::new(Verb::Top, "The longest calls", &SYSCALLS),
         View::new(
             Verb::Log,
-            "Calls with arguments and results in order of time",
+            "Calls with arguments and results in chronological order",
             &SYSCALLS,
         ),
         View::new(
             Verb::Differs,
-            "What these calls have that others have not: -w, --min, --vs",
+            "How these calls differ from others: -w, --min, --vs",
             &SYSCALLS,
         ),
         View::new(Verb::Heat, "Latency over time", &SYSCALLS),
@@ -57,14 +57,14 @@ pub(crate) static SYSCALLS: Spec = Spec {
         one_at_a_time: Some(&SYSCALLS),
         has_ends_alone: true,
         is_class: |op| Op::by_name(op).is_some(),
-        // As `Op::ALL` lists them: open, close, read, write, …
+        // In the order of `Op::ALL`: open, close, read, write, …
         class_rank: |op| Op::by_name(op).map_or(0, |op| op as usize),
         ..Hooks::NONE
     },
 };
 
 const FIELDS: &[Field] = &[
-    Field::new("ts_ns", "begin", Measure::Time, Cell::Int("ts")),
+    Field::new("ts_ns", "start", Measure::Time, Cell::Int("ts")),
     Field::new("ts_end_ns", "end", Measure::Time, Cell::Int("ts_end")).priority(6),
     Field::new("dur_ns", "duration", Measure::Duration, Cell::Int("dur")),
     Field::new("comm", "comm", Measure::Text, Cell::Text("comm")).priority(1),

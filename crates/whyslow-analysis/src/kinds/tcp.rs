@@ -1,4 +1,4 @@
-//! `tcp`: connections.
+//! `tcp`: TCP connections.
 
 use whyslow_model::answer::Measure;
 use whyslow_model::row::Row;
@@ -10,32 +10,36 @@ use crate::spec::{Cell, Field, Hooks, Spec, Topic, View};
 
 pub(crate) static TOPIC: Topic = Topic {
     kind: Kind::Tcp,
-    about: "TCP connections: who opened them, how long that took and they lasted, how they ended",
+    about: "TCP connections: opener, connect latency, duration, outcome",
     examples: "\
   whyslow tcp web.wsl                           by kind and outcome
-  whyslow tcp log web.wsl                       one line each
-  whyslow tcp top web.wsl --stage connect       the slowest to be answered
+  whyslow tcp log web.wsl                       one line per connection
+  whyslow tcp top web.wsl --stage connect       the slowest to connect
   whyslow tcp stats web.wsl --by peer --op connect",
     views: &[
         View::new(
             Verb::Stats,
-            "Count and length by kind and outcome",
+            "Count and duration by kind and outcome",
             &CONNECTIONS,
         ),
         View::new(Verb::Usage, "Connections by process", &CONNECTIONS),
         View::new(
             Verb::Hist,
-            "Histogram of lengths with percentiles",
+            "Duration histogram with percentiles",
             &CONNECTIONS,
         ),
         View::new(Verb::Top, "The longest connections", &CONNECTIONS),
-        View::new(Verb::Log, "Connections in order of time", &CONNECTIONS),
         View::new(
-            Verb::Differs,
-            "What these connections have that others have not: -w, --min, --vs",
+            Verb::Log,
+            "Connections in chronological order",
             &CONNECTIONS,
         ),
-        View::new(Verb::Heat, "Length over time", &CONNECTIONS),
+        View::new(
+            Verb::Differs,
+            "How these connections differ from others: -w, --min, --vs",
+            &CONNECTIONS,
+        ),
+        View::new(Verb::Heat, "Duration over time", &CONNECTIONS),
     ],
     default: Some(Verb::Stats),
     is_main: false,
@@ -62,9 +66,9 @@ static CONNECTIONS: Spec = Spec {
 };
 
 const FIELDS: &[Field] = &[
-    Field::new("ts_ns", "begin", Measure::Time, Cell::Int("ts")),
+    Field::new("ts_ns", "start", Measure::Time, Cell::Int("ts")),
     Field::new("ts_end_ns", "end", Measure::Time, Cell::Int("ts_end")).priority(7),
-    Field::new("dur_ns", "lasted", Measure::Duration, Cell::Int("dur")),
+    Field::new("dur_ns", "duration", Measure::Duration, Cell::Int("dur")),
     Field::new(
         "connect_ns",
         "connect",
@@ -98,7 +102,7 @@ const FIELDS: &[Field] = &[
     .priority(2),
     Field::new(
         "retransmits",
-        "sent again",
+        "retransmits",
         Measure::Count,
         Cell::Int("retransmits"),
     )

@@ -1,4 +1,4 @@
-//! `threads`: the threads themselves.
+//! `threads`: threads.
 
 use whyslow_model::answer::Measure;
 use whyslow_model::row::Row;
@@ -12,7 +12,7 @@ use crate::spec::{Cell, Field, Hooks, Spec, Topic, View};
 
 pub(crate) static TOPIC: Topic = Topic {
     kind: Kind::Threads,
-    about: "Threads and what they did with their time",
+    about: "Threads, their states over time, and their stacks",
     examples: "\
   whyslow threads list web.wsl
   whyslow threads list kafka.jfr --by pool           are all request handlers busy?
@@ -26,32 +26,32 @@ pub(crate) static TOPIC: Topic = Topic {
     views: &[
         View::new(
             Verb::List,
-            "Threads with their processes and life times; --by pool: in groups, and how busy these are",
+            "Threads with process, start and exit; --by pool: thread pools with utilisation",
             &THREADS,
         ),
         View::new(
             Verb::States,
-            "Time by state: running, runnable, sleeping, uninterruptible",
+            "Time in each state: running, runnable, sleeping, uninterruptible",
             &STATES,
         ),
         View::new(
             Verb::Timeline,
-            "States over time, a letter a part of the window; of profiles by samples",
+            "States over time, one letter per part of the window; samples for profiles",
             &STATES,
         ),
         View::new(
             Verb::Dump,
-            "Stacks of all threads at a moment, identical ones once: --at",
+            "Stacks of all threads at a point in time, identical ones grouped: --at",
             &STACKS,
         ),
         View::new(
             Verb::Gaps,
-            "Times in which a wall-clock profile has no samples of a thread, and why",
+            "Sampling gaps of threads in a wall-clock profile, with their cause",
             &GAPS,
         ),
         View::new(
             Verb::Flame,
-            "Time by stack, callers above: as text, or as a picture (-o flame.svg)",
+            "Flame graph as text, or as an image (-o flame.svg)",
             &STACKS,
         ),
     ],

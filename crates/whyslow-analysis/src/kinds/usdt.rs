@@ -1,4 +1,4 @@
-//! `usdt`: passes of static probes of programs that were asked for.
+//! `usdt`: hits of recorded USDT probes.
 
 use whyslow_model::answer::Measure;
 use whyslow_model::row::Row;
@@ -10,23 +10,23 @@ use crate::spec::{Cell, Field, Hooks, Spec, Topic, View};
 
 pub(crate) static TOPIC: Topic = Topic {
     kind: Kind::Usdt,
-    about: "Static probes of programs (record --usdt): how often, by whom, with what",
+    about: "USDT probe hits (record --usdt): count, process, arguments",
     examples: "\
   whyslow usdt web.wsl                          by probe
   whyslow usdt web.wsl --by process,text
-  whyslow usdt log web.wsl --op gc__start       when, with arguments",
+  whyslow usdt log web.wsl --op gc__start       each hit, with arguments",
     views: &[
-        View::new(Verb::Usage, "Passes by probe", &PASSES),
-        View::new(Verb::Log, "Passes in order of time", &PASSES),
+        View::new(Verb::Usage, "Hits by probe", &HITS),
+        View::new(Verb::Log, "Hits in chronological order", &HITS),
     ],
     default: Some(Verb::Usage),
     is_main: false,
 };
 
-static PASSES: Spec = Spec {
+static HITS: Spec = Spec {
     kind: Kind::Usdt,
     name: "usdt",
-    rows: "passes of static probes",
+    rows: "USDT probe hits",
     table: UsdtEventRow::TABLE,
     only: &[],
     class: "name",

@@ -1,4 +1,5 @@
-//! `fs`: work of the kernel that others wait for: journals, writeback, writers held back.
+//! `fs`: file system work of the kernel that threads wait for: journal commits, writeback,
+//! throttled writers.
 
 use whyslow_model::answer::Measure;
 use whyslow_model::row::Row;
@@ -10,17 +11,21 @@ use crate::spec::{Cell, Field, Hooks, Spec, Topic, View};
 
 pub(crate) static TOPIC: Topic = Topic {
     kind: Kind::Fs,
-    about: "File systems: commits of journals, writeback, writers that are held back",
+    about: "File systems: journal commits, writeback, throttled writers",
     examples: "\
   whyslow fs stats web.wsl                      by kind and device
   whyslow fs top web.wsl --op journal_commit    the longest commits, and their phases
-  whyslow fs log web.wsl --op dirty_throttle    who was held back for dirtying too much",
+  whyslow fs log web.wsl --op dirty_throttle    writers throttled for dirty pages",
     views: &[
-        View::new(Verb::Stats, "Count and length by kind and device", &WORK),
-        View::new(Verb::Hist, "Histogram of lengths with percentiles", &WORK),
-        View::new(Verb::Top, "The longest work and waits", &WORK),
-        View::new(Verb::Log, "Work and waits in order of time", &WORK),
-        View::new(Verb::Heat, "Length over time", &WORK),
+        View::new(Verb::Stats, "Count and duration by kind and device", &WORK),
+        View::new(Verb::Hist, "Duration histogram with percentiles", &WORK),
+        View::new(Verb::Top, "The longest work items and waits", &WORK),
+        View::new(
+            Verb::Log,
+            "Work items and waits in chronological order",
+            &WORK,
+        ),
+        View::new(Verb::Heat, "Duration over time", &WORK),
     ],
     default: None,
     is_main: false,
@@ -29,7 +34,7 @@ pub(crate) static TOPIC: Topic = Topic {
 pub(crate) static WORK: Spec = Spec {
     kind: Kind::Fs,
     name: "fs",
-    rows: "works and waits",
+    rows: "work items and waits",
     table: KernelWorkRow::TABLE,
     only: &[],
     class: "kind",
@@ -58,7 +63,7 @@ pub(crate) static WORK: Spec = Spec {
 };
 
 const FIELDS: &[Field] = &[
-    Field::new("ts_ns", "begin", Measure::Time, Cell::Int("ts")),
+    Field::new("ts_ns", "start", Measure::Time, Cell::Int("ts")),
     Field::new("ts_end_ns", "end", Measure::Time, Cell::Int("ts_end")).priority(7),
     Field::new("dur_ns", "duration", Measure::Duration, Cell::Int("dur")),
     Field::new("kind", "kind", Measure::Text, Cell::Text("kind")),

@@ -1,4 +1,4 @@
-//! `work`: functions that the kernel queues for its own threads.
+//! `work`: workqueue items.
 
 use whyslow_model::answer::Measure;
 use whyslow_model::row::Row;
@@ -10,19 +10,19 @@ use crate::spec::{Cell, Field, Hooks, Spec, Topic, View};
 
 pub(crate) static TOPIC: Topic = Topic {
     kind: Kind::Work,
-    about: "Workqueues: what the kernel puts off, for whom, and how long it waits and takes",
+    about: "Workqueue items: function, submitter, queue time and run time",
     examples: "\
-  whyslow work stats web.wsl                    from queueing to end, by function
-  whyslow work usage web.wsl --stage run        by the process that caused it
-  whyslow work top web.wsl --stage queue        what waited longest to begin
+  whyslow work stats web.wsl                    from queueing to completion, by function
+  whyslow work usage web.wsl --stage run        by the process that queued it
+  whyslow work top web.wsl --stage queue        the longest queue times
   whyslow work log web.wsl --op blk_mq_run_work_fn -c dd",
     views: &[
-        View::new(Verb::Stats, "Count and length by function", &ITEMS),
+        View::new(Verb::Stats, "Count and duration by function", &ITEMS),
         View::new(Verb::Usage, "Time by the process that queued it", &ITEMS),
-        View::new(Verb::Hist, "Histogram of lengths with percentiles", &ITEMS),
-        View::new(Verb::Top, "The longest", &ITEMS),
-        View::new(Verb::Log, "Work in order of time", &ITEMS),
-        View::new(Verb::Heat, "Length over time", &ITEMS),
+        View::new(Verb::Hist, "Duration histogram with percentiles", &ITEMS),
+        View::new(Verb::Top, "The longest work items", &ITEMS),
+        View::new(Verb::Log, "Work items in chronological order", &ITEMS),
+        View::new(Verb::Heat, "Duration over time", &ITEMS),
     ],
     default: Some(Verb::Stats),
     is_main: false,
@@ -31,7 +31,7 @@ pub(crate) static TOPIC: Topic = Topic {
 static ITEMS: Spec = Spec {
     kind: Kind::Work,
     name: "work",
-    rows: "works",
+    rows: "work items",
     table: WorkItemRow::TABLE,
     only: &[],
     class: "function",
@@ -54,12 +54,12 @@ static ITEMS: Spec = Spec {
 
 const FIELDS: &[Field] = &[
     Field::new("ts_ns", "queued", Measure::Time, Cell::Int("ts")),
-    Field::new("ts_begin_ns", "begin", Measure::Time, Cell::Int("ts_begin")).priority(7),
+    Field::new("ts_begin_ns", "start", Measure::Time, Cell::Int("ts_begin")).priority(7),
     Field::new("ts_end_ns", "end", Measure::Time, Cell::Int("ts_end")).priority(8),
     Field::new("dur_ns", "duration", Measure::Duration, Cell::Int("dur")),
     Field::new(
         "queue_ns",
-        "in queue",
+        "queue",
         Measure::Duration,
         Cell::Int("queue_ns"),
     ),
@@ -71,7 +71,7 @@ const FIELDS: &[Field] = &[
         Cell::Int("requeued"),
     )
     .priority(8),
-    Field::new("run_ns", "at work", Measure::Duration, Cell::Int("run_ns")),
+    Field::new("run_ns", "run", Measure::Duration, Cell::Int("run_ns")),
     Field::new(
         "function",
         "function",

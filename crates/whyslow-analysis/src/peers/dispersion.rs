@@ -1,32 +1,32 @@
-//! How much slow requests come in bursts.
+//! Overdispersion of slow requests: how much they come in bursts.
 //!
-//! Tests take each request for a witness of its own. A device that stops once for a second makes all
-//! requests of that second slow, and they are one witness. The ratio of the variance of counts per
-//! slice of time to the one they would have if each request was slow by itself (Pearson's
-//! statistic by its degrees of freedom, as for quasi-binomial models) tells how many requests count
-//! as one; it stays near 1 for a device whose slow requests are spread, however many there are.
+//! Tests assume that requests are independent. A device that stalls for a second makes all requests
+//! of that second slow, but they are a single event. The ratio of the variance of counts per time
+//! slice to the variance under independence (Pearson's statistic divided by its degrees of freedom,
+//! as for quasi-binomial models) estimates how many requests count as one; it stays near 1 for a
+//! device whose slow requests are spread out, however many there are.
 //!
-//! A burst that is longer than a slice is several witnesses again, so that slices four times as long
-//! are looked at too, and the greater figure counts.
+//! A burst that is longer than a slice counts several times, so slices four times as long are used
+//! too, and the greater ratio applies.
 
 use std::collections::BTreeMap;
 
 use whyslow_model::Ns;
 
-/// Slices: so many of the time that is looked at, of such lengths.
+/// Number of slices per time range, and limits of their length.
 const COUNT: i64 = 50;
 const LENGTH_MIN: Ns = 10_000_000;
 const LENGTH_MAX: Ns = 1_000_000_000;
 const LONGER: i64 = 4;
 
-/// Requests of a device in slices of time.
+/// Requests of a device in time slices.
 #[derive(Debug, Clone)]
 pub(crate) struct Slices {
     length: Ns,
     slices: BTreeMap<i64, Slice>,
 }
 
-/// Requests of a slice of time, and how many of them were slow.
+/// Requests of a time slice, and how many of them were slow.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 struct Slice {
     requests: u64,
@@ -34,7 +34,7 @@ struct Slice {
 }
 
 impl Slices {
-    /// Of so long a time.
+    /// Slices for a time range of this length.
     pub(crate) fn new(time: Ns) -> Self {
         Self {
             length: (time / COUNT).clamp(LENGTH_MIN, LENGTH_MAX),
@@ -49,7 +49,7 @@ impl Slices {
         slice.slow += u64::from(is_slow);
     }
 
-    /// How many slow requests count as one, 1 at least.
+    /// How many slow requests count as one; at least 1.
     pub(crate) fn dispersion(&self) -> f64 {
         let mut longer: BTreeMap<i64, Slice> = BTreeMap::new();
         for (number, slice) in &self.slices {
@@ -66,7 +66,7 @@ fn dispersion<'s>(slices: impl Iterator<Item = &'s Slice> + Clone) -> f64 {
     let count = slices.clone().count();
     let requests: u64 = slices.clone().map(|slice| slice.requests).sum();
     let slow: u64 = slices.clone().map(|slice| slice.slow).sum();
-    // All or none slow, or all at once: nothing varies, so nothing can be told.
+    // With all slow, none slow, or all in one slice, there is no variance to estimate.
     if count < 2 || slow == 0 || slow == requests {
         return 1.0;
     }

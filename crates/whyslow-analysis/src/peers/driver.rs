@@ -1,12 +1,12 @@
-//! Which devices are peers: those of one driver, told by the name.
+//! Peers are the devices of one driver, recognised by name.
 //!
-//! A disk is not slow because a loop device, which is a file in memory, answers sooner; nor is a
-//! disk of rust because the machine boots from flash.
+//! Devices of different drivers are not comparable: a loop device is a file in memory, and a
+//! machine with spinning disks may boot from flash.
 
-/// Names that the kernel makes of a prefix and letters: `sda`, `sdaa`, `vdb`.
+/// Names that the kernel forms from a prefix and letters: `sda`, `sdaa`, `vdb`.
 const LETTERED: [&str; 5] = ["sd", "vd", "xvd", "hd", "dasd"];
 
-/// `sd` of `sdaa`, `nvme` of `nvme0n1`, the major number of a device without a name.
+/// `sd` for `sdaa`, `nvme` for `nvme0n1`, the major number for a device without a name.
 pub(crate) fn driver(name: &str) -> &str {
     if let Some((major, _)) = name.split_once(':') {
         return major;

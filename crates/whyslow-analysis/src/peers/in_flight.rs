@@ -1,8 +1,8 @@
-//! What else a device had to do while it had a request.
+//! Requests in flight at a device while it has a request.
 //!
-//! Requests come in the order of their first moment, which is when they were queued, while what is
-//! told of them counts from issue. So each waits until nothing that was issued before it can come
-//! any more, and until its own end: memory for the requests of one moment, not for all there are.
+//! Requests arrive in the order in which they were queued, but are counted from issue. So each
+//! waits until no earlier issue can arrive any more, and until it ends: memory is needed for the
+//! requests in flight, not for all of them.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, VecDeque};
@@ -12,20 +12,21 @@ use whyslow_model::Ns;
 /// Requests of one device.
 #[derive(Debug)]
 pub(crate) struct InFlight<T> {
-    /// So long before its issue others count as just before it.
+    /// Requests that were issued this long before another count as just before it.
     lately: Ns,
-    /// Those to be issued by time of that, and those there by their end.
+    /// Queued requests by issue time, and requests in flight by end time.
     waiting: Queue,
     there: Queue,
     requests: Slots<There<T>>,
     recent: VecDeque<Ns>,
-    /// Time that each request got so far, if those there at a moment shared it: see [`Told`].
+    /// Time that each request has received so far if those in flight share the device equally: see
+    /// [`Completed`].
     shared: f64,
-    /// Up to here.
+    /// Current time.
     now: Ns,
 }
 
-/// A request as the device sees it.
+/// A request with its issue and end at the device.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(crate) struct Issued<T> {
     pub(crate) issue: Ns,
@@ -34,16 +35,17 @@ pub(crate) struct Issued<T> {
     pub(crate) what: T,
 }
 
-/// What is known of a request at its end.
+/// Data of a request at its end.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub(crate) struct Told<T> {
+pub(crate) struct Completed<T> {
     pub(crate) request: Issued<T>,
-    /// Requests the device had when it got this one, itself included.
+    /// Requests in flight when it was issued, itself included.
     pub(crate) depth: u64,
-    /// Requests issued to it just before.
+    /// Requests issued just before it.
     pub(crate) preceded: u64,
-    /// Its part of the device's time, if at each moment those there had equal parts. A device that
-    /// works on all it has at once, at one speed, needs so long for the request alone.
+    /// Its share of the device's time if all requests in flight share it equally. A device that
+    /// processes all its requests concurrently, at constant total speed, needs this long for the
+    /// request alone.
     pub(crate) share_ns: Ns,
 }
 
@@ -69,9 +71,9 @@ impl<T> InFlight<T> {
         }
     }
 
-    /// Adds a request whose first moment is `ts`, none of those before being later; tells what can
-    /// be told by now.
-    pub(crate) fn add(&mut self, ts: Ns, request: Issued<T>, each: &mut impl FnMut(Told<T>)) {
+    /// Adds a request that was queued at `ts`, not earlier than those before; reports the requests
+    /// that are complete.
+    pub(crate) fn add(&mut self, ts: Ns, request: Issued<T>, each: &mut impl FnMut(Completed<T>)) {
         self.issue_until(ts, each);
         let (issue, id) = (request.issue, request.id);
         let slot = self.requests.put(There {
@@ -83,13 +85,13 @@ impl<T> InFlight<T> {
         self.waiting.push(Reverse((issue, id, slot)));
     }
 
-    /// Tells of the rest.
-    pub(crate) fn finish(mut self, each: &mut impl FnMut(Told<T>)) {
+    /// Reports the rest.
+    pub(crate) fn finish(mut self, each: &mut impl FnMut(Completed<T>)) {
         self.issue_until(Ns::MAX, each);
         self.end_until(Ns::MAX, each);
     }
 
-    fn issue_until(&mut self, ts: Ns, each: &mut impl FnMut(Told<T>)) {
+    fn issue_until(&mut self, ts: Ns, each: &mut impl FnMut(Completed<T>)) {
         while let Some(Reverse((issue, id, slot))) = self.waiting.peek().copied()
             && issue < ts
         {
@@ -110,14 +112,14 @@ impl<T> InFlight<T> {
         }
     }
 
-    fn end_until(&mut self, ts: Ns, each: &mut impl FnMut(Told<T>)) {
+    fn end_until(&mut self, ts: Ns, each: &mut impl FnMut(Completed<T>)) {
         while let Some(Reverse((end, _, slot))) = self.there.peek().copied()
             && end <= ts
         {
             self.go_on(end);
             self.there.pop();
             if let Some(there) = self.requests.take(slot) {
-                each(Told {
+                each(Completed {
                     depth: there.depth,
                     preceded: there.preceded,
                     share_ns: (self.shared - there.begun).round() as Ns,
@@ -135,11 +137,11 @@ impl<T> InFlight<T> {
     }
 }
 
-/// Moments with the numbers of requests and where these are kept, the earliest first: what moves when
-/// the queue changes is small.
+/// Times with the sequence numbers of requests and their slots, earliest first: the elements that
+/// move in the heap are small.
 type Queue = BinaryHeap<Reverse<(Ns, i64, u32)>>;
 
-/// Things by the number of their place, which is used again.
+/// Items by slot number; slots are reused.
 #[derive(Debug)]
 struct Slots<T> {
     places: Vec<Option<T>>,
@@ -181,10 +183,10 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn told(lately: Ns, requests: &[(Ns, Issued<()>)]) -> Vec<Told<()>> {
+    fn completed(lately: Ns, requests: &[(Ns, Issued<()>)]) -> Vec<Completed<()>> {
         let mut found = Vec::new();
         let mut in_flight = InFlight::new(lately);
-        let mut each = |told| found.push(told);
+        let mut each = |completed| found.push(completed);
         for (ts, request) in requests {
             in_flight.add(*ts, *request, &mut each);
         }
@@ -204,22 +206,22 @@ mod tests {
                 (*ts, request)
             };
             let issued: Vec<_> = (0..).zip(&requests).map(issued).collect();
-            let found = told(7, &issued);
+            let found = completed(7, &issued);
             prop_assert_eq!(found.len(), issued.len());
             let all = || issued.iter().map(|(_, request)| request);
-            for told in found {
-                let Issued { issue, id, end, .. } = told.request;
+            for completed in found {
+                let Issued { issue, id, end, .. } = completed.request;
                 let before = || all().filter(move |other| (other.issue, other.id) < (issue, id));
                 let there = before().filter(|other| other.end > issue).count() as u64;
-                prop_assert_eq!(told.depth, there + 1);
+                prop_assert_eq!(completed.depth, there + 1);
                 let lately = before().filter(|other| other.issue >= issue - 7).count() as u64;
-                prop_assert_eq!(told.preceded, lately);
+                prop_assert_eq!(completed.preceded, lately);
                 let part = |at: Ns| {
                     let there = all().filter(|other| other.issue <= at && at < other.end);
                     1.0 / there.count() as f64
                 };
                 let share: f64 = (issue..end).map(part).sum();
-                prop_assert!((share - told.share_ns as f64).abs() < 0.51, "{told:?} {share}");
+                prop_assert!((share - completed.share_ns as f64).abs() < 0.51, "{completed:?} {share}");
             }
         }
     }

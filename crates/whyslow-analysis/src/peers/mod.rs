@@ -1,24 +1,25 @@
-//! Which of several devices deviates from the others, without mean and standard deviation: one
-//! request of 20 s among a hundred thousand would make a device an outlier by these.
+//! Finds devices that deviate from their peers, without mean and standard deviation: a single
+//! request of 20 s among a hundred thousand would decide.
 //!
-//! Two tests: [`Tail`] finds a device some of whose requests are far slower than those of its
-//! peers, [`Shift`] one that is slower throughout. So that a busy device is not called broken,
+//! There are two tests: [`Tail`] finds a device with some requests that are far slower than those
+//! of its peers, [`Shift`] one that is slower throughout. To avoid reporting a busy device as
+//! broken,
 //!
-//! - each request is compared only with requests of peers of the same operation, of like size, and
-//!   issued while a like number was in flight ([`Stratum`]): the number counts at issue, before the
-//!   request itself can have any influence on it. A device that always has more in flight than all
-//!   others cannot be compared, and that is the answer;
-//! - a device that is asked for more than its peers, which shows in how many requests it gets shortly
-//!   before each, has to be slower by the time that each request would have needed alone as well:
-//!   what comes after a request slows it down too, and is not known at issue.
+//! - each request is only compared with requests of peers of the same operation, of similar size,
+//!   and issued with a similar number in flight ([`Stratum`]): the number at issue cannot be
+//!   influenced by the request itself. A device that always has more in flight than all others
+//!   cannot be compared, and that is reported;
+//! - a device with more demand than its peers, measured by the requests that arrive shortly before
+//!   each, must also be slower by the time that each request would have needed alone: later
+//!   requests slow it down, too, and are unknown at issue.
 //!
-//! How much is in flight is itself a consequence of slowness, so it is not proof of being busy; how
-//! much is asked for is.
+//! The number in flight is a consequence of slowness, so it does not prove that a device is busy;
+//! demand does.
 //!
-//! The limits: several bad devices hide each other, as each is among the peers of the other; a
-//! bad device that always has more in flight than its peers is not compared; sequential and random
-//! requests are not told apart. `docs/outliers.md` has the rates at which the tests find what they look
-//! for, and fire for nothing.
+//! Limits: several bad devices hide each other, because each is a peer of the others; a bad device
+//! that always has more in flight than its peers is not compared; sequential and random requests
+//! are not distinguished. `docs/outliers.md` has the detection and false positive rates of the
+//! tests.
 
 mod dispersion;
 mod driver;
@@ -32,7 +33,7 @@ mod tail;
 
 pub(crate) use dispersion::Slices;
 pub(crate) use driver::driver;
-pub(crate) use in_flight::{InFlight, Issued, Told};
+pub(crate) use in_flight::{Completed, InFlight, Issued};
 pub use objects::{Deviation, Operation, deviations};
 pub(crate) use shift::{REQUESTS_MIN as SHIFT_REQUESTS_MIN, Shift};
 pub(crate) use strata::{Sample, Stratum};
@@ -47,34 +48,34 @@ use strata::Counts;
 
 use crate::statistics::adjusted;
 
-/// Share of false findings among all, over all tests of an answer.
+/// False discovery rate over all tests of an answer.
 pub(crate) const LEVEL: f64 = 0.01;
-/// With fewer devices nobody can tell which one deviates.
+/// With fewer devices, it is impossible to decide which one deviates.
 pub(crate) const DEVICES_MIN: usize = 4;
-/// A request needs like ones of so many peers …
+/// A request needs comparable ones at this many peers …
 pub(crate) const PEERS_MIN: usize = DEVICES_MIN - 1;
-/// … and so many of them: fewer have no 99th percentile.
+/// … and this many of them: fewer have no 99th percentile.
 pub(crate) const PEER_REQUESTS_MIN: u64 = 100;
-/// A peer with fewer like requests is not asked for its own figures.
+/// Peers with fewer comparable requests have no statistics of their own.
 const REQUESTS_OF_A_PEER_MIN: u64 = 30;
-/// Fewer requests than this tell nothing of a device.
+/// Fewer requests are not conclusive.
 pub(crate) const REQUESTS_MIN: u64 = 20;
 
-/// A device that is asked for more than this, in times of the median peer, is busy.
+/// A device is busy if its demand exceeds this multiple of the median peer's.
 const DEMAND_MAX: f64 = 1.5;
-/// Requests just before each: less is nothing at all.
+/// Average requests just before each; a smaller number counts as this.
 const DEMAND_LEAST: f64 = 0.1;
 
-/// One operation of one device, against its peers.
+/// One operation of one device, compared with its peers.
 #[derive(Debug, Clone)]
 pub(crate) struct Comparison {
     pub(crate) op: u8,
     pub(crate) tail: Tail,
-    /// None with too few requests for it.
+    /// `None` with too few requests for it.
     pub(crate) shift: Option<Shift>,
-    /// Devices with enough like requests to speak for themselves.
+    /// Devices with enough comparable requests for statistics of their own.
     pub(crate) peers: usize,
-    /// The same by the times that requests would have needed alone, for a busy device.
+    /// For a busy device, the same with the times that requests would have needed alone.
     alone: Option<(Tail, Option<Shift>)>,
 }
 
@@ -92,27 +93,27 @@ impl Comparison {
         self.shift.as_ref().is_some_and(Shift::fires) && self.alone.as_ref().is_none_or(agrees)
     }
 
-    /// Whether a test would have found it if it was not busy.
+    /// Whether a test would have fired if the device were not busy.
     pub(crate) fn is_excused(&self) -> bool {
         let found = self.tail.fires() || self.shift.as_ref().is_some_and(Shift::fires);
         found && !self.tail_fires() && !self.shift_fires()
     }
 }
 
-/// What a device could not be compared for.
+/// Why a device could not be compared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Lacking {
-    /// It has so few requests with a known time.
+    /// It has only this many requests with a known duration.
     Requests(u64),
-    /// There are so few devices with requests.
+    /// Only this many devices have requests.
     Devices(usize),
     /// Peers have too few requests of its operations and sizes.
     LikeRequests(Like),
-    /// They have, but not with as many in flight.
+    /// Peers have enough of them, but not with as many in flight.
     LikeDepth,
 }
 
-/// What peers have that is like the commonest requests of a device.
+/// Requests of peers that are comparable with the commonest requests of a device.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Like {
     pub(crate) requests: u64,
@@ -122,12 +123,12 @@ pub(crate) struct Like {
 /// A device and its peers.
 #[derive(Debug, Clone)]
 pub(crate) struct Compared {
-    /// Requests with a known time, and those of them that peers have like ones of.
+    /// Requests with a known duration, and those of them that peers have comparable ones of.
     pub(crate) requests: u64,
     pub(crate) matched: u64,
-    /// How much it is asked for, in times of the median peer.
+    /// Demand as a multiple of the median peer's.
     pub(crate) demand: f64,
-    /// By operation, or why there is none.
+    /// By operation, or the reason why there is none.
     pub(crate) by_op: Result<Vec<Comparison>, Lacking>,
 }
 
@@ -137,7 +138,8 @@ impl Compared {
     }
 }
 
-/// Adjusts the tests of an answer to how many they are, both kinds together; returns that.
+/// Adjusts the p values of an answer for the number of tests, both kinds together; returns that
+/// number.
 pub(crate) fn adjust<'c>(comparisons: impl Iterator<Item = &'c mut Comparison>) -> usize {
     let mut levels = Vec::new();
     for comparison in comparisons {
@@ -152,7 +154,7 @@ pub(crate) fn adjust<'c>(comparisons: impl Iterator<Item = &'c mut Comparison>) 
     p.len()
 }
 
-/// Compares each device with the others; the `p` of the tests are not yet [`adjust`]ed.
+/// Compares each device with the others; the p values are not yet [`adjust`]ed.
 pub(crate) fn compare(samples: &[Sample]) -> Vec<Compared> {
     let of = |counts: fn(&Sample) -> BTreeMap<Stratum, Counts>| -> Vec<_> {
         samples.par_iter().map(counts).collect()
@@ -189,22 +191,22 @@ pub(crate) fn compare(samples: &[Sample]) -> Vec<Compared> {
     demands.par_iter().enumerate().map(one).collect()
 }
 
-/// How much a device is asked for, in times of the median peer.
+/// Demand of a device as a multiple of the median peer's.
 fn demand(samples: &[Sample], device: usize) -> f64 {
     let peers = samples.iter().enumerate();
-    let peers = peers.filter(|(peer, sample)| *peer != device && sample.is_asked());
+    let peers = peers.filter(|(peer, sample)| *peer != device && sample.has_arrivals());
     let peer = median(peers.map(|(_, sample)| sample.demand())).unwrap_or(0.0);
     (samples[device].demand() + DEMAND_LEAST) / (peer + DEMAND_LEAST)
 }
 
 /// Devices to be compared.
 struct Group {
-    /// Of each device.
+    /// By device.
     times: Vec<BTreeMap<Stratum, Counts>>,
     members: Members,
-    /// Whatever was in flight: only for those that are not compared otherwise.
+    /// With any number in flight: only for devices that cannot be compared otherwise.
     anyhow: OnceLock<Members>,
-    /// By the times that requests would have needed alone: none if no device is busy.
+    /// By the time that requests would have needed alone: empty if no device is busy.
     alone: Members,
     devices: usize,
 }
@@ -266,10 +268,10 @@ fn at_any_depth(strata: &BTreeMap<Stratum, Counts>) -> BTreeMap<Stratum, Counts>
         .collect()
 }
 
-/// Devices with requests of each stratum, ascending, and all of these requests.
+/// Devices with requests of each stratum, ascending, and the sum of these requests.
 struct Members(BTreeMap<Stratum, (Vec<(usize, Counts)>, Counts)>);
 
-/// A stratum as one device sees it.
+/// A stratum from the point of view of one device.
 struct Pair<'m> {
     stratum: Stratum,
     own: &'m Counts,
@@ -281,7 +283,7 @@ struct Pair<'m> {
 /// The strata of one operation in which a device can be compared.
 struct Matched<'m> {
     pairs: Vec<Pair<'m>>,
-    /// Devices with enough requests in them to speak for themselves.
+    /// Devices with enough requests in them for statistics of their own.
     peers: Vec<usize>,
 }
 
@@ -301,7 +303,7 @@ impl Members {
         Self(members.into_iter().map(with_sum).collect())
     }
 
-    /// What others have in the stratum in which the device has most.
+    /// Requests of others in the stratum in which the device has most.
     fn like(&self, device: usize) -> Like {
         let own = |(members, sum): &(Vec<(usize, Counts)>, Counts)| {
             let own = find(members, device)?.total;
@@ -366,7 +368,7 @@ impl Pair<'_> {
 }
 
 impl<'m> Matched<'m> {
-    /// None if that is not enough.
+    /// `None` if that is not enough.
     fn of(pairs: Vec<Pair<'m>>, device: usize) -> Option<Self> {
         let matched = Self {
             peers: peers_of(&pairs, device),
@@ -381,7 +383,7 @@ impl<'m> Matched<'m> {
     }
 }
 
-/// The mean of two in the middle; none of nothing.
+/// The mean of the two middle values for an even number; `None` if empty.
 fn median(values: impl Iterator<Item = f64>) -> Option<f64> {
     let mut values: Vec<f64> = values.collect();
     values.sort_by(f64::total_cmp);

@@ -1,4 +1,4 @@
-//! The tests of devices for any column of objects: interfaces, hosts, files, clients.
+//! Applies the device tests to any column of objects: interfaces, hosts, files, clients.
 
 use std::collections::BTreeMap;
 
@@ -7,60 +7,62 @@ use whyslow_model::Ns;
 use whyslow_model::sort::IndexSort;
 
 use super::{
-    Compared, Comparison, InFlight, Issued, Sample, Slices, Stratum, Told, adjust, compare,
+    Compared, Comparison, Completed, InFlight, Issued, Sample, Slices, Stratum, adjust, compare,
 };
 
-/// Each object is compared with each other one.
+/// Each object is compared with every other one.
 const OBJECTS_MAX: usize = 100;
 /// Kinds of operations are numbered by a byte.
 const KINDS_MAX: usize = 256;
-/// As for devices: others are just before an operation for so many times the usual one's length.
+/// As for devices: operations within this multiple of the median duration count as just before
+/// another.
 const LATELY: i64 = 4;
 
-/// What was done with one object.
+/// An operation on an object.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Operation {
-    /// When it began, ns since the epoch.
+    /// Start, ns since the epoch.
     pub ts: Ns,
-    /// ns, not negative.
+    /// Duration in ns, not negative.
     pub dur: Ns,
     /// Number of the object, chosen by the caller.
     pub object: u32,
-    /// Only operations of one kind are compared: what was done, and of which size.
+    /// Only operations of the same kind are compared: operation and size class.
     pub kind: u32,
 }
 
-/// How one object lies against its peers.
+/// How an object compares with its peers.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Deviation {
     /// Number of the object.
     pub object: u32,
-    /// Operations that peers have like ones of, and those of them beyond the 99th percentile of the
-    /// peers' like ones.
+    /// Number of operations that peers have comparable ones of.
     pub compared: u64,
     /// Of `compared`: operations beyond the 99th percentile of the peers' comparable ones.
     pub over: u64,
-    /// Times as many as expected if it was like its peers.
+    /// Ratio to the number expected if it were like its peers.
     pub relative_risk: f64,
-    /// The least share of false findings at which the tail counts, over all tests of all objects.
+    /// Smallest false discovery rate at which the tail is significant, over all tests of all
+    /// objects.
     pub tail_q: f64,
     /// Whether the object is an outlier by its tail.
     pub is_tail: bool,
-    /// Median in times of the median peer's; none with fewer than 100 operations.
+    /// Ratio of its median to that of the median peer; `None` with fewer than 100 operations.
     pub median_ratio: Option<f64>,
     /// Like `tail_q`, for the shift of the median; `None` where `median_ratio` is.
     pub shift_q: Option<f64>,
     /// Whether the object is an outlier by its median.
     pub is_shifted: bool,
-    /// Found, but asked for so much more than its peers that slow and busy cannot be told apart.
+    /// Found, but with so much more demand than its peers that slow and busy cannot be
+    /// distinguished.
     pub is_excused: bool,
-    /// Operations of which one slow in five would be found nine times in ten; none if peers have too
-    /// few for that.
+    /// Number of operations with which one slow in five would be found nine times in ten; `None` if
+    /// peers have too few for that.
     pub enough: Option<u64>,
 }
 
-/// Compares each object with the others; those that cannot be compared are left out. Objects with
-/// the most operations only, if there are more than a hundred.
+/// Compares each object with the others; those that cannot be compared are omitted. If there are
+/// more than a hundred objects, only those with the most operations.
 pub fn deviations(operations: &[Operation]) -> Vec<Deviation> {
     let objects = commonest(operations.iter().map(|one| one.object), OBJECTS_MAX);
     let kinds = commonest(operations.iter().map(|one| one.kind), KINDS_MAX);
@@ -70,14 +72,17 @@ pub fn deviations(operations: &[Operation]) -> Vec<Deviation> {
             by_object[*place].push((*one, *kind as u8));
         }
     }
-    let told: Vec<Vec<Told<(Ns, u8)>>> = by_object.into_iter().map(told).collect();
-    let samples: Vec<Sample> = told.iter().map(|told| sample(told)).collect();
+    let completed: Vec<Vec<Completed<(Ns, u8)>>> = by_object.into_iter().map(completed).collect();
+    let samples: Vec<Sample> = completed
+        .iter()
+        .map(|completed| sample(completed))
+        .collect();
     let mut compared = compare(&samples);
     let span = span(operations);
-    for (compared, told) in compared.iter_mut().zip(&told) {
+    for (compared, completed) in compared.iter_mut().zip(&completed) {
         for comparison in compared.comparisons_mut() {
             let mut slices = Slices::new(span);
-            for one in told {
+            for one in completed {
                 if let Some(is_over) = comparison.tail.is_over(stratum(one), bucket(one)) {
                     slices.add(one.request.issue, is_over);
                 }
@@ -116,7 +121,7 @@ fn deviation(object: u32, comparison: &Comparison, tests: usize) -> Deviation {
     }
 }
 
-/// Values with the most occurrences, each with a number.
+/// The most frequent values, numbered.
 fn commonest(values: impl Iterator<Item = u32>, most: usize) -> FxHashMap<u32, usize> {
     let mut counts: BTreeMap<u32, u64> = BTreeMap::new();
     for value in values {
@@ -129,8 +134,8 @@ fn commonest(values: impl Iterator<Item = u32>, most: usize) -> FxHashMap<u32, u
     places.map(|(place, (value, _))| (value, place)).collect()
 }
 
-/// Operations of one object with what else went on with it.
-fn told(mut operations: Vec<(Operation, u8)>) -> Vec<Told<(Ns, u8)>> {
+/// Operations of one object with the concurrent ones.
+fn completed(mut operations: Vec<(Operation, u8)>) -> Vec<Completed<(Ns, u8)>> {
     operations.index_sort_by_ints(|(one, _)| [one.ts, 0, 0]);
     let mut lengths: Vec<Ns> = operations.iter().map(|(one, _)| one.dur).collect();
     lengths.sort_unstable();
@@ -144,27 +149,27 @@ fn told(mut operations: Vec<(Operation, u8)>) -> Vec<Told<(Ns, u8)>> {
             end: one.ts.saturating_add(one.dur),
             what: (one.dur, kind),
         };
-        in_flight.add(one.ts, request, &mut |told| found.push(told));
+        in_flight.add(one.ts, request, &mut |completed| found.push(completed));
     }
-    in_flight.finish(&mut |told| found.push(told));
+    in_flight.finish(&mut |completed| found.push(completed));
     found
 }
 
-fn sample(told: &[Told<(Ns, u8)>]) -> Sample {
+fn sample(completed: &[Completed<(Ns, u8)>]) -> Sample {
     let mut sample = Sample::default();
-    for one in told {
+    for one in completed {
         sample.add(stratum(one), one.request.what.0, one.share_ns);
-        sample.ask(one.preceded);
+        sample.count_arrival(one.preceded);
     }
     sample
 }
 
-fn stratum(told: &Told<(Ns, u8)>) -> Stratum {
-    Stratum::of_kind(told.request.what.1, told.depth)
+fn stratum(completed: &Completed<(Ns, u8)>) -> Stratum {
+    Stratum::of_kind(completed.request.what.1, completed.depth)
 }
 
-fn bucket(told: &Told<(Ns, u8)>) -> usize {
-    whyslow_model::histogram::bucket_of(told.request.what.0)
+fn bucket(completed: &Completed<(Ns, u8)>) -> usize {
+    whyslow_model::histogram::bucket_of(completed.request.what.0)
 }
 
 fn span(operations: &[Operation]) -> Ns {
@@ -178,8 +183,8 @@ mod tests {
     use super::*;
     use crate::statistics::Dice;
 
-    /// Six hosts that are asked in turn, two kinds of questions, one after the other.
-    fn asked(time: impl Fn(u32, &mut Dice) -> f64) -> Vec<Operation> {
+    /// Six hosts that are queried in turn, with two kinds of queries, one after the other.
+    fn queried(time: impl Fn(u32, &mut Dice) -> f64) -> Vec<Operation> {
         let mut dice = Dice::new(3);
         let mut one = |number: u32| {
             let (object, kind) = (number % 6 + 10, number / 6 % 2);
@@ -207,19 +212,19 @@ mod tests {
 
     #[test]
     fn the_bad_one_of_several_is_found_by_its_tail_or_its_median() {
-        assert_eq!(found(&asked(|_, _| 1.0)), [[0; 0]; 2]);
+        assert_eq!(found(&queried(|_, _| 1.0)), [[0; 0]; 2]);
         let sometimes = |object, dice: &mut Dice| {
             let is_slow = object == 13 && dice.happens(0.1);
             if is_slow { 20.0 } else { 1.0 }
         };
-        assert_eq!(found(&asked(sometimes)), [vec![13], Vec::new()]);
+        assert_eq!(found(&queried(sometimes)), [vec![13], Vec::new()]);
         let always = |object, _: &mut Dice| if object == 11 { 1.6 } else { 1.0 };
-        assert_eq!(found(&asked(always))[1], [11]);
+        assert_eq!(found(&queried(always))[1], [11]);
     }
 
     #[test]
     fn few_objects_or_operations_are_not_compared() {
-        let all = asked(|_, _| 1.0);
+        let all = queried(|_, _| 1.0);
         assert!(deviations(&[]).is_empty());
         assert!(deviations(&all[..60]).is_empty());
         let three: Vec<_> = all.iter().filter(|one| one.object < 13).copied().collect();

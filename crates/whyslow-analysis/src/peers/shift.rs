@@ -1,45 +1,45 @@
-//! Is a device slower throughout? (Mann-Whitney test, stratified.)
+//! Tests whether a device is slower throughout (stratified Mann-Whitney test).
 //!
-//! In each stratum `U` counts the pairs of a request of the device and one of its peers in which the
-//! device took longer, equal ones half. Strata are added with weights `1 / (n + N + 1)` (van
-//! Elteren), the best ones against a shift that is the same in all; mean and variance of the sum
-//! are known exactly if the device is like its peers, ties included, and the sum of so many is
+//! In each stratum, `U` counts the pairs of a request of the device and one of its peers in which
+//! the device took longer, ties as half. Strata are added with the weights `1 / (n + N + 1)` (van
+//! Elteren), which are optimal against a shift that is the same in all strata. Mean and variance of
+//! the sum under the null hypothesis are known exactly, ties included, and the sum is approximately
 //! normal.
 //!
-//! How much slower is measured against the median peer rather than against all peers as one: a
+//! The effect size is measured against the median peer rather than against all peers together: a
 //! peer with most of the requests, or one fast device among four, would decide alone. Cliff's delta
-//! is the chance that the device took longer less the chance that the peer did; the ratio is that
-//! of medians, where the peer's requests are weighted so that each stratum counts as for the
-//! device. A device that is always 6 % slower has a delta of 1 if times vary little, but nobody
-//! minds; so delta counts from a ratio of 1.25 only.
+//! is the probability that the device took longer minus the probability that the peer did. The
+//! ratio is that of the medians, with the peer's requests weighted so that each stratum counts as
+//! for the device. A device that is always 6 % slower has a delta of 1 if times vary little, but
+//! this is irrelevant; so delta only counts from a ratio of 1.25.
 
 use super::strata::Counts;
 use super::{LEVEL, Matched, median};
 use crate::statistics::normal_tail;
 use whyslow_model::histogram::middle;
 
-/// Fewer requests can be far off by chance, and the sum is not normal yet.
+/// With fewer requests, chance deviations are large, and the sum is not yet normal.
 pub(crate) const REQUESTS_MIN: u64 = 100;
 const DELTA_MIN: f64 = 0.33;
-/// With such a ratio delta counts …
+/// Delta counts from this ratio …
 const RATIO_OF_DELTA_MIN: f64 = 1.25;
-/// … and such a one counts by itself.
+/// … and this ratio counts by itself.
 const RATIO_MIN: f64 = 1.5;
 
-/// How a device's times lie against its peers'.
+/// How a device's times compare with its peers'.
 #[derive(Debug, Clone)]
 pub(crate) struct Shift {
     pub(crate) p: f64,
-    /// `p` among all tests.
+    /// Adjusted `p`.
     pub(crate) q: f64,
     /// Cliff's delta to the median peer.
     pub(crate) delta: f64,
-    /// Median to that of the median peer.
+    /// Ratio of the median to that of the median peer.
     pub(crate) ratio: f64,
 }
 
 impl Shift {
-    /// None with too few requests.
+    /// `None` with too few requests.
     pub(super) fn of(matched: &Matched<'_>) -> Option<Self> {
         if matched.compared() < REQUESTS_MIN {
             return None;
@@ -59,7 +59,7 @@ impl Shift {
         self.q <= LEVEL && self.stands_out()
     }
 
-    /// As one that is asked when another already fired.
+    /// Confirms a finding of another test, without correction for multiple tests.
     pub(super) fn agrees(&self) -> bool {
         self.p <= LEVEL && self.stands_out()
     }
@@ -70,7 +70,7 @@ impl Shift {
     }
 }
 
-/// Standard deviations by which the device is slower than if it was like its peers.
+/// Standard deviations by which the device is slower than expected under the null hypothesis.
 fn van_elteren(matched: &Matched<'_>) -> f64 {
     let (mut sum, mut variance) = (0.0, 0.0);
     for pair in &matched.pairs {
@@ -82,7 +82,7 @@ fn van_elteren(matched: &Matched<'_>) -> f64 {
         let spread = all + 1.0 - ties / (all * (all - 1.0));
         variance += weight * weight * ours * theirs / 12.0 * spread;
     }
-    // Everything equal: no difference.
+    // All values are equal: no difference.
     if variance > 0.0 {
         sum / variance.sqrt()
     } else {
@@ -90,7 +90,8 @@ fn van_elteren(matched: &Matched<'_>) -> f64 {
     }
 }
 
-/// Pairs in which ours is greater, equal ones half; and the sum of `t^3 - t` over ties of `t`.
+/// Pairs in which ours is greater, ties as half; and the sum of `t^3 - t` over groups of `t` tied
+/// values.
 fn wins(ours: &Counts, theirs: &Counts) -> (f64, f64) {
     let (mut wins, mut ties, mut below) = (0.0, 0.0, 0.0);
     let mut left = theirs.buckets.iter().peekable();
@@ -110,8 +111,8 @@ fn wins(ours: &Counts, theirs: &Counts) -> (f64, f64) {
     (wins, ties)
 }
 
-/// A device, made ready to be compared with each of its peers: there are as many of these as pairs of
-/// devices.
+/// A device, prepared for the comparison with each of its peers: there are as many comparisons as
+/// pairs of devices.
 struct Ours<'m> {
     matched: &'m Matched<'m>,
     /// By stratum.
@@ -161,20 +162,21 @@ impl<'m> Ours<'m> {
             self.middle
         } else {
             let mut ours = self.all.clone();
-            // Numbers of requests are whole: nothing is left of what is taken away.
+            // Request counts are integers, so subtraction leaves no rounding errors.
             for counts in alone {
                 ours.add(counts, -1.0);
             }
             ours.middle()
         };
-        // A time of 0 ns is the clock's resolution.
+        // A time of 0 ns is below the clock resolution.
         ours.max(1.0) / theirs.middle().max(1.0)
     }
 }
 
-/// How many of a device's requests in a stratum took longer than a bucket, those in it half.
+/// Number of a device's requests in a stratum that took longer than each bucket, those in it as
+/// half.
 struct Longer {
-    /// The first bucket with a request: all took longer than those before.
+    /// The first bucket with a request: all requests took longer than earlier buckets.
     first: usize,
     from_first: Vec<f64>,
     all: f64,
@@ -198,7 +200,7 @@ impl Longer {
         }
     }
 
-    /// Pairs of these and `theirs` in which ours is greater, equal ones half.
+    /// Pairs of these and `theirs` in which ours is greater, ties as half.
     fn wins(&self, theirs: &Counts) -> f64 {
         let longer = |bucket: usize| match bucket.checked_sub(self.first) {
             None => self.all,
@@ -211,12 +213,12 @@ impl Longer {
     }
 }
 
-/// Weight of each bucket: sorting the buckets of all strata would be most of the time where a hundred
-/// disks are compared.
+/// Weight of each bucket: sorting the buckets of all strata would dominate the run time with a
+/// hundred disks.
 #[derive(Default, Clone)]
 struct Weights {
     by_bucket: Vec<f64>,
-    /// No bucket before has any weight.
+    /// Earlier buckets have no weight.
     first: usize,
 }
 
@@ -257,8 +259,8 @@ mod tests {
     use super::super::strata::{Stratum, counts};
     use super::*;
 
-    /// All ways to choose which of seven values, some equal, are ours: mean and variance of the
-    /// number of pairs won are those of the formula.
+    /// For all ways to choose which of seven values, with ties, are ours: mean and variance of the
+    /// number of pairs won match the formula.
     #[test]
     fn mean_and_variance_are_those_of_all_arrangements() {
         let values = [1, 2, 2, 3, 5, 5, 5];
@@ -306,7 +308,7 @@ mod tests {
         }
     }
 
-    /// A peer without requests in one of two strata is compared by the other one alone.
+    /// A peer without requests in one of two strata is compared in the other one only.
     #[test]
     fn strata_that_a_peer_lacks_do_not_count() {
         let (few, many) = (counts(&[(96, 3)]), counts(&[(256, 900)]));
@@ -332,8 +334,8 @@ mod tests {
         }
     }
 
-    /// In each of two strata the device is like its peers, though it has most of its requests in
-    /// the slower one: taken together it would be slower.
+    /// In each of two strata the device is like its peers, but most of its requests are in the
+    /// slower one: pooled, it would be slower.
     #[test]
     fn strata_are_compared_one_by_one() {
         let (few, many) = (counts(&[(100, 10)]), counts(&[(200, 90)]));
@@ -357,10 +359,10 @@ mod tests {
             pairs: vec![pair(&own, &peer, 1)],
             peers: vec![1],
         };
-        // Of 8 pairs 6 are won and 2 equal.
+        // Of 8 pairs, 6 are won and 2 are ties.
         assert_eq!(Ours::of(&matched).delta(1), 0.75);
         assert!((Ours::of(&matched).ratio(1) - 2.0).abs() < 0.02);
-        // U 7 of expected 4; ties 24 + 24: variance 8 / 12 × (7 − 48 / 30).
+        // U is 7, expected 4; ties 24 + 24: variance 8 / 12 × (7 − 48 / 30).
         let variance: f64 = 8.0 / 12.0 * (7.0 - 48.0 / 30.0);
         let z = 3.0 / variance.sqrt();
         assert!((van_elteren(&matched) - z).abs() < 1e-12);

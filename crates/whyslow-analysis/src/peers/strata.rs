@@ -1,8 +1,8 @@
-//! What may be compared with what: the same operation, a like size, a like number in flight.
+//! Comparability of requests: the same operation, a similar size, a similar number in flight.
 //!
-//! Classes of sizes and numbers are half octaves: 1, 2, 3, 4, 5–6, 7–8, 9–12, 13–16, … Whole
-//! octaves were too wide: a device that is mostly at the upper end of 9–16 is half as slow again as
-//! one at its lower end though both are well.
+//! Size and depth classes are half octaves: 1, 2, 3, 4, 5–6, 7–8, 9–12, 13–16, … Whole octaves are
+//! too wide: a device that is mostly at the upper end of 9–16 is half as slow again as one at the
+//! lower end, though both are healthy.
 
 use std::collections::BTreeMap;
 
@@ -11,10 +11,10 @@ use whyslow_model::Ns;
 
 use whyslow_model::histogram::Histogram;
 
-/// Requests of one operation, of like size, issued while a like number was in flight.
+/// Requests of one operation, of similar size, issued with a similar number in flight.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct Stratum {
-    /// Place of the operation among those of `block`.
+    /// Index of the operation among those of `block`.
     pub(crate) op: u8,
     size: u8,
     depth: u8,
@@ -23,7 +23,7 @@ pub(crate) struct Stratum {
 const SECTOR: u64 = 512;
 
 impl Stratum {
-    /// `depth` counts the request itself.
+    /// `depth` includes the request itself.
     pub(crate) fn new(op: u8, bytes: i64, depth: u64) -> Self {
         Self {
             op,
@@ -32,7 +32,7 @@ impl Stratum {
         }
     }
 
-    /// Of operations of any kind that have no size.
+    /// For operations of any kind without a size.
     pub(super) fn of_kind(kind: u8, depth: u64) -> Self {
         Self {
             op: 0,
@@ -41,18 +41,18 @@ impl Stratum {
         }
     }
 
-    /// Least and greatest size, bytes.
+    /// Minimum and maximum size, bytes.
     pub(crate) fn sizes(self) -> (u64, u64) {
         let (least, most) = class_bounds(self.size);
         (least.saturating_mul(SECTOR), most.saturating_mul(SECTOR))
     }
 
-    /// Least and greatest number in flight.
+    /// Minimum and maximum number in flight.
     pub(crate) fn depths(self) -> (u64, u64) {
         class_bounds(self.depth)
     }
 
-    /// The same whatever was in flight.
+    /// The stratum for any number in flight.
     pub(super) fn at_any_depth(self) -> Self {
         Self { depth: 0, ..self }
     }
@@ -69,7 +69,7 @@ fn half_octave(value: u64) -> u8 {
     (1 + 2 * octave) as u8 + is_upper as u8
 }
 
-/// Least and greatest value of a half octave.
+/// Minimum and maximum value of a half octave.
 fn class_bounds(class: u8) -> (u64, u64) {
     if class <= 2 {
         return (class.into(), class.into());
@@ -81,37 +81,38 @@ fn class_bounds(class: u8) -> (u64, u64) {
     (bound(before + 1), bound(before + half))
 }
 
-/// Times in the device of one device's requests, as histograms: ten million requests take no more
-/// memory than ten thousand.
+/// Device times of one device's requests, as histograms: ten million requests take no more memory
+/// than ten thousand.
 #[derive(Debug, Default)]
 pub(crate) struct Sample {
     times: FxHashMap<Stratum, [Histogram; 2]>,
-    /// All requests the device got, and those that each of them got just before it.
-    asked: u64,
+    /// All requests of the device, and the sum of those just before each of them.
+    arrived: u64,
     preceded: u64,
 }
 
 impl Sample {
-    /// A request to be compared: its time in the device, and that which it would have needed alone.
+    /// Adds a request to be compared: its device time, and the time that it would have needed
+    /// alone.
     pub(crate) fn add(&mut self, stratum: Stratum, device_ns: Ns, alone_ns: Ns) {
         let [times, alone] = self.times.entry(stratum).or_default();
         times.add(device_ns);
         alone.add(alone_ns);
     }
 
-    /// Any request, and how many there were just before it.
-    pub(crate) fn ask(&mut self, preceded: u64) {
-        self.asked += 1;
+    /// Counts any request, and those just before it.
+    pub(crate) fn count_arrival(&mut self, preceded: u64) {
+        self.arrived += 1;
         self.preceded += preceded;
     }
 
-    pub(super) fn is_asked(&self) -> bool {
-        self.asked > 0
+    pub(super) fn has_arrivals(&self) -> bool {
+        self.arrived > 0
     }
 
-    /// How many requests come just before each, on average.
+    /// Average number of requests just before each.
     pub(super) fn demand(&self) -> f64 {
-        self.preceded as f64 / self.asked.max(1) as f64
+        self.preceded as f64 / self.arrived.max(1) as f64
     }
 
     pub(super) fn times(&self) -> BTreeMap<Stratum, Counts> {
@@ -127,8 +128,8 @@ impl Sample {
     }
 }
 
-/// Requests by bucket of their time, ascending. Two times in one bucket count as equal; a bucket is
-/// 3 % wide, so that nothing is lost that a verdict would be about.
+/// Requests by bucket of their time, ascending. Times in the same bucket count as equal; a bucket
+/// is 3 % wide, which is irrelevant for a verdict.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Counts {
     pub(super) total: u64,
@@ -158,7 +159,7 @@ impl Counts {
         }
     }
 
-    /// What is left of these without `some`, which are among them.
+    /// These without `some`, which are among them.
     pub(super) fn without(&self, some: &Counts) -> Self {
         let mut some_left = some.buckets.iter().peekable();
         let rest = |(bucket, count): &(usize, u64)| {
@@ -172,7 +173,7 @@ impl Counts {
         }
     }
 
-    /// The median's bucket; none of nothing.
+    /// Bucket of the median; `None` if empty.
     pub(super) fn middle(&self) -> Option<usize> {
         let mut seen = 0;
         let found = self.buckets.iter().find(|(_, count)| {
@@ -182,7 +183,7 @@ impl Counts {
         found.map(|(bucket, _)| *bucket)
     }
 
-    /// Requests in later buckets than this.
+    /// Requests in later buckets.
     pub(super) fn beyond(&self, bucket: usize) -> u64 {
         let later = self.buckets.iter().rev();
         let later = later.take_while(|(other, _)| *other > bucket);

@@ -1,73 +1,74 @@
-//! Is the slow end of a device fatter than that of its peers? (Exceedance test.)
+//! Tests whether a device has a heavier tail than its peers (exceedance test).
 //!
-//! In each stratum the 99th percentile of the peers is the threshold; `k` of the device's `n`
-//! requests are beyond. If the device is like its peers, of which `e` in `N` are beyond, one more
-//! value is beyond with chance `(e + 1) / (N + 1)`, whatever the distribution, so that the counts
-//! of a stratum are beta-binomial with `e + 1` and `N - e`: binomial, with the chance itself known
-//! from `N` requests only. A plain binomial takes the threshold for exact and fires too often where
-//! peers are few.
+//! In each stratum, the 99th percentile of the peers is the threshold; `k` of the device's `n`
+//! requests exceed it. Under the null hypothesis, with `e` of the peers' `N` requests beyond,
+//! another value is beyond with probability `(e + 1) / (N + 1)`, whatever the distribution. So the
+//! counts of a stratum are beta-binomial with `e + 1` and `N - e`: binomial, with a probability
+//! that is itself estimated from `N` requests. A plain binomial test treats the threshold as exact
+//! and fires too often if peers have few requests.
 //!
-//! Strata are added: the expected counts as they are, and the variances, of which one beta-binomial
-//! for the sum is made (exact for one stratum). Taking strata together keeps the power where a
-//! device has a few requests in each.
+//! Strata are added: the expected counts, and the variances, from which one beta-binomial
+//! distribution for the sum is derived (exact for one stratum). Combining strata keeps the power if
+//! a device has few requests in each.
 //!
-//! Significance alone is not enough: a large `n` makes any difference significant. The device has to
-//! be beyond five times as often as expected, five times at least, and twice as often as the median
-//! peer: peers of two sorts, half of them fast, would make all of the slow half exceptional.
+//! Significance alone is not enough: a large `n` makes any difference significant. The device also
+//! needs at least five requests beyond, five times as many as expected, and twice the rate of the
+//! median peer: with two types of peers, half of them fast, all of the slow half would be
+//! exceptional.
 
 use super::strata::{Counts, Stratum};
 use super::{LEVEL, Matched, Pair, median};
 use crate::statistics::{beta_binomial_tail, binomial_tail};
 
-/// Less than this is a coincidence, however improbable.
+/// Fewer are considered a coincidence, however improbable.
 const OVER_MIN: u64 = 5;
-/// So many times as often as expected …
+/// Required ratio to the expected number …
 const RISK_MIN: f64 = 5.0;
-/// … and as the median peer.
+/// … and to the median peer.
 const RISK_TO_PEER_MIN: f64 = 2.0;
 
-/// What a test should be able to find: a device of whose requests such a share is beyond …
+/// Fault that a test should be able to find: a device with this share of requests beyond …
 const SHARE_TO_FIND: f64 = 0.2;
-/// … with such a chance.
+/// … with this probability.
 const POWER: f64 = 0.9;
-/// More requests than this are no advice.
+/// Larger suggestions are not useful.
 const ENOUGH_MAX: u64 = 1000;
 
-/// A stratum as a device and its peers share it.
+/// A stratum with the counts of a device and its peers.
 #[derive(Debug, Clone)]
 pub(crate) struct Evidence {
     pub(crate) stratum: Stratum,
-    /// Requests of the device, of its peers, and how many peers these are.
+    /// Requests of the device and of its peers, and the number of these peers.
     pub(crate) own: u64,
     pub(crate) peers: u64,
     pub(crate) devices: usize,
-    /// Bucket of the 99th percentile of the peers, and the device's requests beyond.
+    /// Bucket of the peers' 99th percentile, and the device's requests beyond it.
     pub(crate) threshold: usize,
     pub(crate) over: u64,
-    /// Those that would be if the device was like its peers.
+    /// Expected number beyond under the null hypothesis.
     pub(crate) expected: f64,
-    /// Buckets of the medians, of the device and its peers.
+    /// Buckets of the medians of the device and its peers.
     pub(crate) middles: [Option<usize>; 2],
 }
 
-/// The slow requests of a device, against its peers.
+/// Slow requests of a device, compared with its peers.
 #[derive(Debug, Clone)]
 pub(crate) struct Tail {
-    /// Requests beyond the thresholds, of so many.
+    /// Requests beyond the thresholds, and the number compared.
     pub(crate) over: u64,
     pub(crate) compared: u64,
-    /// Requests that would be beyond if the device was like its peers.
+    /// Expected number beyond under the null hypothesis.
     pub(crate) expected: f64,
     pub(crate) p: f64,
-    /// `p` among all tests.
+    /// Adjusted `p`.
     pub(crate) q: f64,
-    /// Slow requests that count as one.
+    /// Number of slow requests that count as one.
     pub(crate) dispersion: f64,
     /// Share of the median peer's requests beyond the same thresholds.
     peer_rate: f64,
-    /// How much one request tells of another because the thresholds are estimates.
+    /// Correlation between requests that results from estimating the thresholds.
     correlation: f64,
-    /// In order of the strata.
+    /// In stratum order.
     pub(crate) evidence: Vec<Evidence>,
 }
 
@@ -93,7 +94,7 @@ impl Tail {
         tail
     }
 
-    /// Beyond the threshold of its stratum; none where no peers are.
+    /// Whether it is beyond the threshold of its stratum; `None` without peers there.
     pub(crate) fn is_over(&self, stratum: Stratum, bucket: usize) -> Option<bool> {
         let found = self
             .evidence
@@ -101,13 +102,13 @@ impl Tail {
         Some(bucket > self.evidence[found.ok()?].threshold)
     }
 
-    /// Counts so many slow requests as one.
+    /// Counts this many slow requests as one.
     pub(crate) fn disperse(&mut self, dispersion: f64) {
         self.dispersion = dispersion;
         self.p = self.chance_of_so_many();
     }
 
-    /// Times as many as expected.
+    /// Ratio to the expected number.
     pub(crate) fn relative_risk(&self) -> f64 {
         self.over as f64 / self.expected
     }
@@ -116,12 +117,12 @@ impl Tail {
         self.q <= LEVEL && self.stands_out()
     }
 
-    /// As one that is asked when another already fired.
+    /// Confirms a finding of another test, without correction for multiple tests.
     pub(super) fn agrees(&self) -> bool {
         self.p <= LEVEL && self.stands_out()
     }
 
-    /// Whether the difference is one to speak of, if it is no coincidence.
+    /// Whether the difference is relevant, provided that it is significant.
     pub(crate) fn stands_out(&self) -> bool {
         let rate = self.over as f64 / self.compared as f64;
         self.over >= OVER_MIN
@@ -129,8 +130,8 @@ impl Tail {
             && rate >= RISK_TO_PEER_MIN * self.peer_rate
     }
 
-    /// Of how many such requests one slow in five would be found, nine times in ten, among so many
-    /// tests; none if its peers have too few for that.
+    /// Number of such requests with which one slow in five would be found nine times in ten, among
+    /// this many tests; `None` if its peers have too few for that.
     pub(crate) fn enough(&self, tests: usize) -> Option<u64> {
         let level = LEVEL / tests.max(1) as f64;
         let chance = self.expected / self.compared as f64;
@@ -145,13 +146,13 @@ impl Tail {
     }
 
     fn chance_of_so_many(&self) -> f64 {
-        // Rounded against the device.
+        // Rounded in favour of the null hypothesis.
         let over = (self.over as f64 / self.dispersion).floor() as u64;
         let compared = (self.compared as f64 / self.dispersion).ceil() as u64;
         self.chance_of(over, compared, self.dispersion)
     }
 
-    /// Chance of so many beyond if the device is like its peers.
+    /// Probability of this many beyond under the null hypothesis.
     fn chance_of(&self, over: u64, compared: u64, dispersion: f64) -> f64 {
         let chance = self.expected / self.compared as f64;
         let correlation = (self.correlation * dispersion).clamp(1e-9, 0.5);
@@ -176,7 +177,7 @@ impl Evidence {
         }
     }
 
-    /// Of the number beyond: beta-binomial.
+    /// Variance of the number beyond: beta-binomial.
     fn variance(&self) -> f64 {
         let (count, peers) = (self.own as f64, self.peers as f64);
         let chance = self.expected / count;
@@ -185,7 +186,7 @@ impl Evidence {
     }
 }
 
-/// The bucket beyond which at most one of a hundred is, and how many those are.
+/// The bucket beyond which at most one in a hundred is, and their number.
 fn p99(counts: &Counts) -> (usize, u64) {
     let mut above = 0;
     for (bucket, count) in counts.buckets.iter().rev() {
@@ -197,7 +198,7 @@ fn p99(counts: &Counts) -> (usize, u64) {
     (0, above)
 }
 
-/// That of a beta-binomial distribution with this mean and variance.
+/// Correlation of a beta-binomial distribution with this mean and variance.
 fn correlation(count: f64, expected: f64, variance: f64) -> f64 {
     if count < 2.0 {
         return 0.0;
@@ -206,7 +207,7 @@ fn correlation(count: f64, expected: f64, variance: f64) -> f64 {
     (variance / independent - 1.0) / (count - 1.0)
 }
 
-/// What share of a peer's requests would be beyond, if it had as many in each stratum as the device:
+/// Share of a peer's requests that would be beyond if it had as many in each stratum as the device:
 /// the median over all peers that have some.
 fn peer_rate(matched: &Matched<'_>, evidence: &[Evidence]) -> f64 {
     let rate = |peer: usize| {
@@ -239,7 +240,7 @@ mod tests {
         check(&[(5, 1)], (5, 0));
     }
 
-    /// A device with so many requests, against four peers with a hundred each of 100 usual times.
+    /// A device with these requests, against four peers with a hundred each of 100 typical times.
     fn tail(own: &[(usize, u64)]) -> Tail {
         let peers: Vec<(usize, u64)> = (100..200).map(|bucket| (bucket, 1)).collect();
         let mut members = vec![(0, counts(own))];
@@ -259,7 +260,7 @@ mod tests {
     #[test]
     fn the_figures_of_a_device_by_hand() {
         let tail = tail(&[(150, 40), (300, 10)]);
-        // Four of 400 peers are beyond 198, so five of 401 are expected for each.
+        // Four of 400 peer requests are beyond 198, so five of 401 are expected for each.
         let [evidence] = tail.evidence.as_slice() else {
             panic!("{tail:?}");
         };
@@ -280,7 +281,7 @@ mod tests {
         );
     }
 
-    /// What is told to be enough is, and one less is not.
+    /// The suggested number is sufficient, and one less is not.
     #[test]
     fn enough_requests_find_one_slow_in_five_nine_times_in_ten() {
         let tail = tail(&[(150, 30)]);
@@ -302,7 +303,7 @@ mod tests {
                 "{tests}: {enough}"
             );
         }
-        // Where the threshold is hardly known nothing is improbable enough among so many tests.
+        // If the threshold is very uncertain, nothing is significant among so many tests.
         let vague = Tail {
             correlation: 0.02,
             ..tail
@@ -312,7 +313,7 @@ mod tests {
 
     #[test]
     fn one_stratum_is_exactly_beta_binomial() {
-        // Nine above in 1000 peers: chance 10 / 1001, so one in 1002 of it is shared by all requests.
+        // Nine above in 1000 peers: probability 10 / 1001, so the correlation is one in 1002.
         let (count, peers, chance) = (200.0, 1000.0, 10.0 / 1001.0);
         let each: f64 = chance * (1.0 - chance);
         let variance = count * each + count * (count - 1.0) * each / (peers + 2.0);

@@ -1,11 +1,11 @@
-//! Many tests at once: Benjamini and Hochberg's false discovery rate.
+//! Correction for multiple tests: false discovery rate by Benjamini and Hochberg.
 
 use whyslow_model::sort::{IndexSort, float_key};
 
-/// Each p value as the least level at which its test still counts among all of them.
+/// Adjusted p values: the smallest level at which each test is significant among all of them.
 ///
-/// With the p values in ascending order, the `i`-th of `m` becomes the least `p_j m / j` of all
-/// `j >= i` (Benjamini, Hochberg 1995, as adjusted p values).
+/// With the p values in ascending order, the `i`-th of `m` becomes the minimum of `p_j m / j` over
+/// all `j >= i` (Benjamini, Hochberg 1995).
 pub fn adjusted(p: &[f64]) -> Vec<f64> {
     let mut order: Vec<usize> = (0..p.len()).collect();
     order.index_sort_by_ints(|at| [float_key(p[*at]), 0, 0]);
@@ -22,7 +22,7 @@ pub fn adjusted(p: &[f64]) -> Vec<f64> {
 mod tests {
     use super::adjusted;
 
-    /// The fifteen p values of Benjamini and Hochberg's own example: four count at .05.
+    /// The fifteen p values of Benjamini and Hochberg's own example: four are significant at .05.
     #[test]
     fn the_example_of_the_paper() {
         let p = [

@@ -1,11 +1,11 @@
-//! Random numbers, the same on every machine: for permutations, bootstraps and simulations.
+//! Random numbers, the same on every machine, for permutations, bootstraps and simulations.
 
 /// SplitMix64 (Steele, Lea, Flood 2014).
 #[derive(Debug, Clone)]
 pub struct Dice(u64);
 
 impl Dice {
-    /// Runs with different seeds have nothing in common.
+    /// Different seeds give independent sequences.
     pub fn new(seed: u64) -> Self {
         Self(seed.wrapping_mul(0xD134_2543_DE82_EF95) ^ 0x5851_F42D_4C95_7F2D)
     }

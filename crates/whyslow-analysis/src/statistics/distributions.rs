@@ -1,16 +1,15 @@
-//! Tails of the distributions that tests need, from log-gamma and the error function.
+//! Tail probabilities of distributions, from log-gamma and the error function.
 
-/// Chance of more than `z` under the normal distribution.
+/// Probability of more than `z` under the normal distribution.
 pub fn normal_tail(z: f64) -> f64 {
     0.5 * libm::erfc(z / std::f64::consts::SQRT_2)
 }
 
-/// Chance of `k` or more among `n` where each has the same chance, which itself was drawn from a
-/// beta distribution with parameters `a` and `b`; 1 for a `k` that is no more than expected, which
-/// is no evidence of anything.
+/// Probability of `k` or more among `n` with a common probability that has a beta distribution with
+/// parameters `a` and `b`; 1 if `k` is not above the expected number, which is no evidence.
 ///
-/// The number of new values above the `a`-th greatest of `a + b - 1` others is distributed so if
-/// all are alike, whatever their distribution (Johnson, Kemp, Kotz, "Univariate Discrete
+/// The number of new values above the `a`-th greatest of `a + b - 1` others has this distribution
+/// if all are alike, whatever their distribution (Johnson, Kemp, Kotz, "Univariate Discrete
 /// Distributions", 6.2.2: negative hypergeometric, also called beta-binomial). Terms follow from
 /// `P(j + 1) / P(j) = (n - j) (j + a) / ((j + 1) (n - j - 1 + b))`.
 pub(crate) fn beta_binomial_tail(k: u64, n: u64, (a, b): (f64, f64)) -> f64 {
@@ -36,7 +35,7 @@ pub(crate) fn beta_binomial_tail(k: u64, n: u64, (a, b): (f64, f64)) -> f64 {
     sum.min(1.0)
 }
 
-/// Chance of `k` or more among `n` that each have this chance, by themselves.
+/// Probability of `k` or more among `n` independent trials with this probability.
 pub fn binomial_tail(k: u64, n: u64, chance: f64) -> f64 {
     if k == 0 || (chance >= 1.0 && k <= n) {
         return 1.0;
@@ -60,8 +59,8 @@ pub fn binomial_tail(k: u64, n: u64, chance: f64) -> f64 {
     sum.min(1.0)
 }
 
-/// Chance that `k` or more of `n` drawn without putting back are among the `marked` of `all`: Fisher's
-/// exact test, one-sided, of `k` in `n` against `marked - k` in the rest.
+/// Probability that `k` or more of `n` drawn without replacement are among the `marked` of `all`:
+/// Fisher's exact test, one-sided, of `k` in `n` against `marked - k` in the rest.
 ///
 /// Terms follow from `P(j + 1) / P(j) = (marked - j) (n - j) / ((j + 1) (all - marked - n + j + 1))`.
 pub fn hypergeometric_tail(k: u64, n: u64, marked: u64, all: u64) -> f64 {
@@ -88,14 +87,14 @@ pub fn hypergeometric_tail(k: u64, n: u64, marked: u64, all: u64) -> f64 {
     sum.min(1.0)
 }
 
-/// Chance of more than `x` under Fisher's F distribution with 2 and `2 m` degrees of freedom: the
-/// ratio of one exponential value to the mean of `m` others (Johnson, Kotz, Balakrishnan,
-/// "Continuous Univariate Distributions" 2, 27: in closed form if one number of degrees is 2).
+/// Probability of more than `x` under Fisher's F distribution with 2 and `2 m` degrees of freedom:
+/// the ratio of one exponential value to the mean of `m` others (Johnson, Kotz, Balakrishnan,
+/// "Continuous Univariate Distributions" 2, 27: in closed form for 2 degrees of freedom).
 pub fn f_tail_of_two(x: f64, m: f64) -> f64 {
     (-m * (x.max(0.0) / m).ln_1p()).exp()
 }
 
-/// Chance of more than `x` under the chi-square distribution with so many degrees of freedom.
+/// Probability of more than `x` under the chi-square distribution with `df` degrees of freedom.
 ///
 /// The regularised incomplete gamma function `Q(df / 2, x / 2)`: by its power series (DLMF 8.7.1)
 /// below the mean, by its continued fraction (DLMF 8.9.2, evaluated as by Lentz) above.
@@ -162,7 +161,7 @@ mod tests {
         close(normal_tail(20.0), 2.753_624_118_606_234e-89);
     }
 
-    /// Expected are quotients of whole numbers: the arrangements of new and other values, counted.
+    /// Expected values are quotients of integers: counted arrangements of new and other values.
     #[test]
     fn exceedances_are_distributed_as_counting_all_arrangements_tells() {
         for (k, n, a, b, expected) in [
@@ -193,7 +192,7 @@ mod tests {
         }
     }
 
-    /// Expected are sums of fractions of whole numbers.
+    /// Expected values are sums of fractions of integers.
     #[test]
     fn the_binomial_tail_is_the_sum_of_its_terms() {
         for (k, n, chance, expected) in [
@@ -210,7 +209,8 @@ mod tests {
         assert_eq!(binomial_tail(51, 50, 0.2), 0.0);
     }
 
-    /// Expected are quotients of whole numbers; 41 of 199 and 0 of 196 are a bad disk and a good one.
+    /// Expected values are quotients of integers; 41 of 199 and 0 of 196 are a bad disk and a good
+    /// one.
     #[test]
     fn drawing_without_putting_back_is_counted() {
         for (k, n, marked, all, expected) in [
@@ -223,12 +223,13 @@ mod tests {
             close(hypergeometric_tail(k, n, marked, all), expected);
         }
         assert_eq!(hypergeometric_tail(0, 10, 5, 50), 1.0);
-        // Of 50 with 45 marked, 5 at least are among any 10.
+        // Of 50 with 45 marked, at least 5 are among any 10.
         assert_eq!(hypergeometric_tail(5, 10, 45, 50), 1.0);
         assert_eq!(hypergeometric_tail(6, 10, 5, 50), 0.0);
     }
 
-    /// With an even number of degrees it is a sum of Poisson terms, with one the error function.
+    /// With an even number of degrees of freedom it is a sum of Poisson terms, with one the error
+    /// function.
     #[test]
     fn the_chi_square_tail_is_that_of_other_functions() {
         for (x, df, expected) in [
@@ -249,7 +250,7 @@ mod tests {
         assert_eq!(chi_square_tail(0.0, 3.0), 1.0);
     }
 
-    /// With `m` values the chance that one is `x` times their mean or more, by drawing.
+    /// Probability that one of `m` values is at least `x` times their mean, by simulation.
     #[test]
     fn the_tail_of_a_ratio_of_times_is_that_of_drawn_ones() {
         let mut dice = super::super::Dice::new(1);
@@ -272,7 +273,7 @@ mod tests {
         assert_eq!(beta_binomial_tail(51, 50, peers), 0.0);
         let all = beta_binomial_tail(50, 50, peers);
         assert!(all > 0.0 && all < 1e-50, "{all}");
-        // Ten million requests end soon too.
+        // Ten million requests are fast, too.
         assert!(beta_binomial_tail(120_000, 10_000_000, (1e5, 9.9e6)) < 1e-100);
     }
 }

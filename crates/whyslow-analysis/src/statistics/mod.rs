@@ -1,5 +1,5 @@
-//! What tests of any question share: tails of distributions, the correction for many tests, and
-//! random numbers that are the same on every machine.
+//! Statistics that all tests share: tail probabilities, correction for multiple tests, and random
+//! numbers that are the same on every machine.
 
 mod correction;
 mod dice;

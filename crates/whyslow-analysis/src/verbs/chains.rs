@@ -1,7 +1,8 @@
-//! `locks chains`: who held up whom. A wait for a lock leads to its holder; if that waited for a lock
-//! meanwhile, its wait leads on, to somebody who waited for none. A chain that comes back to a thread is a
-//! deadlock if nobody in it got on any more. A lock that goes from hand to hand while others queue for it
-//! is told as that, with its holds, longest first: nobody alone is to blame.
+//! `locks chains`: chains of waiting threads. A wait for a lock leads to the lock's holder; if the
+//! holder waited for a lock itself, its wait leads on, up to a thread that did not wait. A chain
+//! that returns to a thread is a deadlock if none of its threads made progress. A lock that is
+//! handed over while others queue for it is reported as a convoy, with its holds, longest first: no
+//! single thread is the cause.
 
 mod convoys;
 mod span;
@@ -21,14 +22,14 @@ use crate::query::Filter;
 use span::Spans;
 
 const CHAINS: usize = 10;
-/// So many waits with a known holder are looked at, the longest.
+/// Maximum number of waits with a known holder, longest first.
 const WAITS_MAX: usize = 200_000;
-/// The holder's own wait explains a wait that it shares this part of.
+/// The holder's own wait explains a wait if it overlaps this share of it.
 const SHARE: f64 = 0.2;
-/// No chain has more links.
+/// Maximum length of a chain.
 const LINKS_MAX: usize = 64;
 
-/// A wait whose holder is known.
+/// A wait with a known holder.
 #[derive(Debug, Clone, Default)]
 struct Wait {
     id: i64,
@@ -40,9 +41,10 @@ struct Wait {
     name: String,
     tid: Option<i64>,
     kind: String,
-    /// Class or address, as far as one is known.
+    /// Class or address, if known.
     lock: String,
-    /// What tells it from other locks of its kind and class: its address, or else whose code takes it.
+    /// Distinguishes it from other locks of its kind and class: its address, or the class of the
+    /// code that acquires it.
     which: String,
     function: Option<String>,
     holder: i64,
@@ -52,8 +54,8 @@ struct Wait {
     doing: Option<String>,
     gap: Option<i64>,
     confidence: String,
-    /// Whether the question is about it.
-    is_asked: bool,
+    /// Whether it is selected by the query.
+    is_selected: bool,
 }
 
 impl Wait {
@@ -70,7 +72,7 @@ pub(crate) fn tables(context: &Context<'_>) -> Result<Vec<AnswerTable>, Analysis
     let mut waits = read(context)?;
     if waits.len() > WAITS_MAX {
         context.note(format!(
-            "the {WAITS_MAX} longest of {} waits with a known holder are looked at",
+            "only the {WAITS_MAX} longest of {} waits with a known holder were followed",
             waits.len()
         ));
         waits.index_sort_by_ints(|wait| [-wait.dur(), wait.id, 0]);
@@ -81,16 +83,16 @@ pub(crate) fn tables(context: &Context<'_>) -> Result<Vec<AnswerTable>, Analysis
     let mut chains = finding.chains();
     let found = chains.len();
     chains.truncate(context.limit(CHAINS));
-    let mut table = AnswerTable::new("chains", "who waited for whom", columns());
+    let mut table = AnswerTable::new("chains", "wait chains", columns());
     for (number, chain) in (1_i64..).zip(&chains) {
         finding.push(&mut table, number, chain);
     }
     if found > chains.len() && context.question.limit.is_none() {
         let more = found - chains.len();
-        context.note(format!("{more} more chains are not shown: -n 0 shows all"));
+        context.note(format!("{more} more chains not shown (-n 0 shows all)"));
     }
     if waits.is_empty() {
-        context.note("of no wait it is known who held the lock".into());
+        context.note("wait chains unavailable: no wait has a known lock holder".into());
     }
     Ok([table]
         .into_iter()
@@ -104,20 +106,20 @@ fn columns() -> Vec<AnswerColumn> {
         column("rank", "#", Measure::Count),
         column("comm", "thread", Measure::Text),
         column("tid", "tid", Measure::Count).priority(2),
-        column("what", "waits for, or does", Measure::Text),
-        column("ts_ns", "begin", Measure::Time).priority(1),
-        column("dur_ns", "for", Measure::Duration),
-        column("waiters", "others waiting too", Measure::Count)
+        column("what", "waits for / runs", Measure::Text),
+        column("ts_ns", "start", Measure::Time).priority(1),
+        column("dur_ns", "duration", Measure::Duration),
+        column("waiters", "other waiters", Measure::Count)
             .priority(3)
             .sparse(true),
-        column("confidence", "holder's confidence", Measure::Text).priority(2),
-        column("verdict", "so", Measure::Text).sparse(true),
+        column("confidence", "confidence in holder", Measure::Text).priority(2),
+        column("verdict", "verdict", Measure::Text).sparse(true),
         column("gap", "gap", Measure::Id).priority(5).sparse(true),
         column("id", "id", Measure::Id).priority(4),
     ]
 }
 
-/// Waits one behind the other, and how it ends.
+/// A chain of waits, and how it ends.
 struct Chain {
     links: Vec<usize>,
     end: End,
@@ -127,11 +129,11 @@ struct Chain {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum End {
-    /// The last holder waited for no lock.
+    /// The last holder did not wait for a lock.
     Holder,
-    /// Everybody waits for the next one, and nobody got on.
+    /// The waits are circular, and no thread made progress.
     Deadlock,
-    /// It comes back to a thread, but they got on.
+    /// It returns to a thread, but its threads made progress.
     Turns,
 }
 
@@ -145,7 +147,7 @@ struct Finding<'w> {
 }
 
 impl<'w> Finding<'w> {
-    /// Of waits in order of their begin.
+    /// From waits in order of start.
     fn of(waits: &'w [Wait]) -> Self {
         let mut finding = Self {
             waits,
@@ -162,24 +164,24 @@ impl<'w> Finding<'w> {
         finding
     }
 
-    /// The longest first, each wait in one of them at most as its head.
+    /// Longest first; each wait is the head of at most one chain.
     fn chains(&self) -> Vec<Chain> {
         let mut order: Vec<usize> = (0..self.waits.len()).collect();
-        order.retain(|at| self.waits[*at].is_asked);
+        order.retain(|at| self.waits[*at].is_selected);
         order.index_sort_by_ints(|at| [-self.waits[*at].dur(), self.waits[*at].id, 0]);
-        let mut is_told = vec![false; self.waits.len()];
+        let mut is_covered = vec![false; self.waits.len()];
         let mut chains = Vec::new();
         for at in order {
-            if is_told[at] {
+            if is_covered[at] {
                 continue;
             }
             let (links, end) = self.follow(at);
             let head = &self.waits[at];
-            let beside = self.beside(head);
-            for other in links.iter().chain(&beside) {
-                is_told[*other] = true;
+            let concurrent = self.concurrent(head);
+            for other in links.iter().chain(&concurrent) {
+                is_covered[*other] = true;
             }
-            let threads = beside.iter().map(|other| self.waits[*other].utid);
+            let threads = concurrent.iter().map(|other| self.waits[*other].utid);
             let waiters = threads.collect::<FxHashSet<i64>>().len();
             chains.push(Chain {
                 links,
@@ -187,7 +189,7 @@ impl<'w> Finding<'w> {
                 waiters,
             });
         }
-        // Longer chains tell more; deadlocks come first of all.
+        // Longer chains are more informative; deadlocks come first.
         chains.index_sort_by_key(|chain| {
             let head = &self.waits[chain.links[0]];
             let is_dead = chain.end == End::Deadlock;
@@ -196,7 +198,7 @@ impl<'w> Finding<'w> {
         chains
     }
 
-    /// From a wait to the wait of its holder, and on.
+    /// From a wait to the wait of its holder, and so on.
     fn follow(&self, from: usize) -> (Vec<usize>, End) {
         let mut links = vec![from];
         let first = &self.waits[from];
@@ -221,20 +223,20 @@ impl<'w> Finding<'w> {
         (links, End::Turns)
     }
 
-    /// The wait of a thread that has most of this time.
+    /// The wait of a thread that overlaps most with this time.
     fn wait_of(&self, utid: i64, span: (Ns, Ns)) -> Option<usize> {
         let own = self.by_thread.get(&utid)?.touching(span);
         let best = own.max_by_key(|at| (self.waits[*at].shared(span), std::cmp::Reverse(*at)))?;
         let shared = self.waits[best].shared(span);
         let is_enough = shared > 0 && shared as f64 >= SHARE * (span.1 - span.0) as f64;
-        // Waits that two dumps have in common may last nothing.
+        // Waits that appear in two consecutive dumps may have zero duration.
         let is_moment =
             span.0 == span.1 && self.waits[best].ts <= span.0 && span.0 <= self.waits[best].ts_end;
         (is_enough || is_moment).then_some(best)
     }
 
-    /// Waits of others for that lock that share half of it, or all of it if it is only a moment.
-    fn beside(&self, head: &Wait) -> Vec<usize> {
+    /// Waits of others for that lock that overlap half of it, or include it if it is instantaneous.
+    fn concurrent(&self, head: &Wait) -> Vec<usize> {
         let span = (head.ts, head.ts_end);
         let shares = |at: &usize| {
             let wait = &self.waits[*at];
@@ -275,14 +277,14 @@ impl<'w> Finding<'w> {
         }
         let last = &self.waits[chain.links[chain.links.len() - 1]];
         let doing = match chain.end {
-            End::Holder => last.doing.clone().unwrap_or_else(|| "not known".to_owned()),
-            _ => "see above: it waits itself".to_owned(),
+            End::Holder => last.doing.clone().unwrap_or_else(|| "unknown".to_owned()),
+            _ => "waiting itself (see above)".to_owned(),
         };
         table.rows.push(vec![
             number.into(),
             last.holder_name.clone().into(),
             last.holder_tid.into(),
-            format!("holds it: {doing}").into(),
+            format!("holds the lock: {doing}").into(),
             Value::Null,
             last.held.into(),
             Value::Null,
@@ -309,13 +311,16 @@ impl<'w> Finding<'w> {
         };
         match chain.end {
             End::Deadlock => format!("deadlock: {} wait for each other", names()),
-            End::Turns => format!("in turns: {} waited for each other, and got on", names()),
-            End::Holder => format!("held up by {}", last.holder_name),
+            End::Turns => format!(
+                "alternating: {} waited for each other, but made progress",
+                names()
+            ),
+            End::Holder => format!("blocked by {}", last.holder_name),
         }
     }
 }
 
-/// Columns of a wait that are read.
+/// Columns of a wait.
 const INTS: [&str; 9] = [
     "id",
     "ts",
@@ -338,9 +343,10 @@ const TEXTS: [&str; 8] = [
     "confidence",
 ];
 
-/// Waits with a known holder that touch the window: those of others than the question is about lead on.
+/// Waits with a known holder that overlap the window: those that the query does not select are
+/// needed to follow chains.
 fn read(context: &Context<'_>) -> Result<Vec<Wait>, AnalysisError> {
-    let asked = asked(context)?;
+    let selected = selected(context)?;
     let end = context.recording_end();
     // A sampler is late by an interval or two.
     let interval = context.names.sample_interval.unwrap_or(0);
@@ -388,7 +394,7 @@ fn read(context: &Context<'_>) -> Result<Vec<Wait>, AnalysisError> {
                     doing: text(6),
                     gap: int(8),
                     confidence: text(7).unwrap_or_default(),
-                    is_asked: asked.contains(&id),
+                    is_selected: selected.contains(&id),
                 });
             }
             Ok(ControlFlow::Continue(()))
@@ -397,7 +403,8 @@ fn read(context: &Context<'_>) -> Result<Vec<Wait>, AnalysisError> {
     Ok(waits)
 }
 
-/// A class has many locks: those with an address differ by it, others by the class whose code takes them.
+/// A class has many locks: those with an address are distinguished by it, others by the class of
+/// the code that acquires them.
 fn which(lock: Option<&str>, object: Option<&str>, function: Option<&str>) -> String {
     let lock = lock.or(object).unwrap_or("");
     if object.is_some_and(|object| object != lock) {
@@ -407,24 +414,24 @@ fn which(lock: Option<&str>, object: Option<&str>, function: Option<&str>) -> St
     format!("{lock} {}", class.unwrap_or(""))
 }
 
-/// Waits that the question is about.
-fn asked(context: &Context<'_>) -> Result<FxHashSet<i64>, AnalysisError> {
+/// Waits that the query selects.
+fn selected(context: &Context<'_>) -> Result<FxHashSet<i64>, AnalysisError> {
     let mut pass = context.pass_with_cut(&LOCKS, &[], &context.question.filter)?;
     let id = pass.projection.need("id");
     let mut verdicts = pass.selector.verdicts();
     let mut rows = Vec::new();
-    let mut asked = FxHashSet::default();
+    let mut selected = FxHashSet::default();
     in_order(
         context.tables,
         &pass.projection.scan(pass.selected),
         |batch| {
             pass.selector.select(&mut verdicts, batch, &mut rows)?;
             let id = id.ints(batch)?;
-            asked.extend(rows.iter().filter_map(|row| id.get(*row)));
+            selected.extend(rows.iter().filter_map(|row| id.get(*row)));
             Ok(ControlFlow::Continue(()))
         },
     )?;
-    Ok(asked)
+    Ok(selected)
 }
 
 #[cfg(test)]

@@ -1,9 +1,10 @@
-//! Use of block devices, whole or as a series in time, with the columns of `iostat -x`.
+//! Utilisation of block devices, for the whole window or per interval, with the columns of `iostat
+//! -x`.
 //!
-//! A request counts in the part of time in which it completes, as in iostat; one that completes
-//! after the window, or never, counts in the last part. Utilisation is the union of the times
-//! between the first known moment of a request and its completion; the queue size is their sum;
-//! both are divided by the length of the part.
+//! A request counts in the interval in which it completes, as in iostat; one that completes after
+//! the window, or never, counts in the last interval. Utilisation is the union of the times from
+//! the first event of each request to its completion; the average queue size is their sum; both are
+//! divided by the length of the interval.
 
 use std::collections::BTreeMap;
 
@@ -23,11 +24,11 @@ use crate::scan::{ColumnRef, Projection, per_row, per_word};
 use crate::sweep::{InFlight, Parts};
 use whyslow_model::histogram::Histogram;
 
-/// How much is told of a device.
+/// Level of detail of a device.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Detail {
     Whole,
-    /// For `use`: neither sectors nor who wrote, but how many requests failed.
+    /// For `use`: without sectors and writers, but with the number of failed requests.
     Brief,
 }
 
@@ -66,7 +67,7 @@ pub(crate) fn table(context: &Context<'_>, detail: Detail) -> Result<AnswerTable
             rows.push((order, row));
         }
     }
-    // Stable: devices of one time, or of the same bytes, stay in the order of their names.
+    // Stable: devices of one time, or with equal bytes, are in order of name.
     rows.index_sort_by_key(|(order, _)| *order);
     table.rows = rows.into_iter().map(|(_, row)| row).collect();
     context.finish_blocks(&mut table, context.limit(0));
@@ -157,7 +158,7 @@ fn sweep(
     Ok(all)
 }
 
-/// What a piece of the table tells of each device.
+/// Result of a piece of the table, by device.
 struct Piece {
     verdicts: Verdicts,
     rows: Vec<u32>,
@@ -174,13 +175,13 @@ struct Columns {
     more: More,
 }
 
-/// Columns of which not every answer tells.
+/// Columns that only some answers need.
 enum More {
     Whole { upid: ColumnRef, sectors: ColumnRef },
     Brief { error: ColumnRef },
 }
 
-/// The place of an operation among the ways of a sum.
+/// Index of an operation in a sum.
 fn way_of(op: &str) -> u8 {
     match op {
         "read" => READ as u8,
@@ -193,20 +194,20 @@ const READ: usize = 0;
 const WRITE: usize = 1;
 const OTHER: usize = 2;
 
-/// In place of a number that is not known.
+/// Stands for an unknown number.
 const NONE: i64 = i64::MIN;
 
 struct Request {
     way: usize,
-    /// Only where the answer tells who wrote.
+    /// Only if the answer needs the writers.
     upid: i64,
     ts: Ns,
     dur: Ns,
     end: Ns,
-    /// Else `end` is that of the recording.
+    /// Otherwise `end` is the end of the recording.
     is_ended: bool,
     bytes: i64,
-    /// Sectors, or 1 for one that failed.
+    /// Sectors, or 1 for a failed request.
     more: i64,
 }
 
@@ -231,7 +232,7 @@ impl Columns {
         }
     }
 
-    /// The number of each row's device: a device is looked up once a batch, not once a row.
+    /// The device number of each row: a device is looked up once per batch, not per row.
     fn places(
         &self,
         batch: &RecordBatch,
@@ -297,13 +298,13 @@ impl Columns {
 
 struct Device {
     in_flight: InFlight,
-    /// The part of which requests are coming in; the others are in `parts`.
+    /// The part in which requests currently arrive; the others are in `parts`.
     current: (usize, PartSum),
     parts: BTreeMap<usize, PartSum>,
 }
 
-/// Nothing is decided by what a request does, which cannot be foreseen: a wrong guess costs more than
-/// all of the adding.
+/// Branch-free, because what a request does is unpredictable: a misprediction costs more than all
+/// of the additions.
 #[derive(Default)]
 struct Way {
     count: i64,
@@ -314,26 +315,26 @@ struct Way {
 
 #[derive(Default)]
 struct PartSum {
-    /// Of reads, writes, and whatever else.
+    /// For reads, writes and others.
     ways: [Way; 3],
     more: i64,
     durations: Histogram,
     writers: Writers,
 }
 
-/// Processes below are found by their place in a table, those above by hashing.
+/// Smaller process numbers are looked up in a table, larger ones in a hash map.
 const SMALL: usize = 1 << 12;
 
 /// Bytes written by process.
 #[derive(Default)]
 struct Writers {
-    /// Of the part of which requests are coming in: empty in those put aside.
+    /// Of the current part: empty in those put aside.
     small: Vec<i64>,
     others: FxHashMap<Option<i64>, i64>,
 }
 
 impl Writers {
-    /// Only the bytes of those that write count.
+    /// Only counts the bytes of writes.
     #[inline]
     fn add(&mut self, upid: i64, bytes: i64, writes: bool) {
         let place = usize::try_from(upid).unwrap_or(usize::MAX);
@@ -358,7 +359,7 @@ impl Writers {
         }
     }
 
-    /// Keeps those only that wrote something.
+    /// Drops processes that wrote nothing.
     fn put_aside(&mut self) {
         let small = (0..).zip(std::mem::take(&mut self.small));
         for (upid, bytes) in small.filter(|(_, bytes)| *bytes > 0) {
@@ -366,7 +367,7 @@ impl Writers {
         }
     }
 
-    /// Who wrote most; of equals the one with the least number.
+    /// The process that wrote most; the one with the lowest number on a tie.
     fn top(&self) -> Option<i64> {
         let all = self.others.iter().filter(|(_, bytes)| **bytes > 0);
         let (upid, _) = all.max_by_key(|(upid, bytes)| (**bytes, std::cmp::Reverse(**upid)))?;
@@ -383,13 +384,13 @@ impl Device {
         }
     }
 
-    /// All parts that requests completed in.
+    /// All parts in which requests completed.
     fn into_parts(mut self) -> (InFlight, BTreeMap<usize, PartSum>) {
         self.put_aside();
         (self.in_flight, self.parts)
     }
 
-    /// Adds what the piece that follows tells of the device.
+    /// Appends the next piece of the device.
     fn append(&mut self, later: Device) {
         let (in_flight, parts) = later.into_parts();
         self.in_flight.append(in_flight);
@@ -412,7 +413,7 @@ impl Device {
         self.current = (part, self.parts.remove(&part).unwrap_or_default());
     }
 
-    /// What it was; the time that it was in flight is added apart.
+    /// Counts a completed request; its time in flight is added separately.
     fn count(&mut self, parts: Parts, request: &Request, detail: Detail) {
         let part = parts.of(request.end);
         if part != self.current.0 {
@@ -446,7 +447,7 @@ impl Way {
 }
 
 impl PartSum {
-    /// Of those put aside.
+    /// Merges those put aside.
     fn merge(&mut self, other: PartSum) {
         for (way, more) in self.ways.iter_mut().zip(&other.ways) {
             way.merge(more);
@@ -462,7 +463,8 @@ impl PartSum {
         self.ways.iter().map(|way| way.count).sum()
     }
 
-    /// Cells from `requests` to the use; `seconds` long, so long busy, so long in flight in total.
+    /// Cells from `requests` to the utilisation; for an interval of `seconds`, the time busy, and
+    /// the total time in flight.
     fn cells(&self, detail: Detail, (seconds, busy, total): (f64, Ns, Ns), row: &mut Vec<Value>) {
         let per_second = |amount: f64| Value::from((seconds > 0.0).then(|| amount / seconds));
         let average =

@@ -1,9 +1,10 @@
-//! `differs`: what is more, or less, frequent among the operations asked about than among others.
+//! `differs`: properties that are more, or less, frequent in the selected operations than in
+//! others.
 //!
-//! Each value of each key is a two-by-two table: with it or without, asked about or not. Fisher's
-//! exact test says how easily such a difference comes about by chance, and Benjamini and Hochberg's
-//! correction that there were many values to choose from. What comes in bursts is not independent, so
-//! rows are ordered by how great a difference is, not by how sure; the answer says so.
+//! Each value of each key gives a two-by-two table: with or without it, selected or not. Fisher's
+//! exact test gives the p value of the difference, and the Benjamini-Hochberg correction accounts
+//! for the number of values. Bursts are not independent, so rows are sorted by the size of the
+//! difference, not by its significance; the answer points this out.
 
 use std::collections::BTreeMap;
 
@@ -23,7 +24,7 @@ use crate::scan::{ColumnRef, Ints};
 use crate::spec::Spec;
 use crate::statistics::{adjusted, hypergeometric_tail};
 
-/// Keys of one family often say the same; the first that does stands for all.
+/// Keys of one family often have the same values; the first one represents all.
 const FAMILIES: [&[Key]; 6] = [
     &[
         Key::Process,
@@ -55,13 +56,13 @@ const FAMILIES: [&[Key]; 6] = [
         Key::Mode,
     ],
 ];
-/// Differences above count as found.
+/// Significance level of differences.
 const LEVEL: f64 = 0.05;
-/// Shares that differ by less are no lead, however many operations say so.
+/// Smaller differences of shares are not useful, however significant.
 const DIFFERENCE_MIN: f64 = 0.01;
 const ROWS: usize = 20;
 
-/// How often, and how long in all.
+/// Number of rows, and their total duration.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 struct Sum {
     count: i64,
@@ -117,12 +118,12 @@ pub(crate) fn table(
     let title = title(spec, totals);
     let mut table = AnswerTable::new("differs", &title, columns());
     if totals.0 == 0 || totals.1 == 0 {
-        let whom = if totals.0 == 0 {
-            "asked about"
+        let side = if totals.0 == 0 {
+            "selected"
         } else {
             "to compare with"
         };
-        context.note(format!("there are no {} {whom}", spec.rows));
+        context.note(format!("there are no {} {side}", spec.rows));
         return Ok(table);
     }
     let mut found = differences(&keys, &inside, &others);
@@ -157,9 +158,9 @@ pub(crate) fn table(
         ]);
     }
     context.note(format!(
-        "{title}: {tested} values were compared; shown is what differs by a hundredth or more at a false \
-         discovery rate of {LEVEL}. Operations of one burst are no independent draws, so order is \
-         by difference, and a difference is a lead, not a cause"
+        "{title}: {tested} values were compared; differences of 1 % or more are shown, at a false \
+         discovery rate of {LEVEL}. Operations of a burst are not independent, so rows are sorted \
+         by difference; a difference is a lead, not a cause"
     ));
     context.finish(&mut table, context.limit(ROWS));
     Ok(table)
@@ -169,7 +170,7 @@ fn title(spec: &Spec, (inside, others): (i64, i64)) -> String {
     format!("{inside} {} against {others} others", spec.rows)
 }
 
-/// Those asked for, else all that the rows have, each family's in its order.
+/// The requested keys, else all that the rows have, each family's in order.
 fn keys(spec: &Spec, by: &[Key]) -> Vec<Key> {
     if !by.is_empty() {
         return by.to_vec();
@@ -187,7 +188,7 @@ fn inside(
     counted(context, spec, keys, pass)
 }
 
-/// Of another window the same question; else what the whole recording has beside what is asked about.
+/// The same query for another window; otherwise, the rest of the recording.
 fn others(
     context: &Context<'_>,
     spec: &'static Spec,
@@ -201,7 +202,7 @@ fn others(
         {
             return Err(AnalysisError::query(
                 "the two windows overlap",
-                "compare with a window before or after: -w A..B --vs C..D",
+                "use a window before or after: -w A..B --vs C..D",
             ));
         }
         let pass = context.pass_in(spec, &[], &question.filter, Some(baseline))?;
@@ -215,12 +216,15 @@ fn others(
     };
     if context.selected().is_none() && all == question.filter {
         return Err(AnalysisError::query(
-            format!("all {} are asked about, so there are no others", spec.rows),
-            "say which: -w WINDOW, --min 100ms, --errors; or with which to compare: --vs WINDOW",
+            format!(
+                "all {} are selected, so there is nothing to compare with",
+                spec.rows
+            ),
+            "select some with -w WINDOW, --min 100ms or --errors, or compare with another window: --vs WINDOW",
         ));
     }
     if context.tables.info().cut.is_some() {
-        context.note("the others are those that were kept in this part of a recording".into());
+        context.note("the comparison only covers this slice of a recording".into());
     }
     let pass = context.pass_in(spec, &[], &all, None)?;
     let mut whole = counted(context, spec, keys, pass)?;
@@ -292,11 +296,11 @@ fn differences(keys: &[Key], inside: &Counts, others: &Counts) -> Vec<Difference
     found
 }
 
-/// How easily shares as different as these come about by chance, two-sided.
+/// Two-sided p value of a difference between two shares.
 fn chance((k, n): (i64, i64), (other, rest): (i64, i64)) -> f64 {
     let [k, n, other, rest] = [k, n, other, rest].map(|count| count.max(0) as u64);
     let (marked, all) = (k + other, n + rest);
-    // The lesser tail is that on the side of the difference.
+    // The smaller tail is the one on the side of the difference.
     let is_more = u128::from(k) * u128::from(all) >= u128::from(marked) * u128::from(n);
     let tail = if is_more {
         hypergeometric_tail(k, n, marked, all)
@@ -306,7 +310,7 @@ fn chance((k, n): (i64, i64), (other, rest): (i64, i64)) -> f64 {
     (2.0 * tail).min(1.0)
 }
 
-/// Of values of one family that the same operations have, the first.
+/// Of values of one family that occur in the same operations, the first.
 fn distinct(found: Vec<(Difference, f64)>) -> Vec<(Difference, f64)> {
     let family = |key: Key| FAMILIES.iter().position(|family| family.contains(&key));
     let rank = |key: Key| {
@@ -333,12 +337,12 @@ fn distinct(found: Vec<(Difference, f64)>) -> Vec<(Difference, f64)> {
 fn columns() -> Vec<AnswerColumn> {
     let column = AnswerColumn::new;
     vec![
-        column("key", "what", Measure::Text),
+        column("key", "key", Measure::Text),
         column("value", "value", Measure::Path),
         column("count", "count", Measure::Count),
         column("share", "share", Measure::Ratio),
         column("others", "others", Measure::Count).priority(2),
-        column("others_share", "of others", Measure::Ratio),
+        column("others_share", "others' share", Measure::Ratio),
         column("difference", "difference", Measure::Ratio).priority(1),
         column("total_ns", "time", Measure::Duration).priority(1),
         column("q", "q", Measure::Number).priority(3),

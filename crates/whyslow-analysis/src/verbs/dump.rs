@@ -1,7 +1,9 @@
-//! `threads dump`: the stacks of all threads at a moment, identical ones once, as a thread dump has them.
+//! `threads dump`: the stacks of all threads at a point in time, identical ones grouped, like a
+//! thread dump.
 //!
-//! A thread's stack is that of the sample whose time holds the moment. Where it had none for longer, it is
-//! that of the sample after, because a thread that no signal reaches shows its call only when that ends.
+//! A thread's stack is that of the sample whose interval contains the time. If the thread had no
+//! samples for longer, it is that of the next sample, because a thread that receives no signals
+//! shows its call only when the call ends.
 
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
@@ -23,23 +25,23 @@ use crate::spec::Spec;
 
 const ROWS: usize = 0;
 
-/// What is known of a thread at the moment.
+/// State of a thread at that time.
 #[derive(Debug, Clone, Default)]
 struct Known {
     name: String,
     tid: Option<i64>,
     state: Option<String>,
-    /// Since when.
+    /// Start of the state.
     since: Ns,
     callsite: Option<i64>,
     is_assumed: bool,
     is_gap: bool,
-    /// When the dump was taken that shows it; what stands in that one holds for all of the sample's time.
+    /// Time of the dump that shows it, which applies to the whole interval of the sample.
     dumped: Option<Ns>,
-    /// The recorder looked at the thread then.
+    /// The recorder sampled the thread at that time.
     seen: Option<Seen>,
     waits_for: Option<String>,
-    /// Who has what it waits for.
+    /// The holder of what it waits for.
     holder: Option<Holder>,
     held_by: Option<String>,
 }
@@ -51,13 +53,13 @@ struct Holder {
     confidence: String,
 }
 
-/// No chain is longer.
+/// Maximum length of a chain.
 const CHAIN_MAX: usize = 32;
 
-/// From who has it to who has what that one waits for, and so on.
+/// From the holder to the holder of what that one waits for, and so on.
 fn chains(threads: &mut BTreeMap<i64, Known>) -> bool {
     let holder = |utid: i64| threads.get(&utid).and_then(|known| known.holder.clone());
-    let mut told = Vec::new();
+    let mut texts = Vec::new();
     let mut is_dead = false;
     for (utid, known) in threads.iter() {
         let Some(first) = &known.holder else { continue };
@@ -75,9 +77,9 @@ fn chains(threads: &mut BTreeMap<i64, Known>) -> bool {
             text.extend([", waits for ", &held.name, " (", &held.confidence, ")"]);
             at = held.utid;
         }
-        told.push((*utid, text));
+        texts.push((*utid, text));
     }
-    for (utid, text) in told {
+    for (utid, text) in texts {
         if let Some(known) = threads.get_mut(&utid) {
             known.held_by = Some(text);
         }
@@ -85,7 +87,7 @@ fn chains(threads: &mut BTreeMap<i64, Known>) -> bool {
     is_dead
 }
 
-/// What the recorder saw of a thread, also where a profiler could not.
+/// What the recorder saw of a thread, even if a profiler could not.
 #[derive(Debug, Clone)]
 struct Seen {
     state: Option<String>,
@@ -105,7 +107,7 @@ pub(crate) fn table(context: &Context<'_>) -> Result<AnswerTable, AnalysisError>
     }
     let mut groups: Vec<_> = groups.into_iter().collect();
     groups.index_sort_by(|((callsite_a, state_a), a), ((callsite_b, state_b), b)| {
-        // Many in one place first: that is where something is wrong.
+        // Places with many threads first, because they indicate a problem.
         let by_count = b.len().cmp(&a.len());
         by_count.then_with(|| (callsite_a, state_a).cmp(&(callsite_b, state_b)))
     });
@@ -125,14 +127,14 @@ pub(crate) fn table(context: &Context<'_>) -> Result<AnswerTable, AnalysisError>
     }
     if threads.values().any(|known| known.is_gap) {
         context.note(
-            "a thread without samples at the moment has the stack of the sample after: the call that kept \
-             signals away"
+            "threads without a sample at this time show the stack of the next sample: the call that \
+             blocked signals"
                 .into(),
         );
     }
     if threads.values().any(|known| known.is_assumed) {
         context.note(
-            "assumed: the sampler took the stack for unchanged, as the thread had hardly run"
+            "assumed: the sampler reused the previous stack because the thread had hardly run"
                 .into(),
         );
     }
@@ -140,14 +142,14 @@ pub(crate) fn table(context: &Context<'_>) -> Result<AnswerTable, AnalysisError>
     Ok(table)
 }
 
-/// What is known of each thread at a moment.
+/// State of each thread at a point in time.
 fn known_at(context: &Context<'_>, at: Ns) -> Result<BTreeMap<i64, Known>, AnalysisError> {
     let mut threads: BTreeMap<i64, Known> = BTreeMap::new();
     samples(context, at, &mut threads)?;
     if context.has("sample_gap") {
         gaps(context, at, &mut threads)?;
     }
-    // What was seen is right where others only infer it.
+    // Direct observations take precedence over inferred ones.
     for known in threads.values_mut() {
         if let Some(seen) = &known.seen {
             known.state.clone_from(&seen.state);
@@ -164,7 +166,8 @@ fn known_at(context: &Context<'_>, at: Ns) -> Result<BTreeMap<i64, Known>, Analy
         holders(context, at, &mut threads)?;
         if chains(&mut threads) {
             context.note(
-                "deadlock: these threads wait for each other, as far as holders are known".into(),
+                "deadlock: these threads wait for each other, according to the known holders"
+                    .into(),
             );
         }
     }
@@ -177,11 +180,11 @@ fn columns() -> Vec<AnswerColumn> {
         column("rank", "#", Measure::Count),
         column("threads", "threads", Measure::Count),
         column("state", "state", Measure::Text),
-        column("for_ns", "for", Measure::Duration),
-        column("function", "function, and who called it", Measure::Text),
-        column("frame_kind", "in", Measure::Text).priority(3),
+        column("for_ns", "duration", Measure::Duration),
+        column("function", "function and callers", Measure::Text),
+        column("frame_kind", "frame kind", Measure::Text).priority(3),
         column("module", "module", Measure::Path).priority(4),
-        column("names", "who", Measure::Text).priority(1),
+        column("names", "names", Measure::Text).priority(1),
         column("waits_for", "waits for", Measure::Text).priority(2),
         column("held_by", "held by", Measure::Text)
             .priority(1)
@@ -221,7 +224,7 @@ fn push(
         Value::Text(state.to_owned()),
         longest.into(),
     ];
-    // No holder is no list, so that the column goes where there is none at all.
+    // Null without a holder, so that an empty column is hidden.
     let held = if held.is_empty() {
         Value::Null
     } else {
@@ -245,7 +248,7 @@ fn push(
     }
 }
 
-/// The moment, and what is read of a table then.
+/// The point in time, and the window to read from a table.
 fn moment(at: Ns) -> Window {
     Window::new(at, at.saturating_add(1))
 }
@@ -264,7 +267,7 @@ fn samples(
                     since: row.ts,
                 });
             }
-            // Of samples that meet there the later one; it begins where the other ends.
+            // If two samples meet there, the later one applies; it starts where the other ends.
             if known.callsite.is_some() && known.since > row.ts {
                 return;
             }
@@ -300,7 +303,7 @@ fn gaps(
     })
 }
 
-/// What the kernel says is right where it says anything.
+/// Kernel data takes precedence.
 fn states(
     context: &Context<'_>,
     at: Ns,
@@ -352,7 +355,7 @@ fn waits(
     )
 }
 
-/// Who held what they wait for, as far as that is known.
+/// The known holders of what they wait for.
 fn holders(
     context: &Context<'_>,
     at: Ns,
@@ -365,7 +368,7 @@ fn holders(
     let [kind, object, comm, confidence] =
         ["kind", "object", "holder_comm", "confidence"].map(|name| projection.need(name));
     let told_by = projection.need("told_by");
-    // What a dump shows may begin and end with it.
+    // A dump is an instant, so a wait in it may have zero duration.
     let dumped = threads.values().filter_map(|known| known.dumped).max();
     let until = dumped.unwrap_or(at).max(at).saturating_add(1);
     in_order(
@@ -412,7 +415,7 @@ fn holders(
     )
 }
 
-/// A row that holds the moment.
+/// A row that contains the time.
 struct Held {
     utid: i64,
     ts: Ns,
@@ -431,7 +434,7 @@ fn each(
     at: Ns,
     take: &mut dyn FnMut(Held),
 ) -> Result<(), AnalysisError> {
-    // What has no stack belongs to threads that were found by theirs.
+    // Tables without stacks only add to threads that were selected by their stacks.
     let filter = if spec.table.column("callsite_id").is_some() {
         context.question.filter.clone()
     } else {
@@ -475,7 +478,7 @@ fn each(
                     tid: tid.get(row),
                     state: state.get(row).map(str::to_owned),
                     callsite: callsite.as_ref().and_then(|column| column.get(row)),
-                    // The recorder knows that the thread has not run.
+                    // The recorder detected that the thread has not run.
                     is_assumed: !is_own
                         && credits
                             .as_ref()

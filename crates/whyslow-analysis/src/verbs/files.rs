@@ -1,8 +1,9 @@
-//! `files top`, `tree` and `open`: files by path, pattern or directory, and who has them open.
+//! `files top`, `tree` and `open`: files by path, pattern or directory, and processes that have
+//! them open.
 //!
-//! Operations come from system calls, creations, deletions and lengths of life from `file_life`.
-//! Everything is summed up by path first, so that a pattern or a directory knows how many files it
-//! stands for.
+//! Operations are from system calls; creations, deletions and lifetimes from `file_life`.
+//! Everything is aggregated by path first, so that a pattern or a directory has the number of its
+//! files.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -76,8 +77,8 @@ pub(crate) fn top(context: &Context<'_>, keys: &[Key]) -> Result<AnswerTable, An
     Ok(table)
 }
 
-/// Who used each group: everyone with the descriptors if the answer may be wide, else the process
-/// with the most calls.
+/// The users of each group: all processes with their descriptors in wide answers, otherwise the
+/// process with the most calls.
 fn users(
     context: &Context<'_>,
     keys: &[Key],
@@ -129,7 +130,7 @@ fn columns(keys: &[Key]) -> Vec<AnswerColumn> {
     columns
 }
 
-/// A directory of the tree and what lies below it.
+/// A directory of the tree with everything below it.
 pub(crate) fn tree(context: &Context<'_>) -> Result<AnswerTable, AnalysisError> {
     let mut nodes: BTreeMap<String, FileSum> = BTreeMap::new();
     for (group, sum) in by_path(context, &[Key::File])? {
@@ -151,7 +152,7 @@ pub(crate) fn tree(context: &Context<'_>) -> Result<AnswerTable, AnalysisError> 
             }
         }
     }
-    // A directory weighs at least as much as what is in it, so the heaviest nodes are a tree.
+    // A directory weighs at least as much as its contents, so the heaviest nodes form a tree.
     let mut heaviest: Vec<(String, FileSum)> = nodes.into_iter().collect();
     heaviest.index_sort_by(|(path_a, a), (path_b, b)| {
         let depth = depth_of(path_a).cmp(&depth_of(path_b));
@@ -184,7 +185,7 @@ pub(crate) fn tree(context: &Context<'_>) -> Result<AnswerTable, AnalysisError> 
 
 const TREE_ROWS: usize = 40;
 
-/// Number of directories above.
+/// Number of parent directories.
 fn depth_of(path: &str) -> i64 {
     let inside = path.trim_matches('/');
     if inside.is_empty() {
@@ -194,7 +195,7 @@ fn depth_of(path: &str) -> i64 {
     }
 }
 
-/// Parents before children, children in the order of the list.
+/// Parents before children, children in list order.
 fn in_tree_order(nodes: &[(String, FileSum)]) -> Vec<usize> {
     let places: BTreeMap<&str, usize> = nodes
         .iter()
@@ -221,7 +222,7 @@ fn in_tree_order(nodes: &[(String, FileSum)]) -> Vec<usize> {
     order
 }
 
-/// Descriptors open at a moment, as lsof lists them.
+/// File descriptors open at a point in time, like lsof.
 pub(crate) fn open(context: &Context<'_>) -> Result<AnswerTable, AnalysisError> {
     let at = context.question.at.unwrap_or(context.span.end);
     let moment = Window::new(at, at.saturating_add(1));
@@ -262,7 +263,7 @@ pub(crate) fn open(context: &Context<'_>) -> Result<AnswerTable, AnalysisError> 
 /// Sums by path and the other keys.
 type Files = BTreeMap<Vec<KeyValue>, FileSum>;
 
-/// Sums by path (and the other keys), with the lives of the paths.
+/// Sums by path (and the other keys), with the lifetimes of the paths.
 fn by_path(context: &Context<'_>, keys: &[Key]) -> Result<Files, AnalysisError> {
     let keys: Vec<Key> = keys
         .iter()
@@ -299,7 +300,7 @@ fn by_path(context: &Context<'_>, keys: &[Key]) -> Result<Files, AnalysisError> 
     Ok(files)
 }
 
-/// Creations, deletions and lives of the paths found.
+/// Creations, deletions and lifetimes of the paths found.
 fn add_lives(context: &Context<'_>, files: &mut Files) -> Result<(), AnalysisError> {
     let filter = Filter {
         files: context.question.filter.files.clone(),
@@ -366,7 +367,7 @@ struct FileSum {
     deleted: i64,
     time: Ns,
     lives: Histogram,
-    /// None where it cannot be told.
+    /// `None` if unknown.
     fills: Option<FillSum>,
 }
 
@@ -416,7 +417,7 @@ impl FileSum {
     }
 }
 
-/// What a call does to the file asked about.
+/// What a call does to the file of the row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Does {
     Open,

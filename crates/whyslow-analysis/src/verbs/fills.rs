@@ -1,10 +1,10 @@
-//! What of the bytes read of files was in the page cache, and what came into it meanwhile.
+//! Bytes read from files that were in the page cache, and page-cache fills.
 //!
-//! Pages that came for a call that read the file were not in the cache, or were read ahead for calls
-//! to come. So what calls read, less what came for them, was in the cache for certain: the rest is of
-//! both kinds. Reads that go past the cache (`O_DIRECT`) have nothing come: where somebody had such a
-//! descriptor of a file, nobody can tell. Nor is anything told where pages were not recorded, or the
-//! question is about some of the calls only.
+//! Pages that were filled for a read call were not in the cache, or were read ahead for later
+//! calls. So the bytes read, minus those filled for reads, were certainly in the cache; the rest is
+//! of both kinds. Reads that bypass the cache (`O_DIRECT`) fill nothing: if a file had such a
+//! descriptor, the result is unknown. It is also unknown if pages were not recorded, or if the
+//! query selects only some of the calls.
 
 use arrow_array::RecordBatch;
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -20,22 +20,23 @@ use crate::pass::{Pass, Summing};
 use crate::query::Filter;
 use crate::scan::{ColumnRef, Ints, Texts, per_word};
 
-/// On x86 and on ARM: the one of the other means `O_DIRECTORY`, and nobody reads directories so.
+/// On x86 and on ARM: the value of one is `O_DIRECTORY` on the other, and directories are not read
+/// this way.
 const O_DIRECT: i64 = 0o40_000 | 0o200_000;
 
 /// Classes of objects whose pages are in the cache.
 const CACHED: [&str; 2] = ["file", "block"];
 
-/// Of a group.
+/// Sums of a group.
 #[derive(Debug, Default, Clone, Copy)]
 pub(crate) struct FillSum {
-    /// Bytes that came for calls that read, for mappings, and for others.
+    /// Bytes filled for read calls, for mappings, and for other causes.
     read: i64,
     pub(crate) mapped: i64,
     other: i64,
-    /// Bytes that calls read of objects whose pages are in the cache.
+    /// Bytes that calls read from objects whose pages are in the cache.
     moved: i64,
-    /// Some of that may have gone past it.
+    /// Some of them may have bypassed the cache.
     is_direct: bool,
 }
 
@@ -53,7 +54,7 @@ impl FillSum {
     }
 }
 
-/// Cells of [`columns`]; of a sum that is not known none has a value.
+/// Cells of [`columns`]; all are null if the sum is unknown.
 pub(crate) fn cells(sum: Option<&FillSum>) -> [Value; 3] {
     let cached = sum.filter(|sum| sum.moved > 0 && !sum.is_direct);
     [
@@ -74,7 +75,7 @@ pub(crate) fn columns() -> [AnswerColumn; 3] {
 
 pub(crate) type Fills = FxHashMap<Vec<KeyValue>, FillSum>;
 
-/// By group, and by interval where the question asks for one; nothing where it cannot be told.
+/// By group, and by interval if the query has one; `None` if unknown.
 pub(crate) fn of(context: &Context<'_>, keys: &[Key]) -> Result<Option<Fills>, AnalysisError> {
     let question = context.question;
     let is_recorded = context.names.topics.iter().any(|topic| topic == "pages");
@@ -82,9 +83,9 @@ pub(crate) fn of(context: &Context<'_>, keys: &[Key]) -> Result<Option<Fills>, A
         note_unknown(context);
         return Ok(None);
     }
-    let is_told = keys.iter().all(|key| key.is_object() || key.is_owner());
-    if !is_told || !is_of_all_calls(&question.filter) {
-        context.note("what came into the page cache is known by file and thread only".into());
+    let is_known = keys.iter().all(|key| key.is_object() || key.is_owner());
+    if !is_known || !is_of_all_calls(&question.filter) {
+        context.note("page-cache fills are only known by file and thread".into());
         return Ok(None);
     }
     let mut fills = Fills::default();
@@ -101,7 +102,7 @@ pub(crate) fn of(context: &Context<'_>, keys: &[Key]) -> Result<Option<Fills>, A
     for (group, sum) in pass.run(context.tables, &Read { op, class, bytes })? {
         fills.entry(group).or_default().merge(sum);
     }
-    // Whoever has it: the descriptor may be handed on.
+    // In any process: a descriptor may have been passed on.
     let objects: Vec<Key> = keys.iter().copied().filter(|key| key.is_object()).collect();
     let direct = direct(context, &objects)?;
     for (group, sum) in &mut fills {
@@ -112,13 +113,13 @@ pub(crate) fn of(context: &Context<'_>, keys: &[Key]) -> Result<Option<Fills>, A
     Ok(Some(fills))
 }
 
-/// Says that nothing is known, to those who want to know it.
+/// Adds a caveat, if the query is about it.
 fn note_unknown(context: &Context<'_>) {
     let sort = context.question.sort.as_ref();
     let names = columns().map(|column| column.name);
     if context.question.wide || sort.is_some_and(|sort| names.contains(&sort.column)) {
         context.note(
-            "cannot tell what was served from the page cache: this needs `record --what` with `pages`"
+            "page cache hits unavailable: no page faults recorded (needs `record --what pages`)"
                 .into(),
         );
     }
@@ -131,22 +132,22 @@ fn by_time(context: &Context<'_>, mut pass: Pass) -> Pass {
     pass
 }
 
-/// Whether it picks no calls that pages may have come for.
+/// Whether it excludes no calls for which pages may have been filled.
 fn is_of_all_calls(filter: &Filter) -> bool {
-    let asked = filter.clone();
+    let given = filter.clone();
     let of_files = Filter {
-        pids: asked.pids,
-        tids: asked.tids,
-        comms: asked.comms,
-        cgroups: asked.cgroups,
-        files: asked.files,
-        no_tracer: asked.no_tracer,
+        pids: given.pids,
+        tids: given.tids,
+        comms: given.comms,
+        cgroups: given.cgroups,
+        files: given.files,
+        no_tracer: given.no_tracer,
         ..Filter::default()
     };
     *filter == of_files
 }
 
-/// Groups with a descriptor that reads go past the cache by.
+/// Groups with a descriptor that bypasses the cache.
 fn direct(context: &Context<'_>, keys: &[Key]) -> Result<FxHashSet<Vec<KeyValue>>, AnalysisError> {
     let filter = Filter {
         files: context.question.filter.files.clone(),
@@ -192,7 +193,7 @@ impl Summing for Came {
             Cause::Read => sum.read += bytes,
             Cause::Mapped => sum.mapped += bytes,
             Cause::Other => sum.other += bytes,
-            // Made by whoever writes, and not read.
+            // Created by a write, not read.
             Cause::Write => {}
         }
     }
@@ -250,7 +251,7 @@ impl Summing for Read {
     }
 }
 
-/// Whether any has these.
+/// Whether any row has these flags.
 struct Flags(ColumnRef, i64);
 
 impl Summing for Flags {

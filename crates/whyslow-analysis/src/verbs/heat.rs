@@ -1,6 +1,6 @@
-//! `heat`: time × duration (powers of two), per cell the number of rows and the sum of their
-//! durations. A row lies where it begins; one that began before the window lies at its begin. One
-//! that was not recorded whole has no duration, and no place.
+//! `heat`: time × duration (powers of two), with the number of rows and the sum of their durations
+//! in each cell. A row counts at its start, or at the start of the window if it started before.
+//! Incomplete rows have no duration and are not in the map.
 
 use std::cmp::Reverse;
 
@@ -21,13 +21,13 @@ use crate::query::Weight;
 use crate::scan::{ColumnRef, Ints};
 use crate::spec::Spec;
 
-/// Columns of time where the question names no interval.
+/// Number of columns if the query has no interval.
 const COLUMNS: i64 = 60;
-/// Maps that people can compare at a glance.
+/// Maximum number of maps that can be compared at a glance.
 const GROUPS: usize = 6;
 
-/// One table; with keys its cells are those of one map a group, the groups with the most rows (or the
-/// greatest sum of durations) first.
+/// One table; with keys, it has the cells of one map per group, the groups with the most rows (or
+/// the greatest sum of durations) first.
 pub(crate) fn table(
     context: &Context<'_>,
     spec: &'static Spec,
@@ -56,7 +56,7 @@ pub(crate) fn table(
         maps.extend((!map.cells.is_empty()).then_some(map));
     }
     let weight = context.question.weight;
-    // Stable: groups of equal weight stay in the order of their keys.
+    // Stable: groups of equal weight are in the order of their keys.
     maps.index_sort_by_key(|map| Reverse(map.weight(weight)));
     let groups = maps.len();
     let left_out = maps.split_off(groups.min(context.limit(GROUPS)));
@@ -81,32 +81,32 @@ pub(crate) fn table(
         }
     }
     facts::measured(context, &context.question.filter, "", &mut table);
-    tell_scale(context, width, &mut table);
+    push_scale(context, width, &mut table);
     if !keys.is_empty() {
-        tell_left_out(context, spec, (groups, &left_out), &mut table);
+        push_left_out(context, spec, (groups, &left_out), &mut table);
     }
     if unknown > 0 {
         context.note(format!(
-            "{unknown} {} without a known begin or end have no place in the map",
+            "{unknown} {} without a known start or end are not in the map",
             spec.rows
         ));
     }
     Ok(table)
 }
 
-fn tell_scale(context: &Context<'_>, width: Ns, table: &mut AnswerTable) {
+fn push_scale(context: &Context<'_>, width: Ns, table: &mut AnswerTable) {
     let weight = match context.question.weight {
         Weight::Count => "count",
         Weight::Intensity => "intensity",
     };
     facts::push(table, "weight", "weight", Measure::Text, weight);
     let begin = context.span.begin;
-    facts::push(table, "begin_ns", "begin", Measure::Time, begin);
-    facts::push(table, "width_ns", "a column is", Measure::Duration, width);
+    facts::push(table, "begin_ns", "start", Measure::Time, begin);
+    facts::push(table, "width_ns", "column width", Measure::Duration, width);
 }
 
-/// How many groups there are, and what is in those that are not shown.
-fn tell_left_out(
+/// The number of groups, and the totals of those that are not shown.
+fn push_left_out(
     context: &Context<'_>,
     spec: &Spec,
     (groups, left_out): (usize, &[Map]),
@@ -118,17 +118,17 @@ fn tell_left_out(
         facts::push(table, name, title, Measure::Count, count);
     };
     fact("groups", "groups", groups as i64);
-    fact("groups_left_out", "left out", more as i64);
-    fact("rows_left_out", &format!("{} left out", spec.rows), rows);
+    fact("groups_left_out", "groups not shown", more as i64);
+    fact("rows_left_out", &format!("{} not shown", spec.rows), rows);
     if more > 0 {
         context.note(format!(
-            "{more} more groups with {rows} {} are left out: -n 0 shows all",
+            "{more} more groups with {rows} {} not shown (-n 0 shows all)",
             spec.rows
         ));
     }
 }
 
-/// What one group adds to the answer.
+/// The part of a group in the answer.
 struct Map {
     group: Vec<KeyValue>,
     cells: Vec<((Ns, u8), HeatCell)>,
@@ -169,7 +169,7 @@ fn columns(keys: &[Key]) -> Vec<AnswerColumn> {
     columns
 }
 
-/// 0 for nothing at all, else 1 + the power of two.
+/// 0 for zero, otherwise 1 + the power of two.
 fn octave_of(dur: Ns) -> u8 {
     if dur > 0 { dur.ilog2() as u8 + 1 } else { 0 }
 }
@@ -194,8 +194,8 @@ struct HeatCell {
     intensity: Ns,
 }
 
-/// Cells of each column, by octave. Rows come in order of time, so the last column used is mostly
-/// the next one too.
+/// Cells of each column, by octave. Rows come in time order, so the last column used is usually the
+/// next one, too.
 #[derive(Default)]
 struct HeatSum {
     columns: FxHashMap<Ns, Vec<HeatCell>>,
@@ -206,12 +206,12 @@ struct HeatSum {
 }
 
 impl HeatSum {
-    /// Makes the column of this moment the last one used.
+    /// Makes the column of this time the last one used.
     #[inline(never)]
     fn turn_to(&mut self, ts: Ns, time: &TimeKey) {
         self.put_back();
         let begin = time.begin(ts);
-        // What lies outside of the span belongs to its edges: it is looked up again each time.
+        // Times outside the span belong to its edges: they are looked up again each time.
         let end = begin.saturating_add(time.width).min(time.span.end);
         self.last = Some(Window::new(begin, end.max(begin)));
         self.cells = self.columns.remove(&begin).unwrap_or_default();

@@ -1,6 +1,6 @@
-//! `hist`: how durations are spread, per group, by powers of two or in equal parts.
+//! `hist`: distribution of durations, per group, by powers of two or in equal parts.
 //!
-//! Only durations that are known are counted. Every table says what it measured: filters, time,
+//! Only known durations are counted. Every table has facts about what was measured: filters, time,
 //! count, percentiles.
 
 use std::collections::BTreeMap;
@@ -22,7 +22,7 @@ use crate::scan::{ColumnRef, Ints};
 use crate::spec::Spec;
 use whyslow_model::histogram::Histogram;
 
-/// Equal buckets at most: more cannot be read, and each costs memory.
+/// Maximum number of equal buckets: more are unreadable, and each costs memory.
 const BINS_MAX: usize = 10_000;
 
 /// One distribution: a group, or one of two devices.
@@ -41,8 +41,8 @@ pub(crate) fn tables(
     if let Bins::Linear { count, .. } = context.question.bins
         && !(1..=BINS_MAX).contains(&count)
     {
-        let message = format!("a histogram cannot have {count} buckets");
-        let hint = format!("ask for 1 to {BINS_MAX}");
+        let message = format!("invalid number of buckets: {count}");
+        let hint = format!("use 1 to {BINS_MAX}");
         return Err(AnalysisError::query(message, hint));
     }
     let filter = &context.question.filter;
@@ -61,7 +61,7 @@ pub(crate) fn tables(
     side_by_side(context, spec, versus)
 }
 
-/// The same question for two devices, in two columns of one table.
+/// The same query for two devices, in two columns of one table.
 fn side_by_side(
     context: &Context<'_>,
     spec: &'static Spec,
@@ -135,7 +135,7 @@ fn measure(
         .collect())
 }
 
-/// Buckets `[edge, next edge)`; the last one of equal parts takes its upper edge in.
+/// Buckets `[edge, next edge)`; the last one of equal parts includes its upper edge.
 type Edges = Vec<Ns>;
 
 fn edges(bins: Bins, series: &[Series]) -> Vec<Edges> {
@@ -179,11 +179,11 @@ fn common_edges(bins: Bins, series: &[Series]) -> Edges {
         Bins::Linear { .. } if min == max => vec![min, max],
         Bins::Linear { count, .. } => {
             let width = i128::from(max) - i128::from(min);
-            // The first duration of each part: a boundary between two ns leaves the lower one below.
+            // The first duration of each part: a boundary between two ns belongs to the lower part.
             let up = count as i128 - 1;
             let edge = |place: usize| min + ((width * place as i128 + up) / count as i128) as i64;
             let mut edges: Edges = (0..=count).map(edge).collect();
-            // More buckets than ns between least and greatest: the empty ones are left out.
+            // More buckets than ns between minimum and maximum: empty ones are removed.
             edges.dedup();
             edges
         }

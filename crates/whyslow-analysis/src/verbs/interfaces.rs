@@ -7,7 +7,7 @@ use crate::AnalysisError;
 use crate::context::Context;
 use crate::kinds::PACKETS;
 
-/// None if no packet was recorded.
+/// `None` if no packet was recorded.
 pub(crate) fn table(context: &Context<'_>) -> Result<Option<AnswerTable>, AnalysisError> {
     if !context.has(PACKETS.table.name) {
         return Ok(None);

@@ -1,5 +1,5 @@
-//! `irq usage`: time that interrupt handlers took, by whom they interrupted. A handler counts
-//! without those that interrupted it, so that no moment counts twice.
+//! `irq usage`: time of interrupt handlers, by interrupted thread. The time of nested handlers is
+//! excluded, so that no time counts twice.
 
 use arrow_array::RecordBatch;
 use whyslow_model::Ns;
@@ -72,7 +72,7 @@ fn columns(keys: &[Key], by_time: bool) -> Vec<AnswerColumn> {
     }
     columns.extend(keys.iter().flat_map(|key| key.answer_columns()));
     columns.extend([
-        column("total_ns", "taken", Measure::Duration),
+        column("total_ns", "time", Measure::Duration),
         column("window_ratio", "% of window", Measure::Ratio),
         column("hard_ns", "hard", Measure::Duration).priority(1),
         column("soft_ns", "soft", Measure::Duration).priority(1),
@@ -90,10 +90,10 @@ struct Taken {
 
 #[derive(Default)]
 struct TakenSum {
-    /// As [`KINDS`].
+    /// In the order of [`KINDS`].
     times: [Ns; 3],
     count: i64,
-    /// Handlers whose length is not known.
+    /// Handlers of unknown duration.
     unknown: i64,
 }
 

@@ -1,4 +1,4 @@
-//! `log`: rows in order of time, with all columns, handed on as they are read.
+//! `log`: rows in chronological order, with all columns, passed on as they are read.
 
 use std::ops::ControlFlow;
 
@@ -14,7 +14,7 @@ use crate::rows::RowReader;
 use crate::scan::{ColumnRef, Ints, Texts};
 use crate::spec::{Cell, Spec};
 
-/// Hands on one table after another, each with the next rows in time that pass the filter.
+/// Passes on one table after another, each with the next rows in time that pass the filter.
 pub(crate) fn stream(
     context: &Context<'_>,
     spec: &'static Spec,
@@ -50,14 +50,14 @@ pub(crate) fn stream(
         },
     )?;
     if !found {
-        // Its columns are part of the answer that there are no rows.
+        // The columns are also part of an answer without rows.
         let _ = each(row_table(spec, "log", spec.rows));
     }
     Ok(())
 }
 
-/// A row of `log` of which only some columns were read, for those who look at every row and keep
-/// none: making the cells of an answer costs ten times as much as reading what they are made of.
+/// A row of `log` with only some columns, for callers that visit every row and keep none: building
+/// the cells of an answer costs ten times as much as reading their input.
 pub struct LogRow<'b> {
     names: &'b [&'static str],
     columns: &'b [LogColumn<'b>],
@@ -71,8 +71,8 @@ enum LogColumn<'b> {
 }
 
 impl<'b> LogRow<'b> {
-    /// Value of a column of integers; `None` for null, and for columns that were not projected or
-    /// hold text.
+    /// Value of an integer column; `None` for null, and for columns that were not projected or are
+    /// texts.
     pub fn int(&self, column: &str) -> Option<i64> {
         match self.column(column)? {
             LogColumn::Ints(ints) => ints.get(self.row),
@@ -80,7 +80,7 @@ impl<'b> LogRow<'b> {
         }
     }
 
-    /// Of an object its path, and nothing where that is unknown.
+    /// For an object, its path; `None` if that is unknown.
     pub fn text(&self, column: &str) -> Option<&'b str> {
         match self.column(column)? {
             LogColumn::Texts(texts) => texts.get(self.row),
@@ -89,11 +89,11 @@ impl<'b> LogRow<'b> {
     }
 
     fn column(&self, name: &str) -> Option<LogColumn<'b>> {
-        // Mostly it is the very same text, and letters are compared for nothing.
+        // It is usually the same string, so comparing pointers avoids comparing characters.
         let mut names = self.names.iter();
         let place = names.position(|known| std::ptr::eq(*known, name));
         let place = place.or_else(|| self.names.iter().position(|known| *known == name));
-        debug_assert!(place.is_some(), "column `{name}` was not asked for");
+        debug_assert!(place.is_some(), "column `{name}` was not requested");
         self.columns.get(place?).copied()
     }
 }
@@ -112,7 +112,7 @@ impl Bound {
     }
 }
 
-/// Shows the rows that pass the filter one by one, with these columns only.
+/// Visits the rows that pass the filter, with these columns only.
 pub(crate) fn each_row(
     context: &Context<'_>,
     spec: &'static Spec,
@@ -129,8 +129,8 @@ pub(crate) fn each_row(
             Some(Cell::Text(column)) => Ok(Bound::Text(pass.projection.need(column))),
             Some(Cell::Object) => Ok(Bound::Text(pass.projection.need("path"))),
             _ => Err(AnalysisError::query(
-                format!("rows of {} have no column `{name}` to read", spec.name),
-                "numbers, names and paths can be read one by one",
+                format!("rows of {} have no readable column `{name}`", spec.name),
+                "use columns of numbers, names and paths",
             )),
         }
     };

@@ -1,8 +1,8 @@
-//! `mem usage`: pages allocated and freed, page faults, and the time in which threads could do nothing
-//! but free pages. Counts are kept by the second, so for them a window is rounded out to whole ones;
-//! times count with what lies inside. Intervals are whole seconds for the same reason.
+//! `mem usage`: pages allocated and freed, page faults, and time in which threads waited for direct
+//! reclaim. Counts are per second, so a window is extended to whole seconds for them; times count
+//! with their part inside. Intervals are whole seconds for the same reason.
 //!
-//! What the whole recording never counts was most likely not recorded, and is left empty.
+//! A count that is zero in the whole recording was probably not recorded, and is left empty.
 
 use std::collections::BTreeMap;
 
@@ -24,7 +24,7 @@ use crate::sweep::Parts;
 const ROWS: usize = 20;
 const SECOND: i64 = 1_000_000_000;
 
-/// Columns of counts.
+/// Count columns.
 const COUNTS: [&str; 8] = [
     "allocated",
     "freed",
@@ -36,7 +36,7 @@ const COUNTS: [&str; 8] = [
     "kswapd_wakeups",
 ];
 
-/// Kinds of reclaim in which a thread waits. A soft limit is looked after within another one.
+/// Kinds of reclaim in which a thread waits. Soft limit reclaim happens within another one.
 const STALLS: [&str; 3] = ["direct", "cgroup", "node"];
 
 #[derive(Default)]
@@ -59,8 +59,8 @@ pub(crate) fn table(context: &Context<'_>, keys: &[Key]) -> Result<AnswerTable, 
             known = sums.map(|sum| sum != 0);
         }
         if let Some(cut) = &context.tables.info().cut {
-            let told = cut.told.get(PAGES.table.name);
-            known = COUNTS.map(|name| told.is_some_and(|told| told.contains(name)));
+            let columns = cut.told.get(PAGES.table.name);
+            known = COUNTS.map(|name| columns.is_some_and(|columns| columns.contains(name)));
         }
     }
     let has_reclaim = context.has(RECLAIM.table.name);
@@ -131,23 +131,23 @@ fn columns(keys: &[Key], by_time: bool) -> Vec<AnswerColumn> {
 
 type ByGroup<S> = BTreeMap<Vec<KeyValue>, S>;
 
-/// Parts that begin with a second, as the counts do: of others nobody could say what was in them.
+/// Parts that start at a full second, like the counts: for others, their content would be unknown.
 fn parts(context: &Context<'_>) -> Result<Parts, AnalysisError> {
     let span = Window::new(second_of(context.span.begin), context.span.end);
     let length = span.length();
     let longest = SECOND * (length / SECOND + i64::from(length % SECOND > 0)).max(1);
-    let asked = context.question.interval;
-    if asked.is_some_and(|width| width % SECOND != 0) {
+    let given = context.question.interval;
+    if given.is_some_and(|width| width % SECOND != 0) {
         return Err(AnalysisError::query(
-            "pages are counted by the second: an interval must be whole seconds",
-            "ask for `1s`, or a multiple of it",
+            "pages are counted per second: the interval must be whole seconds",
+            "use `1s` or a multiple of it",
         ));
     }
-    let width = asked.map_or(longest, |width| width.min(longest));
+    let width = given.map_or(longest, |width| width.min(longest));
     Ok(Parts { span, width })
 }
 
-/// Begin of the second of a moment.
+/// Start of the second that contains a time.
 fn second_of(ts: Ns) -> Ns {
     ts.saturating_sub(ts.rem_euclid(SECOND))
 }
@@ -158,9 +158,8 @@ fn counts(
     keys: &[Key],
 ) -> Result<Groups<[i64; COUNTS.len()]>, AnalysisError> {
     let whole = context.selected().map(|window| {
-        context.note(
-            "pages are counted by the second: the window is rounded out to whole ones".into(),
-        );
+        context
+            .note("pages are counted per second: the window was extended to whole seconds".into());
         Window::new(second_of(window.begin), window.end)
     });
     let mut pass = context.pass_in(&PAGES, keys, &context.question.filter, whole)?;
@@ -200,14 +199,14 @@ impl Summing for Counts {
     }
 }
 
-/// Time in which a thread waited for pages, and how often.
+/// Time in which a thread waited for pages, and number of waits.
 #[derive(Debug, Clone, Copy, Default)]
 struct Stall {
     time: Ns,
     count: i64,
 }
 
-/// By group, and by interval with the time spent there; a stall is counted where it begins.
+/// By group and interval, with the time in each interval; a stall is counted where it starts.
 fn stalls(
     context: &Context<'_>,
     parts: Parts,
@@ -237,7 +236,7 @@ fn stalls(
 
 struct Stalls {
     parts: Parts,
-    /// What is measured: it may begin within the first second of the parts.
+    /// The measured window: it may start within the first second of the parts.
     span: Window,
     recording_end: Ns,
     ts: ColumnRef,

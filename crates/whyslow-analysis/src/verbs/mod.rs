@@ -1,4 +1,4 @@
-//! How a kind is shown: each verb is written once for all kinds.
+//! How a kind is shown: each verb is implemented once for all kinds.
 
 pub(crate) mod chains;
 pub(crate) mod cpu;
@@ -33,7 +33,7 @@ pub(crate) mod timeline;
 pub(crate) mod top;
 pub(crate) mod usage;
 
-/// Part of a table's name in machine formats.
+/// Part of a table's name in machine-readable formats.
 fn slug(label: &str) -> String {
     let plain = |c: char| {
         if c.is_ascii_alphanumeric() {

@@ -1,4 +1,4 @@
-//! Tables of block devices tell what is mounted from them.
+//! Adds mount points to tables of block devices.
 
 use whyslow_model::answer::{AnswerColumn, AnswerTable, Measure, Value};
 
@@ -7,7 +7,10 @@ use crate::context::Context;
 use crate::volumes::Volumes;
 
 /// Adds a column to a table that has one of devices.
-pub(crate) fn tell(context: &Context<'_>, table: &mut AnswerTable) -> Result<(), AnalysisError> {
+pub(crate) fn add_column(
+    context: &Context<'_>,
+    table: &mut AnswerTable,
+) -> Result<(), AnalysisError> {
     let Some(place) = table.columns.iter().position(|column| column.name == "dev") else {
         return Ok(());
     };

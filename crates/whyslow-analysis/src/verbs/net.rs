@@ -1,12 +1,12 @@
-//! `net usage`: bytes and packets received and sent, by interface, by whoever sent them, by peer.
+//! `net usage`: bytes and packets received and sent, by interface, sender or peer.
 //!
-//! A packet is received in an interrupt, in which nobody's thread is at work: by process, what was
-//! received is what its system calls read from network sockets, and has no packets. A peer is the
-//! sender of what was received or dropped and the receiver of what was sent, or sent again.
+//! A packet is received in an interrupt, which belongs to no process: by process, the received
+//! bytes are those that its system calls read from network sockets, without packets. A peer is the
+//! sender of received or dropped packets, and the receiver of sent or retransmitted ones.
 //!
-//! What was sent is what the driver took, where the recording tells; else what was handed to it.
-//! What is sent again by a timer belongs to nobody. Where the whole recording has none of what is sent
-//! again, or dropped, most likely nobody recorded it, and the column is left empty.
+//! Sent packets are those that the driver accepted, if recorded; otherwise those that were queued
+//! for it. Retransmits by a timer belong to no process. If the whole recording has no retransmits
+//! or drops, they were probably not recorded, and the column is left empty.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -46,11 +46,11 @@ pub(crate) fn table(context: &Context<'_>) -> Result<AnswerTable, AnalysisError>
     if keys.iter().any(|key| key.is_owner()) {
         return owners(context, &keys, packets);
     }
-    let told = told(context)?;
+    let types = event_types(context)?;
     let rows = packets
         .into_iter()
-        .map(|(group, sum)| (group, sum.traffic(told)));
-    Ok(made(context, &keys, told, rows.collect()))
+        .map(|(group, sum)| (group, sum.traffic(types)));
+    Ok(made(context, &keys, types, rows.collect()))
 }
 
 /// Packets and their bytes.
@@ -60,10 +60,10 @@ pub(super) struct Amount {
     pub(super) packets: i64,
 }
 
-/// What went in and out, and what went wrong.
+/// Traffic in both directions, and errors.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Traffic {
-    /// Of processes only what their calls read is known, if those were recorded.
+    /// For processes, only what their calls read is known, if calls were recorded.
     pub(super) received: Amount,
     pub(super) sent: Amount,
     retransmits: i64,
@@ -71,7 +71,7 @@ pub(super) struct Traffic {
 }
 
 fn peers(context: &Context<'_>) -> Result<AnswerTable, AnalysisError> {
-    let told = told(context)?;
+    let types = event_types(context)?;
     let mut found: FxHashMap<Vec<KeyValue>, Traffic> = FxHashMap::default();
     let mut pass = context.pass(&PACKETS, &[])?;
     let groupings = [Key::Source, Key::Destination].map(|key| {
@@ -103,15 +103,15 @@ fn peers(context: &Context<'_>) -> Result<AnswerTable, AnalysisError> {
     }
     for (group, sum) in by_destination.into_iter().flatten() {
         let traffic = found.entry(group).or_default();
-        (traffic.sent, traffic.retransmits) = (sum.sent(told), sum.retransmits());
+        (traffic.sent, traffic.retransmits) = (sum.sent(types), sum.retransmits());
     }
     found.retain(|_, traffic| *traffic != Traffic::default());
     let is_unknown = |group: &Vec<KeyValue>| group.first() == Some(&KeyValue::Null);
     if found.keys().any(is_unknown) {
-        context.note("packets whose headers were not recorded have no peer".into());
+        context.note("packets without recorded headers have no peer".into());
     }
     let rows = found.into_iter().collect();
-    let mut table = made(context, &[Key::Source], told, rows);
+    let mut table = made(context, &[Key::Source], types, rows);
     if let Some(column) = table
         .columns
         .iter_mut()
@@ -127,19 +127,19 @@ fn owners(
     keys: &[Key],
     packets: Groups<PacketSum>,
 ) -> Result<AnswerTable, AnalysisError> {
-    let told = told(context)?;
+    let types = event_types(context)?;
     let mut found: BTreeMap<Vec<KeyValue>, Traffic> = BTreeMap::new();
     for (group, sum) in packets {
         let received = Amount::default();
         let traffic = Traffic {
             received,
-            ..sum.traffic(told)
+            ..sum.traffic(types)
         };
         found.insert(group, traffic);
     }
-    let asked = &context.question.filter;
+    let filter = &context.question.filter;
     let of_calls = keys.iter().all(|key| key.columns(&SYSCALLS).is_some());
-    let reads_known = of_calls && context.has(SYSCALLS.table.name) && asked.ops.is_empty();
+    let reads_known = of_calls && context.has(SYSCALLS.table.name) && filter.ops.is_empty();
     if reads_known {
         for (group, bytes) in read_from_sockets(context, keys)? {
             found.entry(group).or_default().received.bytes = bytes;
@@ -150,11 +150,11 @@ fn owners(
         moves || traffic.retransmits > 0 || traffic.drops > 0
     });
     context.note(
-        "by process, `received` is what system calls read from network sockets: packets are \
-         received in interrupts, which belong to nobody"
+        "by process, `received` is what system calls read from network sockets, because packets \
+         are received in interrupts, which belong to no process"
             .into(),
     );
-    let mut table = made(context, keys, told, found.into_iter().collect());
+    let mut table = made(context, keys, types, found.into_iter().collect());
     let unknown: &[&str] = if reads_known {
         &["received_packets"]
     } else {
@@ -173,7 +173,7 @@ fn owners(
 fn made(
     context: &Context<'_>,
     keys: &[Key],
-    told: Told,
+    types: EventTypes,
     mut rows: Vec<(Vec<KeyValue>, Traffic)>,
 ) -> AnswerTable {
     type Of = (Vec<KeyValue>, Traffic);
@@ -187,7 +187,7 @@ fn made(
     let by_time = context.interval.is_some();
     let limit = context.limit(if by_time { 0 } else { ROWS });
     let found = rows.len();
-    // Of twenty thousand peers twenty are shown.
+    // Of twenty thousand peers, only twenty are shown.
     if !by_time && context.question.sort.is_none() && limit < found {
         rows.select_nth_unstable_by(limit, order);
         rows.truncate(limit);
@@ -206,7 +206,7 @@ fn made(
         column("sent_bytes", "sent", Measure::Bytes),
         column("sent_packets", "packets out", Measure::Count),
         column("sent_bytes_per_s", "sent per s", Measure::ByteRate).priority(2),
-        column("retransmits", "sent again", Measure::Count).priority(1),
+        column("retransmits", "retransmits", Measure::Count).priority(1),
         column("drops", "dropped", Measure::Count).priority(1),
     ]);
     let parts = Parts::of_question(context);
@@ -231,8 +231,8 @@ fn made(
                 rate(amount).into(),
             ]);
         }
-        row.push(told.retransmits.then_some(traffic.retransmits).into());
-        row.push(told.drops.then_some(traffic.drops).into());
+        row.push(types.retransmits.then_some(traffic.retransmits).into());
+        row.push(types.drops.then_some(traffic.drops).into());
         table.rows.push(row);
     }
     context.finish_blocks(&mut table, limit);
@@ -240,22 +240,22 @@ fn made(
     table
 }
 
-/// What the whole recording holds any of. Asked of a part of it, a packet handed over in one second
-/// and taken in the next would count in both.
+/// Event types in the whole recording. In a slice of it, a packet that was queued in one second and
+/// accepted in the next would count in both.
 #[derive(Debug, Clone, Copy)]
-struct Told {
-    /// The driver took packets.
+struct EventTypes {
+    /// The driver accepted packets.
     transmits: bool,
     retransmits: bool,
     drops: bool,
 }
 
-fn told(context: &Context<'_>) -> Result<Told, AnalysisError> {
+fn event_types(context: &Context<'_>) -> Result<EventTypes, AnalysisError> {
     let kinds = match context.tables.words(PACKETS.table, "kind")? {
         Some(kinds) => kinds,
         None => kinds_of_rows(context)?,
     };
-    Ok(Told {
+    Ok(EventTypes {
         transmits: kinds.contains("transmit"),
         retransmits: kinds.contains("retransmit") || kinds.contains("retransmit_synack"),
         drops: kinds.contains("drop"),
@@ -267,7 +267,7 @@ fn kinds_of_rows(context: &Context<'_>) -> Result<BTreeSet<String>, AnalysisErro
     let kind = projection.need("kind");
     let each = |found: &mut BTreeSet<String>, batch: &RecordBatch, _| {
         let kind = kind.texts(batch)?;
-        // A dictionary may have words that no row of the batch has.
+        // A dictionary may contain words that no row of the batch has.
         let mut are_used = vec![false; kind.words.len()];
         for row in 0..batch.num_rows() as u32 {
             if let Some(word) = kind.key(row) {
@@ -288,12 +288,12 @@ fn place_of(kind: &str) -> usize {
     place.unwrap_or(KINDS.len())
 }
 
-/// What was received and sent in the window, whatever else the question asks for, by the begin of an interval and the
-/// name of an interface.
+/// Received and sent traffic in the window, regardless of the rest of the query, by interval and
+/// interface.
 pub(super) fn by_interface(
     context: &Context<'_>,
 ) -> Result<BTreeMap<(Option<Ns>, String), Traffic>, AnalysisError> {
-    let told = told(context)?;
+    let types = event_types(context)?;
     let all = Filter::default();
     let pass = context.pass_in(&PACKETS, &[Key::Netif], &all, context.selected())?;
     let of = |(group, sum): (Vec<KeyValue>, PacketSum)| {
@@ -305,7 +305,7 @@ pub(super) fn by_interface(
             Some(KeyValue::Text(name)) => name.to_string(),
             _ => String::new(),
         };
-        ((begin, name), sum.traffic(told))
+        ((begin, name), sum.traffic(types))
     };
     Ok(sums(context, pass)?.into_iter().map(of).collect())
 }
@@ -314,7 +314,7 @@ fn packets(context: &Context<'_>, keys: &[Key]) -> Result<Groups<PacketSum>, Ana
     sums(context, context.pass(&PACKETS, keys)?)
 }
 
-/// By interval, where the question has any.
+/// By interval, if the query has one.
 fn sums(context: &Context<'_>, mut pass: Pass) -> Result<Groups<PacketSum>, AnalysisError> {
     if let Some(width) = context.interval {
         pass.group_by_time(context.span, width);
@@ -337,7 +337,7 @@ impl Packets {
     }
 }
 
-/// As [`KINDS`], and what is of none of them.
+/// In the order of [`KINDS`], and other kinds.
 #[derive(Default)]
 struct PacketSum([Amount; KINDS.len() + 1]);
 
@@ -346,9 +346,9 @@ impl PacketSum {
         self.0[0]
     }
 
-    /// What the driver took, where a source tells; else what was handed to it.
-    fn sent(&self, told: Told) -> Amount {
-        self.0[if told.transmits { 2 } else { 1 }]
+    /// What the driver accepted, if known; otherwise what was queued for it.
+    fn sent(&self, types: EventTypes) -> Amount {
+        self.0[if types.transmits { 2 } else { 1 }]
     }
 
     fn retransmits(&self) -> i64 {
@@ -359,10 +359,10 @@ impl PacketSum {
         self.0[5].packets
     }
 
-    fn traffic(&self, told: Told) -> Traffic {
+    fn traffic(&self, types: EventTypes) -> Traffic {
         Traffic {
             received: self.received(),
-            sent: self.sent(told),
+            sent: self.sent(types),
             retransmits: self.retransmits(),
             drops: self.drops(),
         }
@@ -399,7 +399,7 @@ impl Summing for Packets {
     }
 }
 
-/// Bytes that calls read from sockets of the Internet protocols.
+/// Bytes that calls read from IP sockets.
 fn read_from_sockets(
     context: &Context<'_>,
     keys: &[Key],

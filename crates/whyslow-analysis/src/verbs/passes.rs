@@ -1,4 +1,4 @@
-//! `usdt usage`: how often something happened that takes no time, by its keys.
+//! `usdt usage`: frequency of events without duration, by their keys.
 
 use std::cmp::Reverse;
 
@@ -13,7 +13,7 @@ use crate::spec::Spec;
 
 const ROWS: usize = 20;
 
-/// The most frequent first; of intervals in their order.
+/// Most frequent first; intervals in time order.
 pub(crate) fn table(
     context: &Context<'_>,
     spec: &'static Spec,

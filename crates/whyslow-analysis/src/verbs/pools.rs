@@ -1,13 +1,12 @@
-//! `threads list --by pool`: threads in groups, how much of their time they were at work, and how many
-//! were so at once. That all threads of a pool are busy is seen here.
+//! `threads list --by pool`: groups of threads, the share of their time at work, and how many were
+//! at work concurrently. It shows whether all threads of a pool are busy.
 //!
-//! At work is who runs or waits for a CPU (busy), and who waits where it can do nothing else: without
-//! being interrupted, or for a lock (blocked). Where a thread's states were recorded they tell; of
-//! others samples do, and gaps between them that are waits in the kernel.
+//! A thread is at work if it runs or waits for a CPU (busy), or waits uninterruptibly or for a lock
+//! (blocked). Recorded thread states determine this; otherwise samples do, and sampling gaps that
+//! are waits in the kernel.
 //!
-//! Who was at work at once is looked at in [`MOMENTS`] moments of each part of the window, a bit each:
-//! so memory is bounded, the order of rows does not matter, and what two tables say of one time is
-//! counted once.
+//! Concurrency is measured at [`MOMENTS`] points of each part of the window, one bit each. So
+//! memory is bounded, the order of rows is irrelevant, and times that two tables cover count once.
 
 use std::collections::BTreeMap;
 
@@ -30,12 +29,12 @@ use crate::spec::Spec;
 use crate::sweep::Parts;
 
 const ROWS: usize = 40;
-/// Letters of a line.
+/// Letters per line.
 const PARTS: i64 = 40;
-/// Moments of a part: bits of a word.
+/// Points per part: bits of a word.
 const MOMENTS: i64 = 64;
 
-/// What a thread does.
+/// Activity of a thread.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Doing {
     Busy,
@@ -43,7 +42,7 @@ enum Doing {
     Idle,
 }
 
-/// Moments of a part: of whom something is known, who is busy, who is at work.
+/// Points of a part at which the state is known, the thread is busy, and it is at work.
 #[derive(Debug, Clone, Copy, Default)]
 struct Moments {
     known: u64,
@@ -78,7 +77,7 @@ impl Work {
     }
 }
 
-/// Groups of threads: by key, and within by thread.
+/// Groups of threads: by key, and by thread within a group.
 type Groups = BTreeMap<Vec<KeyValue>, FxHashMap<i64, Work>>;
 
 pub(crate) fn table(context: &Context<'_>, keys: &[Key]) -> Result<AnswerTable, AnalysisError> {
@@ -98,7 +97,7 @@ pub(crate) fn table(context: &Context<'_>, keys: &[Key]) -> Result<AnswerTable, 
             .then_with(|| b.threads.cmp(&a.threads))
             .then_with(|| group_a.cmp(group_b))
     });
-    let mut table = AnswerTable::new("pools", "threads in groups", columns(keys));
+    let mut table = AnswerTable::new("pools", "thread pools", columns(keys));
     for (group, line) in lines {
         let mut row = Vec::with_capacity(table.columns.len());
         for (key, value) in keys.iter().zip(&group) {
@@ -110,13 +109,13 @@ pub(crate) fn table(context: &Context<'_>, keys: &[Key]) -> Result<AnswerTable, 
     facts::push(
         &mut table,
         "part_ns",
-        "a letter is",
+        "time per letter",
         Measure::Duration,
         parts.width,
     );
     context.note(
-        "busy: running or waiting for a CPU; at work: busy, in an uninterruptible sleep or waiting for a \
-         lock. Over time: . none of them at work, 1 to 9 tenths of them, # all; blank where nothing is known"
+        "busy: running or waiting for a CPU; at work: busy, in uninterruptible sleep or waiting for a \
+         lock. Over time: . no thread at work, 1 to 9 tenths of the threads, # all, blank if unknown"
             .into(),
     );
     context.finish(&mut table, context.limit(ROWS));
@@ -130,15 +129,15 @@ fn columns(keys: &[Key]) -> Vec<AnswerColumn> {
         column("threads", "threads", Measure::Count),
         column("busy_ratio", "% busy", Measure::Ratio),
         column("work_ratio", "% at work", Measure::Ratio),
-        column("busy_max", "busy at once", Measure::Count).priority(2),
-        column("work_max", "at work at once", Measure::Count),
+        column("busy_max", "max busy", Measure::Count).priority(2),
+        column("work_max", "max at work", Measure::Count),
         column("busy_ns", "busy", Measure::Duration).priority(3),
         column("work", "at work over time", Measure::Text).priority(1),
     ]);
     columns
 }
 
-/// What is told of a group.
+/// The data of a group.
 struct Line {
     threads: usize,
     busy_ns: Ns,
@@ -197,7 +196,7 @@ impl Line {
     }
 }
 
-/// The greatest number of threads that have the same bit.
+/// The maximum number of threads that have the same bit.
 fn most(moments: &[Moments], of: impl Fn(&Moments) -> u64) -> i64 {
     let at = |bit: i64| moments.iter().filter(|one| of(one) >> bit & 1 == 1).count() as i64;
     (0..MOMENTS).map(at).max().unwrap_or(0)
@@ -227,7 +226,7 @@ fn groups(context: &Context<'_>, keys: &[Key], parts: Parts) -> Result<Groups, A
         groups: &mut groups,
         recorded: FxHashSet::default(),
     };
-    // What patterns choose are stacks: states have none.
+    // Patterns select stacks, which states do not have.
     if context.has("thread_state") && !filter.is_of_stacks() {
         reading.states(&plain)?;
     }
@@ -250,7 +249,7 @@ fn groups(context: &Context<'_>, keys: &[Key], parts: Parts) -> Result<Groups, A
     Ok(groups)
 }
 
-/// Also those of which nothing else is known.
+/// Includes those without any other data.
 fn all_threads(
     context: &Context<'_>,
     keys: &[Key],
@@ -275,7 +274,7 @@ fn all_threads(
     Ok(())
 }
 
-/// When a thread lived.
+/// Lifetime of a thread.
 struct Lives {
     begin: ColumnRef,
     end: ColumnRef,
@@ -320,7 +319,7 @@ impl Reading<'_, '_> {
         Ok(())
     }
 
-    /// Of threads whose states are not known.
+    /// For threads whose states are unknown.
     fn samples(
         &mut self,
         spec: &'static Spec,
@@ -332,7 +331,7 @@ impl Reading<'_, '_> {
         found.retain(|(utid, ..)| !self.recorded.contains(utid));
         if !found.is_empty() {
             self.context.note(
-                "threads whose states were not recorded: by samples of a profile, in which running may be \
+                "threads without recorded states are shown by profile samples, in which running may include \
                  waiting for a CPU"
                     .into(),
             );
@@ -341,7 +340,7 @@ impl Reading<'_, '_> {
         Ok(())
     }
 
-    /// Waits for locks take no time from what is known, they say what it was.
+    /// Lock waits do not change the known times, they only classify them.
     fn locks(&mut self) -> Result<(), AnalysisError> {
         let filter = &self.context.question.filter;
         let mut found = self.read((&LOCKS, None), filter, &|_| Doing::Blocked)?;
@@ -399,12 +398,12 @@ struct Reads<'d> {
 }
 
 impl Reads<'_> {
-    /// Bits of the moments of a part that lie in this time.
+    /// Bits of the points of a part that are in this interval.
     fn bits(&self, part: usize, begin: Ns, length: Ns) -> u64 {
         let from = i128::from(begin - self.parts.begin(part));
         let to = from + i128::from(length);
         let width = i128::from(self.parts.width.max(1));
-        // The moments are in the middles of 64 equal pieces of the part.
+        // The points are in the middle of 64 equal pieces of the part.
         let before = |at: i128| {
             let number = (at * i128::from(MOMENTS) * 2 + width - 1).div_euclid(width * 2);
             number.clamp(0, i128::from(MOMENTS)) as u32
@@ -435,7 +434,7 @@ impl Summing for Reads<'_> {
         let end = ts_end.get(row).unwrap_or(self.recording_end);
         let doing = match state {
             None => Doing::Blocked,
-            // Samples of who runs have no state.
+            // On-CPU samples have no state.
             Some((state, doing)) => state.key(row).map_or(Doing::Busy, |key| doing[key]),
         };
         for piece in self.parts.pieces(ts.at(row), end) {

@@ -1,5 +1,5 @@
-//! Beside lookups of names: which servers, names to try and timeouts applied to those who did them,
-//! by mount namespace.
+//! Resolver configuration for DNS lookups: name servers, search list and timeouts of the processes
+//! that did them, by mount namespace.
 
 use whyslow_model::answer::{AnswerColumn, AnswerTable, Measure, Value};
 use whyslow_model::sort::IndexSort;
@@ -11,7 +11,7 @@ use crate::pass::Count;
 use crate::resolvers::{Resolver, resolvers};
 use crate::spec::Spec;
 
-/// None where the files were not recorded.
+/// `None` if the files were not recorded.
 pub(crate) fn table(
     context: &Context<'_>,
     spec: &'static Spec,
@@ -30,7 +30,7 @@ pub(crate) fn table(
         column("lookups", "lookups", Measure::Count),
     ];
     columns.extend(Resolver::columns());
-    let mut table = AnswerTable::new("resolvers", "how names are looked up", columns);
+    let mut table = AnswerTable::new("resolvers", "resolver configuration", columns);
     for (group, lookups) in groups {
         let mut row: Vec<Value> = Vec::with_capacity(table.columns.len());
         for (key, value) in [Key::MountNs, Key::Container].iter().zip(&group) {
@@ -47,8 +47,8 @@ pub(crate) fn table(
         }
         if let Some(changed) = resolver.filter(|resolver| resolver.is_changed) {
             context.note(format!(
-                "how names are looked up in mount namespace {} changed in the recording: told is \
-                 what applied last",
+                "the resolver configuration of mount namespace {} changed during the recording: the \
+                 last one is shown",
                 changed.mount_ns
             ));
         }
@@ -60,8 +60,8 @@ pub(crate) fn table(
         .any(|row| row.last() == Some(&Value::Null) && row[3] == Value::Null)
     {
         context.note(
-            "of some processes nobody knows how names were looked up: their mount namespace is not \
-             known, or was gone before its files could be read"
+            "resolver configuration unavailable for some processes: their mount namespace is \
+             unknown, or disappeared before its files could be read"
                 .into(),
         );
     }

@@ -1,10 +1,10 @@
-//! `use`: one row a resource, made from the answers of other views: how much of the time it was in
-//! use, how much work waited for it on average, for how long, and how often it failed.
+//! `use`: one row per resource, combined from other views: utilisation, average amount of waiting
+//! work, wait time, and errors.
 //!
-//! Work that waits: for the CPUs threads that could run, for a disk requests between submission and
-//! completion (those it works on included, as in iostat's aqu-sz). What a recording does not hold,
-//! such as the speed of an interface or the memory in use, is left empty. By interval, each block of
-//! rows is what the question answers for that interval as its window.
+//! Waiting work is runnable threads for CPUs, and requests between submission and completion for
+//! disks (including those being processed, as in iostat's aqu-sz). Data that a recording does not
+//! have, such as the speed of an interface or the memory in use, is left empty. By interval, each
+//! block of rows is the result for that interval as its window.
 
 use whyslow_model::Window;
 use whyslow_model::answer::{AnswerColumn, AnswerTable, Measure, Value};
@@ -17,18 +17,18 @@ use crate::kinds::{BLOCK, SCHED, SLICES};
 use crate::query::{Filter, Question};
 use crate::sweep::Parts;
 
-/// From here on a resource is called busy …
+/// Utilisation from which a resource counts as busy …
 const BUSY: f64 = 0.9;
-/// … and waited for.
+/// … and waiting work from which it counts as saturated.
 const WAITED_FOR: f64 = 1.0;
-/// Each interval is a question of its own.
+/// Each interval is a separate query.
 const INTERVALS_MAX: usize = 1000;
 
 pub(crate) fn table(context: &Context<'_>) -> Result<AnswerTable, AnalysisError> {
     if context.question.filter != Filter::default() || !context.question.by.is_empty() {
         return Err(AnalysisError::query(
-            "`use` is about whole resources: it takes a window, but no filter and no --by",
-            "ask `whyslow cpu`, `whyslow block` or `whyslow net` for a part of them",
+            "`use` covers whole resources and takes no filter and no --by",
+            "use `whyslow cpu`, `whyslow block` or `whyslow net`",
         ));
     }
     let Some(width) = context.interval else {
@@ -43,7 +43,7 @@ pub(crate) fn table(context: &Context<'_>) -> Result<AnswerTable, AnalysisError>
     if parts.count() > INTERVALS_MAX {
         return Err(AnalysisError::query(
             format!("more than {INTERVALS_MAX} intervals of `use`"),
-            "ask for longer intervals, or a shorter window with -w",
+            "use a longer interval, or a shorter window with -w",
         ));
     }
     let mut whole = AnswerTable::new("resources", "resources", Vec::new());
@@ -80,7 +80,7 @@ fn of_window(context: &Context<'_>) -> Result<AnswerTable, AnalysisError> {
         column("resource", "resource", Measure::Text),
         column("util_ratio", "% used", Measure::Ratio),
         column("waiting", "waiting", Measure::Number),
-        column("waiting_what", "of what", Measure::Text).priority(2),
+        column("waiting_what", "waiting for", Measure::Text).priority(2),
         column("wait_p99_ns", "p99 wait", Measure::Duration).priority(1),
         column("errors", "errors", Measure::Count),
         column("bytes_per_s", "per s", Measure::ByteRate).priority(1),
@@ -116,13 +116,12 @@ fn of_window(context: &Context<'_>) -> Result<AnswerTable, AnalysisError> {
         }
     }
     context.note(
-        "not recorded, so left out: the memory in use, the speed of interfaces and their queues"
-            .into(),
+        "memory in use, interface speed and interface queues unavailable: not recorded".into(),
     );
     Ok(table)
 }
 
-/// All CPUs, with the threads that waited for one, then each.
+/// All CPUs together, with the threads that waited for one, then each CPU.
 fn cpus(context: &Context<'_>) -> Result<Vec<Vec<Value>>, AnalysisError> {
     let each = cpu::ratios(context)?;
     let ratios = each.iter().filter_map(|(_, ratio)| match ratio {
@@ -131,7 +130,7 @@ fn cpus(context: &Context<'_>) -> Result<Vec<Vec<Value>>, AnalysisError> {
     });
     let ratios: Vec<f64> = ratios.collect();
     let mean = ratios.iter().sum::<f64>() / ratios.len().max(1) as f64;
-    // Without wakeups only waits after a preemption are known, which are no measure of all.
+    // Without wakeups, only waits after preemption are known, which are not representative.
     let (waiting, p99) = if context.has("wakeup") {
         let waits = stats::table(context, &SCHED, "waits", "", &[])?;
         let first = waits.rows.first();

@@ -1,4 +1,4 @@
-//! Everyone who used an object: `fd 3 in apache2 (31517)`.
+//! All users of an object: `fd 3 in apache2 (31517)`.
 
 use std::cmp::Reverse;
 
@@ -12,9 +12,9 @@ use crate::keys::{Key, KeyValue};
 use crate::pass::{Count, Pass};
 use crate::spec::Spec;
 
-/// Sharers of each of `groups`, those with the most calls first: processes, or their descriptors.
-/// `roles` are those that objects have in the calls of the question. Where it asks for intervals,
-/// groups have the begin of theirs after their keys.
+/// Users of each of `groups`, those with the most calls first: processes, or their file
+/// descriptors. `roles` are the roles of objects in the calls of the query. With intervals, the
+/// start of the interval follows the keys of a group.
 pub(crate) fn of(
     context: &Context<'_>,
     spec: &'static Spec,
@@ -46,7 +46,7 @@ pub(crate) fn of(
             for (place, code) in user.iter_mut().zip(codes.drain(of_user.clone())) {
                 *place = code;
             }
-            // What is left are the keys of the group, and the interval.
+            // The remaining keys identify the group and the interval.
             let place = known_places.get(&codes).copied().unwrap_or_else(|| {
                 let key = |place: usize| {
                     if place < keys.len() {
@@ -66,7 +66,7 @@ pub(crate) fn of(
                     let values = of_user.clone().zip(&user);
                     let values = values.map(|(key, code)| coder.value(key, *code));
                     match roles {
-                        // Nobody is met twice.
+                        // There is one role, so users are unique.
                         [_] => users.add(values.collect()),
                         _ => users.number(values.collect()),
                     }
@@ -81,7 +81,7 @@ pub(crate) fn of(
     Ok(users.named(context, counted))
 }
 
-/// Of the calls that have the objects of these groups in that role.
+/// For calls that have the objects of these groups in this role.
 fn pass_over(
     context: &Context<'_>,
     spec: &'static Spec,
@@ -106,10 +106,10 @@ fn pass_over(
     Ok(pass)
 }
 
-/// Keys of a user at most: a process and a descriptor.
+/// Maximum number of keys of a user: a process and a file descriptor.
 const USER_KEYS: usize = 2;
 
-/// Each user once: those of one role are, as each of their groups is.
+/// Merges duplicate users: those of one role are unique, like their groups.
 fn add_up(users: &mut Vec<(u32, u64)>) {
     users.sort_unstable();
     users.dedup_by(|(user, calls), (before, sum)| {
@@ -119,7 +119,7 @@ fn add_up(users: &mut Vec<(u32, u64)>) {
     });
 }
 
-/// Everyone met so far, by number.
+/// All users so far, by number.
 #[derive(Default)]
 struct Users {
     numbers: FxHashMap<Vec<KeyValue>, u32>,
@@ -141,8 +141,8 @@ impl Users {
         self.values.len() as u32 - 1
     }
 
-    /// Names of users, those with the most calls first, then in their order. There may be tens of
-    /// thousands of users, of each of the groups.
+    /// Names of users, those with the most calls first, then in order. Each group may have tens of
+    /// thousands of users.
     fn named(&self, context: &Context<'_>, counted: Vec<Vec<(u32, u64)>>) -> Vec<Vec<String>> {
         let numbered = (0u32..).zip(&self.values);
         let mut order: Vec<_> = numbered
@@ -181,8 +181,8 @@ impl Users {
     }
 }
 
-/// What most users are told apart by, to be sorted without a look at each value: a sort of value and
-/// a number for each key, up to the first text.
+/// A sort key for most users, to sort without accessing each value: the type of the value and a
+/// number for each key, up to the first text.
 fn numbers_of(user: &[KeyValue]) -> [(u8, i64); USER_KEYS] {
     let mut numbers = [(0, 0); USER_KEYS];
     for (place, value) in numbers.iter_mut().zip(user) {

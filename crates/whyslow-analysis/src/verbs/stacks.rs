@@ -1,5 +1,5 @@
-//! Stacks with the time that was spent in each, caller by caller: whole times, also where the window
-//! cuts them. Rows of a stack have its number; the first has its figures.
+//! Stacks with the time spent in each, as caller trees: total durations, even if the window cuts
+//! them. Rows of a stack have its number; the first row has its statistics.
 
 use arrow_array::RecordBatch;
 use whyslow_model::Ns;
@@ -17,10 +17,10 @@ use crate::scan::{ColumnRef, Ints, Projection};
 use crate::spec::Spec;
 
 const STACKS: usize = 10;
-/// No stack has more frames: a recording that says so goes in circles.
+/// Maximum number of frames: a longer stack is circular.
 const DEPTH_MAX: usize = 1024;
 
-/// Figures of a stack that can be sorted by, the default first.
+/// Sort columns, the default first.
 const FIGURES: [&str; 3] = ["total_ns", "count", "max_ns"];
 
 pub(crate) fn table(
@@ -49,7 +49,7 @@ pub(crate) fn table(
     let more = groups.len().saturating_sub(context.limit(STACKS));
     groups.truncate(context.limit(STACKS));
     if more > 0 && context.question.limit.is_none() {
-        context.note(format!("{more} more stacks are not shown: -n 0 shows all"));
+        context.note(format!("{more} more stacks not shown (-n 0 shows all)"));
     }
     let frames = Frames::read(context)?;
     let mut table = AnswerTable::new("stacks", "stacks", columns(keys));
@@ -102,8 +102,8 @@ fn columns(keys: &[Key]) -> Vec<AnswerColumn> {
         column(FIGURES[0], "total", Measure::Duration),
         column(FIGURES[1], "count", Measure::Count),
         column(FIGURES[2], "max", Measure::Duration).priority(1),
-        column("function", "function, and who called it", Measure::Text),
-        column("frame_kind", "in", Measure::Text).priority(2),
+        column("function", "function and callers", Measure::Text),
+        column("frame_kind", "frame kind", Measure::Text).priority(2),
         column("module", "module", Measure::Path).priority(3),
     ]);
     columns
@@ -118,8 +118,8 @@ fn figure(context: &Context<'_>) -> Result<usize, AnalysisError> {
     });
     place.ok_or_else(|| {
         AnalysisError::query(
-            format!("stacks cannot be sorted by `{}`", sort.column),
-            format!("they can by {}", FIGURES.join(", ")),
+            format!("cannot sort stacks by `{}`", sort.column),
+            format!("use one of {}", FIGURES.join(", ")),
         )
     })
 }
@@ -161,11 +161,11 @@ impl Summing for Times {
     }
 }
 
-/// Frames and who calls them, by id.
+/// Frames and their callers, by id.
 pub(super) struct Frames {
     /// Caller and frame.
     callsites: Vec<(Option<usize>, usize)>,
-    /// As they are shown: function, kind, module.
+    /// For display: function, kind, module.
     frames: Vec<[Value; 3]>,
 }
 
@@ -182,7 +182,7 @@ impl Frames {
             let (id, parent) = (id.ints(batch)?, parent.ints(batch)?);
             let frame = frame.ints(batch)?;
             for row in 0..batch.num_rows() as u32 {
-                // Ids are given one after another; a gap is no reason to make room for it.
+                // Ids are consecutive; gaps are not filled.
                 if place(id.at(row)) == Some(found.callsites.len()) {
                     let frame = place(frame.at(row)).unwrap_or(usize::MAX);
                     let parent = parent.get(row).and_then(place);

@@ -1,7 +1,7 @@
-//! `states usage`: how long each thread was in which state, inside the window.
+//! `states usage`: time of each thread in each state, inside the window.
 //!
-//! A state that had not ended when the recording did counts to the recording's end. By interval, a
-//! state counts in each with the time it spent there, and as a change where it begins.
+//! A state that was still in progress at the end of the recording counts up to there. By interval,
+//! a state counts in each interval with the time spent there, and as a change where it starts.
 
 use std::collections::BTreeMap;
 
@@ -21,7 +21,7 @@ use crate::sweep::Parts;
 
 const ROWS: usize = 20;
 
-/// States with a column of their own; the others are summed up.
+/// States with a column of their own; the others are combined.
 const STATES_SHOWN: [&str; 4] = ["running", "runnable", "uninterruptible", "sleeping"];
 
 pub(crate) fn table(context: &Context<'_>, keys: &[Key]) -> Result<AnswerTable, AnalysisError> {
@@ -91,7 +91,7 @@ struct StateTimes {
 
 #[derive(Default)]
 struct StateSum {
-    /// As [`STATES_SHOWN`], then all others.
+    /// In the order of [`STATES_SHOWN`], then all others.
     times: [Ns; 5],
     count: i64,
 }

@@ -1,8 +1,8 @@
-//! `stats`: per group the count, rate, bytes, and the distribution of durations.
+//! `stats`: count, rate, bytes and distribution of durations per group.
 //!
-//! Durations are whole ones, also of operations that the window cuts; the share of the window
-//! counts only what lies inside. An operation whose begin or end was not recorded counts, but has
-//! no duration.
+//! Durations are total ones, even for operations that the window cuts; the share of the window only
+//! counts the part inside. An operation whose start or end was not recorded is counted, but has no
+//! duration.
 
 use std::cmp::Reverse;
 use std::collections::BTreeMap;
@@ -25,11 +25,11 @@ use crate::spec::{Field, Spec};
 use crate::sweep::Parts;
 use whyslow_model::histogram::Histogram;
 
-/// A greatest duration this far above the median stands out …
+/// A maximum this far above the median stands out …
 const OUTLIER_FACTOR: i64 = 100;
-/// … if it is one that people notice.
+/// … if it is noticeable.
 const OUTLIER_MIN: Ns = 10_000_000;
-/// Below this a second thread costs more than it brings.
+/// Below this, a second thread costs more than it saves.
 const GROUPS_PER_THREAD: usize = 1_000;
 
 pub(crate) fn is_outlier(duration: Ns, median: Option<Ns>) -> bool {
@@ -49,7 +49,7 @@ pub(crate) fn table(
     shown(context, spec, (name, title, keys), groups)
 }
 
-/// Two tables of statistics from one scan: by the first of the keys, and by all of them.
+/// Two tables of statistics from one scan: by the first key, and by all keys.
 pub(crate) fn tables(
     context: &Context<'_>,
     spec: &'static Spec,
@@ -164,7 +164,7 @@ fn columns(spec: &Spec, keys: &[Key], by_time: bool) -> Vec<AnswerColumn> {
         duration("total_ns", "total", 1),
         column("window_ratio", "% of window", Measure::Ratio).priority(5),
     ]);
-    // Of many parts most rows have a few.
+    // With many stages, most rows only have a few.
     let rank = if spec.stages.len() > STAGES_SHOWN {
         4
     } else {
@@ -195,10 +195,10 @@ fn columns(spec: &Spec, keys: &[Key], by_time: bool) -> Vec<AnswerColumn> {
     columns
 }
 
-/// More parts than these are shown to those who have room.
+/// With more stages, their columns are only shown in wide output.
 const STAGES_SHOWN: usize = 2;
 
-/// What is told of each part of the durations, and how readily.
+/// Statistics of each stage, with their priorities.
 const STAGE_FIGURES: [(&str, u8); 7] = [
     ("p50", 2),
     ("p99", 3),
@@ -214,11 +214,11 @@ fn object_title(spec: &Spec) -> Option<&'static str> {
     has("path").then_some("path")
 }
 
-/// By time first, then the greatest total, then the keys.
+/// By time, then by total in descending order, then by key.
 fn ordered(groups: Unordered<StatsSum>, keys: usize) -> Unordered<StatsSum> {
     let is_many = groups.len() >= GROUPS_PER_THREAD;
     let rank = |sum: &StatsSum| Reverse((sum.durations.sums().sum(), sum.count));
-    // Ranks and places are sorted, not the wide groups themselves.
+    // Ranks and indexes are sorted, not the wide groups themselves.
     let mut ranked: Vec<(Reverse<(i64, u64)>, usize)> = if is_many {
         let ranks = groups.par_iter().map(|(_, sum)| rank(sum));
         ranks.enumerate().map(|(at, rank)| (rank, at)).collect()
@@ -253,8 +253,8 @@ struct Stats {
     stages: Vec<ColumnRef>,
 }
 
-/// What every row adds to lies in one line of the cache: with many groups, each touch of memory
-/// counts.
+/// The fields that every row updates are in one cache line: with many groups, memory accesses
+/// dominate.
 #[derive(Clone, Default)]
 #[repr(C, align(64))]
 pub(crate) struct StatsSum {
@@ -264,7 +264,7 @@ pub(crate) struct StatsSum {
     errors: u64,
     /// Time inside the window.
     inside: i64,
-    /// The greatest duration, where there is a place.
+    /// The maximum duration, if there is a place.
     slowest_ns: Ns,
     slowest: Option<Place>,
     stages: Vec<Histogram>,
@@ -278,7 +278,7 @@ struct StatsColumns<'b> {
     id: Ints<'b>,
     size: Option<Ints<'b>>,
     errno: Option<Ints<'b>>,
-    /// Of each row's word whether it tells of a failure.
+    /// For each row's word, whether it is a failure.
     failed: Option<Failed<'b>>,
     stages: Vec<Ints<'b>>,
 }
@@ -397,7 +397,7 @@ impl Summing for Stats {
 }
 
 impl StatsSum {
-    /// Keeps the longer one; of equal ones the earlier.
+    /// Keeps the longer one; on a tie the earlier one.
     fn offer(&mut self, dur: Ns, place: Place) {
         let better = |at: Place| (dur, Reverse(place)) > (self.slowest_ns, Reverse(at));
         if self.slowest.is_none_or(better) {
@@ -405,7 +405,7 @@ impl StatsSum {
         }
     }
 
-    /// Puts the figures of a group into its row; whether its greatest duration stands out.
+    /// Adds the statistics of a group to its row; returns whether its maximum stands out.
     fn cells(&self, spec: &Spec, seconds: f64, row: &mut Vec<Value>) -> bool {
         let per_second = |amount: f64| (seconds > 0.0).then(|| amount / seconds);
         let durations = &self.durations;
@@ -445,7 +445,7 @@ impl StatsSum {
     }
 }
 
-/// What is told of the slowest row of each group.
+/// Data of the slowest row of each group.
 struct Slowest {
     rows: rustc_hash::FxHashMap<Spot, Vec<Value>>,
     places: Vec<Option<usize>>,

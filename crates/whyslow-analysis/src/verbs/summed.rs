@@ -1,5 +1,6 @@
-//! Samples added up by thread, state and stack: what flame graphs are made of. A row costs a look at each of its
-//! columns and one at its sum, on all threads; shown one by one, millions of them would take seconds.
+//! Samples aggregated by thread, state and stack, as input for flame graphs. Each row costs one
+//! access per column and one to its sum, on all threads; visiting millions of rows one by one would
+//! take seconds.
 
 use arrow_array::RecordBatch;
 use rustc_hash::FxHashMap;
@@ -24,32 +25,32 @@ pub struct StackSum {
     pub state: Option<String>,
     /// Id in the table `callsite`; `None` if no stack was taken.
     pub callsite: Option<i64>,
-    /// Sum of what [`Counts::time`] gives, ns.
+    /// Sum of the results of [`Counts::time`], ns.
     pub time: Ns,
     /// Number of rows.
     pub count: i64,
-    /// Begin of the first of them.
+    /// Start of the first one.
     pub first: Ns,
-    /// The latest end of any of them.
+    /// Latest end.
     pub last: Ns,
 }
 
-/// Which samples count, and how much.
+/// Which samples count, and with how much time.
 pub trait Counts: Sync {
-    /// What kind, state and sampler of a sample say; nothing if it does not count.
+    /// Result for the kind, state and sampler of a sample; `None` if it does not count.
     type Rule: Copy + Send;
-    /// Called once for each combination of words of the columns `kind`, `state` and `sampler`.
+    /// Called once for each combination of values of the columns `kind`, `state` and `sampler`.
     fn rule(&self, kind: &str, state: Option<&str>, sampler: Option<&str>) -> Option<Self::Rule>;
-    /// Of a sample of this thread with this begin, length and number of samples that it stands for; nothing if
+    /// Time of a sample of this thread with this start, duration and number of samples; `None` if
     /// it does not count.
     fn time(&self, rule: Self::Rule, tid: Option<i64>, sample: (Ns, Ns, Option<i64>))
     -> Option<Ns>;
 }
 
-/// What no number and no word is.
+/// Not a valid number or word index.
 const NONE: i64 = i64::MIN;
 const NO_WORD: u32 = u32::MAX;
-/// Of a word that was not looked at.
+/// A word that has not been looked up.
 const UNSET: u32 = u32::MAX - 1;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -79,15 +80,16 @@ impl Sum {
     }
 }
 
-/// Sums by key. Few keys make most of the rows: those are found by place, without a look at a hash table.
+/// Sums by key. Most rows have one of few keys, which are found by index, without a hash table
+/// lookup.
 struct Sums {
     all: Vec<(Key, Sum)>,
     known: FxHashMap<Key, u32>,
-    /// Places in `all` of keys met last.
+    /// Indexes in `all` of recently used keys.
     recent: Vec<u32>,
 }
 
-/// Places for keys met last.
+/// Size of the cache of recent keys.
 const RECENT: usize = 1 << 12;
 
 impl Sums {
@@ -122,7 +124,7 @@ impl Sums {
     }
 }
 
-/// Words with numbers of their own, whatever dictionary they come from.
+/// Words with numbers of their own, independent of dictionaries.
 #[derive(Default)]
 struct Words {
     all: Vec<String>,
@@ -145,7 +147,7 @@ impl Words {
     }
 }
 
-/// A column of words, as numbers of a list.
+/// A text column, as numbers of words.
 #[derive(Default)]
 struct Column {
     words: Words,
@@ -179,14 +181,14 @@ struct Worker<V> {
     sums: Sums,
 }
 
-/// What was said of kind, state and sampler, by their places in the dictionaries of a batch.
+/// The rule for kind, state and sampler, by their indexes in the dictionaries of a batch.
 #[derive(Clone, Copy)]
 struct Ruled<R> {
     words: [Option<usize>; 3],
     rule: Option<R>,
 }
 
-/// Columns that are read.
+/// The columns to read.
 struct Columns {
     ts: ColumnRef,
     dur: ColumnRef,
@@ -200,7 +202,7 @@ struct Columns {
     sampler: ColumnRef,
 }
 
-/// Sums of the samples that pass the filter, in the order in which the first of each was met.
+/// Sums of the samples that pass the filter, in order of first occurrence.
 pub(crate) fn stacks<C: Counts>(
     context: &Context<'_>,
     counts: &C,
@@ -257,7 +259,7 @@ impl Columns {
         let sampler = self.sampler.texts(batch)?;
         let mut comms = worker.comms.numbers(&comm);
         let mut states = worker.states.numbers(&state);
-        // These change seldom from row to row.
+        // These rarely change from row to row.
         let mut known: Option<Ruled<C::Rule>> = None;
         for row in worker.rows.iter().copied() {
             let words = [&kind, &state, &sampler].map(|of| of.key(row));
@@ -294,7 +296,7 @@ impl Columns {
     }
 }
 
-/// Sums of all threads together.
+/// Merges the sums of all threads.
 fn merged<V>(workers: &[Worker<V>]) -> Vec<StackSum> {
     let (mut comms, mut states) = (Words::default(), Words::default());
     let mut sums = Sums::new();
@@ -313,7 +315,7 @@ fn merged<V>(workers: &[Worker<V>]) -> Vec<StackSum> {
         }
     }
     let mut sums = sums.all;
-    // Each has a first row of its own.
+    // Each has a distinct first row.
     sums.sort_unstable_by_key(|(_, sum)| sum.first);
     let number = |number: i64| (number != NONE).then_some(number);
     let sums = sums.into_iter().map(|(key, sum)| StackSum {

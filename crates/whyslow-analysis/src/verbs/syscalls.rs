@@ -1,4 +1,4 @@
-//! `io syscalls`: statistics by name of system call, of all classes, with the errors by number.
+//! `io syscalls`: statistics by system call, of all classes, with errors by errno.
 
 use std::collections::BTreeMap;
 
@@ -22,7 +22,7 @@ pub(crate) fn table(context: &Context<'_>, keys: &[Key]) -> Result<AnswerTable, 
         .iter()
         .position(|column| column.name == "errors")
         .map_or(table.columns.len(), |place| place + 1);
-    let column = AnswerColumn::new("errnos", "errors by number", Measure::Text).priority(3);
+    let column = AnswerColumn::new("errnos", "errors by errno", Measure::Text).priority(3);
     table.columns.insert(place, column);
     let first = usize::from(context.interval.is_some());
     let cells: usize = keys.iter().map(|key| key.answer_columns().len()).sum();
@@ -33,7 +33,7 @@ pub(crate) fn table(context: &Context<'_>, keys: &[Key]) -> Result<AnswerTable, 
     Ok(table)
 }
 
-/// `ENOENT 12`, the most frequent first, by the cells that show the interval and the keys.
+/// `ENOENT 12`, most frequent first, by the cells with the interval and the keys.
 fn errors(
     context: &Context<'_>,
     keys: &[Key],

@@ -1,4 +1,4 @@
-//! `threads list`: who there was, with CPU time, I/O and system calls inside the window.
+//! `threads list`: threads with CPU time, I/O and system calls inside the window.
 
 use std::ops::ControlFlow;
 
@@ -99,7 +99,7 @@ struct Thread {
     cells: Vec<Value>,
 }
 
-/// Threads that lived inside the window.
+/// Threads that existed inside the window.
 fn threads(context: &Context<'_>) -> Result<Vec<Thread>, AnalysisError> {
     let filter = &context.question.filter;
     let mut pass = context.pass_in(&THREADS, &[], filter, None)?;
@@ -137,7 +137,7 @@ fn threads(context: &Context<'_>) -> Result<Vec<Thread>, AnalysisError> {
     Ok(threads)
 }
 
-/// Sums that were grouped by thread.
+/// Sums by thread.
 fn by_thread<S>(sums: Unordered<S>) -> FxHashMap<i64, S> {
     let of = |(group, sum): (Vec<KeyValue>, S)| match group.first() {
         Some(KeyValue::Int(utid)) => Some((*utid, sum)),

@@ -1,11 +1,10 @@
-//! `threads timeline`: a line of letters a thread, one for each part of the window: the state in
-//! which the thread spent most of that part. Parts in which nothing was known of it are blank; of
-//! states of equal length the one that comes first in [`LETTERS`] is shown, so that short waits do
-//! not hide behind sleep.
+//! `threads timeline`: a line of letters per thread, one letter for each part of the window: the
+//! state in which the thread spent most of that part. Parts without data are blank; on a tie, the
+//! state that comes first in [`LETTERS`] is shown, so that sleep does not hide short waits.
 //!
-//! Where the states of a thread were not recorded, or stacks are asked for, samples of a profile tell: each
-//! stands for the time since the one before. Gaps between them are letters of their own, uninterruptible
-//! where no signal reached the thread.
+//! If the states of a thread were not recorded, or stacks are selected, samples of a profile are
+//! used: each represents the time since the previous one. Sampling gaps have letters of their own,
+//! uninterruptible if no signal reached the thread.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -25,12 +24,12 @@ use crate::spec::Spec;
 use crate::sweep::Parts;
 
 const ROWS: usize = 20;
-/// Letters of a line, unless an interval is asked for.
+/// Default number of letters per line.
 const PARTS: i64 = 60;
-/// What a terminal can show; an interval that makes more is a slip.
+/// Maximum number of letters that a terminal can show; more indicate a wrong interval.
 const PARTS_MAX: usize = 1000;
 
-/// States and their letters; everything else is `?`.
+/// States and their letters; all others are `?`.
 const LETTERS: [(&str, char); 7] = [
     ("running", 'R'),
     ("uninterruptible", 'D'),
@@ -40,9 +39,9 @@ const LETTERS: [(&str, char); 7] = [
     ("sleeping", 'S'),
     (NOT_SAMPLED, '.'),
 ];
-/// So many of these are no rest.
+/// The first states, which are not idle.
 const ACTIVE: usize = 5;
-/// A gap that tells of the sampler rather than of the thread.
+/// A gap due to the sampler rather than the thread.
 const NOT_SAMPLED: &str = "not_sampled";
 
 pub(crate) fn table(context: &Context<'_>, keys: &[Key]) -> Result<AnswerTable, AnalysisError> {
@@ -53,8 +52,8 @@ pub(crate) fn table(context: &Context<'_>, keys: &[Key]) -> Result<AnswerTable, 
     };
     if parts.count() > PARTS_MAX {
         return Err(AnalysisError::query(
-            format!("more than {PARTS_MAX} letters a line"),
-            "ask for longer intervals, or a shorter window with -w",
+            format!("more than {PARTS_MAX} letters per line"),
+            "use a longer interval, or a shorter window with -w",
         ));
     }
     let mut groups: Vec<(Vec<KeyValue>, Line)> = lines(context, keys, parts)?.into_iter().collect();
@@ -70,7 +69,7 @@ pub(crate) fn table(context: &Context<'_>, keys: &[Key]) -> Result<AnswerTable, 
     columns.extend([
         column("running_ns", "running", Measure::Duration).priority(1),
         column("states", "states", Measure::Text),
-        column("told_by", "told by", Measure::Text)
+        column("told_by", "source", Measure::Text)
             .priority(2)
             .sparse(true),
     ]);
@@ -85,20 +84,20 @@ pub(crate) fn table(context: &Context<'_>, keys: &[Key]) -> Result<AnswerTable, 
         row.push(line.told_by().into());
         table.rows.push(row);
     }
-    let width = AnswerColumn::new("part_ns", "a letter is", Measure::Duration);
+    let width = AnswerColumn::new("part_ns", "time per letter", Measure::Duration);
     table
         .facts
         .push((String::new(), width, Value::Int(parts.width)));
     context.note(
         "R running, r waiting for a CPU, D uninterruptible sleep, S sleep, T stopped, t traced, \
-         ? anything else; blank where nothing is known"
+         ? other; blank if unknown"
             .into(),
     );
     context.finish(&mut table, context.limit(ROWS));
     Ok(table)
 }
 
-/// Lines by group, from states where these are known, else from samples.
+/// Lines by group, from states if known, otherwise from samples.
 fn lines(
     context: &Context<'_>,
     keys: &[Key],
@@ -117,7 +116,8 @@ fn lines(
     };
     let known = [&STATES, &STACKS, &GAPS].into_iter();
     let known: Vec<&Spec> = known.filter(|spec| context.has(spec.table.name)).collect();
-    // States have other operations than samples, and no stacks: what is chosen by these is not in the others.
+    // States have other operations than samples, and no stacks: filters on these exclude the other
+    // tables.
     let (chosen, others): (Vec<&Spec>, Vec<&Spec>) = known
         .into_iter()
         .partition(|spec| spec.check(filter).is_ok());
@@ -143,18 +143,18 @@ fn lines(
     }
     if by_samples {
         context.note(
-            "by samples of a profile, each for the time since the one before it: R running or waiting for a \
-             CPU, S asleep, D in a call that no signal reached (inferred), . not sampled for another reason"
+            "based on profile samples, each for the time since the previous one: R running or waiting for a \
+             CPU, S asleep, D in a call that blocked signals (inferred), . not sampled for another reason"
                 .into(),
         );
     }
     if filter.is_of_stacks() {
-        context.note("letters only where the stacks match: other time is blank".into());
+        context.note("times without matching stacks are blank".into());
     }
     Ok(found)
 }
 
-/// What a line is made from.
+/// Data source of a line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Source {
     States,
@@ -184,7 +184,7 @@ fn read(
         .collect())
 }
 
-/// Place of a state among [`LETTERS`]; gaps have classes.
+/// Index of a state in [`LETTERS`]; gaps have classes.
 fn place_of(state: &str) -> usize {
     let state = match state {
         "kernel_wait" | "page_fault" => "uninterruptible",
@@ -203,7 +203,7 @@ struct Lines {
     state: ColumnRef,
 }
 
-/// Time by state, [`LETTERS`] and then others.
+/// Time by state: [`LETTERS`], then others.
 type Times = [Ns; LETTERS.len() + 1];
 
 #[derive(Default)]
@@ -233,7 +233,7 @@ impl Line {
         totals.for_each(|(ours, more)| *ours += more);
     }
 
-    /// Said where it is not states alone.
+    /// Reported unless it is states only.
     fn told_by(&self) -> Option<&'static str> {
         match self.sources {
             [_, false] => None,
@@ -279,7 +279,7 @@ impl Summing for Lines {
 
     fn add(&self, line: &mut Line, (ts, ts_end, state, places): &Self::Columns<'_>, row: u32) {
         let end = ts_end.get(row).unwrap_or(self.recording_end);
-        // Samples of who runs have no state.
+        // On-CPU samples have no state.
         let place = state.key(row).map_or(0, |key| places[key]);
         for piece in self.parts.pieces(ts.at(row), end) {
             line.total[place] += piece.length;

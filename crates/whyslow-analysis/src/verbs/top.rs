@@ -1,9 +1,9 @@
-//! `top`: the longest rows of each group, exactly as many as asked for.
+//! `top`: the longest rows of each group, exactly as many as requested.
 //!
-//! A row whose end was not recorded has no duration to compare: such rows follow in a table of their
-//! own, by what is known of them. A system call is taken for one that still ran when the recording
-//! ended only if its thread made no other one after it, and its result is not known; else merely the time
-//! of its return was lost, or not told.
+//! A row without a recorded end has no duration to compare: such rows follow in a separate table,
+//! by their known duration. A system call only counts as still in progress at the end of the
+//! recording if its thread made no later call, and its result is unknown; otherwise merely its
+//! return time was lost or not recorded.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -91,7 +91,7 @@ fn running_table(
     places: &[Place],
     rows: &FxHashMap<Spot, Shown>,
 ) -> AnswerTable {
-    let mut table = row_table(spec, "unfinished", "without a recorded end");
+    let mut table = row_table(spec, "unfinished", "unfinished");
     table.columns.insert(
         0,
         AnswerColumn::new("dur_min_ns", "at least", Measure::Duration),
@@ -108,7 +108,7 @@ fn running_table(
     table
 }
 
-/// What makes a row a top one.
+/// The sort order of the top rows.
 struct Order {
     column: &'static str,
     ascending: bool,
@@ -142,8 +142,8 @@ impl Order {
         let (_, column) = found.ok_or_else(|| {
             let names: Vec<&str> = ranks.iter().map(|(name, _)| *name).collect();
             AnalysisError::query(
-                format!("the top rows cannot be chosen by `{}`", sort.column),
-                format!("they can by {}", names.join(", ")),
+                format!("cannot sort by `{}`", sort.column),
+                format!("use one of {}", names.join(", ")),
             )
         })?;
         Ok(Self {
@@ -153,7 +153,7 @@ impl Order {
     }
 }
 
-/// Greater is shown first: by value, then the earlier row.
+/// Greater ranks are shown first: by value, then the earlier row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Rank(i64, Reverse<Place>);
 
@@ -163,12 +163,13 @@ impl Rank {
     }
 }
 
-/// The greatest ranks seen, the least of them on top.
+/// The greatest ranks so far, the smallest of them on top.
 #[derive(Default)]
 struct Best(BinaryHeap<Reverse<Rank>>);
 
 impl Best {
-    /// Whether a row of this value can be among the greatest: most are told by a glance.
+    /// Whether a row with this value can be among the greatest: a cheap test that rejects most
+    /// rows.
     #[inline]
     fn may_take(&self, value: i64, limit: usize) -> bool {
         let least = self.0.peek();
@@ -198,8 +199,8 @@ impl Best {
 /// By `ts` and id.
 type LastCalls = FxHashSet<(Ns, i64)>;
 
-/// The last row of each thread, where a thread has one at a time and the recording has some without
-/// an end; none for other kinds.
+/// The last row of each thread, for kinds of which a thread has one row at a time, if the recording
+/// has rows without an end; `None` for other kinds.
 fn last_calls(context: &Context<'_>, spec: &Spec) -> Result<Option<LastCalls>, AnalysisError> {
     let Some(all) = spec.hooks.one_at_a_time else {
         return Ok(None);
@@ -246,13 +247,14 @@ struct Top {
     ascending: bool,
     counts_ended: bool,
     recording_end: Ns,
-    /// Calls that may still have run at the end; none if every row without an end may.
+    /// Calls that may have been in progress at the end; `None` if this holds for every row without
+    /// an end.
     last: Option<LastCalls>,
     value: ColumnRef,
     ts: ColumnRef,
     ts_end: ColumnRef,
     id: ColumnRef,
-    /// What calls returned.
+    /// Return value of calls.
     ret: Option<ColumnRef>,
 }
 

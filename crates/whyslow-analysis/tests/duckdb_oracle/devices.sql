@@ -1,4 +1,4 @@
--- iostat: requests by the part of time in which they complete, busy as union of the times in flight
+-- iostat: requests by the interval in which they complete, busy as union of the times in flight
 WITH parts AS (
     SELECT unnest(generate_series(0, greatest(1,
         (getvariable('span_end') - getvariable('span_begin') + {width} - 1) // {width}) - 1)) AS part),

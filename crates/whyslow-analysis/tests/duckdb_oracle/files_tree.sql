@@ -1,4 +1,4 @@
--- every directory above a file, and with {leaves} the files, with what lies below
+-- all parent directories of files, and with {leaves} the files, with the totals below
 WITH acted AS (
     SELECT path, bytes, op = 'open' AND name IN ('open', 'openat', 'openat2', 'creat', 'open_by_handle_at')
             AND errno IS NULL AS is_open,

@@ -1,5 +1,5 @@
--- counts and sums of durations of {view} by time and power of two, a map for each {keys}: those with
--- the greatest {weight} first
+-- counts and sums of durations of {view} by time and power of two, a map for each {keys}, greatest
+-- {weight} first
 WITH placed AS (
     SELECT {keys} dur,
         least(greatest(ts, getvariable('span_begin')), getvariable('span_end') - 1)

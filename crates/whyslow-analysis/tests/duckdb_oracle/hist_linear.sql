@@ -1,5 +1,5 @@
--- counts of {view} in 20 equal parts between the least and the greatest duration of {among}; where there are more of
--- them than ns, those of no width are left out
+-- counts of {view} in 20 equal parts between the minimum and the maximum duration of {among}; with
+-- more parts than ns, empty parts are omitted
 WITH known AS (SELECT *, {label} AS series FROM {view} WHERE dur IS NOT NULL),
 ranges AS (
     SELECT series, min(min(dur)) OVER ({among}) AS lo, max(max(dur)) OVER ({among}) AS hi

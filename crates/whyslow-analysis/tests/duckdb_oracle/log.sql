@@ -1,2 +1,2 @@
--- {view} in order of time
+-- {view} in chronological order
 SELECT {columns}, {cut} AS cut FROM {view} WHERE {where} ORDER BY ts, id;

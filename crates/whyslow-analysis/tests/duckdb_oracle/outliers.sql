@@ -1,4 +1,4 @@
--- devices of `block outliers`: times from issue to completion, and how many others a device had
+-- devices of `block outliers`: device times, and requests in flight
 WITH held AS (
     SELECT *, CASE WHEN ts_issue IS NULL AND dur IS NULL AND ts_end IS NOT NULL THEN ts
                    ELSE ts_issue END AS issue,

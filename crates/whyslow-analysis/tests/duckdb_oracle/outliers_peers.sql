@@ -1,5 +1,5 @@
--- each device against its peers, by pairs of requests: how many beyond the peers' 99th percentile,
--- times as many as expected, and Cliff's delta to the median peer
+-- each device compared with its peers, by pairs of requests: number beyond the peers' 99th
+-- percentile, ratio to the expected number, and Cliff's delta to the median peer
 WITH depths AS (
     SELECT r.id, r.dev_name AS dev, r.op, r.device_ns, r.bytes, 1 + count(q.id) AS depth
     FROM block r LEFT JOIN block q ON q.dev_name = r.dev_name AND q.ts_end > r.ts_issue

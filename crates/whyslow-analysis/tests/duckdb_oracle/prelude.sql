@@ -1,5 +1,6 @@
--- What every text of this folder may use. The runner creates one view per table before this, and
--- sets the variables win_begin and win_end (null without a window), span_begin, span_end, rec_begin, rec_end.
+-- Definitions for all queries of this directory. The runner first creates one view per table, and
+-- sets the variables win_begin and win_end (null without a window), span_begin, span_end,
+-- rec_begin, rec_end.
 
 CREATE MACRO touches(ts, ts_end) AS
     getvariable('win_begin') IS NULL
@@ -10,7 +11,8 @@ CREATE MACRO touches(ts, ts_end) AS
 
 CREATE MACRO span_s() AS (getvariable('span_end') - getvariable('span_begin')) / 1e9;
 
--- Part of an interval inside the measured time; what never ended reaches to the recording's end.
+-- Part of an interval inside the window; intervals without an end extend to the end of the
+-- recording.
 CREATE MACRO inside(ts, ts_end) AS
     greatest(0, least(coalesce(ts_end, getvariable('rec_end')), getvariable('span_end'))
                 - greatest(ts, getvariable('span_begin')));
@@ -29,7 +31,7 @@ CREATE MACRO pct(xs, permille) AS
          WHEN len(xs) <= 64 THEN ranked(xs, permille)
          ELSE greatest(list_min(xs), least(list_max(xs), mid(ranked(xs, permille)))) END;
 
--- Number of the half octave of a size or number: 0, 1, 2, 3, 4, 5-6, 7-8, 9-12, 13-16, ...
+-- Number of the half octave of a size or count: 0, 1, 2, 3, 4, 5-6, 7-8, 9-12, 13-16, ...
 CREATE MACRO half_octave(v) AS
     CASE WHEN v <= 2 THEN v
          ELSE 2 * length(bin(v - 1)) - 1 + (((v - 1) >> (length(bin(v - 1)) - 2)) & 1) END;
@@ -41,7 +43,7 @@ CREATE MACRO cut_of(ts, ts_end, recorded) AS
          WHEN coalesce(recorded, '') = 'begin' OR coalesce(ts < getvariable('win_begin'), false) THEN 'begin'
          WHEN coalesce(recorded, '') = 'end' OR coalesce(ts_end > getvariable('win_end'), false) THEN 'end' END;
 
--- Whose a process is.
+-- Attributes of processes.
 CREATE MACRO cgroup_of(id) AS (SELECT p.cgroup FROM process p WHERE p.upid = id);
 CREATE MACRO container_of(id) AS (SELECT p.container FROM process p WHERE p.upid = id);
 CREATE MACRO mount_ns_of(id) AS (SELECT p.mount_ns FROM process p WHERE p.upid = id);
@@ -64,7 +66,8 @@ CREATE VIEW locks AS SELECT *, NULL AS cut FROM lock_wait WHERE touches(ts, ts_e
 CREATE VIEW stacks AS SELECT *, NULL AS cut FROM stack_sample WHERE touches(ts, ts_end);
 CREATE VIEW irqs AS SELECT *, NULL AS cut FROM irq WHERE touches(ts, ts_end);
 CREATE VIEW slices AS SELECT *, NULL AS cut FROM sched_slice WHERE touches(ts, ts_end);
--- Sent is what the driver took; where a recording never tells, what was handed to it.
+-- Sent packets are those accepted by the driver; if a recording has none of these, those queued for
+-- it.
 CREATE VIEW packets AS SELECT *, NULL AS cut,
     kind = CASE WHEN EXISTS (SELECT 1 FROM net_packet WHERE kind = 'transmit')
                 THEN 'transmit' ELSE 'queue' END AS sent
@@ -74,16 +77,16 @@ WHERE getvariable('win_begin') IS NULL
 
 CREATE VIEW reclaims AS SELECT *, NULL AS cut FROM reclaim WHERE touches(ts, ts_end);
 
--- Equal parts of the measured time, the last one shorter.
+-- Equal parts of the window, the last one shorter.
 CREATE MACRO parts(width) AS TABLE
     SELECT part, least(part + width, getvariable('span_end')) AS part_end
     FROM (SELECT unnest(range(getvariable('span_begin'), getvariable('span_end'), width)) AS part);
--- Begin of the part that a moment lies in; what lies outside belongs to the first or last.
+-- Start of the part that contains a time; times outside belong to the first or last part.
 CREATE MACRO begin_of(ts, width) AS
     getvariable('span_begin') + ((least(greatest(ts, getvariable('span_begin')),
         greatest(getvariable('span_end'), getvariable('span_begin') + 1) - 1)
         - getvariable('span_begin')) // width) * width;
--- The same of parts that begin with a whole second.
+-- The same for parts that start at a full second.
 CREATE MACRO second_of(ts) AS ts // 1000000000 * 1000000000;
 CREATE MACRO parts_of_seconds(width) AS TABLE
     SELECT part, least(part + width, getvariable('span_end')) AS part_end
@@ -92,12 +95,12 @@ CREATE MACRO begin_in_seconds(ts, width) AS
     second_of(getvariable('span_begin')) + ((least(greatest(ts, second_of(getvariable('span_begin'))),
         greatest(getvariable('span_end'), getvariable('span_begin') + 1) - 1)
         - second_of(getvariable('span_begin'))) // width) * width;
--- When nobody can tell who ran on a CPU unless a slice does: before its first event, and where
--- events were lost.
+-- Times at which only slices show what ran on a CPU: before its first event, and where events were
+-- lost.
 CREATE VIEW doubts AS
     SELECT cpu, getvariable('rec_begin') AS ts, ts_first AS te FROM cpu
     UNION ALL
     SELECT cpu.cpu, lost.ts, coalesce(lost.ts_end, getvariable('rec_end'))
     FROM lost_events lost JOIN cpu ON lost.cpu IS NULL OR lost.cpu = cpu.cpu;
--- As much of a time as so much is of the whole.
+-- A share of a time, in proportion to a part of the whole.
 CREATE MACRO share(t, part, whole) AS CASE WHEN part = whole THEN t ELSE (t * part) // greatest(whole, 1) END;

@@ -1,4 +1,4 @@
--- everyone who used a file (calls without an object have no sharers), those with the most calls first
+-- all users of a file (calls without an object have none), those with the most calls first
 WITH used AS (
     SELECT object AS file, upid, fd FROM {view}
     UNION ALL

@@ -1,4 +1,4 @@
--- as sharers.sql, by the part of time in which the calls begin
+-- like sharers.sql, by the interval in which the calls start
 WITH used AS (
     SELECT begin_of(ts, {width}) AS ts_ns, object AS file, upid, fd FROM io
     UNION ALL

@@ -1,4 +1,4 @@
--- time from raise to entry by handler
+-- latency from raise to entry by handler
 WITH grouped AS (
     SELECT kind, nr, name,
         coalesce(list(raise_ns) FILTER (WHERE raise_ns IS NOT NULL), []) AS raised,

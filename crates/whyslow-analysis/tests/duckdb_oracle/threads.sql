@@ -1,4 +1,4 @@
--- threads that lived inside the window, with CPU time, bytes and system calls
+-- threads that existed inside the window, with CPU time, bytes and system calls
 WITH cpu AS (
     SELECT utid, sum(inside(ts, ts_end))::BIGINT AS cpu_ns
     FROM sched_slice WHERE touches(ts, ts_end) GROUP BY utid),

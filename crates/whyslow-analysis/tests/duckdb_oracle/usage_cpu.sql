@@ -1,4 +1,4 @@
--- CPU time of slices by {keys}, in parts of {width}
+-- CPU time of slices by {keys}, in intervals of {width}
 WITH cut AS (
     SELECT *, coalesce(ts_end, getvariable('rec_end')) - ts AS whole,
         least(coalesce(ts_end, getvariable('rec_end')), part_end) - greatest(ts, part) AS inside_ns,

@@ -1,4 +1,4 @@
--- how each CPU spent what is known of parts of {width}
+-- CPU time by state of each CPU, of the known part of intervals of {width}
 WITH clipped AS (
     SELECT part, part_end, s.*, coalesce(ts_end, getvariable('rec_end')) - ts AS whole,
         greatest(0, least(coalesce(ts_end, getvariable('rec_end')), part_end) - greatest(ts, part)) AS inside_ns
@@ -38,7 +38,7 @@ more_of AS (
     SELECT part, cpu, least_sort, greatest(0, e - greatest(b, coalesce(max(e) OVER (
         PARTITION BY part, cpu, least_sort
         ORDER BY b, e ROWS BETWEEN UNBOUNDED PRECEDING AND 1 PRECEDING), b))) AS more FROM cut),
--- Unions of slices; of these and doubts; and of these and sleeps.
+-- Unions of slices; of these and unknown times; and of these and sleeps.
 unions AS (
     SELECT part, cpu, coalesce(sum(more) FILTER (WHERE least_sort = 0), 0) AS running,
         coalesce(sum(more) FILTER (WHERE least_sort = 1), 0) AS doubted,

@@ -1,5 +1,4 @@
--- bytes and calls by {name}: what a call with two objects reads belongs to the first, what it writes
--- to the second
+-- bytes and calls by {name}: a call with two objects reads the first and writes the second
 WITH moved AS (
     SELECT {time} {first} AS file,
         CASE WHEN op IN ('read', 'read_write') THEN coalesce(bytes, 0) ELSE 0 END AS r,

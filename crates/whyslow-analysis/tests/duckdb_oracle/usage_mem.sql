@@ -1,5 +1,5 @@
--- pages and faults by {keys}, counted by the second, so a window is rounded out; and the time of
--- reclaim inside the parts of {width}, which begin with a second
+-- pages and faults by {keys}, counted per second, so a window is extended to whole seconds; and the
+-- time of reclaim inside the intervals of {width}, which start at a full second
 WITH pages AS (
     SELECT {time} {keys}, sum(allocated)::BIGINT AS allocated_pages, sum(freed)::BIGINT AS freed_pages,
         sum(faults_user)::BIGINT AS faults_user, sum(faults_kernel)::BIGINT AS faults_kernel,

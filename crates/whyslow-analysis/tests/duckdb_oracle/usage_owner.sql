@@ -1,4 +1,4 @@
--- bytes and calls by {keys}, those of block requests beside them
+-- bytes and calls by {keys}, with those of block requests
 WITH sorted AS (
     SELECT {keys}, op, coalesce(bytes, 0) AS b,
         CASE WHEN fd_class IN ('file', 'directory', 'block', 'memfd') THEN 'file'

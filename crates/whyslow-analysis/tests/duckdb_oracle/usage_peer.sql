@@ -1,4 +1,4 @@
--- packets by the other side
+-- packets by peer
 WITH packet AS (
     SELECT *, CASE WHEN kind IN ('receive', 'drop') THEN source ELSE destination END AS peer FROM packets)
 SELECT peer,

@@ -1,4 +1,4 @@
--- requests, errors and time of threads by client and role
+-- requests, errors and thread time by client and role
 WITH had_when AS (
     SELECT request, utid, greatest(ts, getvariable('span_begin')) AS ts,
         least(coalesce(ts_end, getvariable('rec_end')), getvariable('span_end')) AS te

@@ -1,4 +1,4 @@
--- time of each thread in each state inside the measured time, in parts of {width}
+-- time of each thread in each state inside the window, in intervals of {width}
 WITH cut AS (
     SELECT *, greatest(0, least(coalesce(ts_end, getvariable('rec_end')), part_end)
             - greatest(ts, part)) AS inside_ns,

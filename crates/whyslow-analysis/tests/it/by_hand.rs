@@ -1,4 +1,4 @@
-//! Small recordings whose answers are worked out by hand.
+//! Small recordings with manually computed answers.
 
 use whyslow_analysis::{Bins, DeviceRef, Kind, Question, Sort, Verb, ask, ask_streaming};
 use whyslow_model::tables::{
@@ -9,7 +9,7 @@ use whyslow_store::{MemoryTables, RecordingInfo};
 
 use crate::it::shown::{columns, table};
 
-/// One line a call: `begin end name op comm errno bytes path`, times in us; `-` is nothing.
+/// One line per call: `begin end name op comm errno bytes path`, times in us; `-` is empty.
 pub(crate) fn recording(calls: &str) -> MemoryTables {
     let mut symbols = Symbols::new();
     let mut rows = Collected::default();
@@ -28,7 +28,7 @@ pub(crate) fn recording(calls: &str) -> MemoryTables {
             ts,
             dur: ts_end.map(|end| end - ts),
             ts_end,
-            // Calls overlap, so each has its thread.
+            // Calls overlap, so each has a thread of its own.
             utid: Some(id as i32 + 1),
             upid: Some(1),
             tid: Some(17),
@@ -112,7 +112,7 @@ fn statistics_of_each_class_of_operation() {
         answer
             .caveats
             .iter()
-            .any(|caveat| caveat.starts_with("1 operations began before"))
+            .any(|caveat| caveat.starts_with("1 operations started before"))
     );
 }
 
@@ -188,7 +188,7 @@ fn filters_hold_together() {
         change(&mut question);
         columns(table(&ask(&tables, &question).unwrap(), "log"), &["id"]).replace('\n', " ")
     };
-    // Rows without a size pass a least size, but not an exact one.
+    // Rows without a size pass a minimum size, but not an exact one.
     assert_eq!(
         ids(&|q| q.filter.size_min = Some(1)),
         "op:1 op:2 op:3 op:4 op:5 op:6 op:8"
@@ -209,7 +209,7 @@ fn filters_hold_together() {
         ids(&|q| q.filter.files = vec!["/var/**".into()]),
         "op:1 op:2 op:5 op:7 op:8"
     );
-    // The unfinished call lasted 800 us at least; nothing says that it lasted less than 900.
+    // The unfinished call lasted at least 800 us; it may have lasted more than 900.
     assert_eq!(ids(&|q| q.filter.dur_min = Some(780_000)), "op:4 op:5 op:6");
     assert_eq!(
         ids(&|q| {
@@ -254,27 +254,30 @@ fn a_question_that_means_nothing_is_refused_with_a_hint() {
     let sda = || vec![DeviceRef::Name("sda".into())];
     assert_eq!(
         refused(&|q| q.filter.devices = sda()),
-        "io has no device to filter by"
+        "cannot filter io by device"
     );
     assert_eq!(
         refused(&|q| q.by = vec!["dev".into()]),
-        "io has no key `dev` to group by"
+        "unknown key `dev` for io"
     );
     assert_eq!(
         refused(&|q| q.filter.files = vec!["[".into()]),
-        "`[` is not a pattern: unclosed character class; missing ']'"
+        "`[` is not a valid pattern: unclosed character class; missing ']'"
     );
-    assert_eq!(refused(&|q| q.verb = Verb::Tree), "io has no view `tree`");
+    assert_eq!(
+        refused(&|q| q.verb = Verb::Tree),
+        "unknown view `tree` of io"
+    );
     assert_eq!(
         refused(&|q| q.sort = Some(Sort {
             column: "colour".into(),
             ascending: true
         })),
-        "no column `colour` to sort by"
+        "cannot sort by `colour`: no such column"
     );
     assert_eq!(
         refused(&|q| q.overlaps = Some(("syscall".into(), 99))),
-        "the recording has no operation 99 in table `syscall`"
+        "no operation 99 in table `syscall`"
     );
     assert_eq!(
         refused(&|q| q.interval = Some(1)),
@@ -292,7 +295,7 @@ fn what_was_not_recorded_cannot_be_told() {
     assert!(answer.tables.is_empty());
     assert_eq!(
         answer.caveats,
-        ["cannot tell what the disks did: the recording holds no block requests"]
+        ["disk activity unavailable: no block requests recorded"]
     );
 }
 
@@ -341,7 +344,7 @@ fn losses_that_touch_the_window_are_told() {
     );
 }
 
-/// Two reads of sda that overlap, one write, a request never completed.
+/// Two overlapping reads of sda, one write, and a request that never completed.
 fn disks() -> MemoryTables {
     let mut symbols = Symbols::new();
     let mut rows = Collected::default();
@@ -431,11 +434,11 @@ fn what_the_end_of_an_interval_cuts_counts_in_the_next_one_and_its_time_in_both(
         answer
             .caveats
             .iter()
-            .all(|caveat| !caveat.contains("began before"))
+            .all(|caveat| !caveat.contains("started before"))
     );
     let answer = ask(&calls, &ended(Kind::Io, Verb::Log)).unwrap();
     assert_eq!(table(&answer, "log").rows.len(), 7);
-    // It goes on, and that is to be seen.
+    // It is still in progress, and must be listed as such.
     let answer = ask(&calls, &ended(Kind::Io, Verb::Top)).unwrap();
     let running = table(&answer, "unfinished");
     assert_eq!(columns(running, &["id", "dur_min_ns"]), "op:6 | 800000");
@@ -447,8 +450,8 @@ fn what_the_end_of_an_interval_cuts_counts_in_the_next_one_and_its_time_in_both(
 
 #[test]
 fn a_call_that_returned_nobody_says_when_does_not_go_on() {
-    let told = recording("100 - openat open cat - 3 /x\n200 - fsync sync sync - - /db");
-    let answer = ask(&told, &Question::new(Kind::Io, Verb::Top)).unwrap();
+    let tables = recording("100 - openat open cat - 3 /x\n200 - fsync sync sync - - /db");
+    let answer = ask(&tables, &Question::new(Kind::Io, Verb::Top)).unwrap();
     let running = table(&answer, "unfinished");
     assert_eq!(columns(running, &["name", "dur_min_ns"]), "fsync | 800000");
 }

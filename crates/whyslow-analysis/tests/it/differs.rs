@@ -1,4 +1,4 @@
-//! What some operations have that others have not: small tables worked out by hand.
+//! `differs` on small tables with manually computed results.
 
 use std::fmt::Write as _;
 
@@ -9,7 +9,7 @@ use whyslow_model::answer::{Answer, Value};
 use crate::it::by_hand::recording;
 use crate::it::shown::{columns, place, table};
 
-/// Ten slow writes of a backup, two quick ones, and 28 quick reads of others, one after another.
+/// Ten slow writes of a backup, two fast ones, and 28 fast reads of others, one after another.
 fn calls() -> String {
     let mut lines = String::new();
     for number in 0..40 {
@@ -57,7 +57,8 @@ fn what_the_slow_ones_have_stands_first() {
          comm | backup | 10 | 1.000000e0 | 2 | 6.666667e-2 | 50000000\n\
          comm | web | 0 | 0 | 28 | 9.333333e-1 | 0"
     );
-    // 2 · C(12, 10) C(28, 0) / C(40, 10), the least of four alike: they stay what they are.
+    // 2 · C(12, 10) C(28, 0) / C(40, 10), the smallest of four equal values, which the correction
+    // does not change.
     let differs = table(&answer, "differs");
     let Value::Float(q) = differs.rows[0][place(differs, "q")] else {
         panic!("q is a number");
@@ -70,7 +71,7 @@ fn what_the_slow_ones_have_stands_first() {
 fn what_says_the_same_is_said_once() {
     let answer = ask(&recording(&calls()), &differs()).unwrap();
     let shown = shown(&answer);
-    // Operation and call are the same ten; so are file, directory and pattern.
+    // Operation and system call select the same ten; so do file, directory and pattern.
     assert_eq!(
         shown
             .lines()
@@ -135,7 +136,10 @@ fn counts_are_those_of_statistics_over_the_same_windows() {
 fn all_of_them_differ_from_nobody() {
     let question = Question::new(Kind::Io, Verb::Differs);
     let error = ask(&recording(&calls()), &question).unwrap_err();
-    assert!(error.to_string().contains("no others"), "{error}");
+    assert!(
+        error.to_string().contains("nothing to compare with"),
+        "{error}"
+    );
     let mut question = differs();
     question.window = Some(Window::new(0, 50_000_000));
     question.baseline = Some(Window::new(40_000_000, 60_000_000));
@@ -153,6 +157,6 @@ fn without_any_there_is_no_table_of_differences() {
         answer
             .caveats
             .iter()
-            .any(|one| one.contains("no operations asked about"))
+            .any(|one| one.contains("no operations selected"))
     );
 }

@@ -1,7 +1,8 @@
-//! Runs SQL texts with DuckDB over the Parquet files of a recording and compares them with answers.
+//! Runs SQL queries with DuckDB over the Parquet files of a recording and compares the results with
+//! answers.
 //!
-//! The recording is written with small limits, so that tables have many row groups and rows that
-//! came late, and answers are made from many parts.
+//! The recording is written with small limits, so that tables have many row groups and late rows,
+//! and answers are assembled from many parts.
 
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
@@ -29,7 +30,7 @@ const LIMITS: Limits = Limits {
     file_rows: 30_000,
 };
 
-/// A recording on disk and the views that DuckDB sees of it.
+/// A recording on disk, with the views that DuckDB creates for it.
 pub(crate) struct Written {
     pub(crate) recording: Recording,
     pub(crate) directory: PathBuf,
@@ -37,7 +38,7 @@ pub(crate) struct Written {
     _guard: tempfile::TempDir,
 }
 
-/// None, told, where there is no DuckDB to ask.
+/// `None`, with a skip message, if DuckDB is not available.
 pub(crate) fn written(amount: Amount) -> Option<Written> {
     written_by(|symbols, writer| {
         made::make(amount, symbols, writer, |writer, symbols| {
@@ -46,7 +47,7 @@ pub(crate) fn written(amount: Amount) -> Option<Written> {
     })
 }
 
-/// The same of rows made otherwise.
+/// The same for rows from another generator.
 pub(crate) fn written_by(
     make: impl FnOnce(&mut Symbols, &mut RecordingWriter) -> RecordingInfo,
 ) -> Option<Written> {
@@ -88,7 +89,7 @@ fn has_duckdb() -> bool {
     skip_unless_installed(Need::DuckDb, "duckdb", "--version")
 }
 
-/// Runs a text of the folder, with words in braces replaced.
+/// Runs a query of the directory, with the words in braces replaced.
 pub(crate) fn sql(
     written: &Written,
     question: &Question,
@@ -140,7 +141,7 @@ pub(crate) fn sql(
     serde_json::from_str(&stdout).unwrap_or_else(|error| panic!("{file}: {error}: {stdout}"))
 }
 
-/// Compares the columns that the SQL names, row by row.
+/// Compares the columns of the SQL result, row by row.
 pub(crate) fn check(
     written: &Written,
     question: &Question,
@@ -172,14 +173,15 @@ pub(crate) fn check(
 
 pub(crate) type NamedRow = Vec<(String, Value)>;
 
-/// Which rows of an answer a text is about.
+/// Selects the rows of an answer that a query covers.
 #[derive(Clone, Copy)]
 pub(crate) enum Rows<'n> {
-    /// Of the table of that name.
+    /// Rows of the table with this name.
     Table(&'n str),
-    /// Those with a count, of all tables whose name begins so; their titles as column `series`.
+    /// Rows with a count, of all tables whose name has this prefix; their titles as column
+    /// `series`.
     Series(&'n str),
-    /// Those of that table with something in its first column, in the order of that.
+    /// Rows of that table with a value in the first column, in its order.
     ByFirst(&'n str),
 }
 

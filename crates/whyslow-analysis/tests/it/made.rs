@@ -1,4 +1,4 @@
-//! A made-up recording: every table a question reads, with nulls, cut rows, unknown objects,
+//! A generated recording: every table that queries read, with nulls, cut rows, unknown objects,
 //! zero-length operations, calls with two objects, and equal durations.
 
 use whyslow_model::tables::{
@@ -8,10 +8,10 @@ use whyslow_model::tables::{
 use whyslow_model::{Sym, Symbols};
 use whyslow_store::RecordingInfo;
 
-/// Begin of every made recording.
+/// Start of every generated recording.
 pub(crate) const BEGIN: i64 = 1_421_342_317_000_000_000;
 
-/// A small generator of pseudo-random numbers: the same on every machine.
+/// A small pseudo-random number generator, the same on every machine.
 pub(crate) struct Dice(u64);
 
 impl Dice {
@@ -34,7 +34,7 @@ impl Dice {
         &of[self.below(of.len() as u64) as usize]
     }
 
-    /// Durations over six decades, every tenth one of a few round values.
+    /// Durations over six decades; every tenth one has one of a few round values.
     pub(crate) fn duration(&mut self) -> i64 {
         if self.one_in(10) {
             return *self.pick(&[0, 1, 1000, 64_000]);
@@ -44,7 +44,7 @@ impl Dice {
     }
 }
 
-/// How much of everything.
+/// Amount of data.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Amount {
     pub seed: u64,
@@ -81,7 +81,7 @@ const COMMS: [&str; 5] = [
     "lttng-consumerd",
     "kworker/0:1",
 ];
-/// User by number and name, control group, and the digit of the id of a container.
+/// User number and name, control group, and the digit of a container id.
 type OwnerOf<'o> = (
     Option<i64>,
     Option<&'o str>,
@@ -125,7 +125,7 @@ const CLASSES: [&str; 8] = [
     "proc",
 ];
 
-/// Makes the rows; `after` is called between them, so that a writer can keep its memory bounded.
+/// Generates the rows; `after` is called between them, so that a writer can bound its memory.
 pub(crate) fn make<S: EmitAll>(
     amount: Amount,
     symbols: &mut Symbols,
@@ -239,7 +239,7 @@ pub(crate) struct Maker<'m> {
     pub(crate) symbols: &'m mut Symbols,
 }
 
-/// Who did it; sometimes nobody knows.
+/// The owner of a row; sometimes unknown.
 pub(crate) struct Owner {
     pub(crate) utid: Option<i32>,
     pub(crate) upid: Option<i32>,
@@ -277,7 +277,7 @@ impl Maker<'_> {
 
     fn path(&mut self) -> Sym {
         let (most, paths) = (self.amount.paths, self.amount.paths.max(2));
-        // Few paths have most of the calls.
+        // A few paths have most of the calls.
         let place = self.dice.below(paths);
         let number = self.dice.below(place + 1);
         let path = match number % 5 {
@@ -397,7 +397,7 @@ impl Maker<'_> {
         }
     }
 
-    /// A descriptor, a file and a packet around the same time.
+    /// A file descriptor, a file and a packet around the same time.
     // tidy: long because it is one row of each table
     fn thread_life<S: EmitAll>(&mut self, id: i64, ts: i64, step: i64, sink: &mut S) {
         let owner = self.owner();
@@ -483,7 +483,7 @@ impl Maker<'_> {
         for cpu in 0..3 {
             sink.emit(CpuRow {
                 cpu,
-                // The last one is heard of late.
+                // Its first event is late.
                 ts_first: BEGIN + i64::from(cpu / 2) * 80_000_000,
                 ts_last: BEGIN,
                 events: 1,

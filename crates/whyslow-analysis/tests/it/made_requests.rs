@@ -1,4 +1,4 @@
-//! Made-up requests, their phases, and the threads that worked for them.
+//! Generated requests, their phases, and the threads that worked on them.
 
 use whyslow_model::tables::{EmitAll, RequestPhaseRow, RequestRow, RequestThreadRow};
 
@@ -16,7 +16,7 @@ const OUTCOMES: [(&str, Option<i32>); 6] = [
 const CLIENTS: [Option<&str>; 4] = [Some("10.0.0.1"), Some("10.0.0.2"), Some("10.0.0.3"), None];
 
 impl Maker<'_> {
-    /// As many as there are states, over the same time.
+    /// As many as states, over the same time.
     pub(crate) fn requests<S: EmitAll>(&mut self, step: i64, sink: &mut S) {
         for id in 0..self.amount.states as i64 {
             let ts = BEGIN + id * step;

@@ -1,4 +1,4 @@
-//! Made-up rows of the scheduler, interrupts and memory.
+//! Generated rows of the scheduler, interrupts and memory.
 
 use whyslow_model::tables::{
     EmitAll, IrqRow, PageCountRow, ReclaimRow, SchedSliceRow, ThreadStateRow,
@@ -24,7 +24,7 @@ const HANDLERS: [(&str, i32, &str); 4] = [
 const CPUS: u64 = 3;
 
 impl Maker<'_> {
-    /// A state, a slice, a handler and counted pages around the same time.
+    /// A state, a slice, a handler and page counts around the same time.
     pub(crate) fn scheduling<S: EmitAll>(&mut self, id: i64, ts: i64, step: i64, sink: &mut S) {
         let last = id + 1 == self.amount.states as i64;
         let owner = self.owner();
@@ -35,7 +35,7 @@ impl Maker<'_> {
         if self.dice.one_in(3) {
             sink.emit(PageCountRow {
                 id,
-                // Counted by the second.
+                // Counted per second.
                 ts: ts - ts.rem_euclid(1_000_000_000),
                 utid: owner.utid,
                 upid: owner.upid,
@@ -87,7 +87,7 @@ impl Maker<'_> {
     ) {
         let state = *self.dice.pick(&STATES);
         let reason = *self.dice.pick(&["woken", "preempted", "created"]);
-        let told = state == "runnable" && !self.dice.one_in(9);
+        let is_known = state == "runnable" && !self.dice.one_in(9);
         let woken = state != "running" && !self.dice.one_in(3);
         let waker = self.dice.below(THREADS) as i32;
         sink.emit(ThreadStateRow {
@@ -101,7 +101,7 @@ impl Maker<'_> {
             pid: owner.pid,
             comm: owner.comm,
             state: self.symbols.intern(state),
-            reason: told.then(|| self.symbols.intern(reason)),
+            reason: is_known.then(|| self.symbols.intern(reason)),
             prio: (!self.dice.one_in(5)).then(|| *self.dice.pick(&[98, 100, 120, 139])),
             cpu: Some(self.dice.below(CPUS) as i32),
             wakeup_id: woken.then_some(id),
@@ -121,7 +121,7 @@ impl Maker<'_> {
         owner: &Owner,
         sink: &mut S,
     ) {
-        // Short enough that CPUs are idle, too.
+        // Short enough that CPUs are also idle.
         let dur = dur.map(|dur| dur / 6);
         let part = dur.unwrap_or(0) as u64 / 4;
         sink.emit(SchedSliceRow {

@@ -1,4 +1,4 @@
-//! Made-up lookups of names, waits for locks, and stacks.
+//! Generated DNS lookups, lock waits and stacks.
 
 use whyslow_model::tables::{DnsLookupRow, EmitAll, LockWaitRow, StackSampleRow};
 
@@ -24,7 +24,7 @@ const STACKS: [(&str, Option<&str>); 3] = [
 ];
 
 impl Maker<'_> {
-    /// As many of each as there are states, over the same time.
+    /// As many of each as states, over the same time.
     pub(crate) fn waits<S: EmitAll>(&mut self, step: i64, sink: &mut S) {
         for id in 0..self.amount.states as i64 {
             let ts = BEGIN + id * step;

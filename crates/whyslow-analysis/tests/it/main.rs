@@ -1,4 +1,5 @@
-//! Questions to made recordings, against hand-made answers and against SQL on the same files.
+//! Queries on generated recordings, compared with manually computed answers and with SQL on the
+//! same files.
 
 #![allow(clippy::unwrap_used, reason = "a test fails by it")]
 

@@ -1,4 +1,4 @@
-//! What is measured: parts of time of any width, and the interval of an operation as the window.
+//! Windows: intervals of any width, and the interval of an operation as the window.
 
 use whyslow_analysis::{AnalysisError, Kind, Question, TOPICS, Verb, View, ask, interval_of};
 use whyslow_model::answer::Answer;
@@ -13,7 +13,7 @@ fn made() -> MemoryTables {
     MemoryTables::new(&rows, &symbols, info)
 }
 
-/// A question of every view.
+/// A query for every view.
 fn views() -> Vec<Question> {
     let mut views = Vec::new();
     for topic in TOPICS {
@@ -36,10 +36,10 @@ fn an_interval_longer_than_the_recording_is_all_of_it() {
     let tables = made();
     let info = tables.info();
     let length = info.end_ns - info.begin_ns;
-    let mut asked = 0;
+    let mut compared = 0;
     for question in views() {
         let [whole, longer] = [length, i64::MAX].map(|width| Question {
-            // Pages are counted by the second.
+            // Pages are counted per second.
             interval: Some(match question.kind {
                 Kind::Mem => (width / SECOND).max(1) * SECOND,
                 _ => width,
@@ -52,9 +52,9 @@ fn an_interval_longer_than_the_recording_is_all_of_it() {
         };
         let longer = rows(ask(&tables, &longer));
         assert_eq!(longer, whole, "{:?} {:?}", question.kind, question.verb);
-        asked += 1;
+        compared += 1;
     }
-    assert!(asked > 15, "{asked} views");
+    assert!(compared > 15, "{compared} views");
 }
 
 #[test]
@@ -67,8 +67,8 @@ fn what_overlaps_an_operation_is_measured_over_its_interval() {
     let id = id.unwrap();
     let (_, interval) = interval_of(&tables, "syscall", id).unwrap();
     for question in views() {
-        // Among calls, the one itself is left out; rows of a log are marked at the edges of a
-        // window that was named, with the same cells.
+        // Among calls, the operation itself is excluded; rows of a log are marked at the edges of
+        // an explicit window, with the same cells.
         let of_calls = matches!(
             question.kind,
             Kind::Io | Kind::Files | Kind::Syscalls | Kind::Threads

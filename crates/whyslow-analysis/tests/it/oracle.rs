@@ -1,5 +1,5 @@
-//! Every verb × kind against an independent SQL text that DuckDB runs over the same Parquet files:
-//! all rows, in order.
+//! Every verb × kind compared with an independent SQL query that DuckDB runs over the same Parquet
+//! files: all rows, in order.
 
 use whyslow_analysis::{Bins, Kind, Question, Verb};
 use whyslow_model::Window;
@@ -10,9 +10,9 @@ use crate::it::made;
 
 const SIZE: &str =
     "coalesce(sum(bytes), 0)::BIGINT AS bytes, coalesce(sum(bytes), 0) / span_s() AS bytes_per_s,";
-/// Classes of system calls in the order of answers.
+/// System call classes in the order of answers.
 const CLASSES: &str = "['open', 'close', 'read', 'write', 'read_write', 'sync', 'metadata']";
-/// The measured time as one part.
+/// The window as one interval.
 const WHOLE: &str = "greatest(1, getvariable('span_end') - getvariable('span_begin'))";
 const ERRNO: &str = "count(*) FILTER (WHERE errno > 0) AS errors,";
 
@@ -81,8 +81,8 @@ fn stats_equal_sql() {
             ("size", size),
             ("errors", error),
         ];
-        let asked = by(keys, question(kind, Verb::Stats));
-        for question in windows(amount(), &asked) {
+        let query = by(keys, question(kind, Verb::Stats));
+        for question in windows(amount(), &query) {
             check(
                 &written,
                 &question,
@@ -160,8 +160,8 @@ fn usage_equals_sql() {
             ("with", with),
             ("first", ""),
         ];
-        let asked = by(keys, question(Kind::Io, Verb::Usage));
-        for question in windows(amount(), &asked) {
+        let query = by(keys, question(Kind::Io, Verb::Usage));
+        for question in windows(amount(), &query) {
             let usage = Rows::Table("usage");
             check(&written, &question, usage, "usage_owner.sql", &words);
         }
@@ -187,7 +187,7 @@ fn usage_equals_sql() {
             check(&written, &question, users, "sharers.sql", &words);
         }
     }
-    // The patterns of the names that are made.
+    // The patterns of the generated names.
     let pattern = |path: &str| {
         [
             (r"/[0-9a-f]{8}-[0-9a-f-]{27}/\d+\.txt$", "/<uuid>/<n>.txt"),
@@ -222,9 +222,9 @@ fn usage_equals_sql() {
             &[("time", ""), ("width", WHOLE)],
         );
     }
-    for asked in windows(amount(), &question(Kind::Block, Verb::Usage)) {
+    for query in windows(amount(), &question(Kind::Block, Verb::Usage)) {
         let info = written.recording.info();
-        let span = asked
+        let span = query
             .window
             .unwrap_or(Window::new(info.begin_ns, info.end_ns));
         let words = [
@@ -234,14 +234,14 @@ fn usage_equals_sql() {
         ];
         check(
             &written,
-            &asked,
+            &query,
             Rows::Table("devices"),
             "devices.sql",
             &words,
         );
         let series = Question {
             interval: Some(7_000_000),
-            ..asked
+            ..query
         };
         let words = [
             ("width", "7000000::BIGINT"),

@@ -1,4 +1,4 @@
-//! Questions about CPUs, waits for them, interrupts, memory and network against SQL, as in
+//! Queries about CPUs, run-queue latency, interrupts, memory and network compared with SQL, as in
 //! `oracle.rs`.
 
 use whyslow_analysis::{Kind, Question, Verb};
@@ -7,7 +7,7 @@ use crate::it::duckdb::{Rows, amount, by, check, question, windows, written};
 
 const ORDER_COMM: &str = "comm NULLS FIRST";
 
-/// Kind, its view, prefix of its ids, and keys with the SQL that names them.
+/// Kind, its view, prefix of its ids, and keys with their SQL expressions.
 const KINDS: [(Kind, &str, &str, &[&str], &str); 8] = [
     (Kind::Mem, "reclaims", "reclaim", &["kind"], "kind"),
     (
@@ -81,7 +81,7 @@ fn distributions_of_scheduling_equal_sql() {
     let Some(written) = written(amount()) else {
         return;
     };
-    // Those without a reason come first.
+    // Rows without a reason come first.
     let order = "series <> 'no reason', series";
     for (kind, key, view, label) in [
         (
@@ -232,26 +232,26 @@ fn timelines_and_resources_equal_sql() {
     let Some(written) = written(amount()) else {
         return;
     };
-    for asked in windows(amount(), &question(Kind::Threads, Verb::Timeline)) {
+    for query in windows(amount(), &question(Kind::Threads, Verb::Timeline)) {
         for interval in [None, Some(70_000_000), Some(1_000_000)] {
             let whole = "(getvariable('span_end') - getvariable('span_begin'))";
             let sixty = format!("(({whole} + 59) // 60)");
             let width = interval.map_or(sixty, |width: i64| width.to_string());
-            let asked = Question {
+            let query = Question {
                 interval,
-                ..asked.clone()
+                ..query.clone()
             };
             check(
                 &written,
-                &asked,
+                &query,
                 Rows::Table("timeline"),
                 "timeline.sql",
                 &[("width", &width)],
             );
         }
     }
-    for asked in windows(amount(), &question(Kind::Use, Verb::Usage)) {
-        check(&written, &asked, Rows::Table("resources"), "use.sql", &[]);
+    for query in windows(amount(), &question(Kind::Use, Verb::Usage)) {
+        check(&written, &query, Rows::Table("resources"), "use.sql", &[]);
     }
 }
 
@@ -273,16 +273,16 @@ fn filters_of_system_calls_equal_sql() {
             vec!["epoll_wait"],
         ),
     ] {
-        for mut asked in windows(amount(), &question(Kind::Syscalls, Verb::Log)) {
-            asked.filter.pids.clone_from(&pids);
-            asked.filter.ops = ops.iter().map(ToString::to_string).collect();
+        for mut query in windows(amount(), &question(Kind::Syscalls, Verb::Log)) {
+            query.filter.pids.clone_from(&pids);
+            query.filter.ops = ops.iter().map(ToString::to_string).collect();
             let words = [
                 ("view", "syscalls"),
                 ("columns", "'op:' || id AS id, name, pid"),
                 ("cut", "cut_of(ts, ts_end, cut)"),
                 ("where", condition),
             ];
-            check(&written, &asked, Rows::Table("log"), "log.sql", &words);
+            check(&written, &query, Rows::Table("log"), "log.sql", &words);
         }
     }
 }

@@ -1,4 +1,4 @@
-//! Heat maps against SQL, for every kind with latencies, together and by group.
+//! Heat maps compared with SQL, for every kind with latencies, in total and by group.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use whyslow_model::answer::{AnswerTable, Value};
 use crate::it::duckdb::{Rows, amount, by, check, question, windows, written};
 use crate::it::shown;
 
-/// Kind, its view, keys, and the SQL that names them.
+/// Kind, its view, keys, and their SQL expressions.
 const MAPS: [(Kind, &str, &[&str], &str); 20] = [
     (Kind::Io, "io", &[], ""),
     (Kind::Io, "io", &["op"], "op"),
@@ -62,8 +62,8 @@ fn heat_maps_equal_sql() {
         } else {
             format!("PARTITION BY {}", names.join(", "))
         };
-        for asked in windows(amount(), &by(keys, question(kind, Verb::Heat))) {
-            let span = asked.window.unwrap_or_else(|| {
+        for query in windows(amount(), &by(keys, question(kind, Verb::Heat))) {
+            let span = query.window.unwrap_or_else(|| {
                 let info = whyslow_store::Tables::info(&written.recording);
                 Window::new(info.begin_ns, info.end_ns)
             });
@@ -95,13 +95,13 @@ fn heat_maps_equal_sql() {
                         },
                     ),
                 ];
-                let asked = Question {
+                let query = Question {
                     limit,
                     interval,
                     weight,
-                    ..asked.clone()
+                    ..query.clone()
                 };
-                check(&written, &asked, Rows::Table("heat"), "heat.sql", &words);
+                check(&written, &query, Rows::Table("heat"), "heat.sql", &words);
             }
         }
     }
@@ -155,7 +155,7 @@ fn maps_of_groups_add_up_to_that_of_all() {
         assert_eq!(cells(table), whole, "{kind:?} {keys:?}");
         assert_eq!(fact(table, "groups_left_out"), 0);
         assert_eq!(fact(table, "rows_left_out"), 0);
-        // Of a few groups, what is shown and what is told to be left out are everything.
+        // With few groups, the shown and the omitted counts add up to everything.
         let few = Question {
             limit: Some(1),
             ..grouped

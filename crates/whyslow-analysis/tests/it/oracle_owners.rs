@@ -1,10 +1,10 @@
-//! Questions by control group, container and user against SQL, as in `oracle.rs`.
+//! Queries by control group, container and user compared with SQL, as in `oracle.rs`.
 
 use whyslow_analysis::{Kind, Verb};
 
 use crate::it::duckdb::{Rows, Written, amount, by, check, question, windows, written};
 
-/// Key, the SQL that names it of a row, the column that shows it.
+/// Key, its SQL expression for a row, and the column that shows it.
 const OWNERS: [(&str, &str, &str); 3] = [
     ("cgroup", "cgroup_of(upid) AS cgroup", "cgroup"),
     ("container", "container_of(upid) AS container", "container"),

@@ -1,4 +1,4 @@
-//! Questions about requests and their phases against SQL, as in `oracle.rs`.
+//! Queries about requests and their phases compared with SQL, as in `oracle.rs`.
 
 use whyslow_analysis::{Filter, KeyFilter, Kind, Question, Verb};
 
@@ -6,7 +6,7 @@ use crate::it::duckdb::{Rows, amount, by, check, question, windows, written};
 
 const ERRORS: &str = "count(*) FILTER (WHERE outcome NOT IN ('ok', 'unknown', 'cut')) AS errors,";
 
-/// Keys with the SQL that names them, the view, and the prefix of its ids.
+/// Keys with their SQL expressions, the view, and the prefix of its ids.
 const KEYS: [(&[&str], &str, &str, &str); 7] = [
     (
         &["endpoint", "outcome"],

@@ -1,4 +1,4 @@
-//! `usage` interval by interval against SQL, as in `oracle.rs`.
+//! `usage` by interval compared with SQL, as in `oracle.rs`.
 
 use std::collections::BTreeMap;
 
@@ -10,15 +10,15 @@ use crate::it::duckdb::{Rows, amount, by, check, question, sql, windows, written
 use crate::it::made::{Amount, BEGIN};
 use crate::it::shown;
 
-/// No divisor of the measured time: the last part is shorter.
+/// Does not divide the window: the last interval is shorter.
 const WIDTH: i64 = 70_000_000;
 
-fn each_part(asked: &Question) -> [Question; 2] {
-    let of_parts = |asked: Question| Question {
+fn each_part(query: &Question) -> [Question; 2] {
+    let of_parts = |query: Question| Question {
         interval: Some(WIDTH),
-        ..asked
+        ..query
     };
-    windows(amount(), asked).map(of_parts)
+    windows(amount(), query).map(of_parts)
 }
 
 #[test]
@@ -72,10 +72,10 @@ fn io_by_interval_equals_sql() {
         }
     }
     let width = WIDTH.to_string();
-    for asked in each_part(&question(Kind::Io, Verb::Usage)) {
+    for query in each_part(&question(Kind::Io, Verb::Usage)) {
         let words = [("width", &*width)];
         let interfaces = Rows::Table("interfaces");
-        check(&written, &asked, interfaces, "interfaces.sql", &words);
+        check(&written, &query, interfaces, "interfaces.sql", &words);
         let words = [
             ("width", &*format!("{width}::BIGINT")),
             ("time", "b AS ts_ns,"),
@@ -83,7 +83,7 @@ fn io_by_interval_equals_sql() {
         ];
         check(
             &written,
-            &asked,
+            &query,
             Rows::Table("devices"),
             "devices.sql",
             &words,
@@ -96,11 +96,11 @@ fn sharers_by_interval_equal_sql() {
     let Some(written) = written(amount()) else {
         return;
     };
-    for asked in each_part(&by(&["file"], question(Kind::Io, Verb::Usage))) {
+    for query in each_part(&by(&["file"], question(Kind::Io, Verb::Usage))) {
         let width = WIDTH.to_string();
         let expected = sql(
             &written,
-            &asked,
+            &query,
             "sharers_by_time.sql",
             &[("width", &width)],
         );
@@ -109,7 +109,7 @@ fn sharers_by_interval_equal_sql() {
             .iter()
             .map(|row| (text(row, "place"), text(row, "by")))
             .collect();
-        let answer = ask(&written.recording, &asked).unwrap();
+        let answer = ask(&written.recording, &query).unwrap();
         let table = shown::table(&answer, "usage");
         let [ts, file, by] = ["ts_ns", "file", "by"].map(|name| shown::place(table, name));
         let rows = table.rows.iter().filter(|row| row[file] != Value::Null);
@@ -133,18 +133,18 @@ fn states_interrupts_memory_and_packets_by_interval_equal_sql() {
         return;
     };
     let width = WIDTH.to_string();
-    // The last part is shorter.
+    // The last interval is shorter.
     let length =
         |begin: &str| format!("(least({begin} + {WIDTH}, getvariable('span_end')) - {begin})");
     let seconds = format!("({} / 1e9)", length("ts_ns"));
     let order = "comm NULLS FIRST";
     let usage = Rows::Table("usage");
     for (kind, verb) in [(Kind::States, Verb::Usage), (Kind::Threads, Verb::States)] {
-        for asked in each_part(&question(kind, verb)) {
+        for query in each_part(&question(kind, verb)) {
             let words = [("time", "part AS ts_ns,"), ("width", &*width)];
             check(
                 &written,
-                &asked,
+                &query,
                 Rows::Table("states"),
                 "usage_states.sql",
                 &words,
@@ -152,7 +152,7 @@ fn states_interrupts_memory_and_packets_by_interval_equal_sql() {
         }
     }
     let time = format!("begin_of(ts, {WIDTH}) AS ts_ns,");
-    for asked in each_part(&by(&["comm"], question(Kind::Irq, Verb::Usage))) {
+    for query in each_part(&by(&["comm"], question(Kind::Irq, Verb::Usage))) {
         let words = [
             ("keys", "comm"),
             ("time", &*time),
@@ -163,7 +163,7 @@ fn states_interrupts_memory_and_packets_by_interval_equal_sql() {
             ),
             ("order", order),
         ];
-        check(&written, &asked, usage, "usage_irq.sql", &words);
+        check(&written, &query, usage, "usage_irq.sql", &words);
     }
     let keys = format!("{time} netif");
     let words = [
@@ -172,8 +172,8 @@ fn states_interrupts_memory_and_packets_by_interval_equal_sql() {
         ("order", "netif NULLS FIRST"),
         ("seconds", &*seconds),
     ];
-    for asked in each_part(&by(&["netif"], question(Kind::Net, Verb::Usage))) {
-        check(&written, &asked, usage, "usage_net.sql", &words);
+    for query in each_part(&by(&["netif"], question(Kind::Net, Verb::Usage))) {
+        check(&written, &query, usage, "usage_net.sql", &words);
     }
 }
 
@@ -205,13 +205,13 @@ fn memory_by_interval_equals_sql() {
         ("first", "ts_ns,"),
         ("order", "comm NULLS FIRST"),
     ];
-    for asked in windows(long, &by(&["comm"], question(Kind::Mem, Verb::Usage))) {
-        let asked = Question {
+    for query in windows(long, &by(&["comm"], question(Kind::Mem, Verb::Usage))) {
+        let query = Question {
             interval: Some(WIDTH),
-            ..asked
+            ..query
         };
         let usage = Rows::Table("usage");
-        check(&written, &asked, usage, "usage_mem.sql", &words);
+        check(&written, &query, usage, "usage_mem.sql", &words);
     }
 }
 
@@ -220,8 +220,8 @@ fn errors_by_number_are_those_of_their_interval() {
     let Some(written) = written(amount()) else {
         return;
     };
-    for asked in each_part(&question(Kind::Syscalls, Verb::Stats)) {
-        let answer = ask(&written.recording, &asked).unwrap();
+    for query in each_part(&question(Kind::Syscalls, Verb::Stats)) {
+        let answer = ask(&written.recording, &query).unwrap();
         let table = shown::table(&answer, "syscalls");
         let [errors, errnos] = ["errors", "errnos"].map(|name| shown::place(table, name));
         let mut failed = 0;
@@ -244,7 +244,7 @@ fn errors_by_number_are_those_of_their_interval() {
     }
 }
 
-/// `-n` is the number of rows of each block; the rows are the first ones of all.
+/// `-n` limits the rows of each block; they are the first of all rows.
 #[test]
 fn a_limit_is_that_of_each_interval() {
     let Some(written) = written(amount()) else {
@@ -266,7 +266,7 @@ fn a_limit_is_that_of_each_interval() {
             limit: Some(1),
             ..all.clone()
         };
-        let [all, few] = [all, few].map(|asked| ask(&written.recording, &asked).unwrap());
+        let [all, few] = [all, few].map(|query| ask(&written.recording, &query).unwrap());
         let mut seen: BTreeMap<String, usize> = BTreeMap::new();
         let mut expected = all.tables[0].rows.clone();
         expected.retain(|row| {
@@ -279,7 +279,7 @@ fn a_limit_is_that_of_each_interval() {
     }
 }
 
-/// Each block of `use` is the answer for its interval alone.
+/// Each block of `use` equals the answer for its interval alone.
 #[test]
 fn use_by_interval_is_use_of_each_window() {
     let Some(written) = written(amount()) else {

@@ -1,4 +1,4 @@
-//! One device against another (`--vs`), against SQL.
+//! One device compared with another (`--vs`), against SQL.
 
 use whyslow_analysis::{DeviceRef, Kind, Verb, ask};
 use whyslow_model::answer::Value;
@@ -11,18 +11,18 @@ fn two_devices_side_by_side_equal_sql() {
     let Some(written) = written(amount()) else {
         return;
     };
-    let mut asked = question(Kind::Block, Verb::Hist);
-    asked.filter.devices = vec![DeviceRef::Name("sda".into())];
-    asked.versus = Some(DeviceRef::Number {
+    let mut query = question(Kind::Block, Verb::Hist);
+    query.filter.devices = vec![DeviceRef::Name("sda".into())];
+    query.versus = Some(DeviceRef::Number {
         major: 253,
         minor: 0,
     });
-    let answer = ask(&written.recording, &asked).unwrap();
+    let answer = ask(&written.recording, &query).unwrap();
     let table = shown::table(&answer, "hist_versus");
     for (column, device) in [("sda", "sda"), ("253:0", "dm-0")] {
         let view = format!("(SELECT * FROM block WHERE dev_name = '{device}')");
         let words = [("view", &*view), ("label", "''"), ("order", "series")];
-        let expected = sql(&written, &asked, "hist.sql", &words);
+        let expected = sql(&written, &query, "hist.sql", &words);
         let (from, count) = (shown::place(table, "from_ns"), shown::place(table, column));
         let rows = table.rows.iter().filter(|row| row[count] != Value::Int(0));
         let found: Vec<_> = rows

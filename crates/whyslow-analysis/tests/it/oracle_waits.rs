@@ -1,10 +1,10 @@
-//! Questions about lookups of names, waits for locks, and stacks against SQL, as in `oracle.rs`.
+//! Queries about DNS lookups, lock waits and stacks compared with SQL, as in `oracle.rs`.
 
 use whyslow_analysis::{Kind, Question, Verb};
 
 use crate::it::duckdb::{Rows, Written, amount, by, check, question, windows, written};
 
-/// Kind, its view, prefix of its ids, and keys with the SQL that names them.
+/// Kind, its view, prefix of its ids, and keys with their SQL expressions.
 const KINDS: [(Kind, &str, &str, &[&str], &str); 9] = [
     (
         Kind::Dns,
@@ -201,7 +201,7 @@ fn rows(written: &Written, (kind, view): (Kind, &str), columns: &str) {
     for question in windows(amount(), &question(kind, Verb::Log)) {
         check(written, &question, Rows::Table("log"), "log.sql", &words);
     }
-    // The longest stacks are shown as trees.
+    // The longest stacks are shown as caller trees.
     if kind == Kind::Stacks {
         return;
     }

@@ -1,4 +1,5 @@
-//! `block outliers` on made-up machines: disks of which one is bad, busy, alone or of another kind.
+//! `block outliers` on simulated machines: disks of which one is bad, busy, alone or of another
+//! type.
 
 use whyslow_analysis::{Kind, Question, Sort, Verb, ask};
 use whyslow_model::answer::{Answer, Value};
@@ -18,13 +19,13 @@ const SECOND: i64 = 1000 * MS;
 struct Disk {
     name: &'static str,
     requests: u64,
-    /// A request takes half to one and a half of this.
+    /// A request takes half to one and a half times this.
     usual_ns: i64,
-    /// One in so many takes twenty times as long.
+    /// One in this many requests takes twenty times as long.
     slow_one_in: Option<u64>,
-    /// Requests that come at once.
+    /// Number of simultaneous requests.
     at_once: u64,
-    /// So many sizes, from 8 KiB on.
+    /// Number of sizes, from 8 KiB on.
     sizes: u64,
     op: &'static str,
 }
@@ -46,7 +47,7 @@ fn machine(disks: &[Disk]) -> MemoryTables {
     MemoryTables::new(&rows, &symbols, info)
 }
 
-/// Ten seconds of these disks, which do what comes at once in turn.
+/// Ten seconds of these disks, which process simultaneous requests one after the other.
 fn record<S: EmitAll>(disks: &[Disk], symbols: &mut Symbols, sink: &mut S) -> RecordingInfo {
     let mut requests = Vec::new();
     for (number, disk) in disks.iter().enumerate() {
@@ -98,7 +99,7 @@ fn record<S: EmitAll>(disks: &[Disk], symbols: &mut Symbols, sink: &mut S) -> Re
 
 const NAMES: [&str; 8] = ["sda", "sdb", "sdc", "sdd", "sde", "sdf", "sdg", "sdh"];
 
-/// So many disks of which the first is like this.
+/// This many disks, the first of which is like this.
 fn disks(count: usize, first: Disk) -> Vec<Disk> {
     let named = |(number, name): (usize, &&'static str)| Disk {
         name,
@@ -111,11 +112,11 @@ fn question() -> Question {
     Question::new(Kind::Block, Verb::Outliers)
 }
 
-fn asked(disks: &[Disk]) -> Answer {
+fn answer_for(disks: &[Disk]) -> Answer {
     ask(&machine(disks), &question()).unwrap()
 }
 
-/// Names of the devices marked, and the first device's verdict.
+/// Names of the marked devices, and the first device's verdict.
 fn found(answer: &Answer) -> (Vec<String>, String) {
     let devices = table(answer, "devices");
     let (dev, words) = (place(devices, "dev"), place(devices, "vs_peers"));
@@ -134,7 +135,7 @@ fn a_bad_disk_is_told_from_its_peers() {
         slow_one_in: Some(5),
         ..DISK
     };
-    let answer = asked(&disks(8, bad));
+    let answer = answer_for(&disks(8, bad));
     let (marked, words) = found(&answer);
     assert_eq!(marked, ["sda"]);
     assert!(words.starts_with("slow reads: "), "{words}");
@@ -154,7 +155,7 @@ fn a_disk_that_takes_twice_as_long_is_slow_throughout() {
         usual_ns: 12 * MS,
         ..DISK
     };
-    let (marked, words) = found(&asked(&disks(8, slow)));
+    let (marked, words) = found(&answer_for(&disks(8, slow)));
     assert_eq!(marked, ["sda"]);
     assert!(
         words.contains("reads take 2.") && words.contains(" times as long throughout (q "),
@@ -164,9 +165,9 @@ fn a_disk_that_takes_twice_as_long_is_slow_throughout() {
 
 #[test]
 fn disks_that_are_alike_are_as_their_peers() {
-    let (marked, words) = found(&asked(&disks(8, DISK)));
+    let (marked, words) = found(&answer_for(&disks(8, DISK)));
     assert!(marked.is_empty());
-    assert_eq!(words, "as its peers");
+    assert_eq!(words, "like its peers");
 }
 
 #[test]
@@ -177,22 +178,22 @@ fn a_busy_disk_is_compared_where_its_peers_were_as_busy() {
             at_once,
             ..DISK
         };
-        let (marked, words) = found(&asked(&disks(8, busy)));
+        let (marked, words) = found(&answer_for(&disks(8, busy)));
         assert!(marked.is_empty());
         assert!(words.starts_with(expected), "{words}");
     };
     check(
         40,
-        "only 33 of 1600 requests have like ones at peers as busy: cannot tell of 33 reads: 5 more \
-         would show whether one in five is slow",
+        "only 33 of 1600 requests are comparable with peers under the same load: inconclusive for 33 \
+         reads: 5 more are needed to detect one slow in five",
     );
-    check(800, "cannot compare: no peer was as busy (");
+    check(800, "cannot compare: no peer is as busy (");
 }
 
 #[test]
 fn what_cannot_be_compared_says_why() {
     let check = |disks: &[Disk], expected: &str| {
-        let (marked, words) = found(&asked(disks));
+        let (marked, words) = found(&answer_for(disks));
         assert!(marked.is_empty());
         assert_eq!(words, expected);
     };
@@ -202,7 +203,7 @@ fn what_cannot_be_compared_says_why() {
     };
     check(
         &disks(3, bad),
-        "cannot compare: only 3 of its kind, 4 are needed",
+        "cannot compare: only 3 devices of its driver, 4 are needed",
     );
     check(
         &disks(
@@ -216,46 +217,49 @@ fn what_cannot_be_compared_says_why() {
     );
     check(
         &disks(8, Disk { op: "write", ..bad }),
-        "cannot compare: its peers had 0 requests like its commonest ones, on 0 of them; 100 on 3 \
-         are needed",
+        "cannot compare: its peers have 0 requests comparable with its commonest ones, on 0 devices; \
+         100 on 3 are needed",
     );
 }
 
-/// Nothing found is no news where nothing could have been found.
+/// An answer without findings is not meaningful if nothing could have been found.
 #[test]
 fn few_requests_tell_how_many_more_would_suffice() {
     let check = |requests, expected: &str| {
-        let answer = asked(&disks(8, Disk { requests, ..DISK }));
+        let answer = answer_for(&disks(8, Disk { requests, ..DISK }));
         let (marked, words) = found(&answer);
         assert!(marked.is_empty());
         assert_eq!(words, expected);
     };
     check(
         30,
-        "cannot tell of 30 reads: 8 more would show whether one in five is slow",
+        "inconclusive for 30 reads: 8 more are needed to detect one slow in five",
     );
     check(
         38,
-        "no slow tail of reads: 62 more would show whether all are slower",
+        "no slow tail of reads: 62 more are needed to detect a shift",
     );
-    check(100, "as its peers");
+    check(100, "like its peers");
 }
 
-/// The least that can be asked: no device, one, and times that are all equal.
+/// Edge cases: no device, one device, and equal times.
 #[test]
 fn nothing_and_equal_times_deviate_from_nothing() {
-    let answer = asked(&[]);
+    let answer = answer_for(&[]);
     assert!(answer.tables.iter().all(|table| table.rows.is_empty()));
-    let (_, words) = found(&asked(&disks(1, DISK)));
-    assert_eq!(words, "cannot compare: only 1 of its kind, 4 are needed");
+    let (_, words) = found(&answer_for(&disks(1, DISK)));
+    assert_eq!(
+        words,
+        "cannot compare: only 1 devices of its driver, 4 are needed"
+    );
     let mut equal = disks(8, DISK);
     for disk in &mut equal {
         disk.usual_ns = 1;
     }
-    let answer = asked(&equal);
+    let answer = answer_for(&equal);
     let (marked, words) = found(&answer);
     assert!(marked.is_empty());
-    assert_eq!(words, "as its peers");
+    assert_eq!(words, "like its peers");
     let tests = table(&answer, "comparisons");
     let figures = columns(tests, &["tail_over", "median_ratio", "delta", "shift_q"]);
     let expected = "0 | 1.000000e0 | 0 | 1.000000e0";
@@ -274,7 +278,7 @@ fn the_evidence_adds_up() {
     for disk in &mut disks {
         disk.sizes = 2;
     }
-    let answer = asked(&disks);
+    let answer = answer_for(&disks);
     let strata = table(&answer, "strata");
     let tests = table(&answer, "comparisons");
     let sums = |name: &str| -> f64 {
@@ -303,7 +307,7 @@ fn the_evidence_adds_up() {
         cell(&tests.rows[row][place(tests, "strata")]),
         strata.rows.len().to_string()
     );
-    // Machine forms have these names themselves.
+    // Machine-readable formats have these column names.
     for table in &answer.tables {
         let mut names: Vec<&str> = table.columns.iter().map(|one| one.name.as_str()).collect();
         names.extend(["outlier", "overlap"]);
@@ -314,7 +318,7 @@ fn the_evidence_adds_up() {
     }
 }
 
-/// Files in memory answer sooner than disks, which is no fault of the disks.
+/// Loop devices in memory are faster than disks, which does not make the disks outliers.
 #[test]
 fn devices_of_another_driver_are_no_peers() {
     let mut disks = disks(3, DISK);
@@ -325,10 +329,10 @@ fn devices_of_another_driver_are_no_peers() {
             ..DISK
         });
     }
-    let (marked, words) = found(&asked(&disks));
+    let (marked, words) = found(&answer_for(&disks));
     assert!(marked.is_empty());
     assert!(
-        words.starts_with("cannot compare: only 3 of its kind"),
+        words.starts_with("cannot compare: only 3 devices of its driver"),
         "{words}"
     );
 }
@@ -340,7 +344,7 @@ fn one_fast_disk_among_four_makes_no_outliers_of_the_others() {
         requests: 4000,
         ..DISK
     };
-    let (marked, _) = found(&asked(&disks(4, fast)));
+    let (marked, _) = found(&answer_for(&disks(4, fast)));
     assert!(marked.is_empty(), "{marked:?}");
 }
 
@@ -358,7 +362,7 @@ fn only_devices_of_the_question_are_compared() {
     let (marked, words) = found(&ask(&tables, &question).unwrap());
     assert!(marked.is_empty());
     assert!(
-        words.starts_with("cannot compare: only 3 of its kind"),
+        words.starts_with("cannot compare: only 3 devices of its driver"),
         "{words}"
     );
 }
@@ -383,17 +387,19 @@ fn requests_over_the_threshold_are_listed_in_order_of_time() {
     };
     assert!(requests.rows.is_sorted_by_key(|row| int(&row[ts])));
     assert!(requests.rows.iter().all(|row| int(&row[dur]) >= 100 * MS));
-    let told = |text: &str| answer.caveats.iter().any(|caveat| caveat.starts_with(text));
-    assert!(told("only the first 3 of "), "{:?}", answer.caveats);
-    assert!(told("the threshold is 100 ms, what a person notices"));
+    let has_caveat = |text: &str| answer.caveats.iter().any(|caveat| caveat.starts_with(text));
+    assert!(has_caveat("only the first 3 of "), "{:?}", answer.caveats);
+    assert!(has_caveat(
+        "the threshold is 100 ms (set another with --min)"
+    ));
 
     question.filter.dur_min = Some(SECOND);
     let answer = ask(&tables, &question).unwrap();
     assert_eq!(table(&answer, "requests").title, "requests of at least 1 s");
     assert!(table(&answer, "requests").rows.is_empty());
-    let told = |text: &str| answer.caveats.iter().any(|caveat| caveat.starts_with(text));
-    assert!(!told("only the first") && !told("the threshold"));
-    // The threshold chooses what is listed, not what is compared.
+    let has_caveat = |text: &str| answer.caveats.iter().any(|caveat| caveat.starts_with(text));
+    assert!(!has_caveat("only the first") && !has_caveat("the threshold"));
+    // The threshold selects what is listed, not what is compared.
     assert_eq!(found(&answer).0, ["sda"]);
 }
 
@@ -415,7 +421,7 @@ fn each_interval_is_compared_by_itself() {
     assert_eq!(devices.outliers, [0, 8]);
     let begins = columns(devices, &["ts_ns"]);
     assert!(begins.starts_with("0\n") && begins.ends_with("\n6000000000"));
-    // A window of the same length says the same.
+    // A window of the same length gives the same result.
     question.interval = None;
     question.window = Some(Window::new(6 * SECOND, 12 * SECOND));
     assert_eq!(found(&ask(&machine(&all), &question).unwrap()).0, ["sda"]);
@@ -424,18 +430,18 @@ fn each_interval_is_compared_by_itself() {
 #[test]
 fn other_questions_have_no_such_view() {
     let error = ask(&machine(&[]), &Question::new(Kind::Io, Verb::Outliers)).unwrap_err();
-    assert_eq!(error.to_string(), "io has no view `outliers`");
+    assert_eq!(error.to_string(), "unknown view `outliers` of io");
     let mut question = question();
     question.by = vec!["comm".into()];
     let error = ask(&machine(&disks(4, DISK)), &question).unwrap_err();
     assert!(
         error
             .to_string()
-            .starts_with("block outliers compares devices")
+            .starts_with("`block outliers` only groups by device")
     );
 }
 
-/// Disks of different loads and sizes, one of them bad, one with several requests at once.
+/// Disks with different loads and sizes, one of them bad, one with several requests in flight.
 #[test]
 fn comparisons_equal_sql() {
     let bad = Disk {

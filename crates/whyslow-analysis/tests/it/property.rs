@@ -1,4 +1,4 @@
-//! Answers to questions about random recordings, against a plain reading of the same rows.
+//! Queries on random recordings compared with a simple evaluation of the same rows.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -13,7 +13,7 @@ use whyslow_store::{Existing, Limits, MemoryTables, Recording, RecordingWriter};
 use crate::it::made::{self, Amount};
 use crate::it::shown::{cell, columns, place, table};
 
-/// One operation of any kind, as plainly as it can be said.
+/// A simplified operation of any kind.
 #[derive(Debug, Clone)]
 struct Plain {
     id: i64,
@@ -97,7 +97,7 @@ fn plain(case: &Case, rows: &Collected, symbols: &Symbols, end: i64) -> Vec<Plai
     all.into_iter().filter(passes).collect()
 }
 
-/// Keys: for each group its rows.
+/// Rows of each group, by key.
 fn by_group(rows: &[Plain]) -> BTreeMap<&str, Vec<&Plain>> {
     let mut groups: BTreeMap<&str, Vec<&Plain>> = BTreeMap::new();
     for row in rows {
@@ -120,7 +120,7 @@ fn prefix(kind: Kind) -> &'static str {
     }
 }
 
-// tidy: long because it asks every verb once
+// tidy: long because it runs every verb once
 fn check(case: &Case, tables: &MemoryTables, rows: &[Plain]) -> Result<(), TestCaseError> {
     let question = |verb| Question {
         window: case.window,
@@ -193,7 +193,7 @@ fn check(case: &Case, tables: &MemoryTables, rows: &[Plain]) -> Result<(), TestC
     Ok(())
 }
 
-/// Bytes of processes and bytes of files are the same bytes.
+/// The bytes of processes and the bytes of files have the same total.
 fn check_sums(case: &Case, tables: &MemoryTables) -> Result<(), TestCaseError> {
     let sum = |by: &str| {
         let question = Question {

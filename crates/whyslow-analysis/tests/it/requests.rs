@@ -1,4 +1,5 @@
-//! One request followed into its threads and out of them, and bursts by client: by hand.
+//! One request followed through its threads and outbound requests, and bursts by client: computed
+//! manually.
 
 use whyslow_analysis::{Kind, Question, Verb, ask};
 use whyslow_model::answer::Answer;
@@ -139,8 +140,8 @@ impl Made {
         });
     }
 
-    /// Request 0 comes to thread 1 at 100 ms, which hands it to thread 2 at 110 ms; that looks a name
-    /// up, connects to a database and asks it, until 160 ms.
+    /// Request 0 arrives in thread 1 at 100 ms, which passes it to thread 2 at 110 ms; that one
+    /// does a DNS lookup, connects to a database and queries it, until 160 ms.
     fn followed() -> Self {
         let mut made = Self::default();
         made.request(100 * MS, 60 * MS, "10.0.0.1", "ok");
@@ -165,7 +166,7 @@ impl Made {
         made.call((153 * MS, 154 * MS), "sendto", "10.0.0.5:5432", 20);
         made.call((154 * MS, 156 * MS), "recvfrom", "10.0.0.5:5432", 7);
         made.call((158 * MS, 159 * MS), "sendto", "10.0.0.1:50000", 900);
-        // After the request nothing belongs to it.
+        // Activity after the end of the request does not belong to it.
         made.call((170 * MS, 171 * MS), "sendto", "10.0.0.6:6379", 9);
         made.lookup((115 * MS, 118 * MS), "db.internal", "10.0.0.5");
         made.connection((119 * MS, 121 * MS), "10.0.0.5:5432");
@@ -278,7 +279,7 @@ fn a_request_that_there_is_not_is_an_error() {
         ..Question::new(Kind::Requests, Verb::Threads)
     };
     let error = ask(&Made::followed().tables(200 * MS), &question).unwrap_err();
-    assert!(error.to_string().contains("no request 7"), "{error}");
+    assert!(error.to_string().contains("unknown request 7"), "{error}");
 }
 
 #[test]
@@ -309,8 +310,8 @@ fn what_a_request_asked_of_others_is_a_row_a_peer() {
     }
 }
 
-/// Ten seconds of three clients at 20 requests/s each, of which one comes 200 times more in the
-/// fourth second, and another one's fail between the sixth and the seventh.
+/// Ten seconds of three clients at 20 requests/s each: one sends 200 more in the fourth second, and
+/// another one's requests fail between the sixth and the seventh.
 fn bursts() -> Made {
     let mut made = Made::default();
     for step in 0..200 {
@@ -350,7 +351,7 @@ fn floods_and_bursts_of_errors_name_their_client() {
         ),
         "{says}"
     );
-    // Nothing stands out before.
+    // There is no burst earlier.
     let question = Question {
         window: Some(Window::new(0, 3500 * MS)),
         ..question

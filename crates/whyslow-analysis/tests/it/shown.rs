@@ -1,4 +1,4 @@
-//! Answers as text, and as rows by name of column.
+//! Answers as text, and as rows by column name.
 
 use whyslow_model::answer::{Answer, AnswerTable, Value};
 
@@ -37,7 +37,7 @@ pub(crate) fn table<'a>(answer: &'a Answer, name: &str) -> &'a AnswerTable {
     })
 }
 
-/// The named columns of a table, a row a line.
+/// The named columns of a table, one row per line.
 pub(crate) fn columns(table: &AnswerTable, names: &[&str]) -> String {
     let places: Vec<usize> = names.iter().map(|name| place(table, name)).collect();
     let rows = table.rows.iter().map(|row| {

@@ -1,4 +1,4 @@
-//! What a recording does not tell is not shown as nothing; what it tells counts once. By hand.
+//! Unrecorded data is not shown as zero, and recorded data counts once. Computed manually.
 
 use whyslow_analysis::{Kind, Question, Verb, ask};
 use whyslow_model::answer::Answer;
@@ -20,7 +20,7 @@ struct Made {
 }
 
 impl Made {
-    /// As a recording of ten seconds.
+    /// A recording of ten seconds.
     fn tables(&self) -> MemoryTables {
         let info = RecordingInfo {
             begin_ns: 0,
@@ -164,11 +164,12 @@ impl Made {
     }
 }
 
-fn tells(answer: &Answer, of: &str) -> bool {
+fn has_caveat(answer: &Answer, of: &str) -> bool {
     answer.caveats.iter().any(|caveat| caveat.contains(of))
 }
 
-/// CPU 0 is busy for half a second, then nine are lost; CPU 1 is heard of in the ninth second.
+/// CPU 0 is busy for half a second, then nine seconds are lost; the first event of CPU 1 is in the
+/// ninth second.
 fn lossy() -> Made {
     let mut made = Made::default();
     made.cpu(0, 0);
@@ -198,8 +199,12 @@ fn time_in_which_nobody_can_tell_who_ran_is_not_idle() {
         "0 | 0 | 5.000000e-1 | 5.000000e-1 | 500000000\n\
          1 | 0 | 5.000000e-1 | 5.000000e-1 | 1000000000"
     );
-    assert!(tells(&answer, "not known for 17 s"), "{:?}", answer.caveats);
-    // A part of which nothing is known.
+    assert!(
+        has_caveat(&answer, "unknown for 17 s"),
+        "{:?}",
+        answer.caveats
+    );
+    // A part without any data.
     let answer = made.ask(Kind::Cpu, Verb::Usage, |q| {
         q.window = Some(Window::new(SECOND, 2 * SECOND));
     });
@@ -230,7 +235,7 @@ fn without_wakeups_nobody_knows_how_many_threads_wait() {
         (Kind::Threads, Verb::Timeline),
     ] {
         let answer = made.ask(kind, verb, |_| {});
-        assert!(tells(&answer, "no wakeups"), "{kind:?} {verb:?}");
+        assert!(has_caveat(&answer, "no wakeups"), "{kind:?} {verb:?}");
     }
 }
 
@@ -251,7 +256,7 @@ fn a_handler_at_the_edge_of_two_windows_counts_in_one() {
     assert_eq!(ratio(5, 10), "1.000000e-1");
 }
 
-/// Handed over in one second, taken by the driver in the next, in an interrupt.
+/// Queued in one second, accepted by the driver in the next, in an interrupt.
 #[test]
 fn a_packet_is_sent_once() {
     let mut made = Made::default();
@@ -371,8 +376,8 @@ fn rows_left_out_by_the_default_limit_are_told() {
     };
     let answer = usage(None);
     assert_eq!(table(&answer, "usage").rows.len(), 10);
-    assert!(tells(&answer, "13 more rows"), "{:?}", answer.caveats);
-    for asked in [usage(Some(10)), usage(Some(0))] {
-        assert!(!tells(&asked, "more rows"), "{:?}", asked.caveats);
+    assert!(has_caveat(&answer, "13 more rows"), "{:?}", answer.caveats);
+    for query in [usage(Some(10)), usage(Some(0))] {
+        assert!(!has_caveat(&query, "more rows"), "{:?}", query.caveats);
     }
 }

@@ -1,4 +1,4 @@
-//! Flags that many commands share: how an answer is written, what is said beside it, what is hidden.
+//! Flags that many commands share: output format, messages on standard error, redaction.
 
 mod named_commands;
 mod output;

@@ -1,16 +1,16 @@
 use std::ffi::OsString;
 
-/// The commands whose options are needed: to define those of all takes longer than many an answer.
+/// The commands whose options must be defined: defining all of them takes longer than many queries.
 #[derive(Debug, Clone, Copy)]
 pub enum NamedCommands<'w> {
     /// Every command: for help, completions and manual pages.
     All,
-    /// Those that are named among the words of the command line.
+    /// Those named on the command line.
     Among(&'w [OsString]),
 }
 
 impl NamedCommands<'_> {
-    /// Whether the options of this command are needed.
+    /// Whether the options of this command must be defined.
     pub fn has(self, name: &str) -> bool {
         match self {
             Self::All => true,

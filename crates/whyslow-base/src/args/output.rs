@@ -4,62 +4,62 @@ use clap::{Args, ValueEnum};
 
 use crate::time::Zone;
 
-/// How an answer is written.
+/// How a result is written.
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Output")]
 pub struct OutputArgs {
-    /// Form of the answer
-    #[arg(long, value_name = "FORM", default_value = "text")]
+    /// Write the result in FORMAT
+    #[arg(long, value_name = "FORMAT", default_value = "text")]
     pub format: Format,
-    /// Short for --format json
+    /// Same as --format json
     #[arg(long, conflicts_with_all = ["format", "csv"])]
     pub json: bool,
-    /// Short for --format csv
+    /// Same as --format csv
     #[arg(long, conflicts_with = "format")]
     pub csv: bool,
-    /// Write to a file instead of standard output
+    /// Write to FILE instead of standard output
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<PathBuf>,
-    /// Only this table of an answer that has several
+    /// Print only table NAME of a result with several tables
     #[arg(long, value_name = "NAME")]
     pub table: Option<String>,
-    /// Columns: `a,b` only these, `+c` never left out, `-d` without; `help` lists them
+    /// Select columns: `a,b` prints only these, `+c` adds, `-d` removes; `help` lists all
     #[arg(long, value_name = "LIST", allow_hyphen_values = true)]
     pub cols: Option<String>,
-    /// Every column and every item of a list, however wide
+    /// Print all columns and list items, whatever the terminal width
     #[arg(long)]
     pub wide: bool,
-    /// Times in UTC
+    /// Print times in UTC
     #[arg(long, visible_alias = "gmt", conflicts_with_all = ["tz", "rel"])]
     pub utc: bool,
-    /// Times in this zone [default: the recorded host's]
+    /// Print times in ZONE [default: that of the recorded host]
     #[arg(long, value_name = "ZONE", value_parser = Zone::parse)]
     pub tz: Option<Zone>,
-    /// Times from the begin of the window
+    /// Print times relative to the start of the window
     #[arg(long)]
     pub rel: bool,
-    /// Unit of lengths of time
+    /// Print durations in UNIT
     #[arg(long, value_name = "UNIT", default_value = "auto")]
     pub unit: UnitChoice,
-    /// Sizes in powers of 1000
+    /// Print sizes in powers of 1000
     #[arg(long)]
     pub si: bool,
-    /// Only ASCII characters [default: if the locale is not UTF-8]
+    /// Print ASCII only [default: if the locale is not UTF-8]
     #[arg(long)]
     pub ascii: bool,
-    /// Never start a pager (else $WHYSLOW_PAGER or $PAGER shows what is longer than the terminal)
+    /// Never start a pager [default: $WHYSLOW_PAGER or $PAGER for output longer than the terminal]
     #[arg(long)]
     pub no_pager: bool,
-    /// Exit with 3 if events were lost in the window
+    /// Exit with status 3 if events were lost in the window
     #[arg(long)]
     pub strict: bool,
-    /// Which of several answers it is.
+    /// Number of this result in a series.
     #[arg(skip)]
     pub part: Option<u64>,
 }
 
 impl OutputArgs {
-    /// The form that is asked for, also by its short flags.
+    /// The requested format, also by `--json` and `--csv`.
     pub fn chosen_format(&self) -> Format {
         match (self.json, self.csv) {
             (true, _) => Format::Json,
@@ -69,14 +69,14 @@ impl OutputArgs {
     }
 }
 
-/// Form of an answer.
+/// Output format.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Format {
-    /// For people
+    /// Human-readable
     Text,
-    /// One document
+    /// One JSON document
     Json,
-    /// One object a line
+    /// One JSON object per line
     Ndjson,
     /// Comma-separated, RFC 4180
     Csv,
@@ -84,57 +84,57 @@ pub enum Format {
     Tsv,
     /// Markdown
     Md,
-    /// A page without outside references
+    /// Self-contained page
     Html,
     /// Arrow IPC stream
     Arrow,
     /// Parquet
     Parquet,
-    /// A picture, of `threads flame` alone
+    /// SVG image, only for `threads flame`
     #[value(skip)]
     Svg,
-    /// Lines of stacks, of `threads flame` alone
+    /// Collapsed stacks, only for `threads flame`
     #[value(skip)]
     Collapsed,
-    /// For speedscope, of `threads flame` alone
+    /// For speedscope, only for `threads flame`
     #[value(skip)]
     Speedscope,
-    /// Counters for monitoring, of `dns stats @live` alone
+    /// Counters for monitoring, only for `dns stats @live`
     #[value(skip)]
     Openmetrics,
 }
 
-/// A form that one question takes beside those of all: its word, and what it is.
+/// A format that only one query supports: its name, the format, its description.
 type Extra = (&'static str, Format, &'static str);
 
 impl Format {
-    /// What `threads flame` takes beside the forms of all answers.
+    /// Additional formats of `threads flame`.
     pub const GRAPHS: [Extra; 3] = [
         (
             "svg",
             Self::Svg,
-            "A picture for browsers that zooms and searches offline",
+            "Image for browsers, with zoom and search, offline",
         ),
         (
             "collapsed",
             Self::Collapsed,
-            "Lines of stacks for flamegraph.pl, inferno and the like",
+            "Collapsed stacks for flamegraph.pl, inferno and similar tools",
         ),
         ("speedscope", Self::Speedscope, "For speedscope"),
     ];
-    /// The same of `dns stats`.
+    /// Additional formats of `dns stats`.
     pub const COUNTED: [Extra; 1] = [(
         "openmetrics",
         Self::Openmetrics,
-        "With @live: counters and histograms by host and resolver, counted in the kernel",
+        "With @live: counters and histograms by host and resolver, aggregated in the kernel",
     )];
 
-    /// Whether it is no table.
+    /// Whether it is a graph and not a table.
     pub fn is_graph(self) -> bool {
         Self::GRAPHS.iter().any(|(_, graph, _)| *graph == self)
     }
 
-    /// Reads the word of a flag, also one of these.
+    /// A parser that also accepts these formats.
     pub fn with(extra: &'static [Extra]) -> impl clap::builder::TypedValueParser<Value = Self> {
         use clap::builder::TypedValueParser as _;
         let tables = Self::value_variants()
@@ -153,7 +153,7 @@ impl Format {
     }
 }
 
-/// Unit of lengths of time; `Auto` chooses one that suits each.
+/// Unit of durations; `Auto` chooses a suitable one for each.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 #[allow(missing_docs, reason = "clap would show comments as help")]
 pub enum UnitChoice {
@@ -164,17 +164,17 @@ pub enum UnitChoice {
     S,
 }
 
-/// What is said on standard error, by every command.
+/// Messages on standard error, of every command.
 #[derive(Debug, Clone, Args)]
 #[command(next_help_heading = "Everywhere")]
 pub struct TalkArgs {
-    /// When to colour
+    /// Colour the output WHEN
     #[arg(long, global = true, value_name = "WHEN", default_value = "auto")]
     pub color: ColorChoice,
-    /// No hints and no progress
+    /// Print no notes and no progress
     #[arg(short, long, global = true)]
     pub quiet: bool,
-    /// Progress of what takes longer than a second
+    /// Show progress of operations longer than 1 s, as HOW
     #[arg(
         long,
         global = true,
@@ -183,13 +183,13 @@ pub struct TalkArgs {
         require_equals = true
     )]
     pub progress: ProgressChoice,
-    /// No progress
+    /// Show no progress
     #[arg(long, global = true)]
     pub no_progress: bool,
 }
 
 impl TalkArgs {
-    /// Of who answers other programs.
+    /// For results that are sent to other programs.
     pub fn silent() -> Self {
         Self {
             color: ColorChoice::Never,
@@ -200,7 +200,7 @@ impl TalkArgs {
     }
 }
 
-/// When text is coloured.
+/// When to colour text.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 #[allow(missing_docs, reason = "clap would show comments as help")]
 pub enum ColorChoice {
@@ -209,11 +209,11 @@ pub enum ColorChoice {
     Never,
 }
 
-/// How progress is shown.
+/// How to show progress.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum ProgressChoice {
-    /// A line, if standard error is a terminal
+    /// A status line, if standard error is a terminal
     Auto,
-    /// One JSON object a second
+    /// One JSON object per second
     Json,
 }

@@ -2,12 +2,14 @@ use std::path::PathBuf;
 
 use clap::{Args, ValueEnum};
 
-/// What is hidden in what is handed on.
+/// What is hidden in data that is passed on.
 #[derive(Debug, Clone, Default, Args)]
 #[command(next_help_heading = "Hiding")]
 pub struct RedactArgs {
-    /// Hide paths, arguments, addresses, hosts and users, each always behind the same words; with
-    /// `names`, names of programs and functions, too. docs/redaction.md tells what stays
+    /// Hide paths, arguments, addresses, hosts and users; with `=names` also programs and functions
+    ///
+    /// Each text is always replaced by the same words, so the findings stay the same.
+    /// docs/redaction.md lists what remains visible.
     #[arg(
         long,
         value_name = "WHAT",
@@ -16,11 +18,13 @@ pub struct RedactArgs {
         default_missing_value = "texts"
     )]
     pub redact: Option<RedactScope>,
-    /// Leave names readable that match; globs with a slash are for whole paths
+    /// Keep names that match GLOB readable; globs with a slash match whole paths
     #[arg(long, value_name = "GLOB", value_delimiter = ',', requires = "redact")]
     pub keep: Vec<String>,
-    /// Which words stand for which depends on this file, so that several exports go together: 16
-    /// bytes at least that nobody guesses [default: random, and forgotten]
+    /// Derive replacements from the key in FILE, so that several exports match
+    ///
+    /// FILE has at least 16 random bytes: head -c 32 /dev/urandom > key. By default each export
+    /// uses a new random key, which is discarded.
     #[arg(long, value_name = "FILE", requires = "redact")]
     pub redact_key: Option<PathBuf>,
 }
@@ -28,8 +32,8 @@ pub struct RedactArgs {
 /// Which texts are hidden.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum RedactScope {
-    /// Paths, arguments, addresses, hosts, users, containers, marks
+    /// Paths, arguments, addresses, hosts, users, containers, markers
     Texts,
-    /// Also names of threads, functions and events of programs
+    /// Also names of threads, functions and program events
     Names,
 }

@@ -2,13 +2,13 @@ use whyslow_model::Ns;
 
 use super::zone::Zone;
 
-/// First and last time of a recording and its zone: what relative and partial times refer to.
+/// First and last timestamp of a recording and its zone, to resolve relative and partial times.
 #[derive(Debug, Clone)]
 pub struct Calendar {
-    /// First time of the recording.
+    /// First timestamp of the recording.
     pub begin: Ns,
-    /// Last time of the recording.
+    /// Last timestamp of the recording.
     pub end: Ns,
-    /// Zone in which times are read and shown.
+    /// Zone in which times are parsed and shown.
     pub zone: Zone,
 }

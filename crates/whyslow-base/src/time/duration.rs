@@ -2,7 +2,7 @@ use whyslow_model::Ns;
 
 use super::fraction::scaled;
 
-/// Units of a length of time, longest name first where one is the end of another.
+/// Units of a duration; of two where one is a suffix of the other, the longer name comes first.
 const UNITS: &[(&str, Ns)] = &[
     ("ns", 1),
     ("us", 1_000),
@@ -17,11 +17,11 @@ const UNITS: &[(&str, Ns)] = &[
     ("d", 86_400_000_000_000),
 ];
 
-/// A length of time with its unit: `200us`, `1.5s`, `1m30s`.
+/// Parses a duration with its unit: `200us`, `1.5s`, `1m30s`.
 pub fn parse_duration(text: &str) -> Result<Ns, String> {
     let text = text.trim();
     if text.is_empty() {
-        return Err("a length of time is missing".into());
+        return Err("missing duration".into());
     }
     if scaled(text, 1).is_some() {
         return Err(format!(
@@ -41,28 +41,28 @@ pub fn parse_duration(text: &str) -> Result<Ns, String> {
         let (unit, tail) = tail.split_at(unit_len);
         let Some(&(_, scale)) = UNITS.iter().find(|(name, _)| *name == unit) else {
             return Err(format!(
-                "`{text}` is not a length of time: write it like 200us, 1.5ms or 2s \
+                "`{text}` is not a duration: write it like 200us, 1.5ms or 2s \
                  (units: ns, us, ms, s, m, h, d)"
             ));
         };
         let part = scaled(number, scale)
-            .ok_or_else(|| format!("`{text}` is not a length of time that can be counted in ns"))?;
+            .ok_or_else(|| format!("`{text}` is not a duration, or it is too long"))?;
         total = total
             .checked_add(part)
-            .ok_or_else(|| format!("`{text}` is longer than can be counted in ns"))?;
+            .ok_or_else(|| format!("`{text}` is too long: its ns do not fit 64 bits"))?;
         rest = tail;
     }
     Ok(total)
 }
 
-/// An interval as sysstat and bcc take it: a bare number is seconds.
+/// Parses an interval as sysstat and bcc do: a bare number is seconds.
 pub fn parse_seconds_or_duration(text: &str) -> Result<Ns, String> {
     let ns = match scaled(text, 1_000_000_000) {
         Some(ns) => ns,
         None => parse_duration(text)?,
     };
     if ns == 0 {
-        return Err("an interval of 0 never ends".into());
+        return Err("the interval must be longer than 0".into());
     }
     Ok(ns)
 }
@@ -97,13 +97,13 @@ mod tests {
         check("200", Err("200us, 200ms or 200s"));
         check("0.5", Err("has no unit"));
         check("", Err("missing"));
-        check("ms", Err("counted"));
+        check("ms", Err("or it is too long"));
         check("5 parsecs", Err("units: ns"));
-        check("-5ms", Err("not a length"));
-        check("1..2s", Err("counted"));
-        check("1e3ms", Err("not a length"));
-        check("99999999999999999999s", Err("counted"));
-        check("100000d100000d", Err("longer"));
+        check("-5ms", Err("not a duration"));
+        check("1..2s", Err("or it is too long"));
+        check("1e3ms", Err("not a duration"));
+        check("99999999999999999999s", Err("or it is too long"));
+        check("100000d100000d", Err("do not fit"));
     }
 
     #[test]

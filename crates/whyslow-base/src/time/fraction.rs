@@ -1,10 +1,10 @@
-//! Decimal numbers scaled to integers exactly: `3.2` of a second is 3 200 000 000 ns, with any
-//! number of digits. Floats would lose the last digits of a time since 1970.
+//! Decimal numbers scaled to integers exactly, with any number of digits: 3.2 s is 3,200,000,000
+//! ns. Floats would lose the last digits of a Unix timestamp in ns.
 
-/// Decimals that can matter: a day has less than 10^14 ns.
+/// Decimals that can matter: a day has fewer than 10^14 ns.
 const DECIMALS: usize = 20;
 
-/// `digits[.digits]` times `scale`, cut (not rounded) to a whole number.
+/// `digits[.digits]` times `scale`, truncated (not rounded) to an integer.
 pub(super) fn scaled(text: &str, scale: i64) -> Option<i64> {
     let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
     let is_digits = |part: &str| part.bytes().all(|byte| byte.is_ascii_digit());

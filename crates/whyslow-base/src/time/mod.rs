@@ -1,4 +1,4 @@
-//! Times, lengths of time, sizes and windows as people write and read them.
+//! Times, durations, sizes and windows as users write and read them.
 
 mod calendar;
 mod duration;

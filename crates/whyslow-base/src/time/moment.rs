@@ -8,23 +8,23 @@ use super::zone::Zone;
 
 const SECOND: Ns = 1_000_000_000;
 
-/// A point in time as written, before the recording tells what it refers to.
+/// A point in time as written, not yet resolved against a recording.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Moment {
-    /// Exact: RFC 3339 with an offset, or a number since the epoch.
+    /// Exact: RFC 3339 with an offset, or a Unix timestamp.
     Absolute(Ns),
-    /// A date and a clock face in the recording's zone.
+    /// A date and a time of day in the recording's zone.
     Civil(DateTime),
-    /// A clock face; the date follows from the recording.
+    /// A time of day; the date follows from the recording.
     TimeOfDay(Time),
-    /// `+3.2s`: after the recording's begin.
+    /// `+3.2s`: after the start of the recording.
     FromStart(Ns),
-    /// `-5s`: before the recording's end.
+    /// `-5s`: before the end of the recording.
     FromEnd(Ns),
 }
 
 impl Moment {
-    /// Reads a time as people type it.
+    /// Parses a time as users type it.
     pub fn parse(text: &str) -> Result<Self, String> {
         let text = text.trim();
         if let Some(rest) = text.strip_prefix('+') {
@@ -47,15 +47,15 @@ impl Moment {
         parse_dated(text).ok_or_else(|| {
             format!(
                 "`{text}` is not a time: write it like 12:18:50.432, 2015-01-15 12:18:50, \
-                 2015-01-15T12:18:50-05:00, 1421342330.432, +3.2s (after the begin) or -5s (before the end)"
+                 2015-01-15T12:18:50-05:00, 1421342330.432, +3.2s (after the start) or -5s (before the end)"
             )
         })
     }
 
-    /// The point in time meant. A time of day must lie on one day of the recording only, or be the
-    /// first one after `after`.
+    /// Resolves it against a recording. A time of day must occur on exactly one day of the
+    /// recording, or is the first one after `after`.
     pub fn resolve(&self, calendar: &Calendar, after: Option<Ns>) -> Result<Ns, String> {
-        let too_far = || "a time outside of the years 1677 to 2262".to_owned();
+        let too_far = || "the time is outside the years 1677 to 2262".to_owned();
         match self {
             Moment::Absolute(ns) => Ok(*ns),
             Moment::Civil(civil) => calendar.zone.moment(*civil).ok_or_else(too_far),
@@ -70,47 +70,47 @@ fn resolve_time_of_day(time: Time, calendar: &Calendar, after: Option<Ns>) -> Re
     let first = calendar.zone.civil(calendar.begin).date();
     let last = calendar.zone.civil(calendar.end).date();
     if let Some(after) = after {
-        // The end of a window: the first such clock face after its begin.
+        // The end of a window: the first such time of day after its start.
         let day = calendar.zone.civil(after).date();
         return days(day, day.tomorrow().unwrap_or(day))
             .filter_map(|date| calendar.zone.moment(date.to_datetime(time)))
             .find(|&ts| ts >= after)
-            .ok_or_else(|| "a time outside of the years 1677 to 2262".to_owned());
+            .ok_or_else(|| "the time is outside the years 1677 to 2262".to_owned());
     }
-    let faces: Vec<(Date, Ns)> = days(first, last)
+    let candidates: Vec<(Date, Ns)> = days(first, last)
         .filter_map(|date| Some((date, calendar.zone.moment(date.to_datetime(time))?)))
         .collect();
     let within = |slack: Ns| -> Vec<(Date, Ns)> {
         let reach = calendar.begin.saturating_sub(slack)..=calendar.end.saturating_add(slack);
-        faces
+        candidates
             .iter()
             .copied()
             .filter(|(_, ts)| reach.contains(ts))
             .collect()
     };
-    // Recordings rarely begin on a full second: `12:18:37` is meant even if the first event came
-    // at 12:18:37.2.
+    // Recordings rarely start on a full second: accept `12:18:37` even if the first event is at
+    // 12:18:37.2.
     let inside = match within(0) {
         none if none.is_empty() => within(SECOND),
         some => some,
     };
     match inside.as_slice() {
         [(_, ts)] => Ok(*ts),
-        // Not in the recording at all: the question will say so with the date it was taken for.
+        // Not in the recording: the query reports that, with the date that was assumed.
         [] => calendar
             .zone
             .moment(first.to_datetime(time))
-            .ok_or_else(|| "a time outside of the years 1677 to 2262".to_owned()),
+            .ok_or_else(|| "the time is outside the years 1677 to 2262".to_owned()),
         several => Err(format!(
             "`{}` occurs on {} days of the recording: write the date too, one of {}",
-            face(time),
+            clock_text(time),
             several.len(),
             list_dates(several.iter().map(|(date, _)| *date)),
         )),
     }
 }
 
-/// Days shown of a list of dates; the rest is counted.
+/// Dates listed; the rest is only counted.
 const DATES_SHOWN: usize = 8;
 
 fn list_dates(dates: impl ExactSizeIterator<Item = Date>) -> String {
@@ -131,7 +131,7 @@ fn days(first: Date, last: Date) -> impl Iterator<Item = Date> {
         .take_while(move |date| *date <= last)
 }
 
-fn face(time: Time) -> String {
+fn clock_text(time: Time) -> String {
     format!(
         "{:02}:{:02}:{:02}",
         time.hour(),
@@ -140,14 +140,14 @@ fn face(time: Time) -> String {
     )
 }
 
-/// Exactly so many nanoseconds since the epoch, however few: what programs write.
+/// Nanoseconds since the epoch, of any number of digits, as programs write them.
 fn parse_ns(digits: &str) -> Option<Ns> {
     let is_number = !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit());
     is_number.then(|| digits.parse().ok())?
 }
 
-/// Seconds, milli-, micro- or nanoseconds since the epoch, told apart by size: each range is over
-/// a century wide.
+/// Seconds, milliseconds, microseconds or nanoseconds since the epoch. The number of digits
+/// determines the unit: each range spans over a century.
 fn parse_epoch(text: &str) -> Option<Ns> {
     let whole = text.split('.').next()?;
     if !whole.bytes().all(|byte| byte.is_ascii_digit()) || whole.len() < 5 {
@@ -179,7 +179,7 @@ fn parse_time(text: &str) -> Option<Time> {
     Time::new(number(hour)?, number(minute)?, number(whole)?, subsecond).ok()
 }
 
-/// `YYYY-MM-DD`, with a time after a blank or `T`, and perhaps an offset or `Z`.
+/// `YYYY-MM-DD`, optionally followed by a space or `T` and a time, and by an offset or `Z`.
 fn parse_dated(text: &str) -> Option<Moment> {
     let (date, rest) = match text.find([' ', 'T', 't']) {
         Some(at) => (&text[..at], text[at + 1..].trim()),
@@ -305,7 +305,7 @@ mod tests {
         };
         check("00:00", 16);
         check("12:18:38", 15);
-        check("12:18:37", 15); // the recording begins 0.2 s later
+        check("12:18:37", 15); // the recording starts 0.2 s later
         check("00:18:37.3", 16); // and ends 0.1 s earlier
     }
 

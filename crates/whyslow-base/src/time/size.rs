@@ -1,6 +1,6 @@
 use super::fraction::scaled;
 
-/// A number of bytes: `4096`, `8k` and `8KiB` (8 × 1024), `8kB` (8 × 1000).
+/// Parses a number of bytes: `4096`, `8k` and `8KiB` (8 × 1024), `8kB` (8 × 1000).
 pub fn parse_size(text: &str) -> Result<i64, String> {
     let text = text.trim();
     let number_len = text
@@ -9,7 +9,7 @@ pub fn parse_size(text: &str) -> Result<i64, String> {
     let (number, unit) = text.split_at(number_len);
     let scale = unit_scale(unit.trim_start())
         .ok_or_else(|| format!("`{text}` is not a size: write it like 4096, 8k, 1.5MiB or 8kB"))?;
-    scaled(number, scale).ok_or_else(|| format!("`{text}` is not a size that can be counted"))
+    scaled(number, scale).ok_or_else(|| format!("`{text}` is not a size, or it is too large"))
 }
 
 fn unit_scale(unit: &str) -> Option<i64> {

@@ -4,17 +4,17 @@ use super::calendar::Calendar;
 use super::duration::parse_duration;
 use super::moment::Moment;
 
-/// An operation named by its id as rows show it: `op:17` (a system call), `block:3`, …
+/// An operation by its id, as shown in rows: `op:17` (a system call), `block:3`, …
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct OperationRef {
-    /// Table whose row it is.
+    /// Table that contains the row.
     pub table: &'static str,
     /// Number of the row.
     pub id: i64,
 }
 
 impl OperationRef {
-    /// `None` if the text is no reference at all.
+    /// `None` if the text is not a reference.
     pub fn parse(text: &str) -> Option<Result<Self, String>> {
         let (kind, id) = text.trim().split_once(':')?;
         let table = match kind {
@@ -40,48 +40,47 @@ impl OperationRef {
             "phase" | "request_phase" => "request_phase",
             "finding" => {
                 return Some(Err(format!(
-                    "`{kind}:` needs findings, which this version does not make yet; \
-                     op:ID takes the id of a row of `top` or `log`"
+                    "`{kind}:` is not supported yet: write op:ID, with the id of a row of `top` or `log`"
                 )));
             }
             _ => return None,
         };
         Some(match id.parse() {
             Ok(id) => Ok(Self { table, id }),
-            Err(_) => Err(format!("`{id}` in `{text}` is not an id (a whole number)")),
+            Err(_) => Err(format!("`{id}` in `{text}` is not an id (an integer)")),
         })
     }
 }
 
-/// A window as written, before the recording tells what it refers to.
+/// A window as written, not yet resolved against a recording.
 #[derive(Debug, Clone, PartialEq)]
 pub enum WindowText {
     /// `A..B`, `[A,B]`, `A..`, `..B`.
     Between(Option<Moment>, Option<Moment>),
     /// `A+437ms`.
     From(Moment, Ns),
-    /// `T~200ms`: so long, with T in its middle.
+    /// `T~200ms`: a window of this length centred on T.
     Around(Moment, Ns),
-    /// `op:17`: from its begin to its end.
+    /// `op:17`: from the start to the end of the operation.
     Operation(OperationRef),
 }
 
 impl WindowText {
-    /// Reads `A..B`, `A+437ms`, `T~200ms` or `op:ID`.
+    /// Parses `A..B`, `A+437ms`, `T~200ms` or `op:ID`.
     pub fn parse(text: &str) -> Result<Self, String> {
         let text = text.trim();
         if let Some(operation) = OperationRef::parse(text) {
             return operation.map(WindowText::Operation);
         }
         if let Some(inner) = text.strip_prefix('[') {
-            // Copied from the rows of lttng-analyses, where a `*` may follow the bracket.
+            // Copied from rows of lttng-analyses, where a `*` may follow the bracket.
             let inner = inner
                 .trim_end_matches('*')
                 .strip_suffix(']')
-                .ok_or_else(|| format!("`{text}` begins with `[` and does not end with `]`"))?;
+                .ok_or_else(|| format!("`{text}` starts with `[` and does not end with `]`"))?;
             let (begin, end) = inner
                 .split_once(',')
-                .ok_or_else(|| format!("`{text}` has no comma between begin and end"))?;
+                .ok_or_else(|| format!("`{text}` has no comma between start and end"))?;
             return Self::between(begin, end);
         }
         if let Some((begin, end)) = text.split_once("..") {
@@ -93,7 +92,7 @@ impl WindowText {
                 parse_duration(length)?,
             ));
         }
-        // A `+` that is neither the first character nor an offset of a zone begins a length.
+        // A `+` that is neither the first character nor a zone offset precedes a duration.
         if let Some((begin, length)) = text.rsplit_once('+')
             && !begin.is_empty()
             && let Ok(length) = parse_duration(length)
@@ -102,7 +101,7 @@ impl WindowText {
         }
         Moment::parse(text)?;
         Err(format!(
-            "`{text}` is one moment; a window is {text}..END, {text}+200ms or {text}~200ms"
+            "`{text}` is a point in time, not a window: write {text}..END, {text}+200ms or {text}~200ms"
         ))
     }
 
@@ -117,7 +116,7 @@ impl WindowText {
         Ok(Self::Between(side(begin)?, side(end)?))
     }
 
-    /// The window meant; `look_up` finds an operation.
+    /// Resolves it against a recording; `look_up` finds an operation.
     pub fn resolve<E: From<String>>(
         &self,
         calendar: &Calendar,
@@ -130,7 +129,7 @@ impl WindowText {
                     None => calendar.begin,
                 };
                 let end_ns = match end {
-                    // Without a begin, a time of day must be unambiguous by itself.
+                    // Without a start, a time of day must itself be unambiguous.
                     Some(moment) => moment.resolve(calendar, begin.as_ref().map(|_| begin_ns))?,
                     None => calendar.end.saturating_add(1),
                 };
@@ -148,7 +147,7 @@ impl WindowText {
         };
         if window.end <= window.begin {
             return Err(E::from(
-                "the window ends before it begins or has no length".to_owned(),
+                "the window is empty or ends before it starts".to_owned(),
             ));
         }
         Ok(window)
@@ -245,16 +244,16 @@ mod tests {
             let message = resolve(text).expect_err(text);
             assert!(message.contains(part), "{text}: {message}");
         };
-        check("12:18:50", "one moment");
+        check("12:18:50", "a point in time");
         check("[12:18:50,12:18:51", "does not end with");
         check("[12:18:50]", "no comma");
         check("12:18:50+437", "not a time");
         check("12:18:50~437", "no unit");
-        check("+3s..+1s", "before it begins");
-        check("+3s..+3s", "before it begins");
+        check("+3s..+1s", "before it starts");
+        check("+3s..+3s", "before it starts");
         check("op:x", "not an id");
         check("op:99", "no such operation");
-        check("finding:1", "does not make yet");
+        check("finding:1", "not supported yet");
         check("yesterday..today", "`yesterday` is not a time");
         check("", "is not a time");
     }

@@ -3,11 +3,11 @@ use jiff::civil::DateTime;
 use jiff::tz::{Offset, TimeZone};
 use whyslow_model::Ns;
 
-/// The zone in which times are read and printed.
+/// The zone in which times are parsed and printed.
 #[derive(Debug, Clone)]
 pub struct Zone {
     zone: TimeZone,
-    /// Whether somebody said so: the recording or the user. Otherwise it is UTC for want of better.
+    /// Whether the recording or the user specified it. Otherwise it is UTC as a fallback.
     pub known: bool,
 }
 
@@ -20,7 +20,7 @@ impl Zone {
         }
     }
 
-    /// UTC because the recording does not tell the zone of its host.
+    /// UTC because the recording does not contain the zone of its host.
     pub fn unknown() -> Self {
         Self {
             zone: TimeZone::UTC,
@@ -28,7 +28,7 @@ impl Zone {
         }
     }
 
-    /// That of this machine and user.
+    /// The zone of this machine and user.
     pub fn local() -> Self {
         Self {
             zone: TimeZone::system(),
@@ -36,7 +36,7 @@ impl Zone {
         }
     }
 
-    /// `Europe/Berlin`, `+01:00`, `+0100`, `UTC`, `local`.
+    /// Parses `Europe/Berlin`, `+01:00`, `+0100`, `UTC`, `local`.
     pub fn parse(text: &str) -> Result<Self, String> {
         let zone = match text {
             "utc" | "UTC" | "Z" | "GMT" => TimeZone::UTC,
@@ -44,7 +44,7 @@ impl Zone {
             _ => match parse_offset(text) {
                 Some(seconds) => TimeZone::fixed(
                     Offset::from_seconds(seconds)
-                        .map_err(|_| format!("`{text}` is further from UTC than any zone"))?,
+                        .map_err(|_| format!("`{text}` is not a UTC offset: it is out of range"))?,
                 ),
                 None => TimeZone::get(text).map_err(|_| {
                     format!(
@@ -56,13 +56,13 @@ impl Zone {
         Ok(Self { zone, known: true })
     }
 
-    /// Clock face at a moment. Times outside of jiff's years (-9999 to 9999) cannot occur: i64 ns
-    /// since 1970 end in 2262.
+    /// Date and time of day at a point in time. Years outside jiff's range (-9999 to 9999) cannot
+    /// occur: i64 ns since 1970 end in 2262.
     pub fn civil(&self, ts: Ns) -> DateTime {
         self.zone.to_datetime(timestamp(ts))
     }
 
-    /// Offset from UTC at a time: `+01:00`.
+    /// UTC offset at a point in time: `+01:00`.
     pub fn offset(&self, ts: Ns) -> String {
         let seconds = self.zone.to_offset(timestamp(ts)).seconds();
         let sign = if seconds < 0 { '-' } else { '+' };
@@ -70,7 +70,7 @@ impl Zone {
         format!("{sign}{:02}:{:02}", seconds / 3600, seconds / 60 % 60)
     }
 
-    /// The moment of a clock face; the earlier one where a clock change makes two.
+    /// The point in time of a date and time of day; the earlier one if a clock change yields two.
     pub fn moment(&self, civil: DateTime) -> Option<Ns> {
         let timestamp = self.zone.to_timestamp(civil).ok()?;
         i64::try_from(timestamp.as_nanosecond()).ok()

@@ -1,4 +1,4 @@
-//! `biolatency`: latency of disks as histograms of powers of two.
+//! `biolatency`: disk I/O latency as power-of-two histograms.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -14,7 +14,7 @@ use crate::tool::{Call, Tool};
 pub(crate) static TOOL: Tool = Tool {
     name: "biolatency",
     machine_name: None,
-    about: "Latency of disks as histograms, as biolatency shows them",
+    about: "Show disk I/O latency as histograms, like biolatency",
     args: |command| {
         let shape = "RECORDING [INTERVAL [COUNT]]";
         with_args::<BiolatencyArgs>(command, shape, NOTES)
@@ -23,32 +23,33 @@ pub(crate) static TOOL: Tool = Tool {
 };
 
 const NOTES: &str = "\
-The time in the device, from issue to completion, cut to whole microseconds (or milliseconds);
-with -Q from the first event of the request, which may lie a little before biolatency's. A request
-counts in the interval in which it completes; those without a recorded issue or completion are
-counted on standard error. What devices without requests get (device mapper, RAID) counts as the
-requests of the disks below. Without an interval there is one histogram, of the whole window.";
+The latency is the time in the device, from issue to completion, truncated to microseconds
+(milliseconds with -m). With -Q it starts at the first event of the request, which may be slightly
+earlier than in biolatency. A request counts in the interval in which it completes. The number of
+requests without a recorded issue or completion is reported on standard error. Requests of stacked
+devices (device mapper, RAID) count as the requests of the underlying disks. Without an interval
+there is one histogram for the whole window.";
 
 #[derive(Debug, Clone, Args)]
 struct BiolatencyArgs {
     #[command(flatten)]
     front: FrontArgs,
-    /// A histogram for each disk
+    /// Print a histogram per disk
     #[arg(short = 'D', long)]
     disks: bool,
-    /// A histogram for each set of flags
+    /// Print a histogram per set of request flags
     #[arg(short = 'F', long, conflicts_with = "disks")]
     flags: bool,
-    /// With the time in the queue
+    /// Include the time queued in the operating system
     #[arg(short = 'Q', long)]
     queued: bool,
-    /// In milliseconds
+    /// Use milliseconds instead of microseconds
     #[arg(short, long)]
     milliseconds: bool,
-    /// The time of day before each interval's
+    /// Print the time of day of each interval
     #[arg(short = 'T', long)]
     timestamp: bool,
-    /// Only this disk
+    /// Show only disk DISK
     #[arg(short, long)]
     disk: Option<String>,
 }
@@ -56,7 +57,7 @@ struct BiolatencyArgs {
 /// Counts by power of two.
 type Slots = BTreeMap<u32, u64>;
 
-/// Characters of the longest bar.
+/// Length of the longest bar.
 const BAR: u64 = 40;
 
 fn run(call: &Call<'_>) -> Result<(), Failure> {
@@ -78,7 +79,7 @@ fn run(call: &Call<'_>) -> Result<(), Failure> {
     let columns = ["ts_end_ns", column, "dev", "rwbs", "layer"];
     let filter = of_disk(args.disk.as_deref());
     front.each_of(Kind::Block, filter, &columns, |row| {
-        // What a bio-based device gets comes again as requests of the disk below.
+        // Requests of a bio-based device appear again as requests of the disk below.
         if row.text("layer") == Some("bio") {
             return Ok(());
         }
@@ -119,13 +120,13 @@ fn run(call: &Call<'_>) -> Result<(), Failure> {
     }
     if unknown > 0 {
         front.note_cut(format!(
-            "{unknown} requests are not counted: issue or completion was not recorded"
+            "{unknown} requests not counted: issue or completion not recorded"
         ));
     }
     front.finish()
 }
 
-/// Place of the highest bit; 0 and 1 share the first slot.
+/// Index of the highest set bit; 0 and 1 share the first slot.
 fn slot(value: i64) -> u32 {
     u64::try_from(value).unwrap_or(0).max(1).ilog2()
 }
@@ -143,7 +144,7 @@ fn histogram(text: &mut String, title: &str, slots: &Slots) {
     }
 }
 
-/// Letters that the kernel prints for a request's flags, in words joined by dashes as bcc has them.
+/// The kernel's letters for request flags as words joined by dashes, as in bcc.
 fn flags(rwbs: &str) -> String {
     let mut words = Vec::new();
     let mut seen_operation = false;
@@ -154,7 +155,7 @@ fn flags(rwbs: &str) -> String {
             'D' => "Discard",
             'E' => "Secure-Erase",
             'N' => continue,
-            // Before the operation it asks for a flush, after it for forced unit access.
+            // `F` before the operation is a preflush, after it forced unit access.
             'F' if seen_operation => "FUA",
             'F' => "Flush",
             'S' => "Sync",
@@ -165,7 +166,7 @@ fn flags(rwbs: &str) -> String {
         seen_operation |= matches!(letter, 'R' | 'W' | 'D' | 'E');
         words.push(word);
     }
-    // Attributes come first there, the operation last.
+    // bcc prints attributes first, the operation last.
     words.sort_by_key(|word| matches!(*word, "Read" | "Write" | "Discard" | "Secure-Erase"));
     if words.is_empty() {
         return "Unknown".into();

@@ -1,4 +1,4 @@
-//! `biosnoop`: requests to disks, in order of their completion.
+//! `biosnoop`: block requests in order of completion.
 
 use std::collections::BTreeSet;
 
@@ -16,25 +16,25 @@ use crate::tool::{Call, Tool};
 pub(crate) static TOOL: Tool = Tool {
     name: "biosnoop",
     machine_name: None,
-    about: "Requests to disks with their latency, as biosnoop shows them",
+    about: "Show block requests with their latency, like biosnoop",
     args: |command| with_args::<BiosnoopArgs>(command, "RECORDING [SECONDS]", NOTES),
     run,
 };
 
 const NOTES: &str = "\
-TIME(s) counts from the first request shown. COMM and PID are those who submitted it. T: R read,
-W write, D discard, F flush, - other. LAT(ms) is the time in the device, from issue to completion;
-QUE(ms) the time before, from the first event of the request. What is not recorded is shown as -;
-requests not seen to complete are counted on standard error.";
+TIME(s) counts from the first request shown. COMM and PID are the submitting thread and process. T:
+R read, W write, D discard, F flush, - other. LAT(ms) is the time in the device, from issue to
+completion; QUE(ms) the time before, from the first event of the request. Unrecorded values are
+shown as -. The number of requests without a recorded completion is reported on standard error.";
 
 #[derive(Debug, Clone, Args)]
 struct BiosnoopArgs {
     #[command(flatten)]
     front: FrontArgs,
-    /// With the time in the queue
+    /// Include the time queued in the operating system
     #[arg(short = 'Q', long)]
     queued: bool,
-    /// Only this disk
+    /// Show only disk DISK
     #[arg(short, long)]
     disk: Option<String>,
 }
@@ -87,13 +87,13 @@ fn run(call: &Call<'_>) -> Result<(), Failure> {
     }
     if unfinished > 0 {
         front.note_cut(format!(
-            "{unfinished} requests are not shown: no completion was recorded"
+            "{unfinished} requests not shown: completion not recorded"
         ));
     }
     front.finish()
 }
 
-/// Requests of one disk, or all.
+/// Filter for requests of one disk, or of all.
 pub(super) fn of_disk(disk: Option<&str>) -> Filter {
     let bare = |disk: &str| disk.strip_prefix("/dev/").unwrap_or(disk).to_owned();
     Filter {
@@ -105,7 +105,7 @@ pub(super) fn of_disk(disk: Option<&str>) -> Filter {
     }
 }
 
-/// A disk without any request in the whole recording is most likely misspelt.
+/// A disk without any request in the whole recording is most likely misspelled.
 pub(super) fn refuse_unknown(front: &Front<'_>, disk: Option<&str>) -> Result<(), Failure> {
     let Some(disk) = disk else {
         return Ok(());
@@ -116,7 +116,7 @@ pub(super) fn refuse_unknown(front: &Front<'_>, disk: Option<&str>) -> Result<()
     }
     let mut known = BTreeSet::new();
     for key in ["dev", "part"] {
-        let answer = front.ask_whole((Kind::Block, Verb::Stats), |question| {
+        let answer = front.query_whole((Kind::Block, Verb::Stats), |question| {
             question.by = vec![key.into()];
         })?;
         let rows = rows(&answer, "stats");
@@ -130,13 +130,10 @@ pub(super) fn refuse_unknown(front: &Front<'_>, disk: Option<&str>) -> Result<()
     }
     let known: Vec<&str> = known.iter().map(String::as_str).collect();
     let hint = match known.as_slice() {
-        [] => "there are no requests to any disk".to_owned(),
-        known => format!("there are {}", known.join(", ")),
+        [] => "this recording has no block requests".to_owned(),
+        known => format!("disks in this recording: {}", known.join(", ")),
     };
-    Err(Failure::usage(format!(
-        "there are no requests to `{disk}` in this recording"
-    ))
-    .hint(hint))
+    Err(Failure::usage(format!("no requests to disk `{disk}` in this recording")).hint(hint))
 }
 
 fn rest(args: &BiosnoopArgs, row: &Row<'_>) -> String {

@@ -1,12 +1,12 @@
 use crate::cells::Row;
 use crate::front::shown;
 
-/// A name in a column of so many characters: longer ones are cut, as the tools do.
+/// A name truncated to the width of its column, as in the original tools.
 pub(super) fn fit(name: &str, width: usize) -> String {
     shown(name).chars().take(width).collect()
 }
 
-/// What the path column of a log says; `?` where there is nothing.
+/// Contents of the path column of a log; `?` if unknown.
 pub(super) fn path(row: &Row<'_>, column: &str) -> String {
     row.text(column).map_or_else(|| "?".into(), shown)
 }

@@ -1,4 +1,4 @@
-//! `ext4slower`: reads, writes, opens and syncs of files that took long.
+//! `ext4slower`: slow reads, writes, opens and syncs of files.
 
 use clap::{Args, FromArgMatches};
 use whyslow_analysis::{Filter, Kind};
@@ -12,28 +12,28 @@ use crate::tool::{Call, Tool};
 pub(crate) static TOOL: Tool = Tool {
     name: "ext4slower",
     machine_name: None,
-    about: "Slow reads, writes, opens and syncs of files, as ext4slower shows them",
+    about: "Show slow file reads, writes, opens and syncs, like ext4slower",
     args: |command| with_args::<Ext4slowerArgs>(command, "RECORDING [MIN_MS]", NOTES),
     run,
 };
 
 const NOTES: &str = "\
-MIN_MS is 10 unless given; 0 shows everything. Measured are system calls on regular files (R read,
-W write, O open, S fsync, fdatasync, sync_file_range), from entry to exit. Of which type a file
-system is is not recorded: files of all types are shown. OFF_KB is known only where a call names
-an offset (pread64, pwrite64), else -. FILENAME is the whole path. -j prints bytes for offsets.";
+MIN_MS defaults to 10; 0 shows everything. The latency is that of system calls on regular files (R
+read, W write, O open, S fsync, fdatasync, sync_file_range), from entry to exit. File system types
+are not recorded: files on all file systems are shown. OFF_KB is known only if a call passes an
+offset (pread64, pwrite64), else -. FILENAME is the full path. -j prints offsets in bytes.";
 
 #[derive(Debug, Clone, Args)]
 struct Ext4slowerArgs {
     #[command(flatten)]
     front: FrontArgs,
-    /// Only of this process
+    /// Show only process PID
     #[arg(short, long)]
     pid: Option<i32>,
-    /// Comma-separated values
+    /// Print comma-separated values
     #[arg(short = 'j', long, visible_short_alias = 'c')]
     csv: bool,
-    /// Least latency in milliseconds
+    /// Show only operations of at least MIN_MS milliseconds
     #[arg(short, long, value_name = "MIN_MS")]
     min: Option<String>,
 }
@@ -47,7 +47,8 @@ fn run(call: &Call<'_>) -> Result<(), Failure> {
     let number = words.number()?;
     if let (Some(_), Some(min)) = (number, &args.min) {
         return Err(
-            Failure::usage(format!("`{min}` and a MIN_MS")).hint("give the least latency once")
+            Failure::usage(format!("cannot use both `--min {min}` and MIN_MS"))
+                .hint("use only one of them"),
         );
     }
     let min_ms = match number.or(args.min.as_deref()) {
@@ -90,8 +91,8 @@ fn milliseconds(text: &str) -> Result<f64, Failure> {
     let number = digits.parse().ok();
     let number = number.filter(|ms: &f64| ms.is_finite() && (0.0..1e12).contains(ms));
     number.ok_or_else(|| {
-        Failure::usage(format!("`{text}` is not a number of milliseconds"))
-            .hint("write it like 10 or 0.5")
+        Failure::usage(format!("invalid number of milliseconds `{text}`"))
+            .hint("use a number such as 10 or 0.5")
     })
 }
 
@@ -110,7 +111,7 @@ fn header(args: &Ext4slowerArgs, min_ms: f64) -> String {
     )
 }
 
-/// What the call does, if it does it to a file.
+/// The operation of a call on a file, if it is one.
 fn letter(row: &Row<'_>) -> Option<&'static str> {
     let is_file = row.text("fd_class") == Some("file");
     match (row.text("op")?, row.text("name")?) {
@@ -157,7 +158,7 @@ fn line(
     )
 }
 
-/// Quoted as RFC 4180 does where a comma or a quote is in it.
+/// Quoted as in RFC 4180 if it contains a comma or a quote.
 fn field(text: &str) -> String {
     if text.contains([',', '"']) {
         format!("\"{}\"", text.replace('"', "\"\""))

@@ -16,7 +16,7 @@ use crate::tool::{Call, Tool};
 pub(crate) static TOOL: Tool = Tool {
     name: "filetop",
     machine_name: None,
-    about: "Reads and writes by thread and file, as filetop shows them, with whole paths",
+    about: "Show reads and writes by thread and file, like filetop, with full paths",
     args: |command| {
         let shape = "RECORDING [INTERVAL [COUNT]]";
         with_args::<FiletopArgs>(command, shape, NOTES)
@@ -25,28 +25,28 @@ pub(crate) static TOOL: Tool = Tool {
 };
 
 const NOTES: &str = "\
-Without an interval there is one list, of the whole window. FILE is the whole path. R_Kb and W_Kb
-are bytes moved (filetop counts those asked for), in whole kilobytes of 1024 bytes. A call counts
-in the interval in which it returns; sendfile, splice and copy_file_range count as a read of one
-file and a write of the other. T: R regular file, S socket, O other. The load is not recorded.";
+Without an interval there is one list for the whole window. FILE is the full path. R_Kb and W_Kb are
+the bytes transferred (filetop counts the bytes requested), in units of 1024 bytes. A call counts in
+the interval in which it returns; sendfile, splice and copy_file_range count as a read of one file
+and a write of the other. T: R regular file, S socket, O other. The load average is not recorded.";
 
 #[derive(Debug, Clone, Args)]
 struct FiletopArgs {
     #[command(flatten)]
     front: FrontArgs,
-    /// Do not clear the screen (it never is)
+    /// Do not clear the screen (always in effect)
     #[arg(short = 'C', long)]
     noclear: bool,
-    /// Also what is no regular file
+    /// Include non-regular files
     #[arg(short, long)]
     all: bool,
-    /// Rows of each list; 0 is all
+    /// Print ROWS rows per list; 0 prints all
     #[arg(short, long, default_value_t = 20)]
     rows: usize,
-    /// Order, greatest first
+    /// Sort by COLUMN, largest first
     #[arg(short, long, value_name = "COLUMN", default_value = "all")]
     sort: Sort,
-    /// Only of this process
+    /// Show only process PID
     #[arg(short, long)]
     pid: Option<i32>,
 }
@@ -61,7 +61,7 @@ enum Sort {
     Wbytes,
 }
 
-/// Who moved bytes to or from what.
+/// Thread and file of a transfer.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 struct Key {
     tid: Option<i64>,
@@ -160,7 +160,7 @@ fn first_object<'r>(row: &Row<'r>) -> (char, &'r str) {
     (sort, row.text("path").unwrap_or("?"))
 }
 
-/// Of it only the name is known: a path, or `pipe:[…]`, `socket:[…]` and the like.
+/// Only the name of this object is known: a path, or `pipe:[…]`, `socket:[…]` and the like.
 fn second_object<'r>(row: &Row<'r>) -> (char, &'r str) {
     let name = row.text("path2").unwrap_or("?");
     let sort = if name.starts_with('/') {

@@ -1,4 +1,4 @@
-//! `gethostlatency`: lookups of host names by functions of the C library, in order of their ends.
+//! `gethostlatency`: DNS lookups by C library functions, in order of completion.
 
 use clap::{Args, FromArgMatches};
 use whyslow_analysis::{Filter, Kind};
@@ -11,20 +11,20 @@ use crate::tool::{Call, Tool};
 pub(crate) static TOOL: Tool = Tool {
     name: "gethostlatency",
     machine_name: None,
-    about: "Lookups of host names and how long they took, as gethostlatency shows them",
+    about: "Show DNS lookups with their latency, like gethostlatency",
     args: |command| with_args::<GethostlatencyArgs>(command, "RECORDING", NOTES),
     run,
 };
 
 const NOTES: &str = "\
-TIME is when the lookup ended. Calls without a name are left out, as there; those that had not
-returned when the recording ended are counted on standard error.";
+TIME is the end of the lookup. Lookups without a host name are omitted, as in gethostlatency. The
+number of lookups that did not return during the recording is reported on standard error.";
 
 #[derive(Debug, Clone, Args)]
 struct GethostlatencyArgs {
     #[command(flatten)]
     front: FrontArgs,
-    /// Only of this process
+    /// Show only process PID
     #[arg(short, long)]
     pid: Option<i32>,
 }
@@ -34,8 +34,8 @@ fn run(call: &Call<'_>) -> Result<(), Failure> {
         .map_err(|error| Failure::usage(error.to_string()))?;
     let words = Positionals::without_names(&args.front.words)?;
     if let Some(number) = words.numbers.first() {
-        return Err(Failure::usage(format!("`{number}` is one word too many"))
-            .hint("there is one recording; -w names a window"));
+        return Err(Failure::usage(format!("unexpected argument `{number}`"))
+            .hint("select a window with -w"));
     }
     let front = Front::open(call, &args.front, words.recording.as_deref())?;
     front.put_first(&format!(
@@ -81,7 +81,7 @@ fn run(call: &Call<'_>) -> Result<(), Failure> {
     }
     if unfinished > 0 {
         front.note_cut(format!(
-            "{unfinished} lookups are not shown: begin or end was not recorded"
+            "{unfinished} lookups not shown: start or end not recorded"
         ));
     }
     front.finish()

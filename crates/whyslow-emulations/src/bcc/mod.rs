@@ -1,4 +1,4 @@
-//! Tools of bcc and its libbpf-tools, in the columns that both document.
+//! Tools of bcc and its libbpf-tools, with the columns that both document.
 
 mod biolatency;
 mod biosnoop;

@@ -1,4 +1,4 @@
-//! `opensnoop`: open calls with their results, in order of their ends.
+//! `opensnoop`: open calls with their results, in order of completion.
 
 use clap::{Args, FromArgMatches};
 use whyslow_analysis::{Filter, Kind};
@@ -14,42 +14,42 @@ use crate::tool::{Call, Tool};
 pub(crate) static TOOL: Tool = Tool {
     name: "opensnoop",
     machine_name: None,
-    about: "Files opened, by whom, and whether that failed, as opensnoop shows them",
+    about: "Show open calls with process and result, like opensnoop",
     args: |command| with_args::<OpensnoopArgs>(command, "RECORDING", NOTES),
     run,
 };
 
 const NOTES: &str = "\
-open, openat, openat2 and creat. PATH is the whole path, where the recording tells the directory
-that a relative one begins in; opensnoop prints what the call was given. Calls that had not
-returned when the recording ended are counted on standard error.";
+Shows open, openat, openat2 and creat. PATH is the full path if the directory of a relative path is
+known from the recording; opensnoop prints the path as passed to the call. The number of calls that
+did not return during the recording is reported on standard error.";
 
 #[derive(Debug, Clone, Args)]
 struct OpensnoopArgs {
     #[command(flatten)]
     front: FrontArgs,
-    /// With the time of day at which the call returned
+    /// Print the time of day of the return
     #[arg(short = 'T', long)]
     timestamp: bool,
-    /// With the user (not recorded: -)
+    /// Print the user id (not recorded: -)
     #[arg(short = 'U', long)]
     print_uid: bool,
-    /// Only failed ones
+    /// Show only failed opens
     #[arg(short = 'x', long)]
     failed: bool,
-    /// Only of this process
+    /// Show only process PID
     #[arg(short, long)]
     pid: Option<i32>,
-    /// Only of this thread
+    /// Show only thread TID
     #[arg(short, long)]
     tid: Option<i32>,
-    /// Only of threads whose name contains this
+    /// Show only threads whose name contains NAME
     #[arg(short, long)]
     name: Option<String>,
-    /// With the flags of the call, octal
+    /// Print the flags of the call in octal
     #[arg(short, long)]
     extended_fields: bool,
-    /// Only the first so many seconds of the window
+    /// Show only the first SEC seconds of the window
     #[arg(short, long, value_name = "SEC")]
     duration: Option<String>,
     #[arg(short, long, hide = true)]
@@ -57,7 +57,7 @@ struct OpensnoopArgs {
 }
 
 const CALLS: [&str; 4] = ["open", "openat", "openat2", "creat"];
-/// Flags that creat stands for: O_CREAT, O_WRONLY, O_TRUNC.
+/// Implied flags of creat: O_CREAT, O_WRONLY, O_TRUNC.
 const CREAT_FLAGS: i64 = 0o1101;
 
 fn run(call: &Call<'_>) -> Result<(), Failure> {
@@ -65,14 +65,14 @@ fn run(call: &Call<'_>) -> Result<(), Failure> {
         .map_err(|error| Failure::usage(error.to_string()))?;
     if args.uid.is_some() {
         return Err(
-            Failure::usage("--uid cannot be answered: users are not recorded")
+            Failure::usage("cannot filter by --uid: user ids are not recorded")
                 .hint("filter with -p PID, -t TID or -n NAME"),
         );
     }
     let words = Positionals::without_names(&args.front.words)?;
     if let Some(number) = words.numbers.first() {
-        return Err(Failure::usage(format!("`{number}` is one word too many"))
-            .hint("there is one recording; -d SEC is a duration"));
+        return Err(Failure::usage(format!("unexpected argument `{number}`"))
+            .hint("set the duration with -d SEC"));
     }
     let mut front = Front::open(call, &args.front, words.recording.as_deref())?;
     if let Some(text) = &args.duration {
@@ -90,7 +90,7 @@ fn run(call: &Call<'_>) -> Result<(), Failure> {
     let mut unfinished = 0;
     let mut lines = ByEnd::default();
     front.each(Kind::Syscalls, filter, |row| {
-        // `open` is a class of calls too, of which sockets and pipes are not wanted.
+        // The class `open` also contains socket and pipe calls, which opensnoop does not show.
         let is_open = row.text("name").is_some_and(|name| CALLS.contains(&name));
         let comm = row.text("comm").unwrap_or("?");
         if !is_open
@@ -120,7 +120,7 @@ fn run(call: &Call<'_>) -> Result<(), Failure> {
     }
     if unfinished > 0 {
         front.note_cut(format!(
-            "{unfinished} opens are not shown: begin or end was not recorded"
+            "{unfinished} opens not shown: start or end not recorded"
         ));
     }
     front.finish()

@@ -1,4 +1,4 @@
-//! What threads did in each part of time: CPU, waits, switches, bytes to and from disks.
+//! Activity of threads per interval: CPU, waits, switches, disk bytes.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
@@ -6,38 +6,38 @@ use whyslow_analysis::{Filter, Kind, Verb};
 use whyslow_base::failure::Failure;
 use whyslow_model::Ns;
 
-use super::counters::{Counters, Whose};
+use super::counters::{Counters, Owner};
 use super::parts::Parts;
 use super::session::Front;
 use crate::cells::{Row, rows};
 
-/// Kernel ids of a thread; those of a process name no thread.
+/// Kernel ids of a thread; those of a process have no thread id.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct Task {
-    /// None where the recording does not tell the process.
+    /// `None` if the recording does not contain the process.
     pub(crate) pid: Option<i64>,
     pub(crate) tid: Option<i64>,
 }
 
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Sums {
-    /// Bytes of block requests it submitted to be read.
+    /// Bytes of submitted block read requests.
     pub(crate) read: i64,
-    /// Bytes of its write calls on files.
+    /// Bytes of write calls on files.
     pub(crate) written: i64,
-    /// Bytes it dirtied and took back before they were written; of processes only.
+    /// Bytes dirtied and truncated before writeback; only for processes.
     pub(crate) cancelled: i64,
     /// Uninterruptible sleep.
     pub(crate) blocked: Ns,
-    /// Time on a CPU.
+    /// On-CPU time.
     pub(crate) running: Ns,
-    /// The part of it outside of system calls and interrupts, where known.
+    /// The part of it outside of system calls and interrupts, if known.
     pub(crate) user: Option<Ns>,
-    /// Waits for a CPU.
+    /// Run-queue latency.
     pub(crate) waiting: Ns,
     pub(crate) switches_voluntary: i64,
     pub(crate) switches_forced: i64,
-    /// CPU it ran on last, and when.
+    /// Last CPU, and when.
     pub(crate) cpu: Option<(Ns, i64)>,
 }
 
@@ -59,25 +59,25 @@ impl Sums {
     }
 }
 
-/// Sums of the threads that did something, per part of time.
+/// Sums per interval of the threads that did something.
 pub(crate) struct Activity {
     parts: Parts,
     tasks: Vec<HashMap<Task, Sums>>,
     names: HashMap<Task, String>,
     users: HashMap<i64, i64>,
-    /// What processes had dirtied and took back before it was written, per part of time.
+    /// Bytes that processes dirtied and truncated before writeback, per interval.
     cancelled: Vec<HashMap<i64, i64>>,
-    /// Processes that began in the recording.
+    /// Processes that started during the recording.
     new: HashSet<i64>,
-    /// Process of a thread, where only one has had a thread of this id.
+    /// Process of a thread, if only one process has had a thread with this id.
     processes: HashMap<i64, Option<i64>>,
-    /// Only these; all if there are none.
+    /// Only these processes; all if empty.
     pids: Vec<i64>,
-    /// What is said about the bytes of threads.
+    /// Notes about byte counts of threads.
     about_bytes: Vec<String>,
 }
 
-/// Threads, or processes as sums of theirs.
+/// Threads, or processes as sums of their threads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Level {
     Thread,
@@ -85,7 +85,7 @@ pub(crate) enum Level {
 }
 
 impl Activity {
-    /// Nothing known yet; only these processes, or all.
+    /// Without any activity yet; for these processes only, or for all.
     pub(crate) fn new(front: &Front<'_>, parts: Parts, pids: &[i32]) -> Result<Self, Failure> {
         let pids: Vec<i64> = pids.iter().map(|pid| i64::from(*pid)).collect();
         let answer = front.threads()?;
@@ -113,7 +113,7 @@ impl Activity {
                 continue;
             }
             names.insert(task, name.to_owned());
-            // A process is called as its first thread.
+            // A process is named after its first thread.
             let process = Task { tid: None, ..task };
             if task.pid == task.tid || !names.contains_key(&process) {
                 names.insert(process, name.to_owned());
@@ -132,8 +132,8 @@ impl Activity {
         })
     }
 
-    /// Whose row it is, if it is wanted. A row from before the process was known says only the
-    /// thread, which tells it as well.
+    /// The task of a row, unless it is filtered out. Rows from before the process was known contain
+    /// only the thread id, which identifies the process as well.
     pub(crate) fn task(&self, row: &Row<'_>) -> Option<Task> {
         let tid = row.int("tid");
         let of_thread = || tid.and_then(|tid| self.processes.get(&tid).copied().flatten());
@@ -148,8 +148,9 @@ impl Activity {
         }
     }
 
-    /// Bytes as the kernel's accounting of tasks has them: reads where they reach a disk, by who
-    /// submits them; writes where they enter the page cache, by who calls.
+    /// Bytes as in the kernel's task I/O accounting: reads count where they are submitted to a
+    /// disk, for the submitting thread; writes where they enter the page cache, for the calling
+    /// thread.
     pub(crate) fn count_bytes(&mut self, front: &Front<'_>) -> Result<(), Failure> {
         let parts = self.parts;
         for note in self.about_bytes.drain(..) {
@@ -157,7 +158,7 @@ impl Activity {
         }
         let columns = ["ts_ns", "layer", "bytes", "pid", "tid"];
         front.each_of(Kind::Block, only(&["read"]), &columns, |row| {
-            // What a bio-based device gets comes again as requests of the disk below.
+            // Requests of a bio-based device appear again as requests of the disk below.
             let is_request = row.text("layer") != Some("bio");
             if let Some(part) = row.int("ts_ns").and_then(|ts| parts.of(ts))
                 && is_request
@@ -189,11 +190,11 @@ impl Activity {
         })
     }
 
-    /// What processes took back before it was written, as the kernel counts it for each.
+    /// Cancelled write bytes as the kernel counts them per process.
     pub(crate) fn count_cancelled(&mut self, front: &Front<'_>) -> Result<(), Failure> {
         let counters = Counters::read(front, &["io_cancelled"])?;
-        for whose in counters.all("io_cancelled") {
-            let Whose::Process(pid) = *whose else {
+        for owner in counters.all("io_cancelled") {
+            let Owner::Process(pid) = *owner else {
                 continue;
             };
             if !self.pids.is_empty() && !self.pids.contains(&pid) {
@@ -202,7 +203,7 @@ impl Activity {
             let is_new = self.new.contains(&pid);
             for part in 0..self.parts.count() {
                 let span = (self.parts.begin(part), self.parts.end(part));
-                let bytes = counters.growth("io_cancelled", whose, span, is_new);
+                let bytes = counters.growth("io_cancelled", owner, span, is_new);
                 if let Some(bytes) = bytes.filter(|bytes| *bytes > 0) {
                     self.cancelled[part].insert(pid, bytes);
                 }
@@ -211,7 +212,7 @@ impl Activity {
         Ok(())
     }
 
-    /// The user of a process, by number.
+    /// The user id of a process.
     pub(crate) fn user(&self, pid: Option<i64>) -> Option<i64> {
         self.users.get(&pid?).copied()
     }
@@ -240,7 +241,7 @@ impl Activity {
 
     pub(crate) fn count_cpu(&mut self, front: &Front<'_>) -> Result<(), Failure> {
         let parts = self.parts;
-        let answer = front.ask((Kind::Cpu, Verb::Usage), |question| {
+        let answer = front.query((Kind::Cpu, Verb::Usage), |question| {
             question.by = vec!["pid".into(), "tid".into()];
             question.interval = parts.interval();
         })?;
@@ -258,7 +259,8 @@ impl Activity {
         Ok(())
     }
 
-    /// Switches away from a thread count when they happen; one that could have run on was forced.
+    /// Switches count for the thread that is switched out; if it was runnable, the switch was
+    /// involuntary.
     pub(crate) fn count_slices(&mut self, front: &Front<'_>) -> Result<(), Failure> {
         let parts = self.parts;
         let columns = ["ts_ns", "ts_end_ns", "cpu", "end_state", "pid", "tid"];
@@ -283,7 +285,7 @@ impl Activity {
         })
     }
 
-    /// Sums of a part in order of ids; of all parts together if none is named.
+    /// Sums of an interval in order of ids; of all intervals if `part` is `None`.
     pub(crate) fn of(&self, part: Option<usize>, level: Level) -> BTreeMap<Task, Sums> {
         let parts = part.map_or(self.tasks.as_slice(), |part| &self.tasks[part..=part]);
         let mut found: BTreeMap<Task, Sums> = BTreeMap::new();
@@ -309,8 +311,8 @@ impl Activity {
         found
     }
 
-    /// Everybody who lived inside the window, in order of ids.
-    pub(crate) fn everybody(&self, level: Level) -> Vec<Task> {
+    /// All tasks that lived during the window, in order of ids.
+    pub(crate) fn all_tasks(&self, level: Level) -> Vec<Task> {
         let is_wanted = |task: &&Task| task.tid.is_none() == (level == Level::Process);
         let mut tasks: Vec<Task> = self.names.keys().filter(is_wanted).copied().collect();
         tasks.sort_unstable();
@@ -330,7 +332,7 @@ fn only(ops: &[&str]) -> Filter {
     }
 }
 
-/// The time of a row inside each part; what has not ended goes on to the end of the recording.
+/// The overlap of a row with each interval; an unfinished row extends to the end of the recording.
 pub(crate) fn each_part(
     row: &Row<'_>,
     front: &Front<'_>,
@@ -343,7 +345,7 @@ pub(crate) fn each_part(
     }
 }
 
-/// Whether what a call writes lies on a disk, as far as its path tells.
+/// Whether the target of a write is on a disk, judging by its path.
 fn writes_to_disk(row: &Row<'_>) -> bool {
     let (is_file, path) = match row.text("op") {
         Some("read_write") => (

@@ -2,8 +2,8 @@ use std::collections::BTreeMap;
 
 use whyslow_model::Ns;
 
-/// Puts what comes in order of begin into order of end, as tools print that tell of an operation
-/// when it is over. Kept is what had not ended when the last one began.
+/// Reorders items from start order to end order, for tools that print operations on completion. It
+/// holds the items that had not ended when the last one started.
 pub(crate) struct ByEnd<T> {
     waiting: BTreeMap<(Ns, u64), T>,
     taken: u64,
@@ -19,7 +19,7 @@ impl<T> Default for ByEnd<T> {
 }
 
 impl<T> ByEnd<T> {
-    /// Takes one, and hands back those that ended before it began.
+    /// Adds an item and returns those that ended before it started.
     pub(crate) fn take(&mut self, (begin, end): (Ns, Ns), item: T) -> Vec<T> {
         let mut done = Vec::new();
         while let Some(first) = self.waiting.first_entry()
@@ -32,7 +32,7 @@ impl<T> ByEnd<T> {
         done
     }
 
-    /// What is left.
+    /// The remaining items.
     pub(crate) fn rest(self) -> impl Iterator<Item = T> {
         self.waiting.into_values()
     }
@@ -44,7 +44,7 @@ mod tests {
 
     #[test]
     fn it_is_a_sort_by_end() {
-        // Begins ascend, lengths jump: a small generator is enough.
+        // Starts ascend, durations vary: a small generator suffices.
         let lengths = (0..500i64).map(|n| (n * 7919) % 61);
         let items: Vec<(Ns, Ns)> = lengths
             .enumerate()

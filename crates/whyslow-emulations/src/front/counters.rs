@@ -8,9 +8,9 @@ use whyslow_model::Ns;
 
 use super::session::Front;
 
-/// Whose a counter is.
+/// Owner of a counter.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub(crate) enum Whose {
+pub(crate) enum Owner {
     Machine,
     /// By kernel id.
     Process(i64),
@@ -18,7 +18,7 @@ pub(crate) enum Whose {
     FileSystem(String),
 }
 
-/// Values in order of time, where they changed.
+/// Values in time order, recorded on change.
 #[derive(Debug, Default)]
 struct Series(Vec<(Ns, i64)>);
 
@@ -28,13 +28,13 @@ impl Series {
         Some(self.0.get(after.checked_sub(1)?)?.1)
     }
 
-    /// The last value; at first, before anything was looked at, the one that was seen then.
+    /// The last value before `ts`; before the first sample, the first value.
     fn at(&self, ts: Ns) -> Option<i64> {
         self.before(ts)
             .or_else(|| self.0.first().map(|(_, value)| *value))
     }
 
-    /// How much it grew in (`begin`, `end`]. One that is smaller than before began anew.
+    /// The increase in (`begin`, `end`]. A decrease means that the counter was reset.
     fn growth(&self, (begin, end): (Ns, Ns), from_nothing: bool) -> i64 {
         let first = self.0.first().map_or(0, |(_, value)| *value);
         let mut last = self
@@ -57,11 +57,11 @@ impl Series {
 
 #[derive(Debug, Default)]
 pub(crate) struct Counters {
-    series: HashMap<String, BTreeMap<Whose, Series>>,
+    series: HashMap<String, BTreeMap<Owner, Series>>,
 }
 
 impl Counters {
-    /// These counters of the whole recording: what did not change is told only once.
+    /// These counters for the whole recording, since unchanged values are recorded only once.
     pub(crate) fn read(front: &Front<'_>, names: &[&str]) -> Result<Self, Failure> {
         let mut counters = Self::default();
         if !front.has("counter") {
@@ -76,46 +76,46 @@ impl Counters {
             let (Some(name), Some(value)) = (row.text("name"), row.int("value")) else {
                 return Ok(());
             };
-            let whose = match (row.int("pid"), row.text("mount_point")) {
-                (Some(pid), _) => Whose::Process(pid),
-                (None, Some(place)) => Whose::FileSystem(place.to_owned()),
-                (None, None) => Whose::Machine,
+            let owner = match (row.int("pid"), row.text("mount_point")) {
+                (Some(pid), _) => Owner::Process(pid),
+                (None, Some(place)) => Owner::FileSystem(place.to_owned()),
+                (None, None) => Owner::Machine,
             };
             if !counters.series.contains_key(name) {
                 counters.series.insert(name.to_owned(), BTreeMap::new());
             }
             if let Some(of_all) = counters.series.get_mut(name) {
                 let ts = row.int("ts_ns").unwrap_or(0);
-                of_all.entry(whose).or_default().0.push((ts, value));
+                of_all.entry(owner).or_default().0.push((ts, value));
             }
             Ok(())
         })?;
         Ok(counters)
     }
 
-    /// As it was then; at first, as it was seen first.
-    pub(crate) fn at(&self, name: &str, whose: &Whose, ts: Ns) -> Option<i64> {
-        self.series.get(name)?.get(whose)?.at(ts)
+    /// The value at `ts`; before the first sample, the first value.
+    pub(crate) fn at(&self, name: &str, owner: &Owner, ts: Ns) -> Option<i64> {
+        self.series.get(name)?.get(owner)?.at(ts)
     }
 
     pub(crate) fn of_machine(&self, name: &str, ts: Ns) -> Option<i64> {
-        self.at(name, &Whose::Machine, ts)
+        self.at(name, &Owner::Machine, ts)
     }
 
-    /// How much it grew in a part of time; `from_nothing` tells that it was nothing at first.
+    /// The increase in an interval; `from_nothing`: the counter started at zero.
     pub(crate) fn growth(
         &self,
         name: &str,
-        whose: &Whose,
+        owner: &Owner,
         part: (Ns, Ns),
         from_nothing: bool,
     ) -> Option<i64> {
-        let series = self.series.get(name)?.get(whose)?;
+        let series = self.series.get(name)?.get(owner)?;
         Some(series.growth(part, from_nothing))
     }
 
-    /// Of whom there is one.
-    pub(crate) fn all(&self, name: &str) -> impl Iterator<Item = &Whose> {
+    /// Owners of this counter.
+    pub(crate) fn all(&self, name: &str) -> impl Iterator<Item = &Owner> {
         self.series.get(name).into_iter().flat_map(BTreeMap::keys)
     }
 }

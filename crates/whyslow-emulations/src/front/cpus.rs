@@ -5,7 +5,7 @@ use super::parts::Parts;
 use super::session::Front;
 use crate::cells::{Row, rows};
 
-/// How the CPUs spent a part of time, in per cent: mean of all; none where it was not recorded.
+/// CPU time breakdown of an interval in per cent, mean of all CPUs; `None` if not recorded.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct CpuShares {
     pub(crate) user: Option<f64>,
@@ -19,9 +19,9 @@ pub(crate) struct CpuShares {
 }
 
 impl CpuShares {
-    /// One for each part of time.
+    /// One for each interval.
     pub(crate) fn of(front: &Front<'_>, parts: Parts) -> Result<Vec<Self>, Failure> {
-        let answer = front.ask((Kind::Cpu, Verb::Usage), |question| {
+        let answer = front.query((Kind::Cpu, Verb::Usage), |question| {
             question.by = vec!["cpu".into()];
             question.interval = parts.interval();
         })?;

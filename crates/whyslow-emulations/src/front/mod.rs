@@ -1,9 +1,9 @@
-//! What the fronts in the shape of live tools share: how their words are read, the range of time
-//! and its parts, and how rows of our questions reach them.
+//! Shared by the emulations of live tools: parsing of positional arguments, the window and its
+//! intervals, and access to the rows of queries.
 //!
 //! A live tool shows what happens while it runs; here it shows a window of a recording, and an
-//! interval cuts the window into parts. Events that have a length (requests, calls) count in the
-//! part in which they end, because that is when a live tool learns of them.
+//! interval splits the window. Events with a duration (requests, calls) count in the interval in
+//! which they end, because that is when a live tool sees them.
 
 pub(crate) mod activity;
 mod by_end;

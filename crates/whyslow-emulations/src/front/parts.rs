@@ -1,18 +1,18 @@
 use whyslow_base::failure::Failure;
 use whyslow_model::{Ns, Window};
 
-/// A window in parts of equal length, of which the last may be shorter.
+/// A window split into intervals of equal length, of which the last may be shorter.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Parts {
     span: Window,
     width: Ns,
-    /// Whether the window ends with the recording, whose last event belongs to it.
+    /// Whether the window ends with the recording, so that it includes the last event.
     ends_with_recording: bool,
-    /// Whether an interval was asked for.
+    /// Whether an interval was requested.
     pub(crate) by_time: bool,
 }
 
-/// More parts than anybody reads are a slip of the unit.
+/// More intervals than this indicate a wrong unit.
 const PARTS_MAX: i64 = 100_000;
 
 impl Parts {
@@ -21,13 +21,13 @@ impl Parts {
         recording_end: Ns,
         interval: Option<Ns>,
     ) -> Result<Self, Failure> {
-        // An interval longer than the window is the window: no sum below leaves the 64 bits.
+        // An interval longer than the window equals the window, so no sum below overflows 64 bits.
         let length = span.length().max(1);
         let width = interval.map_or(length, |interval| interval.clamp(1, length));
         if span.length() / width >= PARTS_MAX {
             return Err(
-                Failure::usage(format!("more than {PARTS_MAX} intervals in the window"))
-                    .hint("ask for longer intervals, or a shorter window with -w"),
+                Failure::usage(format!("cannot print more than {PARTS_MAX} intervals"))
+                    .hint("use a longer interval, or a shorter window with -w"),
             );
         }
         Ok(Self {
@@ -43,7 +43,7 @@ impl Parts {
         ((length - 1) / self.width + 1) as usize
     }
 
-    /// The part that a moment lies in.
+    /// The interval that contains `ts`.
     pub(crate) fn of(self, ts: Ns) -> Option<usize> {
         let is_last = ts == self.span.end && self.ends_with_recording;
         if ts < self.span.begin || ts > self.span.end || (ts == self.span.end && !is_last) {
@@ -53,7 +53,7 @@ impl Parts {
         Some((place as usize).min(self.count() - 1))
     }
 
-    /// The interval asked for, as a question takes it.
+    /// The requested interval, as a query takes it.
     pub(crate) fn interval(self) -> Option<Ns> {
         self.by_time.then_some(self.width)
     }
@@ -72,12 +72,12 @@ impl Parts {
         (self.end(part) - self.begin(part)) as f64 / 1e9
     }
 
-    /// Length of all parts together.
+    /// Total length of all intervals.
     pub(crate) fn seconds_all(self) -> f64 {
         self.span.length() as f64 / 1e9
     }
 
-    /// Tells each part how much of an interval lies in it.
+    /// Calls `each` with the overlap of a time range with each interval.
     pub(crate) fn spread(self, begin: Ns, end: Ns, mut each: impl FnMut(usize, Ns)) {
         let (mut from, end) = (begin.max(self.span.begin), end.min(self.span.end));
         while from < end {
@@ -124,7 +124,7 @@ mod tests {
             let parts = Parts::new(window, begin + 25, Some(interval)).expect("one");
             assert_eq!((parts.count(), parts.end(0)), (1, begin + 25));
             assert_eq!(parts.of(begin + 25), Some(0));
-            // Questions are asked with it, and add it to times.
+            // Queries take it, and add it to timestamps.
             assert_eq!(parts.interval(), Some(25));
         }
     }

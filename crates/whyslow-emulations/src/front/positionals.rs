@@ -1,23 +1,23 @@
-//! `[RECORDING] [INTERVAL [COUNT]]` and what else a tool takes without a dash.
+//! `[RECORDING] [INTERVAL [COUNT]]` and other positional arguments of a tool.
 
 use whyslow_base::failure::Failure;
 use whyslow_base::time::parse_seconds_or_duration;
 use whyslow_model::Ns;
 
-/// Words by what they are.
+/// Positional arguments by kind.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(crate) struct Positionals {
     pub(crate) recording: Option<String>,
-    /// What begins with a digit and names nothing that exists, in order.
+    /// Starts with a digit and is no existing path, in order.
     pub(crate) numbers: Vec<String>,
-    /// Neither.
+    /// Everything else.
     pub(crate) names: Vec<String>,
 }
 
 impl Positionals {
-    /// The first word that exists as a path is the recording, as is `@last`; what begins with a
-    /// digit is a number; the rest are names, of which one that looks like a path is the recording
-    /// if there is no other.
+    /// The first argument that is an existing path, or `@last`, is the recording. An argument that
+    /// starts with a digit is a number. The rest are names; if there is no recording yet, the first
+    /// name that looks like a path is the recording.
     pub(crate) fn sort(words: &[String]) -> Self {
         let mut sorted = Self::default();
         for word in words {
@@ -40,7 +40,7 @@ impl Positionals {
         sorted
     }
 
-    /// The same for a tool that takes no names: one is the recording.
+    /// The same for a tool without names: a name is the recording.
     pub(crate) fn without_names(words: &[String]) -> Result<Self, Failure> {
         let mut sorted = Self::sort(words);
         let mut names = std::mem::take(&mut sorted.names).into_iter();
@@ -48,8 +48,8 @@ impl Positionals {
             sorted.recording = names.next();
         }
         match names.next() {
-            Some(extra) => Err(Failure::usage(format!("`{extra}` is one word too many"))
-                .hint("there is one recording")),
+            Some(extra) => Err(Failure::usage(format!("unexpected argument `{extra}`"))
+                .hint("specify only one recording")),
             None => Ok(sorted),
         }
     }
@@ -57,35 +57,35 @@ impl Positionals {
     /// The numbers as `[INTERVAL [COUNT]]`.
     pub(crate) fn interval(&self) -> Result<(Option<Ns>, Option<i64>), Failure> {
         if let Some(extra) = self.numbers.get(2) {
-            return Err(Failure::usage(format!("`{extra}` is one word too many"))
-                .hint("there are an interval and a number of intervals: 1 10"));
+            return Err(Failure::usage(format!("unexpected argument `{extra}`"))
+                .hint("specify an interval and a count, such as 1 10"));
         }
         let interval = self.numbers.first().map(|text| seconds(text)).transpose()?;
         let count = self.numbers.get(1).map(|text| count(text)).transpose()?;
         Ok((interval, count))
     }
 
-    /// One number at most, for tools that take something else than an interval.
+    /// At most one number, for tools that do not take an interval.
     pub(crate) fn number(&self) -> Result<Option<&str>, Failure> {
         match self.numbers.as_slice() {
             [] => Ok(None),
             [number] => Ok(Some(number)),
-            [_, extra, ..] => Err(Failure::usage(format!("`{extra}` is one word too many"))
-                .hint("there is one number at most")),
+            [_, extra, ..] => Err(Failure::usage(format!("unexpected argument `{extra}`"))
+                .hint("specify at most one number")),
         }
     }
 }
 
-/// A length of time; without a unit it is seconds.
+/// A duration; seconds unless it has a unit.
 pub(crate) fn seconds(text: &str) -> Result<Ns, Failure> {
     parse_seconds_or_duration(text).map_err(|message| {
-        Failure::usage(message).hint("an interval is seconds, or has a unit: 1, 0.5, 100ms")
+        Failure::usage(message).hint("use seconds or a unit, such as 1, 0.5 or 100ms")
     })
 }
 
 fn count(text: &str) -> Result<i64, Failure> {
     let count = text.parse().ok().filter(|count| *count > 0);
-    count.ok_or_else(|| Failure::usage(format!("`{text}` is not a number of intervals")))
+    count.ok_or_else(|| Failure::usage(format!("invalid number of intervals `{text}`")))
 }
 
 #[cfg(test)]
@@ -111,7 +111,7 @@ mod tests {
         check(&["8:0"], None, &["8:0"], &[]);
         check(&["a.wsl", "b.wsl"], Some("a.wsl"), &[], &["b.wsl"]);
         check(&["2026/trace"], Some("2026/trace"), &[], &[]);
-        // It exists: tests run in the folder of the crate.
+        // It exists: tests run in the directory of the crate.
         check(&["1", "src"], Some("src"), &["1"], &[]);
     }
 

@@ -17,13 +17,13 @@ use super::parts::Parts;
 use crate::cells::{Row, rows_of};
 use crate::tool::Call;
 
-// What every front takes beside the options of its tool. A doc comment would be its help.
+// Common options of all emulations. A doc comment here would become help text.
 #[derive(Debug, Clone, Args)]
 pub(crate) struct FrontArgs {
-    /// Recording or trace [default: @last], or @live, this machine now; what reads as a number is
-    /// not one
+    /// Recording or trace [default: @last], or @live for this machine; an argument that reads as a
+    /// number is not a recording
     pub(crate) words: Vec<String>,
-    /// A..B, A+437ms, T~200ms or op:ID
+    /// Show only WINDOW: A..B, A+437ms, T~200ms or op:ID
     #[arg(
         short,
         long,
@@ -34,13 +34,13 @@ pub(crate) struct FrontArgs {
         help_heading = "Recording",
     )]
     window: Option<WindowText>,
-    /// Begin of the window
+    /// Start the window at TIME
     #[arg(long, value_name = "TIME", value_parser = Moment::parse, allow_hyphen_values = true, help_heading = "Recording")]
     begin: Option<Moment>,
-    /// End of the window
+    /// End the window at TIME
     #[arg(long, value_name = "TIME", value_parser = Moment::parse, allow_hyphen_values = true, help_heading = "Recording")]
     end: Option<Moment>,
-    /// Times in UTC
+    /// Print times in UTC
     #[arg(
         long,
         visible_alias = "gmt",
@@ -48,23 +48,24 @@ pub(crate) struct FrontArgs {
         help_heading = "Recording"
     )]
     utc: bool,
-    /// Times in this zone [default: the recorded host's]
+    /// Print times in ZONE [default: the zone of the recorded host]
     #[arg(long, value_name = "ZONE", value_parser = Zone::parse, help_heading = "Recording")]
     tz: Option<Zone>,
 }
 
-/// Options of a tool and those of every front; `shape` shows the words it takes.
+/// Adds the options of a tool and the common ones; `shape` is the usage of its positional
+/// arguments.
 pub(crate) fn with_args<A: Args>(command: Command, shape: &'static str, notes: &str) -> Command {
     A::augment_args(command)
         .mut_arg("words", |words: Arg| words.value_name(shape).num_args(0..))
         .after_help(notes.to_owned())
 }
 
-/// A recording, a range of it, and what there is to say about it in the end.
+/// A recording, a window of it, and the notes to print at the end.
 pub(crate) struct Front<'c> {
     pub(crate) opened: Opened,
     pub(crate) calendar: Calendar,
-    /// As asked for; none is the whole recording.
+    /// As requested; `None` is the whole recording.
     window: Option<Window>,
     call: &'c Call<'c>,
     notes: RefCell<Vec<String>>,
@@ -105,7 +106,7 @@ impl<'c> Front<'c> {
         })
     }
 
-    /// The window cut to the recording.
+    /// The window, clipped to the recording.
     pub(crate) fn span(&self) -> Window {
         let (begin, end) = (self.calendar.begin, self.calendar.end);
         self.window.map_or(Window::new(begin, end), |window| {
@@ -114,9 +115,9 @@ impl<'c> Front<'c> {
         })
     }
 
-    /// Ends the window so long after its begin, if it is longer.
+    /// Limits the length of the window to `length`.
     pub(crate) fn shorten(&mut self, length: Ns) {
-        // What is live ends by itself.
+        // A live window ends on its own.
         if self.call.segment.is_some() {
             return;
         }
@@ -128,13 +129,14 @@ impl<'c> Front<'c> {
         self.window = Some(Window::new(whole.begin, end));
     }
 
-    /// The window in parts of `interval`, `count` of them at most; one part without an interval.
+    /// The window split into at most `count` intervals of length `interval`; one part without an
+    /// interval.
     pub(crate) fn parts(
         &mut self,
         interval: Option<Ns>,
         count: Option<i64>,
     ) -> Result<Parts, Failure> {
-        // What is live is a part already.
+        // A live segment is already one interval.
         let interval = interval.filter(|_| self.call.segment.is_none());
         if let (Some(interval), Some(count)) = (interval, count) {
             self.shorten(interval.saturating_mul(count));
@@ -149,8 +151,8 @@ impl<'c> Front<'c> {
         }
     }
 
-    /// Asks one of our questions about the window.
-    pub(crate) fn ask(
+    /// Runs a query on the window.
+    pub(crate) fn query(
         &self,
         (kind, verb): (Kind, Verb),
         change: impl FnOnce(&mut Question),
@@ -163,20 +165,20 @@ impl<'c> Front<'c> {
         Ok(answer)
     }
 
-    /// The same about the whole recording.
-    pub(crate) fn ask_whole(
+    /// Runs a query on the whole recording.
+    pub(crate) fn query_whole(
         &self,
         of: (Kind, Verb),
         change: impl FnOnce(&mut Question),
     ) -> Result<Answer, Failure> {
-        self.ask(of, |question| {
+        self.query(of, |question| {
             question.window = None;
             change(question);
         })
     }
 
-    /// Threads of the window, for their names, ids and lives. What is said beside their other
-    /// columns is not noted.
+    /// Threads of the window, for their names, ids and lifetimes. Caveats about their other columns
+    /// are not noted.
     pub(crate) fn threads(&self) -> Result<Answer, Failure> {
         let mut question = self.question(Kind::Threads, Verb::List);
         question.limit = Some(0);
@@ -185,7 +187,7 @@ impl<'c> Front<'c> {
         Ok(answer)
     }
 
-    /// Hands on the rows of a log in order of begin, whole: for those that are shown.
+    /// Passes the complete rows of a log in start order, for rows that are printed.
     pub(crate) fn each(
         &self,
         kind: Kind,
@@ -213,7 +215,7 @@ impl<'c> Front<'c> {
         Ok(())
     }
 
-    /// The same with these columns only: for those that are summed up.
+    /// The same with only these columns, for rows that are aggregated.
     pub(crate) fn each_of(
         &self,
         kind: Kind,
@@ -225,7 +227,7 @@ impl<'c> Front<'c> {
         self.each_within(window, (kind, filter), columns, &mut each)
     }
 
-    /// The same of the whole recording.
+    /// The same for the whole recording.
     pub(crate) fn each_of_whole(
         &self,
         kind: Kind,
@@ -269,33 +271,33 @@ impl<'c> Front<'c> {
         Ok(())
     }
 
-    /// Keeps what the answer says beside its rows.
+    /// Keeps the caveats and losses of an answer.
     fn keep(&self, answer: &Answer) {
         self.keep_losses(answer);
         for caveat in &answer.caveats {
-            // Tools do not have this option.
+            // The emulated tools do not have this option.
             let caveat = caveat.trim_end_matches("; --no-tracer leaves them out");
             self.note(caveat);
         }
     }
 
     fn keep_losses(&self, answer: &Answer) {
-        let beside = Answer {
+        let noted_losses = Answer {
             losses: answer.losses.clone(),
             ..Answer::default()
         };
         let mut answers = self.answers.borrow_mut();
         if answers.is_empty() {
-            answers.push(beside);
+            answers.push(noted_losses);
         }
     }
 
-    /// Whether nothing was printed before.
+    /// Whether nothing has been printed yet.
     pub(crate) fn is_first(&self) -> bool {
         self.call.segment.is_none_or(|segment| segment.number == 0)
     }
 
-    /// Text that stands above everything.
+    /// Prints text at the top of the output.
     pub(crate) fn put_first(&self, text: &str) -> Result<(), Failure> {
         if self.is_first() {
             self.put(text)
@@ -304,7 +306,7 @@ impl<'c> Front<'c> {
         }
     }
 
-    /// Time since the first moment that was asked about.
+    /// Time since the first timestamp passed.
     pub(crate) fn since_first(&self, ts: Ns) -> Ns {
         let first = match self.call.segment {
             Some(segment) => &segment.shared.first,
@@ -313,25 +315,25 @@ impl<'c> Front<'c> {
         ts - *first.get_or_init(|| ts)
     }
 
-    /// Whether this machine is asked about, and has such a disk: it may be idle for a moment.
+    /// Whether this machine is the source and has such a disk, which may be idle.
     pub(crate) fn is_on_this_machine(&self, disk: &str) -> bool {
         self.call.segment.is_some() && whyslow_record::device_by_name(disk).is_some()
     }
 
-    /// That something is not shown because the recording ends; what is live goes on.
+    /// Notes that something is not shown because the recording ends; a live source continues.
     pub(crate) fn note_cut(&self, note: String) {
         if self.call.segment.is_none() {
             self.note(note);
         }
     }
 
-    /// Something the reader must know, said on standard error in the end.
+    /// Adds a note for the reader, which is printed to standard error at the end.
     pub(crate) fn note(&self, note: impl Into<String>) {
         let note = note.into();
-        // What was said in the last interval needs not be said in this one.
+        // A note of the last interval is not repeated in this one.
         if let Some(segment) = self.call.segment
-            && let Ok(mut told) = segment.shared.told.lock()
-            && !told.insert(note.clone())
+            && let Ok(mut noted) = segment.shared.noted.lock()
+            && !noted.insert(note.clone())
         {
             return;
         }
@@ -341,12 +343,12 @@ impl<'c> Front<'c> {
         }
     }
 
-    /// Text to standard output.
+    /// Prints text to standard output.
     pub(crate) fn put(&self, text: &str) -> Result<(), Failure> {
         Ok(self.out.borrow_mut().write_all(text.as_bytes())?)
     }
 
-    /// Ends the output, then tells what was noted.
+    /// Flushes the output, then prints the notes.
     pub(crate) fn finish(self) -> Result<(), Failure> {
         self.out.borrow_mut().flush()?;
         let mut answer = self.answers.into_inner().pop().unwrap_or_default();
@@ -358,7 +360,7 @@ impl<'c> Front<'c> {
         Ok(())
     }
 
-    /// Whether the recording holds any row of the table.
+    /// Whether the recording has any row of the table.
     pub(crate) fn has(&self, table: &str) -> bool {
         let tables = &self.opened.tables.info().tables;
         tables.get(table).is_some_and(|table| table.rows > 0)
@@ -375,7 +377,7 @@ impl<'c> Front<'c> {
         )
     }
 
-    /// Date and time of day with the zone, as ISO 8601 has them.
+    /// Date and time of day with the zone, as in ISO 8601.
     pub(crate) fn stamp(&self, ts: Ns) -> String {
         let offset = self.calendar.zone.offset(ts).replace(':', "");
         format!(
@@ -385,7 +387,7 @@ impl<'c> Front<'c> {
         )
     }
 
-    /// A fact about the recorded machine.
+    /// A metadata value of the recorded machine.
     pub(crate) fn fact(&self, key: &str) -> Result<Option<String>, Failure> {
         let mut symbols = Symbols::new();
         let facts = rows::<MetadataRow>(&*self.opened.tables, &mut symbols)?;
@@ -393,14 +395,14 @@ impl<'c> Front<'c> {
         Ok(found.map(|row| symbols.get(row.value).to_owned()))
     }
 
-    /// Number of CPUs the recording knows.
+    /// Number of recorded CPUs.
     pub(crate) fn cpus(&self) -> u64 {
         let tables = &self.opened.tables.info().tables;
         tables.get("cpu").map_or(0, |table| table.rows)
     }
 }
 
-/// A name of the recorded machine, harmless to terminals and without line ends.
+/// A name from the recorded machine, safe for terminals and without line ends.
 pub(crate) fn shown(name: &str) -> String {
     whyslow_model::text::shown(name, false).into_owned()
 }

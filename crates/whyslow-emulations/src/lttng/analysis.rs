@@ -1,4 +1,5 @@
-//! What the commands of lttng-analyses share: options, windows, notes, and how tables become text or LAMI.
+//! Shared by the commands of lttng-analyses: options, windows, notes, and the conversion of tables
+//! to text or LAMI.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
@@ -18,28 +19,28 @@ use super::text::Style;
 use crate::cells::{Row, rows};
 use crate::tool::{Call, Tool};
 
-/// A group of commands that differ in what they print unless told.
+/// A group of commands that differ only in what they print by default.
 pub(super) struct Analysis {
     pub(super) title: &'static str,
     pub(super) about: &'static str,
     pub(super) tags: &'static [&'static str],
     pub(super) classes: &'static [&'static TableClass],
-    pub(super) sections: fn(&Asking<'_>) -> Result<Vec<Section>, Failure>,
-    /// Of answers in parts: the range of each with the rows of its table `total`.
+    pub(super) sections: fn(&RangeQuery<'_>) -> Result<Vec<Section>, Failure>,
+    /// For answers in parts: the range of each with the rows of its table `total`.
     pub(super) summary: Option<&'static TableClass>,
-    /// What the recording must hold.
+    /// Table that must not be empty.
     pub(super) needs: &'static str,
-    /// Options that not every command has, by their names.
+    /// Ids of the options that only some commands have.
     pub(super) options: &'static [&'static str],
 }
 
-/// A table and how it looks as text.
+/// A table and its text form.
 pub(super) struct Section {
     pub(super) table: Table,
     pub(super) text: fn(&Table, &Style) -> String,
 }
 
-/// Which tables are wanted.
+/// Which tables to print.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Wanted {
     pub(super) usage: bool,
@@ -78,34 +79,34 @@ impl Wanted {
         ..Self::NONE
     };
 
-    /// What the options name, if they name any.
+    /// The tables that options select, if any.
     pub(super) fn of(args: &LttngArgs) -> Option<Self> {
-        let asked = Wanted {
+        let wanted = Wanted {
             usage: args.usage,
             stats: args.stats,
             top: args.top,
             freq: args.freq,
             log: args.log,
         };
-        let any = asked.usage || asked.stats || asked.top || asked.freq || asked.log;
-        any.then_some(asked)
+        let any = wanted.usage || wanted.stats || wanted.top || wanted.freq || wanted.log;
+        any.then_some(wanted)
     }
 }
 
-/// The originals count priorities from that of real-time threads on.
+/// In the original tools, 0 is the lowest priority above real-time threads.
 pub(super) const PRIO_SHIFT: i64 = 100;
 
-/// One answer being made, for one range of time.
-pub(super) struct Asking<'a> {
+/// The queries for one answer about one range of time.
+pub(super) struct RangeQuery<'a> {
     pub(super) opened: &'a Opened,
     /// Losses and caveats of the answers used.
     pub(super) notes: &'a RefCell<Answer>,
-    /// One of several parts of a range.
+    /// Whether the range is one of several parts.
     pub(super) is_part: bool,
     pub(super) args: &'a LttngArgs,
     pub(super) wanted: Wanted,
     pub(super) window: Option<Window>,
-    /// The time that the tables are about.
+    /// The range of the tables.
     pub(super) range: (Ns, Ns),
 }
 
@@ -125,7 +126,7 @@ pub(super) const fn tool(
     }
 }
 
-/// Options that some commands have.
+/// Options that only some commands have.
 pub(super) const SPECIAL: [&str; 19] = [
     "procname",
     "tid",
@@ -156,31 +157,31 @@ pub(super) fn with_args(command: Command, analysis: &Analysis) -> Command {
     })
 }
 
-/// Refuses options that the command does not have, rather than passing over them.
+/// Rejects options that the command does not have instead of ignoring them.
 pub(super) fn check_options(call: &Call<'_>, analysis: &Analysis) -> Result<(), Failure> {
     let is_given = |id: &&&str| call.matches.value_source(id) == Some(ValueSource::CommandLine);
     let mut foreign = SPECIAL.iter().filter(|id| !analysis.options.contains(id));
     match foreign.find(is_given) {
         Some(id) => Err(Failure::usage(format!(
-            "this command has no --{}",
+            "unsupported option --{}",
             id.replace('_', "-")
         ))),
         None => Ok(()),
     }
 }
 
-/// Runs a command that prints `wanted` unless options say otherwise.
+/// Runs a command that prints `wanted` unless options select something else.
 pub(super) fn run(call: &Call<'_>, analysis: &Analysis, wanted: Wanted) -> Result<(), Failure> {
     let args = LttngArgs::from_arg_matches(call.matches)
         .map_err(|error| Failure::usage(error.to_string()))?;
     check_options(call, analysis)?;
     if args.periods.are_given() {
         return Err(Failure::usage("periods are not supported")
-            .hint("ask for a window: --timerange, or `whyslow io top -w BEGIN..END`"));
+            .hint("select a window with --timerange, or with `whyslow io top -w BEGIN..END`"));
     }
     if args.freq_series {
         return Err(Failure::usage("--freq-series is not supported")
-            .hint("the distributions are printed one after another; --freq-uniform gives them the same bins"));
+            .hint("use --freq-uniform to print the distributions with the same bins"));
     }
     let machine = &args.machine;
     if machine.mi_version {
@@ -196,29 +197,29 @@ pub(super) fn run(call: &Call<'_>, analysis: &Analysis, wanted: Wanted) -> Resul
         return whyslow_render::to_stdout(&format!("{metadata}\n"));
     }
     let is_machine = call.machine || machine.mi;
-    let told = answer(call, &args, analysis, wanted, is_machine);
-    match told {
+    let result = answer(call, &args, analysis, wanted, is_machine);
+    match result {
         Err(failure) if is_machine && !machine.test_compatibility => {
             whyslow_render::to_stdout(&format!("{}\n", lami::error(failure.message())))?;
             Err(failure)
         }
-        told => told,
+        result => result,
     }
 }
 
-/// Whether the recording holds what the analysis is about.
+/// Whether the recording has data for the analysis.
 pub(super) fn check_compatibility(opened: &Opened, analysis: &Analysis) -> Result<(), Failure> {
     let table = opened.tables.info().tables.get(analysis.needs);
     if table.is_some_and(|table| table.rows > 0) {
         return Ok(());
     }
     Err(Failure::new(
-        "the trace holds nothing that this analysis is about",
+        "cannot analyse this trace: it has no events for this analysis",
     ))
 }
 
-/// The part of the recording that is in the window.
-pub(super) fn told_range(window: Option<Window>, calendar: &Calendar) -> (Ns, Ns) {
+/// The part of the recording within the window.
+pub(super) fn clip_to_recording(window: Option<Window>, calendar: &Calendar) -> (Ns, Ns) {
     let (begin, end) = (calendar.begin, calendar.end);
     window.map_or((begin, end), |window| {
         (window.begin.max(begin), window.end.min(end))
@@ -239,11 +240,11 @@ pub(super) fn answer(
     let calendar = opened.calendar(args.gmt.then(Zone::utc));
     let wanted = Wanted::of(args).unwrap_or(wanted);
     let mut tables: Vec<Table> = Vec::new();
-    let asked = asked_window(args, &opened, &calendar)?;
-    let windows = windows(args, analysis, (asked, &calendar))?;
+    let window = requested_window(args, &opened, &calendar)?;
+    let windows = windows(args, analysis, (window, &calendar))?;
     let count = windows.len();
     let notes = RefCell::new(Answer {
-        caveats: opened.note(&calendar, asked).into_iter().collect(),
+        caveats: opened.note(&calendar, window).into_iter().collect(),
         ..Answer::default()
     });
     let progress = |done: usize, what: &str| {
@@ -258,8 +259,8 @@ pub(super) fn answer(
         zone: calendar.zone.clone(),
     };
     for (number, window) in windows.into_iter().enumerate() {
-        let range = told_range(window, &calendar);
-        let asking = Asking {
+        let range = clip_to_recording(window, &calendar);
+        let query = RangeQuery {
             opened: &opened,
             notes: &notes,
             is_part: count > 1,
@@ -268,7 +269,7 @@ pub(super) fn answer(
             window,
             range,
         };
-        let sections = (analysis.sections)(&asking)?;
+        let sections = (analysis.sections)(&query)?;
         if is_machine {
             tables.extend(sections.into_iter().map(|section| section.table));
         } else {
@@ -294,8 +295,8 @@ pub(super) fn answer(
     Ok(())
 }
 
-/// The range asked for; none for all of it.
-pub(super) fn asked_window(
+/// The requested range; `None` for the whole recording.
+pub(super) fn requested_window(
     args: &LttngArgs,
     opened: &Opened,
     calendar: &Calendar,
@@ -306,12 +307,14 @@ pub(super) fn asked_window(
         (None, begin, end) => Some(WindowText::Between(begin.clone(), end.clone())),
     };
     if let Some(WindowText::Operation(_)) = text {
-        return Err(Failure::usage("a range is made of two times here"));
+        return Err(Failure::usage(
+            "cannot use an operation id as range: a begin and an end time are required",
+        ));
     }
     opened.window(text.as_ref(), calendar)
 }
 
-/// The range in parts where a refresh is wanted.
+/// The range, split into parts if a refresh interval is set.
 pub(super) fn windows(
     args: &LttngArgs,
     analysis: &Analysis,
@@ -320,22 +323,24 @@ pub(super) fn windows(
     let Some(length) = args.refresh else {
         return Ok(vec![whole]);
     };
-    /// More parts than anybody reads are a slip of the unit.
+    /// More parts than this indicate a wrong unit.
     const PARTS_MAX: i64 = 10_000;
     let whole = whole.unwrap_or(Window::new(calendar.begin, calendar.end.saturating_add(1)));
     if length <= 0 || whole.length() / length > PARTS_MAX {
         return Err(Failure::usage(format!(
-            "--refresh makes more than {PARTS_MAX} parts of the range"
+            "cannot print more than {PARTS_MAX} parts of the range"
         ))
-        .hint("give a longer one, such as 1s"));
+        .hint("use a longer --refresh, such as 1s"));
     }
     let mut parts = Vec::new();
     let mut begin = whole.begin;
     if analysis.needs == "page_count" {
         const SECOND: Ns = 1_000_000_000;
         if length % SECOND != 0 {
-            return Err(Failure::usage("pages are counted by the second")
-                .hint("give --refresh in whole seconds"));
+            return Err(Failure::usage(
+                "cannot refresh more often than once a second: pages are counted per second",
+            )
+            .hint("use whole seconds for --refresh"));
         }
         begin -= begin.rem_euclid(SECOND);
     }
@@ -351,12 +356,12 @@ pub(super) fn windows(
 pub(super) struct Pids(HashMap<(i64, String), i64>);
 
 impl Pids {
-    pub(super) fn of(asking: &Asking<'_>) -> Result<Self, Failure> {
+    pub(super) fn of(query: &RangeQuery<'_>) -> Result<Self, Failure> {
         let question = Question {
             limit: Some(0),
             ..Question::new(Kind::Threads, Verb::List)
         };
-        let answer = ask(&*asking.opened.tables, &question)?;
+        let answer = ask(&*query.opened.tables, &question)?;
         let pid = |row: &Row<'_>| {
             let comm = row.text("comm").unwrap_or("");
             Some(((row.int("tid")?, comm.to_owned()), row.int("pid")?))
@@ -364,7 +369,7 @@ impl Pids {
         Ok(Self(rows(&answer, "").iter().filter_map(pid).collect()))
     }
 
-    /// Of a row by thread.
+    /// The process of a row with a thread.
     pub(super) fn process(&self, row: &Row<'_>) -> Cell {
         let (name, tid) = (row.text("comm"), row.int("tid"));
         let key = tid.map(|tid| (tid, name.unwrap_or("").to_owned()));
@@ -376,9 +381,9 @@ impl Pids {
     }
 }
 
-impl Asking<'_> {
-    /// Asks one of our questions with the filters of the command.
-    pub(super) fn ask(
+impl RangeQuery<'_> {
+    /// Runs a query with the filters of the command.
+    pub(super) fn run(
         &self,
         kind: Kind,
         verb: Verb,
@@ -400,7 +405,7 @@ impl Asking<'_> {
             ..Question::new(kind, verb)
         };
         change(&mut question);
-        // CPU time and packets belong to moments; an operation counts where it ends.
+        // CPU time and packets have a point in time; an operation counts where it ends.
         let is_operation = matches!(
             kind,
             Kind::Io | Kind::Block | Kind::Sched | Kind::Irq | Kind::Syscalls

@@ -1,4 +1,4 @@
-//! Options that the commands of lttng-analyses share.
+//! Common options of the commands of lttng-analyses.
 
 use clap::Args;
 use whyslow_base::time::{Moment, WindowText, parse_seconds_or_duration};
@@ -9,82 +9,82 @@ pub(super) struct LttngArgs {
     /// Recording or trace [default: @last]
     #[arg(value_name = "TRACE")]
     pub(super) trace: Option<String>,
-    /// Tables for every so long a part of the trace (1s, 100ms)
+    /// Print tables every LENGTH of the trace (1s, 100ms)
     #[arg(short, long, value_name = "LENGTH", value_parser = parse_seconds_or_duration)]
     pub(super) refresh: Option<Ns>,
-    /// Times in UTC
+    /// Print times in UTC
     #[arg(long)]
     pub(super) gmt: bool,
-    /// Begin of the range
+    /// Start the range at TIME
     #[arg(long, value_name = "TIME", value_parser = Moment::parse)]
     pub(super) begin: Option<Moment>,
-    /// End of the range
+    /// End the range at TIME
     #[arg(long, value_name = "TIME", value_parser = Moment::parse)]
     pub(super) end: Option<Moment>,
-    /// [BEGIN,END]
+    /// Analyse only RANGE: [BEGIN,END]
     #[arg(long, value_name = "RANGE", value_parser = WindowText::parse, conflicts_with_all = ["begin", "end"])]
     pub(super) timerange: Option<WindowText>,
-    /// Only these CPUs
+    /// Show only CPUs CPU
     #[arg(long, value_name = "CPU", value_delimiter = ',')]
     pub(super) cpu: Vec<i32>,
-    /// Only threads of these names
+    /// Show only threads with name NAME
     #[arg(long, value_name = "NAME", value_delimiter = ',')]
     pub(super) procname: Vec<String>,
-    /// Only these threads
+    /// Show only threads TID
     #[arg(long, value_name = "TID", value_delimiter = ',')]
     pub(super) tid: Vec<i32>,
-    /// Rows of a top list
+    /// Print at most N rows per top list
     #[arg(long, value_name = "N", default_value_t = 10)]
     pub(super) limit: usize,
-    /// Least duration in microseconds
+    /// Show only durations of at least USEC microseconds
     #[arg(long, value_name = "USEC")]
     pub(super) min: Option<f64>,
-    /// Greatest duration in microseconds
+    /// Show only durations of at most USEC microseconds
     #[arg(long, value_name = "USEC")]
     pub(super) max: Option<f64>,
-    /// Least size in bytes
+    /// Show only sizes of at least BYTES
     #[arg(long, value_name = "BYTES")]
     pub(super) minsize: Option<f64>,
-    /// Greatest size in bytes
+    /// Show only sizes of at most BYTES
     #[arg(long, value_name = "BYTES")]
     pub(super) maxsize: Option<f64>,
-    /// Bins of a frequency distribution
+    /// Print frequency distributions with N bins
     #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u16).range(1..=10_000))]
     pub(super) freq_resolution: u16,
-    /// The same bins for all distributions
+    /// Use the same bins for all distributions
     #[arg(long)]
     pub(super) freq_uniform: bool,
-    /// Usage tables
+    /// Print usage tables
     #[arg(long)]
     pub(super) usage: bool,
-    /// Statistics tables
+    /// Print statistics tables
     #[arg(long)]
     pub(super) stats: bool,
-    /// Top tables
+    /// Print top tables
     #[arg(long)]
     pub(super) top: bool,
-    /// Frequency distributions
+    /// Print frequency distributions
     #[arg(long)]
     pub(super) freq: bool,
-    /// Log
+    /// Print the log
     #[arg(long)]
     pub(super) log: bool,
-    /// Statistics of all threads together
+    /// Print statistics of all threads together
     #[arg(long)]
     pub(super) total: bool,
-    /// Statistics by thread
+    /// Print statistics by thread
     #[arg(long)]
     pub(super) per_tid: bool,
-    /// Statistics by priority
+    /// Print statistics by priority
     #[arg(long)]
     pub(super) per_prio: bool,
-    /// Only these hardware interrupts
+    /// Show only hardware interrupts NR
     #[arg(long, value_name = "NR", value_delimiter = ',')]
     pub(super) irq: Vec<i64>,
-    /// Only these softirqs
+    /// Show only softirqs NR
     #[arg(long, value_name = "NR", value_delimiter = ',')]
     pub(super) softirq: Vec<i64>,
-    /// Refused with a hint rather than as unknown
+    /// Rejected with a hint instead of as an unknown option
     #[arg(long, hide = true)]
     pub(super) freq_series: bool,
     #[command(flatten)]
@@ -95,28 +95,28 @@ pub(super) struct LttngArgs {
     pub(super) periods: PeriodArgs,
 }
 
-/// The machine form.
+/// Machine-readable output.
 #[derive(Debug, Clone, Args)]
-#[command(next_help_heading = "Machine form (LAMI 1.0)")]
+#[command(next_help_heading = "Machine-readable output (LAMI 1.0)")]
 pub(super) struct MachineArgs {
-    /// Print LAMI 1.0, as lttng-…-mi does
+    /// Print LAMI 1.0, like lttng-…-mi
     #[arg(long)]
     pub(super) mi: bool,
-    /// Version of the machine form
+    /// Print the version of the machine-readable format
     #[arg(long)]
     pub(super) mi_version: bool,
     /// Describe the tables
     #[arg(long)]
     pub(super) metadata: bool,
-    /// Tell by the exit status whether the trace can be analysed
+    /// Report in the exit status whether the trace can be analysed
     #[arg(long)]
     pub(super) test_compatibility: bool,
-    /// Progress on standard output
+    /// Print progress to standard output
     #[arg(long)]
     pub(super) output_progress: bool,
 }
 
-/// Taken, and without effect here.
+/// Accepted, but without effect.
 #[derive(Debug, Clone, Args)]
 pub(super) struct IgnoredArgs {
     #[arg(long, hide = true)]
@@ -131,7 +131,7 @@ pub(super) struct IgnoredArgs {
     no_color: bool,
 }
 
-/// Refused with a hint rather than as unknown.
+/// Rejected with a hint instead of as unknown options.
 #[derive(Debug, Clone, Args)]
 pub(super) struct PeriodArgs {
     #[arg(long, hide = true, num_args = 0..)]

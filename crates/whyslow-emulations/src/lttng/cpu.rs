@@ -1,4 +1,4 @@
-//! `lttng-cputop`: CPU time by thread, by CPU and of all.
+//! `lttng-cputop`: CPU time by thread, by CPU and in total.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -6,7 +6,9 @@ use std::fmt::Write as _;
 use whyslow_analysis::{Kind, Verb};
 use whyslow_base::failure::Failure;
 
-use super::analysis::{Analysis, Asking, PRIO_SHIFT, Pids, Section, Wanted, run, tool, with_args};
+use super::analysis::{
+    Analysis, PRIO_SHIFT, Pids, RangeQuery, Section, Wanted, run, tool, with_args,
+};
 use super::lami::{Cell, Column, Table, TableClass};
 use super::text::{self, Bar, Style};
 use crate::cells::{Row, rows};
@@ -15,14 +17,14 @@ use crate::tool::Tool;
 pub(crate) static TOP: Tool = tool(
     "lttng-cputop",
     "lttng-cputop-mi",
-    "CPU time by thread and CPU",
+    "Show CPU time by thread and CPU",
     |command| with_args(command, &ANALYSIS),
     |call| run(call, &ANALYSIS, Wanted::USAGE),
 );
 
 static ANALYSIS: Analysis = Analysis {
     title: "CPU usage",
-    about: "Time on CPUs by thread and by CPU",
+    about: "CPU time by thread and by CPU",
     tags: &["linux-kernel", "cpu"],
     classes: &[&THREADS, &CPUS, &TOTAL, &SUMMARY],
     sections,
@@ -62,15 +64,15 @@ static SUMMARY: TableClass = TableClass {
     columns: &[Column("Range", "time-range", None), USAGE],
 };
 
-fn sections(asking: &Asking<'_>) -> Result<Vec<Section>, Failure> {
-    let pids = Pids::of(asking)?;
+fn sections(query: &RangeQuery<'_>) -> Result<Vec<Section>, Failure> {
+    let pids = Pids::of(query)?;
     let by = |keys: &[&str]| keys.iter().map(|key| String::from(*key)).collect();
-    let limit = asking.args.limit;
-    let threads = asking.ask(Kind::Cpu, Verb::Usage, |question| {
+    let limit = query.args.limit;
+    let threads = query.run(Kind::Cpu, Verb::Usage, |question| {
         question.by = by(&["thread"]);
         question.limit = Some(limit);
     })?;
-    let priorities = asking.ask(Kind::Cpu, Verb::Usage, |question| {
+    let priorities = query.run(Kind::Cpu, Verb::Usage, |question| {
         question.by = by(&["thread", "prio"]);
     })?;
     let mut prios: BTreeMap<(i64, &str), Vec<i64>> = BTreeMap::new();
@@ -93,9 +95,9 @@ fn sections(asking: &Asking<'_>) -> Result<Vec<Section>, Failure> {
         ]
     };
     let threads = rows(&threads, "usage").iter().map(thread).collect();
-    let cpus = asking.ask(Kind::Cpu, Verb::Usage, |question| {
+    let cpus = query.run(Kind::Cpu, Verb::Usage, |question| {
         question.by = by(&["cpu"]);
-        // What a CPU did is not what some threads did on it.
+        // A filter by thread must not affect the totals of a CPU.
         question.filter.tids.clear();
         question.filter.comms.clear();
     })?;
@@ -119,9 +121,9 @@ fn sections(asking: &Asking<'_>) -> Result<Vec<Section>, Failure> {
         vec![vec![Cell::ratio(mean)]]
     };
     Ok(vec![
-        asking.section(&THREADS, None, threads, threads_text),
-        asking.section(&CPUS, None, cpus, cpus_text),
-        asking.section(&TOTAL, None, total, total_text),
+        query.section(&THREADS, None, threads, threads_text),
+        query.section(&CPUS, None, cpus, cpus_text),
+        query.section(&TOTAL, None, total, total_text),
     ])
 }
 

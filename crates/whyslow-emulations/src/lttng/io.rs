@@ -6,7 +6,7 @@ use std::fmt::Write as _;
 use whyslow_analysis::{Bins, Kind, Question, Verb};
 use whyslow_base::failure::Failure;
 
-use super::analysis::{Analysis, Asking, Section, Wanted, run, tool, with_args};
+use super::analysis::{Analysis, RangeQuery, Section, Wanted, run, tool, with_args};
 use super::lami::{AVG, Cell, Column, MAX, MIN, STDEV, Table, TableClass};
 use super::text::{self, Style};
 use super::usage;
@@ -16,7 +16,7 @@ use crate::tool::Tool;
 pub(crate) static USAGE: Tool = tool(
     "lttng-iousagetop",
     "lttng-iousagetop-mi",
-    "Bytes by process, file, disk and interface",
+    "Show I/O bytes by process, file, disk and interface",
     |command| with_args(command, &ANALYSIS),
     |call| run(call, &ANALYSIS, Wanted::USAGE),
 );
@@ -24,7 +24,7 @@ pub(crate) static USAGE: Tool = tool(
 pub(crate) static STATS: Tool = tool(
     "lttng-iolatencystats",
     "lttng-iolatencystats-mi",
-    "Latency of opens, reads, writes and syncs, and of disks",
+    "Show latency statistics of opens, reads, writes, syncs and disks",
     |command| with_args(command, &ANALYSIS),
     |call| run(call, &ANALYSIS, Wanted::STATS),
 );
@@ -32,7 +32,7 @@ pub(crate) static STATS: Tool = tool(
 pub(crate) static TOP: Tool = tool(
     "lttng-iolatencytop",
     "lttng-iolatencytop-mi",
-    "The longest opens, reads, writes and syncs",
+    "Show the longest opens, reads, writes and syncs",
     |command| with_args(command, &ANALYSIS),
     |call| run(call, &ANALYSIS, Wanted::TOP),
 );
@@ -40,7 +40,7 @@ pub(crate) static TOP: Tool = tool(
 pub(crate) static FREQ: Tool = tool(
     "lttng-iolatencyfreq",
     "lttng-iolatencyfreq-mi",
-    "Distribution of the latency of opens, reads, writes, syncs and disks",
+    "Show latency distributions of opens, reads, writes, syncs and disks",
     |command| with_args(command, &ANALYSIS),
     |call| run(call, &ANALYSIS, Wanted::FREQ),
 );
@@ -48,7 +48,7 @@ pub(crate) static FREQ: Tool = tool(
 pub(crate) static LOG: Tool = tool(
     "lttng-iolog",
     "lttng-iolog-mi",
-    "Opens, closes, reads, writes and syncs in order of time",
+    "Show opens, closes, reads, writes and syncs in time order",
     |command| with_args(command, &ANALYSIS),
     |call| run(call, &ANALYSIS, Wanted::LOG),
 );
@@ -117,8 +117,8 @@ static DISTRIBUTION: TableClass = TableClass {
 };
 
 const CALL: &[Column] = &[
-    Column("Begin and end", "time-range", None),
-    Column("Cut by the range", "bool", None),
+    Column("Time range", "time-range", None),
+    Column("Out of range", "bool", None),
     Column("Duration", "duration", None),
     Column("System call", "syscall", None),
     Column("Size", "size", None),
@@ -139,8 +139,8 @@ static CALLS: TableClass = TableClass {
     columns: CALL,
 };
 
-/// Classes of system calls and those that the originals count as such: `whyslow io` knows more of
-/// them, but who compares figures of before with those of today wants them to mean the same.
+/// Classes of system calls, with the calls that the original tools assign to them. `whyslow io`
+/// knows more calls, but figures must stay comparable with those of the original tools.
 const CLASSES: [(&str, &str, &[&str]); 4] = [
     (
         "open",
@@ -166,43 +166,43 @@ const WRITES: &[&str] = &[
     "write", "writev", "pwrite64", "pwritev", "pwritev2", "sendto", "sendmsg",
 ];
 
-/// Calls that move bytes.
+/// Calls that transfer bytes.
 pub(super) fn transfers() -> Vec<String> {
     let all = READS.iter().chain(WRITES);
     all.map(|name| String::from(*name)).collect()
 }
 
-fn sections(asking: &Asking<'_>) -> Result<Vec<Section>, Failure> {
+fn sections(query: &RangeQuery<'_>) -> Result<Vec<Section>, Failure> {
     let mut sections = Vec::new();
-    if asking.wanted.usage {
-        sections.extend(usage::sections(asking)?);
+    if query.wanted.usage {
+        sections.extend(usage::sections(query)?);
     }
-    if asking.wanted.stats {
-        sections.push(asking.section(&CALL_STATS, None, call_stats(asking)?, stats_text));
-        sections.push(asking.section(&DISK_STATS, None, disk_stats(asking)?, stats_text));
+    if query.wanted.stats {
+        sections.push(query.section(&CALL_STATS, None, call_stats(query)?, stats_text));
+        sections.push(query.section(&DISK_STATS, None, disk_stats(query)?, stats_text));
     }
-    if asking.wanted.top {
+    if query.wanted.top {
         for (op, _, calls) in CLASSES {
-            let answer = asking.ask(Kind::Io, Verb::Top, |question| {
-                of_class(question, asking, calls);
-                question.limit = Some(asking.args.limit);
+            let answer = query.run(Kind::Io, Verb::Top, |question| {
+                of_class(question, query, calls);
+                question.limit = Some(query.args.limit);
             })?;
             let rows = rows(&answer, "top_").iter().map(call).collect();
-            sections.push(asking.section(&TOP_CALLS, Some(op.into()), rows, calls_text));
+            sections.push(query.section(&TOP_CALLS, Some(op.into()), rows, calls_text));
         }
     }
-    if asking.wanted.freq {
+    if query.wanted.freq {
         for (op, _, calls) in CLASSES {
-            let answer = asking.ask(Kind::Io, Verb::Hist, |question| {
-                of_class(question, asking, calls);
-                question.bins = bins(asking);
+            let answer = query.run(Kind::Io, Verb::Hist, |question| {
+                of_class(question, query, calls);
+                question.bins = bins(query);
             })?;
-            let rows = distribution(asking, &rows(&answer, "hist"));
-            sections.push(asking.section(&DISTRIBUTION, Some(op.into()), rows, text::distribution));
+            let rows = distribution(query, &rows(&answer, "hist"));
+            sections.push(query.section(&DISTRIBUTION, Some(op.into()), rows, text::distribution));
         }
-        let answer = asking.ask(Kind::Block, Verb::Hist, |question| {
+        let answer = query.run(Kind::Block, Verb::Hist, |question| {
             question.by = vec!["part".into(), "dev".into()];
-            question.bins = bins(asking);
+            question.bins = bins(query);
             usage::of_disks(question);
         })?;
         for table in &answer.tables {
@@ -211,47 +211,47 @@ fn sections(asking: &Asking<'_>) -> Result<Vec<Section>, Failure> {
             let title = &table.title;
             let disk = title.strip_prefix("no part ").or(title.split(' ').next());
             let disk = disk.unwrap_or(title);
-            let (name, rows) = (format!("disk: {disk}"), distribution(asking, &rows));
-            sections.push(asking.section(&DISTRIBUTION, Some(name), rows, text::distribution));
+            let (name, rows) = (format!("disk: {disk}"), distribution(query, &rows));
+            sections.push(query.section(&DISTRIBUTION, Some(name), rows, text::distribution));
         }
     }
-    if asking.wanted.log {
-        let answer = asking.ask(Kind::Io, Verb::Log, |question| {
+    if query.wanted.log {
+        let answer = query.run(Kind::Io, Verb::Log, |question| {
             let calls = CLASSES.iter().flat_map(|(.., calls)| *calls);
             let calls = calls.chain(&["close"]);
             question.filter.names = calls.map(|name| String::from(*name)).collect();
-            sizes(question, asking);
+            sizes(question, query);
         })?;
         let rows = rows(&answer, "log").iter().map(call).collect();
-        sections.push(asking.section(&CALLS, None, rows, calls_text));
+        sections.push(query.section(&CALLS, None, rows, calls_text));
     }
     Ok(sections)
 }
 
-fn bins(asking: &Asking<'_>) -> Bins {
+fn bins(query: &RangeQuery<'_>) -> Bins {
     Bins::Linear {
-        count: usize::from(asking.args.freq_resolution),
-        uniform: asking.args.freq_uniform,
+        count: usize::from(query.args.freq_resolution),
+        uniform: query.args.freq_uniform,
     }
 }
 
 /// All operations of a class as one group.
-fn of_class(question: &mut Question, asking: &Asking<'_>, calls: &[&str]) {
+fn of_class(question: &mut Question, query: &RangeQuery<'_>, calls: &[&str]) {
     question.filter.names = calls.iter().map(|name| String::from(*name)).collect();
     question.by = vec!["none".into()];
-    sizes(question, asking);
+    sizes(question, query);
 }
 
-fn sizes(question: &mut Question, asking: &Asking<'_>) {
-    question.filter.size_min = asking.args.minsize.map(|bytes| bytes.ceil() as i64);
-    question.filter.size_max = asking.args.maxsize.map(|bytes| bytes.floor() as i64);
+fn sizes(question: &mut Question, query: &RangeQuery<'_>) {
+    question.filter.size_min = query.args.minsize.map(|bytes| bytes.ceil() as i64);
+    question.filter.size_max = query.args.maxsize.map(|bytes| bytes.floor() as i64);
 }
 
-fn call_stats(asking: &Asking<'_>) -> Result<Vec<Vec<Cell>>, Failure> {
+fn call_stats(query: &RangeQuery<'_>) -> Result<Vec<Vec<Cell>>, Failure> {
     let mut found = Vec::new();
     for (_, title, calls) in CLASSES {
-        let answer = asking.ask(Kind::Io, Verb::Stats, |question| {
-            of_class(question, asking, calls);
+        let answer = query.run(Kind::Io, Verb::Stats, |question| {
+            of_class(question, query, calls);
         })?;
         let name = Cell::Text(title.into());
         let none = || {
@@ -273,8 +273,8 @@ fn call_stats(asking: &Asking<'_>) -> Result<Vec<Vec<Cell>>, Failure> {
     Ok(found)
 }
 
-fn disk_stats(asking: &Asking<'_>) -> Result<Vec<Vec<Cell>>, Failure> {
-    let answer = asking.ask(Kind::Block, Verb::Stats, |question| {
+fn disk_stats(query: &RangeQuery<'_>) -> Result<Vec<Vec<Cell>>, Failure> {
+    let answer = query.run(Kind::Block, Verb::Stats, |question| {
         question.by = vec!["dev".into(), "part".into()];
         usage::of_disks(question);
     })?;
@@ -321,9 +321,9 @@ fn call(row: &Row<'_>) -> Vec<Cell> {
     ]
 }
 
-/// Equal bins from the least to the greatest, as the originals print them: nothing if these are the
-/// same, and bounds between two ns.
-pub(super) fn distribution(asking: &Asking<'_>, rows: &[Row<'_>]) -> Vec<Vec<Cell>> {
+/// Equal bins from the smallest to the largest value, as in the original tools: empty if these are
+/// equal, and with fractional ns as bounds.
+pub(super) fn distribution(query: &RangeQuery<'_>, rows: &[Row<'_>]) -> Vec<Vec<Cell>> {
     let edge = |row: Option<&Row<'_>>, column: &str| row.and_then(|row| row.int(column));
     let (Some(min), Some(max)) = (edge(rows.first(), "from_ns"), edge(rows.last(), "to_ns")) else {
         return Vec::new();
@@ -331,7 +331,7 @@ pub(super) fn distribution(asking: &Asking<'_>, rows: &[Row<'_>]) -> Vec<Vec<Cel
     if min == max {
         return Vec::new();
     }
-    let count = usize::from(asking.args.freq_resolution);
+    let count = usize::from(query.args.freq_resolution);
     let bound = |place: usize| min as f64 + (max - min) as f64 * place as f64 / count as f64;
     let counts: HashMap<i64, i64> = rows
         .iter()
@@ -339,7 +339,7 @@ pub(super) fn distribution(asking: &Asking<'_>, rows: &[Row<'_>]) -> Vec<Vec<Cel
         .collect();
     let bin = |place: usize| {
         let (from, to) = (bound(place), bound(place + 1));
-        // Narrower than a ns, a bin may have no whole one in it.
+        // A bin narrower than a ns may contain no integer.
         let first = from.ceil();
         let is_empty = place + 1 < count && to.ceil() <= first;
         let found = counts.get(&(first as i64)).copied().unwrap_or(0);
@@ -441,7 +441,7 @@ fn calls_text(table: &Table, style: &Style) -> String {
         );
     }
     if any_cut {
-        text += "*: begun or ended outside of the range\n";
+        text += "*: started or completed outside of the analysis range\n";
     }
     text
 }

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use whyslow_analysis::{Bins, Kind, Question, Verb};
 use whyslow_base::failure::Failure;
 
-use super::analysis::{Analysis, Asking, Section, Wanted, run, tool, with_args};
+use super::analysis::{Analysis, RangeQuery, Section, Wanted, run, tool, with_args};
 use super::io::distribution;
 use super::lami::{AVG, Cell, Column, MAX, MIN, STDEV, Table, TableClass};
 use super::text::{self, Style};
@@ -15,7 +15,7 @@ use crate::tool::Tool;
 pub(crate) static STATS: Tool = tool(
     "lttng-irqstats",
     "lttng-irqstats-mi",
-    "Count and length of interrupt handlers, raise latency of softirqs",
+    "Show count and duration of interrupt handlers, and raise latency of softirqs",
     |command| with_args(command, &ANALYSIS),
     |call| run(call, &ANALYSIS, Wanted::STATS),
 );
@@ -23,7 +23,7 @@ pub(crate) static STATS: Tool = tool(
 pub(crate) static FREQ: Tool = tool(
     "lttng-irqfreq",
     "lttng-irqfreq-mi",
-    "Distribution of the length of interrupt handlers",
+    "Show the duration distribution of interrupt handlers",
     |command| with_args(command, &ANALYSIS),
     |call| run(call, &ANALYSIS, Wanted::FREQ),
 );
@@ -31,7 +31,7 @@ pub(crate) static FREQ: Tool = tool(
 pub(crate) static LOG: Tool = tool(
     "lttng-irqlog",
     "lttng-irqlog-mi",
-    "Interrupt handlers in order of time",
+    "Show interrupt handlers in time order",
     |command| with_args(command, &ANALYSIS),
     |call| run(call, &ANALYSIS, Wanted::LOG),
 );
@@ -98,29 +98,29 @@ static HANDLERS: TableClass = TableClass {
     name: "log",
     title: "Interrupt log",
     columns: &[
-        Column("Begin and end", "time-range", None),
+        Column("Time range", "time-range", None),
         Column("Raised", "timestamp", None),
         Column("CPU", "cpu", None),
         IRQ,
     ],
 };
 
-fn sections(asking: &Asking<'_>) -> Result<Vec<Section>, Failure> {
+fn sections(query: &RangeQuery<'_>) -> Result<Vec<Section>, Failure> {
     let mut sections = Vec::new();
-    if asking.wanted.stats {
-        let hard = stats(asking, "hard")?;
-        sections.push(asking.section(&HARD, None, hard, stats_text));
-        let soft = stats(asking, "soft")?;
-        sections.push(asking.section(&SOFT, None, soft, stats_text));
+    if query.wanted.stats {
+        let hard = stats(query, "hard")?;
+        sections.push(query.section(&HARD, None, hard, stats_text));
+        let soft = stats(query, "soft")?;
+        sections.push(query.section(&SOFT, None, soft, stats_text));
     }
-    if asking.wanted.freq {
+    if query.wanted.freq {
         for kind in ["hard", "soft"] {
-            let answer = asking.ask(Kind::Irq, Verb::Hist, |question| {
+            let answer = query.run(Kind::Irq, Verb::Hist, |question| {
                 of_kind(question, kind);
                 question.by = vec!["name".into(), "nr".into()];
                 question.bins = Bins::Linear {
-                    count: usize::from(asking.args.freq_resolution),
-                    uniform: asking.args.freq_uniform,
+                    count: usize::from(query.args.freq_resolution),
+                    uniform: query.args.freq_uniform,
                 };
             })?;
             for table in answer
@@ -133,22 +133,22 @@ fn sections(asking: &Asking<'_>) -> Result<Vec<Section>, Failure> {
                     .title
                     .rsplit_once(" nr ")
                     .unwrap_or((&table.title, "?"));
-                if !is_wanted(asking, kind, nr.parse().ok()) {
+                if !is_wanted(query, kind, nr.parse().ok()) {
                     continue;
                 }
                 let name = format!("{} ({nr})", named(kind == "hard", name));
-                let rows = distribution(asking, &rows);
-                sections.push(asking.section(&DISTRIBUTION, Some(name), rows, text::distribution));
+                let rows = distribution(query, &rows);
+                sections.push(query.section(&DISTRIBUTION, Some(name), rows, text::distribution));
             }
         }
     }
-    if asking.wanted.log {
-        let answer = asking.ask(Kind::Irq, Verb::Log, |question| {
+    if query.wanted.log {
+        let answer = query.run(Kind::Irq, Verb::Log, |question| {
             question.filter.ops = vec!["hard".into(), "soft".into()];
         })?;
         let rows = rows(&answer, "log");
-        let rows = rows.iter().filter(|row| wants(asking, row)).map(handler);
-        sections.push(asking.section(&HANDLERS, None, rows.collect(), log_text));
+        let rows = rows.iter().filter(|row| wants(query, row)).map(handler);
+        sections.push(query.section(&HANDLERS, None, rows.collect(), log_text));
     }
     Ok(sections)
 }
@@ -157,13 +157,13 @@ fn of_kind(question: &mut Question, kind: &str) {
     question.filter.ops = vec![kind.into()];
 }
 
-/// Whether the lists of numbers let the interrupt through.
-fn wants(asking: &Asking<'_>, row: &Row<'_>) -> bool {
-    is_wanted(asking, row.text("kind").unwrap_or(""), row.int("nr"))
+/// Whether the filters by number accept the interrupt.
+fn wants(query: &RangeQuery<'_>, row: &Row<'_>) -> bool {
+    is_wanted(query, row.text("kind").unwrap_or(""), row.int("nr"))
 }
 
-fn is_wanted(asking: &Asking<'_>, kind: &str, nr: Option<i64>) -> bool {
-    let (irqs, softirqs) = (&asking.args.irq, &asking.args.softirq);
+fn is_wanted(query: &RangeQuery<'_>, kind: &str, nr: Option<i64>) -> bool {
+    let (irqs, softirqs) = (&query.args.irq, &query.args.softirq);
     let numbers = if kind == "hard" { irqs } else { softirqs };
     if irqs.is_empty() && softirqs.is_empty() {
         return true;
@@ -180,7 +180,7 @@ fn irq(row: &Row<'_>) -> Cell {
     }
 }
 
-/// Softirqs have the names of the kernel's constants.
+/// Softirqs are named after the kernel's constants.
 fn named(hard: bool, name: &str) -> String {
     if hard {
         name.to_owned()
@@ -189,10 +189,10 @@ fn named(hard: bool, name: &str) -> String {
     }
 }
 
-fn stats(asking: &Asking<'_>, kind: &str) -> Result<Vec<Vec<Cell>>, Failure> {
-    let answer = asking.ask(Kind::Irq, Verb::Stats, |question| of_kind(question, kind))?;
+fn stats(query: &RangeQuery<'_>, kind: &str) -> Result<Vec<Vec<Cell>>, Failure> {
+    let answer = query.run(Kind::Irq, Verb::Stats, |question| of_kind(question, kind))?;
     let mut found = rows(&answer, "stats");
-    found.retain(|row| wants(asking, row));
+    found.retain(|row| wants(query, row));
     found.sort_by_key(|row| row.int("nr"));
     let cells = |row: &Row<'_>| {
         let known = row.int("count").unwrap_or(0) - row.int("unfinished").unwrap_or(0);

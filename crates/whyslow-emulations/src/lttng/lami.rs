@@ -1,14 +1,15 @@
-//! LAMI 1.0, the machine form of lttng-analyses, which Trace Compass reads from external analyses.
+//! LAMI 1.0, the machine-readable format of lttng-analyses, which Trace Compass reads from external
+//! analyses.
 //!
 //! A command describes its table classes once (`--metadata`); its results are tables of typed cells
-//! that name their class.
+//! that refer to their class.
 
 use std::io::{self, Write};
 
 use serde_json::{Value as Json, json};
 use whyslow_model::Ns;
 
-/// Version of the form.
+/// Version of the format.
 pub(super) const VERSION: (u32, u32) = (1, 0);
 
 /// A kind of table.
@@ -19,7 +20,7 @@ pub(super) struct TableClass {
     pub(super) columns: &'static [Column],
 }
 
-/// Title, class of its cells, and unit of its numbers.
+/// Title, class of the cells, and unit of numbers.
 #[derive(Debug)]
 pub(super) struct Column(
     pub(super) &'static str,
@@ -36,7 +37,7 @@ pub(super) const STDEV: Column = Column("Standard deviation", "duration", None);
 #[derive(Debug)]
 pub(super) struct Table {
     pub(super) class: &'static TableClass,
-    /// What tells it from others of its class.
+    /// Distinguishes it from other tables of its class.
     pub(super) subtitle: Option<String>,
     pub(super) range: (Ns, Ns),
     pub(super) rows: Vec<Vec<Cell>>,
@@ -75,7 +76,7 @@ pub(super) enum Cell {
 }
 
 impl Cell {
-    /// A length of time that may be missing.
+    /// A duration that may be missing.
     pub(super) fn duration(ns: Option<f64>) -> Self {
         ns.map_or(Cell::Unknown, Cell::Duration)
     }
@@ -85,7 +86,7 @@ impl Cell {
         ratio.map_or(Cell::Unknown, Cell::Ratio)
     }
 
-    /// Its number, to compare rows by.
+    /// Numeric value for comparisons.
     pub(super) fn amount(&self) -> f64 {
         match self {
             Cell::Number(number) | Cell::Size(number) => *number as f64,
@@ -140,7 +141,7 @@ fn range((begin, end): (Ns, Ns)) -> Json {
     })
 }
 
-/// What a command prints for `--metadata`.
+/// Output of `--metadata`.
 pub(super) fn metadata(title: &str, about: &str, tags: &[&str], classes: &[&TableClass]) -> Json {
     let classes = classes.iter().map(|class| {
         let columns = class.columns.iter().map(|Column(title, cells, unit)| {
@@ -172,7 +173,7 @@ pub(super) fn metadata(title: &str, about: &str, tags: &[&str], classes: &[&Tabl
     })
 }
 
-/// The rows of all tables called `total`, behind their ranges.
+/// The rows of all tables named `total`, preceded by their ranges.
 pub(super) fn summary(class: &'static TableClass, tables: &[Table]) -> Table {
     let totals = tables.iter().filter(|table| table.class.name == "total");
     let rows = totals.flat_map(|table| {
@@ -195,8 +196,8 @@ pub(super) fn summary(class: &'static TableClass, tables: &[Table]) -> Table {
     }
 }
 
-/// Writes what a command prints as its result, row by row: as one value it would take many times
-/// the memory of the tables.
+/// Writes the results row by row: as a single value they would take many times the memory of the
+/// tables.
 pub(super) fn write_results<'t>(
     tables: impl IntoIterator<Item = &'t Table>,
     out: &mut dyn Write,
@@ -226,7 +227,7 @@ pub(super) fn write_results<'t>(
     writeln!(out, "]}}")
 }
 
-/// What a command prints when it cannot answer.
+/// Output of a command that fails.
 pub(super) fn error(message: &str) -> Json {
     json!({"error-message": message})
 }

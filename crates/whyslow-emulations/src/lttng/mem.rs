@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use whyslow_analysis::{Kind, Verb};
 use whyslow_base::failure::Failure;
 
-use super::analysis::{Analysis, Asking, Pids, Section, Wanted, run, tool, with_args};
+use super::analysis::{Analysis, Pids, RangeQuery, Section, Wanted, run, tool, with_args};
 use super::lami::{Cell, Column, Table, TableClass};
 use super::text::{self, Bar, Style};
 use crate::cells::rows;
@@ -14,7 +14,7 @@ use crate::tool::Tool;
 pub(crate) static TOP: Tool = tool(
     "lttng-memtop",
     "lttng-memtop-mi",
-    "Pages of memory allocated and freed by thread",
+    "Show memory pages allocated and freed by thread",
     |command| with_args(command, &ANALYSIS),
     |call| run(call, &ANALYSIS, Wanted::USAGE),
 );
@@ -69,9 +69,9 @@ static SUMMARY: TableClass = TableClass {
     ],
 };
 
-fn sections(asking: &Asking<'_>) -> Result<Vec<Section>, Failure> {
-    let pids = Pids::of(asking)?;
-    let answer = asking.ask(Kind::Mem, Verb::Usage, |question| {
+fn sections(query: &RangeQuery<'_>) -> Result<Vec<Section>, Failure> {
+    let pids = Pids::of(query)?;
+    let answer = query.run(Kind::Mem, Verb::Usage, |question| {
         question.by = vec!["thread".into()];
     })?;
     let found = rows(&answer, "usage");
@@ -79,8 +79,8 @@ fn sections(asking: &Asking<'_>) -> Result<Vec<Section>, Failure> {
         let count = |row: &crate::cells::Row<'_>| row.int(column).unwrap_or(0);
         let mut rows: Vec<_> = found.iter().collect();
         rows.sort_by_key(|row| std::cmp::Reverse(count(row)));
-        if asking.args.limit > 0 {
-            rows.truncate(asking.args.limit);
+        if query.args.limit > 0 {
+            rows.truncate(query.args.limit);
         }
         let cells = rows
             .into_iter()
@@ -99,9 +99,9 @@ fn sections(asking: &Asking<'_>) -> Result<Vec<Section>, Failure> {
         ]]
     };
     Ok(vec![
-        asking.section(&ALLOCATED, None, allocated, pages_text),
-        asking.section(&FREED, None, freed, pages_text),
-        asking.section(&TOTAL, None, total, total_text),
+        query.section(&ALLOCATED, None, allocated, pages_text),
+        query.section(&FREED, None, freed, pages_text),
+        query.section(&TOTAL, None, total, total_text),
     ])
 }
 

@@ -1,6 +1,6 @@
 //! The commands of lttng-analyses: their options, their tables as text, and LAMI 1.0 for Trace
-//! Compass. Numbers are those of our own questions; where they differ from the originals',
-//! `docs/lttng-analyses-differences.md` says why.
+//! Compass. The figures come from our own queries; `docs/lttng-analyses-differences.md` explains
+//! where and why they differ from those of the original tools.
 
 mod analysis;
 mod args;

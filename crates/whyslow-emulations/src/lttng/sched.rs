@@ -1,5 +1,6 @@
-//! `lttng-schedstats`, `-top`, `-freq` and `-log`: from a wakeup to the switch that follows it.
-//! Waits after a preemption are not counted, as there; `whyslow sched` has them.
+//! `lttng-schedstats`, `-top`, `-freq` and `-log`: latency from a wakeup to the switch that follows
+//! it. As in the original tools, waits after a preemption are not counted; `whyslow sched` includes
+//! them.
 
 use std::fmt::Write as _;
 
@@ -9,7 +10,7 @@ use whyslow_model::Symbols;
 use whyslow_model::answer::AnswerTable;
 use whyslow_model::tables::TraceStatRow;
 
-use super::analysis::{Analysis, Asking, PRIO_SHIFT, Section, Wanted, run, tool, with_args};
+use super::analysis::{Analysis, PRIO_SHIFT, RangeQuery, Section, Wanted, run, tool, with_args};
 use super::io::distribution;
 use super::lami::{AVG, Cell, Column, MAX, MIN, STDEV, Table, TableClass};
 use super::text::{self, Style};
@@ -19,7 +20,7 @@ use crate::tool::Tool;
 pub(crate) static STATS: Tool = tool(
     "lttng-schedstats",
     "lttng-schedstats-mi",
-    "Scheduling latency by thread, priority or of all",
+    "Show scheduling latency by thread, by priority or in total",
     |command| with_args(command, &ANALYSIS),
     |call| run(call, &ANALYSIS, Wanted::STATS),
 );
@@ -27,7 +28,7 @@ pub(crate) static STATS: Tool = tool(
 pub(crate) static TOP: Tool = tool(
     "lttng-schedtop",
     "lttng-schedtop-mi",
-    "The longest scheduling latencies",
+    "Show the longest scheduling latencies",
     |command| with_args(command, &ANALYSIS),
     |call| run(call, &ANALYSIS, Wanted::TOP),
 );
@@ -35,7 +36,7 @@ pub(crate) static TOP: Tool = tool(
 pub(crate) static FREQ: Tool = tool(
     "lttng-schedfreq",
     "lttng-schedfreq-mi",
-    "Distribution of scheduling latency",
+    "Show the distribution of scheduling latency",
     |command| with_args(command, &ANALYSIS),
     |call| run(call, &ANALYSIS, Wanted::FREQ),
 );
@@ -43,7 +44,7 @@ pub(crate) static FREQ: Tool = tool(
 pub(crate) static LOG: Tool = tool(
     "lttng-schedlog",
     "lttng-schedlog-mi",
-    "Wakeups and switches in order of time",
+    "Show wakeups and switches in time order",
     |command| with_args(command, &ANALYSIS),
     |call| run(call, &ANALYSIS, Wanted::LOG),
 );
@@ -148,14 +149,14 @@ static DISTRIBUTION: TableClass = TableClass {
     ],
 };
 
-/// Waits for a CPU that began with a wakeup. That of a new thread is one if it was recorded; where
-/// it was not, the wait is known to have begun with its creation.
+/// Filter for run-queue waits that started with a wakeup. The first wait of a new thread is
+/// included if its wakeup was recorded; otherwise the wait started with its creation.
 struct Waits(Vec<String>);
 
 impl Waits {
-    fn of(asking: &Asking<'_>) -> Result<Self, Failure> {
+    fn of(query: &RangeQuery<'_>) -> Result<Self, Failure> {
         let mut symbols = Symbols::new();
-        let stats = whyslow_store::rows::<TraceStatRow>(&*asking.opened.tables, &mut symbols)?;
+        let stats = whyslow_store::rows::<TraceStatRow>(&*query.opened.tables, &mut symbols)?;
         let is_recorded = stats
             .iter()
             .any(|row| symbols.get(row.name) == "sched_wakeup_new" && row.count > 0);
@@ -164,38 +165,38 @@ impl Waits {
         Ok(Self(reasons.map(String::from).collect()))
     }
 
-    fn ask(&self, question: &mut Question) {
+    fn restrict(&self, question: &mut Question) {
         question.filter.ops.clone_from(&self.0);
     }
 }
 
-fn sections(asking: &Asking<'_>) -> Result<Vec<Section>, Failure> {
+fn sections(query: &RangeQuery<'_>) -> Result<Vec<Section>, Failure> {
     let mut sections = Vec::new();
-    let args = asking.args;
+    let args = query.args;
     let per_tid = args.per_tid || !(args.total || args.per_prio);
-    let waits = &Waits::of(asking)?;
-    if asking.wanted.top {
-        let answer = asking.ask(Kind::Sched, Verb::Top, |question| {
-            waits.ask(question);
+    let waits = &Waits::of(query)?;
+    if query.wanted.top {
+        let answer = query.run(Kind::Sched, Verb::Top, |question| {
+            waits.restrict(question);
             question.limit = Some(args.limit);
         })?;
         let rows = rows(&answer, "top_").iter().map(wait).collect();
-        sections.push(asking.section(&TOP_ROWS, None, rows, waits_text));
+        sections.push(query.section(&TOP_ROWS, None, rows, waits_text));
     }
-    if asking.wanted.log {
-        let answer = asking.ask(Kind::Sched, Verb::Log, |question| waits.ask(question))?;
+    if query.wanted.log {
+        let answer = query.run(Kind::Sched, Verb::Log, |question| waits.restrict(question))?;
         let rows = rows(&answer, "log");
         let ended = rows.iter().filter(|row| row.int("ts_end_ns").is_some());
         let rows = ended.map(wait).collect();
-        sections.push(asking.section(&LOG_ROWS, None, rows, waits_text));
+        sections.push(query.section(&LOG_ROWS, None, rows, waits_text));
     }
-    if asking.wanted.stats && args.total {
-        let rows = stats((asking, waits), "none", |_| Vec::new())?;
-        sections.push(asking.section(&TOTAL, None, rows, total_text));
+    if query.wanted.stats && args.total {
+        let rows = stats((query, waits), "none", |_| Vec::new())?;
+        sections.push(query.section(&TOTAL, None, rows, total_text));
     }
-    if asking.wanted.stats && per_tid {
-        let mut rows = stats((asking, waits), "thread", |row| vec![thread(row)])?;
-        let priorities = priorities(asking, waits)?;
+    if query.wanted.stats && per_tid {
+        let mut rows = stats((query, waits), "thread", |row| vec![thread(row)])?;
+        let priorities = priorities(query, waits)?;
         for row in &mut rows {
             let tid = match row.first() {
                 Some(Cell::Process { tid, .. }) => *tid,
@@ -208,44 +209,44 @@ fn sections(asking: &Asking<'_>) -> Result<Vec<Section>, Failure> {
             )));
         }
         rows.sort_by_key(|row| text::process(&row[0]));
-        sections.push(asking.section(&PER_TID, None, rows, per_tid_text));
+        sections.push(query.section(&PER_TID, None, rows, per_tid_text));
     }
-    if asking.wanted.stats && args.per_prio {
+    if query.wanted.stats && args.per_prio {
         let prio = |row: &Row<'_>| {
             let prio = row.int("prio").map(|prio| prio - PRIO_SHIFT);
             vec![prio.map_or(Cell::Unknown, Cell::Number)]
         };
-        let mut rows = stats((asking, waits), "prio", prio)?;
+        let mut rows = stats((query, waits), "prio", prio)?;
         rows.sort_by_key(|row| match row.first() {
             Some(Cell::Number(prio)) => *prio,
             _ => i64::MIN,
         });
-        sections.push(asking.section(&PER_PRIO, None, rows, per_prio_text));
+        sections.push(query.section(&PER_PRIO, None, rows, per_prio_text));
     }
-    if asking.wanted.freq {
+    if query.wanted.freq {
         let by = [
             (args.total, "none"),
             (per_tid, "thread"),
             (args.per_prio, "prio"),
         ];
         for (_, key) in by.iter().filter(|(wanted, _)| *wanted) {
-            sections.extend(distributions((asking, waits), key)?);
+            sections.extend(distributions((query, waits), key)?);
         }
     }
     Ok(sections)
 }
 
-/// One for each thread, priority, or for all.
+/// A distribution for each thread, each priority, or in total.
 fn distributions(
-    (asking, waits): (&Asking<'_>, &Waits),
+    (query, waits): (&RangeQuery<'_>, &Waits),
     key: &str,
 ) -> Result<Vec<Section>, Failure> {
-    let answer = asking.ask(Kind::Sched, Verb::Hist, |question| {
-        waits.ask(question);
+    let answer = query.run(Kind::Sched, Verb::Hist, |question| {
+        waits.restrict(question);
         question.by = vec![key.into()];
         question.bins = Bins::Linear {
-            count: usize::from(asking.args.freq_resolution),
-            uniform: asking.args.freq_uniform,
+            count: usize::from(query.args.freq_resolution),
+            uniform: query.args.freq_uniform,
         };
     })?;
     let number = |title: &str| -> Option<i64> {
@@ -267,10 +268,10 @@ fn distributions(
             ("prio", Some(prio)) => Some(format!("Priority: {}", prio - PRIO_SHIFT)),
             _ => None,
         };
-        asking.section(
+        query.section(
             &DISTRIBUTION,
             subtitle,
-            distribution(asking, &rows),
+            distribution(query, &rows),
             text::distribution,
         )
     };
@@ -307,12 +308,12 @@ fn wait(row: &Row<'_>) -> Vec<Cell> {
 }
 
 fn stats(
-    (asking, waits): (&Asking<'_>, &Waits),
+    (query, waits): (&RangeQuery<'_>, &Waits),
     by: &str,
     first: impl Fn(&Row<'_>) -> Vec<Cell>,
 ) -> Result<Vec<Vec<Cell>>, Failure> {
-    let answer = asking.ask(Kind::Sched, Verb::Stats, |question| {
-        waits.ask(question);
+    let answer = query.run(Kind::Sched, Verb::Stats, |question| {
+        waits.restrict(question);
         question.by = vec![by.into()];
     })?;
     let known = |row: &Row<'_>| row.int("count").unwrap_or(0) - row.int("unfinished").unwrap_or(0);
@@ -335,11 +336,11 @@ fn stats(
 
 /// Priorities with which each thread waited.
 fn priorities(
-    asking: &Asking<'_>,
+    query: &RangeQuery<'_>,
     waits: &Waits,
 ) -> Result<std::collections::BTreeMap<i64, Vec<i64>>, Failure> {
-    let answer = asking.ask(Kind::Sched, Verb::Stats, |question| {
-        waits.ask(question);
+    let answer = query.run(Kind::Sched, Verb::Stats, |question| {
+        waits.restrict(question);
         question.by = vec!["tid".into(), "prio".into()];
     })?;
     let mut found = std::collections::BTreeMap::<i64, Vec<i64>>::new();

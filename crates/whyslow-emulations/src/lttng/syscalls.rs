@@ -1,4 +1,4 @@
-//! `lttng-syscallstats`: every system call of every thread, with the errors.
+//! `lttng-syscallstats`: all system calls of each thread, with errors.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -7,7 +7,7 @@ use whyslow_analysis::{Kind, Verb};
 use whyslow_base::failure::Failure;
 use whyslow_model::Ns;
 
-use super::analysis::{Analysis, Asking, Pids, Section, Wanted, run, tool, with_args};
+use super::analysis::{Analysis, Pids, RangeQuery, Section, Wanted, run, tool, with_args};
 use super::lami::{AVG, Cell, Column, MAX, MIN, STDEV, Table, TableClass};
 use super::text::{self, Style};
 use crate::cells::{Row, rows};
@@ -16,7 +16,7 @@ use crate::tool::Tool;
 pub(crate) static STATS: Tool = tool(
     "lttng-syscallstats",
     "lttng-syscallstats-mi",
-    "System calls of every thread: count, latency and errors",
+    "Show count, latency and errors of the system calls of each thread",
     |command| with_args(command, &ANALYSIS),
     |call| run(call, &ANALYSIS, Wanted::USAGE),
 );
@@ -64,11 +64,11 @@ static SUMMARY: TableClass = TableClass {
     ],
 };
 
-fn sections(asking: &Asking<'_>) -> Result<Vec<Section>, Failure> {
-    let pids = Pids::of(asking)?;
-    let answer = asking.ask(Kind::Syscalls, Verb::Stats, |question| {
+fn sections(query: &RangeQuery<'_>) -> Result<Vec<Section>, Failure> {
+    let pids = Pids::of(query)?;
+    let answer = query.run(Kind::Syscalls, Verb::Stats, |question| {
         question.by = vec!["thread".into(), "name".into()];
-        // Calls that the recording cuts have no latency, and half of them no result.
+        // Calls cut by the recording have no latency, and half of them no result.
         let longest = question.filter.dur_max.unwrap_or(Ns::MAX);
         question.filter.dur_max = Some(longest.min(Ns::MAX - 1));
     })?;
@@ -89,14 +89,14 @@ fn sections(asking: &Asking<'_>) -> Result<Vec<Section>, Failure> {
         calls.sort_by_key(|row| std::cmp::Reverse(finished(row)));
         let process = pids.process(calls[0]);
         let cells = calls.into_iter().map(call).collect();
-        sections.push(asking.section(&PER_TID, Some(name(&process)), cells, thread_text));
+        sections.push(query.section(&PER_TID, Some(name(&process)), cells, thread_text));
         totals.push(vec![process, Cell::Number(count)]);
     }
-    sections.push(asking.section(&TOTAL, None, totals, total_text));
+    sections.push(query.section(&TOTAL, None, totals, total_text));
     Ok(sections)
 }
 
-/// Calls whose latency and result are known.
+/// Number of calls with known latency and result.
 fn finished(row: &Row<'_>) -> i64 {
     row.int("count").unwrap_or(0) - row.int("unfinished").unwrap_or(0)
 }

@@ -1,5 +1,5 @@
-//! Tables as the commands of lttng-analyses print them: fixed columns, microseconds with three
-//! decimals, bars of 80 characters.
+//! Text tables of lttng-analyses: fixed columns, microseconds with three decimals, bars of 80
+//! characters.
 
 use std::fmt::Write as _;
 
@@ -9,7 +9,7 @@ use whyslow_model::text::shown;
 
 use super::lami::{Cell, Table};
 
-/// Characters of a bar that stands for the greatest value of a frequency distribution.
+/// Length of the bar for the largest value of a frequency distribution.
 const BAR: usize = 72;
 pub(super) const RULER: &str =
     "################################################################################\n";
@@ -32,7 +32,7 @@ impl Style {
     }
 }
 
-/// Microseconds with three decimals; `?` where there is none.
+/// Microseconds with three decimals; `?` if unknown.
 pub(super) fn us(cell: &Cell) -> String {
     match cell {
         Cell::Duration(ns) => format!("{:.3}", ns / 1e3),
@@ -71,7 +71,7 @@ pub(super) fn process(cell: &Cell) -> String {
     }
 }
 
-/// `comm (pid)`, the thread's own id where its process is unknown.
+/// `comm (pid)`, with the thread id if the process is unknown.
 pub(super) fn owner(cell: &Cell) -> String {
     let Cell::Process { name, pid, tid } = cell else {
         return process(cell);
@@ -117,7 +117,7 @@ pub(super) struct Bar {
     pub(super) label: String,
 }
 
-/// Bars of lengths in proportion, their values, and what they are of.
+/// Bars of proportional length, with value and label.
 pub(super) fn graph(title: &str, heading: &str, bars: impl Iterator<Item = Bar>) -> String {
     const WIDTH: usize = 80;
     let bars: Vec<Bar> = bars.collect();

@@ -4,7 +4,7 @@
 use whyslow_analysis::{Kind, Question, Verb};
 use whyslow_base::failure::Failure;
 
-use super::analysis::{Asking, Pids, Section};
+use super::analysis::{Pids, RangeQuery, Section};
 use super::lami::{Cell, Column, Table, TableClass};
 use super::text::{self, Bar, Style};
 use crate::cells::{Row, rows};
@@ -78,45 +78,45 @@ pub(super) static INTERFACES: TableClass = TableClass {
 
 const SECTOR: i64 = 512;
 
-/// Subtitle for programs, word of the columns, heading for people.
+/// Subtitle in LAMI, word in column names, heading in text.
 const DIRECTIONS: [(&str, &str, &str); 2] =
     [("read", "read", "Read"), ("written", "write", "Write")];
 
-pub(super) fn sections(asking: &Asking<'_>) -> Result<Vec<Section>, Failure> {
+pub(super) fn sections(query: &RangeQuery<'_>) -> Result<Vec<Section>, Failure> {
     let mut sections = Vec::new();
-    let pids = Pids::of(asking)?;
+    let pids = Pids::of(query)?;
     let of_calls = |key: &'static str| {
         move |question: &mut Question| {
             question.by = vec![key.into()];
             question.filter.names = super::io::transfers();
         }
     };
-    let owners = asking.ask(Kind::Io, Verb::Usage, of_calls("thread"))?;
+    let owners = query.run(Kind::Io, Verb::Usage, of_calls("thread"))?;
     let owners = rows(&owners, "usage");
     for (subtitle, word, _) in DIRECTIONS {
         let cells = |row: &Row<'_>| owner(row, word, &pids);
-        let found = top(owners.iter().map(cells), asking.args.limit);
-        sections.push(asking.section(&PROCESSES, Some(subtitle.into()), found, processes_text));
+        let found = top(owners.iter().map(cells), query.args.limit);
+        sections.push(query.section(&PROCESSES, Some(subtitle.into()), found, processes_text));
     }
-    let files = asking.ask(Kind::Io, Verb::Usage, of_calls("file"))?;
+    let files = query.run(Kind::Io, Verb::Usage, of_calls("file"))?;
     let files = rows(&files, "usage");
     for (subtitle, word, _) in DIRECTIONS {
         let cells = |row: &Row<'_>| file(row, word);
-        let found = top(files.iter().map(cells), asking.args.limit);
-        sections.push(asking.section(&FILES, Some(subtitle.into()), found, files_text));
+        let found = top(files.iter().map(cells), query.args.limit);
+        sections.push(query.section(&FILES, Some(subtitle.into()), found, files_text));
     }
     for (subtitle, op) in [("read", "read"), ("written", "write")] {
-        let requests = asking.ask(Kind::Block, Verb::Usage, |question| {
+        let requests = query.run(Kind::Block, Verb::Usage, |question| {
             by(&["thread"])(question);
             question.filter.ops = vec![op.into()];
         })?;
         let cells = |row: &Row<'_>| vec![pids.process(row), size(row.int("bytes"))];
         let found = rows(&requests, "usage");
-        let found = top(found.iter().map(cells), asking.args.limit);
-        sections.push(asking.section(&BLOCK, Some(subtitle.into()), found, block_text));
+        let found = top(found.iter().map(cells), query.args.limit);
+        sections.push(query.section(&BLOCK, Some(subtitle.into()), found, block_text));
     }
-    sections.extend(disks(asking)?);
-    sections.extend(interfaces(asking)?);
+    sections.extend(disks(query)?);
+    sections.extend(interfaces(query)?);
     Ok(sections)
 }
 
@@ -149,7 +149,7 @@ fn file(row: &Row<'_>, word: &str) -> Vec<Cell> {
     ]
 }
 
-/// The rows of greatest second cells, without those of nothing.
+/// The rows with the largest second cell, without rows of zero.
 fn top(rows: impl Iterator<Item = Vec<Cell>>, limit: usize) -> Vec<Vec<Cell>> {
     let mut rows: Vec<Vec<Cell>> = rows.filter(|row| value(row) > 0.0).collect();
     rows.sort_by(|a, b| value(b).total_cmp(&value(a)));
@@ -163,13 +163,13 @@ fn value(row: &[Cell]) -> f64 {
     row.get(1).map_or(0.0, Cell::amount)
 }
 
-fn disks(asking: &Asking<'_>) -> Result<[Section; 3], Failure> {
-    let answer = asking.ask(Kind::Block, Verb::Usage, |question| {
+fn disks(query: &RangeQuery<'_>) -> Result<[Section; 3], Failure> {
+    let answer = query.run(Kind::Block, Verb::Usage, |question| {
         by(&["dev", "part"])(question);
         of_disks(question);
     })?;
     let found = rows(&answer, "usage");
-    let limit = asking.args.limit;
+    let limit = query.args.limit;
     let table = |cell: fn(&Row<'_>) -> Cell| {
         let cells = |row: &Row<'_>| vec![disk(row), cell(row)];
         top(found.iter().map(cells), limit)
@@ -178,14 +178,14 @@ fn disks(asking: &Asking<'_>) -> Result<[Section; 3], Failure> {
     let requests = table(|row| Cell::Number(row.int("device_count").unwrap_or(0)));
     let latencies = table(|row| Cell::duration(row.float("device_avg_ns")));
     Ok([
-        asking.section(&SECTORS, None, sectors, disks_text),
-        asking.section(&REQUESTS, None, requests, disks_text),
-        asking.section(&LATENCIES, None, latencies, disks_text),
+        query.section(&SECTORS, None, sectors, disks_text),
+        query.section(&REQUESTS, None, requests, disks_text),
+        query.section(&LATENCIES, None, latencies, disks_text),
     ])
 }
 
-/// Requests that move data: those of no sectors are commands. The threads that asked for them
-/// are not those that were asked about.
+/// Requests that transfer data: requests without sectors are commands. Filters by thread do not
+/// apply, since the submitting thread may be a different one.
 pub(super) fn of_disks(question: &mut Question) {
     let filter = &mut question.filter;
     filter.ops = ["read", "write", "discard"].map(String::from).to_vec();
@@ -200,8 +200,8 @@ pub(super) fn disk(row: &Row<'_>) -> Cell {
     Cell::Disk(name.into())
 }
 
-fn interfaces(asking: &Asking<'_>) -> Result<Vec<Section>, Failure> {
-    let answer = asking.ask(Kind::Net, Verb::Usage, |question| {
+fn interfaces(query: &RangeQuery<'_>) -> Result<Vec<Section>, Failure> {
+    let answer = query.run(Kind::Net, Verb::Usage, |question| {
         question.filter.comms.clear();
         question.filter.tids.clear();
         question.filter.dur_min = None;
@@ -221,7 +221,7 @@ fn interfaces(asking: &Asking<'_>) -> Result<Vec<Section>, Failure> {
     let received = table("received_bytes");
     let sent = table("sent_bytes");
     let section = |subtitle: &str, rows| {
-        asking.section(&INTERFACES, Some(subtitle.into()), rows, interfaces_text)
+        query.section(&INTERFACES, Some(subtitle.into()), rows, interfaces_text)
     };
     Ok(vec![section("received", received), section("sent", sent)])
 }

@@ -2,8 +2,8 @@ use whyslow_base::failure::Failure;
 
 use crate::front::{Front, shown};
 
-/// First line of sysstat's reports: kernel, host, date, architecture, CPUs. What the recording does
-/// not tell is `-`.
+/// First line of sysstat's reports: kernel, host, date, architecture, CPUs. Unrecorded values are
+/// `-`.
 pub(super) fn banner(front: &Front<'_>) -> Result<String, Failure> {
     let fact =
         |key: &str| Ok::<_, Failure>(front.fact(key)?.map_or_else(dash, |value| shown(&value)));

@@ -1,7 +1,7 @@
-//! Counters of block devices per part of time, as the kernel's diskstats have them.
+//! Counters of block devices per interval, as in the kernel's diskstats.
 //!
-//! A request counts when it completes; one that never did counts nowhere, but is in flight until
-//! the recording ends.
+//! A request counts when it completes. A request without completion counts nowhere, but is in
+//! flight until the end of the recording.
 
 use std::collections::BTreeMap;
 
@@ -19,11 +19,11 @@ pub(super) struct Way {
     pub(super) requests: i64,
     pub(super) bytes: i64,
     pub(super) merges: i64,
-    /// Time from begin to completion, summed up.
+    /// Sum of the times from start to completion.
     pub(super) ticks: Ns,
 }
 
-/// A device in one part of time.
+/// A device in one interval.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Sums {
     pub(super) read: Way,
@@ -32,7 +32,7 @@ pub(super) struct Sums {
     pub(super) flush: Way,
     /// Union of the times in flight.
     pub(super) busy: Ns,
-    /// Their sum.
+    /// Sum of the times in flight.
     pub(super) in_flight: Ns,
 }
 
@@ -49,11 +49,11 @@ impl Sums {
 
 struct Disk {
     sums: Vec<Sums>,
-    /// Up to here busy time is counted.
+    /// Busy time is counted up to here.
     reached: Ns,
 }
 
-/// Every device by name, with its partitions if these are wanted.
+/// All devices by name, with their partitions if `with_partitions`.
 pub(super) fn by_name(
     front: &Front<'_>,
     parts: Parts,
@@ -64,12 +64,12 @@ pub(super) fn by_name(
         sums: vec![Sums::default(); parts.count()],
         reached: Ns::MIN,
     };
-    // Who is idle in the window is there nevertheless, if it ever had a request.
+    // A device that is idle in the window is listed if it has a request anywhere in the recording.
     for key in ["dev", "part"]
         .into_iter()
         .take(1 + usize::from(with_partitions))
     {
-        let answer = front.ask_whole((Kind::Block, Verb::Stats), |question| {
+        let answer = front.query_whole((Kind::Block, Verb::Stats), |question| {
             question.by = vec![key.into()];
         })?;
         for name in rows(&answer, "stats")
@@ -105,7 +105,7 @@ pub(super) fn by_name(
     })?;
     if unfinished > 0 {
         front.note_cut(format!(
-            "{unfinished} requests were not seen to complete: they count as in flight only"
+            "completion of {unfinished} requests not recorded: they count only as in flight"
         ));
     }
     let disks = disks.into_iter();
@@ -113,7 +113,7 @@ pub(super) fn by_name(
 }
 
 impl Disk {
-    /// Adds a request that begins no earlier than those before.
+    /// Adds a request that starts no earlier than those before.
     fn add(&mut self, row: &Row<'_>, parts: Parts, recording_end: Ns) {
         let Some(begin) = row.int("ts_ns") else {
             return;

@@ -14,7 +14,7 @@ use crate::tool::{Call, Tool};
 pub(crate) static TOOL: Tool = Tool {
     name: "iostat",
     machine_name: None,
-    about: "CPUs and disks as iostat of sysstat 12 shows them",
+    about: "Show CPU and disk statistics, like iostat of sysstat 12",
     args: |command| {
         let shape = "RECORDING [DEV…] [INTERVAL [COUNT]]";
         with_args::<IostatArgs>(command, shape, NOTES)
@@ -23,74 +23,75 @@ pub(crate) static TOOL: Tool = Tool {
 };
 
 const NOTES: &str = "\
-Without an interval there is one report, of the whole window. kB are 1024 bytes.
+Without an interval there is one report for the whole window. kB are 1024 bytes.
 
-Where numbers differ from those of a live iostat:
-- They are made from events, not from counters sampled at clock ticks: %util is the exact union of
-  the times with a request in flight, aqu-sz the exact mean number of them, as soon as the request
-  is known (queued, allocated or issued), which is a little earlier than the kernel counts.
-- A request counts in the interval in which it completes; one never seen to complete only in
-  aqu-sz and %util.
-- rrqm/s, wrqm/s count I/Os merged into the requests that complete.
-- %system has the interrupts in it, as in iostat; %iowait is idle time in which a thread slept
-  uninterruptibly; %steal is not recorded and shown as -.
-- svctm (--layout 11) is busy time divided by requests, as sysstat 11 computed it. It is
-  unreliable: a device that works on several requests at once has no service time in this sense.";
+Differences from a live iostat:
+- Figures come from events, not from counters sampled at clock ticks: %util is the exact union of
+  the times with a request in flight, aqu-sz the exact mean number of requests in flight. A request
+  is in flight from its first event (queued, allocated or issued), slightly earlier than in the
+  kernel's counters.
+- A request counts in the interval in which it completes; without a recorded completion it counts
+  only in aqu-sz and %util.
+- rrqm/s and wrqm/s count I/Os merged into the completed requests.
+- %system includes interrupts, as in iostat; %iowait is idle time while a thread was in
+  uninterruptible sleep; %steal is not recorded and shown as -.
+- svctm (--layout 11) is busy time divided by requests, as in sysstat 11. It is unreliable: a device
+  that processes several requests at once has no service time in this sense.";
 
 #[derive(Debug, Clone, Args)]
 struct IostatArgs {
     #[command(flatten)]
     front: FrontArgs,
-    /// Only CPUs
+    /// Show only CPUs
     #[arg(short = 'c')]
     cpu: bool,
-    /// Only devices
+    /// Show only devices
     #[arg(short = 'd')]
     device: bool,
-    /// Extended statistics
+    /// Show extended statistics
     #[arg(short = 'x')]
     extended: bool,
-    /// Short (narrow) reports
+    /// Print short (narrow) reports
     #[arg(short = 's')]
     narrow: bool,
-    /// Kilobytes (the default)
+    /// Use kilobytes (the default)
     #[arg(short = 'k', conflicts_with = "megabytes")]
     kilobytes: bool,
-    /// Megabytes
+    /// Use megabytes
     #[arg(short = 'm')]
     megabytes: bool,
-    /// Leave out the report since boot (there is none here)
+    /// Omit the report since boot (always in effect)
     #[arg(short = 'y')]
     no_first: bool,
-    /// The time of each report
+    /// Print the time of each report
     #[arg(short = 't')]
     time: bool,
-    /// Leave out devices without activity in the interval
+    /// Omit devices without activity in the interval
     #[arg(short = 'z')]
     no_idle: bool,
-    /// Also partitions
+    /// Include partitions
     #[arg(short = 'p')]
     partitions: bool,
-    /// Columns of -x
+    /// Use the columns of -x from sysstat VERSION
     #[arg(long, value_name = "VERSION", default_value = "12")]
     layout: Layout,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 enum Layout {
-    /// As sysstat 12 prints them
+    /// Columns of sysstat 12
     #[value(name = "12")]
     Twelve,
-    /// As sysstat 11 printed them, with svctm
+    /// Columns of sysstat 11, with svctm
     #[value(name = "11")]
     Eleven,
 }
 
-/// A device in a part of time of so many seconds.
+/// A device in an interval of `seconds`.
 struct Device<'s> {
     sums: &'s Sums,
     seconds: f64,
-    /// Bytes of a unit.
+    /// Bytes per unit.
     unit: f64,
 }
 
@@ -111,22 +112,22 @@ fn ratio(amount: f64, whole: f64) -> f64 {
     if whole > 0.0 { amount / whole } else { 0.0 }
 }
 
-/// Per cent of I/Os that were merged.
+/// Percentage of merged I/Os.
 fn merged(way: &Way) -> f64 {
     100.0 * ratio(way.merges as f64, (way.merges + way.requests) as f64)
 }
 
-/// Milliseconds from begin to completion.
+/// Milliseconds from start to completion.
 fn wait(way: &Way) -> f64 {
     ratio(way.ticks as f64 / 1e6, way.requests as f64)
 }
 
-/// Kilobytes of a request, whatever the unit of the rest.
+/// Kilobytes per request, in any unit mode.
 fn size(way: &Way) -> f64 {
     ratio(way.bytes as f64 / 1024.0, way.requests as f64)
 }
 
-/// All transfers as one way.
+/// Sum of all transfers.
 fn all(sums: &Sums) -> Way {
     let ways = [&sums.read, &sums.write, &sums.discard];
     Way {
@@ -275,25 +276,26 @@ fn run(call: &Call<'_>) -> Result<(), Failure> {
     front.finish()
 }
 
-/// Options that would change nothing.
+/// Rejects options that have no effect.
 fn refuse(args: &IostatArgs) -> Result<(), Failure> {
     if args.layout == Layout::Twelve {
         return Ok(());
     }
     if !args.extended {
-        return Err(Failure::usage("--layout 11 is about the columns of -x")
-            .hint("add -x, or leave --layout out"));
+        return Err(
+            Failure::usage("cannot use --layout 11 without -x").hint("add -x, or omit --layout")
+        );
     }
     if args.narrow {
         return Err(Failure::usage(
-            "sysstat 11 has no narrow reports: -s and --layout 11 exclude each other",
+            "cannot combine -s and --layout 11: sysstat 11 has no narrow reports",
         )
-        .hint("leave out one of them"));
+        .hint("omit one of them"));
     }
     Ok(())
 }
 
-/// The devices named, or all; with `-p` those named have their partitions with them.
+/// The named devices, or all; with `-p`, their partitions too.
 fn chosen(
     front: &Front<'_>,
     mut found: BTreeMap<String, Vec<Sums>>,
@@ -311,14 +313,11 @@ fn chosen(
         if !found.contains_key(name) {
             let known: Vec<&str> = found.keys().map(String::as_str).collect();
             let known = if known.is_empty() {
-                "there are no requests to any device".to_owned()
+                "this recording has no block requests".to_owned()
             } else {
-                format!("there are {}", known.join(", "))
+                format!("devices in this recording: {}", known.join(", "))
             };
-            return Err(Failure::usage(format!(
-                "`{name}` is no recording, and no device of this one"
-            ))
-            .hint(known));
+            return Err(Failure::usage(format!("no recording or device `{name}`")).hint(known));
         }
     }
     found.retain(|name, _| {
@@ -330,8 +329,8 @@ fn chosen(
     Ok(found)
 }
 
-/// Whether the name is one of a partition as the kernel makes them: `sda1`, after a digit with a
-/// `p`, as `loop1p1`.
+/// Whether the name is that of a partition in the kernel's scheme: `sda1`, or with a `p` after a
+/// digit, `loop1p1`.
 fn is_partition(name: &str, disk: &str) -> bool {
     let Some(rest) = name.strip_prefix(disk) else {
         return false;
@@ -349,7 +348,7 @@ fn is_partition(name: &str, disk: &str) -> bool {
 fn cpus_text(front: &Front<'_>, text: &mut String, cpu: &CpuShares) {
     text.push_str("avg-cpu:  %user   %nice %system %iowait  %steal   %idle\n       ");
     if cpu.system.is_some() && cpu.hardirq.is_none() {
-        front.note("interrupts were not recorded: %system lacks them");
+        front.note("interrupts not recorded: %system excludes them");
     }
     let irqs = cpu.hardirq.unwrap_or(0.0) + cpu.softirq.unwrap_or(0.0);
     let system = cpu.system.map(|system| system + irqs);
@@ -402,7 +401,7 @@ fn devices_text(
         let _ = write!(text, "{:<13}", shown(name));
         for Column(_, width, decimals, value) in columns {
             let value = value(&device);
-            // Columns stay apart however large their numbers.
+            // Columns stay separated however large their numbers are.
             let digits = format!("{value:.decimals$}");
             let _ = write!(text, " {digits:>width$}", width = width - 1);
         }

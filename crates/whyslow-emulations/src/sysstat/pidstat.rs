@@ -14,10 +14,10 @@ use crate::tool::{Call, Tool};
 pub(crate) static TOOL: Tool = Tool {
     name: "pidstat",
     machine_name: None,
-    about: "Processes and threads as pidstat of sysstat 12 shows them",
+    about: "Show process and thread statistics, like pidstat of sysstat 12",
     args: |command| {
         let shape = "RECORDING [INTERVAL [COUNT]]";
-        // Its -w are context switches.
+        // -w selects context switches in pidstat.
         let without_short = |window: Arg| window.short(None::<char>);
         with_args::<PidstatArgs>(command, shape, NOTES).mut_arg("window", without_short)
     },
@@ -25,42 +25,41 @@ pub(crate) static TOOL: Tool = Tool {
 };
 
 const NOTES: &str = "\
-The window has no short flag here: --window A..B. Without an interval there is one report, of the
-whole window; a process is the sum of its threads in every column. UID is - where the recording
-does not tell it.
+The window has no short option here: --window A..B. Without an interval there is one report for the
+whole window. In every column a process is the sum of its threads. UID is - if not recorded.
 
-Where numbers differ from those of a live pidstat:
-- kB_rd/s are the block requests that the process submitted to be read; kB_wr/s what its write
-  calls moved to files (not below /proc, /sys, /dev; that a file lies on a tmpfs is not known),
-  which the kernel counts in whole pages. kB_ccwr/s is what the kernel counts for the process, looked
-  at once a second (of more than 300 processes some take turns) and when it ends; not for threads.
-- iodelay is all uninterruptible sleep, in ticks of 10 ms: which sleeps waited for I/O is not
+Differences from a live pidstat:
+- kB_rd/s are the block read requests that the process submitted; kB_wr/s the bytes that its write
+  calls transferred to files (not below /proc, /sys, /dev; other files on tmpfs are included), which
+  the kernel counts in whole pages. kB_ccwr/s is the kernel's counter of the process, sampled once a
+  second (with more than 300 processes, in turns) and at its exit; not available for threads.
+- iodelay is all uninterruptible sleep, in ticks of 10 ms: whether a sleep waited for I/O is not
   recorded.
-- %system has interrupts in it that the process was hit by; %guest is not recorded and shown as -.
-- nvcswch/s counts the threads that lost the CPU though they could have run on.
-Without events that tell a number it is -1.00 with -d, else -. What
-threads did of which only the CPU is known stands below PID ?.";
+- %system includes interrupts that hit the process; %guest is not recorded and shown as -.
+- nvcswch/s counts switches away from threads that were still runnable.
+Values without recorded events are -1.00 with -d, otherwise -. Activity of threads of which only the
+CPU is known is shown below PID ?.";
 
 #[derive(Debug, Clone, Args)]
 struct PidstatArgs {
     #[command(flatten)]
     front: FrontArgs,
-    /// Bytes to and from disks
+    /// Show disk I/O
     #[arg(short = 'd')]
     disk: bool,
-    /// CPU (the default)
+    /// Show CPU usage (the default)
     #[arg(short = 'u')]
     cpu: bool,
-    /// Context switches
+    /// Show context switches
     #[arg(short = 'w')]
     switches: bool,
-    /// Only these processes
+    /// Show only processes PID
     #[arg(short = 'p', value_name = "PID", value_delimiter = ',')]
     pid: Vec<String>,
-    /// Only tasks whose name contains this
+    /// Show only tasks whose name contains COMM
     #[arg(short = 'C', value_name = "COMM")]
     comm: Option<String>,
-    /// Also threads
+    /// Include threads
     #[arg(short = 't')]
     threads: bool,
     #[arg(short = 'r', hide = true)]
@@ -73,18 +72,18 @@ struct PidstatArgs {
     policy: bool,
 }
 
-/// Some columns of a report.
+/// Columns of a report.
 struct Report {
     header: &'static str,
-    /// Whether the task belongs into it unless named.
+    /// Whether the task is listed even if not named.
     is_active: fn(&Sums) -> bool,
     cells: fn(&Sums, &About) -> String,
 }
 
-/// What a row is about beside its sums.
+/// Context of a row, in addition to its sums.
 struct About {
     seconds: f64,
-    /// Averages have no CPU.
+    /// Whether the row has a CPU; averages have none.
     is_average: bool,
     /// Which events the recording has.
     has: Has,
@@ -166,7 +165,7 @@ const SWITCHES: Report = Report {
     },
 };
 
-/// Length of a clock tick, in which delays are shown.
+/// Clock tick, the unit of delays.
 const TICK: i64 = 10_000_000;
 
 fn run(call: &Call<'_>) -> Result<(), Failure> {
@@ -207,20 +206,16 @@ fn run(call: &Call<'_>) -> Result<(), Failure> {
 
 fn refuse(args: &PidstatArgs) -> Result<(), Failure> {
     let unknown = [
-        (args.memory, "-r", "page faults and sizes of processes"),
-        (args.stack, "-s", "sizes of stacks"),
-        (
-            args.kernel_tables,
-            "-v",
-            "numbers of threads and descriptors",
-        ),
+        (args.memory, "-r", "page faults and process sizes"),
+        (args.stack, "-s", "stack sizes"),
+        (args.kernel_tables, "-v", "thread and descriptor counts"),
         (args.policy, "-R", "scheduling policies"),
     ];
-    match unknown.iter().find(|(asked, ..)| *asked) {
+    match unknown.iter().find(|(requested, ..)| *requested) {
         Some((_, flag, what)) => Err(Failure::usage(format!(
-            "{flag} cannot be answered: {what} are not recorded"
+            "cannot use {flag}: {what} are not recorded"
         ))
-        .hint("there are -d (disk), -u (CPU) and -w (context switches)")),
+        .hint("use -d (disk), -u (CPU) or -w (context switches)")),
         None => Ok(()),
     }
 }
@@ -231,8 +226,7 @@ fn pids(args: &PidstatArgs) -> Result<Vec<i32>, Failure> {
     }
     let parse = |text: &String| {
         text.parse().map_err(|_| {
-            Failure::usage(format!("`{text}` is not the id of a process"))
-                .hint("name processes by number, or ALL")
+            Failure::usage(format!("invalid process id `{text}`")).hint("use a number or ALL")
         })
     };
     args.pid.iter().map(parse).collect()
@@ -273,7 +267,7 @@ fn print(
             } else {
                 "       PID"
             };
-            // The first line of a report has the time at which its interval begins.
+            // The title line of a report has the start time of its interval.
             let first = format!("{:<8}", times.0);
             let _ = writeln!(text, "{first}      UID{ids} {}  Command", report.header);
             rows(&mut text, args, report, activity, (part, &times.1, &about));
@@ -304,7 +298,7 @@ fn rows(
     };
     let mut all: BTreeSet<Task> = processes.keys().copied().collect();
     if is_named {
-        all.extend(activity.everybody(Level::Process));
+        all.extend(activity.all_tasks(Level::Process));
     }
     let id = |id: Option<i64>| id.map_or_else(|| "?".into(), |id: i64| id.to_string());
     let user = |task: Task| {

@@ -1,4 +1,4 @@
-//! What top shows of the machine, and of the memory and users of processes.
+//! Values of the machine in top, and memory and users of processes.
 
 use std::collections::HashMap;
 use std::fmt::Write as _;
@@ -8,7 +8,7 @@ use whyslow_model::Ns;
 
 use crate::cells::rows;
 use crate::front::Front;
-use crate::front::counters::{Counters, Whose};
+use crate::front::counters::{Counters, Owner};
 
 const NAMES: &[&str] = &[
     "uptime",
@@ -51,7 +51,7 @@ impl Host {
     /// `top - 19:55:51 up  2:52,  - users,  load average: 13.06, 8.29, 6.43`
     pub(super) fn first_line(&self, time: &str, ts: Ns) -> String {
         let up = self.counters.of_machine("uptime", ts);
-        // It was so long up when it was looked at last, which was a second ago at most.
+        // The uptime of the last sample, which is at most a second old.
         let up = up.map_or_else(|| "-".into(), |ns| uptime(ns / 1_000_000_000));
         let load = |name: &str| {
             let load = self.counters.of_machine(name, ts);
@@ -89,7 +89,7 @@ impl Host {
         )
     }
 
-    /// The first eight letters; a longer name ends with `+`.
+    /// The first eight characters; a longer name ends with `+`.
     pub(super) fn user(&self, pid: Option<i64>) -> String {
         let user = pid.and_then(|pid| self.users.get(&pid));
         let Some(user) = user else { return "-".into() };
@@ -99,7 +99,7 @@ impl Host {
         user.chars().take(7).chain(['+']).collect()
     }
 
-    /// VIRT, RES and SHR, as wide as their columns.
+    /// VIRT, RES and SHR, padded to their columns.
     pub(super) fn sizes(&self, pid: Option<i64>, ts: Ns) -> String {
         let columns = [("size", 7), ("rss", 6), ("shared", 6)];
         let mut text = String::new();
@@ -122,11 +122,11 @@ impl Host {
     }
 
     fn of_process(&self, name: &str, pid: Option<i64>, ts: Ns) -> Option<i64> {
-        self.counters.at(name, &Whose::Process(pid?), ts)
+        self.counters.at(name, &Owner::Process(pid?), ts)
     }
 }
 
-/// Kilobytes, or larger units where these do not fit.
+/// Kilobytes, or a larger unit if these do not fit.
 fn scaled(bytes: i64, width: usize) -> String {
     let kilobytes = bytes / 1024;
     let text = kilobytes.to_string();

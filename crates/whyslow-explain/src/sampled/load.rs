@@ -2,7 +2,7 @@
 //! without samples.
 
 use rustc_hash::{FxHashMap, FxHashSet};
-use whyslow_analysis::read::{Looks, Shown};
+use whyslow_analysis::read::{Observed, WallSamples};
 use whyslow_model::row::Row;
 use whyslow_model::sort::IndexSort;
 use whyslow_model::tables::{CallsiteRow, FrameRow, LockWaitRow, SampleGapRow};
@@ -62,7 +62,7 @@ pub(super) struct Gap {
     pub(super) function: String,
     pub(super) callsite: Option<i64>,
     /// What the recorder saw of it from outside.
-    pub(super) shown: Option<Shown>,
+    pub(super) shown: Option<Observed>,
 }
 
 impl Gap {
@@ -71,7 +71,7 @@ impl Gap {
     }
 
     pub(super) fn is_proven(&self) -> bool {
-        matches!(self.shown, Some(Shown::Uninterruptible { .. }))
+        matches!(self.shown, Some(Observed::Uninterruptible { .. }))
     }
 
     /// That it waited at all is proven by who looked; else it is likely in calls alone.
@@ -86,7 +86,7 @@ impl Gap {
     /// The call it was in, and the function of the kernel, where that was seen.
     pub(super) fn place(&self) -> String {
         match &self.shown {
-            Some(Shown::Uninterruptible {
+            Some(Observed::Uninterruptible {
                 function: Some(function),
                 ..
             }) if *function != self.function => format!("{} ({function})", self.function),
@@ -126,7 +126,7 @@ impl Seen {
             return Ok(());
         };
         let threads = self.gaps.iter().map(|gap| i64::from(gap.utid)).collect();
-        let looks = Looks::read(tables, Window::new(begin, end), &threads)?;
+        let looks = WallSamples::read(tables, Window::new(begin, end), &threads)?;
         for gap in &mut self.gaps {
             gap.shown = looks.of(i64::from(gap.utid), (gap.begin, gap.end));
         }

@@ -1,12 +1,12 @@
-//! A flame graph in the JSON of the HTTP interface: nodes are arrays of numbers, because a graph
-//! has up to [`NODES_MAX`](super::NODES_MAX) of them.
+//! A flame graph as JSON for the HTTP API: nodes are arrays of numbers, because a graph has up to
+//! [`NODES_MAX`](super::NODES_MAX) of them.
 
 use serde_json::{Value, json};
 
 use super::FlameGraph;
 
 impl FlameGraph {
-    /// As the server answers it: see `flame` in `docs/api.md`.
+    /// The response format of the server: see `flame` in `docs/api.md`.
     pub fn to_json(&self) -> Value {
         let frames = self.frames.iter().map(|frame| {
             json!({

@@ -1,5 +1,5 @@
-//! Calls of which samples say something else than time: what kept signals away has few samples, and what
-//! the sampler could reach has many.
+//! Calls for which the share of samples differs from the share of time: calls that block signals
+//! have few samples, calls that the sampler can interrupt have many.
 
 use std::collections::BTreeMap;
 
@@ -10,14 +10,14 @@ use whyslow_model::text::shown;
 use super::{FlameGraph, ROOT};
 use crate::stacks::FrameKind;
 
-/// Shares that differ by more than this are told.
+/// Minimum ratio of the shares to be reported.
 const TIMES: f64 = 2.0;
-/// What is less on both sides is not worth a word. Most of the time of a program with many threads is that
-/// of threads without work, so little of all may be much of what matters.
+/// Smaller shares on both sides are not reported. It is small because the time of a program with
+/// many threads is mostly that of threads without work.
 const SHARE_MIN: f64 = 0.002;
 const NOTES_MAX: usize = 5;
 
-/// Time of each function that is the innermost; what has no sample counts for the call it was in.
+/// Time by innermost function; gaps count for the call they ended in.
 fn leaves(graph: &FlameGraph) -> BTreeMap<&str, Ns> {
     let mut sums: BTreeMap<&str, Ns> = BTreeMap::new();
     for node in graph.nodes.iter().skip(1).filter(|node| node.self_ns > 0) {
@@ -35,7 +35,7 @@ fn leaves(graph: &FlameGraph) -> BTreeMap<&str, Ns> {
     sums
 }
 
-/// Sentences about calls whose share of time and of samples differ by more than twice.
+/// Sentences about calls whose shares of time and of samples differ by more than a factor of two.
 pub fn compare(time: &FlameGraph, samples: &FlameGraph) -> Vec<String> {
     let share = |sums: &BTreeMap<&str, Ns>, name: &str, whole: Ns| {
         sums.get(name).copied().unwrap_or(0) as f64 / whole.max(1) as f64
@@ -66,7 +66,7 @@ pub fn compare(time: &FlameGraph, samples: &FlameGraph) -> Vec<String> {
         far(b).total_cmp(&far(a)).then_with(|| a.2.cmp(b.2))
     });
     found.truncate(NOTES_MAX);
-    let told = found.into_iter().map(|(time, samples, name)| {
+    let notes = found.into_iter().map(|(time, samples, name)| {
         format!(
             "{}: {:.2} % of samples, {:.2} % of time",
             shown(name, false),
@@ -74,5 +74,5 @@ pub fn compare(time: &FlameGraph, samples: &FlameGraph) -> Vec<String> {
             time * 100.0
         )
     });
-    told.collect()
+    notes.collect()
 }

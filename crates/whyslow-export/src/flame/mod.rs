@@ -1,4 +1,4 @@
-//! Flame graphs: time by stack, merged from the outermost caller inwards.
+//! Flame graphs: time by stack, merged from the outermost caller.
 
 mod json;
 mod leaves;
@@ -19,51 +19,51 @@ use crate::stacks::{About, Callsites, Frame, FrameKind, Mark, Roots, StackQuesti
 pub use leaves::compare;
 pub use tree::TreeLine;
 
-/// Most nodes that somebody is handed; the thinnest go first.
+/// Maximum number of nodes; the thinnest are pruned.
 pub const NODES_MAX: usize = 20_000;
-/// Place of the root among the nodes, which has no frame.
+/// Index of the root node, which has no frame.
 pub const ROOT: usize = 0;
-/// Stands for stacks that were not taken.
+/// Stands for missing stacks.
 const NO_STACK: &str = "[no stack]";
 
-/// Time of a function where it was called by those above it.
+/// Time of a function with the same callers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Node {
-    /// Place of the caller; of the root, its own.
+    /// Index of the caller; of the root, its own index.
     pub parent: usize,
-    /// Place among the frames; of the root nothing that counts.
+    /// Index of the frame; meaningless for the root.
     pub frame: usize,
-    /// Time in itself.
+    /// Self time.
     pub self_ns: Ns,
-    /// Time in it and all that it called.
+    /// Total time, including callees.
     pub total_ns: Ns,
-    /// The same in the baseline.
+    /// Self time in the baseline.
     pub base_self_ns: Ns,
-    /// Inclusive time of the baseline.
+    /// Total time in the baseline.
     pub base_total_ns: Ns,
-    /// What of all its time the thread was away from the CPU, as far as that is known.
+    /// Off-CPU part of the total time, as far as known.
     pub off_ns: Ns,
 }
 
-/// Stacks of a window merged, callers first. A caller stands before those that it called.
+/// Merged stacks of a window, callers first: each caller precedes its callees.
 #[derive(Debug, Clone, Default)]
 pub struct FlameGraph {
-    /// Functions, each once; nodes refer to them by place.
+    /// Unique functions; nodes refer to them by index.
     pub frames: Vec<Frame>,
-    /// Nodes, the root ([`ROOT`]) first.
+    /// Nodes, starting with the root ([`ROOT`]).
     pub nodes: Vec<Node>,
     /// Whether there is a baseline.
     pub is_compared: bool,
-    /// Time in nodes that are left out because they are thin; it counts for who called them.
+    /// Time of pruned nodes, which counts for their callers.
     pub pruned_ns: Ns,
-    /// Samples merged.
+    /// Number of merged samples.
     pub samples: u64,
-    /// Time range, losses and caveats of the stacks that were merged.
+    /// Time range, losses and caveats of the merged stacks.
     pub about: About,
 }
 
 impl FlameGraph {
-    /// Merges the stacks of a question, and beside them those of a baseline.
+    /// Merges the stacks of a query, and those of a baseline.
     pub fn of(
         tables: &dyn Tables,
         question: &StackQuestion,
@@ -78,12 +78,12 @@ impl FlameGraph {
         Ok(merged.graph(callsites, about, baseline.is_some()))
     }
 
-    /// Time of all stacks, those without a frame included.
+    /// Time of all stacks, including those without a frame.
     pub fn total_ns(&self) -> Ns {
         self.nodes.first().map_or(0, |root| root.total_ns)
     }
 
-    /// The same of the baseline; 0 without one.
+    /// Time of all stacks of the baseline; 0 without one.
     pub fn base_total_ns(&self) -> Ns {
         self.nodes.first().map_or(0, |root| root.base_total_ns)
     }
@@ -100,8 +100,8 @@ impl FlameGraph {
         path
     }
 
-    /// Leaves out the thinnest nodes, so that at most so many are left. What is left out counts as
-    /// time of its caller, and stands in `pruned_ns`.
+    /// Prunes the thinnest nodes until at most `nodes_max` are left. Their time counts for their
+    /// callers, and is summed in `pruned_ns`.
     pub fn prune(&mut self, nodes_max: usize) {
         if self.nodes.len() <= nodes_max.max(1) {
             return;
@@ -110,7 +110,7 @@ impl FlameGraph {
         let mut weights: Vec<Ns> = self.nodes.iter().map(weight).collect();
         weights.sort_unstable_by(|a, b| b.cmp(a));
         let least = weights[nodes_max.max(1) - 1];
-        // Of nodes of just that weight, only as many as there is room for.
+        // Of nodes with exactly that weight, keep as many as fit.
         let mut room = nodes_max.max(1) - weights.iter().filter(|weight| **weight > least).count();
         let mut places = vec![None; self.nodes.len()];
         let mut kept: Vec<Node> = Vec::new();
@@ -148,10 +148,10 @@ enum Side {
     There,
 }
 
-/// Time by thread's name, stack and side, before frames are merged.
+/// Time by thread name, stack and side, before frames are merged.
 struct Merged {
     names: Names,
-    /// Here, there, and here away from the CPU.
+    /// Time of the window, of the baseline, and off-CPU time of the window.
     times: FxHashMap<(usize, Place), [Ns; 3]>,
     samples: u64,
 }
@@ -196,7 +196,7 @@ impl Merged {
         for ((name, place), times) in &self.times {
             let stack = callsites.stack(*place);
             let mut path = Vec::with_capacity(stack.len() + 1);
-            // What stopped all threads is no thread's.
+            // A stop of all threads belongs to no thread.
             let name = self.names.all[*name].as_str();
             if !name.is_empty() && place.1 != Some(Mark::Stopped) {
                 path.push(frames.named(name, FrameKind::Thread));
@@ -223,7 +223,7 @@ impl Merged {
     }
 }
 
-/// Frames of one name, module and kind are one, wherever in the function they stand.
+/// Frames with the same name, module and kind are merged, whatever their address.
 #[derive(Default)]
 struct Frames {
     all: Vec<Frame>,
@@ -249,7 +249,7 @@ impl Frames {
     }
 }
 
-/// Names of threads, each once.
+/// Unique thread names.
 #[derive(Default)]
 struct Names {
     all: Vec<String>,
@@ -267,7 +267,7 @@ impl Names {
     }
 }
 
-/// A tree that grows.
+/// A tree under construction.
 #[derive(Default)]
 struct Tree {
     here: Ns,
@@ -287,8 +287,8 @@ impl Tree {
         at.off = at.off.saturating_add(off);
     }
 
-    /// Frames in the order of their names, nodes in that of their callers' places: the same stacks
-    /// make the same bytes whatever the order in which they came.
+    /// Sorts frames by name, and nodes by the index of their caller: the same stacks give the same
+    /// bytes, in whatever order they came.
     fn in_order(self, frames: Frames) -> (Vec<Frame>, Vec<Node>) {
         let mut places: Vec<usize> = (0..frames.all.len()).collect();
         places.index_sort_by(|a, b| frames.all[*a].cmp(&frames.all[*b]));
@@ -297,7 +297,7 @@ impl Tree {
             renamed[*old] = new;
         }
         let mut nodes = Vec::new();
-        // Deep stacks must not fill ours.
+        // Iterative, since deep stacks could overflow ours.
         let mut waiting: Vec<(usize, usize, Tree)> = vec![(ROOT, 0, self)];
         while let Some((parent, frame, mut tree)) = waiting.pop() {
             let place = nodes.len();
@@ -338,7 +338,7 @@ impl Tree {
 }
 
 impl Drop for Tree {
-    /// Without this, a stack of a thousand frames would be freed by as many calls within each other.
+    /// Without this, dropping a stack of a thousand frames would recurse as deeply.
     fn drop(&mut self) {
         let mut waiting: Vec<Tree> = self.children.drain().map(|(_, child)| child).collect();
         while let Some(mut tree) = waiting.pop() {

@@ -1,4 +1,4 @@
-//! A graph as lines of text, callers above, the heaviest first.
+//! A graph as lines of text, callers first, sorted by time.
 
 use whyslow_model::Ns;
 use whyslow_model::sort::IndexSort;
@@ -6,20 +6,20 @@ use whyslow_model::sort::IndexSort;
 use super::{FlameGraph, Node, ROOT};
 use crate::stacks::Frame;
 
-/// A function where it was called by those above it.
+/// A function with the same callers.
 #[derive(Debug, Clone, Copy)]
 pub struct TreeLine<'g> {
     /// Function of the node.
     pub frame: &'g Frame,
-    /// Its times.
+    /// Times of the node.
     pub node: &'g Node,
-    /// Callers above it.
+    /// Number of callers above it.
     pub depth: usize,
-    /// Callers above it that called something else, too: so far lines are moved in.
+    /// Number of callers above it that have several callees: the indentation.
     pub indent: usize,
 }
 
-/// What takes less of its caller's time is a call beside others.
+/// Callees with a smaller share of their caller's time do not count as a branch.
 const ALL_OF_IT: f64 = 0.999;
 
 impl FlameGraph {
@@ -37,7 +37,7 @@ impl FlameGraph {
             of.index_sort_by_key(|place| (weight(place), std::cmp::Reverse(*place)));
         }
         let mut lines = Vec::with_capacity(self.nodes.len());
-        // Deep stacks must not fill ours.
+        // Iterative, since deep stacks could overflow ours.
         let mut waiting: Vec<(usize, usize, usize)> =
             children[ROOT].iter().map(|place| (*place, 0, 0)).collect();
         while let Some((place, depth, indent)) = waiting.pop() {

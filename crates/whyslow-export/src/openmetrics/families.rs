@@ -1,25 +1,25 @@
-//! What is measured: kinds of operations and what tells their series apart.
+//! Metric families: kinds of operations and the labels of their series.
 
 use whyslow_analysis::Kind;
 
-/// Upper ends of the buckets of durations, in seconds: from a page found in memory to a hung disk.
+/// Upper bounds of the duration buckets in seconds: from a page found in memory to a hung disk.
 pub(super) const BUCKETS: [f64; 14] = [
     1e-5, 1e-4, 2.5e-4, 5e-4, 1e-3, 2.5e-3, 5e-3, 1e-2, 2.5e-2, 5e-2, 0.1, 0.5, 1.0, 10.0,
 ];
 
-/// Operations of a kind, counted once each, when they end.
+/// Operations of a kind, each counted once at its end.
 pub(super) struct Measured {
     pub(super) name: &'static str,
     pub(super) help: &'static str,
     pub(super) kind: Kind,
     pub(super) table: &'static str,
-    /// What tells series apart: the name of a label, and the column that it comes from.
+    /// Labels of the series: label name and source column.
     pub(super) labels: &'static [(&'static str, &'static str)],
-    /// Of what lasts on, how long its first part took.
+    /// Duration column; for long-lived operations, the duration of the first phase.
     pub(super) dur: &'static str,
     pub(super) bytes: Option<&'static str>,
     pub(super) error: Option<&'static str>,
-    /// With a histogram of durations; else only how many there were.
+    /// Whether there is a histogram of durations, or only a count.
     pub(super) is_timed: bool,
 }
 
@@ -38,7 +38,7 @@ const NOTHING: Measured = Measured {
 pub(super) const MEASURED: &[Measured] = &[
     Measured {
         name: "block_request",
-        help: "Requests to block devices, from the queue to the end",
+        help: "Block requests, from queueing to completion",
         kind: Kind::Block,
         table: "block_io",
         labels: &[("device", "dev"), ("op", "op")],
@@ -57,7 +57,7 @@ pub(super) const MEASURED: &[Measured] = &[
     },
     Measured {
         name: "io",
-        help: "System calls that do input or output, by command",
+        help: "I/O system calls by command",
         kind: Kind::Io,
         table: "syscall",
         labels: &[("command", "comm"), ("op", "op")],
@@ -68,7 +68,7 @@ pub(super) const MEASURED: &[Measured] = &[
     },
     Measured {
         name: "cpu_wait",
-        help: "Waits of runnable threads for a CPU",
+        help: "Run-queue latency of threads",
         kind: Kind::Sched,
         table: "thread_state",
         labels: &[("reason", "reason")],
@@ -76,7 +76,7 @@ pub(super) const MEASURED: &[Measured] = &[
     },
     Measured {
         name: "lock_wait",
-        help: "Waits for contended locks of the kernel and, as profiles show them, of programs",
+        help: "Waits for contended kernel locks, and for user-space locks from profiles",
         kind: Kind::Locks,
         table: "lock_wait",
         labels: &[("kind", "kind")],
@@ -84,7 +84,7 @@ pub(super) const MEASURED: &[Measured] = &[
     },
     Measured {
         name: "irq_handler",
-        help: "Interrupt handlers, what interrupted them included",
+        help: "Interrupt handlers, including nested interrupts",
         kind: Kind::Irq,
         table: "irq",
         labels: &[("kind", "kind"), ("handler", "name")],
@@ -92,7 +92,7 @@ pub(super) const MEASURED: &[Measured] = &[
     },
     Measured {
         name: "dns_lookup",
-        help: "Lookups of host names",
+        help: "DNS lookups",
         kind: Kind::Dns,
         table: "dns_lookup",
         labels: &[("result", "result")],
@@ -100,7 +100,7 @@ pub(super) const MEASURED: &[Measured] = &[
     },
     Measured {
         name: "tcp_connect",
-        help: "TCP connections that this machine opened, until they were answered or given up",
+        help: "TCP connection attempts of this machine, until they succeeded or failed",
         kind: Kind::Tcp,
         table: "tcp_connection",
         labels: &[("outcome", "outcome")],
@@ -110,7 +110,7 @@ pub(super) const MEASURED: &[Measured] = &[
 ];
 
 impl Measured {
-    /// The columns that are read of each row.
+    /// The columns that are read from each row.
     pub(super) fn columns(&self) -> Vec<&'static str> {
         let labels = self.labels.iter().map(|(_, column)| *column);
         let figures = ["ts_ns", self.dur].into_iter();

@@ -1,4 +1,4 @@
-//! Lookups of host names that the kernel has counted, as OpenMetrics text.
+//! DNS lookups counted by the kernel, as OpenMetrics text.
 
 use std::fmt;
 use std::io::Write;
@@ -12,40 +12,39 @@ use prometheus_client::registry::{Registry, Unit};
 use super::text::{Labels, NONE, clean, seconds};
 use crate::ExportError;
 
-/// Counters of lookups since counting began; of each family the series in the order given.
+/// Counters of lookups since counting started; the series of each family are in the given order.
 #[derive(Debug, Clone, Default)]
 pub struct LookupMetrics {
     /// One for each host and resolver.
     pub series: Vec<LookupFigures>,
-    /// Lookups that there was no memory to count.
+    /// Lookups that were not counted for lack of memory.
     pub uncounted: u64,
-    /// Hosts that are counted for themselves, each in its mount namespace, and for how many there is room.
+    /// Hosts with their own series, each in its mount namespace.
     pub hosts: u64,
-    /// Hosts that there is room for; what comes after is counted under `(other)`.
+    /// Maximum number of hosts; further ones are counted under `(other)`.
     pub hosts_max: u64,
-    /// Files whose functions are watched, and such that are not: because they are too many, or have 32
-    /// bits.
+    /// Files whose functions are probed.
     pub files: u64,
-    /// Files that are not watched because there are too many.
+    /// Files that are not probed because there are too many.
     pub files_over: u64,
-    /// Files that are not watched because they have 32 bits.
+    /// Files that are not probed because they are 32-bit.
     pub files_narrow: u64,
 }
 
-/// Lookups of a host where the same resolver is in force.
+/// Lookups of a host with the same resolver configuration.
 #[derive(Debug, Clone, Default)]
 pub struct LookupFigures {
-    /// Name that was looked up; `(other)` for hosts without room of their own.
+    /// Host name; `(other)` for hosts without their own series.
     pub host: String,
-    /// Addresses of the name servers in force; empty where these are not known.
+    /// Addresses of the configured name servers; empty if unknown.
     pub resolver: String,
-    /// By result.
+    /// Counts by result.
     pub results: Vec<(String, u64)>,
-    /// Lookups that took at least as long as a resolver waits for a reply.
+    /// Lookups that took at least the resolver's timeout.
     pub timeouts: u64,
     /// Sum of the latencies in ns.
     pub sum_ns: u64,
-    /// Longest of each bucket in ns, and how many are in it, ascending; the last has no end.
+    /// Upper bound of each bucket in ns and its count, ascending; the last has no bound.
     pub buckets: Vec<(Option<u64>, u64)>,
 }
 
@@ -55,15 +54,15 @@ impl LookupMetrics {
         let mut registry = Registry::with_prefix("whyslow_dns");
         registry.register_collector(Box::new(Arc::new(self.clone())));
         let mut written = String::new();
-        text::encode(&mut written, &registry).expect("text takes whatever is written");
+        text::encode(&mut written, &registry).expect("writing to a string");
         out.write_all(written.as_bytes())
             .map_err(ExportError::Write)
     }
 
     fn write_lookups(&self, encoder: &mut DescriptorEncoder<'_>) -> fmt::Result {
-        let help = "Lookups of host names by functions of the C library, from the call to its return, \
-            by the name that was asked for and the name servers of the resolv.conf in force; resolver \
-            is empty where that cannot be told, and host is (other) where there was no room";
+        let help = "DNS lookups by C library functions, from call to return, by host name and name \
+            servers of the resolv.conf in force; resolver is empty if unknown, and host is (other) \
+            above the maximum number of hosts";
         let unit = Some(&Unit::Seconds);
         let kind = MetricType::Histogram;
         let mut family = encoder.encode_descriptor("lookup_duration", help, unit, kind)?;
@@ -79,7 +78,7 @@ impl LookupMetrics {
             let mut encoder = family.encode_family(&labels)?;
             encoder.encode_histogram::<NoLabelSet>(sum, count, &buckets, None)?;
         }
-        let help = "Lookups of host names by result: ok, or what the C library calls it";
+        let help = "DNS lookups by result: ok, or the error name of the C library";
         let kind = MetricType::Counter;
         let mut family = encoder.encode_descriptor("lookups", help, None, kind)?;
         for one in &self.series {
@@ -89,8 +88,8 @@ impl LookupMetrics {
                 family.encode_family(&labels)?.encode_counter(count, NONE)?;
             }
         }
-        let help = "Lookups of host names that took at least as long as the resolver in force waits for \
-            an answer (timeout of resolv.conf, 5 s if it does not say), whatever their result";
+        let help = "DNS lookups that took at least the timeout of the resolver in force (timeout of \
+            resolv.conf, 5 s by default), whatever their result";
         let mut family = encoder.encode_descriptor("lookup_timeouts", help, None, kind)?;
         for one in &self.series {
             let labels = one.labels();
@@ -101,34 +100,34 @@ impl LookupMetrics {
     }
 
     fn write_limits(&self, encoder: &mut DescriptorEncoder<'_>) -> fmt::Result {
-        let help = "Lookups of host names that there was no memory to count";
+        let help = "DNS lookups that were not counted for lack of memory";
         let kind = MetricType::Counter;
         let mut uncounted = encoder.encode_descriptor("lookups_uncounted", help, None, kind)?;
         uncounted.encode_counter(&self.uncounted, NONE)?;
         let gauges = [
             (
                 "hosts",
-                "Hosts that are counted for themselves, each in its mount namespace",
+                "Hosts with their own series, each in its mount namespace",
                 self.hosts,
             ),
             (
                 "hosts_max",
-                "Hosts that there is room for; others are counted as (other)",
+                "Maximum number of hosts; further ones are counted as (other)",
                 self.hosts_max,
             ),
             (
                 "files",
-                "Files whose functions that look up names are watched",
+                "Files whose lookup functions are probed",
                 self.files,
             ),
             (
                 "files_over",
-                "Files that were too many, whose lookups are not seen",
+                "Files beyond the maximum, whose lookups are not counted",
                 self.files_over,
             ),
             (
                 "files_32bit",
-                "Files of 32 bits, whose lookups are not seen",
+                "32-bit files, whose lookups are not counted",
                 self.files_narrow,
             ),
         ];

@@ -1,9 +1,8 @@
-//! Figures for alerts and dashboards, in the text format of OpenMetrics 1.0
+//! Metrics for alerts and dashboards, in the text format of OpenMetrics 1.0
 //! (<https://github.com/prometheus/OpenMetrics/blob/main/specification/OpenMetrics.md>).
 //!
-//! An operation is counted once, when it has ended; time in states is counted as it passes. So a
-//! recording that grows, or whose beginning goes by, can be added part by part, and counters are those
-//! of all of it.
+//! An operation is counted once, when it ends; time in states is counted as it passes. So a growing
+//! or rolling recording can be added part by part, and counters cover all of it.
 
 mod families;
 mod lookups;
@@ -25,26 +24,27 @@ use crate::ExportError;
 use crate::logged::each_logged;
 use families::{BUCKETS, MEASURED, Measured};
 
-/// Series of a family; what comes later is counted together. Commands can be as many as somebody likes.
+/// Maximum number of series in a family; further ones are counted together, since the number of
+/// commands is unbounded.
 const SERIES_MAX: usize = 1_000;
 const OTHERS: &str = "(others)";
 
-/// Counters of what was added so far.
+/// Counters of everything added so far.
 #[derive(Debug, Clone, Default)]
 pub struct Metrics {
     measured: Vec<Series<Operations>>,
     states: Series<u64>,
-    /// Named by the manifest.
+    /// Metadata from the manifest.
     about: BTreeMap<&'static str, String>,
     begin: Option<Ns>,
     end: Ns,
-    /// Time between parts that nobody saw.
+    /// Time between parts that was not recorded.
     unseen_ns: u64,
     lost_events: BTreeMap<String, u64>,
     losses: BTreeMap<String, u64>,
 }
 
-/// By the values of labels, joined by a character that ends none of them.
+/// By label values, joined by a character that no value ends with.
 #[derive(Debug, Clone)]
 struct Series<T>(FxHashMap<String, T>);
 
@@ -54,18 +54,18 @@ impl<T> Default for Series<T> {
     }
 }
 
-/// Calls are told of up to a tenth of a second after they were made: what is younger than this is counted
-/// with what comes next.
+/// Calls are reported up to a tenth of a second after they were made: more recent ones are counted
+/// with the next part.
 const SETTLED: Ns = 200_000_000;
 
 const BETWEEN: char = '\0';
 
 #[derive(Debug, Clone, Default)]
 struct Operations {
-    /// Ended, with a length.
+    /// Completed operations with a duration.
     count: u64,
     sum_ns: u64,
-    /// Those not above the end of each bucket and above the one before; last those above all.
+    /// Counts per bucket, not cumulative; the last bucket has no upper bound.
     buckets: [u64; BUCKETS.len() + 1],
     bytes: u64,
     errors: u64,
@@ -102,7 +102,7 @@ impl Operations {
 }
 
 impl Metrics {
-    /// Adds what ended within the window, or the whole recording.
+    /// Adds operations that ended within the window, or within the whole recording.
     pub fn add(
         &mut self,
         tables: &dyn Tables,
@@ -111,22 +111,22 @@ impl Metrics {
     ) -> Result<(), ExportError> {
         let info = tables.info();
         let kept = info.focus().unwrap_or_else(|| info.whole());
-        // Its end is inside.
+        // The end is inclusive.
         let whole = Window::new(kept.begin, kept.end.saturating_add(1));
         let span = window.unwrap_or(whole);
         self.measured.resize_with(MEASURED.len(), Series::default);
         for (number, measured) in MEASURED.iter().enumerate() {
             self.operations(tables, span, filter, (number, measured))?;
         }
-        // Nothing is known of what goes on after the last moment.
+        // Nothing is known after the last event.
         let seen = Window::new(span.begin, span.end.min(kept.end));
         self.states(tables, seen, filter)?;
-        self.tell(tables, span);
+        self.add_metadata(tables, span);
         Ok(())
     }
 
-    /// Adds what a recording has beyond the end of those added before. Where it begins later, what was
-    /// between is told as unseen.
+    /// Adds the part of a recording after the end of the parts added before. If it starts later,
+    /// the time in between is counted as unseen.
     pub fn follow(&mut self, tables: &dyn Tables) -> Result<(), ExportError> {
         let info = tables.info();
         let end = info.end_ns.saturating_sub(SETTLED);
@@ -142,7 +142,7 @@ impl Metrics {
         self.add(tables, Some(Window::new(begin, end)), &Filter::default())
     }
 
-    /// Whether events were lost that any figure is made from.
+    /// Whether events were lost that affect any metric.
     pub fn has_losses(&self) -> bool {
         self.losses.values().any(|count| *count > 0)
     }
@@ -184,7 +184,7 @@ impl Metrics {
         Ok(())
     }
 
-    /// What was lost may be any operation that these events tell of.
+    /// Any operation that depends on these events may have been lost.
     fn losses_of(&mut self, name: &str, losses: &[LossNote]) {
         *self.losses.entry(name.to_owned()).or_default() += losses.len() as u64;
         let counted = losses.iter().filter_map(|loss| loss.count);
@@ -204,7 +204,7 @@ impl Metrics {
         let of = ("thread_state", Kind::States, Some(span), filter);
         each_logged(tables, of, &columns, &mut |row| {
             let ts = row.int("ts_ns").unwrap_or(span.begin);
-            // What was not seen to end goes on.
+            // A state without an end extends to the end of the window.
             let end = row.int("ts_end_ns").unwrap_or(span.end);
             let inside = end.min(span.end).saturating_sub(ts.max(span.begin));
             if inside > 0 {
@@ -216,7 +216,7 @@ impl Metrics {
         Ok(())
     }
 
-    fn tell(&mut self, tables: &dyn Tables, span: Window) {
+    fn add_metadata(&mut self, tables: &dyn Tables, span: Window) {
         let info = tables.info();
         self.begin = Some(self.begin.map_or(span.begin, |begin| begin.min(span.begin)));
         self.end = self.end.max(span.end);

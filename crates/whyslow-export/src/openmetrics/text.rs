@@ -15,21 +15,21 @@ use super::families::{BUCKETS, MEASURED, Measured};
 use super::{BETWEEN, Metrics, Operations, Series};
 use crate::ExportError;
 
-/// Of the server that answers with it.
+/// Media type of the server's response.
 pub const MEDIA_TYPE: &str = "application/openmetrics-text; version=1.0.0; charset=utf-8";
 
 pub(super) type Labels = Vec<(&'static str, String)>;
-/// No exemplars are given.
+/// No exemplars are written.
 pub(super) const NONE: Option<&prometheus_client::metrics::exemplar::Exemplar<NoLabelSet, u64>> =
     None;
 
 impl Metrics {
-    /// Writes all that was added so far.
+    /// Writes everything added so far.
     pub fn write(&self, out: &mut dyn Write) -> Result<(), ExportError> {
         let mut registry = Registry::with_prefix("whyslow");
         registry.register_collector(Box::new(Arc::new(self.clone())));
         let mut written = String::new();
-        text::encode(&mut written, &registry).expect("text takes whatever is written");
+        text::encode(&mut written, &registry).expect("writing to a string");
         out.write_all(written.as_bytes())
             .map_err(ExportError::Write)
     }
@@ -37,32 +37,40 @@ impl Metrics {
     fn write_about(&self, encoder: &mut DescriptorEncoder<'_>) -> fmt::Result {
         let about = self.about.iter();
         let about: Labels = about.map(|(key, value)| (*key, clean(value))).collect();
-        let help = "Where the figures come from";
+        let help = "Source of the metrics";
         let mut info = encoder.encode_descriptor("recording", help, None, MetricType::Info)?;
         info.encode_info(&about)?;
         let begin = self.begin.unwrap_or(self.end);
         let gauges = [
-            ("recording_begin_timestamp", "First moment counted", begin),
-            ("recording_end_timestamp", "Last moment counted", self.end),
+            (
+                "recording_begin_timestamp",
+                "Start of the counted time",
+                begin,
+            ),
+            (
+                "recording_end_timestamp",
+                "End of the counted time",
+                self.end,
+            ),
         ];
         for (name, help, ns) in gauges {
             let kind = MetricType::Gauge;
             let mut gauge = encoder.encode_descriptor(name, help, Some(&Unit::Seconds), kind)?;
             gauge.encode_gauge(&seconds(ns.max(0) as u64))?;
         }
-        let (name, help) = ("recording_unseen", "Time between that nobody recorded");
+        let (name, help) = ("recording_unseen", "Time in between that was not recorded");
         let kind = MetricType::Counter;
         let mut unseen = encoder.encode_descriptor(name, help, Some(&Unit::Seconds), kind)?;
         unseen.encode_counter(&seconds(self.unseen_ns), NONE)?;
         for (name, help, lost) in [
             (
                 "losses",
-                "Times in which events were lost that figures are made from",
+                "Time ranges with lost events that affect metrics",
                 &self.losses,
             ),
             (
                 "lost_events",
-                "Events lost that figures are made from, where they were counted",
+                "Lost events that affect metrics, if their number is known",
                 &self.lost_events,
             ),
         ] {
@@ -79,7 +87,7 @@ impl Metrics {
         if self.states.0.is_empty() {
             return Ok(());
         }
-        let help = "Time of threads in each state, by command";
+        let help = "Thread time by state and command";
         let unit = Some(&Unit::Seconds);
         let mut family =
             encoder.encode_descriptor("thread_state", help, unit, MetricType::Counter)?;
@@ -124,15 +132,12 @@ fn operations(
         counter(encoder, (&name, help, None), &series, &|one| one.count)?;
     }
     if measured.bytes.is_some() {
-        let text = format!("{help}: bytes moved");
+        let text = format!("{help}: bytes transferred");
         let about = (name, text.as_str(), Some(&Unit::Bytes));
         counter(encoder, about, &series, &|one| one.bytes)?;
     }
     if measured.error.is_some() {
-        let (name, text) = (
-            format!("{name}_errors"),
-            format!("{help}: those that failed"),
-        );
+        let (name, text) = (format!("{name}_errors"), format!("{help}: failures"));
         counter(encoder, (&name, &text, None), &series, &|one| one.errors)?;
     }
     Ok(())
@@ -159,7 +164,7 @@ fn histogram(encoder: &mut MetricEncoder<'_>, operations: &Operations) -> fmt::R
     encoder.encode_histogram::<NoLabelSet>(sum, operations.count, &buckets, None)
 }
 
-/// By their labels, so that the same figures are the same text.
+/// Sorted by labels, so that the same values give the same text.
 fn sorted<'s, T>(series: &'s Series<T>, names: &[&'static str]) -> Vec<(Labels, &'s T)> {
     let mut all: Vec<(&String, &T)> = series.0.iter().collect();
     all.index_sort_by_key(|(key, _)| *key);

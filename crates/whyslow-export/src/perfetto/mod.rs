@@ -1,10 +1,10 @@
-//! Perfetto: time lines of threads, CPUs and devices for <https://ui.perfetto.dev> and for
+//! Perfetto: timelines of threads, CPUs and devices for <https://ui.perfetto.dev> and for
 //! `trace_processor`.
 //!
-//! Scheduling is written as the kernel's own events, because that is what `sched` and
-//! `thread_state` are made from there; calls, requests and waits as slices with what is known of
-//! them. Times are ns since 1970 on the clock that traces count from boot, and a snapshot says so:
-//! numbers there and here are the same.
+//! Scheduling is written as the kernel's own events, from which Perfetto derives `sched` and
+//! `thread_state`; calls, requests and waits are slices with annotations. Timestamps are ns since
+//! 1970 on the boot-time clock, with a clock snapshot that maps it to real time: Perfetto shows the
+//! same numbers as whyslow.
 
 mod proto;
 pub(crate) mod samples;
@@ -23,34 +23,34 @@ use crate::ExportError;
 use proto::{Clock, ClockSnapshot, Process, ProcessTree, SystemInfo, Thread, TracePacket, Utsname};
 use writer::Writer;
 
-/// Numbers of clocks there.
+/// Perfetto's ids of clocks.
 const REALTIME: u32 = 1;
 const BOOTTIME: u32 = 6;
 
-/// What was written of each kind.
+/// Number of rows written, by kind.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Written {
-    /// Written from rows of `sched_slice`.
+    /// Rows of `sched_slice`.
     pub slices_of_cpus: u64,
-    /// Written from rows of `wakeup`; 0 with a filter.
+    /// Rows of `wakeup`; 0 with a filter.
     pub wakeups: u64,
-    /// Written from rows of `syscall`.
+    /// Rows of `syscall`.
     pub calls: u64,
-    /// Written from rows of `block_io`.
+    /// Rows of `block_io`.
     pub requests: u64,
-    /// Written from rows of `lock_wait`.
+    /// Rows of `lock_wait`.
     pub lock_waits: u64,
-    /// Written from rows of `stack_sample`.
+    /// Rows of `stack_sample`.
     pub samples: u64,
-    /// Written from rows of `sample_gap`.
+    /// Rows of `sample_gap`.
     pub gaps: u64,
-    /// Written from rows of `counter`.
+    /// Rows of `counter`.
     pub counters: u64,
-    /// Written from rows of `lost_events`.
+    /// Rows of `lost_events`.
     pub losses: u64,
 }
 
-/// Writes what a window and a filter leave of a recording.
+/// Writes the rows of a recording that a window and a filter select.
 pub fn write_perfetto(
     tables: &dyn Tables,
     window: Option<Window>,
@@ -67,7 +67,7 @@ pub fn write_perfetto(
     if has("sched_slice") {
         written.slices_of_cpus = sched::slices(tables, window, filter, &mut writer)?;
     }
-    // Those of others would only be in the way of who is looked for.
+    // With a filter, wakeups of other threads would be noise.
     if has("wakeup") && *filter == Filter::default() {
         written.wakeups = sched::wakeups(tables, window, &mut writer)?;
     }
@@ -95,7 +95,7 @@ pub fn write_perfetto(
     Ok(written)
 }
 
-/// The machine, its clocks, its processes and their threads.
+/// The machine, its clocks, processes and threads.
 fn begin(tables: &dyn Tables, writer: &mut Writer<'_>) -> Result<(), ExportError> {
     let mut symbols = Symbols::new();
     let info = tables.info();

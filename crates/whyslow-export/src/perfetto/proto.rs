@@ -1,4 +1,4 @@
-//! The part of Perfetto's trace format that is written here; field numbers are those of
+//! The subset of Perfetto's trace format that is written; field numbers are from
 //! <https://github.com/google/perfetto/tree/main/protos/perfetto/trace>.
 
 use prost::Message;
@@ -103,7 +103,7 @@ pub(super) struct SchedSwitch {
     pub(super) next_prio: Option<i32>,
 }
 
-/// `sched_wakeup`, `sched_waking` and `sched_wakeup_new` are alike.
+/// Shared by `sched_wakeup`, `sched_waking` and `sched_wakeup_new`.
 #[derive(Clone, PartialEq, Message)]
 pub(super) struct SchedWakeup {
     #[prost(string, optional, tag = "1")]
@@ -228,7 +228,7 @@ impl InternedData {
     }
 }
 
-/// Categories, names and texts are alike on the wire: a number and a text.
+/// Categories, names and strings have the same encoding: an id and a text.
 #[derive(Clone, PartialEq, Message)]
 pub(super) struct Named {
     #[prost(uint64, optional, tag = "1")]

@@ -1,8 +1,9 @@
-//! Samples as slices within slices, frame by frame, and times without any: both below their threads.
+//! Samples as nested slices, frame by frame, and sampling gaps: both below their threads.
 //!
-//! Neighbours with the same callers share their slices, so what is seen is how long a thread was in a
-//! function, as far as samples tell. `PerfSample` was rejected: there each counts as one, and a sample that
-//! stands for ten seconds of sleep would weigh as much as one of ten milliseconds.
+//! Consecutive samples with the same callers share slices, so the length of a slice is the time in
+//! a function, as far as samples show it. `PerfSample` is no alternative: each one counts as one
+//! sample, so a sample that stands for ten seconds of sleep would weigh as much as one of ten
+//! milliseconds.
 
 use std::collections::BTreeMap;
 
@@ -26,10 +27,10 @@ const SAMPLE: [&str; 8] = [
     "state",
     "callsite_id",
 ];
-/// Stacks of who left a CPU are no samples: time lines of scheduling tell of them.
+/// Off-CPU stacks are not samples: scheduling timelines show them.
 const SAMPLED: [&str; 4] = ["sample", "wall", "execution", "native"];
 
-/// Slices of a thread that have no end yet: their names, outermost first.
+/// Open slices of a thread: their names, outermost first.
 #[derive(Default)]
 struct Open {
     names: Vec<u64>,
@@ -37,7 +38,7 @@ struct Open {
 }
 
 impl Open {
-    /// Ends what is deeper than that.
+    /// Ends the slices below `depth`.
     fn cut(
         &mut self,
         writer: &mut Writer<'_>,
@@ -57,7 +58,7 @@ impl Open {
     }
 }
 
-/// Writes what samplers saw; returns how many samples that were.
+/// Writes samples; returns their number.
 pub(super) fn samples(
     tables: &dyn Tables,
     window: Option<Window>,
@@ -71,8 +72,8 @@ pub(super) fn samples(
     }
     let mut tracks = Tracks::default();
     let mut threads: BTreeMap<u64, Open> = BTreeMap::new();
-    let asked = (Kind::Stacks, window, &filter);
-    let count = each(tables, asked, &SAMPLE, &mut |row| {
+    let query = (Kind::Stacks, window, &filter);
+    let count = each(tables, query, &SAMPLE, &mut |row| {
         let [ts, dur, comm, pid, tid, kind, state, callsite] = SAMPLE;
         let Some(begin) = row.int(ts) else {
             return Ok(());
@@ -80,9 +81,9 @@ pub(super) fn samples(
         let thread = tracks.thread(writer, (row.int(pid), row.int(tid)), row.text(comm))?;
         let own = uuid(&["samples", &thread.to_string()]);
         let track = tracks.named(writer, "samples", (Some(thread), own))?;
-        let said = row.text(state).or(row.text(kind)).unwrap_or("?");
+        let label = row.text(state).or(row.text(kind)).unwrap_or("?");
         let stack = callsites.stack((row.int(callsite), None));
-        let mut names = vec![writer.name(said)];
+        let mut names = vec![writer.name(label)];
         let frames = stack
             .iter()
             .filter_map(|place| callsites.frames.get(*place));
@@ -94,7 +95,7 @@ pub(super) fn samples(
             let both = open.names.iter().zip(&names);
             both.take_while(|(a, b)| a == b).count()
         };
-        // Of times that overlap the later sample is right from its begin on.
+        // Where samples overlap, the later one takes over at its start.
         let at = open.end.min(begin);
         open.cut(writer, track, (shared, at))?;
         for (depth, name) in (shared..).zip(&names[shared..]) {
@@ -131,7 +132,7 @@ const GAP: [&str; 9] = [
     "group_id",
 ];
 
-/// Times without samples; what is inferred says so.
+/// Writes sampling gaps; inferred ones are marked.
 pub(super) fn gaps(
     tables: &dyn Tables,
     window: Option<Window>,
@@ -145,7 +146,7 @@ pub(super) fn gaps(
             return Ok(());
         };
         let class = row.text(class).unwrap_or("?");
-        // Of a process that was stopped no thread has one.
+        // A gap of a whole process has no thread.
         let parent = match row.int(tid) {
             None => None,
             known => Some(tracks.thread(writer, (row.int(pid), known), row.text(comm))?),
@@ -159,15 +160,15 @@ pub(super) fn gaps(
         ];
         slice(
             writer,
-            ("gap", said(class)),
+            ("gap", gap_label(class)),
             (track, begin, row.int(dur)),
             &facts,
         )
     })
 }
 
-/// A class of times without samples, for readers who do not know the classes.
-pub(crate) fn said(class: &str) -> &str {
+/// Label of a class of sampling gaps.
+pub(crate) fn gap_label(class: &str) -> &str {
     match class {
         "kernel_wait" => "kernel wait (inferred)",
         "page_fault" => "page fault (inferred)",

@@ -1,4 +1,4 @@
-//! Who ran where, as the switches from which trace viewers make slices and states of threads.
+//! Scheduling as switches, from which trace viewers derive slices and thread states.
 
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
@@ -14,14 +14,14 @@ use super::proto::{FtraceEvent, FtraceEventBundle, SchedSwitch, SchedWakeup, Tra
 use super::writer::Writer;
 use crate::ExportError;
 
-/// Events of a CPU that are written at once.
+/// Number of events of a CPU that are written at once.
 const BUNDLE: usize = 512;
 const IDLE: &str = "swapper";
-/// Flags of the kernel for where an event happened.
+/// The kernel's flags for the context of an event.
 const IN_HARDIRQ: u32 = 0x08;
 const IN_SOFTIRQ: u32 = 0x10;
 
-/// Who is on a CPU, and until when.
+/// The thread on a CPU, and until when.
 #[derive(Debug, Clone)]
 struct OnCpu {
     tid: i32,
@@ -77,7 +77,7 @@ fn write(writer: &mut Writer<'_>, cpu: i64, event: Vec<FtraceEvent>) -> Result<(
     })
 }
 
-/// Bits of `prev_state` as kernels since 4.14 print them.
+/// Bits of `prev_state` as printed by kernels since 4.14.
 fn state_bits(state: Option<&str>) -> i64 {
     match state {
         Some("S") => 0x01,
@@ -104,7 +104,7 @@ const COLUMNS: [&str; 8] = [
     "end_state",
 ];
 
-/// Writes switches; returns how many slices they are.
+/// Writes switches; returns the number of slices.
 pub(super) fn slices(
     tables: &dyn Tables,
     window: Option<Window>,
@@ -155,8 +155,8 @@ pub(super) fn slices(
     Ok(count)
 }
 
-/// Somebody else comes: straight after who was there, or after a time in which the CPU was idle (or
-/// had somebody that the filter leaves out).
+/// Switches to another thread: directly from the previous one, or after a time in which the CPU was
+/// idle (or ran a thread that the filter excludes).
 fn switched(
     cpus: &mut Cpus,
     writer: &mut Writer<'_>,
@@ -201,7 +201,7 @@ fn switch(at: Ns, from: Option<&OnCpu>, to: Option<&OnCpu>) -> FtraceEvent {
     }
 }
 
-/// Writes wakeups, of all threads; returns how many.
+/// Writes wakeups of all threads; returns their number.
 pub(super) fn wakeups(
     tables: &dyn Tables,
     window: Option<Window>,

@@ -17,16 +17,16 @@ use super::proto::{
 use super::writer::Writer;
 use crate::ExportError;
 
-/// The same number for the same track in every file.
+/// The same track has the same id in every file.
 pub(super) fn uuid(parts: &[&str]) -> u64 {
     use std::hash::{Hash, Hasher};
     let mut hasher = FxHasher::default();
     parts.hash(&mut hasher);
-    // 0 stands for the track of everything.
+    // 0 is the id of the global track.
     hasher.finish() | 1
 }
 
-/// Tracks that were described before.
+/// Tracks that have been described.
 #[derive(Default)]
 pub(super) struct Tracks(FxHashSet<u64>);
 
@@ -87,7 +87,7 @@ impl Tracks {
     }
 }
 
-/// What is known of a slice besides its name.
+/// Annotations of a slice.
 pub(super) enum Fact<'r> {
     Number(&'static str, Option<i64>),
     Text(&'static str, Option<&'r str>),
@@ -113,7 +113,7 @@ fn annotations(writer: &mut Writer<'_>, facts: &[Fact<'_>]) -> Vec<DebugAnnotati
     list
 }
 
-/// A slice; one without an end goes on to the end of the trace.
+/// Writes a slice; a slice without an end extends to the end of the trace.
 pub(super) fn slice(
     writer: &mut Writer<'_>,
     (category, name): (&str, &str),
@@ -140,7 +140,7 @@ pub(super) fn slice(
     writer.event(begin.saturating_add(dur), ended)
 }
 
-/// Shows rows of a kind's log until one cannot be written.
+/// Passes on rows of a kind's log until a write fails.
 pub(super) fn each(
     tables: &dyn Tables,
     (kind, window, filter): (Kind, Option<Window>, &Filter),
@@ -223,8 +223,8 @@ const REQUEST: [&str; 11] = [
     "tid",
 ];
 
-/// Requests to block devices. Those in flight at the same time have a track each: slices of one track
-/// may not overlap.
+/// Block requests. Requests in flight at the same time get separate tracks, because slices of a
+/// track must not overlap.
 pub(super) fn requests(
     tables: &dyn Tables,
     window: Option<Window>,
@@ -300,7 +300,7 @@ const WAIT: [&str; 14] = [
     "told_by",
 ];
 
-/// Waits for locks, below the threads that waited.
+/// Lock waits, below the waiting threads.
 pub(super) fn lock_waits(
     tables: &dyn Tables,
     window: Option<Window>,
@@ -316,8 +316,8 @@ pub(super) fn lock_waits(
         };
         let thread = tracks.thread(writer, (row.int(pid), row.int(tid)), row.text(comm))?;
         let name = match row.text(told_by) {
-            Some(_) => "locks of the program",
-            None => "locks of the kernel",
+            Some(_) => "user-space locks",
+            None => "kernel locks",
         };
         let own = uuid(&[name, &thread.to_string()]);
         let track = tracks.named(writer, name, (Some(thread), own))?;
@@ -390,7 +390,7 @@ pub(super) fn counters(
     failed.map_or(Ok(count), Err)
 }
 
-/// Where events are missing, as instants on a track of their own.
+/// Ranges with lost events, as instants on their own track.
 pub(super) fn losses(
     tables: &dyn Tables,
     window: Option<Window>,
@@ -403,8 +403,8 @@ pub(super) fn losses(
         if window.is_some_and(|window| !window.overlaps(loss.ts, loss.ts_end)) {
             continue;
         }
-        let track = tracks.named(writer, "events were lost", (None, uuid(&["lost"])))?;
-        let name = writer.name("events were lost");
+        let track = tracks.named(writer, "lost events", (None, uuid(&["lost"])))?;
+        let name = writer.name("lost events");
         let facts = [
             Fact::Text("kind", Some(symbols.get(loss.kind))),
             Fact::Number("count", loss.count),

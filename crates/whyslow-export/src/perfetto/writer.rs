@@ -1,4 +1,4 @@
-//! Packets, one after another, and names told once.
+//! Writes packets, with interned names.
 
 use std::io::Write;
 
@@ -29,7 +29,7 @@ pub(super) struct Writer<'o> {
 struct Names(FxHashMap<String, u64>);
 
 impl Names {
-    /// Its number, and whether it has to be told.
+    /// The id of a name, and whether it is new.
     fn place(&mut self, name: &str) -> (u64, bool) {
         if let Some(place) = self.0.get(name) {
             return (*place, false);
@@ -40,7 +40,7 @@ impl Names {
     }
 }
 
-fn told(list: &mut Vec<Named>, names: &mut Names, name: &str) -> u64 {
+fn intern(list: &mut Vec<Named>, names: &mut Names, name: &str) -> u64 {
     let (iid, is_new) = names.place(name);
     if is_new {
         list.push(Named {
@@ -66,20 +66,20 @@ impl<'o> Writer<'o> {
     }
 
     pub(super) fn category(&mut self, name: &str) -> u64 {
-        told(&mut self.new.event_categories, &mut self.categories, name)
+        intern(&mut self.new.event_categories, &mut self.categories, name)
     }
 
     pub(super) fn name(&mut self, name: &str) -> u64 {
-        told(&mut self.new.event_names, &mut self.names, name)
+        intern(&mut self.new.event_names, &mut self.names, name)
     }
 
     pub(super) fn key(&mut self, name: &str) -> u64 {
-        told(&mut self.new.debug_annotation_names, &mut self.keys, name)
+        intern(&mut self.new.debug_annotation_names, &mut self.keys, name)
     }
 
     pub(super) fn value(&mut self, text: &str) -> u64 {
         let list = &mut self.new.debug_annotation_string_values;
-        told(list, &mut self.values, text)
+        intern(list, &mut self.values, text)
     }
 
     pub(super) fn packet(&mut self, packet: &TracePacket) -> Result<(), ExportError> {
@@ -90,7 +90,7 @@ impl<'o> Writer<'o> {
         Ok(self.out.write_all(&self.buffer)?)
     }
 
-    /// An event of the sequence, with the names that are new since the one before.
+    /// An event of the sequence, with the names that are new since the previous one.
     pub(super) fn event(&mut self, timestamp: i64, event: TrackEvent) -> Result<(), ExportError> {
         let new = std::mem::take(&mut self.new);
         let flags = if self.has_begun {

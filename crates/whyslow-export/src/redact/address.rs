@@ -1,9 +1,9 @@
-//! Addresses, one by one: family, scope and class of the port stay.
+//! Addresses, one by one: family, scope and class of the port are preserved.
 //!
-//! Loopback, multicast and unspecified addresses stay. Private ones become others of the same range;
-//! public ones become some of ranges that nobody has (240.0.0.0/4, 2001:db8::/32), so that none
-//! points at a stranger. Ports that services are known by stay, others become others of their class
-//! (registered, ephemeral).
+//! Loopback, multicast and unspecified addresses stay. Private addresses become others of the same
+//! range. Public addresses become addresses of unassigned ranges (240.0.0.0/4, 2001:db8::/32), so
+//! that none refers to an uninvolved host. Ports of well-known services stay; others become ports
+//! of the same class (registered, ephemeral).
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 
@@ -12,17 +12,17 @@ use super::words::Lexicon;
 
 /// Ports below are those of well-known services …
 const WELL_KNOWN: u16 = 1024;
-/// … and of these everybody knows what they are for.
+/// … and the purpose of these is generally known.
 const KNOWN_PORTS: [u16; 36] = [
     1433, 1521, 1883, 2049, 2181, 2379, 2380, 3000, 3128, 3260, 3306, 4317, 4318, 5000, 5044, 5432,
     5601, 5672, 5984, 6379, 6443, 7000, 8000, 8080, 8081, 8086, 8443, 8500, 9000, 9042, 9090, 9092,
     9100, 9200, 11211, 27017,
 ];
-/// Linux takes those for connections from here on.
+/// Start of Linux's default range of ephemeral ports.
 const EPHEMERAL: u16 = 32768;
 
 impl Redactor {
-    /// None if it is no address.
+    /// `None` if it is not an address.
     pub(super) fn address(&self, text: &str) -> Option<String> {
         if self.keep.name(text) {
             return Some(text.to_owned());
@@ -52,7 +52,7 @@ impl Redactor {
         self.ipv6_scoped(text).or_else(|| self.hardware(text))
     }
 
-    /// Whatever an address is written in.
+    /// Replaces all addresses in a text.
     pub(super) fn addresses(&self, text: &str) -> String {
         let one = |text: &str| {
             let address = self.address(text);
@@ -138,7 +138,7 @@ impl Redactor {
         Ipv6Addr::from(octets)
     }
 
-    /// `02:42:ac:11:00:02`; what stands for it is none that a maker gave.
+    /// `02:42:ac:11:00:02`; the replacement is locally administered, never one of a vendor.
     fn hardware(&self, text: &str) -> Option<String> {
         let mut octets = Vec::with_capacity(6);
         for part in text.split(':') {

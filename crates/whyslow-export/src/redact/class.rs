@@ -1,44 +1,44 @@
-//! What the texts of each column are: whoever adds a column has to say it here.
+//! Classes of text columns: each new column has to be listed here.
 
-/// What a text may tell of those whose machine was recorded.
+/// What a text can reveal about the owners of the recorded machine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum Class {
-    /// Words of the kernel and of this program: stays.
+    /// Words of the kernel and of this program: unchanged.
     Public,
-    /// What a call acted on or a file is: path, address of a socket, pipe.
+    /// The object of a call: path, socket address, pipe.
     Object,
     /// Address of a network peer, with or without a port.
     Address,
-    /// Name of a host.
+    /// Host name.
     Host,
     /// A command line.
     Command,
-    /// Text that a program or a function was told.
+    /// An argument of a program or a function.
     Argument,
-    /// Names that people give: of users, containers, volumes, interfaces.
+    /// Names chosen by people: of users, containers, volumes, interfaces.
     Name,
-    /// Name of a thread: stays unless names are hidden, too.
+    /// Name of a thread: unchanged unless names are hidden, too.
     Comm,
-    /// Name of a function or static probe: the same; those of the kernel always stay.
+    /// Name of a function or USDT probe: likewise; kernel functions always stay.
     Function,
-    /// Name of an event: the same where it is one of a program (`provider:event`).
+    /// Name of an event: likewise if it belongs to a program (`provider:event`).
     Event,
-    /// What people or programs wrote.
+    /// Free text of people or programs.
     Text,
-    /// What the import says.
+    /// Messages of the import.
     Log,
-    /// A file that says how names are looked up.
+    /// Contents of a resolver configuration file.
     ResolverFile,
-    /// Value of a fact about the recording, whose key says what it is (`of_fact`).
+    /// Value of a metadata entry, the key of which determines its class (`of_fact`).
     Fact,
-    /// What is mounted: a device, a folder of a server.
+    /// Source of a mount: a device, or an export of a server.
     MountSource,
-    /// Options of a mount: users, servers and paths in them.
+    /// Mount options, which contain users, servers and paths.
     MountOptions,
 }
 
 impl Class {
-    /// Whether what else is in such a text is about others than what it is named by.
+    /// Whether such a text may contain words of other classes.
     pub(super) fn holds_others(self) -> bool {
         matches!(
             self,
@@ -54,7 +54,7 @@ use Class::{
     Name, Object, Public, ResolverFile, Text,
 };
 
-/// Every text column of every table.
+/// All text columns of all tables.
 pub(super) const COLUMNS: &[(&str, Columns)] = &[
     (
         "syscall",
@@ -379,14 +379,14 @@ pub(super) const COLUMNS: &[(&str, Columns)] = &[
     ),
 ];
 
-/// Class of a column; what nobody classified is not public.
+/// Class of a column; unclassified columns are not public.
 pub(super) fn of_column(table: &str, column: &str) -> Class {
     let columns = COLUMNS.iter().find(|(name, _)| *name == table);
     let found = columns.and_then(|(_, columns)| columns.iter().find(|(name, _)| *name == column));
     found.map_or(Text, |(_, class)| *class)
 }
 
-/// Class of the value of a fact, by its key.
+/// Class of a metadata value, by its key.
 pub(super) fn of_fact(key: &str) -> Class {
     match key {
         "hostname" => Host,
@@ -417,7 +417,7 @@ mod tests {
 
     use super::*;
 
-    /// Whoever adds a text column decides here what it may tell.
+    /// Whoever adds a text column has to decide here what it can reveal.
     #[test]
     fn every_text_column_has_a_class() {
         let declared = tables::ALL.iter().map(|table| {

@@ -1,8 +1,9 @@
-//! Names that somebody wants to be readable.
+//! Names that stay readable.
 
 use globset::{Glob, GlobBuilder, GlobSet, GlobSetBuilder};
 
-/// Globs for names, and, where they have a slash, for whole paths. `*` crosses no slash, `**` does.
+/// Globs for names, or for whole paths if they contain a slash. `*` does not match slashes, `**`
+/// does.
 #[derive(Debug, Clone, Default)]
 pub struct Keep {
     names: GlobSet,
@@ -10,18 +11,18 @@ pub struct Keep {
 }
 
 impl Keep {
-    /// What is wrong with a glob, if it is none.
+    /// Returns an error message for an invalid glob.
     pub fn new<'g>(globs: impl IntoIterator<Item = &'g str>) -> Result<Self, String> {
         let (mut names, mut paths) = (GlobSetBuilder::new(), GlobSetBuilder::new());
         for text in globs {
-            let glob = of(text).map_err(|error| format!("`{text}` is no glob: {error}"))?;
+            let glob = of(text).map_err(|error| format!("invalid glob `{text}`: {error}"))?;
             let is_of_paths = text.contains('/');
             let builder = if is_of_paths { &mut paths } else { &mut names };
             builder.add(glob);
         }
         let built = |builder: &GlobSetBuilder| {
             let set = builder.build();
-            set.map_err(|error| format!("these globs are too much: {error}"))
+            set.map_err(|error| format!("too many globs: {error}"))
         };
         Ok(Self {
             names: built(&names)?,
@@ -29,7 +30,7 @@ impl Keep {
         })
     }
 
-    /// Name of a file or folder, a thread, a host, a function.
+    /// Name of a file or directory, a thread, a host, a function.
     pub(super) fn name(&self, name: &str) -> bool {
         !self.names.is_empty() && self.names.is_match(name)
     }

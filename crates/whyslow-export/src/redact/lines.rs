@@ -1,4 +1,4 @@
-//! Names of hosts, command lines, free text, and the texts of known files.
+//! Host names, command lines, free text, and the contents of known files.
 
 use super::Redactor;
 use super::words::Lexicon;
@@ -9,13 +9,13 @@ impl Redactor {
             .unwrap_or_else(|| self.words(host, Lexicon::Hosts))
     }
 
-    /// The program by its path, options by the words in their names, everything else as a whole.
+    /// The program by its path, options by the words in their names, everything else as one token.
     pub(super) fn command(&self, line: &str) -> String {
         let words = shell_words(line);
         let mut new = Vec::with_capacity(words.len());
         for (place, word) in words.iter().enumerate() {
             new.push(match word {
-                // What programs write over their own command line: `sshd: alice [priv]`.
+                // Titles that programs set for themselves: `sshd: alice [priv]`.
                 _ if place == 0 => self.path(word),
                 _ if word.starts_with('-') => self.option(word),
                 _ => self.argument(word),
@@ -34,7 +34,7 @@ impl Redactor {
         }
     }
 
-    /// What a program or function was told.
+    /// An argument of a program or a function.
     pub(super) fn argument(&self, text: &str) -> String {
         if text.is_empty() {
             return String::new();
@@ -48,7 +48,7 @@ impl Redactor {
         self.address(text).unwrap_or_else(|| self.token(text))
     }
 
-    /// Word by word, so that those that identify nobody can be read.
+    /// Word by word, so that public words stay readable.
     pub(super) fn free(&self, text: &str) -> String {
         let parts = text.split_inclusive(char::is_whitespace);
         parts
@@ -81,12 +81,12 @@ impl Redactor {
             self.address(core)
                 .unwrap_or_else(|| self.words(core, Lexicon::Common))
         };
-        // Of nothing but marks both ends are the same.
+        // For a word of punctuation only, both ends overlap.
         let end = (begin + core.len()).min(word.len());
         format!("{}{new}{}", &word[..begin.min(end)], &word[end..])
     }
 
-    /// What an import notes in its own words stays; what it quotes from a source does not.
+    /// Messages of the import itself stay; quotations from a source do not.
     pub(super) fn log(&self, text: &str) -> String {
         let is_count = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_digit());
         let is_name = |name: &str| {
@@ -101,8 +101,8 @@ impl Redactor {
             if let Some((name, count)) = text.split_once(": ") {
                 return is_name(name) && count.strip_suffix(" events").is_some_and(is_count);
             }
-            let late = text.strip_prefix("by ");
-            late.and_then(|late| late.strip_suffix(" ns at most"))
+            let late = text.strip_prefix("by at most ");
+            late.and_then(|late| late.strip_suffix(" ns"))
                 .is_some_and(is_count)
         };
         if is_own() {
@@ -112,7 +112,7 @@ impl Redactor {
         }
     }
 
-    /// `/etc/resolv.conf`, `/etc/nsswitch.conf`, `/etc/hosts`; comments are left out.
+    /// `/etc/resolv.conf`, `/etc/nsswitch.conf`, `/etc/hosts`; comments are removed.
     pub(super) fn resolver(&self, text: &str) -> String {
         let line = |line: &str| {
             let line = line.split(['#', ';']).next().unwrap_or("");
@@ -142,7 +142,7 @@ impl Redactor {
         lines.join("\n") + ends
     }
 
-    /// Numbers of options tell how long is waited.
+    /// The numbers of options, such as timeouts, stay.
     fn resolver_option(&self, option: &str) -> String {
         match option.split_once(':') {
             Some((name, number)) if number.bytes().all(|byte| byte.is_ascii_digit()) => {
@@ -153,7 +153,7 @@ impl Redactor {
     }
 }
 
-/// The words of a command line, as a shell takes them; what is open at the end ends there.
+/// The words of a command line, split as in a shell; an open quote ends at the end of the line.
 fn shell_words(line: &str) -> Vec<String> {
     let (mut words, mut word, mut quote) = (Vec::new(), None::<String>, None);
     let mut letters = line.chars();

@@ -1,11 +1,11 @@
-//! Hides what texts tell of people and their machines, so that what is found in a recording can be
-//! shown to others.
+//! Redaction: hides what texts reveal about people and their machines, so that findings can be
+//! shared.
 //!
-//! Each text is replaced by what its [`Class`] says, always by the same within one key: what was equal
-//! is equal, what was below a folder is below it, and what had one pattern has one. The key is random
-//! and forgotten, unless somebody keeps it to make several exports that go together; without it nobody
-//! can try out what a word may have stood for. What stays and what does not is written in
-//! `docs/redaction.md`.
+//! Each text is replaced according to its [`Class`], with a replacement that is the same for the
+//! same key: equal texts stay equal, paths stay below the same directories, and patterns stay
+//! patterns. The key is random and discarded, unless the user keeps it to make several exports
+//! consistent. Without the key, guesses cannot be verified. `docs/redaction.md` lists what stays
+//! and what does not.
 
 mod address;
 mod class;
@@ -35,13 +35,13 @@ pub use tables::RedactedTables;
 use permute::Cipher;
 use words::Lexicon;
 
-/// Words that are remembered; more are worked out anew.
+/// Maximum size of the cache of replacements.
 const REMEMBERED: usize = 1 << 18;
-/// Bytes of a file with a key: enough for any, and no disk by mistake.
+/// Maximum size of a key file, so that a disk is not read by mistake.
 const KEY_FILE_BYTES: u64 = 1 << 20;
 const KEY_BYTES_MIN: usize = 16;
 
-/// What decides which word stands for which.
+/// Determines the replacements.
 #[derive(Clone)]
 pub struct Key([u8; 32]);
 
@@ -52,14 +52,14 @@ impl std::fmt::Debug for Key {
 }
 
 impl Key {
-    /// Nobody knows it, and nobody will.
+    /// A random key, which is not stored.
     pub fn random() -> io::Result<Self> {
         let mut bytes = [0; 32];
         getrandom::fill(&mut bytes).map_err(|error| io::Error::other(error.to_string()))?;
         Ok(Self(bytes))
     }
 
-    /// From a file with at least 16 bytes that nobody guesses.
+    /// From a file with at least 16 bytes of secret content.
     pub fn read(path: &Path) -> io::Result<Self> {
         let mut content = Vec::new();
         File::open(path)?
@@ -67,7 +67,7 @@ impl Key {
             .read_to_end(&mut content)?;
         if content.len() < KEY_BYTES_MIN {
             let reason = format!(
-                "it has {} bytes; a key has {KEY_BYTES_MIN} at least",
+                "it has {} bytes; a key needs at least {KEY_BYTES_MIN}",
                 content.len()
             );
             return Err(io::Error::new(io::ErrorKind::InvalidData, reason));
@@ -84,18 +84,18 @@ impl Key {
     }
 }
 
-/// How much is hidden.
+/// What is hidden.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Scope {
-    /// Paths, arguments, addresses, hosts, users, containers and what people wrote.
+    /// Paths, arguments, addresses, hosts, users, containers and free text.
     #[default]
     Texts,
-    /// Also names of threads, of functions of programs, and of their events.
+    /// Also names of threads, of user-space functions, and of program events.
     Names,
 }
 
 impl Scope {
-    /// As a manifest and the command line call it.
+    /// The name in the manifest and on the command line.
     pub fn name(self) -> &'static str {
         match self {
             Self::Texts => "texts",
@@ -106,20 +106,20 @@ impl Scope {
 
 type Remembered = FxHashMap<Box<str>, Box<str>>;
 
-/// Replaces texts; any number of threads may ask it.
+/// Replaces texts; can be used from several threads.
 #[derive(Debug)]
 pub struct Redactor {
     cipher: Cipher,
     scope: Scope,
-    /// Functions of the kernel, whose names stay.
+    /// Kernel functions, the names of which stay.
     kernel: BTreeSet<String>,
     keep: Keep,
-    /// What stands for words, by [`Lexicon`].
+    /// Replacements of words, by [`Lexicon`].
     words: [RwLock<Remembered>; 2],
 }
 
 impl Redactor {
-    /// A redactor that keeps nothing readable but what its scope keeps.
+    /// A redactor that keeps only what its scope keeps.
     pub fn new(key: Key, scope: Scope) -> Self {
         Self {
             cipher: Cipher::new(key),
@@ -130,13 +130,13 @@ impl Redactor {
         }
     }
 
-    /// Lets names of functions stay.
+    /// Keeps these function names.
     pub fn with_kernel(mut self, functions: BTreeSet<String>) -> Self {
         self.kernel = functions;
         self
     }
 
-    /// Lets these names stay.
+    /// Keeps these names.
     pub fn keeping(mut self, keep: Keep) -> Self {
         self.keep = keep;
         self
@@ -147,7 +147,7 @@ impl Redactor {
         self.scope
     }
 
-    /// What is shown instead of a text.
+    /// The replacement of a text.
     pub fn text(&self, class: Class, text: &str) -> String {
         let hides_names = self.scope == Scope::Names;
         if self.keep.name(text) && !class.holds_others() {
@@ -174,7 +174,7 @@ impl Redactor {
         }
     }
 
-    /// What a recording says of itself. Where it is in time and how large its tables are stays.
+    /// The manifest: time range and table sizes stay.
     pub fn info(&self, info: &RecordingInfo) -> RecordingInfo {
         let source = |source: &SourceInfo| SourceInfo {
             path: self.object(&source.path),
@@ -182,7 +182,7 @@ impl Redactor {
             bytes: source.bytes,
             digest: self.token(&source.digest),
         };
-        // Field by field: whoever adds one decides here.
+        // Field by field: each new field requires a decision here.
         let RecordingInfo {
             format_version,
             written_by,
@@ -206,14 +206,14 @@ impl Redactor {
             tables: tables.clone(),
             cut: cut.clone(),
             redacted: Some(match (redacted.as_deref(), self.scope) {
-                // What was hidden before stays hidden.
+                // What was redacted before remains redacted.
                 (Some(before), Scope::Texts) => before.to_owned(),
                 (_, scope) => scope.name().to_owned(),
             }),
         }
     }
 
-    /// Threads of the kernel are called what they are everywhere.
+    /// Kernel threads have the same names everywhere: they stay.
     fn comm(&self, comm: &str) -> String {
         const KERNEL: [&str; 22] = [
             "kworker/",

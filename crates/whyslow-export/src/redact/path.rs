@@ -1,17 +1,17 @@
-//! Paths, and whatever else a descriptor leads to.
+//! Paths, and other objects of descriptors.
 //!
-//! A component is replaced by itself and what is above it, never by what is below: what was below
-//! something stays below the same. Of the kernel's trees (`/proc`, `/sys`, `/dev`) components stay but
-//! where people name things; libraries stay where systems keep theirs. Everywhere else only public
-//! words do.
+//! The replacement of a component depends on the component and its parents, never on its children:
+//! what was below a directory stays below its replacement. Components of kernel file systems
+//! (`/proc`, `/sys`, `/dev`) stay, except in places where people choose names; libraries stay in
+//! system directories. Everywhere else, only public words stay.
 
 use super::Redactor;
 use super::words::Lexicon;
 
-/// What was behind a path that is gone.
+/// Suffix of the path of a deleted file.
 const DELETED: &str = " (deleted)";
 
-/// Where in the tree a component is.
+/// Position of a component in the tree.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Place {
     Root,
@@ -19,14 +19,14 @@ enum Place {
     Libraries,
     Proc,
     Sys,
-    /// Below a folder of the kernel's that has one for each interface.
+    /// In a kernel directory with one entry per interface.
     Interfaces,
     Devices,
     Else,
 }
 
 impl Redactor {
-    /// A path, an address of a socket, or what else the kernel writes for an object without a path.
+    /// A path, a socket address, or the kernel's name of an object without a path.
     pub(super) fn object(&self, text: &str) -> String {
         if let Some(name) = text.strip_prefix("/memfd:") {
             return format!("/memfd:{}", self.words_and_deletion(name));
@@ -75,7 +75,7 @@ impl Redactor {
         out + deleted
     }
 
-    /// What stands for a component, and where the next one is.
+    /// The replacement of a component, and the position of the next one.
     fn component(&self, part: &str, place: Place) -> (String, Place) {
         let kept = |next| (part.to_owned(), next);
         let words = |next| (self.part(part), next);
@@ -153,7 +153,7 @@ impl Redactor {
     }
 }
 
-/// What the kernel calls objects without a name: `pipe:[12]`, `anon_inode:[eventpoll]`, `inode:[8:1/12]`.
+/// The kernel's names of unnamed objects: `pipe:[12]`, `anon_inode:[eventpoll]`, `inode:[8:1/12]`.
 fn is_anonymous(text: &str) -> bool {
     const KINDS: [&str; 14] = [
         "socket",
@@ -171,7 +171,7 @@ fn is_anonymous(text: &str) -> bool {
         "time_for_children",
         "pid_for_children",
     ];
-    // Of these names a program could make none up: but files relative to nothing may be called so.
+    // These forms come only from the kernel, except that relative paths could look like them.
     const NAMES: [&str; 24] = [
         "unix",
         "inet",
@@ -215,7 +215,7 @@ fn is_library(name: &str) -> bool {
     begins && (name.ends_with(".so") || name.contains(".so."))
 }
 
-/// Folders for the libraries of an architecture: `x86_64-linux-gnu`.
+/// Directories of libraries of an architecture: `x86_64-linux-gnu`.
 fn is_architecture(name: &str) -> bool {
     const KNOWN: [&str; 10] = [
         "x86_64",
@@ -241,7 +241,7 @@ fn is_architecture(name: &str) -> bool {
         .is_some_and(|(cpu, system)| KNOWN.contains(&cpu) && SYSTEMS.contains(&system))
 }
 
-/// Names that drivers give: a few letters behind that of the driver, then numbers.
+/// Driver-assigned names: a few letters after the name of the driver, then numbers.
 fn is_device(name: &str) -> bool {
     const WHOLE: [&str; 24] = [
         "null",

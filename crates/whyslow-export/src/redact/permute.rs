@@ -1,21 +1,21 @@
-//! Replaces a value by another one of the same shape, so that no two values become the same.
+//! Replaces a value by another one of the same shape, without collisions.
 //!
-//! A hash cut to the length of what it replaces would make different numbers equal: of four digits
-//! soon. So short values are permuted: a Feistel network with a keyed hash as its function is a
-//! permutation of the numbers below a power of four, and is applied again until its result is one of
-//! those wanted (cycle walking), which is a permutation of these. Values of which there are more than
-//! 2^62 are hashed: two of them become the same less often than memory fails.
+//! A hash truncated to the length of the value would map different numbers to the same one: with
+//! four digits, soon. So short values are permuted: a Feistel network with a keyed hash as round
+//! function is a permutation of the numbers below a power of four. It is applied until the result
+//! is an allowed value (cycle walking), which is a permutation of the allowed values. Values from a
+//! range of more than 2^62 are hashed: collisions are less likely than memory errors.
 
 use blake3::{Hasher, OutputReader};
 
 use super::Key;
 
-/// Up to so many values are permuted.
+/// Ranges up to this size are permuted.
 const PERMUTED_MAX: u64 = 1 << 62;
-/// Four are enough for a large number of values; small ones need more.
+/// Four are enough for large ranges; small ones need more.
 const ROUNDS: u8 = 8;
 
-/// A random function that whoever has no key cannot compute.
+/// A random function that cannot be computed without the key.
 #[derive(Debug, Clone)]
 pub(super) struct Cipher {
     key: Key,
@@ -26,7 +26,7 @@ impl Cipher {
         Self { key }
     }
 
-    /// Random bytes that depend on the key, what they are for, and a value.
+    /// Pseudorandom bytes that depend on the key, the purpose and a value.
     pub(super) fn bytes(&self, purpose: &str, value: &[u8]) -> OutputReader {
         let mut hasher = Hasher::new_keyed(self.key.bytes());
         hasher.update(&(purpose.len() as u64).to_le_bytes());
@@ -41,7 +41,7 @@ impl Cipher {
         u64::from_le_bytes(bytes)
     }
 
-    /// A permutation of the numbers below `size` that are wanted, of which `value` is one.
+    /// A permutation of the allowed numbers below `size`, of which `value` is one.
     pub(super) fn number(
         &self,
         purpose: &str,
@@ -56,7 +56,7 @@ impl Cipher {
         let mut at = value;
         loop {
             at = self.shuffle(purpose, at, half);
-            // Sooner or later it is back at the value, so this ends.
+            // Terminates, since the cycle leads back to the value.
             if at < size && is_wanted(at) || at == value {
                 return at;
             }
@@ -76,7 +76,7 @@ impl Cipher {
         left << half | right
     }
 
-    /// The same of a row of digits, each below its own radix.
+    /// The same for a row of digits, each below its own radix.
     pub(super) fn digits(
         &self,
         purpose: &str,
@@ -90,7 +90,7 @@ impl Cipher {
         };
         match radixes.iter().try_fold(1, multiply) {
             Some(size) => {
-                // Each shape has a permutation of its own.
+                // Each shape has its own permutation.
                 let shape: Vec<String> = radixes.iter().map(u32::to_string).collect();
                 let purpose = format!("{purpose} {}", shape.join(","));
                 let digit = |value: u64, (digit, radix): (&u32, &u32)| {
@@ -117,7 +117,7 @@ impl Cipher {
             .flat_map(|digit| digit.to_le_bytes())
             .collect();
         let mut stream = self.bytes(purpose, &value);
-        // What is not wanted is rare among so many; should it be all, the last one has to do.
+        // Rejections are rare in such a large range; if all are rejected, the last one is used.
         for _ in 0..16 {
             for (digit, radix) in digits.iter_mut().zip(radixes) {
                 let mut bytes = [0; 4];

@@ -1,18 +1,18 @@
-//! Words that identify nobody: parts of names that many systems have.
+//! Words that identify nothing: parts of names that occur on many systems.
 //!
-//! What is not here is replaced, so a word that is missing costs readability, and one too many would
-//! cost a secret: names of people, products and companies that run services are none of these words.
+//! Everything else is replaced. A missing word costs readability, but a wrong one would reveal a
+//! secret: no names of people, products or service companies are in this list.
 
 use std::sync::LazyLock;
 
 use rustc_hash::FxHashSet;
 
-/// Whether a word of letters stays as it is, in any case of letters.
+/// Whether a word of letters stays, regardless of case.
 pub(super) fn is_public(word: &str) -> bool {
     is_in(&WORDS, word)
 }
 
-/// The same of words in names of hosts.
+/// The same for words in host names.
 pub(super) fn is_public_label(word: &str) -> bool {
     is_in(&LABELS, word)
 }
@@ -29,7 +29,7 @@ static WORDS: LazyLock<FxHashSet<&str>> = LazyLock::new(|| ALL.split_whitespace(
 static LABELS: LazyLock<FxHashSet<&str>> =
     LazyLock::new(|| ALL_LABELS.split_whitespace().collect());
 
-/// Folders, files and their extensions, programs of base systems, words of kernels.
+/// Directories, files and their extensions, programs of base systems, words of kernels.
 const ALL: &str = "\
     a aab aarch ab abi abrt access account accounts acct acpi active ad addr adjtime admin agent \
     agents aio alpine alternatives amd amzn anaconda analysis and anon anonymous any apache api \
@@ -157,7 +157,7 @@ const ALL: &str = "\
     yes yml yum z zabbix zd zero zip zlib zone zoneinfo zones zookeeper zram zsh zst zstd \
 ";
 
-/// What names of hosts end with, and names that every host gives itself.
+/// Suffixes of host names, and names that every host gives itself.
 const ALL_LABELS: &str = "\
     addr allnodes allrouters arpa broadcasthost com dev edu eu gov home in int internal io ip lan \
     local localdomain localhost localnet loopback mcastprefix mil net org \

@@ -1,5 +1,5 @@
-//! Tables whose texts are replaced as they are read: whatever is asked of them, the answer has no
-//! others in it. A filter by a path is about what stands for it.
+//! Tables with texts replaced as they are read: no query can return the original texts. A filter by
+//! path applies to the replacement.
 
 use std::collections::{BTreeSet, VecDeque};
 use std::ops::ControlFlow;
@@ -15,10 +15,10 @@ use whyslow_store::{Part, RecordingInfo, Scan, StoreError, Tables, Visit, rows};
 
 use super::{Class, Redactor, Scope, class};
 
-/// Dictionaries of the last batches: those that follow each other often share theirs.
+/// Dictionaries of the last batches, which consecutive batches often share.
 const DICTIONARIES: usize = 64;
 
-/// A source of tables in front of another one.
+/// Wraps a source of tables.
 pub struct RedactedTables<'t> {
     inner: Box<dyn Tables + 't>,
     redactor: Redactor,
@@ -33,17 +33,17 @@ struct Known {
     new: Words,
 }
 
-/// What stands for each word of a dictionary, each once.
+/// Unique replacements of the words of a dictionary.
 #[derive(Clone)]
 struct Words {
     texts: ArrayRef,
-    /// Number of what stands for each word.
+    /// Index of the replacement of each word.
     numbers: Arc<[i32]>,
 }
 
 impl<'t> RedactedTables<'t> {
-    /// Redacted tables over `inner`. For [`Scope::Names`] the names of kernel functions are read
-    /// first, because these stay.
+    /// Redacted tables over `inner`. For [`Scope::Names`], the names of kernel functions, which
+    /// stay, are read first.
     pub fn new(inner: Box<dyn Tables + 't>, redactor: Redactor) -> Result<Self, StoreError> {
         let redactor = match redactor.scope() {
             Scope::Texts => redactor,
@@ -57,12 +57,12 @@ impl<'t> RedactedTables<'t> {
         })
     }
 
-    /// What replaces the texts; also for texts that are in no table.
+    /// The redactor, for texts outside of tables, too.
     pub fn redactor(&self) -> &Redactor {
         &self.redactor
     }
 
-    /// What to read for such a scan.
+    /// The columns to read for a scan.
     fn wanted(scan: &Scan) -> Wanted {
         let classes = scan.columns.iter().map(|name| {
             let (_, column) = scan.table.column(name)?;
@@ -150,7 +150,7 @@ impl<'t> RedactedTables<'t> {
         }
     }
 
-    /// What a fact tells depends on its key. There are few.
+    /// The class of a metadata value depends on its key. There are few.
     fn facts(&self, values: &DictionaryArray<Int32Type>, keys: &ArrayRef) -> ArrayRef {
         let keys = keys.as_dictionary::<Int32Type>();
         let at = |texts: &DictionaryArray<Int32Type>, row| {
@@ -179,15 +179,15 @@ impl<'t> RedactedTables<'t> {
     }
 }
 
-/// A scan, and what its columns are; `None` for those that stay.
+/// A scan and the classes of its columns; `None` for unchanged columns.
 struct Wanted {
     scan: Scan,
     classes: Vec<Option<Class>>,
-    /// Place of the key of facts.
+    /// Index of the key column of metadata.
     key: Option<usize>,
 }
 
-/// Nothing is shown that could not be replaced.
+/// Fails closed: nothing is shown that cannot be replaced.
 fn unexpected(table: &Table, column: &str) -> StoreError {
     StoreError::NoColumn {
         table: table.name.to_owned(),

@@ -54,7 +54,7 @@ fn what_identifies_nobody_stays() {
     }
 }
 
-/// What stands for a text: the parts that stay, `*` for those that do not.
+/// Checks a replacement: the parts that stay, with `*` for those that do not.
 fn check(class: Class, text: &str, expected: &str) {
     let new = texts().text(class, text);
     let parts: Vec<&str> = expected.split('*').collect();
@@ -226,7 +226,7 @@ fn another_key_gives_other_words() {
     }
 }
 
-/// Components as programs make them: words, numbers, ids, temporary names.
+/// Components as programs create them: words, numbers, ids, temporary names.
 fn component() -> impl Strategy<Value = String> {
     let word = prop_oneof![
         Just("log".to_owned()),
@@ -260,7 +260,7 @@ fn path() -> impl Strategy<Value = String> {
     (root, parts, end).prop_map(|(root, parts, end)| format!("{root}/{}{end}", parts.join("/")))
 }
 
-/// Paths of which many are alike: parts are taken from few.
+/// Paths of which many are similar: their parts come from a small set.
 fn paths() -> impl Strategy<Value = Vec<String>> {
     let digits = |path: String| {
         let other = path.replace('1', "7").replace('4', "0").replace('b', "d");
@@ -270,7 +270,7 @@ fn paths() -> impl Strategy<Value = Vec<String>> {
     paths.prop_map(move |paths| paths.into_iter().flat_map(digits).collect())
 }
 
-/// Which of them are of one group.
+/// Groups the paths by a key.
 fn groups<'p>(paths: &'p [String], key: impl Fn(&'p str) -> String) -> Vec<usize> {
     let mut numbers: BTreeMap<String, usize> = BTreeMap::new();
     let number = |path: &'p String| {
@@ -303,7 +303,7 @@ proptest! {
         let new = texts().text(Class::Object, &format!("{parent}/{child}"));
         let above = texts().text(Class::Object, &parent);
         let above = if parent.ends_with(" (deleted)") {
-            // Only at the end of a path this says that it is gone.
+            // Only at the end of a path does this mean that the file is deleted.
             texts().text(Class::Object, &format!("{parent}/"))
         } else {
             format!("{above}/")
@@ -338,7 +338,7 @@ proptest! {
     }
 }
 
-/// Words of consonants alone: no word that identifies nobody has a part of one.
+/// Words of consonants only, which have no public word as a part.
 fn secret() -> impl Strategy<Value = String> {
     prop_oneof!["[bcdfghjkmnpqrtvwxz]{9,14}", "[BCDFGHJKMNPQRTVWXZ]{9,14}"]
 }
@@ -346,7 +346,7 @@ fn secret() -> impl Strategy<Value = String> {
 proptest! {
     #[test]
     fn no_part_of_a_secret_is_shown(secret in secret(), other in secret()) {
-        // What letters become may have four of them in common by chance, but not under each key.
+        // Replacement letters may have four in common by chance, but not under each key.
         let keys: [&[u8]; 2] = [b"a key of tests", b"another"];
         let redactors = keys.map(|key| Redactor::new(Key::of(key), Scope::Names));
         let planted = [

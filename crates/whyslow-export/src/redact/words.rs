@@ -1,20 +1,21 @@
 //! Words within names, one by one.
 //!
-//! A name is cut into runs of ASCII letters and digits, runs of what is not ASCII, and single
-//! characters between them, which stay. That is how the patterns of paths are found
-//! (`/tmp/<uuid>/<n>.txt`), and what a pattern makes of a word must not change:
+//! A name is split into runs of ASCII letters and digits, runs of non-ASCII characters, and single
+//! characters in between, which stay. Path patterns are found in the same way
+//! (`/tmp/<uuid>/<n>.txt`), and a replacement must not change the pattern of a word:
 //!
-//! - public words stay (`log`, `txt`, `usr`), also with a number behind them (`part00017`: the number
+//! - public words stay (`log`, `txt`, `usr`), also with a number appended (`part00017`: the number
 //!   is replaced if it is long);
-//! - numbers of one or two digits stay, longer ones become others with as many digits (but 386 and
-//!   686, by which processors are known);
+//!   is replaced if it is long);
+//! - numbers of one or two digits stay, longer ones become others with the same number of digits
+//!   (except 386 and 686, which denote processors and stay);
 //! - UUIDs become UUIDs: digits become digits, letters become letters;
-//! - words with digits keep their length and where the digits are; hexadecimal ones stay so, others
-//!   do not become so; letters and digits of `name17` are replaced by themselves, so that `name18` has
-//!   the same letters;
+//! - words with digits keep their length and the positions of digits; hexadecimal words stay
+//!   hexadecimal, others do not become so; letters and digits of `name17` are replaced separately,
+//!   so that `name18` gets the same letters;
 //! - words of one to three letters keep their length;
-//! - longer ones become ten letters that can be spoken;
-//! - what is not ASCII becomes six Greek letters, wherever it comes from.
+//! - longer words become ten pronounceable letters;
+//! - non-ASCII runs become six Greek letters.
 
 use std::net::Ipv4Addr;
 
@@ -25,8 +26,8 @@ use super::public;
 const DIGITS_MAX: usize = 2;
 /// Longer words of letters become [`Redactor::token`].
 const LETTERS_MAX: usize = 3;
-/// Hexadecimal words with digits are a pattern from this length on, mixtures with two digits from the
-/// other one on.
+/// Hexadecimal words with digits are a pattern from this length on, mixed words with two digits
+/// from the next one on.
 const HEX_MIN: usize = 4;
 const MIXED_MIN: usize = 8;
 
@@ -36,9 +37,9 @@ const UUID_LENGTH: usize = 36;
 /// Which words stay.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) enum Lexicon {
-    /// Those that many systems have.
+    /// Words that occur on many systems.
     Common,
-    /// In names of hosts: the fewest.
+    /// Words in host names: the smallest set.
     Hosts,
 }
 
@@ -84,13 +85,13 @@ impl Redactor {
         out
     }
 
-    /// Group by group: one of letters alone is no number to a pattern.
+    /// Group by group: patterns do not treat a group of letters as a number.
     fn uuid(&self, uuid: &str) -> String {
         let group = |group: &str| self.shaped("mixed", group, |_| true);
         uuid.split('-').map(group).collect::<Vec<_>>().join("-")
     }
 
-    /// Words come again and again.
+    /// Words are often repeated.
     fn known_word(&self, word: &str, lexicon: Lexicon) -> String {
         if let Some(known) = self.remembered(word, lexicon) {
             return known;
@@ -142,7 +143,7 @@ impl Redactor {
         if word.len() <= LETTERS_MAX && !public::is_public(word) {
             return self.few_letters(word, false);
         }
-        // Logs are known by these parts of their names, and what else there is in a name stays hidden.
+        // These parts of names identify logs; the rest of the name is hidden.
         let token = self.token(word);
         if word.starts_with("trace") {
             return format!("trace{token}");
@@ -153,10 +154,10 @@ impl Redactor {
         }
     }
 
-    /// Letters for as many letters. Those of hexadecimal numbers stay such, others do not become it
-    /// where that matters.
+    /// Replaces letters by the same number of letters. Letters of hexadecimal numbers stay
+    /// hexadecimal; where it matters, others do not become hexadecimal.
     fn few_letters(&self, letters: &str, is_never_hex: bool) -> String {
-        // A public word that must not stay: what stays may be met elsewhere.
+        // Not a public word that had to be replaced, since public words appear elsewhere unchanged.
         if public::is_public(letters) {
             return self.token(letters);
         }
@@ -169,7 +170,7 @@ impl Redactor {
         if is_never_hex {
             self.permuted(purpose, letters, &radixes(letters, false), is_wanted)
         } else {
-            // Of few letters all that are hexadecimal are among themselves, so the others are, too.
+            // The hexadecimal words are permuted among themselves, and so are the others.
             let is_like = |new: &str| is_wanted(new) && is_hex(new) == is_hex(letters);
             self.permuted(
                 purpose,
@@ -180,7 +181,7 @@ impl Redactor {
         }
     }
 
-    /// Letters and digits here and there: each sort by itself.
+    /// A mix of letters and digits: each kind is replaced separately.
     fn scattered(&self, word: &str, lexicon: Lexicon) -> String {
         let is_digit = |byte: &u8| byte.is_ascii_digit();
         let letters: String = word.chars().filter(char::is_ascii_alphabetic).collect();
@@ -202,7 +203,7 @@ impl Redactor {
         out
     }
 
-    /// Digits for digits, letters for letters; those of hexadecimal numbers for themselves.
+    /// Digits for digits, letters for letters, hexadecimal for hexadecimal.
     fn shaped(&self, purpose: &str, word: &str, is_wanted: impl Fn(&str) -> bool) -> String {
         self.permuted(purpose, word, &radixes(word, is_hex(word)), is_wanted)
     }
@@ -225,9 +226,10 @@ impl Redactor {
         written(&digits)
     }
 
-    /// Ten letters that stand for anything: two that are the same stand for the same.
+    /// Ten letters that can stand for anything; equal texts get the same letters.
     pub(super) fn token(&self, text: &str) -> String {
-        // Without `l`: `log` is what logs are known by. Without what does not look like a word.
+        // Without `l`, since `log` identifies logs, and only with letters that form pronounceable
+        // words.
         const CONSONANTS: &[u8; 18] = b"bcdfghjkmnprstvwyz";
         const VOWELS: &[u8; 5] = b"aeiou";
         let mut bytes = [0; 20];
@@ -262,7 +264,7 @@ fn is_hex(word: &str) -> bool {
     word.bytes().all(|byte| byte.is_ascii_hexdigit())
 }
 
-/// How many characters may stand in each place.
+/// Number of possible characters in each position.
 fn radixes(word: &str, is_hex: bool) -> Vec<u32> {
     let radix = |byte: u8| match byte {
         b'0'..=b'9' => 10,
@@ -291,7 +293,8 @@ fn letter(digit: u32, like: u8) -> char {
     char::from(first + digit as u8)
 }
 
-/// Four numbers that may be an address, as in `ip-10-0-1-23`: it, the mark between them, its length.
+/// Four numbers that may be an address, as in `ip-10-0-1-23`: the address, the separator, the
+/// length.
 fn dotted(text: &str, at: usize) -> Option<(Ipv4Addr, &str, usize)> {
     let is_word = |byte: &u8| byte.is_ascii_alphanumeric();
     let rest = &text[at..];

@@ -1,9 +1,9 @@
-//! Cuts a part out of a recording, to be sent or kept: a recording of its own, about a window of the
-//! whole.
+//! Cuts a snapshot out of a recording, to be sent or kept: a recording of its own with the focus on
+//! a window.
 //!
-//! It holds every row that touches the window or the time around it, as it is, and of the things
-//! (threads, processes, stacks) those that these rows name or that lived then. Ids stay, so what is
-//! asked of the window has the answer that the whole gives.
+//! It contains all rows that overlap the window or the time around it, unchanged, and the threads,
+//! processes and stacks that these rows refer to or that lived then. Ids stay the same, so queries
+//! of the window have the same answers as with the whole recording.
 
 mod named;
 
@@ -26,11 +26,11 @@ use whyslow_store::{
     Cut, Existing, RecordingInfo, RecordingWriter, Scan, StoreError, Tables, each_row, rows,
 };
 
-use named::{Counting, Named, Told};
+use named::{Counting, Named, RowRefs};
 
-/// So much around the window is kept at least: what an explanation looks at before something began.
+/// Minimum time around the window: explanations use events before the start of an operation.
 const AROUND_NS_MIN: Ns = 5_000_000_000;
-/// Kept by whom they are of, and not only by their time.
+/// Selected by their owner, not only by time.
 const BY_NAME: [&str; 7] = [
     "block_share",
     "thread_comm",
@@ -40,26 +40,26 @@ const BY_NAME: [&str; 7] = [
     "callsite",
     "frame",
 ];
-/// Kept whatever their time is: each holds until the next.
+/// Kept whatever their time is: each applies until the next one.
 const STANDING: [&str; 1] = ["resolver_file"];
-/// Rows between two looks whether somebody said stop.
-const ROWS_PER_LOOK: u64 = 1 << 16;
+/// Rows between two checks for an interruption.
+const ROWS_PER_CHECK: u64 = 1 << 16;
 const SECOND: Ns = 1_000_000_000;
 
 /// What to cut out.
 #[derive(Debug, Clone)]
 pub struct CutQuestion {
-    /// What the part is about.
+    /// The focus of the snapshot.
     pub focus: Window,
-    /// So much before and after it is kept, too; by default as much as the window is long, and some
-    /// seconds at least.
+    /// Time before and after it to keep; by default the length of the window, and at least
+    /// five seconds.
     pub around: Option<Ns>,
-    /// Of the recording that is cut.
+    /// Digest of the source recording.
     pub digest: String,
 }
 
 impl CutQuestion {
-    /// The time of which all is kept: its last nanosecond is part of it.
+    /// The time range to keep, including its last nanosecond.
     fn kept(&self) -> Window {
         let around = self
             .around
@@ -71,7 +71,7 @@ impl CutQuestion {
     }
 }
 
-/// Writes the part as a recording.
+/// Writes the snapshot as a recording.
 pub fn cut(
     tables: &dyn Tables,
     question: &CutQuestion,
@@ -109,7 +109,7 @@ fn about(tables: &dyn Tables, question: &CutQuestion) -> Result<RecordingInfo, S
         let rows = info.rows_of_whole(table.name);
         (table.name.to_owned(), rows)
     });
-    // A part of a part is one of the whole.
+    // A snapshot of a snapshot refers to the original recording.
     let digest = info.cut.as_ref().map(|cut| cut.digest.clone());
     Ok(RecordingInfo {
         begin_ns: kept.begin.clamp(info.begin_ns, info.end_ns),
@@ -121,30 +121,32 @@ fn about(tables: &dyn Tables, question: &CutQuestion) -> Result<RecordingInfo, S
             focus_begin_ns: question.focus.begin,
             focus_end_ns: question.focus.end,
             rows: counted.filter(|(_, rows)| *rows > 0).collect(),
-            told: told(tables)?,
+            told: recorded_words(tables)?,
         }),
         ..info.clone()
     })
 }
 
-/// What tells beside the rows that are kept what was recorded at all.
-fn told(tables: &dyn Tables) -> Result<BTreeMap<String, BTreeSet<String>>, StoreError> {
-    let mut told = match &tables.info().cut {
+/// Words that show, in addition to the rows, what was recorded at all.
+fn recorded_words(tables: &dyn Tables) -> Result<BTreeMap<String, BTreeSet<String>>, StoreError> {
+    let mut words = match &tables.info().cut {
         Some(cut) => cut.told.clone(),
         None => BTreeMap::new(),
     };
     if let Some(kinds) = tables.words(NetPacketRow::TABLE, "kind")? {
-        told.insert(format!("{}.kind", NetPacketRow::TABLE.name), kinds);
+        words.insert(format!("{}.kind", NetPacketRow::TABLE.name), kinds);
     }
-    let counts = told.entry(PageCountRow::TABLE.name.to_owned()).or_default();
+    let counts = words
+        .entry(PageCountRow::TABLE.name.to_owned())
+        .or_default();
     let mut counting = Counting::new(PageCountRow::TABLE);
     each_row::<PageCountRow>(tables, None, &mut Symbols::new(), |row, _| {
         row.put(&mut counting);
         Ok(())
     })?;
     counts.extend(counting.columns());
-    told.retain(|_, words| !words.is_empty());
-    Ok(told)
+    words.retain(|_, words| !words.is_empty());
+    Ok(words)
 }
 
 struct Cutting<'t> {
@@ -157,7 +159,7 @@ struct Cutting<'t> {
     cancel: &'t AtomicBool,
 }
 
-/// Requests that reach beyond the time that is kept: what was merged into them may lie there, too.
+/// Requests that extend beyond the kept time: requests merged into them may be outside, too.
 #[derive(Default)]
 struct Crossing {
     ids: FxHashSet<i64>,
@@ -174,7 +176,7 @@ impl Crossing {
 }
 
 impl Cutting<'_> {
-    /// Rows that touch the time that is kept, or all of tables that have none.
+    /// Copies the rows that overlap the kept time, or all rows of tables without time.
     fn copy<R: Row>(&mut self) -> Result<(), StoreError>
     where
         RecordingWriter: Emit<R>,
@@ -188,20 +190,20 @@ impl Cutting<'_> {
         let window = (!stands).then_some(kept);
         let is_call = table.name == SyscallRow::TABLE.name;
         let is_request = table.name == BlockIoRow::TABLE.name;
-        let mut told = Told::new(table);
+        let mut refs = RowRefs::new(table);
         let (named, crossing) = (&mut self.named, &mut self.crossing);
         let keep = |row: &R| {
-            told.read(row);
+            refs.read(row);
             let (ts, id) = row.key();
-            if !stands && !told.overlaps(ts, kept) {
+            if !stands && !refs.overlaps(ts, kept) {
                 return false;
             }
-            named.take(&told);
+            named.take(&refs);
             if is_call {
-                named.note_end(&told, (ts, id));
+                named.note_end(&refs, (ts, id));
             }
-            if is_request && !told.lies_in(ts, kept) {
-                crossing.add(id, ts, told.ts_end());
+            if is_request && !refs.lies_in(ts, kept) {
+                crossing.add(id, ts, refs.ts_end());
             }
             true
         };
@@ -214,12 +216,12 @@ impl Cutting<'_> {
         let window = crossing.range.map_or(kept, |range| {
             Window::new(kept.begin.min(range.begin), kept.end.max(range.end))
         });
-        let (named, mut told) = (&mut self.named, Told::new(BlockShareRow::TABLE));
+        let (named, mut refs) = (&mut self.named, RowRefs::new(BlockShareRow::TABLE));
         let keep = |row: &BlockShareRow| {
             let keeps = kept.contains(row.ts) || crossing.ids.contains(&row.block_io_id);
             if keeps {
-                told.read(row);
-                named.take(&told);
+                refs.read(row);
+                named.take(&refs);
             }
             keeps
         };
@@ -227,9 +229,9 @@ impl Cutting<'_> {
         filtered(self.tables, Some(window), sink, keep)
     }
 
-    /// Of threads whose last call that is kept has no end, the one after it: whether there is one tells
-    /// whether the thread was in the call to the end. It may lie after the time that is kept, and
-    /// before it too, where the call began earlier still.
+    /// For threads whose last kept call has no end, also keeps the next call: its existence shows
+    /// whether the thread was in the call until the end. The next call may start after the kept
+    /// time, or before it if the call started even earlier.
     fn next_calls(&mut self) -> Result<(), StoreError> {
         let mut wanted = std::mem::take(&mut self.named.unfinished);
         let Some(first) = wanted.values().map(|(ts, _)| *ts).min() else {
@@ -316,7 +318,7 @@ impl Cutting<'_> {
     fn stacks(&mut self) -> Result<(), StoreError> {
         let all = rows::<CallsiteRow>(self.tables, &mut self.symbols)?;
         let named = &mut self.named;
-        // A caller has a lesser id than what it calls.
+        // A caller has a lower id than its callees.
         for row in all.iter().rev() {
             if named.callsites.contains(&row.id) {
                 named.callsites.extend(row.parent_id);
@@ -337,7 +339,7 @@ impl Cutting<'_> {
     }
 }
 
-/// Pages are counted by the second: with the begin of the first.
+/// Pages are counted per second, at the start of the second.
 fn of_table(table: &Table, kept: Window) -> Window {
     if table.name != PageCountRow::TABLE.name {
         return kept;
@@ -345,14 +347,14 @@ fn of_table(table: &Table, kept: Window) -> Window {
     Window::new(kept.begin.saturating_sub(SECOND), kept.end)
 }
 
-/// As the question who there was tells it.
+/// The same rule as in queries of threads.
 fn lived(kept: Window, start: Option<Ns>, exit: Option<Ns>) -> bool {
     start.is_none_or(|start| start < kept.end) && exit.is_none_or(|exit| exit > kept.begin)
 }
 
 type Into<'s> = (&'s mut RecordingWriter, &'s mut Symbols, &'s AtomicBool);
 
-/// Copies the rows that are to be kept.
+/// Copies the rows to keep.
 fn filtered<R: Row>(
     tables: &dyn Tables,
     window: Option<Window>,
@@ -365,7 +367,7 @@ where
     let mut seen = 0_u64;
     each_row::<R>(tables, window, symbols, |row, symbols| {
         seen += 1;
-        if seen.is_multiple_of(ROWS_PER_LOOK) && cancel.load(Ordering::Relaxed) {
+        if seen.is_multiple_of(ROWS_PER_CHECK) && cancel.load(Ordering::Relaxed) {
             return Err(StoreError::Stopped);
         }
         if !keep(&row) {

@@ -1,4 +1,4 @@
-//! What the rows that are kept name: threads, processes and stacks, by the names of their columns.
+//! Threads, processes and stacks that the kept rows refer to, found by column names.
 
 use rustc_hash::{FxHashMap, FxHashSet};
 use whyslow_model::{Ns, Row, Shape, Sink, Sym, Table, Unit, Window};
@@ -8,7 +8,7 @@ pub(super) struct Named {
     pub(super) threads: FxHashSet<i32>,
     pub(super) processes: FxHashSet<i32>,
     pub(super) callsites: FxHashSet<i64>,
-    /// Threads whose last call met so far has no end, with its `ts` and id.
+    /// Threads whose last call so far has no end, with its `ts` and id.
     pub(super) unfinished: FxHashMap<i32, (Ns, i64)>,
 }
 
@@ -20,15 +20,15 @@ enum Role {
     Callsite,
 }
 
-/// What one row tells.
-pub(super) struct Told {
+/// References and end time of a row.
+pub(super) struct RowRefs {
     roles: Vec<Option<Role>>,
     shape: Shape,
     ts_end: Option<Ns>,
     things: Vec<(Role, i64)>,
 }
 
-impl Told {
+impl RowRefs {
     pub(super) fn new(table: &Table) -> Self {
         let role = |name: &str| match name {
             "ts_end" => Some(Role::End),
@@ -67,13 +67,13 @@ impl Told {
         }
     }
 
-    /// Whether no part of it lies elsewhere.
+    /// Whether it is completely within the window.
     pub(super) fn lies_in(&self, ts: Ns, window: Window) -> bool {
         window.contains(ts) && self.ts_end.is_some_and(|end| end < window.end)
     }
 }
 
-impl Sink for Told {
+impl Sink for RowRefs {
     fn i64(&mut self, column: usize, value: Option<i64>) {
         match (self.roles[column], value) {
             (Some(Role::End), end) => self.ts_end = end,
@@ -90,8 +90,8 @@ impl Sink for Told {
 }
 
 impl Named {
-    pub(super) fn take(&mut self, told: &Told) {
-        for (role, id) in &told.things {
+    pub(super) fn take(&mut self, refs: &RowRefs) {
+        for (role, id) in &refs.things {
             match role {
                 Role::Thread => {
                     self.threads.insert(*id as i32);
@@ -107,18 +107,18 @@ impl Named {
         }
     }
 
-    /// Of a call, by `ts` and id; they come in order.
-    pub(super) fn note_end(&mut self, told: &Told, key: (Ns, i64)) {
+    /// Notes whether a call, identified by `ts` and id, has an end; calls come in order.
+    pub(super) fn note_end(&mut self, refs: &RowRefs, key: (Ns, i64)) {
         let of_thread = |(role, id): &(Role, i64)| (*role == Role::Thread).then_some(*id as i32);
-        if let Some(utid) = told.things.iter().find_map(of_thread) {
-            match told.ts_end {
+        if let Some(utid) = refs.things.iter().find_map(of_thread) {
+            match refs.ts_end {
                 Some(_) => self.unfinished.remove(&utid),
                 None => self.unfinished.insert(utid, key),
             };
         }
     }
 
-    /// Parents of all that are named, their parents, and so on.
+    /// Adds the ancestors of all referenced ones.
     pub(super) fn add_parents(&mut self, all: impl Iterator<Item = (i32, Option<i32>)>) {
         let parents: FxHashMap<i32, Option<i32>> = all.collect();
         let mut next: Vec<i32> = self.processes.iter().copied().collect();
@@ -132,7 +132,7 @@ impl Named {
     }
 }
 
-/// Which columns of a table count anything.
+/// Which columns of a table are non-zero in any row.
 pub(super) struct Counting {
     table: &'static Table,
     counted: Vec<bool>,

@@ -1,4 +1,4 @@
-//! Functions, and who called them.
+//! Functions and their callers.
 
 use whyslow_model::Symbols;
 use whyslow_model::tables::{CallsiteRow, FrameRow};
@@ -7,23 +7,23 @@ use whyslow_store::{Tables, rows};
 use super::Mark;
 use crate::ExportError;
 
-/// What a frame is.
+/// Kind of a frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum FrameKind {
     /// The name of a thread, above its stacks.
     Thread,
     /// Machine code of a program or library.
     User,
-    /// Code of the kernel.
+    /// Kernel code.
     Kernel,
-    /// Of a language with a runtime of its own.
+    /// Code of a language with a runtime.
     Managed,
-    /// No function: why there is no sample.
+    /// Not a function: why there is no sample.
     Mark,
 }
 
 impl FrameKind {
-    /// As the JSON of flame graphs has it.
+    /// The name in the JSON of flame graphs.
     pub fn name(self) -> &'static str {
         match self {
             Self::Thread => "thread",
@@ -38,32 +38,32 @@ impl FrameKind {
 /// A function in a stack.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Frame {
-    /// Its name, or where it is if it has none.
+    /// Its name, or its address if it has none.
     pub name: String,
-    /// File that its code came from.
+    /// File of its code.
     pub module: Option<String>,
-    /// What kind of code.
+    /// Kind of its code.
     pub kind: FrameKind,
-    /// Address as recorded; 0 for frames that have none.
+    /// Address as recorded; 0 if there is none.
     pub address: i64,
 }
 
-/// Frames and who calls them.
+/// Frames and their callers.
 #[derive(Debug, Default)]
 pub struct Callsites {
-    /// Functions, each once.
+    /// Unique functions.
     pub frames: Vec<Frame>,
     /// Caller and frame, by id.
     sites: Vec<(Option<usize>, usize)>,
-    /// Frames that stand for marks.
+    /// Frames of marks.
     marks: [usize; Mark::ALL.len()],
 }
 
-/// No stack has more frames: a recording that says so goes in circles.
+/// Limit of the stack depth: deeper stacks in a recording are cycles.
 const DEPTH_MAX: usize = 1024;
 
 impl Callsites {
-    /// Reads the tables `callsite` and `frame`; empty where they have no rows.
+    /// Reads the tables `callsite` and `frame`; empty if they have no rows.
     pub fn read(tables: &dyn Tables) -> Result<Self, ExportError> {
         let mut symbols = Symbols::new();
         let has = |name: &str| {
@@ -75,7 +75,7 @@ impl Callsites {
             return Ok(found.with_marks());
         }
         for row in rows::<CallsiteRow>(tables, &mut symbols)? {
-            // Ids are given one after another; a gap is no reason to make room for it.
+            // Ids are consecutive; do not allocate for a gap.
             if usize::try_from(row.id) == Ok(found.sites.len()) {
                 let parent = row.parent_id.and_then(|id| usize::try_from(id).ok());
                 let frame = usize::try_from(row.frame_id).unwrap_or(usize::MAX);
@@ -122,7 +122,7 @@ impl Callsites {
         self
     }
 
-    /// Places in `frames` of a stack, outermost first; nothing for one that is not known.
+    /// Indexes into `frames` of a stack, outermost first; empty if it is unknown.
     pub fn stack(&self, (callsite, mark): (Option<i64>, Option<Mark>)) -> Vec<usize> {
         let mut stack = self.plain(callsite);
         if let Some(mark) = mark {

@@ -1,4 +1,4 @@
-//! Times without samples, of single threads and of whole processes.
+//! Sampling gaps of single threads and of whole processes.
 
 use std::ops::ControlFlow;
 
@@ -11,7 +11,7 @@ use super::stops::Stops;
 use super::{Counting, Mark, Sample, Weight};
 use crate::ExportError;
 
-/// Class of a time in which no thread of a process was sampled.
+/// Class of a gap of all threads of a process.
 const STOPPED: &str = "process_stopped";
 const GAP_COLUMNS: [&str; 8] = [
     "ts_ns",
@@ -24,7 +24,7 @@ const GAP_COLUMNS: [&str; 8] = [
     "class",
 ];
 
-/// Time without samples, or of what came before it.
+/// A sampling gap, or the lead time before it.
 pub(super) struct GapSample {
     pub(super) begin: Ns,
     pub(super) dur: Ns,
@@ -55,7 +55,7 @@ impl GapSample {
 }
 
 impl Counting<'_> {
-    /// When the threads of a process were stopped, and times without samples of single ones.
+    /// The stops of whole processes, and the gaps of single threads.
     pub(super) fn stops_and_gaps(
         &self,
         tables: &dyn Tables,
@@ -66,9 +66,9 @@ impl Counting<'_> {
         if !has_gaps || question.weight == Weight::Samples || !question.states.is_empty() {
             return Ok((Stops::of(&[]), Vec::new()));
         }
-        let mut gaps = self.gaps(tables, &self.asked(Kind::Gaps, &[]))?;
+        let mut gaps = self.gaps(tables, &self.log_query(Kind::Gaps, &[]))?;
         gaps.retain(|gap| gap.mark != Some(Mark::Stopped));
-        // A stop is of no thread and has no stack, but it is one for all threads of its process.
+        // A stop has no thread and no stack, but it applies to all threads of its process.
         let of_stops = Question {
             window: question.window,
             filter: Filter {
@@ -84,10 +84,10 @@ impl Counting<'_> {
         Ok((Stops::of(&stops), gaps))
     }
 
-    /// Those that count, in order of begin.
-    fn gaps(&self, tables: &dyn Tables, asked: &Question) -> Result<Vec<GapSample>, ExportError> {
+    /// The gaps that count, in start order.
+    fn gaps(&self, tables: &dyn Tables, query: &Question) -> Result<Vec<GapSample>, ExportError> {
         let mut gaps = Vec::new();
-        each_row(tables, asked, &GAP_COLUMNS, &mut |row| {
+        each_row(tables, query, &GAP_COLUMNS, &mut |row| {
             self.gap(row, &mut gaps);
             ControlFlow::Continue(())
         })?;
@@ -95,8 +95,8 @@ impl Counting<'_> {
         Ok(gaps)
     }
 
-    /// A wait begins somewhere between the sample before and the next one that was due, on average in
-    /// the middle: half an interval is still of what the thread was in before.
+    /// A wait starts between the previous sample and the next one that was due, on average halfway:
+    /// half an interval still belongs to the previous stack.
     fn gap(&self, row: &LogRow<'_>, gaps: &mut Vec<GapSample>) {
         let mark = match row.text("class").unwrap_or_default() {
             "kernel_wait" | "page_fault" => Mark::Blocked,
@@ -127,7 +127,7 @@ impl Counting<'_> {
                 });
             }
         };
-        // Which stacks and states are asked for was found out for the wait.
+        // Filters by stack and state were evaluated for the wait, not for the lead time.
         let is_any = !self.question.filter.is_of_stacks() && self.question.weight == Weight::Time;
         if lead > 0 && is_any {
             put((ts, lead), before, None);

@@ -1,27 +1,27 @@
-//! Whether the time that is told of threads is their lives.
+//! Checks whether the reported time of threads adds up to their lifetimes.
 
 use rustc_hash::FxHashMap;
 use whyslow_model::Ns;
 
 use super::{Sample, StackQuestion, Weight};
 
-/// Lives of threads, from the first that is told of each to the last, and what of these is told.
+/// Lifetimes of threads, from their first to their last sample, compared with their reported time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Lives {
     /// Number of threads.
     pub threads: usize,
     /// Sum of their lifetimes in ns.
     pub lived: Ns,
-    /// Sum of what each thread has too much or too little.
+    /// Sum of the absolute differences of each thread.
     pub residual: Ns,
 }
 
-/// A thread by process and number.
+/// A thread by process and thread id.
 type ThreadOf = (Option<i64>, Option<i64>);
 
-/// Begin, end and told time of each thread, where all of it is asked for.
+/// Start, end and reported time of each thread, if all time is requested.
 pub(super) struct LivesOf {
-    is_asked: bool,
+    is_requested: bool,
     threads: FxHashMap<ThreadOf, (Ns, Ns, Ns)>,
 }
 
@@ -33,7 +33,7 @@ impl LivesOf {
             || filter.dur_max.is_some()
             || !question.states.is_empty();
         Self {
-            is_asked: question.weight == Weight::Time && !has_parts,
+            is_requested: question.weight == Weight::Time && !has_parts,
             threads: FxHashMap::default(),
         }
     }
@@ -42,9 +42,9 @@ impl LivesOf {
         self.add_until(sample, sample.begin.saturating_add(sample.dur));
     }
 
-    /// Of several samples, the last of which ends there.
+    /// Adds several samples, the last of which ends at `end`.
     pub(super) fn add_until(&mut self, sample: &Sample<'_>, end: Ns) {
-        if !self.is_asked || sample.tid.is_none() {
+        if !self.is_requested || sample.tid.is_none() {
             return;
         }
         let key = (sample.pid, sample.tid);
@@ -56,11 +56,11 @@ impl LivesOf {
 
     pub(super) fn sum(&self) -> Option<Lives> {
         let lives = self.threads.values();
-        self.is_asked.then(|| {
-            lives.fold(Lives::default(), |sum, (begin, end, told)| Lives {
+        self.is_requested.then(|| {
+            lives.fold(Lives::default(), |sum, (begin, end, reported)| Lives {
                 threads: sum.threads + 1,
                 lived: sum.lived.saturating_add(end - begin),
-                residual: sum.residual.saturating_add((end - begin - told).abs()),
+                residual: sum.residual.saturating_add((end - begin - reported).abs()),
             })
         })
     }

@@ -1,19 +1,19 @@
-//! Times in which a whole process stood still.
+//! Times in which a whole process was stopped.
 
 use rustc_hash::FxHashMap;
 use whyslow_model::Ns;
 
 use super::{Mark, Sample};
 
-/// When all threads of a process were stopped. That time is no thread's doing, whatever it was seen in
-/// afterwards.
+/// Times in which all threads of a process were stopped. They are not attributed to any thread,
+/// whatever its next sample shows.
 pub(super) struct Stops {
-    /// By process id; those of a process that nobody knows are everybody's.
+    /// By process id; stops without a process apply to all.
     of: FxHashMap<Option<i64>, Vec<(Ns, Ns)>>,
 }
 
 impl Stops {
-    /// Process, begin and end of each, in order of begin.
+    /// Process, start and end of each, in start order.
     pub(super) fn of(stops: &[(Option<i64>, Ns, Ns)]) -> Self {
         let mut of: FxHashMap<Option<i64>, Vec<(Ns, Ns)>> = FxHashMap::default();
         for (pid, ..) in stops {
@@ -40,7 +40,7 @@ impl Stops {
         spans.map_or(&[], Vec::as_slice)
     }
 
-    /// A sample in pieces, those in which everything stood still marked as that.
+    /// Splits a sample; parts in which everything was stopped are marked.
     pub(super) fn cut(&self, sample: &Sample<'_>, each: &mut dyn FnMut(&Sample<'_>)) {
         let spans = self.of_process(sample.pid);
         let end = sample.begin.saturating_add(sample.dur);

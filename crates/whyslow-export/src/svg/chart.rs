@@ -1,5 +1,5 @@
-//! Stacks over time: a strip a thread, x is time. What a thread was in at one sample after the other is
-//! one box.
+//! Stacks over time: a strip per thread, with time on the x axis. Consecutive samples in the same
+//! function are one box.
 
 use std::fmt::Write as _;
 use std::io::{self, Write};
@@ -16,12 +16,12 @@ use crate::ExportError;
 use crate::profile::{Place, Thread, Threads};
 use crate::stacks::{About, Callsites, FrameKind, StackQuestion, each_sample};
 
-/// A picture of more is drawn by nobody.
+/// Maximum number of boxes in a picture.
 const BOXES_MAX: usize = 60_000;
-/// Samples that are farther apart than this share of the picture are two boxes.
+/// Samples farther apart than this share of the picture are separate boxes.
 const APART: f64 = THINNEST / WIDTH;
 
-/// A function that a thread was in all the time.
+/// A function that a thread was in continuously.
 #[derive(Debug, Clone, Copy)]
 struct Stretch {
     begin: Ns,
@@ -34,7 +34,7 @@ struct Stretch {
 #[derive(Debug, Default)]
 struct Strip {
     done: Vec<Stretch>,
-    /// Of each depth, what may go on.
+    /// Open boxes by depth.
     open: Vec<Stretch>,
     busy: Ns,
 }
@@ -43,18 +43,18 @@ struct Strip {
 #[derive(Debug)]
 pub struct Chart {
     callsites: Callsites,
-    /// Name, strip; who runs most comes first.
+    /// Name and strip, busiest first.
     strips: Vec<(String, Strip)>,
     /// Time range, losses and caveats of the samples.
     pub about: About,
-    /// Threads for which there was no room.
+    /// Number of threads that are not shown.
     pub left_out: usize,
-    /// Boxes of the threads shown that would be too many, wide enough to be seen as they are.
+    /// Number of visible boxes of the shown threads that are omitted.
     pub boxes_left_out: usize,
 }
 
 impl Chart {
-    /// Reads the samples of a window and keeps the `threads_max` threads with most time.
+    /// Reads the samples of a window and keeps the `threads_max` threads with the most time.
     pub fn of(
         tables: &dyn Tables,
         question: &StackQuestion,
@@ -135,7 +135,7 @@ impl Strip {
             .extend(self.open.drain(depth.min(self.open.len())..));
     }
 
-    /// Keeps the longest of those that can be seen. How many more there were.
+    /// Keeps the longest visible boxes; returns the number of omitted ones.
     fn thin_out(&mut self, thinnest: Ns, room: usize) -> usize {
         self.done.retain(|one| one.end - one.begin >= thinnest);
         self.done.index_sort_by_key(|one| {
@@ -152,7 +152,8 @@ impl Strip {
     }
 }
 
-/// Each thread has the same room for boxes; what one does not need the others have. How many were left out.
+/// Distributes the allowed number of boxes evenly; unused allowances go to other threads. Returns
+/// the number of omitted boxes.
 fn thin_out(strips: &mut [(String, Strip)], thinnest: Ns, room: usize) -> usize {
     let mut order: Vec<usize> = (0..strips.len()).collect();
     order.index_sort_by_key(|at| strips[*at].1.done.len());
@@ -165,7 +166,7 @@ fn thin_out(strips: &mut [(String, Strip)], thinnest: Ns, room: usize) -> usize 
     left_out
 }
 
-/// Writes the picture: what is too thin to be seen is left out.
+/// Writes the picture without boxes that are too thin to be seen.
 pub fn write_chart(chart: &Chart, look: &SvgLook, out: &mut dyn Write) -> io::Result<()> {
     let rows: usize = chart
         .strips
@@ -176,7 +177,7 @@ pub fn write_chart(chart: &Chart, look: &SvgLook, out: &mut dyn Write) -> io::Re
     write_head(look, (height, " data-chart=\"\""), out)?;
     let (begin, end) = (chart.about.begin, chart.about.end);
     let scale = WIDTH / (end - begin).max(1) as f64;
-    // The whole comes first, as in a graph: the way back.
+    // The whole comes first, as in a graph: clicking it resets the zoom.
     write_box(
         out,
         (
@@ -188,8 +189,8 @@ pub fn write_chart(chart: &Chart, look: &SvgLook, out: &mut dyn Write) -> io::Re
     )?;
     let mut top = TOP + ROW;
     for (name, strip) in &chart.strips {
-        let told = format!("{}: {} at work", shown(name, false), length(strip.busy));
-        write_box(out, ("same", name, &told), (0.0, WIDTH, top))?;
+        let tooltip = format!("{}: {} active", shown(name, false), length(strip.busy));
+        write_box(out, ("same", name, &tooltip), (0.0, WIDTH, top))?;
         for one in &strip.done {
             let frame = &chart.callsites.frames[one.frame];
             let is_off = frame.kind != FrameKind::Mark && one.off * 2 > one.end - one.begin;
@@ -198,12 +199,12 @@ pub fn write_chart(chart: &Chart, look: &SvgLook, out: &mut dyn Write) -> io::Re
                 of_kind(frame.kind),
                 if is_off { " off" } else { "" }
             );
-            let mut told = shown(&frame.name, false).into_owned();
+            let mut tooltip = shown(&frame.name, false).into_owned();
             if let Some(module) = &frame.module {
-                let _ = write!(told, " in {}", shown(module, false));
+                let _ = write!(tooltip, " in {}", shown(module, false));
             }
             let _ = write!(
-                told,
+                tooltip,
                 ": {}, from +{}",
                 length(one.end - one.begin),
                 length(one.begin - begin)
@@ -211,7 +212,7 @@ pub fn write_chart(chart: &Chart, look: &SvgLook, out: &mut dyn Write) -> io::Re
             let left = (one.begin - begin) as f64 * scale;
             let width = (one.end - one.begin) as f64 * scale;
             let y = top + (one.depth + 1) * ROW;
-            write_box(out, (&class, &frame.name, &told), (left, width, y))?;
+            write_box(out, (&class, &frame.name, &tooltip), (left, width, y))?;
         }
         top += (strip.depth() + 1) * ROW;
     }
@@ -220,7 +221,7 @@ pub fn write_chart(chart: &Chart, look: &SvgLook, out: &mut dyn Write) -> io::Re
 
 fn write_box(
     out: &mut dyn Write,
-    (class, name, told): (&str, &str, &str),
+    (class, name, tooltip): (&str, &str, &str),
     (left, width, y): (f64, f64, usize),
 ) -> io::Result<()> {
     let room = ((width - 6.0) / CHARACTER) as usize;
@@ -233,7 +234,7 @@ fn write_box(
         out,
         "<g class=\"{class}\"><title>{}</title><rect x=\"{left:.2}\" y=\"{y}\" width=\"{width:.2}\" height=\"{}\"/>\
          <text x=\"{:.2}\" y=\"{}\">{}</text></g>",
-        escaped(told),
+        escaped(tooltip),
         ROW - 1,
         left + 3.0,
         y + 12,

@@ -11,9 +11,9 @@
         return { group, rect, title, text: group.querySelector("text"), x: number("x"), y: number("y"), w: number("width") };
     });
     const name = (box) => box.title.slice(0, Math.max(box.title.lastIndexOf(": "), 0));
-    // Of a chart, x is time: whatever was then is seen together.
+    // In a chart, x is time: zooming shows everything in that time.
     const isChart = document.querySelector("#boxes").hasAttribute("data-chart");
-    const told = document.getElementById("told");
+    const tooltip = document.getElementById("tooltip");
     const found = document.getElementById("found");
     let at = boxes[0];
     if (!at) return;
@@ -47,7 +47,7 @@
         at.group.classList.remove("at");
         at = box;
         at.group.classList.add("at");
-        told.textContent = box.title;
+        tooltip.textContent = box.title;
     };
     const search = () => {
         const text = prompt("function");
@@ -64,7 +64,7 @@
         let reached = 0;
         const hits = boxes.filter((box) => wanted !== "" && name(box).toLowerCase().includes(wanted));
         for (const box of boxes) box.group.classList.toggle("hit", hits.includes(box));
-        // Of hits below each other, only the outermost counts.
+        // Of nested hits, only the outermost counts.
         const outer = hits.slice().sort((a, b) => a.x - b.x || a.y - b.y);
         for (const box of outer) {
             if (box.x < reached - 0.01) continue;
@@ -82,7 +82,7 @@
         return row[row.indexOf(at) + (key === "ArrowLeft" ? -1 : 1)];
     };
     for (const box of boxes) {
-        box.group.addEventListener("mouseenter", () => { told.textContent = box.title; });
+        box.group.addEventListener("mouseenter", () => { tooltip.textContent = box.title; });
         box.group.addEventListener("click", () => { choose(box); zoom(box); });
     }
     document.getElementById("all").addEventListener("click", reset);

@@ -1,7 +1,7 @@
-//! A flame graph as one SVG file, which zooms and searches by itself and asks nothing of anybody.
+//! A flame graph as a self-contained SVG file with zoom and search, which loads nothing.
 //!
-//! The script in it is the same for all files; names stand only in text nodes. Without a script it
-//! is a picture with tooltips.
+//! The script is the same in all files; names appear only in text nodes. Without the script, the
+//! file is a picture with tooltips.
 
 mod chart;
 
@@ -16,12 +16,12 @@ use whyslow_model::text::shown;
 use crate::flame::{FlameGraph, Node, ROOT};
 use crate::stacks::FrameKind;
 
-/// How the picture is titled.
+/// Texts of the picture.
 #[derive(Debug, Clone, Default)]
 pub struct SvgLook {
-    /// Headline of the picture.
+    /// Title.
     pub title: String,
-    /// A line below it: recording, window, filter.
+    /// Subtitle: recording, window, filter.
     pub subtitle: String,
     /// Lines below the picture.
     pub notes: Vec<String>,
@@ -31,9 +31,9 @@ const WIDTH: f64 = 1200.0;
 const ROW: usize = 17;
 const TOP: usize = 62;
 const FOOT: usize = 26;
-/// Boxes thinner than this cannot be seen.
+/// Thinner boxes cannot be seen.
 const THINNEST: f64 = 0.1;
-/// About so wide is a character.
+/// Approximate width of a character.
 const CHARACTER: f64 = 6.7;
 const STYLE: &str = include_str!("flame.css");
 const SCRIPT: &str = include_str!("flame.js");
@@ -57,7 +57,7 @@ pub fn write_svg(graph: &FlameGraph, look: &SvgLook, out: &mut dyn Write) -> io:
     write_foot(look, TOP + depth * ROW, out)
 }
 
-/// With marks of the group of boxes.
+/// Writes the head, with attributes for the group of boxes.
 fn write_head(
     look: &SvgLook,
     (height, marks): (usize, &str),
@@ -81,12 +81,12 @@ fn write_head(
         "<text class=\"tool\" id=\"all\" x=\"8\" y=\"55\" tabindex=\"0\" role=\"button\">whole graph</text>\n\
          <text class=\"tool\" id=\"search\" x=\"110\" y=\"55\" tabindex=\"0\" role=\"button\">search (/)</text>\n\
          <text class=\"quiet\" id=\"found\" x=\"200\" y=\"55\"></text>\n\
-         <text class=\"quiet\" id=\"told\" x=\"8\" y=\"{}\"></text>\n<g id=\"boxes\"{marks}>\n",
+         <text class=\"quiet\" id=\"tooltip\" x=\"8\" y=\"{}\"></text>\n<g id=\"boxes\"{marks}>\n",
         height - 9
     )
 }
 
-/// Notes, and the script.
+/// Notes and the script.
 fn write_foot(look: &SvgLook, below: usize, out: &mut dyn Write) -> io::Result<()> {
     writeln!(out, "</g>")?;
     for (line, note) in look.notes.iter().enumerate() {
@@ -107,7 +107,7 @@ struct Placed {
     width: f64,
 }
 
-/// Children beside each other in their order, below their caller.
+/// Children side by side in their order, below their caller.
 fn boxes(graph: &FlameGraph) -> Vec<Placed> {
     let total = graph.total_ns().max(1) as f64;
     let mut left = vec![0.0; graph.nodes.len()];
@@ -138,22 +138,22 @@ fn write_box(graph: &FlameGraph, placed: &Placed, out: &mut dyn Write) -> io::Re
     let node = &graph.nodes[placed.node];
     let frame = (placed.node != ROOT).then(|| &graph.frames[node.frame]);
     let name = frame.map_or("all", |frame| frame.name.as_str());
-    let mut told = shown(name, false).into_owned();
+    let mut tooltip = shown(name, false).into_owned();
     if let Some(module) = frame.and_then(|frame| frame.module.as_deref()) {
-        let _ = write!(told, " in {}", shown(module, false));
+        let _ = write!(tooltip, " in {}", shown(module, false));
     }
     let share = node.total_ns as f64 / graph.total_ns().max(1) as f64 * 100.0;
     let _ = write!(
-        told,
+        tooltip,
         ": {} ({share:.1} %), {} ns",
         length(node.total_ns),
         node.total_ns
     );
     if node.self_ns > 0 {
-        let _ = write!(told, ", itself {}", length(node.self_ns));
+        let _ = write!(tooltip, ", self {}", length(node.self_ns));
     }
     if graph.is_compared {
-        let _ = write!(told, ", in the baseline {}", length(node.base_total_ns));
+        let _ = write!(tooltip, ", baseline {}", length(node.base_total_ns));
     }
     let y = TOP + placed.depth * ROW;
     let room = ((placed.width - 6.0) / CHARACTER) as usize;
@@ -171,7 +171,7 @@ fn write_box(graph: &FlameGraph, placed: &Placed, out: &mut dyn Write) -> io::Re
             node,
             frame.map_or(FrameKind::Thread, |frame| frame.kind)
         ),
-        escaped(&told),
+        escaped(&tooltip),
         placed.left,
         placed.width,
         ROW - 1,
@@ -181,7 +181,7 @@ fn write_box(graph: &FlameGraph, placed: &Placed, out: &mut dyn Write) -> io::Re
     )
 }
 
-/// Kernel and program apart; beside a baseline, what takes more of the time than there and what less.
+/// Separates kernel and program; with a baseline, increased and decreased shares.
 fn class(graph: &FlameGraph, node: &Node, kind: FrameKind) -> String {
     if !graph.is_compared {
         let is_off = node.off_ns.saturating_mul(2) > node.total_ns;
@@ -241,7 +241,7 @@ fn length(ns: Ns) -> String {
     format!("{value:.decimals$} {unit}")
 }
 
-/// Text as XML has it: what it forbids was spelled out before.
+/// Text escaped for XML; characters that XML forbids have been replaced before.
 fn escaped(text: &str) -> String {
     let text = shown(text, false);
     let mut out = String::with_capacity(text.len());

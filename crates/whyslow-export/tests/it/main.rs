@@ -1,4 +1,4 @@
-//! What is exported against what the recording says.
+//! Compares exports with the recording.
 
 mod openmetrics;
 mod snapshot;

@@ -1,4 +1,4 @@
-"""What is exported is read by the tools it is for, or by their own definitions of the format."""
+"""Exports are read by the tools they are for, or with the format definitions of these tools."""
 
 import json
 import os
@@ -20,13 +20,13 @@ TRACES = ["web-incident/trace.tar.zst"]
 def program():
     named = os.environ.get("WHYSLOW_BINARY")
     if not named:
-        pytest.skip("WHYSLOW_BINARY does not name the program [tools]")
+        pytest.skip("WHYSLOW_BINARY is not set to the program [tools]")
     return named
 
 
 @pytest.fixture(scope="session", params=[*TRACES, "stacks"])
 def recording(request, program, tmp_path_factory):
-    """A recording, made from a trace that comes with the project."""
+    """A recording of a trace of this repository."""
     folder = tmp_path_factory.mktemp("recorded")
     source = ROOT / "fixtures" / request.param
     if request.param == "stacks":
@@ -63,7 +63,7 @@ def ask(program, recording):
 
 @pytest.fixture
 def rows_of(program, recording):
-    """Rows of each table, as `info` counts them."""
+    """Number of rows of each table according to `info`."""
     answer = subprocess.run(
         [program, "info", recording, "--json", "-q"], check=True, stdout=subprocess.PIPE
     )
@@ -74,7 +74,7 @@ def rows_of(program, recording):
 
 
 def stacks():
-    """Three threads that wait with stacks, one of them with names that are no names."""
+    """Three waiting threads with stacks, one of them with hostile names."""
     lines = ["whyslow-text 1"]
     names = ["web", "db", "<b>;x 1"]
     for number in range(60):

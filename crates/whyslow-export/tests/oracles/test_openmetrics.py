@@ -1,4 +1,4 @@
-"""Counters are read by the reference parser of the format, and are what the questions say."""
+"""Counters can be read by the reference parser of the format, and equal the answers of queries."""
 
 import pytest
 
@@ -25,14 +25,14 @@ def rows(ask, *words):
 
 
 def finished(rows, *keys):
-    told = {tuple(row[key] or "" for key in keys): row for row in rows}
-    return {key: row for key, row in told.items() if row["count"] > row["unfinished"]}
+    actual = {tuple(row[key] or "" for key in keys): row for row in rows}
+    return {key: row for key, row in actual.items() if row["count"] > row["unfinished"]}
 
 
-def nearly(told, wanted):
-    assert told.keys() == wanted.keys() and told
+def nearly(actual, wanted):
+    assert actual.keys() == wanted.keys() and actual
     for key, value in wanted.items():
-        assert told[key] == pytest.approx(value, abs=2e-9), key
+        assert actual[key] == pytest.approx(value, abs=2e-9), key
 
 
 def check_operations(families, rows, name, keys, labels):
@@ -40,7 +40,7 @@ def check_operations(families, rows, name, keys, labels):
     wanted = finished(rows, *keys)
     if family is None:
         assert not wanted
-        pytest.skip(f"nothing of {name} in it")
+        pytest.skip(f"no {name} in this recording")
     counts = {key: row["count"] - row["unfinished"] for key, row in wanted.items()}
     nearly(samples(family, "_count", *labels), counts)
     nearly(samples(family, "_sum", *labels), {key: row["total_ns"] / 1e9 for key, row in wanted.items()})
@@ -56,34 +56,34 @@ def check_operations(families, rows, name, keys, labels):
 
 def test_requests_are_those_of_devices(families, ask):
     if "whyslow_block_request_bytes" not in families:
-        pytest.skip("no requests in it")
+        pytest.skip("no requests in this recording")
     found = rows(ask, "block", "stats", "--by", "dev,op")
     check_operations(families, found, "block_request", ("dev", "op"), ("device", "op"))
-    told = samples(families["whyslow_block_request_bytes"], "_total", "device", "op")
-    nearly(told, {key: row["bytes"] for key, row in finished(found, "dev", "op").items()})
+    actual = samples(families["whyslow_block_request_bytes"], "_total", "device", "op")
+    nearly(actual, {key: row["bytes"] for key, row in finished(found, "dev", "op").items()})
 
 
 def test_calls_are_those_by_name(families, ask):
     if "whyslow_syscall_errors" not in families:
-        pytest.skip("no calls in it")
+        pytest.skip("no calls in this recording")
     found = rows(ask, "syscalls", "stats")
     wanted = finished(found, "name")
     family = families["whyslow_syscall_duration_seconds"]
     nearly(samples(family, "_count", "syscall"), {key: row["count"] - row["unfinished"] for key, row in wanted.items()})
-    told = samples(families["whyslow_syscall_errors"], "_total", "syscall")
-    nearly(told, {key: row["errors"] for key, row in wanted.items()})
+    actual = samples(families["whyslow_syscall_errors"], "_total", "syscall")
+    nearly(actual, {key: row["errors"] for key, row in wanted.items()})
 
 
 def test_time_in_states_is_that_of_commands(families, ask):
-    told = samples(families["whyslow_thread_state_seconds"], "_total", "command", "state")
+    actual = samples(families["whyslow_thread_state_seconds"], "_total", "command", "state")
     wanted = {}
     for row in rows(ask, "states", "usage", "--by", "comm"):
         for state in ("running", "runnable", "uninterruptible", "sleeping"):
             if row[f"{state}_ns"]:
                 wanted[(row["comm"] or "", state)] = row[f"{state}_ns"] / 1e9
     others = {"idle", "stopped", "traced", "dead", "parked", "zombie", "blocked", "waiting", "unknown"}
-    assert {state for _, state in told} <= others | {state for _, state in wanted}
-    nearly({key: value for key, value in told.items() if key[1] not in others}, wanted)
+    assert {state for _, state in actual} <= others | {state for _, state in wanted}
+    nearly({key: value for key, value in actual.items() if key[1] not in others}, wanted)
 
 
 def test_waits_for_cpus_are_all_there(families, ask):

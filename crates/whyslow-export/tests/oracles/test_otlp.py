@@ -1,4 +1,4 @@
-"""Spans are read by the published classes of OTLP, and are as long as the questions say."""
+"""Spans can be read by the published classes of OTLP, and have the durations that queries return."""
 
 import base64
 import collections
@@ -15,9 +15,9 @@ def requests(export):
 
     lines = export("otlp").read_text().splitlines()
     if not lines:
-        pytest.skip("no calls in it")
-    # Fields that the protocol does not know are an error here. OTLP has ids in hexadecimal digits, where
-    # the JSON of protocol buffers has base64.
+        pytest.skip("no calls in this recording")
+    # Fields that the protocol does not define are an error here. OTLP has ids in hexadecimal
+    # digits, whereas the JSON of protocol buffers has base64.
     return [json_format.ParseDict(in_base64(json.loads(line)), ExportTraceServiceRequest()) for line in lines]
 
 
@@ -45,15 +45,15 @@ def length(span):
 
 
 def test_operations_are_those_of_the_log(requests, ask):
-    told = collections.Counter()
+    actual = collections.Counter()
     for pid, span in spans_of(requests):
         if not span.parent_span_id:
-            told[(pid, span.name, span.start_time_unix_nano, length(span))] += 1
+            actual[(pid, span.name, span.start_time_unix_nano, length(span))] += 1
     log = ask("syscalls", "log", "--min", "1ms", "-n", "0")["tables"]
     wanted = collections.Counter(
         (row["pid"], row["name"], row["ts_ns"], row["dur_ns"]) for table in log for row in table["rows"] if row["dur_ns"] is not None
     )
-    assert wanted and told == wanted
+    assert wanted and actual == wanted
 
 
 def test_waits_lie_within_their_operation(requests):
@@ -70,13 +70,13 @@ def test_waits_lie_within_their_operation(requests):
 
 
 def test_time_waited_is_that_of_the_states(requests, ask):
-    """In the longest call that is wholly a wait: its states are what the states say of it."""
+    """The longest call that is entirely a wait has the thread states that `states log` returns."""
     longest = max((span for _, span in spans_of(requests) if not span.parent_span_id), key=length)
     tid = next(one.value.int_value for one in longest.attributes if one.key == "thread.id")
-    told = collections.Counter()
+    actual = collections.Counter()
     for _, span in spans_of(requests):
         if span.parent_span_id == longest.span_id and not span.name.startswith("block "):
-            told[span.name] += length(span)
+            actual[span.name] += length(span)
     window = f"{longest.start_time_unix_nano}ns..{longest.end_time_unix_nano}ns"
     wanted = collections.Counter()
     for table in ask("states", "log", "--tid", str(tid), "--min", "10us", "-n", "0", "-w", window)["tables"]:
@@ -85,4 +85,4 @@ def test_time_waited_is_that_of_the_states(requests, ask):
                 begin, end = max(row["ts_ns"], longest.start_time_unix_nano), min(row["ts_end_ns"], longest.end_time_unix_nano)
                 if begin < end:
                     wanted[row["state"]] += end - begin
-    assert told == wanted
+    assert actual == wanted

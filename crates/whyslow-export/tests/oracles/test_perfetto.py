@@ -1,4 +1,4 @@
-"""Perfetto's own definition of its format reads what is written, and finds the same numbers."""
+"""Perfetto's own format definition reads the export, with the same numbers."""
 
 from collections import Counter, defaultdict
 
@@ -25,7 +25,7 @@ def ftrace(trace):
 
 
 def slices(trace):
-    """Category, track, begin and end of every slice, as trace_processor pairs them."""
+    """Category, track, start and end of every slice, paired as in trace_processor."""
     categories, events = {}, []
     for packet in trace.packet:
         for name in packet.interned_data.event_categories:
@@ -35,8 +35,8 @@ def slices(trace):
             category = [categories[iid] for iid in event.category_iids]
             events.append((packet.timestamp, event.type, event.track_uuid, category))
     open_slices, found = defaultdict(list), []
-    # Of what happens at one moment, what is written first is first; an end closes the slice that
-    # was opened last on its track.
+    # Of simultaneous events, the one written first comes first; an end closes the slice opened last
+    # on its track.
     for at, kind, track, category in sorted(events, key=lambda event: event[0]):
         if kind == BEGIN:
             open_slices[track].append((at, category[0]))
@@ -48,7 +48,7 @@ def slices(trace):
 
 
 def unknown(message):
-    """Fields that Perfetto's definition does not have, at any depth."""
+    """Fields that Perfetto's definition does not contain, at any depth."""
     found = [field.field_number for field in unknown_fields.UnknownFieldSet(message)]
     for descriptor, value in message.ListFields():
         if descriptor.type == descriptor.TYPE_MESSAGE:
@@ -90,7 +90,7 @@ def test_slices_of_a_track_lie_within_each_other(trace):
 
 
 def test_each_cpu_goes_on_with_whom_it_switched_to(trace):
-    """`sched` and `thread_state` are made from pairs of switches: none may contradict the one before."""
+    """`sched` and `thread_state` are derived from consecutive switches, which must not contradict."""
     by_cpu = defaultdict(list)
     for cpu, event in ftrace(trace):
         if event.HasField("sched_switch"):
@@ -104,7 +104,7 @@ def test_each_cpu_goes_on_with_whom_it_switched_to(trace):
 
 def test_time_on_cpus_is_that_of_the_recording(trace, ask, rows_of):
     if rows_of("sched_slice") == 0:
-        pytest.skip("no scheduling in it")
+        pytest.skip("no scheduling in this recording")
     ran, on = Counter(), {}
     for cpu, event in ftrace(trace):
         switch = event.sched_switch
@@ -115,17 +115,17 @@ def test_time_on_cpus_is_that_of_the_recording(trace, ask, rows_of):
             ran[tid] += event.timestamp - since
         on[cpu] = (switch.next_pid, event.timestamp)
     table = ask("cpu", "log", "-n", "0")["tables"][0]
-    told = Counter()
+    actual = Counter()
     for row in table["rows"]:
-        told[row["tid"]] += (row["ts_end_ns"] or row["ts_ns"]) - row["ts_ns"]
-    assert {tid: ns for tid, ns in ran.items() if tid} == {tid: ns for tid, ns in told.items() if ns}
+        actual[row["tid"]] += (row["ts_end_ns"] or row["ts_ns"]) - row["ts_ns"]
+    assert {tid: ns for tid, ns in ran.items() if tid} == {tid: ns for tid, ns in actual.items() if ns}
 
 
 def test_a_window_leaves_the_rest_out(export, ask, rows_of):
     if rows_of("syscall") == 0:
-        pytest.skip("no calls in it")
+        pytest.skip("no calls in this recording")
     trace = perfetto.Trace()
     window = ("-w", "+2s..+3s")
     trace.ParseFromString(export("perfetto", *window).read_bytes())
-    told = ask("syscalls", "log", "-n", "0", *window)["tables"][0]["rows"]
-    assert sum(1 for name, *_ in slices(trace) if name == "syscall") == len(told)
+    actual = ask("syscalls", "log", "-n", "0", *window)["tables"][0]["rows"]
+    assert sum(1 for name, *_ in slices(trace) if name == "syscall") == len(actual)

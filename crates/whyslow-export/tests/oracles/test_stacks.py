@@ -1,4 +1,4 @@
-"""Profiles are read by the tools they are for; each finds the time that `stacks` tells."""
+"""Profiles are read by the tools they are for; each finds the time that `stacks` reports."""
 
 import json
 import re
@@ -10,19 +10,19 @@ import pytest
 
 
 @pytest.fixture
-def told(ask):
-    """Time away from the CPU, ns, of the whole recording."""
+def off_cpu_ns(ask):
+    """Off-CPU time of the whole recording in ns."""
     tables = ask("stacks", "usage", "--op", "offcpu", "-n", "0")["tables"]
     return sum(row["total_ns"] for table in tables for row in table["rows"])
 
 
-def test_collapsed(export, told):
+def test_collapsed(export, off_cpu_ns):
     lines = export("collapsed").read_text().splitlines()
     weights = [int(re.fullmatch(r"[^;]+(?:;[^;]+)* (\d+)", line)[1]) for line in lines]
-    assert sum(weights) == told
+    assert sum(weights) == off_cpu_ns
 
 
-def test_pprof(export, told):
+def test_pprof(export, off_cpu_ns):
     go = shutil.which("go")
     if go is None:
         pytest.skip("go is not installed [tools]")
@@ -34,14 +34,14 @@ def test_pprof(export, told):
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
     ).stdout
-    if told == 0:
+    if off_cpu_ns == 0:
         assert "Total samples = 0" in top or "profile is empty" in top, top
         return
     flat = re.findall(r"^\s*(\d+)ns\s", top, re.MULTILINE)
-    assert sum(int(ns) for ns in flat) == told, top[:2000]
+    assert sum(int(ns) for ns in flat) == off_cpu_ns, top[:2000]
 
 
-def test_speedscope(export, told):
+def test_speedscope(export, off_cpu_ns):
     document = json.loads(export("speedscope").read_text())
     assert document["$schema"] == "https://www.speedscope.app/file-format-schema.json"
     frames = document["shared"]["frames"]
@@ -52,11 +52,11 @@ def test_speedscope(export, told):
         assert all(0 <= frame < len(frames) for stack in profile["samples"] for frame in stack)
         assert profile["endValue"] - profile["startValue"] == sum(profile["weights"])
         total += sum(profile["weights"])
-    assert total == told
+    assert total == off_cpu_ns
 
 
-def test_firefox(export, ask, told):
-    """As the Firefox Profiler walks it: from a sample along prefixes to frames, functions and names."""
+def test_firefox(export, ask, off_cpu_ns):
+    """Walks the profile like the Firefox Profiler: from a sample along prefixes to frames, functions and names."""
     document = json.loads(export("firefox").read_text())
     assert document["meta"]["symbolicated"] is True
     weights, markers, seen = 0.0, 0, set()
@@ -74,20 +74,20 @@ def test_firefox(export, ask, told):
                 assert prefix is None or prefix < stack
                 stack = prefix
     # Sums of milliseconds as doubles.
-    assert round(weights * 1e6) == pytest.approx(told, abs=1000)
-    assert bool(seen) == (told > 0)
+    assert round(weights * 1e6) == pytest.approx(off_cpu_ns, abs=1000)
+    assert bool(seen) == (off_cpu_ns > 0)
     long = [table for kind in ("syscalls", "block") for table in ask(kind, "log", "--min", "1ms", "-n", "0")["tables"]]
     assert markers == sum(row["dur_ns"] is not None for table in long for row in table["rows"])
 
 
-def test_svg(export, told):
+def test_svg(export, off_cpu_ns):
     root = tree.parse(export("svg")).getroot()
     name = "{http://www.w3.org/2000/svg}"
     titles = [group.find(f"{name}title").text for group in root.iter(f"{name}g") if group.find(f"{name}title") is not None]
-    if told == 0:
+    if off_cpu_ns == 0:
         assert titles == []
         return
     whole = next(title for title in titles if title.startswith("all: "))
-    assert int(re.search(r"(\d+) ns", whole)[1]) == told
+    assert int(re.search(r"(\d+) ns", whole)[1]) == off_cpu_ns
     outside = [value for element in root.iter() for key, value in element.items() if "href" in key or value.startswith("http")]
     assert outside == []

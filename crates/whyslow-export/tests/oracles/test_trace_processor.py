@@ -1,7 +1,7 @@
-"""Perfetto's own trace_processor, where somebody has it, finds the same operations and the same time.
+"""Perfetto's own trace_processor, if available, finds the same operations and the same time.
 
-It comes as a program only from servers of its maker, or is built from its sources (GN, target
-trace_processor_shell): so TRACE_PROCESSOR names it, or PATH has it, or these tests say that they skip.
+It can only be downloaded from servers of its maker, or built from source (GN, target
+trace_processor_shell). These tests skip unless TRACE_PROCESSOR is set to it or it is in PATH.
 """
 
 import csv
@@ -17,7 +17,7 @@ import pytest
 def shell():
     named = os.environ.get("TRACE_PROCESSOR") or shutil.which("trace_processor_shell")
     if not named:
-        pytest.skip("trace_processor_shell is not installed, and TRACE_PROCESSOR does not name it [machine]")
+        pytest.skip("trace_processor_shell is not installed, and TRACE_PROCESSOR is not set [machine]")
     return named
 
 
@@ -28,8 +28,8 @@ def select(shell, export, tmp_path):
     def run(query):
         path = tmp_path / "query.sql"
         path.write_text(query)
-        told = subprocess.run([shell, "-q", path, trace], check=True, capture_output=True, text=True)
-        return list(csv.DictReader(io.StringIO(told.stdout.strip())))
+        output = subprocess.run([shell, "-q", path, trace], check=True, capture_output=True, text=True)
+        return list(csv.DictReader(io.StringIO(output.stdout.strip())))
 
     return run
 
@@ -43,7 +43,7 @@ def log(ask, kind):
 
 
 def summed(rows, key):
-    """Count and time of what has an end, by key."""
+    """Count and time of completed operations, by key."""
     sums = {}
     for row in rows:
         if row["dur_ns"] is not None:
@@ -58,39 +58,39 @@ def test_nothing_is_lost_or_wrong(select):
 
 def test_calls(select, ask, rows_of):
     if rows_of("syscall") == 0:
-        pytest.skip("no calls in it")
-    told = select("select name, count(*) n, sum(dur) ns from slice where category = 'syscall' and dur >= 0 group by name")
-    assert by(told, "name", "n", "ns") == summed(log(ask, "syscalls"), "name")
+        pytest.skip("no calls in this recording")
+    found = select("select name, count(*) n, sum(dur) ns from slice where category = 'syscall' and dur >= 0 group by name")
+    assert by(found, "name", "n", "ns") == summed(log(ask, "syscalls"), "name")
     (every,) = select("select count(*) n from slice where category = 'syscall'")
     assert int(every["n"]) == rows_of("syscall")
 
 
 def test_requests(select, ask, rows_of):
     if rows_of("block_io") == 0:
-        pytest.skip("no requests in it")
-    told = select(
+        pytest.skip("no requests in this recording")
+    found = select(
         "select track.name dev, count(*) n, sum(dur) ns from slice join track on track.id = slice.track_id "
         "where category = 'block' and dur >= 0 group by dev"
     )
-    assert by(told, "dev", "n", "ns") == summed(log(ask, "block"), "dev")
+    assert by(found, "dev", "n", "ns") == summed(log(ask, "block"), "dev")
 
 
 def test_time_slices(select, ask, rows_of):
     if rows_of("sched_slice") == 0:
-        pytest.skip("no scheduling in it")
-    told = select("select tid, count(*) n from sched_slice join thread using (utid) where tid != 0 group by tid")
+        pytest.skip("no scheduling in this recording")
+    found = select("select tid, count(*) n from sched_slice join thread using (utid) where tid != 0 group by tid")
     wanted = {}
     for row in log(ask, "cpu"):
         wanted[str(row["tid"])] = (wanted.get(str(row["tid"]), (0,))[0] + 1,)
-    assert by(told, "tid", "n") == wanted
+    assert by(found, "tid", "n") == wanted
 
 
 def test_waits(select, ask, rows_of):
-    """Time that threads waited uninterruptibly. Perfetto takes the first switch of a CPU for the beginning
-    of who runs then, and knows nothing of whom it replaced."""
+    """Time in uninterruptible sleep. Perfetto takes the first switch of a CPU as the start of the next
+    thread, and ignores the thread that it replaced."""
     if rows_of("thread_state") == 0:
-        pytest.skip("no scheduling in it")
-    told = select(
+        pytest.skip("no scheduling in this recording")
+    found = select(
         "select tid, sum(dur) ns from thread_state join thread using (utid) "
         "where tid != 0 and dur > 0 and state like 'D%' group by tid"
     )
@@ -100,4 +100,4 @@ def test_waits(select, ask, rows_of):
     for row in rows:
         if row["state"] == "uninterruptible" and row["dur_ns"] and row["ts_ns"] > first:
             wanted[str(row["tid"])] = (wanted.get(str(row["tid"]), (0,))[0] + row["dur_ns"],)
-    assert by(told, "tid", "ns") == wanted
+    assert by(found, "tid", "ns") == wanted

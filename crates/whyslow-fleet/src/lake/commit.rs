@@ -1,4 +1,4 @@
-//! What is in the lake: a commit for each recording, and for each compaction.
+//! Commits: one for each recording in the lake and one for each compaction.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -11,9 +11,9 @@ use whyslow_model::Ns;
 use super::layout::{self, COMMITS, Member, Partition, VERSION};
 use super::{Lake, LakeError};
 
-/// Of what a commit says, within one layout.
+/// Version of the commit format, within one layout.
 const COMMIT_VERSION: u32 = 1;
-/// A commit that is larger is none of ours.
+/// A larger commit was not written by us.
 const COMMIT_BYTES_MAX: u64 = 256 << 20;
 
 /// One file of a table.
@@ -27,17 +27,17 @@ pub struct FileInfo {
     pub bytes: u64,
 }
 
-/// A recording that a compaction holds.
+/// A recording contained in a compaction.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Held {
     pub host: String,
     pub recording: String,
 }
 
-/// That these files are in the lake, and what they hold.
+/// States that these files are in the lake, and what they contain.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Commit {
-    /// Version of the commit; a reader refuses later ones.
+    /// Version of the commit; readers reject later ones.
     pub version: u32,
     /// Id of the recording; `None` for a compaction.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -47,32 +47,33 @@ pub struct Commit {
     pub host: Option<String>,
     /// Cluster that the host belongs to.
     pub cluster: String,
-    /// First and last moment.
+    /// Start, ns since the epoch.
     pub begin_ns: Ns,
-    /// Last time, ns since the epoch.
+    /// End, ns since the epoch.
     pub end_ns: Ns,
-    /// Number of what was in the recording.
+    /// Digest of the recording's content.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub digest: Option<String>,
-    /// What was hidden in its texts, as
-    /// [`RecordingInfo::redacted`](whyslow_store::RecordingInfo::redacted) has it.
+    /// What was redacted in its texts, as in
+    /// [`RecordingInfo::redacted`](whyslow_store::RecordingInfo::redacted).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub redacted: Option<String>,
-    /// Where the recording was when it was pushed: `HOST:PATH`; none where that is hidden.
+    /// Where the recording was when it was pushed: `HOST:PATH`; `None` if that is redacted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub origin: Option<String>,
-    /// Its file of each table that has rows.
+    /// Its file in each table that has rows.
     pub tables: BTreeMap<String, FileInfo>,
     /// Whether it was pushed with its own tables, of which it may have none.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub raw: bool,
-    /// The recording itself, packed, if it was pushed; its rows are not told.
+    /// The packed recording, if it was pushed; its rows are not counted.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub whole: Option<FileInfo>,
-    /// Of a compaction: whose rows its files have, instead of files of their own.
+    /// Of a compaction: the recordings whose rows its files contain. They replace the files of
+    /// these recordings.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub recordings: Vec<Held>,
-    /// Compactions that count no more.
+    /// Compactions that are no longer valid.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub replaces: Vec<String>,
     /// Program and version.
@@ -106,14 +107,14 @@ impl Commit {
             serde_json::from_slice(json).map_err(|error| damaged(error.to_string()))?;
         if commit.version > COMMIT_VERSION {
             return Err(damaged(format!(
-                "it is of version {}, and {COMMIT_VERSION} is known",
+                "its version is {}, the latest supported is {COMMIT_VERSION}",
                 commit.version
             )));
         }
         Ok(commit)
     }
 
-    /// What it adds about a file.
+    /// Adds a file of a table.
     pub(crate) fn add(&mut self, table: &str, file: &str, rows: u64, bytes: u64) {
         self.tables
             .insert(table.to_owned(), FileInfo::new(file, rows, bytes));
@@ -131,26 +132,26 @@ impl FileInfo {
     }
 }
 
-/// What a day of a cluster has.
+/// Commits of one day of a cluster.
 #[derive(Debug, Clone, Default)]
 pub struct Day {
     /// Recordings with files of their own, and when they were committed.
     pub ones: BTreeMap<Held, Timestamp>,
-    /// Compactions that count, and when they were committed.
+    /// Valid compactions, and when they were committed.
     pub many: BTreeMap<String, (Commit, Timestamp)>,
-    /// Commits of recordings and compactions that count no more: their rows are in another one.
+    /// Commits of superseded recordings and compactions: their rows are in another compaction.
     pub spent: BTreeSet<Member>,
 }
 
-/// What is in the lake.
+/// Contents of the lake.
 #[derive(Debug, Clone, Default)]
 pub struct Listing {
-    /// Commits of each day of a cluster.
+    /// Commits, by day and cluster.
     pub days: BTreeMap<Partition, Day>,
 }
 
 impl Listing {
-    /// Recordings that are in it.
+    /// Number of recordings.
     pub fn recordings(&self) -> usize {
         let of = |day: &Day| {
             let many: usize = day
@@ -202,14 +203,14 @@ impl Lake {
         if object.size > COMMIT_BYTES_MAX {
             return Err(LakeError::Damaged {
                 object: name.to_owned(),
-                reason: format!("a commit does not have {} bytes", object.size),
+                reason: format!("a commit cannot have {} bytes", object.size),
             });
         }
         Commit::parse(name, &self.get(name).await?)
     }
 }
 
-/// Leaves what counts.
+/// Removes superseded commits.
 fn settle(day: &mut Day) {
     let replaced: BTreeSet<String> = day
         .many
@@ -237,7 +238,7 @@ fn settle(day: &mut Day) {
     }
 }
 
-/// To the second: stores tell no more.
+/// Truncated to seconds, the resolution of object stores.
 fn timestamp(object: &ObjectMeta) -> Timestamp {
     Timestamp::from_second(object.last_modified.timestamp()).unwrap_or(Timestamp::UNIX_EPOCH)
 }

@@ -1,10 +1,10 @@
-//! Many small files become few: what thousands of hosts push is a file for each recording and table,
-//! and a question that opens each of them waits for the store most of the time.
+//! Compaction: merges many small files into few. Thousands of hosts push one file per recording and
+//! table, and a query that opens each of them mostly waits for the store.
 //!
-//! The rows of some recordings of a day are sorted together into one file a table, and one commit says
-//! so; from that moment on their own files are read no more. These stay for a while, for questions that
-//! listed them before ([`CompactOptions::grace`]), and are deleted by a later run. A file is never
-//! changed.
+//! The rows of some recordings of a day are sorted together into one file per table, and a single
+//! commit publishes it; from then on the original files are no longer read. They are kept for a
+//! while for queries that listed them earlier ([`CompactOptions::grace`]) and deleted by a later
+//! run. A file is never modified.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -27,17 +27,17 @@ use crate::identity::ulid;
 use crate::row_order::row_order;
 use crate::tables;
 
-/// Recordings of one compacted file at most: their rows are in memory together.
+/// Maximum number of recordings in a compacted file: their rows are in memory together.
 const RECORDINGS_MAX: usize = 500;
-/// The same of the bytes of their files.
+/// Maximum size of their files together.
 const BYTES_MAX: u64 = 24 << 20;
 
-/// What is compacted, and when the originals go.
+/// What is compacted, and when the originals are deleted.
 #[derive(Debug, Clone, Copy)]
 pub struct CompactOptions {
-    /// Days with fewer files of their own are left as they are.
+    /// Days with fewer uncompacted files are left unchanged.
     pub files_min: usize,
-    /// How long files stay that are read no more.
+    /// How long superseded files are kept.
     pub grace: Duration,
 }
 
@@ -50,14 +50,14 @@ impl Default for CompactOptions {
     }
 }
 
-/// What a run did.
+/// Result of a run.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Compacted {
-    /// Recordings that were put together, in so many compactions.
+    /// Recordings that were merged.
     pub recordings: u64,
-    /// Number of compactions.
+    /// Number of compactions written.
     pub compactions: u64,
-    /// Bytes of their tables before and after.
+    /// Bytes of their tables before.
     pub bytes_before: u64,
     /// Bytes of the compacted files.
     pub bytes_after: u64,
@@ -65,14 +65,14 @@ pub struct Compacted {
     pub deleted: u64,
 }
 
-/// One recording that may be put together with others.
+/// A recording that may be merged with others.
 struct One {
     held: Held,
     commit: Commit,
 }
 
 impl Lake {
-    /// Puts small files together, day by day.
+    /// Merges small files, day by day.
     pub fn compact(
         &self,
         options: &CompactOptions,
@@ -93,7 +93,8 @@ impl Lake {
         Ok(done)
     }
 
-    /// What an earlier run left that was ended after its commit: those of recordings whose rows it has.
+    /// Completes an earlier run that was killed after its commit: moves the commits of recordings
+    /// whose rows it contains.
     fn finish(
         &self,
         partition: &Partition,
@@ -105,14 +106,14 @@ impl Lake {
             if let Member::One { .. } = member {
                 let name = partition.commit(member);
                 let commit = Commit::parse(&name, &self.wait(self.get(&name))?)?;
-                self.wait(self.spend(partition, member, &commit))?;
+                self.wait(self.supersede(partition, member, &commit))?;
             }
         }
         Ok(())
     }
 
-    /// A commit that counts no more goes where pushes look, too, and readers do not.
-    async fn spend(
+    /// Moves a superseded commit to where pushes still find it and readers do not.
+    async fn supersede(
         &self,
         partition: &Partition,
         member: &Member,
@@ -141,7 +142,7 @@ impl Lake {
             let commit = Commit::parse(&name, &self.wait(self.get(&name))?)?;
             let own = own_bytes(&commit);
             if !batch.is_empty() && (batch.len() >= RECORDINGS_MAX || bytes + own > BYTES_MAX) {
-                self.put_together(partition, std::mem::take(&mut batch), done)?;
+                self.merge(partition, std::mem::take(&mut batch), done)?;
                 lock.renew()?;
                 bytes = 0;
             }
@@ -152,12 +153,12 @@ impl Lake {
             });
         }
         if batch.len() > 1 {
-            self.put_together(partition, batch, done)?;
+            self.merge(partition, batch, done)?;
         }
         Ok(())
     }
 
-    fn put_together(
+    fn merge(
         &self,
         partition: &Partition,
         ones: Vec<One>,
@@ -189,9 +190,9 @@ impl Lake {
         }
         let name = partition.commit(&member);
         self.wait(self.commit_as(&name, commit.json()))?;
-        // From here on the files of each are read no more.
+        // From here on, the original files are no longer read.
         for one in &ones {
-            self.wait(self.spend(partition, &self::member(&one.held), &one.commit))?;
+            self.wait(self.supersede(partition, &self::member(&one.held), &one.commit))?;
             done.bytes_before += own_bytes(&one.commit);
         }
         done.recordings += ones.len() as u64;
@@ -199,7 +200,7 @@ impl Lake {
         Ok(())
     }
 
-    /// Rows of all of them, in the order of the table.
+    /// Rows of all of them, in table order.
     async fn rows_of(
         &self,
         table: &'static LakeTable,
@@ -210,11 +211,11 @@ impl Lake {
         for one in ones {
             let name = partition.file(table.name, &member(&one.held));
             let content = self.get(&name).await?;
-            let told = one.commit.tables.get(table.name);
-            if let Some(told) = told.filter(|told| told.bytes != content.len() as u64) {
+            let file = one.commit.tables.get(table.name);
+            if let Some(file) = file.filter(|file| file.bytes != content.len() as u64) {
                 return Err(LakeError::Cut {
                     object: name,
-                    sent: told.bytes,
+                    sent: file.bytes,
                     found: content.len() as u64,
                 });
             }
@@ -233,7 +234,7 @@ impl Lake {
 
 fn sorted(table: &LakeTable, batches: &[RecordBatch]) -> Result<RecordBatch, ParquetError> {
     let all = concat_batches(&table.schema(), batches)?;
-    // Beyond the table's own order, whose rows they are: equal lakes are equal files.
+    // Ties are broken by the owner of the rows, so that equal lakes have equal files.
     let last = ["recording", "nr", "id"]
         .into_iter()
         .filter(|name| all.column_by_name(name).is_some());
@@ -252,14 +253,14 @@ pub(super) fn member(held: &Held) -> Member {
     }
 }
 
-/// Of the lake's own tables; others stay as they are.
+/// Size of the lake's own tables; raw tables are not compacted.
 fn own_bytes(commit: &Commit) -> u64 {
     let ours = |name: &str| tables::ALL.iter().any(|table| table.name == name);
     let files = commit.tables.iter().filter(|(name, _)| ours(name));
     files.map(|(_, file)| file.bytes).sum()
 }
 
-/// The same for the same recordings, so that a run that was cut is made again under the same names.
+/// Depends only on the recordings, so an interrupted run is repeated under the same names.
 fn id_of(begin_ns: i64, ones: &[One]) -> String {
     let mut hasher = blake3::Hasher::new_derive_key("whyslow compaction 1");
     for one in ones {
@@ -273,7 +274,7 @@ fn id_of(begin_ns: i64, ones: &[One]) -> String {
     ulid(begin_ns.div_euclid(1_000_000), random)
 }
 
-/// How long ago that was.
+/// Time since `at`.
 pub(super) fn age(at: Timestamp) -> Duration {
     let seconds = Timestamp::now().as_second() - at.as_second();
     Duration::from_secs(seconds.max(0) as u64)

@@ -1,25 +1,25 @@
-//! Errors of a lake, each with its hint. The hints are here and not in the command line, because
-//! what helps depends on what the object store returned ([`of_store`]).
+//! Errors of a lake, each with its hint. The hints are here rather than in the command line because
+//! the remedy depends on what the object store returned ([`of_store`]).
 
 use std::error::Error;
 use std::io::{self, ErrorKind};
 
 use parquet::errors::ParquetError;
 
-/// What went wrong with a lake.
+/// Why an operation on a lake failed.
 #[derive(Debug, thiserror::Error)]
 pub enum LakeError {
-    /// The place cannot be one.
-    #[error("`{url}` is no place for a lake: {reason}")]
+    /// The URL or path cannot be a lake.
+    #[error("`{url}` is not a valid lake: {reason}")]
     Url {
         /// URL or path that was given.
         url: String,
         /// What is wrong with it.
         reason: String,
-        /// What to give instead.
+        /// What to use instead.
         hint: String,
     },
-    /// The store refused, or did not answer.
+    /// The store rejected the request, or did not reply.
     #[error("failed to {what} `{object}`")]
     Store {
         /// Verb that completes "failed to …" before the object: `read`, `write`, `list`.
@@ -30,8 +30,8 @@ pub enum LakeError {
         #[source]
         source: object_store::Error,
     },
-    /// What the store has is not what was sent.
-    #[error("`{object}` has {found} bytes in the store, not the {sent} that were sent")]
+    /// The stored object is not what was sent.
+    #[error("`{object}` is incomplete: {found} of {sent} bytes were stored")]
     Cut {
         /// Name of the object.
         object: String,
@@ -40,7 +40,7 @@ pub enum LakeError {
         /// Bytes that the store reports.
         found: u64,
     },
-    /// An object cannot be understood.
+    /// An object cannot be decoded.
     #[error("`{object}` is damaged: {reason}")]
     Damaged {
         /// Name of the object.
@@ -57,7 +57,7 @@ pub enum LakeError {
         #[source]
         source: ParquetError,
     },
-    /// The operating system refused an operation on a local file.
+    /// The operating system rejected an operation on a local file.
     #[error("failed to {what} `{path}`")]
     Io {
         /// Verb that completes "failed to …" before the path.
@@ -74,32 +74,32 @@ pub enum LakeError {
     /// The recording could not be summarised.
     #[error(transparent)]
     Summary(#[from] crate::summary::SummaryError),
-    /// A name that cannot be part of an object's.
-    #[error("`{name}` cannot be the name of a {of}")]
+    /// A name that cannot be part of an object name.
+    #[error("`{name}` is not a valid {of} name")]
     Name {
         /// What the name is for: `host`, `cluster`, `label`, `recording`.
         of: &'static str,
         /// Name that was given.
         name: String,
     },
-    /// A file of many is never changed.
-    #[error("recording {recording} is in a compacted file, and cannot be replaced there")]
+    /// Compacted files are never modified.
+    #[error("cannot replace recording {recording}: it is in a compacted file")]
     Merged {
         /// Id of the recording.
         recording: String,
     },
-    /// What is readable there would stay so.
-    #[error("recording {recording} is in the lake, of host `{host}`, with its texts {}", hidden(*.is_hidden))]
+    /// Its unredacted texts would stay readable in the lake.
+    #[error("recording {recording} is already in the lake under host `{host}`, with its texts {}", hidden(*.is_hidden))]
     Otherwise {
         /// Id of the recording.
         recording: String,
-        /// Host that it is in the lake under.
+        /// Host that it has in the lake.
         host: String,
-        /// Whether its texts are hidden there, in another way than in this push.
+        /// Whether its texts in the lake are redacted, but differently from this push.
         is_hidden: bool,
     },
-    /// Somebody else is at it.
-    #[error("another one compacts or expires this lake since {since}: `{object}`")]
+    /// Another compaction or expiry holds the lock.
+    #[error("another `compact` or `expire` has locked this lake since {since}: `{object}`")]
     Busy {
         /// When the lock was taken.
         since: String,
@@ -113,14 +113,14 @@ pub enum LakeError {
 
 fn hidden(is_hidden: bool) -> &'static str {
     if is_hidden {
-        "hidden in another way"
+        "redacted differently"
     } else {
-        "readable"
+        "not redacted"
     }
 }
 
 impl LakeError {
-    /// Whether there is no room left.
+    /// Whether the storage is full.
     pub(crate) fn is_full(&self) -> bool {
         matches!(self, Self::Store { source, .. } if is_io(source, ErrorKind::StorageFull))
     }
@@ -137,67 +137,69 @@ impl LakeError {
         }
     }
 
-    /// What to do about it.
+    /// Command or advice that resolves the error.
     pub fn hint(&self) -> Option<String> {
         Some(match self {
             LakeError::Url { hint, .. } => hint.clone(),
             LakeError::Store { what, source, .. } => of_store(what, source).into(),
-            LakeError::Cut { .. } => "push the recording again with --replace: it is sent anew".into(),
+            LakeError::Cut { .. } => "push the recording again with --replace".into(),
             LakeError::Name { of: "host", .. } => {
-                "letters, digits, `.`, `_` and `-` only: name it with --host".into()
+                "use letters, digits, `.`, `_` and `-` only: --host NAME".into()
             }
             LakeError::Name {
                 of: "recording", ..
-            } => "26 capital letters and digits, as in the column `recording` of answers".into(),
-            LakeError::Name { .. } => "letters, digits, `.`, `_` and `-` only".into(),
+            } => "use 26 capital letters and digits, as in column `recording` of query results".into(),
+            LakeError::Name { .. } => "use letters, digits, `.`, `_` and `-` only".into(),
             LakeError::Merged { .. } => {
-                "what it came to when it was pushed stays until its day expires".into()
+                "leave it: its summary stays in the lake until its day expires".into()
             }
             LakeError::Otherwise { .. } => {
-                "--replace under the same --host deletes what is there first; a compacted one stays until its day expires, and another lake is free of both".into()
+                "push with --replace and the same --host to delete the other version first; if it was compacted, use another lake".into()
             }
             LakeError::Busy { .. } => {
-                "wait for it; if it was killed, its lock counts no more after an hour".into()
+                "wait until it ends; if it was killed, its lock expires after an hour".into()
             }
             LakeError::Damaged { object, .. } if object.contains("/@") => {
-                "it stands for many recordings, whose own files may be gone: bring it back from a copy, or expire its day".into()
+                "restore it from a backup, or expire its day: it covers many recordings whose own files may have been deleted".into()
             }
             LakeError::Damaged { .. } => {
-                "push the recording again with --replace, or remove the object".into()
+                "push the recording again with --replace, or delete the object".into()
             }
             _ => return None,
         })
     }
 }
 
-/// By what the store, or the file system, said.
+/// The hint for an error of the store or the file system.
 fn of_store(what: &str, source: &object_store::Error) -> &'static str {
     use object_store::Error as Store;
     match source {
         Store::NotFound { .. } if what == "read" => {
-            "it was deleted, or never came: push the recording again with --replace"
+            "push the recording again with --replace: the object was deleted or never stored"
         }
-        Store::NotFound { .. } if what == "list" || what == "look at" => {
-            "check the bucket and the path; a lake is made by the first push"
+        Store::NotFound { .. } if what == "list" || what == "stat" => {
+            "check the bucket and the path; the first push creates the lake"
         }
-        Store::NotFound { .. } => "check the bucket; the same command sends again what was lost",
+        Store::NotFound { .. } => {
+            "check the bucket, then run the same command again: it sends what is missing"
+        }
         Store::PermissionDenied { .. } | Store::Unauthenticated { .. }
             if !is_io(source, ErrorKind::PermissionDenied) =>
         {
-            "credentials come from the environment (AWS_ACCESS_KEY_ID, GOOGLE_APPLICATION_CREDENTIALS, AZURE_STORAGE_ACCOUNT_NAME, …) or from the machine's role"
+            "set credentials in the environment (AWS_ACCESS_KEY_ID, GOOGLE_APPLICATION_CREDENTIALS, AZURE_STORAGE_ACCOUNT_NAME, …) or give the machine a role"
         }
-        _ if is_io(source, ErrorKind::PermissionDenied) => "whoever runs it may not do that there",
+        _ if is_io(source, ErrorKind::PermissionDenied) => "check the permissions of the directory",
         _ if is_io(source, ErrorKind::StorageFull) => {
-            "there is no room left: make some (`fleet expire`), then the same command goes on"
+            "free space (`whyslow fleet expire`), then run the same command again: it sends what is missing"
         }
         _ if is_io(source, ErrorKind::ConnectionRefused) => {
-            "nothing answers there: check the address (AWS_ENDPOINT_URL, …)"
+            "check the address (AWS_ENDPOINT_URL, …): the connection was refused"
         }
-        _ => "try again: the same command goes on where this one ended",
+        _ => "run the same command again: it sends what is missing",
     }
 }
 
-/// Whether the system said so, however deep that is.
+/// Whether an I/O error of this kind is in the chain of sources.
 fn is_io(error: &(dyn Error + 'static), kind: ErrorKind) -> bool {
     let mut next = Some(error);
     while let Some(error) = next {

@@ -1,4 +1,4 @@
-//! What is too old or too much goes, by days; and files that nothing reads.
+//! Deletes days that are too old or exceed the size limit, and files that nothing reads.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::AtomicBool;
@@ -16,43 +16,43 @@ use super::push::check;
 use super::{Lake, LakeError};
 use crate::tables;
 
-/// A push that sent files and committed none of them for so long was given up.
+/// A push that sent files but committed none of them for this long is considered abandoned.
 const ABANDONED: Duration = Duration::from_hours(24);
 
 /// What is deleted: days that are too old, and the oldest ones above a size.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct ExpireOptions {
-    /// Days that ended longer ago go.
+    /// Days that ended longer ago are deleted.
     pub keep: Option<Duration>,
-    /// The oldest days go until so many bytes are left.
+    /// The oldest days are deleted until this many bytes are left.
     pub bytes_max: Option<u64>,
-    /// Tell only what would go.
+    /// Only report what would be deleted.
     pub dry_run: bool,
 }
 
-/// What went.
+/// What was deleted.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Expired {
-    /// Days of clusters that were deleted.
+    /// Deleted days, by cluster.
     pub days: Vec<Partition>,
     /// Recordings of these days.
     pub recordings: u64,
-    /// Objects that were deleted, those that nothing reads included.
+    /// Deleted objects, including unread ones.
     pub objects: u64,
     /// Bytes of these objects.
     pub bytes: u64,
-    /// Bytes that are left.
+    /// Bytes left.
     pub bytes_left: u64,
 }
 
 impl Lake {
-    /// Deletes whole days of clusters: their commits first, so that no question meets half of one.
+    /// Deletes whole days of clusters, commits first, so that no query sees a partial day.
     pub fn expire(
         &self,
         options: &ExpireOptions,
         cancel: &AtomicBool,
     ) -> Result<Expired, LakeError> {
-        // Where there is no room for a lock, expiring is what makes some.
+        // Without space for a lock, expiring is what frees some.
         let lock = if options.dry_run {
             None
         } else {
@@ -71,7 +71,7 @@ impl Lake {
         let bytes = |objects: &[ObjectMeta]| objects.iter().map(|object| object.size).sum::<u64>();
         let mut left: u64 = objects.values().map(|objects| bytes(objects)).sum();
         let mut expired = Expired::default();
-        // Days come in order, the oldest first.
+        // Days are sorted, oldest first.
         for (partition, objects) in &objects {
             check(cancel)?;
             let is_old = options
@@ -109,7 +109,7 @@ impl Lake {
         Ok(())
     }
 
-    /// Folders that have tables.
+    /// Directories that contain tables.
     async fn tables(&self) -> Result<Vec<String>, LakeError> {
         let found = self
             .store
@@ -121,8 +121,8 @@ impl Lake {
         Ok(names.filter(|name| !name.starts_with('_')).collect())
     }
 
-    /// Deletes files of a day that nothing reads: those of recordings whose rows are in a compacted file
-    /// for longer than `grace`, and those of pushes that were given up. How many.
+    /// Deletes files of a day that nothing reads: those of recordings whose rows have been in a
+    /// compacted file for longer than `grace`, and those of abandoned pushes. Returns their number.
     pub(super) fn sweep(
         &self,
         partition: &Partition,
@@ -133,7 +133,7 @@ impl Lake {
         let mut deleted = 0;
         for table in self.wait(self.tables())? {
             check(cancel)?;
-            // Compacted files have rows of our tables only.
+            // Compacted files contain rows of our own tables only.
             let grace = tables::ALL
                 .iter()
                 .any(|ours| ours.name == table)
@@ -159,7 +159,7 @@ impl Lake {
     }
 }
 
-/// `grace` for what a compacted file replaces.
+/// `grace` applies to files that a compacted file replaces.
 fn is_unread(day: &Day, member: &Member, object: &ObjectMeta, grace: Option<Duration>) -> bool {
     let written =
         Timestamp::from_second(object.last_modified.timestamp()).unwrap_or(Timestamp::UNIX_EPOCH);
@@ -192,7 +192,7 @@ fn recordings(day: &Day) -> u64 {
     (day.ones.len() + many.len()) as u64
 }
 
-/// Of whatever lies in a day of a cluster, tables or not.
+/// The partition of any object in it, table or not.
 fn partition_of(object: &ObjectMeta) -> Option<Partition> {
     let name = object.location.as_ref();
     let mut parts = name.split('/').skip(2);

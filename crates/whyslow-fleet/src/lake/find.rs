@@ -1,4 +1,4 @@
-//! From a row of the lake back to its recording.
+//! Locates the recording that a row of the lake came from.
 
 use std::io::Write;
 
@@ -11,17 +11,17 @@ use super::push::MERGED;
 use super::{Lake, LakeError};
 use crate::identity;
 
-/// A recording that is in the lake.
+/// A recording in the lake.
 #[derive(Debug, Clone)]
 pub struct Found {
     /// UTC day of its partition: `YYYY-MM-DD`.
     pub day: String,
-    /// What its commit says.
+    /// Its commit.
     pub commit: Commit,
 }
 
 impl Lake {
-    /// The commit of a recording; none if it is not in the lake. Its id tells the day.
+    /// The commit of a recording; `None` if it is not in the lake. The day follows from its id.
     pub fn find(&self, recording: &str) -> Result<Option<Found>, LakeError> {
         let Some(day) = identity::ms_of(recording).map(layout::day_of_ms) else {
             return Err(LakeError::Name {
@@ -47,7 +47,8 @@ impl Lake {
         })
     }
 
-    /// Writes a recording that was pushed whole, packed, and returns its bytes; none if it was not.
+    /// Writes a packed recording (pushed with `--whole`) and returns its bytes; `None` if it was
+    /// not pushed.
     pub fn fetch(&self, found: &Found, out: &mut dyn Write) -> Result<Option<u64>, LakeError> {
         let Some(whole) = &found.commit.whole else {
             return Ok(None);
@@ -64,7 +65,7 @@ impl Lake {
             {
                 bytes += part.len() as u64;
                 out.write_all(&part).map_err(|source| LakeError::Io {
-                    what: "write what was read of",
+                    what: "write the copy of",
                     path: name.clone(),
                     source,
                 })?;

@@ -1,10 +1,10 @@
-//! Names of the objects of a lake.
+//! Names of lake objects.
 //!
-//! `v1/<table>/dt=YYYY-MM-DD/cluster=<cluster>/<host>.<recording>.parquet`, and beside the tables a
-//! commit for each recording: `v1/_commits/dt=…/cluster=…/<host>.<recording>.json`. What has no commit
-//! is not in the lake. The table comes first so that a question lists what it reads and nothing else;
-//! hosts are no folders, because a compacted file has many of them: file names and the statistics of a
-//! column tell them as well.
+//! `v1/<table>/dt=YYYY-MM-DD/cluster=<cluster>/<host>.<recording>.parquet`, and next to the tables
+//! a commit for each recording: `v1/_commits/dt=…/cluster=…/<host>.<recording>.json`. Without a
+//! commit, a recording is not in the lake. The table comes first so that a query lists only the
+//! files that it reads. Hosts are not directories because a compacted file contains many of them;
+//! file names and column statistics select hosts equally well.
 
 use jiff::Timestamp;
 use jiff::tz::TimeZone;
@@ -14,23 +14,23 @@ use whyslow_model::text::is_name;
 
 use crate::identity;
 
-/// Raised when a reader of before could misread what is written now.
+/// Raised when older readers could misread what is written now.
 pub(crate) const VERSION: &str = "v1";
-/// Hidden from engines, as everything that begins with an underscore is.
+/// Query engines ignore names that begin with an underscore.
 pub(crate) const COMMITS: &str = "_commits";
-/// What a compacted file begins with: no host does.
+/// First character of a compacted file; no host name begins with it.
 pub(crate) const COMPACTED: char = '@';
 
-/// A day of a cluster: what is listed, compacted and expired together.
+/// A day of a cluster: the unit of listing, compaction and expiry.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Partition {
-    /// UTC day of the recordings' begin: `YYYY-MM-DD`.
+    /// UTC day on which the recordings start: `YYYY-MM-DD`.
     pub day: String,
     /// Cluster that the hosts belong to.
     pub cluster: String,
 }
 
-/// What an object is named after.
+/// What an object belongs to.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Member {
     /// One recording.
@@ -40,7 +40,7 @@ pub enum Member {
         /// Id of the recording.
         recording: String,
     },
-    /// Several: the id of the compaction.
+    /// Several recordings: the id of the compaction.
     Many(String),
 }
 
@@ -52,7 +52,7 @@ pub(crate) fn day_of_ms(ms: i64) -> String {
 }
 
 impl Partition {
-    /// That of a recording which begins then.
+    /// The partition of a recording that starts at `begin_ns`.
     pub fn of(cluster: &str, begin_ns: Ns) -> Self {
         Self {
             day: day_of_ms(begin_ns.div_euclid(1_000_000)),
@@ -64,7 +64,7 @@ impl Partition {
         format!("{VERSION}/{under}/dt={}/cluster={}", self.day, self.cluster)
     }
 
-    /// Where rows of a table lie, below the lake's root.
+    /// Path of a table file below the lake's root.
     pub(crate) fn file(&self, table: &str, member: &Member) -> String {
         format!("{}/{}.parquet", self.folder(table), member.stem())
     }
@@ -73,7 +73,7 @@ impl Partition {
         format!("{}/{}.json", self.folder(COMMITS), member.stem())
     }
 
-    /// All files of a table.
+    /// Common prefix of all files of a table.
     pub(crate) fn prefix(&self, under: &str) -> String {
         self.folder(under)
     }
@@ -87,7 +87,7 @@ impl Member {
         }
     }
 
-    /// By the name of an object, whatever folder it is in.
+    /// From the name of an object, whatever directory it is in.
     pub(crate) fn of_name(path: &str) -> Option<Self> {
         let (_, name) = path.rsplit_once('/')?;
         let (stem, _) = name.rsplit_once('.')?;
@@ -107,8 +107,8 @@ impl Member {
     }
 }
 
-/// What an object below the lake's root is: the folder that it lies in (`_commits` or a table), and
-/// whose it is. None for what others put there.
+/// Classifies an object below the lake's root: the directory that it is in (`_commits` or a table),
+/// and what it belongs to. `None` for foreign objects.
 pub(crate) fn parse(path: &Path) -> Option<(String, Partition, Member)> {
     let parts: Vec<String> = path.parts().map(|part| part.as_ref().to_owned()).collect();
     let [version, under, day, cluster, name] = parts.as_slice() else {

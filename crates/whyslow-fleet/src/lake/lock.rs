@@ -1,7 +1,7 @@
-//! One at a time: who compacts or expires a lake has an object that says so.
+//! Mutual exclusion: the process that compacts or expires a lake holds a lock object.
 //!
-//! Pushes and questions need none. A lock that was not renewed for an hour belongs to somebody who
-//! was killed.
+//! Pushes and queries need no lock. A lock that was not renewed for an hour is left over from a
+//! killed process.
 
 use bytes::Bytes;
 use jiff::Timestamp;
@@ -16,7 +16,7 @@ const STALE_SECONDS: i64 = 3600;
 struct Owner {
     /// When it was taken or renewed, RFC 3339.
     at: String,
-    /// Who has it: a number nobody else has.
+    /// Random id of the owner.
     id: String,
 }
 
@@ -62,12 +62,12 @@ impl<'l> Lock<'l> {
             lake.put(&name(), Owner::json(&id)).await
         })?;
         let lock = Self { lake, id };
-        // Of two that found an old one, the last one has it.
+        // If two found a stale lock, the last writer owns it.
         lock.check()?;
         Ok(lock)
     }
 
-    /// Whether it is still ours; says that it is.
+    /// Renews the lock; fails if it was lost.
     pub(super) fn renew(&self) -> Result<(), LakeError> {
         self.check()?;
         self.lake
@@ -90,7 +90,7 @@ impl<'l> Lock<'l> {
 impl Drop for Lock<'_> {
     fn drop(&mut self) {
         if self.check().is_ok() {
-            // Else it counts no more in an hour.
+            // If this fails, the lock expires in an hour.
             let _ = self.lake.wait(self.lake.delete(&name()));
         }
     }

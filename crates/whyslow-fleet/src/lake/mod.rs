@@ -1,7 +1,7 @@
-//! The objects that hold a fleet's tables: in S3, Google's or Microsoft's store, or a folder.
+//! Objects that hold the tables of a fleet: in S3, Google or Azure storage, or in a directory.
 //!
-//! Nothing is there that has no commit, and a commit is one object, written last: whoever reads sees
-//! all of a recording or nothing, whatever ends a push.
+//! Data without a commit does not exist for readers. A commit is one object, written last, so a
+//! reader sees either all of a recording or none of it, whenever a push ends.
 
 mod commit;
 mod compact;
@@ -35,36 +35,36 @@ pub use push::{PushOptions, Pushed};
 
 use layout::{COMMITS, VERSION};
 
-/// A lake, perhaps an empty one.
+/// A lake, possibly empty.
 pub struct Lake {
     store: Arc<dyn ObjectStore>,
-    /// Of the store, as objects are named.
+    /// Prefix within the store.
     root: Path,
-    /// As people named it.
+    /// URL or path as the user wrote it.
     url: String,
     runtime: tokio::runtime::Runtime,
 }
 
 impl Lake {
-    /// Opens a lake; nothing is asked of a store yet, and a folder must be there.
+    /// Opens a lake. No request is sent to the store yet; a directory must exist.
     pub fn open(url: &str) -> Result<Self, LakeError> {
         let (store, root) = place::open(url, false)?;
         Self::of(store, root, url)
     }
 
-    /// The same for whoever begins one: a folder is made if there is none.
+    /// Like [`Lake::open`], but creates a missing directory.
     pub fn make(url: &str) -> Result<Self, LakeError> {
         let (store, root) = place::open(url, true)?;
         Self::of(store, root, url)
     }
 
-    /// On a store of somebody's own.
+    /// On the caller's own store.
     pub fn of(store: Arc<dyn ObjectStore>, root: Path, url: &str) -> Result<Self, LakeError> {
         let runtime = tokio::runtime::Builder::new_current_thread()
             .enable_all()
             .build()
             .map_err(|source| LakeError::Io {
-                what: "start what talks to",
+                what: "start the client for",
                 path: url.to_owned(),
                 source,
             })?;
@@ -76,7 +76,7 @@ impl Lake {
         })
     }
 
-    /// URL or path, as it was given to [`Lake::open`].
+    /// URL or path, as passed to [`Lake::open`].
     pub fn url(&self) -> &str {
         &self.url
     }
@@ -85,7 +85,7 @@ impl Lake {
         self.runtime.block_on(future)
     }
 
-    /// The object of a name below the lake's root.
+    /// The object with this name below the lake's root.
     fn path(&self, name: &str) -> Path {
         let name = Path::from(name);
         let parts = self.root.parts().chain(name.parts());
@@ -97,7 +97,7 @@ impl Lake {
         Some(path.prefix_match(&self.root)?.collect())
     }
 
-    /// Everything under a folder, with names below the lake's root.
+    /// Everything under a directory, with names below the lake's root.
     async fn list(&self, folder: &str) -> Result<Vec<ObjectMeta>, LakeError> {
         let prefix = self.path(folder);
         let found: Vec<ObjectMeta> = self
@@ -115,12 +115,12 @@ impl Lake {
         Ok(below)
     }
 
-    /// None if there is no such object.
+    /// `None` if there is no such object.
     async fn size(&self, name: &str) -> Result<Option<u64>, LakeError> {
         match self.store.head(&self.path(name)).await {
             Ok(meta) => Ok(Some(meta.size)),
             Err(object_store::Error::NotFound { .. }) => Ok(None),
-            Err(error) => Err(LakeError::store("look at", name)(error)),
+            Err(error) => Err(LakeError::store("stat", name)(error)),
         }
     }
 
@@ -129,7 +129,7 @@ impl Lake {
         read.await.map_err(LakeError::store("read", name))
     }
 
-    /// Writes an object, and looks whether all of it is there; if not, again.
+    /// Writes an object and verifies its size; retries if it is incomplete.
     async fn put(&self, name: &str, content: Bytes) -> Result<(), LakeError> {
         const TIMES: usize = 3;
         let mut result = self.put_once(name, content.clone()).await;
@@ -162,7 +162,7 @@ impl Lake {
         })
     }
 
-    /// Writes an object that must not be there: false if it is.
+    /// Writes an object that must not exist yet: `false` if it does.
     async fn create(&self, name: &str, content: Bytes) -> Result<bool, LakeError> {
         let options = PutOptions::from(PutMode::Create);
         let path = self.path(name);
@@ -176,7 +176,7 @@ impl Lake {
                 object_store::Error::AlreadyExists { .. }
                 | object_store::Error::Precondition { .. },
             ) => Ok(false),
-            // Stores that cannot: whoever comes last writes the same.
+            // Stores without conditional writes: all writers write the same content.
             Err(
                 object_store::Error::NotImplemented { .. }
                 | object_store::Error::NotSupported { .. },
@@ -188,7 +188,7 @@ impl Lake {
         }
     }
 
-    /// What is gone already is no error.
+    /// A missing object is not an error.
     async fn delete(&self, name: &str) -> Result<(), LakeError> {
         match self.store.delete(&self.path(name)).await {
             Ok(()) | Err(object_store::Error::NotFound { .. }) => Ok(()),

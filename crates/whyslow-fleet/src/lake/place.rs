@@ -1,4 +1,4 @@
-//! Where a lake is: a URL, or a folder.
+//! Where a lake is: a URL or a directory.
 
 use std::path::{Path as FilePath, PathBuf};
 use std::sync::Arc;
@@ -14,14 +14,15 @@ use url::Url;
 
 use super::LakeError;
 
-const FORMS: &str = "name one as s3://BUCKET/PATH, gs://BUCKET/PATH, az://CONTAINER/PATH, file:///PATH, or as a folder";
-/// A store that does not answer one request for so long is asked again.
+const FORMS: &str =
+    "use s3://BUCKET/PATH, gs://BUCKET/PATH, az://CONTAINER/PATH, file:///PATH or a directory";
+/// A request without a response is retried after this time.
 const TIMEOUT: Duration = Duration::from_secs(30);
-/// It is given up after so long, or so many times.
+/// Retries end after this time or number.
 const RETRY_TIMEOUT: Duration = Duration::from_secs(90);
 const RETRIES: usize = 8;
 
-/// The store of a lake, and where it begins there.
+/// The store of a lake, and its prefix there.
 pub(super) fn open(text: &str, make: bool) -> Result<(Arc<dyn ObjectStore>, Path), LakeError> {
     let Some((scheme, _)) = text.split_once("://") else {
         return folder(text, FilePath::new(text), make);
@@ -35,15 +36,15 @@ pub(super) fn open(text: &str, make: bool) -> Result<(Arc<dyn ObjectStore>, Path
     if scheme == "file" {
         let path = url
             .to_file_path()
-            .map_err(|()| bad("it names no path of this machine".into()))?;
+            .map_err(|()| bad("it is not a local path".into()))?;
         return folder(text, &path, make);
     }
     if url.host_str().is_none_or(str::is_empty) {
-        return Err(bad("it names no bucket".into()));
+        return Err(bad("it has no bucket".into()));
     }
     if !url.username().is_empty() || url.password().is_some() {
         return Err(bad(
-            "it holds a password, which others would read in it".into()
+            "it contains a password, which would be visible to others".into(),
         ));
     }
     let root = Path::from_url_path(url.path()).map_err(|error| bad(error.to_string()))?;
@@ -51,14 +52,15 @@ pub(super) fn open(text: &str, make: bool) -> Result<(Arc<dyn ObjectStore>, Path
     let store: Arc<dyn ObjectStore> = match scheme {
         "s3" | "s3a" => {
             let builder = AmazonS3Builder::from_env();
-            // What is no URL would be met only when the first request is signed, by a panic.
+            // An invalid URL would only be detected by a panic, when the first request is signed.
             if let Some(endpoint) = builder.get_config_value(&AmazonS3ConfigKey::Endpoint)
                 && Url::parse(&endpoint).is_err()
             {
                 return Err(LakeError::Url {
                     url: text.to_owned(),
-                    reason: format!("AWS_ENDPOINT_URL is `{endpoint}`, which is no URL"),
-                    hint: "write it like https://minio.example.org:9000, or unset it".to_owned(),
+                    reason: format!("AWS_ENDPOINT_URL is `{endpoint}`, which is not a URL"),
+                    hint: "set it to a URL such as https://minio.example.org:9000, or unset it"
+                        .to_owned(),
                 });
             }
             Arc::new(s3(builder, &url).map_err(refused)?)
@@ -79,7 +81,7 @@ pub(super) fn open(text: &str, make: bool) -> Result<(Arc<dyn ObjectStore>, Path
                 .build()
                 .map_err(refused)?,
         ),
-        other => return Err(bad(format!("there is no store for {other}://"))),
+        other => return Err(bad(format!("scheme {other}:// is not supported"))),
     };
     Ok((store, root))
 }
@@ -90,10 +92,10 @@ fn s3(
 ) -> Result<object_store::aws::AmazonS3, object_store::Error> {
     let bucket = url.host_str().unwrap_or_default();
     let builder = builder.with_bucket_name(bucket);
-    // Few objects are deleted, and some stores know only how to delete one.
+    // Few objects are deleted, and some stores only support deleting one at a time.
     let builder = builder.with_disable_bulk_delete(true);
     let endpoint = builder.get_config_value(&AmazonS3ConfigKey::Endpoint);
-    // Nobody listens on the way to this machine itself.
+    // Unencrypted HTTP is safe on loopback.
     let is_here = endpoint
         .and_then(|endpoint| Url::parse(&endpoint).ok())
         .is_some_and(|endpoint| {
@@ -114,7 +116,8 @@ fn s3(
 }
 
 fn client() -> ClientOptions {
-    // With the ciphers that the program has anyway; somebody else may have chosen already.
+    // The cipher suites that the program already contains; another provider may already be
+    // installed.
     let _ = rustls::crypto::ring::default_provider().install_default();
     ClientOptions::new().with_timeout(TIMEOUT)
 }
@@ -138,17 +141,17 @@ fn folder(
         hint: FORMS.to_owned(),
     };
     if text.is_empty() {
-        return Err(bad("it is empty".into()));
+        return Err(bad("the path is empty".into()));
     }
     if make {
         std::fs::create_dir_all(path).map_err(|source| LakeError::Io {
-            what: "make the folder",
+            what: "create the directory",
             path: text.to_owned(),
             source,
         })?;
     }
     let path: PathBuf = path.canonicalize().map_err(|source| LakeError::Io {
-        what: "open the folder",
+        what: "open the directory",
         path: text.to_owned(),
         source,
     })?;
@@ -184,12 +187,12 @@ mod tests {
 
     #[test]
     fn a_folder_and_buckets_are_opened_without_asking_them() {
-        let room = tempfile::tempdir().unwrap();
-        let lake = room.path().join("a b");
+        let dir = tempfile::tempdir().unwrap();
+        let lake = dir.path().join("a b");
         open(lake.to_str().unwrap(), false).unwrap_err();
         open(lake.to_str().unwrap(), true).unwrap();
         assert!(lake.is_dir());
-        let url = format!("file://{}", room.path().join("c").display());
+        let url = format!("file://{}", dir.path().join("c").display());
         open(&url, true).unwrap();
         let (_, root) = open("s3://bucket/some/where", false).unwrap();
         assert_eq!(root, Path::from("some/where"));

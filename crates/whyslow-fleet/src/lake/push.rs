@@ -1,8 +1,8 @@
-//! A recording is put into the lake: its tables first, its commit at last.
+//! Pushes a recording into the lake: its tables first, its commit last.
 //!
-//! Everything that is sent follows from the recording, and lies under names that follow from it. So a
-//! push that was cut is made again by the same command, two at once write the same, and one of what is
-//! there already changes nothing.
+//! All content and all object names are derived from the recording. So an interrupted push is
+//! completed by the same command, two concurrent pushes write the same objects, and pushing a
+//! recording that is already there changes nothing.
 
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -18,9 +18,9 @@ use crate::columns::LakeRow;
 use crate::encode::encode;
 use crate::summary::{Summary, Told};
 
-/// Where commits go whose recordings are in compacted files.
+/// Commits of recordings that are in compacted files.
 pub(super) const MERGED: &str = "_merged";
-/// Where recordings go that are pushed whole.
+/// Packed recordings (`--whole`).
 pub(super) const WHOLE: &str = "_recordings";
 
 /// How a recording is pushed.
@@ -28,20 +28,20 @@ pub(super) const WHOLE: &str = "_recordings";
 pub struct PushOptions {
     /// Cluster that the host belongs to.
     pub cluster: String,
-    /// Send it also if it is there, because it was damaged or made by an earlier program.
+    /// Send it even if it is there, because it was damaged or written by an older version.
     pub replace: bool,
-    /// Where the recording is packed, to be sent whole.
+    /// The packed recording, to be uploaded.
     pub whole: Option<PathBuf>,
 }
 
-/// What a push did.
+/// Result of a push.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Pushed {
-    /// Objects and bytes that were sent; none if it was there already.
+    /// Number of objects sent; 0 if it was there already.
     pub objects: u64,
     /// Bytes of these objects.
     pub bytes: u64,
-    /// Those of them, of an earlier push that was cut, that needed not be sent again.
+    /// Those of them that an earlier, interrupted push had already sent.
     pub kept: u64,
 }
 
@@ -59,31 +59,31 @@ impl Pushed {
 }
 
 impl Lake {
-    /// Puts a recording into the lake, unless it is there.
+    /// Pushes a recording into the lake, unless it is there.
     pub fn push(
         &self,
         tables: &dyn Tables,
-        told: &Told,
+        facts: &Told,
         options: &PushOptions,
         cancel: &AtomicBool,
     ) -> Result<Pushed, LakeError> {
         let info = tables.info();
-        let place = Place::of(told, options, info)?;
-        let there = self.there_as_hidden(&place, told, info, options.replace)?;
+        let place = Place::of(facts, options, info)?;
+        let there = self.existing_commit(&place, facts, info, options.replace)?;
         let has_all = |(commit, _): &(Commit, Kept)| {
-            (commit.raw || !told.raw) && (commit.whole.is_some() || options.whole.is_none())
+            (commit.raw || !facts.raw) && (commit.whole.is_some() || options.whole.is_none())
         };
         if there.as_ref().is_some_and(has_all) && !options.replace {
             return Ok(Pushed::NOTHING);
         }
-        // What was sent before stays.
-        let has_raw = told.raw || there.as_ref().is_some_and(|(before, _)| before.raw);
+        // What was sent before is kept.
+        let has_raw = facts.raw || there.as_ref().is_some_and(|(before, _)| before.raw);
         let mut commit = Commit {
-            host: Some(told.host.clone()),
-            recording: Some(told.recording.clone()),
-            digest: Some(told.digest.clone()),
+            host: Some(facts.host.clone()),
+            recording: Some(facts.recording.clone()),
+            digest: Some(facts.digest.clone()),
             redacted: info.redacted.clone(),
-            origin: told.origin.clone(),
+            origin: facts.origin.clone(),
             raw: has_raw,
             ..Commit::new(&options.cluster, info.begin_ns, info.end_ns)
         };
@@ -92,23 +92,23 @@ impl Lake {
         match kept {
             Some(kept) if options.replace && self.is_merged(&place, kept)? => {
                 return Err(LakeError::Merged {
-                    recording: told.recording.clone(),
+                    recording: facts.recording.clone(),
                 });
             }
             // Its rows are in the compacted file.
             Some(Kept::Merged) => {}
             _ => {
-                let told = Told {
+                let facts = Told {
                     raw: has_raw,
-                    ..told.clone()
+                    ..facts.clone()
                 };
-                self.push_summary(tables, &told, &place, (&mut commit, &mut pushed), cancel)?;
+                self.push_summary(tables, &facts, &place, (&mut commit, &mut pushed), cancel)?;
             }
         }
-        if told.raw {
+        if facts.raw {
             self.push_raw(
                 tables,
-                (told, options),
+                (facts, options),
                 &place,
                 (&mut commit, &mut pushed),
                 cancel,
@@ -131,24 +131,24 @@ impl Lake {
         Ok(pushed)
     }
 
-    /// What is there of it, unless its texts are hidden in another way: what is readable must not pass
-    /// for hidden, nor stay readable beside it.
-    fn there_as_hidden(
+    /// The existing commit, unless its texts are redacted differently: unredacted texts must not be
+    /// taken for redacted ones, nor stay readable next to them.
+    fn existing_commit(
         &self,
         place: &Place,
-        told: &Told,
+        facts: &Told,
         info: &RecordingInfo,
         replace: bool,
     ) -> Result<Option<(Commit, Kept)>, LakeError> {
-        let there = self.wait(self.there(place))?;
+        let there = self.wait(self.committed(place))?;
         let Some((before, kept)) = there else {
-            // Of another host, perhaps: hidden hosts have other names.
+            // It may be there under another host name, because redaction changes host names.
             let elsewhere = match info.redacted {
-                Some(_) => self.find(&told.recording)?,
+                Some(_) => self.find(&facts.recording)?,
                 None => None,
             };
             return match elsewhere {
-                Some(found) => Err(otherwise(told, &found.commit)),
+                Some(found) => Err(redaction_mismatch(facts, &found.commit)),
                 None => Ok(None),
             };
         };
@@ -156,9 +156,9 @@ impl Lake {
             return Ok(Some((before, kept)));
         }
         if !replace || self.is_merged(place, kept)? {
-            return Err(otherwise(told, &before));
+            return Err(redaction_mismatch(facts, &before));
         }
-        // The commit last: what is cut here is made again by the same command.
+        // The commit is deleted last, so that the same command completes an interrupted run.
         let files = before.tables.values().chain(&before.whole);
         let own = files.filter(|file| file.file.contains(&place.member.stem()));
         for file in own {
@@ -171,12 +171,12 @@ impl Lake {
     fn push_summary(
         &self,
         tables: &dyn Tables,
-        told: &Told,
+        facts: &Told,
         place: &Place,
         (commit, pushed): (&mut Commit, &mut Pushed),
         cancel: &AtomicBool,
     ) -> Result<(), LakeError> {
-        for (table, rows, content) in files(&Summary::of(tables, told)?)? {
+        for (table, rows, content) in files(&Summary::of(tables, facts)?)? {
             check(cancel)?;
             let name = place.partition.file(table, &place.member);
             let bytes = content.len() as u64;
@@ -188,7 +188,7 @@ impl Lake {
     }
 
     /// The commit of a recording, if it is in the lake.
-    async fn there(&self, place: &Place) -> Result<Option<(Commit, Kept)>, LakeError> {
+    async fn committed(&self, place: &Place) -> Result<Option<(Commit, Kept)>, LakeError> {
         let names = [
             (place.merged(), Kept::Merged),
             (place.partition.commit(&place.member), Kept::Own),
@@ -196,7 +196,7 @@ impl Lake {
         for (name, kept) in names {
             if self.size(&name).await?.is_some() {
                 match Commit::parse(&name, &self.get(&name).await?) {
-                    // Cut on its way by a store that says nothing: the push goes on.
+                    // Truncated by a store that reported no error: the push continues.
                     Err(LakeError::Damaged { .. }) => {}
                     commit => return Ok(Some((commit?, kept))),
                 }
@@ -205,7 +205,8 @@ impl Lake {
         Ok(None)
     }
 
-    /// Whether its rows are in a compacted file, also if the compaction was ended before it said so there.
+    /// Whether its rows are in a compacted file, even if the compaction was killed before it moved
+    /// the commit.
     fn is_merged(&self, place: &Place, kept: Kept) -> Result<bool, LakeError> {
         if kept == Kept::Merged {
             return Ok(true);
@@ -214,8 +215,8 @@ impl Lake {
         Ok(day.spent.contains(&place.member))
     }
 
-    /// Makes what was sent count. Another one may have pushed the same meanwhile, and an answer may have
-    /// been lost on the way; what was cut there is written anew.
+    /// Publishes what was sent. A concurrent push may have written the same commit, and a response
+    /// may have been lost; a truncated commit is rewritten.
     pub(super) async fn commit_as(&self, name: &str, content: Bytes) -> Result<(), LakeError> {
         if !self.create(name, content.clone()).await? && self.get(name).await? != content {
             self.put(name, content.clone()).await?;
@@ -225,14 +226,14 @@ impl Lake {
         }
         Err(LakeError::Damaged {
             object: name.to_owned(),
-            reason: "the store has something else than what was sent".to_owned(),
+            reason: "the stored content differs from what was sent".to_owned(),
         })
     }
 }
 
-fn otherwise(told: &Told, there: &Commit) -> LakeError {
+fn redaction_mismatch(facts: &Told, there: &Commit) -> LakeError {
     LakeError::Otherwise {
-        recording: told.recording.clone(),
+        recording: facts.recording.clone(),
         host: there.host.clone().unwrap_or_default(),
         is_hidden: there.redacted.is_some(),
     }
@@ -241,21 +242,21 @@ fn otherwise(told: &Told, there: &Commit) -> LakeError {
 /// Where the rows of a recording are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Kept {
-    /// In files of its own.
+    /// In files of their own.
     Own,
     /// In those of a compaction.
     Merged,
 }
 
-/// Where the files of a recording lie.
+/// Location of a recording's files.
 pub(super) struct Place {
     pub(super) partition: Partition,
     pub(super) member: Member,
 }
 
 impl Place {
-    fn of(told: &Told, options: &PushOptions, info: &RecordingInfo) -> Result<Self, LakeError> {
-        for (of, name) in [("host", &told.host), ("cluster", &options.cluster)] {
+    fn of(facts: &Told, options: &PushOptions, info: &RecordingInfo) -> Result<Self, LakeError> {
+        for (of, name) in [("host", &facts.host), ("cluster", &options.cluster)] {
             if !is_name(name) {
                 return Err(LakeError::Name {
                     of,
@@ -266,8 +267,8 @@ impl Place {
         Ok(Self {
             partition: Partition::of(&options.cluster, info.begin_ns),
             member: Member::One {
-                host: told.host.clone(),
-                recording: told.recording.clone(),
+                host: facts.host.clone(),
+                recording: facts.recording.clone(),
             },
         })
     }
@@ -281,7 +282,7 @@ impl Place {
         )
     }
 
-    /// The recording itself, packed.
+    /// The packed recording.
     pub(super) fn whole(&self) -> String {
         let folder = self.partition.prefix(WHOLE);
         format!("{folder}/{}.wsl.tar.zst", self.member.stem())
@@ -302,7 +303,7 @@ pub(super) fn check(cancel: &AtomicBool) -> Result<(), LakeError> {
     Ok(())
 }
 
-/// What was pushed before beside the lake's own tables stays known.
+/// Keeps earlier raw tables and packed recordings in the new commit.
 fn keep(before: &Commit, commit: &mut Commit) {
     for (table, file) in &before.tables {
         commit

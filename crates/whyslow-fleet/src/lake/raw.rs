@@ -1,9 +1,9 @@
-//! Tables of a recording as they are (`--raw`): everything that has a begin and an end, with the
-//! recording and its host as two more columns.
+//! Raw tables of a recording (`--raw`): every table that has start and end, with recording and host
+//! as two additional columns.
 //!
-//! They may be gigabytes, so they are written to a file of their own first, and what an earlier push
-//! had sent whole is not sent again: it has the same size and the same end, in which Parquet keeps
-//! where everything lies, how large it is, and its least and greatest values.
+//! They may be gigabytes, so they are first written to a temporary file. A file that an earlier
+//! push sent completely is not sent again: it has the same size and the same end, where Parquet
+//! stores the offset, size, minimum and maximum of every column chunk.
 
 use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
@@ -27,19 +27,19 @@ use super::{Lake, LakeError};
 use crate::encode::{as_times, properties};
 use crate::summary::Told;
 
-/// A part of an upload, of which a few are on their way at a time.
+/// Part size of a multipart upload; a few parts are sent concurrently.
 const PART_BYTES: usize = 8 << 20;
 const PARTS_AT_ONCE: usize = 2;
-/// What is compared of an earlier upload.
+/// Number of bytes at the end that are compared with an earlier upload.
 const END_BYTES: u64 = 64 << 10;
-/// In front of the table's own columns.
+/// Columns prepended to the table's own.
 const OWNERS: [&str; 2] = ["recording", "host"];
 
 impl Lake {
     pub(super) fn push_raw(
         &self,
         source: &dyn Tables,
-        (told, options): (&Told, &PushOptions),
+        (facts, options): (&Told, &PushOptions),
         place: &Place,
         (commit, pushed): (&mut Commit, &mut Pushed),
         cancel: &AtomicBool,
@@ -55,7 +55,7 @@ impl Lake {
             .filter(|table| table.shape == Shape::Interval);
         for table in intervals.filter(has_rows) {
             check(cancel)?;
-            let (mut file, rows) = written(source, table, told, cancel)?;
+            let (mut file, rows) = written(source, table, facts, cancel)?;
             let name = place.partition.file(table.name, &place.member);
             let bytes = self.send(&name, &mut file, (pushed, options.replace), cancel)?;
             commit.add(table.name, &name, rows, bytes);
@@ -63,7 +63,7 @@ impl Lake {
         Ok(())
     }
 
-    /// The recording itself, packed, for whoever wants to ask it more than the lake knows.
+    /// Uploads the packed recording, for queries that the lake cannot answer.
     pub(super) fn push_whole(
         &self,
         (path, options): (&Path, &PushOptions),
@@ -82,7 +82,7 @@ impl Lake {
         Ok(())
     }
 
-    /// Uploads a file unless it is there, or all the same; its bytes.
+    /// Uploads a file unless it is there, or in any case with `replace`; returns its bytes.
     fn send(
         &self,
         name: &str,
@@ -101,7 +101,7 @@ impl Lake {
         Ok(bytes)
     }
 
-    /// Whether an object is this file.
+    /// Whether an object has the content of this file.
     async fn has(&self, name: &str, file: &mut File, bytes: u64) -> Result<bool, LakeError> {
         if self.size(name).await? != Some(bytes) {
             return Ok(false);
@@ -117,7 +117,7 @@ impl Lake {
         Ok(theirs == ours)
     }
 
-    /// All or nothing: what ends before leaves no object.
+    /// All or nothing: an interrupted upload leaves no object.
     async fn upload(
         &self,
         name: &str,
@@ -150,7 +150,7 @@ impl Lake {
             }
         };
         if let Err(error) = sent().await {
-            // What was sent costs money until it is given up; that this may fail, too, changes nothing.
+            // The sent parts cost money until the upload is aborted; a failure of that is ignored.
             let _ = upload.abort().await;
             return Err(error);
         }
@@ -159,21 +159,21 @@ impl Lake {
 }
 
 fn size(file: &mut File) -> Result<u64, LakeError> {
-    file.seek(SeekFrom::End(0)).map_err(temporary("look at"))
+    file.seek(SeekFrom::End(0)).map_err(temporary("stat"))
 }
 
-/// A table in a file that has no name, and its rows.
+/// A table in an unnamed temporary file, and its number of rows.
 fn written(
     source: &dyn Tables,
     table: &'static Table,
-    told: &Told,
+    facts: &Told,
     cancel: &AtomicBool,
 ) -> Result<(File, u64), LakeError> {
     let failed = |error: ParquetError| LakeError::Encode {
         table: table.name.to_owned(),
         source: error,
     };
-    let file = tempfile::tempfile().map_err(temporary("make"))?;
+    let file = tempfile::tempfile().map_err(temporary("create"))?;
     let clone = file.try_clone().map_err(temporary("open"))?;
     let schema = schema(table);
     let times: Vec<&str> = ["ts", "dur", "ts_end"]
@@ -193,7 +193,7 @@ fn written(
     source.scan(&scan, &mut |batch| {
         rows += batch.num_rows() as u64;
         let wrote = check(cancel).and_then(|()| {
-            let batch = owned(batch, &schema, told).map_err(failed)?;
+            let batch = owned(batch, &schema, facts).map_err(failed)?;
             writer.write(&batch).map_err(failed)
         });
         Ok(match wrote {
@@ -231,7 +231,7 @@ fn schema(table: &Table) -> SchemaRef {
 fn owned(
     batch: &RecordBatch,
     schema: &SchemaRef,
-    told: &Told,
+    facts: &Told,
 ) -> Result<RecordBatch, ParquetError> {
     let rows = batch.num_rows();
     let same = |text: &str| -> Result<ArrayRef, ParquetError> {
@@ -239,7 +239,7 @@ fn owned(
         let words = Arc::new(StringArray::from(vec![text]));
         Ok(Arc::new(DictionaryArray::try_new(keys, words)?))
     };
-    let mut columns = vec![same(&told.recording)?, same(&told.host)?];
+    let mut columns = vec![same(&facts.recording)?, same(&facts.host)?];
     columns.extend(batch.columns().iter().cloned());
     Ok(RecordBatch::try_new(Arc::clone(schema), columns)?)
 }

@@ -1,4 +1,4 @@
-//! Rows of the lake, as its commits say they are there.
+//! Reads rows of the lake that are covered by commits.
 
 use arrow_array::RecordBatch;
 
@@ -9,8 +9,8 @@ use crate::columns::LakeTable;
 use crate::encode::decode;
 
 impl Lake {
-    /// All rows of a table, in order of days and files. For checks and small lakes: questions are asked
-    /// by engines.
+    /// All rows of a table, in order of days and files. For checks and small lakes; queries use a
+    /// SQL engine.
     pub fn rows(&self, table: &'static LakeTable) -> Result<Vec<RecordBatch>, LakeError> {
         let listing = self.listing()?;
         let mut rows = Vec::new();
@@ -27,7 +27,7 @@ impl Lake {
     }
 }
 
-/// Whose files are read.
+/// The members whose files are read.
 fn members(listing: &Listing) -> Vec<(&Partition, Member)> {
     let of_day = |(partition, day)| {
         let day: &super::commit::Day = day;

@@ -1,4 +1,4 @@
-//! What is known of the recording and its host.
+//! Facts about the recording and its host.
 
 use std::collections::BTreeMap;
 
@@ -10,7 +10,7 @@ use whyslow_store::{Tables, rows};
 use super::{SummaryError, Told};
 use crate::tables::{LabelRow, RecordingRow};
 
-pub(super) fn recording(tables: &dyn Tables, told: &Told) -> Result<RecordingRow, SummaryError> {
+pub(super) fn recording(tables: &dyn Tables, facts: &Told) -> Result<RecordingRow, SummaryError> {
     let info = tables.info();
     let mut symbols = Symbols::new();
     let mut metadata: BTreeMap<String, String> = BTreeMap::new();
@@ -39,8 +39,8 @@ pub(super) fn recording(tables: &dyn Tables, told: &Told) -> Result<RecordingRow
     });
     let missing: Vec<&str> = missing.map(|kind| kind.name).collect();
     Ok(RecordingRow {
-        recording: told.recording.clone(),
-        host: told.host.clone(),
+        recording: facts.recording.clone(),
+        host: facts.host.clone(),
         ts: info.begin_ns,
         dur: info.end_ns.saturating_sub(info.begin_ns),
         ts_end: info.end_ns,
@@ -57,24 +57,24 @@ pub(super) fn recording(tables: &dyn Tables, told: &Told) -> Result<RecordingRow
             .fold(0, i64::saturating_add),
         missing: missing.join(","),
         redacted: info.redacted.clone(),
-        raw: told.raw,
-        digest: told.digest.clone(),
-        origin: told.origin.clone(),
+        raw: facts.raw,
+        digest: facts.digest.clone(),
+        origin: facts.origin.clone(),
         written_by: format!("whyslow {}", env!("CARGO_PKG_VERSION")),
     })
 }
 
-/// What the recording tells, and what was said; the latter counts where both name the same.
-pub(super) fn labels(recording: &RecordingRow, told: &Told) -> Vec<LabelRow> {
+/// Labels derived from the recording, and those of the user; the latter take precedence.
+pub(super) fn labels(recording: &RecordingRow, facts: &Told) -> Vec<LabelRow> {
     let mut labels: BTreeMap<&str, String> = BTreeMap::new();
-    let facts = [
+    let derived = [
         ("kernel", recording.kernel.clone()),
         ("machine", recording.machine.clone()),
         ("cpus", recording.cpus.map(|cpus| cpus.to_string())),
         ("zone", recording.zone.clone()),
         ("source", Some(recording.source.clone())),
     ];
-    for (name, value) in facts {
+    for (name, value) in derived {
         labels.extend(
             value
                 .filter(|value| !value.is_empty())
@@ -82,7 +82,8 @@ pub(super) fn labels(recording: &RecordingRow, told: &Told) -> Vec<LabelRow> {
         );
     }
     labels.extend(
-        told.labels
+        facts
+            .labels
             .iter()
             .map(|(name, value)| (name.as_str(), value.clone())),
     );

@@ -1,5 +1,5 @@
-//! What `explain` says, as rows. Names lose what differs from one file, thread or id to the next, so
-//! that hosts with the same trouble have the same row.
+//! Findings of `explain` as rows. Names are reduced to patterns without file, thread and other ids,
+//! so that hosts with the same problem have the same row.
 
 use std::borrow::Cow;
 
@@ -13,18 +13,18 @@ use whyslow_store::Tables;
 use super::{SummaryError, Told};
 use crate::tables::FindingRow;
 
-pub(super) fn of(tables: &dyn Tables, told: &Told) -> Result<Vec<FindingRow>, SummaryError> {
+pub(super) fn of(tables: &dyn Tables, facts: &Told) -> Result<Vec<FindingRow>, SummaryError> {
     let question = Question {
-        recording: told.name.clone(),
+        recording: facts.name.clone(),
         ..Question::default()
     };
     let report = explain(tables, &question, None)?;
-    let stories = report.stories.iter().map(|one| of_story(one, told));
-    let findings = report.findings.iter().map(|one| of_finding(one, told));
+    let stories = report.stories.iter().map(|one| of_story(one, facts));
+    let findings = report.findings.iter().map(|one| of_finding(one, facts));
     let patterns = report
         .patterns
         .iter()
-        .map(|one| of_pattern(one, &report, told));
+        .map(|one| of_pattern(one, &report, facts));
     let mut rows: Vec<FindingRow> = stories.chain(findings).chain(patterns).collect();
     for (nr, row) in rows.iter_mut().enumerate() {
         row.nr = nr as i32;
@@ -33,12 +33,12 @@ pub(super) fn of(tables: &dyn Tables, told: &Told) -> Result<Vec<FindingRow>, Su
     Ok(rows)
 }
 
-fn of_story(story: &Story, told: &Told) -> FindingRow {
+fn of_story(story: &Story, facts: &Told) -> FindingRow {
     let named = story.culprit.and_then(|part| story.parts.get(part));
-    // Without a culprit the greatest part tells at least how it felt.
+    // Without a culprit, the largest part at least shows the mechanism.
     let part = named.or_else(|| story.parts.iter().max_by_key(|part| part.dur_ns));
     let window = story.target.end_ns.saturating_sub(story.target.begin_ns);
-    // All that is put down to the culprit, as the verdict has it; one part may be less.
+    // All time attributed to the culprit, as in the verdict; one part may be shorter.
     let blamed = named.map(|part| part.dur_ns.max(story.saved_at_most_ns));
     let missing: Vec<&str> = story
         .missing
@@ -66,7 +66,7 @@ fn of_story(story: &Story, told: &Told) -> FindingRow {
         id: story.target.id.clone(),
         reproduce: Some(story.reproduce.clone()),
         ..empty(
-            told,
+            facts,
             (story.target.begin_ns, window),
             ("story", &story.target.kind),
             &story.verdict,
@@ -74,7 +74,7 @@ fn of_story(story: &Story, told: &Told) -> FindingRow {
     }
 }
 
-fn of_finding(finding: &Finding, told: &Told) -> FindingRow {
+fn of_finding(finding: &Finding, facts: &Told) -> FindingRow {
     let length = finding.end_ns.saturating_sub(finding.begin_ns);
     FindingRow {
         operation: finding.kind.clone(),
@@ -85,7 +85,7 @@ fn of_finding(finding: &Finding, told: &Told) -> FindingRow {
         object: finding.object.as_ref().map(object),
         reproduce: finding.shown_by.clone(),
         ..empty(
-            told,
+            facts,
             (finding.begin_ns, length),
             ("finding", "window"),
             &finding.says,
@@ -93,13 +93,13 @@ fn of_finding(finding: &Finding, told: &Told) -> FindingRow {
     }
 }
 
-fn of_pattern(pattern: &Pattern, report: &Report, told: &Told) -> FindingRow {
+fn of_pattern(pattern: &Pattern, report: &Report, facts: &Told) -> FindingRow {
     let length = report.end_ns.saturating_sub(report.begin_ns);
     FindingRow {
         operation: pattern.class.clone(),
         mechanism: pattern.class.clone(),
         ..empty(
-            told,
+            facts,
             (report.begin_ns, length),
             ("pattern", "window"),
             &pattern.says,
@@ -108,14 +108,14 @@ fn of_pattern(pattern: &Pattern, report: &Report, told: &Told) -> FindingRow {
 }
 
 fn empty(
-    told: &Told,
+    facts: &Told,
     (ts, dur): (i64, i64),
     (told_by, target): (&str, &str),
     verdict: &str,
 ) -> FindingRow {
     FindingRow {
-        recording: told.recording.clone(),
-        host: told.host.clone(),
+        recording: facts.recording.clone(),
+        host: facts.host.clone(),
         nr: 0,
         ts,
         dur,
@@ -178,7 +178,7 @@ fn confidence(confidence: Confidence) -> &'static str {
     }
 }
 
-/// As the JSON form of `explain` has it.
+/// As in the JSON output of `explain`.
 fn word(kind: whyslow_explain::ActorKind) -> String {
     use whyslow_explain::ActorKind as Kind;
     let word = match kind {

@@ -1,4 +1,4 @@
-//! What a recording comes to: rows of the lake's tables, made once.
+//! Summary of a recording: rows of the lake tables, computed once.
 
 mod facts;
 mod findings;
@@ -10,20 +10,20 @@ use whyslow_store::{StoreError, Tables};
 
 use crate::tables::{FindingRow, HistogramRow, LabelRow, RecordingRow, RollupRow, SlowestRow};
 
-/// What the one who pushes says of a recording.
+/// What the caller of a push knows about a recording.
 #[derive(Debug, Clone, Default)]
 pub struct Told {
     /// Id of the recording.
     pub recording: String,
-    /// Number of what is in it.
+    /// Digest of its content.
     pub digest: String,
-    /// Its host's name.
+    /// Name of its host.
     pub host: String,
-    /// As commands name it.
+    /// Name as used in commands.
     pub name: String,
     /// Where it is: `HOST:PATH`.
     pub origin: Option<String>,
-    /// Names and values that its host belongs to.
+    /// Labels of its host: name and value.
     pub labels: Vec<(String, String)>,
     /// Whether its tables are pushed, too.
     pub raw: bool,
@@ -34,15 +34,15 @@ pub struct Told {
 pub struct Summary {
     /// The recording itself: one row.
     pub recording: RecordingRow,
-    /// Names and values that its host belongs to.
+    /// Labels of its host.
     pub labels: Vec<LabelRow>,
     /// Findings of `explain` over the whole recording.
     pub findings: Vec<FindingRow>,
-    /// Sums of each second, by kind, class and one more dimension at a time.
+    /// Totals per second, by kind, class and one more dimension at a time.
     pub rollups: Vec<RollupRow>,
-    /// Latency histograms of the same groups, which can be added up over recordings.
+    /// Latency histograms of the same groups, which can be merged across recordings.
     pub histograms: Vec<HistogramRow>,
-    /// Longest operations of each kind and class.
+    /// Slowest operations of each kind and class.
     pub slowest: Vec<SlowestRow>,
 }
 
@@ -58,17 +58,17 @@ pub enum SummaryError {
 }
 
 impl Summary {
-    /// Reads the recording several times: as long as `explain` and a handful of questions take.
-    pub fn of(tables: &dyn Tables, told: &Told) -> Result<Self, SummaryError> {
-        let recording = facts::recording(tables, told)?;
-        let labels = facts::labels(&recording, told);
-        let (rollups, histograms) = rollups::of(tables, told)?;
+    /// Reads the recording several times, which takes as long as `explain` and a few queries.
+    pub fn of(tables: &dyn Tables, facts: &Told) -> Result<Self, SummaryError> {
+        let recording = facts::recording(tables, facts)?;
+        let labels = facts::labels(&recording, facts);
+        let (rollups, histograms) = rollups::of(tables, facts)?;
         Ok(Self {
             labels,
-            findings: findings::of(tables, told)?,
+            findings: findings::of(tables, facts)?,
             rollups,
             histograms,
-            slowest: slowest::of(tables, told)?,
+            slowest: slowest::of(tables, facts)?,
             recording,
         })
     }

@@ -1,4 +1,4 @@
-//! Seconds of a recording.
+//! Per-second totals of a recording.
 
 use whyslow_analysis::rollup::{Cell, rollup};
 use whyslow_model::sort::IndexSort;
@@ -9,7 +9,7 @@ use crate::tables::{HistogramRow, RollupRow};
 
 pub(super) fn of(
     tables: &dyn Tables,
-    told: &Told,
+    facts: &Told,
 ) -> Result<(Vec<RollupRow>, Vec<HistogramRow>), SummaryError> {
     let mut cells = rollup(tables)?;
     let place = |cell: &Cell| (cell.kind, cell.dimension);
@@ -17,15 +17,15 @@ pub(super) fn of(
         let ours = (place(a), &a.op, &a.key, a.ts);
         ours.cmp(&(place(b), &b.op, &b.key, b.ts))
     });
-    let rollups = cells.iter().map(|cell| row(cell, told)).collect();
-    let histograms = cells.iter().flat_map(|cell| buckets(cell, told)).collect();
+    let rollups = cells.iter().map(|cell| row(cell, facts)).collect();
+    let histograms = cells.iter().flat_map(|cell| buckets(cell, facts)).collect();
     Ok((rollups, histograms))
 }
 
-fn row(cell: &Cell, told: &Told) -> RollupRow {
+fn row(cell: &Cell, facts: &Told) -> RollupRow {
     RollupRow {
-        recording: told.recording.clone(),
-        host: told.host.clone(),
+        recording: facts.recording.clone(),
+        host: facts.host.clone(),
         ts: cell.ts,
         kind: cell.kind.to_owned(),
         dimension: cell.dimension.to_owned(),
@@ -41,10 +41,10 @@ fn row(cell: &Cell, told: &Told) -> RollupRow {
     }
 }
 
-fn buckets<'c>(cell: &'c Cell, told: &'c Told) -> impl Iterator<Item = HistogramRow> + 'c {
+fn buckets<'c>(cell: &'c Cell, facts: &'c Told) -> impl Iterator<Item = HistogramRow> + 'c {
     cell.buckets().into_iter().map(|bucket| HistogramRow {
-        recording: told.recording.clone(),
-        host: told.host.clone(),
+        recording: facts.recording.clone(),
+        host: facts.host.clone(),
         ts: cell.ts,
         kind: cell.kind.to_owned(),
         dimension: cell.dimension.to_owned(),

@@ -1,4 +1,4 @@
-//! The longest operations of each kind and class.
+//! The slowest operations of each kind and class.
 
 use whyslow_analysis::{Question, Verb, ask, rollup};
 use whyslow_model::answer::{AnswerTable, Value};
@@ -8,10 +8,10 @@ use whyslow_store::Tables;
 use super::{SummaryError, Told};
 use crate::tables::SlowestRow;
 
-/// Of each class of operation.
+/// Rows for each class of operation.
 const ROWS: usize = 5;
 
-pub(super) fn of(tables: &dyn Tables, told: &Told) -> Result<Vec<SlowestRow>, SummaryError> {
+pub(super) fn of(tables: &dyn Tables, facts: &Told) -> Result<Vec<SlowestRow>, SummaryError> {
     let mut found = Vec::new();
     for kind in rollup::kinds() {
         if tables.info().rows_of_whole(kind.table) == 0 {
@@ -21,7 +21,7 @@ pub(super) fn of(tables: &dyn Tables, told: &Told) -> Result<Vec<SlowestRow>, Su
         question.by = vec![kind.op.unwrap_or("none").to_owned()];
         question.limit = Some(ROWS);
         for table in &ask(tables, &question)?.tables {
-            found.extend(rows(table, &kind, told));
+            found.extend(rows(table, &kind, facts));
         }
     }
     found.index_sort_by(|a, b| {
@@ -34,7 +34,7 @@ pub(super) fn of(tables: &dyn Tables, told: &Told) -> Result<Vec<SlowestRow>, Su
 fn rows<'t>(
     table: &'t AnswerTable,
     kind: &'t rollup::Kind,
-    told: &'t Told,
+    facts: &'t Told,
 ) -> impl Iterator<Item = SlowestRow> + 't {
     let place = |name: &str| table.columns.iter().position(|column| column.name == name);
     let first = |names: &[&str]| names.iter().find_map(|name| place(name));
@@ -52,8 +52,8 @@ fn rows<'t>(
     };
     table.rows.iter().filter_map(move |row| {
         Some(SlowestRow {
-            recording: told.recording.clone(),
-            host: told.host.clone(),
+            recording: facts.recording.clone(),
+            host: facts.host.clone(),
             ts: int(row, ts)?,
             dur: int(row, dur)?,
             kind: kind.name.to_owned(),

@@ -1,55 +1,59 @@
 use crate::columns::lake_table;
 
 lake_table! {
-    /// What `explain` says of each recording, one row a verdict.
+    /// Findings of `explain` for each recording, one row per verdict.
     FindingRow = "finding", sorted by [mechanism, host, ts] {
         /// Id of the recording.
         recording: String,
         /// Host that was recorded.
         host: String,
-        /// Place among the verdicts of the recording, from 0: as `explain` tells them.
+        /// Rank among the verdicts of the recording, from 0, in the order of `explain`.
         nr: i32,
-        /// Begin of what was slow.
+        /// Start of what was slow.
         ts: i64 [Time],
-        /// Its length.
+        /// Duration of what was slow.
         dur: i64 [Duration],
-        /// What tells it: story (why something was slow), finding (somebody did something known by name), pattern (which kind of slowness it is).
+        /// Kind of verdict: story (why something was slow), finding (a known problem), pattern (the
+        /// class of slowness).
         told_by: String,
         /// What was slow: operation, request, thread, window, device, lookup, …
         target: String,
-        /// Its operation or name, with placeholders for what differs from one to the next.
+        /// Its operation or name, with placeholders for the parts that vary.
         operation: String,
-        /// Who was slow.
+        /// The thread or process that was slow.
         victim: Option<String>,
-        /// How that felt it: an id of `explain`; of findings their kind, of patterns their class.
+        /// Mechanism by which the victim was delayed: an id of `explain`; for findings their kind,
+        /// for patterns their class.
         mechanism: String,
-        /// What the culprit did, by the same ids.
+        /// What the culprit did: an id of `explain`.
         root: Option<String>,
-        /// own, process, kernel, device, peer, timer, cgroup, interrupt, unknown; null if nobody is named.
+        /// own, process, kernel, device, peer, timer, cgroup, interrupt, unknown; null without a
+        /// culprit.
         culprit_kind: Option<String>,
         /// Its name, with placeholders for numbers.
         culprit: Option<String>,
         /// file, device, lock, peer, …
         object_kind: Option<String>,
-        /// What it was about, with placeholders for what differs from one to the next.
+        /// The object involved, with placeholders for the parts that vary.
         object: Option<String>,
-        /// Time of the window that went to the culprit.
+        /// Time in the window that is attributed to the culprit.
         blamed_ns: Option<i64> [Duration],
-        /// That, as a share of the window (0–1).
+        /// The same as a share of the window (0–1).
         share: Option<f64>,
-        /// Slow operations that the verdict stands for.
+        /// Slow operations that the verdict covers.
         count: i64 [Count],
-        /// A (identity proved), B (nothing else possible), C (overlap only); null if nobody is named.
+        /// A (identity proved), B (nothing else possible), C (overlap only); null without a
+        /// culprit.
         grade: Option<String>,
         /// high, medium, low, none.
         confidence: Option<String>,
-        /// What was not recorded and could decide, with `; ` between.
+        /// What was not recorded and could change the verdict, separated by `; `.
         missing: Option<String>,
-        /// The verdict in words.
+        /// The verdict as text.
         verdict: String,
-        /// As commands take it: `explain -w ID`; null where it is no row.
+        /// Id for commands: `explain -w ID`; null if it is not a row.
         id: Option<String>,
-        /// The command that says it again.
+        /// The command that reproduces the verdict.
         reproduce: Option<String>,
     }
 }

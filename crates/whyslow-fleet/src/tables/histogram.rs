@@ -1,13 +1,14 @@
 use crate::columns::lake_table;
 
 lake_table! {
-    /// How long the operations of `rollup` took: a row for each bucket that holds some. Add up `count` to merge.
+    /// Latency histograms of the operations of `rollup`: a row for each non-empty bucket. Add up
+    /// `count` to merge.
     HistogramRow = "histogram", sorted by [kind, dimension, op, key, host, ts, bucket] {
         /// Id of the recording.
         recording: String,
         /// Host that was recorded.
         host: String,
-        /// Begin of the second in which they began.
+        /// Start of the second in which they started.
         ts: i64 [Time],
         /// As in `rollup`.
         kind: String,
@@ -19,9 +20,10 @@ lake_table! {
         op: String,
         /// Number of the bucket: one per ns below 64, then 32 equal ones per octave.
         bucket: i32,
-        /// How long they took, where the recording has at most 64 of the kind, dimension, key and operation; null else: the middle of the bucket stands for it.
+        /// Their duration, where the recording has at most 64 of the kind, dimension, key and
+        /// operation; else null, and the middle of the bucket represents them.
         value_ns: Option<i64> [Duration],
-        /// How many.
+        /// Number of operations.
         count: i64 [Count],
     }
 }

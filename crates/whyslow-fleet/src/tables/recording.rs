@@ -3,39 +3,39 @@ use crate::columns::lake_table;
 lake_table! {
     /// Recordings, one row each.
     RecordingRow = "recording", sorted by [host, ts] {
-        /// Its id: 26 characters, in order of `ts`; the same whenever it is pushed.
+        /// Its id: 26 characters that sort by `ts`; the same whenever it is pushed.
         recording: String,
         /// Host that was recorded.
         host: String,
-        /// First moment.
+        /// Start of the recording.
         ts: i64 [Time],
-        /// Length.
+        /// Duration of the recording.
         dur: i64 [Duration],
-        /// Last moment.
+        /// End of the recording.
         ts_end: i64 [Time],
-        /// Release of its kernel.
+        /// Kernel release of the host.
         kernel: Option<String>,
-        /// Architecture.
+        /// Architecture of the host.
         machine: Option<String>,
-        /// CPUs that it had.
+        /// Number of CPUs of the host.
         cpus: Option<i32> [Count],
-        /// Its zone: IANA name or offset.
+        /// Time zone of the host: IANA name or offset.
         zone: Option<String>,
-        /// What was imported: recorder, lttng, perf, strace, …; several with `+` between.
+        /// What was imported: recorder, lttng, perf, strace, …; several separated by `+`.
         source: String,
         /// Rows of all its tables.
         rows: i64 [Count],
-        /// Ranges of time in which events were lost.
+        /// Time ranges in which events were lost.
         losses: i64 [Count],
-        /// Events that were lost, as far as that is known.
+        /// Number of lost events, as far as it is known.
         lost_events: i64 [Count],
-        /// Kinds of which nothing was recorded, with commas between: of these nothing can be said.
+        /// Kinds that were not recorded, separated by commas: no statement about them is possible.
         missing: String,
-        /// Texts that were hidden: `texts` or `names`; null if none were.
+        /// What was redacted: `texts` or `names`; null if nothing was.
         redacted: Option<String>,
         /// Whether its tables are in the lake, too (`--raw`).
         raw: bool,
-        /// Number of what is in the recording: BLAKE3 of its manifest and checksums.
+        /// Digest of its content: BLAKE3 of its manifest and checksums.
         digest: String,
         /// Where it was when it was pushed, as `HOST:PATH`.
         origin: Option<String>,

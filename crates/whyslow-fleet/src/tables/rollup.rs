@@ -1,35 +1,39 @@
 use crate::columns::lake_table;
 
 lake_table! {
-    /// Operations of each second, by kind, operation, and one more dimension at a time.
+    /// Operations per second, by kind, operation and one more dimension at a time.
     RollupRow = "rollup", sorted by [kind, dimension, op, key, host, ts] {
         /// Id of the recording.
         recording: String,
         /// Host that was recorded.
         host: String,
-        /// Begin of the second in which they began.
+        /// Start of the second in which they started.
         ts: i64 [Time],
-        /// What they are: io, block, sched (waits for a CPU), cpu (time slices), locks, mem (reclaim), dns, requests.
+        /// Kind of operation: io, block, sched (waits for a CPU), cpu (time slices), locks, mem
+        /// (reclaim), dns, requests.
         kind: String,
-        /// all; process, file (pattern), device, name, endpoint, outcome. Sums of each dimension are those of all.
+        /// all; process, file (pattern), device, name, endpoint, outcome. The totals of each
+        /// dimension equal those of all.
         dimension: String,
-        /// Value of the dimension: empty for all; `(others)` beyond the 16 with most time, `(none)` where there is none.
+        /// Value of the dimension: empty for all; `(others)` beyond the 16 with the most time,
+        /// `(none)` without a value.
         key: String,
-        /// Class of operation: read, write, …; of requests client or server; empty where there is one class.
+        /// Class of operation: read, write, …; client or server for requests; empty for kinds with
+        /// one class.
         op: String,
-        /// How many.
+        /// Number of operations.
         count: i64 [Count],
-        /// Those of which the length is known.
+        /// Those with a known duration.
         finished: i64 [Count],
-        /// Those that failed; null where nothing tells.
+        /// Those that failed; null if unknown.
         errors: Option<i64> [Count],
-        /// Bytes that they moved; null for kinds without.
+        /// Bytes transferred; null for kinds without.
         bytes: Option<i64> [Bytes],
-        /// Sum of their lengths.
+        /// Sum of their durations.
         dur_total_ns: i64 [Duration],
-        /// Least length.
+        /// Minimum duration.
         dur_min_ns: Option<i64> [Duration],
-        /// Greatest length.
+        /// Maximum duration.
         dur_max_ns: Option<i64> [Duration],
     }
 }

@@ -1,15 +1,15 @@
 use crate::columns::lake_table;
 
 lake_table! {
-    /// The longest operations of each kind and class, and where they are in the recording.
+    /// The slowest operations of each kind and class, and their ids in the recording.
     SlowestRow = "slowest", sorted by [kind, op, host, ts] {
         /// Id of the recording.
         recording: String,
         /// Host that was recorded.
         host: String,
-        /// Begin.
+        /// Start.
         ts: i64 [Time],
-        /// Length.
+        /// Duration.
         dur: i64 [Duration],
         /// As in `rollup`.
         kind: String,
@@ -17,11 +17,11 @@ lake_table! {
         op: String,
         /// Name of the thread.
         process: Option<String>,
-        /// Its kernel id.
+        /// Kernel id of the thread.
         tid: Option<i64>,
-        /// What it was about: path, device, endpoint, host.
+        /// What it accessed: path, device, endpoint, host.
         object: Option<String>,
-        /// As commands take it: `explain -w ID`.
+        /// Id for commands: `explain -w ID`.
         id: String,
     }
 }

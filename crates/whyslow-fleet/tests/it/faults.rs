@@ -1,5 +1,5 @@
-//! A store that errs, stalls, cuts and reorders. The truth is a lake in a folder, into which the same
-//! recordings were pushed without any of that.
+//! An object store that fails, stalls, truncates and reorders. The reference is a lake in a
+//! directory into which the same recordings were pushed without faults.
 
 use std::collections::BTreeMap;
 use std::sync::atomic::AtomicBool;
@@ -9,11 +9,11 @@ use whyslow_fleet::lake::{CompactOptions, Lake, LakeError, Listing};
 use whyslow_fleet::tables::ALL;
 use whyslow_store::MemoryTables;
 
-use crate::it::made::{self, told, usual};
+use crate::it::made::{self, facts, usual};
 use crate::it::store::Store;
 
 const HOSTS: [&str; 3] = ["web-1", "web-2", "db.example.org"];
-/// More than anybody would try: each attempt sends what is missing.
+/// More attempts than anyone would make: each sends what is missing.
 const ATTEMPTS: usize = 60;
 const FAULTS: [&str; 6] = ["error", "lost", "stall", "cut_write", "cut_read", "shuffle"];
 
@@ -21,11 +21,11 @@ fn recordings() -> Vec<(MemoryTables, Told)> {
     let of = |host: &'static str| (0..2).map(move |number| usual(host, number));
     let tables = HOSTS.into_iter().flat_map(of);
     let with_told = |(number, tables): (usize, MemoryTables)| {
-        let told = Told {
+        let facts = Told {
             raw: number % 2 == 0,
-            ..told(&tables)
+            ..facts(&tables)
         };
-        (tables, told)
+        (tables, facts)
     };
     tables.enumerate().map(with_told).collect()
 }
@@ -57,8 +57,8 @@ fn push_all(lake: &Lake, recordings: &[(MemoryTables, Told)]) -> Result<u64, Lak
     let go = AtomicBool::new(false);
     let mut sent = 0;
     let mut failed = None;
-    for (tables, told) in recordings {
-        match lake.push(tables, told, &made::options(), &go) {
+    for (tables, facts) in recordings {
+        match lake.push(tables, facts, &made::options(), &go) {
             Ok(pushed) => sent += pushed.objects,
             Err(error) => failed = Some(error),
         }
@@ -108,7 +108,7 @@ fn whatever_the_store_does_all_is_there_once() {
         let store = Store::start(&arguments);
         let lake = store.lake();
         let partly = || {
-            // Whoever reads meanwhile sees whole recordings only.
+            // Concurrent readers see complete recordings only.
             store.fail("{}");
             let found = rows(&store.lake());
             for (table, found) in &found {
@@ -135,7 +135,7 @@ fn whatever_the_store_does_all_is_there_once() {
         let (_, attempts) = until_done(|| push_all(&lake, &recordings), partly);
         failures += attempts;
         store.fail("{}");
-        // What stalled is done after all.
+        // Stalled requests are executed after all.
         std::thread::sleep(std::time::Duration::from_millis(900));
         let lake = store.lake();
         assert_eq!(rows(&lake), expected, "{faults:?}");
@@ -173,7 +173,7 @@ fn compaction_under_faults_changes_no_row() {
             store.fail(faults);
         };
         let compact = || match lake.compact(&options, &go) {
-            // A lock whose answer was lost belongs to nobody: it would count no more in an hour.
+            // A lock whose response was lost has no owner; it would expire in an hour.
             Err(LakeError::Busy { .. }) => {
                 store.forget("some/where/v1/_lock.json");
                 lake.compact(&options, &go)

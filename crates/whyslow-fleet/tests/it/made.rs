@@ -1,4 +1,4 @@
-//! Small recordings, made of rows.
+//! Small recordings built from rows.
 
 use whyslow_fleet::lake::PushOptions;
 use whyslow_fleet::{Told, recording_id};
@@ -14,19 +14,19 @@ pub(crate) const SECOND: i64 = 1_000_000_000;
 /// One operation of a recording.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Made {
-    /// Offset from the begin and length, ns; without a length it did not end.
+    /// Offset from the start, and duration, in ns; without a duration it is unfinished.
     pub(crate) at: i64,
     pub(crate) dur: Option<i64>,
     pub(crate) path: &'static str,
     pub(crate) failed: bool,
 }
 
-/// A recording of a host with these reads, and a request to a disk for each.
+/// A recording of a host with these reads, and a block request for each.
 pub(crate) fn recording(host: &str, number: i64, reads: &[Made]) -> MemoryTables {
     recording_as(host, number, reads, None)
 }
 
-/// The same with its texts hidden, as it says.
+/// The same with its texts redacted as given.
 fn recording_as(host: &str, number: i64, reads: &[Made], redacted: Option<&str>) -> MemoryTables {
     let mut symbols = Symbols::new();
     let mut rows = Collected::default();
@@ -105,7 +105,7 @@ pub(crate) fn usual_as(host: &str, number: i64, redacted: Option<&str>) -> Memor
     recording_as(host, number, &reads, redacted)
 }
 
-pub(crate) fn told(tables: &dyn Tables) -> Told {
+pub(crate) fn facts(tables: &dyn Tables) -> Told {
     let info = tables.info();
     Told {
         recording: recording_id(info, "digest", None),

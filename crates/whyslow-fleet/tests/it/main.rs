@@ -1,5 +1,5 @@
-//! Lakes in folders and in an object store that fails: whatever happens, what is committed is there
-//! once and whole.
+//! Lakes in directories and in a failing object store: whatever happens, committed recordings are
+//! there exactly once and complete.
 
 mod faults;
 mod made;

@@ -13,7 +13,7 @@ use object_store::{BackoffConfig, ClientOptions, RetryConfig};
 use serde::Deserialize;
 use whyslow_fleet::lake::Lake;
 
-/// Ends with the test.
+/// Stopped when dropped.
 pub(crate) struct Store {
     process: Child,
     pub(crate) address: String,
@@ -25,7 +25,7 @@ pub(crate) struct Object {
     pub(crate) sha256: String,
 }
 
-/// What is there.
+/// The contents of the store.
 #[derive(Debug, Deserialize)]
 pub(crate) struct State {
     pub(crate) objects: BTreeMap<String, Object>,
@@ -43,15 +43,15 @@ impl Store {
             .spawn()
             .expect("python3 is there");
         let mut address = String::new();
-        let said = process.stdout.take().expect("it is piped");
-        BufReader::new(said)
+        let stdout = process.stdout.take().expect("it is piped");
+        BufReader::new(stdout)
             .read_line(&mut address)
-            .expect("it says where it is");
+            .expect("it prints its address");
         let address = address.trim().trim_start_matches("http://").to_owned();
         Self { process, address }
     }
 
-    /// A lake that gives a request up after less than a stall.
+    /// A lake whose requests time out before a stall ends.
     pub(crate) fn lake(&self) -> Lake {
         let _ = rustls::crypto::ring::default_provider().install_default();
         let client = ClientOptions::new()
@@ -80,25 +80,25 @@ impl Store {
         Lake::of(Arc::new(store), "some/where".into(), "s3://lake/some/where").expect("a lake")
     }
 
-    /// What is there, without faults.
+    /// The contents, without faults.
     pub(crate) fn state(&self) -> State {
-        serde_json::from_str(&self.ask("GET /_state", "")).expect("it is JSON")
+        serde_json::from_str(&self.request("GET /_state", "")).expect("it is JSON")
     }
 
-    /// Other chances from now on.
+    /// Sets the fault rates from now on.
     pub(crate) fn fail(&self, faults: &str) {
-        self.ask("POST /_faults", faults);
+        self.request("POST /_faults", faults);
     }
 
-    /// Takes an object away.
+    /// Deletes an object.
     pub(crate) fn forget(&self, name: &str) {
-        self.ask("POST /_forget", name);
+        self.request("POST /_forget", name);
     }
 
-    fn ask(&self, what: &str, body: &str) -> String {
+    fn request(&self, line: &str, body: &str) -> String {
         let mut connection = TcpStream::connect(&self.address).expect("it listens");
         let request = format!(
-            "{what} HTTP/1.1\r\nHost: here\r\nConnection: close\r\nContent-Length: {}\r\n\r\n{body}",
+            "{line} HTTP/1.1\r\nHost: here\r\nConnection: close\r\nContent-Length: {}\r\n\r\n{body}",
             body.len()
         );
         connection

@@ -1,4 +1,4 @@
-//! What a recording comes to is what its questions answer.
+//! A summary contains what queries of the recording return.
 
 use std::collections::BTreeMap;
 
@@ -10,13 +10,16 @@ use whyslow_fleet::tables::{HistogramRow, RollupRow};
 use whyslow_model::answer::{AnswerTable, Value};
 use whyslow_store::Tables;
 
-use crate::it::made::{self, Made, told, usual};
+use crate::it::made::{self, Made, facts, usual};
 
 fn answer(tables: &dyn Tables, kind: Kind, by: &str) -> AnswerTable {
     let mut question = Question::new(kind, Verb::Stats);
     question.by = vec![by.to_owned()];
     question.limit = Some(0);
-    ask(tables, &question).expect("it is so").tables.remove(0)
+    ask(tables, &question)
+        .expect("should succeed")
+        .tables
+        .remove(0)
 }
 
 fn cell(table: &AnswerTable, row: usize, name: &str) -> Option<i64> {
@@ -30,7 +33,7 @@ fn cell(table: &AnswerTable, row: usize, name: &str) -> Option<i64> {
     }
 }
 
-/// Nearest rank in merged buckets, as docs/fleet.md tells it.
+/// Nearest rank in merged buckets, as described in docs/fleet.md.
 fn percentile(rows: &[&HistogramRow], (least, most): (i64, i64), permille: i64) -> Option<i64> {
     let count: i64 = rows.iter().map(|row| row.count).sum();
     let rank = (count * permille + 999) / 1000;
@@ -58,7 +61,7 @@ fn percentile(rows: &[&HistogramRow], (least, most): (i64, i64), permille: i64) 
 }
 
 fn check(tables: &dyn Tables, kind: Kind, (dimension, by): (&str, &str)) {
-    let summary = Summary::of(tables, &told(tables)).expect("it is so");
+    let summary = Summary::of(tables, &facts(tables)).expect("should succeed");
     let name = if kind == Kind::Io { "io" } else { "block" };
     let table = answer(tables, kind, by);
     let ours = |row: &&RollupRow| row.kind == name && row.dimension == dimension;
@@ -109,8 +112,14 @@ fn check_row(
     let known = |name| cell(table, row, name);
     assert_eq!(sum(|row| row.count), known("count"));
     assert_eq!(sum(|row| row.dur_total_ns), known("total_ns"));
-    assert_eq!(sum(|row| row.bytes.expect("told")), known("bytes"));
-    assert_eq!(sum(|row| row.errors.expect("told")), known("errors"));
+    assert_eq!(
+        sum(|row| row.bytes.expect("should be known")),
+        known("bytes")
+    );
+    assert_eq!(
+        sum(|row| row.errors.expect("should be known")),
+        known("errors")
+    );
     assert_eq!(sum(|row| row.count - row.finished), known("unfinished"));
     let least = rollups.iter().filter_map(|row| row.dur_min_ns).min();
     let most = rollups.iter().filter_map(|row| row.dur_max_ns).max();
@@ -158,7 +167,7 @@ proptest! {
 
 #[test]
 fn many_keys_become_others_and_no_time_is_lost() {
-    // Leaked on purpose: rows of tests have texts that last.
+    // Leaked on purpose: test rows have `'static` texts.
     let paths: Vec<&'static str> = (0..40)
         .map(|number: u8| {
             let name = format!(
@@ -179,7 +188,7 @@ fn many_keys_become_others_and_no_time_is_lost() {
         })
         .collect();
     let tables = made::recording("web-1", 0, &reads);
-    let summary = Summary::of(&tables, &told(&tables)).expect("it is so");
+    let summary = Summary::of(&tables, &facts(&tables)).expect("should succeed");
     let of = |dimension: &str| -> Vec<&RollupRow> {
         summary
             .rollups
@@ -203,7 +212,7 @@ fn many_keys_become_others_and_no_time_is_lost() {
 #[test]
 fn facts_and_labels_say_what_is_known_and_what_is_missing() {
     let tables = usual("web-1", 0);
-    let summary = Summary::of(&tables, &told(&tables)).expect("it is so");
+    let summary = Summary::of(&tables, &facts(&tables)).expect("should succeed");
     let recording = &summary.recording;
     assert_eq!((recording.host.as_str(), recording.rows), ("web-1", 2_000));
     assert_eq!(recording.missing, "sched,cpu,locks,mem,dns,requests");

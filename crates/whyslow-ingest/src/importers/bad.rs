@@ -1,12 +1,12 @@
-//! Lines of logs that cannot be read.
+//! Log lines that cannot be parsed.
 
-/// A line that says nothing that is known here.
+/// A line that is not recognised.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Bad {
-    /// The first is 1.
+    /// Starting at 1.
     pub line: usize,
-    /// Where it begins in the file, in bytes.
+    /// Byte offset of the line in the file.
     pub offset: usize,
-    /// What is wrong with it.
+    /// What is wrong with the line.
     pub what: String,
 }

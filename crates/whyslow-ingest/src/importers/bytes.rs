@@ -1,4 +1,5 @@
-//! Reading of bytes in the order of the machine that wrote them; what is not there is `None`.
+//! Reading of integers and byte strings in the byte order of the recording machine. A read past the
+//! end gives `None`.
 
 #[derive(Debug, Clone, Copy)]
 pub(in crate::importers) struct Bytes<'b> {
@@ -66,19 +67,19 @@ impl<'b> Bytes<'b> {
         })
     }
 
-    /// Characters up to a zero, or to the end.
+    /// Characters up to a NUL, or to the end.
     pub(in crate::importers) fn text(&self) -> &'b [u8] {
         let end = self.rest.iter().position(|byte| *byte == 0);
         &self.rest[..end.unwrap_or(self.rest.len())]
     }
 
-    /// A text in room whose size stands before it.
+    /// A text in a padded buffer with its size in front.
     pub(in crate::importers) fn sized_text(&mut self) -> Option<&'b [u8]> {
         let size = self.u32()? as usize;
-        let room = Self {
+        let buffer = Self {
             rest: self.take(size)?,
             ..*self
         };
-        Some(room.text())
+        Some(buffer.text())
     }
 }

@@ -1,10 +1,12 @@
-//! Marks that people keep of what they did (deployments, changes of settings): CSV whose first line names its columns,
-//! `time`, `text` and perhaps `name`, or JSON with these keys, as a list or one value a line.
+//! Lists of markers written by hand (deployments, configuration changes): CSV with the header
+//! `time`, `text` and optionally `name`, or JSON with these keys, as an array or one object per
+//! line.
 //!
-//! Annotations of Grafana (`GET /api/annotations`) are such a list, known by their `tags`.
+//! Grafana annotations (`GET /api/annotations`) are such a list, recognised by their `tags`.
 //!
-//! A time is ISO 8601 with a zone, or a number of seconds or milliseconds since 1970. Each becomes a line of the text
-//! format ([`super::text`]), `marker`, as `whyslow mark` would have said it; a name stands before its text.
+//! A time is ISO 8601 with a zone, or a number of seconds or milliseconds since 1970. Each marker
+//! becomes a `marker` line of the text format ([`super::text`]), the same as from `whyslow mark`;
+//! the name is put in front of the text.
 
 use std::fmt::Write as _;
 
@@ -12,13 +14,13 @@ use serde_json::Value;
 use whyslow_model::Ns;
 
 use super::Bad;
-use super::requests::{fields, moment};
+use super::requests::{fields, timestamp};
 use super::sysstat::quoted;
 use super::text;
 
-/// Numbers from here on are milliseconds: as seconds they would be of the year 5138.
+/// Numbers from here on are milliseconds: in seconds they would be in the year 5138.
 const MILLISECONDS_FROM: f64 = 1e11;
-/// What all marks that people make are called.
+/// Name of all manual markers.
 const NAME: &str = "mark";
 
 /// A file in the text format.
@@ -26,13 +28,13 @@ const NAME: &str = "mark";
 pub struct Translated {
     /// Its lines, for [`super::text`].
     pub text: String,
-    /// The first lines that are not understood.
+    /// Examples of lines that cannot be parsed, the first ones.
     pub bad: Vec<Bad>,
     /// Number of all such lines.
     pub bad_count: u64,
 }
 
-/// Whether these first bytes are of such a file.
+/// Whether a file starting with `head` is a marker list.
 pub fn is_list(head: &str) -> bool {
     let begin = head.trim_start();
     if begin.starts_with('{') || begin.starts_with('[') {
@@ -58,7 +60,7 @@ fn columns_fit(names: &mut dyn Iterator<Item = &str>) -> bool {
         && names.iter().all(|name| known.contains(name))
 }
 
-/// At most so many examples of what cannot be read.
+/// Keeps at most `bad_max` examples of lines that cannot be parsed.
 pub fn translate(list: &str, bad_max: usize) -> Translated {
     let mut done = Translated {
         text: format!("{}\n", text::MAGIC),
@@ -77,9 +79,9 @@ impl Translated {
     fn mark(&mut self, time: &str, name: &str, text: &str) -> Result<(), String> {
         let at = time_of(time.trim()).ok_or_else(|| {
             let time: String = time.chars().take(40).collect();
-            format!("{time:?} is no time with a zone, nor a number since 1970")
+            format!("invalid time {time:?}: expected ISO 8601 with a zone, or a number since 1970")
         })?;
-        let said = match (name, text) {
+        let label = match (name, text) {
             ("", text) => text.to_owned(),
             (name, "") => name.to_owned(),
             (name, text) => format!("{name}: {text}"),
@@ -89,7 +91,7 @@ impl Translated {
         let _ = writeln!(
             self.text,
             "{sign}{seconds}.{rest:09} [-] marker name={NAME} text={}",
-            quoted(&said)
+            quoted(&label)
         );
         Ok(())
     }
@@ -104,7 +106,7 @@ impl Translated {
 
 fn time_of(time: &str) -> Option<Ns> {
     let Ok(number) = time.parse::<f64>() else {
-        return moment(&time.replacen(' ', "T", 1));
+        return timestamp(&time.replacen(' ', "T", 1));
     };
     let unit = if number.abs() < MILLISECONDS_FROM {
         1e9
@@ -158,7 +160,7 @@ fn json(list: &str, bad_max: usize, done: &mut Translated) {
                 Some(other) => other.to_string(),
             };
             if let Err(what) = done.mark(&text("time"), &text("name"), &text("text")) {
-                let what = format!("mark {} of the list here: {what}", number + 1);
+                let what = format!("marker {} of this list: {what}", number + 1);
                 let line = 1 + memchr::memchr_iter(b'\n', &list.as_bytes()[..before]).count();
                 let offset = before;
                 done.bad(Bad { line, offset, what }, bad_max);

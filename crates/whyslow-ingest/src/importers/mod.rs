@@ -1,4 +1,4 @@
-//! Readers of foreign formats, one folder or file each.
+//! Importers of other tools' formats, one directory or file each.
 
 mod bad;
 pub mod blkparse;

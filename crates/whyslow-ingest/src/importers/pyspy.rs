@@ -1,8 +1,8 @@
-//! Dumps of the threads of a Python program (`py-spy dump -j`), one or a series in many files.
+//! Thread dumps of a Python program (`py-spy dump -j`), a single one or a series in many files.
 //!
-//! A dump is an array of threads with their frames, innermost first. It has no time: that is in the name of its
-//! file, or when that was written. What was between two dumps nobody knows. Dumps of several processes are a series
-//! each.
+//! A dump is an array of threads with their frames, innermost first. It contains no time: the time
+//! is taken from the file name, else from the modification time. Nothing is known about the time
+//! between two dumps. The dumps of each process form a series of their own.
 
 use std::collections::BTreeMap;
 
@@ -15,21 +15,21 @@ use crate::profile::{
     CodeFrame, CodeKind, NO_STACK, Point, Profile, SampleKind, SampledState, SampledThread,
 };
 
-/// What the first of a series stands for.
+/// Duration covered by the first dump of a series.
 const FIRST: Ns = 1_000_000_000;
-/// Frames of one stack.
+/// Maximum number of frames of a stack.
 const FRAMES_MAX: usize = 4096;
-/// What tells where the modules of the language lie.
+/// Prefix of the file names of frozen (built-in) Python modules.
 const MODULE: &str = "<frozen";
 
-/// What a series of dumps gives.
+/// Result of reading a series of dumps.
 #[derive(Debug, Default)]
 pub struct Read {
-    /// One for each process, by its number.
+    /// One per process, by pid.
     pub profiles: Vec<Profile>,
     /// Number of dumps.
     pub dumps: u64,
-    /// Dumps whose files do not tell the time in their name.
+    /// Dumps without a time in their file name.
     pub unstamped: u64,
 }
 
@@ -53,7 +53,7 @@ struct Frame {
     line: Option<i32>,
 }
 
-/// Whether the first bytes of a file are those of `py-spy dump -j`.
+/// Whether a file starting with `head` is output of `py-spy dump -j`.
 pub fn is_dump(head: &str) -> bool {
     head.trim_start().starts_with('[')
         && ["\"owns_gil\"", "\"thread_id\"", "\"active\""]
@@ -61,7 +61,8 @@ pub fn is_dump(head: &str) -> bool {
             .all(|key| head.contains(key))
 }
 
-/// All dumps in order of time; which file cannot be read, and why.
+/// Reads all dumps in time order. Fails with the index of the file that cannot be read, and the
+/// reason.
 pub fn read(files: &[DumpFile<'_>]) -> Result<Read, (usize, String)> {
     let mut read = Read::default();
     let mut dumps: Vec<(Ns, Vec<Dumped>)> = Vec::new();
@@ -89,7 +90,7 @@ pub fn read(files: &[DumpFile<'_>]) -> Result<Read, (usize, String)> {
         .map(|(pid, dumps)| of_process(pid, &dumps))
         .collect();
     if read.profiles.is_empty() {
-        // Dumps without threads were dumps, too.
+        // A dump without threads is still a dump.
         read.profiles.push(Profile::default());
     }
     Ok(read)
@@ -111,7 +112,7 @@ fn of_process(pid: Option<i32>, dumps: &[(Ns, Vec<&Dumped>)]) -> Profile {
     profile
 }
 
-/// A thread stands for the time since the dump before.
+/// A thread of a dump covers the time since the previous dump.
 fn add(dumped: &Dumped, (begin, ts): (Ns, Ns), profile: &mut Profile) {
     let tid = dumped.os_thread_id.and_then(|tid| i32::try_from(tid).ok());
     let tid = tid.filter(|tid| *tid > 0);
@@ -218,12 +219,12 @@ mod tests {
             file(&other, Some(17 * second), 1),
         ];
         let read = read(&files).expect("dumps");
-        let told = read.profiles.iter().flat_map(|profile| {
+        let points = read.profiles.iter().flat_map(|profile| {
             let points = profile.points.iter();
             points.map(|at| (profile.pid, at.ts / second, at.span / second))
         });
         assert_eq!(
-            told.collect::<Vec<_>>(),
+            points.collect::<Vec<_>>(),
             [
                 (Some(7), 9, 1),
                 (Some(7), 10, 3),
@@ -237,7 +238,7 @@ mod tests {
     fn a_file_that_is_cut_is_named() {
         for end in 0..DUMP.len() {
             let files = [file(DUMP, None, 5), file(&DUMP[..end], None, 6)];
-            let (place, reason) = read(&files).expect_err("it is cut");
+            let (place, reason) = read(&files).expect_err("the file is truncated");
             assert!(place == 1 && reason.contains("line"), "{reason}");
         }
     }

@@ -1,11 +1,12 @@
-//! Direction and kind of block I/O as the kernel's `rwbs` gives it, in two spellings.
+//! Direction and kind of block I/O as in the kernel's `rwbs`, in two encodings.
 //!
-//! Text, as the kernel prints it: `F` first if a flush goes before, then one letter for the
-//! operation (`R`, `W`, `D` discard, `DE` secure erase, `F` flush, `N` none), then any of `F`
-//! (forced unit access), `A` (read-ahead), `S` (sync), `M` (metadata).
+//! Text, as the kernel prints it: a leading `F` for a preflush, then the operation (`R`, `W`, `D`
+//! discard, `DE` secure erase, `F` flush, `N` none), then any of `F` (FUA, forced unit access), `A`
+//! (read-ahead), `S` (sync), `M` (metadata).
 //!
 //! Mask, LTTng's own numbering of the same: the constants below. Before Linux 4.8 a flush was a
-//! flag of a write: `WRITE | FLUSH` with sectors is a write after a flush, without it is the flush.
+//! flag of a write: `WRITE | FLUSH` with sectors is a write with a preflush, without sectors it is
+//! a flush.
 
 use whyslow_model::event::{BlockFlags, BlockOp};
 
@@ -20,8 +21,8 @@ const FLUSH: u64 = 1 << 8;
 const FUA: u64 = 1 << 9;
 const PREFLUSH: u64 = 1 << 10;
 
-/// Decodes LTTng's `rwbs` mask. `sectors` separates a flush from a write after a flush in traces of
-/// old kernels.
+/// Decodes LTTng's `rwbs` mask. `sectors` distinguishes a flush from a write with a preflush in
+/// traces of old kernels.
 pub fn from_mask(mask: u64, sectors: i64) -> BlockFlags {
     let has = |bit| mask & bit != 0;
     let flushes = has(FLUSH) || has(PREFLUSH);
@@ -47,7 +48,7 @@ pub fn from_mask(mask: u64, sectors: i64) -> BlockFlags {
     }
 }
 
-/// Letters that do not belong there are passed over: later kernels may know more of them.
+/// Unknown letters are ignored: later kernels may add some.
 pub fn from_text(text: &[u8], sectors: i64) -> BlockFlags {
     let (flush_before, rest) = match text {
         [b'F', rest @ ..] if rest.first().is_some_and(|op| b"RWDFN".contains(op)) => (true, rest),
@@ -92,7 +93,7 @@ mod tests {
         check(68, 8, "RM");
         check(97, 8, "WSM");
         check(33, 8, "WS");
-        // a journal commit block: flush before, then written through
+        // a journal commit block: preflush and FUA
         check(1633, 8, "FWFSM");
         check(801, 8, "FWFS");
         check(1280, 0, "F");

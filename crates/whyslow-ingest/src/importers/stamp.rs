@@ -1,9 +1,10 @@
-//! Times in what live tools print: of day, with a date, with a zone, since 1970, since the tool began.
+//! Timestamps in the output of live tools: time of day, with a date, with a zone, since 1970, since
+//! the start of the tool.
 //!
-//! Few of them are whole. A date that is missing is that of the banner, else the day on which the file
-//! was last written. A zone that is missing is guessed: a tool that is watched writes its last line
-//! about when its file was last written, so the whole quarters of an hour between the two are the
-//! zone; where the two have nothing to do with each other, times are taken for those of Greenwich.
+//! Few of them are complete. A missing date is taken from the banner, else from the file's
+//! modification time. A missing zone is guessed: a tool that runs interactively writes its last
+//! line at about the modification time of its file, so the difference between the two, in whole
+//! quarters of an hour, is the zone. Where the two are unrelated, times are taken as UTC.
 
 mod dates;
 
@@ -14,27 +15,27 @@ pub(crate) use dates::{DateOrder, date};
 pub(crate) const SECOND_NS: Ns = 1_000_000_000;
 pub(crate) const DAY_NS: Ns = 24 * 3600 * SECOND_NS;
 const QUARTER_NS: Ns = 900 * SECOND_NS;
-/// Zones lie between -12 and +14 hours.
+/// Zones are between -12 and +14 hours.
 const QUARTERS_MAX: Ns = 14 * 4;
-/// A last line may be older than its file, and by rounding a little younger.
+/// The last line may be older than the file, and slightly younger because of rounding.
 const WRITTEN_LATER_MAX: Ns = 60 * SECOND_NS;
 const WRITTEN_BEFORE_MAX: Ns = 2 * SECOND_NS;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Stamp {
-    /// Since 1970 in Greenwich.
+    /// Since 1970, UTC.
     Epoch(Ns),
-    /// The same on some clock on the wall.
+    /// Local time since 1970, in an unknown zone.
     Wall(Ns),
     OfDay(Ns),
-    /// Since a zero that nobody tells.
+    /// Since an unknown zero.
     Since(Ns),
 }
 
-/// From stamps of one file to times that go on.
+/// Converts the stamps of one file to times that do not wrap at midnight.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Clock {
-    /// Of the banner, in days since 1970 as time.
+    /// Date of the banner, as ns since 1970.
     date: Option<Ns>,
     last: Option<Ns>,
     days: Ns,
@@ -43,29 +44,29 @@ pub(crate) struct Clock {
     is_since: bool,
 }
 
-/// What is to be added to all times, and what is known of that.
+/// Offset to add to all times, and whether it is certain.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(crate) struct Shift {
     pub(crate) by: Ns,
-    /// The zone was guessed, or the zero was.
+    /// The zone or the zero was guessed.
     pub(crate) is_guessed: bool,
 }
 
 impl Clock {
-    /// A banner: times of day are of this day from here on.
+    /// Sets the date of a banner: it applies to all following times of day.
     pub(crate) fn set_date(&mut self, date: Ns) {
         self.date = Some(date);
         self.days = 0;
         self.last = None;
     }
 
-    /// The day begins anew: what follows was written for the same day.
+    /// The day starts again: the following lines are of the same day.
     pub(crate) fn restart(&mut self) {
         self.days = 0;
         self.last = None;
     }
 
-    /// Whether a time said which moment it is, by itself.
+    /// Whether some stamp was complete in itself.
     pub(crate) fn is_whole(&self) -> bool {
         self.is_whole
     }
@@ -85,7 +86,7 @@ impl Clock {
                 self.is_of_day = true;
                 let base = self.date.unwrap_or(0);
                 let mut at = base.saturating_add(self.days).saturating_add(at);
-                // Lines may stand a little out of order; half a day is midnight.
+                // Lines may be slightly out of order; a step of half a day back is midnight.
                 if self
                     .last
                     .is_some_and(|last| at < last.saturating_sub(DAY_NS / 2))
@@ -100,7 +101,7 @@ impl Clock {
         at
     }
 
-    /// After the last line: how its clock lies to that of Greenwich.
+    /// After the last line: offset of the file's clock from UTC.
     pub(crate) fn shift(&self, written: Option<Ns>) -> Shift {
         let Some(last) = self.last.filter(|_| !self.is_whole) else {
             return Shift::default();
@@ -130,7 +131,7 @@ impl Clock {
     }
 }
 
-/// Whole quarters of an hour, where that is about what the two differ by.
+/// The difference in whole quarters of an hour, if it is close to one.
 fn zone_of(behind: Ns, is_undated: bool) -> Option<Ns> {
     let zone = behind
         .saturating_add(WRITTEN_BEFORE_MAX)
@@ -172,7 +173,7 @@ fn parts_of_second(fraction: &str) -> Option<Ns> {
     Some(number * 10_i64.pow(9 - digits.len() as u32))
 }
 
-/// The stamp that words begin with, and how many of them it takes.
+/// The stamp at the start of `words`, and the number of words it takes.
 pub(crate) fn stamp(words: &[&str], order: Option<DateOrder>) -> Option<(Stamp, usize)> {
     let first = words.first()?;
     if let Some((day, time)) = first.split_once('T') {
@@ -205,7 +206,7 @@ pub(crate) fn stamp(words: &[&str], order: Option<DateOrder>) -> Option<(Stamp, 
     Some((Stamp::OfDay(time), taken))
 }
 
-/// A time of day, perhaps of a clock with two halves.
+/// A time of day, possibly of a 12-hour clock.
 fn half(words: &[&str]) -> Option<(Ns, usize)> {
     const HALF: Ns = DAY_NS / 2;
     let time = time_of_day(words.first()?)?;
@@ -219,7 +220,7 @@ fn half(words: &[&str]) -> Option<(Ns, usize)> {
     })
 }
 
-/// A zone in words of which the meaning is sure.
+/// A zone name with an unambiguous meaning.
 pub(crate) fn named_zone(word: &str) -> Option<Ns> {
     match word {
         "UTC" | "GMT" | "Z" => Some(0),
@@ -311,9 +312,9 @@ mod tests {
         // Written two seconds after the last line, in a zone two hours east.
         assert_eq!(shift(50_000, Some(DAY), day + 50_002 - 7200), -7200);
         assert_eq!(shift(50_000, Some(DAY), day + 50_002), 0);
-        // A file that was copied much later tells nothing.
+        // The modification time of a file copied much later is of no use.
         assert_eq!(shift(50_000, Some(DAY), day + 50_300 + 86_400 * 9), 0);
-        // Without a date: its day is the last possible one.
+        // Without a date: the last possible day.
         assert_eq!(shift(50_000, None, day + 50_002), day);
         assert_eq!(shift(50_000, None, day + 50_400), day);
         assert_eq!(shift(50_000, None, day + 49_600), day - 86_400);

@@ -1,4 +1,4 @@
-//! Files of any size whose events are read in order of time while they are imported: of perf, trace-cmd, blktrace.
+//! Files of any size (perf, trace-cmd, blktrace) whose events are read in time order during import.
 
 use std::collections::BTreeMap;
 use std::io;
@@ -7,31 +7,31 @@ use whyslow_model::Ns;
 use whyslow_model::event::{Event, Loss};
 use whyslow_model::stat::Stat;
 
-/// What a file gives.
+/// An item read from a file.
 pub enum Item<'a> {
-    /// An event, in order of time.
+    /// An event, in time order.
     Event(Event<'a>),
-    /// Of something that was there before the first record.
+    /// State from before the first record.
     Before(Event<'a>),
-    /// A range of time in which the source lost events.
+    /// A time range in which the source lost events.
     Loss(Loss<'a>),
 }
 
-/// Something that was met while reading.
+/// An anomaly found while reading.
 #[derive(Debug, Clone)]
 pub struct Note {
     /// Kind of the anomaly.
     pub stat: &'static Stat,
-    /// How often it occurred.
+    /// Number of occurrences.
     pub count: u64,
-    /// Place in the file of the first one.
+    /// Offset of the first one in the file.
     pub offset: Option<u64>,
     /// Details of the first one; may be empty.
     pub text: String,
 }
 
 impl Note {
-    /// A note without place and text.
+    /// A note without offset and text.
     pub fn new(stat: &'static Stat, count: u64) -> Self {
         Self {
             stat,
@@ -41,7 +41,7 @@ impl Note {
         }
     }
 
-    /// The same with the place and text of the first one.
+    /// The same with the offset and text of the first occurrence.
     #[must_use]
     pub fn at(self, offset: Option<u64>, text: String) -> Self {
         Self {
@@ -52,32 +52,32 @@ impl Note {
     }
 }
 
-/// What there was in a source, once all of it was read.
+/// Contents of a source, available once all of it was read.
 #[derive(Debug, Default)]
 pub struct Summary {
-    /// What the file says of where and how it was recorded.
+    /// What the file states about where and how it was recorded.
     pub facts: Vec<(&'static str, String)>,
-    /// How many of which events there were.
+    /// Number of events by name.
     pub counts: BTreeMap<String, u64>,
-    /// Records of every kind.
+    /// Records of all kinds.
     pub records: u64,
-    /// Those of them that could not be used.
+    /// Records that could not be used.
     pub skipped: u64,
-    /// Those that count nothing say nothing.
+    /// Notes with a count of 0 carry no information.
     pub notes: Vec<Note>,
 }
 
-/// A source, in order of time.
+/// A source read in time order.
 pub trait Streamed {
-    /// When the next record happened.
+    /// Timestamp of the next record.
     fn next_ts(&mut self) -> io::Result<Option<Ns>>;
 
-    /// Hands on what the next record tells; false if there is none.
+    /// Passes on the contents of the next record; false if there is none.
     fn next(&mut self, take: &mut dyn FnMut(Item<'_>)) -> io::Result<bool>;
 
-    /// Bytes read, and all there are.
+    /// Bytes read, and bytes in total.
     fn progress(&self) -> (u64, u64);
 
-    /// What there was; complete once all of it was read.
+    /// Summary of the contents; complete once all of the source was read.
     fn summary(&self) -> Summary;
 }

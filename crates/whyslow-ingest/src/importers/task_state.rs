@@ -1,14 +1,14 @@
-//! `prev_state` of a switch: one number whose bits the kernel has moved several times.
+//! `prev_state` of a switch: a number whose bits the kernel has moved several times.
 //!
 //! * Since 4.14 a tracer reports one bit: 1 S, 2 D, 4 T, 8 t, 16 X, 32 Z, 64 P, 128 I; 0 is
-//!   runnable, and 256 runnable because it was preempted.
-//! * Before, it is the raw state of the task: 1 S, 2 D, 4 T, 8 t, 16 and 32 X and Z (exchanged in
-//!   3.14), 64 dead, 128 wake-kill, 256 waking, 512 P (since 3.9), 1024 not counted as load
-//!   (since 4.2); the bit above the last one in use says preempted.
+//!   runnable, and 256 is runnable because it was preempted.
+//! * Before 4.14 it is the raw task state: 1 S, 2 D, 4 T, 8 t, 16 and 32 X and Z (exchanged in
+//!   3.14), 64 dead, 128 wake-kill, 256 waking, 512 P (since 3.9), 1024 not counted as load (since
+//!   4.2); the bit above the last one in use means preempted.
 
 use whyslow_model::event::PrevState;
 
-/// Version of the kernel, as far as states depend on it.
+/// Kernel version, as far as states depend on it.
 pub type KernelVersion = (u32, u32);
 
 /// First two numbers of a release such as `6.1.0-50-amd64`.
@@ -19,7 +19,7 @@ pub fn kernel_version(release: &str) -> Option<KernelVersion> {
     Some((major, minor))
 }
 
-/// Without a version, as in current kernels.
+/// Without a version, decodes as current kernels do.
 pub fn decode(state: i64, kernel: Option<KernelVersion>) -> PrevState {
     match kernel {
         Some(version) if version < (4, 14) => decode_raw(state, version),

@@ -1,5 +1,5 @@
-//! What was read, what was wrong with it, and what the sources say of themselves: the rows that do
-//! not come from events.
+//! Import statistics: numbers of records, anomalies, and properties that the sources report. These
+//! rows do not come from events.
 
 use std::collections::BTreeMap;
 
@@ -12,7 +12,7 @@ use super::{AnomalyReport, RecordCounts};
 use crate::clock::ClockRelation;
 use crate::trackers::Anomalies;
 
-/// An example of an anomaly, or a remark.
+/// An example of an anomaly, or a note.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct LogEntry {
     /// File relative to the source.
@@ -33,12 +33,12 @@ struct Noted {
 pub(super) struct Account {
     pub(super) host: Option<String>,
     pub(super) zone: Option<String>,
-    /// By index of the source.
+    /// By source index.
     pub(super) source_kinds: Vec<String>,
     /// Label of the source, key, value.
     facts: Vec<(String, String, String)>,
     clocks: Vec<(String, ClockRelation)>,
-    /// Label of the source and event name.
+    /// Label of the source, and event name.
     events: BTreeMap<(String, String), u64>,
     noted: Vec<Noted>,
     read: u64,
@@ -57,7 +57,7 @@ impl Account {
             self.zone = crate::clock::zone_of_creation(value);
         }
         let fact = (label.to_owned(), key.to_owned(), value.to_owned());
-        // Spools that go on in another one tell it again.
+        // Consecutive spools repeat it.
         if !self.facts.contains(&fact) {
             self.facts.push(fact);
         }
@@ -74,7 +74,7 @@ impl Account {
     }
 
     pub(super) fn add_records(&mut self, read: u64, skipped: u64) {
-        // Profiles tell how many samples a line stands for.
+        // In profiles, a line can stand for many samples.
         self.read = self.read.saturating_add(read);
         self.skipped = self.skipped.saturating_add(skipped);
     }
@@ -101,7 +101,7 @@ impl Account {
     }
 
     pub(super) fn add_late(&mut self, (count, distance_ns): (u64, Ns)) {
-        let text = format!("by {distance_ns} ns at most");
+        let text = format!("by at most {distance_ns} ns");
         let example = LogEntry {
             source: None,
             byte_offset: None,

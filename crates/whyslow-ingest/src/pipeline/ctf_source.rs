@@ -1,4 +1,4 @@
-//! Traces of the Common Trace Format as a source of events.
+//! Common Trace Format traces as a source of events.
 
 use std::ops::ControlFlow;
 use std::path::Path;
@@ -45,11 +45,11 @@ pub(super) fn read<S: RowSink>(
 }
 
 struct CtfImport<'s, 'o, S> {
-    /// Labels of the streams' first files.
+    /// Labels of the first files of the streams.
     streams: Vec<String>,
     mapper: Mapper,
     text: String,
-    /// Events without a field that they need.
+    /// Events without a required field.
     missing: u64,
     missing_examples: Vec<(usize, LogEntry)>,
     session: &'s mut Session<'o, S>,
@@ -74,7 +74,7 @@ impl<S: RowSink> Consumer for CtfImport<'_, '_, S> {
     fn lost(&mut self, loss: &consumer::Loss) {
         let (kind, count, ts_end) = match loss.what {
             consumer::LossKind::Events(count) => (LossKind::Events, count, loss.end),
-            // of another life of the tracer: nothing within the recording is missing
+            // from an earlier session of the tracer: nothing is missing in this recording
             consumer::LossKind::EventsBefore(count) => (LossKind::Events, count, loss.begin),
             consumer::LossKind::Packets(count) => (LossKind::Packets, count, loss.end),
             consumer::LossKind::Bytes(count) => (LossKind::Bytes, count, loss.end),
@@ -113,7 +113,7 @@ impl<S: RowSink> CtfImport<'_, '_, S> {
         self.missing_examples.push((decoded.class, example));
     }
 
-    /// Accounts for what was read.
+    /// Adds the results to the account.
     fn close(self, reader: &CtfReader, summary: &Summary) {
         let account = &mut self.session.account;
         account.add_records(summary.events_read, summary.events_skipped + self.missing);
@@ -135,7 +135,7 @@ impl<S: RowSink> CtfImport<'_, '_, S> {
         account.add_anomaly(&stat::EVENT_NOT_USED, unused, &unused_names);
         let missing = self.missing_examples.into_iter().map(|(class, example)| {
             let name = &reader.class(class).event.name;
-            let text = format!("`{name}` without a field that it needs");
+            let text = format!("`{name}` without a required field");
             LogEntry { text, ..example }
         });
         let missing: Vec<LogEntry> = missing.collect();
@@ -164,7 +164,7 @@ fn remark(text: String) -> LogEntry {
     }
 }
 
-/// Threads and CPUs are known by number: those of two machines cannot be told apart.
+/// Threads and CPUs are identified by number, so those of two machines cannot be distinguished.
 fn check_hosts(traces: &[Trace]) -> Result<(), ImportError> {
     let mut hosts: Vec<String> = traces
         .iter()
@@ -198,8 +198,8 @@ fn describe<S: RowSink>(trace: &Trace, session: &mut Session<'_, S>) {
     }
 }
 
-/// What tables call the trace: its place in the source, so that they do not depend on where the
-/// source lies.
+/// Name of the trace in tables: its path within the source, independent of the location of the
+/// source.
 fn label(trace: &Trace) -> String {
     let place = match trace.layout.as_str() {
         "" => "trace",
@@ -211,7 +211,7 @@ fn label(trace: &Trace) -> String {
     }
 }
 
-/// The label of the first piece of a rotated trace stands for all of them.
+/// The label of the first part of a rotated trace is used for all of them.
 fn trace_label(traces: &[Trace], trace: &Trace) -> String {
     let first = traces
         .iter()

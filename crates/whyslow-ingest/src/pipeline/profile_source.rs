@@ -1,4 +1,4 @@
-//! Profiles: held in memory, sorted, and let in between the events of traces.
+//! Profiles: held in memory, sorted, and merged with the events of traces.
 
 use std::fs::{self, File};
 use std::io::Read;
@@ -21,10 +21,10 @@ use crate::profile::locks::{self, LockWait};
 use crate::profile::{Point, Profile};
 use crate::trackers::{Sampled, Source};
 
-/// What profiles are called in tables.
+/// Name of profiles in tables.
 const LABEL: &str = "profile";
 
-/// What all profiles tell, in order of time.
+/// Content of all profiles in time order.
 #[derive(Default)]
 pub(super) struct ProfileQueue {
     sources: Vec<Queued>,
@@ -42,7 +42,7 @@ struct Dumped {
     shift: Ns,
 }
 
-/// An anomaly, how often it was met, and examples.
+/// An anomaly, the number of occurrences, and examples.
 type Remark = (&'static Stat, u64, Vec<LogEntry>);
 
 impl Dumped {
@@ -84,7 +84,7 @@ struct Queued {
 }
 
 impl ProfileQueue {
-    /// What runtimes call their threads, by the number that the kernel gave them.
+    /// Thread names given by runtimes, by kernel thread id.
     pub(super) fn names(&self) -> impl Iterator<Item = (i32, Box<str>)> + '_ {
         let threads = self.sources.iter().flat_map(|of| &of.profile.threads);
         threads.filter_map(|thread| Some((thread.tid?, thread.name.as_deref()?.into())))
@@ -111,7 +111,7 @@ impl ProfileQueue {
                 shift,
             })
             .collect();
-        // Some have no text of a JVM's dump, or none that there was room for.
+        // Dumps may be missing: not the text of a JVM dump, or dropped for lack of space.
         let dumps = (!files.is_empty()).then(|| java_dumps(source, &files));
         let used = dumps.as_ref().map_or(0, |(_, used)| *used);
         let unused = (files.len() as u64).saturating_sub(used);
@@ -122,7 +122,7 @@ impl ProfileQueue {
         ));
         self.add(Queued::new(source, (read.profile, shift), counts, remarks));
         if let Some((mut queued, 1..)) = dumps {
-            // That is said of the samples beside them.
+            // Already noted for the samples of the same file.
             queued
                 .remarks
                 .retain(|(of, ..)| of.name != stat::GAPS_NOT_LOOKED_FOR.name);
@@ -157,7 +157,7 @@ impl ProfileQueue {
         remarks.push((&stat::SAMPLES_BAD, read.lacks.bad, examples));
         remarks.extend(cut.map(|text| (&stat::PROFILE_LOST, 1, vec![entry(source, None, text)])));
         if read.lacks.scaled > 0 {
-            let words = format!("divided by {}", read.lacks.scaled);
+            let words = format!("weights divided by {}", read.lacks.scaled);
             remarks.push((&stat::SAMPLES_SCALED, 1, vec![entry(source, None, words)]));
         }
         let counts = vec![("samples".to_owned(), read.samples)];
@@ -165,7 +165,7 @@ impl ProfileQueue {
         Ok(())
     }
 
-    /// Files of dumps are one series, see [`Self::seal`].
+    /// All files of thread dumps form one series, see [`Self::seal`].
     pub(super) fn add_jstack(
         &mut self,
         source: usize,
@@ -176,7 +176,7 @@ impl ProfileQueue {
         Ok(())
     }
 
-    /// So are these.
+    /// Like [`Self::add_jstack`], for py-spy.
     pub(super) fn add_pyspy(
         &mut self,
         source: usize,
@@ -187,7 +187,7 @@ impl ProfileQueue {
         Ok(())
     }
 
-    /// No more files come.
+    /// To be called after the last file.
     pub(super) fn seal(&mut self) -> Result<(), ImportError> {
         self.seal_java();
         self.seal_python()
@@ -203,7 +203,7 @@ impl ProfileQueue {
             path: dumps[place].path.clone(),
             reason,
         })?;
-        // What is told of all of them is told once.
+        // Anomalies of the whole series are counted once.
         let mut remarks: Vec<Remark> = vec![(&stat::DUMP_UNSTAMPED, read.unstamped, Vec::new())];
         let mut counts = vec![("thread dump".to_owned(), read.dumps)];
         let source = first.source;
@@ -248,14 +248,14 @@ impl ProfileQueue {
         }
     }
 
-    /// Whether anything comes before this time.
+    /// Whether there is an item before this time.
     #[inline]
     pub(super) fn is_due(&self, ts: Ns) -> bool {
         let nexts = self.sources.iter().filter_map(Queued::next_ts);
         nexts.min().is_some_and(|next| next < ts)
     }
 
-    /// Gives all that comes before that time, or all that is left.
+    /// Passes on all items before this time, or all that remain.
     pub(super) fn until(
         &mut self,
         ts: Option<Ns>,
@@ -270,7 +270,7 @@ impl ProfileQueue {
             if ts.is_some_and(|ts| next >= ts) {
                 break;
             }
-            // As long as it is the turn of this one: with one profile, that is all of it.
+            // Continues until another profile is due: with a single profile, to its end.
             let others = self
                 .sources
                 .iter()
@@ -299,8 +299,8 @@ impl Queued {
         }
         let gaps = gaps::find(&mut profile).unwrap_or_else(|off| {
             let reason = match off {
-                Off::NotWall => "no sampler went round all threads",
-                Off::NoInterval => "nobody tells how often each thread should have been sampled",
+                Off::NotWall => "the sampler does not visit all threads",
+                Off::NoInterval => "the sampling interval is unknown",
             };
             let remark = entry(source, None, reason.to_owned());
             if !profile.points.is_empty() {
@@ -349,7 +349,7 @@ impl Queued {
             .map_or(Ns::MAX, |gap| gap.ts)
     }
 
-    /// Waits come when they end: what their holders did meanwhile is known by then.
+    /// Lock waits are passed on at their end, when the activity of their holders is known.
     #[inline]
     fn lock_ts(&self) -> Ns {
         self.locks
@@ -371,7 +371,7 @@ impl Queued {
     ) -> ControlFlow<()> {
         let mut is_first = true;
         while let Some(next) = self.next_ts() {
-            // At least one, as others may begin at the same time.
+            // At least one: others may start at the same time.
             if next >= until && !is_first {
                 break;
             }
@@ -408,13 +408,13 @@ impl Queued {
         ControlFlow::Continue(())
     }
 
-    /// A sample as it is written, and since when its time counts.
+    /// A sample in the form that is written, and the start of the time that it stands for.
     #[inline]
     fn stretch(&self, at: usize) -> (Point, Ns) {
         let mut point = self.profile.points[at];
         let since = match self.gaps.since.get(at) {
             Some(since) => *since,
-            // Where gaps mean nothing, each stands for one interval.
+            // Without sampling gaps, each sample stands for one interval.
             None => point.ts.saturating_sub(self.profile.interval.unwrap_or(0)),
         };
         point.ts = point.ts.saturating_add(self.shift);
@@ -422,7 +422,7 @@ impl Queued {
     }
 }
 
-/// A series of dumps of a JVM, and how many there are.
+/// A series of JVM thread dumps, and their number.
 fn java_dumps(source: usize, files: &[DumpFile<'_>]) -> (Queued, u64) {
     let read = jstack::read(files);
     let remarks: Vec<Remark> = vec![
@@ -430,12 +430,12 @@ fn java_dumps(source: usize, files: &[DumpFile<'_>]) -> (Queued, u64) {
         (&stat::DUMP_ZONE_GUESSED, read.zoneless, Vec::new()),
     ];
     let mut queued = Queued::new(source, (read.profile, 0), Vec::new(), remarks);
-    // Who held a lock is told here, and not to be inferred.
+    // Dumps show lock holders, so they need not be inferred.
     queued.locks = read.waits;
     (queued, read.dumps)
 }
 
-/// Seconds or milliseconds since 1970 in the name of a file: `dump-1795530153123.txt`.
+/// Seconds or milliseconds since 1970 in a file name: `dump-1795530153123.txt`.
 fn named(path: &Path) -> Option<Ns> {
     let name = path.file_name()?.to_str()?;
     let mut numbers = name.split(|c: char| !c.is_ascii_digit());
@@ -458,7 +458,7 @@ fn entry(source: usize, byte_offset: Option<u64>, text: String) -> LogEntry {
     }
 }
 
-/// What a profile does not tell, as it is told.
+/// Limitations of a profile, as anomalies.
 fn lacking(lacks: &Lacks) -> Vec<Remark> {
     let counts = [
         (&stat::SAMPLES_NO_TIMES, lacks.times),
@@ -476,7 +476,7 @@ fn lacking(lacks: &Lacks) -> Vec<Remark> {
     remarks.into()
 }
 
-/// What of a JFR file could not be read, as it is told.
+/// Damage of a JFR file, as anomalies.
 fn damage(damage: &jfr::Damage, source: usize) -> Vec<Remark> {
     let places = |places: &[jfr::Place], what: &str| {
         let shown = places.iter().take(limits::LOG_EXAMPLES_MAX);
@@ -495,7 +495,7 @@ fn damage(damage: &jfr::Damage, source: usize) -> Vec<Remark> {
         (
             &stat::PROFILE_UNFINISHED,
             unfinished.len() as u64,
-            places(unfinished, "events kept"),
+            places(unfinished, "events used"),
         ),
         (&stat::PROFILE_LOST, lost_bytes, places(lost, "bytes")),
         (
@@ -514,7 +514,7 @@ fn damage(damage: &jfr::Damage, source: usize) -> Vec<Remark> {
     ]
 }
 
-/// A recording chunk by chunk, if it is in order and not compressed; else all of it at once.
+/// Reads a recording chunk by chunk if it is uncompressed and sorted; otherwise all of it at once.
 fn read_jfr(path: &Path) -> Result<(jfr::Read, Option<String>), ImportError> {
     let failed = |source| ImportError::Read {
         path: path.to_owned(),
@@ -531,7 +531,7 @@ fn read_jfr(path: &Path) -> Result<(jfr::Read, Option<String>), ImportError> {
     Ok((jfr::read(&bytes), remark))
 }
 
-/// The whole file, inflated; and what is to be said of it.
+/// Reads and decompresses the whole file. Returns a note about incomplete decompression, too.
 fn read(path: &Path) -> Result<(Vec<u8>, Option<String>), ImportError> {
     let failed = |source| ImportError::Read {
         path: path.to_owned(),
@@ -559,10 +559,10 @@ fn read(path: &Path) -> Result<(Vec<u8>, Option<String>), ImportError> {
     if inflated.len() as u64 > limit {
         return Err(too_large(inflated.len() as u64));
     }
-    // What was inflated before the error is used.
+    // The data decompressed before the error is used.
     let remark = read.err().map(|error| {
         format!(
-            "the compressed file ends or breaks after {} bytes: {error}",
+            "the compressed file is truncated or damaged after {} bytes: {error}",
             inflated.len()
         )
     });

@@ -1,8 +1,10 @@
-//! Files of requests: read once, put in order of begin, and let in between the events of other sources.
+//! Request logs: read sequentially, sorted by start time, and merged with the events of other
+//! sources.
 //!
-//! Who writes a request down does so when it ends, so one that took long stands behind others that began later.
-//! Of each file so many requests are held back that only one during which a very large number of others began and
-//! ended comes too late; it is kept, with a number that is not in order, and counted.
+//! A request is logged when it ends, so a long one follows others that started later. The requests
+//! of a file are held back for sorting, up to a limit. A request is too late only if a very large
+//! number of others started and ended in the meantime; it is kept, with an id that is out of order,
+//! and counted.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -17,7 +19,7 @@ use super::{ImportError, written};
 use crate::importers::requests::{self, Asked, Form, Request, RequestReader, RequestsError};
 use crate::limits;
 
-/// Takes a request, with the bytes that were read and all there are.
+/// Receives a request, the bytes read so far, and the total.
 type Taker<'t> = dyn FnMut(&Request, (u64, u64)) -> ControlFlow<()> + 't;
 
 #[derive(Default)]
@@ -30,36 +32,36 @@ struct Queued {
     path: PathBuf,
     reader: Box<dyn RequestReader>,
     shift: Ns,
-    held: BinaryHeap<Reverse<Held>>,
-    held_bytes: usize,
+    pending: BinaryHeap<Reverse<Pending>>,
+    pending_bytes: usize,
     read: u64,
     is_done: bool,
-    /// Begin of the last one that was given.
+    /// Start of the last request passed on.
     last: Ns,
     late: u64,
 }
 
-/// In order of begin, then of the file.
-struct Held {
+/// Sorted by start, then by position in the file.
+struct Pending {
     key: (Ns, u64),
     request: Request,
 }
 
-impl PartialEq for Held {
+impl PartialEq for Pending {
     fn eq(&self, other: &Self) -> bool {
         self.key == other.key
     }
 }
 
-impl Eq for Held {}
+impl Eq for Pending {}
 
-impl PartialOrd for Held {
+impl PartialOrd for Pending {
     fn partial_cmp(&self, other: &Self) -> Option<std::cmp::Ordering> {
         Some(self.cmp(other))
     }
 }
 
-impl Ord for Held {
+impl Ord for Pending {
     fn cmp(&self, other: &Self) -> std::cmp::Ordering {
         self.key.cmp(&other.key)
     }
@@ -91,8 +93,8 @@ impl RequestQueue {
             path: path.to_owned(),
             reader,
             shift,
-            held: BinaryHeap::new(),
-            held_bytes: 0,
+            pending: BinaryHeap::new(),
+            pending_bytes: 0,
             read: 0,
             is_done: false,
             last: Ns::MIN,
@@ -103,14 +105,14 @@ impl RequestQueue {
         Ok(())
     }
 
-    /// Whether anything comes before this time.
+    /// Whether a request starts before this time.
     #[inline]
     pub(super) fn is_due(&self, ts: Ns) -> bool {
         let nexts = self.files.iter().filter_map(Queued::next_ts);
         nexts.min().is_some_and(|next| next < ts)
     }
 
-    /// Gives all that begins before that time, or all that is left.
+    /// Passes on all requests that start before this time, or all that remain.
     pub(super) fn until(
         &mut self,
         ts: Option<Ns>,
@@ -135,7 +137,7 @@ impl RequestQueue {
         }
     }
 
-    /// What there was in them, once all was read.
+    /// Adds the statistics of the files, after all were read.
     pub(super) fn close_account(&self, account: &mut Account) {
         for queued in &self.files {
             queued.close_account(account);
@@ -145,13 +147,13 @@ impl RequestQueue {
 
 impl Queued {
     fn next_ts(&self) -> Option<Ns> {
-        self.held.peek().map(|Reverse(held)| held.key.0)
+        self.pending.peek().map(|Reverse(pending)| pending.key.0)
     }
 
     fn fill(&mut self) -> Result<(), ImportError> {
         while !self.is_done
-            && self.held.len() < limits::REQUESTS_HELD_MAX
-            && self.held_bytes < limits::REQUESTS_HELD_BYTES_MAX
+            && self.pending.len() < limits::REQUESTS_PENDING_MAX
+            && self.pending_bytes < limits::REQUESTS_PENDING_BYTES_MAX
         {
             let next = self.reader.next().map_err(|source| ImportError::Read {
                 path: self.path.clone(),
@@ -162,8 +164,8 @@ impl Queued {
                 return Ok(());
             };
             self.shifted(&mut request);
-            self.held_bytes += request.text_bytes();
-            self.held.push(Reverse(Held {
+            self.pending_bytes += request.text_bytes();
+            self.pending.push(Reverse(Pending {
                 key: (request.ts, self.read),
                 request,
             }));
@@ -182,14 +184,14 @@ impl Queued {
     }
 
     fn pop(&mut self) -> Result<Option<Request>, ImportError> {
-        let popped = self.held.pop();
-        if let Some(Reverse(held)) = &popped {
-            self.held_bytes -= held.request.text_bytes();
-            self.late += u64::from(held.request.ts < self.last);
-            self.last = self.last.max(held.request.ts);
+        let popped = self.pending.pop();
+        if let Some(Reverse(pending)) = &popped {
+            self.pending_bytes -= pending.request.text_bytes();
+            self.late += u64::from(pending.request.ts < self.last);
+            self.last = self.last.max(pending.request.ts);
         }
         self.fill()?;
-        Ok(popped.map(|Reverse(held)| held.request))
+        Ok(popped.map(|Reverse(pending)| pending.request))
     }
 
     fn close_account(&self, account: &mut Account) {

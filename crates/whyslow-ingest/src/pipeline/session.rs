@@ -1,4 +1,4 @@
-//! One import under way: events of all sources go through here, in order, to the trackers.
+//! An import in progress: passes the events of all sources to the trackers, in order.
 
 use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -20,12 +20,12 @@ use crate::limits;
 use crate::sorter::Sorter;
 use crate::trackers::Trackers;
 
-/// Events of files that have no other measure of progress.
+/// Events between progress reports, for files without another measure of progress.
 const PROGRESS_EVENTS: u64 = 1 << 16;
 
-/// Where rows go.
+/// Destination of rows.
 pub(super) trait RowSink: EmitAll {
-    /// Called after every event: writes what is too much to hold.
+    /// Called after each event: writes buffered rows that exceed the limit.
     fn flush_ready(&mut self, symbols: &Symbols) -> Result<(), StoreError>;
 }
 
@@ -42,7 +42,7 @@ impl RowSink for Collected {
     }
 }
 
-/// Sources that wait for their turn between the events of traces.
+/// Sources that are merged between the events of traces.
 type Queues = (TextQueue, ProfileQueue, StreamQueue, RequestQueue);
 
 pub(super) struct Session<'o, S> {
@@ -62,7 +62,7 @@ pub(super) struct Session<'o, S> {
     failed: Option<ImportError>,
 }
 
-/// What is left when everything has been read.
+/// Result of an import after everything has been read.
 pub(super) struct Outcome<S> {
     pub(super) sink: S,
     pub(super) symbols: Symbols,
@@ -107,22 +107,24 @@ impl<'o, S: RowSink> Session<'o, S> {
     }
 
     pub(super) fn name_sources(&mut self, kinds: &[SourceKind]) {
-        let is_told = |kind: &SourceKind| matches!(kind, SourceKind::Requests(_));
+        let is_requests = |kind: &SourceKind| matches!(kind, SourceKind::Requests(_));
         let tells_both = |kind: &SourceKind| matches!(kind, SourceKind::Requests(form) if form.tells_both_sides());
-        let told = kinds.iter().filter(|kind| is_told(kind)).count();
-        let has_traces = told > 1 || kinds.iter().any(tells_both);
-        self.trackers
-            .expect_requests(told > 0 && told < kinds.len(), has_traces);
+        let request_sources = kinds.iter().filter(|kind| is_requests(kind)).count();
+        let has_traces = request_sources > 1 || kinds.iter().any(tells_both);
+        self.trackers.expect_requests(
+            request_sources > 0 && request_sources < kinds.len(),
+            has_traces,
+        );
         let names = kinds.iter().map(|kind| kind.name().to_owned());
         self.account.source_kinds = names.collect();
     }
 
-    /// Takes the next event of the traces; what others tell of before goes first. `Break` means
-    /// that the import is to end: [`Self::finish`] says why.
+    /// Handles the next event of a trace, after all earlier data of the other sources. `Break`
+    /// means that the import has to stop: [`Self::finish`] returns the reason.
     #[inline]
     pub(super) fn event(&mut self, event: Event<'_>) -> ControlFlow<()> {
-        // Streams come through here, too, and bring texts and profiles up to each of their events: taken
-        // after these, all of a stream would be later than the last of them.
+        // Streams come through here, too, and advance texts and profiles up to each of their
+        // events: otherwise all events of a stream would be later than the last event of those.
         if self.streams.is_due(event.ts) {
             self.streams_until(Some(event.ts))?;
         }
@@ -138,16 +140,16 @@ impl<'o, S: RowSink> Session<'o, S> {
         self.track(event)
     }
 
-    /// Takes something that began before what is imported does: the range does not begin with it.
+    /// Handles an event that started before the imported time range, without extending the range.
     pub(super) fn event_before(&mut self, event: Event<'_>) -> ControlFlow<()> {
         if self.sorter.has_begun() {
-            // Of another source that begins earlier: it has its place among what that tells.
+            // A source with an earlier start exists: the event takes its place in the sequence.
             return self.event(event);
         }
-        self.tell(&event)
+        self.dispatch(&event)
     }
 
-    /// What is imported tells of this time, also where nothing happened.
+    /// Declares a time range as covered, with or without events.
     pub(super) fn cover(&mut self, begin: Ns, end: Ns) {
         self.sorter.cover(begin, end);
     }
@@ -165,7 +167,7 @@ impl<'o, S: RowSink> Session<'o, S> {
         });
     }
 
-    /// Writes what is still open, and the account.
+    /// Writes open intervals and the account.
     pub(super) fn finish(mut self) -> Result<Outcome<S>, ImportError> {
         if self.failed.is_none() {
             let _ = self.streams_until(None);
@@ -208,15 +210,15 @@ impl<'o, S: RowSink> Session<'o, S> {
     #[inline]
     fn track(&mut self, mut event: Event<'_>) -> ControlFlow<()> {
         event.ts = self.sorter.place(event.ts);
-        self.tell(&event)
+        self.dispatch(&event)
     }
 
     #[inline]
-    fn tell(&mut self, event: &Event<'_>) -> ControlFlow<()> {
+    fn dispatch(&mut self, event: &Event<'_>) -> ControlFlow<()> {
         self.events += 1;
         self.trackers
             .event(event, &mut self.symbols, &mut self.sink);
-        self.look_after()
+        self.after_item()
     }
 
     #[cold]
@@ -236,7 +238,7 @@ impl<'o, S: RowSink> Session<'o, S> {
 
     #[cold]
     fn texts_until(&mut self, ts: Option<Ns>) -> ControlFlow<()> {
-        // out of the way while its lines are borrowed
+        // moved out while its lines are borrowed
         let mut texts = std::mem::take(&mut self.texts);
         let flow = texts.until(ts, &mut |entry| match entry {
             Entry::Event(event) => {
@@ -265,7 +267,7 @@ impl<'o, S: RowSink> Session<'o, S> {
                 self.progress(done, all);
             }
             match item {
-                // Of others, what is due goes first; these are out of the way meanwhile.
+                // Earlier data of the other queues comes first; this queue is moved out meanwhile.
                 Item::Event(event) => self.event(event),
                 Item::Before(event) => self.event_before(event),
                 Item::Loss(loss) => {
@@ -281,13 +283,13 @@ impl<'o, S: RowSink> Session<'o, S> {
     #[cold]
     fn profiles_until(&mut self, ts: Option<Ns>) -> ControlFlow<()> {
         let mut profiles = std::mem::take(&mut self.profiles);
-        let flow = profiles.until(ts, &mut |source, told| {
-            self.sorter.place(told.ts());
-            self.sorter.reach(told.ts_end());
+        let flow = profiles.until(ts, &mut |source, item| {
+            self.sorter.place(item.ts());
+            self.sorter.reach(item.ts_end());
             self.events += 1;
             let (symbols, sink) = (&mut self.symbols, &mut self.sink);
-            self.trackers.sampled(source, told, symbols, sink);
-            self.look_after()
+            self.trackers.sampled(source, item, symbols, sink);
+            self.after_item()
         });
         self.profiles = profiles;
         flow
@@ -301,19 +303,19 @@ impl<'o, S: RowSink> Session<'o, S> {
                 self.progress(done, all);
             }
             let end = request.ts.saturating_add(request.dur.unwrap_or(0));
-            self.sorter.beside(request.ts, end);
+            self.sorter.widen(request.ts, end);
             self.events += 1;
             let (symbols, sink) = (&mut self.symbols, &mut self.sink);
             self.trackers.request(request, symbols, sink);
-            self.look_after()
+            self.after_item()
         });
         self.requests = requests;
         flow.unwrap_or_else(|error| self.fail(error))
     }
 
-    /// What is due after each thing that was tracked.
+    /// Housekeeping after each tracked item.
     #[inline]
-    fn look_after(&mut self) -> ControlFlow<()> {
+    fn after_item(&mut self) -> ControlFlow<()> {
         if let Err(error) = self.sink.flush_ready(&self.symbols) {
             return self.fail(error.into());
         }

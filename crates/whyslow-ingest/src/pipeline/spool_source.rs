@@ -16,13 +16,13 @@ use crate::importers::spool::{
     LeaveOut, Mapper, Names, Place, Reading, SpoolReader, Step, Told, Values, Window,
 };
 
-/// What the spool is called in tables.
+/// Name of the spool in tables.
 const LABEL: &str = "spool";
 
-/// Steps of clocks that are told one by one.
+/// Maximum number of clock steps that are listed individually.
 const EXAMPLES_MAX: usize = 20;
 
-/// A spool to be read.
+/// An opened spool.
 pub(super) struct SpoolSource {
     pub(super) path: PathBuf,
     pub(super) shift_ns: Ns,
@@ -72,7 +72,7 @@ impl SpoolSource {
     }
 }
 
-/// How the clocks lay beside each other at first, and after each step.
+/// Relation of the clocks at the start, and after each step.
 fn account_clocks<S: RowSink>(window: &Window, shift_ns: Ns, session: &mut Session<'_, S>) {
     let (Some((offset, _)), Some(first)) = (window.clocks.offsets(), window.clocks.first()) else {
         return;
@@ -103,7 +103,10 @@ fn account_clocks<S: RowSink>(window: &Window, shift_ns: Ns, session: &mut Sessi
     for (reading, step) in window.clocks.steps.iter().take(EXAMPLES_MAX) {
         let (examples, text) = match *step {
             Step::Set(ns) => (&mut sets, format!("set by {:+.3} s", ns as f64 / 1e9)),
-            Step::Slept(ns) => (&mut sleeps, format!("for {:.3} s", ns as f64 / 1e9)),
+            Step::Slept(ns) => (
+                &mut sleeps,
+                format!("suspended for {:.3} s", ns as f64 / 1e9),
+            ),
         };
         examples.push(LogEntry {
             source: None,
@@ -116,7 +119,7 @@ fn account_clocks<S: RowSink>(window: &Window, shift_ns: Ns, session: &mut Sessi
     account.add_anomaly(&stat::MACHINE_SLEPT, slept, &sleeps);
 }
 
-/// Tells of what was left out on purpose.
+/// Reports records that were dropped on purpose.
 fn lose<S: RowSink>(window: &mut Window, offset: Ns, session: &mut Session<'_, S>) {
     for (ts, cpu) in window.lost.drain(..) {
         let ts = (ts as i64).saturating_add(offset);
@@ -124,14 +127,14 @@ fn lose<S: RowSink>(window: &mut Window, offset: Ns, session: &mut Session<'_, S
             ts,
             ts_end: Some(ts),
             cpu: Some(i32::from(cpu)),
-            stream: "lost on purpose",
+            stream: "dropped on purpose",
             kind: LossKind::Events,
             count: Some(1),
         });
     }
 }
 
-/// Hands on what is in order; times are `offset` later on the calendar.
+/// Passes on sorted records; `offset` converts their times to wall-clock time.
 fn emit<S: RowSink>(
     window: &mut Window,
     mapper: &mut Mapper,
@@ -168,7 +171,7 @@ fn emit<S: RowSink>(
         ) {
             let mut values = Values::new();
             match window.probe(&head, &record, place.ts, &mut values) {
-                // It was under way when the spool began.
+                // Already in progress at the start of the spool.
                 Some(event) if ordered.ts < begin => session.event_before(event)?,
                 Some(event) => session.event(event)?,
                 None => unknown += 1,
@@ -176,10 +179,11 @@ fn emit<S: RowSink>(
             continue;
         }
         let mut args = SyscallArgs::default();
-        let is_told_again = matches!(record, Record::Block(_)) && head.flags & ELSEWHERE != 0;
+        let is_repeated = matches!(record, Record::Block(_)) && head.flags & ELSEWHERE != 0;
         match mapper.map(&head, &record, place, &mut args) {
-            // Calls and requests that were under way when the spool began are no part of its time.
-            Told::Event(event) if ordered.ts < begin && (ordered.is_entry() || is_told_again) => {
+            // Calls and requests in progress at the start of the spool are outside of its time
+            // range.
+            Told::Event(event) if ordered.ts < begin && (ordered.is_entry() || is_repeated) => {
                 session.event_before(event)?;
             }
             Told::Event(event) => session.event(event)?,

@@ -1,4 +1,4 @@
-//! Files that are read once, in order of time, and let in between the events of other sources.
+//! Files that are read sequentially in time order, and merged with the events of other sources.
 
 use std::io;
 use std::ops::ControlFlow;
@@ -14,19 +14,19 @@ use crate::importers::perf::{PerfError, PerfSource};
 use crate::importers::streamed::{Item, Streamed};
 use crate::importers::tracedat::{TraceDatError, TraceDatSource};
 
-/// Takes an item, with the bytes that were read and all there are.
+/// Receives an item, the bytes read so far, and the total.
 type Taker<'t> = dyn FnMut(Item<'_>, (u64, u64)) -> ControlFlow<()> + 't;
 
-/// Records of all files in order of time.
+/// Records of all files in time order.
 #[derive(Default)]
 pub(super) struct StreamQueue {
     files: Vec<Queued>,
-    /// Paths of blktrace, which are one source where they belong together.
+    /// blktrace paths; those that belong to one run become one source.
     blktraces: Vec<(usize, PathBuf, Ns)>,
 }
 
 struct Queued {
-    /// Names it in the account.
+    /// Label in the account.
     label: String,
     path: PathBuf,
     stream: Box<dyn Streamed>,
@@ -67,12 +67,13 @@ impl StreamQueue {
         self.add(format!("trace-cmd {}", source + 1), path, Box::new(trace))
     }
 
-    /// A file of one CPU, or a folder with such files; [`Self::seal`] puts together what is of one run.
+    /// Adds a file of one CPU, or a directory of such files; [`Self::seal`] groups the files of one
+    /// run.
     pub(super) fn add_blktrace(&mut self, source: usize, path: &Path, shift: Ns) {
         self.blktraces.push((source, path.to_owned(), shift));
     }
 
-    /// No more sources come.
+    /// To be called after the last source.
     pub(super) fn seal(&mut self) -> Result<(), ImportError> {
         let paths = std::mem::take(&mut self.blktraces);
         let mut runs: Vec<(usize, PathBuf, Ns, Vec<PathBuf>)> = Vec::new();
@@ -120,12 +121,12 @@ impl StreamQueue {
             stream,
             next: None,
         };
-        queued.look()?;
+        queued.peek()?;
         self.files.push(queued);
         Ok(())
     }
 
-    /// Whether anything comes before this time.
+    /// Whether there is an item before this time.
     #[inline]
     pub(super) fn is_due(&self, ts: Ns) -> bool {
         self.files
@@ -133,7 +134,7 @@ impl StreamQueue {
             .any(|queued| queued.next.is_some_and(|next| next < ts))
     }
 
-    /// Gives all that comes before that time, or all that is left.
+    /// Passes on all items before this time, or all that remain.
     pub(super) fn until(
         &mut self,
         ts: Option<Ns>,
@@ -157,14 +158,14 @@ impl StreamQueue {
                 }
             });
             read.map_err(|error| read_error(&queued.path, error))?;
-            queued.look()?;
+            queued.peek()?;
             if flow.is_break() {
                 return Ok(flow);
             }
         }
     }
 
-    /// What there was in them, once all was read.
+    /// Adds the statistics of the files, after all were read.
     pub(super) fn close_account(&self, account: &mut Account) {
         for queued in &self.files {
             queued.close_account(account);
@@ -180,7 +181,7 @@ fn read_error(path: &Path, source: io::Error) -> ImportError {
 }
 
 impl Queued {
-    fn look(&mut self) -> Result<(), ImportError> {
+    fn peek(&mut self) -> Result<(), ImportError> {
         let next = self.stream.next_ts();
         self.next = next.map_err(|error| read_error(&self.path, error))?;
         Ok(())

@@ -1,4 +1,4 @@
-//! Text sources: held in memory, sorted, and let in between the events of traces.
+//! Text sources: held in memory, sorted, and merged with the events of traces.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -23,23 +23,23 @@ use crate::importers::sysstat;
 use crate::importers::text::{self, Item, LINE_BYTES_MAX, Line, Room};
 use crate::limits;
 
-/// What a line gives to the trackers.
+/// Content of a line.
 pub(super) enum Entry<'a> {
     Event(Event<'a>),
     Loss(Loss<'a>),
 }
 
-/// Lines of all text sources in order of time.
+/// Lines of all text sources in time order.
 #[derive(Default)]
 pub(super) struct TextQueue {
     texts: Vec<Text>,
-    /// Sorted by time; lines of one time stay in their order.
+    /// Sorted by time; lines with equal times stay in order.
     places: Vec<Place>,
     next: usize,
     line: Line,
-    /// Numbers that no kernel gave, of all files so far.
+    /// Synthetic thread ids assigned so far, over all files.
     made: snoops::MadeUp,
-    /// Logs of strace that name no thread.
+    /// strace logs without thread ids.
     unnamed: i32,
 }
 
@@ -52,12 +52,13 @@ struct Text {
     bad: Vec<LogEntry>,
     bad_count: u64,
     bad_stat: &'static Stat,
-    /// What is to be said of the whole of it.
+    /// Anomalies of the whole file.
     remarks: Vec<(&'static Stat, u64)>,
     kind: &'static str,
 }
 
-/// The whole file; bytes that are not UTF-8 cannot be in a line of ours or of strace: names escape them.
+/// Reads the whole file. Invalid UTF-8 cannot occur in our own lines or in strace logs, which
+/// escape names.
 fn read(path: &Path) -> Result<String, ImportError> {
     let failed = |source| ImportError::Read {
         path: path.to_owned(),
@@ -99,7 +100,7 @@ impl TextQueue {
         Ok(())
     }
 
-    /// A log of strace, as the lines that it means.
+    /// Adds an strace log, translated to text lines.
     pub(super) fn add_strace(
         &mut self,
         source: usize,
@@ -116,7 +117,7 @@ impl TextQueue {
         let log = strace::translate(&read(path)?, origin, limits::LOG_EXAMPLES_MAX);
         self.unnamed += i32::from(log.lacks.threads > 0);
         let mut text = Text::new(("strace", source), log.text, shift_ns);
-        text.tell_bad(&stat::STRACE_LINE_BAD, log.bad_count, log.bad);
+        text.record_bad(&stat::STRACE_LINE_BAD, log.bad_count, log.bad);
         text.remarks = vec![
             (&stat::STRACE_LINE_NOT_USED, log.unused),
             (&stat::STRACE_NO_DURATIONS, log.lacks.durations),
@@ -127,7 +128,7 @@ impl TextQueue {
         Ok(())
     }
 
-    /// Tracepoints that another tool printed.
+    /// Adds tracepoints printed by another tool.
     pub(super) fn add_ftrace(
         &mut self,
         source: usize,
@@ -136,7 +137,7 @@ impl TextQueue {
     ) -> Result<(), ImportError> {
         let trace = ftrace::translate(&read(path)?, written(path), limits::LOG_EXAMPLES_MAX);
         let mut text = Text::new(("ftrace", source), trace.text, shift_ns);
-        text.tell_bad(&stat::FTRACE_LINE_BAD, trace.bad_count, trace.bad);
+        text.record_bad(&stat::FTRACE_LINE_BAD, trace.bad_count, trace.bad);
         text.remarks = vec![
             (&stat::EVENT_NOT_USED, trace.unused.values().sum()),
             (&stat::FTRACE_CLOCK_GUESSED, u64::from(trace.events > 0)),
@@ -146,7 +147,7 @@ impl TextQueue {
         Ok(())
     }
 
-    /// Requests that blkparse printed.
+    /// Adds block requests printed by blkparse.
     pub(super) fn add_blkparse(
         &mut self,
         source: usize,
@@ -155,7 +156,7 @@ impl TextQueue {
     ) -> Result<(), ImportError> {
         let log = blkparse::translate(&read(path)?, written(path), limits::LOG_EXAMPLES_MAX);
         let mut text = Text::new(("blkparse", source), log.text, shift_ns);
-        text.tell_bad(&stat::BLKPARSE_LINE_BAD, log.bad_count, log.bad);
+        text.record_bad(&stat::BLKPARSE_LINE_BAD, log.bad_count, log.bad);
         text.remarks = vec![
             (&stat::EVENT_NOT_USED, log.unused.values().sum()),
             (&stat::BLKPARSE_CLOCK_GUESSED, u64::from(log.events > 0)),
@@ -165,7 +166,7 @@ impl TextQueue {
         Ok(())
     }
 
-    /// Marks of what people did.
+    /// Adds markers of user actions.
     pub(super) fn add_markers(
         &mut self,
         source: usize,
@@ -174,12 +175,12 @@ impl TextQueue {
     ) -> Result<(), ImportError> {
         let list = markers::translate(&read(path)?, limits::LOG_EXAMPLES_MAX);
         let mut text = Text::new(("markers", source), list.text, shift_ns);
-        text.tell_bad(&stat::MARKER_LINE_BAD, list.bad_count, list.bad);
+        text.record_bad(&stat::MARKER_LINE_BAD, list.bad_count, list.bad);
         self.index(text);
         Ok(())
     }
 
-    /// What a tool of sysstat, vmstat or top counted.
+    /// Adds counters printed by sysstat, vmstat or top.
     pub(super) fn add_report(
         &mut self,
         (source, form): (usize, sysstat::Form),
@@ -191,11 +192,11 @@ impl TextQueue {
         if report.rows == 0 && report.untimed > 0 {
             return Err(ImportError::Report {
                 path: path.to_owned(),
-                reason: "no row has a time; `iostat -t` and `vmstat -t` print it",
+                reason: "its rows have no timestamps (use `iostat -t` or `vmstat -t`)",
             });
         }
         let mut text = Text::new(("report", source), report.text, shift_ns);
-        text.tell_bad(&stat::REPORT_LINE_BAD, report.bad_count, report.bad);
+        text.record_bad(&stat::REPORT_LINE_BAD, report.bad_count, report.bad);
         text.remarks = vec![
             (&stat::REPORT_SINCE_BOOT, report.since_boot),
             (&stat::REPORT_SUMS, report.sums),
@@ -208,7 +209,7 @@ impl TextQueue {
         Ok(())
     }
 
-    /// What a tool of bcc, libbpf-tools or bpftrace told, event by event.
+    /// Adds events printed by a tool of bcc, libbpf-tools or bpftrace.
     pub(super) fn add_snoop(
         &mut self,
         source: usize,
@@ -225,11 +226,11 @@ impl TextQueue {
         if log.rows == 0 && log.untimed > 0 {
             return Err(ImportError::Report {
                 path: path.to_owned(),
-                reason: "no line has a time; most of these tools print it with -T or -t",
+                reason: "its lines have no timestamps (most of these tools print them with -T or -t)",
             });
         }
         let mut text = Text::new((log.tool, source), log.text, shift_ns);
-        text.tell_bad(&stat::SNOOP_LINE_BAD, log.bad_count, log.bad);
+        text.record_bad(&stat::SNOOP_LINE_BAD, log.bad_count, log.bad);
         text.remarks = vec![
             (&stat::SNOOP_TALK, log.talk),
             (&stat::SNOOP_NO_THREADS, log.no_thread),
@@ -264,7 +265,7 @@ impl TextQueue {
         }
     }
 
-    /// Whether a line comes before this time.
+    /// Whether there is a line before this time.
     #[inline]
     pub(super) fn is_due(&self, ts: Ns) -> bool {
         self.places
@@ -272,7 +273,7 @@ impl TextQueue {
             .is_some_and(|place| place.ts < ts)
     }
 
-    /// Gives all lines before that time, or all that are left.
+    /// Passes on all lines before this time, or all that remain.
     pub(super) fn until(
         &mut self,
         ts: Option<Ns>,
@@ -297,7 +298,7 @@ impl TextQueue {
                     let ts = place.ts;
                     take(Entry::Loss(Loss { ts, ts_end, ..loss }))?;
                 }
-                // only lines that parsed as these were indexed
+                // only lines of these kinds were indexed
                 _ => {}
             }
         }
@@ -325,10 +326,10 @@ impl Text {
         format!("{} {}", self.kind, self.source + 1)
     }
 
-    /// Lines of the log that make no sense: how many, and examples.
-    fn tell_bad(&mut self, stat: &'static Stat, count: u64, examples: Vec<Bad>) {
-        let told = |bad: Bad| self.bad_line(bad.line, bad.offset, &bad.what);
-        self.bad = examples.into_iter().map(told).collect();
+    /// Records invalid lines of the log: count, and examples.
+    fn record_bad(&mut self, stat: &'static Stat, count: u64, examples: Vec<Bad>) {
+        let to_entry = |bad: Bad| self.bad_line(bad.line, bad.offset, &bad.what);
+        self.bad = examples.into_iter().map(to_entry).collect();
         (self.bad_stat, self.bad_count) = (stat, count);
     }
 
@@ -348,7 +349,7 @@ impl Text {
             let end = begin + text.len();
             let mut room = Room::default();
             let parsed = if text.len() > LINE_BYTES_MAX {
-                Err(format!("longer than {LINE_BYTES_MAX} bytes"))
+                Err(format!("line exceeds {LINE_BYTES_MAX} bytes"))
             } else {
                 text::parse(text, line, &mut room)
             };

@@ -1,27 +1,27 @@
-//! How often the sampler went round, by the samples themselves: a thread that misses several rounds was not
-//! reached, while a sampler that was late missed nobody.
+//! Estimates the sampler's rounds from the samples: a thread that misses several rounds was not
+//! reached, while a late sampler misses all threads equally.
 
 use whyslow_model::Ns;
 
 use super::Point;
 
-/// Parts of an interval that are told apart.
+/// Resolution: parts per sampling interval.
 const PARTS: i64 = 4;
-/// Parts of a recording at most: longer ones have longer parts.
+/// Maximum number of parts; longer recordings have longer parts.
 const PARTS_MAX: i64 = 1 << 22;
 
-/// Rounds of the sampler since the begin, at any time.
+/// Number of sampler rounds since the start, at any time.
 pub(super) struct Cycles {
     begin: Ns,
     width: Ns,
-    /// At the begin of each part.
+    /// Rounds at the start of each part.
     rounds: Vec<f64>,
-    /// Threads that there were in each part.
+    /// Threads alive in each part.
     alive: Vec<u32>,
 }
 
 impl Cycles {
-    /// `points` in order of time; `lives` by thread: first and last point.
+    /// `points` are sorted by time; `lives` are the first and last point of each thread.
     pub(super) fn of<'p>(
         points: impl Iterator<Item = &'p Point>,
         lives: &[Option<(Ns, Ns)>],
@@ -62,7 +62,7 @@ impl Cycles {
     }
 
     fn count<'p>(&self, points: impl Iterator<Item = &'p Point>, parts: usize) -> Vec<f64> {
-        // Single samples where they are; those of batches evenly, as changes of a rate.
+        // Single samples count at their time; batches are spread evenly, as changes of a rate.
         let (mut single, mut rate) = (vec![0.0_f64; parts], vec![0.0_f64; parts + 1]);
         for point in points {
             let first = self.part(point.ts, parts);
@@ -91,12 +91,12 @@ impl Cycles {
         usize::try_from(part).unwrap_or(usize::MAX).min(parts - 1)
     }
 
-    /// Rounds from one time to another.
+    /// Rounds between two times.
     pub(super) fn between(&self, from: Ns, to: Ns) -> f64 {
         (self.at(to) - self.at(from)).max(0.0)
     }
 
-    /// Rounds from the begin.
+    /// Rounds since the start.
     pub(super) fn at(&self, ts: Ns) -> f64 {
         let part = self.part(ts, self.rounds.len());
         let begin = self.rounds[part];

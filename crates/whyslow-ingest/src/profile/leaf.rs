@@ -1,21 +1,21 @@
-//! What a thread was in, by the innermost frames of its stack.
+//! Classifies the activity of a thread by the innermost frames of its stack.
 
 use super::{CodeFrame, CodeKind};
 
-/// What ended a time without samples, as the innermost frame of the sample after it tells.
+/// Cause of a sampling gap, by the innermost frame of the sample that ended it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Leaf {
-    /// A system call in which a thread can wait where no signal reaches it.
+    /// A system call with uninterruptible waits.
     FileCall,
-    /// Code that touches memory which may have to be read from a file first.
+    /// Code that accesses memory which may have to be read from a file.
     Memory,
-    /// A system call whose wait ends when a signal comes.
+    /// A system call whose wait ends on a signal.
     Interruptible,
-    /// Anything else: the thread computes.
+    /// Anything else: the thread was computing.
     Code,
 }
 
-/// System calls about files and memory.
+/// System calls for files and memory.
 const FILE_CALLS: &[&str] = &[
     "read",
     "pread",
@@ -78,7 +78,7 @@ const FILE_CALLS: &[&str] = &[
     "ioctl",
 ];
 
-/// System calls that a signal ends.
+/// System calls that a signal interrupts.
 const INTERRUPTIBLE: &[&str] = &[
     "futex",
     "futex_abstimed_wait_common",
@@ -120,7 +120,7 @@ const INTERRUPTIBLE: &[&str] = &[
     "syscall",
 ];
 
-/// Methods of the JDK behind which such a call stands, where a profile has no native frames.
+/// JDK methods that make such calls, for profiles without native frames.
 const JAVA_FILE_CALLS: &[&str] = &[
     "sun.nio.ch.FileDispatcherImpl.",
     "sun.nio.ch.UnixFileDispatcherImpl.",
@@ -159,12 +159,12 @@ const MEMORY: &[&str] = &[
     "page_fault",
 ];
 
-/// Frames of the kernel and of libraries that say nothing of what is waited for.
+/// Kernel and library frames that do not indicate the cause of the wait.
 const BELOW_MAX: usize = 12;
 
-/// Of a stack, innermost first.
+/// Classifies a stack, innermost frame first.
 pub fn leaf<'f>(mut frames: impl Iterator<Item = &'f CodeFrame>) -> Leaf {
-    // Kernel frames end in the entry of the call, whose own frame follows.
+    // Kernel frames end in the system call entry, followed by the frame of the call.
     let frame = frames
         .by_ref()
         .take(BELOW_MAX)
@@ -196,9 +196,9 @@ pub fn leaf<'f>(mut frames: impl Iterator<Item = &'f CodeFrame>) -> Leaf {
     }
 }
 
-/// The system call that a function of the C library makes: `__libc_pwrite64` makes `pwrite`.
+/// Maps a function of the C library to its system call: `__libc_pwrite64` to `pwrite`.
 pub fn call_of(function: &str) -> Option<&str> {
-    // Where it was split by the compiler, or versions of it are told apart.
+    // Removes suffixes of symbol versions, and of functions split by the compiler.
     let name = function.split(['@', '.', '(']).next()?;
     let name = name.trim_start_matches('_');
     let name = ["libc_", "GI_", "internal_", "new_"]

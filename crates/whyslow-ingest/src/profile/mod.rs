@@ -1,5 +1,5 @@
-//! Samples of stacks as any profiler takes them: what every reader of a profile ends in, and what everything
-//! after it begins with.
+//! Stack samples of any profiler: the output of every profile reader, and the input of all later
+//! steps.
 
 mod cycles;
 pub mod gaps;
@@ -15,25 +15,25 @@ use whyslow_model::Ns;
 
 use self::order::Sorted;
 
-/// What a frame is code of.
+/// Type of code of a frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum CodeKind {
     /// The kernel.
     Kernel,
     /// Machine code of a program or library.
     User,
-    /// A function of a language with a runtime of its own: Java, Python, Ruby, ….
+    /// A function of a language with its own runtime: Java, Python, Ruby, ….
     Managed,
 }
 
 /// A function in a stack.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct CodeFrame {
-    /// What it is code of.
+    /// Type of code.
     pub kind: CodeKind,
-    /// Name of the function, or its address where it has none.
+    /// Name of the function, or its address if it has no symbol.
     pub function: String,
-    /// File or library, where it is known.
+    /// File or library, if known.
     pub module: Option<String>,
     /// Line in the source file.
     pub line: Option<i32>,
@@ -42,42 +42,42 @@ pub struct CodeFrame {
 /// A thread of one profile.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct SampledThread {
-    /// Number that the kernel knows it by; none for threads of a runtime alone.
+    /// Kernel thread id; `None` for threads known only to the runtime.
     pub tid: Option<i32>,
-    /// Number that the runtime gave it.
+    /// Id assigned by the runtime.
     pub runtime_id: Option<i64>,
-    /// Name that the profile gives it.
+    /// Name in the profile.
     pub name: Option<String>,
 }
 
-/// What a sampler says the thread did.
+/// Thread state, as reported by a sampler.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum SampledState {
-    /// The sampler does not report it.
+    /// Not reported.
     Unknown,
-    /// On a CPU, or waiting for one: samplers cannot tell which.
+    /// On a CPU, or waiting for one: samplers cannot distinguish these.
     Running,
-    /// Off the CPU.
+    /// Off-CPU.
     Sleeping,
 }
 
-/// How the sampler chooses its moments.
+/// How the sampler selects threads and times.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum SampleKind {
-    /// All threads, whatever they do, in turn.
+    /// All threads in turn, on or off CPU.
     Wall,
-    /// Threads that use a CPU.
+    /// Threads running on a CPU.
     Cpu,
-    /// Threads that are in code of the runtime's language.
+    /// Threads executing code of the runtime's language.
     Execution,
-    /// Threads that are in native code called from there.
+    /// Threads in native code called from there.
     Native,
-    /// All threads, in a dump that somebody asked for.
+    /// All threads, in an explicitly requested dump.
     Dump,
 }
 
 impl SampleKind {
-    /// As the column `stack_sample.kind` has it.
+    /// Value of the column `stack_sample.kind`.
     pub fn name(self) -> &'static str {
         match self {
             Self::Wall => "wall",
@@ -89,69 +89,69 @@ impl SampleKind {
     }
 }
 
-/// A sample, or several equal ones that the sampler wrote as one.
+/// A sample, or several equal ones that the sampler wrote as one record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Point {
-    /// When it was taken; the first of several.
+    /// Time of the sample; for several, of the first.
     pub ts: Ns,
-    /// From there to the last of several; [`OPEN`] if its end is not told.
+    /// Time from the first to the last sample; [`OPEN`] if the end is unknown.
     pub span: Ns,
-    /// In [`Profile::threads`].
+    /// Index in [`Profile::threads`].
     pub thread: u32,
-    /// In [`Profile::stacks`]; [`NO_STACK`] if the sampler got none.
+    /// Index in [`Profile::stacks`]; [`NO_STACK`] without a stack.
     pub stack: u32,
-    /// How many samples it stands for.
+    /// Number of samples that it stands for.
     pub credits: u32,
-    /// How the sampler chose the moment.
+    /// How the sampler selected it.
     pub kind: SampleKind,
-    /// What the thread did, as the sampler reports it.
+    /// Thread state, as reported by the sampler.
     pub state: SampledState,
-    /// The stack was not looked at again: the thread had hardly run since it was taken.
+    /// The stack was not read again, because the thread had hardly run since the previous sample.
     pub is_assumed: bool,
 }
 
-/// Stands for a stack that was not taken.
+/// Index for a missing stack.
 pub const NO_STACK: u32 = u32::MAX;
-/// Of what went on when the profile ended; a row has no length then.
+/// Span of samples still in progress at the end of the profile; their rows have no duration.
 pub const OPEN: Ns = Ns::MAX;
 
-/// What a runtime tells of one of its threads, or of itself.
+/// Events that a runtime reports about its threads or about itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum RuntimeKind {
-    /// Enters a contended monitor (`synchronized`).
+    /// Entry to a contended monitor (`synchronized`).
     MonitorEnter,
-    /// Waits in `Object.wait`.
+    /// `Object.wait`.
     MonitorWait,
-    /// Parks in `LockSupport.park`.
+    /// `LockSupport.park`.
     Park,
-    /// Sleeps in `Thread.sleep`.
+    /// `Thread.sleep`.
     Sleep,
-    /// Reads from a file.
+    /// Read from a file.
     FileRead,
-    /// Writes to a file.
+    /// Write to a file.
     FileWrite,
     /// `FileChannel.force`: fsync.
     FileForce,
-    /// Reads from a socket.
+    /// Read from a socket.
     SocketRead,
-    /// Writes to a socket.
+    /// Write to a socket.
     SocketWrite,
-    /// Waits for a native lock, as async-profiler reports it.
+    /// Wait for a native lock, as reported by async-profiler.
     NativeLock,
-    /// The collector stops all threads.
+    /// Garbage collection pause.
     GcPause,
     /// All threads are stopped at a safepoint.
     Safepoint,
-    /// The VM executes an operation of its own.
+    /// The VM executes an internal operation.
     VmOperation,
     /// A sampled allocation.
     Allocation,
-    /// A sampled object that was alive at the end.
+    /// A sampled object that was still alive at the end.
     LiveObject,
 }
 
 impl RuntimeKind {
-    /// As the column `runtime_event.kind` has it.
+    /// Value of the column `runtime_event.kind`.
     pub fn name(self) -> &'static str {
         match self {
             Self::MonitorEnter => "monitor_enter",
@@ -173,49 +173,49 @@ impl RuntimeKind {
     }
 }
 
-/// Something that a runtime tells of, with its begin and length.
+/// An event reported by a runtime.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RuntimeEvent {
-    /// When it began.
+    /// Start time.
     pub ts: Ns,
-    /// Length in ns; 0 for what has none.
+    /// Duration in ns; 0 for events without one.
     pub dur: Ns,
-    /// What happened.
+    /// Kind of event.
     pub kind: RuntimeKind,
-    /// Thread, in [`Profile::threads`]; `None` for what concerns all.
+    /// Index in [`Profile::threads`]; `None` for events that concern all threads.
     pub thread: Option<u32>,
-    /// Stack, in [`Profile::stacks`]; [`NO_STACK`] if none was taken.
+    /// Index in [`Profile::stacks`]; [`NO_STACK`] without a stack.
     pub stack: u32,
-    /// Class of the lock, path, host, name of the phase or operation.
+    /// Class of the lock, path, host, or name of the phase or operation.
     pub object: Option<Arc<str>>,
     /// Address of the lock.
     pub address: Option<u64>,
-    /// Who had the lock last before.
+    /// Previous owner of the lock.
     pub owner: Option<u32>,
-    /// Bytes moved or allocated.
+    /// Bytes transferred or allocated.
     pub bytes: Option<i64>,
 }
 
-/// All that was read of one profile.
+/// Content of a profile.
 #[derive(Debug, Default)]
 pub struct Profile {
-    /// Threads; other fields refer to them by place.
+    /// Threads; other fields refer to them by index.
     pub threads: Vec<SampledThread>,
-    /// Frames; stacks refer to them by place.
+    /// Frames; stacks refer to them by index.
     pub frames: Vec<CodeFrame>,
-    /// Frames of each stack, the innermost first.
+    /// Frames of each stack, innermost first.
     pub stacks: Vec<Box<[u32]>>,
-    /// In order of time once [`Profile::sort`] was called.
+    /// Sorted by time after [`Profile::sort`].
     pub points: Vec<Point>,
-    /// Events of the runtime, in the order of the file.
+    /// Runtime events, in file order.
     pub events: Vec<RuntimeEvent>,
-    /// Process, where the profile tells.
+    /// Process, if the profile reports it.
     pub pid: Option<i32>,
-    /// Time between samples of one thread as the sampler was told; none if that is not known.
+    /// Configured time between samples of a thread; `None` if unknown.
     pub interval: Option<Ns>,
-    /// Numbers of threads with the life that the profile tells: begin, end.
+    /// Lifetimes of threads, if the profile reports them: thread, start, end.
     pub lives: Vec<(u32, Option<Ns>, Option<Ns>)>,
-    /// What it says of itself: settings, the program.
+    /// Properties of the profile: settings, the program.
     pub facts: Vec<(String, String)>,
     sorted: Sorted,
     known_threads: FxHashMap<SampledThread, u32>,
@@ -224,17 +224,18 @@ pub struct Profile {
 }
 
 impl Profile {
-    /// Place of a thread, which is added if it is new.
+    /// Returns the index of a thread, adding it if necessary.
     pub fn thread(&mut self, thread: SampledThread) -> u32 {
         place(&mut self.known_threads, &mut self.threads, thread)
     }
 
-    /// Place of a frame, which is added if it is new.
+    /// Returns the index of a frame, adding it if necessary.
     pub fn frame(&mut self, frame: CodeFrame) -> u32 {
         place(&mut self.known_frames, &mut self.frames, frame)
     }
 
-    /// Place of a stack, innermost frame first, which is added if it is new; [`NO_STACK`] for none.
+    /// Returns the index of a stack, innermost frame first, adding it if necessary; [`NO_STACK`]
+    /// without frames.
     pub fn stack(&mut self, frames: &[u32]) -> u32 {
         if frames.is_empty() {
             return NO_STACK;
@@ -245,20 +246,20 @@ impl Profile {
         }
     }
 
-    /// Of a stack, innermost first.
+    /// Frames of a stack, innermost first.
     pub fn frames_of(&self, stack: u32) -> impl DoubleEndedIterator<Item = &CodeFrame> + Clone {
         let frames = self.stacks.get(stack as usize);
         let frames = frames.map_or(&[][..], |frames| frames);
         frames.iter().map(|frame| &self.frames[*frame as usize])
     }
 
-    /// By time; what is of one time by thread and kind, so that the order in the file does not matter.
+    /// Sorts by time, then by thread and kind, so that the order in the file does not matter.
     pub fn sort(&mut self) {
         self.sorted = Sorted::default();
         self.sort_rest();
     }
 
-    /// The same after [`Self::sort_points`].
+    /// Completes the sorting after [`Self::sort_points`].
     pub(crate) fn sort_rest(&mut self) {
         let threads = &self.threads;
         let order = |one: &Point, other: &Point| compare(threads, one, other);
@@ -279,7 +280,7 @@ impl Profile {
         });
     }
 
-    /// Sorts points that came since the last time: while they are in the cache, that costs hardly anything.
+    /// Sorts the points added since the last call. This is cheap while they are in the CPU cache.
     pub(crate) fn sort_points(&mut self) {
         let threads = &self.threads;
         let order = |one: &Point, other: &Point| compare(threads, one, other);
@@ -287,7 +288,7 @@ impl Profile {
     }
 }
 
-/// By time; see [`Profile::sort`].
+/// Compares by time; see [`Profile::sort`].
 fn compare(threads: &[SampledThread], one: &Point, other: &Point) -> Ordering {
     one.ts.cmp(&other.ts).then_with(|| {
         let of = |point: &Point| {

@@ -1,32 +1,33 @@
-//! Samples in order of time, without a second copy of them all.
+//! Sorts samples by time without a second copy of all of them.
 //!
-//! Profiles come in runs that are nearly sorted: threads of a sampler have buffers, chunks follow each other. So
-//! runs that fit the cache are sorted one by one, and each is joined with the end of those before it, as far as
-//! they overlap. The sort of the library takes half as much memory again as all samples have. Where runs overlap
-//! by far, it is asked all the same, or joining would never end.
+//! Profiles consist of nearly sorted runs, because sampler threads have buffers and chunks follow
+//! each other. Runs that fit into the CPU cache are therefore sorted one by one, and each is merged
+//! with the end of the previous ones as far as they overlap. The standard sort needs half as much
+//! additional memory as all samples. If runs overlap too much, it is used nevertheless, because
+//! merging would be quadratic.
 
 use std::cmp::Ordering;
 
 use super::Point;
 
-/// Points of a run: half a MiB of them.
+/// Points per run: half a MiB.
 const RUN: usize = 1 << 14;
-/// Points that may be sorted again where runs overlap, for each that there is.
+/// Maximum average number of times that a point is sorted again because of overlaps.
 const AGAIN: usize = 3;
 
-/// How far a list of points is sorted, while it grows.
+/// State of incremental sorting.
 #[derive(Debug, Default)]
 pub(super) struct Sorted {
-    /// So many of the first.
+    /// Length of the sorted prefix.
     points: usize,
-    /// How many were sorted again so far.
+    /// Number of points sorted again so far.
     again: usize,
-    /// Runs overlap by far: what is left waits for the end.
+    /// Runs overlap too much: the rest is sorted at the end.
     gave_up: bool,
 }
 
 impl Sorted {
-    /// Sorts what came since the last time, if that is cheap. What is equal stays as it came.
+    /// Sorts the points added since the last call, if that is cheap. The sort is stable.
     pub(super) fn extend(
         &mut self,
         points: &mut [Point],
@@ -40,7 +41,7 @@ impl Sorted {
         }
     }
 
-    /// Of two sorted parts makes one.
+    /// Merges two sorted parts.
     fn join(
         &mut self,
         points: &mut [Point],
@@ -61,7 +62,7 @@ impl Sorted {
         }
     }
 
-    /// Sorts all that is left, whatever it costs.
+    /// Sorts the rest, whatever the cost.
     pub(super) fn finish(
         &mut self,
         points: &mut [Point],
@@ -97,7 +98,8 @@ mod tests {
 
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(24))]
-        /// Runs that overlap a little, a lot, and with many equal times: as the library sorts them.
+        /// Runs with small and large overlaps and many equal times give the same order as the
+        /// standard sort.
         #[test]
         fn points_are_sorted_as_the_library_does(
             seed: u64,

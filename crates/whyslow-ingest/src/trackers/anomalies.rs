@@ -1,33 +1,33 @@
-//! Counts of what was not as it should be, by declared kind.
+//! Counts of anomalies, by declared kind.
 
 use whyslow_model::Ns;
 use whyslow_model::stat::Stat;
 
-/// How often one kind of anomaly occurred, and when first.
+/// Number of occurrences of an anomaly, and the first one.
 #[derive(Debug, Clone, Copy)]
 pub struct Anomaly {
     /// Kind of the anomaly.
     pub stat: &'static Stat,
-    /// How often it occurred.
+    /// Number of occurrences.
     pub count: u64,
-    /// When it occurred first; `None` if no time is known.
+    /// Time of the first occurrence; `None` if unknown.
     pub ts_first: Option<Ns>,
 }
 
-/// The anomalies of one import. Few kinds ever occur, so a list is searched, not a map.
+/// The anomalies of an import. Only a few kinds occur, so this is a list rather than a map.
 #[derive(Debug, Default)]
 pub struct Anomalies {
     seen: Vec<Anomaly>,
-    told: Vec<(&'static Stat, String)>,
+    texts: Vec<(&'static Stat, String)>,
 }
 
 impl Anomalies {
-    /// Counts one at a time of the trace.
+    /// Counts one at a time in the trace.
     pub fn count(&mut self, stat: &'static Stat, ts: Ns) {
         self.add(stat, 1, Some(ts));
     }
 
-    /// Counts several; `ts` is that of the first, if it is known.
+    /// Counts several; `ts` is the time of the first one, if known.
     pub fn add(&mut self, stat: &'static Stat, count: u64, ts: Option<Ns>) {
         let found = self
             .seen
@@ -46,19 +46,19 @@ impl Anomalies {
         }
     }
 
-    /// The same, in words of its own. There may be few of these.
-    pub fn tell(&mut self, stat: &'static Stat, ts: Ns, text: String) {
+    /// Counts one with a text of its own. Use it for rare anomalies only.
+    pub fn note(&mut self, stat: &'static Stat, ts: Ns, text: String) {
         self.count(stat, ts);
-        self.told.push((stat, text));
+        self.texts.push((stat, text));
     }
 
-    /// What there is to say of a kind beside its description.
+    /// Text of a kind, in addition to its description.
     pub fn text(&self, stat: &'static Stat) -> Option<&str> {
-        let told = self.told.iter().find(|(of, _)| std::ptr::eq(*of, stat));
-        told.map(|(_, text)| text.as_str())
+        let found = self.texts.iter().find(|(of, _)| std::ptr::eq(*of, stat));
+        found.map(|(_, text)| text.as_str())
     }
 
-    /// How often a kind occurred so far.
+    /// Number of occurrences of a kind so far.
     pub fn get(&self, stat: &'static Stat) -> u64 {
         self.iter()
             .find(|anomaly| std::ptr::eq(anomaly.stat, stat))

@@ -1,8 +1,8 @@
-//! Stacks as a tree: each frame with its caller is a row once, however often it is met.
+//! Stacks as a call tree: each frame with its caller is one row.
 //!
-//! A frame is known by its name and file, so that the same code in two processes, or called from
-//! two places of a function, is the same; without a name by its place in the file, and without that
-//! by its address.
+//! A frame is identified by name and file, so the same code in two processes, or called from two
+//! places of a function, is one frame. Without a name it is identified by its offset in the file,
+//! and without that by its address.
 
 use rustc_hash::FxHashMap;
 use whyslow_model::event::Frame;
@@ -12,7 +12,7 @@ use whyslow_model::{Ns, Sym, stat};
 use super::identity::Output;
 use crate::profile::{CodeFrame, CodeKind};
 
-/// Stacks that go on beyond this lose their innermost frames.
+/// Maximum number of call tree nodes; further stacks lose their innermost frames.
 const CALLSITES_MAX: usize = 2_000_000;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -21,11 +21,11 @@ struct FrameKey {
     line: Option<i32>,
     function: Option<Sym>,
     module: Option<Sym>,
-    /// In its file or in memory, if it has no name.
+    /// Offset in its file, or address, if it has no name.
     place: u64,
 }
 
-/// A frame that has its row.
+/// A frame whose row was written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct KnownFrame {
     pub(super) id: u32,
@@ -36,7 +36,7 @@ pub(super) struct KnownFrame {
 #[derive(Debug, Default)]
 pub(super) struct Callsites {
     frames: FxHashMap<FrameKey, u32>,
-    /// By caller (0 for none, else its id and one) and frame.
+    /// By caller (0 for none, otherwise its id plus one) and frame.
     sites: FxHashMap<(u32, u32), u32>,
 }
 
@@ -72,7 +72,7 @@ impl Callsites {
         self.known(key, (frame.distance, frame.address), out)
     }
 
-    /// A frame that has a name, of whatever language.
+    /// A frame with a name, in any language.
     pub(super) fn code<S: EmitAll>(
         &mut self,
         frame: &CodeFrame,
@@ -122,7 +122,7 @@ impl Callsites {
         }
     }
 
-    /// Id of the stack of these frames, innermost first.
+    /// Id of the stack with these frames, innermost first.
     pub(super) fn stack<'f, S: EmitAll>(
         &mut self,
         frames: impl DoubleEndedIterator<Item = &'f KnownFrame>,
@@ -156,7 +156,7 @@ impl Callsites {
     }
 }
 
-/// Code that brings a thread to wait and back, which tells nothing of what it waits for.
+/// Functions that block and resume a thread; they do not indicate the reason of a wait.
 const SCHEDULER: &[&str] = &[
     "__schedule",
     "schedule",
@@ -166,7 +166,7 @@ const SCHEDULER: &[&str] = &[
     "__switch_to",
     "finish_task_switch",
 ];
-/// Code of locks.
+/// Functions of lock implementations.
 const LOCKS: &[&str] = &[
     "_raw_",
     "__raw_",
@@ -193,7 +193,7 @@ const LOCKS: &[&str] = &[
     "rtlock_",
     "rwbase_",
 ];
-/// What runs the recorder's own programs in a thread.
+/// Functions that run the recorder's BPF programs in a thread.
 const RECORDER: &[&str] = &[
     "bpf_prog_",
     "bpf_trace_run",
@@ -202,7 +202,7 @@ const RECORDER: &[&str] = &[
     "bpf_get_stack",
     "trace_contention_",
 ];
-/// The recorder's frames are among so many.
+/// Maximum number of innermost frames that may belong to the recorder.
 const RECORDER_DEPTH: usize = 8;
 
 fn is_among(names: &[&str], function: &str) -> bool {
@@ -213,7 +213,7 @@ fn is_locking(function: &str) -> bool {
     function == "down" || is_among(LOCKS, function) || is_among(SCHEDULER, function)
 }
 
-/// Innermost function of the frames that is not left out.
+/// Innermost function that is not excluded.
 fn innermost<S>(
     frames: &[KnownFrame],
     is_left_out: fn(&str) -> bool,
@@ -224,23 +224,23 @@ fn innermost<S>(
     functions.next()
 }
 
-/// Where a thread waited or ran.
+/// Function in which a thread waited or ran.
 pub(super) fn outside_of_scheduler<S>(frames: &[KnownFrame], out: &Output<'_, S>) -> Option<Sym> {
     innermost(frames, |function| is_among(SCHEDULER, function), out)
 }
 
-/// Who wanted the lock.
+/// Function that requested the lock.
 pub(super) fn outside_of_locks<S>(frames: &[KnownFrame], out: &Output<'_, S>) -> Option<Sym> {
     innermost(frames, is_locking, out)
 }
 
-/// Innermost function of the program.
+/// Innermost user-space function.
 pub(super) fn of_program(frames: &[KnownFrame]) -> Option<Sym> {
     let mut user = frames.iter().filter(|frame| !frame.is_kernel);
     user.find_map(|frame| frame.function)
 }
 
-/// The frames without those of the recorder's own program at their begin.
+/// The frames without those of the recorder at the innermost end.
 pub(super) fn without_recorder<'f, 'a>(frames: &'f [Frame<'a>]) -> &'f [Frame<'a>] {
     let is_own = |frame: &Frame<'_>| {
         let name = frame

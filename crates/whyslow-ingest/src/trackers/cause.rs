@@ -1,20 +1,20 @@
-//! What led to a wakeup: the end of a request to a block device, or a packet.
+//! Cause of a wakeup: the completion of a block request, or a packet.
 //!
-//! The kernel wakes who waits for a request inside of the completion of that, on the same CPU, and who
-//! waits for a packet while it takes that in: a
-//! wakeup that follows one of these belongs to it for as long as the CPU does the same thing. It is over when the
-//! interrupt is that it came in, when another thread runs, and when the thread does what no
-//! completion does: it enters or leaves a system call, or asks a device for something. A limit of
-//! time would be wrong, because a completion may be held up by anything; but there has to be one where
-//! the end of the interrupt is not recorded: the next one may wake somebody, too.
+//! The kernel wakes a thread that waits for a request within the completion of the request, on the
+//! same CPU, and a thread that waits for a packet while it receives the packet. So a wakeup that
+//! follows one of these belongs to it as long as the CPU does the same thing. That ends with the
+//! interrupt in which it happened, when another thread runs, and when the thread does what no
+//! completion does: it enters or leaves a system call, or submits I/O. A time limit would be wrong,
+//! because anything may delay a completion. But it is necessary if the end of the interrupt is not
+//! recorded: the next interrupt may wake a thread, too.
 //!
-//! Packets are taken in one after the other in one interrupt, so the last one counts. Where nothing
-//! tells whether the CPU is in an interrupt at all, no wakeup is taken to be a packet's.
+//! Packets are received one after the other in one interrupt, so the last one counts. If it is
+//! unknown whether the CPU is in an interrupt, no wakeup is attributed to a packet.
 //!
-//! Some completions are handed to workers, which wake who waits in their turn. A worker that was
-//! woken by the end of a request passes it on until it sleeps again. Where it is recorded what workers
-//! do, one that was awake anyway passes on the request in whose completion its item of work was
-//! queued, and none passes on a request while it does something else.
+//! Some completions are passed to workers, which then wake the waiting threads. A worker woken by
+//! the completion of a request passes it on until it sleeps again. If workqueue items are recorded,
+//! a worker that was already awake passes on the request in whose completion its item was queued,
+//! and no worker passes on a request while it runs another item.
 
 use rustc_hash::FxHashMap;
 use whyslow_model::event::{Body, Interrupt, ItemPhase, PrevState, WorkItem};
@@ -24,21 +24,22 @@ use super::identity::{Here, ThreadRef};
 use super::irq::IrqTracker;
 use super::packet::Arrival;
 
-/// After a completion in an interrupt whose end nobody recorded. Wakeups follow within 50 µs.
+/// Time limit after a completion in an interrupt whose end is not recorded. Wakeups follow within
+/// 50 µs.
 const UNSEEN_END_NS: Ns = 200_000;
 
-/// Items of work that wait, queued where a request ended: more than that are not waited for at once.
+/// Maximum number of pending workqueue items that were queued by completions.
 const ITEMS_MAX: usize = 1 << 16;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Cause {
     /// block_io, worker, packet, received.
     pub(super) kind: Sym,
-    /// Of the request, or of the row of the packet.
+    /// Id of the request, or of the row of the packet.
     pub(super) id: i64,
 }
 
-/// The last completion or packet on a CPU, and what the CPU did then.
+/// The last completion or packet on a CPU, and the state of the CPU at that time.
 #[derive(Debug, Clone, Copy)]
 struct Done {
     ts: Ns,
@@ -65,9 +66,9 @@ pub(super) struct CauseTracker {
     packet: Sym,
     received: Sym,
     cpus: FxHashMap<i32, Done>,
-    /// Requests that workers pass on, by thread.
+    /// Requests passed on by workers, by thread.
     workers: FxHashMap<i32, i64>,
-    /// Items of work that were queued where a request ended, by address.
+    /// Workqueue items queued by completions, by address.
     items: FxHashMap<u64, i64>,
 }
 
@@ -84,7 +85,8 @@ impl CauseTracker {
         }
     }
 
-    /// `completed`: the request that the event completes. Handlers have begun or ended before this.
+    /// `completed` is the request that the event completes. Handlers have already been entered or
+    /// left.
     pub(super) fn event(
         &mut self,
         body: &Body<'_>,
@@ -114,7 +116,7 @@ impl CauseTracker {
             }
             Body::IrqEnter { .. } | Body::IrqExit { .. } => {
                 let depth = irq.depth(cpu);
-                // One that ends is still among them.
+                // A handler that ends is still on the stack.
                 let outer = match body {
                     Body::IrqExit { .. } => depth.saturating_sub(1),
                     _ => depth,
@@ -151,7 +153,7 @@ impl CauseTracker {
                         }
                         self.items.insert(item.work, cause.id);
                     }
-                    // What is queued anew is queued for another reason.
+                    // An item that is queued again has a new reason.
                     None => {
                         self.items.remove(&item.work);
                     }
@@ -175,7 +177,7 @@ impl CauseTracker {
         }
     }
 
-    /// A packet arrives here.
+    /// A packet arrives on this CPU.
     pub(super) fn arrived(&mut self, arrival: Arrival, here: &Here, irq: &IrqTracker) {
         let Some(cpu) = here.cpu else { return };
         let handlers = irq.depth(cpu);
@@ -191,7 +193,7 @@ impl CauseTracker {
         self.cpus.insert(cpu, Done::new(cause, here, handlers));
     }
 
-    /// What leads to a wakeup that happens here.
+    /// Cause of a wakeup on this CPU.
     pub(super) fn of_wakeup(&mut self, here: &Here, irq: &IrqTracker) -> Option<Cause> {
         let cpu = here.cpu?;
         if let Some(done) = self.cpus.get(&cpu) {
@@ -200,7 +202,7 @@ impl CauseTracker {
             if is_same && !(may_be_over && here.ts - done.ts > UNSEEN_END_NS) {
                 return Some(done.cause);
             }
-            // A handler within this one wakes for reasons of its own.
+            // A nested handler wakes threads for other reasons.
             let is_within =
                 here.interrupt == Some(Interrupt::Hard) && done.interrupt == Some(Interrupt::Soft);
             if done.handlers >= irq.depth(cpu) && !is_within {

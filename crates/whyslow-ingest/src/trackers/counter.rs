@@ -1,4 +1,4 @@
-//! Counters, with the process they are of.
+//! Counters, with the processes they belong to.
 
 use whyslow_model::event::{StateCounters, ToldCounters};
 use whyslow_model::tables::{CounterRow, EmitAll};
@@ -43,18 +43,18 @@ impl CounterTracker {
         }
     }
 
-    /// What other tools told keeps their names.
-    pub(super) fn told<S: EmitAll>(
+    /// Values reported by other tools keep their names.
+    pub(super) fn reported<S: EmitAll>(
         &mut self,
-        told: &ToldCounters<'_>,
+        counters: &ToldCounters<'_>,
         (here, processes): (&Here, &Processes),
         out: &mut Output<'_, S>,
     ) {
-        let process = told.pid.and_then(|pid| processes.by_pid(pid));
+        let process = counters.pid.and_then(|pid| processes.by_pid(pid));
         let comm = here.thread.and_then(|thread| thread.comm);
-        let subject = told.subject.map(|subject| out.intern(subject));
-        let told_by = out.symbols.intern(told.told_by);
-        for (name, value, unit) in told.values.iter() {
+        let subject = counters.subject.map(|subject| out.intern(subject));
+        let told_by = out.symbols.intern(counters.told_by);
+        for (name, value, unit) in counters.values.iter() {
             let row = CounterRow {
                 id: self.next_id,
                 ts: here.ts,
@@ -62,13 +62,13 @@ impl CounterTracker {
                 value,
                 unit: out.symbols.intern(unit.name()),
                 upid: process.map(|process| process.upid),
-                pid: told.pid,
+                pid: counters.pid,
                 comm: process.and_then(|process| process.comm).or(comm),
                 mount_ns: None,
                 mount_id: None,
                 mount_point: None,
                 subject,
-                interval_ns: told.interval,
+                interval_ns: counters.interval,
                 told_by: Some(told_by),
             };
             out.sink.emit(row);

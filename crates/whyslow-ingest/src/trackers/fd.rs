@@ -1,13 +1,13 @@
-//! Descriptor tables: what each number of each process leads to, and since when.
+//! Descriptor tables: the object of each descriptor of each process, and its lifetime.
 //!
-//! Threads of a process share its table; so do processes that asked for it (`CLONE_FILES`), as
-//! clone's flags or the addresses in a state dump tell. A fork copies it. Most children exec or
-//! exit soon and there are thousands of them, so a copy costs nothing until one side changes:
-//! parent and child point at the same map, and the child only notes when it inherited it. Its rows
-//! get their ids then and there, so that ids stay in order of begin.
+//! Threads of a process share its table; so do processes created with `CLONE_FILES`, according to
+//! clone's flags or the addresses in a state dump. A fork copies it. Most children exec or exit
+//! soon and there are thousands of them, so a copy costs nothing until one side changes: parent and
+//! child refer to the same map, and the child only notes when it inherited it. Its rows get their
+//! ids at that time, so that ids stay in order of start.
 //!
-//! What a number leads to when its opening was not seen is never guessed: it is unknown, with the
-//! reason that fits best what is known of the table.
+//! The object of a descriptor whose opening was not recorded is never guessed: it is unknown, with
+//! the most likely reason given the state of the table.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -21,10 +21,10 @@ use super::file::{FileKey, FileLives, FileRef};
 use super::identity::{Output, ThreadRef};
 use super::object::{Object, Reason};
 
-/// Descriptors open in all tables together; those beyond get their row without an end.
+/// Maximum number of open descriptors in all tables; the rows of further ones have no end.
 const DESCRIPTORS_MAX: usize = 1_000_000;
 
-/// Whose descriptors, directory and mappings: a process, or a thread of which no process is known.
+/// Owner of descriptors, directory and mappings: a process, or a thread whose process is unknown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub(super) struct Owner(i64);
 
@@ -46,14 +46,14 @@ impl Owner {
     }
 }
 
-/// How a descriptor came to be: the `origin` column.
+/// How a descriptor was created: the `origin` column.
 pub(super) type Origin = &'static str;
 
 pub(super) const INHERITED: Origin = "inherited";
 pub(super) const STATE_DUMP: Origin = "state_dump";
 pub(super) const FIRST_USE: Origin = "first_use";
 
-/// What is new about a descriptor.
+/// Properties of a new descriptor.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Opening {
     pub(super) object: Object,
@@ -62,9 +62,9 @@ pub(super) struct Opening {
     pub(super) syscall_id: Option<i64>,
     pub(super) flags: Option<i64>,
     pub(super) cloexec: bool,
-    /// Of a duplicate: the file stays the same, whatever its path is called by now.
+    /// For a duplicate: the file stays the same, even if its path was renamed.
     pub(super) file: Option<FileRef>,
-    /// The state dump said that the file is unlinked.
+    /// According to the state dump, the file is unlinked.
     pub(super) deleted: bool,
 }
 
@@ -80,34 +80,34 @@ pub(super) struct Descriptor {
     flags: Option<i64>,
     comm: Option<Sym>,
     pub(super) deleted: bool,
-    /// Number of a socket with one other end, the same where it is a copy. Below zero that of a
-    /// pair, which both ends have.
+    /// Number of a connected socket, the same for copies of the descriptor. Negative for a socket
+    /// pair, whose ends share the number.
     pub(super) socket: Option<i64>,
 }
 
 #[derive(Debug, Clone, Copy)]
 struct Inheritance {
     ts: Ns,
-    /// Ids from here on belong to the descriptors, by number.
+    /// Ids of the descriptors start here, in order of their numbers.
     first_id: i64,
     comm: Option<Sym>,
 }
 
 #[derive(Debug, Default)]
 struct Table {
-    /// Processes that share it.
+    /// Number of processes that share it.
     users: u32,
     upid: Option<i32>,
     pid: Option<i32>,
     descriptors: Arc<BTreeMap<i32, Descriptor>>,
-    /// The map is still that of the parent.
+    /// The map is still shared with the parent.
     inherited: Option<Inheritance>,
-    /// Every descriptor that was open at some time before is known: dumped or copied from one
-    /// that was.
+    /// All descriptors opened before are known: the table was dumped, or copied from a complete
+    /// one.
     complete: bool,
-    /// A message was received over a Unix socket, which may have brought descriptors.
+    /// A message was received on a Unix socket, so descriptors may have been passed.
     received: bool,
-    /// Working directory, where known.
+    /// Working directory, if known.
     cwd: Option<Sym>,
 }
 
@@ -116,7 +116,7 @@ pub(super) struct FdTables {
     tables: Vec<Table>,
     free: Vec<u32>,
     by_owner: FxHashMap<Owner, u32>,
-    /// Of the state dump that is going on.
+    /// For the state dump in progress.
     by_address: FxHashMap<u64, ThreadRef>,
     dumped: bool,
     next_id: i64,
@@ -139,7 +139,7 @@ impl FdTables {
         self.tables[index].cwd = cwd;
     }
 
-    /// The one that a dump tells, unless events told of a later one.
+    /// Sets the directory reported by a dump, unless events reported a later one.
     pub(super) fn set_first_cwd(&mut self, by: &ThreadRef, cwd: Sym) {
         let index = self.table_of(by);
         self.tables[index].cwd.get_or_insert(cwd);
@@ -154,7 +154,7 @@ impl FdTables {
         self.ts_lost = self.ts_lost.max(Some(ts));
     }
 
-    /// Why a number of this table leads nowhere known.
+    /// Reason why the object of a descriptor in this table is unknown.
     pub(super) fn reason(&self, owner: Owner) -> Reason {
         match self.table(owner) {
             Some(table) if table.complete => {
@@ -170,7 +170,7 @@ impl FdTables {
         }
     }
 
-    /// Enters a descriptor; one that had the number is over.
+    /// Adds a descriptor; one with the same number ends.
     pub(super) fn open<S: EmitAll>(
         &mut self,
         by: &ThreadRef,
@@ -184,7 +184,7 @@ impl FdTables {
         self.put(index, (by, fd), opening, files, out)
     }
 
-    /// Changes what a descriptor leads to, not the file it has.
+    /// Changes the object of a descriptor, but not its file.
     pub(super) fn rename(&mut self, owner: Owner, fd: i32, object: Object) {
         if self
             .get(owner, fd)
@@ -194,7 +194,7 @@ impl FdTables {
         }
     }
 
-    /// Two descriptors lead to the ends of a pair.
+    /// Two descriptors refer to the ends of a pair.
     pub(super) fn set_pair(&mut self, owner: Owner, ends: [i32; 2]) {
         self.sockets += 1;
         for fd in ends {
@@ -202,8 +202,8 @@ impl FdTables {
         }
     }
 
-    /// A descriptor leads to a socket of its own. Returns the number of that; none if the
-    /// descriptor is not known.
+    /// A descriptor refers to a new socket. Returns the number of the socket, or `None` if the
+    /// descriptor is unknown.
     pub(super) fn set_socket(&mut self, owner: Owner, fd: i32) -> Option<i64> {
         self.get(owner, fd)?;
         self.sockets += 1;
@@ -212,7 +212,7 @@ impl FdTables {
         socket
     }
 
-    /// A copy of a descriptor leads to the same socket.
+    /// A copy of a descriptor refers to the same socket.
     pub(super) fn share_socket(&mut self, owner: Owner, fd: i32, socket: Option<i64>) {
         if socket.is_some() {
             self.change(owner, fd, |descriptor| descriptor.socket = socket);
@@ -241,7 +241,7 @@ impl FdTables {
         }
     }
 
-    /// Numbers open in a range, in order.
+    /// Open descriptors in a range, in order.
     pub(super) fn open_between(&self, owner: Owner, first: i32, last: i32) -> Vec<i32> {
         match self.table(owner) {
             Some(table) if first <= last => table
@@ -253,7 +253,7 @@ impl FdTables {
         }
     }
 
-    /// A process is made: it shares the table or gets a copy.
+    /// A process is created: it shares the table or gets a copy.
     pub(super) fn fork(
         &mut self,
         parent: Option<&ThreadRef>,
@@ -263,7 +263,7 @@ impl FdTables {
     ) {
         let owner = Owner::of(child);
         if self.by_owner.contains_key(&owner) {
-            return; // a thread of a process that has its table
+            return; // a thread of a process that already has a table
         }
         let from = parent.map(|parent| self.table_of(parent));
         match from {
@@ -306,7 +306,7 @@ impl FdTables {
         };
     }
 
-    /// Another program: the table is no longer shared, and what is marked so is closed.
+    /// Exec: the table is no longer shared, and descriptors marked close-on-exec are closed.
     pub(super) fn exec<S: EmitAll>(
         &mut self,
         thread: &ThreadRef,
@@ -343,8 +343,8 @@ impl FdTables {
         }
     }
 
-    /// A thread turned out to belong to a process: what it used was the process's. `known` is
-    /// told which of its unknown descriptors the process knows.
+    /// A thread turned out to belong to a process: its descriptors were those of the process. Calls
+    /// `known` for each of its unknown descriptors that the process knows.
     pub(super) fn join(&mut self, thread: &ThreadRef, mut known: impl FnMut(i64, &Descriptor)) {
         let (from, to) = (Owner::thread(thread.utid), Owner::of(thread));
         let Some(index) = self.by_owner.remove(&from) else {
@@ -398,7 +398,7 @@ impl FdTables {
         }
     }
 
-    /// A process of a state dump, with the identity of its table where the tracer tells it.
+    /// A process of a state dump, with the identity of its table if the tracer reports it.
     pub(super) fn dump_process(&mut self, thread: &ThreadRef, address: Option<u64>) {
         let owner = Owner::of(thread);
         if let Some(address) = address {
@@ -415,12 +415,12 @@ impl FdTables {
         self.table_of(thread);
     }
 
-    /// Whose table the state dump means by an address.
+    /// Owner of the table with this address in the state dump.
     pub(super) fn dumped_owner(&self, address: u64) -> Option<ThreadRef> {
         self.by_address.get(&address).copied()
     }
 
-    /// A descriptor of a state dump. Returns the id of one in use whose object is known only now.
+    /// A descriptor of a state dump. Returns the id of one in use whose object was unknown before.
     pub(super) fn dump<S: EmitAll>(
         &mut self,
         by: &ThreadRef,
@@ -452,7 +452,7 @@ impl FdTables {
         }
     }
 
-    /// The state dump is over: from here on every table is known whole.
+    /// End of the state dump: all tables are complete from here on.
     pub(super) fn dump_ended(&mut self) {
         self.by_address.clear();
         if self.dumped {
@@ -477,7 +477,7 @@ impl FdTables {
         Some(&self.tables[index as usize])
     }
 
-    /// The table of a thread's process, made if it is the first time.
+    /// The table of a thread's process, created on first use.
     fn table_of(&mut self, thread: &ThreadRef) -> usize {
         let owner = Owner::of(thread);
         if let Some(&index) = self.by_owner.get(&owner) {
@@ -581,7 +581,7 @@ impl FdTables {
     }
 }
 
-/// The map of a table to write to, its own from now on.
+/// The map of a table for writing, not shared any more.
 fn own(table: &mut Table) -> &mut BTreeMap<i32, Descriptor> {
     if table.inherited.is_some() {
         table.descriptors = Arc::new(own_rows(table).collect());
@@ -590,7 +590,7 @@ fn own(table: &mut Table) -> &mut BTreeMap<i32, Descriptor> {
     Arc::make_mut(&mut table.descriptors)
 }
 
-/// The descriptors as this table's own, in order of number.
+/// The descriptors as rows of this table, in order of number.
 fn own_rows(table: &Table) -> impl Iterator<Item = (i32, Descriptor)> {
     let inherited = table.inherited;
     let numbered = table.descriptors.iter().zip(0..);
@@ -621,7 +621,7 @@ fn file_of<S: EmitAll>(
     Some(files.at(key, ts, out))
 }
 
-/// The file that an object is, if it is one with a name.
+/// Key of the file of an object, if it is a file with a name.
 pub(super) fn file_key(object: &Object, owner: Owner) -> Option<FileKey> {
     let path = object.path.filter(|_| object.class.has_file())?;
     let relative = object.reason == Some(Reason::DirectoryUnknown);
@@ -663,7 +663,7 @@ fn row<S: EmitAll>(
     }
 }
 
-/// The length is known only where the begin was seen.
+/// The duration is known only if the start was recorded.
 fn ended(mut row: FdLifeRow, descriptor: &Descriptor, ts: Ns, closed_by: Sym) -> FdLifeRow {
     let begin_seen = !matches!(descriptor.origin, STATE_DUMP | FIRST_USE);
     row.dur = begin_seen.then(|| ts.saturating_sub(row.ts));

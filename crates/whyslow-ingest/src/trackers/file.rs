@@ -1,16 +1,16 @@
-//! Files by path, from first sight to deletion.
+//! Files by path, from the first operation to deletion.
 //!
-//! A descriptor holds on to the file it opened, whatever happens to the name afterwards: a file
-//! that was unlinked or renamed still counts what is read and written through descriptors, as the
-//! file it was. So a life does not end in this table when its name goes; it only loses its entry
-//! in the index by path, and a new file of that name is another life. A rename of a directory is
-//! not carried over to the names below it.
+//! A descriptor refers to the file it opened, whatever happens to the name: a file that was
+//! unlinked or renamed still counts what is read and written through descriptors, under its old
+//! identity. So a file does not leave this table when its name is removed; it only loses its entry
+//! in the index by path, and a new file with that name is a new entry. The rename of a directory is
+//! not applied to the names below it.
 //!
-//! Relative paths of an unknown directory are told apart by process: two programs that open `a.o`
-//! are not known to mean the same file.
+//! Relative paths with an unknown directory are kept apart by process: two programs that open `a.o`
+//! do not necessarily refer to the same file.
 //!
-//! Bounded: at [`LIVES_MAX`] the one least recently used is given up (second chance, so that it
-//! costs a constant), its row ends open, and it would start another row.
+//! Bounded: at [`LIVES_MAX`] the least recently used entry is dropped (second-chance algorithm,
+//! constant time). Its row ends open, and further use starts another row.
 
 use rustc_hash::FxHashMap;
 use whyslow_model::stat;
@@ -20,17 +20,17 @@ use whyslow_model::{Ns, Sym};
 use super::identity::{Output, ThreadRef};
 
 const LIVES_MAX: usize = 131_072;
-/// A file may be renamed while descriptors keep an older name of it.
+/// Maximum number of renames followed from an older name that a descriptor refers to.
 const RENAMES_FOLLOWED_MAX: usize = 16;
 
-/// A path, and the process it is relative to where its directory is unknown.
+/// A path, and the process that it is relative to if its directory is unknown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) struct FileKey {
     pub(super) path: Sym,
     pub(super) scope: Option<i64>,
 }
 
-/// One life of a path; stale after it was given up.
+/// Reference to an entry; stale after the entry was dropped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct FileRef {
     index: u32,
@@ -39,14 +39,14 @@ pub(super) struct FileRef {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Use {
-    /// Named by a call that succeeded.
+    /// Named in a successful call.
     Seen,
-    /// Opened; `creating` as the flags say (`O_CREAT`, `O_EXCL`).
+    /// Opened; `creating` according to the flags (`O_CREAT`, `O_EXCL`).
     Opened {
         creating: bool,
         exclusive: bool,
     },
-    /// Made by mkdir, mknod, link, symlink.
+    /// Created by mkdir, mknod, link or symlink.
     Made,
     Read(i64),
     Written(i64),
@@ -57,9 +57,9 @@ struct Life {
     key: FileKey,
     generation: u32,
     used: bool,
-    /// No file was there when it was last looked for.
+    /// The last lookup found no file.
     absent: bool,
-    /// Since its first use; there is no row without.
+    /// Present after its first use; there is no row before.
     row: Option<FileLifeRow>,
     moved_to: Option<FileRef>,
 }
@@ -73,7 +73,7 @@ pub(super) struct FileLives {
 }
 
 impl FileLives {
-    /// The present life of a path, without counting it as a use.
+    /// The current entry of a path, without counting a use.
     pub(super) fn at<S: EmitAll>(
         &mut self,
         key: FileKey,
@@ -90,7 +90,7 @@ impl FileLives {
         }
     }
 
-    /// Counts a use. Returns whether the file is still known; if not, look it up by path.
+    /// Counts a use. Returns whether the entry is still current; if not, look it up by path.
     pub(super) fn touch(&mut self, file: FileRef, ts: Ns, by: &ThreadRef, use_: Use) -> bool {
         let Some(index) = self.follow(file) else {
             return false;
@@ -134,14 +134,14 @@ impl FileLives {
         true
     }
 
-    /// A lookup found that nothing is there.
+    /// A lookup found that the file does not exist.
     pub(super) fn absent<S: EmitAll>(&mut self, key: FileKey, ts: Ns, out: &mut Output<'_, S>) {
         let file = self.at(key, ts, out);
         let life = &mut self.lives[file.index as usize];
         life.absent = life.row.is_none();
     }
 
-    /// The name was taken away.
+    /// The name was removed.
     pub(super) fn unlinked<S: EmitAll>(
         &mut self,
         key: FileKey,
@@ -155,7 +155,7 @@ impl FileLives {
         self.absent(key, ts, out);
     }
 
-    /// The file of `old` is now that of `new`; what was there before is gone.
+    /// The entry of `old` becomes that of `new`; the previous file of that name is gone.
     pub(super) fn renamed<S: EmitAll>(
         &mut self,
         (old, new): (FileKey, FileKey),
@@ -184,7 +184,7 @@ impl FileLives {
         self.absent(old, ts, out);
     }
 
-    /// Whether the file lost its name by unlink, or to a file renamed over it.
+    /// Whether the file lost its name by unlink, or was replaced by a rename.
     pub(super) fn is_deleted(&self, file: FileRef) -> bool {
         let row = self
             .follow(file)
@@ -233,7 +233,8 @@ impl FileLives {
         index as u32
     }
 
-    /// One not used since the hand last passed it; ends because the hand takes the mark away.
+    /// An entry not used since the clock hand last passed it. Terminates because the hand clears
+    /// the mark.
     fn idle(&mut self) -> usize {
         loop {
             self.hand = (self.hand + 1) % self.lives.len();

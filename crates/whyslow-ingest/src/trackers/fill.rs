@@ -1,14 +1,15 @@
-//! Bytes of files that come into the page cache, with the names of the files.
+//! Page-cache fills, with file names.
 //!
-//! **Goal.** A file has the name that the calls on it have, so that what was read of it and what came
-//! into the cache for that stand side by side.
+//! **Goal.** A file has the same name as in the calls that use it, so that reads of a file and its
+//! page-cache fills can be compared.
 //!
-//! **Ways.** The kernel knows an inode. Rejected: looking it up in the file systems afterwards, where
-//! it may be gone or be another file. Rejected: knowing inodes of descriptors alone, because programs
-//! and libraries are mapped by descriptors that were closed long ago. Chosen, in this order: the
-//! descriptor that the call names, as its table has it; the name under which a call last read or wrote
-//! the inode; the names that the kernel itself keeps of it, below a mount that shows them to the
-//! process. Without any of them the row says which inode it is, and that it has no name.
+//! **Options.** The kernel reports an inode. Rejected: finding it in the file systems afterwards,
+//! because it may have been deleted or reused. Rejected: identifying inodes only by open
+//! descriptors, because programs and libraries are mapped by descriptors that were closed long ago.
+//! Chosen, in this order: the descriptor of the call, according to its descriptor table; the name
+//! under which a call last read or wrote the inode; the path that the kernel itself keeps for it,
+//! below a mount that is visible to the process. Otherwise the row contains the inode number, and
+//! is marked as unnamed.
 
 use rustc_hash::FxHashMap;
 use whyslow_model::event::{Body, CacheFill, FilledPages};
@@ -20,21 +21,21 @@ use super::identity::{Here, Output, ThreadRef};
 use super::process::Processes;
 use super::syscall::SyscallTracker;
 
-/// Inodes and mounts that are kept; of others only descriptors tell names.
+/// Maximum number of known inodes and mounts; other files are named only by descriptors.
 const KNOWN_MAX: usize = 1 << 18;
 
-/// A device, and an inode on it.
+/// Device and inode number.
 type Inode = (i64, u64);
 
 #[derive(Debug, Default)]
 pub(super) struct FillTracker {
-    /// By the descriptor of the last call that read or wrote it, as a process of that namespace
-    /// names it.
+    /// By the descriptor of the last call that read or wrote it, as named by a process of that
+    /// namespace.
     by_call: FxHashMap<Inode, (Option<i64>, Sym)>,
-    /// In its file system.
+    /// Path within its file system.
     places: FxHashMap<Inode, Sym>,
     mounts: FxHashMap<(i64, i64), Vec<Mount>>,
-    /// The recorder's, which is told first.
+    /// Mount namespace of the recorder, which is reported first.
     own_ns: Option<i64>,
     count: usize,
     devices: FxHashMap<i64, Sym>,
@@ -128,7 +129,7 @@ impl FillTracker {
         self.count < KNOWN_MAX
     }
 
-    /// What a process of a mount namespace calls a file.
+    /// Name of a file in the mount namespace of a process.
     fn name<S: EmitAll>(
         &self,
         file: Inode,
@@ -167,7 +168,7 @@ fn path_of(calls: &SyscallTracker, thread: &ThreadRef, fd: i32) -> Option<Sym> {
     object.path.filter(|_| object.reason.is_none())
 }
 
-/// Of a file without a name.
+/// Text for a file without a name.
 fn number<S: EmitAll>((dev, inode): Inode, out: &mut Output<'_, S>) -> Sym {
     let (major, minor) = (dev >> 20, dev & 0xf_ffff);
     let text = match inode {

@@ -1,16 +1,16 @@
-//! Calls of functions, from entry to return.
+//! Function calls, from entry to return.
 //!
-//! **Goal.** Each return belongs to the call that it ends, also where functions call themselves, end in
-//! a jump to another one, or are left by a jump or an exception and have no return at all.
+//! **Goal.** Each return is matched with its call, even if functions are recursive, end in a tail
+//! call, or are left by a jump or an exception and never return.
 //!
-//! **Rejected.** A plain stack: what was left would keep its place for ever. Taking a deeper stack
-//! pointer for left as soon as a call is seen above it: signal handlers and coroutines have stacks of
-//! their own, and a call that goes on may lie below.
+//! **Rejected.** A plain stack: calls that were left would stay on it forever. Treating a call with
+//! a deeper stack pointer as left when a call above it is seen: signal handlers and coroutines have
+//! their own stacks, and a call in progress may have a lower address.
 //!
-//! **Chosen.** A return belongs to the last call of that function with that stack pointer. What was
-//! called since with a stack pointer not above it is left, for its frame is gone. The same holds for a
-//! call that begins where another one has its frame, unless that one ended in a jump to it. All else
-//! waits, until the thread ends, or there is more than can be.
+//! **Chosen.** A return belongs to the last call of that function with that stack pointer. Calls
+//! made since with a stack pointer not above it were left, because their frames are gone. The same
+//! applies when a call starts at the frame of another one, unless that one ended in a tail call to
+//! it. All other calls stay open until the thread ends, or the limit is reached.
 
 use rustc_hash::FxHashMap;
 use whyslow_model::event::{Body, FunctionCall};
@@ -20,9 +20,9 @@ use whyslow_model::{Ns, Sym, stat};
 
 use super::identity::{Here, Output, ThreadRef};
 
-/// The kernel watches so many returns of a thread at once: deeper calls have none.
+/// Maximum number of nested returns that the kernel tracks per thread: deeper calls have none.
 const RETURNS_MAX: usize = 64;
-/// Calls of a thread that wait.
+/// Maximum number of open calls per thread.
 const OPEN_MAX: usize = 256;
 
 #[derive(Debug, Clone, Copy)]
@@ -40,7 +40,7 @@ struct Open {
     cpu: Option<i32>,
 }
 
-/// When it returned, and with what.
+/// Time of the return, and its value.
 type End = Option<(Ns, Option<i64>)>;
 
 #[derive(Debug, Default)]
@@ -80,7 +80,7 @@ impl FunctionTracker {
         };
         self.next_id += 1;
         let Some(thread) = here.thread else {
-            // Nobody could find its return.
+            // Its return could not be matched.
             return left(&open, here.ts, out);
         };
         let calls = self.open.entry(thread.utid).or_default();
@@ -94,7 +94,7 @@ impl FunctionTracker {
         open.parent_id = parent.map(|parent| parent.id);
         calls.push(open);
         if calls.len() > OPEN_MAX {
-            // Of those that have no return, or were left long ago, the oldest.
+            // Drops the oldest call that has no return, or was left long ago.
             left(&calls.remove(RETURNS_MAX), here.ts, out);
         }
     }
@@ -120,12 +120,12 @@ impl FunctionTracker {
         };
         leave_from(calls, (place + 1, sp), here.ts, out);
         let mut open = calls.remove(place);
-        // Snapshots tell names of threads, and may come later than the entry.
+        // Snapshots report thread names, and may come later than the entry.
         open.thread = here.thread;
         emit(&open, Some((here.ts, ret)), out);
     }
 
-    /// The thread ended, or runs another program: its calls have no return.
+    /// The thread ended, or executes another program: its calls have no return.
     pub(super) fn left<S: EmitAll>(&mut self, thread: &ThreadRef, ts: Ns, out: &mut Output<'_, S>) {
         for open in self.open.remove(&thread.utid).unwrap_or_default() {
             left(&open, ts, out);
@@ -141,7 +141,7 @@ impl FunctionTracker {
     }
 }
 
-/// Calls entered as the `place`th or later, with frames not above `sp`, are gone.
+/// Ends calls from index `place` on whose frames are not above `sp`: they were left.
 fn leave_from<S: EmitAll>(
     calls: &mut Vec<Open>,
     (place, sp): (usize, u64),

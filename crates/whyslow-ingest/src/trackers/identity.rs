@@ -1,4 +1,4 @@
-//! Who an event belongs to, as trackers hand it to each other and copy it into rows.
+//! Identity of the thread of an event, as passed between trackers and copied into rows.
 
 use whyslow_model::event::Interrupt;
 use whyslow_model::tables::EmitAll;
@@ -6,15 +6,15 @@ use whyslow_model::{Ns, Sym, Symbols};
 
 use super::anomalies::Anomalies;
 
-/// A thread as known at one moment.
+/// A thread, as known at one point in time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ThreadRef {
-    /// Dense index for state that a tracker keeps per thread. Given to another thread only after
-    /// [`Change::Gone`] told that this one is over.
+    /// Dense index for per-thread state of trackers. Reused for another thread only after
+    /// [`Change::Gone`].
     pub slot: u32,
     /// Recording-unique id.
     pub utid: i32,
-    /// Null until something told the process of the thread.
+    /// `None` until the process of the thread is known.
     pub upid: Option<i32>,
     /// Kernel thread id.
     pub tid: i32,
@@ -33,7 +33,7 @@ impl ThreadRef {
     }
 }
 
-/// A process as known at one moment.
+/// A process, as known at one point in time.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ProcessRef {
     /// Recording-unique id.
@@ -44,10 +44,10 @@ pub struct ProcessRef {
     pub comm: Option<Sym>,
 }
 
-/// Who ran on a CPU.
+/// Thread that is running on a CPU.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Running {
-    /// Nothing has shown it yet.
+    /// Not known yet.
     #[default]
     Unknown,
     /// The idle thread.
@@ -56,75 +56,75 @@ pub enum Running {
     Thread(u32),
 }
 
-/// Where an event happened.
+/// Context of an event.
 #[derive(Debug, Clone, Copy)]
 pub struct Here {
     /// Time of the event, ns since the epoch.
     pub ts: Ns,
     /// CPU of the event.
     pub cpu: Option<i32>,
-    /// The thread that was running there; null if none was (idle) or if nothing told which.
-    /// For a switch it is the thread switched out.
+    /// Thread that was running on the CPU; `None` if the CPU was idle or the thread is unknown. For
+    /// a switch it is the thread switched out.
     pub thread: Option<ThreadRef>,
     /// The CPU was idle.
     pub idle: bool,
-    /// In an interrupt handler, where [`Here::thread`] is a mere bystander.
+    /// In an interrupt handler, so [`Here::thread`] is not the cause of the event.
     pub interrupted: bool,
-    /// What the event itself tells of that.
+    /// Interrupt context, as reported by the event itself.
     pub interrupt: Option<Interrupt>,
 }
 
-/// What one event changed about threads and processes. Trackers that keep state per thread or
-/// process apply these, in order, before they look at the event itself.
+/// A change of threads and processes by one event. Trackers that keep state per thread or process
+/// apply these changes in order, before they process the event itself.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Change {
-    /// The child belongs to the same process as its parent exactly if it shares the parent's
-    /// descriptors, as far as a trace can tell: flags of `clone` are not recorded with it.
+    /// The child belongs to the process of its parent exactly if it shares the parent's
+    /// descriptors, as far as a trace shows: the event does not contain the flags of `clone`.
     Forked {
-        /// The thread that called clone; `None` if it is not known.
+        /// The thread that called clone; `None` if unknown.
         parent: Option<ThreadRef>,
         /// The new thread.
         child: ThreadRef,
     },
-    /// The thread runs another program; its other threads are gone.
+    /// The thread executes another program; the other threads of its process are gone.
     Execed {
         /// The thread, under its id after exec.
         thread: ThreadRef,
     },
-    /// A thread known without its process is now known with it.
+    /// The process of a thread became known.
     Joined {
         /// The thread, now with its process.
         thread: ThreadRef,
     },
-    /// The thread called exit; it may still run a little.
+    /// The thread called exit; it may still run for a short time.
     Exited {
         /// The thread that exited.
         thread: ThreadRef,
     },
-    /// The last known thread of the process exited or was given up.
+    /// The last known thread of the process exited or was dropped.
     ProcessEnded {
-        /// The process that is over.
+        /// The process that ended.
         process: ProcessRef,
     },
-    /// The last event about this thread has passed; its slot may be given to another one.
+    /// The last event of this thread has passed; its slot may be reused.
     Gone {
-        /// The thread that is over.
+        /// The thread that ended.
         thread: ThreadRef,
     },
 }
 
-/// Where trackers put their rows, and what they need to make them.
+/// Output of trackers, and what they need to create rows.
 pub struct Output<'a, S> {
     /// Interner of the recording.
     pub symbols: &'a mut Symbols,
-    /// Where trackers count what is not as it should be.
+    /// Counters of anomalies.
     pub anomalies: &'a mut Anomalies,
-    /// Takes the rows.
+    /// Destination of rows.
     pub sink: &'a mut S,
 }
 
 impl<S: EmitAll> Output<'_, S> {
-    /// Interns bytes of a trace.
+    /// Interns bytes from a trace.
     pub fn intern(&mut self, bytes: &[u8]) -> Sym {
         self.symbols.intern_bytes(bytes)
     }

@@ -1,14 +1,15 @@
-//! Interrupt handlers: hard ones, soft ones and those sent by other CPUs with the time from raise to
-//! entry, and those of high-resolution timers; and with them the context of every event.
+//! Interrupt handlers: hard interrupts, softirqs and IPIs with the time from raise to entry, and
+//! high-resolution timers; they also define the context of every event.
 //!
-//! Per CPU a stack: a handler ends with an exit of its kind and number. Handlers above it lost
-//! their exits and are written without end. What cannot be in an interrupt (a switch, a system
-//! call, a fork) shows that nothing is left on the stack. On kernels where softirqs may sleep
-//! (PREEMPT_RT) that cuts softirqs at their first sleep; keeping them would make an interrupt the
+//! Each CPU has a stack: a handler ends with an exit of its kind and number. Handlers above it lost
+//! their exits and are written without an end. Events that cannot happen in an interrupt (a switch,
+//! a system call, a fork) show that the stack is empty. On kernels where softirqs may sleep
+//! (PREEMPT_RT) this ends softirqs at their first sleep; keeping them would make an interrupt the
 //! waker of everything after a lost exit.
 //!
-//! Timer handlers may be recorded by their entry alone. As long as no exit of one was seen, a timer
-//! handler is taken to end at the next entry of any handler and at the exit of what it interrupted.
+//! Timer handlers may be recorded by their entry alone. Until an exit of one is seen, a timer
+//! handler is assumed to end at the next entry of any handler and at the exit of the handler it
+//! interrupted.
 
 use rustc_hash::FxHashMap;
 use whyslow_model::event::{Body, Event, IrqKind};
@@ -18,13 +19,14 @@ use whyslow_model::{Ns, Sym, Symbols, stat};
 use super::CPUS_MAX;
 use super::identity::{Here, Output, ThreadRef};
 
-/// Handlers that interrupt each other on one CPU. Linux has hard in soft in task; more is damage.
+/// Maximum nesting of handlers on a CPU. On Linux hard interrupts nest in softirqs, and these in
+/// tasks; deeper nesting indicates damage.
 const NESTING_MAX: usize = 16;
 
-/// Interrupt lines whose names are kept.
+/// Maximum number of interrupt lines with stored names.
 const NAMES_MAX: usize = 1 << 14;
 
-/// Interrupts that CPUs send each other.
+/// Names of IPIs.
 const IPIS: [&str; 3] = ["RESCHEDULE", "CALL_FUNCTION", "CALL_FUNCTION_SINGLE"];
 
 /// Softirq vectors, in the order of the kernel's numbers.
@@ -52,7 +54,7 @@ struct Cpu {
     raised: [Option<Ns>; VECTORS.len()],
     /// Second raise of each vector before its last entry.
     raised_again: [Option<Ns>; VECTORS.len()],
-    /// No handler of an unrecorded begin began before this.
+    /// Handlers with an unrecorded start cannot have started before this time.
     clear_since: Ns,
 }
 
@@ -61,7 +63,7 @@ pub(super) struct IrqTracker {
     cpus: Vec<Option<Cpu>>,
     kinds: [Sym; 4],
     ipis: [Sym; IPIS.len()],
-    /// First raise of those since their last entry, by CPU and number.
+    /// First raise of IPIs since their last entry, by CPU and number.
     ipis_raised: FxHashMap<(i32, i32), Ns>,
     vectors: [Sym; VECTORS.len()],
     /// Names of interrupt lines.
@@ -88,12 +90,12 @@ impl IrqTracker {
         }
     }
 
-    /// Whether the source records hard or soft interrupts at all, as far as seen.
+    /// Whether the source records hard interrupts or softirqs, as far as seen.
     pub(super) fn recorded(&self) -> bool {
         self.recorded
     }
 
-    /// Whether it records handlers of high-resolution timers, as far as seen.
+    /// Whether it records high-resolution timer handlers, as far as seen.
     pub(super) fn timers_recorded(&self) -> bool {
         self.timers
     }
@@ -105,15 +107,15 @@ impl IrqTracker {
         Some((top.kind, top.nr))
     }
 
-    /// How many handlers run on the CPU, one within the other.
+    /// Number of nested handlers running on the CPU.
     pub(super) fn depth(&self, cpu: i32) -> usize {
         let cpu = usize::try_from(cpu).ok().and_then(|cpu| self.cpus.get(cpu));
         cpu.and_then(Option::as_ref)
             .map_or(0, |cpu| cpu.stack.len())
     }
 
-    /// Ends what cannot go on at this event, before anybody asks for the context. `lost`: events
-    /// of this CPU were lost since its last one.
+    /// Ends handlers that cannot continue after this event, before the context is used. `lost`:
+    /// events of this CPU were lost since its last one.
     pub(super) fn enter<S: EmitAll>(
         &mut self,
         event: &Event<'_>,
@@ -193,8 +195,8 @@ impl IrqTracker {
     }
 
     /// Softirqs are served in batches. The second raise of a vector is usually served with the
-    /// first; but if the batch that serves the first has begun, it is left for the next batch.
-    /// That shows when the vector is entered again without another raise.
+    /// first; but if the batch that serves the first has started, it is left for the next batch.
+    /// This is detected when the vector is entered again without another raise.
     fn raise(&mut self, number: i32, nr: i32, ts: Ns) {
         let cpu = self.cpu(number);
         let vector = usize::try_from(nr).ok().filter(|&nr| nr < VECTORS.len());
@@ -207,7 +209,7 @@ impl IrqTracker {
         }
     }
 
-    /// One that is sent while another one is on its way comes with it.
+    /// An IPI sent while another one is pending is delivered together with it.
     fn ipi(&mut self, nr: i32, (first, cpus): (i32, u64), ts: Ns) {
         let is_known = usize::try_from(nr).is_ok_and(|nr| nr < IPIS.len());
         let is_possible = (0..CPUS_MAX as i32).contains(&first);
@@ -318,7 +320,7 @@ impl IrqTracker {
         self.cpu(number).clear_since = here.ts;
     }
 
-    /// Gives up the handlers above `depth`: their exits were not recorded.
+    /// Drops the handlers above `depth`: their exits were not recorded.
     fn unwind<S: EmitAll>(&mut self, number: i32, depth: usize, out: &mut Output<'_, S>) {
         while let Some(cpu) = self.cpus[number as usize].as_mut()
             && cpu.stack.len() > depth
@@ -328,7 +330,7 @@ impl IrqTracker {
         }
     }
 
-    /// Gives up timer handlers on top.
+    /// Ends timer handlers at the top.
     fn end_timers<S: EmitAll>(&mut self, number: i32, out: &mut Output<'_, S>) {
         let stack = &self.cpu(number).stack;
         let timers = stack.iter().rev();
@@ -373,10 +375,11 @@ impl IrqTracker {
     fn cpu(&mut self, number: i32) -> &mut Cpu {
         self.cpus[number as usize]
             .as_mut()
-            .expect("`enter` made the record of the CPU of every event")
+            .expect("`enter` created the state of the CPU of every event")
     }
 
-    /// Learns and gives the name of an interrupt line. Lines can be shared, so it may change.
+    /// Stores and returns the name of an interrupt line. Lines can be shared, so the name may
+    /// change.
     fn name<S: EmitAll>(&mut self, nr: i32, name: &[u8], out: &mut Output<'_, S>) -> Option<Sym> {
         if name.is_empty() {
             return self.names.get(&nr).copied();

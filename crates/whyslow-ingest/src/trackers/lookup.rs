@@ -1,7 +1,7 @@
-//! Lookups of host names, from begin to end.
+//! DNS lookups, from start to end.
 //!
-//! The source tells the outermost only, so a thread is in one at most. An end says when its lookup
-//! began, and what was asked: one whose begin was lost is whole nevertheless.
+//! The source reports only the outermost lookup, so a thread is in at most one. The end includes
+//! the start time and the name, so a lookup whose start was lost is complete nevertheless.
 
 use std::net::{Ipv4Addr, Ipv6Addr};
 
@@ -24,7 +24,7 @@ struct Open {
     cpu: Option<i32>,
 }
 
-/// How it ended, and when.
+/// End of a lookup: result and time.
 struct End {
     ts: Ns,
     outcome: Outcome,
@@ -54,7 +54,7 @@ impl LookupTracker {
                 let mut open = self.opened((here.ts, function), here, (host, service), out);
                 open.cpu = here.cpu;
                 let Some(thread) = here.thread else {
-                    // Nobody could find its end.
+                    // Its end could not be matched.
                     return emit(&open, None, out);
                 };
                 if let Some(left) = self.open.insert(thread.utid, open) {
@@ -74,7 +74,7 @@ impl LookupTracker {
                     .thread
                     .and_then(|thread| self.open.remove(&thread.utid));
                 let mut open = match known {
-                    // A late event is placed later than it was.
+                    // A late event was placed later than its time.
                     Some(open) if open.ts >= begun => open,
                     left => {
                         if let Some(left) = left {
@@ -84,9 +84,9 @@ impl LookupTracker {
                         self.opened((begun, function), here, (host, service), out)
                     }
                 };
-                // Snapshots tell names of threads, and may come later than the begin.
+                // Snapshots report thread names, and may come later than the start.
                 open.thread = here.thread.or(open.thread);
-                // A text may not have been in memory at the begin.
+                // The text may not have been in memory at the start.
                 open.host = open.host.or_else(|| host.map(|host| out.intern(host)));
                 open.service = open
                     .service
@@ -106,7 +106,7 @@ impl LookupTracker {
         }
     }
 
-    /// The lookup that a thread is in, and the name it is of.
+    /// The lookup that a thread is in, and its host name.
     pub(super) fn of(&self, thread: &ThreadRef) -> Option<(i64, Option<Sym>)> {
         let open = self.open.get(&thread.utid)?;
         Some((open.id, open.host))
@@ -132,7 +132,7 @@ impl LookupTracker {
         }
     }
 
-    /// The thread ended, or runs another program: what it was in has no end.
+    /// The thread ended, or executes another program: its lookup has no end.
     pub(super) fn left<S: EmitAll>(&mut self, thread: &ThreadRef, out: &mut Output<'_, S>) {
         if let Some(open) = self.open.remove(&thread.utid) {
             emit(&open, None, out);
@@ -148,7 +148,7 @@ impl LookupTracker {
     }
 }
 
-#[allow(clippy::needless_pass_by_value)] // made for this
+#[allow(clippy::needless_pass_by_value)] // created for this call
 fn emit<S: EmitAll>(open: &Open, end: Option<End>, out: &mut Output<'_, S>) {
     let end = end.as_ref();
     let result = end.map(|end| out.symbols.intern(&end.outcome.name()));

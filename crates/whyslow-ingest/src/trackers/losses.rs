@@ -1,9 +1,9 @@
-//! Where in time something was lost, to be asked whether a state may have changed unseen.
+//! Times of losses, for checking whether a state may have changed unnoticed.
 //!
-//! A source tells a range per packet: nothing was lost before it, something within it. Events of
-//! that packet may lie in the range, before or after what was lost, so both its ends are moments
-//! from which nothing can be taken as still holding: at its begin what was known before becomes
-//! doubtful, at its end what was learnt within.
+//! A source reports a time range per packet: events were lost within it, and none before. Events of
+//! that packet may be in the range, before or after the lost ones. So both ends of the range
+//! invalidate state: its start invalidates what was known before, its end what was learned within
+//! it.
 
 use whyslow_model::event::{Loss, LossKind};
 use whyslow_model::tables::{EmitAll, LostEventsRow};
@@ -12,14 +12,14 @@ use whyslow_model::{Ns, stat};
 use super::CPUS_MAX;
 use super::identity::Output;
 
-/// Ends of ranges kept for one CPU. Beyond that the older half is forgotten.
+/// Maximum number of range ends kept per CPU. Above it the older half is dropped.
 const POINTS_MAX: usize = 1 << 16;
 
 #[derive(Debug, Default)]
 pub(super) struct Losses {
     /// By CPU, sorted.
     cpus: Vec<Vec<Ns>>,
-    /// Of streams that belong to no CPU, or to several.
+    /// For streams that belong to no CPU, or to several.
     all: Vec<Ns>,
     next_id: i64,
 }
@@ -48,9 +48,9 @@ impl Losses {
         }
     }
 
-    /// The first moment in `since..until` from which what was known of the CPU is doubtful. The
-    /// last event of a packet often has the time of its end, so what began at such a moment is
-    /// doubtful too.
+    /// The first time in `since..until` at which state of the CPU was invalidated. The last event
+    /// of a packet often has the same time as its end, so state that started at such a time is
+    /// invalid, too.
     pub(super) fn first_between(&self, cpu: Option<i32>, since: Ns, until: Ns) -> Option<Ns> {
         let of_cpu = cpu
             .and_then(|cpu| usize::try_from(cpu).ok())

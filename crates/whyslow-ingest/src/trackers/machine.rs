@@ -1,5 +1,4 @@
-//! What lies where: mounts, devices on devices, and files of mount namespaces. Snapshots tell of the
-//! same more than once.
+//! Mounts, stacked devices, and files of mount namespaces. Snapshots report them repeatedly.
 
 use rustc_hash::{FxHashMap, FxHashSet};
 use whyslow_model::event::{Body, StateMount, StateResolverFile};
@@ -8,15 +7,16 @@ use whyslow_model::{Sym, stat};
 
 use super::identity::{Here, Output};
 
-/// Mounts of all namespaces, and links; a machine with a thousand containers has less.
+/// Maximum number of mounts of all namespaces, and of device links; more than a machine with a
+/// thousand containers has.
 const KNOWN_MAX: usize = 1 << 18;
 
 #[derive(Debug, Default)]
 pub(super) struct MachineTracker {
-    /// Namespace, id and place: ids are given again.
+    /// Namespace, id and mount point: ids are reused.
     mounts: FxHashSet<(i64, i32, Sym)>,
     links: FxHashSet<(i64, i64)>,
-    /// What was told last of each file of a namespace.
+    /// Last reported content of each file of a namespace.
     files: FxHashMap<(i64, Sym), (Option<i64>, Sym)>,
     file_rows: i64,
 }
@@ -58,8 +58,8 @@ impl MachineTracker {
     ) {
         let path = out.intern(file.path);
         let text = out.intern(file.text);
-        let told = (file.size, text);
-        if self.files.insert((file.mount_ns, path), told) == Some(told) {
+        let reported = (file.size, text);
+        if self.files.insert((file.mount_ns, path), reported) == Some(reported) {
             return;
         }
         let row = ResolverFileRow {

@@ -1,8 +1,9 @@
-//! Memory mappings, from mmap to the munmap that takes the last of it.
+//! Memory mappings, from mmap to the munmap of the last part.
 //!
-//! A mapping is one row, whatever is cut out of it: `munmap` of a part, or a new mapping over a
-//! part (how the dynamic linker lays out a library), leaves segments that share the row; it ends
-//! with its last segment, with exec or with exit. Rows are for calls: what a fork copies has none.
+//! A mapping is one row, whatever is removed from it: `munmap` of a part, or a new mapping over a
+//! part (the dynamic linker places libraries like this), leaves segments that share the row. It
+//! ends with its last segment, with exec or with exit. Only calls create rows; mappings copied by a
+//! fork have none.
 
 use std::collections::BTreeMap;
 
@@ -14,7 +15,7 @@ use whyslow_model::tables::{EmitAll, MappingRow};
 use super::fd::Owner;
 use super::identity::Output;
 
-/// Segments of all processes together; a mapping beyond gets its row without an end.
+/// Maximum number of segments of all processes; the rows of further mappings have no end.
 const SEGMENTS_MAX: usize = 1_000_000;
 
 #[derive(Debug, Clone, Copy)]
@@ -39,7 +40,7 @@ pub(super) struct Mappings {
 }
 
 impl Mappings {
-    /// A new mapping takes the place of what was there. The id of `row` is given here.
+    /// Adds a mapping, which replaces existing ones in its range. Assigns the id of `row`.
     pub(super) fn map<S: EmitAll>(
         &mut self,
         owner: Owner,
@@ -68,7 +69,7 @@ impl Mappings {
         self.put(owner, address, bytes, index);
     }
 
-    /// Takes a range away.
+    /// Removes a range.
     pub(super) fn unmap<S: EmitAll>(
         &mut self,
         owner: Owner,
@@ -90,7 +91,7 @@ impl Mappings {
         }
     }
 
-    /// `mremap`: what began at the old address is at the new one, of another length.
+    /// `mremap`: moves the mapping at the old address to the new one, with a new length.
     pub(super) fn remap<S: EmitAll>(
         &mut self,
         owner: Owner,
@@ -101,7 +102,7 @@ impl Mappings {
     ) {
         let found = self.overlapping(owner, old, old.saturating_add(1));
         let mapping = found.map(|(_, segment)| segment.mapping);
-        // Hold on to it: its only segment may be the one that moves.
+        // Keep it alive: its only segment may be the one that moves.
         if let Some(mapping) = mapping {
             self.hold(mapping);
         }
@@ -124,7 +125,7 @@ impl Mappings {
         }
     }
 
-    /// Exec or exit: nothing of it is left.
+    /// Exec or exit: removes all mappings.
     pub(super) fn clear<S: EmitAll>(&mut self, owner: Owner, ts: Ns, out: &mut Output<'_, S>) {
         for segment in self.spaces.remove(&owner).unwrap_or_default().into_values() {
             self.segments -= 1;
@@ -183,7 +184,7 @@ impl Mappings {
         }
     }
 
-    /// Ends the mapping if nothing is left of it.
+    /// Ends the mapping if it has no segments left.
     fn release<S: EmitAll>(&mut self, index: u32, ts: Ns, out: &mut Output<'_, S>) {
         let slot = &mut self.rows[index as usize];
         let Some(mapping) = slot.take_if(|mapping| mapping.segments == 0) else {

@@ -1,4 +1,4 @@
-//! Marks of users and events of user-space tracepoints, as text.
+//! Markers added by users, and events of user-space tracepoints, as text.
 
 use whyslow_model::event::Body;
 use whyslow_model::tables::{EmitAll, MarkerRow};

@@ -1,24 +1,24 @@
-//! How a CPU spends its time: in threads outside of the kernel, in their system calls, and in
-//! interrupt handlers.
+//! CPU time accounting: user time of threads, their system calls, and interrupt handlers.
 //!
-//! Each moment counts once, to the innermost: a handler's time is not that of the system call it
-//! interrupts. Kernel threads are always inside the kernel. Page faults and other exceptions are
-//! not told by the events read, so their time counts as spent outside.
+//! Each nanosecond counts once, for the innermost: the time of a handler is not part of the system
+//! call that it interrupts. Kernel threads are always in the kernel. Page faults and other
+//! exceptions are not recorded, so their time counts as user time.
 //!
-//! Whether a thread was inside the kernel when the recording (or its life) began shows only at its
-//! first entry or return: a return tells that the time before it in the same slice was inside.
+//! Whether a thread was in the kernel at the start of the recording (or of its life) is known only
+//! at its first entry or return: a return shows that the preceding time in the same slice was in
+//! the kernel.
 
 use whyslow_model::Ns;
 use whyslow_model::event::IrqKind;
 
 use super::identity::ThreadRef;
 
-/// Which threads are inside a system call, by slot; null until an entry or return told.
+/// Whether threads are in a system call, by slot; `None` until the first entry or return.
 #[derive(Debug, Default)]
 pub(super) struct Inside(Vec<Option<bool>>);
 
 impl Inside {
-    /// A thread enters or leaves the kernel; what was known of it before.
+    /// A thread enters or leaves the kernel. Returns what was known before.
     pub(super) fn cross(&mut self, thread: &ThreadRef, inside: bool) -> Option<bool> {
         if self.0.len() <= thread.index() {
             self.0.resize(thread.index() + 1, None);
@@ -26,7 +26,7 @@ impl Inside {
         self.0[thread.index()].replace(inside)
     }
 
-    /// The slot may go to another thread.
+    /// The slot may be reused for another thread.
     pub(super) fn gone(&mut self, thread: &ThreadRef) {
         if let Some(inside) = self.0.get_mut(thread.index()) {
             *inside = None;
@@ -38,7 +38,7 @@ impl Inside {
     }
 }
 
-/// What a CPU does at a moment.
+/// What a CPU is doing.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(super) enum Mode {
     #[default]
@@ -67,7 +67,7 @@ pub(super) struct Spent {
     pub(super) softirq: Ns,
 }
 
-/// Adds up the time of one CPU.
+/// Sums the time of a CPU.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Meter {
     mode: Mode,
@@ -100,12 +100,12 @@ impl Meter {
         self.mode = mode;
     }
 
-    /// What was taken for time outside of the kernel was inside.
+    /// Time that was counted as user time was in the kernel.
     pub(super) fn was_inside(&mut self) {
         self.spent.system += std::mem::take(&mut self.spent.user);
     }
 
-    /// What was counted since the last time this was asked.
+    /// Returns the time counted since the last call.
     pub(super) fn take(&mut self) -> Spent {
         std::mem::take(&mut self.spent)
     }

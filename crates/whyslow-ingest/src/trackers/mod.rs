@@ -1,8 +1,8 @@
-//! From ordered events to rows: one state machine a topic, all fed by [`Trackers::event`].
+//! Turns ordered events into rows: one state machine per topic, all fed by [`Trackers::event`].
 //!
-//! Identity comes first: who runs on the CPU of the event (`sched`), under which number, name
-//! and process (`process`). The other trackers see the event together with that ([`Here`]) and
-//! with what it changed about threads ([`Change`]).
+//! Identity comes first: the thread running on the CPU of the event (`sched`), with its id, name
+//! and process (`process`). The other trackers receive the event together with this ([`Here`]) and
+//! with the changes that it made to threads ([`Change`]).
 
 mod anomalies;
 mod block;
@@ -15,6 +15,7 @@ mod fill;
 mod function;
 mod identity;
 mod irq;
+mod last_cpu;
 mod lookup;
 mod losses;
 mod machine;
@@ -31,7 +32,6 @@ mod reclaim;
 mod request;
 mod sampled;
 mod sched;
-mod seat;
 mod signal;
 mod socket;
 mod stack;
@@ -74,8 +74,8 @@ use page::PageTracker;
 use query::QueryTracker;
 use reclaim::ReclaimTracker;
 use request::RequestTracker;
-use sampled::{Lent, SampledTracker};
 pub use sampled::{RUNTIME_TID, Source};
+use sampled::{SampledTracker, Shared};
 use sched::SchedTracker;
 use signal::SignalTracker;
 use stack::StackTracker;
@@ -86,7 +86,7 @@ use wakeup::WakeupTracker;
 use work::WorkTracker;
 use work_item::WorkItemTracker;
 
-/// CPUs a machine can have: twice what Linux can be built for.
+/// Maximum number of CPUs: twice the number that Linux can be built for.
 const CPUS_MAX: usize = 1 << 14;
 
 /// All trackers of one machine.
@@ -97,7 +97,7 @@ pub struct Trackers {
 }
 
 impl Trackers {
-    /// Trackers that know nothing yet. All rows have to be written with the same `symbols`.
+    /// Creates trackers without any state. All rows have to be written with the same `symbols`.
     pub fn new(symbols: &mut Symbols) -> Self {
         Self {
             anomalies: Anomalies::default(),
@@ -105,22 +105,22 @@ impl Trackers {
         }
     }
 
-    /// What runtimes call threads of these numbers: their names where the kernel has only the begin.
+    /// Announces full thread names given by runtimes; the kernel truncates names.
     pub fn expect_names(&mut self, names: impl Iterator<Item = (i32, Box<str>)>) {
         self.topics.processes.expect_names(names);
     }
 
-    /// Called first: kernel events go with requests (`has_traces`); both sides report (`has_both`).
+    /// To be called first. `has_both`: request logs and recordings; `has_traces`: related logs.
     pub fn expect_requests(&mut self, has_both: bool, has_traces: bool) {
         self.topics.request.expect(has_both, has_traces);
     }
 
-    /// What was counted so far.
+    /// Anomalies counted so far.
     pub fn anomalies(&self) -> &Anomalies {
         &self.anomalies
     }
 
-    /// Takes the next event in order of time.
+    /// Processes the next event in time order.
     pub fn event<S: EmitAll>(&mut self, event: &Event<'_>, symbols: &mut Symbols, sink: &mut S) {
         let anomalies = &mut self.anomalies;
         self.topics.event(
@@ -133,12 +133,12 @@ impl Trackers {
         );
     }
 
-    /// Takes what a profile tells next.
+    /// Processes the next item of a profile.
     #[inline]
     pub fn sampled<S: EmitAll>(
         &mut self,
         source: Source<'_>,
-        told: &Sampled<'_>,
+        item: &Sampled<'_>,
         symbols: &mut Symbols,
         sink: &mut S,
     ) {
@@ -148,10 +148,10 @@ impl Trackers {
             anomalies,
             sink,
         };
-        self.topics.sampled(source, told, out);
+        self.topics.sampled(source, item, out);
     }
 
-    /// Takes a request that a source tells whole.
+    /// Processes a request that a source reports as a whole.
     pub fn request<S: EmitAll>(&mut self, request: &Request, symbols: &mut Symbols, sink: &mut S) {
         let anomalies = &mut self.anomalies;
         let out = &mut Output {
@@ -159,10 +159,10 @@ impl Trackers {
             anomalies,
             sink,
         };
-        self.topics.request.told(request, out);
+        self.topics.request.imported(request, out);
     }
 
-    /// Takes a range of time with losses, at the latest before the first event after it.
+    /// Processes a time range with losses; to be called before the first event after the range.
     pub fn loss<S: EmitAll>(&mut self, loss: &Loss<'_>, symbols: &mut Symbols, sink: &mut S) {
         let anomalies = &mut self.anomalies;
         self.topics.loss(
@@ -175,7 +175,7 @@ impl Trackers {
         );
     }
 
-    /// Writes what is still open when the recording ends.
+    /// Writes open intervals at the end of the recording.
     pub fn finish<S: EmitAll>(&mut self, ts_end: Ns, symbols: &mut Symbols, sink: &mut S) {
         let anomalies = &mut self.anomalies;
         self.topics.finish(
@@ -189,21 +189,21 @@ impl Trackers {
     }
 }
 
-/// What a profile tells.
+/// An item of a profile.
 #[derive(Debug, Clone, Copy)]
 pub enum Sampled<'p> {
-    /// A sample with when the time begins that it stands for.
+    /// A sample, and the start of the time that it stands for.
     Point(&'p Point, Ns),
-    /// The time is shifted by so much.
+    /// With the time shift to apply.
     Gap(&'p Gap, Ns),
     /// An event of the runtime.
     Runtime(&'p RuntimeEvent, Ns),
-    /// Comes when it ended.
+    /// Passed on at its end.
     Lock(&'p LockWait, Ns),
 }
 
 impl Sampled<'_> {
-    /// When it comes in order of time: a lock wait at its end, everything else at its beginning.
+    /// Time in the sequence: for a lock wait its end, for other items their start.
     pub fn ts(&self) -> Ns {
         match self {
             Self::Point(point, _) => point.ts,
@@ -213,10 +213,10 @@ impl Sampled<'_> {
         }
     }
 
-    /// When it ends.
+    /// End time.
     pub fn ts_end(&self) -> Ns {
         let dur = match self {
-            // Nobody knows when it ended.
+            // Its end is unknown.
             Self::Point(point, _) if point.span == OPEN => 0,
             Self::Point(point, _) => point.span,
             Self::Gap(gap, _) => gap.dur(),
@@ -295,11 +295,11 @@ impl Topics {
         processes.begin();
         let (cpu, lost) = sched.enter(event, processes, out);
         self.irq.enter(event, (cpu, lost), out);
-        let mut told = processes.told_by_event(event, out);
-        if told == Running::Unknown {
-            told = processes.told_by_context(&event.context, event.ts, out);
+        let mut reported = processes.running_by_event(event, out);
+        if reported == Running::Unknown {
+            reported = processes.running_by_context(&event.context, event.ts, out);
         }
-        let running = sched.locate(cpu, told, event, processes, out);
+        let running = sched.locate(cpu, reported, event, processes, out);
         let other = processes.event(event, running, out);
         let here = Here {
             ts: event.ts,
@@ -331,34 +331,34 @@ impl Topics {
     fn sampled<S: EmitAll>(
         &mut self,
         source: Source<'_>,
-        told: &Sampled<'_>,
+        item: &Sampled<'_>,
         out: &mut Output<'_, S>,
     ) {
         self.processes.begin();
-        let id = match told {
+        let id = match item {
             Sampled::Point(..) => self.stack.take_id(),
             Sampled::Lock(..) => self.stack.take_lock_id(),
             Sampled::Gap(..) | Sampled::Runtime(..) => 0,
         };
-        let lent = &mut Lent {
+        let shared = &mut Shared {
             processes: &mut self.processes,
             sites: &mut self.stack.sites,
         };
-        match told {
+        match item {
             Sampled::Point(point, since) => {
-                self.sampled.point(source, (point, *since, id), lent, out);
+                self.sampled.point(source, (point, *since, id), shared, out);
             }
-            Sampled::Gap(gap, shift) => self.sampled.gap(source, (gap, *shift), lent, out),
+            Sampled::Gap(gap, shift) => self.sampled.gap(source, (gap, *shift), shared, out),
             Sampled::Runtime(event, shift) => {
-                self.sampled.runtime(source, (event, *shift), lent, out);
+                self.sampled.runtime(source, (event, *shift), shared, out);
             }
             Sampled::Lock(wait, shift) => {
-                self.sampled.lock(source, (wait, *shift, id), lent, out);
+                self.sampled.lock(source, (wait, *shift, id), shared, out);
             }
         }
         if !self.processes.changes().is_empty() {
             let here = Here {
-                ts: told.ts(),
+                ts: item.ts(),
                 cpu: None,
                 thread: None,
                 idle: false,
@@ -369,7 +369,7 @@ impl Topics {
         }
     }
 
-    /// An exec that only the return of its system call tells of.
+    /// An exec known only from the return of its system call.
     fn unseen_exec<S: EmitAll>(
         &mut self,
         event: &Event<'_>,
@@ -416,7 +416,7 @@ impl Topics {
         self.processes.finish(out);
     }
 
-    /// What the event changed about threads, before any tracker sees it; those of `after` last.
+    /// Applies changes of threads before any tracker sees the event; those of `after` come last.
     fn change<S: EmitAll>(&mut self, from: usize, here: &Here, out: &mut Output<'_, S>) {
         for change in &self.processes.changes()[from..] {
             self.sched.change(change, here, &self.processes, out);
@@ -450,7 +450,7 @@ impl Topics {
         }
     }
 
-    /// What the CPU does after an event that may change it.
+    /// Updates the CPU's mode after an event that may change it.
     fn mode(&mut self, event: &Event<'_>, here: &Here, other: Option<ThreadRef>) {
         let running = match event.body {
             Body::SchedSwitch { .. } => other,
@@ -473,7 +473,7 @@ impl Topics {
         self.sched.meter(cpu).enter(mode);
     }
 
-    /// The event itself. `other` is the thread switched to, woken, created or dumped.
+    /// Dispatches the event itself. `other` is the thread switched to, woken, created or dumped.
     fn topic<S: EmitAll>(
         &mut self,
         event: &Event<'_>,
@@ -485,10 +485,10 @@ impl Topics {
             self.sched.meter(cpu).pass(event.ts);
         }
         self.syscall.event(event, here, other, &self.processes, out);
-        for said in self.syscall.said() {
-            self.query.said(&said, &self.lookup, out);
+        for call in self.syscall.dns_calls() {
+            self.query.call(&call, &self.lookup, out);
         }
-        self.request.deeds(&mut self.syscall, here, out);
+        self.request.socket_ops(&mut self.syscall, here, out);
         let completed = self.block.apply(here, &event.body, out);
         self.cause.event(&event.body, here, completed, &self.irq);
         self.stack.event(&event.body, here, out);
@@ -524,7 +524,7 @@ impl Topics {
             }
             Body::SchedMigrate { to_cpu, .. } => {
                 if let Some(thread) = other {
-                    self.sched.seats.moved(&thread);
+                    self.sched.last_cpus.migrated(&thread);
                     self.sched.states.migrate(&thread, to_cpu);
                 }
             }
@@ -565,9 +565,9 @@ impl Topics {
                 let processes = &self.processes;
                 self.counter.event(counters, (here, processes), out);
             }
-            Body::ToldCounters(ref told) => {
+            Body::ToldCounters(ref counters) => {
                 let processes = &self.processes;
-                self.counter.told(told, (here, processes), out);
+                self.counter.reported(counters, (here, processes), out);
             }
             Body::LookupBegin { .. } | Body::LookupEnd { .. } => {
                 self.lookup.event(&event.body, here, out);

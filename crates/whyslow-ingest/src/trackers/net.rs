@@ -1,11 +1,11 @@
 //! Packets at network interfaces, and the interfaces themselves.
 //!
-//! A packet sent in a thread's own context is the thread's. In an interrupt the running thread is
-//! a bystander, and packets are received in no other way that tells for whom: such packets have no
-//! owner.
+//! A packet sent in the context of a thread belongs to that thread. In an interrupt the running
+//! thread is unrelated, and packets are received only in interrupts, without their receiver: such
+//! packets have no owner.
 //!
-//! What TCP sends again is told without an interface: it is the one whose address is the sender's,
-//! where a state dump names one.
+//! TCP retransmissions are reported without an interface: it is the one with the sender's address,
+//! if a state dump reports that.
 
 use std::fmt::Write;
 
@@ -17,7 +17,7 @@ use whyslow_model::{Sym, Symbols, stat};
 use super::identity::{Here, Output};
 use super::packet::{Arrival, Marks, Packets};
 
-/// Interfaces (and their addresses) of one machine.
+/// Maximum number of interfaces (and their addresses) of a machine.
 const INTERFACES_MAX: usize = 1 << 14;
 
 #[derive(Debug)]
@@ -28,7 +28,7 @@ pub(super) struct NetTracker {
     by_address: FxHashMap<[u8; 4], Sym>,
     packets: Packets,
     next_id: i64,
-    /// Reused for texts made per packet.
+    /// Reused for texts created per packet.
     text: String,
 }
 
@@ -44,7 +44,7 @@ impl NetTracker {
         }
     }
 
-    /// Takes an event about the network; gives the packet that arrives with it.
+    /// Processes a network event; returns the packet that arrives with it.
     pub(super) fn event<S: EmitAll>(
         &mut self,
         event: &Event<'_>,
@@ -220,7 +220,7 @@ impl NetTracker {
             0x86DD => "ipv6",
             _ => {
                 self.text.clear();
-                write!(self.text, "{ethertype:#06x}").expect("a string takes any text");
+                write!(self.text, "{ethertype:#06x}").expect("writing to a string cannot fail");
                 &self.text
             }
         };
@@ -237,7 +237,7 @@ impl NetTracker {
             132 => "sctp",
             _ => {
                 self.text.clear();
-                write!(self.text, "{number}").expect("a string takes any text");
+                write!(self.text, "{number}").expect("writing to a string cannot fail");
                 &self.text
             }
         };
@@ -256,5 +256,5 @@ pub(super) fn write_address(text: &mut String, address: NetAddress, port: Option
             write!(text, "[{}]:{port}", std::net::Ipv6Addr::from(bytes))
         }
     }
-    .expect("a string takes any text");
+    .expect("writing to a string cannot fail");
 }

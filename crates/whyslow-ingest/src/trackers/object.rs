@@ -1,11 +1,11 @@
-//! What a descriptor or a path leads to: classes of objects, and why some stay unknown.
+//! Objects of descriptors and paths: their classes, and why some are unknown.
 
 use whyslow_model::event::SocketAddress;
 use whyslow_model::{Sym, Symbols};
 
-use super::socket::Told;
+use super::socket::SocketText;
 
-/// Class of an object; the text form is the `fd_class` column.
+/// Class of an object; its name is the `fd_class` column.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum FdClass {
     File,
@@ -58,7 +58,7 @@ impl FdClass {
         }
     }
 
-    /// Lives in a file system, under a path that others can use too.
+    /// Whether it is part of a file system, under a path that others can use, too.
     pub(super) fn has_file(self) -> bool {
         matches!(
             self,
@@ -90,8 +90,8 @@ impl FdClass {
         }
     }
 
-    /// Of what a path leads to. Mount points can be anywhere; these are where every system has
-    /// them. What is elsewhere is taken to be a file until something tells otherwise.
+    /// Class of the object at a path. Mount points can be anywhere; these are the usual ones.
+    /// Everything else is assumed to be a file until proven otherwise.
     pub(super) fn of_path(path: &str) -> FdClass {
         let below = |root: &str| {
             path.strip_prefix(root)
@@ -129,7 +129,7 @@ fn of_device(name: &str) -> FdClass {
     }
 }
 
-/// Why an object is unknown; the text form is the `unknown_reason` column.
+/// Why an object is unknown; its text is the `unknown_reason` column.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Reason {
     BeforeRecording,
@@ -161,7 +161,7 @@ impl Reason {
     }
 }
 
-/// An object, as well as it is known.
+/// An object, as far as it is known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Object {
     pub(super) class: FdClass,
@@ -186,8 +186,8 @@ impl Object {
         }
     }
 
-    /// From the text that `/proc/PID/fd` and state dumps have. The flag tells whether the file
-    /// was unlinked.
+    /// Parses the text used by `/proc/PID/fd` and state dumps. Also returns whether the file was
+    /// unlinked.
     pub(super) fn of_link(text: &[u8], symbols: &mut Symbols) -> (Self, bool) {
         let text = String::from_utf8_lossy(text);
         let (path, deleted) = match text.strip_suffix(" (deleted)") {
@@ -197,15 +197,15 @@ impl Object {
         if path.is_empty() {
             return (Self::unknown(Reason::PathUnread), deleted);
         }
-        if let Some(told) = Told::parse(path) {
-            return (told.object(symbols), false);
+        if let Some(socket) = SocketText::parse(path) {
+            return (socket.object(symbols), false);
         }
         let class = class_of_link(path);
         let deleted = deleted && class.has_file();
         (Self::known(class, symbols.intern(path)), deleted)
     }
 
-    /// An endpoint; a family alone says the class, and no name.
+    /// An endpoint. A family alone defines the class, without a name.
     pub(super) fn of_address(address: &SocketAddress<'_>, symbols: &mut Symbols) -> Self {
         let (class, text) = match *address {
             SocketAddress::Inet { address, port } => {
@@ -216,7 +216,7 @@ impl Object {
                 let ip = std::net::Ipv6Addr::from(address);
                 (FdClass::Inet6, format!("[{ip}]:{port}"))
             }
-            // A name that begins with a zero byte is abstract: shown as ss(8) does.
+            // A name that starts with a zero byte is abstract: shown like in ss(8).
             SocketAddress::Unix {
                 path: [0, name @ ..],
             } => (FdClass::Unix, format!("@{}", String::from_utf8_lossy(name))),
@@ -231,7 +231,7 @@ impl Object {
         Self::known(class, symbols.intern(&text))
     }
 
-    /// A socket without address.
+    /// A socket without an address.
     pub(super) fn of_socket(class: FdClass, symbols: &mut Symbols) -> Self {
         let text = match class {
             FdClass::Unix => "socket:unix",
@@ -254,7 +254,7 @@ fn class_of_link(path: &str) -> FdClass {
         "anon_inode:[timerfd]" => FdClass::Timerfd,
         "anon_inode:[signalfd]" => FdClass::Signalfd,
         "inotify" | "anon_inode:inotify" | "anon_inode:[inotify]" => FdClass::Inotify,
-        // Names without a path: `anon_inode:[…]`, `[eventfd]` of older tracers, `net:[…]`.
+        // Texts without a path: `anon_inode:[…]`, `[eventfd]` of older tracers, `net:[…]`.
         _ if !path.starts_with('/') => match path.trim_matches(['[', ']']) {
             "eventfd" => FdClass::Eventfd,
             "eventpoll" => FdClass::Epoll,

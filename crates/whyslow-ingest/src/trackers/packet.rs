@@ -1,22 +1,23 @@
-//! Packets of this machine that arrive on it: over loopback, and between network namespaces.
+//! Local packets, which are sent and received on this machine: over loopback, and between network
+//! namespaces.
 //!
-//! A packet is known by the address of its buffer from the moment it is handed to an interface
-//! until it is received. It may be forwarded in between, through bridges and further interfaces,
-//! in the interrupt in which it was received: it stays the packet of who sent it first.
+//! A packet is identified by the address of its buffer from the time it is passed to an interface
+//! until it is received. It may be forwarded in between, through bridges and further interfaces, in
+//! the interrupt in which it was received: it remains the packet of its original sender.
 //!
-//! Most of what is sent leaves the machine. Its buffer is freed without an event, and another
-//! packet, from elsewhere, may get it. So what arrives must have the same headers as well; where
-//! headers are not recorded, packets are told apart on the loopback interface only, because
-//! whatever is sent there arrives.
+//! Most sent packets leave the machine. Their buffers are freed without an event, and may be reused
+//! for packets from elsewhere. So an arriving packet must also have the same headers. If headers
+//! are not recorded, packets are matched only on the loopback interface, where everything that is
+//! sent arrives.
 
 use rustc_hash::FxHashMap;
 use whyslow_model::Sym;
 
-/// Packets under way that are remembered: twice as many at most. Buffers are used again, so there
-/// are about as many addresses as there were packets at a time.
+/// Packets in flight that are remembered; at most twice this number. Buffers are reused, so there
+/// are about as many addresses as packets at a time.
 const QUEUED_MAX: usize = 1 << 15;
 
-/// What tells packets in one buffer apart.
+/// Distinguishes packets in the same buffer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Marks {
     pub(super) protocol: Option<Sym>,
@@ -39,7 +40,7 @@ impl Marks {
         }
     }
 
-    /// The same packet, though its addresses may have been translated on the way.
+    /// The same packet, though its addresses may have been translated.
     fn goes_on_as(&self, other: &Marks) -> bool {
         let is_segment = self.tcp_seq.is_some() && self.tcp_seq == other.tcp_seq;
         is_segment || self.is_same(other)
@@ -48,7 +49,7 @@ impl Marks {
 
 #[derive(Debug, Clone, Copy)]
 struct Packet {
-    /// Row of the moment when it was first queued; of one that came from elsewhere none.
+    /// Row of its first queueing; `None` for a packet from elsewhere.
     sent: Option<i64>,
     marks: Marks,
 }
@@ -56,23 +57,23 @@ struct Packet {
 /// A packet arrived.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Arrival {
-    /// Sent here; the row of when it was queued.
+    /// Sent by this machine; the row of its queueing.
     Sent(i64),
-    /// From elsewhere; the row of when it was received.
+    /// Sent from elsewhere; the row of its reception.
     Received(i64),
 }
 
 #[derive(Debug, Default)]
 pub(super) struct Packets {
-    /// By address of the buffer; those that were queued before the last ones go when these are many.
+    /// By buffer address; entries older than the last ones are dropped when there are too many.
     queued: FxHashMap<u64, Packet>,
     queued_before: FxHashMap<u64, Packet>,
-    /// What was received last on each CPU.
+    /// Last packet received on each CPU.
     arrived: FxHashMap<i32, (u64, Packet)>,
 }
 
 impl Packets {
-    /// A packet is handed to an interface, `row` tells of it.
+    /// A packet is passed to an interface; `row` is its row.
     pub(super) fn queued(&mut self, skb: u64, row: i64, marks: Marks, cpu: Option<i32>) {
         let forwarded = self
             .arrived(skb, cpu)
@@ -87,7 +88,7 @@ impl Packets {
         self.queued.insert(skb, Packet { sent, marks });
     }
 
-    /// A packet is received, `row` tells of it.
+    /// A packet is received; `row` is its row.
     pub(super) fn received(
         &mut self,
         skb: u64,
@@ -97,7 +98,7 @@ impl Packets {
     ) -> Arrival {
         let queued = self.queued.remove(&skb);
         let before = self.queued_before.remove(&skb);
-        // A bridge hands it on as received by itself.
+        // A bridge passes it on as received by itself.
         let packet = queued.or(before).or_else(|| self.arrived(skb, cpu));
         let sent = packet
             .filter(|packet| packet.marks.is_same(&marks))

@@ -1,7 +1,8 @@
-//! Pages allocated and freed, and page faults, summed by thread and second: the events themselves are too many to
-//! keep and nobody asks for single ones.
+//! Page allocations, frees and page faults, summed by thread and second: single events are too
+//! numerous to keep, and are not queried.
 //!
-//! What an interrupt handler allocates is not the interrupted thread's; it is summed without owner.
+//! Allocations of an interrupt handler do not belong to the interrupted thread; they are summed
+//! without an owner.
 
 use whyslow_model::event::{Body, CacheFill, MemoryKind};
 use whyslow_model::tables::{EmitAll, PageCountRow};
@@ -11,7 +12,7 @@ use super::identity::{Here, Output, ThreadRef};
 
 const SECOND: Ns = 1_000_000_000;
 
-/// Largest block the buddy allocator of any configuration hands out, as a power of two of pages.
+/// Largest allocation order of the buddy allocator in any configuration.
 const ORDER_MAX: u32 = 40;
 
 #[derive(Debug, Clone, Copy)]
@@ -20,18 +21,18 @@ struct Sum {
     thread: Option<ThreadRef>,
     allocated: i64,
     freed: i64,
-    /// As [`MemoryKind::ALL`].
+    /// Indexes as in [`MemoryKind::ALL`].
     counts: [i64; MemoryKind::ALL.len()],
 }
 
 #[derive(Debug, Default)]
 pub(super) struct PageTracker {
-    /// Begin of the second being summed.
+    /// Start of the current second.
     second: Ns,
     sums: Vec<Sum>,
     /// By slot: index into `sums` plus one; zero for none.
     places: Vec<u32>,
-    nobody: u32,
+    unowned: u32,
     next_id: i64,
 }
 
@@ -70,14 +71,14 @@ impl PageTracker {
         *count = count.saturating_add(pages);
     }
 
-    /// The slot of the thread may now stand for another one.
+    /// The slot may be reused for another thread.
     pub(super) fn gone(&mut self, thread: &ThreadRef) {
         if let Some(place) = self.places.get_mut(thread.index()) {
             *place = 0;
         }
     }
 
-    /// Writes the sums of the second.
+    /// Writes the sums of the current second.
     pub(super) fn finish<S: EmitAll>(&mut self, out: &mut Output<'_, S>) {
         for sum in self.sums.drain(..) {
             let thread = sum.thread;
@@ -102,7 +103,7 @@ impl PageTracker {
                 kswapd_wakeups: sum.counts[MemoryKind::KswapdWakeup as usize],
             });
         }
-        self.nobody = 0;
+        self.unowned = 0;
     }
 
     fn sum(&mut self, thread: Option<ThreadRef>) -> &mut Sum {
@@ -113,7 +114,7 @@ impl PageTracker {
                 }
                 &mut self.places[thread.index()]
             }
-            None => &mut self.nobody,
+            None => &mut self.unowned,
         };
         if *place == 0 {
             self.sums.push(Sum {
@@ -127,7 +128,7 @@ impl PageTracker {
             *place = self.sums.len() as u32;
         }
         let sum = &mut self.sums[*place as usize - 1];
-        // The latest name: a program is usually known by what it became.
+        // The latest name: programs are usually known by their final name.
         sum.thread = thread;
         sum
     }

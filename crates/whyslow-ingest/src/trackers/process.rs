@@ -1,13 +1,13 @@
-//! Threads and processes: who exists, under which number and name, and who descends from whom.
+//! Threads and processes: their existence, ids, names and ancestry.
 //!
-//! The kernel gives numbers again, sources start in the middle of lives and tell of them in
-//! pieces: a switch tells number and name, a context number and process, a state dump all. Every
-//! piece goes through [`Processes::know`], which finds the record it belongs to or makes a new one
-//! where it contradicts the old: a number that turns up in another process, or after its thread
-//! was seen dead, is another thread.
+//! The kernel reuses ids, and sources start in the middle of lives and report them piecemeal: a
+//! switch contains id and name, a context id and process, a state dump everything. Every piece goes
+//! through [`Processes::know`], which finds the matching record, or creates a new one if it
+//! contradicts the old one: an id that appears in another process, or after its thread exited, is
+//! another thread.
 //!
-//! A thread is never guessed. What was told of a number before its process was known stays without
-//! process; [`Change::Joined`](super::identity::Change) tells when that ends.
+//! A thread's process is never guessed. Data about an id before its process was known stays without
+//! a process; [`Change::Joined`](super::identity::Change) reports when the process becomes known.
 
 use whyslow_model::event::{Body, Context, Event, PrevState, ProcessAbout, StateProcess};
 use whyslow_model::tables::{EmitAll, ProcessViewRow};
@@ -19,44 +19,44 @@ use super::threads::{About, Threads};
 /// The parent of all kernel threads.
 const KTHREADD: i32 = 2;
 
-/// Longest name the kernel keeps of a program.
+/// Maximum length of a thread name in the kernel.
 const COMM_MAX: usize = 15;
 
-/// All threads and processes of one machine.
+/// All threads and processes of a machine.
 #[derive(Debug, Default)]
 pub struct Processes {
     threads: Threads,
-    /// Rows of what processes see.
+    /// Rows of `process_view`.
     views: i64,
 }
 
 impl Processes {
-    /// What the current event changed.
+    /// Changes by the current event.
     pub fn changes(&self) -> &[Change] {
         &self.threads.changes
     }
 
-    /// The thread that has this number now.
+    /// The current thread with this id.
     pub fn by_tid(&self, tid: i32) -> Option<ThreadRef> {
         self.threads.find(tid).map(|slot| self.by_slot(slot))
     }
 
-    /// The thread of a slot that is in use.
+    /// The thread in a slot that is in use.
     pub fn by_slot(&self, slot: u32) -> ThreadRef {
         self.threads.reference(slot)
     }
 
-    /// The process that has this number now.
+    /// The current process with this id.
     pub fn by_pid(&self, pid: i32) -> Option<ProcessRef> {
         self.threads.process_by_pid(pid)
     }
 
-    /// Whether the thread runs in the kernel only; null if unknown.
+    /// Whether it is a kernel thread; `None` if unknown.
     pub fn is_kernel(&self, thread: ThreadRef) -> Option<bool> {
         self.threads.get(thread.slot).is_kernel
     }
 
-    /// As the snapshot, its parents or its last exec told it.
+    /// According to the snapshot, its parents or its last exec.
     pub(super) fn mount_ns(&self, thread: ThreadRef) -> Option<i64> {
         self.threads.about(thread.slot)?.mount_ns
     }
@@ -65,7 +65,7 @@ impl Processes {
         self.threads.begin();
     }
 
-    /// The last event that knew the thread.
+    /// Time of the last event of the thread.
     pub(super) fn ts_last(&self, slot: u32) -> Ns {
         self.threads.get(slot).ts_last
     }
@@ -74,25 +74,25 @@ impl Processes {
         self.threads.get(slot).ts_exit
     }
 
-    /// The thread ran at that time.
+    /// The thread was running at that time.
     pub(super) fn seen(&mut self, slot: u32, ts: Ns) -> ThreadRef {
         self.threads.get_mut(slot).ts_last = ts;
         self.by_slot(slot)
     }
 
-    /// Whether a thread found before is what its number stands for now.
+    /// Whether the thread is still the current one with its id.
     #[inline]
     pub(super) fn still_is(&self, thread: ThreadRef) -> bool {
         self.threads.is_current(thread.slot, thread.utid)
     }
 
-    /// What runtimes call threads of these numbers.
+    /// Names that runtimes give to threads with these ids.
     pub(super) fn expect_names(&mut self, names: impl Iterator<Item = (i32, Box<str>)>) {
         self.threads.expect_names(names);
     }
 
-    /// A thread that a profile tells of: number, process, name. `is_other` if the number stood for
-    /// another one of the runtime before. The kernel's own name for it is kept.
+    /// A thread in a profile: id, process, name. `is_other` if the id belonged to another thread of
+    /// the runtime before. The kernel's own name of the thread is kept.
     pub(super) fn sampled<S: EmitAll>(
         &mut self,
         (tid, pid, name): (i32, Option<i32>, Option<&str>),
@@ -115,8 +115,8 @@ impl Processes {
         self.by_slot(slot)
     }
 
-    /// Who runs, as the contexts of an event tell; `Unknown` if they do not.
-    pub(super) fn told_by_context<S: EmitAll>(
+    /// The running thread according to the context of an event; `Unknown` without a context.
+    pub(super) fn running_by_context<S: EmitAll>(
         &mut self,
         context: &Context<'_>,
         ts: Ns,
@@ -138,8 +138,8 @@ impl Processes {
         Running::Thread(slot)
     }
 
-    /// Who runs, as the event itself tells; `Unknown` if it does not.
-    pub(super) fn told_by_event<S: EmitAll>(
+    /// The running thread according to the event itself; `Unknown` if it does not report it.
+    pub(super) fn running_by_event<S: EmitAll>(
         &mut self,
         event: &Event<'_>,
         out: &mut Output<'_, S>,
@@ -176,9 +176,9 @@ impl Processes {
         Running::Thread(slot)
     }
 
-    /// Applies what the event tells about other threads than the running one, and about lives.
-    /// Gives the slot of the thread the event is about, if it is about another one: the one
-    /// switched to, woken or created.
+    /// Applies what the event reports about threads other than the running one, and about their
+    /// lifetimes. Returns the slot of the thread that the event is about, if it is another one: the
+    /// one switched to, woken or created.
     pub(super) fn event<S: EmitAll>(
         &mut self,
         event: &Event<'_>,
@@ -230,7 +230,7 @@ impl Processes {
         None
     }
 
-    /// Applies what ends a life, after all trackers have seen the event.
+    /// Applies the end of a life, after all trackers have seen the event.
     pub(super) fn after<S: EmitAll>(
         &mut self,
         event: &Event<'_>,
@@ -252,8 +252,8 @@ impl Processes {
                     return;
                 };
                 let thread = self.threads.get_mut(slot);
-                // The kernel tells of it when memory is given back, which may be after the number
-                // was given to another thread.
+                // The kernel reports it when the memory is freed, possibly after the id was reused
+                // for another thread.
                 let is_another = thread.ts_start.is_some() && thread.ts_exit.is_none();
                 if is_another {
                     return;
@@ -367,7 +367,7 @@ impl Processes {
         Some(slot)
     }
 
-    /// What a child has from its parent.
+    /// Inheritance from the parent.
     fn descend(&mut self, parent: u32, child: u32, ts: Ns) {
         let of = *self.threads.get(parent);
         let parent_process = self.threads.process_of(parent).copied();
@@ -410,7 +410,7 @@ impl Processes {
             self.threads.renumber(slot, tid, ts, out);
         }
         if self.threads.get(slot).pid.is_none() {
-            // After exec a thread is the main one, whatever it was before.
+            // After exec a thread is the main thread, whatever it was before.
             let tid = self.threads.get(slot).tid;
             self.join(slot, tid);
         }
@@ -451,12 +451,12 @@ impl Processes {
         let Some(process) = self.threads.process_of(slot) else {
             return;
         };
-        let mut text = |known: &mut Option<Sym>, told: Option<&[u8]>| {
-            if let Some(told) = told {
-                *known = Some(out.symbols.intern_bytes(told));
+        let mut text = |known: &mut Option<Sym>, reported: Option<&[u8]>| {
+            if let Some(reported) = reported {
+                *known = Some(out.symbols.intern_bytes(reported));
             }
         };
-        // What was told of an exec says more: a script is not its interpreter.
+        // The path of a recorded exec is more specific: a script is not its interpreter.
         if process.exe.is_none() {
             text(&mut process.exe, about.executable);
         }
@@ -481,7 +481,7 @@ impl Processes {
         let upid = process.upid;
         if is_moved || about.root.is_some() {
             let row = ProcessViewRow {
-                // Those between are of calls.
+                // Odd ids are used for system calls.
                 id: 2 * self.views,
                 ts,
                 upid,

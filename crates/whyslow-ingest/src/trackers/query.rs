@@ -1,9 +1,9 @@
-//! Questions to name servers, as calls on sockets show them.
+//! DNS queries, derived from system calls on sockets.
 //!
-//! What is sent to port 53 asks, and what is read from the same socket answers. Nobody reads what is
-//! in the packets, so answers are taken to come in the order of the questions. A question that is
-//! still open when more is sent than belongs to the same round was not answered in time; so was one
-//! whose socket is closed.
+//! Data sent to port 53 is a query, and data read from the same socket is a reply. Packet contents
+//! are not parsed, so replies are assumed to come in the order of the queries. A query that is
+//! still open when more is sent than belongs to the same round did not get a reply in time; neither
+//! did one whose socket is closed.
 
 use std::collections::VecDeque;
 
@@ -15,35 +15,35 @@ use super::fd::Owner;
 use super::identity::{Output, ThreadRef};
 use super::lookup::LookupTracker;
 
-/// Sockets with questions that are followed at a time.
+/// Maximum number of sockets with queries that are tracked at a time.
 const SOCKETS_MAX: usize = 65_536;
-/// Questions of one socket that are open at a time: a program that never reads has no more.
+/// Maximum number of open queries per socket, for programs that never read.
 const OPEN_MAX: usize = 1_024;
-/// What is sent within this time asks for the same: both kinds of addresses.
+/// Queries sent within this time belong to the same round: both address types.
 const ROUND_NS: Ns = 50_000_000;
 
-/// What a call on a socket did.
+/// Socket operation.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Deed {
-    /// So many messages went to a name server.
-    Asked {
+pub(super) enum DnsOp {
+    /// Messages sent to a name server.
+    Queried {
         server: Sym,
         messages: i64,
     },
-    /// So many came.
+    /// Messages received.
     Read {
         messages: i64,
     },
     Closed,
 }
 
-/// A call on a socket that may be about names.
+/// A call on a socket that may be used for DNS.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Said {
-    pub(super) deed: Deed,
+pub(super) struct DnsCall {
+    pub(super) op: DnsOp,
     pub(super) owner: Owner,
     pub(super) fd: i32,
-    /// Begin and end of the call.
+    /// Start and end of the call.
     pub(super) ts: Ns,
     pub(super) ts_end: Ns,
     pub(super) thread: ThreadRef,
@@ -61,7 +61,7 @@ struct Open {
     cpu: Option<i32>,
 }
 
-/// Rounds of a lookup without an answer.
+/// Rounds of a lookup without a reply.
 #[derive(Debug, Clone, Copy)]
 struct Rounds {
     lookup: i64,
@@ -71,83 +71,85 @@ struct Rounds {
 #[derive(Debug, Default)]
 pub(super) struct QueryTracker {
     sockets: FxHashMap<(Owner, i32), VecDeque<Open>>,
-    /// Of the lookup that a thread is in.
+    /// Rounds of the lookup that a thread is in.
     rounds: FxHashMap<i32, Rounds>,
     next_id: i64,
 }
 
 impl QueryTracker {
-    pub(super) fn said<S: EmitAll>(
+    pub(super) fn call<S: EmitAll>(
         &mut self,
-        said: &Said,
+        call: &DnsCall,
         lookups: &LookupTracker,
         out: &mut Output<'_, S>,
     ) {
-        match said.deed {
-            Deed::Asked { server, messages } => self.asked(said, (server, messages), lookups, out),
-            Deed::Read { messages } => {
-                let Some(open) = self.sockets.get_mut(&(said.owner, said.fd)) else {
+        match call.op {
+            DnsOp::Queried { server, messages } => {
+                self.queried(call, (server, messages), lookups, out)
+            }
+            DnsOp::Read { messages } => {
+                let Some(open) = self.sockets.get_mut(&(call.owner, call.fd)) else {
                     return;
                 };
                 let count = (messages.max(0) as usize).min(open.len());
-                for question in open.drain(..count) {
-                    emit(&question, Some((said.ts_end, "answered")), out);
+                for query in open.drain(..count) {
+                    emit(&query, Some((call.ts_end, "answered")), out);
                 }
-                // Of a program that never closes its sockets nothing may be left.
+                // Programs that never close their sockets must not leave empty entries behind.
                 if open.is_empty() {
-                    self.sockets.remove(&(said.owner, said.fd));
+                    self.sockets.remove(&(call.owner, call.fd));
                 }
             }
-            Deed::Closed => {
-                if let Some(open) = self.sockets.remove(&(said.owner, said.fd)) {
-                    self.lost(open, (said.ts, "given_up"), out);
+            DnsOp::Closed => {
+                if let Some(open) = self.sockets.remove(&(call.owner, call.fd)) {
+                    self.lost(open, (call.ts, "given_up"), out);
                 }
             }
         }
     }
 
-    fn asked<S: EmitAll>(
+    fn queried<S: EmitAll>(
         &mut self,
-        said: &Said,
+        call: &DnsCall,
         (server, messages): (Sym, i64),
         lookups: &LookupTracker,
         out: &mut Output<'_, S>,
     ) {
-        let key = (said.owner, said.fd);
+        let key = (call.owner, call.fd);
         if !self.sockets.contains_key(&key) && self.sockets.len() >= SOCKETS_MAX {
-            return out.anomalies.count(&stat::QUERIES_LIMIT, said.ts);
+            return out.anomalies.count(&stat::QUERIES_LIMIT, call.ts);
         }
         let open = self.sockets.entry(key).or_default();
-        let is_over = |open: &Open| said.ts.saturating_sub(open.ts) > ROUND_NS;
+        let is_over = |open: &Open| call.ts.saturating_sub(open.ts) > ROUND_NS;
         let over: VecDeque<Open> = match open.back() {
             Some(last) if is_over(last) => std::mem::take(open),
             _ => VecDeque::new(),
         };
-        self.lost(over, (said.ts, "asked_again"), out);
-        let lookup = lookups.of(&said.thread);
+        self.lost(over, (call.ts, "asked_again"), out);
+        let lookup = lookups.of(&call.thread);
         let attempt = lookup.map(|(id, _)| {
-            let rounds = self.rounds.get(&said.thread.utid);
+            let rounds = self.rounds.get(&call.thread.utid);
             1 + rounds.filter(|r| r.lookup == id).map_or(0, |r| r.lost)
         });
         let open = self.sockets.entry(key).or_default();
         for _ in 0..messages.max(0) {
             if open.len() >= OPEN_MAX {
-                return out.anomalies.count(&stat::QUERIES_LIMIT, said.ts);
+                return out.anomalies.count(&stat::QUERIES_LIMIT, call.ts);
             }
             open.push_back(Open {
                 id: self.next_id,
-                ts: said.ts,
+                ts: call.ts,
                 server,
                 attempt,
                 lookup,
-                thread: said.thread,
-                cpu: said.cpu,
+                thread: call.thread,
+                cpu: call.cpu,
             });
             self.next_id += 1;
         }
     }
 
-    /// Nothing came for these.
+    /// These got no reply.
     fn lost<S: EmitAll>(
         &mut self,
         open: VecDeque<Open>,
@@ -164,12 +166,12 @@ impl QueryTracker {
             }
             rounds.lost += 1;
         }
-        for question in open {
-            emit(&question, Some(end), out);
+        for query in open {
+            emit(&query, Some(end), out);
         }
     }
 
-    /// The process ended, and its sockets with it.
+    /// The process ended, and its sockets were closed.
     pub(super) fn ended<S: EmitAll>(&mut self, upid: i32, ts: Ns, out: &mut Output<'_, S>) {
         let is_its = |open: &VecDeque<Open>| {
             let first = open.front();

@@ -1,9 +1,9 @@
-//! Reclaim: pages freed because memory is short, from begin to end.
+//! Page reclaim, from start to end.
 //!
-//! A thread reclaims for itself and can do nothing else meanwhile; begin and end pair by thread and
-//! kind, because a soft limit is looked after within another reclaim. kswapd pairs by node: it is one
-//! thread a node, and its events are known without their thread. It tells that it woke each time it
-//! begins another round, so a further wake-up goes on with the same stay awake.
+//! A thread reclaims for itself and cannot do anything else meanwhile. Start and end are matched by
+//! thread and kind, because soft limit reclaim happens within another reclaim. kswapd is matched by
+//! node: there is one thread per node, and its events are reported without the thread. It reports a
+//! wakeup each time it starts another round, so a further wakeup continues the same interval.
 
 use rustc_hash::FxHashMap;
 use whyslow_model::event::{Body, ReclaimKind};
@@ -23,9 +23,9 @@ struct Open {
     node: Option<i32>,
 }
 
-/// Who is at it: a thread; where that is not known, a CPU; a node of kswapd.
+/// Owner of the reclaim: a thread; if unknown, a CPU; a node for kswapd.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-enum Who {
+enum Owner {
     Thread(i32),
     Cpu(Option<i32>),
     Node(Option<i32>),
@@ -33,7 +33,7 @@ enum Who {
 
 #[derive(Debug, Default)]
 pub(super) struct ReclaimTracker {
-    open: FxHashMap<(Who, u8), Open>,
+    open: FxHashMap<(Owner, u8), Open>,
     next_id: i64,
 }
 
@@ -46,7 +46,7 @@ impl ReclaimTracker {
     ) {
         match *body {
             Body::ReclaimBegin { kind, order, node } => {
-                let key = (who(kind, node, here), kind as u8);
+                let key = (owner(kind, node, here), kind as u8);
                 match self.open.get(&key) {
                     Some(_) if kind == ReclaimKind::Kswapd => return,
                     Some(open) => {
@@ -68,7 +68,7 @@ impl ReclaimTracker {
                 self.open.insert(key, open);
             }
             Body::ReclaimEnd { kind, pages, node } => {
-                match self.open.remove(&(who(kind, node, here), kind as u8)) {
+                match self.open.remove(&(owner(kind, node, here), kind as u8)) {
                     Some(open) => emit(&open, Some((here.ts, pages)), out),
                     None => out
                         .anomalies
@@ -79,10 +79,10 @@ impl ReclaimTracker {
         }
     }
 
-    /// The thread ended; what it was in has no end.
+    /// The thread ended; its reclaim has no end.
     pub(super) fn gone<S: EmitAll>(&mut self, thread: &ThreadRef, out: &mut Output<'_, S>) {
         for kind in ReclaimKind::ALL {
-            if let Some(open) = self.open.remove(&(Who::Thread(thread.utid), kind as u8)) {
+            if let Some(open) = self.open.remove(&(Owner::Thread(thread.utid), kind as u8)) {
                 emit(&open, None, out);
             }
         }
@@ -97,11 +97,11 @@ impl ReclaimTracker {
     }
 }
 
-fn who(kind: ReclaimKind, node: Option<i32>, here: &Here) -> Who {
+fn owner(kind: ReclaimKind, node: Option<i32>, here: &Here) -> Owner {
     match (kind, here.thread) {
-        (ReclaimKind::Kswapd, _) => Who::Node(node),
-        (_, Some(thread)) => Who::Thread(thread.utid),
-        (_, None) => Who::Cpu(here.cpu),
+        (ReclaimKind::Kswapd, _) => Owner::Node(node),
+        (_, Some(thread)) => Owner::Thread(thread.utid),
+        (_, None) => Owner::Cpu(here.cpu),
     }
 }
 

@@ -1,7 +1,7 @@
-//! What profilers and runtimes tell: samples of stacks, times without any, waits for locks of a language.
+//! Data from profilers and runtimes: stack samples, sampling gaps, lock waits of a language.
 //!
-//! These come whole, so nothing is tracked: rows are made, for threads that are those of the kernel's events
-//! where there are such.
+//! The items are complete, so nothing is tracked: they are converted to rows, of the same threads
+//! as the kernel's events if possible.
 
 mod locks;
 
@@ -16,10 +16,10 @@ use crate::profile::gaps::Gap;
 use crate::profile::leaf::{Leaf, leaf};
 use crate::profile::{CodeKind, NO_STACK, OPEN, Point, Profile, RuntimeEvent, SampledState};
 
-/// Threads that only a runtime knows are shown with its number and this: greater than any of the kernel.
+/// Offset added to the ids of threads known only to a runtime; greater than any kernel thread id.
 pub const RUNTIME_TID: i32 = 10_000_000;
 
-/// Code that waits for locks or keeps them, which tells nothing of who wanted one.
+/// Functions that wait for locks or hold them; they do not show which code requested a lock.
 const LOCK_CODE: &[&str] = &[
     "jdk.internal.misc.Unsafe.park",
     "sun.misc.Unsafe.park",
@@ -29,19 +29,20 @@ const LOCK_CODE: &[&str] = &[
     "jdk.internal.misc.Blocker.",
 ];
 
-/// A stack that has its rows.
+/// A stack whose rows were written.
 #[derive(Debug, Clone, Copy)]
 struct KnownStack {
     callsite: Option<i64>,
-    /// The innermost function, that of the program, and that outside of the code of locks.
+    /// The innermost function, the innermost user function, and the innermost one outside of lock
+    /// code.
     innermost: Option<Sym>,
     program: Option<Sym>,
     wanting: Option<Sym>,
-    /// The call that it waits in, else what the program does.
+    /// The system call that it waits in, otherwise the function.
     doing: Option<Sym>,
 }
 
-/// What of one profile has its place in the recording.
+/// Items of a profile that were already written.
 #[derive(Debug, Default)]
 struct Placed {
     threads: Vec<Option<ThreadRef>>,
@@ -55,7 +56,7 @@ struct Placed {
 #[derive(Debug, Default)]
 pub(super) struct SampledTracker {
     profiles: Vec<Placed>,
-    /// Which thread of its runtime a number of the kernel stands for.
+    /// Runtime thread ids by kernel thread id.
     runtime_ids: FxHashMap<i32, i64>,
     next_gap_id: i64,
     next_runtime_id: i64,
@@ -64,19 +65,19 @@ pub(super) struct SampledTracker {
 /// A profile and its number.
 #[derive(Clone, Copy)]
 pub struct Source<'p> {
-    /// Number of the profile among those of the import, from 0.
+    /// Number of the profile in the import, from 0.
     pub number: usize,
     /// The profile.
     pub profile: &'p Profile,
 }
 
-/// What the other trackers lend.
-pub(super) struct Lent<'t> {
+/// Parts of the other trackers that are needed here.
+pub(super) struct Shared<'t> {
     pub(super) processes: &'t mut Processes,
     pub(super) sites: &'t mut Callsites,
 }
 
-/// A thread with the name that its runtime gave it.
+/// A thread with the name given by its runtime.
 #[derive(Clone, Copy)]
 struct Named {
     thread: Option<ThreadRef>,
@@ -84,17 +85,17 @@ struct Named {
 }
 
 impl SampledTracker {
-    /// A sample, and since when its time counts.
+    /// A sample, and the start of the time that it stands for.
     #[inline]
     pub(super) fn point<S: EmitAll>(
         &mut self,
         source: Source<'_>,
         (point, since, id): (&Point, Ns, i64),
-        lent: &mut Lent<'_>,
+        shared: &mut Shared<'_>,
         out: &mut Output<'_, S>,
     ) {
-        let of = self.thread(source, point.thread, point.ts, lent, out);
-        let stack = self.stack(source, point.stack, point.ts, lent, out);
+        let of = self.thread(source, point.thread, point.ts, shared, out);
+        let stack = self.stack(source, point.stack, point.ts, shared, out);
         let ts_end = (point.span != OPEN).then(|| point.ts.saturating_add(point.span));
         let state = match point.state {
             SampledState::Running => Some("running"),
@@ -131,19 +132,19 @@ impl SampledTracker {
         &mut self,
         source: Source<'_>,
         (gap, shift): (&Gap, Ns),
-        lent: &mut Lent<'_>,
+        shared: &mut Shared<'_>,
         out: &mut Output<'_, S>,
     ) {
         let ts = gap.ts.saturating_add(shift);
         let of = gap
             .thread
-            .map(|thread| self.thread(source, thread, ts, lent, out));
+            .map(|thread| self.thread(source, thread, ts, shared, out));
         let thread = of.and_then(|of| of.thread);
-        // One of all threads is of their process, which any of them tells.
+        // A gap of all threads belongs to their process, which any of them shows.
         let member =
             thread.or_else(|| self.placed(source).threads.iter().flatten().next().copied());
-        let before = self.stack(source, gap.before, ts, lent, out);
-        let after = self.stack(source, gap.after, ts, lent, out);
+        let before = self.stack(source, gap.before, ts, shared, out);
+        let after = self.stack(source, gap.after, ts, shared, out);
         let row = SampleGapRow {
             id: self.next_gap_id,
             ts,
@@ -172,18 +173,18 @@ impl SampledTracker {
         &mut self,
         source: Source<'_>,
         (event, shift): (&RuntimeEvent, Ns),
-        lent: &mut Lent<'_>,
+        shared: &mut Shared<'_>,
         out: &mut Output<'_, S>,
     ) {
         let ts = event.ts.saturating_add(shift);
         let of = event
             .thread
-            .map(|thread| self.thread(source, thread, ts, lent, out));
+            .map(|thread| self.thread(source, thread, ts, shared, out));
         let owner = event
             .owner
-            .map(|thread| self.thread(source, thread, ts, lent, out));
+            .map(|thread| self.thread(source, thread, ts, shared, out));
         let thread = of.and_then(|of| of.thread);
-        let stack = self.stack(source, event.stack, ts, lent, out);
+        let stack = self.stack(source, event.stack, ts, shared, out);
         let address = event.address.map(|address| format!("{address:x}"));
         let row = RuntimeEventRow {
             id: self.next_runtime_id,
@@ -231,20 +232,20 @@ impl SampledTracker {
         source: Source<'_>,
         thread: u32,
         ts: Ns,
-        lent: &mut Lent<'_>,
+        shared: &mut Shared<'_>,
         out: &mut Output<'_, S>,
     ) -> Named {
         let at = thread as usize;
         let placed = self.placed(source);
         if let Some(known) = placed.threads[at]
-            && lent.processes.still_is(known)
+            && shared.processes.still_is(known)
         {
             return Named {
-                thread: Some(lent.processes.seen(known.slot, ts)),
+                thread: Some(shared.processes.seen(known.slot, ts)),
                 name: placed.names[at].or(known.comm),
             };
         }
-        self.place_thread(source, at, ts, lent, out)
+        self.place_thread(source, at, ts, shared, out)
     }
 
     #[cold]
@@ -253,7 +254,7 @@ impl SampledTracker {
         source: Source<'_>,
         at: usize,
         ts: Ns,
-        lent: &mut Lent<'_>,
+        shared: &mut Shared<'_>,
         out: &mut Output<'_, S>,
     ) -> Named {
         let of = &source.profile.threads[at];
@@ -266,14 +267,14 @@ impl SampledTracker {
             let name = of.name.as_deref().map(|name| out.symbols.intern(name));
             return Named { thread: None, name };
         };
-        // The kernel gives numbers again; a runtime does not.
+        // The kernel reuses ids; a runtime does not.
         let is_other = of.runtime_id.is_some_and(|id| {
             let before = self.runtime_ids.insert(tid, id);
             before.is_some_and(|before| before != id)
         });
         let name = of.name.as_deref().filter(|name| !name.starts_with("[tid="));
-        let told = (tid, source.profile.pid, name);
-        let thread = lent.processes.sampled(told, is_other, ts, out);
+        let reported = (tid, source.profile.pid, name);
+        let thread = shared.processes.sampled(reported, is_other, ts, out);
         let name = name.map(|name| out.symbols.intern(name)).or(thread.comm);
         let placed = self.placed(source);
         placed.threads[at] = Some(thread);
@@ -290,7 +291,7 @@ impl SampledTracker {
         source: Source<'_>,
         stack: u32,
         ts: Ns,
-        lent: &mut Lent<'_>,
+        shared: &mut Shared<'_>,
         out: &mut Output<'_, S>,
     ) -> Option<KnownStack> {
         if stack == NO_STACK {
@@ -300,7 +301,7 @@ impl SampledTracker {
         if let Some(known) = self.placed(source).stacks.get(at)? {
             return Some(*known);
         }
-        Some(self.place_stack(source, at, ts, lent, out))
+        Some(self.place_stack(source, at, ts, shared, out))
     }
 
     #[cold]
@@ -309,7 +310,7 @@ impl SampledTracker {
         source: Source<'_>,
         at: usize,
         ts: Ns,
-        lent: &mut Lent<'_>,
+        shared: &mut Shared<'_>,
         out: &mut Output<'_, S>,
     ) -> KnownStack {
         let profile = source.profile;
@@ -318,7 +319,7 @@ impl SampledTracker {
         for frame in &profile.stacks[at] {
             let place = *frame as usize;
             let of = &profile.frames[place];
-            let found = *placed.frames[place].get_or_insert_with(|| lent.sites.code(of, out));
+            let found = *placed.frames[place].get_or_insert_with(|| shared.sites.code(of, out));
             known.push((found, of));
         }
         let function = |of: Option<&(KnownFrame, &crate::profile::CodeFrame)>| {
@@ -331,7 +332,7 @@ impl SampledTracker {
             .clone()
             .filter(|(_, of)| !LOCK_CODE.iter().any(|code| of.function.starts_with(code)));
         let doing = match leaf(profile.frames_of(at as u32)) {
-            // Its own frame says more than that of the class that calls it.
+            // The frame of the call itself is more specific than the class that contains it.
             Leaf::FileCall => {
                 let mut calls = known.iter().filter(|(_, of)| of.kind != CodeKind::Kernel);
                 function(calls.next())
@@ -344,7 +345,7 @@ impl SampledTracker {
             innermost: function(known.first()),
             program,
             wanting: function(wanting.next()).or_else(|| function(known.first())),
-            callsite: lent
+            callsite: shared
                 .sites
                 .stack(known.iter().map(|(known, _)| known), ts, out),
         };

@@ -1,17 +1,18 @@
-//! Who runs on which CPU: slices of time, and the identity of every event.
+//! The thread running on each CPU: time slices, and the identity of every event.
 //!
-//! A switch tells both sides, so between two switches of a CPU nothing is in doubt. At the edges:
+//! A switch names both threads, so between two switches of a CPU the running thread is certain. At
+//! the edges:
 //!
-//! * Before the first switch of a CPU, the context of an event tells who ran at that event and no
-//!   more. The first switch then tells that the thread leaving had run since the first event of
-//!   the CPU, or since contexts stopped naming another one: its slice is written with an
-//!   unrecorded begin. Events without context stay without thread; naming them would need to hold
-//!   all of them back until the switch.
-//! * Where something was lost, nobody is known to run until a switch or a context tells.
-//! * Where a switch or context names another thread than the one known to run, switches were lost
-//!   unnoticed. The slice known ends at the last event that confirmed it, the time between is a
-//!   hole, and the anomaly is counted. Charging the hole to either thread was rejected: both
-//!   choices invent CPU time.
+//! * Before the first switch of a CPU, the context of an event identifies the running thread at
+//!   that event only. The first switch then shows that the previous thread was running since the
+//!   first event of the CPU, or since contexts last named another thread: its slice is written with
+//!   an unrecorded start. Events without context have no thread; to identify it, all of them would
+//!   have to be held back until the switch.
+//! * After a loss, the running thread is unknown until the next switch or context.
+//! * If a switch or context names a thread other than the one known to be running, switches were
+//!   lost unnoticed. The known slice ends at the last event that confirmed it, the time in between
+//!   is a hole, and the anomaly is counted. Attributing the hole to either thread was rejected: both
+//!   choices would invent CPU time.
 
 use whyslow_model::event::{Body, Event, Loss, PrevState};
 use whyslow_model::tables::{CpuRow, EmitAll, SchedSliceRow};
@@ -19,9 +20,9 @@ use whyslow_model::{Ns, Sym, Symbols, stat};
 
 use super::CPUS_MAX;
 use super::identity::{Change, Here, Output, Running, ThreadRef};
+use super::last_cpu::LastCpus;
 use super::meter::Meter;
 use super::process::Processes;
-use super::seat::Seats;
 use super::thread_state::ThreadStates;
 
 const END_STATES: [&str; 10] = ["R", "R+", "S", "D", "T", "t", "X", "Z", "P", "I"];
@@ -33,19 +34,19 @@ struct Cpu {
     events: i64,
     lost: i64,
     busy_ns: Ns,
-    /// A switch was seen on it: between switches it is known who runs.
+    /// A switch was seen on the CPU, so the running thread is known between switches.
     switched: bool,
     running: Running,
     since: Ns,
     begin_known: bool,
-    /// Last event that agreed with `running`.
+    /// Last event consistent with `running`.
     confirmed: Ns,
     prio: Option<i32>,
-    /// Since the slice began.
+    /// Time since the start of the slice.
     meter: Meter,
-    /// Id of the slice, if there is one to be written.
+    /// Id of the slice, if it will be written.
     slice: Option<i64>,
-    /// Losses before this were applied.
+    /// Losses before this time were applied.
     losses_until: Ns,
 }
 
@@ -54,7 +55,7 @@ pub(super) struct SchedTracker {
     cpus: Vec<Option<Cpu>>,
     end_states: [Sym; END_STATES.len()],
     next_slice: i64,
-    pub(super) seats: Seats,
+    pub(super) last_cpus: LastCpus,
     pub(super) states: ThreadStates,
 }
 
@@ -64,13 +65,13 @@ impl SchedTracker {
             cpus: Vec::new(),
             end_states: END_STATES.map(|name| symbols.intern(name)),
             next_slice: 0,
-            seats: Seats::default(),
+            last_cpus: LastCpus::default(),
             states: ThreadStates::new(symbols),
         }
     }
 
-    /// Counts the event on its CPU. Gives the CPU if there can be one of that number, and whether
-    /// events of it were lost since the last one.
+    /// Counts the event on its CPU. Returns the CPU if its number is valid, and whether events of
+    /// it were lost since the last one.
     pub(super) fn enter<S: EmitAll>(
         &mut self,
         event: &Event<'_>,
@@ -95,24 +96,24 @@ impl SchedTracker {
         (Some(number), lost)
     }
 
-    /// Who runs at an event, given what the event itself tells.
+    /// Identifies the running thread at an event, given what the event itself reports.
     pub(super) fn locate<S: EmitAll>(
         &mut self,
         cpu: Option<i32>,
-        told: Running,
+        reported: Running,
         event: &Event<'_>,
         processes: &Processes,
         out: &mut Output<'_, S>,
     ) -> Running {
         let ts = event.ts;
         let Some(number) = cpu else {
-            if told == Running::Unknown {
+            if reported == Running::Unknown {
                 out.anomalies.count(&stat::THREAD_UNKNOWN, ts);
             }
-            return told;
+            return reported;
         };
         let cpu = self.cpu(number);
-        if told == Running::Unknown {
+        if reported == Running::Unknown {
             let known = if cpu.switched {
                 cpu.running
             } else {
@@ -123,9 +124,9 @@ impl SchedTracker {
             }
             return known;
         }
-        if cpu.running == told {
+        if cpu.running == reported {
             cpu.confirmed = ts;
-            return told;
+            return reported;
         }
         let is_switch = matches!(event.body, Body::SchedSwitch { .. });
         let fresh = cpu.running == Running::Unknown && cpu.since == cpu.ts_first;
@@ -137,7 +138,7 @@ impl SchedTracker {
         }
         let next_slice = self.next_slice;
         let cpu = self.cpu(number);
-        cpu.running = told;
+        cpu.running = reported;
         cpu.since = since;
         cpu.begin_known = false;
         cpu.confirmed = ts;
@@ -146,7 +147,7 @@ impl SchedTracker {
         if !fresh {
             cpu.meter.take();
         }
-        if let Running::Thread(slot) = told
+        if let Running::Thread(slot) = reported
             && cpu.switched
             && !is_switch
         {
@@ -155,10 +156,10 @@ impl SchedTracker {
             let thread = processes.by_slot(slot);
             self.states.found_running(&thread, number, (ts, ts), out);
         }
-        told
+        reported
     }
 
-    /// Applies a switch; `next` is the thread switched to, null for idle.
+    /// Applies a switch; `next` is the thread switched to, `None` for idle.
     pub(super) fn switch<S: EmitAll>(
         &mut self,
         event: &Event<'_>,
@@ -210,7 +211,7 @@ impl SchedTracker {
         }
     }
 
-    /// Applies what an event changed about threads.
+    /// Applies changes of threads by an event.
     pub(super) fn change<S: EmitAll>(
         &mut self,
         change: &Change,
@@ -229,14 +230,14 @@ impl SchedTracker {
                         self.lose(number, cpu.confirmed, processes, out);
                     }
                 }
-                self.seats.gone(thread);
+                self.last_cpus.gone(thread);
                 self.states.gone(thread, processes, out);
             }
             _ => {}
         }
     }
 
-    /// Counts the time of the CPU of an event.
+    /// Time accounting for the CPU of an event.
     pub(super) fn meter(&mut self, number: i32) -> &mut Meter {
         &mut self.cpu(number).meter
     }
@@ -278,8 +279,8 @@ impl SchedTracker {
             {
                 let thread = processes.by_slot(slot);
                 if !cpu.switched {
-                    // It ran from the first event to the last: contexts told of nobody else, and
-                    // switches are recorded, so there was none here.
+                    // It ran from the first event to the last: contexts named no other thread, and
+                    // switches are recorded, so there was none on this CPU.
                     self.cpu(number).slice = Some(self.next_slice);
                     self.cpu(number).switched = true;
                     self.next_slice += 1;
@@ -304,7 +305,7 @@ impl SchedTracker {
         }
     }
 
-    /// Forgets who runs where something was lost before `ts` that was not applied yet.
+    /// Marks the running thread as unknown after losses before `ts` that were not applied yet.
     fn apply_losses<S: EmitAll>(
         &mut self,
         number: i32,
@@ -327,10 +328,10 @@ impl SchedTracker {
     fn cpu(&mut self, number: i32) -> &mut Cpu {
         self.cpus[number as usize]
             .as_mut()
-            .expect("`enter` made the record of the CPU of every event")
+            .expect("`enter` created the state of the CPU of every event")
     }
 
-    /// From `ts` on it is not known who runs on the CPU.
+    /// From `ts` on, the running thread is unknown.
     fn lose<S: EmitAll>(
         &mut self,
         number: i32,
@@ -357,7 +358,7 @@ impl SchedTracker {
         cpu.meter.take();
     }
 
-    /// Writes the slice that ends, at its end and with the state it ended in, if it ended.
+    /// Writes the slice, with its end and end state if it ended.
     fn close<S: EmitAll>(
         &mut self,
         number: i32,
@@ -368,7 +369,7 @@ impl SchedTracker {
         let cpu = self.cpu(number);
         let spent = cpu.meter.take();
         let Some(id) = cpu.slice.take() else { return };
-        let migrations = self.seats.sat(thread, number);
+        let migrations = self.last_cpus.placed(thread, number);
         let cpu = self.cpu(number);
         let ts_end = end.map(|(ts_end, _)| ts_end.max(cpu.since));
         if let Some(ts_end) = ts_end {

@@ -1,7 +1,8 @@
-//! Signals, from sending to their effect.
+//! Signals, from generation to delivery.
 //!
-//! A process has one of each kind pending at most, so a signal is known by process and number until
-//! some thread of it gets it. What ends a process is got by each of its threads; the first counts.
+//! A process has at most one pending signal of each kind, so a signal is identified by process and
+//! number until it is delivered to some thread. A signal that terminates a process is delivered to
+//! each of its threads; the first one counts.
 
 use rustc_hash::FxHashMap;
 use whyslow_model::event::{Signal, SignalAction};
@@ -10,7 +11,7 @@ use whyslow_model::{Ns, stat};
 
 use super::identity::{Here, Output, ThreadRef};
 
-/// Signals that nobody got yet; of more than that the end is given up.
+/// Maximum number of undelivered signals; above it, their ends are dropped.
 const PENDING_MAX: usize = 1 << 14;
 
 #[derive(Debug, Clone, Copy)]
@@ -24,7 +25,7 @@ struct Sent {
 
 #[derive(Debug, Default)]
 pub(super) struct SignalTracker {
-    /// By process and number.
+    /// By process and signal number.
     pending: FxHashMap<(i32, i32), Sent>,
     next_id: i64,
 }
@@ -48,7 +49,7 @@ impl SignalTracker {
             return put(&sent, Some(here.ts), out);
         }
         let key = (signal.pid, signal.number);
-        // One that was there already is what is got later.
+        // If one was pending already, that one is delivered later.
         let is_another = signal.result == 0 || signal.result == 4;
         if !is_another {
             return put(&sent, None, out);
@@ -69,7 +70,7 @@ impl SignalTracker {
         out: &mut Output<'_, S>,
     ) {
         let mut key = (signal.pid, signal.number);
-        // The kernel ends a process by this one, whichever was sent.
+        // The kernel terminates a process with this signal, whichever was sent.
         if signal.number == Signal::KILL && !self.pending.contains_key(&key) {
             let of_it = self.pending.iter().filter(|((pid, _), sent)| {
                 *pid == signal.pid && sent.signal.action() == SignalAction::End
@@ -83,7 +84,7 @@ impl SignalTracker {
         }
     }
 
-    /// The process ended without.
+    /// The process ended without delivery.
     pub(super) fn ended<S: EmitAll>(&mut self, pid: i32, out: &mut Output<'_, S>) {
         if self.pending.is_empty() {
             return;
@@ -123,7 +124,7 @@ fn put<S: EmitAll>(sent: &Sent, end: Option<Ns>, out: &mut Output<'_, S>) {
         action: out.symbols.intern_static(signal.action().name()),
         origin: out.symbols.intern_static(signal.origin()),
         result: out.symbols.intern_static(match signal.action() {
-            // What it is for was done, though there is nothing to be got.
+            // It took effect, although nothing is delivered.
             SignalAction::Continue => "sent",
             _ => signal.result_name(),
         }),

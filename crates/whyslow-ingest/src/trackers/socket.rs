@@ -1,4 +1,5 @@
-//! What a snapshot tells of a socket that was open before: `socket:[7] tcp accepted 10.0.0.1:80 10.0.0.9:5000`.
+//! Snapshot texts of sockets opened before the recording: `socket:[7] tcp accepted 10.0.0.1:80
+//! 10.0.0.9:5000`.
 
 use std::net::SocketAddr;
 
@@ -8,9 +9,9 @@ use whyslow_model::event::{Endpoint, NetAddress};
 use super::object::{FdClass, Object};
 use super::request::plain;
 
-/// A socket by its number in the kernel.
+/// A socket, identified by its number in the kernel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Told<'t> {
+pub(super) struct SocketText<'t> {
     pub(super) number: u64,
     pub(super) about: About<'t>,
 }
@@ -18,14 +19,14 @@ pub(super) struct Told<'t> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum About<'t> {
     Listens(SocketAddr),
-    /// This side and the other one.
+    /// Local and remote address.
     Accepted(SocketAddr, SocketAddr),
     Connected(SocketAddr, SocketAddr),
     UnixListens(&'t str),
     UnixAccepted(&'t str),
 }
 
-impl<'t> Told<'t> {
+impl<'t> SocketText<'t> {
     pub(super) fn parse(text: &'t str) -> Option<Self> {
         let (number, about) = text.strip_prefix("socket:[")?.split_once("] ")?;
         let number = number.parse().ok()?;
@@ -46,7 +47,8 @@ impl<'t> Told<'t> {
         Some(Self { number, about })
     }
 
-    /// Called as one is that was seen to come to be: after its peer, or after where it listens.
+    /// Named like a socket whose creation was recorded: by its peer, or by the address that it
+    /// listens on.
     pub(super) fn object(&self, symbols: &mut Symbols) -> Object {
         match self.about {
             About::Listens(side) | About::Accepted(_, side) | About::Connected(_, side) => {
@@ -81,10 +83,10 @@ mod tests {
     fn sockets_are_called_after_their_peers() {
         let check = |text: &str, number, class, name: &str| {
             let mut symbols = Symbols::new();
-            let told = Told::parse(text).unwrap_or_else(|| panic!("{text}"));
-            let object = told.object(&mut symbols);
+            let parsed = SocketText::parse(text).unwrap_or_else(|| panic!("{text}"));
+            let object = parsed.object(&mut symbols);
             let path = object.path.map(|path| symbols.get(path));
-            let found = (told.number, object.class, path);
+            let found = (parsed.number, object.class, path);
             assert_eq!(found, (number, class, Some(name)), "{text}");
         };
         let accepted = "socket:[7] tcp accepted 1.2.3.4:80 5.6.7.8:5000";
@@ -105,7 +107,7 @@ mod tests {
             "socket:[9] tcp accepted 1.2.3.4:80",
             "socket:[9] udp listen 1.2.3.4:80",
         ] {
-            assert_eq!(Told::parse(bad), None, "{bad}");
+            assert_eq!(SocketText::parse(bad), None, "{bad}");
         }
     }
 }

@@ -1,8 +1,8 @@
-//! Stacks of threads that were away from the CPU, samples, and waits for locks.
+//! Stacks of off-CPU intervals, samples, and kernel lock waits.
 //!
-//! A thread's stack in the kernel is told when it comes back, that of its program when its system
-//! call returns; the two are one row, so the first waits for the second. If the call's return comes
-//! without it (or the next call, or the end), it has none.
+//! The kernel stack of a thread is reported when it runs again, its user stack when its system call
+//! returns. Both are one row, so the first waits for the second. If the return of the call comes
+//! without a user stack (or the next call, or the end), there is none.
 
 use std::collections::BTreeMap;
 
@@ -16,10 +16,11 @@ use super::callsites::{
 };
 use super::identity::{Here, Output, ThreadRef};
 
-/// Stacks of a call that wait for that of its program; the oldest go without beyond.
+/// Maximum number of kernel stacks of a call that wait for the user stack; the oldest are written
+/// without.
 const WAITING_MAX: usize = 256;
 
-/// A stack in the kernel.
+/// A kernel stack.
 #[derive(Debug)]
 struct Waiting {
     id: i64,
@@ -51,7 +52,7 @@ impl StackTracker {
             Body::Stack(stack) => self.stack(stack, here, out),
             Body::Wall(look) => self.wall(look, here, out),
             Body::LockWait(wait) => self.lock(wait, here, out),
-            // What has not come by now does not come.
+            // A user stack that has not arrived by now does not exist.
             Body::SyscallEnter { .. } | Body::SyscallExit { .. } => {
                 if let Some(thread) = here.thread {
                     self.gone(&thread, out);
@@ -61,7 +62,7 @@ impl StackTracker {
         }
     }
 
-    /// Nothing more comes of the thread.
+    /// No more events of the thread follow.
     pub(super) fn gone<S: EmitAll>(&mut self, thread: &ThreadRef, out: &mut Output<'_, S>) {
         if !self.waiting.is_empty() {
             for waiting in self.waiting.remove(&thread.utid).unwrap_or_default() {
@@ -297,12 +298,12 @@ impl StackTracker {
     }
 }
 
-/// Frames as they were told, with what is known of them.
+/// Frames as reported, with their rows.
 fn frames_of<'f>(
-    told: &'f [Frame<'f>],
+    reported: &'f [Frame<'f>],
     known: &'f [KnownFrame],
 ) -> impl Iterator<Item = (&'f Frame<'f>, &'f KnownFrame)> {
-    told.iter().zip(known)
+    reported.iter().zip(known)
 }
 
 fn state_name(state: PrevState) -> &'static str {

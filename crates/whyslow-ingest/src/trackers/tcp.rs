@@ -1,8 +1,8 @@
-//! TCP connections, from changes of their state.
+//! TCP connections, from state changes.
 //!
-//! A thread asks for a connection, and a thread closes it; everything between is done by whoever
-//! happens to run when a packet comes. So a connection belongs to who asked for it, and one that
-//! was accepted to who closes it.
+//! One thread requests a connection, and one thread closes it; all other changes happen in the
+//! context of whatever thread is running when a packet arrives. So a connection belongs to the
+//! thread that requested it, and an accepted connection to the thread that closes it.
 
 use rustc_hash::FxHashMap;
 use whyslow_model::event::{Endpoint, TcpChange, TcpState};
@@ -12,15 +12,15 @@ use whyslow_model::{Ns, Sym, stat};
 use super::identity::{Here, Output, ThreadRef};
 use super::net::write_address;
 
-/// Connections under way; of more than that the end is given up.
+/// Maximum number of open connections; above it, their ends are dropped.
 const OPEN_MAX: usize = 1 << 17;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Origin {
     Connect,
     Accept,
-    /// The source tells of its begin, not who wanted it.
-    Untold,
+    /// The source reports the start, but not the side that initiated it.
+    Unreported,
     Unknown,
 }
 
@@ -40,7 +40,7 @@ struct Open {
     owner: Option<ThreadRef>,
     local: Option<Endpoint>,
     peer: Option<Endpoint>,
-    /// The last one.
+    /// The last change.
     change: TcpChange,
 }
 
@@ -60,8 +60,9 @@ impl TcpTracker {
         let origin = match (change.from, change.to) {
             (TcpState::Close, TcpState::SynSent) => Origin::Connect,
             (TcpState::Listen | TcpState::Close, TcpState::SynRecv) => Origin::Accept,
-            // The kernel has no such step: tools that tell only how long a connection was.
-            (TcpState::Close, TcpState::Established) => Origin::Untold,
+            // The kernel has no such transition: tools that report only the duration of a
+            // connection use it.
+            (TcpState::Close, TcpState::Established) => Origin::Unreported,
             _ => Origin::Unknown,
         };
         if origin != Origin::Unknown
@@ -113,17 +114,17 @@ impl Open {
             TcpState::SynSent => self.owner = thread,
             TcpState::Established => {
                 self.established = Some(here.ts);
-                if self.origin == Origin::Untold {
+                if self.origin == Origin::Unreported {
                     self.owner = thread;
                 }
             }
-            // Whoever closes first goes here,
+            // The side that closes first enters this state,
             TcpState::FinWait1 => {
                 self.closed_by = self.closed_by.or(Some(Side::Local));
                 self.owner = self.owner.or(thread);
             }
             TcpState::CloseWait => self.closed_by = self.closed_by.or(Some(Side::Peer)),
-            // and whoever closes second here.
+            // the side that closes second this one.
             TcpState::LastAck => self.owner = self.owner.or(thread),
             _ => {}
         }
@@ -137,29 +138,29 @@ impl Open {
         const RESET: [i32; 2] = [32, 104];
         const TIMEOUT: i32 = 110;
         const REFUSED: i32 = 111;
-        // The kernel's own word for a connection that this side gives up.
+        // The kernel's error for a connection that this side aborts.
         const ABORTED: i32 = 103;
         match self.change.error {
             _ if !has_ended => "open",
-            _ if self.origin == Origin::Untold => "unknown",
+            _ if self.origin == Origin::Unreported => "unknown",
             REFUSED => "refused",
             TIMEOUT => "timeout",
             error if RESET.contains(&error) => "reset",
             error if UNREACHABLE.contains(&error) => "unreachable",
-            0 | ABORTED if self.has_said_goodbye() => "closed",
+            0 | ABORTED if self.is_closed_by_both() => "closed",
             0 | ABORTED => "aborted",
             _ => "failed",
         }
     }
 
-    /// Both sides know that it is over, as far as this side can tell.
-    fn has_said_goodbye(&self) -> bool {
+    /// Both sides know that it ended, as far as this side can tell.
+    fn is_closed_by_both(&self) -> bool {
         use TcpState::{Closing, FinWait1, FinWait2, LastAck, TimeWait};
         [FinWait1, FinWait2, Closing, LastAck, TimeWait].contains(&self.change.from)
     }
 }
 
-/// The one that knows its port: before a connection and after it the kernel may not.
+/// The endpoint with a known port: the kernel may not know it before and after the connection.
 fn better(new: Option<Endpoint>, old: Option<Endpoint>) -> Option<Endpoint> {
     let is_better = new.is_some_and(|new| new.port.is_some());
     if is_better || old.is_none() { new } else { old }
@@ -182,7 +183,7 @@ fn put<S: EmitAll>(open: &Open, end: Option<Ns>, out: &mut Output<'_, S>) {
     let kind = match open.origin {
         Origin::Connect => "connect",
         Origin::Accept => "accept",
-        Origin::Untold | Origin::Unknown => "unknown",
+        Origin::Unreported | Origin::Unknown => "unknown",
     };
     let closed_by = open.closed_by.map(|side| match side {
         Side::Local => "local",

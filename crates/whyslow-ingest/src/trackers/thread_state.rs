@@ -1,22 +1,22 @@
-//! What each thread did, from the first event that tells its state to its last switch.
+//! Thread states, from the first event that shows the state to the last switch.
 //!
-//! Goal: states of a thread follow each other without gap or overlap, and none is made up. The
-//! kernel tells states at switches (the one leaving says how, the one coming runs) and at wakeups;
-//! the first wakeup of a child begins its states (where no such wakeup is recorded, its fork does:
-//! between the two it exists and can do nothing), a state dump tells what a thread was doing when
-//! the recording began.
+//! Goal: states of a thread are consecutive without gap or overlap, and none is invented. The
+//! kernel reports states at switches (of the previous and the next thread) and at wakeups. The
+//! states of a child start with its first wakeup (or, if wakeups of new threads are not recorded,
+//! with its fork: in between it exists but cannot do anything). A state dump reports the state of a
+//! thread at the start of the recording.
 //!
-//! Two things make a state doubtful afterwards. Events lost on the CPU where the thread last was
-//! may have changed it; a thread found to run where another was known to be has been missed at
-//! least once. The doubt is settled when the state ends: it is cut at the first moment something
-//! was lost, and the rest is `unknown`. Settling all threads at the moment of loss was rejected:
-//! it costs every thread for every lost packet.
+//! Two things invalidate a state afterwards. Events lost on the CPU of the thread may have changed
+//! it; and a thread found to be running on a CPU where another one was assumed to run was missed at
+//! least once. This is resolved when the state ends: it is cut at the first loss, and the rest is
+//! `unknown`. Resolving it for all threads at the time of the loss was rejected, because it would
+//! cost every thread for every lost packet.
 //!
-//! A thread asleep elsewhere could in theory have been woken, run and slept again all within one
-//! loss of another CPU. That is not assumed: it would make every state of a recording with one
-//! lost packet unknown.
+//! A thread asleep elsewhere could in theory have been woken, run and slept again, all within one
+//! loss of another CPU. That is not assumed: it would make every state unknown in a recording with
+//! one lost packet.
 //!
-//! Without a single switch nothing ends a state, so nothing is told of any.
+//! Without any switch nothing ends a state, so no states are reported.
 
 use whyslow_model::event::{PrevState, WakeupKind};
 use whyslow_model::tables::{EmitAll, RUNNABLE_REASONS, THREAD_STATES, ThreadStateRow};
@@ -49,7 +49,7 @@ enum Reason {
     Preempted,
 }
 
-/// What woke a thread.
+/// The wakeup of a thread.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Wake {
     pub(super) id: i64,
@@ -65,20 +65,21 @@ struct Open {
     id: i64,
     since: Ns,
     begin_known: bool,
-    /// The first thing known of the thread, from a state dump.
+    /// Known only from a state dump so far.
     dumped: bool,
     state: State,
     reason: Option<Reason>,
     prio: Option<i32>,
-    /// Where it ran last.
+    /// Last CPU.
     cpu: Option<i32>,
-    /// Where something must have been lost to miss a change.
+    /// CPU on which a loss would hide a change.
     watch: Option<i32>,
-    /// A child that was not yet seen to be made ready.
+    /// A child whose first wakeup was not seen yet.
     forked: bool,
-    /// What made a runnable thread ready.
+    /// The wakeup that made the thread runnable.
     woken: Option<Wake>,
-    /// A waking was seen, its wakeup is to come; the value tells whether it was spurious.
+    /// A waking event was seen, and its wakeup event is due; the value is whether it was
+    /// spurious.
     wakeup_due: Option<bool>,
 }
 
@@ -86,7 +87,7 @@ struct Open {
 pub(super) struct ThreadStates {
     /// By slot.
     open: Vec<Option<Open>>,
-    /// By slot: left the CPU for the last time. Contradicting events are not taken as a new life.
+    /// By slot: off-CPU for the last time. Contradicting events do not start a new life.
     over: Vec<bool>,
     /// By slot: last known priority.
     prios: Vec<Option<i32>>,
@@ -115,7 +116,7 @@ impl ThreadStates {
         self.switches_seen
     }
 
-    /// An event told the priority that the thread has from now on.
+    /// An event reported the current priority of the thread.
     pub(super) fn prio(&mut self, thread: &ThreadRef, prio: Option<i32>) {
         if prio.is_some() {
             self.reserve(thread);
@@ -132,7 +133,7 @@ impl ThreadStates {
         out: &mut Output<'_, S>,
     ) {
         self.switches_seen = true;
-        // It cannot be switched in while it runs: its switch out was lost.
+        // It cannot be switched in while it is running: its switch out was lost.
         if let Some(open) = self.get(thread)
             && open.state == State::Running
         {
@@ -147,7 +148,7 @@ impl ThreadStates {
         self.start(thread, State::Running, Some(cpu), ts);
     }
 
-    /// The thread turned out to run since a moment when no switch told so.
+    /// The thread turned out to be running since a time at which no switch reported it.
     pub(super) fn found_running<S: EmitAll>(
         &mut self,
         thread: &ThreadRef,
@@ -157,7 +158,7 @@ impl ThreadStates {
     ) {
         match self.get(thread) {
             Some(open) if open.state == State::Running && open.cpu == Some(cpu) => return,
-            // What a state dump told meanwhile was a snapshot of the same run.
+            // A state dump in between was a snapshot of the same run.
             Some(open) if open.dumped && open.since >= since => {
                 self.start(thread, State::Running, Some(cpu), since);
             }
@@ -185,7 +186,7 @@ impl ThreadStates {
         out: &mut Output<'_, S>,
     ) {
         self.switches_seen = true;
-        // Whatever it was thought to do, it was running when it was switched out.
+        // Whatever its state was assumed to be, it was running when it was switched out.
         if let Some(open) = self.get(thread)
             && open.state != State::Running
         {
@@ -211,7 +212,7 @@ impl ThreadStates {
         open.reason = (state == State::Runnable).then_some(Reason::Preempted);
     }
 
-    /// The thread cannot have done what it was thought to do since `since`.
+    /// The state of the thread has been wrong since `since`.
     pub(super) fn doubt<S: EmitAll>(
         &mut self,
         thread: &ThreadRef,
@@ -237,7 +238,7 @@ impl ThreadStates {
         }
     }
 
-    /// From `since` on it is not known any more who runs on the CPU where the thread was.
+    /// From `since` on, the running thread is unknown on the CPU where the thread was.
     pub(super) fn lost_sight<S: EmitAll>(
         &mut self,
         thread: &ThreadRef,
@@ -253,7 +254,7 @@ impl ThreadStates {
         }
     }
 
-    /// A wakeup; tells whether it was spurious: the thread was not asleep.
+    /// A wakeup. Returns whether it was spurious: the thread was not asleep.
     pub(super) fn wake<S: EmitAll>(
         &mut self,
         thread: &ThreadRef,
@@ -304,7 +305,7 @@ impl ThreadStates {
         open.reason = Some(Reason::Created);
     }
 
-    /// A runnable thread was moved to another CPU's queue.
+    /// A runnable thread was migrated to another CPU.
     pub(super) fn migrate(&mut self, thread: &ThreadRef, to_cpu: i32) {
         if let Some(open) = self.slot(thread)
             && open.state == State::Runnable
@@ -313,9 +314,9 @@ impl ThreadStates {
         }
     }
 
-    /// A state dump told what the thread was doing. Numbers as LTTng's state dump has them. It
-    /// does not distinguish a thread that runs from one in the queue (the switches will), nor
-    /// sleeps that signals end from others.
+    /// A state dump reported the state of the thread, with the numbers of LTTng's state dump. It
+    /// does not distinguish running threads from runnable ones (the switches will), nor
+    /// interruptible from uninterruptible sleeps.
     pub(super) fn dumped(&mut self, thread: &ThreadRef, status: i64, cpu: Option<i32>, ts: Ns) {
         const WAIT_FORK: i64 = 1;
         const WAIT_CPU: i64 = 2;
@@ -338,7 +339,7 @@ impl ThreadStates {
         open.dumped = true;
     }
 
-    /// The record of the thread goes away: its state ends with the last event that knew it.
+    /// The record of the thread is removed: its state ends with the last event of the thread.
     pub(super) fn gone<S: EmitAll>(
         &mut self,
         thread: &ThreadRef,
@@ -440,7 +441,7 @@ impl ThreadStates {
         out.sink.emit(self.row(&last, thread, Some(ts), wake));
     }
 
-    /// Cuts a state at the first loss within it; gives what is left to be written.
+    /// Cuts a state at the first loss within it; returns the part still to be written.
     fn settle<S: EmitAll>(
         &mut self,
         open: Open,

@@ -1,8 +1,9 @@
-//! Records of threads and processes, addressed by dense slots, found by the kernel's numbers.
+//! Records of threads and processes, addressed by dense slots, found by kernel ids.
 //!
-//! A record lives from the first event that knows the thread until the kernel frees it, its number
-//! is given to another thread, or (for the dead) [`DEAD_MAX`] others died after it. Then its rows
-//! are written and the slot is used again: memory follows the threads alive, not the trace.
+//! A record exists from the first event of the thread until the kernel frees it, its id is reused
+//! for another thread, or (for dead threads) [`DEAD_MAX`] others died after it. Then its rows are
+//! written and the slot is reused: memory depends on the number of live threads, not on the length
+//! of the trace.
 
 use std::collections::VecDeque;
 
@@ -12,11 +13,12 @@ use whyslow_model::{Ns, Sym, stat};
 
 use super::identity::{Change, Output, ProcessRef, ThreadRef};
 
-/// Threads known at one time; beyond that, one is given up for each new one. Linux itself allows
+/// Maximum number of known threads; above it, one is dropped for each new one. Linux itself allows
 /// four million, a traced machine rarely has ten thousand.
 const THREADS_MAX: usize = 1 << 18;
 
-/// Dead threads remembered for late events (the kernel frees a thread after its last switch).
+/// Maximum number of dead threads kept for late events (the kernel frees a thread after its last
+/// switch).
 const DEAD_MAX: usize = 4096;
 
 /// Process names of the LTTng tracer itself.
@@ -43,9 +45,9 @@ pub(super) struct Thread {
     pub(super) is_kernel: Option<bool>,
     is_tracer: bool,
     pub(super) runtime_name: Option<Sym>,
-    /// Left the CPU for the last time.
+    /// Off-CPU for the last time.
     pub(super) dead: bool,
-    /// The kernel freed it while it still seemed to run.
+    /// The kernel freed it while it still seemed to be running.
     pub(super) freed: bool,
     gone: bool,
 }
@@ -76,7 +78,7 @@ pub(super) struct Process {
     ended: bool,
 }
 
-/// What a process has from its parent until it runs a program of its own.
+/// Properties that a process inherits from its parent until it executes a program of its own.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct About {
     pub(super) command_line: Option<Sym>,
@@ -93,7 +95,7 @@ pub(super) struct Threads {
     records: Vec<Thread>,
     processes: Vec<Process>,
     free: Vec<u32>,
-    /// Slots given up by the current event: its other changes may still name them.
+    /// Slots dropped by the current event: its other changes may still refer to them.
     leaving: Vec<u32>,
     free_processes: Vec<u32>,
     by_tid: FxHashMap<i32, u32>,
@@ -103,24 +105,24 @@ pub(super) struct Threads {
     next_utid: i32,
     next_upid: i32,
     next_comm: i64,
-    /// Where the search for a record to give up goes on.
+    /// Position of the search for a record to drop.
     hand: usize,
     pub(super) changes: Vec<Change>,
-    /// Names that runtimes gave threads, of which the kernel keeps the begin, by number.
+    /// Names given by runtimes, whose kernel names may be truncated, by thread id.
     whole_names: FxHashMap<i32, Box<str>>,
 }
 
-/// Bytes of a name that the kernel keeps.
+/// Maximum length of a thread name in the kernel, in bytes.
 const KERNEL_NAME: usize = 15;
 
 impl Threads {
-    /// These threads are called so where the kernel's name for them is the begin of it.
+    /// Announces full names of threads, used if the kernel's name is a prefix.
     pub(super) fn expect_names(&mut self, names: impl Iterator<Item = (i32, Box<str>)>) {
         let long = names.filter(|(_, name)| name.len() > KERNEL_NAME);
         self.whole_names.extend(long);
     }
 
-    /// The whole of a name that the kernel may have cut.
+    /// The full name, if the kernel may have truncated it.
     fn whole<'n>(&'n self, tid: i32, comm: &'n [u8]) -> &'n [u8] {
         let whole = self.whole_names.get(&tid).map(|name| name.as_bytes());
         let is_cut = comm.len() == KERNEL_NAME;
@@ -128,7 +130,7 @@ impl Threads {
         whole.unwrap_or(comm)
     }
 
-    /// Starts an event: what the last one gave up may be used again.
+    /// Starts an event: slots dropped by the last one may be reused.
     pub(super) fn begin(&mut self) {
         if !self.changes.is_empty() {
             self.changes.clear();
@@ -144,7 +146,7 @@ impl Threads {
         &self.records[slot as usize]
     }
 
-    /// Whether a slot is that of the thread still, and it was not seen to end.
+    /// Whether a slot still belongs to the thread, and its end was not seen.
     #[inline]
     pub(super) fn is_current(&self, slot: u32, utid: i32) -> bool {
         let thread = self.records.get(slot as usize);
@@ -184,7 +186,7 @@ impl Threads {
         Some(self.process_reference(process))
     }
 
-    /// A record for a thread not known so far.
+    /// Creates a record for an unknown thread.
     pub(super) fn create<S: EmitAll>(&mut self, tid: i32, ts: Ns, out: &mut Output<'_, S>) -> u32 {
         if self.by_tid.len() >= THREADS_MAX {
             self.give_up_one(ts, out);
@@ -214,7 +216,7 @@ impl Threads {
         slot
     }
 
-    /// Tells the process of a thread that had none.
+    /// Sets the process of a thread whose process was unknown.
     pub(super) fn join(&mut self, slot: u32, pid: i32) {
         let process = match self.by_pid.get(&pid) {
             Some(&process) => process,
@@ -238,12 +240,12 @@ impl Threads {
         }
     }
 
-    /// Forgets that a number stood for a process, because it was given to a new one.
+    /// Removes the process with this id, because the id was reused for a new one.
     pub(super) fn release_pid(&mut self, pid: i32) {
         self.by_pid.remove(&pid);
     }
 
-    /// Names a thread. `exact` tells that the name begins now, not at some moment before.
+    /// Names a thread. `exact` means that the name starts now, not at some time before.
     pub(super) fn set_comm<S: EmitAll>(
         &mut self,
         slot: u32,
@@ -256,7 +258,7 @@ impl Threads {
         let (known, tid) = (thread.comm, thread.tid);
         let is_known = known.is_some_and(|known| {
             let known = out.symbols.get(known.sym).as_bytes();
-            // Only a runtime gives longer ones.
+            // Only a runtime gives longer names.
             known == comm || comm.len() == KERNEL_NAME && known.starts_with(comm)
         });
         if is_known || comm.is_empty() {
@@ -290,12 +292,12 @@ impl Threads {
         }
     }
 
-    /// What its runtime calls it.
+    /// Sets the name given by its runtime.
     pub(super) fn set_runtime_name(&mut self, slot: u32, name: Sym) {
         self.records[slot as usize].runtime_name = Some(name);
     }
 
-    /// The thread runs another program: what it was before does not count any more.
+    /// The thread executes another program: its previous properties no longer apply.
     pub(super) fn set_exe<S: EmitAll>(
         &mut self,
         slot: u32,
@@ -330,7 +332,7 @@ impl Threads {
         }
     }
 
-    /// The thread left the CPU for the last time.
+    /// The thread went off-CPU for the last time.
     pub(super) fn die<S: EmitAll>(&mut self, slot: u32, ts: Ns, out: &mut Output<'_, S>) {
         self.exit(slot, ts);
         let thread = &mut self.records[slot as usize];
@@ -351,7 +353,7 @@ impl Threads {
         }
     }
 
-    /// Gives a thread the number of the main thread, as exec does.
+    /// Gives a thread the id of the main thread, as exec does.
     pub(super) fn renumber<S: EmitAll>(
         &mut self,
         slot: u32,
@@ -370,7 +372,7 @@ impl Threads {
         }
     }
 
-    /// Writes the rows of a thread whose last event has passed, and lets its record go.
+    /// Writes the rows of a thread after its last event, and frees its record.
     pub(super) fn retire<S: EmitAll>(&mut self, slot: u32, out: &mut Output<'_, S>) {
         if self.records[slot as usize].gone {
             return;
@@ -402,7 +404,7 @@ impl Threads {
         }
     }
 
-    /// Writes the rows of all that is still known.
+    /// Writes the rows of all remaining records.
     pub(super) fn finish<S: EmitAll>(&mut self, out: &mut Output<'_, S>) {
         for slot in 0..self.records.len() as u32 {
             if !self.records[slot as usize].gone {
@@ -458,8 +460,8 @@ impl Threads {
         self.changes.push(Change::ProcessEnded { process });
     }
 
-    /// Makes room: the record that the hand meets first after those it met before. Only input
-    /// made to fill the table comes here, so the choice needs to be cheap, not good.
+    /// Frees a record: the next one after the clock hand. Only input crafted to fill the table gets
+    /// here, so the choice needs to be cheap, not good.
     fn give_up_one<S: EmitAll>(&mut self, ts: Ns, out: &mut Output<'_, S>) {
         for _ in 0..self.records.len() {
             self.hand = (self.hand + 1) % self.records.len();
@@ -471,7 +473,7 @@ impl Threads {
         }
     }
 
-    /// `alive`: the recording ends and the thread goes on.
+    /// `alive`: the thread is still running at the end of the recording.
     fn write<S: EmitAll>(&self, slot: u32, alive: bool, out: &mut Output<'_, S>) {
         let thread = &self.records[slot as usize];
         let reference = self.reference(slot);
@@ -504,7 +506,7 @@ impl Threads {
     fn write_process<S: EmitAll>(&self, process: u32, out: &mut Output<'_, S>) {
         let process = &self.processes[process as usize];
         let parent_upid = process.parent_upid.or_else(|| {
-            // The state dump told the parent's number before it told of the parent.
+            // The state dump reported the parent's id before the parent.
             let parent = &self.processes[*self.by_pid.get(&process.ppid?)? as usize];
             let both_there_before = process.ts_start.is_none() && parent.ts_start.is_none();
             both_there_before.then_some(parent.upid)
@@ -530,7 +532,7 @@ impl Threads {
     }
 }
 
-/// Puts a record into a free slot, or a new one.
+/// Stores a record in a free slot, or in a new one.
 fn place<T>(records: &mut Vec<T>, free: &mut Vec<u32>, record: T) -> u32 {
     if let Some(slot) = free.pop() {
         records[slot as usize] = record;
@@ -553,7 +555,7 @@ fn comm_row(utid: i32, comm: Comm, ts_end: Option<Ns>) -> ThreadCommRow {
     }
 }
 
-/// Names come as text arrays of fixed length, padded with zeros.
+/// Names are text arrays of fixed length, padded with zeros.
 fn until_nul(bytes: &[u8]) -> &[u8] {
     match bytes.iter().position(|&byte| byte == 0) {
         Some(end) => &bytes[..end],

@@ -1,4 +1,4 @@
-//! Passes of static probes, as they come.
+//! Hits of USDT probes.
 
 use whyslow_model::event::UsdtHit;
 use whyslow_model::tables::{EmitAll, UsdtEventRow};

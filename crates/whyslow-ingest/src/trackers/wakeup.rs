@@ -1,14 +1,15 @@
-//! Wakeups: who was woken, by whom, and in which context the waker was.
+//! Wakeups: the woken thread, the waker and its context.
 //!
-//! Newer kernels tell twice of one wakeup: `waking` on the CPU and in the context of the waker,
-//! then `wakeup` on the CPU the thread will run on, often in an interrupt that shows a wrong waker.
-//! Both are kept; the first of the two ends the sleep, so the state points at the waking where
-//! there is one.
+//! Newer kernels report a wakeup twice: `waking` on the CPU and in the context of the waker, then
+//! `wakeup` on the CPU that the thread will run on, often in an interrupt with a wrong waker. Both
+//! are kept; the first of the two ends the sleep, so the state refers to the waking event if there
+//! is one.
 //!
-//! The context is what the event itself tells, or that of the handlers known to run. An interrupt whose handler is not recorded is
-//! seen only where nothing else can be the waker: on an idle CPU, and in a thread outside the
-//! kernel. The latter may also wake somebody in a page fault, so there the context is unknown,
-//! unless timers are recorded, the usual source of such interrupts.
+//! The context is the one that the event itself reports, otherwise that of the handlers known to be
+//! running. An interrupt whose handler is not recorded is recognized only if nothing else can be
+//! the waker: on an idle CPU, and in a thread in user mode. A thread in user mode may also wake
+//! another one in a page fault, so its context is unknown, unless timers are recorded, the usual
+//! source of such interrupts.
 
 use whyslow_model::event::{Body, Event, Interrupt, IrqKind, WakeupKind};
 use whyslow_model::tables::{EmitAll, WakeupRow};
@@ -106,7 +107,7 @@ impl WakeupTracker {
         (irq, inside): (&IrqTracker, &Inside),
     ) -> (Sym, Option<i32>) {
         let handler = irq.context(here.cpu);
-        // What the event itself tells goes before what was concluded from others.
+        // The context of the event itself takes precedence over the derived one.
         match (here.interrupt, handler) {
             (Some(Interrupt::None), _) if !here.idle => return (self.task, None),
             (Some(Interrupt::Soft), Some((IrqKind::Soft, nr))) => return (self.softirq, Some(nr)),
@@ -118,8 +119,8 @@ impl WakeupTracker {
             Some((IrqKind::Hard | IrqKind::Ipi, nr)) => (self.irq, Some(nr)),
             Some((IrqKind::Soft, nr)) => (self.softirq, Some(nr)),
             Some((IrqKind::Hrtimer, _)) => (self.timer, None),
-            // The idle thread wakes nobody: it was an interrupt whose handler is not recorded,
-            // such as that of the local timer or a call from another CPU.
+            // The idle thread wakes no threads: it was an interrupt whose handler is not recorded,
+            // such as the local timer or an IPI.
             None if here.idle && kind == WakeupKind::Waking => (self.irq, None),
             None if may_be_interrupted(here, irq, inside) => (self.unknown, None),
             None if irq.recorded() => (self.task, None),
@@ -128,7 +129,7 @@ impl WakeupTracker {
     }
 }
 
-/// An interrupt whose handler is not recorded may be at work, rather than the thread.
+/// Whether an interrupt without a recorded handler may be the waker, rather than the thread.
 pub(super) fn may_be_interrupted(here: &Here, irq: &IrqTracker, inside: &Inside) -> bool {
     if let Some(interrupt) = here.interrupt {
         return interrupt != Interrupt::None;

@@ -1,11 +1,11 @@
-//! Work of the kernel that others wait for, and waits that it imposes, from begin to end.
+//! Kernel work that threads wait for, and waits that the kernel imposes, from start to end.
 //!
-//! One thread does a piece of work from begin to end, so both pair by thread and kind. A thread that
-//! is held back for dirtying too much is told of only when that begins: it sleeps next, and is let
-//! go when it runs again. Where the switch to it was not seen, that is when it is found to run, at the
-//! latest when the call returns in which it was held back.
+//! One thread does a piece of work from start to end, so both are matched by thread and kind. Dirty
+//! throttling is reported only at its start: the thread sleeps next, and the throttling ends when
+//! it runs again. If the switch to it was not seen, that is when it is found running, at the latest
+//! at the return of the call in which it was throttled.
 //!
-//! Rows of the time before a state dump wait for it, because it tells names of devices.
+//! Rows from before a state dump wait for the dump, because it contains the names of devices.
 
 use rustc_hash::FxHashMap;
 use whyslow_model::event::{Body, Event, PrevState, Work, WorkKind, WorkPhase};
@@ -15,7 +15,7 @@ use whyslow_model::{Ns, Sym, Symbols, stat};
 use super::block::BlockTracker;
 use super::identity::{Here, Output, ThreadRef};
 
-/// Rows that wait for names of devices.
+/// Maximum number of rows that wait for device names.
 const WAITING_MAX: usize = 1 << 12;
 
 #[derive(Debug, Clone, Copy)]
@@ -26,22 +26,22 @@ struct Open {
     reason: Option<Sym>,
     thread: Option<ThreadRef>,
     cpu: Option<i32>,
-    /// Of a commit: when each of its phases began.
+    /// For a commit: start of each of its phases.
     phases: [Option<Ns>; 3],
-    /// The thread gave up the CPU since.
+    /// The thread has been off-CPU since.
     has_slept: bool,
 }
 
-/// Who is at it: a thread, or where that is not known a CPU.
+/// Owner of the work: a thread, or a CPU if the thread is unknown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-enum Who {
+enum Owner {
     Thread(i32),
     Cpu(Option<i32>),
 }
 
 #[derive(Debug, Default)]
 pub(super) struct WorkTracker {
-    open: FxHashMap<(Who, u8), Open>,
+    open: FxHashMap<(Owner, u8), Open>,
     waiting: Vec<KernelWorkRow>,
     is_dumped: bool,
     next_id: i64,
@@ -55,11 +55,11 @@ impl WorkTracker {
         block: &BlockTracker,
         out: &mut Output<'_, S>,
     ) {
-        let who = match here.thread {
-            Some(thread) => Who::Thread(thread.utid),
-            None => Who::Cpu(here.cpu),
+        let owner = match here.thread {
+            Some(thread) => Owner::Thread(thread.utid),
+            None => Owner::Cpu(here.cpu),
         };
-        let key = (who, work.kind as u8);
+        let key = (owner, work.kind as u8);
         match work.phase {
             WorkPhase::Begin => {
                 let open = self.begin(work, here, out.symbols);
@@ -113,7 +113,7 @@ impl WorkTracker {
         }
     }
 
-    /// `next` runs instead of the thread that is `here`.
+    /// `next` runs instead of the thread in `here`.
     pub(super) fn switch<S: EmitAll>(
         &mut self,
         event: &Event<'_>,
@@ -125,7 +125,7 @@ impl WorkTracker {
         if self.open.is_empty() {
             return;
         }
-        let key = |thread: ThreadRef| (Who::Thread(thread.utid), WorkKind::DirtyThrottle as u8);
+        let key = |thread: ThreadRef| (Owner::Thread(thread.utid), WorkKind::DirtyThrottle as u8);
         let is_asleep = !matches!(
             event.body,
             Body::SchedSwitch {
@@ -150,7 +150,8 @@ impl WorkTracker {
         }
     }
 
-    /// The thread that is `here` runs, and is no longer held back, whether or not that was seen.
+    /// The thread in `here` is running, so it is no longer throttled, whether or not the end was
+    /// seen.
     pub(super) fn runs<S: EmitAll>(
         &mut self,
         here: &Here,
@@ -160,13 +161,13 @@ impl WorkTracker {
         let Some(thread) = here.thread.filter(|_| !self.open.is_empty()) else {
             return;
         };
-        let key = (Who::Thread(thread.utid), WorkKind::DirtyThrottle as u8);
+        let key = (Owner::Thread(thread.utid), WorkKind::DirtyThrottle as u8);
         if let Some(open) = self.open.remove(&key) {
             self.put(&open, Some(here.ts), None, block, out);
         }
     }
 
-    /// The thread ended; what it was in has no end.
+    /// The thread ended; its work has no end.
     pub(super) fn gone<S: EmitAll>(
         &mut self,
         thread: &ThreadRef,
@@ -174,13 +175,13 @@ impl WorkTracker {
         out: &mut Output<'_, S>,
     ) {
         for kind in WorkKind::ALL {
-            if let Some(open) = self.open.remove(&(Who::Thread(thread.utid), kind as u8)) {
+            if let Some(open) = self.open.remove(&(Owner::Thread(thread.utid), kind as u8)) {
                 self.put(&open, None, None, block, out);
             }
         }
     }
 
-    /// The state dump has told the names of all devices.
+    /// The state dump has reported the names of all devices.
     pub(super) fn dumped<S: EmitAll>(&mut self, block: &BlockTracker, out: &mut Output<'_, S>) {
         self.is_dumped = true;
         for mut row in self.waiting.drain(..) {

@@ -1,11 +1,12 @@
-//! Functions that the kernel queues for its own threads: from the queueing to the end of the call.
+//! Workqueue items: from queueing to the end of their function.
 //!
-//! What is queued is known by its address until it is called: it cannot be queued twice. From then
-//! on it can, and its memory may be something else already, so a call is known by who makes it, too.
+//! A queued item is identified by its address until its function starts: it cannot be queued twice.
+//! From then on it can, and its memory may already be reused, so a running item is also identified
+//! by the thread that runs it.
 //!
-//! What is taken back before its call makes no event; but who puts it off for longer takes it back
-//! and queues it anew, and some do so all the time. So what is queued anew is the same item, from
-//! then on, which tells how often it was queued before.
+//! Cancelling an item is not reported. But delaying one cancels it and queues it again, which some
+//! code does all the time. So an item that is queued again is the same one, starting at that time,
+//! and counts its earlier queueings.
 
 use std::fmt::Write;
 
@@ -19,7 +20,7 @@ use super::irq::IrqTracker;
 use super::meter::Inside;
 use super::wakeup::may_be_interrupted;
 
-/// Items that are queued or under way; of more than that the end is given up.
+/// Maximum number of queued or running items; above it, their ends are dropped.
 const OPEN_MAX: usize = 1 << 16;
 
 #[derive(Debug, Clone, Copy)]
@@ -37,9 +38,9 @@ struct Open {
     cpu: Option<i32>,
 }
 
-/// Who calls the function: a thread, or a softirq on a CPU.
+/// Runner of the function: a thread, or a softirq on a CPU.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-enum Who {
+enum Runner {
     Thread(i32),
     Cpu(Option<i32>),
 }
@@ -47,7 +48,7 @@ enum Who {
 #[derive(Debug, Default)]
 pub(super) struct WorkItemTracker {
     queued: FxHashMap<u64, Open>,
-    running: FxHashMap<(Who, u64), Open>,
+    running: FxHashMap<(Runner, u64), Open>,
     next_id: i64,
 }
 
@@ -60,7 +61,7 @@ impl WorkItemTracker {
         out: &mut Output<'_, S>,
     ) {
         let worker = here.thread.filter(|_| item.is_worker);
-        let who = worker.map_or(Who::Cpu(here.cpu), |thread| Who::Thread(thread.utid));
+        let runner = worker.map_or(Runner::Cpu(here.cpu), |thread| Runner::Thread(thread.utid));
         match item.phase {
             ItemPhase::Queued => {
                 let is_interrupt = here.interrupted || may_be_interrupted(here, irq, inside);
@@ -88,13 +89,13 @@ impl WorkItemTracker {
                 open.begun = Some(here.ts);
                 open.worker = worker;
                 open.cpu = here.cpu;
-                if let Some(before) = self.running.insert((who, item.work), open) {
+                if let Some(before) = self.running.insert((runner, item.work), open) {
                     out.anomalies.count(&stat::ITEM_NESTED, here.ts);
                     put(&before, None, out);
                 }
                 self.bound(here.ts, out);
             }
-            ItemPhase::End => match self.running.remove(&(who, item.work)) {
+            ItemPhase::End => match self.running.remove(&(runner, item.work)) {
                 Some(open) => put(&open, Some(here.ts), out),
                 None => out.anomalies.count(&stat::ITEM_END_WITHOUT_BEGIN, here.ts),
             },
@@ -147,7 +148,7 @@ fn function<S: EmitAll>(item: WorkItem<'_>, ts: Ns, out: &mut Output<'_, S>) -> 
     }
     out.anomalies.count(&stat::FRAME_UNNAMED, ts);
     let mut text = String::new();
-    write!(text, "{:x}", item.address?).expect("a string takes any text");
+    write!(text, "{:x}", item.address?).expect("writing to a string cannot fail");
     Some(out.symbols.intern(&text))
 }
 

@@ -1,4 +1,4 @@
-//! Traces read straight from archives, and archives that want to do harm.
+//! Imports from archives, including malicious ones.
 #![allow(clippy::unwrap_used)]
 
 use std::fs::{self, File};
@@ -14,7 +14,7 @@ use whyslow_ingest::{ImportError, ImportOptions, Stage, import};
 
 use crate::support::stream_writer::{Folder, METADATA, Read, file, three_packets};
 
-/// A tar of a session with one trace, and one more entry.
+/// A tar of a session with one trace, and an additional entry.
 fn tar(extra: impl Fn(&mut tar::Builder<Vec<u8>>)) -> Vec<u8> {
     let mut builder = tar::Builder::new(Vec::new());
     let stream = file(&three_packets());
@@ -101,17 +101,17 @@ fn unpacking_tells_how_far_it_is_and_can_be_ended() {
     for (kind, bytes) in every_kind() {
         let folder = Folder::new();
         let path = folder.add("archive", &bytes);
-        let mut told = Vec::new();
+        let mut reported = Vec::new();
         let mut watch = |read, of| {
-            told.push((read, of));
+            reported.push((read, of));
             ControlFlow::Continue(())
         };
         unpack_watched(&path, &mut watch).unwrap();
         let all = bytes.len() as u64;
-        assert!(told.is_sorted(), "{kind}: {told:?}");
-        assert!(told.iter().all(|(read, of)| read <= of && *of == all));
-        assert!(told.last().unwrap().0 > 0, "{kind}: {told:?}");
-        for after in 0..told.len() {
+        assert!(reported.is_sorted(), "{kind}: {reported:?}");
+        assert!(reported.iter().all(|(read, of)| read <= of && *of == all));
+        assert!(reported.last().unwrap().0 > 0, "{kind}: {reported:?}");
+        for after in 0..reported.len() {
             let mut left = after;
             let mut watch = |_, _| match left.checked_sub(1) {
                 Some(less) => {
@@ -148,7 +148,7 @@ fn refusal(bytes: &[u8]) -> ArchiveError {
     unpack(&folder.add("archive", bytes)).unwrap_err()
 }
 
-/// The library refuses to write such names, so they are put into the header by hand.
+/// The library refuses to write such names, so they are written into the header directly.
 fn entry(name: &str, kind: tar::EntryType, link: &str) -> Vec<u8> {
     tar(|builder| {
         let mut header = tar::Header::new_gnu();

@@ -1,4 +1,5 @@
-//! Files of blktrace are read as blkparse and btt read them, and what blkparse prints means the same.
+//! blktrace files give the results of blkparse and btt, and imported blkparse output gives the
+//! same.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -28,7 +29,8 @@ fn parts() -> Vec<PathBuf> {
     PARTS.iter().map(|name| folder().join(name)).collect()
 }
 
-/// A step of a request: time, CPU, device, thread, kind, direction, place, length, and what else it says.
+/// A step of a request: time, CPU, device, thread, action, direction, sector, length, and further
+/// data.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 struct Step {
     ts: i64,
@@ -44,7 +46,7 @@ struct Step {
 
 struct Got {
     steps: Vec<Step>,
-    /// Length of the gap, CPU, how many were lost.
+    /// Length of the gap, CPU, number of lost events.
     losses: Vec<(Option<i32>, Option<i64>)>,
     summary: Summary,
 }
@@ -120,13 +122,14 @@ fn device(text: &str) -> i64 {
     major.parse::<i64>().expect("a number") << 20 | minor.parse::<i64>().expect("a number")
 }
 
-/// Letters of a direction as they are kept: a flush without data is no write, and one of the kernel's own is one.
+/// Letters of a direction as they are stored: an empty flush is not a write, and an internal
+/// request of the kernel is one.
 fn kept(letters: &str, has_data: bool) -> String {
     let letters = if letters == "FN" { "FF" } else { letters };
     rwbs::from_text(letters.as_bytes(), i64::from(has_data)).letters()
 }
 
-/// What blkparse printed, by columns.
+/// Output of blkparse, by columns.
 fn printed(name: &str) -> Vec<Step> {
     const KINDS: [&str; 10] = ["Q", "M", "F", "G", "I", "D", "R", "C", "X", "A"];
     let text = fs::read_to_string(folder().join(name)).expect("a text");
@@ -149,7 +152,7 @@ fn printed(name: &str) -> Vec<Step> {
             tid: number(4) as i32,
             kind,
             letters: kept(words[6], words.get(8) == Some(&"+")),
-            // A flush has no place.
+            // A flush has no sector.
             sector: words[7].parse().unwrap_or(0),
             sectors: if kind == "X" || words.get(8) != Some(&"+") {
                 0
@@ -167,7 +170,8 @@ fn steps_are_those_that_blkparse_prints() {
     let mut got = read(&parts());
     let mut wanted = printed("loops.blkparse.txt");
     assert!(wanted.len() > 400, "{}", wanted.len());
-    // By their distance from the first one: blkparse's times count from there. A split has no length in print.
+    // Relative to the first one: blkparse's times count from there. blkparse prints no length for a
+    // split.
     let begin = got.steps[0].ts - wanted[0].ts;
     for step in &mut got.steps {
         step.ts -= begin;
@@ -189,7 +193,8 @@ fn steps_are_those_that_blkparse_prints() {
     ] {
         assert_eq!(note(&got.summary, name), 0, "{name}");
     }
-    // Plugs and the like are counted, too: with the notes it is all there is in the files.
+    // Plugs and similar steps are counted, too: together with messages, nothing else is in the
+    // files.
     let text = fs::read_to_string(folder().join("loops.blkparse.txt")).expect("a text");
     let plugs = text
         .lines()
@@ -202,7 +207,7 @@ fn steps_are_those_that_blkparse_prints() {
     );
 }
 
-/// Rows of requests without their times of day: from the first one on.
+/// Rows of requests with times relative to the first one.
 fn requests(imported: &InMemory) -> Vec<String> {
     let rows = &imported.rows.block_io;
     let begin = rows.iter().map(|row| row.ts).min().unwrap_or(0);
@@ -259,7 +264,7 @@ fn a_folder_is_its_files_in_any_order() {
     for name in PARTS {
         fs::copy(folder().join(name), room.path().join(name)).expect("room");
     }
-    // Of a CPU on which nothing happened.
+    // The file of a CPU without events.
     let empty = room.path().join("loop0.blktrace.2");
     fs::write(&empty, "").expect("room");
     let whole = requests(&imported(&[room.path().to_owned()]));
@@ -284,7 +289,7 @@ fn one_file_with_all_cpus_is_put_in_order() {
     assert!(one.losses.is_empty());
 }
 
-/// Where records begin.
+/// Offsets of records.
 fn places(bytes: &[u8]) -> Vec<usize> {
     let (mut at, mut places) = (0, Vec::new());
     while at < bytes.len() {
@@ -340,7 +345,7 @@ fn records_that_are_missing_by_number_are_lost() {
     let path = room.path().join("x");
     let bytes = fs::read(folder().join("loop0.blktrace.0")).expect("a file");
     let places = places(&bytes);
-    // Two from the middle.
+    // Remove two from the middle.
     let (from, to) = (places[places.len() / 2], places[places.len() / 2 + 2]);
     let rest = [&bytes[..from], &bytes[to..]].concat();
     fs::write(&path, rest).expect("room");
@@ -360,7 +365,7 @@ fn damaged_files_give_what_they_have() {
         let bytes = fs::read(&part).expect("a file");
         let all = check(&bytes);
         let places = places(&bytes);
-        // Each byte of the small ones; the others hold more of the same.
+        // Every byte of the small files; the others contain more of the same.
         let step = if bytes.len() < 4096 { 1 } else { 11 };
         for end in (0..bytes.len()).step_by(step) {
             let got = check(&bytes[..end]);
@@ -382,9 +387,9 @@ fn damaged_files_give_what_they_have() {
     }
 }
 
-/// Numbers of btt for one device: name, then least, mean, greatest, in seconds, and how many.
+/// Values of btt for one device: name, then minimum, mean, maximum in seconds, and count.
 fn btt(path: &Path) -> BTreeMap<String, Vec<f64>> {
-    // It leaves files where it runs.
+    // It writes files to the working directory.
     let folder = path.parent().expect("a folder");
     let done = Command::new("btt")
         .arg("-i")
@@ -417,17 +422,17 @@ fn times_of_requests_are_those_of_btt() {
         .current_dir(folder())
         .output();
     assert!(done.expect("blkparse runs").status.success());
-    let told = btt(&merged);
+    let reported = btt(&merged);
     let imported = imported(&[merged]);
-    // The device merges nothing; what it splits (large reads) btt does not follow.
+    // The device merges nothing; btt does not follow its splits (large reads).
     let is_write =
         |row: &&whyslow_model::tables::BlockIoRow| imported.symbols.get(row.op) == "write";
     let writes: Vec<_> = imported.rows.block_io.iter().filter(is_write).collect();
     let device = writes.iter().filter_map(|row| row.device_ns).collect();
     let whole = writes.iter().filter_map(|row| row.dur).collect();
     for (name, waits) in [("D2C", device), ("Q2C", whole)] {
-        let (waits, wanted): (Vec<i64>, _) = (waits, &told[name]);
-        assert_eq!(waits.len() as f64, wanted[3], "{name}: {told:?}");
+        let (waits, wanted): (Vec<i64>, _) = (waits, &reported[name]);
+        assert_eq!(waits.len() as f64, wanted[3], "{name}: {reported:?}");
         let seconds = |ns: i64| ns as f64 / 1e9;
         let mean = seconds(waits.iter().sum()) / waits.len() as f64;
         let least = seconds(*waits.iter().min().expect("one"));

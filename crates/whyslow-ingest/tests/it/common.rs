@@ -1,4 +1,4 @@
-//! What tests of real traces share.
+//! Shared by tests of real traces.
 
 use std::path::PathBuf;
 
@@ -7,7 +7,7 @@ use whyslow_model::Sym;
 use whyslow_model::tables::SyscallRow;
 use whyslow_testkit::data_folder;
 
-/// The folder with the traces, or the reason to skip.
+/// The directory of the traces, or the reason to skip.
 #[track_caller]
 pub(crate) fn data() -> Option<PathBuf> {
     data_folder("ctf")
@@ -22,7 +22,7 @@ pub(crate) fn text(import: &InMemory, sym: Option<Sym>) -> &str {
     sym.map_or("", |sym| import.symbols.get(sym))
 }
 
-/// System calls by name of the thread, its own name, and the end of its path.
+/// System calls by thread name, call name, and path suffix.
 pub(crate) fn calls<'i>(
     import: &'i InMemory,
     comm: &'i str,

@@ -1,7 +1,7 @@
-//! A trace means the same whether its metadata is CTF 1.8 or CTF 2: the tables are equal, byte
-//! for byte.
+//! A trace gives the same result whether its metadata is CTF 1.8 or CTF 2: the tables are
+//! identical.
 
-// A test says on stdout why it did not run.
+// A test prints to stdout why it was skipped.
 #![allow(clippy::print_stdout)]
 
 use std::collections::BTreeMap;
@@ -34,7 +34,7 @@ fn tables_do_not_depend_on_the_version_of_the_metadata() {
             };
             assert!(first.keys().eq(second.keys()), "{name}");
             for (table, bytes) in &first {
-                // Attributes that nobody knows are counted there, and not written again.
+                // Unknown attributes are counted there, and are not written again.
                 if odd && ["import_log.parquet", "trace_stat.parquet"].contains(&table.as_str()) {
                     continue;
                 }
@@ -57,7 +57,7 @@ fn collect_traces(folder: &Path, found: &mut Vec<PathBuf>) {
     }
 }
 
-/// Whether the metadata of CTF 1.8 had anything odd in it.
+/// Whether the CTF 1.8 metadata had any anomalies.
 fn rewrite_metadata(trace: &Path) -> bool {
     let path = trace.join("metadata");
     let bytes = fs::read(&path).expect("metadata can be read");

@@ -1,4 +1,4 @@
-//! Every field class of CTF 2, in the final spelling and in that of the candidate of 2023.
+//! Every field class of CTF 2, in the final spelling and in that of the release candidate of 2023.
 
 use whyslow_ingest::importers::ctf::class::{
     BitOrder, ByteOrder, EventClass, FieldClass, FieldLocation, IntegerClass, IntegerKind, Range,
@@ -21,7 +21,7 @@ fn parse(fragments: &[&str]) -> ParsedMetadata {
     parse_metadata(text.as_bytes()).unwrap_or_else(|error| panic!("{error}: {text}"))
 }
 
-/// The event whose payload has these members, written in JSON with `'` for `"`.
+/// The event with these payload members, written in JSON with `'` for `"`.
 fn parse_event(members: &str) -> EventClass {
     let event = format!(
         "{{'type':'event-record-class','payload-field-class':\
@@ -232,7 +232,7 @@ fn an_optional_field_is_selected_by_truth_or_by_ranges() {
     );
 }
 
-/// The location of `x[length]` within structures `s` and `t`, where `n` stands beside each.
+/// The location of `x[length]` within structures `s` and `t`, where `n` is a member of each.
 fn check_location(location: &str, expected: Option<&[&str]>) {
     let n = "{'name':'n','field-class':'u8'}";
     let x = format!(
@@ -304,7 +304,7 @@ fn a_length_may_be_whichever_option_a_variant_has() {
     assert_eq!(names, [None, Some("two")]);
 }
 
-/// As the kernel tracer of LTTng writes it, shortened.
+/// As written by the LTTng kernel tracer, shortened.
 const LTTNG: [&str; 8] = [
     "{'type':'field-class-alias','name':'u64-ts','field-class':\
      {'type':'fixed-length-unsigned-integer','length':64,'alignment':8,\

@@ -1,11 +1,11 @@
-//! Damaged stream files: whatever the bytes, the reader ends, and every record is accounted for.
+//! Damaged stream files: whatever the bytes, the reader terminates, and every record is counted.
 #![allow(clippy::unwrap_used)]
 
 use proptest::prelude::*;
 
 use crate::support::stream_writer::{Folder, HEADER_BYTES, Packet, Read, file, three_packets};
 
-/// Four packets of different fill, the third full to its last byte.
+/// Four packets of different fill levels, the third filled to its last byte.
 fn packets() -> Vec<Packet> {
     let mut packets = three_packets();
     packets[1] = packets[1]
@@ -35,7 +35,7 @@ fn check(read: &Read) {
     assert_eq!(read.progress.bytes_done, read.progress.bytes_total);
 }
 
-/// Byte ranges of the packets, and how many events end before each byte.
+/// Byte ranges of the packets, and the number of events that end before each byte.
 fn packet_ends(packets: &[Packet]) -> Vec<usize> {
     let sizes = packets.iter().map(|packet| packet.bytes().len());
     sizes
@@ -85,7 +85,7 @@ proptest! {
         packets[1].events = garbage;
         let read = Folder::with(&file(&packets)).read();
         check(&read);
-        // The other packets are as they were.
+        // The other packets are unchanged.
         prop_assert!(read.events.iter().any(|event| event.3.starts_with("note Unsigned(3)")));
     }
 
@@ -100,7 +100,7 @@ fn signatures_without_packets_do_not_cost_a_search_each() {
     let packet = Packet::new(0, 0, 0).bytes();
     let mut bytes = Vec::new();
     while bytes.len() < 1 << 20 {
-        // Magic and uuid, then a stream class that is not declared.
+        // Magic and uuid, then an undeclared stream class.
         bytes.extend(&packet[..20]);
         bytes.extend([0xee; 12]);
     }

@@ -1,7 +1,7 @@
-//! The metadata of every development trace: read whole, compared with what babeltrace2 makes of
-//! it, and the same when written as CTF 2.
+//! The metadata of every development trace: read completely, compared with the result of
+//! babeltrace2, and equal when written as CTF 2.
 
-// A test says on stdout what it compared.
+// A test prints to stdout what it compared.
 #![allow(clippy::print_stdout)]
 
 use std::collections::BTreeSet;
@@ -16,7 +16,7 @@ use whyslow_testkit::{Need, skip};
 
 use crate::support::{ctf2, show, traces};
 
-/// All metadata files: where each stood, and its bytes.
+/// All metadata files: path and content.
 fn metadata_files() -> Vec<(String, Vec<u8>)> {
     let mut found = Vec::new();
     for archive in traces::archives() {
@@ -45,7 +45,7 @@ fn parse(name: &str, bytes: &[u8]) -> ParsedMetadata {
 fn every_development_trace_is_read_whole() {
     for (name, bytes) in metadata_files() {
         let parsed = parse(&name, &bytes);
-        // These are there to have attributes that nobody knows.
+        // These contain unknown attributes on purpose.
         let odd = ["/warnings/", "/succeed3/", "/succeed4/"];
         let odd = odd.iter().any(|folder| name.contains(folder));
         let stats: BTreeSet<&str> = parsed.anomalies.iter().map(|a| a.stat.name).collect();
@@ -66,13 +66,13 @@ fn ctf_2_says_the_same_as_ctf_1_8() {
         expected.clocks.iter_mut().for_each(move_cycles_to_seconds);
         for_each_scope(&mut expected, &mut forget_what_ctf_2_cannot_say);
         let mut found = again.trace;
-        // A trace without any integer outside of events does not tell.
+        // A trace without integers outside of events does not show it.
         found.byte_order = expected.byte_order;
         assert_same(&name, &found, &expected);
     }
 }
 
-/// Tells the first line in which they differ; both together are megabytes.
+/// Shows the first line that differs; both texts are megabytes long.
 fn assert_same(name: &str, found: &TraceClass, expected: &TraceClass) {
     if found == expected {
         return;
@@ -98,7 +98,7 @@ fn cut_metadata_is_used_up_to_the_cut() {
     }
 }
 
-/// What a cut text declares, the whole one declares too, in the same order.
+/// Everything that a truncated text declares, the complete one declares, too, in the same order.
 fn check_cut(name: &str, whole: &TraceClass, cut: &[u8]) {
     let Ok(parsed) = parse_metadata(cut) else {
         return;
@@ -119,7 +119,7 @@ fn classes_are_those_that_babeltrace2_sees() {
         env!("CARGO_MANIFEST_DIR"),
         "/tests/it/support/event_classes.py"
     );
-    // The one that the distribution's module of babeltrace2 belongs to.
+    // The Python that the distribution's module of babeltrace2 is installed for.
     const PYTHON: &str = "/usr/bin/python3";
     let probe = Command::new(PYTHON).args(["-c", "import bt2"]).output();
     if !probe.is_ok_and(|output| output.status.success()) {
@@ -137,7 +137,7 @@ fn classes_are_those_that_babeltrace2_sees() {
     for (name, bytes) in metadata_files() {
         let trace = folder.path().join(&name);
         let directory = trace.parent().expect("metadata is in a folder");
-        // One process each: babeltrace2 2.0 ends by an assertion on one of them.
+        // One process each: babeltrace2 2.0 fails an assertion on one of them.
         let output = Command::new(PYTHON).arg(SCRIPT).arg(directory).output();
         let output = output.expect("Python was there before");
         let theirs = String::from_utf8(output.stdout).expect("names are Unicode");

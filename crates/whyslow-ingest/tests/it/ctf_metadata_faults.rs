@@ -1,4 +1,4 @@
-//! Metadata in packets, cut, damaged, wrong, and made to do harm.
+//! Metadata in packets; truncated, damaged, invalid and malicious metadata.
 
 use std::fmt::Write as _;
 
@@ -22,14 +22,14 @@ fn event_names(trace: &TraceClass) -> Vec<&str> {
     events.map(|event| event.name.as_str()).collect()
 }
 
-/// (stat, place, text) of what was passed over.
+/// (stat, location, text) of skipped parts.
 fn anomalies(parsed: &ParsedMetadata) -> Vec<(&str, u64, &str)> {
     let all = parsed.anomalies.iter();
     all.map(|a| (a.stat.name, a.byte_offset, a.text.as_str()))
         .collect()
 }
 
-/// Cuts a text into packets of some bytes of content, with padding.
+/// Splits a text into packets with some bytes of content and padding.
 fn packets(text: &[u8], content_bytes: usize, big: bool) -> Vec<u8> {
     let number = |value: u32| {
         if big {
@@ -83,7 +83,7 @@ fn places_are_those_of_the_file() {
     let parsed = parse(text.as_bytes());
     let found = anomalies(&parsed);
     assert_eq!(found, [("METADATA_DAMAGED", in_text as u64, expected)]);
-    // Ten bytes of text in each packet of 58.
+    // Ten bytes of text in each packet of 58 bytes.
     let parsed = parse(&packets(text.as_bytes(), 10, false));
     let in_file = (in_text / 10 * 58 + 37 + in_text % 10) as u64;
     assert_eq!(
@@ -193,7 +193,7 @@ fn wrong_text_is_refused_with_its_place() {
     check_error(
         "trace { major = 2; byte_order = le; };",
         "major",
-        "`major` cannot be 2",
+        "invalid `major` 2",
     );
     check_error(
         "trace { major = 1; };",
@@ -204,7 +204,7 @@ fn wrong_text_is_refused_with_its_place() {
     check_error(
         "trace { minor = 99999999999999999999; };",
         "999",
-        "expected a value, found `99999999999999999999` is not an integer of 64 bits",
+        "expected a value, found `99999999999999999999` is not a 64-bit integer",
     );
     check_error(
         &format!("{TRACE}\u{1}stream {{ }};"),
@@ -214,7 +214,7 @@ fn wrong_text_is_refused_with_its_place() {
     check_error(
         &format!("{TRACE}stream {{ id = -1; }};"),
         "id =",
-        "`id` cannot be -1",
+        "invalid `id` -1",
     );
     check_error(
         &format!(
@@ -233,7 +233,7 @@ fn wrong_text_is_refused_with_its_place() {
     check_error(
         "\u{1E}{\"type\":\"preamble\",\"version\":3}",
         "{",
-        "preamble: version is 3, only 2 can be read",
+        "preamble: unsupported version 3 (supported: 2)",
     );
     check_error(
         "\u{1E}{\"type\":\"trace-class\"}",
@@ -260,12 +260,12 @@ fn an_event_that_makes_no_sense_is_left_out() {
         ("u8 a[b]; u8 b;", "no field `b` before this one"),
         (
             "struct { u8 n; } s; u8 a[s];",
-            "the length `s` is no unsigned integer",
+            "the length `s` is not an unsigned integer",
         ),
         ("variant { u8 x; } v;", "a variant without a tag"),
         (
             "u8 t; variant <t> { u8 x; } v;",
-            "the tag `t` is no enumeration",
+            "the tag `t` is not an enumeration",
         ),
     ];
     for (fields, what) in wrong {
@@ -279,7 +279,7 @@ fn an_event_that_makes_no_sense_is_left_out() {
     }
     let twice = format!("{TRACE}{U8}{}{}", event(1, "u8 a;"), event(1, "u8 b;"));
     let parsed = parse(twice.as_bytes());
-    assert_eq!(anomalies(&parsed)[0].2, "a second event 1 `e1`");
+    assert_eq!(anomalies(&parsed)[0].2, "duplicate event 1 `e1`");
 }
 
 #[test]
@@ -337,7 +337,7 @@ fn integers_written_alike_have_their_own_places() {
     assert_eq!(payload.members.len(), 4);
 }
 
-/// Each is refused, or used without what does harm, in short time and little memory.
+/// Each is refused, or used without the harmful part, in little time and memory.
 #[test]
 fn text_made_to_do_harm_is_stopped_by_limits() {
     let nested = |open: &str, close: &str| {
@@ -425,7 +425,7 @@ fn aliases_that_double_again_and_again_are_stopped() {
     let found = anomalies(&parsed);
     assert_eq!(found[0].0, "METADATA_DAMAGED");
     assert!(found[0].2.contains("more than 524288 fields"), "{found:?}");
-    // A class may not hold itself.
+    // A class must not contain itself.
     let own = format!(
         "{CTF2}\u{1E}{{\"type\":\"field-class-alias\",\"name\":\"s0\",\"field-class\":{}}}\n\
          \u{1E}{{\"type\":\"data-stream-class\",\"packet-context-field-class\":\"s0\"}}",
@@ -486,7 +486,7 @@ fn magic_names_become_roles() {
         };
         assert_eq!(times, expected, "{role:?}");
     }
-    // Times without a clock have the only one of the trace.
+    // Times without a clock use the only clock of the trace.
     assert_eq!(shown.matches("clock: Some(0)").count(), 5);
     let stream = &trace.streams[0];
     assert_eq!((stream.id, stream.clock), (9, Some(0)));

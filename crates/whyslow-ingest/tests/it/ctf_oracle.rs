@@ -1,4 +1,4 @@
-//! Every event and every field of real traces, compared with what babeltrace says of them.
+//! Every event and every field of real traces, compared with the output of babeltrace.
 //!
 //! Needs the traces (`WHYSLOW_DATA`), and `babeltrace2` for the comparison of fields.
 #![allow(clippy::unwrap_used)]
@@ -24,7 +24,7 @@ fn babeltrace2() -> Option<()> {
     skip_unless_installed(Need::Babeltrace, "babeltrace2", "--version").then_some(())
 }
 
-/// A table of two columns: text, number.
+/// A table of two columns: text and number.
 fn counts(path: &Path) -> BTreeMap<String, u64> {
     let table = std::fs::read_to_string(path).unwrap();
     let row = |line: &str| {
@@ -85,7 +85,8 @@ fn events_by_name_are_those_of_babeltrace() {
     );
 }
 
-/// babeltrace2 stops in both traces where a packet begins before the last event of the one before.
+/// babeltrace2 stops in both traces where a packet starts before the last event of the previous
+/// one.
 #[test]
 fn both_hosts_are_read_to_their_ends() {
     for host in ["scp_src", "scp_dest"] {
@@ -98,7 +99,7 @@ fn both_hosts_are_read_to_their_ends() {
     }
 }
 
-/// One line for an event, as babeltrace2 prints it, without host and process.
+/// An event as a line, as printed by babeltrace2, without host and process.
 struct Lines {
     lines: Vec<(i64, String)>,
     has_clock: bool,
@@ -149,7 +150,7 @@ fn our_lines(path: &Path) -> Vec<String> {
     lines.lines.into_iter().map(|(_, line)| line).collect()
 }
 
-/// Sorted, because the order of events at equal times is each reader's own.
+/// Sorted, because readers order events with equal times differently.
 fn their_lines(program: &str, path: &Path) -> Option<Vec<String>> {
     let mut command = Command::new(program);
     let output = command
@@ -184,8 +185,8 @@ fn their_lines(program: &str, path: &Path) -> Option<Vec<String>> {
     Some(lines.into_iter().map(|(_, line)| line).collect())
 }
 
-/// babeltrace2 2.0 shows the text of the event before where a string is empty (and begins another
-/// field); babeltrace 1 does not, and is asked where the two of us differ.
+/// babeltrace2 2.0 prints the text of the previous event for an empty string (and starts another
+/// field); babeltrace 1 does not, and is used if the two results differ.
 fn check_fields(path: &Path) {
     let ours = our_lines(path);
     let theirs = their_lines("babeltrace2", path).expect("it is installed");
@@ -207,7 +208,7 @@ fn check_fields(path: &Path) {
             Some(older) => assert!(older.contains(ours), "{}: {ours}", path.display()),
             None => skip(
                 Need::Babeltrace,
-                format_args!("babeltrace is not installed, to be asked for {ours}"),
+                format_args!("babeltrace is not installed, {ours} not compared"),
             ),
         }
     }
@@ -252,7 +253,7 @@ fn odd_traces_are_read_as_babeltrace2_reads_them() {
     }
 }
 
-/// The metadata is written anew in the language of CTF 2; the streams stay as they are.
+/// The metadata is rewritten as CTF 2; the streams stay unchanged.
 #[test]
 fn the_version_of_the_metadata_makes_no_difference() {
     let Some(data) = data() else { return };

@@ -1,4 +1,4 @@
-//! What becomes of sound and damaged stream files, byte by byte.
+//! Results of valid and damaged stream files, byte by byte.
 #![allow(clippy::unwrap_used)]
 
 use std::ops::ControlFlow;
@@ -377,7 +377,7 @@ fn an_index_is_compared_and_not_needed() {
     );
 }
 
-/// Wants the same field twice, one that is not there, and a length.
+/// Requests the same field twice, a missing one, and a length.
 #[derive(Default)]
 struct Chosen {
     seen: Vec<String>,
@@ -438,12 +438,12 @@ fn structures_of_an_array_are_padded_and_read_in_both_byte_orders() {
         uint8_t after; }; };";
     let mut packet = Packet::new(0, 1000, 1099);
     packet.header(1010, 2);
-    // Padding is behind the count and behind the 36 bits of a row.
+    // Padding follows the count, and the 36 bits of a row.
     packet.events.extend([2, 0xEE]);
     packet.events.extend([0xFE, 0xFF, 7, 0x80, 0x1E, 0xEE]);
     packet.events.extend([3, 0, 8, 0x01, 0x2E, 9]);
     packet.header(1020, 2);
-    // Rows are aligned even if there is none.
+    // Rows are aligned even if there are none.
     packet.events.extend([0, 0xEE, 10]);
     packet.header(1030, 2);
     packet.events.push(99);

@@ -1,8 +1,8 @@
-//! Every construct of TSDL, and the classes it means.
+//! Every construct of TSDL, and the resulting classes.
 //!
-//! What is expected was printed by babeltrace2 for the same text (`support/event_classes.py`),
-//! but for dotted and absolute references in some places, which babeltrace2 cannot parse or
-//! which end it by an assertion.
+//! The expected results were printed by babeltrace2 for the same text (`support/event_classes.py`),
+//! except for dotted and absolute references in some locations, which babeltrace2 cannot parse or
+//! which fail an assertion.
 
 use whyslow_ingest::importers::ctf::metadata::parse_metadata;
 

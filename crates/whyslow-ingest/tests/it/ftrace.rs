@@ -1,4 +1,4 @@
-//! Tracepoints as text mean what the binary files mean that they were printed from.
+//! Tracepoints as text give the same results as the binary files that they were printed from.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -20,7 +20,7 @@ fn imported(name: &str) -> InMemory {
     imported
 }
 
-/// Begin from the first one on, length, name, thread, result.
+/// Start relative to the first one, duration, name, thread, result.
 type Call = (i64, Option<i64>, String, Option<i32>, Option<i64>);
 
 fn calls(imported: &InMemory) -> Vec<Call> {
@@ -75,7 +75,7 @@ fn switches_and_their_stacks_are_those_of_the_file_that_was_printed() {
         let mut states: BTreeMap<(String, Option<i32>), i64> = BTreeMap::new();
         for row in &imported.rows.thread_state {
             let state = imported.symbols.get(row.state).to_owned();
-            // The file also tells when threads began and ended.
+            // The file also reports the start and end of threads.
             if state != "unknown" && row.tid != Some(0) {
                 *states.entry((state, row.tid)).or_default() += row.dur.unwrap_or(0);
             }

@@ -1,5 +1,5 @@
-//! What is known of two traces from outside: a client's log and the pids of what was run, and a
-//! workload script whose steps are marked in the trace.
+//! Ground truth for two traces: a client's log and the pids of its commands, and a workload script
+//! whose steps are marked in the trace.
 
 use std::fs;
 
@@ -20,7 +20,7 @@ fn number(value: &Value) -> i64 {
     value.as_i64().expect("an integer")
 }
 
-/// The page times `session_start()`, which is little more than opening the session's file.
+/// The page times `session_start()`, which mainly opens the session file.
 #[test]
 fn every_request_of_the_incident_opened_its_session_file_when_the_client_says() {
     let Some(data) = data() else { return };

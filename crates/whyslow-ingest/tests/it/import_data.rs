@@ -1,4 +1,4 @@
-//! Real traces, where `WHYSLOW_DATA` says they are: nothing of them is missing after import.
+//! Real traces from `WHYSLOW_DATA`: nothing is missing after the import.
 
 use std::collections::BTreeMap;
 use std::fs;

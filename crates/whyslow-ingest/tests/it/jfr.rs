@@ -1,4 +1,4 @@
-//! Profiles are read as the JDK's own `jfr` reads them.
+//! Profiles give the results of the JDK's own `jfr`.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -26,11 +26,11 @@ fn events_are_as_many_as_jfr_prints() {
             .filter_map(|line| line.split_once(' '))
             .map(|(event, count)| (event.to_owned(), count.parse().expect("a number")))
             .collect();
-        let told = imported.rows.trace_stat.iter().filter_map(|row| {
+        let reported = imported.rows.trace_stat.iter().filter_map(|row| {
             let event = imported.symbols.get(row.name);
             event.contains('.').then(|| (event.to_owned(), row.count))
         });
-        assert_eq!(told.collect::<BTreeMap<_, _>>(), wanted, "{name}");
+        assert_eq!(reported.collect::<BTreeMap<_, _>>(), wanted, "{name}");
         let errors: Vec<_> = imported
             .anomalies
             .iter()
@@ -86,7 +86,7 @@ fn times_threads_and_stacks_are_those_that_jfr_prints() {
                 _ => "",
             };
             if kind.is_empty() {
-                // Signals that had queued are one row with the first of them.
+                // Queued signals are one row with the first of them.
                 let at = imported.rows.stack_sample.iter().find(|row| {
                     let end = row.ts_end.expect("an end");
                     row.tid == Some(wanted.tid) && (row.ts..=end).contains(&wanted.start)
@@ -95,7 +95,7 @@ fn times_threads_and_stacks_are_those_that_jfr_prints() {
                 let leaf = row.function.map(text).unwrap_or_default();
                 let same = leaf.ends_with(&wanted.function)
                     && depth(&imported, row.callsite_id) == wanted.frames;
-                // A sample that stands in the time of the next one, which begins where it ends.
+                // A sample within the time of the next one, which starts at its end.
                 assert!(
                     same || row.ts_end != Some(wanted.start),
                     "{name}: {leaf} is not {}",
@@ -122,7 +122,7 @@ fn times_threads_and_stacks_are_those_that_jfr_prints() {
     }
 }
 
-/// Of each thread the samples and the gaps fill its life, without overlap.
+/// The samples and gaps of each thread fill its lifetime, without overlap.
 #[test]
 fn the_time_of_samples_and_gaps_is_the_life_of_the_thread() {
     for name in ["each", "batches", "chunks"] {

@@ -1,4 +1,4 @@
-//! Thread dumps against what the program wrote down itself: who waited for whose lock.
+//! Thread dumps compared with the program's own log: which thread waited for which lock holder.
 
 use std::fs;
 use std::path::PathBuf;
@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use whyslow_ingest::{InMemory, import_in_memory};
 
 const MS: i64 = 1_000_000;
-/// The name of a file has the time at which a dump was asked for; it is taken that much later at most.
+/// Maximum delay of a dump after the time at which it was requested, which is in its file name.
 const LATE: i64 = 1_000 * MS;
 
 fn folder() -> PathBuf {
@@ -17,7 +17,7 @@ fn folder() -> PathBuf {
 struct Took {
     lock: String,
     thread: String,
-    asked: i64,
+    requested: i64,
     entered: i64,
     left: i64,
 }
@@ -30,7 +30,7 @@ fn truth() -> Vec<Took> {
         Took {
             lock: cells[0].to_owned(),
             thread: cells[1].to_owned(),
-            asked: time(2),
+            requested: time(2),
             entered: time(3),
             left: time(4),
         }
@@ -57,7 +57,7 @@ fn holders_are_those_that_the_program_wrote_down() {
     for row in &imported.rows.lock_wait {
         assert_eq!(row.told_by.map(word).as_deref(), Some("dump"));
         let waiter = row.comm.map(word).expect("a name");
-        let holder = row.holder_comm.map(word).expect("dumps tell who holds it");
+        let holder = row.holder_comm.map(word).expect("dumps show the holder");
         assert_eq!(row.confidence.map(word).as_deref(), Some("high"));
         let lock = match word(row.kind).as_str() {
             "monitor" => "ledger",
@@ -69,10 +69,10 @@ fn holders_are_those_that_the_program_wrote_down() {
                 .iter()
                 .filter(move |one| one.lock == lock && one.thread == thread)
         };
-        // Within the time in which the dump was taken, the one waited while the other had it.
+        // At some time while the dump was taken, one thread waited while the other held the lock.
         let is_so = of(&waiter).any(|wait| {
             of(&holder).any(|held| {
-                let begin = wait.asked.max(held.entered).max(row.ts);
+                let begin = wait.requested.max(held.entered).max(row.ts);
                 let end = wait.entered.min(held.left).min(row.ts + LATE);
                 begin < end
             })

@@ -1,4 +1,4 @@
-//! What tests of texts of live tools share.
+//! Shared by tests of the text output of live tools.
 
 use std::fs::{self, File};
 use std::path::PathBuf;
@@ -26,7 +26,7 @@ pub(crate) fn fixture(name: &str) -> String {
     fs::read_to_string(folder.join(name)).expect("a fixture")
 }
 
-/// A file that was written last at some time, because that tells the zone of its times.
+/// A file with a given modification time, from which the time zone is inferred.
 pub(crate) struct Report {
     folder: TempDir,
     pub(crate) path: PathBuf,
@@ -40,7 +40,7 @@ impl Report {
         Self { folder, path }
     }
 
-    /// Long after its last line: its times are taken for those of Greenwich.
+    /// Modified long after its last line: its times are assumed to be UTC.
     pub(crate) fn new(content: impl AsRef<[u8]>) -> Self {
         Self::now(content).written(DAY + 9 * 86_400 * SECOND + 450 * SECOND)
     }
@@ -55,7 +55,7 @@ impl Report {
         self
     }
 
-    #[allow(dead_code, reason = "not every test file asks for it")]
+    #[allow(dead_code, reason = "not used by every test file")]
     pub(crate) fn written_ns(&self) -> i64 {
         let about = fs::metadata(&self.path).and_then(|about| about.modified());
         let since = about.expect("the file").duration_since(UNIX_EPOCH);
@@ -67,7 +67,7 @@ impl Report {
         import_in_memory(std::slice::from_ref(&self.path)).expect("it can be imported")
     }
 
-    /// Why it cannot be imported.
+    /// The import error.
     pub(crate) fn refused(&self) -> String {
         match import_in_memory(std::slice::from_ref(&self.path)) {
             Ok(_) => panic!("it can be imported"),
@@ -85,20 +85,20 @@ pub(crate) fn text(import: &InMemory, sym: Option<Sym>) -> &str {
     sym.map_or("", |sym| import.symbols.get(sym))
 }
 
-/// How often an anomaly was met.
+/// Number of occurrences of an anomaly.
 pub(crate) fn met(import: &InMemory, name: &str) -> u64 {
     let met = import.anomalies.iter().filter(|one| one.name == name);
     met.map(|one| one.count).sum()
 }
 
-/// Tries damaged versions of a file: cut at many places, flipped bits, zeros, twice in one file.
+/// Tries damaged versions of a file: truncated in many places, flipped bits, zeros, repeated.
 pub(crate) fn damaged(content: &[u8]) -> Vec<Vec<u8>> {
     let step = (content.len() / 37).max(1);
     let cuts = (0..content.len())
         .step_by(step)
         .map(|end| content[..end].to_vec());
     let mut all: Vec<Vec<u8>> = cuts.collect();
-    // A fixed series: a failure can be repeated.
+    // A fixed series, so that failures are reproducible.
     let mut state = 0x9e37_79b9_7f4a_7c15_u64;
     let mut random = |below: usize| {
         state ^= state << 13;

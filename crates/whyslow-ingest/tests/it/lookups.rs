@@ -1,5 +1,5 @@
-//! Profiles of one shop by several profilers: each says what the profiler's own other forms say, and what the shop
-//! itself measured.
+//! Profiles of one shop by several profilers: each agrees with the profiler's other formats, and
+//! with measurements of the shop itself.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -33,7 +33,7 @@ fn inflated(path: &Path) -> String {
     text
 }
 
-/// Slow requests of the shop under a profiler: begin and end.
+/// Slow requests of the shop under a profiler: start and end.
 fn slow(kind: &str) -> Vec<(i64, i64)> {
     let truth = fs::read_to_string(fixture("slow/truth.json")).expect("its log");
     let truth: Value = serde_json::from_str(&truth).expect("JSON");
@@ -45,7 +45,7 @@ fn slow(kind: &str) -> Vec<(i64, i64)> {
         .collect()
 }
 
-/// Each sample: frames with the innermost first, begin, length, number of samples it stands for.
+/// Each sample: frames with the innermost first, start, duration, number of samples it stands for.
 fn samples(imported: &InMemory) -> Vec<(Vec<&str>, i64, i64, i64)> {
     let sites: BTreeMap<i64, (Option<i64>, i64)> = imported
         .rows
@@ -65,7 +65,7 @@ fn samples(imported: &InMemory) -> Vec<(Vec<&str>, i64, i64, i64)> {
         })
         .collect();
     let rows = imported.rows.stack_sample.iter();
-    let told = rows.map(|row| {
+    let reported = rows.map(|row| {
         let (mut at, mut frames) = (row.callsite_id, Vec::new());
         while let Some((parent, frame)) = at.and_then(|at| sites.get(&at)) {
             frames.push(names[frame]);
@@ -74,10 +74,10 @@ fn samples(imported: &InMemory) -> Vec<(Vec<&str>, i64, i64, i64)> {
         let credits = i64::from(row.credits.unwrap_or(0));
         (frames, row.ts, row.dur.unwrap_or(0), credits)
     });
-    told.collect()
+    reported.collect()
 }
 
-/// Times in which all samples are below a lookup, of one thread at a time.
+/// Times in which all samples of a thread are in a DNS lookup.
 fn lookups(imported: &InMemory) -> Vec<(i64, i64)> {
     let samples = samples(imported);
     let mut by_thread: BTreeMap<Option<i32>, Vec<(i64, i64)>> = BTreeMap::new();
@@ -95,7 +95,7 @@ fn lookups(imported: &InMemory) -> Vec<(i64, i64)> {
     all.filter(|(begin, end)| end - begin > SECOND).collect()
 }
 
-/// Without those that the end of the profile cuts, which the shop could not log any more.
+/// Without those truncated by the end of the profile, which the shop could not log.
 fn whole_lookups(imported: &InMemory) -> Vec<(i64, i64)> {
     let rows = imported.rows.stack_sample.iter();
     let last = rows.filter_map(|row| row.ts_end).max().expect("samples");
@@ -109,7 +109,7 @@ fn slow_lookups_of_py_spy_last_as_long_as_the_shop_measured() {
     for (kind, name, exact) in [
         // The sampler may be late on a busy machine.
         ("chrometrace", "slow/pyspy.chrometrace.gz", 0.5),
-        // Each sample has the length that was asked for, and many were late.
+        // Each sample has the requested interval, and many were late.
         ("speedscope", "slow/pyspy.speedscope.gz", 0.7),
     ] {
         let imported = import(name);
@@ -146,7 +146,7 @@ fn dumps_lie_at_the_time_in_their_names() {
     }
     let whole = whole_lookups(&imported);
     assert!(whole.len() <= slow.len(), "{whole:?}");
-    // The shop tells threads by the number of the kernel, as the dumps do.
+    // The shop reports kernel thread ids, as the dumps do.
     let truth = fs::read_to_string(fixture("slow/truth.json")).expect("its log");
     let truth: Value = serde_json::from_str(&truth).expect("JSON");
     let below = samples(&imported);
@@ -175,7 +175,7 @@ fn both_forms_of_rbspy_have_the_same_samples() {
                 .collect()
         };
         let (raw_rows, other_rows) = (plain(&raw), plain(&other));
-        // The other form has no time for its first sample.
+        // The other format has no time for its first sample.
         assert!(
             raw_rows.len() > 200 && raw_rows.len() == other_rows.len(),
             "{}",
@@ -187,7 +187,7 @@ fn both_forms_of_rbspy_have_the_same_samples() {
         }
         assert!(!has(&raw, "SAMPLES_NO_DATES") && has(&other, "SAMPLES_NO_DATES"));
     }
-    // Its times are those of the day.
+    // Its times are wall-clock times.
     let raw = import("slow/rbspy.raw.gz");
     let first = samples(&raw)[0].1;
     let request = slow("rbspy")[0].0;
@@ -211,10 +211,10 @@ fn the_dump_of_stackprof_says_what_its_json_says() {
     };
     assert_eq!(plain(&dump), plain(&json));
     let text = inflated(&fixture("slow/stackprof.json.gz"));
-    let told: Value = serde_json::from_str(&text).expect("JSON");
+    let reported: Value = serde_json::from_str(&text).expect("JSON");
     let all: i64 = plain(&dump).iter().map(|(.., credits)| credits).sum();
-    assert_eq!(Some(all), told["samples"].as_i64());
-    // What each function had with all that it called, by the tool's own count.
+    assert_eq!(Some(all), reported["samples"].as_i64());
+    // Inclusive totals by function, as counted by the tool.
     let mut totals: BTreeMap<&str, i64> = BTreeMap::new();
     for (frames, .., credits) in samples(&dump) {
         let mut frames = frames;
@@ -225,13 +225,13 @@ fn the_dump_of_stackprof_says_what_its_json_says() {
         }
     }
     let mut wanted: BTreeMap<&str, i64> = BTreeMap::new();
-    for frame in told["frames"].as_object().expect("frames").values() {
+    for frame in reported["frames"].as_object().expect("frames").values() {
         let name = frame["name"].as_str().expect("a name");
         let total = frame["total_samples"].as_i64().unwrap_or(0);
         *wanted.entry(name).or_default() += total;
     }
     for (name, total) in &totals {
-        // Different functions of one name are one here.
+        // Different functions with the same name are one here.
         assert!(*total <= wanted[name], "{name}");
     }
     assert_eq!(
@@ -259,7 +259,7 @@ fn the_forms_of_ruby_prof_agree_on_what_methods_took() {
     }
     let (of_flat, of_graph) = (own(&flat), own(&graph));
     let lookup = "<Class::Addrinfo>#getaddrinfo";
-    // Each slow request waited for five seconds; those of the end the shop could not log any more.
+    // Each slow request waited for five seconds; the shop could not log the last ones.
     let (slow, cut) = (slow("ruby-prof").len() as f64 * 5.0, 4.0 * 5.0);
     let took = of_flat[lookup];
     assert!(took >= slow && took <= slow + cut, "{took}");

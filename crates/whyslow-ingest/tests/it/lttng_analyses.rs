@@ -1,5 +1,5 @@
-//! Threads, CPUs and interrupts of real traces, compared with what lttng-analyses says of them.
-//! Where the two differ, the test says by how much and why.
+//! Threads, CPUs and interrupts of real traces, compared with the output of lttng-analyses. If the
+//! two differ, the test states by how much and why.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -16,7 +16,7 @@ const TRACES: [&str; 4] = [
     "perfctx-6.2",
 ];
 
-/// Durations of one group: count, shortest, mean, longest in microseconds.
+/// Durations of a group: count, minimum, mean, maximum in microseconds.
 #[derive(Debug, Clone, Copy)]
 struct Summary {
     count: usize,
@@ -51,7 +51,8 @@ fn import(source: PathBuf) -> InMemory {
     import_in_memory(&[source]).expect("the trace imports")
 }
 
-/// Calls `check` with every trace that the peer has described, and the folder of what it said.
+/// Calls `check` with every trace for which the peer's output exists, and the directory of the
+/// output.
 fn for_each_trace(check: impl Fn(&str, &InMemory, &Path)) {
     let Some(data) = data() else { return };
     let said = data.join("lttng-analyses/reference-outputs.tar.xz");
@@ -109,8 +110,8 @@ fn waits_for_a_cpu_after_a_wakeup_are_those_the_peer_measures() {
         for (tid, peer) in &peer {
             let ours = Summary::of(&ours[tid]);
             if (name, *tid) == ("many-threads-4.4", 4042) {
-                // Preempted on its way to sleep and woken before it got there: it never slept, and
-                // had been waiting since it was preempted. The peer counts from the wakeup.
+                // Preempted while going to sleep and woken before that: it never slept, and was
+                // runnable since the preemption. The peer counts from the wakeup.
                 assert_eq!((ours.count, peer.count), (2, 3));
                 continue;
             }
@@ -198,7 +199,7 @@ fn threads_and_cpus_are_as_busy_as_the_peer_measures() {
                 .expect("a CPU with switches");
             let slices = rows.sched_slice.iter().filter(|row| row.cpu == number);
             let first = slices.min_by_key(|row| row.ts).expect("slices");
-            // The peer takes a CPU for busy from the begin to its first switch, even if idle.
+            // The peer considers a CPU busy from the start to its first switch, even if it is idle.
             let first_ns = first.ts - begin;
             assert!(
                 near(percent(busy_ns + first_ns), peer),
@@ -224,8 +225,8 @@ fn pages_are_counted_by_order_where_the_peer_counts_events() {
         );
         let peer = (peer("pages allocated"), peer("pages freed"));
         match name {
-            // 33,571 allocations of order 0, 74 of 1, 46 of 2, 12 of 3. The peer leaves out those
-            // before the first switch of their CPU, too.
+            // 33,571 allocations of order 0, 74 of 1, 46 of 2, 12 of 3. The peer also omits those
+            // before the first switch of their CPU.
             "basic-kernel-4.4" => {
                 assert_eq!(ours, (33_999, 33_808));
                 assert_eq!(peer, (33_661, 33_467));
@@ -236,7 +237,7 @@ fn pages_are_counted_by_order_where_the_peer_counts_events() {
     });
 }
 
-/// Names of the threads of one number.
+/// Names of the threads with this id.
 fn named(trace: &InMemory, tid: i32) -> Vec<&str> {
     let name = |comm: Option<Sym>| comm.map_or("", |comm| trace.symbols.get(comm));
     let threads = trace.rows.thread.iter().filter(|row| row.tid == tid);
@@ -247,7 +248,7 @@ fn named(trace: &InMemory, tid: i32) -> Vec<&str> {
 fn programs_are_named_as_they_were_started() {
     let Some(data) = data() else { return };
     let trace = import(data.join("basic-kernel-4.4.tar.xz"));
-    // The peer says bash, gcc, gcc, bash.
+    // The peer reports bash, gcc, gcc, bash.
     for (tid, name) in [
         (13666, "gzip"),
         (13674, "cc1"),

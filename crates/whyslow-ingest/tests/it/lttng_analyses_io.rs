@@ -1,5 +1,5 @@
-//! Every operation in the I/O logs of lttng-analyses, and its disk statistics, against ours.
-//! `docs/lttng-analyses-differences.md` lists what differs and why ours is right.
+//! Every operation in the I/O logs of lttng-analyses, and its disk statistics, compared with ours.
+//! `docs/lttng-analyses-differences.md` lists the differences, and why our result is correct.
 
 use std::collections::{BTreeMap, HashMap};
 use std::fs;
@@ -12,7 +12,7 @@ use crate::common::{data, import, text};
 
 const DAY_NS: i64 = 86_400_000_000_000;
 
-/// Calls that the peer does not know as I/O, or does not log.
+/// Calls that the peer does not consider I/O, or does not log.
 const NOT_LOGGED: [&str; 18] = [
     "accept",
     "accept4",
@@ -40,7 +40,7 @@ struct Logged<'l> {
     end: i64,
     name: &'l str,
     size: Option<f64>,
-    /// Half of the last digit printed.
+    /// Half of the last printed digit.
     size_error: f64,
     tid: i32,
     path: &'l str,
@@ -91,7 +91,7 @@ fn logged(line: &str) -> Option<Logged<'_>> {
     })
 }
 
-/// Width of the column of names.
+/// Width of the name column.
 const COMM_WIDTH: usize = 24;
 
 fn for_each_trace(check: impl Fn(&str, &InMemory, &Path)) {
@@ -109,7 +109,7 @@ fn for_each_trace(check: impl Fn(&str, &InMemory, &Path)) {
     }
 }
 
-/// Whether the peer's name of a file can stand for ours: it keeps relative names as they are.
+/// Whether the peer's file name matches ours: it keeps relative names unchanged.
 fn is_same_file(peer: &str, ours: &str) -> bool {
     let plain = peer.trim_start_matches("./");
     ours == peer || ours.ends_with(&format!("/{plain}"))
@@ -157,7 +157,7 @@ fn every_operation_of_the_peers_log_is_ours_with_its_times_size_and_thread() {
         }
         let expected = match name {
             "arm-old-syscalls-3.10" => (289, 0),
-            // Sockets under the address they were connected to later; "." by its path.
+            // Sockets under the address that they were connected to later; "." by its path.
             "basic-kernel-4.4" => (7164, 10),
             "many-threads-4.4" => (25_609, 0),
             // Two such sockets; a file under the name of an older descriptor 3 (3 times).
@@ -179,7 +179,7 @@ fn every_operation_of_the_peers_log_is_ours_with_its_times_size_and_thread() {
     });
 }
 
-/// Requests with data by device or partition: count, and their times in the device.
+/// Requests with data by device or partition: count, and their device times.
 fn disks(trace: &InMemory) -> BTreeMap<&str, Vec<i64>> {
     let mut disks: BTreeMap<&str, Vec<i64>> = BTreeMap::new();
     for row in trace.rows.block_io.iter().filter(|row| row.sectors > 0) {
@@ -211,7 +211,7 @@ fn check_disks(trace: &InMemory, expected: &[(&str, usize, f64, f64, f64)]) {
     assert_eq!(found, expected);
 }
 
-/// The figures are the peer's own: `iolatencystats*.txt`.
+/// The values are the peer's own: `iolatencystats*.txt`.
 #[test]
 fn requests_take_as_long_in_the_device_as_the_peer_measures() {
     let Some(data) = data() else { return };
@@ -230,7 +230,7 @@ fn requests_take_as_long_in_the_device_as_the_peer_measures() {
     );
 }
 
-/// The trace has 3,916 issues: 3,903 with data, 13 of the flush machinery.
+/// The trace contains 3,916 issues: 3,903 with data, 13 of the flush machinery.
 #[test]
 fn every_request_of_the_incident_has_one_row_and_its_submitter() {
     let Some(data) = data() else { return };
@@ -243,7 +243,7 @@ fn every_request_of_the_incident_has_one_row_and_its_submitter() {
     for row in rows {
         assert_eq!(text(&incident, row.submitter_source), "bio_queue");
         assert!(row.utid.is_some() && row.cut.is_none() && row.completions == 1);
-        // The block layer's workers issue; nobody's I/O is theirs.
+        // The block layer's workers issue requests, but submit none themselves.
         assert!(!text(&incident, row.comm).ends_with('H'), "{row:?}");
     }
 }
@@ -267,7 +267,7 @@ fn bytes_of_files_are_the_bytes_of_calls_on_them() {
             .sum();
         let lives = trace.rows.file_life.iter();
         let files: i64 = lives.map(|row| row.bytes_read + row.bytes_written).sum();
-        // sendfile and splice count for files too; the peer's traces splice to and from pipes.
+        // sendfile and splice count for files, too; the peer's traces splice to and from pipes.
         let copied: i64 = trace
             .rows
             .syscall

@@ -1,4 +1,5 @@
-//! Imports: what files of other tools become, against what others say of the same files.
+//! Imports: the results for files of other tools, compared with the output of other programs for
+//! the same files.
 
 mod archives;
 mod blktrace;

@@ -1,4 +1,4 @@
-//! perf.data files are read as `perf script` reads them.
+//! perf.data files give the results of `perf script`.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -47,7 +47,7 @@ fn printed(name: &str) -> Vec<Printed> {
     lines.collect()
 }
 
-/// What an event says, as `perf script` writes it.
+/// Content of an event, as printed by `perf script`.
 #[derive(Debug, PartialEq, Eq)]
 struct Said {
     ts: i64,
@@ -57,9 +57,9 @@ struct Said {
 
 struct Got {
     said: Vec<Said>,
-    /// Number of frames of samples of CPU time.
+    /// Number of frames of CPU samples.
     depths: Vec<usize>,
-    /// Stacks with which threads came back to the CPU.
+    /// Stacks of threads that run again after an off-CPU interval.
     back: usize,
     counts: BTreeMap<String, u64>,
     lacks: Lacks,
@@ -145,7 +145,7 @@ fn what(body: &Body<'_>) -> Option<String> {
     })
 }
 
-/// The same of a line.
+/// Content of a line.
 fn what_printed(line: &Printed) -> Option<String> {
     let word = |key: &str| {
         let at = line.text.split(' ').find_map(|word| word.strip_prefix(key));
@@ -175,7 +175,7 @@ fn what_printed(line: &Printed) -> Option<String> {
             let words: Vec<&str> = line.text.split(' ').collect();
             let plus = words.iter().position(|word| *word == "+")?;
             let sectors = words[plus + 1].parse().ok()?;
-            // As they are kept: a flush without data is no write.
+            // As they are stored: an empty flush is not a write.
             let flags = rwbs::from_text(words[1].as_bytes(), sectors).letters();
             format!("block {} {flags} {} + {sectors}", words[0], words[plus - 1])
         }
@@ -198,7 +198,7 @@ fn events_are_those_that_perf_script_prints() {
             .filter_map(|line| Some((line, what_printed(line)?)))
             .collect();
         assert_eq!(got.said.len(), wanted.len(), "{name}");
-        // By their distance: the two have different clocks.
+        // By their distances: the two have different clocks.
         let begin = (got.said[0].ts, wanted[0].0.ts);
         for (said, (line, what)) in got.said.iter().zip(&wanted) {
             assert_eq!(said.what, *what, "{name}");
@@ -280,7 +280,7 @@ fn damaged_files_give_what_they_have() {
             if let Some((said, lacks)) = check(&whole[..end]) {
                 assert!(said <= all, "{name}: {end}");
                 let is_told = lacks.is_unfinished || lacks.damaged.0 > 0;
-                // The rest of a pipe is not missed: nothing tells how long it is.
+                // The rest of a pipe is not reported as missing: its length is unknown.
                 assert!(is_told || name == "piped", "{name}: {end}");
             }
         }
@@ -314,12 +314,13 @@ fn an_unfinished_file_has_its_records() {
     assert!(got.said.len() + 1 >= whole.said.len() && !got.said.is_empty());
 }
 
-/// Samples of a counter that says nothing of time are counted, and are no stacks.
+/// Samples of a counter unrelated to time are counted, and are not stacks.
 #[test]
 fn samples_of_other_counters_are_told_as_not_used() {
     let mut bytes = fs::read(fixture("clock.data")).expect("a file");
     let word = |at: usize| u64::from_le_bytes(bytes[at..at + 8].try_into().expect("a word"));
-    // The first description: its kind and size, then what is counted. Clocks become faults of pages.
+    // The first description: its type and size, then the counter. Clocks are replaced by page
+    // faults.
     let attr = word(24) as usize;
     assert_eq!(word(attr) as u32, 1);
     let samples = read(&fixture("clock.data")).depths.len();

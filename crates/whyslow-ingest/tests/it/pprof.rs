@@ -1,4 +1,4 @@
-//! Profiles of pprof have the stacks, values and labels that `go tool pprof -raw` prints of them.
+//! pprof profiles have the stacks, values and labels that `go tool pprof -raw` prints.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -10,11 +10,11 @@ fn fixture(name: &str) -> PathBuf {
     whyslow_testkit::fixture("pprof").join(name)
 }
 
-/// Thread and functions with the innermost first, as one word; how much of it.
-type Told = BTreeMap<String, i64>;
+/// Thread and functions with the innermost first, as one word; value.
+type Totals = BTreeMap<String, i64>;
 
-/// What the tool printed; of these values the one in that column, divided.
-fn printed(name: &str, column: usize, unit: f64) -> Told {
+/// Output of the tool: the values in that column, divided.
+fn printed(name: &str, column: usize, unit: f64) -> Totals {
     let text = fs::read_to_string(fixture(&format!("{name}.raw.txt"))).expect("what was printed");
     let (samples, rest) = text.split_once("Locations\n").expect("two parts");
     let locations = rest.split("Mappings").next().expect("a part");
@@ -22,7 +22,7 @@ fn printed(name: &str, column: usize, unit: f64) -> Told {
     let mut last = String::new();
     for line in locations.lines() {
         let words: Vec<&str> = line.split_whitespace().collect();
-        // What was inlined stands on lines of its own, without number and address.
+        // Inlined functions are on lines of their own, without number and address.
         let function = if line.contains(" M=") {
             words[0].trim_end_matches(':').clone_into(&mut last);
             words[3]
@@ -31,13 +31,13 @@ fn printed(name: &str, column: usize, unit: f64) -> Told {
         };
         functions.entry(last.clone()).or_default().push(function);
     }
-    let mut told: Vec<(String, String, i64)> = Vec::new();
+    let mut read: Vec<(String, String, i64)> = Vec::new();
     for line in samples.lines() {
         let Some((values, places)) = line.split_once(": ") else {
             // The label of the sample above.
             if let Some((key, value)) = line.trim().split_once(":[") {
                 let label = format!("{key}={}", value.trim_end_matches(']'));
-                told.last_mut().expect("a sample").0 = label;
+                read.last_mut().expect("a sample").0 = label;
             }
             continue;
         };
@@ -50,16 +50,16 @@ fn printed(name: &str, column: usize, unit: f64) -> Told {
             .flat_map(|place| functions[place].iter().copied())
             .collect();
         let value = (*value as f64 / unit).round() as i64;
-        told.push(("all".to_owned(), stack.join("<"), value));
+        read.push(("all".to_owned(), stack.join("<"), value));
     }
-    let mut sums = Told::new();
-    for (label, stack, value) in told.into_iter().filter(|(.., value)| *value > 0) {
+    let mut sums = Totals::new();
+    for (label, stack, value) in read.into_iter().filter(|(.., value)| *value > 0) {
         *sums.entry(format!("{label}: {stack}")).or_default() += value;
     }
     sums
 }
 
-fn read(imported: &InMemory) -> Told {
+fn read(imported: &InMemory) -> Totals {
     let rows = &imported.rows;
     let word = |sym| imported.symbols.get(sym);
     let frame: BTreeMap<i64, &str> = rows
@@ -72,7 +72,7 @@ fn read(imported: &InMemory) -> Told {
         .iter()
         .map(|row| (row.id, (row.parent_id, row.frame_id)))
         .collect();
-    let mut sums = Told::new();
+    let mut sums = Totals::new();
     for row in &rows.stack_sample {
         let (mut at, mut stack) = (row.callsite_id, Vec::new());
         while let Some((parent, site)) = at.and_then(|at| sites.get(&at)) {
@@ -106,12 +106,12 @@ fn stacks_and_values_are_those_that_go_prints() {
 #[test]
 fn labels_tell_the_workers_apart() {
     let imported = import_in_memory(&[fixture("cpu.pprof")]).expect("a profile");
-    let told = read(&imported);
+    let totals = read(&imported);
     let of = |label: &str| -> i64 {
-        let own = told.iter().filter(|(key, _)| key.starts_with(label));
+        let own = totals.iter().filter(|(key, _)| key.starts_with(label));
         own.map(|(_, credits)| credits).sum()
     };
     let (much, little) = (of("worker=much"), of("worker=little"));
-    // One computes for three times as long in each round.
+    // One computes three times as long in each round.
     assert!(much > little && little > 0, "{much} {little}");
 }

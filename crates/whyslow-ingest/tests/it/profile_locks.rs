@@ -1,7 +1,7 @@
-//! Holders of locks against what the program that waited wrote down itself: who asked for which lock when, got
-//! it, and gave it back.
+//! Lock holders compared with the log of the waiting program itself: which thread requested which
+//! lock when, got it, and released it.
 
-#![expect(clippy::print_stdout, reason = "what is measured is shown")]
+#![expect(clippy::print_stdout, reason = "shows measurements")]
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -13,12 +13,12 @@ use whyslow_ingest::profile::locks::{self, Confidence, LockWait};
 use whyslow_ingest::profile::{Profile, RuntimeKind};
 
 const NAMES: [&str; 5] = ["each", "batches", "chunks", "both", "jdk"];
-/// Waits that must get a holder.
+/// Waits that must have a holder.
 const LONG: i64 = 100_000_000;
-/// Of two that held it for nearly as long, samples cannot tell which was first.
+/// Of two threads that held it for nearly the same time, samples cannot tell which was first.
 const NEARLY: i64 = 20_000_000;
-/// Share of the named ones that must be right: with the runtime's events, and without them, where two waits of a
-/// thread with nothing seen between them look like one.
+/// Minimum fraction of correct holders: with events of the runtime, and without them, when two
+/// waits of a thread without a sample in between look like one.
 const RIGHT: f64 = 0.98;
 const RIGHT_BY_SAMPLES: f64 = 0.96;
 
@@ -26,7 +26,7 @@ const RIGHT_BY_SAMPLES: f64 = 0.96;
 struct Took {
     lock: String,
     thread: String,
-    asked: i64,
+    requested: i64,
     entered: i64,
     left: i64,
 }
@@ -39,7 +39,7 @@ fn truth(path: &Path) -> Vec<Took> {
         Took {
             lock: cells[0].to_owned(),
             thread: cells[1].to_owned(),
-            asked: time(2),
+            requested: time(2),
             entered: time(3),
             left: time(4),
         }
@@ -52,7 +52,7 @@ struct Score {
     waits: u32,
     named: u32,
     right: u32,
-    /// Named with more than low confidence, and of those wrong.
+    /// Waits with more than low confidence, and the wrong ones among them.
     sure: u32,
     sure_wrong: u32,
 }
@@ -75,11 +75,11 @@ impl Score {
     }
 }
 
-/// How long each thread held the lock during a wait.
+/// Time for which each thread held the lock during a wait.
 fn held<'t>(truth: &'t [Took], wait: &Took) -> BTreeMap<&'t str, i64> {
     let mut held: BTreeMap<&str, i64> = BTreeMap::new();
     for took in truth {
-        let overlap = took.left.min(wait.entered) - took.entered.max(wait.asked);
+        let overlap = took.left.min(wait.entered) - took.entered.max(wait.requested);
         if took.lock == wait.lock && overlap > 0 {
             *held.entry(&took.thread).or_default() += overlap;
         }
@@ -99,10 +99,10 @@ fn score(folder: &Path, name: &str, samples_only: bool) -> Score {
     let found = locks::find(&profile, &gaps);
     let truth = truth(&folder.join(format!("{name}.truth.csv")));
     let mut score = Score::default();
-    // Before the first sample, nobody looked.
+    // There was no sampling before the first sample.
     let begin = profile.points.first().map_or(0, |point| point.ts);
     for wait in &truth {
-        if wait.entered - wait.asked < LONG || wait.asked < begin {
+        if wait.entered - wait.requested < LONG || wait.requested < begin {
             continue;
         }
         score.waits += 1;
@@ -125,11 +125,11 @@ fn score(folder: &Path, name: &str, samples_only: bool) -> Score {
         }
         if !is_right && std::env::var_os("LOCK_RUNS").is_some() {
             println!(
-                "{} {} {name:?} not {held:?}: {:?} of {} ms (told: {} ms)",
+                "{} {} {name:?} not {held:?}: {:?} of {} ms (reported: {} ms)",
                 wait.lock,
                 wait.thread,
                 holder,
-                (wait.entered - wait.asked) / 1_000_000,
+                (wait.entered - wait.requested) / 1_000_000,
                 one.dur() / 1_000_000,
             );
         }
@@ -137,21 +137,21 @@ fn score(folder: &Path, name: &str, samples_only: bool) -> Score {
     score
 }
 
-/// The wait that was found where the program waited: for most of that time.
+/// The wait that was found at the time when the program waited: for most of that time.
 fn matching<'f>(profile: &Profile, found: &'f [LockWait], wait: &Took) -> Option<&'f LockWait> {
     let of_thread = found.iter().filter(|one| {
         profile.threads[one.thread as usize].name.as_deref() == Some(wait.thread.as_str())
     });
-    let overlap = |one: &LockWait| one.ts_end.min(wait.entered) - one.ts.max(wait.asked);
+    let overlap = |one: &LockWait| one.ts_end.min(wait.entered) - one.ts.max(wait.requested);
     let best = of_thread.max_by_key(|one| overlap(one))?;
-    (overlap(best) * 2 > wait.entered - wait.asked).then_some(best)
+    (overlap(best) * 2 > wait.entered - wait.requested).then_some(best)
 }
 
 fn check(folder: &Path, all: &mut BTreeMap<bool, Score>) {
     for samples_only in [false, true] {
         for name in NAMES {
             if samples_only && name == "jdk" {
-                continue; // Its recorder takes no samples of threads that wait.
+                continue; // Its recorder does not sample waiting threads.
             }
             let score = score(folder, name, samples_only);
             println!(
@@ -170,15 +170,18 @@ fn holders_are_those_that_the_program_wrote_down() {
     let folder = whyslow_testkit::fixture("jfr");
     let mut all = BTreeMap::new();
     check(&folder, &mut all);
-    let told = all[&false];
-    assert!(told.waits > 50, "{told:?}");
-    assert!(told.named_share() >= 0.9, "{told:?}");
-    assert_eq!(told.sure_wrong, 0, "{told:?}");
-    assert!(told.sure * 2 > told.named, "most are sure: {told:?}");
+    let reported = all[&false];
+    assert!(reported.waits > 50, "{reported:?}");
+    assert!(reported.named_share() >= 0.9, "{reported:?}");
+    assert_eq!(reported.sure_wrong, 0, "{reported:?}");
+    assert!(
+        reported.sure * 2 > reported.named,
+        "most are sure: {reported:?}"
+    );
     let seen = all[&true];
     assert!(seen.named_share() >= 0.9, "{seen:?}");
     assert_eq!(seen.sure_wrong, 0, "{seen:?}");
-    assert!(told.right_share() >= RIGHT && seen.right_share() >= RIGHT_BY_SAMPLES);
+    assert!(reported.right_share() >= RIGHT && seen.right_share() >= RIGHT_BY_SAMPLES);
 }
 
 /// Runs of `workloads/jvm/profiles.sh`: `LOCK_RUNS=FOLDER cargo test … -- --ignored`.

@@ -1,5 +1,5 @@
-//! Lists of requests become rows of `request` and `request_phase`: what servers and load generators wrote of the same
-//! requests says the same.
+//! Request logs become rows of `request` and `request_phase`: logs of servers and load generators
+//! about the same requests agree.
 
 use std::fs;
 use std::path::PathBuf;
@@ -36,10 +36,10 @@ fn count(summary: &Summary, name: &str) -> u64 {
         .sum()
 }
 
-/// What several logs tell of one request: method, target, status, length in ms.
-type Told = (String, String, Option<i32>, Option<i64>);
+/// Properties of one request from several logs: method, target, status, duration in ms.
+type Row = (String, String, Option<i32>, Option<i64>);
 
-fn told(requests: &[Request]) -> Vec<Told> {
+fn rows(requests: &[Request]) -> Vec<Row> {
     let requests = requests
         .iter()
         .filter(|request| request.outcome != Outcome::Protocol);
@@ -67,15 +67,15 @@ fn formats_of_nginx_tell_the_same_requests() {
     let (mut json, _) = read_as("nginx-json.log", Form::Access, Some(JSON));
     let (combined, lacks) = read("nginx-combined.log");
     assert_eq!(keyed.len(), 8);
-    assert_eq!(told(&keyed), told(&timed));
-    // What is no request has no method there, either.
+    assert_eq!(rows(&keyed), rows(&timed));
+    // Lines that are not requests have no method there, either.
     json.retain(|request| !request.method.is_empty());
-    assert_eq!(told(&keyed), told(&json));
-    let without: Vec<Told> = told(&keyed)
+    assert_eq!(rows(&keyed), rows(&json));
+    let without: Vec<Row> = rows(&keyed)
         .into_iter()
         .map(|(a, b, c, _)| (a, b, c, None))
         .collect();
-    assert_eq!(told(&combined), without);
+    assert_eq!(rows(&combined), without);
     assert_eq!(count(&lacks, "REQUEST_NO_DURATION"), 8);
     assert_eq!(count(&lacks, "REQUEST_NOT_ASKED"), 1);
 }
@@ -101,7 +101,7 @@ fn a_format_of_nginx_tells_connections_phases_and_traces() {
         Some((0x0af7_6519_16cd_43dd, 0x8448_eb21_1c80_319c_u64 as i64))
     );
     assert_eq!(requests[1].is_reused, Some(true));
-    // The first one was tried at a server that was not there.
+    // The first one was sent to a server that did not exist.
     let phases: Vec<(&str, i64)> = requests[0]
         .phases
         .iter()
@@ -128,13 +128,13 @@ fn formats_of_apache_tell_the_same_requests() {
     let (common, _) = read("apache-common.log");
     let (vhost, _) = read("apache-vhost.log");
     assert_eq!(timed.len(), 8);
-    assert_eq!(told(&timed), told(&micro));
-    let without: Vec<Told> = told(&timed)
+    assert_eq!(rows(&timed), rows(&micro));
+    let without: Vec<Row> = rows(&timed)
         .into_iter()
         .map(|(a, b, c, _)| (a, b, c, None))
         .collect();
-    assert_eq!(told(&common), without);
-    assert_eq!(told(&vhost), without);
+    assert_eq!(rows(&common), without);
+    assert_eq!(rows(&vhost), without);
     let slow = &timed[3];
     assert_eq!(
         (slow.ts, slow.dur),
@@ -184,7 +184,7 @@ fn lines_of_a_load_become_rows_in_order_of_begin() {
     assert_eq!(phases[0], (0, "resolve", Some(50_000)));
     assert_eq!(phases.len(), 5 + 5 + 2);
     assert_eq!(phases[8], (1, "server db", Some(1_500_000)));
-    // Three, and one whose time is none.
+    // Three, and one without a time.
     assert_eq!((seen.records.read, seen.records.skipped), (4, 1));
     let bad = seen
         .anomalies
@@ -195,7 +195,7 @@ fn lines_of_a_load_become_rows_in_order_of_begin() {
     assert_eq!(seen.end_ns, 1_795_697_838_500_300_000);
 }
 
-/// The ending, the length in ms and the parts that were waited for.
+/// The outcome, the duration in ms and the phases waited for.
 fn parts(request: &Request) -> (&str, Option<i32>, i64, Vec<i64>) {
     let times = &request.times;
     let parts = [times.connect, times.send, times.wait, times.receive];
@@ -255,7 +255,7 @@ fn lists_of_hey_oha_and_ab_tell_lengths_and_parts() {
         assert!(request.times.wait.is_some_and(|ns| ns >= 200_000_000));
     }
     assert_eq!(hey[0].is_reused, Some(false));
-    // They count from the begin of the load, which the writing of the file ends.
+    // They count from the start of the load, which ended when the file was written.
     let written = 1_795_697_900_000_000_000;
     for list in [&hey, &oha] {
         let ends = list.iter().map(|one| one.ts + one.dur.unwrap_or(0));
@@ -270,7 +270,7 @@ fn lists_of_hey_oha_and_ab_tell_lengths_and_parts() {
     assert_eq!(count(&lacks, "REQUEST_TIME_COARSE"), 20);
 }
 
-/// Lengths in ns in their order.
+/// Sorted durations in ns.
 fn lengths(requests: &[Request]) -> Vec<i64> {
     let mut lengths: Vec<i64> = requests.iter().filter_map(|one| one.dur).collect();
     lengths.sort_unstable();
@@ -281,13 +281,13 @@ fn with_status(requests: &[Request], status: Option<i32>) -> usize {
     requests.iter().filter(|one| one.status == status).count()
 }
 
-/// What `ab`, `vegeta report -type json` and k6 say themselves of the loads whose lists these are.
+/// Summaries printed by `ab`, `vegeta report -type json` and k6 themselves for the same loads.
 #[test]
 fn what_is_listed_is_what_tools_sum_up() {
     let (ab, _) = read("ab.tsv");
     let ms: Vec<i64> = lengths(&ab).iter().map(|ns| ns / 1_000_000).collect();
     let share = |share: usize| ms[ms.len() * share / 100];
-    let told = [
+    let reported = [
         ms[0],
         share(50),
         share(66),
@@ -296,7 +296,7 @@ fn what_is_listed_is_what_tools_sum_up() {
         share(90),
         ms[19],
     ];
-    assert_eq!(told, [203, 208, 209, 212, 220, 227, 227]);
+    assert_eq!(reported, [203, 208, 209, 212, 220, 227, 227]);
 
     let (vegeta, _) = read("vegeta.json");
     let all = lengths(&vegeta);
@@ -313,7 +313,7 @@ fn what_is_listed_is_what_tools_sum_up() {
     assert_eq!(k6.len(), 18);
     let failed = k6.iter().filter(|one| one.outcome != Outcome::Ok).count();
     assert_eq!(failed, 12);
-    // `http_req_duration` is without what came before the request was sent.
+    // `http_req_duration` does not include the time before the request was sent.
     let before = |one: &Request| {
         let times = &one.times;
         let parts = [times.queue, times.connect, times.tls];
@@ -337,7 +337,7 @@ fn a_list_of_a_broker_has_all_of_its_requests_and_their_time() {
         .iter()
         .filter(|row| text(&seen, row.client).starts_with("producer-"));
     assert_eq!(producers.count(), 125);
-    // The broker measures the whole and its parts by one clock, to the microsecond.
+    // The broker measures the total and its phases by one clock, to the microsecond.
     for row in rows {
         let phases = seen
             .rows
@@ -374,7 +374,7 @@ fn brokers_tell_where_their_requests_waited() {
     assert_eq!(of(&json[1]), of(&words[1]));
     assert_eq!(json[1].times.queue, Some(1_200_500_000));
     assert_eq!(json[0].endpoint, "FETCH");
-    // All of its parts are all of it.
+    // The phases add up to the total.
     let sum: i64 = json[1].phases.iter().map(|phase| phase.dur).sum();
     assert_eq!(Some(sum), json[1].dur);
     assert_eq!(json[2].error, "error 3");
@@ -420,7 +420,7 @@ fn three_forms_of_one_trace_tell_the_same() {
     assert_eq!((&*client.host, &*client.target), ("app:8080", "/a?b=c"));
     assert_eq!(server.parent_span, client.span);
     assert_eq!((&*server.endpoint, server.status), ("/{name}", Some(503)));
-    // One is in the other; both are parts of the server's.
+    // One is nested in the other; both are phases of the server's request.
     let phases: Vec<&str> = server.phases.iter().map(|phase| &*phase.name).collect();
     assert_eq!(phases, ["render", "template"]);
     assert_eq!(
@@ -458,7 +458,7 @@ fn a_summary_is_refused_with_what_would_list_requests() {
     let error = import_in_memory(&[path("wrk.txt")])
         .err()
         .map(|error| error.to_string());
-    assert!(error.is_some_and(|error| error.contains("wrk, which lists no requests")));
+    assert!(error.is_some_and(|error| error.contains("wrk without individual requests")));
 }
 
 #[test]
@@ -503,7 +503,10 @@ fn what_is_wrong_is_told_with_its_place() {
         Form::Oha,
         "request-start,DNS,DNS+dialup,Response-delay,request-duration,bytes,status\n1,2\n",
     );
-    assert_eq!((offset, &*text), (Some(74), "line 2: not seven columns"));
+    assert_eq!(
+        (offset, &*text),
+        (Some(74), "line 2: expected seven columns")
+    );
     let har = "{\"log\":{\"entries\":[{\"startedDateTime\":\"2026-11-26T12:57:18Z\",\"request\":{}},{}]}}";
     let (offset, text) = what(Form::Har, har);
     assert_eq!(offset, Some(0));
@@ -515,7 +518,7 @@ fn what_is_wrong_is_told_with_its_place() {
     let error = read(Form::Jaeger, "{\"data\":[\n{]").err();
     let error = error.map(|error| error.to_string()).unwrap_or_default();
     assert!(error.contains("line 2 column 2"), "{error}");
-    // A line without end takes no more memory than a line may have.
+    // A line without an end uses no more memory than the limit for lines.
     let long = format!("{}\n", "x".repeat(3 << 20));
     let (offset, text) = what(Form::Kafka, &long);
     assert_eq!(offset, Some(0));

@@ -1,4 +1,5 @@
-//! Requests that a client tells, imported together with what was recorded where they were served.
+//! Requests reported by a client, imported together with a recording of the machine that served
+//! them.
 
 use std::path::PathBuf;
 
@@ -19,20 +20,20 @@ const SERVED: &str = "whyslow-text 1
 1.000070 [1] (tid=7 pid=7) syscall_enter name=write fd=5 count=5
 1.000071 [1] (tid=7 pid=7) syscall_exit name=write ret=5
 ";
-/// The last one was answered by somebody else.
-const ASKED: &str = r#"{"whyslow_load":1}
+/// The last one was served by another program.
+const REQUESTED: &str = r#"{"whyslow_load":1}
 {"seq":0,"start_ns":1000030000,"total_ns":15000,"method":"GET","url":"http://127.0.0.1/a","status":200,"local":"127.0.0.1:5000","peer":"127.0.0.1:80"}
 {"seq":1,"start_ns":1000055000,"total_ns":20000,"method":"GET","url":"http://127.0.0.1/b","status":200,"local":"[::ffff:127.0.0.1]:5000","peer":"[::ffff:127.0.0.1]:80"}
 {"seq":2,"start_ns":1000055000,"total_ns":20000,"method":"GET","url":"http://127.0.0.1/c","status":200,"local":"127.0.0.1:5001","peer":"127.0.0.1:80"}
 {"end_ns":1000090000,"reason":"done"}
 "#;
 
-/// Number in the load, begin of the same request at the server, how that was found.
+/// Number in the load, start of the same request at the server, how the match was found.
 fn joined(sources: &[PathBuf]) -> Vec<(Option<i64>, Option<i64>, String)> {
     let made = import_in_memory(sources).expect("both can be read");
     let rows = &made.rows.request;
     let text = |sym| made.symbols.get(sym).to_owned();
-    let mut asked: Vec<_> = rows
+    let mut matches: Vec<_> = rows
         .iter()
         .filter(|row| text(row.source) == "load")
         .map(|row| {
@@ -43,8 +44,8 @@ fn joined(sources: &[PathBuf]) -> Vec<(Option<i64>, Option<i64>, String)> {
             (row.seq, served.map(|served| served.ts), how)
         })
         .collect();
-    asked.sort();
-    asked
+    matches.sort();
+    matches
 }
 
 #[test]
@@ -55,7 +56,7 @@ fn load_and_the_recording_of_its_server_say_the_same_of_a_request() {
         std::fs::write(&path, text).expect("written");
         path
     };
-    let (server, load) = (place("server.txt", SERVED), place("load.ndjson", ASKED));
+    let (server, load) = (place("server.txt", SERVED), place("load.ndjson", REQUESTED));
     let expected = [
         (Some(0), Some(1_000_032_000), "connection".to_owned()),
         (Some(1), Some(1_000_062_000), "connection".to_owned()),
@@ -68,7 +69,7 @@ fn load_and_the_recording_of_its_server_say_the_same_of_a_request() {
     assert!(alone.iter().all(|(_, served, _)| served.is_none()));
 }
 
-/// One request of load, through a front that makes spans of its own.
+/// A request of load, through a front end that creates its own spans.
 const TRACED: &str = r#"{"whyslow_load":1}
 {"seq":0,"start_ns":1795697837990000000,"total_ns":270000000,"method":"GET","url":"http://front/a","status":503,"local":"10.0.0.9:5000","peer":"10.0.0.1:80","trace_id":"0af7651916cd43dd8448eb211c80319c","span_id":"1111111111111111"}
 {"seq":1,"start_ns":1795697837990000000,"total_ns":270000000,"method":"GET","url":"http://front/b","status":200,"local":"10.0.0.9:5001","peer":"10.0.0.1:80","trace_id":"0af7651916cd43dd8448eb211c803199","span_id":"2222222222222222"}
@@ -88,7 +89,7 @@ fn spans_of_one_trace_are_joined_and_so_is_the_load_that_began_it() {
     let (clients, servers) = (of("client"), of("server"));
     assert_eq!((clients.len(), servers.len()), (2, 1));
     let front = clients.iter().find(|row| row.parent_span.is_none());
-    let front = front.expect("nobody asked the front");
+    let front = front.expect("no request to the front end");
     assert_eq!(front.server_request, Some(servers[0].id));
     assert_eq!(front.joined_by.map(text), Some("trace"));
     let database = clients.iter().find(|row| row.id != front.id);
@@ -98,22 +99,23 @@ fn spans_of_one_trace_are_joined_and_so_is_the_load_that_began_it() {
     let folder = tempfile::tempdir().expect("a folder");
     let load = folder.path().join("load.ndjson");
     std::fs::write(&load, TRACED).expect("written");
-    // The front is a root, too: which of the two asked the application is its span alone.
-    let asked = joined(&[load.clone(), spans.clone()]);
-    assert_eq!(asked[0], (Some(0), None, String::new()));
+    // The front end is a root, too: only its span shows which of the two sent the request to the
+    // application.
+    let matches = joined(&[load.clone(), spans.clone()]);
+    assert_eq!(matches[0], (Some(0), None, String::new()));
 
-    // Without its own span the front is the only one that can have served the load.
+    // Without its own span, the front end is the only candidate that can have served the load.
     let all = std::fs::read_to_string(&spans).expect("it can be read");
     let behind: Vec<&str> = all.lines().skip(1).collect();
     let app = folder.path().join("app.json");
     std::fs::write(&app, behind.join("\n")).expect("written");
-    let asked = joined(&[load, app]);
+    let matches = joined(&[load, app]);
     let begin = servers[0].ts;
-    assert_eq!(asked[0], (Some(0), Some(begin), "trace".to_owned()));
-    assert_eq!(asked[1], (Some(1), None, String::new()));
+    assert_eq!(matches[0], (Some(0), Some(begin), "trace".to_owned()));
+    assert_eq!(matches[1], (Some(1), None, String::new()));
 }
 
-/// The client is on the same machine, and its sockets show what it tells.
+/// The client is on the same machine, and its sockets show the requests that it reports.
 const BOTH: &str = "whyslow-text 1
 1.000001 [0] (tid=9 pid=9 comm=load) syscall_enter name=socket family=2 socket_type=1
 1.000002 [0] (tid=9 pid=9) syscall_exit name=socket ret=3
@@ -153,14 +155,14 @@ fn what_a_client_tells_and_its_sockets_show_is_marked_and_names_what_its_server_
         std::fs::write(&path, text).expect("written");
         path
     };
-    let sources = [place("both.txt", BOTH), place("load.ndjson", ASKED)];
+    let sources = [place("both.txt", BOTH), place("load.ndjson", REQUESTED)];
     let made = import_in_memory(&sources).expect("both can be read");
     let text = |sym: Option<_>| sym.map_or("-", |sym| made.symbols.get(sym));
     let mut found: Vec<_> = made.rows.request.iter().collect();
     found.sort_by_key(|row| (row.source, row.role, row.ts));
     let seq = |id: Option<i64>| {
-        let told = made.rows.request.iter().find(|row| Some(row.id) == id);
-        told.and_then(|row| row.seq)
+        let reported = made.rows.request.iter().find(|row| Some(row.id) == id);
+        reported.and_then(|row| row.seq)
     };
     let of = |role: &str, source: &str| -> Vec<_> {
         let rows = found
@@ -176,7 +178,7 @@ fn what_a_client_tells_and_its_sockets_show_is_marked_and_names_what_its_server_
         of("server", "socket"),
         [("/a", Some(200), "ok", None), ("/b", Some(200), "ok", None)]
     );
-    // What was asked last nobody told.
+    // The last request was not reported.
     assert_eq!(
         of("client", "socket"),
         [

@@ -1,4 +1,4 @@
-//! Profiles of py-spy have the shares that the program itself measured.
+//! py-spy profiles have the shares measured by the program itself.
 
 use std::collections::BTreeMap;
 use std::fs;

@@ -1,4 +1,4 @@
-//! Spools made by hand: what becomes of their records, in which order, and of damage.
+//! Synthetic spools: the results of their records, their order, and damage.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -10,9 +10,9 @@ use whyslow_model::spool::{BLOCK_BYTES, Block, Encoder, Kind, TOLD};
 use whyslow_model::tables::SyscallRow;
 
 const MS: u64 = 1_000_000;
-/// The calendar at monotonic zero.
+/// Wall-clock time at monotonic zero.
 const EPOCH: i64 = 1_700_000_000_000_000_000;
-/// Numbers of x86_64.
+/// System call numbers of x86_64.
 const READ: u32 = 0;
 const OPENAT: u32 = 257;
 
@@ -23,7 +23,7 @@ struct Spool {
 }
 
 impl Spool {
-    /// With the block that every spool begins with.
+    /// With the first block of every spool.
     fn new() -> Self {
         let mut spool = Self {
             folder: TempDir::new().expect("a temporary folder"),
@@ -177,8 +177,8 @@ fn damage_costs_the_blocks_it_is_in_and_is_told() {
     let kept = |spool: &Spool| -> Vec<i64> {
         let imported = spool.import();
         let reports = imported.anomalies.iter();
-        let told = reports.filter(|report| report.name == "SPOOL_BLOCK_DAMAGED");
-        assert_eq!(told.map(|report| report.count).sum::<u64>(), 1);
+        let reported = reports.filter(|report| report.name == "SPOOL_BLOCK_DAMAGED");
+        assert_eq!(reported.map(|report| report.count).sum::<u64>(), 1);
         shown(&imported)
             .iter()
             .filter_map(|(_, _, _, ret)| *ret)
@@ -186,11 +186,11 @@ fn damage_costs_the_blocks_it_is_in_and_is_told() {
     };
     spool.file[blocks[2] + BLOCK_BYTES + 30] ^= 1;
     assert_eq!(kept(&spool), [1, 2, 4, 5]);
-    // A size that reaches beyond everything.
+    // A size that exceeds everything.
     spool.file.clone_from(&whole);
     spool.file[blocks[1] + 26] = 3;
     assert_eq!(kept(&spool), [1, 3, 4, 5]);
-    // A recorder that was killed while it wrote: at any byte of the last block.
+    // A recorder that was killed while writing: at any byte of the last block.
     for end in blocks[4] + 1..whole.len() {
         spool.file = whole[..end].to_vec();
         assert_eq!(kept(&spool), [1, 2, 3, 4], "{end}");
@@ -237,7 +237,7 @@ fn a_spool_of_nothing_is_an_empty_recording() {
     assert!(Path::new(spool.folder.path()).exists());
 }
 
-/// Bytes that look like records: kinds that there are, lengths that fit, and anything behind.
+/// Bytes that look like records: known kinds, plausible lengths, and arbitrary data.
 fn noise() -> impl Strategy<Value = Vec<u8>> {
     let kinds = prop::sample::select(Kind::ALL.to_vec());
     let record = (
@@ -273,13 +273,13 @@ proptest! {
 fn a_call_of_an_older_spool_has_its_time_and_does_not_begin_the_recording() {
     let mut spool = Spool::new();
     let mut encoder = Encoder::default();
-    // Told again because the spool is new, and once more by the thread itself.
+    // Repeated because the spool is new, and once more by the thread itself.
     for ts in [1_000, 1_010] {
         let record = encoder.begin_on(Kind::SyscallEnter, ts * MS, (7, 7), (0, 0));
         record.u64(MS / 2).u64(0).u32(READ).u32(3);
         record.u64(4).u64(0).u64(100).end();
     }
-    // Told by the older spool alone.
+    // Recorded only in the older spool.
     let record = encoder.begin_on(Kind::Syscall, 1_020 * MS, (9, 9), (0, TOLD));
     record.u64(1_005 * MS).u64(5).u32(READ).u32(3);
     record.u64(4).u64(0).u64(100).end();
@@ -299,7 +299,7 @@ fn a_call_of_an_older_spool_has_its_time_and_does_not_begin_the_recording() {
         ),
     ];
     assert_eq!(shown(&imported), expected);
-    // The recording begins when the recorder looked at its clocks first.
+    // The recording starts with the first clock snapshot of the recorder.
     assert_eq!(imported.begin_ns, EPOCH + ms);
 }
 
@@ -307,8 +307,8 @@ fn a_call_of_an_older_spool_has_its_time_and_does_not_begin_the_recording() {
 fn a_call_has_the_path_that_another_ring_tells_later() {
     let mut spool = Spool::new();
     let mut encoder = Encoder::default();
-    // On its way from one CPU to another the thread told the path, and then itself, while the ring
-    // of the first was read before and that of the second after.
+    // While migrating from one CPU to another, the thread recorded the path first, then the call;
+    // the ring buffer of the first CPU was read before, that of the second after.
     call(&mut encoder, 41 * MS, 40 * MS, (OPENAT, 3), [0, 0, 0]);
     spool.block(&encoder, 30 * MS);
     encoder.clear();
@@ -339,7 +339,7 @@ fn a_call_has_the_path_that_another_ring_tells_later() {
 fn a_path_is_not_said_of_a_later_call() {
     let mut spool = Spool::new();
     let mut encoder = Encoder::default();
-    // Of a call that was too short to be told.
+    // Of a call that was too short to be recorded.
     encoder
         .begin_on(Kind::Text, 20 * MS, (7, 7), (0, 0))
         .u32(2)

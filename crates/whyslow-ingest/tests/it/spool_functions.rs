@@ -1,4 +1,4 @@
-//! Calls of functions in spools made by hand: which return belongs to which entry.
+//! Function calls in synthetic spools: matching of entries and returns.
 
 use std::fs;
 
@@ -8,14 +8,14 @@ use whyslow_model::spool::{Block, Encoder, Kind, TAIL};
 use whyslow_model::tables::FunctionCallRow;
 
 const MS: u64 = 1_000_000;
-/// The calendar at monotonic zero.
+/// Wall-clock time at monotonic zero.
 const EPOCH: i64 = 1_700_000_000_000_000_000;
 const THREAD: (i32, i32) = (7, 8);
 
 struct Spool(Encoder);
 
 impl Spool {
-    /// With the clocks, and functions `f0`, `f1`, … of which the second returns an `int`.
+    /// With the clocks, and functions `f0`, `f1`, …, of which the second returns an `int`.
     fn new() -> Self {
         let mut encoder = Encoder::default();
         encoder
@@ -99,7 +99,7 @@ fn text(imported: &InMemory, symbol: whyslow_model::Sym) -> String {
     imported.symbols.get(symbol).to_owned()
 }
 
-/// Function, begin and length in ms, and the call that it is part of; in order of begin.
+/// Function, start and duration in ms, and the containing call; sorted by start.
 fn calls(imported: &InMemory) -> Vec<(String, i64, Option<i64>, Option<i64>)> {
     let ms = MS as i64;
     let mut rows: Vec<&FunctionCallRow> = imported.rows.function_call.iter().collect();
@@ -185,7 +185,7 @@ fn a_function_that_ends_in_a_jump_to_another_returns_with_it() {
     let mut spool = Spool::new();
     spool.enter(10, 0, 0x700).enter_by(11, (1, 0x700), TAIL);
     spool.leave(20, 1, 0x700).leave(20, 0, 0x700);
-    // Where the jump is not one, the first was left.
+    // If the jump is not a tail call, the first call was left.
     spool
         .enter(30, 0, 0x700)
         .enter(31, 1, 0x700)
@@ -206,19 +206,19 @@ fn a_function_that_ends_in_a_jump_to_another_returns_with_it() {
 #[test]
 fn calls_that_are_left_have_no_end_and_those_around_them_have() {
     let mut spool = Spool::new();
-    // A jump from the innermost to the outermost, which returns.
+    // A jump from the innermost to the outermost call, which returns.
     spool
         .enter(10, 0, 0x700)
         .enter(11, 1, 0x680)
         .enter(12, 2, 0x600)
         .leave(20, 0, 0x700);
-    // One on another stack, above the first, while that goes on.
+    // A call on another stack, above the first, while that is in progress.
     spool
         .enter(30, 0, 0x700)
         .enter(31, 1, 0x9000)
         .leave(32, 1, 0x9000)
         .leave(40, 0, 0x700);
-    // One that goes on when its thread ends.
+    // A call in progress when its thread ends.
     spool.enter(50, 0, 0x700).exit(60);
     let imported = spool.import();
     check(
@@ -242,7 +242,7 @@ fn more_calls_than_can_be_open_are_told_without_an_end() {
     for call in 0..depth {
         spool.enter(10 + call, 0, 0x10_0000 - call * 16);
     }
-    // The kernel tells of the outermost.
+    // The kernel reports the outermost call.
     for call in (0..64).rev() {
         spool.leave(3000 - call, 0, 0x10_0000 - call * 16);
     }
@@ -263,7 +263,7 @@ fn static_probes_have_their_arguments_by_type() {
         .text(b"server")
         .text(b"query__start")
         .text(b"/bin/db");
-    // A signed one of 32 bits, one that cannot be read, and a text.
+    // A signed 32-bit value, an unreadable one, and a text.
     probe.text(&[0, 5, 0, 10]).end();
     let hit = spool.0.begin(Kind::Usdt, 10 * MS, THREAD);
     hit.u32(5).u32(1);

@@ -1,4 +1,4 @@
-//! Spools made by hand: who processes are, and clocks that are set.
+//! Synthetic spools: properties of processes, and clock changes.
 
 use std::fs;
 
@@ -10,7 +10,7 @@ use whyslow_model::spool::{Block, Encoder, Kind};
 
 const MS: u64 = 1_000_000;
 const S: u64 = 1_000 * MS;
-/// The calendar at monotonic zero.
+/// Wall-clock time at monotonic zero.
 const EPOCH: u64 = 1_700_000_000 * S;
 
 fn import(encoder: &Encoder) -> InMemory {
@@ -35,7 +35,8 @@ fn import(encoder: &Encoder) -> InMemory {
     import_in_memory(&[folder.path().to_owned()]).expect("a spool is always readable")
 }
 
-/// All clocks at a moment, by the monotonic one: the machine slept and was set for so long.
+/// All clocks at a monotonic time: `slept` is the total suspended time, `set` the total change of
+/// the system clock.
 fn clock(encoder: &mut Encoder, ts: u64, slept: u64, set: u64) {
     let boot = ts + 5 * S + slept;
     let record = encoder.begin(Kind::Clock, ts, (0, 0));
@@ -58,7 +59,7 @@ fn task(encoder: &mut Encoder, kind: Kind, ts: u64, (by, pid): (i32, i32)) {
     record.u32(pid as u32).comm(b"x").end();
 }
 
-/// Words, user and mount namespace.
+/// Arguments, user and mount namespace.
 fn program(encoder: &mut Encoder, ts: u64, pid: i32, (words, uid, mount_ns): (&[u8], u32, u32)) {
     let record = encoder.begin(Kind::Program, ts, (pid, pid)).u64(1).u32(uid);
     let record = record.u32(mount_ns).u32(u32::from(words.is_empty()));
@@ -98,7 +99,7 @@ fn a_child_has_from_its_parent_what_nobody_told_of_itself() {
         .collect();
     let ms = MS as i64;
     let expected = [
-        // The clock that goes on while the machine sleeps is five seconds ahead.
+        // CLOCK_BOOTTIME is five seconds ahead.
         (
             10,
             "/bin/parent|a 'b c'|www".into(),
@@ -148,7 +149,10 @@ fn a_calendar_that_is_set_is_told_and_lengths_stay_true() {
         count("CLOCK_STEPPED"),
         Some((1, "set by +3600.000 s".into()))
     );
-    assert_eq!(count("MACHINE_SLEPT"), Some((1, "for 60.000 s".into())));
+    assert_eq!(
+        count("MACHINE_SLEPT"),
+        Some((1, "suspended for 60.000 s".into()))
+    );
     let clocks = imported.rows.clock_snapshot.iter();
     let real = clocks.filter(|row| imported.symbols.get(row.clock) == "realtime");
     let real: Vec<(u64, u64)> = real
@@ -190,7 +194,7 @@ fn a_group_is_told_by_its_number_and_an_unknown_one_is_not_the_parents() {
     assert_eq!(rows, expected);
 }
 
-/// Values as the recorder tells them.
+/// Values as encoded by the recorder.
 fn counters(
     encoder: &mut Encoder,
     ts: u64,

@@ -1,4 +1,4 @@
-//! Spools made by hand: what becomes of stacks, waits for locks and names of addresses.
+//! Synthetic spools: the results of stacks, lock waits and symbols.
 
 use std::fs;
 
@@ -10,7 +10,7 @@ use whyslow_model::spool::{Block, Encoder, Kind, SLEPT};
 const MS: u64 = 1_000_000;
 const EPOCH: u64 = 1_700_000_000_000_000_000;
 
-/// A spool of these blocks, some of which have names.
+/// A spool of these blocks, some of which contain symbols.
 fn import(blocks: &[(bool, &Encoder)]) -> InMemory {
     let mut head = Encoder::default();
     let record = head.begin(Kind::Clock, MS, (0, 0));
@@ -70,7 +70,7 @@ fn text(imported: &InMemory, symbol: Option<Sym>) -> Option<&str> {
     symbol.map(|symbol| imported.symbols.get(symbol))
 }
 
-/// Functions of a stack, innermost first; addresses without a name in hexadecimal.
+/// Functions of a stack, innermost first; addresses without symbols in hexadecimal.
 fn functions(imported: &InMemory, callsite: Option<i64>) -> Vec<String> {
     let mut functions = Vec::new();
     let mut next = callsite;
@@ -113,7 +113,7 @@ fn names_that_come_later_and_the_stack_of_the_program_make_one_row() {
         (41 * MS, 9 * MS),
         (&[], &[0x201, 0, 0x202]),
     );
-    // Not in a call: nothing is waited for.
+    // Not in a call: there is nothing to wait for.
     stack(
         &mut stacks,
         (Kind::Stack, 0),
@@ -128,7 +128,7 @@ fn names_that_come_later_and_the_stack_of_the_program_make_one_row() {
         name(&mut names, (0, 0), address, function);
     }
     name(&mut names, (7, 0), 0x201, "inner");
-    // Of another process, or of what the process runs later.
+    // Of another process, or of a later program of the process.
     name(&mut names, (8, 0), 0x202, "wrong");
     name(&mut names, (7, 55 * MS), 0x202, "wrong");
     let imported = import(&[(false, &stacks), (true, &names)]);
@@ -184,7 +184,7 @@ fn a_stack_whose_program_never_tells_has_its_row_nevertheless() {
         let ts = number * 3 * MS;
         stack(&mut stacks, back, (ts, ts - 2 * MS), (&[0x101], &[]));
     }
-    // Of a stack in the kernel that was lost.
+    // The user stack of a kernel stack that was lost.
     let record = stacks.begin_on(Kind::UserStack, 2_000 * MS, (9, 9), (0, 0));
     record.u64(0).u32(0).u16(0).u16(1).u64(5).end();
     let imported = import(&[(false, &stacks)]);
@@ -282,7 +282,7 @@ fn a_function_that_is_called_later_has_its_name_or_its_address() {
         let record = items.begin_on(Kind::WorkItem, 28 * MS, (9, 9), (1, 0));
         record.u64(work).u64(0).u32(3).u32(1).end();
     }
-    // A phase that this whyslow does not know.
+    // A phase unknown to this version.
     let record = items.begin_on(Kind::WorkItem, 29 * MS, (9, 9), (1, 0));
     record.u64(0x70).u64(0).u32(9).u32(1).end();
     name(

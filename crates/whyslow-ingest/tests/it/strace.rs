@@ -1,4 +1,4 @@
-//! Calls in logs are those that strace itself counts, in the table that it writes behind a log.
+//! Calls in logs match those counted by strace itself, in the table that it writes after a log.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -28,7 +28,7 @@ fn summary(log: &str) -> Sums {
     rows.collect()
 }
 
-fn told(imported: &InMemory) -> Sums {
+fn imported_sums(imported: &InMemory) -> Sums {
     let mut sums = Sums::new();
     for row in &imported.rows.syscall {
         let name = imported.symbols.get(row.name).to_owned();
@@ -48,20 +48,20 @@ fn check(path: &Path) -> InMemory {
         .iter()
         .filter(|one| one.name == "STRACE_LINE_BAD");
     assert_eq!(errors.count(), 0, "{:?}", imported.anomalies);
-    let (wanted, mut told) = (summary(&log), told(&imported));
+    let (wanted, mut imported_sums) = (summary(&log), imported_sums(&imported));
     assert!(wanted.len() > 10, "{wanted:?}");
-    // What does not return, strace does not count.
+    // strace does not count calls that do not return.
     for name in ["exit", "exit_group", "rt_sigreturn"] {
         if !wanted.contains_key(name) {
-            told.remove(name);
+            imported_sums.remove(name);
         }
     }
     let names = |sums: &Sums| sums.keys().cloned().collect::<Vec<_>>();
-    assert_eq!(names(&told), names(&wanted));
+    assert_eq!(names(&imported_sums), names(&wanted));
     for (name, (calls, errors, seconds)) in &wanted {
-        let (found, failed, took) = told[name];
+        let (found, failed, took) = imported_sums[name];
         assert_eq!((found, failed), (*calls, *errors), "{name}");
-        // Lines have microseconds, each cut off; the table sums what they are cut from.
+        // Lines have truncated microseconds; the table sums the exact values.
         let slack = 1e-6 * (*calls as f64 + 1.0);
         assert!(
             (took - seconds).abs() <= slack,
@@ -89,7 +89,7 @@ fn calls_are_those_that_strace_counts() {
         .filter_map(|row| row.bytes)
         .sum();
     assert_eq!(written, 3 * 64 * 1024);
-    // A name with a blank, as it was opened and as it was removed.
+    // A name with a space, as it was opened and as it was removed.
     let of_name = rows
         .iter()
         .filter(|row| path(row).as_deref() == Some("/srv/demo/tmp 1"));
@@ -138,7 +138,7 @@ fn other_flags_tell_less_and_nothing_else() {
         std::fs::write(&path, log).expect("a temporary folder takes it");
         import_in_memory(&[path]).expect("it can be imported")
     };
-    let whole = told(&import("whole", &log));
+    let whole = imported_sums(&import("whole", &log));
     // Without -T.
     let untimed: String = log
         .lines()
@@ -156,7 +156,7 @@ fn other_flags_tell_less_and_nothing_else() {
             .map(|(name, (calls, errors, _))| (name.clone(), *calls, *errors));
         counted.collect::<Vec<_>>()
     };
-    assert_eq!(counts(&told(&without)), counts(&whole));
+    assert_eq!(counts(&imported_sums(&without)), counts(&whole));
     let untold = without
         .anomalies
         .iter()
@@ -175,10 +175,10 @@ fn other_flags_tell_less_and_nothing_else() {
             _ => format!("{line}\n"),
         })
         .collect();
-    assert_eq!(told(&import("bracketed", &bracketed)), whole);
+    assert_eq!(imported_sums(&import("bracketed", &bracketed)), whole);
 }
 
-/// Cut anywhere, and damaged anywhere: what is left is told, and what is not is counted.
+/// Truncated anywhere, and damaged anywhere: the rest is read, and errors are counted.
 #[test]
 fn damaged_logs_lose_what_is_damaged() {
     let log = std::fs::read(fixture()).expect("a log");

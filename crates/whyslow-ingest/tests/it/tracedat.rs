@@ -1,4 +1,4 @@
-//! Files of trace-cmd are read as `trace-cmd report` reads them.
+//! trace-cmd files give the results of `trace-cmd report`.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -14,7 +14,7 @@ use whyslow_testkit::{Need, skip};
 
 use crate::support::zlib_dat;
 
-/// Those whose events are all printed beside them.
+/// Files for which a complete report exists.
 const PRINTED: [&str; 3] = ["packed", "old", "instances"];
 const LOST: &str = "lost";
 
@@ -22,7 +22,7 @@ fn fixture(name: &str) -> PathBuf {
     whyslow_testkit::fixture("trace-cmd").join(name)
 }
 
-/// What an event says, as far as it is printed.
+/// Content of an event, as far as it is printed.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 struct Said {
     ts: i64,
@@ -76,11 +76,11 @@ fn text(bytes: &[u8]) -> String {
 
 fn letter(state: PrevState) -> &'static str {
     match state {
-        // trace-cmd does not print who was preempted.
+        // trace-cmd does not show preemption.
         PrevState::Runnable { .. } => "R",
         PrevState::Sleeping => "S",
         PrevState::Uninterruptible => "D",
-        // Its table of states is that of kernels before 4.14, which had these two the other way round.
+        // Its table of states is that of kernels before 4.14, in which these two are swapped.
         PrevState::Zombie | PrevState::Dead => "X",
         PrevState::Idle => "I",
         _ => "?",
@@ -121,9 +121,9 @@ fn what(body: &Body<'_>) -> String {
     }
 }
 
-/// The same of a line of `trace-cmd report -t`.
+/// Content of a line of `trace-cmd report -t`.
 fn printed_line(line: &str) -> Option<Said> {
-    // Of instances beside the first one it prints their names.
+    // It prints the names of instances other than the top-level one.
     let line = line.trim_start().strip_prefix("other:").unwrap_or(line);
     let open = line
         .find("] ")
@@ -186,7 +186,7 @@ fn what_printed(name: &str, text: &str) -> String {
                 .position(|word| *word == "+")
                 .expect("a length");
             let sectors = words[plus + 1].parse().expect("a number");
-            // As they are kept: a flush without data is no write.
+            // As they are stored: an empty flush is not a write.
             let flags = rwbs::from_text(words[1].as_bytes(), sectors).letters();
             format!("block {} {flags} {} + {sectors}", words[0], words[plus - 1])
         }
@@ -227,14 +227,14 @@ fn events_are_those_that_trace_cmd_prints() {
             let name = name.trim_end_matches(':');
             *counts.entry(name).or_default() += 1;
         }
-        let told: BTreeMap<&str, u64> = got
+        let reported: BTreeMap<&str, u64> = got
             .summary
             .counts
             .iter()
             .map(|(name, count)| (name.split(':').nth(1).expect("a name"), *count))
             .collect();
         if name != "instances" {
-            assert_eq!(told, counts, "{name}");
+            assert_eq!(reported, counts, "{name}");
         }
         assert!(got.losses.is_empty(), "{name}");
         for anomaly in [
@@ -344,7 +344,7 @@ fn a_file_tells_of_its_machine_and_its_threads() {
         .map(|row| imported.symbols.get(row.comm))
         .collect();
     assert!(comms.contains(&"dd") && comms.contains(&"sh"), "{comms:?}");
-    // Recorded with --date; the others are taken to end when they were last written.
+    // Recorded with --date; the others are assumed to end at their modification time.
     let guessed = |imported: &InMemory| {
         let mut anomalies = imported.anomalies.iter();
         anomalies.any(|one| one.name == "TRACEDAT_CLOCK_GUESSED")
@@ -370,7 +370,7 @@ fn files_that_zlib_packed_are_the_same() {
     let got = read(&path).expect("a file of trace-cmd");
     let plain = read(&fixture("instances.dat")).expect("a file of trace-cmd");
     assert_eq!(got.said, plain.said);
-    // A chunk that cannot be unpacked is lost, the one behind it is not.
+    // A chunk that cannot be decompressed is lost, the next one is not.
     let mut bytes = packed;
     let buffer = bytes
         .windows(4)
@@ -398,7 +398,7 @@ fn damaged_files_give_what_they_have() {
             fs::write(&path, bytes).expect("room");
             read(&path)
         };
-        // Most of the smallest one, which has all parts; the pages of the others are larger.
+        // Most offsets of the smallest file, which has all parts; the others have larger pages.
         let step = if name == "packed" { 3 } else { 61 };
         let mut opened = 0;
         for end in (0..whole.len()).step_by(step) {
@@ -411,7 +411,7 @@ fn damaged_files_give_what_they_have() {
             let is_told = notes.iter().any(|name| note(&got.summary, name) > 0);
             assert!(is_told || got.said.len() == all, "{name}: {end}");
         }
-        // Where its pages end early, the others are there.
+        // If the pages of an instance are truncated, the others are complete.
         assert!(opened > 0 || name == "packed", "{name}");
         for at in (0..whole.len()).step_by(step.min(23)) {
             let mut bytes = whole.clone();

@@ -1,4 +1,4 @@
-//! Whatever goes wrong, the request is told as what it is.
+//! Every kind of failure is reported as such.
 
 use std::net::TcpListener;
 use std::thread;
@@ -45,15 +45,20 @@ fn each_way_to_end_has_its_own_name() {
     check("/broken", Outcome::Error, Some(500), "");
     check("/redirect", Outcome::Ok, Some(302), "");
     check("/garbage", Outcome::Protocol, None, "not HTTP");
-    check("/truncated", Outcome::Closed, Some(200), "too early");
-    check("/cut-chunk", Outcome::Closed, Some(200), "too early");
-    check("/nothing", Outcome::Closed, None, "too early");
-    check("/silent", Outcome::Timeout, None, "no answer within 300ms");
+    check("/truncated", Outcome::Closed, Some(200), "prematurely");
+    check("/cut-chunk", Outcome::Closed, Some(200), "prematurely");
+    check("/nothing", Outcome::Closed, None, "prematurely");
+    check(
+        "/silent",
+        Outcome::Timeout,
+        None,
+        "no response within 300ms",
+    );
     check(
         "/half",
         Outcome::Timeout,
         Some(200),
-        "no end of the answer within",
+        "no complete response within",
     );
 }
 
@@ -68,7 +73,7 @@ fn without_a_connection_the_reason_is_told() {
 
     let row = only("http://no-such-host.invalid/");
     assert!(
-        // Without a name server there is no answer in time.
+        // Without a name server there is no reply in time.
         matches!(row.outcome, Outcome::Unresolved | Outcome::Timeout),
         "{:?}",
         row.error
@@ -81,8 +86,8 @@ fn a_connection_that_is_reset_is_told_as_such() {
     let listener = TcpListener::bind("127.0.0.1:0").expect("a port");
     let url = format!("http://{}/", listener.local_addr().expect("an address"));
     thread::spawn(move || {
-        let (stream, _) = listener.accept().expect("somebody comes");
-        // Closed with a request that nobody read.
+        let (stream, _) = listener.accept().expect("a connection");
+        // Closed with an unread request.
         let mut byte = [0];
         while !matches!(stream.peek(&mut byte), Ok(1)) {}
     });
@@ -98,7 +103,7 @@ fn phases_are_what_the_server_makes_of_them() {
         row.phases.receive.expect("a body"),
     );
     assert!(u128::from(wait) >= WAIT.as_nanos(), "{row:?}");
-    // Who is told late of the first byte has less of the time for the rest.
+    // If the first byte is noticed late, less time is left for the rest.
     let both = u128::from(wait + receive);
     assert!(both >= (WAIT + RECEIVE).as_nanos(), "{row:?}");
     assert!(receive > 0, "{row:?}");

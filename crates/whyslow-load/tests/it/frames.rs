@@ -1,4 +1,4 @@
-//! HTTP/2, and what is encrypted.
+//! HTTP/2 and TLS.
 
 use std::net::TcpListener;
 use std::path::PathBuf;
@@ -18,7 +18,7 @@ use whyslow_load::{Http, Outcome, Row, Trust};
 
 use crate::it::{closed, load, plan};
 
-/// Listens and does something with each connection, on a thread of its own.
+/// Listens and handles each connection with `with`, in a thread.
 fn serve<F: Future<Output = ()> + 'static>(with: impl Fn(TcpStream) -> F + Send + 'static) -> u16 {
     let listener = TcpListener::bind("0.0.0.0:0").expect("a port");
     let port = listener.local_addr().expect("an address").port();
@@ -38,7 +38,7 @@ fn serve<F: Future<Output = ()> + 'static>(with: impl Fn(TcpStream) -> F + Send 
     port
 }
 
-/// Answers streams by their path.
+/// Responds to streams according to their path.
 async fn frames<S: tokio::io::AsyncRead + tokio::io::AsyncWrite + Unpin>(stream: S) {
     let Ok(mut connection) = h2::server::handshake(stream).await else {
         return;
@@ -55,24 +55,25 @@ async fn frames<S: tokio::io::AsyncRead + tokio::io::AsyncWrite + Unpin>(stream:
             }
         }
     }
-    // What it says last is read before what is left of the connection is reset.
+    // The last frame is read before the connection is reset.
     tokio::time::sleep(std::time::Duration::from_millis(200)).await;
 }
 
-/// Says, once asked, that it saw to no request and goes: RFC 9113, sections 6.5 and 6.8.
+/// Replies to a request with a GOAWAY that says it was not processed: RFC 9113, sections 6.5 and
+/// 6.8.
 async fn unwilling(mut stream: TcpStream) {
     let settings = [0, 0, 0, 4, 0, 0, 0, 0, 0];
     let going = [
         0, 0, 8, 7, 0, 0, 0, 0, 0, // GOAWAY of eight bytes,
-        0, 0, 0, 0, // the last request it saw to,
-        0, 0, 0, 0xb, // and why.
+        0, 0, 0, 0, // the last processed request,
+        0, 0, 0, 0xb, // and the error code.
     ];
-    let mut said = [0; 4096];
+    let mut buffer = [0; 4096];
     let _ = stream.write_all(&settings).await;
-    let _ = stream.read(&mut said).await;
-    // The request follows the preface in a write of its own.
+    let _ = stream.read(&mut buffer).await;
+    // The request follows the preface in a separate write.
     tokio::time::sleep(std::time::Duration::from_millis(50)).await;
-    let _ = stream.read(&mut said).await;
+    let _ = stream.read(&mut buffer).await;
     let _ = stream.write_all(&going).await;
     let _ = stream.shutdown().await;
     tokio::time::sleep(std::time::Duration::from_millis(200)).await;
@@ -136,8 +137,8 @@ fn requests_of_http2_share_a_connection_and_their_failures_have_names() {
         assert!(error.contains(words), "{path}: {error}");
     };
     check("/reset", Outcome::Reset, "REFUSED_STREAM");
-    // It says that it has seen the request, and then there is nothing more.
-    check("/goaway", Outcome::Closed, "too early");
+    // It says that it has seen the request, and then closes the connection.
+    check("/goaway", Outcome::Closed, "prematurely");
     let port = serve(unwilling);
     let row = only(
         &format!("http://127.0.0.1:{port}/"),
@@ -177,7 +178,7 @@ fn a_certificate_is_believed_or_told_why_not() {
     );
     check("expired.pem", "localhost", ours(), Outcome::Tls, "expired");
     check("expired.pem", "localhost", Trust::Everyone, Outcome::Ok, "");
-    // What is unread when a connection is closed resets it, so that it is read here.
+    // Unread data resets the connection on close, so it is read here.
     let port = serve(|mut stream: TcpStream| async move {
         let _ = stream.read(&mut [0; 4096]).await;
     });

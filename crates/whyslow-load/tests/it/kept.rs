@@ -1,4 +1,4 @@
-//! What a load leaves: its spool and its answer.
+//! What a load stores: its spool and its result.
 
 use std::sync::atomic::AtomicBool;
 
@@ -47,7 +47,7 @@ fn the_spool_and_the_answer_have_every_request() {
     let spool = Spool::create(&path, &header).expect("a file");
     assert!(
         Spool::create(&path, &header).is_err(),
-        "what is there stays"
+        "an existing file is kept"
     );
     let mut keeper = Keeper(spool, Summary::new(None, true));
     let ended = run.go(&AtomicBool::new(false), &mut keeper).expect("a run");

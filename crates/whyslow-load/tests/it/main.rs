@@ -1,4 +1,4 @@
-//! Loads against a server of our own that counts what arrives and misbehaves as it is told.
+//! Loads against a test server that counts requests and misbehaves on demand.
 
 mod errors;
 mod frames;
@@ -14,7 +14,7 @@ use whyslow_load::{
     Sink, Trace, Trust,
 };
 
-/// Keeps all that is told.
+/// Collects all results.
 #[derive(Default)]
 struct Collected(Vec<Row>);
 
@@ -29,13 +29,13 @@ impl Sink for Collected {
     fn look(&mut self, _: Progress) {}
 }
 
-/// One worker that asks each address once.
+/// One worker that requests each URL once.
 fn plan(urls: &[&str]) -> Plan {
-    let asked = Asked::new(None, &[], None).expect("GET");
-    let targets = urls.iter().map(|url| asked.target(url, 1).expect(url));
+    let template = Asked::new(None, &[], None).expect("GET");
+    let targets = urls.iter().map(|url| template.target(url, 1).expect(url));
     Plan {
         targets: targets.collect(),
-        asked,
+        asked: template,
         model: closed(urls.len() as u64),
         workers: vec![1],
         threads: 2,

@@ -1,4 +1,4 @@
-//! As many requests as were asked for, when they were asked for.
+//! The number and times of requests match the plan.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -60,7 +60,7 @@ fn a_body_arrives_whatever_its_size() {
 fn a_schedule_is_kept_and_no_turn_of_it_dropped() {
     let server = Server::start();
     let mut plan = plan(&[&server.url("/slow")]);
-    // One worker, ten times too slow: all turns are late, and all are made.
+    // One worker, ten times too slow: all turns are late, and all are executed.
     plan.model = Model::Open {
         per_second: 140.0,
         length: Duration::from_millis(100),
@@ -85,7 +85,7 @@ fn connections_are_kept_or_made_anew_and_a_closed_one_is_no_error() {
         let mut plan = plan(&[&server.url(path)]);
         plan.model = closed(6);
         plan.connections = connections;
-        // Time enough for a server to close what is kept.
+        // Long enough for a server to close a kept connection.
         plan.pause = Duration::from_millis(30);
         let (rows, _) = load(plan);
         assert!(
@@ -114,7 +114,7 @@ fn a_redirect_is_a_request_of_its_own_if_it_is_followed() {
     let mut statuses: Vec<_> = rows.iter().filter_map(|row| row.status).collect();
     statuses.sort_unstable();
     assert_eq!(statuses, [200, 302, 302]);
-    assert_eq!(ended.unfollowed, 1, "nobody asked to load another host");
+    assert_eq!(ended.unfollowed, 1, "other hosts are not loaded");
 }
 
 #[test]

@@ -6,12 +6,12 @@ use std::sync::{Arc, Mutex};
 use std::thread;
 use std::time::{Duration, Instant};
 
-/// Of the path `/slow`: before the head, and before the body.
+/// Delays of path `/slow`: before the head, and before the body.
 pub(crate) const WAIT: Duration = Duration::from_millis(40);
 pub(crate) const RECEIVE: Duration = Duration::from_millis(30);
 pub(crate) const HUGE_BYTES: usize = 8 << 20;
 
-/// A request that arrived: its moment, and its head with its body behind.
+/// A request that arrived: time, and head followed by body.
 pub(crate) type Arrival = (Instant, String);
 
 pub(crate) struct Server {
@@ -39,11 +39,11 @@ impl Server {
     }
 
     pub(crate) fn arrivals(&self) -> Vec<Arrival> {
-        self.log.lock().expect("nobody panics").clone()
+        self.log.lock().expect("no panic").clone()
     }
 }
 
-/// A connection until its end; who leaves early is no failure of the server's.
+/// Serves a connection until its end; a client that disconnects is not an error.
 fn serve(mut stream: TcpStream, log: &Mutex<Vec<Arrival>>) {
     let _ = stream.set_nodelay(true);
     while let Some(mut head) = head(&mut stream) {
@@ -52,9 +52,7 @@ fn serve(mut stream: TcpStream, log: &Mutex<Vec<Arrival>>) {
             return;
         };
         head.push_str(&body);
-        log.lock()
-            .expect("nobody panics")
-            .push((Instant::now(), head));
+        log.lock().expect("no panic").push((Instant::now(), head));
         if !matches!(answer(&mut stream, &path), Ok(true)) {
             return;
         }
@@ -72,7 +70,7 @@ fn head(stream: &mut TcpStream) -> Option<String> {
     String::from_utf8(head).ok()
 }
 
-/// As long as the head says that it is.
+/// Reads as many bytes as the head declares.
 fn body(stream: &mut TcpStream, head: &str) -> Option<String> {
     let length = head
         .lines()
@@ -83,7 +81,7 @@ fn body(stream: &mut TcpStream, head: &str) -> Option<String> {
     String::from_utf8(body).ok()
 }
 
-/// Whether the connection goes on.
+/// Whether the connection is kept open.
 fn answer(stream: &mut TcpStream, path: &str) -> std::io::Result<bool> {
     let text = match path.split('?').next().unwrap_or_default() {
         "/missing" => "HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n",
@@ -132,7 +130,7 @@ fn answer(stream: &mut TcpStream, path: &str) -> std::io::Result<bool> {
         _ => "HTTP/1.1 200 OK\r\nContent-Length: 2\r\nServer-Timing: db;dur=5\r\n\r\nok",
     };
     stream.write_all(text.as_bytes())?;
-    // Of `/gone` nothing says so.
+    // `/gone` closes the connection without announcing it.
     let is_last = [
         "/last",
         "/gone",

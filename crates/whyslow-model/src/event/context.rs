@@ -1,6 +1,6 @@
-//! What is known of the moment of an event beside the event.
+//! Context of an event, recorded in addition to its payload.
 
-/// Contexts recorded with an event. Absent means unknown, never zero.
+/// Context recorded with an event. Absent means unknown, never zero.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Context<'a> {
     /// Thread that was running.
@@ -13,14 +13,14 @@ pub struct Context<'a> {
     pub comm: Option<&'a [u8]>,
     /// Its kernel priority.
     pub prio: Option<i32>,
-    /// What the CPU did, whoever ran on it.
+    /// Interrupt that the CPU was serving, regardless of the thread.
     pub interrupt: Option<Interrupt>,
 }
 
-/// Whether a CPU served an interrupt.
+/// Whether a CPU was serving an interrupt.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Interrupt {
-    /// It did not: the thread was at work.
+    /// None: the thread itself was running.
     None,
     /// A softirq.
     Soft,
@@ -35,12 +35,12 @@ impl Interrupt {
         (Interrupt::Hard, "hard"),
     ];
 
-    /// As the text format has it.
+    /// Name in the text format.
     pub fn name(self) -> &'static str {
         Self::ALL[self as usize].1
     }
 
-    /// The other way round of [`Interrupt::name`]; `None` for any other text.
+    /// Parses an [`Interrupt::name`]; `None` for any other text.
     pub fn of_name(name: &[u8]) -> Option<Self> {
         let found = Self::ALL.iter().find(|(_, known)| known.as_bytes() == name);
         found.map(|(interrupt, _)| *interrupt)

@@ -1,21 +1,21 @@
-//! What goes wrong with packets.
+//! Packet faults.
 
-/// Tracepoints of packets that were sent again or dropped.
+/// Tracepoints of packets that were retransmitted or dropped.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum NetFaultKind {
     /// A segment was not acknowledged in time.
     Retransmit,
-    /// The answer to a connection request was not.
+    /// The reply to a connection request was not acknowledged in time.
     RetransmitSynack,
     /// The kernel dropped the packet (`kfree_skb`).
     Drop,
 }
 
 impl NetFaultKind {
-    /// Every kind.
+    /// All kinds.
     pub const ALL: [Self; 3] = [Self::Retransmit, Self::RetransmitSynack, Self::Drop];
 
-    /// As the column `net_packet.kind` has it.
+    /// Value of the column `net_packet.kind`.
     pub fn name(self) -> &'static str {
         match self {
             Self::Retransmit => "retransmit",

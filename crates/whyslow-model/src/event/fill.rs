@@ -1,25 +1,25 @@
-//! What comes into the page cache.
+//! Page-cache fills.
 
 use crate::Ns;
 
-/// Why pages of a file come into the page cache.
+/// Cause of a page-cache fill.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FillCause {
-    /// A call that reads the file: what it wants, and what is read ahead with it.
+    /// A call that reads the file, including readahead.
     Read,
-    /// A call that writes to the file: pages for what is written, which need not be read.
+    /// A call that writes the file: pages for the data, which need not be read.
     Write,
-    /// A mapping of the file that is touched, or whose pages are asked for.
+    /// Access to a mapping of the file, or a request to populate it.
     Mapped,
-    /// Anything else: a call that reads ahead or runs a program, a thread of the kernel.
+    /// Anything else: a readahead call, program execution, a kernel thread.
     Other,
 }
 
 impl FillCause {
-    /// Every cause.
+    /// All causes.
     pub const ALL: [Self; 4] = [Self::Read, Self::Write, Self::Mapped, Self::Other];
 
-    /// As the column `cache_fill.cause` has it.
+    /// Value of the column `cache_fill.cause`.
     pub fn name(self) -> &'static str {
         match self {
             Self::Read => "read",
@@ -30,12 +30,12 @@ impl FillCause {
     }
 }
 
-/// Files by their inodes.
+/// Files, identified by inode.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CacheFill<'a> {
-    /// Pages of a file came for the thread of the context.
+    /// Pages of a file were added for the thread of the context.
     Pages(FilledPages),
-    /// Where a file lies in its file system.
+    /// Path of a file in its file system.
     Place {
         /// Device of the file system, kernel `dev_t` with 20 minor bits.
         dev: i64,
@@ -46,12 +46,12 @@ pub enum CacheFill<'a> {
     },
 }
 
-/// Pages of one file that came into the page cache by one call, or one after another.
+/// Pages of one file added to the page cache by one call, or in succession.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FilledPages {
-    /// When the call began, else when the first of them came.
+    /// Start of the call, otherwise the time of the first page.
     pub since: Ns,
-    /// When it ended, else when the last of them came.
+    /// End of the call, otherwise the time of the last page.
     pub until: Ns,
     /// Device of the file system, kernel `dev_t` with 20 minor bits.
     pub dev: i64,
@@ -59,10 +59,10 @@ pub struct FilledPages {
     pub inode: u64,
     /// Number of pages.
     pub pages: i64,
-    /// The same in bytes.
+    /// Size in bytes.
     pub bytes: i64,
-    /// What made them come.
+    /// Cause of the fill.
     pub cause: FillCause,
-    /// The descriptor of the call that leads to the file.
+    /// Descriptor of the file in the call.
     pub fd: Option<i32>,
 }

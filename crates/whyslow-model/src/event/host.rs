@@ -1,9 +1,9 @@
-//! What snapshots tell of the machine and its processes.
+//! Contents of snapshots: the machine and its processes.
 
 use crate::Ns;
 use crate::counter::{ToldValues, Values};
 
-/// Who a process is. What is absent is as it was, or unknown.
+/// Properties of a process. `None` means unchanged or unknown.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct ProcessAbout<'a> {
     /// Kernel process id.
@@ -12,99 +12,99 @@ pub struct ProcessAbout<'a> {
     pub ppid: Option<i32>,
     /// Path of the executable.
     pub executable: Option<&'a [u8]>,
-    /// Words, separated by zero bytes.
+    /// Arguments, separated by zero bytes.
     pub command_line: Option<&'a [u8]>,
     /// User id.
     pub uid: Option<i64>,
     /// Name of that user.
     pub user: Option<&'a [u8]>,
-    /// Empty if it is in one that is not known.
+    /// Empty if the process is in an unknown cgroup.
     pub cgroup: Option<&'a [u8]>,
     /// Id of the container that the cgroup belongs to.
     pub container: Option<&'a [u8]>,
     /// Number of its mount namespace.
     pub mount_ns: Option<i64>,
-    /// Its root directory, as its mount namespace names it.
+    /// Root directory, relative to its mount namespace.
     pub root: Option<&'a [u8]>,
-    /// When it was created, which may be long before the recording.
+    /// Creation time, which may be long before the recording.
     pub ts_created: Option<Ns>,
 }
 
-/// A mount of a mount namespace.
+/// A mount in a mount namespace.
 #[derive(Debug, Clone, Copy)]
 pub struct StateMount<'a> {
-    /// Mount namespace that has it.
+    /// Mount namespace that contains it.
     pub mount_ns: i64,
-    /// Mount id, unique in the namespace at one time.
+    /// Mount id, unique in the namespace at any time.
     pub id: i32,
     /// Id of the mount that it is mounted on.
     pub parent: i32,
     /// Device of the file system, kernel `dev_t` with 20 minor bits.
     pub dev: i64,
-    /// Path in the file system that is visible at the mount point.
+    /// Directory of the file system that is visible at the mount point.
     pub root: &'a [u8],
     /// Mount point in its namespace.
     pub point: &'a [u8],
-    /// Type of the file system.
+    /// File system type.
     pub fs: &'a [u8],
-    /// Device or what else the file system says it is mounted from.
+    /// Device, or another source reported by the file system.
     pub source: &'a [u8],
     /// Mount options, comma-separated.
     pub options: &'a [u8],
 }
 
-/// A file that says how names of hosts are looked up, as a mount namespace has it.
+/// A file that configures name resolution in a mount namespace.
 #[derive(Debug, Clone, Copy)]
 pub struct StateResolverFile<'a> {
-    /// Mount namespace that has the file.
+    /// Mount namespace that contains the file.
     pub mount_ns: i64,
     /// Path in that namespace, such as `/etc/resolv.conf`.
     pub path: &'a [u8],
-    /// None if there is no such file.
+    /// `None` if the file does not exist.
     pub size: Option<i64>,
-    /// As much of it as was kept.
+    /// Content, possibly truncated.
     pub text: &'a [u8],
 }
 
-/// What a block device is.
+/// Properties of a block device.
 #[derive(Debug, Clone, Copy)]
 pub struct StateDevice<'a> {
     /// Kernel `dev_t` with 20 minor bits.
     pub dev: i64,
-    /// As the column `device.kind` has it: disk, partition, loop, …
+    /// Type, as in the column `device.kind`: disk, part, loop, …
     pub kind: &'a [u8],
-    /// Bytes.
+    /// Size in bytes.
     pub size: Option<i64>,
-    /// Whether the kernel takes it for a rotating disk.
+    /// Whether the kernel considers it a rotating disk.
     pub rotational: Option<bool>,
     /// Name of a device mapping.
     pub label: Option<&'a [u8]>,
-    /// File behind a loop device.
+    /// Backing file of a loop device.
     pub backing: Option<&'a [u8]>,
 }
 
-/// What counters of the machine, of a process or of a mount count.
+/// Counters of the machine, of a process or of a mount.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct StateCounters<'a> {
-    /// Process that is counted; `None` with `mount` also `None` for the machine.
+    /// Process of the counters; `None` with `mount` also `None` for the machine.
     pub pid: Option<i32>,
-    /// Namespace, id and place.
+    /// Mount namespace, mount id and mount point.
     pub mount: Option<(i64, i32, &'a [u8])>,
-    /// What was counted.
+    /// Values.
     pub values: Values<'a>,
 }
 
-/// What another tool counted, of a process, of a part of the machine, or of all of it.
+/// Counters reported by another tool: of a process, of a part of the machine, or of all of it.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct ToldCounters<'a> {
     /// Tool, such as `iostat`.
     pub told_by: &'a str,
-    /// Process that is counted.
+    /// Process of the counters.
     pub pid: Option<i32>,
-    /// Part of the machine that is counted: a device, a CPU, an interface.
+    /// Part of the machine: a device, a CPU, an interface.
     pub subject: Option<&'a [u8]>,
-    /// The time before the event that means and sums are of.
+    /// Interval before the event that means and sums refer to.
     pub interval: Option<Ns>,
-    /// What was counted.
+    /// Values.
     pub values: ToldValues<'a>,
 }

@@ -1,30 +1,30 @@
-//! What a source lost.
+//! Losses in a source.
 
 use crate::Ns;
 
-/// A range of time in which a stream lost something.
+/// A time range in which a stream lost events.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Loss<'a> {
-    /// Nothing was lost before this.
+    /// Start of the range: nothing was lost before this time.
     pub ts: Ns,
-    /// Nothing was lost after this; `None` if the end is not known.
+    /// End of the range: nothing was lost after this time; `None` if unknown.
     pub ts_end: Option<Ns>,
     /// CPU whose events were lost; `None` if several or unknown.
     pub cpu: Option<i32>,
     /// Stream or buffer that lost them.
     pub stream: &'a str,
-    /// What `count` counts.
+    /// Unit of `count`.
     pub kind: LossKind,
-    /// How many; `None` if the source does not know.
+    /// Number lost; `None` if the source does not report it.
     pub count: Option<i64>,
 }
 
-/// What a source lost, as the column `lost_events.kind` has it.
+/// What was lost, as in the column `lost_events.kind`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LossKind {
-    /// Events that found no room in a buffer.
+    /// Events for which a buffer had no space.
     Events,
-    /// Whole packets of a stream: sub-buffers that were overwritten.
+    /// Whole packets of a stream: overwritten sub-buffers.
     Packets,
     /// Bytes that could not be read.
     Bytes,

@@ -1,6 +1,6 @@
 //! Packets: their headers and addresses.
 
-/// Headers of a packet, where the source recorded them.
+/// Headers of a packet, if the source recorded them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct NetHeaders {
     /// IP protocol number.
@@ -9,9 +9,9 @@ pub struct NetHeaders {
     pub source: NetAddress,
     /// Receiver.
     pub destination: NetAddress,
-    /// Port of the sender, where the protocol has ports.
+    /// Port of the sender, if the protocol has ports.
     pub source_port: Option<u16>,
-    /// Port of the receiver, where the protocol has ports.
+    /// Port of the receiver, if the protocol has ports.
     pub destination_port: Option<u16>,
     /// Sequence number of a TCP segment.
     pub tcp_seq: Option<u32>,

@@ -1,39 +1,39 @@
-//! Calls of functions, and hits of static probes, that somebody asked for.
+//! Hits of user-defined probes: function calls and USDT probes.
 
 use crate::probe::TEXTS;
 
-/// A function of a program is entered.
+/// Entry to a probed function.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FunctionCall<'a> {
-    /// Number of the probe, which tells functions of the same name apart.
+    /// Number of the probe; distinguishes functions of the same name.
     pub probe: u32,
     /// Name of the function.
     pub function: &'a [u8],
-    /// File that it is in.
+    /// File that contains the function.
     pub module: &'a [u8],
-    /// Stack pointer at the entry.
+    /// Stack pointer at entry.
     pub sp: u64,
-    /// Not called but jumped to, at the end of another one.
+    /// Entered by a jump at the end of another function (tail call).
     pub is_tail: bool,
-    /// Arguments in order; `None` where the value is not known.
+    /// Arguments in order; `None` if the value is unknown.
     pub args: &'a [Option<i64>],
-    /// Texts that arguments point at, in the order of these arguments; `None` where one could not
+    /// Texts that arguments point to, in the order of these arguments; `None` if a text could not
     /// be read.
     pub texts: [Option<&'a [u8]>; TEXTS],
 }
 
-/// A static probe of a program is passed.
+/// Hit of a USDT probe.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct UsdtHit<'a> {
-    /// Provider of the static probe.
+    /// Provider of the probe.
     pub provider: &'a [u8],
-    /// Name of the static probe.
+    /// Name of the probe.
     pub name: &'a [u8],
-    /// File that it is in.
+    /// File that contains the probe.
     pub module: &'a [u8],
-    /// Arguments in order; `None` where the value is not known.
+    /// Arguments in order; `None` if the value is unknown.
     pub args: &'a [Option<i64>],
-    /// Texts that arguments point at, in the order of these arguments; `None` where one could not
+    /// Texts that arguments point to, in the order of these arguments; `None` if a text could not
     /// be read.
     pub texts: [Option<&'a [u8]>; TEXTS],
 }

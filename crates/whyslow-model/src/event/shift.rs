@@ -1,15 +1,15 @@
-//! Times that an event has beside its own.
+//! Timestamps in event payloads.
 
 use super::{Body, CacheFill, FilledPages, LockWait, ProcessAbout, Stack, WallLook};
 use crate::Ns;
 
 impl Body<'_> {
-    /// The same of an event whose time is so much later.
+    /// Returns the payload with all of its timestamps shifted by `by`.
     #[must_use]
     // tidy: long because it names all kinds of events
     pub fn shifted(self, by: Ns) -> Self {
         let later = |ts: Ns| ts.saturating_add(by);
-        // Without an arm for the rest: whoever adds a kind decides here whether it has a time.
+        // No wildcard arm: a new kind of event has to be classified here.
         match self {
             Self::LookupEnd {
                 begun,

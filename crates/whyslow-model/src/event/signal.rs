@@ -1,39 +1,40 @@
-//! Signals that stop, continue or end processes.
+//! Signals that stop, continue or terminate processes.
 
-/// A signal that is sent, or has its effect.
+/// A signal at its generation or delivery.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Signal {
     /// Signal number, from 1 on.
     pub number: i32,
-    /// Who sent it and how (`si_code`).
+    /// Origin of the signal (`si_code`).
     pub code: i32,
-    /// Thread that it is for, and its process.
+    /// Target thread.
     pub tid: i32,
     /// Kernel process id (thread group) of that thread.
     pub pid: i32,
-    /// Of sending: 0 sent, 1 ignored, 2 there was one already, 3 no room, 4 no room for its details.
+    /// At generation: 0 sent, 1 ignored, 2 one was pending already, 3 queue full, 4 sent without
+    /// its details.
     pub result: u32,
-    /// For any thread of the process.
+    /// Directed to the process rather than to a thread.
     pub is_group: bool,
-    /// The program does with it as it likes.
+    /// The program has a handler for it.
     pub has_handler: bool,
 }
 
-/// What a signal does.
+/// Action of a signal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SignalAction {
     /// Stops the process: SIGSTOP, SIGTSTP, SIGTTIN, SIGTTOU.
     Stop,
     /// Continues a stopped process: SIGCONT, also with a handler.
     Continue,
-    /// It ends the process.
+    /// Terminates the process.
     End,
-    /// A function of the program is called.
+    /// Runs a handler of the program.
     Handler,
 }
 
 impl SignalAction {
-    /// As the column `signal.action` has it.
+    /// Value of the column `signal.action`.
     pub fn name(self) -> &'static str {
         match self {
             Self::Stop => "stop",
@@ -44,7 +45,7 @@ impl SignalAction {
     }
 }
 
-/// Names of signals on all architectures that are recorded, from 1 on.
+/// Names of signals on all recorded architectures, from number 1.
 const NAMES: [&str; 31] = [
     "SIGHUP",
     "SIGINT",
@@ -85,16 +86,16 @@ impl Signal {
     /// `SIGCONT`.
     pub const CONTINUE: i32 = 18;
 
-    /// Nothing for a number that stands for no purpose of its own.
+    /// Returns `None` for numbers without a fixed purpose.
     pub fn name(&self) -> Option<&'static str> {
         let place = usize::try_from(self.number).ok()?.checked_sub(1)?;
         NAMES.get(place).copied()
     }
 
-    /// What the signal does to the process, by its number and whether there is a handler.
+    /// Action on the process, by signal number and presence of a handler.
     pub fn action(&self) -> SignalAction {
         match self.number {
-            // It continues first, and calls the function then.
+            // The process is continued before the handler runs.
             Self::CONTINUE => SignalAction::Continue,
             _ if self.has_handler => SignalAction::Handler,
             19..=22 => SignalAction::Stop,
@@ -102,7 +103,7 @@ impl Signal {
         }
     }
 
-    /// Who sent it, in a word; nothing for what the kernel says of a fault.
+    /// Origin as one word; `fault` for signals that the kernel sends for a fault.
     pub fn origin(&self) -> &'static str {
         match self.code {
             0 => "kill",
@@ -115,7 +116,7 @@ impl Signal {
         }
     }
 
-    /// What became of sending it.
+    /// Result of the generation.
     pub fn result_name(&self) -> &'static str {
         match self.result {
             0 => "sent",

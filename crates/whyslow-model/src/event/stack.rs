@@ -1,79 +1,81 @@
-//! Stacks, and waits for locks of the kernel.
+//! Stacks and kernel lock waits.
 
 use super::PrevState;
 use crate::Ns;
 use crate::spool::WallEnd;
 
-/// What a stack was taken for.
+/// Reason why a stack was recorded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StackKind {
-    /// The thread comes back to the CPU. `user_follows` if the frames of its program will be told
-    /// when its system call returns.
+    /// The thread runs again after an off-CPU interval. `user_follows` if its user frames are
+    /// reported when its system call returns.
     Back {
-        /// State that it was left in.
+        /// State during the off-CPU interval.
         state: PrevState,
-        /// A [`StackKind::User`] of the same thread comes later.
+        /// A [`StackKind::User`] of the same thread follows.
         user_follows: bool,
     },
-    /// Frames of the program that made the call which returns.
+    /// User frames of the system call that returns.
     User,
-    /// The thread runs.
+    /// The thread is running.
     Sample,
 }
 
-/// Frames of a thread and the time that they stand for, up to the event.
+/// Frames of a thread, and the time up to the event that they stand for.
 #[derive(Debug, Clone, Copy)]
 pub struct Stack<'a> {
-    /// What the stack was taken for.
+    /// Reason why the stack was recorded.
     pub kind: StackKind,
-    /// When the thread left the CPU or entered the call; of a sample, one period ago.
+    /// Time at which the thread went off-CPU or entered the call; for a sample, one period before
+    /// the event.
     pub since: Ns,
-    /// CPU on which it was taken, if that is not the CPU of the event.
+    /// CPU on which the stack was recorded, if it is not the CPU of the event.
     pub cpu: Option<i32>,
     /// Innermost first.
     pub frames: &'a [Frame<'a>],
 }
 
-/// What a thread did for a while, as somebody saw who looks at all threads by the clock on the wall.
+/// Activity of a thread over a period, from a wall-clock sampler.
 #[derive(Debug, Clone, Copy)]
 pub struct WallLook<'a> {
-    /// Beginning of the time that this is about; the event is its end.
+    /// Start of the period; the event is its end.
     pub since: Ns,
-    /// None if it was on a CPU.
+    /// `None` if the thread was on a CPU.
     pub state: Option<PrevState>,
-    /// Samples of the thread that found it in this state.
+    /// Samples that found the thread in this state.
     pub credits: u32,
-    /// System call that it was in.
+    /// System call of the thread.
     pub syscall: Option<&'a str>,
-    /// Where it ran.
+    /// CPU of the thread.
     pub cpu: Option<i32>,
-    /// How far the program's frames could be followed.
+    /// How far the user stack was unwound.
     pub end: WallEnd,
     /// Innermost first.
     pub frames: &'a [Frame<'a>],
 }
 
-/// A function in a stack, as far as it is known.
+/// A function in a stack.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Frame<'a> {
-    /// Code of the kernel.
+    /// Kernel code.
     pub is_kernel: bool,
-    /// Of a language with a runtime of its own.
+    /// Code of a language with its own runtime.
     pub is_managed: bool,
-    /// Line in the source file, of managed code.
+    /// Line in the source file, for managed code.
     pub line: Option<i32>,
-    /// Address, or a number from [`NO_ADDRESS`](crate::spool::NO_ADDRESS) on for code that has
-    /// none.
+    /// Address, or a number from [`NO_ADDRESS`](crate::spool::NO_ADDRESS) upwards for code without
+    /// an address.
     pub address: u64,
-    /// Name of the function; `None` if it was not found.
+    /// Name of the function; `None` if unknown.
     pub function: Option<&'a [u8]>,
-    /// File of the code; `None` if it was not found.
+    /// File that contains the code; `None` if unknown.
     pub module: Option<&'a [u8]>,
-    /// Bytes from the begin of the function, or of the module if that has no name.
+    /// Offset in bytes from the start of the function, or from the start of the module if the
+    /// function is unknown.
     pub distance: Option<u64>,
 }
 
-/// Kinds of kernel locks, as the column `lock_wait.kind` has them.
+/// Kinds of kernel locks, as in the column `lock_wait.kind`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LockKind {
     /// `struct mutex`.
@@ -88,12 +90,12 @@ pub enum LockKind {
     Semaphore,
     /// `spinlock_t`; threads and interrupts spin for it.
     Spin,
-    /// `rwlock_t`, a spin lock for readers and writers.
+    /// `rwlock_t`, a reader-writer spin lock.
     Rwlock,
 }
 
 impl LockKind {
-    /// Every kind.
+    /// All kinds.
     pub const ALL: [Self; 7] = [
         Self::Mutex,
         Self::Rwsem,
@@ -104,7 +106,7 @@ impl LockKind {
         Self::Rwlock,
     ];
 
-    /// As the column `lock_wait.kind` has it.
+    /// Value of the column `lock_wait.kind`.
     pub fn name(self) -> &'static str {
         match self {
             Self::Mutex => "mutex",
@@ -121,18 +123,18 @@ impl LockKind {
 /// A contended kernel lock (`contention_begin` to `contention_end`), at the end of the wait.
 #[derive(Debug, Clone, Copy)]
 pub struct LockWait<'a> {
-    /// What kind of lock.
+    /// Kind of lock.
     pub kind: LockKind,
-    /// Whether to read or to write, where the lock tells them apart.
+    /// Whether the lock was taken for writing, if the lock has modes.
     pub is_write: Option<bool>,
-    /// The thread gave up its CPU in between, rather than spinning all the time.
+    /// The thread blocked, rather than spinning all the time.
     pub slept: bool,
     /// Address of the lock.
     pub lock: u64,
-    /// When the wait began.
+    /// Start of the wait.
     pub since: Ns,
-    /// 0, or a negative errno if the wait was given up.
+    /// 0, or a negative errno if the wait failed.
     pub ret: i32,
-    /// Innermost first; none if the wait was short.
+    /// Innermost first; empty for short waits.
     pub frames: &'a [Frame<'a>],
 }

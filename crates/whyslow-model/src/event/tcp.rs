@@ -1,38 +1,38 @@
-//! Connections of TCP.
+//! TCP connections.
 
 use super::NetAddress;
 
-/// State of a connection, as the kernel numbers them.
+/// TCP state, numbered as in the kernel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TcpState {
     /// Both sides may send.
     Established = 1,
     /// A connection request was sent.
     SynSent,
-    /// A connection request was received, and answered.
+    /// A connection request was received, and replied to.
     SynRecv,
-    /// This side closed; the peer has not acknowledged that yet.
+    /// This side closed; the peer has not acknowledged it.
     FinWait1,
-    /// This side closed; the peer has not closed yet.
+    /// This side closed; the peer has not closed.
     FinWait2,
-    /// Both closed; late segments are still caught.
+    /// Both sides closed; waiting for late segments.
     TimeWait,
     /// No connection.
     Close,
-    /// The peer closed; this side has not yet.
+    /// The peer closed; this side has not closed.
     CloseWait,
-    /// Both closed; the peer has not acknowledged the last FIN yet.
+    /// Both sides closed; the peer has not acknowledged the last FIN.
     LastAck,
     /// Waits for connection requests.
     Listen,
-    /// Both closed at the same time; not acknowledged yet.
+    /// Both sides closed at the same time; not acknowledged.
     Closing,
-    /// A request that is not a full socket yet (`TCP_NEW_SYN_RECV`).
+    /// A connection request without a full socket (`TCP_NEW_SYN_RECV`).
     NewSynRecv,
 }
 
 impl TcpState {
-    /// Every state, in the order of the kernel's numbers, from 1 on.
+    /// All states, in the order of the kernel's numbers, which start at 1.
     pub const ALL: [Self; 12] = [
         Self::Established,
         Self::SynSent,
@@ -48,13 +48,13 @@ impl TcpState {
         Self::NewSynRecv,
     ];
 
-    /// The state of a kernel number; `None` for a number that is not known.
+    /// Returns the state with this kernel number; `None` for an unknown number.
     pub fn of(number: u32) -> Option<Self> {
         let place = (number as usize).checked_sub(1)?;
         Self::ALL.get(place).copied()
     }
 
-    /// As the column `tcp_connection.state` has it.
+    /// Value of the column `tcp_connection.state`.
     pub fn name(self) -> &'static str {
         match self {
             Self::Established => "established",
@@ -76,16 +76,16 @@ impl TcpState {
 /// One side of a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Endpoint {
-    /// IP address; IPv4 also where a socket of both families carries an IPv4 connection.
+    /// IP address; an IPv4 address, too, if a dual-stack socket carries an IPv4 connection.
     pub address: NetAddress,
-    /// Port; `None` if it is not known.
+    /// Port; `None` if unknown.
     pub port: Option<u16>,
 }
 
-/// A connection goes from one state to another.
+/// A state change of a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TcpChange {
-    /// Tells connections apart while they live.
+    /// Identifies the connection during its lifetime.
     pub sock: u64,
     /// State before.
     pub from: TcpState,
@@ -95,14 +95,14 @@ pub struct TcpChange {
     pub local: Option<Endpoint>,
     /// The other side.
     pub peer: Option<Endpoint>,
-    /// Bytes sent that the peer has, and bytes received.
+    /// Bytes acknowledged by the peer.
     pub acked: Option<u64>,
     /// Bytes received in order.
     pub received: Option<u64>,
-    /// Segments sent again so far.
+    /// Segments retransmitted so far.
     pub retransmits: Option<u32>,
     /// Smoothed round-trip time in microseconds.
     pub rtt_us: Option<u32>,
-    /// Number of the error that the socket has; 0 for none.
+    /// Error number of the socket; 0 for none.
     pub error: i32,
 }

@@ -1,26 +1,26 @@
-//! Work of the kernel that others wait for.
+//! Kernel work that threads wait for.
 
 use crate::Ns;
 
-/// Work of the kernel that others wait for, or a wait that it imposes.
+/// Kernel work that threads wait for, or a wait that the kernel imposes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum WorkKind {
-    /// A transaction of a journal (jbd2) becomes permanent.
+    /// A journal (jbd2) commits a transaction.
     JournalCommit,
     /// Dirty pages of a device are written.
     Writeback,
-    /// A thread that dirties pages is held back.
+    /// A thread that dirties pages is throttled.
     DirtyThrottle,
-    /// A thread waits for room in the log of an XFS.
+    /// A thread waits for space in an XFS log.
     LogWait,
-    /// A thread that reclaims memory is held back.
+    /// A thread in reclaim is throttled.
     ReclaimThrottle,
-    /// A thread waits for a buffer that the journal writes.
+    /// A thread waits for a buffer that the journal is writing.
     BufferStall,
 }
 
 impl WorkKind {
-    /// Every kind, in the order of the numbers that a spool uses.
+    /// All kinds, in the order of their numbers in a spool.
     pub const ALL: [Self; 6] = [
         Self::JournalCommit,
         Self::Writeback,
@@ -30,7 +30,7 @@ impl WorkKind {
         Self::BufferStall,
     ];
 
-    /// As the column `kernel_work.kind` has it.
+    /// Value of the column `kernel_work.kind`.
     pub fn name(self) -> &'static str {
         match self {
             Self::JournalCommit => "journal_commit",
@@ -43,25 +43,25 @@ impl WorkKind {
     }
 }
 
-/// How far a piece of work is.
+/// Phase of kernel work.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum WorkPhase {
-    /// The work begins.
+    /// Start of the work.
     Begin,
-    /// The work ends.
+    /// End of the work.
     End,
-    /// A commit waits for those who change the transaction, …
+    /// A commit waits for open handles of the transaction, …
     Locking,
-    /// … writes the data of files, …
+    /// … writes file data, …
     Flushing,
     /// … and the journal.
     Logging,
-    /// Told when it was over.
+    /// Reported only at its end.
     Done,
 }
 
 impl WorkPhase {
-    /// Every phase, in the order of the numbers that a spool uses.
+    /// All phases, in the order of their numbers in a spool.
     pub const ALL: [Self; 6] = [
         Self::Begin,
         Self::End,
@@ -71,7 +71,7 @@ impl WorkPhase {
         Self::Done,
     ];
 
-    /// As the text format has it.
+    /// Name in the text format.
     pub fn name(self) -> &'static str {
         match self {
             Self::Begin => "begin",
@@ -84,43 +84,43 @@ impl WorkPhase {
     }
 }
 
-/// One step of a piece of work, on the thread of the context.
+/// One phase of kernel work, on the thread of the context.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Work<'a> {
-    /// What kind of work.
+    /// Kind of work.
     pub kind: WorkKind,
-    /// How far it is.
+    /// Phase of the work.
     pub phase: WorkPhase,
-    /// Device that it is for, kernel `dev_t` with 20 minor bits.
+    /// Device that the work is for, kernel `dev_t` with 20 minor bits.
     pub dev: Option<i64>,
-    /// Why it is done.
+    /// Reason for the work.
     pub reason: Option<&'a str>,
-    /// Number of the transaction.
+    /// Transaction number.
     pub transaction: Option<i64>,
     /// Pages still to be written.
     pub pages: Option<i64>,
-    /// Of work that is told when it is over.
+    /// Duration of work that is reported only at its end.
     pub dur: Option<Ns>,
 }
 
-/// How far a function that is called later is.
+/// Phase of a workqueue item.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ItemPhase {
-    /// It is queued, by the thread of the context or an interrupt.
+    /// Queued by the thread of the context, or by an interrupt.
     Queued,
-    /// Its workqueue has room for it, and had none when it was queued.
+    /// Its workqueue has a free slot for it, which it did not have when the item was queued.
     Activated,
-    /// A worker calls the function.
+    /// A worker calls the function of the item.
     Begin,
     /// The function returns.
     End,
 }
 
 impl ItemPhase {
-    /// Every phase, in the order of the numbers that a spool uses.
+    /// All phases, in the order of their numbers in a spool.
     pub const ALL: [Self; 4] = [Self::Queued, Self::Activated, Self::Begin, Self::End];
 
-    /// As the text format has it.
+    /// Name in the text format.
     pub fn name(self) -> &'static str {
         match self {
             Self::Queued => "queued",
@@ -131,19 +131,19 @@ impl ItemPhase {
     }
 }
 
-/// A function that the kernel calls later, by one of its own threads.
+/// A workqueue item: a function that a kernel thread runs later.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct WorkItem<'a> {
-    /// How far it is.
+    /// Phase of the item.
     pub phase: ItemPhase,
-    /// Tells items apart until they begin.
+    /// Identifies the item until it starts.
     pub work: u64,
-    /// Address of the function, where it is told.
+    /// Address of the function, if reported.
     pub address: Option<u64>,
-    /// Its name, where that was found.
+    /// Name of the function, if it was resolved.
     pub function: Option<&'a [u8]>,
-    /// Name of the workqueue; empty where it is not told.
+    /// Name of the workqueue; empty if it is not reported.
     pub workqueue: &'a [u8],
-    /// The thread of the context does nothing else.
+    /// The thread of the context is a worker.
     pub is_worker: bool,
 }

@@ -1,10 +1,9 @@
-//! Where a value falls: buckets of equal width within each power of two.
+//! Maps a value to its bucket: buckets of equal width within each power of two.
 //!
 //! A power of two (an octave) has `1 << SUB_BITS` buckets; below `2 << SUB_BITS` each value has its
-//! own. A bucket of `[2^k, 2^(k+1))` is `2^(k-SUB_BITS)` wide. The numbers of buckets follow each
-//! other without a gap.
+//! own. A bucket of `[2^k, 2^(k+1))` is `2^(k-SUB_BITS)` wide. Bucket numbers are consecutive.
 
-/// The buckets of histograms with `1 << SUB_BITS` buckets per octave.
+/// Buckets of histograms with `1 << SUB_BITS` buckets per octave.
 #[derive(Debug, Clone, Copy)]
 pub struct LogBuckets<const SUB_BITS: u32>;
 
@@ -21,7 +20,7 @@ impl<const SUB_BITS: u32> LogBuckets<SUB_BITS> {
         shift as usize * Self::SUB_BUCKETS as usize + (value >> shift) as usize
     }
 
-    /// Least and greatest value of a bucket, both inside.
+    /// Minimum and maximum value of a bucket, both inclusive.
     pub const fn bounds(bucket: usize) -> (u64, u64) {
         let bucket = bucket as u64;
         if bucket < 2 * Self::SUB_BUCKETS {

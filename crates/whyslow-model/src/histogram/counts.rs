@@ -1,14 +1,13 @@
-//! How many values each bucket holds.
+//! Number of values in each bucket.
 //!
-//! Answers of many groups have many histograms, and where each value falls into them cannot be
-//! foreseen: what counting costs is waiting for memory. So counts are small, and what does not fit
-//! into one is kept beside them.
+//! Answers with many groups have many histograms, and accesses to them are random: the cost of
+//! counting is memory latency. Counts are therefore small, and the overflow is stored separately.
 
 use std::collections::BTreeMap;
 
 use super::SUB_BITS;
 
-/// What a small count can hold, and one more.
+/// Maximum of a small count, plus one.
 const CARRY: u64 = 1 << 16;
 
 /// Counts of the buckets `first..`.
@@ -16,7 +15,7 @@ const CARRY: u64 = 1 << 16;
 pub(super) struct Counts {
     first: usize,
     low: Vec<u16>,
-    /// By bucket, in units of [`CARRY`].
+    /// Overflow by bucket, in units of [`CARRY`].
     high: BTreeMap<usize, u64>,
 }
 
@@ -51,7 +50,7 @@ impl Counts {
         }
     }
 
-    /// Buckets that hold something, ascending, and their counts.
+    /// Non-empty buckets in ascending order, and their counts.
     pub(super) fn filled(&self) -> impl Iterator<Item = (usize, u64)> {
         let counts = (self.first..).zip(&self.low).map(|(bucket, low)| {
             let carried = self.high.get(&bucket).map_or(0, |high| high * CARRY);
@@ -60,7 +59,7 @@ impl Counts {
         counts.filter(|(_, count)| *count > 0)
     }
 
-    /// By whole octaves, so that it happens seldom.
+    /// Grows by whole octaves, so that growth is rare.
     fn make_room(&mut self, bucket: usize) {
         let Self { first, low, .. } = self;
         let octave = 1 << SUB_BITS;

@@ -1,17 +1,17 @@
-//! A mergeable histogram of lengths of time, and the percentiles read from it: one for answers about
-//! recordings and for reports of loads. What the kernel counts for the recorder has the same
-//! [`LogBuckets`] with fewer of them per octave, as plain counts in a map of fixed size.
+//! A mergeable histogram of durations, and the percentiles derived from it; used for answers about
+//! recordings and for load reports. The recorder's BPF programs use the same [`LogBuckets`] with
+//! fewer buckets per octave, as plain counts in a map of fixed size.
 //!
-//! Buckets: one per value below 64, then 32 equal ones per octave. A bucket of an octave
-//! `[2^k, 2^(k+1))` is `2^(k-5)` wide, so its middle is at most 1.6 % away from any value in it.
-//! Up to [`EXACT_MAX`] values have exact percentiles. Up to [`KEPT_MAX`] values are kept as they
-//! are and counted in buckets only when somebody asks: an answer by file has tens of thousands of
-//! histograms, most with some dozens of values, and buckets for each would be most of its memory.
+//! Buckets: one per value below 64, then 32 equal ones per octave. A bucket of an octave `[2^k,
+//! 2^(k+1))` is `2^(k-5)` wide, so its middle is within 1.6 % of any value in it. Percentiles of up
+//! to [`EXACT_MAX`] values are exact. Up to [`KEPT_MAX`] values are stored unchanged and are
+//! counted in buckets only on demand: an answer by file has tens of thousands of histograms, most
+//! with a few dozen values, and buckets for each would use most of its memory.
 //!
-//! A percentile, in parts of a thousand so that its rank is a whole number exactly, is the value of
-//! rank `ceil(permille × count / 1000)` (nearest rank): the value itself while
-//! exact, else the middle of its bucket, held between the least and the greatest value seen.
-//! Whether a percentile is exact depends on the number of values only, never on the order in which
+//! A percentile, in parts of a thousand so that its rank is an exact integer, is the value of rank
+//! `ceil(permille × count / 1000)` (nearest rank): the value itself while exact, otherwise the
+//! middle of its bucket, clamped to the minimum and maximum. Whether a percentile is exact depends
+//! only on the number of values, never on the order in which histograms were merged.
 //! histograms were merged.
 
 mod buckets;
@@ -20,51 +20,51 @@ mod counts;
 pub use buckets::LogBuckets;
 use counts::Counts;
 
-/// Sub-buckets of an octave, as a power of two.
+/// Sub-buckets per octave, as a power of two.
 const SUB_BITS: u32 = 5;
-/// So many values have exact percentiles.
+/// Maximum number of values with exact percentiles.
 pub const EXACT_MAX: usize = 64;
-/// So many values take no more memory than the buckets they would fill.
+/// Maximum number of values that take no more memory than the buckets they would fill.
 const KEPT_MAX: usize = 256;
 
-/// Bucket of a value; negative values (a clock that stepped back) go to the first.
+/// Bucket of a value; negative values (the clock stepped backwards) go to the first.
 #[inline]
 pub const fn bucket_of(value: i64) -> usize {
     LogBuckets::<SUB_BITS>::of(if value < 0 { 0 } else { value as u64 })
 }
 
-/// Least and greatest value of a bucket, both inside.
+/// Minimum and maximum value of a bucket, both inclusive.
 pub const fn bucket_bounds(bucket: usize) -> (i64, i64) {
     let (low, high) = LogBuckets::<SUB_BITS>::bounds(bucket);
     (low as i64, high as i64)
 }
 
-/// The value that stands for those of a bucket.
+/// Value that represents a bucket.
 pub const fn middle(bucket: usize) -> i64 {
     let (low, high) = bucket_bounds(bucket);
     low + (high - low) / 2
 }
 
-/// A histogram of signed values, most of them lengths of time in ns.
+/// A histogram of signed values, usually durations in ns.
 #[derive(Debug, Clone, Default)]
 pub struct Histogram(Kind);
 
 #[derive(Debug, Clone)]
 enum Kind {
-    /// The values, in any order. Nothing is added up before somebody asks, so that a value is one
-    /// touch of memory.
+    /// The values, in any order. Nothing is summed until it is needed, so adding a value costs one
+    /// memory access.
     Kept(Vec<i64>),
     Counted(Box<Buckets>),
 }
 
-/// Counts, and what these do not tell.
+/// Counts, and the sums that cannot be derived from them.
 #[derive(Debug, Clone, Default)]
 struct Buckets {
     counts: Counts,
     sums: Sums,
 }
 
-/// What is known of values besides their distribution.
+/// Summary statistics of the values other than their distribution.
 #[derive(Debug, Clone, Copy)]
 pub struct Sums {
     count: u64,
@@ -105,33 +105,33 @@ impl Sums {
         self.sum_squares = self.sum_squares.saturating_add(other.sum_squares);
     }
 
-    /// The least value.
+    /// Minimum.
     pub fn min(&self) -> Option<i64> {
         (self.count > 0).then_some(self.min)
     }
 
-    /// The greatest value.
+    /// Maximum.
     pub fn max(&self) -> Option<i64> {
         (self.count > 0).then_some(self.max)
     }
 
-    /// The sum, held at the greatest number there is.
+    /// Sum, saturating at the limits of `i64`.
     pub fn sum(&self) -> i64 {
         i64::try_from(self.sum).unwrap_or(i64::MAX)
     }
 
-    /// The arithmetic mean.
+    /// Arithmetic mean.
     pub fn mean(&self) -> Option<f64> {
         (self.count > 0).then(|| self.sum as f64 / self.count as f64)
     }
 
-    /// Of the sample (divided by n - 1); none below two values.
+    /// Sample standard deviation (divided by n - 1); `None` for fewer than two values.
     pub fn stdev(&self) -> Option<f64> {
         if self.count < 2 {
             return None;
         }
         let count = u128::from(self.count);
-        // n × Σx² − (Σx)² in whole numbers, where they fit: no cancellation.
+        // n × Σx² − (Σx)² in integers, if they fit, to avoid cancellation.
         let sum = self.sum.unsigned_abs();
         let spread = match (count.checked_mul(self.sum_squares), sum.checked_mul(sum)) {
             (Some(a), Some(b)) => a.saturating_sub(b) as f64,
@@ -159,7 +159,7 @@ impl Histogram {
         }
     }
 
-    /// Makes room first: by steps of four, as whoever has eight values will have more.
+    /// Grows by four at a time: a histogram with eight values is likely to get more.
     #[inline(never)]
     fn add_growing(&mut self, value: i64) {
         if let Kind::Kept(values) = &mut self.0
@@ -173,7 +173,7 @@ impl Histogram {
         self.count_all().add(value);
     }
 
-    /// Counts everything that another histogram has counted.
+    /// Adds all values of another histogram.
     pub fn merge(&mut self, other: &Histogram) {
         match &other.0 {
             Kind::Kept(values) => values.iter().for_each(|value| self.add(*value)),
@@ -185,7 +185,7 @@ impl Histogram {
         }
     }
 
-    /// From values to buckets, once and for all.
+    /// Moves stored values into buckets, permanently.
     fn count_all(&mut self) -> &mut Buckets {
         if let Kind::Kept(values) = &self.0 {
             let mut buckets = Box::<Buckets>::default();
@@ -196,11 +196,11 @@ impl Histogram {
         }
         match &mut self.0 {
             Kind::Counted(buckets) => buckets,
-            Kind::Kept(_) => unreachable!("they were counted above"),
+            Kind::Kept(_) => unreachable!("converted above"),
         }
     }
 
-    /// Everything but the distribution; adds up what is only kept so far.
+    /// Summary statistics; computes them if values are only stored so far.
     pub fn sums(&self) -> Sums {
         match &self.0 {
             Kind::Counted(buckets) => buckets.sums,
@@ -214,7 +214,7 @@ impl Histogram {
         }
     }
 
-    /// How many values were counted.
+    /// Number of values.
     pub fn count(&self) -> u64 {
         match &self.0 {
             Kind::Counted(buckets) => buckets.sums.count,
@@ -222,7 +222,7 @@ impl Histogram {
         }
     }
 
-    /// The values themselves in any order, while there are few enough of them to be kept.
+    /// The values in any order, as long as they are stored.
     pub fn values(&self) -> Option<&[i64]> {
         match &self.0 {
             Kind::Kept(values) => Some(values),
@@ -230,7 +230,7 @@ impl Histogram {
         }
     }
 
-    /// Percentiles in parts of a thousand: 990 is p99. None of no values.
+    /// Percentiles in parts of a thousand: 990 is p99. `None` without values.
     pub fn percentiles<const N: usize>(&self, permille: [u32; N]) -> [Option<i64>; N] {
         match &self.0 {
             Kind::Kept(values) => {
@@ -251,8 +251,8 @@ impl Histogram {
         }
     }
 
-    /// The middle of the bucket that holds the value of this rank (1 is the least), held between the
-    /// least and the greatest value; never the exact value, however few there are.
+    /// Middle of the bucket that contains the value of this rank (1 is the minimum), clamped to the
+    /// minimum and maximum; never the exact value, however few values there are.
     pub fn middle_at(&self, rank: u64) -> Option<i64> {
         match &self.0 {
             Kind::Kept(values) => {
@@ -266,7 +266,7 @@ impl Histogram {
         }
     }
 
-    /// One of [`Self::percentiles`].
+    /// A single one of [`Self::percentiles`].
     pub fn percentile(&self, permille: u32) -> Option<i64> {
         let [value] = self.percentiles([permille]);
         value
@@ -299,7 +299,7 @@ impl Histogram {
         octaves
     }
 
-    /// Buckets that hold something, ascending, and their counts.
+    /// Non-empty buckets in ascending order, and their counts.
     pub fn buckets(&self) -> Vec<(usize, u64)> {
         match &self.0 {
             Kind::Kept(values) => {

@@ -1,18 +1,18 @@
-//! Blocks: what is written at once, and is there as a whole or not at all.
+//! Blocks: written at once, and either complete or absent.
 
 /// `WSPL`
 pub const MAGIC: [u8; 4] = *b"WSPL";
-/// Bytes before the payload.
+/// Size of the head in bytes.
 pub const BLOCK_BYTES: usize = 40;
-/// More than this is damage: a recorder writes blocks of a few hundred kilobytes.
+/// A larger payload indicates damage: a recorder writes blocks of a few hundred kilobytes.
 pub const PAYLOAD_MAX: u32 = 4 << 20;
-/// Name of a file of a spool: a number and this.
+/// Name of a spool file: a number and this suffix.
 pub const FILE_SUFFIX: &str = ".blocks";
 
 const VERSION: u16 = 1;
 /// The payload is compressed with Zstandard.
 const COMPRESSED: u16 = 1;
-/// The payload has names of addresses, which records of earlier blocks may need.
+/// The payload contains symbols of addresses, which records of earlier blocks may need.
 const NAMES: u16 = 2;
 
 /// Head of a block.
@@ -20,50 +20,50 @@ const NAMES: u16 = 2;
 /// | bytes | what |
 /// |---|---|
 /// | 0 | `WSPL` |
-/// | 4 | version (1), flags (bit 0: payload compressed with Zstandard; bit 1: it has names of addresses, [`Record::Name`](super::Record::Name)), two bytes each |
+/// | 4 | version (1), flags (bit 0: payload compressed with Zstandard; bit 1: it contains symbols of addresses, [`Record::Name`](super::Record::Name)), two bytes each |
 /// | 8 | number of the block in the spool, from 0 |
-/// | 16 | all that happened before this moment is in this block or an earlier one |
-/// | 24 | bytes of the payload in the file |
-/// | 28 | bytes of the payload as records |
+/// | 16 | all events before this time are in this block or an earlier one |
+/// | 24 | size of the payload in the file, in bytes |
+/// | 28 | size of the uncompressed payload, in bytes |
 /// | 32 | number of records |
-/// | 36 | CRC-32 of the bytes before it and of the payload |
+/// | 36 | CRC-32 of the preceding bytes and of the payload |
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Block {
-    /// Place in the spool, from 0; a gap in the numbers is a lost block.
+    /// Number in the spool, from 0; a gap in the numbers is a lost block.
     pub number: u64,
-    /// CLOCK_MONOTONIC in ns: no later block has a record from before this time.
+    /// CLOCK_MONOTONIC in ns: no later block contains a record from before this time.
     pub complete_until: u64,
-    /// Bytes of the payload as it is in the file.
+    /// Size of the payload in the file, in bytes.
     pub payload_bytes: u32,
-    /// Bytes of the payload when it is uncompressed.
+    /// Size of the uncompressed payload, in bytes.
     pub record_bytes: u32,
     /// Number of records in the payload.
     pub records: u32,
-    /// The payload is one Zstandard frame.
+    /// The payload is a Zstandard frame.
     pub is_compressed: bool,
-    /// The payload has [`Kind::Name`](super::Kind::Name) records, which stacks of earlier blocks
-    /// may need.
+    /// The payload contains [`Kind::Name`](super::Kind::Name) records, which stacks of earlier
+    /// blocks may need.
     pub has_names: bool,
     /// CRC-32 (IEEE) of [`Block::head`] and of the payload as it is in the file.
     pub crc: u32,
 }
 
-/// Why bytes are no head of a block.
+/// Why bytes are not the head of a block.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum BlockError {
     /// The bytes do not begin with [`MAGIC`].
-    #[error("no block begins here")]
+    #[error("no block starts here")]
     Magic,
-    /// Written by a later program.
-    #[error("the block is of version {0}, which this whyslow does not know")]
+    /// Written by a later version.
+    #[error("unknown block version {0}")]
     Version(u16),
-    /// One of the two sizes is above [`PAYLOAD_MAX`], so the head is damaged.
-    #[error("the block claims a payload of {0} bytes")]
+    /// One of the two sizes exceeds [`PAYLOAD_MAX`], so the head is damaged.
+    #[error("impossible block payload size: {0} bytes")]
     Size(u32),
 }
 
 impl Block {
-    /// The head without its last four bytes, over which (and the payload) the checksum is made.
+    /// The head without its last four bytes; the checksum covers this and the payload.
     pub fn head(&self) -> [u8; BLOCK_BYTES - 4] {
         let mut head = [0; BLOCK_BYTES - 4];
         head[..4].copy_from_slice(&MAGIC);
@@ -81,7 +81,7 @@ impl Block {
         head
     }
 
-    /// Reads a head. The checksum is left to the reader, which has to have the payload for it.
+    /// Parses a head. The caller verifies the checksum, because that requires the payload.
     pub fn parse(bytes: &[u8; BLOCK_BYTES]) -> Result<Block, BlockError> {
         if bytes[..4] != MAGIC {
             return Err(BlockError::Magic);

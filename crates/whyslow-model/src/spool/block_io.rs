@@ -1,4 +1,4 @@
-//! Block I/O, as the programs in the kernel tell of it.
+//! Block I/O, as the BPF programs record it.
 
 use super::record::{Cursor, RecordError};
 
@@ -13,11 +13,11 @@ pub struct BlockIo {
     pub sector: u64,
     /// Operation and flags: the constants of this type.
     pub rwbs: u32,
-    /// Result of a completion, as the kernel has it: see [`BlockIo::errno`].
+    /// Result of a completion, in the kernel's form: see [`BlockIo::errno`].
     pub error: i32,
-    /// Remap: where it came from. Split: where the rest begins.
+    /// For a remap the original sector; for a split the first sector of the rest.
     pub old_sector: u64,
-    /// Remap: device that it came from, in the form of `dev`.
+    /// For a remap the original device, in the form of `dev`.
     pub old_dev: u32,
 }
 
@@ -37,7 +37,7 @@ impl BlockIo {
     /// The discard is a secure erase.
     pub const SECURE: u32 = 1 << 13;
 
-    /// `blk_status_t` as a number of errors; older kernels give that, negative.
+    /// Converts a `blk_status_t` to an errno; older kernels report a negative errno.
     pub fn errno(status: i32) -> i32 {
         match status {
             0 => 0,

@@ -1,8 +1,8 @@
-//! Numbers and texts of a record, one after another.
+//! Sequential decoding of a record's fields.
 
 use super::record::{Kind, RecordError};
 
-/// Takes numbers and texts from a record one after another.
+/// Reads the numbers and texts of a record in sequence.
 pub(super) struct Cursor<'b> {
     pub(super) kind: Kind,
     pub(super) rest: &'b [u8],
@@ -44,7 +44,7 @@ impl<'b> Cursor<'b> {
         Ok(i64::from_le_bytes(self.array()?))
     }
 
-    /// Behind its length.
+    /// Length-prefixed text.
     pub(super) fn text(&mut self) -> Result<&'b [u8], RecordError> {
         let length = self.u32()?;
         self.take(length as usize)
@@ -54,7 +54,7 @@ impl<'b> Cursor<'b> {
         self.name(16)
     }
 
-    /// Up to its zero byte, in so many bytes.
+    /// Text in a field of this size, up to its zero byte.
     pub(super) fn name(&mut self, bytes: usize) -> Result<&'b [u8], RecordError> {
         let name = self.take(bytes)?;
         let end = name.iter().position(|byte| *byte == 0);

@@ -1,8 +1,8 @@
-//! Records that the recorder makes itself, and those of tests.
+//! Encoding of records, for those that the recorder itself creates and for tests.
 
 use super::record::{HEAD_BYTES, Kind};
 
-/// A record may not be longer: its length is two bytes.
+/// Maximum size of a record: its length is stored in two bytes.
 const RECORD_MAX: usize = 0xff00;
 
 /// Appends records to a payload.
@@ -14,12 +14,12 @@ pub struct Encoder {
 }
 
 impl Encoder {
-    /// Begins a record of a thread at a moment.
+    /// Starts a record of a thread with a timestamp.
     pub fn begin(&mut self, kind: Kind, ts: u64, (pid, tid): (i32, i32)) -> &mut Self {
         self.begin_on(kind, ts, (pid, tid), (0, 0))
     }
 
-    /// The same on a CPU, with flags.
+    /// Starts a record on a CPU, with flags.
     pub fn begin_on(
         &mut self,
         kind: Kind,
@@ -50,7 +50,7 @@ impl Encoder {
         self
     }
 
-    /// As much of it as the record has room for.
+    /// Appends a text, truncated to the space in the record.
     pub fn text(&mut self, text: &[u8]) -> &mut Self {
         let room = RECORD_MAX.saturating_sub(self.payload.len() - self.begin + 4);
         let text = &text[..text.len().min(room)];
@@ -59,7 +59,7 @@ impl Encoder {
         self
     }
 
-    /// Sixteen bytes, as the kernel has names of threads.
+    /// Appends sixteen bytes, the size of the kernel's thread names.
     pub fn comm(&mut self, comm: &[u8]) -> &mut Self {
         let mut name = [0; 16];
         let length = comm.len().min(15);
@@ -68,8 +68,7 @@ impl Encoder {
         self
     }
 
-    /// Completes the record: fills it up to a multiple of 8 bytes and writes its length into its
-    /// head.
+    /// Completes the record: pads it to a multiple of 8 bytes and writes its length into its head.
     pub fn end(&mut self) {
         let length = self.payload.len() - self.begin;
         self.payload
@@ -80,19 +79,19 @@ impl Encoder {
         self.records += 1;
     }
 
-    /// A record as it came from the kernel.
+    /// Appends a record from the kernel unchanged.
     pub fn copy(&mut self, record: &[u8]) {
         self.payload.extend(record);
         self.records += 1;
     }
 
-    /// All records of another one.
+    /// Appends all records of another encoder.
     pub fn append(&mut self, other: &Encoder) {
         self.payload.extend(&other.payload);
         self.records += other.records;
     }
 
-    /// The bytes of all records so far; only whole records if [`Encoder::end`] was called last.
+    /// The bytes of all records; complete only if [`Encoder::end`] was called last.
     pub fn payload(&self) -> &[u8] {
         &self.payload
     }
@@ -102,7 +101,7 @@ impl Encoder {
         self.records
     }
 
-    /// Forgets all records and keeps the memory.
+    /// Removes all records and keeps the memory.
     pub fn clear(&mut self) {
         self.payload.clear();
         self.records = 0;

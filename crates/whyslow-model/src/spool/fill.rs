@@ -1,4 +1,4 @@
-//! What comes into the page cache.
+//! Page-cache fills.
 
 use super::RecordError;
 use super::record::{Cursor, Kind};
@@ -6,46 +6,47 @@ use super::record::{Cursor, Kind};
 /// Payload of the kinds `Fill` and `Inode`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FillRecord<'b> {
-    /// Pages of a file that came for the head's thread.
+    /// Pages of a file added for the head's thread.
     Pages {
-        /// When its call began, else when the first of them came.
+        /// Start of the call, otherwise the time of the first page.
         since: u64,
-        /// When it ended, else when the last of them came.
+        /// End of the call, otherwise the time of the last page.
         until: u64,
         /// 0 for a block device itself.
         inode: u64,
         /// Number of pages.
         pages: u64,
-        /// The same in bytes.
+        /// Size in bytes.
         bytes: u64,
         /// The kernel's `dev_t`, with 20 bits for the minor number.
         dev: u32,
-        /// What made them come.
+        /// Cause of the fill.
         by: FillBy,
     },
-    /// Where a file lies in its file system: names from the last one on, each with a zero byte.
+    /// Path of a file in its file system: path components from the last one up, each with a zero
+    /// byte.
     Place {
-        /// Number of the inode.
+        /// Inode number.
         inode: u64,
         /// Device of its file system, in the form of `Pages::dev`.
         dev: u32,
-        /// Names without slashes.
+        /// Path components, without slashes.
         names: &'b [u8],
     },
 }
 
-/// Who has pages of a file come.
+/// Cause of a page-cache fill.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FillBy {
     /// A system call of the thread.
     Call {
         /// Number of the call.
         nr: u32,
-        /// Which argument leads to the file, counted from 1, and the descriptor that it is; less than
-        /// 0 where the calls of the process are not told.
+        /// Number of the argument that refers to the file, starting at 1, and the descriptor;
+        /// negative if the calls of the process are not recorded.
         fd: Option<(u32, i32)>,
     },
-    /// A page fault of the program.
+    /// A page fault in user mode.
     Fault,
     /// A kernel thread.
     Kernel,

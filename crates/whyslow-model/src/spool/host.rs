@@ -1,30 +1,29 @@
-//! Records about the machine: who its processes are, what is mounted where, which devices lie on
-//! which, and counters. All but [`Kind::Program`] come from the recorder's looks at `/proc` and
-//! `/sys`.
+//! Records about the machine: processes, mounts, the stacking of devices, and counters. All but
+//! [`Kind::Program`] come from the recorder's snapshots of `/proc` and `/sys`.
 
 use super::cursor::Cursor;
 use super::record::{Kind, RecordError};
 use crate::counter::Values;
 
-/// Who the head's process is, as a program in the kernel saw it.
+/// Properties of the head's process, from a BPF program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Program<'b> {
-    /// In the unified hierarchy.
+    /// Id of its cgroup in the unified hierarchy.
     pub cgroup: u64,
     /// User id.
     pub uid: u32,
-    /// Number of the mount namespace.
+    /// Mount namespace number.
     pub mount_ns: u32,
-    /// Told when the process ends, rather than when it begins to run a program.
+    /// Recorded at the end of the process, rather than at exec.
     pub is_end: bool,
-    /// Words end with a zero byte; as much as there was room for.
+    /// Arguments, each terminated by a zero byte; possibly truncated.
     pub command_line: &'b [u8],
 }
 
-/// A mount of a mount namespace.
+/// A mount in a mount namespace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct MountRecord<'b> {
-    /// Number of the mount namespace.
+    /// Mount namespace number.
     pub mount_ns: u32,
     /// Mount id, as in `/proc/PID/mountinfo`.
     pub id: u32,
@@ -32,11 +31,11 @@ pub struct MountRecord<'b> {
     pub parent: u32,
     /// Kernel `dev_t` with 20 minor bits.
     pub dev: u32,
-    /// What of the file system is seen there.
+    /// Directory of the file system that is visible at the mount point.
     pub root: &'b [u8],
     /// Mount point in its namespace.
     pub point: &'b [u8],
-    /// Of the file system.
+    /// File system type.
     pub kind: &'b [u8],
     /// Source of the mount, such as `/dev/sda1`.
     pub source: &'b [u8],
@@ -44,53 +43,53 @@ pub struct MountRecord<'b> {
     pub options: &'b [u8],
 }
 
-/// What a block device is.
+/// Properties of a block device.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct DeviceAbout<'b> {
     /// Kernel `dev_t` with 20 minor bits.
     pub dev: u32,
-    /// Whether the kernel takes it for a rotating disk; `None` where it does not say.
+    /// Whether the kernel considers it a rotating disk; `None` if it is not reported.
     pub rotational: Option<bool>,
-    /// Bytes.
+    /// Size in bytes.
     pub size: Option<i64>,
-    /// As the column `device.kind` has it: disk, partition, loop, …
+    /// Type, as in the column `device.kind`: disk, part, loop, …
     pub kind: &'b [u8],
     /// Name of a mapping.
     pub label: &'b [u8],
-    /// File of a loop device.
+    /// Backing file of a loop device.
     pub backing: &'b [u8],
 }
 
-/// Counters of the head's process, or of a mount, or of the machine.
+/// Counters of the head's process, of a mount, or of the machine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CountersRecord<'b> {
     /// Mount namespace of the mount; 0 without a mount.
     pub mount_ns: u32,
-    /// 0 for none.
+    /// Mount id; 0 without a mount.
     pub mount_id: u32,
     /// Mount point; empty without a mount.
     pub place: &'b [u8],
-    /// What was counted.
+    /// Values.
     pub values: Values<'b>,
 }
 
-/// A file that says how names of hosts are looked up, as a mount namespace has it.
+/// A file that configures name resolution in a mount namespace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ResolverFileRecord<'b> {
-    /// Number of the mount namespace.
+    /// Mount namespace number.
     pub mount_ns: u32,
-    /// Bytes of the whole file; none if there is no such file.
+    /// Size of the whole file in bytes; `None` if the file does not exist.
     pub size: Option<i64>,
     /// Path in that namespace.
     pub path: &'b [u8],
-    /// Its first bytes.
+    /// First bytes of its content.
     pub text: &'b [u8],
 }
 
 /// Payload of the kinds that describe the machine.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum HostRecord<'b> {
-    /// Kind `Program`: a process begins to run a program, or ends.
+    /// Kind `Program`: a process executes a program, or ends.
     Program(Program<'b>),
     /// Kind `User`: the name of a user id.
     User {
@@ -107,25 +106,25 @@ pub enum HostRecord<'b> {
     Counters(CountersRecord<'b>),
     /// Kind `ResolverFile`.
     ResolverFile(ResolverFileRecord<'b>),
-    /// Root directory of the head's process.
+    /// Kind `Root`: root directory of the head's process.
     Root {
         /// Path in its mount namespace.
         path: &'b [u8],
     },
-    /// A control group of the unified hierarchy, where there is no other.
+    /// Kind `Cgroup`: a cgroup of the unified hierarchy, if it is the only one.
     Cgroup {
-        /// Id of the control group: the inode number of its directory.
+        /// Id of the cgroup: the inode number of its directory.
         id: u64,
         /// Path in the hierarchy.
         path: &'b [u8],
     },
-    /// A device lies on another one.
+    /// Kind `DeviceLink`: a device is stacked on another one.
     DeviceLink {
-        /// Device above, kernel `dev_t` with 20 minor bits.
+        /// Upper device, kernel `dev_t` with 20 minor bits.
         dev: u32,
-        /// Device below, in the same form.
+        /// Underlying device, in the same form.
         below: u32,
-        /// As the column `device_link.kind` has it.
+        /// Relation, as in the column `device_link.kind`.
         kind: &'b [u8],
     },
 }

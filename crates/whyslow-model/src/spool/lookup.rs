@@ -1,23 +1,23 @@
-//! Lookups of names, as the programs in the kernel tell of them.
+//! DNS lookups, as the BPF programs record them.
 
 use super::record::{Cursor, RecordError};
 use crate::event::NetAddress;
 use crate::lookup::{Function, Outcome};
 
-/// A lookup when it begins or ends.
+/// A DNS lookup at its start or end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LookupRecord<'b> {
-    /// When the function was called, CLOCK_MONOTONIC in ns.
+    /// Time of the call, CLOCK_MONOTONIC in ns.
     pub entered: u64,
     /// Function that was called.
     pub function: Function,
-    /// None if no name was asked for, or its text could not be read.
+    /// `None` if no name was passed, or its text could not be read.
     pub host: Option<&'b [u8]>,
-    /// Service name or port; `None` if none was given, or its text could not be read.
+    /// Service name or port; `None` if none was passed, or its text could not be read.
     pub service: Option<&'b [u8]>,
-    /// None at the begin.
+    /// `None` at the start.
     pub outcome: Option<Outcome>,
-    /// The first of those found.
+    /// The first address found.
     pub address: Option<NetAddress>,
 }
 
@@ -57,7 +57,7 @@ impl<'b> LookupRecord<'b> {
     }
 }
 
-/// What is before the first zero byte.
+/// The bytes before the first zero byte.
 fn text(bytes: &[u8]) -> &[u8] {
     let end = bytes.iter().position(|byte| *byte == 0);
     &bytes[..end.unwrap_or(bytes.len())]
@@ -111,7 +111,7 @@ mod tests {
             matches!(found.as_slice(), [(0, Err(RecordError::Short(_)))]),
             "{found:?}"
         );
-        // Texts that do not end, cut anywhere.
+        // Unterminated texts, cut at every position.
         let encoder = encoded(1, 77, 0);
         for end in 24..encoder.payload().len() {
             let mut bytes = encoder.payload()[..end].to_vec();

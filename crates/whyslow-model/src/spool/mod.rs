@@ -1,12 +1,13 @@
-//! The spool: what the recorder writes while it records, and `import` reads.
+//! The spool: written by the recorder during recording, read by `import`.
 //!
-//! A spool is a directory of files, each a series of blocks ([`Block`]). The payload of a block is a
-//! series of records ([`Record`]): events from the kernel as they came, and what the recorder saw in
-//! `/proc` and elsewhere (snapshots). Records of one ring are nearly in order of time; a block says
-//! up to when everything is told ([`Block::complete_until`]).
+//! A spool is a directory of files, each a sequence of blocks ([`Block`]). The payload of a block
+//! is a sequence of records ([`Record`]): events from the kernel in order of arrival, and what the
+//! recorder read in `/proc` and elsewhere (snapshots). The records of a ring buffer are nearly
+//! sorted by time; a block states the time up to which all records are present
+//! ([`Block::complete_until`]).
 //!
 //! Numbers are little-endian. Times are nanoseconds of CLOCK_MONOTONIC; [`Record::Clock`] relates
-//! them to the calendar.
+//! them to wall-clock time.
 
 mod block;
 mod block_io;

@@ -1,4 +1,4 @@
-//! Packets and connections.
+//! Packets and TCP connections.
 
 use super::RecordError;
 use super::record::Cursor;
@@ -9,18 +9,18 @@ use crate::event::{Endpoint, NetAddress, NetHeaders, TcpState};
 pub struct NetRecord<'b> {
     /// Address of the socket buffer.
     pub skb: u64,
-    /// 0 received, 1 handed to the interface, 2 result of the driver, 3 and 4 sent again (segment,
-    /// answer to a connection request), 5 thrown away.
+    /// 0 received, 1 passed to the interface, 2 result of the driver, 3 and 4 retransmitted
+    /// (segment, reply to a connection request), 5 dropped.
     pub what: u32,
     /// Length of the packet in bytes.
     pub bytes: u32,
-    /// Of the driver; why it was thrown away.
+    /// Result of the driver, or drop reason.
     pub ret: i32,
-    /// What the frame carries (0x0800 for IPv4); `None` if it is not known.
+    /// Ethertype of the frame (0x0800 for IPv4); `None` if unknown.
     pub ethertype: Option<u16>,
-    /// `None` if no IP headers were read.
+    /// `None` if no IP headers were recorded.
     pub headers: Option<NetHeaders>,
-    /// Name of the interface; empty where there is none.
+    /// Name of the interface; empty without one.
     pub netif: &'b [u8],
 }
 
@@ -61,24 +61,24 @@ impl<'b> NetRecord<'b> {
     }
 }
 
-/// A TCP connection goes from one state to another.
+/// State change of a TCP connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TcpRecord {
-    /// Tells connections apart while they live.
+    /// Identifies the connection during its lifetime.
     pub sock: u64,
-    /// Bytes sent that the peer has acknowledged.
+    /// Bytes acknowledged by the peer.
     pub acked: u64,
     /// Bytes received in order.
     pub received: u64,
-    /// Nothing for states that this whyslow does not know.
+    /// State before; `None` for states unknown to this version.
     pub from: Option<TcpState>,
     /// State after, like `from`.
     pub to: Option<TcpState>,
-    /// Segments sent again so far.
+    /// Segments retransmitted so far.
     pub retransmits: u32,
     /// Smoothed round-trip time in microseconds.
     pub rtt_us: u32,
-    /// Number of the error that the socket has.
+    /// Error number of the socket.
     pub error: i32,
     /// This side; `None` for sockets that are neither IPv4 nor IPv6.
     pub local: Option<Endpoint>,
@@ -114,7 +114,7 @@ fn endpoint(family: u8, bytes: [u8; 16], port: u16) -> Option<Endpoint> {
     let first = [bytes[0], bytes[1], bytes[2], bytes[3]];
     let address = match (family, std::net::Ipv6Addr::from(bytes).to_ipv4_mapped()) {
         (4, _) => NetAddress::V4(first),
-        // A socket of both families that talks the older one.
+        // A dual-stack socket with an IPv4 connection.
         (6, Some(mapped)) => NetAddress::V4(mapped.octets()),
         (6, None) => NetAddress::V6(bytes),
         _ => return None,

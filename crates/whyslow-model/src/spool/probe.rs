@@ -1,29 +1,29 @@
-//! Calls of functions and hits of static probes that somebody asked for, as the programs in the
-//! kernel tell of them, and what the recorder says of each probe.
+//! Hits of user-defined probes (function calls and USDT probes), as the BPF programs record them,
+//! and the recorder's declaration of each probe.
 
 use super::record::{Cursor, RecordError};
 use crate::probe::{ArgType, FUNCTION_ARGS, TEXTS, USDT_ARGS};
 
-/// Bytes of a text that are recorded, with the zero byte behind it.
+/// Maximum size of a recorded text, including its zero byte.
 pub const TEXT_BYTES: usize = 256;
 
-/// A function is entered.
+/// Entry to a probed function.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FunctionRecord<'b> {
-    /// Stack pointer at the entry.
+    /// Stack pointer at entry.
     pub sp: u64,
     /// Number of the probe.
     pub probe: u32,
-    /// Registers of the arguments; which of them count is in the types of its [`ProbeRecord`].
+    /// Argument registers; the types of its [`ProbeRecord`] define which of them are used.
     pub args: [u64; FUNCTION_ARGS],
-    /// Texts that arguments point at; `None` where none was requested or it could not be read.
+    /// Texts that arguments point to; `None` if none was requested or it could not be read.
     pub texts: [Option<&'b [u8]>; TEXTS],
 }
 
-/// A function returns.
+/// Return from a probed function.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FunctionEndRecord {
-    /// Stack pointer at its entry.
+    /// Stack pointer at entry.
     pub sp: u64,
     /// Number of the probe.
     pub probe: u32,
@@ -31,29 +31,29 @@ pub struct FunctionEndRecord {
     pub ret: u64,
 }
 
-/// A static probe is passed.
+/// Hit of a USDT probe.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct UsdtRecord<'b> {
     /// Number of the probe.
     pub probe: u32,
-    /// Values of the arguments; which of them count is in the types of its [`ProbeRecord`].
+    /// Argument values; the types of its [`ProbeRecord`] define which of them are used.
     pub args: [u64; USDT_ARGS],
-    /// Texts that arguments point at; `None` where none was requested or it could not be read.
+    /// Texts that arguments point to; `None` if none was requested or it could not be read.
     pub texts: [Option<&'b [u8]>; TEXTS],
 }
 
-/// What a probe is. It is told before anything of it, and again in each spool.
+/// Declaration of a probe. It precedes all hits of the probe, and is repeated in each spool.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ProbeRecord<'b> {
     /// Number of the probe.
     pub probe: u32,
-    /// Of a static probe; empty for a function.
+    /// Provider of a USDT probe; empty for a function.
     pub provider: &'b [u8],
-    /// Name of the function or of the static probe.
+    /// Name of the function or of the USDT probe.
     pub name: &'b [u8],
-    /// File that it is in.
+    /// File that contains it.
     pub module: &'b [u8],
-    /// Numbers of types ([`ArgType`]): of the return value (0 if there is none), of the arguments.
+    /// Type numbers ([`ArgType`]): of the return value (0 without one), then of the arguments.
     pub types: &'b [u8],
 }
 
@@ -63,7 +63,7 @@ impl ProbeRecord<'_> {
         self.types.first().copied().and_then(ArgType::by_number)
     }
 
-    /// Types of the arguments in order; `None` for a number of a later program.
+    /// Types of the arguments in order; `None` for types of a later version.
     pub fn args(&self) -> impl Iterator<Item = Option<ArgType>> {
         let types = self.types.iter().skip(1);
         types.map(|number| ArgType::by_number(*number))
@@ -124,7 +124,7 @@ fn numbers<const N: usize>(at: &mut Cursor<'_>) -> Result<[u64; N], RecordError>
     Ok(numbers)
 }
 
-/// Each in room of its own, if any were asked for; `has` tells which could be read.
+/// Each text has its own field if any were requested; `has` flags those that could be read.
 fn texts<'b>(at: &mut Cursor<'b>, has: u32) -> Result<[Option<&'b [u8]>; TEXTS], RecordError> {
     let mut texts = [None; TEXTS];
     for (place, text) in texts.iter_mut().enumerate() {

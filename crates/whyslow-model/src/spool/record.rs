@@ -1,5 +1,5 @@
-//! Records: what the programs in the kernel tell (`wire.h` of the recorder has the same layouts),
-//! and what the recorder itself saw.
+//! Records: data from the BPF programs (`wire.h` of the recorder has the same layouts), and data
+//! that the recorder itself collected.
 
 // tidy: long because each kind of record is documented where it is declared.
 
@@ -16,19 +16,19 @@ use super::wall::{self, CodeRecord, RoundRecord, WallRecord};
 use super::work::{ReclaimRecord, WorkItemRecord, WorkRecord};
 use crate::event::Signal;
 
-/// Bytes of a head.
+/// Size of a record head in bytes.
 pub const HEAD_BYTES: usize = 24;
-/// What a record is.
+/// Type of a record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[repr(u16)]
 pub enum Kind {
     /// A system call at its return ([`Record::Syscall`]).
     Syscall = 1,
-    /// A system call at its entry, where the two are recorded apart.
+    /// A system call at its entry, if entry and return are recorded separately.
     SyscallEnter = 2,
-    /// A text that an argument of the next call points at.
+    /// A text that an argument of the next call points to.
     Text = 3,
-    /// Bytes that an argument of the next call points at.
+    /// Bytes that an argument of the next call points to.
     Bytes = 4,
     /// `sched_switch`.
     Switch = 16,
@@ -80,52 +80,52 @@ pub enum Kind {
     IrqExit = 49,
     /// `softirq_raise`.
     SoftirqRaise = 50,
-    /// A CPU sends others an interrupt.
+    /// A CPU sends an IPI to other CPUs.
     Ipi = 51,
-    /// A function of libc that looks up names is called.
+    /// Entry to a libc function that makes DNS lookups.
     LookupBegin = 64,
-    /// It returns.
+    /// Return from it.
     Lookup = 65,
-    /// A traced function is entered.
+    /// Entry to a probed function.
     FunctionBegin = 66,
-    /// It returns.
+    /// Return from it.
     FunctionEnd = 67,
-    /// A static probe is passed.
+    /// Hit of a USDT probe.
     Usdt = 68,
-    /// Stack of a thread that comes back to the CPU.
+    /// Stack of a thread that runs again after an off-CPU interval.
     Stack = 56,
-    /// User stack of a thread at the return of its call.
+    /// User stack of a thread at the return of its system call.
     UserStack = 57,
-    /// Stack of a thread that runs, taken by the clock of the CPU.
+    /// Stack of a running thread, from the CPU clock sampler.
     Sample = 58,
     /// End of a contended kernel lock wait.
     Lock = 59,
-    /// What a thread did, sampled by wall-clock time.
+    /// Activity of a thread, sampled by wall-clock time.
     Wall = 60,
-    // 61 is what the programs tell the recorder alone.
-    /// A round of wall-clock samples is over.
+    // 61 is used only between the BPF programs and the recorder.
+    /// End of a round of wall-clock samples.
     Round = 62,
-    /// Reclaim begins.
+    /// Start of page reclaim.
     ReclaimBegin = 72,
-    /// Reclaim ends.
+    /// End of page reclaim.
     ReclaimEnd = 73,
-    /// Page faults and the like, which are counted.
+    /// Counted memory events, such as page faults.
     Memory = 74,
-    /// Pages of a file came into the page cache.
+    /// File pages were added to the page cache.
     Fill = 75,
     /// Path of an inode.
     Inode = 76,
-    /// A step of kernel work that others wait for.
+    /// A phase of kernel work that threads wait for.
     Work = 80,
-    /// A step of a workqueue item.
+    /// A phase of a workqueue item.
     WorkItem = 81,
     /// A packet.
     Net = 96,
-    /// A TCP connection changes its state.
+    /// State change of a TCP connection.
     Tcp = 97,
-    /// Snapshot: other clocks at the time of the head.
+    /// Snapshot: other clocks at the time in the head.
     Clock = 128,
-    /// A named fact about the machine or the recording.
+    /// A named property of the machine or the recording.
     Fact = 129,
     /// Snapshot: a process.
     Process = 130,
@@ -137,44 +137,44 @@ pub enum Kind {
     BlockDevice = 133,
     /// Snapshot: a network interface.
     NetInterface = 134,
-    /// Snapshot: it is complete.
+    /// End of a complete snapshot.
     SnapshotEnd = 135,
     /// Records that were lost.
     Lost = 136,
-    /// A mark of the user, or of the recorder.
+    /// A marker added by the user or by the recorder.
     Mark = 137,
     /// Snapshot: name of an interrupt.
     Irq = 138,
-    /// Name of an address.
+    /// Symbol of an address.
     Name = 150,
-    /// Runs of a BPF program that the kernel left out.
+    /// Runs of a BPF program that the kernel skipped.
     Missed = 151,
     /// Function with a number instead of an address.
     Code = 153,
-    /// What a probe is.
+    /// Declaration of a probe.
     Probe = 152,
-    /// What a process is, when it begins to run a program and when it ends.
+    /// Properties of a process, when it executes a program and when it ends.
     Program = 139,
     /// Name of a user id.
     User = 140,
     /// Snapshot: a mount.
     Mount = 141,
-    /// Snapshot: what a block device is.
+    /// Snapshot: properties of a block device.
     DeviceAbout = 142,
-    /// Snapshot: a device lies on another one.
+    /// Snapshot: a device is stacked on another one.
     DeviceLink = 143,
     /// Values of counters.
     Counters = 144,
-    /// Path of a control group.
+    /// Path of a cgroup.
     Cgroup = 145,
-    /// Snapshot: a file of the resolver's configuration.
+    /// Snapshot: a file of the resolver configuration.
     ResolverFile = 146,
     /// Root directory of a process.
     Root = 147,
 }
 
 impl Kind {
-    /// Every kind; records of other numbers are [`RecordError::Kind`].
+    /// All kinds; records with other numbers are [`RecordError::Kind`].
     pub const ALL: &[Kind] = &[
         Kind::Syscall,
         Kind::SyscallEnter,
@@ -257,7 +257,7 @@ impl Kind {
     }
 }
 
-/// Every record is looked up, so by place rather than by search.
+/// Used for every record, so it is an array rather than a search.
 static BY_NUMBER: [Option<Kind>; 256] = {
     let mut kinds = [None; 256];
     let mut place = 0;
@@ -268,78 +268,79 @@ static BY_NUMBER: [Option<Kind>; 256] = {
     kinds
 };
 
-/// What every record begins with.
+/// Head of every record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Head {
-    /// What follows the head.
+    /// Kind of the record, which defines what follows the head.
     pub kind: Kind,
-    /// Bytes of the record, this head included.
+    /// Size of the record in bytes, including the head.
     pub len: u16,
-    /// CPU on which the record was made.
+    /// CPU that the record was made on.
     pub cpu: u16,
     /// Bits [`COMPAT`](super::COMPAT) to [`IN_HARDIRQ`](super::IN_HARDIRQ).
     pub flags: u16,
     /// CLOCK_MONOTONIC in ns.
     pub ts: u64,
-    /// Thread at work, and its process.
+    /// Running thread.
     pub tid: i32,
     /// Kernel process id (thread group) of that thread; 0 for records of no process.
     pub pid: i32,
 }
 
-/// Why bytes are no record. All but [`RecordError::Length`] leave the records behind it readable.
+/// Why bytes are not a record. After all errors but [`RecordError::Length`], the following records
+/// remain readable.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum RecordError {
-    /// The length in the head is impossible; nothing says where the next record begins.
-    #[error("a record of {0} bytes does not fit into what is left of its block")]
+    /// The length in the head is impossible; the start of the next record is unknown.
+    #[error("a record of {0} bytes exceeds the rest of its block")]
     Length(usize),
-    /// Written by a later program.
-    #[error("a record is of kind {0}, which this whyslow does not know")]
+    /// Written by a later version.
+    #[error("unknown record kind {0}")]
     Kind(u16),
     /// The payload ends before all fields of its kind.
-    #[error("a record of kind {0:?} is too short")]
+    #[error("a record of kind {0:?} is truncated")]
     Short(Kind),
 }
 
-/// A call, at its return or at its entry.
+/// A system call, at its return or at its entry.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SyscallRecord {
     /// Time of the entry, CLOCK_MONOTONIC in ns.
     pub entered: u64,
     /// Return value, a negative errno on failure; 0 at an entry.
     pub ret: i64,
-    /// Number of the call, by the table that [`COMPAT`](super::COMPAT) says.
+    /// Number of the call, in the table selected by [`COMPAT`](super::COMPAT).
     pub nr: u32,
-    /// By register; those that were not recorded are 0.
+    /// By register; 0 if not recorded.
     pub args: [u64; 6],
 }
 
-/// What an argument of the thread's next call points at; arguments count from 1.
+/// Data that an argument of the thread's next call points to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct TextRecord<'b> {
-    /// Which argument, from 1 on.
+    /// Number of the argument, starting at 1.
     pub arg: u32,
-    /// The text without its zero byte, or the bytes; possibly cut.
+    /// The text without its terminating zero byte, or the bytes; possibly truncated.
     pub bytes: &'b [u8],
 }
 
-/// The head's thread goes, another one comes.
+/// A context switch away from the head's thread.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Switch {
-    /// Thread that gets the CPU.
+    /// Thread that is switched in.
     pub next_tid: i32,
     /// Its process.
     pub next_pid: i32,
-    /// As the kernel has it, or [`Switch::PREEMPTED`].
+    /// The kernel's value, or [`Switch::PREEMPTED`].
     pub prev_state: u32,
-    /// Kernel priority of the thread that leaves.
+    /// Kernel priority of the previous thread.
     pub prev_prio: u16,
-    /// Kernel priority of the thread that comes.
+    /// Kernel priority of the next thread.
     pub next_prio: u16,
 }
 
 impl Switch {
-    /// Value of `prev_state`: the thread could have gone on and lost its CPU.
+    /// Value of `prev_state` for a thread that was runnable and lost its CPU.
     pub const PREEMPTED: u32 = 1 << 31;
 }
 
@@ -352,27 +353,27 @@ pub struct Wakeup {
     pub pid: i32,
     /// Its kernel priority.
     pub prio: u16,
-    /// CPU on which it will run; `None` if it is not known.
+    /// CPU that it is placed on; `None` if unknown.
     pub target_cpu: Option<u16>,
 }
 
-/// A thread that begins, ends, or gets a name.
+/// A thread that is created, renamed or exits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Task<'b> {
-    /// Kernel thread id; of a fork that of the child.
+    /// Kernel thread id; for a fork that of the child.
     pub tid: i32,
     /// Its process.
     pub pid: i32,
-    /// Its name; of a rename the new one.
+    /// Its name; for a rename the new one.
     pub comm: &'b [u8],
 }
 
-/// A record and what it says.
+/// The content of a record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Record<'b> {
-    /// Kind `Syscall`: the call returned at the time of the head.
+    /// Kind `Syscall`: the call returned at the time in the head.
     Syscall(SyscallRecord),
-    /// Kind `SyscallEnter`: the call was entered at the time of the head.
+    /// Kind `SyscallEnter`: the call was entered at the time in the head.
     SyscallEnter(SyscallRecord),
     /// Kind `Text`.
     Text(TextRecord<'b>),
@@ -386,13 +387,13 @@ pub enum Record<'b> {
     WakeupNew(Wakeup),
     /// Kind `Fork`: the head's thread creates this one.
     Fork(Task<'b>),
-    /// The number of the argument is the thread's id before.
+    /// Kind `Exec`. The argument number is the previous id of the thread.
     Exec(TextRecord<'b>),
     /// Kind `Exit`.
     Exit(Task<'b>),
-    /// Kind `Free`: the kernel freed the thread; its id may be used again.
+    /// Kind `Free`: the kernel freed the thread; its id may be reused.
     Free(Task<'b>),
-    /// Kind `Comm`: the thread has this name from now on.
+    /// Kind `Comm`: the new name of the thread.
     Comm(Task<'b>),
     /// Kind `Signal` or `SignalDelivered`.
     Signal(Signal),
@@ -400,9 +401,9 @@ pub enum Record<'b> {
     Block(BlockIo),
     /// Kind `ReclaimBegin` or `ReclaimEnd`.
     Reclaim(ReclaimRecord),
-    /// As [`crate::event::MemoryKind::ALL`].
+    /// Kind `Memory`.
     Memory {
-        /// Place in [`MemoryKind::ALL`](crate::event::MemoryKind::ALL).
+        /// Index in [`MemoryKind::ALL`](crate::event::MemoryKind::ALL).
         what: u32,
         /// 2^`order` pages.
         order: u32,
@@ -417,30 +418,30 @@ pub enum Record<'b> {
     Net(NetRecord<'b>),
     /// Kind `Tcp`.
     Tcp(TcpRecord),
-    /// The head's CPU sends an interrupt to those whose bits are set, from `first` on. Number 0
-    /// reschedule, 1 call a function, 2 the same for one CPU.
+    /// The head's CPU sends an IPI to the CPUs whose bits are set, counted from `first`. Number 0
+    /// is reschedule, 1 function call, 2 function call on a single CPU.
     Ipi {
-        /// What the interrupt is for.
+        /// Number, as above.
         nr: u32,
         /// CPU that bit 0 of `cpus` stands for.
         first: u32,
         /// Target CPUs, one bit each.
         cpus: u64,
     },
-    /// Kind 0 hard, 1 soft, 2 high-resolution timer, 3 sent by a CPU.
+    /// Entry to an interrupt handler. Kind 0 hard, 1 soft, 2 high-resolution timer, 3 IPI.
     IrqEnter {
-        /// What kind of handler.
+        /// Kind of handler.
         kind: u32,
         /// Number of the interrupt or softirq vector.
         nr: u32,
     },
-    /// The handler returns.
+    /// Exit from an interrupt handler.
     IrqExit {
         /// As at its entry.
         kind: u32,
         /// As at its entry.
         nr: u32,
-        /// Return value of a hard handler.
+        /// Return value of a hard interrupt handler.
         ret: i32,
     },
     /// A softirq is marked pending on the head's CPU.
@@ -458,51 +459,51 @@ pub enum Record<'b> {
     Usdt(UsdtRecord<'b>),
     /// Kind `Probe`.
     Probe(ProbeRecord<'b>),
-    /// Other clocks at the moment of the head.
+    /// Other clocks at the time in the head.
     Clock {
         /// CLOCK_BOOTTIME in ns.
         boot: u64,
         /// CLOCK_REALTIME in ns since the epoch.
         real: i64,
     },
-    /// Something about the machine or the recording, by name.
+    /// A named property of the machine or the recording.
     Fact {
-        /// Name of the fact, such as `host`.
+        /// Name, such as `host`.
         name: &'b [u8],
-        /// Its value as text.
+        /// Value as text.
         value: &'b [u8],
     },
-    /// The head's process, as it was.
+    /// Snapshot of the head's process.
     Process {
         /// Process id of the parent.
         ppid: i32,
         /// User id.
         uid: u32,
-        /// Since boot, ns.
+        /// Creation time since boot, ns.
         started: u64,
-        /// Number of the mount namespace; 0 where that is not told.
+        /// Mount namespace number; 0 if it is not reported.
         mount_ns: u32,
         /// Path of the executable; empty if it could not be read.
         executable: &'b [u8],
-        /// Words end with a zero byte.
+        /// Arguments, each terminated by a zero byte.
         command_line: &'b [u8],
-        /// Path of its control group.
+        /// Path of its cgroup.
         cgroup: &'b [u8],
     },
-    /// The head's thread, as it was.
+    /// Snapshot of the head's thread.
     Thread {
-        /// Letter of its state, as in `/proc/PID/stat`.
+        /// State letter, as in `/proc/PID/stat`.
         state: u8,
         /// Its name.
         comm: &'b [u8],
     },
-    /// A descriptor of the head's process; -100 (`AT_FDCWD`) stands for its working directory.
+    /// A descriptor of the head's process; -100 (`AT_FDCWD`) is its working directory.
     Fd {
         /// Descriptor number.
         fd: i32,
         /// Flags of the open.
         flags: u64,
-        /// What it leads to: a path, or `socket:[…]` and the like.
+        /// Object that it refers to: a path, or `socket:[…]` and similar.
         path: &'b [u8],
     },
     /// Kind `BlockDevice`.
@@ -516,7 +517,7 @@ pub enum Record<'b> {
     NetInterface {
         /// Index of the interface.
         index: u32,
-        /// IPv4 address in network byte order; zeros if it has none.
+        /// IPv4 address in network byte order; zeros without one.
         address: [u8; 4],
         /// Name of the interface.
         name: &'b [u8],
@@ -525,23 +526,23 @@ pub enum Record<'b> {
     Irq {
         /// Number of the interrupt.
         nr: u32,
-        /// Name that the driver registered its handler with.
+        /// Name that the driver registered its handler under.
         name: &'b [u8],
     },
     /// Kind `SnapshotEnd`: what was not in the snapshot did not exist.
     SnapshotEnd,
-    /// Records that found no room, of the head's CPU.
+    /// Records of the head's CPU that did not fit into a buffer.
     Lost {
-        /// Nothing was lost before this, CLOCK_MONOTONIC in ns.
+        /// Start of the range: nothing was lost before this time, CLOCK_MONOTONIC in ns.
         from: u64,
-        /// Nothing was lost after this.
+        /// End of the range: nothing was lost after this time.
         to: u64,
         /// Number of records.
         count: u64,
     },
-    /// Kind `Mark`; of process 0 if the recorder made it.
+    /// Kind `Mark`; process 0 if the recorder added it.
     Mark {
-        /// Text of the mark, UTF-8 as a rule.
+        /// Text of the marker, normally UTF-8.
         text: &'b [u8],
     },
     /// Kind `Stack`, `UserStack` or `Sample`.
@@ -563,7 +564,7 @@ pub enum Record<'b> {
     Host(HostRecord<'b>),
 }
 
-/// The records of a payload, up to the first that is damaged.
+/// The records of a payload, up to the first one with an impossible length.
 pub fn records(
     payload: &[u8],
 ) -> impl Iterator<Item = (usize, Result<(Head, Record<'_>), RecordError>)> {
@@ -578,7 +579,7 @@ pub fn records(
             at += bytes.len();
             parse(kind, bytes)
         });
-        // Where a length is wrong nobody knows where the next record begins.
+        // After a bad length the start of the next record is unknown.
         is_damaged = matches!(found, Err(RecordError::Length(_)));
         if let Err(RecordError::Kind(_)) = found {
             at += usize::from(u16::from_le_bytes([rest[2], rest[3]]));

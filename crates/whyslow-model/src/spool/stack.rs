@@ -1,14 +1,14 @@
-//! Records of stacks, of waits for locks, and of what addresses are called.
+//! Records of stacks, lock waits and symbols.
 //!
-//! A stack is addresses only. Their names are looked up while the processes still live, some time
-//! after the stack was taken, and are records of their own, once for each address of a program. A
-//! program is known by its process and the moment at which the process began to run it: that of its
-//! last [`Kind::Exec`](super::Kind::Exec) or [`Kind::Fork`](super::Kind::Fork) before the stack, or
-//! 0 if none was recorded. The kernel is process 0.
+//! A stack contains only addresses. They are symbolized while the processes are still alive, some
+//! time after the stack was recorded; the symbols are separate records, one for each address of a
+//! program. A program is identified by its process and the time at which the process started to run
+//! it: the time of the last [`Kind::Exec`](super::Kind::Exec) or [`Kind::Fork`](super::Kind::Fork)
+//! before the stack, or 0 if none was recorded. The kernel is process 0.
 
 use super::record::{Cursor, RecordError};
 
-/// Addresses of the functions that call each other, innermost first.
+/// Return addresses of a stack, innermost first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Addresses<'b>(&'b [u8]);
 
@@ -16,7 +16,7 @@ impl<'b> Addresses<'b> {
     /// Addresses in order, without zeros.
     pub fn iter(self) -> impl Iterator<Item = u64> + 'b {
         let of = |bytes: &[u8]| bytes.try_into().map_or(0, u64::from_le_bytes);
-        // Where frame pointers lead nowhere the kernel tells of a caller at 0.
+        // If frame pointers are invalid, the kernel reports a caller at address 0.
         self.0
             .chunks_exact(8)
             .map(of)
@@ -29,43 +29,44 @@ impl<'b> Addresses<'b> {
     }
 }
 
-/// A stack of the head's thread, which came back to the CPU, returned from a call, or runs.
+/// A stack of the head's thread, which runs again, returned from a call, or was sampled.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct StackRecord<'b> {
-    /// When it left the CPU, or entered the call; of a sample, one period ago.
+    /// Time at which it went off-CPU or entered the call; for a sample, one period before the
+    /// event.
     pub since: u64,
-    /// That it was left in, as in a switch.
+    /// State while off-CPU, as in a switch record.
     pub state: u32,
-    /// Addresses in the kernel.
+    /// Kernel addresses.
     pub kernel: Addresses<'b>,
-    /// Addresses of the program; empty if they come in a record of kind `UserStack`.
+    /// User addresses; empty if they follow in a record of kind `UserStack`.
     pub user: Addresses<'b>,
 }
 
-/// A wait of the head's thread for a lock, at its end.
+/// A lock wait of the head's thread, at its end.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LockRecord<'b> {
-    /// When the wait began, CLOCK_MONOTONIC in ns.
+    /// Start of the wait, CLOCK_MONOTONIC in ns.
     pub since: u64,
     /// Address of the lock.
     pub lock: u64,
-    /// As the kernel tells them where the wait begins.
+    /// Flags of the kernel's `contention_begin`.
     pub flags: u32,
-    /// 0, or a negative errno if the wait was given up.
+    /// 0, or a negative errno if the wait failed.
     pub ret: i32,
-    /// None if the wait was short.
+    /// Empty if the wait was short.
     pub kernel: Addresses<'b>,
 }
 
 impl LockRecord<'_> {
-    /// `LCB_F_SPIN`: a spin lock; without [`LockRecord::READ`] and [`LockRecord::WRITE`] a plain
-    /// one.
+    /// `LCB_F_SPIN`: a spin lock; without [`LockRecord::READ`] and [`LockRecord::WRITE`] not a
+    /// reader-writer lock.
     pub const SPIN: u32 = 1;
-    /// `LCB_F_READ`: a lock for readers and writers, to read.
+    /// `LCB_F_READ`: a reader-writer lock, taken for reading.
     pub const READ: u32 = 2;
-    /// `LCB_F_WRITE`: a lock for readers and writers, to write.
+    /// `LCB_F_WRITE`: a reader-writer lock, taken for writing.
     pub const WRITE: u32 = 4;
-    /// `LCB_F_RT`: an `rt_mutex`, or a lock that is one on a real-time kernel.
+    /// `LCB_F_RT`: an `rt_mutex`, or a lock implemented by one on a real-time kernel.
     pub const RT: u32 = 8;
     /// `LCB_F_PERCPU`: a `percpu_rw_semaphore`.
     pub const PERCPU: u32 = 16;
@@ -73,27 +74,27 @@ impl LockRecord<'_> {
     pub const MUTEX: u32 = 32;
 }
 
-/// What an address is called in a program of the head's process, or in the kernel.
+/// Symbol of an address in a program of the head's process, or in the kernel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct NameRecord<'b> {
-    /// When the process began to run the program.
+    /// Time at which the process started to run the program.
     pub since: u64,
     /// Address in the process, or in the kernel for process 0.
     pub address: u64,
-    /// Bytes from the begin of the function, or of the file if that has no name.
+    /// Offset in bytes from the start of the function, or of the file if the function is unknown.
     pub distance: u64,
-    /// Empty if it is not known.
+    /// Empty if unknown.
     pub function: &'b [u8],
-    /// File that the code came from; empty if it is not known.
+    /// File that contains the code; empty if unknown.
     pub module: &'b [u8],
 }
 
-/// Runs of a program of the recorder that the kernel left out from the head's moment on.
+/// Runs of a BPF program of the recorder that the kernel skipped, from the time in the head.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct MissedRecord<'b> {
-    /// End of the time, CLOCK_MONOTONIC in ns.
+    /// End of the range, CLOCK_MONOTONIC in ns.
     pub to: u64,
-    /// Runs that were left out in that time.
+    /// Skipped runs in that range.
     pub count: u64,
     /// Name of the BPF program.
     pub program: &'b [u8],

@@ -1,28 +1,28 @@
-//! Records of what threads did by the clock on the wall, whether they ran or not.
+//! Records of the wall-clock sampler, which samples threads on and off CPU.
 
 use super::cursor::Cursor;
 use super::record::{Kind, Record, RecordError};
 use super::stack::{Addresses, addresses};
 
-/// Numbers from here on stand for functions that a [`CodeRecord`] tells: no program has such
-/// addresses, nor has the kernel.
+/// Numbers from here on stand for functions declared by a [`CodeRecord`]: neither programs nor the
+/// kernel use such addresses.
 pub const NO_ADDRESS: u64 = 1 << 60;
-/// Numbers end before this one.
+/// End of these numbers, exclusive.
 pub const NO_ADDRESS_END: u64 = NO_ADDRESS + (1 << 32);
 
-/// How far the program's part of a stack could be followed.
+/// How far the user stack was unwound.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 #[repr(u16)]
 pub enum WallEnd {
-    /// To where it begins.
+    /// To its outermost frame.
     Whole = 0,
-    /// Not so far.
+    /// Not to its outermost frame.
     Cut = 1,
-    /// The thread ran while it was read, so nothing is told.
+    /// The thread ran while its stack was read, so the stack is omitted.
     Torn = 2,
     /// It could not be read, or not in time.
     Unread = 3,
-    /// There is none: a thread of the kernel.
+    /// There is none: a kernel thread.
     None = 4,
 }
 
@@ -38,24 +38,24 @@ impl WallEnd {
     }
 }
 
-/// What the head's thread did up to the head's moment.
+/// Activity of the head's thread up to the time in the head.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct WallRecord<'b> {
-    /// Beginning of the time that this is about; the head has its end.
+    /// Start of the period; the head contains its end.
     pub since: u64,
-    /// As in a switch; [`Self::ON_CPU`] if it ran.
+    /// State as in a switch record; [`Self::ON_CPU`] if it ran.
     pub state: u32,
-    /// Looks that found it so.
+    /// Samples that found this state.
     pub credits: u32,
-    /// System call that it was in, by the table that the head tells.
+    /// System call of the thread, in the table selected by the head.
     pub nr: Option<u32>,
-    /// How far the program's part of the stack could be followed.
+    /// How far the user stack was unwound.
     pub end: WallEnd,
-    /// The head's CPU is that on which it ran.
+    /// The head's CPU is the one that the thread ran on.
     pub has_cpu: bool,
-    /// Addresses in the kernel.
+    /// Kernel addresses.
     pub kernel: Addresses<'b>,
-    /// Addresses of the program, and numbers from [`NO_ADDRESS`] on.
+    /// User addresses, and numbers from [`NO_ADDRESS`] upwards.
     pub user: Addresses<'b>,
 }
 
@@ -64,43 +64,43 @@ impl WallRecord<'_> {
     pub const ON_CPU: u32 = 1 << 30;
 }
 
-/// A round of looks at all threads, which ended at the head's moment.
+/// A round of samples of all threads, which ended at the time in the head.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RoundRecord {
-    /// When the round began, CLOCK_MONOTONIC in ns.
+    /// Start of the round, CLOCK_MONOTONIC in ns.
     pub begun: u64,
-    /// Number of the round; they count up.
+    /// Number of the round, ascending.
     pub number: u32,
-    /// Rounds before it that were due, and not made.
+    /// Preceding rounds that were due but skipped.
     pub missed: u32,
 }
 
-/// What a function is of that has no address.
+/// Kinds of functions without an address.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 #[repr(u32)]
 pub enum CodeKind {
-    /// The kernel: `/proc/PID/stack` shows names of functions without addresses.
+    /// Kernel: `/proc/PID/stack` shows function names without addresses.
     Kernel = 0,
-    /// A language with a runtime of its own.
+    /// Code of a language with its own runtime.
     Managed = 1,
 }
 
 /// A function that has a number instead of an address.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct CodeRecord<'b> {
-    /// Number that stacks use, from [`NO_ADDRESS`] on.
+    /// Number used in stacks, from [`NO_ADDRESS`] upwards.
     pub number: u64,
-    /// What kind of code.
+    /// Kind of code.
     pub kind: CodeKind,
-    /// Line in the source file; `None` if it is not known.
+    /// Line in the source file; `None` if unknown.
     pub line: Option<i32>,
     /// Name of the function.
     pub function: &'b [u8],
-    /// Source file; empty if it is not known.
+    /// Source file; empty if unknown.
     pub file: &'b [u8],
 }
 
-/// A look, a round of them, or frames of a runtime.
+/// Parses a sample, the end of a round, or the declaration of a function without an address.
 pub(super) fn record<'b>(kind: Kind, at: &mut Cursor<'b>) -> Result<Record<'b>, RecordError> {
     Ok(match kind {
         Kind::Round => Record::Round(round(at)?),
@@ -156,7 +156,7 @@ mod tests {
     use super::super::{Encoder, Record, records};
     use super::*;
 
-    fn told() -> Encoder {
+    fn encoded() -> Encoder {
         let mut encoder = Encoder::default();
         let record = encoder.begin_on(Kind::Wall, 90, (3, 4), (1, 0));
         record.u64(40).u32(2).u32(5).u32(-1_i32 as u32);
@@ -175,7 +175,7 @@ mod tests {
 
     #[test]
     fn what_was_told_is_read() {
-        let encoder = told();
+        let encoder = encoded();
         let found: Vec<_> = records(encoder.payload()).map(|(_, found)| found).collect();
         let [
             Ok((head, Record::Wall(wall))),
@@ -204,7 +204,7 @@ mod tests {
 
     #[test]
     fn records_that_are_damaged_are_told_or_read_otherwise() {
-        let whole = told();
+        let whole = encoded();
         let whole = whole.payload();
         for length in 0..whole.len() {
             assert!(records(&whole[..length]).count() <= 3);

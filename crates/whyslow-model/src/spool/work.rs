@@ -1,19 +1,19 @@
-//! Work of the kernel that others wait for.
+//! Kernel work that threads wait for.
 
 use super::RecordError;
 use super::record::Cursor;
 use crate::event::{ItemPhase, WorkPhase};
 
-/// Begin or end of a time in which pages are freed.
+/// Start or end of page reclaim.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ReclaimRecord {
-    /// As [`crate::event::ReclaimKind::ALL`].
+    /// Index in [`crate::event::ReclaimKind::ALL`].
     pub what: u32,
-    /// At its beginning: 2^`order` pages are wanted; `None` where the kernel does not report it.
+    /// At the start: 2^`order` pages are requested; `None` if the kernel does not report it.
     pub order: Option<i32>,
-    /// NUMA node; `None` where the kernel does not report it.
+    /// NUMA node; `None` if the kernel does not report it.
     pub node: Option<i32>,
-    /// At its end: pages that were freed; `None` where the kernel does not report it.
+    /// At the end: pages that were freed; `None` if the kernel does not report it.
     pub pages: Option<i64>,
 }
 
@@ -33,21 +33,21 @@ impl ReclaimRecord {
 /// Payload of the kind `Work`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct WorkRecord<'b> {
-    /// As [`crate::event::WorkKind::ALL`].
+    /// Index in [`crate::event::WorkKind::ALL`].
     pub what: u32,
-    /// Nothing for a phase that this whyslow does not know.
+    /// `None` for a phase unknown to this version.
     pub phase: Option<WorkPhase>,
-    /// The kernel's `dev_t`, with 20 bits for the minor number; 0 where it is not known.
+    /// The kernel's `dev_t`, with 20 bits for the minor number; 0 if unknown.
     pub dev: u32,
     /// Number of the reason in the traced kernel; `None` if the kind has none.
     pub reason: Option<u32>,
-    /// Of the transaction.
+    /// Transaction number.
     pub id: Option<u64>,
-    /// Still to be written.
+    /// Pages still to be written.
     pub pages: Option<i64>,
-    /// Of work that is told when it is over, ns.
+    /// Duration in ns, for work that is reported only at its end.
     pub dur: u64,
-    /// Name of the device where its number is not known, `major:minor` as a rule.
+    /// Name of the device if its number is unknown, normally `major:minor`.
     pub bdi: &'b [u8],
 }
 
@@ -66,18 +66,18 @@ impl<'b> WorkRecord<'b> {
     }
 }
 
-/// A function that is called later by a thread of the kernel, or its address at least.
+/// A workqueue item, or at least the address of its function.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct WorkItemRecord<'b> {
-    /// Tells items apart until they begin.
+    /// Identifies the item until it starts.
     pub work: u64,
-    /// Nothing where it is not told again.
+    /// `None` if it was reported before.
     pub function: Option<u64>,
-    /// Nothing for a phase that this whyslow does not know.
+    /// `None` for a phase unknown to this version.
     pub phase: Option<ItemPhase>,
-    /// The head's thread is one that does nothing else.
+    /// The head's thread is a worker.
     pub is_worker: bool,
-    /// Name of the workqueue, when it is queued; else empty.
+    /// Name of the workqueue at queueing, otherwise empty.
     pub queue: &'b [u8],
 }
 

@@ -1,10 +1,10 @@
-//! The table of system calls: class, and the meaning of each argument.
+//! The table of system calls: class and arguments.
 //!
-//! One line a call: its name in the kernel's user-space headers, its class, `bytes` if a
-//! successful return value counts bytes moved, and its arguments in the order of the registers.
-//! An argument is `meaning field`: the field is what the kernel calls the parameter, which is what
-//! LTTng names its fields after, with its spellings in other releases behind `|`. Meaning `_` is an
-//! argument that no table shows. Calls that are not here are [`Op::Other`] without arguments.
+//! One line per call: its name in the kernel's user-space headers, its class, `bytes` if a
+//! successful return value is a number of bytes transferred, and its arguments in register order.
+//! An argument is `role field`. The field is the kernel's name of the parameter, which LTTng uses
+//! as field name, followed by its spellings in other releases after `|`. Role `_` is an argument
+//! that is not used. Calls that are not listed are [`Op::Other`] without arguments.
 
 use super::{Arg, Call, Op, Role};
 
@@ -88,7 +88,7 @@ macro_rules! calls {
     };
 }
 
-/// Names of the same call elsewhere: LTTng takes the kernel's function names.
+/// Other names of the same call: LTTng uses the kernel's function names.
 pub(super) static ALIASES: &[(&str, &str)] = &[
     ("newstat", "stat"),
     ("newlstat", "lstat"),
@@ -107,7 +107,7 @@ pub(super) static ALIASES: &[(&str, &str)] = &[
 ];
 
 calls! {
-    // Descriptors made or named.
+    // Descriptors opened or bound.
     open Open (path filename, flags flags, command mode)
     openat Open (dirfd dfd, path filename, flags flags, command mode)
     openat2 Open (dirfd dfd, path filename, _ how, _ usize)
@@ -151,7 +151,7 @@ calls! {
     close Close (fd fd)
     close_range Close (fd fd, fd2 max_fd, flags flags)
 
-    // Bytes moved.
+    // Bytes transferred.
     read Read bytes (fd fd, _ buf, count count)
     pread64 Read bytes (fd fd, _ buf, count count, offset pos)
     readv Read bytes (fd fd, _ vec, _ vlen)
@@ -181,7 +181,7 @@ calls! {
     copy_file_range ReadWrite bytes
         (fd fd_in, _ off_in, fd2 fd_out, _ off_out, count len, flags flags)
 
-    // Waiting for the disk.
+    // Synchronization to disk.
     sync Sync ()
     syncfs Sync (fd fd)
     fsync Sync (fd fd)
@@ -362,8 +362,8 @@ calls! {
     unshare Process (flags unshare_flags)
     setns Process (fd fd, flags nstype)
 
-    // Not a class of their own, but with arguments worth showing. `fcntl` and `socketcall` change
-    // class with their command: see [`Call::op_of`].
+    // Without a class of their own, but with useful arguments. The class of `fcntl` and
+    // `socketcall` depends on their command: see [`Call::op_of`].
     fcntl Other (fd fd, command cmd, value arg)
     socketcall Other (command call, address args)
     ioctl Other (fd fd, command cmd, value arg)

@@ -1,6 +1,7 @@
-//! Numbers of system calls, by architecture, as the kernel's `asm/unistd.h` files give them.
+//! System call numbers by architecture, from the kernel's `asm/unistd.h` files.
 //!
-//! A table is a list of runs: the number of the first name, then names of consecutive numbers.
+//! A table is a list of runs: the number of the first name, followed by the names of consecutive
+//! numbers.
 
 use super::Abi;
 

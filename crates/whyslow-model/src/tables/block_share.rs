@@ -1,25 +1,28 @@
 use crate::Sym;
 
 crate::table! {
-    /// Whose sectors a request to a block device holds, where it holds those of several threads: what one began, others' bios were merged into. One row a thread, also for the one that began it.
+    /// Sectors that each thread contributed to a block request shared by several threads (bios of
+    /// other threads were merged into it). One row per thread, including the submitter.
     BlockShareRow = "block_share", Point by id {
         /// Id.
         id: i64 [Id],
-        /// Id of the request.
+        /// Block request (`block_io.id`).
         block_io_id: i64 [Id],
-        /// When the first bio of the thread became part of the request; of the thread that began it, when it did.
+        /// Time at which the first bio of the thread became part of the request; for the submitter,
+        /// the start of the request.
         ts: i64 [Time],
-        /// Thread (recording-unique id); null where the source cannot tell.
+        /// Thread (recording-unique id); null if the source does not identify it.
         utid: Option<i32> [Id],
-        /// Its process (recording-unique id).
+        /// Process of the thread (recording-unique id).
         upid: Option<i32> [Id],
         /// Kernel thread id.
         tid: Option<i32>,
         /// Kernel process id (thread group).
         pid: Option<i32>,
-        /// Name of the thread at that time.
+        /// Thread name at that time.
         comm: Option<Sym>,
-        /// Its sectors, as merged; what the device got is `block_io.sectors`.
+        /// Sectors of the thread, as merged; the sectors issued to the device are in
+        /// `block_io.sectors`.
         sectors: i64 [Sectors],
     }
 }

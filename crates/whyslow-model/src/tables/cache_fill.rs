@@ -1,37 +1,41 @@
 use crate::Sym;
 
 crate::table! {
-    /// Bytes of files that came into the page cache, by call, or by about 10 ms where no call caused it.
+    /// File pages added to the page cache: one row per system call, or per period of about 10 ms if
+    /// no call caused them.
     CacheFillRow = "cache_fill", Interval by id {
         /// Id.
         id: i64 [Id],
-        /// Begin of the call, else when the first of them came.
+        /// Start of the call, otherwise the time of the first page.
         ts: i64 [Time],
-        /// Length.
+        /// Duration.
         dur: Option<i64> [Duration],
-        /// End of the call, else when the last of them came.
+        /// End of the call, otherwise the time of the last page.
         ts_end: Option<i64> [Time],
-        /// Thread for which they came (recording-unique id).
+        /// Thread that the pages were read or written for (recording-unique id).
         utid: Option<i32> [Id],
-        /// Its process (recording-unique id).
+        /// Process of the thread (recording-unique id).
         upid: Option<i32> [Id],
         /// Kernel thread id.
         tid: Option<i32>,
         /// Kernel process id (thread group).
         pid: Option<i32>,
-        /// Name of the thread at that time.
+        /// Thread name at that time.
         comm: Option<Sym>,
-        /// File: by the descriptor of the call, else by where its inode lies in the file system and what is mounted; `inode:[MAJOR:MINOR/NUMBER]` where no name of it is known.
+        /// File: from the descriptor of the call, otherwise found by inode and mount table;
+        /// `inode:[MAJOR:MINOR/NUMBER]` if no name is known.
         path: Sym,
-        /// Whether a name of it is known.
+        /// Whether the file name is known.
         has_name: bool,
-        /// Device of the file system, or the device itself.
+        /// Device of the file system; for a device file, the device itself.
         dev: i64,
-        /// Number of the inode; null for the device itself.
+        /// Inode number; null for a device file.
         inode: Option<i64>,
-        /// Why they came: `read` for a call that reads the file, with what was read ahead; `write` for one that writes to it; `mapped` for mappings of it; `other` for calls that read ahead or run programs, and threads of the kernel.
+        /// Cause: `read` (a call that reads the file, including readahead), `write` (a call that
+        /// writes it), `mapped` (a mapping of it), `other` (readahead calls, program execution,
+        /// kernel threads).
         cause: Sym,
-        /// Bytes, in whole pages.
+        /// Size in bytes, in whole pages.
         bytes: i64 [Bytes],
     }
 }

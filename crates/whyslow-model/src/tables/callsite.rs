@@ -1,13 +1,14 @@
 crate::table! {
-    /// Frames with their callers: each row is a stack, and the begin of stacks that go deeper.
+    /// Call tree nodes: a frame with its caller. Each row is a stack, and also the outer part of
+    /// deeper stacks.
     CallsiteRow = "callsite", Entity by id {
-        /// Id; greater than that of the caller.
+        /// Id; greater than the id of the caller.
         id: i64 [Id],
-        /// The caller; null for an outermost frame.
+        /// Caller; null for an outermost frame.
         parent_id: Option<i64> [Id],
-        /// The frame (`frame.id`).
+        /// Frame (`frame.id`).
         frame_id: i64 [Id],
-        /// Number of callers above it.
+        /// Number of callers above the frame.
         depth: i32 [Count],
     }
 }

@@ -1,21 +1,21 @@
 use crate::Sym;
 
 crate::table! {
-    /// How the clocks of the sources relate to `ts`.
+    /// Relation between the clocks of each source and `ts`.
     ClockSnapshotRow = "clock_snapshot", Entity by id {
         /// Id.
         id: i64 [Id],
-        /// Source it belongs to.
+        /// Source that the clock belongs to.
         source: Sym,
-        /// Name of the clock: monotonic, boottime, realtime, or the trace's own.
+        /// Clock: monotonic, boottime, realtime, or the trace's own.
         clock: Sym,
         /// Frequency in Hz.
         frequency: i64,
-        /// Value of the clock at that moment, in its cycles.
+        /// Value of the clock at the time of the snapshot, in clock cycles.
         value: i64,
-        /// The same moment in ns since the Unix epoch.
+        /// Time of the snapshot in ns since the Unix epoch.
         ts: i64 [Time],
-        /// Correction applied to this source, ns.
+        /// Correction applied to the source, in ns.
         shift_ns: i64 [Duration],
     }
 }

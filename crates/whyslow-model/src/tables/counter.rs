@@ -1,35 +1,38 @@
 use crate::Sym;
 
 crate::table! {
-    /// Counters of the machine, of processes and of file systems, whenever they were seen changed, and what other tools counted.
+    /// Counters of the machine, of processes and of file systems, one row per observed change; also
+    /// the values reported by other tools.
     CounterRow = "counter", Point by id {
         /// Id, in order of time.
         id: i64 [Id],
-        /// When.
+        /// Time of the event.
         ts: i64 [Time],
-        /// Which; of other tools as they call it.
+        /// Counter name; for other tools, the name that the tool uses.
         name: Sym,
-        /// What it was then, in its unit.
+        /// Value, in `unit`.
         value: i64,
         /// Unit: bytes, ns, count, hundredths (of one, or of a percent), bytes/s, hundredths/s.
         unit: Sym,
-        /// Process it is of (recording-unique id); null for the machine.
+        /// Process (recording-unique id); null for the machine.
         upid: Option<i32> [Id],
         /// Kernel process id.
         pid: Option<i32>,
-        /// Name of the process at that time.
+        /// Process name at that time.
         comm: Option<Sym>,
-        /// Mount namespace of the file system it is of.
+        /// Mount namespace of the file system.
         mount_ns: Option<i64>,
-        /// The kernel's id of its mount.
+        /// Kernel id of the mount.
         mount_id: Option<i32>,
-        /// Where it is mounted.
+        /// Mount point of the file system.
         mount_point: Option<Sym>,
-        /// What else it is of: a device, a CPU, a network interface, as the tool calls it.
+        /// Other subject of the counter: a device, a CPU or a network interface, as the tool names
+        /// it.
         subject: Option<Sym>,
-        /// It is the mean (or the sum, for counts) of this time before `ts`; null for a value of the moment, or where the tool does not tell.
+        /// The value is the mean (for counts, the sum) over this time before `ts`; null for an
+        /// instantaneous value, or if the tool does not report the interval.
         interval_ns: Option<i64> [Duration],
-        /// Tool that told it: iostat, sar, …; null if it was seen in `/proc`.
+        /// Tool that reported the value: iostat, sar, …; null if it was read from `/proc`.
         told_by: Option<Sym>,
     }
 }

@@ -9,19 +9,19 @@ crate::table! {
         major: i32,
         /// Minor number.
         minor: i32,
-        /// Name, or `major:minor` if the source has none.
+        /// Name, or `major:minor` if the source reports none.
         name: Sym,
-        /// Whole disk of a partition, where a remap or a snapshot told.
+        /// Whole disk of a partition, if a remap event or a snapshot reports it.
         parent: Option<i64> [Id],
-        /// What it is, in the words of lsblk: disk, part, loop, lvm, raid1, …
+        /// Type, as lsblk names it: disk, part, loop, lvm, raid1, …
         kind: Option<Sym>,
-        /// Bytes it has.
+        /// Size in bytes.
         size: Option<i64> [Bytes],
-        /// Whether it turns.
+        /// Whether the device is rotational.
         rotational: Option<bool>,
-        /// Name of the mapping, of volumes.
+        /// For volumes, the name of the mapping.
         label: Option<Sym>,
-        /// File of a loop device.
+        /// Backing file of a loop device.
         backing: Option<Sym>,
     }
 }

@@ -1,15 +1,15 @@
 use crate::Sym;
 
 crate::table! {
-    /// Which block device lies on which.
+    /// Stacking of block devices.
     DeviceLinkRow = "device_link", Entity by id {
         /// Id.
         id: i64 [Id],
-        /// Device.
+        /// Upper device.
         dev: i64 [Id],
-        /// Device it lies on.
+        /// Underlying device.
         below: i64 [Id],
-        /// How: partition, member (of a volume or array), file (of a loop device).
+        /// Relation: partition, member (of a volume or array), file (of a loop device).
         kind: Sym,
     }
 }

@@ -1,39 +1,43 @@
 use crate::Sym;
 
 crate::table! {
-    /// Lookups of host names by functions of the C library, from call to return.
+    /// DNS lookups by functions of the C library, from call to return.
     DnsLookupRow = "dns_lookup", Interval by id {
-        /// Id, in order of begin.
+        /// Id, in order of start.
         id: i64 [Id],
-        /// Begin.
+        /// Start time.
         ts: i64 [Time],
-        /// Length; null if the end was not recorded.
+        /// Duration; null if the end was not recorded.
         dur: Option<i64> [Duration],
-        /// End; null if it was not recorded.
+        /// End time; null if it was not recorded.
         ts_end: Option<i64> [Time],
-        /// Name that was looked up; null if none was asked for (an address of this host), or it could not be read.
+        /// Host name; null if none was passed (an address of this host), or if it could not be
+        /// read.
         host: Option<Sym>,
-        /// Service or port that was asked for with it.
+        /// Service or port passed with the name.
         service: Option<Sym>,
-        /// getaddrinfo, gethostbyname, gethostbyname2, gethostbyname_r, gethostbyname2_r: the outermost, where one calls another.
+        /// Function: getaddrinfo, gethostbyname, gethostbyname2, gethostbyname_r, gethostbyname2_r;
+        /// the outermost one if one calls another.
         function: Sym,
-        /// ok, EAI_NONAME, EAI_AGAIN, HOST_NOT_FOUND, …, as netdb.h calls them; failed where the function keeps the reason to itself; null if the end was not recorded.
+        /// Result: ok, EAI_NONAME, EAI_AGAIN, HOST_NOT_FOUND, …, as in netdb.h; failed if the
+        /// function does not report the reason; null if the end was not recorded.
         result: Option<Sym>,
-        /// Number of the result: of getaddrinfo its own, of the others that of h_errno, or of errno; null where there is none.
+        /// Result code: the return value of getaddrinfo, h_errno or errno of the other functions;
+        /// null if there is none.
         code: Option<i32>,
-        /// First address found.
+        /// First address in the result.
         address: Option<Sym>,
-        /// Thread (recording-unique id); null where the source cannot tell.
+        /// Thread (recording-unique id); null if the source does not identify it.
         utid: Option<i32> [Id],
-        /// Its process (recording-unique id).
+        /// Process of the thread (recording-unique id).
         upid: Option<i32> [Id],
         /// Kernel thread id.
         tid: Option<i32>,
         /// Kernel process id (thread group).
         pid: Option<i32>,
-        /// Name of the thread at that time.
+        /// Thread name at that time.
         comm: Option<Sym>,
-        /// CPU of the begin; null where only the end is known.
+        /// CPU at the start; null if only the end is known.
         cpu: Option<i32>,
     }
 }

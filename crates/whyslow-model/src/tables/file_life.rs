@@ -1,21 +1,23 @@
 use crate::Sym;
 
 crate::table! {
-    /// Files by path, from first sight to unlink or rename away.
+    /// Files by path, from the first operation to unlink or rename.
     FileLifeRow = "file_life", Interval by id {
-        /// Id, in order of begin.
+        /// Id, in order of start.
         id: i64 [Id],
-        /// First operation on the path.
+        /// Time of the first operation on the path.
         ts: i64 [Time],
-        /// From first operation to deletion; null if it still exists.
+        /// From the first operation to deletion; null if the file was not deleted.
         dur: Option<i64> [Duration],
-        /// Deletion; null if it still exists.
+        /// Time of deletion; null if the file was not deleted.
         ts_end: Option<i64> [Time],
         /// Path.
         path: Sym,
-        /// Path it was renamed from.
+        /// Path before a rename.
         renamed_from: Option<Sym>,
-        /// Created in the recording: by an exclusive open, by a creating open after it was found missing, by mkdir, link or as target of a rename; null if a creating open was the first to name it, which does not tell.
+        /// Created in the recording: by an exclusive open, by a creating open after the file was
+        /// found missing, by mkdir or link, or as the target of a rename; null if the first
+        /// operation was a creating open, which succeeds on existing files, too.
         created: Option<bool>,
         /// Deleted in the recording.
         deleted: bool,
@@ -29,11 +31,11 @@ crate::table! {
         bytes_read: i64 [Bytes],
         /// Bytes written.
         bytes_written: i64 [Bytes],
-        /// Last process that used it.
+        /// Last process that used the file.
         upid: Option<i32> [Id],
-        /// Its kernel id.
+        /// Kernel id of that process.
         pid: Option<i32>,
-        /// Its name.
+        /// Name of that process.
         comm: Option<Sym>,
     }
 }

@@ -1,21 +1,23 @@
 use crate::Sym;
 
 crate::table! {
-    /// Functions that occur in stacks; addresses where no name was found.
+    /// Functions in stacks; addresses if no symbol was found.
     FrameRow = "frame", Entity by id {
         /// Id.
         id: i64 [Id],
-        /// Name of the function; null if it is not known.
+        /// Function name; null if unknown.
         function: Option<Sym>,
-        /// Bytes from the begin of the function (of the file, if that has no name) to where the stack met first went on; null if neither is known.
+        /// Offset in bytes from the start of the function (from the start of the file, if the
+        /// function is unknown) to the return address in the first stack with this frame; null if
+        /// neither is known.
         function_offset: Option<i64> [Bytes],
-        /// File that the code came from; null if it is not known.
+        /// File that contains the code; null if unknown.
         module: Option<Sym>,
-        /// Address in the stack met first, as a 64-bit pattern.
+        /// Address in the first stack with this frame, as a 64-bit pattern.
         address: i64,
-        /// kernel, user, managed (of a language with a runtime of its own, as Java).
+        /// kernel, user, managed (of a language with its own runtime, such as Java).
         kind: Sym,
-        /// Line in the source; null if it is not known.
+        /// Source line; null if unknown.
         line: Option<i32>,
     }
 }

@@ -1,51 +1,54 @@
 use crate::Sym;
 
 crate::table! {
-    /// Calls of functions of programs that were asked for (`record --function`), from entry to return.
+    /// Function calls (uprobes) recorded with `record --function`, from entry to return.
     FunctionCallRow = "function_call", Interval by id {
         /// Id, in order of entry.
         id: i64 [Id],
-        /// Entry.
+        /// Time of entry.
         ts: i64 [Time],
-        /// Length; null if the return was not recorded: the call went on, was left by a jump or an exception, or was nested more deeply than the kernel watches returns.
+        /// Duration; null if the return was not recorded: the call was still in progress, was left
+        /// by a jump or an exception, or was nested more deeply than the kernel tracks returns.
         dur: Option<i64> [Duration],
-        /// Return; null if it was not recorded.
+        /// Time of return; null if it was not recorded.
         ts_end: Option<i64> [Time],
-        /// Name of the function, as people write it.
+        /// Function name, demangled.
         function: Sym,
-        /// File that it is in.
+        /// File that contains the function.
         module: Sym,
-        /// First argument, as the 64 bits of its register unless a type was asked for; null if it was not recorded.
+        /// First argument, as the 64 bits of its register unless a type was specified; null if it
+        /// was not recorded.
         arg1: Option<i64>,
-        /// Second one.
+        /// Second argument.
         arg2: Option<i64>,
-        /// Third one.
+        /// Third argument.
         arg3: Option<i64>,
-        /// Fourth one.
+        /// Fourth argument.
         arg4: Option<i64>,
-        /// Fifth one.
+        /// Fifth argument.
         arg5: Option<i64>,
-        /// Sixth one.
+        /// Sixth argument.
         arg6: Option<i64>,
-        /// Text that the first argument of type `str` pointed at on entry.
+        /// Text that the first argument of type `str` pointed to on entry.
         text: Option<Sym>,
-        /// That of the second one.
+        /// Text of the second argument of type `str`.
         text2: Option<Sym>,
-        /// Return value, as the 64 bits of its register unless a type was asked for.
+        /// Return value, as the 64 bits of its register unless a type was specified.
         ret: Option<i64>,
-        /// Innermost recorded call of the thread that this one is part of, by the stack pointer; null for the outermost.
+        /// Innermost recorded call of the thread that contains this one, by stack pointer; null for
+        /// the outermost call.
         parent_id: Option<i64> [Id],
-        /// Thread (recording-unique id); null where the source cannot tell.
+        /// Thread (recording-unique id); null if the source does not identify it.
         utid: Option<i32> [Id],
-        /// Its process (recording-unique id).
+        /// Process of the thread (recording-unique id).
         upid: Option<i32> [Id],
         /// Kernel thread id.
         tid: Option<i32>,
         /// Kernel process id (thread group).
         pid: Option<i32>,
-        /// Name of the thread at that time.
+        /// Thread name at that time.
         comm: Option<Sym>,
-        /// CPU of the entry.
+        /// CPU at entry.
         cpu: Option<i32>,
     }
 }

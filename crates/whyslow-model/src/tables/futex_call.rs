@@ -4,43 +4,50 @@ use crate::Sym;
 pub const FUTEX_OPS: [&str; 6] = ["wait", "wake", "requeue", "unlock", "other", "unknown"];
 
 crate::table! {
-    /// Calls about locks of programs that somebody had to wait for (futexes): who waited at which address, and who woke.
+    /// Futex calls that concern contended user-space locks: which threads waited at which address,
+    /// and which threads woke them.
     FutexCallRow = "futex_call", Interval by id {
-        /// Id of the system call.
+        /// Id of the system call (`syscall.id`).
         id: i64 [Id],
-        /// Begin.
+        /// Start time.
         ts: i64 [Time],
-        /// Length; null if begin or end was not recorded.
+        /// Duration; null if the start or the end was not recorded.
         dur: Option<i64> [Duration],
-        /// End; null if it was not recorded.
+        /// End time; null if it was not recorded.
         ts_end: Option<i64> [Time],
-        /// wait (also of locks that inherit priority), wake, requeue (some are woken, others wait elsewhere from then on), unlock (of a lock that inherits priority), other; unknown where the entry was not recorded.
+        /// wait (also on priority-inheritance locks), wake, requeue (wakes some waiters and moves
+        /// others to another address), unlock (of a priority-inheritance lock), other; unknown if
+        /// the entry was not recorded.
         op: Sym,
-        /// Whether only threads of the process know the address; null where the source does not tell.
+        /// Whether the futex is private to the process; null if the source does not report it.
         private: Option<bool>,
-        /// Address of the lock, in hexadecimal digits; it names a lock within a process. Null where it was not recorded, as for waits at several addresses.
+        /// Address of the lock in hexadecimal; it identifies a lock within a process. Null if it
+        /// was not recorded, as for waits on several addresses.
         address: Option<Sym>,
-        /// Where requeue moves waiters to, and a wait is moved to; the second lock of a wake at two.
+        /// Address that requeue moves waiters to; second address of a wake operation on two.
         address2: Option<Sym>,
         /// Return value; null if it was not recorded.
         ret: Option<i64>,
-        /// Positive errno of a failed call: 110 (ETIMEDOUT) if the time ran out; null on success.
+        /// Positive errno of a failed call: 110 (ETIMEDOUT) on timeout; null on success.
         errno: Option<i32>,
-        /// How many a wake or requeue woke; null for other operations, failed calls and those without end.
+        /// Threads woken by a wake or requeue; null for other operations, failed calls and calls
+        /// without an end.
         woken: Option<i64> [Count],
-        /// Whether a wait had a limit of time; null where the source does not tell. The limit itself is not recorded.
+        /// Whether a wait had a timeout; null if the source does not report it. The timeout itself
+        /// is not recorded.
         has_timeout: Option<bool>,
-        /// Thread (recording-unique id); null where the source cannot tell.
+        /// Thread (recording-unique id); null if the source does not identify it.
         utid: Option<i32> [Id],
-        /// Its process (recording-unique id).
+        /// Process of the thread (recording-unique id).
         upid: Option<i32> [Id],
         /// Kernel thread id.
         tid: Option<i32>,
         /// Kernel process id (thread group).
         pid: Option<i32>,
-        /// Name of the thread at that time.
+        /// Thread name at that time.
         comm: Option<Sym>,
-        /// Where the recording cuts it: `begin` (entry not recorded), `end` (exit not recorded).
+        /// Edge at which the recording cuts the call: `begin` (entry not recorded), `end` (exit not
+        /// recorded).
         cut: Option<Sym>,
     }
 }

@@ -1,7 +1,8 @@
 use crate::Sym;
 
 crate::table! {
-    /// What the importer met that a user should know: one row a kind, or an example with its place.
+    /// Notices, warnings and errors of the import: one row per kind, or an example with its
+    /// location.
     ImportLogRow = "import_log", Entity by id {
         /// Id.
         id: i64 [Id],
@@ -11,11 +12,11 @@ crate::table! {
         name: Sym,
         /// Source file.
         source: Option<Sym>,
-        /// Byte offset in it.
+        /// Byte offset in the source file.
         byte_offset: Option<i64> [Bytes],
-        /// Time, where known.
+        /// Time, if known.
         ts: Option<i64> [Time],
-        /// What happened.
+        /// Description.
         text: Sym,
     }
 }

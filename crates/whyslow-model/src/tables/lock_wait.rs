@@ -1,61 +1,72 @@
 use crate::Sym;
 
 crate::table! {
-    /// Waits for contended locks: of the kernel, as far as they lasted for long enough to be recorded, and of programs, as profiles show them.
+    /// Waits for contended locks: kernel locks, if the wait reached the recording threshold, and
+    /// user-space locks seen in profiles.
     LockWaitRow = "lock_wait", Interval by id {
         /// Id, in order of end.
         id: i64 [Id],
-        /// Begin.
+        /// Start time.
         ts: i64 [Time],
-        /// Length.
+        /// Duration.
         dur: Option<i64> [Duration],
-        /// End.
+        /// End time.
         ts_end: Option<i64> [Time],
-        /// Of the kernel: mutex, rwsem, percpu_rwsem, rt_mutex, semaphore, spin, rwlock (a spin lock for readers and writers). Of programs: monitor (of an object of a runtime), library_lock (of a runtime's library), pthread.
+        /// Kernel locks: mutex, rwsem, percpu_rwsem, rt_mutex, semaphore, spin, rwlock (a
+        /// reader-writer spin lock). User-space locks: monitor (of an object of a runtime),
+        /// library_lock (of a runtime's library), pthread.
         kind: Sym,
-        /// read, write; null for locks that do not tell them apart.
+        /// read, write; null for locks without these modes.
         mode: Option<Sym>,
-        /// Whether the thread gave up the CPU in the end, rather than spinning all the time.
+        /// Whether the thread blocked rather than spinning until it got the lock.
         slept: bool,
-        /// Address of the lock, in hexadecimal digits; of a program's lock whose address nobody tells, the class of the code that wanted it.
+        /// Address of the lock in hexadecimal; for a user-space lock of unknown address, the class
+        /// of the waiting code.
         lock: Sym,
-        /// Error number if the wait was given up, else 0.
+        /// Error number if the wait failed, else 0.
         ret: i32,
-        /// Thread (recording-unique id); an interrupt's wait for a spin lock counts for the thread it hit.
+        /// Thread that waited (recording-unique id); a spin-lock wait in an interrupt counts for
+        /// the interrupted thread.
         utid: Option<i32> [Id],
-        /// Its process (recording-unique id).
+        /// Process of the thread (recording-unique id).
         upid: Option<i32> [Id],
         /// Kernel thread id.
         tid: Option<i32>,
         /// Kernel process id (thread group).
         pid: Option<i32>,
-        /// Name of the thread at that time.
+        /// Thread name at that time.
         comm: Option<Sym>,
-        /// CPU of the end.
+        /// CPU at the end.
         cpu: Option<i32>,
-        /// Innermost function outside of the code of locks; null if no stack was taken (short waits) or it has no names.
+        /// Innermost function outside of the lock implementation; null if no stack was recorded
+        /// (short waits), or it has no symbols.
         function: Option<Sym>,
-        /// Its stack; of locks of the kernel, that in the kernel.
+        /// Stack of the wait; for kernel locks, its kernel part.
         callsite_id: Option<i64> [Id],
-        /// By what the wait for a program's lock is known: event (the runtime told), samples (begin and end are as exact as the interval between them), dump (thread dumps showed it; it lasted at least from the first to the last of them); null for locks of the kernel.
+        /// Evidence for a user-space lock wait: event (reported by the runtime), samples (start and
+        /// end are as precise as the sampling interval), dump (seen in thread dumps; it lasted at
+        /// least from the first to the last of them); null for kernel locks.
         told_by: Option<Sym>,
-        /// Class of a program's lock, else that of the code which wanted it.
+        /// Class of a user-space lock, otherwise of the waiting code.
         object: Option<Sym>,
-        /// Thread that held a program's lock for most of the wait (recording-unique id); null if that is not known.
+        /// Thread that held a user-space lock for most of the wait (recording-unique id); null if
+        /// unknown.
         holder_utid: Option<i32> [Id],
-        /// Its kernel thread id.
+        /// Kernel thread id of the holder.
         holder_tid: Option<i32>,
-        /// Its name.
+        /// Name of the holder.
         holder_comm: Option<Sym>,
-        /// How much of the wait it held the lock.
+        /// Part of the wait during which the holder had the lock.
         held: Option<i64> [Duration],
-        /// How sure the holder is: high (a dump told it, or the runtime told which lock it is and who had got it, and samples agree), medium (samples show it in the same method, or nearly all the time), low (they show it in the same class).
+        /// Confidence in the holder: high (a dump shows it, or the runtime reported the lock and
+        /// its new owner, and samples agree), medium (samples show it in the same method, or nearly
+        /// all of the time), low (samples show it in the same class).
         confidence: Option<Sym>,
-        /// What the holder was doing for most of that time.
+        /// Function that the holder spent most of that time in.
         holder_function: Option<Sym>,
-        /// Its stack then.
+        /// Stack of the holder in that function.
         holder_callsite_id: Option<i64> [Id],
-        /// Time without samples of the holder meanwhile (sample_gap).
+        /// Sampling gap of the holder during the wait (`sample_gap.id`).
         holder_gap_id: Option<i64> [Id],
     }
 }

@@ -1,29 +1,29 @@
 use crate::Sym;
 
 crate::table! {
-    /// Memory mappings of files: what is read and written through them is not seen by system calls.
+    /// Memory mappings of files. System calls do not show reads and writes through a mapping.
     MappingRow = "mapping", Interval by id {
-        /// Id, in order of begin.
+        /// Id, in order of start.
         id: i64 [Id],
-        /// Begin.
+        /// Start time.
         ts: i64 [Time],
-        /// Length; null if begin or end was not recorded.
+        /// Duration; null if the start or the end was not recorded.
         dur: Option<i64> [Duration],
-        /// End; null if it was not recorded.
+        /// End time; null if it was not recorded.
         ts_end: Option<i64> [Time],
-        /// Process.
+        /// Process (recording-unique id).
         upid: Option<i32> [Id],
-        /// Its kernel id.
+        /// Kernel process id.
         pid: Option<i32>,
-        /// Its name.
+        /// Process name.
         comm: Option<Sym>,
-        /// First address (bits of an unsigned number).
+        /// Start address (bits of an unsigned number).
         address: i64,
-        /// Length.
+        /// Duration.
         bytes: i64 [Bytes],
         /// File; null for anonymous memory.
         path: Option<Sym>,
-        /// Descriptor it was made from.
+        /// File descriptor that was mapped.
         fd: Option<i32>,
         /// Protection bits.
         prot: Option<i64>,

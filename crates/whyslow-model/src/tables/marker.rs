@@ -1,27 +1,27 @@
 use crate::Sym;
 
 crate::table! {
-    /// Marks of users and events of user-space tracepoints.
+    /// Markers added by users, and events of user-space tracepoints.
     MarkerRow = "marker", Point by id {
         /// Id, in order of time.
         id: i64 [Id],
-        /// When.
+        /// Time of the event.
         ts: i64 [Time],
         /// CPU.
         cpu: Option<i32>,
-        /// Thread (recording-unique id); null where the source cannot tell.
+        /// Thread (recording-unique id); null if the source does not identify it.
         utid: Option<i32> [Id],
-        /// Its process (recording-unique id).
+        /// Process of the thread (recording-unique id).
         upid: Option<i32> [Id],
         /// Kernel thread id.
         tid: Option<i32>,
         /// Kernel process id (thread group).
         pid: Option<i32>,
-        /// Name of the thread at that time.
+        /// Thread name at that time.
         comm: Option<Sym>,
-        /// Name of the event.
+        /// Event name.
         name: Sym,
-        /// Its fields as text.
+        /// Fields of the event as text.
         text: Sym,
     }
 }

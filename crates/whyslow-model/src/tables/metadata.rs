@@ -1,7 +1,7 @@
 use crate::Sym;
 
 crate::table! {
-    /// Facts about the recorded machine and the sources, as key and value.
+    /// Properties of the recorded machine and of the sources, as key and value.
     MetadataRow = "metadata", Entity by id {
         /// Id.
         id: i64 [Id],

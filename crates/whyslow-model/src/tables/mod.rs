@@ -103,7 +103,7 @@ pub use work_item::WorkItemRow;
 use crate::Table;
 use crate::row::{Emit, Row};
 
-/// Calls `$macro! { RowType, field_name; … }` with every table of a recording.
+/// Calls `$macro! { RowType field_name, … }` with every table of a recording.
 #[macro_export]
 macro_rules! for_each_table {
     ($macro:ident) => {
@@ -130,14 +130,14 @@ macro_rules! declare {
         /// Every table, in the order of the documentation.
         pub static ALL: &[&Table] = &[$(<$row as Row>::TABLE),+];
 
-        /// Takes rows of every table.
+        /// Receives rows of every table.
         pub trait EmitAll: $(Emit<$row> +)+ {}
         impl<T: $(Emit<$row> +)+> EmitAll for T {}
 
-        /// Rows of every table in memory: what tests look at.
+        /// Rows of every table in memory, for tests.
         #[derive(Debug, Default)]
         pub struct Collected { $(
-            /// Rows of this table, in the order in which they came.
+            /// Rows of this table, in order of arrival.
             pub $field: Vec<$row>
         ),+ }
         $(impl Emit<$row> for Collected {
@@ -147,7 +147,7 @@ macro_rules! declare {
 }
 for_each_table!(declare);
 
-/// The table of that name.
+/// Returns the table with that name.
 pub fn by_name(name: &str) -> Option<&'static Table> {
     ALL.iter().copied().find(|table| table.name == name)
 }

@@ -1,25 +1,25 @@
 use crate::Sym;
 
 crate::table! {
-    /// What is mounted where.
+    /// Mounts of each mount namespace.
     MountRow = "mount", Entity by id {
         /// Id.
         id: i64 [Id],
-        /// Number of the mount namespace.
+        /// Mount namespace number.
         mount_ns: i64,
-        /// The kernel's id of the mount.
+        /// Kernel id of the mount.
         mount_id: i32,
-        /// That of the mount it lies in.
+        /// Kernel id of the parent mount.
         parent_id: i32,
-        /// Device of its files, with 20 minor bits.
+        /// Device of the file system, with 20 minor bits.
         dev: i64 [Id],
-        /// Path inside of the file system that is seen there.
+        /// Directory of the file system that is visible at the mount point.
         root: Sym,
-        /// Where, as processes of the namespace see it.
+        /// Mount point, as processes in the namespace see it.
         mount_point: Sym,
-        /// File system.
+        /// File system type.
         fs_type: Sym,
-        /// Device or whatever else is mounted.
+        /// Mounted device, or another source.
         source: Sym,
         /// Options of the mount and of the file system.
         options: Sym,

@@ -7,7 +7,7 @@ crate::table! {
         id: i64 [Id],
         /// Name.
         name: Sym,
-        /// Kernel index, where known.
+        /// Kernel index, if known.
         ifindex: Option<i32>,
         /// Address.
         address: Option<Sym>,

@@ -1,43 +1,45 @@
 use crate::Sym;
 
 crate::table! {
-    /// Packets handed to and taken from network interfaces, sent again and thrown away.
+    /// Packets passed to and received from network interfaces, retransmissions and drops.
     NetPacketRow = "net_packet", Point by id {
         /// Id, in order of time.
         id: i64 [Id],
-        /// When.
+        /// Time of the event.
         ts: i64 [Time],
-        /// receive, queue (handed to the interface), transmit (result of the driver), retransmit, retransmit_synack (TCP had no acknowledgement), drop.
+        /// receive, queue (passed to the interface), transmit (with the driver's result),
+        /// retransmit, retransmit_synack (no acknowledgement received), drop.
         kind: Sym,
-        /// Interface; of what is sent again the one with the sender's address, of what is dropped null.
+        /// Interface; for a retransmission the one with the sender's address, for a drop null.
         netif: Option<Sym>,
-        /// Length; null where the source does not tell: sent again, dropped.
+        /// Length; null if the source does not report it (retransmissions, drops).
         bytes: Option<i64> [Bytes],
         /// CPU.
         cpu: Option<i32>,
-        /// Thread (recording-unique id); null where the source cannot tell.
+        /// Thread (recording-unique id); null if the source does not identify it.
         utid: Option<i32> [Id],
-        /// Its process (recording-unique id).
+        /// Process of the thread (recording-unique id).
         upid: Option<i32> [Id],
         /// Kernel thread id.
         tid: Option<i32>,
         /// Kernel process id (thread group).
         pid: Option<i32>,
-        /// Name of the thread at that time.
+        /// Thread name at that time.
         comm: Option<Sym>,
-        /// Address of the packet buffer, to pair events of one packet.
+        /// Address of the packet buffer (skb), for pairing the events of a packet.
         skbaddr: Option<i64>,
-        /// Result of the driver for transmit.
+        /// Result of the driver, for transmit.
         ret: Option<i32>,
-        /// Protocol where the headers were recorded: tcp, udp, icmp, …; of what is dropped that of the frame: ipv4, ipv6, arp, …
+        /// Protocol, if the headers were recorded: tcp, udp, icmp, …; for a drop the protocol of
+        /// the frame: ipv4, ipv6, arp, …
         protocol: Option<Sym>,
-        /// Sender `address:port`.
+        /// Sender as `address:port`.
         source: Option<Sym>,
-        /// Receiver `address:port`.
+        /// Receiver as `address:port`.
         destination: Option<Sym>,
         /// TCP sequence number.
         tcp_seq: Option<i64>,
-        /// Why it was dropped: the number of the traced kernel (`enum skb_drop_reason`, since Linux 5.17).
+        /// Drop reason: the number in the traced kernel (`enum skb_drop_reason`, since Linux 5.17).
         drop_reason: Option<i32>,
     }
 }

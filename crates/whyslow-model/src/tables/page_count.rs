@@ -1,37 +1,37 @@
 use crate::Sym;
 
 crate::table! {
-    /// Pages allocated and freed by a thread in one second, and its page faults.
+    /// Page allocations, frees and page faults of a thread in one second.
     PageCountRow = "page_count", Point by id {
         /// Id.
         id: i64 [Id],
-        /// Begin of the second.
+        /// Start of the second.
         ts: i64 [Time],
-        /// Thread (recording-unique id); null where the source cannot tell.
+        /// Thread (recording-unique id); null if the source does not identify it.
         utid: Option<i32> [Id],
-        /// Its process (recording-unique id).
+        /// Process of the thread (recording-unique id).
         upid: Option<i32> [Id],
         /// Kernel thread id.
         tid: Option<i32>,
         /// Kernel process id (thread group).
         pid: Option<i32>,
-        /// Name of the thread at that time.
+        /// Thread name at that time.
         comm: Option<Sym>,
-        /// Pages allocated (2^order each event).
+        /// Pages allocated (2^order per event).
         allocated: i64 [Count],
         /// Pages freed.
         freed: i64 [Count],
-        /// Page faults of the program itself.
+        /// Page faults in user mode.
         faults_user: i64 [Count],
-        /// Page faults of the kernel on its behalf.
+        /// Page faults in kernel mode.
         faults_kernel: i64 [Count],
-        /// Pages of files that came into the page cache.
+        /// File pages added to the page cache.
         cache_added: i64 [Count],
-        /// Pages of files that left it.
+        /// File pages removed from the page cache.
         cache_removed: i64 [Count],
-        /// Pages that reclaim wrote out itself.
+        /// Pages written out by reclaim itself.
         reclaim_written: i64 [Count],
-        /// Calls for kswapd by allocations that found memory short.
+        /// kswapd wakeups by allocations that found too little free memory.
         kswapd_wakeups: i64 [Count],
     }
 }

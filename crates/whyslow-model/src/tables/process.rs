@@ -13,27 +13,27 @@ crate::table! {
         ppid: Option<i32>,
         /// Last name of the main thread.
         comm: Option<Sym>,
-        /// File of the last exec; of a process without one in the recording, the file it runs.
+        /// File of the last exec; without an exec in the recording, the file that the process runs.
         exe: Option<Sym>,
-        /// Words of the command line, quoted as a shell takes them where there are several.
+        /// Command line, quoted as for a shell if it has several words.
         command_line: Option<Sym>,
-        /// User, by number.
+        /// User id.
         uid: Option<i64>,
-        /// User, by name.
+        /// User name.
         user_name: Option<Sym>,
-        /// Path of its control group.
+        /// Path of the cgroup.
         cgroup: Option<Sym>,
-        /// Id of the container, where the control group is one's.
+        /// Container id, if the cgroup belongs to a container.
         container: Option<Sym>,
-        /// Number of its mount namespace.
+        /// Mount namespace number.
         mount_ns: Option<i64>,
-        /// Creation, also before the recording (then to a hundredth of a second).
+        /// Creation time, even before the recording (then with a resolution of 10 ms).
         ts_created: Option<i64> [Time],
-        /// Creation; null if it was there before.
+        /// Creation time; null if the process existed before the recording.
         ts_start: Option<i64> [Time],
-        /// Exit; null if it outlived the recording.
+        /// Exit time; null if the process was still running at the end of the recording.
         ts_exit: Option<i64> [Time],
-        /// Belongs to the tracer.
+        /// Whether the process belongs to the tracer.
         is_tracer: bool,
     }
 }

@@ -1,19 +1,21 @@
 use crate::Sym;
 
 crate::table! {
-    /// Where processes see other files than before: in another mount namespace, or below another root. A process begins with what its parent has.
+    /// Changes of the files that a process sees: a different mount namespace or root directory. A
+    /// new process starts with the view of its parent.
     ProcessViewRow = "process_view", Point by id {
         /// Id.
         id: i64 [Id],
-        /// From when on.
+        /// Time of the change.
         ts: i64 [Time],
         /// Process (recording-unique id).
         upid: i32 [Id],
-        /// Number of the mount namespace, where that changed or was told for the first time.
+        /// Mount namespace number, if it changed or was reported for the first time.
         mount_ns: Option<i64>,
-        /// Root directory, where that changed or was told.
+        /// Root directory, if it changed or was reported.
         root: Option<Sym>,
-        /// The root is named as the process saw it before (chroot); else as its mount namespace does.
+        /// Whether `root` is relative to the previous root of the process (chroot); otherwise it is
+        /// relative to the mount namespace.
         is_below: bool,
     }
 }

@@ -1,33 +1,35 @@
 use crate::Sym;
 
 crate::table! {
-    /// Times in which pages were freed because memory was short; except in kswapd, the thread waited for it.
+    /// Page reclaim. Except in kswapd, the thread waits for it.
     ReclaimRow = "reclaim", Interval by id {
-        /// Id, in order of begin.
+        /// Id, in order of start.
         id: i64 [Id],
-        /// Begin.
+        /// Start time.
         ts: i64 [Time],
-        /// Length; null if the end was not recorded.
+        /// Duration; null if the end was not recorded.
         dur: Option<i64> [Duration],
-        /// End; null if it was not recorded.
+        /// End time; null if it was not recorded.
         ts_end: Option<i64> [Time],
-        /// direct (a thread wanted memory), cgroup (its cgroup is at its limit), cgroup_soft (above the soft limit, within one of the others), node (memory of one node), kswapd (awake in the background).
+        /// direct (allocation by a thread), cgroup (the cgroup is at its limit), cgroup_soft (above
+        /// the soft limit, within another kind of reclaim), node (memory of one node), kswapd
+        /// (background).
         kind: Sym,
-        /// Thread (recording-unique id); null where the source cannot tell.
+        /// Thread (recording-unique id); null if the source does not identify it.
         utid: Option<i32> [Id],
-        /// Its process (recording-unique id).
+        /// Process of the thread (recording-unique id).
         upid: Option<i32> [Id],
         /// Kernel thread id.
         tid: Option<i32>,
         /// Kernel process id (thread group).
         pid: Option<i32>,
-        /// Name of the thread at that time.
+        /// Thread name at that time.
         comm: Option<Sym>,
-        /// CPU of the begin.
+        /// CPU at the start.
         cpu: Option<i32>,
-        /// Pages wanted together, as a power of two.
+        /// Allocation order: log2 of the contiguous pages requested.
         alloc_order: Option<i32>,
-        /// NUMA node, where the source tells.
+        /// NUMA node, if the source reports it.
         node: Option<i32>,
         /// Pages freed.
         pages: Option<i64> [Count],

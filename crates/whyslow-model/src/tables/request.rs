@@ -1,97 +1,105 @@
 use crate::Sym;
 
 crate::table! {
-    /// Requests from one program to another, as one of the two saw them, or somebody between them.
+    /// Requests from one program to another, as seen by the client, the server or a proxy.
     RequestRow = "request", Interval by id {
-        /// Id, in order of begin.
+        /// Id, in order of start.
         id: i64 [Id],
-        /// Begin: of a client when it began to do it, of a server when it had its first byte in hand.
+        /// Start time: for a client the start of the request, for a server the time at which it had
+        /// received the first byte.
         ts: i64 [Time],
-        /// Length; null if the end was not recorded.
+        /// Duration; null if the end was not recorded.
         dur: Option<i64> [Duration],
-        /// End; null if it was not recorded.
+        /// End time; null if it was not recorded.
         ts_end: Option<i64> [Time],
-        /// When it should have begun, of load with a schedule; null without one.
+        /// Intended start time, for load with a schedule; null without one.
         ts_intended: Option<i64> [Time],
-        /// client, server: whose view this is; proxy for what answers one by asking another.
+        /// Role of the observer: client, server; proxy if it answers a request by sending another
+        /// one.
         role: Sym,
-        /// What told of it: load, socket (seen at a server's sockets), or the format of a log.
+        /// Source of the data: load, socket (observed on a server's or client's sockets), or the
+        /// format of a log.
         source: Sym,
         /// HTTP/1.1, HTTP/2, kafka, …
         protocol: Option<Sym>,
         /// GET, POST, …
         method: Option<Sym>,
-        /// Host that was asked, with its port where it is not the usual one.
+        /// Host that received the request, with the port unless it is the default.
         host: Option<Sym>,
-        /// What was asked for, of which there are few: the path without its query, or the name of the operation. Of a server's sockets
-        /// as its client told, like method, host, target, status and outcome; null where that is not known.
+        /// Operation, of low cardinality: the path without its query, or the name of the operation.
+        /// For requests seen on a server's sockets it comes from the client's record, as do method,
+        /// host, target, status and outcome; null if unknown.
         endpoint: Option<Sym>,
-        /// What was asked for, whole: path and query.
+        /// Complete request target: path and query.
         target: Option<Sym>,
-        /// Status of the answer; null without an answer.
+        /// Response status; null without a response.
         status: Option<i32>,
-        /// ok, error (the answer says so), unresolved, refused, unreachable, reset, closed, timeout, tls, protocol, failed, cut (the client was stopped); unknown where the source does not tell.
+        /// ok, error (according to the response), unresolved, refused, unreachable, reset, closed,
+        /// timeout, tls, protocol, failed, cut (the client was stopped); unknown if the source does
+        /// not report it.
         outcome: Sym,
-        /// What went wrong, in words.
+        /// Error message.
         error: Option<Sym>,
-        /// Who asked: an address, or what it calls itself.
+        /// Client: its address, or the name that it reports.
         client: Option<Sym>,
-        /// Number of the connection, unique in its source; null where it is not known.
+        /// Connection number, unique in its source; null if unknown.
         connection: Option<i64>,
-        /// Whether an earlier request had used the connection.
+        /// Whether an earlier request used the same connection.
         is_reused: Option<bool>,
         /// Address and port of this side.
         local: Option<Sym>,
         /// Address and port of the other side.
         peer: Option<Sym>,
-        /// Worker of the load that did it.
+        /// Worker of the load generator.
         worker: Option<i32>,
-        /// Number that the source gave it.
+        /// Number given by the source.
         seq: Option<i64>,
-        /// Bytes that this side sent, with headers where the source counts them.
+        /// Bytes sent by this side, including headers if the source counts them.
         bytes_sent: Option<i64> [Bytes],
-        /// Bytes that this side received, with headers where the source counts them.
+        /// Bytes received by this side, including headers if the source counts them.
         bytes_received: Option<i64> [Bytes],
-        /// It waited before somebody took it: of a server in the socket or in a queue, of a client for a connection.
+        /// Queue time: on a server, in the socket or in a queue; on a client, for a connection.
         queue_ns: Option<i64> [Duration],
-        /// Lookup of the host's name; null where none was made.
+        /// DNS lookup time; null if no lookup was made.
         resolve_ns: Option<i64> [Duration],
-        /// From the request for a connection to its answer.
+        /// Time from the connection request to the reply.
         connect_ns: Option<i64> [Duration],
-        /// Handshake of TLS.
+        /// Time of the TLS handshake.
         tls_ns: Option<i64> [Duration],
-        /// Until the request was written.
+        /// Time to send the request.
         send_ns: Option<i64> [Duration],
-        /// From then to the first byte of the answer.
+        /// Time from the end of sending to the first byte of the response.
         wait_ns: Option<i64> [Duration],
-        /// From then to the last one.
+        /// Time from the first to the last byte of the response.
         receive_ns: Option<i64> [Duration],
-        /// First half of the number of its trace.
+        /// Upper 64 bits of the trace id.
         trace_high: Option<i64>,
-        /// Second half.
+        /// Lower 64 bits of the trace id.
         trace_low: Option<i64>,
-        /// Number of its span in the trace.
+        /// Span id within the trace.
         span: Option<i64>,
-        /// Number of the span that caused it.
+        /// Span id of the parent span.
         parent_span: Option<i64>,
-        /// Of a client's: `id` of the request in whose course it was asked for; null where none is known.
+        /// For a client request: `id` of the server request that caused it; null if unknown.
         parent_request: Option<i64> [Id],
-        /// Of a client's: `id` of the same request as the server saw it; null where none was found.
+        /// For a client request: `id` of the same request as seen by the server; null if none was
+        /// found.
         server_request: Option<i64> [Id],
-        /// How that was found: connection (addresses and ports), trace.
+        /// How `server_request` was found: connection (addresses and ports), trace.
         joined_by: Option<Sym>,
-        /// Of what a client's sockets show: `id` of the same request as its load or log tells it, which questions count
-        /// instead unless they ask by source; null where none is known.
+        /// For a request seen on a client's sockets: `id` of the same request as reported by load
+        /// or a log. Queries count only the latter, unless they select by source; null if unknown.
         same_as: Option<i64> [Id],
-        /// Thread (recording-unique id) that began it: of a server the one that read it; null where the source cannot tell.
+        /// Thread that started the request (recording-unique id): on a server the thread that read
+        /// it; null if the source does not identify it.
         utid: Option<i32> [Id],
-        /// Its process (recording-unique id).
+        /// Process of the thread (recording-unique id).
         upid: Option<i32> [Id],
         /// Kernel thread id.
         tid: Option<i32>,
         /// Kernel process id (thread group).
         pid: Option<i32>,
-        /// Name of the thread at that time.
+        /// Thread name at that time.
         comm: Option<Sym>,
     }
 }

@@ -1,23 +1,25 @@
 use crate::Sym;
 
 crate::table! {
-    /// What a request spent its time with, as its source tells.
+    /// Phases of requests, as reported by their source.
     RequestPhaseRow = "request_phase", Interval by id {
-        /// Id, in order of begin.
+        /// Id, in order of start.
         id: i64 [Id],
-        /// Begin; where the source tells lengths only, as if one phase came after another.
+        /// Start time; if the source reports only durations, the phases are placed one after the
+        /// other.
         ts: i64 [Time],
-        /// Length; null if the end was not recorded.
+        /// Duration; null if the end was not recorded.
         dur: Option<i64> [Duration],
-        /// End; null if it was not recorded.
+        /// End time; null if it was not recorded.
         ts_end: Option<i64> [Time],
-        /// Its request.
+        /// Request (`request.id`).
         request: i64 [Id],
-        /// resolve, connect, tls, send, wait, receive; request_queue, local, remote, response_queue, response_send, … of brokers; names of others as they are.
+        /// resolve, connect, tls, send, wait, receive; for brokers request_queue, local, remote,
+        /// response_queue, response_send, …; phases of other sources keep their names.
         phase: Sym,
-        /// What was asked for.
+        /// Endpoint of the request.
         endpoint: Option<Sym>,
-        /// Who asked.
+        /// Client of the request.
         client: Option<Sym>,
     }
 }

@@ -1,41 +1,42 @@
 use crate::Sym;
 
 crate::table! {
-    /// Times in which a sampler that goes round all threads got no sample of one.
+    /// Sampling gaps: times in which a sampler that visits all threads got no sample of a thread.
     SampleGapRow = "sample_gap", Interval by id {
-        /// Id, in order of begin.
+        /// Id, in order of start.
         id: i64 [Id],
-        /// End of what the sample before stands for.
+        /// End of the time that the previous sample stands for.
         ts: i64 [Time],
-        /// Length.
+        /// Duration.
         dur: Option<i64> [Duration],
-        /// Begin of what the sample after stands for.
+        /// Start of the time that the next sample stands for.
         ts_end: Option<i64> [Time],
-        /// kernel_wait (inferred: no signal reached it), page_fault (the same, likely), sampler_late, cpu_starved, process_stopped (no thread was sampled).
+        /// kernel_wait (inferred: no signal reached the thread), page_fault (likewise, probable),
+        /// sampler_late, cpu_starved, process_stopped (no thread was sampled).
         class: Sym,
-        /// Thread (recording-unique id); null of process_stopped.
+        /// Thread (recording-unique id); null for process_stopped.
         utid: Option<i32> [Id],
-        /// Its process (recording-unique id).
+        /// Process of the thread (recording-unique id).
         upid: Option<i32> [Id],
         /// Kernel thread id.
         tid: Option<i32>,
         /// Kernel process id (thread group).
         pid: Option<i32>,
-        /// Name of the thread.
+        /// Thread name.
         comm: Option<Sym>,
-        /// Rounds that the sampler made of all threads meanwhile.
+        /// Rounds that the sampler completed during the gap.
         cycles: Option<i32> [Count],
-        /// Signals that had queued, and were all delivered when it ended.
+        /// Signals that were queued and were all delivered at the end of the gap.
         queued: Option<i32> [Count],
-        /// Gaps of several threads that share most of their time have one number.
+        /// Group number: gaps of several threads that overlap for most of their time share one.
         group_id: Option<i32> [Id],
-        /// Innermost function of the sample that ended it: the call that took the time.
+        /// Innermost function of the sample that ended the gap: the call that took the time.
         function: Option<Sym>,
-        /// Innermost function of the sample before it, which tells nothing of the cause.
+        /// Innermost function of the sample before the gap; it does not indicate the cause.
         before_function: Option<Sym>,
-        /// Stack of the sample that ended it.
+        /// Stack of the sample that ended the gap.
         callsite_id: Option<i64> [Id],
-        /// Stack of the sample before it.
+        /// Stack of the sample before the gap.
         before_callsite_id: Option<i64> [Id],
     }
 }

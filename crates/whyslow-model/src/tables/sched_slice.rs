@@ -1,41 +1,42 @@
 use crate::Sym;
 
 crate::table! {
-    /// Who ran on which CPU, one row a time slice (idle is not stored).
+    /// CPU time slices of threads, one row per time slice (idle is not stored).
     SchedSliceRow = "sched_slice", Interval by id {
-        /// Id, in order of begin.
+        /// Id, in order of start.
         id: i64 [Id],
-        /// Begin.
+        /// Start time.
         ts: i64 [Time],
-        /// Length; null if begin or end was not recorded.
+        /// Duration; null if the start or the end was not recorded.
         dur: Option<i64> [Duration],
-        /// End; null if it was not recorded.
+        /// End time; null if it was not recorded.
         ts_end: Option<i64> [Time],
         /// CPU.
         cpu: i32,
-        /// Thread (recording-unique id); null where the source cannot tell.
+        /// Thread (recording-unique id); null if the source does not identify it.
         utid: Option<i32> [Id],
-        /// Its process (recording-unique id).
+        /// Process of the thread (recording-unique id).
         upid: Option<i32> [Id],
         /// Kernel thread id.
         tid: Option<i32>,
         /// Kernel process id (thread group).
         pid: Option<i32>,
-        /// Name of the thread at that time.
+        /// Thread name at that time.
         comm: Option<Sym>,
         /// Kernel priority (100–139 normal, below is real-time).
         prio: Option<i32>,
-        /// Time in it inside system calls (kernel threads: all), without interrupts. What is left
-        /// was spent outside of the kernel and in its exceptions, such as page faults.
+        /// Time in system calls during the slice (kernel threads: all of it), without interrupts.
+        /// The rest was spent in user mode and in exceptions such as page faults.
         system_ns: i64 [Duration],
-        /// Time in it in handlers of hard interrupts and high-resolution timers.
+        /// Time in handlers of hard interrupts and high-resolution timers during the slice.
         hardirq_ns: i64 [Duration],
-        /// Time in it in softirqs.
+        /// Time in softirqs during the slice.
         softirq_ns: i64 [Duration],
-        /// Moves of the thread to another CPU since its slice before: as the kernel recorded them,
-        /// else one where the two slices were on different CPUs.
+        /// Migrations of the thread to another CPU since its previous slice: as recorded by the
+        /// kernel, otherwise one if the two slices were on different CPUs.
         migrations: i32 [Count],
-        /// State it left in: R, R+ (preempted), S, D, T, t, X, Z, I, …; null if unknown.
+        /// Thread state at the end of the slice: R, R+ (preempted), S, D, T, t, X, Z, I, …; null if
+        /// unknown.
         end_state: Option<Sym>,
     }
 }

@@ -1,41 +1,43 @@
 use crate::Sym;
 
 crate::table! {
-    /// Signals that stop, continue or end a process, or ask it to, from sending to their effect.
+    /// Signals that stop, continue or terminate a process, from generation to their effect.
     SignalRow = "signal", Interval by id {
-        /// Id, in order of sending.
+        /// Id, in order of generation.
         id: i64 [Id],
-        /// When it was sent.
+        /// Time at which the signal was generated.
         ts: i64 [Time],
-        /// Until a thread of the process got it; null if none did in the recording.
+        /// Time until a thread of the process received it; null if none did in the recording.
         dur: Option<i64> [Duration],
-        /// When a thread of the process got it; what continues does so at once.
+        /// Time at which a thread of the process received it; for continue, the time of generation.
         ts_end: Option<i64> [Time],
-        /// SIGKILL, SIGSTOP, …; its number where it has no name.
+        /// SIGKILL, SIGSTOP, …; the number if it has no name.
         signal: Sym,
-        /// stop, continue, end (the process), handler (a function of the program is called).
+        /// stop, continue, end (terminates the process), handler (runs a function of the program).
         action: Sym,
-        /// kill, tkill (for one thread), sigqueue, kernel, fault (what the thread did itself), timer, other.
+        /// kill, tkill (to one thread), sigqueue, kernel, fault (caused by the thread itself),
+        /// timer, other.
         origin: Sym,
-        /// sent, pending (there was one already), ignored, details_lost, lost (no room).
+        /// sent, pending (one was pending already), ignored, details_lost, lost (queue full).
         result: Sym,
-        /// Thread that it was for (recording-unique id); of signals for a process one of its threads.
+        /// Target thread (recording-unique id); for a signal to a process, one of its threads.
         utid: Option<i32> [Id],
-        /// Its process (recording-unique id).
+        /// Process of the thread (recording-unique id).
         upid: Option<i32> [Id],
         /// Kernel thread id.
         tid: i32,
         /// Kernel process id (thread group).
         pid: i32,
-        /// Name of the thread at that time.
+        /// Thread name at that time.
         comm: Option<Sym>,
-        /// Thread that sent it (recording-unique id); null if an interrupt did or nothing tells.
+        /// Thread that sent the signal (recording-unique id); null if an interrupt sent it or the
+        /// sender is unknown.
         sender_utid: Option<i32> [Id],
-        /// Its kernel thread id.
+        /// Kernel thread id of the sender.
         sender_tid: Option<i32>,
-        /// Its process.
+        /// Kernel process id of the sender.
         sender_pid: Option<i32>,
-        /// Its name at that time.
+        /// Name of the sender at that time.
         sender_comm: Option<Sym>,
     }
 }

@@ -1,47 +1,53 @@
 use crate::Sym;
 
 crate::table! {
-    /// Stacks of threads that were away from the CPU for long, and samples of what ran.
+    /// Stacks of threads after long off-CPU intervals, and samples of running threads.
     StackSampleRow = "stack_sample", Interval by id {
-        /// Id, in order of the moment at which the stack was taken.
+        /// Id, in order of the time at which the stack was recorded.
         id: i64 [Id],
-        /// When the thread left the CPU; of a sample, when the time begins that it stands for.
+        /// Start of the off-CPU interval; for a sample, the start of the time that it stands for.
         ts: i64 [Time],
-        /// Time away from the CPU; of a sample, the time it stands for.
+        /// Length of the off-CPU interval; for a sample, the time that it stands for.
         dur: Option<i64> [Duration],
-        /// When the thread came back, or was sampled.
+        /// End of the off-CPU interval; for a sample, its time.
         ts_end: Option<i64> [Time],
-        /// offcpu (away from the CPU for at least as long as the recorder was told), sample (on it), wall (whatever the thread did), execution (in code of its language), native (in native code called from there).
+        /// offcpu (off-CPU for at least the recorder's threshold), sample (on-CPU), wall (on or off
+        /// CPU), execution (in managed code), native (in native code called from managed code).
         kind: Sym,
-        /// State it was left in: sleeping, uninterruptible, runnable (it lost the CPU), …; of samples of wall time what the sampler said, where running may be waiting for a CPU (but for sampler recorder); null for others.
+        /// Thread state when it went off-CPU: sleeping, uninterruptible, runnable (preempted), …;
+        /// for wall-clock samples the state reported by the sampler, where running may include
+        /// waiting for a CPU (except for sampler recorder); null for other kinds.
         state: Option<Sym>,
         /// Thread (recording-unique id).
         utid: Option<i32> [Id],
-        /// Its process (recording-unique id).
+        /// Process of the thread (recording-unique id).
         upid: Option<i32> [Id],
         /// Kernel thread id.
         tid: Option<i32>,
         /// Kernel process id (thread group).
         pid: Option<i32>,
-        /// Name of the thread at that time.
+        /// Thread name at that time.
         comm: Option<Sym>,
-        /// CPU it came back to, or was sampled on.
+        /// CPU on which the thread ran again or was sampled.
         cpu: Option<i32>,
-        /// Innermost function outside of the scheduler's code; null if no function is known.
+        /// Innermost function outside of the scheduler; null if unknown.
         function: Option<Sym>,
-        /// Innermost function of the program; null if its part of the stack was not taken or has no names.
+        /// Innermost user-space function; null if the user stack was not recorded or has no
+        /// symbols.
         user_function: Option<Sym>,
-        /// The stack: its innermost frame with all that called it, those of the kernel called by those of the program.
+        /// Stack: the kernel frames and the user frames that called them.
         callsite_id: Option<i64> [Id],
-        /// How many samples it stands for; null where there is no sampler.
+        /// Number of samples that the row stands for; null without a sampler.
         credits: Option<i32> [Count],
-        /// Whether the stack was taken for that of the sample before without another look.
+        /// Whether the stack was assumed to equal that of the previous sample, and was not read
+        /// again.
         is_assumed: Option<bool>,
-        /// System call that the thread was in, where the recorder looked at all threads; null if it was in none.
+        /// System call of the thread, if the recorder sampled all threads; null if it was in none.
         syscall: Option<Sym>,
-        /// Who sampled all threads: recorder (it saw their state from outside), else null (a profiler, or nobody).
+        /// Sampler of all threads: recorder (it observed thread states); null for a profiler or
+        /// without a sampler.
         sampler: Option<Sym>,
-        /// Whether the program's part of the stack could not be followed to where it begins; null where nobody tells.
+        /// Whether the user stack could not be unwound to its outermost frame; null if unknown.
         is_cut: Option<bool>,
     }
 }

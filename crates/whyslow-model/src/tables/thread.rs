@@ -5,31 +5,31 @@ crate::table! {
     ThreadRow = "thread", Entity by utid {
         /// Id.
         utid: i32 [Id],
-        /// Its process.
+        /// Process (recording-unique id).
         upid: Option<i32> [Id],
         /// Kernel thread id.
         tid: i32,
         /// Kernel process id.
         pid: Option<i32>,
-        /// Last name.
+        /// Last name of the thread.
         comm: Option<Sym>,
-        /// Creation; null if it was there before.
+        /// Creation time; null if the thread existed before the recording.
         ts_start: Option<i64> [Time],
-        /// Exit; null if it outlived the recording.
+        /// Exit time; null if the thread was still running at the end of the recording.
         ts_exit: Option<i64> [Time],
-        /// First event that knew it.
+        /// First event of the thread.
         ts_first: i64 [Time],
-        /// Last event that knew it.
+        /// Last event of the thread.
         ts_last: i64 [Time],
-        /// Thread that created it.
+        /// Thread that created this one.
         parent_utid: Option<i32> [Id],
-        /// First thread of its process; null if unknown.
+        /// Whether it is the main thread of its process; null if unknown.
         is_main: Option<bool>,
-        /// Kernel thread; null if unknown.
+        /// Whether it is a kernel thread; null if unknown.
         is_kernel: Option<bool>,
-        /// Belongs to the tracer.
+        /// Whether it belongs to the tracer.
         is_tracer: bool,
-        /// Name by its runtime, as a profile tells: the kernel's has 15 bytes.
+        /// Thread name given by the runtime, from a profile; kernel names are limited to 15 bytes.
         runtime_name: Option<Sym>,
     }
 }

@@ -5,15 +5,15 @@ crate::table! {
     ThreadCommRow = "thread_comm", Interval by id {
         /// Id.
         id: i64 [Id],
-        /// Begin.
+        /// Start time.
         ts: i64 [Time],
-        /// Length; null if begin or end was not recorded.
+        /// Duration; null if the start or the end was not recorded.
         dur: Option<i64> [Duration],
-        /// End; null if it was not recorded.
+        /// End time; null if it was not recorded.
         ts_end: Option<i64> [Time],
         /// Thread.
         utid: i32 [Id],
-        /// Name in that time.
+        /// Thread name in that interval.
         comm: Sym,
     }
 }

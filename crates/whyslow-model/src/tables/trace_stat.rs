@@ -1,7 +1,7 @@
 use crate::Sym;
 
 crate::table! {
-    /// Counts of everything notable: events by name and anomalies by kind.
+    /// Counts of events by name and of anomalies by kind.
     TraceStatRow = "trace_stat", Entity by id {
         /// Id.
         id: i64 [Id],
@@ -11,9 +11,9 @@ crate::table! {
         name: Sym,
         /// info, warning, error.
         severity: Sym,
-        /// Source it was counted in.
+        /// Source of the count.
         source: Option<Sym>,
-        /// How many.
+        /// Count.
         count: i64 [Count],
     }
 }

@@ -1,19 +1,20 @@
 use crate::Sym;
 
 crate::table! {
-    /// Passes of static probes of programs (USDT) that were asked for (`record --usdt`).
+    /// Hits of USDT probes recorded with `record --usdt`.
     UsdtEventRow = "usdt_event", Point by id {
         /// Id, in order of time.
         id: i64 [Id],
-        /// When.
+        /// Time of the event.
         ts: i64 [Time],
-        /// Whose probe it is, as its note tells.
+        /// Provider of the probe, as declared in its ELF note.
         provider: Sym,
-        /// Its name.
+        /// Probe name.
         name: Sym,
-        /// File that it is in.
+        /// File that contains the probe.
         module: Sym,
-        /// First argument, by the type that its note tells unless another one was asked for; null if there is none, or it is no integer.
+        /// First argument, of the type declared in the note unless another one was specified; null
+        /// if there is none or it is not an integer.
         arg1: Option<i64>,
         /// Second argument.
         arg2: Option<i64>,
@@ -37,19 +38,19 @@ crate::table! {
         arg11: Option<i64>,
         /// Twelfth argument.
         arg12: Option<i64>,
-        /// Text that the first argument of type `str` pointed at.
+        /// Text that the first argument of type `str` pointed to.
         text: Option<Sym>,
-        /// That of the second one.
+        /// Text of the second argument of type `str`.
         text2: Option<Sym>,
-        /// Thread (recording-unique id); null where the source cannot tell.
+        /// Thread (recording-unique id); null if the source does not identify it.
         utid: Option<i32> [Id],
-        /// Its process (recording-unique id).
+        /// Process of the thread (recording-unique id).
         upid: Option<i32> [Id],
         /// Kernel thread id.
         tid: Option<i32>,
         /// Kernel process id (thread group).
         pid: Option<i32>,
-        /// Name of the thread at that time.
+        /// Thread name at that time.
         comm: Option<Sym>,
         /// CPU.
         cpu: Option<i32>,

@@ -1,37 +1,41 @@
 use crate::Sym;
 
 crate::table! {
-    /// Wakeups: who was woken, from where.
+    /// Wakeups: the woken thread and the context that woke it.
     WakeupRow = "wakeup", Point by id {
         /// Id, in order of time.
         id: i64 [Id],
-        /// When.
+        /// Time of the event.
         ts: i64 [Time],
         /// waking, wakeup, wakeup_new.
         kind: Sym,
-        /// Thread woken.
+        /// Woken thread.
         utid: Option<i32> [Id],
-        /// Its kernel id.
+        /// Kernel thread id of the woken thread.
         tid: i32,
-        /// Its name.
+        /// Name of the woken thread.
         comm: Option<Sym>,
-        /// Its kernel priority.
+        /// Kernel priority of the woken thread.
         prio: Option<i32>,
-        /// CPU it was sent to.
+        /// CPU that the thread was placed on.
         target_cpu: Option<i32>,
-        /// CPU the wakeup ran on.
+        /// CPU that ran the wakeup.
         cpu: Option<i32>,
-        /// Thread that ran on that CPU; in interrupt context it is a bystander.
+        /// Thread running on that CPU; in interrupt context it is not the cause.
         waker_utid: Option<i32> [Id],
-        /// Its kernel id; 0 if the CPU was idle.
+        /// Kernel id of that thread; 0 if the CPU was idle.
         waker_tid: Option<i32>,
-        /// Context: task, irq, softirq, timer; unknown where the source does not tell.
+        /// Context: task, irq, softirq, timer; unknown if the source does not report it.
         context: Sym,
         /// Number of the interrupt or softirq vector.
         context_nr: Option<i32>,
-        /// What led to it: block_io (the request ended here), worker (a worker of the kernel passed on the end of the request for which it was woken, or in which its work was queued), packet (one that this machine sent arrived), received (one from elsewhere arrived); null if nothing is known.
+        /// Cause: block_io (completion of a request), worker (a kernel worker passed on the
+        /// completion it was woken for, or the one in which its work was queued), packet (arrival
+        /// of a packet from this machine), received (arrival of a packet from elsewhere); null if
+        /// unknown.
         cause: Option<Sym>,
-        /// Id of the request (block_io, worker) or of the row in `net_packet`: of packet when it was queued, with its sender, of received when it was received.
+        /// Block request (block_io, worker) or `net_packet` row: for packet the row of its queueing
+        /// by the sender, for received the row of its reception.
         cause_id: Option<i64> [Id],
         /// The thread was not asleep.
         spurious: bool,

@@ -1,47 +1,50 @@
 use crate::Sym;
 
 crate::table! {
-    /// Functions that the kernel queued to be called by its own threads (workqueues), from there to their end.
+    /// Workqueue items, from queueing to the end of their function.
     WorkItemRow = "work_item", Interval by id {
         /// Id, in order of `ts`.
         id: i64 [Id],
-        /// When it was queued last; where that was not recorded when it began.
+        /// Time of the last queueing; if it was not recorded, the start of the function.
         ts: i64 [Time],
-        /// From there to its end; null if it did not end in the recording, or was taken back for good.
+        /// From queueing to the end; null if the item did not end in the recording or was cancelled
+        /// for good.
         dur: Option<i64> [Duration],
-        /// End.
+        /// End time.
         ts_end: Option<i64> [Time],
-        /// The function, or its address in hexadecimal digits where it has no name.
+        /// Function, or its address in hexadecimal if it has no symbol.
         function: Option<Sym>,
-        /// Name of the workqueue; null where the queueing was not recorded.
+        /// Workqueue name; null if the queueing was not recorded.
         workqueue: Option<Sym>,
-        /// When the function was called.
+        /// Start of the function.
         ts_begin: Option<i64> [Time],
-        /// From queueing to the call.
+        /// From queueing to the start of the function.
         queue_ns: Option<i64> [Duration],
-        /// How often it was queued before, and taken back to be queued anew; null where the queueing was not recorded.
+        /// Times that the item was queued before and cancelled in order to be queued again; null if
+        /// the queueing was not recorded.
         requeued: Option<i64> [Count],
-        /// Of `queue_ns`, until the workqueue had room for it; null if it had at once.
+        /// Part of `queue_ns` until the workqueue had a free slot; null if it had one at once.
         held_ns: Option<i64> [Duration],
-        /// From the call to its end.
+        /// From the start of the function to its end.
         run_ns: Option<i64> [Duration],
-        /// Thread that queued it (recording-unique id); null if an interrupt did or nothing tells.
+        /// Thread that queued the item (recording-unique id); null if an interrupt did or it is
+        /// unknown.
         utid: Option<i32> [Id],
-        /// Its process (recording-unique id).
+        /// Process of that thread (recording-unique id).
         upid: Option<i32> [Id],
-        /// Its kernel thread id.
+        /// Kernel id of that thread.
         tid: Option<i32>,
         /// Kernel process id (thread group).
         pid: Option<i32>,
-        /// Its name at that time.
+        /// Name of that thread at that time.
         comm: Option<Sym>,
-        /// Thread of the kernel that called the function (recording-unique id); null if a softirq did.
+        /// Kernel thread that ran the function (recording-unique id); null if a softirq did.
         worker_utid: Option<i32> [Id],
-        /// Its kernel thread id.
+        /// Kernel id of the worker.
         worker_tid: Option<i32>,
-        /// Its name at that time.
+        /// Name of the worker at that time.
         worker_comm: Option<Sym>,
-        /// CPU of the call.
+        /// CPU that ran the function.
         cpu: Option<i32>,
     }
 }

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 OR GPL-2.0-only */
-/* Block I/O: bios as they are submitted, requests as the device gets them. */
+/* Block I/O: bios at submission, requests at the device. */
 
 #include "rwbs.h"
 
 /*
- * What a program at a tracepoint with types gets may be read directly, which is cheaper; what the
- * others get may not.
+ * Arguments of a typed tracepoint can be dereferenced directly, which is cheaper; those of other
+ * forms cannot.
  */
 enum pointers { CHECKED, UNCHECKED };
 #define GET(pointers, from, field)                                                                 \
@@ -27,7 +27,7 @@ static __always_inline __u32 bio_device(const enum pointers pointers, struct bio
 	return BPF_CORE_READ(bio, bi_bdev, bd_dev);
 }
 
-/* The queue knows its disk since 5.15, and only the queue since 5.17. */
+/* The queue has a pointer to its disk since 5.15, and the request has none since 5.17. */
 static __always_inline __u32 request_device(struct request *rq)
 {
 	struct request___before_5_17 *old = (void *)rq;
@@ -110,7 +110,7 @@ static __always_inline int put_split(const enum pointers pointers, struct bio *b
 	return 0;
 }
 
-/* Nothing is told of bytes but by the end of a request, which may be that of a part. */
+/* Only the completion of a request, or of a part of it, reports a number of bytes. */
 #define ALL_BYTES (~0u)
 
 static __always_inline int put_rq(const enum pointers pointers, __u16 kind, struct request *rq,

@@ -1,16 +1,16 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 OR GPL-2.0-only */
 /*
- * The same programs at tracepoints as tracefs shows them: what they get is what is printed there,
- * which is less. Processes of other threads are not told, so that they are 0, and a new thread's
- * process is known from the flags of its making.
+ * The same programs for classic tracepoints, as in tracefs: their arguments are the printed fields,
+ * which are fewer. Processes of other threads are not reported, so they are 0, and the process of a
+ * new thread follows from the clone flags.
  */
 
-/* What is handed over may be read at fixed places only, and compilers do not keep to that. */
+/* The context may only be read at constant offsets, which compilers do not preserve. */
 #define SHOWS(event, field) BPF_CORE_READ(event, field)
 
 #define CLONE_THREAD 0x10000
 #define SECTOR 512
-/* Kernels before 6.13 have room for eight. */
+/* Kernels before 6.13 have eight bytes. */
 #define RWBS_LETTERS 8
 #define RWBS_OTHER 4
 
@@ -26,7 +26,7 @@ int tp_sys_exit(struct trace_event_raw_sys_exit *event)
 	return end_call(event, own_regs(), SHOWS(event, ret));
 }
 
-/* Letters of states, by bit, to the numbers that they are made from. */
+/* Maps the letters of task states, by bit, to the kernel's state values. */
 #define SHOWN_DEAD 0x10
 #define SHOWN_ZOMBIE 0x20
 #define SHOWN_IDLE 0x80
@@ -99,7 +99,7 @@ int tp_rename(struct trace_event_raw_task_rename *event)
 	return put_rename(SHOWS(event, pid), 0, event->newcomm);
 }
 
-/* `F` before the operation, its letter, and letters of what else there is to it. */
+/* `F` before the operation, its letter, and letters of flags. */
 static __always_inline __u32 rwbs_shown(const char *letters)
 {
 	__u32 rwbs = 0, op = RWBS_OTHER, at = 0;
@@ -130,7 +130,7 @@ static __always_inline __u32 rwbs_shown(const char *letters)
 	return rwbs | op;
 }
 
-/* What all events of block I/O show, but for bytes that are no sectors. */
+/* The fields that all block I/O events have, except for bytes that are no sectors. */
 #define SHOWN(record, event)                                                                       \
 	({                                                                                         \
 		char letters[RWBS_LETTERS + 1] = {};                                               \
@@ -225,7 +225,7 @@ int tp_split(struct trace_event_raw_block_split *event)
 	if (!record)
 		return 0;
 	SHOWN(record, event);
-	/* How long it was is not shown. */
+	/* The length is not shown. */
 	record->bytes = 0;
 	record->old_sector = SHOWS(event, new_sector);
 	end_record(record);

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 OR GPL-2.0-only */
-/* What all programs share: settings, rings, counts of what was lost. */
+/* Shared by all programs: settings, rings, loss counters. */
 #ifndef WHYSLOW_COMMON_H
 #define WHYSLOW_COMMON_H
 
@@ -12,24 +12,24 @@
 #include "wire.h"
 
 /* Settings, written before the programs are loaded. */
-const volatile __u32 own_pid = 0;      /* nobody records the recorder's own calls */
-const volatile __u32 ring_mask = 0;    /* number of rings, a power of two, less one */
+const volatile __u32 own_pid = 0;      /* the recorder's own calls are not recorded */
+const volatile __u32 ring_mask = 0;    /* number of rings (a power of two) minus one */
 const volatile __u64 call_min_ns = 0;  /* shorter calls are left out */
 const volatile bool only_targets = false;
-const volatile bool wants_switches = true; /* else they only tell of calls */
-const volatile __u64 stack_min_ns = 0;      /* away from the CPU for shorter: no stack */
-const volatile __u64 sample_ns = 0;         /* between samples of what runs */
-const volatile __u64 lock_min_ns = 0;       /* shorter waits for locks are left out */
+const volatile bool wants_switches = true; /* else switches are only used for calls */
+const volatile __u64 stack_min_ns = 0;      /* shorter off-CPU times have no stack */
+const volatile __u64 sample_ns = 0;         /* interval of on-CPU samples */
+const volatile __u64 lock_min_ns = 0;       /* shorter lock waits are left out */
 const volatile __u64 lock_stack_min_ns = 0; /* shorter ones have no stack */
 const volatile bool switch_has_state = false; /* since 5.18 */
 const volatile __u32 cpus_possible = 1;
-const volatile __s64 preempt_count_distance = 0; /* from a CPU's run queue; 0: not known */
-const volatile bool wants_fills = false;    /* of the page cache, by file */
+const volatile __s64 preempt_count_distance = 0; /* from a CPU's run queue; 0: unknown */
+const volatile bool wants_fills = false;    /* page-cache fills by file */
 const volatile __u32 page_bytes = 4096;
-const volatile bool skip_spins = false;     /* where a ring's own lock may be waited for */
+const volatile bool skip_spins = false;     /* where the lock may be that of a ring */
 
-/* Set while one spool ends and another one begins. */
-volatile bool is_turning = false;
+/* Set while one spool ends and another one starts. */
+volatile bool is_rotating = false;
 
 struct ring {
 	__uint(type, BPF_MAP_TYPE_RINGBUF);
@@ -43,7 +43,7 @@ struct {
 	__array(values, struct ring);
 } rings SEC(".maps");
 
-/* Processes whose calls are wanted, if not those of all. */
+/* Processes to record, unless all are recorded. */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(map_flags, BPF_F_NO_PREALLOC);
@@ -52,8 +52,10 @@ struct {
 	__type(value, __u8);
 } targets SEC(".maps");
 
-/* Records that found their ring full, and when the last of them was; waits of which nobody could
- * keep the begin, because memory of a task was being made on this CPU. */
+/*
+ * Records that did not fit into their ring, and the time of the last one; waits task start could
+ * not be stored, because task storage was being allocated on this CPU.
+ */
 struct lost {
 	__u64 count;
 	__u64 last;
@@ -113,10 +115,10 @@ static __always_inline void fill_head(struct wire_head *head, __u16 kind, __u16 
 	fill_head_of(head, kind, len, cpu, now, ids, ids >> 32);
 }
 
-/* What this CPU serves, as a flag; 0 where that cannot be told. */
+/* The context of this CPU (task, softirq, hardirq), as a flag; 0 if unknown. */
 static __always_inline __u16 context_here(void)
 {
-	const __u32 softirq = 1u << 8, hardirq = 0xffu << 16; /* with those that cannot be masked */
+	const __u32 softirq = 1u << 8, hardirq = 0xffu << 16; /* with NMIs */
 	struct task_struct *task = (struct task_struct *)bpf_get_current_task();
 	__u64 place;
 	__u32 count;
@@ -131,7 +133,7 @@ static __always_inline __u16 context_here(void)
 	return count & softirq ? WIRE_IN_SOFTIRQ : WIRE_IN_TASK;
 }
 
-/* Room for a record of the type, its head filled; nothing if its ring is full. */
+/* Reserves a record of the type, with its head filled; NULL if the ring is full. */
 #define BEGIN(type, kind) ((type *)begin_record(kind, sizeof(type)))
 
 static __always_inline struct wire_head *reserve(__u32 cpu, const __u32 len, __u64 now)
@@ -158,15 +160,15 @@ static __always_inline void *begin_record(__u16 kind, const __u32 len)
 	return head;
 }
 
-/* Of a thread that is known, which need not be asked for. */
-static __always_inline void *begin_record_of(__u16 kind, const __u32 len, struct task_struct *whose)
+/* For a known thread, which saves the helper call. */
+static __always_inline void *begin_record_of(__u16 kind, const __u32 len, struct task_struct *task)
 {
 	__u32 cpu = bpf_get_smp_processor_id();
 	__u64 now = bpf_ktime_get_ns();
 	struct wire_head *head = reserve(cpu, len, now);
 
 	if (head)
-		fill_head_of(head, kind, len, cpu, now, whose->pid, whose->tgid);
+		fill_head_of(head, kind, len, cpu, now, task->pid, task->tgid);
 	return head;
 }
 
@@ -175,7 +177,7 @@ static __always_inline void end_record(void *record)
 	bpf_ringbuf_submit(record, BPF_RB_NO_WAKEUP);
 }
 
-/* Who follows the recording is a part of the recorder; 0 is nobody. */
+/* Followers of the recording count as part of the recorder; 0 is an empty slot. */
 #define FOLLOWERS_MAX 4
 volatile bool has_followers;
 volatile __u32 followers[FOLLOWERS_MAX];

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 OR GPL-2.0-only */
 /*
- * Lookups of host names: what libc functions were asked for, and what they answered. One record
- * when a lookup begins and one when it ends: they are few, and one that never ends is known then.
+ * DNS lookups: arguments and results of libc functions. One record when a lookup starts and one
+ * when it ends: they are rare, and a lookup that never ends is still known.
  */
 
 #include "lookup.h"
@@ -22,7 +22,7 @@ static __always_inline struct wire_lookup *begin_lookup(__u16 kind, struct looku
 	record->scheme = SCHEME_NO_OUTCOME;
 	record->has = 0;
 	__builtin_memset(record->address, 0, sizeof(record->address));
-	/* What is not in memory at the entry is so at the return. */
+	/* Pages not resident at the entry are at the return. */
 	if (lookup->host &&
 	    bpf_probe_read_user_str(record->host, HOST_MAX, (void *)lookup->host) >= 0)
 		record->has |= WIRE_HAS_HOST;
@@ -48,7 +48,7 @@ int on_lookup(struct pt_regs *regs)
 	if (!lookup)
 		return 0;
 	record = begin_lookup(WIRE_LOOKUP_BEGIN, lookup);
-	lookup->told = record != 0;
+	lookup->is_recorded = record != 0;
 	if (record) {
 		lookup->entered = record->head.ts;
 		record->entered = lookup->entered;
@@ -57,12 +57,12 @@ int on_lookup(struct pt_regs *regs)
 	return 0;
 }
 
-/* Members of `struct addrinfo` and `struct hostent` of 64-bit programs. */
+/* Offsets in `struct addrinfo` and `struct hostent` of 64-bit programs. */
 #define ADDRINFO_FAMILY 4
 #define ADDRINFO_ADDRESS 24
 #define HOSTENT_FAMILY 16
 #define HOSTENT_ADDRESSES 24
-/* Of `struct sockaddr_in` and `struct sockaddr_in6`. */
+/* Offsets in `struct sockaddr_in` and `struct sockaddr_in6`. */
 #define SOCKADDR_ADDRESS 4
 #define SOCKADDR_ADDRESS6 8
 
@@ -124,7 +124,7 @@ int on_lookup_end(struct pt_regs *regs)
 	record = begin_lookup(WIRE_LOOKUP, lookup);
 	if (record) {
 		record->entered = lookup->entered;
-		record->head.flags = lookup->told ? WIRE_TOLD : 0;
+		record->head.flags = lookup->is_recorded ? WIRE_TOLD : 0;
 		read_outcome(record, lookup, user_ret(regs));
 		end_record(record);
 	}

@@ -1,10 +1,9 @@
-/* SPDX-License-Identifier: MIT OR Apache-2.0 OR GPL-2.0-only */
 /*
- * What comes into the page cache, by file and by who caused it.
+ * Page-cache fills, by file and causing thread.
  *
- * A file that is read comes page by page, and a record for each would cost as much as the read. So a
- * thread's pages of one file are summed up until it does something else: until its system call
- * returns, its next page is of another file, it ends, or, outside of calls, they are old.
+ * A file is read page by page, and a record for each would cost as much as the read. So a thread's
+ * pages of one file are summed up until it does something else: until its system call returns, its
+ * next page is of another file, it exits, or, outside of calls, the sum is old.
  */
 
 #define FILLS_OLD_NS (10 * 1000 * 1000)
@@ -21,7 +20,7 @@
 
 struct filling {
 	__u64 mapping; /* 0 for none */
-	__u64 entered; /* the call, 0 outside */
+	__u64 entered; /* entry time of the call, 0 outside */
 	__u64 since;
 	__u64 last;
 	__u64 ino;
@@ -32,7 +31,7 @@ struct filling {
 	__u32 nr;
 	__s32 fd;
 	__u32 flags; /* of the record */
-	__s32 state; /* the number of the call, less than 0 outside */
+	__s32 state; /* number of the call, negative outside */
 };
 
 struct {
@@ -42,8 +41,8 @@ struct {
 	__type(value, struct filling);
 } fillings SEC(".maps");
 
-/* Files that were told of lately: one that has the place of another is told again. */
-struct told_file {
+/* Recently reported files: one that was replaced in the cache is reported again. */
+struct reported_file {
 	__u64 ino;
 	__u64 at;
 	__u32 dev;
@@ -54,8 +53,8 @@ struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(max_entries, FILES_MAX);
 	__type(key, __u32);
-	__type(value, struct told_file);
-} told_files SEC(".maps");
+	__type(value, struct reported_file);
+} reported_files SEC(".maps");
 
 struct place_scratch {
 	struct wire_inode record;
@@ -99,7 +98,7 @@ static __always_inline void end_fills(struct task_struct *task)
 		put_fills(task, filling);
 }
 
-/* By any of its names, which are those of the file system that it lies in. */
+/* The path by any of the file's names, within its file system. */
 static __always_inline void put_place(struct inode *inode, __u64 ino, __u32 dev, __u64 now)
 {
 	__u32 zero = 0, cpu = bpf_get_smp_processor_id();
@@ -130,7 +129,7 @@ static __always_inline void put_place(struct inode *inode, __u64 ino, __u32 dev,
 			return;
 		size += got;
 		parent = BPF_CORE_READ(dentry, d_parent);
-		/* Its folders are not known to the kernel. */
+		/* Its directories are not in the dentry cache. */
 		if (parent == dentry)
 			return;
 		dentry = parent;
@@ -147,20 +146,20 @@ static __always_inline void put_place(struct inode *inode, __u64 ino, __u32 dev,
 		lose(now);
 }
 
-static __always_inline void tell_place(struct inode *inode, __u64 ino, __u32 dev, __u64 now)
+static __always_inline void report_place(struct inode *inode, __u64 ino, __u32 dev, __u64 now)
 {
 	__u32 place = (ino * 31 + dev) & (FILES_MAX - 1);
-	struct told_file *told = bpf_map_lookup_elem(&told_files, &place);
+	struct reported_file *reported = bpf_map_lookup_elem(&reported_files, &place);
 
-	if (!told || (told->ino == ino && told->dev == dev && now - told->at < FILE_OLD_NS))
+	if (!reported || (reported->ino == ino && reported->dev == dev && now - reported->at < FILE_OLD_NS))
 		return;
-	told->ino = ino;
-	told->dev = dev;
-	told->at = now;
+	reported->ino = ino;
+	reported->dev = dev;
+	reported->at = now;
 	put_place(inode, ino, dev, now);
 }
 
-/* Whether a descriptor leads to the file, or to one that an overlay shows in its stead. */
+/* Whether a descriptor refers to the file, or to an overlay file above it. */
 static __always_inline bool leads_to(struct task_struct *task, __u32 fd, __u64 mapping, __u16 kind)
 {
 	struct fdtable *table = BPF_CORE_READ(task, files, fdt);
@@ -175,7 +174,7 @@ static __always_inline bool leads_to(struct task_struct *task, __u32 fd, __u64 m
 	       (__u32)BPF_CORE_READ(file, f_inode, i_sb, s_magic) == OVERLAY_MAGIC;
 }
 
-/* Calls have their files among their first three arguments. */
+/* Calls have their descriptors among their first three arguments. */
 static __always_inline void find_fd(struct task_struct *task, struct filling *filling,
 				    struct pt_regs *regs, bool compat, __u16 kind)
 {
@@ -186,14 +185,14 @@ static __always_inline void find_fd(struct task_struct *task, struct filling *fi
 		fd = arg_of(regs, compat, arg);
 		if (leads_to(task, fd, filling->mapping, kind)) {
 			filling->arg = arg;
-			/* Else nobody knows what the descriptor is to them. */
+			/* A descriptor is only useful if all calls are recorded. */
 			filling->fd = filling->entered && !call_min_ns ? fd : -1;
 			return;
 		}
 	}
 }
 
-/* The number of the call that a task is in; less than 0 outside. */
+/* The number of a task's system call; negative outside. */
 static __always_inline __s32 call_nr(struct pt_regs *regs)
 {
 #if defined(__TARGET_ARCH_x86)
@@ -231,7 +230,7 @@ static __always_inline void begin_fills(struct task_struct *task, struct filling
 		find_fd(task, filling, regs, compat, kind);
 	}
 	if (!is_device)
-		tell_place(inode, filling->ino, filling->dev, now);
+		report_place(inode, filling->ino, filling->dev, now);
 }
 
 static __always_inline void note_fill(struct folio *folio, __u64 pages)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 OR GPL-2.0-only */
 /*
- * Work of file systems that others wait for: commits of journals, writeback, writers that are held
- * back because too much is dirty, waits for room in a log. All of it is rare.
+ * File system work that other threads wait for: journal commits, writeback, throttled writers,
+ * waits for log space. All of it is rare.
  */
 
 static __always_inline struct wire_work *begin_work(__u32 what, __u32 phase, __u32 dev)
@@ -103,7 +103,7 @@ int BPF_PROG(on_writeback_end, struct bdi_writeback *wb, struct wb_writeback_wor
 	return put_writeback(WORK_END, wb, work);
 }
 
-/* The thread sleeps next; when it runs again that is over. */
+/* The thread sleeps next; the throttling ends when it runs again. */
 static __always_inline int put_throttle(struct bdi_writeback *wb, long pause)
 {
 	struct wire_work *record;

@@ -1,22 +1,22 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 OR GPL-2.0-only */
 /*
- * Calls of functions that somebody asked for: one record when a function is entered and one when it
- * returns. Which return belongs to which entry is told by the stack pointer; nothing is kept here, so
- * that calls may be nested as deeply as they like.
+ * Calls of the requested functions: one record at the entry and one at the return. Returns are
+ * matched to entries by the stack pointer; nothing is stored here, so calls may be nested to any
+ * depth.
  */
 #ifndef WHYSLOW_FUNCTIONS_H
 #define WHYSLOW_FUNCTIONS_H
 
 #include "user.h"
 
-/* What comes with a probe: its number, and which arguments point at texts, from 1 on (0 for none). */
+/* BPF cookie of a probe: its number, and which arguments are strings, from 1 on (0 for none). */
 #define PROBE_TEXT(cookie, place) ((__u32)((cookie) >> (32 + 4 * (place))) & 0xf)
 #define PROBE_HAS_TEXTS(cookie) ((cookie) >> 32)
 
 static __always_inline __u64 entry_sp(struct pt_regs *regs)
 {
 #if defined(__TARGET_ARCH_x86)
-	/* The return address was taken from the stack. */
+	/* The return address was already popped. */
 	return regs->sp - 8;
 #else
 	return regs->sp;
@@ -24,8 +24,8 @@ static __always_inline __u64 entry_sp(struct pt_regs *regs)
 }
 
 /*
- * Whether the function that ended in a jump to this one has not returned yet. What watches its return
- * stands in place of the return address, and that is the begin of a page, as no other one is.
+ * Whether this function was entered by a tail call from a probed function. A return probe replaces
+ * the return address by one at the start of a page, which no other return address has.
  */
 static __always_inline bool is_tail(struct pt_regs *regs)
 {

@@ -57,10 +57,7 @@ int BPF_PROG(on_hrtimer_exit)
 	return put_irq(WIRE_IRQ_EXIT, 2, 0, 0);
 }
 
-/*
- * Interrupts that CPUs send each other: who is told to reschedule, or to call a function, and the
- * handlers there.
- */
+/* Inter-processor interrupts: requests to reschedule or call a function, and their handlers. */
 
 #define IPI_WORDS_MAX 16
 

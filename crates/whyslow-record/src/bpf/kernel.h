@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 OR GPL-2.0-only */
 /*
- * The fields of the kernel's structures that the programs read, and no more: where they lie is
- * found out when the programs are loaded (CO-RE).
+ * The fields of kernel structures that the programs read, and no others: their offsets are resolved
+ * at load time (CO-RE).
  */
 #ifndef WHYSLOW_KERNEL_H
 #define WHYSLOW_KERNEL_H
@@ -227,7 +227,7 @@ struct task_struct {
 	unsigned long nivcsw;
 };
 
-/* Names and places that fields had before; what follows ___ is no part of the name. */
+/* Former names and types of fields; ___ and what follows it are not part of the name. */
 struct task_struct___before_5_14 {
 	long state;
 };
@@ -397,7 +397,7 @@ struct sk_buff {
 	unsigned char *data;
 };
 
-/* What tracepoints show: the same names as in tracefs. */
+/* Arguments of classic tracepoints, with the names shown in tracefs. */
 struct trace_event_raw_sys_enter {
 	long id;
 };

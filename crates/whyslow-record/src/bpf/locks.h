@@ -1,11 +1,10 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 OR GPL-2.0-only */
 /*
- * Waits for contended locks of the kernel: one record each, when it is over and if it was long.
+ * Waits for contended kernel locks: one record each, at its end and if it was long.
  *
  * A thread can wait for a spin lock while it waits for another lock, and so can an interrupt
- * meanwhile; waits are therefore kept on top of each other. An end that was never told (the kernel
- * does not run a program within itself) leaves its begin behind, which the next one under it takes
- * away.
+ * meanwhile; waits are therefore kept on a stack. An end that was never reported (the kernel does
+ * not run a program recursively) leaves its start behind, which the next end below it removes.
  */
 
 #define DEPTH_MAX 4
@@ -31,7 +30,7 @@ struct {
 	__type(value, struct waits);
 } lock_waits SEC(".maps");
 
-/* Place of the wait for a lock, from the top; DEPTH_MAX if there is none. */
+/* Index of the wait for a lock, from the top; DEPTH_MAX if there is none. */
 static __always_inline __u32 place_of(struct waits *waits, __u64 lock)
 {
 #pragma unroll
@@ -56,7 +55,7 @@ int BPF_PROG(on_lock_wait, void *lock, unsigned int flags)
 		return 0;
 	}
 	place = place_of(waits, (__u64)lock);
-	/* Who spins for a mutex in vain goes on to wait for it asleep: that is one wait. */
+	/* A thread that spins for a mutex in vain goes to sleep: that is one wait. */
 	if (place < DEPTH_MAX) {
 		waits->depth = place + 1;
 		waits->of[place].flags = flags;
@@ -67,7 +66,7 @@ int BPF_PROG(on_lock_wait, void *lock, unsigned int flags)
 		lose_wait(bpf_ktime_get_ns());
 		place = 0;
 	}
-	/* For verifiers before 6.2, which do not follow the comparison. */
+	/* For verifiers before 6.2, which do not track the comparison. */
 	barrier_var(place);
 	place &= DEPTH_MAX - 1;
 	waits->of[place].lock = (__u64)lock;
@@ -82,7 +81,7 @@ int BPF_PROG(on_lock_end, void *lock, int ret)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
 	struct waits *waits = bpf_task_storage_get(&lock_waits, task, 0, 0);
-	struct stack_room *room;
+	struct stack_buffer *buffer;
 	struct wire_lock *record;
 	__u64 now, since;
 	__u32 place, bytes = 0;
@@ -97,12 +96,12 @@ int BPF_PROG(on_lock_end, void *lock, int ret)
 	since = waits->of[place].since;
 	if (now - since < lock_min_ns)
 		return 0;
-	room = stack_room(PLACE_LOCK);
-	if (!room)
+	buffer = stack_buffer(PLACE_LOCK);
+	if (!buffer)
 		return 0;
 	if (now - since >= lock_stack_min_ns)
-		bytes = stack_bytes(bpf_get_stack(ctx, room->frames, FRAMES_BYTES, 0));
-	record = &room->lock;
+		bytes = stack_bytes(bpf_get_stack(ctx, buffer->frames, FRAMES_BYTES, 0));
+	record = &buffer->lock;
 	fill_head(&record->head, WIRE_LOCK, 0, bpf_get_smp_processor_id(), now);
 	record->since = since;
 	record->lock = (__u64)lock;
@@ -110,6 +109,6 @@ int BPF_PROG(on_lock_end, void *lock, int ret)
 	record->ret = ret;
 	record->kernel = bytes / sizeof(__u64);
 	record->zero = 0;
-	put_room(&record->head, sizeof(*record), bytes);
+	put_buffer(&record->head, sizeof(*record), bytes);
 	return 0;
 }

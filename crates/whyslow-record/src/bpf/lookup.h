@@ -1,10 +1,9 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 OR GPL-2.0-only */
 /*
- * Lookups of host names by functions of the C library, found where the functions are called and
- * return.
+ * DNS lookups by functions of the C library, with uprobes at their entry and return.
  *
- * These functions call each other. The outermost counts, found by the stack: what it calls has its
- * frame below. So a frame that was left without a return (longjmp) is known as left when the next
+ * These functions call each other. Only the outermost counts, identified by the stack: its callees
+ * have frames below. So a frame that was left without a return (longjmp) is detected when the next
  * one is not below it.
  */
 #ifndef WHYSLOW_LOOKUP_H
@@ -14,17 +13,17 @@
 
 #define HOST_MAX sizeof(((struct wire_lookup *)0)->host)
 
-/* The lookup that a thread is in. */
+/* The current lookup of a thread. */
 struct lookup {
 	__u64 entered; /* 0 outside */
 	__u64 sp;
 	__u64 host;
 	__u64 service;
-	__u64 result; /* where the pointer to the result will be */
-	__u64 code;   /* where h_errno will be */
-	__u32 file;   /* number of the file that the function is of */
+	__u64 result; /* address of the result pointer */
+	__u64 code;   /* address of h_errno */
+	__u32 file;   /* number of the file with the function */
 	__u8 function;
-	__u8 told;
+	__u8 is_recorded;
 	__u8 zero[2];
 };
 
@@ -35,19 +34,21 @@ struct {
 	__type(value, struct lookup);
 } lookups SEC(".maps");
 
-/* Whether the function that returns has its frame below that of the lookup. */
+/* Whether the returning function has its frame below that of the lookup. */
 static __always_inline bool is_below(struct pt_regs *regs, struct lookup *lookup)
 {
 #if defined(__TARGET_ARCH_x86)
-	/* Its return address was taken from the stack. */
+	/* Its return address was already popped. */
 	return regs->sp <= lookup->sp;
 #else
 	return regs->sp < lookup->sp;
 #endif
 }
 
-/* The lookup that a thread begins. Nothing inside of another one; and where there is no memory for
- * it, which `lost` tells. */
+/*
+ * Starts a lookup. NULL within another one, and if there is no memory for it, in which case `lost`
+ * is set.
+ */
 static __always_inline struct lookup *enter_lookup(struct pt_regs *regs, struct task_struct *task,
 						   bool *lost)
 {
@@ -61,7 +62,10 @@ static __always_inline struct lookup *enter_lookup(struct pt_regs *regs, struct 
 	}
 	if (lookup->entered && regs->sp < lookup->sp)
 		return 0;
-	/* Here already: by a jump from another function, or by the same file found twice. */
+	/*
+	 * Entered already: by a jump from another function, or because the same file was found
+	 * twice.
+	 */
 	if (lookup->entered && regs->sp == lookup->sp &&
 	    (lookup->function != (__u8)cookie || lookup->file != cookie >> 8))
 		return 0;
@@ -90,7 +94,7 @@ static __always_inline struct lookup *enter_lookup(struct pt_regs *regs, struct 
 	return lookup;
 }
 
-/* The lookup that ends where a function returns. */
+/* The lookup that ends at the return of a function. */
 static __always_inline struct lookup *leave_lookup(struct pt_regs *regs, struct task_struct *task)
 {
 	struct lookup *lookup = bpf_task_storage_get(&lookups, task, 0, 0);
@@ -100,7 +104,7 @@ static __always_inline struct lookup *leave_lookup(struct pt_regs *regs, struct 
 	return lookup;
 }
 
-/* Another program has another stack. */
+/* A new program has a new stack. */
 static __always_inline void forget_lookup(struct task_struct *task)
 {
 	struct lookup *lookup = bpf_task_storage_get(&lookups, task, 0, 0);
@@ -109,11 +113,11 @@ static __always_inline void forget_lookup(struct task_struct *task)
 		lookup->entered = 0;
 }
 
-/* How a lookup ended. */
+/* Result of a lookup. */
 struct outcome {
 	__s32 code;
-	__u32 scheme; /* what that is */
-	__u64 found;  /* the first `struct addrinfo`, or the `struct hostent`; 0 for none */
+	__u32 scheme; /* type of the code */
+	__u64 found;  /* first `struct addrinfo`, or `struct hostent`; 0 for none */
 };
 
 static __always_inline struct outcome outcome_of(struct lookup *lookup, __u64 ret)
@@ -130,8 +134,8 @@ static __always_inline struct outcome outcome_of(struct lookup *lookup, __u64 re
 		return outcome;
 	case LOOKUP_GETHOSTBYNAME:
 	case LOOKUP_GETHOSTBYNAME2:
-		/* The reason is in a variable of the thread that nobody else finds. */
-		outcome.scheme = ret ? SCHEME_H_ERRNO : SCHEME_UNTOLD;
+		/* The reason is in a thread-local variable whose address is unknown. */
+		outcome.scheme = ret ? SCHEME_H_ERRNO : SCHEME_UNKNOWN;
 		outcome.found = ret;
 		return outcome;
 	}
@@ -144,9 +148,9 @@ static __always_inline struct outcome outcome_of(struct lookup *lookup, __u64 re
 		__s32 code = 0;
 
 		bpf_probe_read_user(&code, sizeof(code), (void *)lookup->code);
-		/* A buffer too small is no answer of the resolver. */
+		/* A buffer that is too small is not a reply of the resolver. */
 		if (code > 0 || !outcome.code) {
-			outcome.scheme = code ? SCHEME_H_ERRNO : SCHEME_UNTOLD;
+			outcome.scheme = code ? SCHEME_H_ERRNO : SCHEME_UNKNOWN;
 			outcome.code = code;
 		}
 	}

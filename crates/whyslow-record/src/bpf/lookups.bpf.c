@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0 OR GPL-2.0-only
 /*
- * Lookups of host names, counted where they end: by host and mount namespace, because the files that
- * say who is asked belong to that. Nothing leaves the kernel for a lookup, and nothing grows: a host
- * that there is no room for is counted with all such.
+ * Counts DNS lookups where they end, by host and mount namespace, as the resolver configuration is
+ * per namespace. No record leaves the kernel for a lookup, and memory is bounded: hosts beyond the
+ * limit are counted together.
  */
 #include "kernel.h"
 
@@ -16,15 +16,15 @@
 
 /* Settings, written before the programs are loaded. */
 #define EDGES_MAX 24
-const volatile __u32 own_pid = 0; /* nobody counts our own */
+const volatile __u32 own_pid = 0; /* the recorder's own lookups are not counted */
 const volatile __u32 edge_count = 0;
-const volatile __u64 edges[EDGES_MAX] = {}; /* longest of each bucket, ns, ascending */
-const volatile __u64 patience_ns = 0; /* of resolvers of which nothing is known */
+const volatile __u64 edges[EDGES_MAX] = {}; /* upper bound of each bucket in ns, ascending */
+const volatile __u64 patience_ns = 0; /* default query timeout */
 
 #define HOSTS_MAX 4096
 /*
- * Results by place: 0 found; then those of getaddrinfo, by what they are less than 0; of h_errno from
- * -1 on; those of the functions with _r that are known; not told; any other.
+ * Results by index: 0 success; then errors of getaddrinfo, negated; h_errno from -1 on; known
+ * errors of the functions with _r; unknown; any other.
  */
 #define RESULT_EAI 0
 #define EAI_KINDS 12
@@ -35,7 +35,7 @@ const volatile __u64 patience_ns = 0; /* of resolvers of which nothing is known 
 #define RESULT_ENOMEM (RESULT_ENOENT + 2)
 #define RESULT_EINVAL (RESULT_ENOENT + 3)
 #define RESULT_ERANGE (RESULT_ENOENT + 4)
-#define RESULT_UNTOLD (RESULT_ENOENT + 5)
+#define RESULT_UNKNOWN (RESULT_ENOENT + 5)
 #define RESULT_OTHER (RESULT_ENOENT + 6)
 #define RESULTS (RESULT_OTHER + 1)
 
@@ -47,7 +47,7 @@ struct host {
 
 struct counts {
 	__u64 sum;
-	__u64 timeouts; /* that took at least as long as the resolver waits for an answer */
+	__u64 timeouts; /* lookups of at least the query timeout */
 	__u64 results[RESULTS];
 	__u64 buckets[EDGES_MAX + 1];
 };
@@ -59,7 +59,7 @@ struct {
 	__type(value, struct counts);
 } hosts SEC(".maps");
 
-/* Of hosts that found no room there. */
+/* Counts of hosts beyond the limit. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(max_entries, 1);
@@ -67,7 +67,7 @@ struct {
 	__type(value, struct counts);
 } others SEC(".maps");
 
-/* Zeros: too many for the stack. */
+/* Zeros, too large for the stack. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(max_entries, 1);
@@ -75,7 +75,7 @@ struct {
 	__type(value, struct counts);
 } blank SEC(".maps");
 
-/* How long resolvers wait for an answer, ns, by mount namespace. */
+/* Query timeout in ns, by mount namespace. */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(max_entries, 1024);
@@ -83,7 +83,7 @@ struct {
 	__type(value, __u64);
 } patience SEC(".maps");
 
-/* Processes that run another program, which may have other libraries, since somebody looked. */
+/* Processes that called exec, and may have mapped other libraries, since the last poll. */
 struct {
 	__uint(type, BPF_MAP_TYPE_LRU_HASH);
 	__uint(max_entries, 4096);
@@ -91,7 +91,7 @@ struct {
 	__type(value, __u8);
 } begun SEC(".maps");
 
-/* Lookups that there was no memory to count. */
+/* Lookups that were not counted for lack of memory. */
 struct {
 	__uint(type, BPF_MAP_TYPE_ARRAY);
 	__uint(max_entries, 1);
@@ -130,8 +130,8 @@ static __always_inline __u32 result_of(struct outcome *outcome)
 		case 34: return RESULT_ERANGE;
 		default: return RESULT_OTHER;
 		}
-	case SCHEME_UNTOLD:
-		return RESULT_UNTOLD;
+	case SCHEME_UNKNOWN:
+		return RESULT_UNKNOWN;
 	}
 	return RESULT_OTHER;
 }
@@ -145,7 +145,7 @@ static __always_inline struct counts *counts_of(struct host *host)
 	if (counts)
 		return counts;
 	empty = bpf_map_lookup_elem(&blank, &zero);
-	/* Another CPU may have been faster: its is taken. */
+	/* Another CPU may have been faster: its entry is used. */
 	if (empty)
 		bpf_map_update_elem(&hosts, host, empty, BPF_NOEXIST);
 	counts = bpf_map_lookup_elem(&hosts, host);

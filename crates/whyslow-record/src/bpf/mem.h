@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 OR GPL-2.0-only */
-/* Memory: reclaim, who waits for it, and on request each fault and each page of the page cache. */
+/* Memory: reclaim and waits for it, and optionally each page fault and page-cache change. */
 
 enum reclaim_kind {
 	RECLAIM_DIRECT = 0,
@@ -108,7 +108,9 @@ int BPF_PROG(on_fault_kernel)
 	return put_memory(1, 0);
 }
 
-/* Of one page it has no order; the flags, which come first, tell. Its place has moved in 6.6. */
+/*
+ * Single pages have no order field; the flags, which come first, show that. The field moved in 6.6.
+ */
 static __always_inline __u32 order_of(struct folio *folio)
 {
 	__u64 bit = bpf_core_enum_value(enum pageflags, PG_head);

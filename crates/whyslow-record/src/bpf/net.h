@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 OR GPL-2.0-only */
-/* Packets at interfaces, segments that TCP sends again, packets that are thrown away. */
+/* Packets at interfaces, TCP retransmits, dropped packets. */
 
 #define ETH_IPV4 0x0800
 #define ETH_IPV6 0x86DD
@@ -44,7 +44,7 @@ struct ipv6_head {
 	__u8 destination[16];
 };
 
-/* What the headers of a packet tell, the first of which is at `at`. */
+/* Reads the headers of a packet, the first of which is at `at`. */
 static __always_inline void read_heads(struct wire_net *record, struct sk_buff *skb,
 				       const unsigned char *at)
 {
@@ -94,7 +94,10 @@ static __always_inline int put_packet(__u32 what, struct sk_buff *skb, __s32 ret
 		bpf_probe_read_kernel_str(record->netif, sizeof(record->netif), device->name);
 	record->bytes = skb->len;
 	record->ret = ret;
-	/* What comes in begins with its first header; what goes out has one of the link before. */
+	/*
+	 * A received packet starts with its network header; a sent one has a link-layer header
+	 * before it.
+	 */
 	if (what == NET_RECEIVE)
 		read_heads(record, skb, skb->data);
 	else
@@ -115,7 +118,7 @@ int BPF_PROG(on_queue, struct sk_buff *skb)
 	return put_packet(NET_QUEUE, skb, 0);
 }
 
-/* The driver may have freed the packet: nothing but its address is read. */
+/* The driver may have freed the packet: only its address is used. */
 SEC("tp_btf/net_dev_xmit")
 int BPF_PROG(on_transmit, struct sk_buff *skb, int ret, struct net_device *device,
 	     unsigned int bytes)
@@ -159,7 +162,7 @@ int BPF_PROG(on_retransmit, struct sock *sock, struct sk_buff *skb)
 	if (!record)
 		return 0;
 	read_ends(record, &sock->__sk_common);
-	/* TCP keeps the number of the first byte at the begin of its own room. */
+	/* TCP keeps the sequence number at the start of its control block. */
 	bpf_probe_read_kernel(&record->seq, sizeof(record->seq), skb->cb);
 	record->bytes = skb->len;
 	end_record(record);

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0 OR GPL-2.0-only
 /*
- * Requests to block devices, counted where they happen: a histogram a device, and a record only of
- * those that took long. Nothing grows with time, so this may run for weeks.
+ * Block requests, aggregated where they complete: a histogram per device, and a record only of slow
+ * requests. Memory does not grow with time, so this may run for weeks.
  *
- * A request is known by its address, which the kernel gives to one request at a time: what never
- * ends is overwritten by the next one there, and cannot pile up.
+ * A request is identified by its address, which the kernel gives to one request at a time: one
+ * without an end is overwritten by the next one at its address, and cannot accumulate.
  */
 #include "kernel.h"
 
@@ -66,7 +66,7 @@ static __always_inline void begin(struct request *rq, __u64 now, bool is_submitt
 		miss(MISSED_BEGIN);
 }
 
-/* Made by a thread that has something to read or write. */
+/* Created by the submitting thread. */
 SEC("tp_btf/block_io_start")
 int BPF_PROG(on_start, struct request *rq)
 {
@@ -81,11 +81,11 @@ int BPF_PROG(on_issue, struct request *rq)
 	struct started *started = bpf_map_lookup_elem(&requests, &key);
 
 	if (started && !started->issued) {
-		/* What was merged into it made it larger. */
+		/* Merges made it larger. */
 		describe(started, rq);
 		started->issued = now;
 	} else {
-		/* Made before this began, or a flush, which nobody submits. */
+		/* Created before attaching, or a flush, which has no submitter. */
 		begin(rq, now, false);
 	}
 	return 0;
@@ -102,7 +102,7 @@ int BPF_PROG(on_requeue, struct request *rq)
 	return 0;
 }
 
-/* Became part of another one, and does not end. */
+/* Merged into another request; it does not complete itself. */
 SEC("tp_btf/block_rq_merge")
 int BPF_PROG(on_merge, struct request *rq)
 {
@@ -136,7 +136,7 @@ static __always_inline __u32 bucket_of(__u64 ns)
 	return bucket < BUCKETS ? bucket : BUCKETS - 1;
 }
 
-/* Others may come between: then their value is what has to be exceeded. */
+/* Other CPUs may interfere: then their value must be exceeded. */
 static __always_inline void raise(__u64 *greatest, __u64 epoch, __u64 value)
 {
 	const __u64 now = epoch << EPOCH_SHIFT | value;
@@ -165,7 +165,7 @@ static __always_inline struct device *device_of(__u32 dev)
 	empty = bpf_map_lookup_elem(&blank, &zero);
 	if (!empty)
 		return 0;
-	/* Another CPU may have been faster: its is taken. */
+	/* Another CPU may have been faster: its entry is used. */
 	bpf_map_update_elem(&devices, &dev, empty, BPF_NOEXIST);
 	return bpf_map_lookup_elem(&devices, &dev);
 }
@@ -192,7 +192,7 @@ static __always_inline void count(struct started *started, __u64 ns)
 	raise(&device->min[half], now, VALUE_MASK - value);
 }
 
-static __always_inline void tell(struct started *started, __u64 now, __s32 error)
+static __always_inline void report(struct started *started, __u64 now, __s32 error)
 {
 	struct slow *slow = bpf_ringbuf_reserve(&slow_requests, sizeof(*slow), 0);
 
@@ -207,7 +207,7 @@ static __always_inline void tell(struct started *started, __u64 now, __s32 error
 	bpf_ringbuf_submit(slow, 0);
 }
 
-static __always_inline bool is_asked_for(struct started *started)
+static __always_inline bool matches(struct started *started)
 {
 	__u32 op = started->rwbs & RWBS_OP;
 
@@ -221,18 +221,18 @@ int BPF_PROG(on_complete, struct request *rq, __u8 error, unsigned int bytes)
 	__u64 now = bpf_ktime_get_ns(), key = (__u64)rq;
 	struct started *started;
 
-	/* A part of it: the rest is still on its way. */
+	/* Partial completion: the rest is still in flight. */
 	if (!error && bytes < rq->__data_len)
 		return 0;
 	started = bpf_map_lookup_elem(&requests, &key);
 	if (!started)
 		return 0;
-	if (is_asked_for(started)) {
+	if (matches(started)) {
 		__u64 ns = now > started->begun ? now - started->begun : 0;
 
 		count(started, ns);
 		if (ns >= slow_min_ns)
-			tell(started, now, error);
+			report(started, now, error);
 	}
 	bpf_map_delete_elem(&requests, &key);
 	return 0;

@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 OR GPL-2.0-only */
 /*
- * Who a process is: told when it runs a program and when it ends, because many live shorter than
- * anybody needs to look into /proc.
+ * Describes a process when it calls exec and when it exits, because many are too short-lived to be
+ * read from /proc.
  */
 
 #define WORDS_MAX 4096
 #define PF_KTHREAD 0x00200000
 
-/* One being put together. */
+/* A record under construction. */
 struct program_scratch {
 	struct wire_program record;
 	char bytes[WORDS_MAX + 8];
@@ -34,7 +34,7 @@ static __always_inline void put_program(struct task_struct *task, bool with_word
 		size = BPF_CORE_READ(task, mm, arg_end) - begin;
 		if (size > WORDS_MAX)
 			size = WORDS_MAX;
-		/* For the verifier, which the compiler would deprive of the bound. */
+		/* For the verifier: the compiler would remove the bound. */
 		barrier_var(size);
 		if (size > WORDS_MAX ||
 		    bpf_probe_read_user(scratch->bytes, size, (const void *)begin))
@@ -60,7 +60,7 @@ static __always_inline void put_value(__u32 *values, __u32 place, __u64 count)
 	values[2] = count >> 32;
 }
 
-/* What a process had read and written, if it did, with its last thread. */
+/* I/O counters of a process, recorded when its last thread exits. */
 static __always_inline void put_io(struct task_struct *task)
 {
 	struct task_struct *leader = task->group_leader;
@@ -74,7 +74,7 @@ static __always_inline void put_io(struct task_struct *task)
 	written = task->ioac.write_bytes + BPF_CORE_READ(task, signal, ioac.write_bytes);
 	cancelled = task->ioac.cancelled_write_bytes +
 		    BPF_CORE_READ(task, signal, ioac.cancelled_write_bytes);
-	/* It waits for the others to be gone before its own are added. */
+	/* The leader's counters are added after all other threads are gone. */
 	if (leader != task) {
 		read += BPF_CORE_READ(leader, ioac.read_bytes);
 		written += BPF_CORE_READ(leader, ioac.write_bytes);

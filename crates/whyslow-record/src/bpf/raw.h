@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 OR GPL-2.0-only */
 /*
- * The same programs at tracepoints without types, for kernels that refuse the typed ones. What
- * these hand over may not be read directly. The thread that runs, and its registers, may: they are
- * found without the tracepoint.
+ * The same programs for raw tracepoints, for kernels that reject the typed ones. Their arguments
+ * cannot be dereferenced directly. The current task and its registers can: they do not come from
+ * the tracepoint.
  */
 
 static __always_inline struct pt_regs *own_regs(void)
@@ -22,7 +22,7 @@ int BPF_PROG(raw_sys_exit, struct pt_regs *regs, long ret)
 	return end_call(ctx, own_regs(), ret);
 }
 
-/* Whether the kernel hands the state over is told by its version only. */
+/* Only the kernel version shows whether the state is passed. */
 SEC("raw_tp/sched_switch")
 int BPF_PROG(raw_switch, bool preempt, struct task_struct *prev, struct task_struct *next,
 	     unsigned int state)

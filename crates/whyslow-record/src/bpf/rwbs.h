@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 OR GPL-2.0-only */
-/* What a request or bio does, and how. */
+/* Operation and flags of a request or bio. */
 #ifndef WHYSLOW_RWBS_H
 #define WHYSLOW_RWBS_H
 

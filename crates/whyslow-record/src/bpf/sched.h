@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 OR GPL-2.0-only */
-/* Who runs, who wakes whom, and lives of threads. */
+/* Context switches, wakeups, and lifetimes of threads. */
 
-/* `prev` runs still, so that its memory may be used; of the next one only numbers are known. */
+/* `prev` is still current, so its task storage may be used; of the next one only ids are known. */
 static __always_inline int put_switch(struct task_struct *prev, __u32 state, __u32 next_tid,
 				      __u32 next_pid, __u16 next_prio)
 {
 	struct wire_switch *record;
 
-	tell_call(prev, 0, 0, false);
+	report_call(prev, 0, 0, false);
 	if (state != WIRE_PREEMPTED && state & STATE_DEAD)
 		give_up_slot((__u64)prev, prev->pid);
 	if (!wants_switches)
@@ -24,7 +24,7 @@ static __always_inline int put_switch(struct task_struct *prev, __u32 state, __u
 	return 0;
 }
 
-/* As the thread itself tells it: it may have changed since. */
+/* Read from the task itself: it may have changed since. */
 static __always_inline __u32 state_of(struct task_struct *task)
 {
 	struct task_struct___before_5_14 *old = (void *)task;
@@ -42,7 +42,7 @@ int BPF_PROG(on_switch, bool preempt, struct task_struct *prev, struct task_stru
 			  next->prio);
 }
 
-/* Before 5.18 the state has to be looked up. */
+/* Before 5.18 the state is not an argument. */
 SEC("tp_btf/sched_switch")
 int BPF_PROG(on_switch_old, bool preempt, struct task_struct *prev, struct task_struct *next)
 {
@@ -78,7 +78,7 @@ int BPF_PROG(on_wakeup_new, struct task_struct *task)
 	return put_wakeup(WIRE_WAKEUP_NEW, task->pid, task->tgid, task->prio);
 }
 
-/* `comm` may be nowhere: then there is no name to tell. */
+/* `comm` may be NULL: then there is no name. */
 static __always_inline int put_task(__u16 kind, __u32 tid, __u32 pid, const char *comm)
 {
 	struct wire_task *record = BEGIN(struct wire_task, kind);
@@ -92,7 +92,7 @@ static __always_inline int put_task(__u16 kind, __u32 tid, __u32 pid, const char
 	return 0;
 }
 
-/* Of the process of the thread that runs. `task` is the address of the new one, 0 if not known. */
+/* Child of the current process. `task` is the address of the new one, 0 if unknown. */
 static __always_inline int put_fork(__u64 task, __u32 tid, __u32 pid, const char *comm)
 {
 	__u32 parent = bpf_get_current_pid_tgid() >> 32;
@@ -118,18 +118,18 @@ static __always_inline int put_exec(__u32 old_tid, const char *program)
 	return 0;
 }
 
-/* Of the thread that runs. */
+/* Exit of the current thread. */
 static __always_inline int put_exit(void)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
 
-	/* It may have become somebody else since it began. */
+	/* Its credentials may have changed since it started. */
 	if (task->pid == task->tgid && !(task->flags & PF_KTHREAD))
 		put_program(task, false);
 	put_io(task);
 	if (wants_fills)
 		end_fills(task);
-	/* Now, because the id may be another process's before the last of this one is freed. */
+	/* Now, because the pid may be reused before the last thread of this process is freed. */
 	if (only_targets && BPF_CORE_READ(task, signal, live.counter) == 0) {
 		__u32 pid = task->tgid;
 
@@ -175,7 +175,10 @@ int BPF_PROG(on_rename, struct task_struct *task, const char *comm)
 	return put_rename(task->pid, task->tgid, comm);
 }
 
-/* Calls that have not returned, and pages that came, when a spool ends; all of them if another one begins then. */
+/*
+ * Calls that have not returned, and page-cache fills, when a spool ends; calls reported before as
+ * well if another spool starts then.
+ */
 SEC("iter/task")
 int on_end(struct bpf_iter__task *context)
 {
@@ -185,6 +188,6 @@ int on_end(struct bpf_iter__task *context)
 		return 0;
 	if (wants_fills)
 		end_fills(task);
-	tell_call(task, 0, WIRE_ELSEWHERE, is_turning);
+	report_call(task, 0, WIRE_ELSEWHERE, is_rotating);
 	return 0;
 }

@@ -1,16 +1,19 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 OR GPL-2.0-only */
-/* Signals that stop, continue or end processes, or ask them to. Others are as many as they like. */
+/*
+ * Signals that stop, continue or terminate processes, or request it. Others may be arbitrarily
+ * frequent.
+ */
 
 #define SIGS_MAX 64
 #define BIT(number) (1ULL << (number))
-/* What they do where nothing else is said: nothing. Children, urgent data, sizes of windows. */
+/* Signals ignored by default: child status, urgent data, window size. */
 #define SIGS_IGNORED (BIT(17) | BIT(23) | BIT(28))
-/* What programs are asked by, also if they do as they like: HUP INT QUIT TERM CONT TSTP. */
+/* Signals that are requests to programs, even if handled: HUP INT QUIT TERM CONT TSTP. */
 #define SIGS_ASKING (BIT(1) | BIT(2) | BIT(3) | BIT(15) | BIT(18) | BIT(20))
 #define SIG_CONTINUE 18
 #define HANDLER_DEFAULT 0
 #define HANDLER_IGNORE 1
-/* Who sent it, where no structure tells. */
+/* Sender code if there is no siginfo structure. */
 #define SI_USER 0
 #define SI_KERNEL 0x80
 
@@ -18,7 +21,7 @@ enum signal_result {
 	SIGNAL_IGNORED = 1,
 };
 
-static __always_inline bool is_told(__u32 number, __u64 handler)
+static __always_inline bool is_relevant(__u32 number, __u64 handler)
 {
 	if (!number || number > SIGS_MAX)
 		return false;
@@ -41,7 +44,7 @@ static __always_inline __u64 handler_of(struct task_struct *task, __u32 number)
 	return (__u64)BPF_CORE_READ(action, sa.sa_handler);
 }
 
-/* The first two places are no structures. */
+/* The first two addresses are special values, not structures. */
 static __always_inline __s32 code_of(struct kernel_siginfo *info)
 {
 	__u64 place = (__u64)info;
@@ -58,8 +61,8 @@ int BPF_PROG(on_signal, int number, struct kernel_siginfo *info, struct task_str
 	__u64 handler = handler_of(task, number);
 	struct wire_signal *record;
 
-	/* What continues a process has done so, if it is ignored, too. */
-	if (!is_told(number, handler) || (result == SIGNAL_IGNORED && number != SIG_CONTINUE))
+	/* SIGCONT continues a process even if it is ignored. */
+	if (!is_relevant(number, handler) || (result == SIGNAL_IGNORED && number != SIG_CONTINUE))
 		return 0;
 	record = BEGIN(struct wire_signal, WIRE_SIGNAL);
 	if (!record)
@@ -83,7 +86,7 @@ int BPF_PROG(on_signal_deliver, int number, struct kernel_siginfo *info,
 	__u64 handler = (__u64)action->sa.sa_handler;
 	struct wire_signal *record;
 
-	if (!is_told(number, handler))
+	if (!is_relevant(number, handler))
 		return 0;
 	record = BEGIN(struct wire_signal, WIRE_SIGNAL_DELIVERED);
 	if (!record)

@@ -1,44 +1,44 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 OR GPL-2.0-only */
 /*
- * System calls: one record each, when it returns. A call during which its thread gives up the CPU,
- * or that lasts for long, is told of when that happens too. So a record never tells of a beginning
- * that is long ago, and a call that never returns is known nevertheless.
+ * System calls: one record each, at the return. A call that blocks or takes long is also reported
+ * when that happens. So no record refers to a start long ago, and a call that never returns is
+ * known nevertheless.
  *
- * Arguments are read from the registers that the thread had at its entry: they are still there.
- * What they point at is read at the entry, before the call or anybody else changes it.
+ * Arguments are read from the registers saved at the entry. What they point at is read at the
+ * entry, before the call or another thread changes it.
  */
 
 #define CALLS_MAX 512
 #define TEXT_MAX 4096
 #define ADDRESS_MAX 128
 
-/* What is known of a call by its number: arguments by position from 1 on, 0 for none. */
+/* Arguments of a system call, by position from 1 on, 0 for none. */
 struct call_spec {
 	__u8 argc;
 	__u8 text;
 	__u8 text2;
-	__u8 address;     /* of a socket, its length in the next argument */
-	__u8 address_out; /* filled in by the call, its length behind the next argument */
-	__u8 fds_out;     /* two descriptors */
+	__u8 address;     /* socket address, its length in the next argument */
+	__u8 address_out; /* address written by the call, the next argument points at its length */
+	__u8 fds_out;     /* two descriptors written by the call */
 	__u8 zero[2];
 };
 
 const volatile struct call_spec call_specs[CALLS_MAX] = {};
 const volatile struct call_spec compat_specs[CALLS_MAX] = {};
 
-/* The call that a thread is in. */
+/* The current call of a thread. */
 struct call {
 	__u64 entered; /* 0 outside */
 	__u32 nr;
-	__u16 flags; /* of the record */
-	__u8 has_fills; /* pages came into the page cache meanwhile */
-	__u8 unread; /* texts that were not in memory at the entry, by bit */
+	__u16 flags; /* flags of the record */
+	__u8 has_fills; /* it has filled the page cache */
+	__u8 unread; /* strings not resident at the entry, by bit */
 };
 
 /*
- * Most threads have a slot of their own, by their number: a look at a task's memory takes a tenth of
- * the time that the whole record may take. A slot is its owner's until that leaves the CPU for the
- * last time; threads whose slot is taken use their memory.
+ * Most threads have a slot by thread id: a task storage lookup takes a tenth of the time budget of
+ * a record. A slot belongs to its owner until that leaves the CPU for the last time; threads task
+ * slot is taken use task storage.
  */
 struct slot {
 	__u64 owner; /* address of the task, 0 for none */
@@ -48,7 +48,7 @@ struct slot {
 
 #define SLOTS_MAX (1 << 16)
 
-/* Tells what came into the page cache for a thread and is not told yet (`fills.h`). */
+/* Writes the page-cache fills of a thread that are not written yet (`fills.h`). */
 static __always_inline void end_fills(struct task_struct *task);
 
 struct {
@@ -72,7 +72,7 @@ static __always_inline struct slot *slot_of(__u32 tid)
 	return bpf_map_lookup_elem(&slots, &place);
 }
 
-/* Nothing if the thread was in no call that was seen. */
+/* NULL if the thread is in no call that was seen. */
 static __always_inline struct call *call_of(struct task_struct *task)
 {
 	struct slot *slot = slot_of(task->pid);
@@ -95,7 +95,7 @@ static __always_inline struct call *make_call(struct task_struct *task)
 	return bpf_task_storage_get(&calls, task, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
 }
 
-/* Also before a thread begins: another one's task may have been at the same address. */
+/* Also before a thread starts: an earlier task may have had the same address. */
 static __always_inline void give_up_slot(__u64 task, __u32 tid)
 {
 	struct slot *slot = slot_of(tid);
@@ -106,7 +106,7 @@ static __always_inline void give_up_slot(__u64 task, __u32 tid)
 	}
 }
 
-/* A thread that runs a program takes the number of its process. */
+/* A thread that calls exec takes the id of its process. */
 static __always_inline void move_call(struct task_struct *task, __u32 old_tid)
 {
 	struct slot *old = slot_of(old_tid);
@@ -121,7 +121,7 @@ static __always_inline void move_call(struct task_struct *task, __u32 old_tid)
 	old->owner = 0;
 }
 
-/* A text or bytes, being put together. */
+/* A string or bytes, under construction. */
 struct scratch {
 	struct wire_head head;
 	__u32 arg;
@@ -185,7 +185,7 @@ static __always_inline __u64 arg_of(struct pt_regs *regs, bool compat, int place
 #endif
 }
 
-/* Hands on what is in the scratch, `size` bytes of it. */
+/* Passes on `size` bytes of the scratch buffer. */
 static __always_inline void put_scratch(struct scratch *scratch, __u16 kind, __u32 arg, __u32 size)
 {
 	__u32 cpu = bpf_get_smp_processor_id();
@@ -193,7 +193,7 @@ static __always_inline void put_scratch(struct scratch *scratch, __u16 kind, __u
 	void *ring = ring_here(cpu);
 	__u64 bytes = size, len;
 
-	/* The compiler knows the bound and leaves the comparison out; verifiers before 6.2 do not. */
+	/* The compiler knows the bound and removes the comparison; verifiers before 6.2 do not. */
 	barrier_var(bytes);
 	if (!ring || bytes > TEXT_MAX)
 		return;
@@ -229,7 +229,7 @@ static __always_inline void put_bytes(__u32 arg, const void *bytes, __u32 size)
 		return;
 	if (size >= ADDRESS_MAX)
 		size = ADDRESS_MAX - 1;
-	/* For the verifier, which the compiler would deprive of the bound. */
+	/* For the verifier: the compiler would remove the bound. */
 	barrier_var(size);
 	size &= ADDRESS_MAX - 1;
 	if (bpf_probe_read_user(scratch->bytes, size, bytes) == 0)
@@ -267,19 +267,19 @@ static __always_inline void fill_call(struct wire_syscall *record, struct call *
 
 #define SYSCALL_BYTES(argc) (sizeof(struct wire_syscall) + (argc) * sizeof(__u64))
 
-/* `ret` only at the end. Whether there was room for it. */
+/* `ret` only at the return. Returns whether it fit into the ring. */
 static __always_inline bool put_call(__u16 kind, struct call *call, struct pt_regs *regs,
-				     bool compat, __s64 ret, struct task_struct *whose)
+				     bool compat, __s64 ret, struct task_struct *task)
 {
 	struct wire_syscall *record;
 
 	if (spec_of(call->nr, compat)->argc <= WIRE_ARGS_FEW) {
-		record = begin_record_of(kind, SYSCALL_BYTES(WIRE_ARGS_FEW), whose);
+		record = begin_record_of(kind, SYSCALL_BYTES(WIRE_ARGS_FEW), task);
 		if (!record)
 			return false;
 		fill_call(record, call, regs, compat, WIRE_ARGS_FEW);
 	} else {
-		record = begin_record_of(kind, SYSCALL_BYTES(WIRE_ARGS_ALL), whose);
+		record = begin_record_of(kind, SYSCALL_BYTES(WIRE_ARGS_ALL), task);
 		if (!record)
 			return false;
 		fill_call(record, call, regs, compat, WIRE_ARGS_ALL);
@@ -289,22 +289,22 @@ static __always_inline bool put_call(__u16 kind, struct call *call, struct pt_re
 	return true;
 }
 
-/* Tells of the call that a thread is in, unless that was done before and not for another spool. */
-static __always_inline void tell_call(struct task_struct *task, __u64 longer_than, __u16 flags,
+/* Reports the current call of a thread, unless that was done before for the same spool. */
+static __always_inline void report_call(struct task_struct *task, __u64 longer_than, __u16 flags,
 				      bool again)
 {
 	struct call *call = call_of(task);
-	bool told;
+	bool reported;
 
 	if (!call || !call->entered || (call->flags & WIRE_TOLD && !again))
 		return;
 	if (longer_than && bpf_ktime_get_ns() - call->entered < longer_than)
 		return;
 	call->flags |= flags;
-	told = put_call(WIRE_SYSCALL_ENTER, call, (struct pt_regs *)bpf_task_pt_regs(task),
+	reported = put_call(WIRE_SYSCALL_ENTER, call, (struct pt_regs *)bpf_task_pt_regs(task),
 			call->flags & WIRE_COMPAT, 0, task);
-	/* What found no room was not told: the return has to tell of the entry then. */
-	call->flags = (call->flags & ~flags) | (told ? WIRE_TOLD : 0);
+	/* A record that did not fit was not reported: then the return has to report the entry. */
+	call->flags = (call->flags & ~flags) | (reported ? WIRE_TOLD : 0);
 }
 
 static __always_inline int begin_call(struct pt_regs *regs, long nr)
@@ -360,16 +360,16 @@ static __always_inline int end_call(void *context, struct pt_regs *regs, long re
 	struct task_struct *task = bpf_get_current_task_btf();
 	struct call *call = call_of(task);
 	const volatile struct call_spec *spec;
-	bool compat, told;
+	bool compat, reported;
 
 	if (!call || !call->entered)
 		return 0;
 	if (wants_fills && call->has_fills)
 		end_fills(task);
-	/* As at the entry: a program that is run may be of the other kind. */
+	/* As at the entry: exec may change between 32 and 64 bits. */
 	compat = call->flags & WIRE_COMPAT;
-	told = call->flags & WIRE_TOLD;
-	if (call_min_ns && !told && bpf_ktime_get_ns() - call->entered < call_min_ns) {
+	reported = call->flags & WIRE_TOLD;
+	if (call_min_ns && !reported && bpf_ktime_get_ns() - call->entered < call_min_ns) {
 		call->entered = 0;
 		return 0;
 	}
@@ -393,12 +393,12 @@ int BPF_PROG(on_sys_exit, struct pt_regs *regs, long ret)
 	return end_call(ctx, regs, ret);
 }
 
-/* Long calls are told of before they end, also if nobody else wants the CPU. */
+/* Long calls are reported before they end, even if no other thread needs the CPU. */
 #define LONG_CALL_NS (20 * 1000 * 1000)
 
 SEC("perf_event")
 int on_tick(void *context)
 {
-	tell_call(bpf_get_current_task_btf(), LONG_CALL_NS, 0, false);
+	report_call(bpf_get_current_task_btf(), LONG_CALL_NS, 0, false);
 	return 0;
 }

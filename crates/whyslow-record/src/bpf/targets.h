@@ -1,21 +1,21 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 OR GPL-2.0-only */
-/* Whose calls are wanted: processes by number, by name, by control group; and those they start. */
+/* Processes to record: by pid, by name, by control group; and their descendants. */
 
 #define PATTERNS_MAX 8
 #define COMM_MAX 16
 
-/* What a name has to be, or to begin with. */
+/* A name, or a prefix. */
 struct comm_pattern {
 	char bytes[COMM_MAX];
 	__u8 len;
-	__u8 is_begin;
+	__u8 is_prefix;
 	__u8 zero[6];
 };
 
 const volatile struct comm_pattern comm_patterns[PATTERNS_MAX] = {};
 const volatile __u32 comm_pattern_count = 0;
 
-/* Control groups that are wanted, by the number of their node, and whose hierarchy they are of. */
+/* Inodes of the selected control groups, and their hierarchy. */
 const volatile __s32 cgroup_hierarchy = -1;
 
 struct {
@@ -38,14 +38,14 @@ static __always_inline bool is_named(const volatile struct comm_pattern *pattern
 {
 	for (int i = 0; i < COMM_MAX; i++) {
 		if (i == pattern->len)
-			return pattern->is_begin || !name[i];
+			return pattern->is_prefix || !name[i];
 		if (name[i] != pattern->bytes[i])
 			return false;
 	}
 	return true;
 }
 
-/* A thread of the process gets this name. */
+/* A thread of the process takes this name. */
 static __always_inline void add_if_named(__u32 pid, const char *comm)
 {
 	char name[COMM_MAX] = {};

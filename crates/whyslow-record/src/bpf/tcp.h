@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 OR GPL-2.0-only */
-/* States of TCP connections: few records each, and all that is known of it with every one. */
+/* States of TCP connections: few records per connection, each with everything known about it. */
 
 #define TCP_SYN_RECV 3
 #define TCP_LISTEN 10
@@ -7,7 +7,7 @@
 static __always_inline void read_sides(struct wire_tcp *record, struct sock *sock)
 {
 	struct sock_common *ends = &sock->__sk_common;
-	/* A socket that is closed has lost the other number of its port. */
+	/* A closed socket has lost skc_num. */
 	__u16 port = BPF_CORE_READ((struct inet_sock *)sock, inet_sport);
 	__u16 family = ends->skc_family;
 
@@ -47,7 +47,7 @@ int BPF_PROG(on_tcp_state, struct sock *sock, int from, int to)
 	record->acked = BPF_CORE_READ(tcp, bytes_acked);
 	record->received = BPF_CORE_READ(tcp, bytes_received);
 	record->retransmits = BPF_CORE_READ(tcp, total_retrans);
-	/* The kernel keeps eighths. */
+	/* The kernel stores the RTT times eight. */
 	record->rtt_us = BPF_CORE_READ(tcp, srtt_us) >> 3;
 	read_sides(record, sock);
 	end_record(record);

@@ -1,11 +1,11 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 OR GPL-2.0-only */
 /*
- * Static probes of programs (USDT) that somebody asked for: an instruction that does nothing, and a
- * note that says in which registers and where in memory its arguments are.
+ * Requested USDT probes: a no-op instruction, and an ELF note that describes its arguments, in
+ * registers and memory.
  */
 #include "functions.h"
 
-/* How an argument is found. */
+/* Location of an argument. */
 enum usdt_how {
 	USDT_NONE = 0,
 	USDT_CONSTANT = 1,
@@ -14,10 +14,10 @@ enum usdt_how {
 	USDT_INDEXED = 4,
 };
 
-/* `probes/arguments.rs` writes them. */
+/* Written by `probes/arguments.rs`. */
 struct usdt_arg {
 	__s64 distance; /* or the constant */
-	__u16 base;	/* registers are places in what is saved of a thread */
+	__u16 base;	/* registers are offsets in pt_regs */
 	__u16 index;
 	__u8 how;
 	__u8 shift;
@@ -29,7 +29,7 @@ struct usdt_spec {
 	struct usdt_arg args[WIRE_USDT_ARGS];
 };
 
-/* By number of the probe. */
+/* By probe number. */
 struct {
 	__uint(type, BPF_MAP_TYPE_HASH);
 	__uint(map_flags, BPF_F_NO_PREALLOC);

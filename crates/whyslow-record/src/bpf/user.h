@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 OR GPL-2.0-only */
-/* What functions of programs are called with. */
+/* Arguments and results of user-space functions. */
 #ifndef WHYSLOW_USER_H
 #define WHYSLOW_USER_H
 
@@ -11,7 +11,7 @@ static __always_inline __u64 user_pointer(__u64 place)
 	return value;
 }
 
-/* Arguments of functions of 64-bit programs, counted from 1. */
+/* Arguments of 64-bit functions, counted from 1. */
 static __always_inline __u64 user_arg(struct pt_regs *regs, int place)
 {
 #if defined(__TARGET_ARCH_x86)

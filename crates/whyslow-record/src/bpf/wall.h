@@ -1,91 +1,92 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 OR GPL-2.0-only */
 /*
- * Looks at all threads by the clock on the wall: an iterator that the recorder reads each interval
- * tells of every thread what it does, and of those off the CPU where they are. Of those that run only
- * their own CPU knows where, so its clock takes that, as often.
+ * Wall-clock samples of all threads: the recorder reads an iterator each interval, which reports
+ * the state of every thread, and the stacks of those off-CPU. Where a running thread is, only its
+ * own CPU knows, so ticks of the CPUs take its stack at the same rate.
  *
- * None of this goes to the spool as it is: the recorder adds the frames of programs (`src/wall`).
+ * None of these records goes to the spool unchanged: the recorder adds the user frames
+ * (`src/wall`).
  */
 
-/* Kind of a record to the recorder alone. */
+/* Kind of a record for the recorder itself. */
 #define WALL_RUNS 61
 
-/* Flags of a look. */
-#define LOOK_ON_CPU 1
-#define LOOK_SAME 2	   /* it has not run since the last look, which told the rest */
-#define LOOK_OF_KERNEL 4   /* a thread of the kernel */
-#define LOOK_COMPAT 8
+/* Flags of a sample. */
+#define SAMPLE_ON_CPU 1
+#define SAMPLE_SAME 2	   /* it has not run since the last sample, which has the rest */
+#define SAMPLE_KERNEL_THREAD 4   /* a kernel thread */
+#define SAMPLE_COMPAT 8
 
-struct look_head {
+struct thread_sample_head {
 	__u64 ts;
-	__u64 switches; /* how often it has left the CPU */
-	__u64 ran;	/* nanoseconds that it has had a CPU, up to the last time that was counted */
+	__u64 switches; /* number of times it left the CPU */
+	__u64 ran;	/* CPU time in ns, up to the last update */
 	__u32 tid;
 	__u32 pid;
 	__u32 state;
-	__u16 len; /* bytes, with this */
+	__u16 len; /* bytes, including this */
 	__u16 flags;
 };
 
-/* Of a thread that is off the CPU, followed by addresses in the kernel. */
-struct look {
-	struct look_head head;
-	__u64 runs; /* how often it has come to a CPU; 0 where that is not counted */
-	__u64 ip, sp, bp, lr; /* of its program */
-	__s32 nr; /* of the system call, -1 if it is in none */
-	__u32 kernel; /* addresses */
+/* Sample of an off-CPU thread, followed by kernel addresses. */
+struct thread_sample {
+	struct thread_sample_head head;
+	__u64 runs; /* number of times it got a CPU; 0 if not counted */
+	__u64 ip, sp, bp, lr; /* user registers */
+	__s32 nr; /* system call, -1 if none */
+	__u32 kernel; /* number of addresses */
 };
 
-struct look_room {
-	struct look look;
+struct sample_buffer {
+	struct thread_sample sample;
 	__u64 frames[FRAMES_MAX];
 };
 
-#define LOOK_STACK_BYTES (16 << 10)
+#define SAMPLE_STACK_BYTES (16 << 10)
 
-/* Of a thread that runs, followed by addresses in the kernel and bytes of the program's stack. */
+/* Sample of a running thread, followed by kernel addresses and bytes of its user stack. */
 struct wall_run {
 	struct wire_head head;
 	__u64 ip, sp, bp, lr;
-	__u64 runs; /* as in a look */
+	__u64 runs; /* as in a sample */
 	__s32 nr;
-	__u16 kernel; /* addresses */
+	__u16 kernel; /* number of addresses */
 	__u16 bytes;
 };
 
-struct run_room {
+struct run_buffer {
 	struct wall_run run;
-	char rest[FRAMES_BYTES + LOOK_STACK_BYTES];
+	char rest[FRAMES_BYTES + SAMPLE_STACK_BYTES];
 };
 
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
 	__uint(max_entries, 1);
 	__type(key, __u32);
-	__type(value, struct look_room);
-} look_rooms SEC(".maps");
+	__type(value, struct sample_buffer);
+} sample_buffers SEC(".maps");
 
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
 	__uint(max_entries, 1);
 	__type(key, __u32);
-	__type(value, struct run_room);
-} run_rooms SEC(".maps");
+	__type(value, struct run_buffer);
+} run_buffers SEC(".maps");
 
-/* The look before. */
-struct looked {
+/* State at the previous sample. */
+struct last_sample {
 	__u64 switches;
-	__u64 is_told;
+	__u64 is_reported;
 };
 
 struct {
 	__uint(type, BPF_MAP_TYPE_TASK_STORAGE);
 	__uint(map_flags, BPF_F_NO_PREALLOC);
 	__type(key, int);
-	__type(value, struct looked);
-} looked SEC(".maps");
+	__type(value, struct last_sample);
+} last_samples SEC(".maps");
 
-#define THREAD_OF_KERNEL 0x200000
+#define KERNEL_THREAD 0x200000
 
 #if defined(__TARGET_ARCH_x86)
 #define FILL_REGISTERS(to, from)                                                                   \
@@ -118,7 +119,7 @@ static __always_inline __u32 state_now(struct task_struct *task)
 
 static __always_inline bool is_on_cpu(struct task_struct *task)
 {
-	/* On a machine of one CPU it is the recorder that runs. */
+	/* On a machine with one CPU, the recorder itself is running. */
 	return bpf_core_field_exists(task->on_cpu) && BPF_CORE_READ(task, on_cpu);
 }
 
@@ -134,8 +135,8 @@ int on_look(struct bpf_iter__task *context)
 {
 	struct task_struct *task = context->task;
 	struct seq_file *to = context->meta->seq;
-	struct look_room *room;
-	struct looked *before;
+	struct sample_buffer *buffer;
+	struct last_sample *before;
 	struct pt_regs *regs;
 	__u32 zero = 0;
 	__u64 bytes;
@@ -143,63 +144,63 @@ int on_look(struct bpf_iter__task *context)
 
 	if (!task || !is_target(task->tgid))
 		return 0;
-	room = bpf_map_lookup_elem(&look_rooms, &zero);
-	if (!room)
+	buffer = bpf_map_lookup_elem(&sample_buffers, &zero);
+	if (!buffer)
 		return 0;
-	room->look.head.ts = bpf_ktime_get_ns();
-	room->look.head.switches = BPF_CORE_READ(task, nvcsw) + BPF_CORE_READ(task, nivcsw);
-	room->look.head.ran = BPF_CORE_READ(task, se.sum_exec_runtime);
-	room->look.head.tid = task->pid;
-	room->look.head.pid = task->tgid;
-	room->look.head.state = state_now(task);
-	room->look.head.flags = is_on_cpu(task) ? LOOK_ON_CPU : 0;
-	if (room->look.head.state & STATE_DEAD)
+	buffer->sample.head.ts = bpf_ktime_get_ns();
+	buffer->sample.head.switches = BPF_CORE_READ(task, nvcsw) + BPF_CORE_READ(task, nivcsw);
+	buffer->sample.head.ran = BPF_CORE_READ(task, se.sum_exec_runtime);
+	buffer->sample.head.tid = task->pid;
+	buffer->sample.head.pid = task->tgid;
+	buffer->sample.head.state = state_now(task);
+	buffer->sample.head.flags = is_on_cpu(task) ? SAMPLE_ON_CPU : 0;
+	if (buffer->sample.head.state & STATE_DEAD)
 		return 0;
-	before = bpf_task_storage_get(&looked, task, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
-	if (room->look.head.flags & LOOK_ON_CPU) {
-		room->look.head.len = sizeof(struct look_head);
+	before = bpf_task_storage_get(&last_samples, task, 0, BPF_LOCAL_STORAGE_GET_F_CREATE);
+	if (buffer->sample.head.flags & SAMPLE_ON_CPU) {
+		buffer->sample.head.len = sizeof(struct thread_sample_head);
 		if (before)
-			before->is_told = 0;
-		bpf_seq_write(to, room, sizeof(struct look_head));
+			before->is_reported = 0;
+		bpf_seq_write(to, buffer, sizeof(struct thread_sample_head));
 		return 0;
 	}
-	if (before && before->is_told && before->switches == room->look.head.switches) {
-		room->look.head.flags |= LOOK_SAME;
-		room->look.head.len = sizeof(struct look_head);
-		bpf_seq_write(to, room, sizeof(struct look_head));
+	if (before && before->is_reported && before->switches == buffer->sample.head.switches) {
+		buffer->sample.head.flags |= SAMPLE_SAME;
+		buffer->sample.head.len = sizeof(struct thread_sample_head);
+		bpf_seq_write(to, buffer, sizeof(struct thread_sample_head));
 		return 0;
 	}
-	room->look.runs = runs_of(task);
-	if (BPF_CORE_READ(task, flags) & THREAD_OF_KERNEL) {
-		room->look.head.flags |= LOOK_OF_KERNEL;
-		room->look.ip = room->look.sp = room->look.bp = room->look.lr = 0;
-		room->look.nr = -1;
+	buffer->sample.runs = runs_of(task);
+	if (BPF_CORE_READ(task, flags) & KERNEL_THREAD) {
+		buffer->sample.head.flags |= SAMPLE_KERNEL_THREAD;
+		buffer->sample.ip = buffer->sample.sp = buffer->sample.bp = buffer->sample.lr = 0;
+		buffer->sample.nr = -1;
 	} else {
 		regs = (struct pt_regs *)bpf_task_pt_regs(task);
-		FILL_REGISTERS(&room->look, regs);
+		FILL_REGISTERS(&buffer->sample, regs);
 		if (is_compat(task))
-			room->look.head.flags |= LOOK_COMPAT;
+			buffer->sample.head.flags |= SAMPLE_COMPAT;
 	}
-	got = stack_bytes(bpf_get_task_stack(task, room->frames, FRAMES_BYTES, 0));
+	got = stack_bytes(bpf_get_task_stack(task, buffer->frames, FRAMES_BYTES, 0));
 	bytes = got;
 	barrier_var(bytes);
 	if (bytes > FRAMES_BYTES)
 		return 0;
-	room->look.kernel = bytes / sizeof(__u64);
-	room->look.head.len = sizeof(struct look) + bytes;
-	/* What finds no room in the reader's buffer is asked for again. */
-	if (!bpf_seq_write(to, room, sizeof(struct look) + bytes) && before) {
-		before->switches = room->look.head.switches;
-		before->is_told = 1;
+	buffer->sample.kernel = bytes / sizeof(__u64);
+	buffer->sample.head.len = sizeof(struct thread_sample) + bytes;
+	/* A sample that does not fit into the reader's buffer is requested again. */
+	if (!bpf_seq_write(to, buffer, sizeof(struct thread_sample) + bytes) && before) {
+		before->switches = buffer->sample.head.switches;
+		before->is_reported = 1;
 	}
 	return 0;
 }
 
-/* As much of the stack as can be read at once; pages that are not there are not waited for. */
+/* As much of the stack as can be read without page faults. */
 static __always_inline __u32 copy_stack(char *to, __u64 sp)
 {
-	if (!bpf_probe_read_user(to, LOOK_STACK_BYTES, (void *)sp))
-		return LOOK_STACK_BYTES;
+	if (!bpf_probe_read_user(to, SAMPLE_STACK_BYTES, (void *)sp))
+		return SAMPLE_STACK_BYTES;
 	if (!bpf_probe_read_user(to, 4096, (void *)sp))
 		return 4096;
 	if (!bpf_probe_read_user(to, 1024, (void *)sp))
@@ -211,7 +212,7 @@ SEC("perf_event")
 int on_wall(void *context)
 {
 	struct task_struct *task = bpf_get_current_task_btf();
-	struct run_room *room;
+	struct run_buffer *buffer;
 	struct pt_regs *regs;
 	__u32 zero = 0;
 	__u64 kernel, all;
@@ -219,41 +220,41 @@ int on_wall(void *context)
 
 	if (!task->pid || !is_target(task->tgid))
 		return 0;
-	room = bpf_map_lookup_elem(&run_rooms, &zero);
-	if (!room)
+	buffer = bpf_map_lookup_elem(&run_buffers, &zero);
+	if (!buffer)
 		return 0;
-	fill_head(&room->run.head, WALL_RUNS, 0, bpf_get_smp_processor_id(), bpf_ktime_get_ns());
-	room->run.bytes = 0;
-	room->run.ip = room->run.sp = room->run.bp = room->run.lr = 0;
-	room->run.nr = -1;
-	room->run.runs = runs_of(task);
-	kernel = stack_bytes(bpf_get_stack(context, room->rest, FRAMES_BYTES, 0));
+	fill_head(&buffer->run.head, WALL_RUNS, 0, bpf_get_smp_processor_id(), bpf_ktime_get_ns());
+	buffer->run.bytes = 0;
+	buffer->run.ip = buffer->run.sp = buffer->run.bp = buffer->run.lr = 0;
+	buffer->run.nr = -1;
+	buffer->run.runs = runs_of(task);
+	kernel = stack_bytes(bpf_get_stack(context, buffer->rest, FRAMES_BYTES, 0));
 	barrier_var(kernel);
 	if (kernel > FRAMES_BYTES)
 		return 0;
-	room->run.kernel = kernel / sizeof(__u64);
+	buffer->run.kernel = kernel / sizeof(__u64);
 	all = kernel;
-	if (!(task->flags & THREAD_OF_KERNEL)) {
+	if (!(task->flags & KERNEL_THREAD)) {
 		regs = (struct pt_regs *)bpf_task_pt_regs(task);
-		FILL_REGISTERS(&room->run, regs);
+		FILL_REGISTERS(&buffer->run, regs);
 		if (is_compat(task)) {
-			room->run.head.flags |= WIRE_COMPAT;
+			buffer->run.head.flags |= WIRE_COMPAT;
 		} else {
-			room->run.bytes = copy_stack(room->rest + kernel, room->run.sp);
-			all += room->run.bytes;
+			buffer->run.bytes = copy_stack(buffer->rest + kernel, buffer->run.sp);
+			all += buffer->run.bytes;
 		}
-		/* One that computes is in no call. */
+		/* A thread in user mode is in no call. */
 		if (!kernel)
-			room->run.nr = -1;
+			buffer->run.nr = -1;
 	}
-	ring = ring_here(room->run.head.cpu);
+	ring = ring_here(buffer->run.head.cpu);
 	if (!ring)
 		return 0;
 	barrier_var(all);
-	if (all > FRAMES_BYTES + LOOK_STACK_BYTES)
+	if (all > FRAMES_BYTES + SAMPLE_STACK_BYTES)
 		return 0;
-	room->run.head.len = sizeof(room->run) + all;
-	if (bpf_ringbuf_output(ring, room, sizeof(room->run) + all, BPF_RB_NO_WAKEUP))
-		lose(room->run.head.ts);
+	buffer->run.head.len = sizeof(buffer->run) + all;
+	if (bpf_ringbuf_output(ring, buffer, sizeof(buffer->run) + all, BPF_RB_NO_WAKEUP))
+		lose(buffer->run.head.ts);
 	return 0;
 }

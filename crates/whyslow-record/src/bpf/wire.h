@@ -1,9 +1,9 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 OR GPL-2.0-only */
 /*
- * Records on their way from the kernel to the spool. `whyslow-model/src/spool` reads the same bytes
- * and documents them; tests compare kinds, heads and flags of the two.
+ * Records that the kernel sends to the recorder. `whyslow-model/src/spool` reads and documents the
+ * same layout; tests compare kinds, heads and flags.
  *
- * Each begins with a head and is a multiple of 8 bytes long.
+ * Each record starts with a head, and its length is a multiple of 8 bytes.
  */
 #ifndef WHYSLOW_WIRE_H
 #define WHYSLOW_WIRE_H
@@ -68,18 +68,18 @@ enum wire_kind {
 
 /* Flags of a head. */
 #define WIRE_COMPAT 1 /* a system call through the 32-bit table */
-#define WIRE_TOLD 2   /* the entry of the call was told before */
-#define WIRE_ELSEWHERE 4 /* the thread is not the one that ran on the CPU */
-#define WIRE_SLEPT 8 /* the call's user stack is told when it returns: its thread was away for long */
-#define WIRE_TAIL 16 /* the function was not called but jumped to, at the end of another one */
-/* Of these one is set in records of programs that tell where they were. */
+#define WIRE_TOLD 2   /* the entry of the call was reported before */
+#define WIRE_ELSEWHERE 4 /* the thread is not the current one of the CPU */
+#define WIRE_SLEPT 8 /* the user stack follows at the call's return: it blocked for long */
+#define WIRE_TAIL 16 /* the function was entered by a tail call */
+/* One of these is set in records of programs that report their context. */
 #define WIRE_IN_TASK 256
 #define WIRE_IN_SOFTIRQ 512
 #define WIRE_IN_HARDIRQ 1024
 
 struct wire_head {
 	__u16 kind;
-	__u16 len; /* bytes, this head included */
+	__u16 len; /* bytes, including this head */
 	__u16 cpu;
 	__u16 flags;
 	__u64 ts; /* CLOCK_MONOTONIC, ns */
@@ -93,13 +93,13 @@ struct wire_head {
 struct wire_syscall {
 	struct wire_head head;
 	__u64 entered;
-	__s64 ret; /* of an entry: 0 */
+	__s64 ret; /* 0 for an entry */
 	__u32 nr;
 	__u32 argc;
 	__u64 args[];
 };
 
-/* What an argument of the running call points at: a text without its end, or bytes. */
+/* What an argument of the current call points at: a string without its terminator, or bytes. */
 struct wire_text {
 	struct wire_head head;
 	__u32 arg;
@@ -110,16 +110,16 @@ struct wire_text {
 #define WIRE_PREEMPTED (1u << 31)
 
 struct wire_switch {
-	struct wire_head head; /* whose thread is the one that goes */
+	struct wire_head head; /* the thread that leaves the CPU */
 	__u32 next_tid;
 	__u32 next_pid;
-	__u32 prev_state; /* as the kernel has it, or WIRE_PREEMPTED */
+	__u32 prev_state; /* kernel task state, or WIRE_PREEMPTED */
 	__u16 prev_prio;
 	__u16 next_prio;
 };
 
 struct wire_wakeup {
-	struct wire_head head; /* whose thread is the one at work */
+	struct wire_head head; /* the waking thread */
 	__u32 tid;
 	__u32 pid;
 	__u16 prio;
@@ -134,45 +134,45 @@ struct wire_task {
 	char comm[16];
 };
 
-/* The head's thread, or an interrupt that hit it, sends a signal; or it gets one. */
+/* The head's thread, or an interrupt on top of it, sends a signal; or it receives one. */
 struct wire_signal {
 	struct wire_head head;
 	__u32 number;
-	__s32 code; /* who sent it and how, as the kernel has it */
+	__s32 code; /* si_code: the sender */
 	__u32 tid;
 	__u32 pid;
-	__u32 result; /* of sending, as the kernel numbers them */
+	__u32 result; /* result of sending, as numbered by the kernel */
 	__u32 is_group;
 	__u32 has_handler;
 	__u32 zero;
 };
 
 /*
- * Who the head's process is, when it begins to run a program or ends. The words of its command line
- * follow, each with its zero byte; none at the end.
+ * Describes the head's process, at exec or exit. The arguments of its command line follow, each
+ * null-terminated; none at the exit.
  */
 struct wire_program {
 	struct wire_head head;
-	__u64 cgroup; /* id in the unified hierarchy */
+	__u64 cgroup; /* id in cgroup v2 */
 	__u32 uid;
 	__u32 mount_ns;
 	__u32 is_end;
 	__u32 size;
 };
 
-/* Places of counters (`model::counter`). */
+/* Numbers of counters (`model::counter`). */
 #define WIRE_IO_READ 49
 #define WIRE_IO_WRITTEN 50
 #define WIRE_IO_CANCELLED 51
 
-/* What the head's process had read and written when it ended, as other counters are told. */
+/* I/O counters of the head's process at its exit, in the form of other counters. */
 struct wire_io {
 	struct wire_head head;
 	__u32 mount_ns;
 	__u32 mount_id;
 	__u32 place_size;
 	__u32 values_size;
-	__u32 values[9]; /* place, low and high half of each */
+	__u32 values[9]; /* number, low and high half of each */
 	__u32 zero;
 };
 
@@ -183,7 +183,7 @@ struct wire_block {
 	__u64 sector;
 	__u32 rwbs;
 	__s32 error;
-	__u64 old_sector; /* remap: where it came from; split: where the rest begins */
+	__u64 old_sector; /* remap: original sector; split: start of the rest */
 	__u32 old_dev;
 	__u32 zero;
 };
@@ -192,19 +192,19 @@ struct wire_irq {
 	struct wire_head head;
 	__u32 nr;
 	__s32 ret;
-	__u32 irq_kind; /* 0 hard, 1 soft, 2 high-resolution timer, 3 sent by a CPU */
+	__u32 irq_kind; /* 0 hard, 1 soft, 2 high-resolution timer, 3 inter-processor */
 	__u32 zero;
 };
 
-/* The head's CPU sends others an interrupt. */
+/* The head's CPU sends an interrupt to other CPUs. */
 struct wire_ipi {
 	struct wire_head head;
 	__u32 nr; /* 0 reschedule, 1 call a function, 2 the same for one CPU */
 	__u32 first;
-	__u64 cpus; /* by bit, from the first on */
+	__u64 cpus; /* bit mask, from the first on */
 };
 
-/* Functions that look up names. */
+/* Functions for DNS lookups. */
 enum wire_function {
 	LOOKUP_GETADDRINFO = 1,
 	LOOKUP_GETHOSTBYNAME = 2,
@@ -213,50 +213,50 @@ enum wire_function {
 	LOOKUP_GETHOSTBYNAME2_R = 5,
 };
 
-/* What `ret` is. */
+/* Type of `ret`. */
 enum wire_scheme {
 	SCHEME_NO_OUTCOME = 0,
 	SCHEME_EAI = 1,
 	SCHEME_H_ERRNO = 2,
 	SCHEME_ERRNO = 3,
-	SCHEME_UNTOLD = 4, /* it failed, and did not say why */
+	SCHEME_UNKNOWN = 4, /* it failed for an unknown reason */
 };
 
 #define WIRE_HAS_HOST 1
 #define WIRE_HAS_SERVICE 2
 
-/* A lookup of a name, when it begins and when it ends. */
+/* Start and end of a DNS lookup. */
 struct wire_lookup {
 	struct wire_head head;
 	__u64 entered;
 	__s32 ret;
 	__u8 function;
-	__u8 family; /* of the first address: 2 IPv4, 10 IPv6, 0 none */
+	__u8 family; /* first address: 2 IPv4, 10 IPv6, 0 none */
 	__u8 scheme;
 	__u8 has;
 	__u8 address[16];
-	char host[256]; /* each ends with a zero byte */
+	char host[256]; /* null-terminated */
 	char service[32];
 };
 
 #define WIRE_CALL_ARGS 6
 #define WIRE_TEXTS 2
 
-/* Texts that arguments point at, each with a zero byte at its end. */
+/* Strings that arguments point at, null-terminated. */
 struct wire_texts {
 	char text[WIRE_TEXTS][256];
 };
 
-/* A function that was asked for is entered. */
+/* Entry of a requested function. */
 struct wire_call {
 	struct wire_head head;
 	__u64 sp;
-	__u32 probe; /* its number */
-	__u32 has;   /* texts that could be read, a bit each */
+	__u32 probe; /* probe number */
+	__u32 has;   /* bit mask of the strings that were read */
 	__u64 args[WIRE_CALL_ARGS];
 };
 
-/* The same, where texts were asked for. */
+/* The same, with strings. */
 struct wire_call_texts {
 	struct wire_call call;
 	struct wire_texts texts;
@@ -264,7 +264,7 @@ struct wire_call_texts {
 
 struct wire_call_end {
 	struct wire_head head;
-	__u64 sp; /* at the entry */
+	__u64 sp; /* stack pointer at the entry */
 	__u32 probe;
 	__u32 zero;
 	__u64 ret;
@@ -272,79 +272,78 @@ struct wire_call_end {
 
 #define WIRE_USDT_ARGS 12
 
-/* A static probe that was asked for is passed. */
+/* Hit of a requested USDT probe. */
 struct wire_usdt {
 	struct wire_head head;
-	__u32 probe; /* its number */
-	__u32 has;   /* texts that could be read, a bit each */
+	__u32 probe; /* probe number */
+	__u32 has;   /* bit mask of the strings that were read */
 	__u64 args[WIRE_USDT_ARGS];
 };
 
-/* The same, where texts were asked for. */
+/* The same, with strings. */
 struct wire_usdt_texts {
 	struct wire_usdt hit;
 	struct wire_texts texts;
 };
 
-/* Followed by addresses, innermost first: those in the kernel, then those of the program. */
+/* Followed by addresses, innermost first: kernel, then user. */
 struct wire_stack {
-	struct wire_head head; /* whose thread came back, or runs */
-	__u64 since; /* when it left the CPU, or entered the call; of a sample, one period ago */
-	__u32 state; /* that it was left in, as in a switch */
-	__u16 kernel; /* addresses */
+	struct wire_head head; /* the thread that was scheduled again, or is running */
+	__u64 since; /* when it left the CPU or entered the call; for a sample, one period ago */
+	__u32 state; /* state in which it left the CPU, as in a switch */
+	__u16 kernel; /* number of addresses */
 	__u16 user;
 };
 
-/* A wait for a lock that is over, followed by addresses in the kernel. */
+/* End of a lock wait, followed by kernel addresses. */
 struct wire_lock {
 	struct wire_head head;
 	__u64 since;
 	__u64 lock;
-	__u32 flags; /* as the kernel tells them where the wait begins */
+	__u32 flags; /* the kernel's flags at the start of the wait */
 	__s32 ret;
-	__u32 kernel; /* addresses */
+	__u32 kernel; /* number of addresses */
 	__u32 zero;
 };
 
 struct wire_reclaim {
 	struct wire_head head;
 	__u32 what; /* 0 direct, 1 cgroup, 2 soft limit of a cgroup, 3 node, 4 kswapd */
-	__s32 order; /* of a begin, where it is told; else -1 */
-	__s32 node;  /* where it is told; else -1 */
+	__s32 order; /* at the start, if reported; else -1 */
+	__s32 node;  /* if reported; else -1 */
 	__u32 zero;
-	__s64 pages; /* of an end, where it is told; else -1 */
+	__s64 pages; /* at the end, if reported; else -1 */
 };
 
 struct wire_memory {
 	struct wire_head head;
-	__u32 what; /* 0 and 1 fault of a program, of the kernel; 2 and 3 into and out of the page
-		       cache; 4 written by reclaim; 5 kswapd is called */
+	__u32 what; /* 0 user fault, 1 kernel fault, 2 page-cache add, 3 page-cache remove,
+		       4 written by reclaim, 5 kswapd wakeup */
 	__u32 order;
 };
 
 enum wire_fill_by {
 	FILL_CALL = 0,	/* a system call */
-	FILL_FAULT = 1, /* a page fault of a program */
-	FILL_KERNEL = 2, /* a thread of the kernel */
+	FILL_FAULT = 1, /* a user page fault */
+	FILL_KERNEL = 2, /* a kernel thread */
 };
 
-/* Pages of a file that came into the page cache one after another, by the head's thread. */
+/* Consecutive pages of a file that the head's thread added to the page cache. */
 struct wire_fill {
 	struct wire_head head;
-	__u64 since; /* when the call began, else when the first of them came */
-	__u64 until; /* when it ended, else when the last of them came */
-	__u64 ino; /* 0 for a device itself */
+	__u64 since; /* start of the call, else time of the first page */
+	__u64 until; /* end of the call, else time of the last page */
+	__u64 ino; /* 0 for a block device */
 	__u64 pages;
 	__u64 bytes;
 	__u32 dev;
 	__u16 by;
-	__u16 arg; /* of the call, that leads to the file, from 1 on; 0 for none */
-	__u32 nr; /* of the call */
-	__s32 fd; /* what the argument is; -1 where the calls of its process are not told */
+	__u16 arg; /* argument of the call with the file, from 1 on; 0 for none */
+	__u32 nr; /* number of the call */
+	__s32 fd; /* value of the argument; -1 if calls of its process are not recorded */
 };
 
-/* Where the file of an inode lies in its file system: names from the last one on, with a zero byte
- * each. */
+/* Path of an inode within its file system: names from the last one on, null-terminated. */
 struct wire_inode {
 	struct wire_head head;
 	__u64 ino;
@@ -364,11 +363,11 @@ enum wire_work_kind {
 enum wire_work_phase {
 	WORK_BEGIN = 0,
 	WORK_END = 1,
-	/* of a commit */
+	/* phases of a commit */
 	WORK_LOCKING = 2,
 	WORK_FLUSHING = 3,
 	WORK_LOGGING = 4,
-	/* told when it was over: `dur` has how long it took */
+	/* reported at the end: `dur` is the duration */
 	WORK_DONE = 5,
 };
 
@@ -376,29 +375,29 @@ struct wire_work {
 	struct wire_head head;
 	__u32 what;
 	__u32 phase;
-	__u32 dev; /* 0 where it is not known */
-	__s32 reason; /* -1 where there is none */
-	__u64 id;    /* of the transaction; 0 for none */
-	__s64 pages; /* that are still to be written; -1 where it is not known */
+	__u32 dev; /* 0 if unknown */
+	__s32 reason; /* -1 if none */
+	__u64 id;    /* transaction; 0 for none */
+	__s64 pages; /* pages left to write; -1 if unknown */
 	__u64 dur;   /* ns */
-	char bdi[16]; /* name of the device where its number is not known */
+	char bdi[16]; /* name of the device if its number is unknown */
 };
 
 enum wire_item_phase {
 	ITEM_QUEUED = 0,
-	/* its workqueue has room for it, and had none when it was queued */
+	/* its workqueue has a free slot, and had none when it was queued */
 	ITEM_ACTIVATED = 1,
 	ITEM_BEGIN = 2,
 	ITEM_END = 3,
 };
 
-/* A function that is called later, by a thread of the kernel. */
+/* A workqueue item: a function called later, by a kernel thread. */
 struct wire_work_item {
 	struct wire_head head;
-	__u64 work;	/* tells items apart until they begin */
-	__u64 function; /* 0 where it is not told again */
+	__u64 work;	/* identifies items until they start */
+	__u64 function; /* 0 if not repeated */
 	__u32 phase;
-	__u32 is_worker; /* the head's thread is one that does nothing else */
+	__u32 is_worker; /* the head's thread is a kworker */
 };
 
 /* When it is queued. */
@@ -421,10 +420,10 @@ struct wire_net {
 	__u64 skb;
 	__u32 what;
 	__u32 bytes;
-	__s32 ret; /* of the driver; why it was dropped */
+	__s32 ret; /* result of the driver; reason of a drop */
 	__u32 seq;
-	__u16 ethertype; /* 0 where it is not known */
-	__u8 family;	 /* 4, 6, or 0: no headers were read */
+	__u16 ethertype; /* 0 if unknown */
+	__u8 family;	 /* 4, 6, or 0: headers not read */
 	__u8 protocol;
 	__u16 source_port; /* 0 for none */
 	__u16 destination_port;
@@ -433,11 +432,11 @@ struct wire_net {
 	char netif[16];
 };
 
-/* A TCP connection goes from one state to another, as the kernel numbers them. */
+/* State change of a TCP connection, with the kernel's state numbers. */
 struct wire_tcp {
 	struct wire_head head;
 	__u64 sock;
-	__u64 acked; /* bytes sent that the peer has */
+	__u64 acked; /* bytes acknowledged by the peer */
 	__u64 received;
 	__u32 from;
 	__u32 to;

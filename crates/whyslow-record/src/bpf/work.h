@@ -1,14 +1,14 @@
 /* SPDX-License-Identifier: MIT OR Apache-2.0 OR GPL-2.0-only */
 /*
- * Workqueues: what the kernel puts off until one of its own threads does it.
+ * Workqueues: work that the kernel defers to its own threads.
  *
- * As a rule the kernel activates what it queues at once, on the same CPU and with interrupts off.
- * That is not told: only what had to wait for its workqueue to have room is.
+ * Usually the kernel activates an item when it is queued, on the same CPU and with interrupts off.
+ * That is not reported: only the activation of items that had to wait for a free slot is.
  */
 
 #define PF_WQ_WORKER 0x20
 
-/* What was queued last on this CPU. */
+/* The item queued last on this CPU. */
 struct {
 	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
 	__uint(max_entries, 1);
@@ -34,7 +34,7 @@ int BPF_PROG(on_work_queue, int cpu, struct pool_workqueue *pool, struct work_st
 	__u64 *queued = bpf_map_lookup_elem(&just_queued, &zero);
 	struct wire_work_queued *record;
 
-	/* First, because verifiers before 6.2 look at a record once. */
+	/* First, because verifiers before 6.2 check a record once. */
 	if (queued)
 		*queued = (__u64)work;
 	record = BEGIN(struct wire_work_queued, WIRE_WORK_ITEM);
@@ -81,7 +81,7 @@ int BPF_PROG(on_work_begin, struct work_struct *work)
 	return 0;
 }
 
-/* The function may have freed what it was called for: nothing but its address is read. */
+/* The function may have freed its item: only its address is used. */
 SEC("tp_btf/workqueue_execute_end")
 int BPF_PROG(on_work_end, struct work_struct *work)
 {

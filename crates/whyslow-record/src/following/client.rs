@@ -1,4 +1,5 @@
-//! The follower's side: finds recorders of its user, and writes spools of what one of them hands on.
+//! Client of the follow protocol: finds recorders of this user, and writes the received segments as
+//! spools.
 
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read as _, Write as _};
@@ -13,39 +14,39 @@ use super::{ABOUT, About, BLOCK, END, HEAD_BYTES, LAST, NEXT, SEGMENT};
 use crate::marks;
 use crate::session::{Progress, Step};
 
-/// A recorder looks many times a second, unless it takes a snapshot.
-const ANSWER: Duration = Duration::from_secs(5);
-/// For the begin of the first segment, and the end of the last.
-const PATIENCE: Duration = Duration::from_secs(10);
-/// Between looks at what else there is to do.
-const LOOK: Duration = Duration::from_millis(20);
+/// A recorder polls many times a second, except during a snapshot.
+const REPLY_TIMEOUT: Duration = Duration::from_secs(5);
+/// For the start of the first segment, and the end of the last one.
+const SEGMENT_TIMEOUT: Duration = Duration::from_secs(10);
+/// Read timeout, after which `each` is called.
+const POLL_INTERVAL: Duration = Duration::from_millis(20);
 const ABOUT_BYTES_MAX: usize = 4096;
 const READ_BYTES: usize = 64 << 10;
 
-/// Why nobody can be followed, or not any more.
+/// Why a recorder cannot be followed, or following ended.
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum FollowError {
     /// No recorder of this user has that process id.
-    #[error("no recorder of this user runs as process {pid}")]
+    #[error("cannot follow process {pid}: no recorder of this user has this process id")]
     Nobody {
-        /// Process id that was given.
+        /// The requested process id.
         pid: i32,
     },
-    /// The recorder did not answer in time, or the connection broke.
-    #[error("the recorder does not answer")]
+    /// The recorder did not reply in time, or the connection broke.
+    #[error("cannot follow the recorder: it does not reply")]
     Mute(#[source] io::Error),
-    /// It has left something in the present spool, or not.
-    #[error("the recorder has ended")]
+    /// The recorder ended.
+    #[error("the recorder stopped")]
     Ended {
-        /// Whether anything was written to the present spool, which can be imported then.
+        /// Whether anything was written to the current spool; if so, it can be imported.
         has_spool: bool,
     },
-    /// The recorder is of another version, or no recorder.
-    #[error("the recorder says what is not understood")]
+    /// The recorder is of another version, or the process is no recorder.
+    #[error("cannot follow the recorder: it uses an unknown protocol version")]
     Strange,
     /// The spool of the follower cannot be created or written.
-    #[error("failed to write the spool `{}`", path.display())]
+    #[error("cannot write the spool `{}`", path.display())]
     Spool {
         /// The spool, or a file in it.
         path: PathBuf,
@@ -62,8 +63,8 @@ pub struct Following {
     pid: i32,
     about: About,
     stream: UnixStream,
-    /// Bytes that came and are not a whole frame.
-    came: Vec<u8>,
+    /// Received bytes that are not a complete frame yet.
+    received: Vec<u8>,
 }
 
 /// Recorders of this user that can be followed.
@@ -75,21 +76,21 @@ pub fn running() -> Vec<Following> {
     pids.filter_map(|pid| follow(pid).ok()).collect()
 }
 
-/// The recorder that is this process.
+/// Connects to the recorder with this process id.
 pub fn follow(pid: i32) -> Result<Following, FollowError> {
-    let nobody = || FollowError::Nobody { pid };
-    let folder = marks::folder().ok_or_else(nobody)?;
-    marks::check(&folder).map_err(|_| nobody())?;
+    let not_found = || FollowError::Nobody { pid };
+    let folder = marks::folder().ok_or_else(not_found)?;
+    marks::check(&folder).map_err(|_| not_found())?;
     let socket = folder.join(pid.to_string());
-    let stream = UnixStream::connect(socket).map_err(|_| nobody())?;
+    let stream = UnixStream::connect(socket).map_err(|_| not_found())?;
     Following::greet(pid, stream)
 }
 
 impl Following {
     pub(super) fn greet(pid: i32, mut stream: UnixStream) -> Result<Self, FollowError> {
         let set = stream
-            .set_read_timeout(Some(ANSWER))
-            .and_then(|()| stream.set_write_timeout(Some(ANSWER)));
+            .set_read_timeout(Some(REPLY_TIMEOUT))
+            .and_then(|()| stream.set_write_timeout(Some(REPLY_TIMEOUT)));
         set.and_then(|()| stream.write_all(marks::FOLLOW))
             .map_err(FollowError::Mute)?;
         let mut head = [0; HEAD_BYTES];
@@ -102,17 +103,17 @@ impl Following {
         stream.read_exact(&mut text).map_err(FollowError::Mute)?;
         let about = About::parse(&String::from_utf8_lossy(&text)).ok_or(FollowError::Strange)?;
         stream
-            .set_read_timeout(Some(LOOK))
+            .set_read_timeout(Some(POLL_INTERVAL))
             .map_err(FollowError::Mute)?;
         Ok(Self {
             pid,
             about,
             stream,
-            came: Vec::new(),
+            received: Vec::new(),
         })
     }
 
-    /// Process of the recorder.
+    /// Process id of the recorder.
     pub fn pid(&self) -> i32 {
         self.pid
     }
@@ -122,9 +123,9 @@ impl Following {
         &self.about
     }
 
-    /// Follows until `each`, which is asked many times a second, says to end: as
-    /// [`crate::record`], into spools that begin now. If the recorder ends before, the present spool is
-    /// whole nevertheless.
+    /// Follows until `each`, which is called many times a second, returns [`Step::End`]; like
+    /// [`crate::record`], into spools that start now. If the recorder stops first, the current
+    /// spool is complete nevertheless.
     pub fn run(
         mut self,
         spool: &Path,
@@ -149,39 +150,39 @@ impl Following {
         let begun = Instant::now();
         let mut began = begun;
         let mut writer = Writer::create(spool)?;
-        self.ask(NEXT)?;
+        self.request(NEXT)?;
         let mut then = Then::GoOn;
         loop {
-            let news = self.listen(&mut |block| {
+            let event = self.listen(&mut |block| {
                 progress.spool_bytes += block.len() as u64;
                 writer.write(block)
             })?;
-            match (news, &mut then) {
-                (News::Nothing, _) => {}
-                (News::Segment, Then::Turn(spool)) => {
+            match (event, &mut then) {
+                (Event::Nothing, _) => {}
+                (Event::Segment, Then::Turn(spool)) => {
                     writer = Writer::create(spool)?;
                     began = Instant::now();
                     progress.spool_bytes = 0;
                     progress.turns += 1;
                     then = Then::GoOn;
                 }
-                (News::Segment, Then::End(_)) => return Ok(()),
-                // Before the recorder says that it ends.
-                (News::Segment, Then::GoOn) => then = Then::End(Instant::now()),
-                (News::Last, _) => return Err(ENDED),
+                (Event::Segment, Then::End(_)) => return Ok(()),
+                // Sent before the recorder reports its end.
+                (Event::Segment, Then::GoOn) => then = Then::End(Instant::now()),
+                (Event::Last, _) => return Err(ENDED),
             }
             progress.elapsed = begun.elapsed();
             match &then {
                 Then::Turn(_) => continue,
-                Then::End(since) if since.elapsed() > PATIENCE => {
+                Then::End(since) if since.elapsed() > SEGMENT_TIMEOUT => {
                     return Err(FollowError::Mute(io::ErrorKind::TimedOut.into()));
                 }
                 Then::End(_) => continue,
                 Then::GoOn => {}
             }
-            // A spool is what has a begin.
+            // Only a spool with a start is valid.
             if progress.spool_bytes == 0 {
-                if began.elapsed() > PATIENCE {
+                if began.elapsed() > SEGMENT_TIMEOUT {
                     return Err(FollowError::Mute(io::ErrorKind::TimedOut.into()));
                 }
                 continue;
@@ -190,76 +191,76 @@ impl Following {
                 Step::GoOn => {}
                 Step::Turn(next) => {
                     then = Then::Turn(next);
-                    self.ask(NEXT)?;
+                    self.request(NEXT)?;
                 }
                 Step::End => {
                     then = Then::End(Instant::now());
-                    self.ask(END)?;
+                    self.request(END)?;
                 }
             }
         }
     }
 
-    fn ask(&mut self, what: u8) -> Result<(), FollowError> {
-        let asked = self.stream.write_all(&[what]);
-        asked.map_err(|_| ENDED)
+    fn request(&mut self, what: u8) -> Result<(), FollowError> {
+        let sent = self.stream.write_all(&[what]);
+        sent.map_err(|_| ENDED)
     }
 
-    /// Takes what came, up to the next word, or waits a moment for more.
+    /// Processes received data up to the next control frame, or waits briefly for more.
     fn listen(
         &mut self,
         take: &mut dyn FnMut(&[u8]) -> Result<(), FollowError>,
-    ) -> Result<News, FollowError> {
-        let news = self.take_frames(take)?;
-        if news != News::Nothing {
-            return Ok(news);
+    ) -> Result<Event, FollowError> {
+        let event = self.take_frames(take)?;
+        if event != Event::Nothing {
+            return Ok(event);
         }
-        let have = self.came.len();
-        self.came.resize(have + READ_BYTES, 0);
-        let read = self.stream.read(&mut self.came[have..]);
-        self.came.truncate(have + *read.as_ref().unwrap_or(&0));
+        let have = self.received.len();
+        self.received.resize(have + READ_BYTES, 0);
+        let read = self.stream.read(&mut self.received[have..]);
+        self.received.truncate(have + *read.as_ref().unwrap_or(&0));
         match read {
             Ok(0) => Err(ENDED),
-            Ok(_) => Ok(News::Nothing),
+            Ok(_) => Ok(Event::Nothing),
             Err(error) => match error.kind() {
                 io::ErrorKind::WouldBlock
                 | io::ErrorKind::TimedOut
-                | io::ErrorKind::Interrupted => Ok(News::Nothing),
+                | io::ErrorKind::Interrupted => Ok(Event::Nothing),
                 io::ErrorKind::ConnectionReset => Err(ENDED),
                 _ => Err(FollowError::Mute(error)),
             },
         }
     }
 
-    /// Frames that are whole, up to a word.
+    /// Processes complete frames, up to a control frame.
     fn take_frames(
         &mut self,
         take: &mut dyn FnMut(&[u8]) -> Result<(), FollowError>,
-    ) -> Result<News, FollowError> {
+    ) -> Result<Event, FollowError> {
         let mut at = 0;
-        let mut news = News::Nothing;
-        while news == News::Nothing
-            && let Some(head) = self.came[at..].first_chunk::<HEAD_BYTES>()
+        let mut event = Event::Nothing;
+        while event == Event::Nothing
+            && let Some(head) = self.received[at..].first_chunk::<HEAD_BYTES>()
         {
             let (kind, length) = parse(*head);
             if length > BLOCK_BYTES + PAYLOAD_MAX as usize {
                 return Err(FollowError::Strange);
             }
             let begin = at + HEAD_BYTES;
-            let Some(rest) = self.came.get(begin..begin + length) else {
+            let Some(rest) = self.received.get(begin..begin + length) else {
                 break;
             };
             at = begin + length;
             match kind {
                 BLOCK => take(rest)?,
-                SEGMENT => news = News::Segment,
-                LAST => news = News::Last,
-                // A later version has more to say.
+                SEGMENT => event = Event::Segment,
+                LAST => event = Event::Last,
+                // A later version may send other frames.
                 _ => {}
             }
         }
-        self.came.drain(..at);
-        Ok(news)
+        self.received.drain(..at);
+        Ok(event)
     }
 }
 
@@ -268,7 +269,7 @@ fn parse([kind, length @ ..]: [u8; HEAD_BYTES]) -> (u8, usize) {
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum News {
+enum Event {
     Nothing,
     Segment,
     Last,
@@ -277,13 +278,13 @@ enum News {
 /// What the next segment is for.
 #[derive(Debug)]
 enum Then {
-    /// None was asked for.
+    /// No further segment was requested.
     GoOn,
     Turn(PathBuf),
     End(Instant),
 }
 
-/// Blocks that come as they are to be written.
+/// Writes received blocks unchanged.
 #[derive(Debug)]
 struct Writer {
     path: PathBuf,
@@ -291,7 +292,7 @@ struct Writer {
 }
 
 impl Writer {
-    /// Only the owner may read it.
+    /// Readable only by the owner.
     fn create(folder: &Path) -> Result<Self, FollowError> {
         let path = folder.join(format!("000001{FILE_SUFFIX}"));
         let made = fs::DirBuilder::new().mode(0o700).create(folder);

@@ -1,12 +1,14 @@
-//! A recording under way is handed on to whoever follows it, beside the spool or the memory it goes to.
+//! Passes a running recording on to followers, in addition to its own spool or memory.
 //!
-//! A follower connects to the socket of the recorder ([`crate::marks`]), is told what is recorded
-//! ([`About`]), and asks for one segment after the other. Each is a spool of its own: the clocks, what is
-//! under way and a snapshot, then the blocks that the recorder makes anyway, then its end. So a segment
-//! costs the recorder what turning to another spool costs, and the time between costs a copy.
+//! A follower connects to the recorder's socket ([`crate::marks`]), receives a description of the
+//! recording ([`About`]), and requests one segment after another. Each segment is a spool: the
+//! clocks, the operations in progress and a snapshot, then the blocks of the recording, then its
+//! end. So a segment costs the recorder as much as a spool rotation, and the time between costs a
+//! copy.
 //!
-//! From the recorder come frames: a byte that tells the kind, the length of the rest in four bytes, the
-//! rest. From the follower come single bytes: each asks for the next segment, or for the end of the last.
+//! The recorder sends frames: a byte for the kind, the length of the payload in four bytes, the
+//! payload. The follower sends single bytes: each requests the next segment, or the end of the last
+//! one.
 
 mod client;
 mod server;
@@ -16,30 +18,30 @@ use std::collections::BTreeSet;
 use crate::programs::Topic;
 
 pub use client::{FollowError, Following, follow, running};
-pub(crate) use server::{Asked, FOLLOWERS_MAX, Followers, Id};
+pub(crate) use server::{FOLLOWERS_MAX, FollowRequest, Followers, Id};
 
-/// What is recorded, in words.
+/// Description of the recording, as text.
 const ABOUT: u8 = b'A';
 /// A block of the segment.
 const BLOCK: u8 = b'B';
-/// The segment is whole.
+/// The segment is complete.
 const SEGMENT: u8 = b'S';
-/// So is the recording.
+/// The recording is complete.
 const LAST: u8 = b'L';
 const HEAD_BYTES: usize = 5;
-/// Asks for the next segment.
+/// Requests the next segment.
 const NEXT: u8 = b'N';
-/// Asks for the end of the present one.
+/// Requests the end of the current segment.
 const END: u8 = b'E';
 
-/// What a running recorder is for.
+/// Purpose of a running recorder.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Purpose {
-    /// Makes one recording.
+    /// Creates one recording.
     Record,
-    /// Keeps what happened lately.
+    /// A flight recorder: keeps recent records in memory.
     Flight,
-    /// Answers questions itself, and ends with them.
+    /// Answers live queries, and ends with them.
     Live,
 }
 
@@ -58,16 +60,16 @@ impl Purpose {
 /// What a running recorder records.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct About {
-    /// What it records for.
+    /// Its purpose.
     pub purpose: Purpose,
-    /// What is recorded as a whole.
+    /// Topics that are recorded completely.
     pub topics: BTreeSet<Topic>,
-    /// No process and no call is left out.
+    /// Whether all processes and calls are recorded.
     pub is_of_all: bool,
 }
 
 impl About {
-    fn told(&self) -> String {
+    fn encode(&self) -> String {
         let topics: Vec<_> = self.topics.iter().map(|topic| topic.name()).collect();
         format!(
             "purpose {}\ntopics {}\nall {}\n",
@@ -77,7 +79,7 @@ impl About {
         )
     }
 
-    /// Lines nobody knows are those of a later version.
+    /// Unknown lines belong to a later version.
     fn parse(text: &str) -> Option<Self> {
         let value = |name: &str| {
             let mut lines = text.lines().filter_map(|line| line.split_once(' '));
@@ -86,10 +88,10 @@ impl About {
         let named = value("purpose")?;
         let all = Purpose::ALL;
         let topics: BTreeSet<&str> = value("topics")?.split(',').collect();
-        let is_told = |topic: &Topic| topics.contains(topic.name());
+        let is_listed = |topic: &Topic| topics.contains(topic.name());
         Some(Self {
             purpose: all.into_iter().find(|purpose| purpose.name() == named)?,
-            topics: Topic::ALL.iter().copied().filter(is_told).collect(),
+            topics: Topic::ALL.iter().copied().filter(is_listed).collect(),
             is_of_all: value("all")? == "yes",
         })
     }
@@ -107,8 +109,8 @@ mod tests {
                 topics: [Topic::Block, Topic::Syscalls].into(),
                 is_of_all: purpose == Purpose::Flight,
             };
-            assert_eq!(About::parse(&about.told()), Some(about.clone()));
-            let later = format!("color blue\n{}", about.told());
+            assert_eq!(About::parse(&about.encode()), Some(about.clone()));
+            let later = format!("color blue\n{}", about.encode());
             assert_eq!(About::parse(&later), Some(about));
         }
         let nothing = About::parse("purpose record\ntopics \nall no\n").expect("a recorder");

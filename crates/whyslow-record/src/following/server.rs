@@ -1,4 +1,5 @@
-//! The recorder's side: never waits for a follower, and keeps a bounded amount for each.
+//! Server of the follow protocol: never waits for a follower, and buffers a bounded amount for
+//! each.
 
 use std::collections::VecDeque;
 use std::io::{self, Read as _, Write as _};
@@ -10,36 +11,36 @@ use std::time::{Duration, Instant};
 use whyslow_model::spool::{ELSEWHERE, Encoder, Kind};
 
 use super::{ABOUT, About, BLOCK, END, HEAD_BYTES, LAST, NEXT, SEGMENT};
-use crate::marks::Comer;
+use crate::marks::NewFollower;
 use crate::packed::Packed;
 
-/// More do not follow at once.
+/// Maximum number of followers.
 pub(crate) const FOLLOWERS_MAX: usize = 4;
-/// Bytes that wait for a follower; events beyond are left out, which it is told.
+/// Maximum bytes buffered for a follower; further events are dropped, and reported as lost.
 const WAITING_MAX: u64 = 16 << 20;
-/// Nobody gets another segment while so much of the last one waits.
+/// A follower gets no new segment while more than this of the last one is unsent.
 const READY_MAX: u64 = 1 << 20;
-/// Who takes nothing for so long is not waited for any more.
-const PATIENCE: Duration = Duration::from_secs(30);
-/// For the last words, …
-const FAREWELL: Duration = Duration::from_secs(1);
-/// … said so often.
-const FAREWELL_PAUSE: Duration = Duration::from_millis(2);
+/// Time after which a follower that reads nothing is disconnected.
+const STALL_MAX: Duration = Duration::from_secs(30);
+/// Time for sending the last frames, …
+const FINISH_MAX: Duration = Duration::from_secs(1);
+/// … and the pause between attempts.
+const FINISH_PAUSE: Duration = Duration::from_millis(2);
 
-/// Which follower.
+/// Identifies a follower.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Id(u64);
 
-/// What a follower wants.
+/// A follower's request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Asked {
-    /// The end of the segment, if there is one, and another one.
+pub(crate) enum FollowRequest {
+    /// End the segment, if there is one, and start another.
     Next,
-    /// The end.
+    /// End the segment.
     End,
 }
 
-/// All that follow.
+/// All followers.
 #[derive(Debug, Default)]
 pub(crate) struct Followers {
     about: String,
@@ -50,7 +51,7 @@ pub(crate) struct Followers {
 #[derive(Debug)]
 enum Frame {
     Block(Arc<Packed>),
-    /// What can be left out.
+    /// A block that can be dropped.
     Events(Arc<Packed>),
     Word(u8, Box<[u8]>),
 }
@@ -70,21 +71,21 @@ struct Follower {
     pid: i32,
     stream: UnixStream,
     waiting: VecDeque<Frame>,
-    /// Events that came before the snapshot, by which they are understood, was whole.
+    /// Events to send after the snapshot, which is not complete yet.
     behind: Option<Vec<Frame>>,
-    /// Bytes of both.
+    /// Bytes in both queues.
     bytes: u64,
-    /// The frame that is being sent, and how much of it was.
+    /// The frame being sent, and the number of bytes already sent.
     sending: (Vec<u8>, usize),
-    /// Number of the next block that is sent.
+    /// Number of the next block.
     number: u64,
-    /// When it took something last, or there was nothing to take.
+    /// When the follower last read something, or there was nothing to read.
     took: Instant,
-    asked: Option<Asked>,
+    requested: Option<FollowRequest>,
     has_segment: bool,
-    /// Up to when it was told everything.
-    told_until: u64,
-    /// Records that were left out in this segment, since when and until when.
+    /// All records before this time were sent.
+    sent_until: u64,
+    /// Events dropped in this segment, with their time range.
     left_out: Option<LeftOut>,
 }
 
@@ -98,7 +99,7 @@ struct LeftOut {
 impl Followers {
     pub(crate) fn new(about: &About) -> Self {
         Self {
-            about: about.told(),
+            about: about.encode(),
             ..Self::default()
         }
     }
@@ -107,7 +108,7 @@ impl Followers {
         self.each.is_empty()
     }
 
-    /// Their processes.
+    /// Process ids of the followers.
     pub(crate) fn pids(&self) -> [u32; FOLLOWERS_MAX] {
         let mut pids = [0; FOLLOWERS_MAX];
         for (pid, follower) in pids.iter_mut().zip(&self.each) {
@@ -116,25 +117,25 @@ impl Followers {
         pids
     }
 
-    /// Whether it may stay.
-    pub(crate) fn admit(&mut self, comer: Comer) -> bool {
+    /// Whether the follower is accepted.
+    pub(crate) fn admit(&mut self, new_follower: NewFollower) -> bool {
         if self.each.len() >= FOLLOWERS_MAX {
             return false;
         }
         self.came += 1;
         let mut follower = Follower {
             id: Id(self.came),
-            pid: comer.pid,
-            stream: comer.stream,
+            pid: new_follower.pid,
+            stream: new_follower.stream,
             waiting: VecDeque::new(),
             behind: None,
             bytes: 0,
             sending: (Vec::new(), 0),
             number: 0,
             took: Instant::now(),
-            asked: None,
+            requested: None,
             has_segment: false,
-            told_until: 0,
+            sent_until: 0,
             left_out: None,
         };
         follower.put(Frame::Word(ABOUT, self.about.as_bytes().into()));
@@ -142,14 +143,14 @@ impl Followers {
         true
     }
 
-    /// Gives and hears what there is; who is ready for what it asked for.
-    pub(crate) fn look(&mut self) -> Option<(Id, Asked)> {
+    /// Sends and receives pending data; returns a follower whose request can be served.
+    pub(crate) fn poll(&mut self) -> Option<(Id, FollowRequest)> {
         self.each.retain_mut(|follower| follower.talk().is_ok());
         let mut ready = self.each.iter().filter(|follower| follower.is_ready());
-        ready.find_map(|follower| Some((follower.id, follower.asked?)))
+        ready.find_map(|follower| Some((follower.id, follower.requested?)))
     }
 
-    /// Events for all that have a segment.
+    /// Events for all followers with a segment.
     pub(crate) fn push(&mut self, block: &Arc<Packed>) {
         for follower in self.each.iter_mut().filter(|each| each.has_segment) {
             follower.push(block);
@@ -164,8 +165,8 @@ impl Followers {
         self.find(id).is_some_and(|follower| follower.has_segment)
     }
 
-    /// What was left out of the segment, for its end.
-    pub(crate) fn tell_left_out(&mut self, id: Id, encoder: &mut Encoder) {
+    /// Writes the loss record of the segment, for its end.
+    pub(crate) fn write_left_out(&mut self, id: Id, encoder: &mut Encoder) {
         let left_out = self.find(id).and_then(|follower| follower.left_out.take());
         if let Some(left_out) = left_out {
             encoder
@@ -184,14 +185,14 @@ impl Followers {
         }
     }
 
-    /// The first block of the next one; its snapshot follows.
+    /// The first block of the next segment; its snapshot follows.
     pub(crate) fn begin(&mut self, id: Id, head: Packed) {
-        // Others come before it next time.
+        // The other followers come first next time.
         self.each.sort_by_key(|follower| follower.id == id);
         if let Some(follower) = self.find(id) {
-            follower.asked = None;
+            follower.requested = None;
             follower.has_segment = true;
-            follower.told_until = head.complete_until;
+            follower.sent_until = head.complete_until;
             follower.put(Frame::Block(Arc::new(head)));
             follower.behind = Some(Vec::new());
         }
@@ -210,20 +211,20 @@ impl Followers {
         }
     }
 
-    /// Those whose segment is to be ended.
+    /// Followers with an open segment.
     pub(crate) fn with_segment(&self) -> Vec<Id> {
         let with = self.each.iter().filter(|each| each.has_segment);
         with.map(|follower| follower.id).collect()
     }
 
-    /// There is too much memory: events that wait are left out.
+    /// Memory is short: drops the buffered events.
     pub(crate) fn give_up(&mut self) {
         for follower in &mut self.each {
             follower.give_up();
         }
     }
 
-    /// The recording is over. Waits, but not for long.
+    /// The recording is over. Waits a limited time for followers to read the rest.
     pub(crate) fn finish(&mut self) {
         for follower in &mut self.each {
             follower.put(Frame::Word(LAST, Box::default()));
@@ -233,10 +234,10 @@ impl Followers {
             self.each.retain_mut(|follower| {
                 follower.send().is_ok() && !(follower.waiting.is_empty() && follower.is_sent())
             });
-            if self.is_empty() || begun.elapsed() > FAREWELL {
+            if self.is_empty() || begun.elapsed() > FINISH_MAX {
                 return;
             }
-            thread::sleep(FAREWELL_PAUSE);
+            thread::sleep(FINISH_PAUSE);
         }
     }
 }
@@ -253,7 +254,7 @@ impl Follower {
             return;
         }
         if self.left_out.is_none() {
-            self.told_until = self.told_until.max(block.complete_until);
+            self.sent_until = self.sent_until.max(block.complete_until);
         }
         let frame = Frame::Events(Arc::clone(block));
         match &mut self.behind {
@@ -265,11 +266,11 @@ impl Follower {
         }
     }
 
-    /// Blocks are left out in the order in which they came.
+    /// Blocks are dropped in the order in which they arrived.
     fn leave_out(&mut self, block: &Packed) {
         let left_out = self.left_out.get_or_insert(LeftOut {
             records: 0,
-            since: self.told_until,
+            since: self.sent_until,
             until: 0,
         });
         left_out.records += u64::from(block.records);
@@ -287,34 +288,34 @@ impl Follower {
         for frame in given_up {
             self.bytes -= frame.bytes();
             if let Frame::Events(block) = &frame {
-                // What came before is not known to have been taken.
-                self.told_until = self.told_until.min(block.complete_until);
+                // Whether the follower read everything before is not known.
+                self.sent_until = self.sent_until.min(block.complete_until);
                 self.leave_out(block);
             }
         }
     }
 
     fn end(&mut self, block: Packed) {
-        // There may be no end of its snapshot: nobody waits for it any more.
+        // The end of the snapshot may be missing: it is no longer waited for.
         let behind = self.behind.take();
         self.waiting.extend(behind.into_iter().flatten());
         self.put(Frame::Block(Arc::new(block)));
         self.put(Frame::Word(SEGMENT, Box::default()));
         self.has_segment = false;
-        if self.asked == Some(Asked::End) {
-            self.asked = None;
+        if self.requested == Some(FollowRequest::End) {
+            self.requested = None;
         }
     }
 
     fn is_ready(&self) -> bool {
-        self.asked.is_some() && self.behind.is_none() && self.bytes < READY_MAX
+        self.requested.is_some() && self.behind.is_none() && self.bytes < READY_MAX
     }
 
-    /// An error is that it went, or might as well have.
+    /// An error means that the follower is gone, or is to be disconnected.
     fn talk(&mut self) -> io::Result<()> {
         self.hear()?;
         self.send()?;
-        if self.took.elapsed() > PATIENCE {
+        if self.took.elapsed() > STALL_MAX {
             return Err(io::ErrorKind::TimedOut.into());
         }
         Ok(())
@@ -325,9 +326,9 @@ impl Follower {
         match self.stream.read(&mut bytes) {
             Ok(0) => Err(io::ErrorKind::UnexpectedEof.into()),
             Ok(count) => {
-                self.asked = match bytes[count - 1] {
-                    NEXT => Some(Asked::Next),
-                    END if self.has_segment => Some(Asked::End),
+                self.requested = match bytes[count - 1] {
+                    NEXT => Some(FollowRequest::Next),
+                    END if self.has_segment => Some(FollowRequest::End),
                     _ => return Err(io::ErrorKind::InvalidData.into()),
                 };
                 Ok(())
@@ -340,7 +341,7 @@ impl Follower {
         self.sending.1 == self.sending.0.len()
     }
 
-    /// As much as it takes now.
+    /// As much as the follower reads without blocking.
     fn send(&mut self) -> io::Result<()> {
         loop {
             if self.is_sent() && !self.next_frame() {
@@ -390,7 +391,7 @@ impl Follower {
     }
 }
 
-/// Later is fine.
+/// Not ready yet is no error.
 fn is_patient(error: io::Error) -> io::Result<()> {
     match error.kind() {
         io::ErrorKind::WouldBlock | io::ErrorKind::Interrupted => Ok(()),

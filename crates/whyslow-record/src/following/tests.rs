@@ -1,4 +1,4 @@
-//! Both sides, over a socket between them.
+//! Both sides, over a socket pair.
 
 use std::path::Path;
 
@@ -21,7 +21,7 @@ fn about() -> About {
     }
 }
 
-/// A block of so many marks of noise.
+/// A block with this number of marks of noise.
 fn block(complete_until: u64, marks: u32) -> Packed {
     let mut encoder = Encoder::default();
     let mut noise = complete_until | 1;
@@ -41,19 +41,19 @@ fn block(complete_until: u64, marks: u32) -> Packed {
     packer.pack_all(&encoder, complete_until).expect("memory")
 }
 
-/// A recorder's side with one that came, and the other end.
+/// The server with one follower, and the follower's end of the connection.
 fn met() -> (Followers, UnixStream) {
     let (ours, theirs) = UnixStream::pair().expect("a socket");
     ours.set_nonblocking(true).expect("a socket");
     let mut followers = Followers::new(&about());
-    assert!(followers.admit(Comer {
+    assert!(followers.admit(NewFollower {
         stream: ours,
         pid: 77,
     }));
     (followers, theirs)
 }
 
-/// Number, records and promise of each block of a spool.
+/// Number, records and `complete_until` of each block of a spool.
 fn blocks(spool: &Path) -> Vec<(u64, u32, u64)> {
     let file = std::fs::read(spool.join("000001.blocks")).expect("it was made");
     let mut blocks = Vec::new();
@@ -67,9 +67,9 @@ fn blocks(spool: &Path) -> Vec<(u64, u32, u64)> {
     blocks
 }
 
-/// A recorder that hands on two segments, and ends after them.
+/// A recorder that sends two segments and then ends.
 fn hand_on(followers: &mut Followers) {
-    // What a recorder hears before it knows that somebody wants to follow.
+    // What a recorder receives before it knows that the client is a follower.
     let mut stream = &followers.each[0].stream;
     stream.set_nonblocking(false).expect("a socket");
     let mut hello = [0; FOLLOW.len()];
@@ -79,9 +79,9 @@ fn hand_on(followers: &mut Followers) {
     for segment in 0..3_u64 {
         let at = 100 * segment;
         let id = loop {
-            match followers.look() {
-                Some((id, Asked::Next)) => break id,
-                Some((_, Asked::End)) => panic!("it did not ask for that"),
+            match followers.poll() {
+                Some((id, FollowRequest::Next)) => break id,
+                Some((_, FollowRequest::End)) => panic!("it did not request that"),
                 None => thread::sleep(Duration::from_millis(1)),
             }
             assert!(!followers.is_empty(), "it left");
@@ -95,8 +95,8 @@ fn hand_on(followers: &mut Followers) {
         followers.begin(id, block(at, 2));
         followers.push(&Arc::new(block(at + 10, 3)));
         followers.put_snapshot(id, block(at, 4));
-        // Nobody gets another one before this one has its snapshot.
-        assert_eq!(followers.look(), None);
+        // No further segment before the current one has its snapshot.
+        assert_eq!(followers.poll(), None);
         followers.end_snapshot(id);
         followers.push(&Arc::new(block(at + 20, 5)));
     }
@@ -111,7 +111,7 @@ fn segments_come_as_whole_spools_with_the_snapshot_before_the_events() {
     let following = Following::greet(77, theirs).expect("it answers");
     assert_eq!(following.about(), &about());
     let ended = following.run(&spool(0), |progress| {
-        // When all of the present one has come.
+        // Once the current segment has arrived completely.
         if progress.spool_bytes > 14_000 {
             Step::Turn(spool(progress.turns + 1))
         } else {
@@ -137,7 +137,7 @@ fn segments_come_as_whole_spools_with_the_snapshot_before_the_events() {
 fn who_takes_nothing_costs_no_more_than_it_may_and_is_told_what_is_missing() {
     let (mut followers, mut theirs) = met();
     theirs.write_all(&[NEXT]).expect("a socket");
-    let (id, _) = followers.look().expect("it asked");
+    let (id, _) = followers.poll().expect("it sent a request");
     followers.begin(id, block(5, 1));
     followers.end_snapshot(id);
     let (mut sent, mut records) = (0, 0);
@@ -146,22 +146,22 @@ fn who_takes_nothing_costs_no_more_than_it_may_and_is_told_what_is_missing() {
         sent += block.bytes();
         records += 100;
         followers.push(&Arc::new(block));
-        followers.look();
+        followers.poll();
         assert!(followers.each[0].bytes <= WAITING_MAX);
     }
     let left = followers.each[0].left_out.expect("it was too much");
     assert!(left.records < records && left.since > 10 && left.until > left.since);
-    // What waits can be had back.
+    // The buffered events can be released.
     followers.give_up();
     let follower = &followers.each[0];
     assert!(follower.bytes < READY_MAX);
     let all_left = follower.left_out.expect("there is more of it");
     assert!(all_left.records > left.records && all_left.since <= left.since);
     let mut end = Encoder::default();
-    followers.tell_left_out(id, &mut end);
-    let told = records_of(&end);
-    assert_eq!(told, [(all_left.since, all_left.until, all_left.records)]);
-    followers.tell_left_out(id, &mut end);
+    followers.write_left_out(id, &mut end);
+    let lost = records_of(&end);
+    assert_eq!(lost, [(all_left.since, all_left.until, all_left.records)]);
+    followers.write_left_out(id, &mut end);
     assert_eq!(records_of(&end).len(), 1);
 }
 
@@ -182,19 +182,19 @@ fn records_of(encoder: &Encoder) -> Vec<(u64, u64, u64)> {
 fn who_leaves_or_says_what_nobody_says_is_not_kept() {
     let (mut followers, theirs) = met();
     drop(theirs);
-    followers.look();
+    followers.poll();
     assert!(followers.is_empty());
     for word in [&b"x"[..], b"NE", b"E"] {
         let (mut followers, mut theirs) = met();
         theirs.write_all(word).expect("a socket");
-        assert_eq!(followers.look(), None);
+        assert_eq!(followers.poll(), None);
         assert!(followers.is_empty(), "{word:?}");
     }
     let (mut followers, theirs) = met();
     let more: Vec<_> = (1..=FOLLOWERS_MAX)
         .map(|_| {
             let (ours, other) = UnixStream::pair().expect("a socket");
-            followers.admit(Comer {
+            followers.admit(NewFollower {
                 stream: ours,
                 pid: 78,
             });
@@ -222,13 +222,13 @@ fn a_recorder_that_says_nonsense_is_left() {
             .expect("a socket");
         assert!(Following::greet(77, ours).is_err(), "{head:?}");
     }
-    // After its greeting: a frame that nobody sends, and the middle of one.
+    // After the greeting: a frame that is never sent, and part of one.
     for frame in [&b"B\xff\xff\xff\x7f"[..], b"B\x10\0\0\0abc"] {
         let (ours, mut theirs) = UnixStream::pair().expect("a socket");
-        let told = about().told();
+        let text = about().encode();
         let mut greeting = vec![ABOUT];
-        greeting.extend((told.len() as u32).to_le_bytes());
-        greeting.extend(told.as_bytes());
+        greeting.extend((text.len() as u32).to_le_bytes());
+        greeting.extend(text.as_bytes());
         greeting.extend(frame);
         theirs.write_all(&greeting).expect("a socket");
         let said = thread::spawn(move || {

@@ -1,22 +1,22 @@
-//! Where functions begin in executables and libraries (ELF).
+//! Offsets of functions in executables and libraries (ELF).
 //!
-//! The files are other people's: every read is bounded by what the file has and by the limits here,
-//! sizes in headers are only ever compared, and nothing is mapped, because a file that is cut while
-//! mapped would kill the recorder.
+//! The files are untrusted: every read is bounded by the file size and by the limits here, sizes in
+//! headers are only compared, and nothing is mapped, because truncating a mapped file would kill
+//! the recorder.
 
 use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt as _;
 
-/// More is no program that a linker wrote.
+/// More than a linker produces.
 const SEGMENTS_MAX: usize = 256;
 const SECTIONS_MAX: usize = 16_384;
-/// More names or symbols than this are not searched.
+/// Beyond these sizes, names and symbols are not searched.
 pub(super) const NAMES_MAX: u64 = 64 << 20;
 pub(super) const SYMBOLS_MAX: u64 = 64 << 20;
-/// Names of sections are short and few.
+/// Section names are short and few.
 const SECTION_NAMES_MAX: u64 = 1 << 20;
-/// Read at once.
+/// Bytes per read.
 const CHUNK: usize = 96 << 10;
 
 const HEADER: usize = 64;
@@ -29,18 +29,18 @@ const MACHINE: u16 = 62;
 #[cfg(target_arch = "aarch64")]
 const MACHINE: u16 = 183;
 
-/// What a file is.
+/// Type of a file.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Elf {
-    /// Index of a name, and where in the file the function begins.
+    /// Index of a name, and the file offset of the function.
     Functions(Vec<(usize, u64)>),
-    /// A program of 32 bits.
+    /// A 32-bit program.
     Narrow,
-    /// No program of this machine.
+    /// Not a program of this architecture.
     Foreign,
 }
 
-/// How many symbols a file has, by what its headers say.
+/// Number of symbols in a file, according to its headers.
 pub(crate) fn symbols(file: &File) -> io::Result<u64> {
     const CLASS_64: [u8; 5] = [0x7f, b'E', b'L', b'F', 2];
     let header = bytes_at(file, 0, HEADER)?;
@@ -54,8 +54,8 @@ pub(crate) fn symbols(file: &File) -> io::Result<u64> {
     Ok(bytes / SYMBOL as u64)
 }
 
-/// Looks for functions with these names among those that the file exports; in an executable that
-/// needs no library, among all.
+/// Searches for functions with these names among the exported ones; in a static executable, among
+/// all.
 pub(crate) fn functions(file: &File, names: &[&str]) -> io::Result<Elf> {
     let program = match Opened::of(file)? {
         Opened::Program(program) => program,
@@ -72,7 +72,7 @@ pub(crate) fn functions(file: &File, names: &[&str]) -> io::Result<Elf> {
     }
     found.sort_unstable();
     found.dedup();
-    // One function of two names is one.
+    // Aliases count once.
     let mut offsets = Vec::new();
     found.retain(|(_, offset)| {
         let is_new = !offsets.contains(offset);
@@ -82,22 +82,24 @@ pub(crate) fn functions(file: &File, names: &[&str]) -> io::Result<Elf> {
     Ok(Elf::Functions(found))
 }
 
-/// Where something is, and how long.
+/// Address and size of a symbol.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Extent {
     pub(crate) address: u64,
     pub(crate) size: u64,
 }
 
-/// What a file has by name.
+/// Symbols of a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Named<'n> {
-    /// Of the file's begin; addresses in a process are as far from where that is mapped.
+    /// Address of the start of the file; addresses in a process have the same distance from where
+    /// that is mapped.
     pub(crate) begin: u64,
     pub(crate) found: Vec<(&'n str, Extent)>,
 }
 
-/// Functions and variables with these names; nothing if it is no program of this machine.
+/// Functions and variables with these names; `None` if the file is not a program of this
+/// architecture.
 pub(crate) fn named<'n>(file: &File, names: &[&'n str]) -> io::Result<Option<Named<'n>>> {
     const PAGE: u64 = 4096;
     let Opened::Program(program) = Opened::of(file)? else {
@@ -128,7 +130,7 @@ fn extent(symbol: &[u8], wanted: &Wanted) -> Option<(usize, Extent)> {
     (KINDS.contains(&(symbol[4] & 0xf)) && is_defined).then_some((*which, extent))
 }
 
-/// Where in the file the program begins.
+/// File offset of the entry point.
 pub(crate) fn entry(file: &File) -> io::Result<Option<u64>> {
     let Opened::Program(program) = Opened::of(file)? else {
         return Ok(None);
@@ -141,7 +143,7 @@ pub(crate) fn entry(file: &File) -> io::Result<Option<u64>> {
     }))
 }
 
-/// A part of a file, and where its program has it.
+/// A part of a file, with its address in the program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Placed {
     pub(crate) address: u64,
@@ -149,11 +151,11 @@ pub(crate) struct Placed {
     pub(crate) size: u64,
 }
 
-/// What a compiler left of how functions keep their callers.
+/// Call frame information: how functions save their callers.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct CallFrames {
     pub(crate) frames: Placed,
-    /// An index of them.
+    /// Its index.
     pub(crate) header: Option<Placed>,
     segments: Vec<Placed>,
 }
@@ -168,7 +170,7 @@ impl CallFrames {
         }
     }
 
-    /// What is added to addresses of the file, where this offset of it is mapped there.
+    /// Load bias of a file of which this offset is mapped at this address.
     pub(crate) fn base(&self, mapped: u64, offset: u64) -> Option<u64> {
         self.segments.iter().find_map(|segment| {
             let page = segment.offset & !0xfff;
@@ -181,7 +183,7 @@ impl CallFrames {
     }
 }
 
-/// Nothing if the file has none.
+/// `None` if the file has none.
 pub(crate) fn call_frames(file: &File) -> io::Result<Option<CallFrames>> {
     const EXECUTABLE: u32 = 1;
     const LOAD: u32 = 1;
@@ -221,15 +223,15 @@ pub(crate) fn call_frames(file: &File) -> io::Result<Option<CallFrames>> {
     }))
 }
 
-/// Symbols that a file exports or needs, …
+/// Exported and imported symbols, …
 pub(super) const DYNSYM: u32 = 11;
-/// … and all that its maker left.
+/// … and all symbols left by the linker.
 pub(super) const SYMTAB: u32 = 2;
 
-/// Places of names in a table of texts, and which names they are.
+/// Offsets of names in a string table, and the index of each name.
 type Wanted = [(u64, usize)];
 
-/// A file that may be a program of this machine.
+/// A file that may be a program of this architecture.
 pub(super) enum Opened<'f> {
     Program(Program<'f>),
     Narrow,
@@ -275,20 +277,20 @@ impl Segment {
         }
     }
 
-    /// Where the code of an address is in the file.
+    /// File offset of the code at an address.
     pub(super) fn offset_of(&self, address: u64) -> Option<u64> {
         const EXECUTABLE: u32 = 1;
         let is_code = self.flags & EXECUTABLE != 0;
         self.place_of(address).filter(|_| is_code)
     }
 
-    /// Whether the file's first page is in it.
+    /// Whether it contains the first page of the file.
     fn is_begin(&self) -> bool {
         const LOAD: u32 = 1;
         self.kind == LOAD && self.offset == 0
     }
 
-    /// Where an address is in the file.
+    /// File offset of an address.
     pub(super) fn place_of(&self, address: u64) -> Option<u64> {
         const LOAD: u32 = 1;
         let within = address.checked_sub(self.address)?;
@@ -374,7 +376,7 @@ impl Program<'_> {
         segments.find_map(|segment| Some((*which, segment.offset_of(address)?)))
     }
 
-    /// Where these names stand in a table of texts. A name may be the end of a longer one.
+    /// Offsets of these names in a string table. A name may be the suffix of a longer one.
     fn places(&self, texts: &Section, names: &[&str]) -> io::Result<Vec<(u64, usize)>> {
         const PLACES_MAX: usize = 64;
         let longest = names.iter().map(|name| name.len() + 1).max().unwrap_or(0);
@@ -394,7 +396,7 @@ impl Program<'_> {
             if count <= longest {
                 break;
             }
-            // What the end of the chunk cuts begins the next one.
+            // A name cut at the end of a chunk is at the start of the next.
             done += (count - longest) as u64;
         }
         places.sort_unstable();
@@ -402,7 +404,7 @@ impl Program<'_> {
         Ok(places)
     }
 
-    /// As much of a part as there is; 0 at its end.
+    /// As much of a part as exists; 0 at its end.
     fn chunk(&self, from: u64, (done, size): (u64, u64), chunk: &mut [u8]) -> io::Result<usize> {
         let wanted = (size - done).min(chunk.len() as u64) as usize;
         match from.checked_add(done) {
@@ -412,7 +414,7 @@ impl Program<'_> {
     }
 }
 
-/// Entries of a table of segments or sections, as many as are there.
+/// Entries of a program or section header table, as many as exist.
 fn table(file: &File, (from, count, entry): (u64, u16, usize)) -> io::Result<Vec<u8>> {
     let limit = if entry == SEGMENT {
         SEGMENTS_MAX
@@ -436,7 +438,7 @@ fn bytes_at(file: &File, from: u64, count: usize) -> io::Result<Option<Vec<u8>>>
 
 pub(crate) fn read_up_to(file: &File, from: u64, bytes: &mut [u8]) -> io::Result<usize> {
     let mut count = 0;
-    // Files have no more; the kernel refuses what is beyond.
+    // The kernel rejects offsets beyond the maximum file size.
     if from > i64::MAX as u64 - bytes.len() as u64 {
         return Ok(0);
     }
@@ -451,7 +453,7 @@ pub(crate) fn read_up_to(file: &File, from: u64, bytes: &mut [u8]) -> io::Result
     Ok(count)
 }
 
-/// Numbers of headers, which are as long as their kind.
+/// Header fields, of the width in the name.
 pub(super) fn u16_at(bytes: &[u8], at: usize) -> u16 {
     u16::from_le_bytes([0, 1].map(|i| bytes[at + i]))
 }

@@ -1,4 +1,4 @@
-//! Programs of this machine against `nm`, and programs that lie.
+//! Programs of this machine against `nm`, and corrupt programs.
 
 use std::io::Write as _;
 use std::process::Command;
@@ -15,8 +15,7 @@ fn file_of(bytes: &[u8]) -> File {
     file
 }
 
-/// A library with one function at 0x1100, which stands at 0x100 in the file, and the name of
-/// another that it needs.
+/// A library with one function at 0x1100, at file offset 0x100, and the name of an imported one.
 fn library() -> Vec<u8> {
     let mut bytes = vec![0; 0x400];
     let mut put = |at: usize, value: &[u8]| bytes[at..at + value.len()].copy_from_slice(value);
@@ -27,7 +26,7 @@ fn library() -> Vec<u8> {
     put(40, &0x200u64.to_le_bytes());
     put(56, &1u16.to_le_bytes());
     put(60, &3u16.to_le_bytes());
-    // A segment to be loaded and executed.
+    // A loadable, executable segment.
     put(0x40, &1u32.to_le_bytes());
     put(0x44, &5u32.to_le_bytes());
     put(0x48, &0u64.to_le_bytes());
@@ -96,7 +95,7 @@ fn lies_end_in_nothing_and_soon() {
             let _ = functions(&file_of(&bytes), &NAMES);
         }
     }
-    // Texts everywhere: the same name again and again.
+    // A string table full of the same name.
     let mut bytes = good;
     bytes[0x2a0..0x2a8].copy_from_slice(&(1u64 << 40).to_le_bytes());
     for _ in 0..100_000 {
@@ -152,7 +151,7 @@ fn the_libc_of_this_process_is_as_nm_says() {
     let [(0, offset)] = found.as_slice() else {
         panic!("{found:?}");
     };
-    // Code of libraries is loaded at the place that it has in the file, or some pages after it.
+    // Libraries are loaded at their file offset, or some pages after it.
     let address = address.expect("every libc has it");
     assert_eq!(address % 4096, offset % 4096, "{address:x} {offset:x}");
 }

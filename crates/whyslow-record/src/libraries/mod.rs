@@ -1,9 +1,9 @@
-//! Which files that run on this machine have the functions that look up names, and those that were
-//! asked for.
+//! Finds the files of running processes that contain the DNS lookup functions and the requested
+//! functions.
 //!
-//! Looked for in a thread of its own, because files of others may answer late: `/proc/PID/map_files`
-//! leads to the file that a process has mapped, wherever its mount namespace has it, and also if it
-//! was deleted or another one has its name.
+//! Runs in a separate thread, because other users' file systems may be slow: `/proc/PID/map_files`
+//! leads to the file that a process has mapped, in any mount namespace, even if it was deleted or
+//! replaced.
 
 pub(crate) mod elf;
 mod notes;
@@ -29,94 +29,94 @@ use crate::{drop, plain};
 pub(crate) use elf::entry;
 pub(crate) use spots::{Lacking, SPOTS_MAX, Spot};
 
-/// What a process has mapped is read up to here.
+/// Maximum bytes read from a process's maps.
 const MAPS_MAX: u64 = 8 << 20;
-/// Files are remembered up to this count.
+/// Maximum number of known files.
 const FILES_MAX: usize = 100_000;
 
-/// A file whose functions are to be watched.
+/// A file with functions to probe.
 #[derive(Debug)]
 pub(crate) struct Library {
     pub(crate) file: File,
-    /// For people.
+    /// For display.
     pub(crate) path: String,
     pub(crate) functions: Vec<(Function, u64)>,
-    /// Those that were asked for.
+    /// The requested functions and probes.
     pub(crate) spots: Vec<Spot>,
 }
 
-/// What is looked for.
+/// What to search for.
 #[derive(Debug, Clone, Default)]
 pub(crate) struct Wanted {
     pub(crate) lookups: bool,
     pub(crate) probes: Arc<[ProbeSpec]>,
 }
 
-/// What the search found.
+/// Results of the search.
 #[derive(Debug)]
 pub(crate) enum Found {
     Library(Library),
-    /// A program of 32 bits, whose functions are called otherwise.
+    /// A 32-bit program, whose calling convention differs.
     Narrow,
-    /// A file that was asked for has nothing of it, and why or what is near: by its number among what
-    /// was asked for.
+    /// A requested file without the probe, with the reason or similar names; by number of the
+    /// request.
     Lacking {
         number: usize,
         path: String,
         lacking: Lacking,
     },
-    /// No file has that name; names that are near.
+    /// No file has that name; with similar names.
     NoFile {
         number: usize,
         near: Vec<String>,
     },
-    /// A round is over.
+    /// A round is complete.
     Done,
 }
 
-/// A search that goes on as long as this lives.
+/// A search that runs as long as this lives.
 pub(crate) struct Finder {
     pids: Sender<Vec<i32>>,
     pub(crate) found: Receiver<Found>,
 }
 
 impl Finder {
-    /// Begins with all processes that there are.
+    /// Starts with all running processes.
     pub(crate) fn start(wanted: Wanted) -> io::Result<Self> {
-        let (pids, asked) = mpsc::channel::<Vec<i32>>();
-        let (tell, found) = mpsc::channel();
+        let (pids, requests) = mpsc::channel::<Vec<i32>>();
+        let (results, found) = mpsc::channel();
         thread::Builder::new()
             .name("libraries".into())
-            .spawn(move || search(wanted, &asked, &tell))?;
+            .spawn(move || search(wanted, &requests, &results))?;
         Ok(Self { pids, found })
     }
 
-    /// Looks at these processes (again).
-    pub(crate) fn look(&self, pids: Vec<i32>) {
-        // One that has ended finds nothing more.
+    /// Scans these processes (again).
+    pub(crate) fn scan(&self, pids: Vec<i32>) {
+        // A search that has ended finds nothing more.
         let _ = self.pids.send(pids);
     }
 }
 
-fn search(wanted: Wanted, asked: &Receiver<Vec<i32>>, tell: &Sender<Found>) {
-    // It reads files of others.
+fn search(wanted: Wanted, requests: &Receiver<Vec<i32>>, results: &Sender<Found>) {
+    // It reads other users' files.
     drop::privileges(false);
     let mut known = Known::new(wanted);
     let mut pids = all();
-    if known.look_on_disk(tell).is_err() {
+    if known.scan_disk(results).is_err() {
         return;
     }
     loop {
         let mut seen = HashSet::new();
         for pid in &pids {
-            if known.look(*pid, &mut seen, tell).is_err() {
+            if known.scan_process(*pid, &mut seen, results).is_err() {
                 return;
             }
         }
-        if known.tell_missing(tell).is_err() || tell.send(Found::Done).is_err() {
+        if known.report_missing(results).is_err() || results.send(Found::Done).is_err() {
             return;
         }
-        let Ok(next) = asked.recv() else { return };
+        let Ok(next) = requests.recv() else { return };
         pids = next;
     }
 }
@@ -127,14 +127,14 @@ fn all() -> Vec<i32> {
     pids.collect()
 }
 
-/// Device, number and time of change: another file of the same number is another one.
+/// Device, inode and change time: inode numbers are reused.
 type Identity = (u64, u64, i64, i64);
 
 #[derive(Default)]
 struct Known {
     files: HashSet<Identity>,
     wanted: Wanted,
-    /// Names of files, for what no file was seen for. Only in the first round.
+    /// Similar file names for requests without a file. Only in the first round.
     near: Vec<(usize, Near)>,
 }
 
@@ -149,33 +149,33 @@ impl Known {
         }
     }
 
-    /// Looks at files that were asked for, which nobody may have mapped.
-    fn look_on_disk(&mut self, tell: &Sender<Found>) -> Result<(), mpsc::SendError<Found>> {
+    /// Searches requested files on disk, which no process may have mapped.
+    fn scan_disk(&mut self, results: &Sender<Found>) -> Result<(), mpsc::SendError<Found>> {
         let wanted = Arc::clone(&self.wanted.probes);
         for path in wanted.iter().flat_map(|spec| on_disk(&spec.file)) {
             if let Ok(Some(file)) = self.open(&path) {
-                self.examine(file, path.display().to_string(), tell)?;
+                self.examine(file, path.display().to_string(), results)?;
             }
         }
         Ok(())
     }
 
-    /// Once: what had no file.
-    fn tell_missing(&mut self, tell: &Sender<Found>) -> Result<(), mpsc::SendError<Found>> {
+    /// Reports, once, requests without a file.
+    fn report_missing(&mut self, results: &Sender<Found>) -> Result<(), mpsc::SendError<Found>> {
         for (number, mut near) in self.near.drain(..) {
             each_name(&mut |name| near.see(name));
             let near = near.names();
-            tell.send(Found::NoFile { number, near })?;
+            results.send(Found::NoFile { number, near })?;
         }
         Ok(())
     }
 
-    /// Looks for what is wanted in a file.
+    /// Searches a file for the functions and probes.
     fn examine(
         &mut self,
         file: File,
         path: String,
-        tell: &Sender<Found>,
+        results: &Sender<Found>,
     ) -> Result<(), mpsc::SendError<Found>> {
         for (_, near) in &mut self.near {
             near.see(base(&path));
@@ -184,11 +184,11 @@ impl Known {
         let meant = |number: &usize| specs[*number].file.fits(&path);
         let numbers: Vec<usize> = (0..specs.len()).filter(meant).collect();
         self.near.retain(|(number, _)| !numbers.contains(number));
-        // What cannot be read has nothing that can be watched.
+        // An unreadable file has nothing to probe.
         let (spots, lacking) = spots::spots(&file, specs, &numbers).unwrap_or_default();
         for (number, lacking) in lacking {
             let path = path.clone();
-            tell.send(Found::Lacking {
+            results.send(Found::Lacking {
                 number,
                 path,
                 lacking,
@@ -200,9 +200,9 @@ impl Known {
             Lookups::Functions(Vec::new())
         };
         match functions {
-            Lookups::Narrow => tell.send(Found::Narrow),
+            Lookups::Narrow => results.send(Found::Narrow),
             Lookups::Functions(functions) if functions.is_empty() && spots.is_empty() => Ok(()),
-            Lookups::Functions(functions) => tell.send(Found::Library(Library {
+            Lookups::Functions(functions) => results.send(Found::Library(Library {
                 file,
                 path,
                 functions,
@@ -211,15 +211,16 @@ impl Known {
         }
     }
 
-    /// Looks at what a process runs. `seen` are files of this round, by what maps call them.
-    fn look(
+    /// Searches the files that a process has mapped. `seen` are the files of this round, as in
+    /// maps.
+    fn scan_process(
         &mut self,
         pid: i32,
         seen: &mut HashSet<(String, u64)>,
-        tell: &Sender<Found>,
+        results: &Sender<Found>,
     ) -> Result<(), mpsc::SendError<Found>> {
         let folder = format!("/proc/{pid}");
-        // A process that has ended tells nothing; one of the kernel has mapped nothing.
+        // An exited process or a kernel thread has no mappings.
         for mapping in mappings(Path::new(&folder)).unwrap_or_default() {
             if !seen.insert((mapping.device, mapping.inode)) {
                 continue;
@@ -228,12 +229,13 @@ impl Known {
             let Ok(Some(file)) = self.open(Path::new(&place)) else {
                 continue;
             };
-            self.examine(file, mapping.path, tell)?;
+            self.examine(file, mapping.path, results)?;
         }
         Ok(())
     }
 
-    /// Opens a file that was not seen before. Devices are left alone: opening them may do things.
+    /// Opens a file that was not seen before. Devices are skipped: opening them may have side
+    /// effects.
     fn open(&mut self, place: &Path) -> io::Result<Option<File>> {
         let path = rustix::fs::open(place, OFlags::PATH | OFlags::CLOEXEC, Mode::empty())?;
         let path = File::from(path);
@@ -252,13 +254,13 @@ enum Lookups {
     Narrow,
 }
 
-/// Functions of a file that look up names.
+/// DNS lookup functions in a file.
 fn lookups(file: &File) -> Lookups {
     let names = Function::ALL.map(Function::name);
     let functions = match elf::functions(file, &names) {
         Ok(Elf::Functions(functions)) => functions,
         Ok(Elf::Narrow) => return Lookups::Narrow,
-        // What cannot be read has nothing that can be watched.
+        // An unreadable file has nothing to probe.
         Ok(Elf::Foreign) | Err(_) => Vec::new(),
     };
     let can_be_read = |(_, offset): &(usize, u64)| is_there(file, *offset);
@@ -267,15 +269,15 @@ fn lookups(file: &File) -> Lookups {
     Lookups::Functions(functions.collect())
 }
 
-/// The kernel will read it too, and must not have to wait.
+/// The kernel will read it as well, and must not have to wait.
 fn is_there(file: &File, offset: u64) -> bool {
     file.read_at(&mut [0; 16], offset).is_ok()
 }
 
-/// A part of a file that can be executed.
+/// An executable mapping of a file.
 #[derive(Debug, PartialEq, Eq)]
 struct Mapping {
-    /// As `map_files` calls it.
+    /// As named in `map_files`.
     range: String,
     device: String,
     inode: u64,
@@ -298,7 +300,7 @@ impl Mapping {
         let (range, flags) = (words.next()?, words.next()?);
         let (_, device) = (words.next()?, words.next()?);
         let mut ends = range.split('-').map(|end| u64::from_str_radix(end, 16));
-        // Maps fill up with zeros, `map_files` does not.
+        // Maps pads addresses with zeros, `map_files` does not.
         let range = format!("{:x}-{:x}", ends.next()?.ok()?, ends.next()?.ok()?);
         let inode = words.next()?.parse().ok().filter(|inode| *inode != 0)?;
         flags.contains('x').then(|| Self {
@@ -337,19 +339,21 @@ mod tests {
 
     #[test]
     fn a_file_that_this_process_runs_is_opened_once() {
-        let (tell, found) = mpsc::channel();
+        let (results, found) = mpsc::channel();
         let mut known = Known::new(Wanted {
             lookups: true,
             ..Wanted::default()
         });
         let pid = std::process::id() as i32;
         for round in 0..2 {
-            known.look(pid, &mut HashSet::new(), &tell).unwrap();
+            known
+                .scan_process(pid, &mut HashSet::new(), &results)
+                .unwrap();
             let libraries = found
                 .try_iter()
                 .filter(|found| matches!(found, Found::Library(_)));
             let count = libraries.count();
-            // Not where map_files may not be read, or where libc is part of this program.
+            // None where map_files is not readable, or where libc is linked statically.
             assert!(count <= 2 && (round == 0 || count == 0), "{count}");
         }
         assert!(!known.files.is_empty() || rustix::process::getuid().as_raw() != 0);

@@ -1,14 +1,14 @@
-//! Notes of a program: its static probes, and the language that it is written in.
+//! ELF notes of a program: its USDT probes, and whether it is written in Go.
 //!
-//! A note of a static probe has its address, that of the section it is counted from (which matters to
-//! nobody any more), that of a counter of who watches it, and three texts: provider, name, arguments.
+//! The note of a USDT probe holds its address, that of a reference section (unused), that of a
+//! semaphore that counts its users, and three strings: provider, name, arguments.
 
 use std::io;
 
 use super::elf::{Program, u32_at, u64_at};
 
 const NOTE: u32 = 7;
-/// Notes of a section are read up to here.
+/// Maximum bytes of notes read from a section.
 const NOTES_MAX: u64 = 4 << 20;
 
 struct Note<'n> {
@@ -17,15 +17,15 @@ struct Note<'n> {
     content: &'n [u8],
 }
 
-/// A static probe.
+/// A USDT probe.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Usdt<'n> {
     pub(super) provider: &'n str,
     pub(super) name: &'n str,
     pub(super) args: &'n str,
-    /// In the file.
+    /// File offset.
     pub(super) offset: u64,
-    /// Of the counter of those who watch, in the file; 0 if there is none.
+    /// File offset of the semaphore that counts its users; 0 if there is none.
     pub(super) semaphore: u64,
 }
 
@@ -42,14 +42,15 @@ impl Program<'_> {
         Ok(())
     }
 
-    /// Go moves stacks, and with them what watches a return: the program would crash.
+    /// Go moves stacks, and with them the return address of a return probe: the program would
+    /// crash.
     pub(super) fn moves_stacks(&self) -> io::Result<bool> {
         let mut is_go = false;
         self.each_note(&mut |note| is_go |= note.name == b"Go")?;
         Ok(is_go)
     }
 
-    /// Shows every static probe.
+    /// Calls `each` with every USDT probe.
     pub(super) fn each_usdt(&self, each: &mut dyn FnMut(Usdt<'_>)) -> io::Result<()> {
         const PROBE: u32 = 3;
         self.each_note(&mut |note| {
@@ -72,7 +73,7 @@ impl Program<'_> {
         let mut segments = self.segments.iter();
         let semaphore = match u64_at(addresses, 16) {
             0 => 0,
-            // Nothing would be told of a probe whose counter stays 0.
+            // A probe whose semaphore stays 0 never fires.
             address => segments.find_map(|segment| segment.place_of(address))?,
         };
         Some(Usdt {
@@ -86,7 +87,7 @@ impl Program<'_> {
 }
 
 impl<'n> Note<'n> {
-    /// The first note, and what follows it.
+    /// The first note, and the bytes after it.
     fn first(bytes: &'n [u8]) -> Option<(Self, &'n [u8])> {
         const HEAD: usize = 12;
         let (head, rest) = bytes.split_at_checked(HEAD)?;

@@ -1,4 +1,4 @@
-//! Functions and static probes that were asked for, in one file.
+//! Finds the requested functions and USDT probes in one file.
 
 use std::collections::HashSet;
 use std::fs::File;
@@ -10,48 +10,48 @@ use super::notes::Usdt;
 use super::symbols::Symbol;
 use crate::probes::{Argument, Names, Near, ProbeSpec, What, fits, near, parse};
 
-/// Functions or probes that one pattern may stand for.
+/// Maximum number of functions or probes that a pattern may match.
 pub(crate) const SPOTS_MAX: usize = 256;
 
-/// A place that is to be watched.
+/// An address to probe.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Spot {
-    /// Number among what was asked for.
+    /// Number of the request.
     pub(crate) number: usize,
-    /// What it is called there.
+    /// Name in the file.
     pub(crate) name: String,
-    /// In the file.
+    /// File offset.
     pub(crate) offset: u64,
-    /// Of a static probe.
+    /// For a USDT probe.
     pub(crate) usdt: Option<UsdtSpot>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct UsdtSpot {
     pub(crate) provider: String,
-    /// Of the counter of those who watch, in the file; 0 if there is none.
+    /// File offset of the semaphore that counts its users; 0 if there is none.
     pub(crate) semaphore: u64,
     pub(crate) args: Vec<Argument>,
 }
 
-/// Why a file has nothing of it.
+/// Why a requested probe is not in a file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Lacking {
-    /// Names that are near.
+    /// Similar names.
     Near(Vec<String>),
-    /// It is chosen when a program starts, from several.
+    /// An indirect function (IFUNC), resolved at program start.
     Choice(String),
-    /// More than [`SPOTS_MAX`].
+    /// More matches than [`SPOTS_MAX`].
     TooMany(usize),
     /// Written in Go.
     MovesStacks,
-    /// No program of this machine.
+    /// Not a program of this architecture.
     Foreign,
 }
 
 type Spots = (Vec<Spot>, Vec<(usize, Lacking)>);
 
-/// Of what was asked for under these numbers.
+/// Finds the requests with these numbers.
 pub(super) fn spots(file: &File, specs: &[ProbeSpec], numbers: &[usize]) -> io::Result<Spots> {
     if numbers.is_empty() {
         return Ok(Spots::default());
@@ -85,12 +85,12 @@ pub(super) fn spots(file: &File, specs: &[ProbeSpec], numbers: &[usize]) -> io::
 }
 
 struct Search<'s> {
-    /// Where the program begins: no function, for nobody calls it. Where a return address would be are
-    /// the program's arguments, which a watch of the return would write over.
+    /// The entry point: not a function, as nothing calls it. In place of a return address are the
+    /// program's arguments, which a return probe would overwrite.
     first: Option<u64>,
     specs: &'s [ProbeSpec],
     numbers: &'s [usize],
-    /// What was found: a function of two names is one.
+    /// Already found: aliases count once.
     taken: HashSet<(usize, u64)>,
     spots: Vec<Vec<Spot>>,
     counts: Vec<usize>,
@@ -156,7 +156,7 @@ impl Search<'_> {
             let is_function = matches!(spec.what, What::Function { .. });
             let why_not = match &self.choices[place] {
                 _ if is_function && moves_stacks => Some(Lacking::MovesStacks),
-                // An older version of it may be there too, which nobody means.
+                // An older version of it may be there too, which is not the one meant.
                 Some(choice) if count == 0 || !spec.is_pattern() => {
                     Some(Lacking::Choice(choice.clone()))
                 }
@@ -202,7 +202,7 @@ mod tests {
         spots(&file, &specs, &numbers).expect("it can be read")
     }
 
-    /// Has a name that nothing else has.
+    /// Has a unique name.
     #[inline(never)]
     fn a_spot_to_be_found(number: u64) -> u64 {
         std::hint::black_box(number) * 3

@@ -8,21 +8,22 @@ use super::elf::{
 };
 
 const STRTAB: u32 = 3;
-/// More is no name of a function.
+/// Maximum length of a function name.
 const NAME_MAX: usize = 4096;
 
-/// A symbol with code.
+/// A function symbol.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Symbol<'n> {
     pub(super) name: &'n str,
-    /// Where its code begins in the file.
+    /// File offset of its code.
     pub(super) offset: u64,
-    /// What is there chooses another function when the program starts, and is not called later.
+    /// An indirect function (IFUNC): its code selects the implementation at program start, and is
+    /// not called later.
     pub(super) is_choice: bool,
 }
 
 impl Program<'_> {
-    /// Shows every function that is defined here; some more than once.
+    /// Calls `each` with every function defined here; some more than once.
     pub(super) fn each_function(&self, each: &mut dyn FnMut(Symbol<'_>)) -> io::Result<()> {
         let tables = self.sections.iter();
         let tables = tables.filter(|table| table.kind == DYNSYM || table.kind == SYMTAB);
@@ -66,9 +67,9 @@ impl Program<'_> {
         })
     }
 
-    /// What there is of a section.
+    /// The existing bytes of a section.
     pub(super) fn bytes(&self, section: &Section, most: u64) -> io::Result<Vec<u8>> {
-        // A size that lies may not make us reserve what no file has.
+        // A corrupt size must not make us allocate more than the file has.
         let there = self.file.metadata()?.len().saturating_sub(section.offset);
         let mut bytes = vec![0; section.size.min(most).min(there) as usize];
         let count = read_up_to(self.file, section.offset, &mut bytes)?;

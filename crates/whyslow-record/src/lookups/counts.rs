@@ -1,4 +1,4 @@
-//! Counts of a host as the program keeps them.
+//! Counters of a host in the BPF map.
 
 use super::LOOKUP_EDGES;
 
@@ -9,7 +9,7 @@ pub(super) const BUCKETS: usize = LOOKUP_EDGES.len() + 1;
 const COUNTS_WORDS: usize = 2 + RESULTS + EDGES_MAX + 1;
 const NAME_AT: usize = 8;
 
-/// A host, in a mount namespace.
+/// A host name, in a mount namespace.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(super) struct Host {
     pub(super) mount_ns: u32,
@@ -17,7 +17,7 @@ pub(super) struct Host {
 }
 
 impl Host {
-    /// Nothing if it is none.
+    /// `None` if the key is invalid.
     pub(super) fn parse(bytes: &[u8]) -> Option<Self> {
         let mount_ns = u32::from_ne_bytes(*bytes.first_chunk()?);
         let name = bytes.get(NAME_AT..)?.split(|byte| *byte == 0).next()?;
@@ -44,7 +44,7 @@ impl Counts {
         buckets: [0; BUCKETS],
     };
 
-    /// Nothing if it has another size.
+    /// `None` if the size differs.
     pub(super) fn parse(bytes: &[u8]) -> Option<Self> {
         let (words, rest) = bytes.as_chunks::<8>();
         if !rest.is_empty() || words.len() != COUNTS_WORDS {
@@ -64,7 +64,7 @@ impl Counts {
         self.buckets.iter().sum()
     }
 
-    /// What came since `before`.
+    /// The increase since `before`.
     pub(super) fn since(&self, before: &Self) -> Self {
         self.with(before, u64::wrapping_sub)
     }

@@ -1,4 +1,5 @@
-//! Loads the programs that count lookups, and attaches them to every file that has the functions.
+//! Loads the BPF programs that count DNS lookups, and attaches them to every file with the
+//! functions.
 
 use std::collections::HashMap;
 use std::mem::MaybeUninit;
@@ -10,23 +11,23 @@ use libbpf_rs::skel::{OpenSkel as _, SkelBuilder as _};
 use libbpf_rs::{ErrorKind, Link, OpenObject, PrintLevel, UprobeOpts};
 
 use super::LOOKUP_EDGES;
-use crate::asked::allow_descriptors;
 use crate::error::RecordError;
 use crate::libraries::{Finder, Found, Library, Wanted};
 use crate::preflight;
+use crate::probe_links::allow_descriptors;
 use crate::programs::{Off, Topic};
 use crate::skeletons::lookups::{LookupsSkel, LookupsSkelBuilder};
 
-/// Files whose functions are watched, at most: containers bring C libraries of their own.
+/// Maximum number of files with uprobes: containers have C libraries of their own.
 const FILES_MAX: usize = 256;
-/// The first search has so long until counting begins without it.
+/// Time for the first search, after which counting starts without it.
 const FIRST_MAX: Duration = Duration::from_secs(10);
-/// A process that begins maps its libraries first: looked at so often, a second apart.
-const LOOKS: u8 = 2;
-/// Processes that wait to be looked at.
+/// Number of scans of a new process, one second apart: it maps its libraries first.
+const SCANS: u8 = 2;
+/// Maximum number of processes waiting for a scan.
 const WAITING_MAX: usize = 8192;
 
-/// Programs at work; they stop when this is dropped.
+/// The loaded programs, detached when this is dropped.
 pub(super) struct Loaded<'o> {
     pub(super) skeleton: LookupsSkel<'o>,
     pub(super) off: Vec<Off>,
@@ -91,17 +92,17 @@ pub(super) fn load(
 }
 
 impl Loaded<'_> {
-    /// These processes run another program, since the last time.
+    /// These processes called exec since the last call.
     pub(super) fn begun(&mut self, pids: &[i32]) {
         for pid in pids {
             if self.waiting.len() < WAITING_MAX {
-                self.waiting.insert(*pid, LOOKS);
+                self.waiting.insert(*pid, SCANS);
             }
         }
     }
 
-    /// Watches what was found, and has those processes looked at that began.
-    pub(super) fn turn(&mut self) {
+    /// Attaches probes to what was found, and has new processes scanned.
+    pub(super) fn poll(&mut self) {
         while let Ok(found) = self.finder.found.try_recv() {
             self.take(found);
         }
@@ -111,10 +112,10 @@ impl Loaded<'_> {
         self.is_searching = true;
         let mut pids: Vec<i32> = self.waiting.keys().copied().collect();
         pids.sort_unstable();
-        self.finder.look(pids);
-        self.waiting.retain(|_, looks| {
-            *looks -= 1;
-            *looks > 0
+        self.finder.scan(pids);
+        self.waiting.retain(|_, scans| {
+            *scans -= 1;
+            *scans > 0
         });
     }
 
@@ -131,23 +132,23 @@ impl Loaded<'_> {
                     self.off.push(Off {
                         program: "on_lookup",
                         topic: Some(Topic::Dns),
-                        tells: "lookups of names",
+                        tells: "DNS lookups",
                         reason: format!("{}: {error}", library.path),
                     });
                 }
             }
-            // Nobody asked for functions by name.
+            // No functions were requested by name.
             Found::Lacking { .. } | Found::NoFile { .. } => {}
         }
     }
 
     fn attach(&mut self, library: &Library) -> Result<(), libbpf_rs::Error> {
-        // The file that was looked at, whatever has its name by now.
+        // The file that was examined, even if its path now leads to another one.
         let place = format!("/proc/self/fd/{}", library.file.as_raw_fd());
         let number = self.files as u64;
         self.files += 1;
         let programs = &self.skeleton.progs;
-        // Returns first: no lookup begins whose end is not seen.
+        // Returns first, so that no lookup is seen without its end.
         for retprobe in [true, false] {
             for (function, offset) in &library.functions {
                 let options = UprobeOpts {

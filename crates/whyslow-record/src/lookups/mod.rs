@@ -1,10 +1,10 @@
-//! Lookups of host names in numbers, for as long as somebody wants: the kernel counts them by host and
-//! mount namespace (`bpf/lookups.bpf.c`), and what it has counted is read once an interval.
+//! DNS lookup statistics, for any length of time: the kernel counts lookups by host and mount
+//! namespace (`bpf/lookups.bpf.c`), and the counters are read once an interval.
 //!
-//! What the kernel counts only grows. What came since the last look is added to the series of the host
-//! and of who was asked by then, so that a changed `resolv.conf` begins another series, and none ever
-//! gets smaller. Rejected: to read the files when somebody asks, which puts down to the new
-//! server what the old one has answered.
+//! The kernel's counters only grow. The increase since the last reading is added to the series of
+//! the host and of the resolver at that time, so that a changed `resolv.conf` starts another
+//! series, and no series ever decreases. Rejected: reading `resolv.conf` on demand, which
+//! attributes to the new server what the old one answered.
 
 mod counts;
 mod load;
@@ -19,9 +19,9 @@ pub use watch::watch_lookups;
 
 use crate::programs::Off;
 
-/// Longest lookup of each bucket, ns: from a name found in a file to one that three servers were asked
-/// for in vain. Between two is what a resolver waits for an answer if nobody says otherwise, 5 s, so
-/// that one that was waited for in vain lies above.
+/// Upper bound of each bucket in ns: from a name found in a file to one for which three servers
+/// were queried in vain. The default timeout of a resolver, 5 s, is between two bounds, so that a
+/// lookup with a timeout is above it.
 pub const LOOKUP_EDGES: [u64; 18] = [
     100_000,
     250_000,
@@ -43,12 +43,12 @@ pub const LOOKUP_EDGES: [u64; 18] = [
     30_000_000_000,
 ];
 
-/// Who is asked where a `resolv.conf` applies.
+/// The resolver configuration in a `resolv.conf`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Resolving {
-    /// Addresses, for people.
+    /// Addresses, for display.
     pub servers: String,
-    /// How long each is waited for.
+    /// Timeout of a query to a server.
     pub patience: Duration,
 }
 
@@ -57,45 +57,45 @@ pub struct Resolving {
 pub struct LookupOptions {
     /// Time between two [`LookupNews::Period`].
     pub interval: Duration,
-    /// Intervals; none is until somebody says stop.
+    /// Number of intervals; `None` is unlimited.
     pub count: Option<u64>,
-    /// Understands the text of a `resolv.conf`, empty where there is no such file.
+    /// Parses the text of a `resolv.conf`, empty if there is no such file.
     pub resolving: fn(&str) -> Resolving,
 }
 
-/// What is known when counting begins.
+/// State when counting starts.
 #[derive(Debug)]
 pub struct LookupReady<'r> {
-    /// BPF programs that do not run, and why.
+    /// BPF programs that do not run, with reasons.
     pub off: &'r [Off],
-    /// Files whose functions are watched.
+    /// Number of files with probes.
     pub files: usize,
 }
 
-/// What was counted since counting began.
+/// Counters since counting started.
 #[derive(Debug)]
 pub struct LookupPeriod<'p> {
     /// By host and resolver.
     pub series: Vec<&'p LookupSeries>,
-    /// Lookups that there was no memory to count.
+    /// Lookups that were not counted for lack of memory.
     pub uncounted: u64,
-    /// Hosts that the kernel counts, each in its mount namespace, and how many it has room for.
+    /// Hosts in the kernel's map, counted per mount namespace.
     pub hosts: usize,
-    /// Hosts that the kernel has room for; what comes after is in `uncounted` or `(other)`.
+    /// Capacity of the kernel's map; lookups of further hosts are in `uncounted` or `(other)`.
     pub hosts_max: usize,
-    /// Files whose functions are watched, and those that were too many.
+    /// Number of files with probes.
     pub files: usize,
-    /// Files that were too many to be watched.
+    /// Files beyond the limit.
     pub files_over: u64,
-    /// Programs and libraries of 32 bits, whose lookups are not seen.
+    /// 32-bit programs and libraries, whose lookups are not seen.
     pub narrow: u64,
 }
 
-/// Something happened.
+/// An event of the watch.
 #[derive(Debug)]
 pub enum LookupNews<'n> {
     /// An interval is over.
     Period(&'n LookupPeriod<'n>),
-    /// Nothing did for a moment.
+    /// Nothing happened for a moment; lets the caller stop.
     Nothing,
 }

@@ -1,4 +1,4 @@
-//! Who is asked for names in each mount namespace.
+//! The resolver configuration of each mount namespace.
 
 use std::fs;
 use std::path::Path;
@@ -9,14 +9,14 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use super::Resolving;
 use crate::snapshot::{self, ResolverFiles};
 
-/// Namespaces that are known; of more, who is asked there is not told.
+/// Maximum number of namespaces; the servers of further ones are not known.
 const PLACES_MAX: usize = 1024;
 const RESOLV_CONF: &str = "/etc/resolv.conf";
 
 pub(super) struct Places {
     resolving: fn(&str) -> Resolving,
     known: FxHashMap<u32, Resolving>,
-    /// Since somebody asked.
+    /// Since the last call of [`Places::take_changed`].
     changed: Vec<(u32, Duration)>,
 }
 
@@ -29,31 +29,31 @@ impl Places {
         }
     }
 
-    /// How long a server is waited for if there is no `resolv.conf`.
+    /// Query timeout without a `resolv.conf`.
     pub(super) fn patience(&self) -> Duration {
         (self.resolving)("").patience
     }
 
-    /// Looks at the namespaces of all processes; returns those that there are.
-    pub(super) fn look_everywhere(&mut self) -> FxHashSet<u32> {
-        self.look(
+    /// Reads the namespaces of all processes, and returns them.
+    pub(super) fn scan_all(&mut self) -> FxHashSet<u32> {
+        self.scan_pids(
             &snapshot::pids(Path::new("/proc")),
             &mut FxHashSet::default(),
         )
     }
 
-    /// Looks at the namespaces of these processes, if they are not known.
-    pub(super) fn look_at(&mut self, pids: &[i32]) {
+    /// Reads the namespaces of these processes, if they are not known.
+    pub(super) fn scan(&mut self, pids: &[i32]) {
         let mut seen = self.known.keys().copied().collect();
-        self.look(pids, &mut seen);
+        self.scan_pids(pids, &mut seen);
     }
 
-    /// Others are no more.
+    /// Drops namespaces that no longer exist.
     pub(super) fn keep(&mut self, alive: &FxHashSet<u32>) {
         self.known.retain(|ns, _| alive.contains(ns));
     }
 
-    fn look(&mut self, pids: &[i32], seen: &mut FxHashSet<u32>) -> FxHashSet<u32> {
+    fn scan_pids(&mut self, pids: &[i32], seen: &mut FxHashSet<u32>) -> FxHashSet<u32> {
         let mut alive = FxHashSet::default();
         for pid in pids {
             let folder = Path::new("/proc").join(pid.to_string());
@@ -61,11 +61,11 @@ impl Places {
                 continue;
             };
             alive.insert(ns);
-            // Who has another root sees other files.
+            // Processes with another root see other files.
             let root = |folder: &Path| fs::read_link(folder.join("root"));
-            let has_room = self.known.len() < PLACES_MAX || self.known.contains_key(&ns);
+            let fits = self.known.len() < PLACES_MAX || self.known.contains_key(&ns);
             if seen.contains(&ns)
-                || !has_room
+                || !fits
                 || !root(&folder).is_ok_and(|root| root == Path::new("/"))
             {
                 continue;
@@ -90,13 +90,13 @@ impl Places {
         }
     }
 
-    /// Empty if it is not known.
+    /// Empty if unknown.
     pub(super) fn servers(&self, ns: u32) -> String {
         let known = self.known.get(&ns);
         known.map_or_else(String::new, |resolving| resolving.servers.clone())
     }
 
-    /// How long servers are waited for in namespaces where that is new.
+    /// Timeouts of namespaces where they are new or changed.
     pub(super) fn take_changed(&mut self) -> Vec<(u32, Duration)> {
         std::mem::take(&mut self.changed)
     }
@@ -119,12 +119,12 @@ mod tests {
         let own = std::process::id() as i32;
         let ns = snapshot::mount_ns(Path::new("/proc/self")).expect("it is ours");
         assert_eq!(places.servers(ns), "");
-        places.look_at(&[own, i32::MAX - 1]);
+        places.scan(&[own, i32::MAX - 1]);
         let text = fs::read_to_string(RESOLV_CONF).unwrap_or_default();
         assert_eq!(places.servers(ns), resolving(&text).servers);
         assert_eq!(places.take_changed(), [(ns, resolving(&text).patience)]);
-        // What is known and the same is not told again.
-        assert!(places.look_everywhere().contains(&ns));
+        // A known, unchanged namespace is not returned again.
+        assert!(places.scan_all().contains(&ns));
         let again = places.take_changed();
         assert!(again.iter().all(|(of, _)| *of != ns), "{again:?}");
         places.keep(&FxHashSet::default());

@@ -1,4 +1,4 @@
-//! What was counted, by host and by who was asked.
+//! Counters by host and resolver.
 
 use std::collections::BTreeMap;
 
@@ -7,23 +7,24 @@ use whyslow_model::lookup::Outcome;
 
 use super::counts::{BUCKETS, Counts, Host};
 
-/// Series beyond these are one: each is two dozen lines, which somebody has to keep.
+/// Maximum number of series, as each is two dozen lines for a collector to store; further ones are
+/// merged.
 const SERIES_MAX: usize = 1_000;
-/// Hosts that there was no room for.
+/// Hosts beyond the limit.
 const OTHERS: &str = "(other)";
 
-/// Counters that only grow.
+/// Counters, which never decrease.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LookupSeries {
-    /// As it was asked for; `(other)` stands for all that there was no room for.
+    /// As passed to the resolver; `(other)` for all hosts beyond the limit.
     pub host: String,
-    /// Addresses of name servers; empty where that is not known.
+    /// Addresses of name servers; empty if unknown.
     pub resolver: String,
     counts: Counts,
 }
 
 impl LookupSeries {
-    /// How many ended how, by the C library's word for it; `ok` where a name was found.
+    /// Number of lookups per result, by the C library's name for it; `ok` if a name was found.
     pub fn results(&self) -> BTreeMap<String, u64> {
         let mut results = BTreeMap::new();
         for (place, count) in self.counts.results.iter().enumerate() {
@@ -34,7 +35,7 @@ impl LookupSeries {
         results
     }
 
-    /// Those not above each of [`super::LOOKUP_EDGES`] and above the one before; last those above all.
+    /// Lookups in each bucket of [`super::LOOKUP_EDGES`]; last those above all edges.
     pub fn buckets(&self) -> &[u64; BUCKETS] {
         &self.counts.buckets
     }
@@ -49,13 +50,13 @@ impl LookupSeries {
         self.counts.sum_ns
     }
 
-    /// Lookups that took as long as a resolver waits for an answer, or longer.
+    /// Lookups that took at least the timeout of a query.
     pub fn timeouts(&self) -> u64 {
         self.counts.timeouts
     }
 }
 
-/// What a result is called, by its place in the counts (`lookups.bpf.c`).
+/// Name of a result, by its index in the counters (`lookups.bpf.c`).
 fn word(place: usize) -> String {
     const ERRNOS: [i32; 5] = [2, 11, 12, 22, 34];
     let number = i32::try_from(place).unwrap_or(i32::MAX);
@@ -71,14 +72,14 @@ fn word(place: usize) -> String {
 
 #[derive(Debug, Default)]
 pub(super) struct All {
-    /// What the kernel had counted when it was looked at last.
+    /// The kernel's counters at the last reading.
     before: FxHashMap<Host, Counts>,
     others: Option<Counts>,
     series: BTreeMap<(String, String), LookupSeries>,
 }
 
 impl All {
-    /// Takes what the kernel has counted of a host by now. Whether that is more than before.
+    /// Adds the increase of the kernel's counters of a host. Returns whether there is one.
     pub(super) fn take(
         &mut self,
         host: Host,
@@ -97,7 +98,7 @@ impl All {
         true
     }
 
-    /// The same of all hosts that it had no room for.
+    /// The same for the hosts beyond the kernel's limit.
     pub(super) fn take_others(&mut self, now: Counts) {
         let new = now.since(self.others.as_ref().unwrap_or(&Counts::ZERO));
         if new != Counts::ZERO {
@@ -106,14 +107,14 @@ impl All {
         self.others = Some(now);
     }
 
-    /// What is counted of these will never be asked for again.
+    /// The kernel no longer counts this host.
     pub(super) fn forget(&mut self, host: &Host) {
         self.before.remove(host);
     }
 
     fn add(&mut self, key: (String, String), new: &Counts) {
-        let has_room = self.series.len() < SERIES_MAX || self.series.contains_key(&key);
-        let (host, resolver) = if has_room {
+        let fits = self.series.len() < SERIES_MAX || self.series.contains_key(&key);
+        let (host, resolver) = if fits {
             key
         } else {
             (OTHERS.to_owned(), String::new())
@@ -154,10 +155,10 @@ mod tests {
         counts
     }
 
-    fn told(all: &All) -> Vec<(&str, &str, u64)> {
+    fn listed(all: &All) -> Vec<(&str, &str, u64)> {
         let series = all.series().into_iter();
-        let told = series.map(|one| (one.host.as_str(), one.resolver.as_str(), one.count()));
-        told.collect()
+        let listed = series.map(|one| (one.host.as_str(), one.resolver.as_str(), one.count()));
+        listed.collect()
     }
 
     #[test]
@@ -166,16 +167,19 @@ mod tests {
         let by = |name: &'static str| move |_: u32| name.to_owned();
         all.take(host(1, "db"), counts(7), by("10.0.0.1"));
         all.take(host(2, "db"), counts(5), by("10.0.0.1"));
-        assert_eq!(told(&all), [("db", "10.0.0.1", 12)]);
+        assert_eq!(listed(&all), [("db", "10.0.0.1", 12)]);
         all.take(host(1, "db"), counts(10), by("10.0.0.2"));
-        // Nothing new has no resolver.
-        let is_new = all.take(host(2, "db"), counts(5), |_| panic!("nobody asks"));
+        // Without an increase the resolver is not looked up.
+        let is_new = all.take(host(2, "db"), counts(5), |_| panic!("not called"));
         assert!(!is_new);
-        assert_eq!(told(&all), [("db", "10.0.0.1", 12), ("db", "10.0.0.2", 3)]);
-        // Its namespace is gone, and another one has the number.
+        assert_eq!(
+            listed(&all),
+            [("db", "10.0.0.1", 12), ("db", "10.0.0.2", 3)]
+        );
+        // Its namespace is gone, and another one has the same number.
         all.forget(&host(1, "db"));
         all.take(host(1, "db"), counts(2), by("10.0.0.1"));
-        assert_eq!(told(&all)[0], ("db", "10.0.0.1", 14));
+        assert_eq!(listed(&all)[0], ("db", "10.0.0.1", 14));
     }
 
     #[test]
@@ -189,7 +193,7 @@ mod tests {
         all.take_others(counts(9));
         all.take_others(counts(9));
         assert_eq!(all.series().len(), SERIES_MAX + 1);
-        assert_eq!(told(&all)[0], ("(other)", "", 12));
+        assert_eq!(listed(&all)[0], ("(other)", "", 12));
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! Reads what the kernel has counted at the end of every interval.
+//! Reads the kernel's counters at the end of every interval.
 
 use std::cmp::Reverse;
 use std::mem::MaybeUninit;
@@ -15,17 +15,17 @@ use super::series::All;
 use super::{LookupNews, LookupOptions, LookupPeriod, LookupReady};
 use crate::error::RecordError;
 
-/// Whoever says stop is heard so soon.
+/// Maximum time until the caller can stop.
 const PAUSE: Duration = Duration::from_millis(250);
-/// Processes that began are looked at so often.
-const LOOK_AGE: Duration = Duration::from_secs(1);
+/// Interval of scans of new processes.
+const SCAN_INTERVAL: Duration = Duration::from_secs(1);
 /// See `lookups.bpf.c`.
 const HOSTS_MAX: usize = 4096;
-/// From so many hosts on, those of namespaces that are no more make room.
+/// From this number of hosts on, those of deleted namespaces are evicted.
 const HOSTS_MANY: usize = HOSTS_MAX / 2;
 
-/// Tells of intervals until `each` breaks, or as many are over as were asked for. `ready` is called
-/// when the programs run.
+/// Reports intervals until `each` breaks, or the requested number of intervals is over. `ready` is
+/// called when the programs run.
 pub fn watch_lookups(
     options: &LookupOptions,
     ready: impl FnOnce(&LookupReady<'_>),
@@ -39,28 +39,28 @@ pub fn watch_lookups(
         places,
         all: All::default(),
     };
-    watch.places.look_everywhere();
-    watch.tell_patience();
+    watch.places.scan_all();
+    watch.update_timeouts();
     ready(&LookupReady {
         off: &watch.loaded.off,
         files: watch.loaded.files,
     });
     let mut due = Instant::now() + options.interval;
-    let mut looked = Instant::now();
+    let mut scanned = Instant::now();
     let mut over = 0;
     loop {
         thread::sleep(due.saturating_duration_since(Instant::now()).min(PAUSE));
-        if looked.elapsed() >= LOOK_AGE {
-            looked = Instant::now();
-            watch.look();
+        if scanned.elapsed() >= SCAN_INTERVAL {
+            scanned = Instant::now();
+            watch.scan();
         }
         let mut flow = each(LookupNews::Nothing);
         let is_due = Instant::now() >= due;
         if is_due || flow.is_break() {
-            let told = watch.period(&mut each)?;
-            flow = if flow.is_break() { flow } else { told };
+            let of_period = watch.period(&mut each)?;
+            flow = if flow.is_break() { flow } else { of_period };
             over += 1;
-            // After a machine slept, intervals are not made up for.
+            // Intervals missed during suspend are skipped.
             due = (due + options.interval).max(Instant::now());
         }
         if flow.is_break() || options.count == Some(over) {
@@ -76,28 +76,28 @@ struct Watch<'o> {
 }
 
 impl Watch<'_> {
-    /// At what has begun.
-    fn look(&mut self) {
+    /// Scans new processes.
+    fn scan(&mut self) {
         let begun = &self.loaded.skeleton.maps.begun;
         let keys: Vec<Vec<u8>> = begun.keys().collect();
         let mut pids = Vec::new();
         for key in keys {
-            // Another may have taken its place meanwhile.
+            // Another key may have replaced it meanwhile.
             let _ = begun.delete(&key);
             pids.extend(key.first_chunk().map(|bytes| i32::from_ne_bytes(*bytes)));
         }
         self.loaded.begun(&pids);
-        self.loaded.turn();
-        self.places.look_at(&pids);
-        self.tell_patience();
+        self.loaded.poll();
+        self.places.scan(&pids);
+        self.update_timeouts();
     }
 
-    fn tell_patience(&mut self) {
+    fn update_timeouts(&mut self) {
         let known = &self.loaded.skeleton.maps.patience;
         for (ns, patience) in self.places.take_changed() {
             let patience = u64::try_from(patience.as_nanos()).unwrap_or(u64::MAX);
             let (key, value) = (ns.to_ne_bytes(), patience.to_ne_bytes());
-            // Where there is no room, the usual patience counts.
+            // If the map is full, the default timeout applies.
             if known.update(&key, &value, MapFlags::ANY).is_err() {
                 break;
             }
@@ -108,11 +108,11 @@ impl Watch<'_> {
         &mut self,
         each: &mut impl FnMut(LookupNews<'_>) -> ControlFlow<()>,
     ) -> Result<ControlFlow<()>, RecordError> {
-        let alive = self.places.look_everywhere();
-        self.tell_patience();
+        let alive = self.places.scan_all();
+        self.update_timeouts();
         let maps = &self.loaded.skeleton.maps;
         let mut found = Vec::new();
-        // Keys go nowhere meanwhile: nobody else takes any away.
+        // No key vanishes meanwhile: only this thread deletes keys.
         for key in maps.hosts.keys() {
             let value = maps.hosts.lookup(&key, MapFlags::ANY);
             let value = value.map_err(RecordError::Consume)?.unwrap_or_default();
@@ -121,14 +121,14 @@ impl Watch<'_> {
             }
         }
         let hosts = found.len();
-        // Where there is no room for all, those that are asked for most have their own series.
+        // If there are too many, the hosts with the most lookups get a series of their own.
         found.sort_by_cached_key(|(key, _, counts)| (Reverse(counts.count()), key.clone()));
         let mut gone = Vec::new();
         for (key, host, counts) in found {
             let places = &self.places;
             let is_gone = !alive.contains(&host.mount_ns);
             let is_new = self.all.take(host.clone(), counts, |ns| places.servers(ns));
-            // One that has come since the look at all processes has something new.
+            // A namespace created since the scan of all processes has an increase.
             if is_gone && !is_new {
                 gone.push((key, host));
             }
@@ -146,7 +146,7 @@ impl Watch<'_> {
         let uncounted = uncounted.as_deref().and_then(<[u8]>::first_chunk);
         let uncounted = uncounted.map_or(0, |bytes| u64::from_ne_bytes(*bytes));
         if hosts >= HOSTS_MANY {
-            // Nobody is in them who could count something now.
+            // No process is left in them that could count.
             for (key, host) in gone {
                 if maps.hosts.delete(&key).is_ok() {
                     self.all.forget(&host);

@@ -1,4 +1,4 @@
-//! Names of block devices and their numbers, as the kernel has them now.
+//! Current names and numbers of block devices.
 
 use std::fs;
 use std::path::Path;
@@ -6,7 +6,7 @@ use std::path::Path;
 const BY_NUMBER: &str = "/sys/dev/block";
 const BY_NAME: &str = "/sys/class/block";
 
-/// Major and minor of a `dev_t` with 20 bits for the minor.
+/// Major and minor number of a kernel `dev_t` with 20 minor bits.
 fn parts(dev: u32) -> (u32, u32) {
     (dev >> 20, dev & 0xf_ffff)
 }
@@ -17,13 +17,13 @@ pub fn device_name(dev: u32) -> String {
     let link = fs::read_link(Path::new(BY_NUMBER).join(format!("{major}:{minor}")));
     let name = link.ok().and_then(|link| {
         let name = link.file_name()?.to_str()?;
-        // In names of devices the kernel writes ! for /.
+        // The kernel writes ! for / in device names.
         Some(name.replace('!', "/"))
     });
     name.unwrap_or_else(|| format!("{major}:{minor}"))
 }
 
-/// Number of the disk of this name, or that it is a part of, as `sda1` is of `sda`.
+/// Number of the disk with this name; of a partition such as `sda1`, that of its disk.
 pub fn device_by_name(name: &str) -> Option<u32> {
     if name.is_empty() || name.starts_with('.') {
         return None;

@@ -1,7 +1,7 @@
-//! Counts of a device as the programs keep them, and what follows from them.
+//! Counters of a device in the BPF map, and the statistics derived from them.
 //!
-//! This is not `whyslow_model`'s `Histogram`: the counts lie in a map of the kernel, so their number
-//! is fixed, and they only grow, so that an interval is the difference of two readings.
+//! This is not `whyslow_model`'s `Histogram`: the counters are in a BPF map, so their number is
+//! fixed, and they only grow, so that an interval is the difference of two readings.
 
 use std::time::Duration;
 
@@ -14,7 +14,7 @@ type Buckets = LogBuckets<SUB_BITS>;
 const EPOCH_SHIFT: u32 = 44;
 const VALUE_MASK: u64 = (1 << EPOCH_SHIFT) - 1;
 
-/// What the kernel has counted of a device since it began, as it lies in the map.
+/// Counters of a device since the start, in the layout of the BPF map.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Counters {
     pub(super) sum: u64,
@@ -35,7 +35,7 @@ impl Counters {
         }
     }
 
-    /// Nothing if it has another size.
+    /// `None` if the size differs.
     pub(super) fn parse(bytes: &[u8]) -> Option<Self> {
         let (words, rest) = bytes.as_chunks::<8>();
         let words: Vec<u64> = words.iter().map(|word| u64::from_ne_bytes(*word)).collect();
@@ -49,7 +49,7 @@ impl Counters {
         })
     }
 
-    /// Shortest and longest of an interval; nothing if it had none.
+    /// Minimum and maximum of an interval; `None` if it had no requests.
     pub(super) fn extremes(&self, epoch: u64) -> Option<(u64, u64)> {
         let half = (epoch & 1) as usize;
         let of_epoch = |value: u64| {
@@ -62,7 +62,7 @@ impl Counters {
         ))
     }
 
-    /// What came since `before`.
+    /// The increase since `before`.
     pub(super) fn since(&self, before: &Self) -> Self {
         let counts = self.counts.iter().zip(&before.counts);
         Self {
@@ -77,7 +77,7 @@ impl Counters {
         self.counts.iter().sum()
     }
 
-    /// Middle of the bucket of the request that so many of a hundred do not exceed.
+    /// Middle of the bucket that contains the percentile.
     pub(super) fn percentile(&self, percent: u64) -> Option<Duration> {
         let rank = (self.count() * percent).div_ceil(100).max(1);
         let mut so_far = 0;
@@ -94,7 +94,7 @@ impl Counters {
 mod tests {
     use super::*;
 
-    /// As the program has it.
+    /// As in the BPF program.
     fn bucket_of(ns: u64) -> usize {
         let power = ns.max(1).ilog2();
         if power < SUB_BITS {

@@ -1,4 +1,4 @@
-//! Loads and attaches the programs that watch requests.
+//! Loads and attaches the BPF programs for block requests.
 
 use std::mem::MaybeUninit;
 use std::path::Path;
@@ -12,14 +12,14 @@ use crate::preflight;
 use crate::programs::Off;
 use crate::skeletons::outliers::{OpenOutliersSkel, OutliersSkel, OutliersSkelBuilder};
 
-/// Programs at work; they stop when this is dropped.
+/// The loaded programs, detached when this is dropped.
 pub(super) struct Loaded<'o> {
     pub(super) skeleton: OutliersSkel<'o>,
     pub(super) off: Vec<Off>,
     _links: Vec<Link>,
 }
 
-/// Older kernels do not tell of it.
+/// Not supported by older kernels.
 const START: &str = "on_start";
 
 pub(super) fn load<'o>(
@@ -39,7 +39,7 @@ pub(super) fn load<'o>(
         off.push(Off {
             program: START,
             topic: None,
-            tells: "who made requests, and their time in queues",
+            tells: "submitters of requests, and their time in queues",
             reason: error.to_string(),
         });
     }

@@ -1,5 +1,6 @@
-//! Slow requests to block devices as they happen, and all of them in numbers: what runs for weeks
-//! because the kernel counts, and only what is slow leaves it.
+//! Slow requests to block devices as they complete, and statistics of all requests. Suitable for
+//! weeks of monitoring, because the kernel aggregates, and only slow requests are passed to user
+//! space.
 
 mod devices;
 mod histogram;
@@ -16,37 +17,37 @@ use crate::programs::Off;
 /// What to watch.
 #[derive(Debug, Clone, Default)]
 pub struct OutlierOptions {
-    /// Requests that take so long are told of.
+    /// Requests that take at least this long are reported.
     pub slow_min: Duration,
     /// Time between two [`Told::Period`].
     pub interval: Duration,
-    /// Intervals; none is until somebody says stop.
+    /// Number of intervals; `None` is unlimited.
     pub count: Option<u64>,
-    /// Kernel numbers of disks; all if there are none.
+    /// Device numbers (`dev_t`) of disks; all disks if empty.
     pub devices: Vec<u32>,
-    /// `BlockIo::OP` of what is wanted; all if there are none.
+    /// `BlockIo::OP` of the requests to watch; all if empty.
     pub ops: Vec<u32>,
-    /// Least size in bytes.
+    /// Minimum size in bytes.
     pub bytes_min: u32,
-    /// None is any.
+    /// Maximum size in bytes; `None` is unlimited.
     pub bytes_max: Option<u32>,
 }
 
-/// What is known when watching begins.
+/// State when watching starts.
 #[derive(Debug)]
 pub struct OutlierReady<'r> {
-    /// BPF programs that do not run, and why.
+    /// BPF programs that do not run, with reasons.
     pub off: &'r [Off],
 }
 
-/// A request that took long.
+/// A slow request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct SlowRequest {
-    /// When it ended, ns since the epoch.
+    /// Completion time, ns since the epoch.
     pub ts_end: i64,
-    /// From queueing, or issue where that was not seen, to completion.
+    /// From queueing, or from issue if the queueing was not seen, to completion.
     pub dur: Duration,
-    /// Until the driver got it; none if it was not seen before.
+    /// Time until the driver received it; `None` if it was not seen before.
     pub queue: Option<Duration>,
     /// Disk, kernel `dev_t` with 20 minor bits.
     pub dev: u32,
@@ -56,13 +57,14 @@ pub struct SlowRequest {
     pub bytes: u32,
     /// See `BlockIo`.
     pub rwbs: u32,
-    /// Result as the kernel has it: see [`BlockIo::errno`](whyslow_model::spool::BlockIo::errno).
+    /// Result as reported by the kernel: see
+    /// [`BlockIo::errno`](whyslow_model::spool::BlockIo::errno).
     pub error: i32,
-    /// Thread, process and name of who made it, if that was seen.
+    /// Thread, process and name of the submitter, if that was seen.
     pub submitter: Option<(i32, i32, String)>,
 }
 
-/// Requests of a device that ended in an interval.
+/// Requests of a device that completed in an interval.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct DeviceTimes {
     /// Disk, kernel `dev_t` with 20 minor bits.
@@ -71,51 +73,51 @@ pub struct DeviceTimes {
     pub count: u64,
     /// Sum of their latencies.
     pub sum: Duration,
-    /// Shortest and longest.
+    /// Minimum and maximum.
     pub extremes: Option<(Duration, Duration)>,
-    /// Exact to a thirty-second part.
+    /// Relative error at most 1/32.
     pub p50: Option<Duration>,
-    /// Exact to a thirty-second part, like `p50`.
+    /// Relative error at most 1/32, like `p50`.
     pub p99: Option<Duration>,
     /// Requests that took [`OutlierOptions::slow_min`] or longer.
     pub slow: u64,
-    /// Not yet ended, and slow already.
+    /// Requests still in flight that are slow already.
     pub open: u64,
 }
 
-/// What was not counted or not told, for want of room.
+/// What was not counted or not reported, for lack of memory.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Missed {
     /// Requests that were not counted, because too many were in flight.
     pub requests: u64,
-    /// Requests that were not counted, because there was no room for one more device.
+    /// Requests that were not counted, because there were too many devices.
     pub devices: u64,
-    /// Slow requests that are counted and were not shown one by one.
+    /// Slow requests that are counted, but were not reported individually.
     pub lines: u64,
 }
 
-/// An interval that ended.
+/// A completed interval.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Period {
     /// ns since the epoch
     pub begin: i64,
     /// End of the interval, ns since the epoch.
     pub end: i64,
-    /// Somebody said stop before its time.
+    /// The caller stopped before its end.
     pub is_cut: bool,
-    /// By number.
+    /// In order of the device number.
     pub devices: Vec<DeviceTimes>,
-    /// What the interval lacks.
+    /// What the interval is missing.
     pub missed: Missed,
 }
 
-/// Something happened.
+/// An event of the watch.
 #[derive(Debug)]
 pub enum Told<'t> {
-    /// A slow request is complete.
+    /// A slow request completed.
     Slow(&'t SlowRequest),
     /// An interval is over.
     Period(&'t Period),
-    /// Nothing did for a moment.
+    /// Nothing happened for a moment; lets the caller stop.
     Nothing,
 }

@@ -1,4 +1,4 @@
-//! Waits for slow requests, and reads the counts at the end of every interval.
+//! Waits for slow requests, and reads the counters at the end of every interval.
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
@@ -18,15 +18,15 @@ use super::{DeviceTimes, Missed, OutlierOptions, OutlierReady, Period, SlowReque
 use crate::clock;
 use crate::error::RecordError;
 
-/// Whoever says stop is heard so soon.
+/// Maximum time until the caller can stop.
 const PAUSE: Duration = Duration::from_millis(250);
-/// So many slow requests are told before somebody may say stop.
+/// Maximum number of slow requests reported before the caller can stop.
 const AT_ONCE: usize = 1_000;
-/// A program that began before the interval ended has ended then.
+/// A BPF program that started before the end of the interval has completed by then.
 const SETTLE: Duration = Duration::from_millis(2);
 
-/// Tells of slow requests and of intervals until `each` breaks, or as many intervals are over as
-/// were asked for. `ready` is called when the programs run.
+/// Reports slow requests and intervals until `each` breaks, or the requested number of intervals is
+/// over. `ready` is called when the programs run.
 pub fn watch_outliers(
     options: &OutlierOptions,
     ready: impl FnOnce(&OutlierReady<'_>),
@@ -62,7 +62,7 @@ pub fn watch_outliers(
             let period = counting.end_period(!is_due)?;
             flow = merge(flow, each(Told::Period(&period)));
             over += 1;
-            // After a machine slept, intervals are not made up for.
+            // Intervals missed during suspend are skipped.
             due = (due + options.interval).max(Instant::now());
         }
         if flow.is_break() || options.count == Some(over) {
@@ -84,7 +84,7 @@ fn ring(
     let take = move |record: &[u8]| {
         let mut slow = slow.borrow_mut();
         slow.extend(parse(record));
-        // Else those who are faster than we are would never let us go.
+        // Otherwise a faster producer would keep us here forever.
         -i32::from(slow.len() >= AT_ONCE)
     };
     builder
@@ -93,7 +93,7 @@ fn ring(
     builder.build().map_err(RecordError::Buffer)
 }
 
-/// Numbers of a map's value by their place.
+/// Reads numbers at offsets of a map value.
 struct Fields<'b>(&'b [u8]);
 
 impl Fields<'_> {
@@ -130,7 +130,7 @@ fn parse(record: &[u8]) -> Option<SlowRequest> {
     })
 }
 
-/// What was counted up to the end of the last interval.
+/// Counters up to the end of the last interval.
 struct Counting<'c, 'o> {
     loaded: &'c Loaded<'o>,
     options: &'c OutlierOptions,
@@ -150,7 +150,7 @@ impl<'c, 'o> Counting<'c, 'o> {
             devices: BTreeMap::new(),
             missed: Missed::default(),
         };
-        // What came before everything was attached belongs to no interval.
+        // What was counted before everything was attached belongs to no interval.
         counting.end_period(true)?;
         Ok(counting)
     }
@@ -199,7 +199,7 @@ impl<'c, 'o> Counting<'c, 'o> {
     fn counters(&self) -> Result<Vec<(u32, Counters)>, RecordError> {
         let devices = &self.loaded.skeleton.maps.devices;
         let mut found = Vec::new();
-        // Devices are only ever added, so that no key vanishes on the way.
+        // Devices are never removed, so no key vanishes meanwhile.
         for key in devices.keys() {
             let counters = devices
                 .lookup(&key, MapFlags::ANY)
@@ -212,13 +212,14 @@ impl<'c, 'o> Counting<'c, 'o> {
         Ok(found)
     }
 
-    /// Requests by device that are slow already and have not ended.
+    /// Requests in flight that are slow already, by device.
     fn open(&self) -> Result<BTreeMap<u32, u64>, RecordError> {
         let requests = &self.loaded.skeleton.maps.requests;
         let slow_min = u64::try_from(self.options.slow_min.as_nanos()).unwrap_or(u64::MAX);
         let now = clock::monotonic();
         let mut open = BTreeMap::new();
-        // All at once: the kernel gives whole buckets, and fewer than asked for pass for the last.
+        // In one batch: the kernel returns whole buckets, and a smaller batch would look like the
+        // last.
         let all = requests.max_entries();
         let batches = requests
             .lookup_batch(all, MapFlags::ANY, MapFlags::ANY)
@@ -228,14 +229,14 @@ impl<'c, 'o> Counting<'c, 'o> {
             let (Some(begun), Some(dev)) = (fields.u64(0), fields.u32(24)) else {
                 continue;
             };
-            if now.saturating_sub(begun) >= slow_min && self.is_asked_for(&fields) {
+            if now.saturating_sub(begun) >= slow_min && self.matches(&fields) {
                 *open.entry(dev).or_default() += 1;
             }
         }
         Ok(open)
     }
 
-    fn is_asked_for(&self, request: &Fields<'_>) -> bool {
+    fn matches(&self, request: &Fields<'_>) -> bool {
         let (Some(bytes), Some(rwbs)) = (request.u32(28), request.u32(32)) else {
             return false;
         };
@@ -273,7 +274,7 @@ fn times(dev: u32, counters: &Counters, epoch: u64, open: u64) -> DeviceTimes {
         .extremes(epoch)
         .filter(|_| counters.count() > 0)
         .map(|(min, max)| (Duration::from_nanos(min), Duration::from_nanos(max)));
-    // The middle of a bucket may lie beyond what was in it.
+    // The middle of a bucket may be outside the range of its values.
     let within = |percentile: Option<Duration>| {
         percentile.map(|length| extremes.map_or(length, |(min, max)| length.clamp(min, max)))
     };

@@ -1,18 +1,17 @@
-//! How to record where the kernel takes no eBPF programs: with a tracer whose traces can be
-//! imported.
+//! Instructions for kernels that reject eBPF programs: record with LTTng and import the trace.
 
-/// Commands, and what a recording made of their trace answers.
+/// A command, and what the resulting recording can answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Instead {
-    /// Command line, to be typed as it is.
+    /// Command line, ready to paste.
     pub command: &'static str,
-    /// What is known because of it.
+    /// What it records.
     pub tells: &'static str,
-    /// Kinds of questions that it gives answers to.
+    /// Kinds of queries that it enables.
     pub answers: &'static str,
 }
 
-/// In the order in which they are typed.
+/// In the order to run them.
 pub fn instead() -> &'static [Instead] {
     STEPS
 }
@@ -28,12 +27,12 @@ const fn step(command: &'static str, tells: &'static str, answers: &'static str)
 static STEPS: &[Instead] = &[
     step(
         "sudo lttng create slow --output=/tmp/slow",
-        "the trace goes to this folder",
+        "writes the trace to this directory",
         "",
     ),
     step(
         "sudo lttng enable-channel --kernel all --subbuf-size=8M --num-subbuf=4",
-        "so that little is lost; what is, is told",
+        "larger buffers, fewer lost events; losses are reported",
         "",
     ),
     step(
@@ -43,27 +42,27 @@ static STEPS: &[Instead] = &[
     ),
     step(
         "sudo lttng enable-event --kernel --channel=all 'sched_*,task_rename,lttng_statedump_*'",
-        "who ran, waited and woke whom; names of threads and of open files",
+        "context switches and wakeups; names of threads and open files",
         "threads, states, sched, cpu, use",
     ),
     step(
         "sudo lttng enable-event --kernel --channel=all 'block_*'",
-        "requests to disks and who made them",
+        "block requests with their threads",
         "block, block outliers, as iostat",
     ),
     step(
         "sudo lttng enable-event --kernel --channel=all 'irq_*,timer_hrtimer_expire_*,net_*,mm_vmscan_*'",
-        "interrupts, packets, reclaim; leave it out if the trace grows too fast",
+        "interrupts, packets, reclaim; omit if the trace grows too fast",
         "irq, net by interface, mem",
     ),
     step(
         "sudo lttng start; sleep 30; sudo lttng stop; sudo lttng destroy",
-        "half a minute",
+        "records for 30 seconds",
         "",
     ),
     step(
         "sudo whyslow import /tmp/slow -o slow.wsl",
-        "the recording",
-        "every question",
+        "imports the trace",
+        "all queries",
     ),
 ];

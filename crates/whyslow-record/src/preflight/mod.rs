@@ -1,4 +1,4 @@
-//! What of this machine decides what can be recorded.
+//! Checks of this machine: what can be recorded on it.
 
 mod instead;
 mod privileges;
@@ -9,22 +9,22 @@ use std::path::Path;
 
 use crate::load;
 use crate::options::Options;
-use crate::programs::{LOOKS, Off, StandIn, Topic};
+use crate::programs::{Off, StandIn, Topic, WALL_ITERATOR};
 use crate::wall::WALL_MIN;
 
 pub(crate) use settings::are_ids_those_of_the_host;
 
 pub use instead::{Instead, instead};
 
-/// Types of the kernel, without which no program finds a field.
+/// BTF of the kernel, which every program needs to locate fields.
 pub(crate) const TYPES: &str = "/sys/kernel/btf/vmlinux";
 
-/// How a thing is.
+/// Result of a check.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum State {
     /// Nothing is missing.
     Good,
-    /// Something is left out, or slower.
+    /// Something is not recorded, or recorded more slowly.
     Limited,
     /// Nothing can be recorded.
     Bad,
@@ -41,16 +41,16 @@ impl State {
     }
 }
 
-/// One thing that was looked at.
+/// One check.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Check {
-    /// What was looked at, for the first column of `doctor`.
+    /// What was checked, for the first column of `doctor`.
     pub name: &'static str,
-    /// How it is.
+    /// Its result.
     pub state: State,
     /// What was found.
     pub found: String,
-    /// What would make it better; empty if nothing has to be.
+    /// How to improve it; empty if there is nothing to improve.
     pub fix: String,
 }
 
@@ -72,7 +72,7 @@ impl Check {
     }
 }
 
-/// Looks at everything; loads every program, and lets none of them run.
+/// Runs all checks. Loads every program, attaches none.
 pub fn checks() -> Vec<Check> {
     let may = privileges::of_this_process();
     let mut checks = vec![kernel(), privileges::check(may), types(), lockdown()];
@@ -100,12 +100,12 @@ pub(crate) fn is_kernel_since(version: [u32; 2]) -> bool {
 fn kernel() -> Check {
     let system = rustix::system::uname();
     let release = system.release().to_string_lossy();
-    // Storage by task for tracing programs, and rings.
+    // Task storage for tracing programs, and ring buffers.
     if is_kernel_since([5, 11]) {
         Check::new("kernel", State::Good, release)
     } else {
         Check::new("kernel", State::Bad, release)
-            .fix("Linux 5.11 or newer; before that, record with LTTng, as told below")
+            .fix("use Linux 5.11 or newer, or record with LTTng as shown below")
     }
 }
 
@@ -114,9 +114,8 @@ fn types() -> Check {
         Check::new("kernel types (BTF)", State::Good, TYPES)
     } else {
         let found = format!("no {TYPES}");
-        Check::new("kernel types (BTF)", State::Bad, found).fix(
-            "a kernel with CONFIG_DEBUG_INFO_BTF=y; until then, record with LTTng, as told below",
-        )
+        Check::new("kernel types (BTF)", State::Bad, found)
+            .fix("use a kernel with CONFIG_DEBUG_INFO_BTF=y, or record with LTTng as shown below")
     }
 }
 
@@ -127,10 +126,11 @@ fn lockdown() -> Check {
         .split_whitespace()
         .find_map(|mode| mode.strip_prefix('[')?.strip_suffix(']'));
     match mode {
-        Some("confidentiality") => Check::new("lockdown", State::Bad, "confidentiality")
-            .fix("boot with lockdown=integrity: this mode forbids programs to read the kernel"),
+        Some("confidentiality") => Check::new("lockdown", State::Bad, "confidentiality").fix(
+            "boot with lockdown=integrity: this mode forbids BPF programs to read kernel memory",
+        ),
         Some(mode) => Check::new("lockdown", State::Good, mode),
-        None => Check::new("lockdown", State::Good, "none, or not told"),
+        None => Check::new("lockdown", State::Good, "none or unknown"),
     }
 }
 
@@ -144,34 +144,34 @@ fn instead_of<'s>(stand_ins: impl Iterator<Item = &'s StandIn>) -> String {
     format!("; {}", forms.join(", "))
 }
 
-/// Whether functions of programs can be watched: tried on the one that this program begins with.
+/// Whether uprobes work: tries one on this program's entry point.
 fn functions() -> Check {
     let name = "functions (uprobes)";
     match load::try_function() {
-        Ok(()) => Check::new(name, State::Good, "can be watched: record --function"),
+        Ok(()) => Check::new(name, State::Good, "available: record --function"),
         Err(reason) => Check::new(name, State::Limited, reason).fix(
-            "a kernel since 5.15 with CONFIG_UPROBES=y and CONFIG_BPF_EVENTS=y; newer ones want CAP_SYS_ADMIN for it: sudo whyslow …",
+            "use Linux 5.15 or newer with CONFIG_UPROBES=y and CONFIG_BPF_EVENTS=y; newer kernels require CAP_SYS_ADMIN: sudo whyslow …",
         ),
     }
 }
 
-/// How all threads are looked at.
+/// How wall-clock sampling reads all threads.
 fn wall(off: &[Off]) -> Check {
-    let name = "all threads by wall clock";
-    match off.iter().find(|off| off.program == LOOKS) {
+    let name = "wall-clock sampling";
+    match off.iter().find(|off| off.program == WALL_ITERATOR) {
         None => Check::new(
             name,
             State::Good,
-            "by an iterator: record --stacks wall:10ms",
+            "by BPF iterator: record --stacks wall:10ms",
         ),
         Some(off) => {
-            let found = format!("by files of /proc, at a higher cost ({})", off.reason);
+            let found = format!("by /proc, at a higher cost ({})", off.reason);
             Check::new(name, State::Limited, found)
         }
     }
 }
 
-/// One line a topic.
+/// One check per topic.
 fn programs() -> Vec<Check> {
     let mut options = Options::new("");
     options.topics = Topic::ALL.iter().copied().collect();
@@ -190,9 +190,12 @@ fn programs() -> Vec<Check> {
             let found = format!("all programs load{instead}");
             return Check::new(topic.name(), State::Good, found);
         }
-        let lacking = lacking
-            .iter()
-            .map(|off| format!("not {} ({}: {})", off.tells, off.program, off.reason));
+        let lacking = lacking.iter().map(|off| {
+            format!(
+                "{} unavailable ({}: {})",
+                off.tells, off.program, off.reason
+            )
+        });
         let lacking: Vec<String> = lacking.collect();
         let found = format!("{}{instead}", lacking.join("; "));
         Check::new(topic.name(), State::Limited, found)

@@ -1,10 +1,10 @@
-//! What this process may do: capabilities by number, as `/proc/self/status` has them.
+//! Privileges of this process: capabilities by number, as in `/proc/self/status`.
 
 use std::fs;
 
 use super::{Check, State};
 
-/// Capabilities that recording has a use for.
+/// The capabilities that recording uses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Privileges(u64);
 
@@ -38,30 +38,32 @@ pub(super) fn of_this_process() -> Privileges {
     parse(&fs::read_to_string("/proc/self/status").unwrap_or_default())
 }
 
-/// None where nothing tells.
+/// No capabilities if the status cannot be parsed.
 fn parse(status: &str) -> Privileges {
     let effective = status.lines().find_map(|line| line.strip_prefix("CapEff:"));
     let effective = effective.and_then(|bits| u64::from_str_radix(bits.trim(), 16).ok());
     Privileges(effective.unwrap_or(0))
 }
 
-/// The least that a recorder needs, for one run. (Capabilities of the file would be everybody's.)
+/// The minimum that a recorder needs, for one run. (File capabilities would grant them to every
+/// user.)
 const FEW: &str = "sudo setpriv --reuid \"$(id -u)\" --regid \"$(id -g)\" --init-groups --inh-caps +bpf,+perfmon,+sys_ptrace,+dac_read_search,+syslog --ambient-caps +bpf,+perfmon,+sys_ptrace,+dac_read_search,+syslog whyslow …";
 
 pub(super) fn check(may: Privileges) -> Check {
     let check = |state, found: String| Check::new("privileges", state, found);
     if !may.may_load() {
-        let fix = format!("run it as root: sudo whyslow …; or with no more than it needs: {FEW}");
-        return check(State::Bad, "may not load eBPF programs".into()).fix(&fix);
+        let fix =
+            format!("run as root: sudo whyslow …; or with only the required capabilities: {FEW}");
+        return check(State::Bad, "cannot load BPF programs".into()).fix(&fix);
     }
     let lacking: Vec<&str> = [
         (
             may.has(SYS_PTRACE),
-            "CAP_SYS_PTRACE: descriptors, directories and executables of other users' processes are not known at the begin",
+            "CAP_SYS_PTRACE: initial descriptors, directories and executables of other users' processes unavailable",
         ),
         (
             may.may_read_everything(),
-            "CAP_DAC_READ_SEARCH: programs and libraries that only others may read have no names in stacks",
+            "CAP_DAC_READ_SEARCH: no symbols for binaries that this user cannot read",
         ),
     ]
     .into_iter()
@@ -70,10 +72,10 @@ pub(super) fn check(may: Privileges) -> Check {
     if lacking.is_empty() {
         return check(
             State::Good,
-            "may load programs and look into processes".into(),
+            "can load BPF programs and read all processes".into(),
         );
     }
-    let found = format!("may load programs; lacks {}", lacking.join("; "));
+    let found = format!("can load BPF programs; missing {}", lacking.join("; "));
     check(State::Limited, found).fix(&format!("sudo whyslow …, or {FEW}"))
 }
 

@@ -1,4 +1,4 @@
-//! Settings of the kernel, and room in memory and on disk.
+//! Kernel settings, available memory and disk space.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -9,9 +9,9 @@ use crate::memory::PROGRAM_BYTES;
 use crate::options::{BUFFER_BYTES, KEPT_BYTES, SPOOL_BYTES_MAX};
 
 const MIB: u64 = 1 << 20;
-/// People take 99 samples a second, or 999.
+/// Common sampling rates are 99 and 999 Hz.
 const SAMPLES_FEW: u32 = 999;
-/// Less room than this is used up within minutes on a busy machine.
+/// A busy machine fills less than this within minutes.
 const DISK_BYTES_FEW: u64 = 1 << 30;
 
 pub(super) fn checks(may: Privileges) -> Vec<Check> {
@@ -37,26 +37,26 @@ fn setting(name: &str) -> Option<String> {
     Some(value.trim().to_owned())
 }
 
-/// Settings that bind only those who lack the capabilities.
+/// Settings that apply only to processes without the capabilities.
 fn of_others(name: &'static str, may: Privileges) -> Check {
-    let value = setting(name).unwrap_or_else(|| "not told".into());
+    let value = setting(name).unwrap_or_else(|| "unknown".into());
     if may.may_load() {
-        let found = format!("{value}; does not bind this user");
+        let found = format!("{value}; does not apply to this user");
         return Check::new(name, State::Good, found);
     }
-    let found = format!("{value}; no value lets this user record");
-    Check::new(name, State::Limited, found).fix("capabilities: see privileges")
+    let found = format!("{value}; this user cannot record at any value");
+    Check::new(name, State::Limited, found).fix("grant capabilities: see privileges")
 }
 
-/// Whether addresses of the kernel have names, which stacks need.
+/// Whether kernel addresses can be symbolized, as stacks require.
 fn symbols(may: Privileges) -> Check {
     let name = "kernel symbols";
-    let restrict = setting("kernel.kptr_restrict").unwrap_or_else(|| "not told".into());
+    let restrict = setting("kernel.kptr_restrict").unwrap_or_else(|| "unknown".into());
     let Ok(file) = fs::File::open("/proc/kallsyms") else {
         return Check::new(name, State::Limited, "no /proc/kallsyms")
-            .fix("a kernel with CONFIG_KALLSYMS=y");
+            .fix("use a kernel with CONFIG_KALLSYMS=y");
     };
-    if are_told(file) {
+    if are_visible(file) {
         let found = format!("readable (kernel.kptr_restrict = {restrict})");
         return Check::new(name, State::Good, found);
     }
@@ -69,58 +69,60 @@ fn symbols(may: Privileges) -> Check {
     Check::new(name, State::Limited, found).fix(fix)
 }
 
-/// How often per second and CPU the kernel lets somebody look. Where looks take more of the CPU than
-/// the percentage, it makes them fewer, and leaves it at that.
+/// Sampling rate that the kernel permits per CPU. Where sampling takes more CPU time than the
+/// percentage, the kernel lowers the rate and does not raise it again.
 fn sampling(rate: &str, percent: &str) -> Check {
     let name = "sampling";
-    let told = |text: &str| text.parse::<u32>().ok();
-    let Some(rate) = told(rate) else {
+    let parse = |text: &str| text.parse::<u32>().ok();
+    let Some(rate) = parse(rate) else {
         return Check::new(
             name,
             State::Good,
-            "kernel.perf_event_max_sample_rate: not told",
+            "kernel.perf_event_max_sample_rate: unknown",
         );
     };
-    let share = match told(percent) {
+    let share = match parse(percent) {
         Some(0 | 100) => "never lowered by the kernel".to_owned(),
-        Some(percent) => format!("lowered by the kernel where that takes more than {percent} %"),
-        None => "kernel.perf_cpu_time_max_percent: not told".to_owned(),
+        Some(percent) => {
+            format!("the kernel lowers it if sampling takes more than {percent} % CPU")
+        }
+        None => "kernel.perf_cpu_time_max_percent: unknown".to_owned(),
     };
     let found = format!("up to {rate} Hz; {share}");
     if rate >= SAMPLES_FEW {
         return Check::new(name, State::Good, found);
     }
     Check::new(name, State::Limited, found).fix(
-        "sudo sysctl kernel.perf_event_max_sample_rate=10000; or fewer samples: whyslow record \
+        "sudo sysctl kernel.perf_event_max_sample_rate=10000; or sample less often: whyslow record \
          --sample HZ",
     )
 }
 
-/// The kernel tells zeros to those who may not know.
-fn are_told(file: impl std::io::Read) -> bool {
+/// Without the privilege to read addresses, the kernel shows zeros.
+fn are_visible(file: impl std::io::Read) -> bool {
     use std::io::{BufRead as _, BufReader};
     let lines = BufReader::new(file).lines().map_while(Result::ok).take(100);
     let mut addresses = lines.map(|line| {
         let address = line.split(' ').next().unwrap_or_default().to_owned();
         u64::from_str_radix(&address, 16).unwrap_or(0)
     });
-    // Those of variables of each CPU are small; later ones are not.
+    // Addresses of per-CPU variables are small; later ones are not.
     addresses.any(|address| address > u64::from(u32::MAX))
 }
 
-/// Number of the first namespace of process ids, in every kernel.
+/// Inode number of the initial PID namespace, the same in every kernel.
 const FIRST_NAMESPACE: &str = "pid:[4026531836]";
 
 fn namespace() -> PathBuf {
     fs::read_link("/proc/self/ns/pid").unwrap_or_default()
 }
 
-/// Where nothing tells, they are taken to be.
+/// An unknown namespace counts as the host's.
 fn are_of_host(namespace: &Path) -> bool {
     namespace.as_os_str().is_empty() || namespace == Path::new(FIRST_NAMESPACE)
 }
 
-/// The kernel tells of processes by the ids that the host gives them.
+/// Kernel events carry the process ids of the host.
 pub(crate) fn are_ids_those_of_the_host() -> bool {
     are_of_host(&namespace())
 }
@@ -128,10 +130,10 @@ pub(crate) fn are_ids_those_of_the_host() -> bool {
 fn processes(namespace: &Path) -> Check {
     let name = "process ids";
     if are_of_host(namespace) {
-        return Check::new(name, State::Good, "those of the host");
+        return Check::new(name, State::Good, "host namespace");
     }
     let found = format!(
-        "{}: a container, whose /proc has other ids than the kernel's events",
+        "{}: a container, whose /proc shows other ids than kernel events",
         namespace.display()
     );
     Check::new(name, State::Bad, found)
@@ -143,9 +145,10 @@ fn tracefs() -> Check {
     let found = places
         .iter()
         .find(|place| Path::new(place).join("events").exists());
-    let found = found.map_or("not mounted, or not for this user; not needed", |place| {
-        place
-    });
+    let found = found.map_or(
+        "not mounted or not readable by this user; not needed",
+        |place| place,
+    );
     Check::new("tracefs", State::Good, found)
 }
 
@@ -159,10 +162,10 @@ fn memory(meminfo: &str) -> Check {
         .find_map(|line| line.strip_prefix("MemAvailable:"));
     let kib = line.and_then(|line| line.split_whitespace().next()?.parse::<u64>().ok());
     let Some(kib) = kib else {
-        return Check::new(name, State::Good, format!("{takes}; free: not told"));
+        return Check::new(name, State::Good, format!("{takes}; available: unknown"));
     };
     let available = kib.saturating_mul(1024);
-    let found = format!("{takes}; {} MiB are available", available / MIB);
+    let found = format!("{takes}; available: {} MiB", available / MIB);
     if available < BUFFER_BYTES * 4 {
         return Check::new(name, State::Limited, found).fix("whyslow record --max-memory 72MiB");
     }
@@ -170,11 +173,11 @@ fn memory(meminfo: &str) -> Check {
 }
 
 fn disk(folder: &Path) -> Check {
-    let name = "room for the spool";
+    let name = "disk space for the spool";
     let shown = fs::canonicalize(folder).unwrap_or_else(|_| folder.to_owned());
     let fix = "write elsewhere: whyslow record -o /other/disk/NAME.wsl";
     let Ok(about) = rustix::fs::statvfs(folder) else {
-        let found = format!("not told for {}", shown.display());
+        let found = format!("unknown for {}", shown.display());
         return Check::new(name, State::Limited, found).fix(fix);
     };
     let free = about.f_bavail.saturating_mul(about.f_frsize);
@@ -185,7 +188,7 @@ fn disk(folder: &Path) -> Check {
         SPOOL_BYTES_MAX / MIB
     );
     if rustix::fs::access(folder, rustix::fs::Access::WRITE_OK).is_err() {
-        let found = format!("{} may not be written by this user", shown.display());
+        let found = format!("{} is not writable by this user", shown.display());
         return Check::new(name, State::Limited, found).fix(fix);
     }
     if free < DISK_BYTES_FEW {
@@ -200,13 +203,13 @@ mod tests {
 
     #[test]
     fn zeros_are_no_addresses() {
-        assert!(are_told(
+        assert!(are_visible(
             &b"0000000000000000 A cpu\nffffffff81000000 T _text\n"[..]
         ));
-        assert!(!are_told(
+        assert!(!are_visible(
             &b"0000000000000000 T _text\n0000000000000000 T x\n"[..]
         ));
-        assert!(!are_told(&b"\xff\xfe\n\n ffff"[..]));
+        assert!(!are_visible(&b"\xff\xfe\n\n ffff"[..]));
     }
 
     #[test]
@@ -232,11 +235,16 @@ mod tests {
                 .contains("sysctl kernel.perf_event_max_sample_rate=");
             assert_eq!(has_command, state == State::Limited, "{found:?}");
         };
-        check("100000", "25", State::Good, "up to 100000 Hz; lowered");
+        check(
+            "100000",
+            "25",
+            State::Good,
+            "up to 100000 Hz; the kernel lowers it",
+        );
         check("250", "25", State::Limited, "more than 25 %");
         check("250", "0", State::Limited, "never lowered");
-        check("", "", State::Good, "not told");
-        check("many", "25", State::Good, "not told");
+        check("", "", State::Good, "unknown");
+        check("many", "25", State::Good, "unknown");
     }
 
     #[test]

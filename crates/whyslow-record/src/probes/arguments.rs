@@ -1,25 +1,25 @@
-//! Where static probes have their arguments: `-4@%eax 8@-16(%rbp) 4@$5`, as their notes tell it.
+//! Arguments of static probes (USDT): `-4@%eax 8@-16(%rbp) 4@$5`, as in their ELF notes.
 //!
-//! Each argument is a size in bytes, negative where it has a sign, and an operand as the assembler of
-//! the machine writes it. What is not an integer, or needs more than registers to be found, is left
-//! out.
+//! Each argument is a size in bytes, negative if it is signed, and an operand in the syntax of the
+//! machine's assembler. Operands that are not integers or cannot be located by registers alone are
+//! left out.
 
 use whyslow_model::probe::{ArgType, USDT_ARGS};
 
-/// Bytes of an argument in the map of the programs (`usdt.h`).
+/// Bytes of an argument in the BPF map (`usdt.h`).
 const WIRE_BYTES: usize = 16;
 
-/// Where an argument is. Registers are places in what the kernel saves of a thread.
+/// Location of an argument. Registers are offsets into the saved registers of the thread.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Operand {
     Constant(i64),
     Register(u16),
-    /// In memory, so many bytes from where a register points.
+    /// In memory, `distance` bytes from the address in a register.
     Memory {
         base: u16,
         distance: i64,
     },
-    /// The same, with another register, times a power of two.
+    /// The same, plus another register times a power of two.
     Indexed {
         base: u16,
         index: u16,
@@ -28,10 +28,10 @@ pub(crate) enum Operand {
     },
 }
 
-/// An argument; none that cannot be read.
+/// `None` if it cannot be read.
 pub(crate) type Argument = Option<(Operand, ArgType)>;
 
-/// The arguments of a note.
+/// The arguments of an ELF note.
 pub(crate) fn parse(text: &str) -> Vec<Argument> {
     words(text)
         .into_iter()
@@ -40,7 +40,7 @@ pub(crate) fn parse(text: &str) -> Vec<Argument> {
         .collect()
 }
 
-/// As the programs read it.
+/// In the layout that the BPF programs read.
 pub(crate) fn wire(argument: Argument) -> [u8; WIRE_BYTES] {
     let (how, base, index, shift, distance) = match argument.map(|(operand, _)| operand) {
         None => (0, 0, 0, 0, 0),
@@ -72,7 +72,7 @@ fn size_of_type(of: ArgType) -> u8 {
     }
 }
 
-/// Between spaces, but for those within brackets.
+/// Splits at spaces, except within brackets.
 fn words(text: &str) -> Vec<&str> {
     let mut words = Vec::new();
     let (mut begin, mut depth) = (0, 0usize);
@@ -168,7 +168,7 @@ mod machine {
         &["rsi", "esi", "si", "sil"],
         &["rdi", "edi", "di", "dil"],
     ];
-    /// Behind the number of the system call, the next instruction, its segment, and flags.
+    /// After the system call number, the instruction pointer, its segment and flags.
     const STACK_POINTER: u16 = 19 * 8;
 
     fn register(text: &str) -> Option<u16> {

@@ -1,5 +1,5 @@
-//! Functions and static probes of programs that somebody asks for by name: how that is written, what
-//! it means, and what is near where nothing has that name.
+//! Functions and USDT probes requested by name: their syntax, their meaning, and suggestions for
+//! misspelt names.
 
 mod arguments;
 mod names;

@@ -1,19 +1,19 @@
-//! Names of functions: as compilers write them, as people do, and those that are near.
+//! Function names: mangled, demangled, and similar ones.
 
 use std::fmt;
 
-/// Longer names are left as they are.
+/// Longer names are not demangled.
 const DEMANGLED_MAX: usize = 4096;
-/// Names that are told where none fits.
+/// Suggestions for a name that does not exist.
 const NEAR_MAX: usize = 3;
-/// From here on a name is near (1 is the same).
+/// Minimum similarity of a suggestion (1 is identical).
 const NEAR: f64 = 0.75;
 
-/// What a symbol is called.
+/// Names of a symbol.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Names<'s> {
     symbol: &'s str,
-    /// As its language has it, with and without parameters, where that is not the same.
+    /// Demangled, with and without parameters, if that differs from the symbol.
     demangled: Option<(String, String)>,
 }
 
@@ -27,7 +27,7 @@ impl<'s> Names<'s> {
         Self { symbol, demangled }
     }
 
-    /// What people know it by.
+    /// The name to show.
     pub(crate) fn shown(&self) -> &str {
         self.demangled
             .as_ref()
@@ -41,7 +41,7 @@ impl<'s> Names<'s> {
             .map_or(self.symbol, |(_, bare)| bare)
     }
 
-    /// Whether one of them is this one, in which `*` stands for anything and `?` for a letter.
+    /// Whether one of the names matches the pattern: `*` matches any text, `?` one character.
     pub(crate) fn fit(&self, pattern: &str) -> bool {
         let is_it = |name: &str| fits(pattern, name);
         let demangled = self.demangled.as_ref();
@@ -51,7 +51,7 @@ impl<'s> Names<'s> {
 
 fn rust(symbol: &str) -> Option<(String, String)> {
     let name = rustc_demangle::try_demangle(symbol).ok()?;
-    // Without the hash that tells versions of a crate apart.
+    // Without the hash that distinguishes versions of a crate.
     let name = bounded(|out| fmt::write(out, format_args!("{name:#}")))?;
     Some((name.clone(), name))
 }
@@ -64,7 +64,7 @@ fn cxx(symbol: &str) -> Option<(String, String)> {
     Some((full, bare))
 }
 
-/// A text that does not grow without end, as one that refers to itself may.
+/// A string of bounded length, for mangled names that refer to themselves.
 struct Bounded(String);
 
 impl fmt::Write for Bounded {
@@ -83,11 +83,11 @@ fn bounded(write: impl FnOnce(&mut Bounded) -> fmt::Result) -> Option<String> {
     Some(text.0)
 }
 
-/// `*` stands for anything, `?` for a letter.
+/// `*` matches any text, `?` one character.
 pub(crate) fn fits(pattern: &str, text: &str) -> bool {
     let (pattern, text) = (pattern.as_bytes(), text.as_bytes());
     let (mut at, mut place) = (0, 0);
-    // Where the last star was, and what it stood for.
+    // Position of the last star, and how much it matched.
     let mut star: Option<(usize, usize)> = None;
     while place < text.len() {
         match pattern.get(at) {
@@ -111,14 +111,14 @@ pub(crate) fn fits(pattern: &str, text: &str) -> bool {
     pattern[at..].iter().all(|letter| *letter == b'*')
 }
 
-/// Keeps the names that are nearest to a wanted one.
+/// Keeps the names most similar to a requested one.
 #[derive(Debug)]
 pub(crate) struct Near {
     wanted: String,
     best: Vec<(f64, String)>,
 }
 
-/// Begins to look for names near this one.
+/// Starts a search for names similar to this one.
 pub(crate) fn near(wanted: &str) -> Near {
     Near {
         wanted: wanted.replace(['*', '?'], "").to_lowercase(),
@@ -145,7 +145,7 @@ impl Near {
         }
     }
 
-    /// The nearest first.
+    /// Most similar first.
     pub(crate) fn names(self) -> Vec<String> {
         self.best.into_iter().map(|(_, name)| name).collect()
     }
@@ -171,7 +171,7 @@ mod tests {
         check("*", "", true);
         check("", "", true);
         check("", "a", false);
-        // Nothing takes longer than length by length.
+        // Never takes more than length times length.
         check(&"*a".repeat(50), &"b".repeat(4000), false);
     }
 
@@ -206,7 +206,7 @@ mod tests {
 
     #[test]
     fn a_name_that_grows_without_end_stays_as_it_is() {
-        // Each part names the two before it.
+        // Each part refers to the two before it.
         let mut symbol = "_Z1fI".to_owned();
         for _ in 0..60 {
             symbol.push_str("St4pairI");

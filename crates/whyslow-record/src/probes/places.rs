@@ -1,4 +1,4 @@
-//! Where files of a name are, which nobody may have mapped yet.
+//! Finds files by name, including those that no process has mapped yet.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -7,7 +7,7 @@ use whyslow_model::sort::IndexSort;
 
 use super::spec::{FileName, is_called};
 
-/// Entries of a folder that are looked at.
+/// Maximum number of directory entries read.
 const ENTRIES_MAX: usize = 50_000;
 const CONFIGURATION_MAX: u64 = 1 << 20;
 
@@ -16,8 +16,8 @@ pub(crate) fn base(path: &str) -> &str {
     path.rsplit('/').next().unwrap_or(path)
 }
 
-/// Files of this machine that are meant, each once. Of a name, the first folder with one counts, as
-/// it does for those who start programs and load libraries.
+/// The files of this machine that match, each once. For a bare name the first directory that has it
+/// counts, as it does for the shell and the dynamic loader.
 pub(crate) fn on_disk(file: &FileName) -> Vec<PathBuf> {
     let name = match file {
         FileName::Path { real, .. } => {
@@ -36,7 +36,7 @@ pub(crate) fn on_disk(file: &FileName) -> Vec<PathBuf> {
     found
 }
 
-/// Shows names of programs and libraries that are in the usual places.
+/// Lists names of programs and libraries in the standard directories.
 pub(crate) fn each_name(each: &mut dyn FnMut(&str)) {
     for folder in programs().into_iter().chain(libraries()) {
         names(&folder).for_each(|name| each(&name));

@@ -1,4 +1,4 @@
-//! `FILE:FUNCTION#TYPES` and `FILE:PROVIDER:NAME#TYPES`, as people write them.
+//! Parser of `FILE:FUNCTION#TYPES` and `FILE:PROVIDER:NAME#TYPES`.
 
 use std::path::{Path, PathBuf};
 
@@ -8,10 +8,10 @@ use super::arguments::Argument;
 use super::names::fits;
 use super::places::base;
 
-/// What was asked for in some files.
+/// A probe requested on the command line.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ProbeSpec {
-    /// As it was written.
+    /// As written on the command line.
     pub text: String,
     pub(crate) file: FileName,
     pub(crate) what: What,
@@ -25,23 +25,23 @@ pub(crate) enum What {
         args: Vec<ArgType>,
         returns: Option<ArgType>,
     },
-    /// A static probe.
+    /// A static probe (USDT).
     Usdt {
-        /// Name or pattern, …
+        /// Name or pattern.
         provider: String,
-        /// … and so is this.
+        /// Name or pattern.
         name: String,
-        /// Where they are not to be read as the note tells.
+        /// Types that override those of the ELF note.
         args: Vec<Option<ArgType>>,
     },
 }
 
-/// Which files are meant.
+/// Which files match.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum FileName {
-    /// This one, and what is called the same in other mount namespaces.
+    /// This file, and the same path in other mount namespaces.
     Path { given: PathBuf, real: PathBuf },
-    /// Any with this name, with or without its version.
+    /// Any file with this name, with or without a version.
     Base(String),
 }
 
@@ -57,7 +57,7 @@ impl FileName {
         }
     }
 
-    /// Without folders.
+    /// Without directories.
     pub(crate) fn shown(&self) -> &str {
         match self {
             Self::Path { given, .. } => base(given.to_str().unwrap_or_default()),
@@ -65,7 +65,7 @@ impl FileName {
         }
     }
 
-    /// Whether a file that a process has mapped is meant.
+    /// Whether a mapped file matches.
     pub(crate) fn fits(&self, mapped: &str) -> bool {
         let mapped = mapped.strip_suffix(" (deleted)").unwrap_or(mapped);
         match self {
@@ -95,14 +95,16 @@ pub(crate) fn is_called(name: &str, file: &str) -> bool {
 }
 
 impl ProbeSpec {
-    /// `FILE:FUNCTION#TYPES`. Says what is wrong with one that means nothing.
+    /// `FILE:FUNCTION#TYPES`. Returns a message if the text is invalid.
     pub fn function(text: &str) -> Result<Self, String> {
         let (what, types) = split_types(text);
         let (file, symbol) = split_file(what).ok_or_else(|| {
-            format!("`{text}` names no file: FILE:FUNCTION, as in libssl.so.3:SSL_read")
+            format!(
+                "invalid probe `{text}`: no file (use FILE:FUNCTION, e.g. libssl.so.3:SSL_read)"
+            )
         })?;
         if symbol.is_empty() {
-            return Err(format!("`{text}` names no function"));
+            return Err(format!("invalid probe `{text}`: no function"));
         }
         let (args, returns) = match types {
             Some(types) => parse_types(types)?,
@@ -119,14 +121,14 @@ impl ProbeSpec {
         })
     }
 
-    /// `FILE:PROVIDER:NAME#TYPES`, where types may be left out one by one.
+    /// `FILE:PROVIDER:NAME#TYPES`; each type may be omitted.
     pub fn usdt(text: &str) -> Result<Self, String> {
         let (what, types) = split_types(text);
         let parts = split_file(what).and_then(|(file, rest)| Some((file, rest.split_once(':')?)));
         let (file, (provider, name)) = parts
             .filter(|(_, (provider, name))| !provider.is_empty() && !name.is_empty())
             .ok_or_else(|| {
-                format!("`{text}` is no static probe: FILE:PROVIDER:NAME, as in libstdc++.so.6:libstdcxx:throw")
+                format!("invalid probe `{text}`: use FILE:PROVIDER:NAME, e.g. libstdc++.so.6:libstdcxx:throw")
             })?;
         let args = types.unwrap_or_default().split(',').map(str::trim);
         let args = args.map(|name| match name {
@@ -146,7 +148,7 @@ impl ProbeSpec {
         })
     }
 
-    /// What it is called, without its file.
+    /// Name of the probe, without its file.
     pub(crate) fn name(&self) -> String {
         match &self.what {
             What::Function { symbol, .. } => symbol.clone(),
@@ -154,12 +156,12 @@ impl ProbeSpec {
         }
     }
 
-    /// Whether it may stand for many.
+    /// Whether it can match several probes.
     pub(crate) fn is_pattern(&self) -> bool {
         self.name().contains(['*', '?'])
     }
 
-    /// What comes with the probe of this number (`functions.h`).
+    /// BPF cookie of the probe with this number (`functions.h`).
     pub(crate) fn cookie(&self, number: u32) -> u64 {
         let is_text = |of: Option<ArgType>| of == Some(ArgType::Text);
         let texts: Vec<usize> = match &self.what {
@@ -180,8 +182,8 @@ impl ProbeSpec {
         })
     }
 
-    /// Numbers of types, as the spool has them, where the arguments are told like this.
-    pub(crate) fn types(&self, told: &[Argument]) -> Vec<u8> {
+    /// Type numbers for the spool, given the arguments in the ELF note.
+    pub(crate) fn types(&self, from_note: &[Argument]) -> Vec<u8> {
         let of_type = |of: Option<ArgType>| of.map_or(0, |of| of as u8);
         match &self.what {
             What::Function { args, returns, .. } => {
@@ -189,11 +191,11 @@ impl ProbeSpec {
                 std::iter::once(of_type(*returns)).chain(args).collect()
             }
             What::Usdt { args, .. } => {
-                let told = told.iter().enumerate();
-                let types = told.map(|(place, argument)| {
-                    // What cannot be read is no text either.
-                    let asked = args.get(place).copied().flatten();
-                    of_type(argument.map(|(_, of)| asked.unwrap_or(of)))
+                let from_note = from_note.iter().enumerate();
+                let types = from_note.map(|(place, argument)| {
+                    // An argument that cannot be read is no text either.
+                    let requested = args.get(place).copied().flatten();
+                    of_type(argument.map(|(_, of)| requested.unwrap_or(of)))
                 });
                 std::iter::once(0).chain(types).collect()
             }
@@ -201,13 +203,13 @@ impl ProbeSpec {
     }
 }
 
-/// File, and what is behind it.
+/// File, and the rest.
 fn split_file(text: &str) -> Option<(&str, &str)> {
     let (file, rest) = text.split_once(':')?;
     (!file.is_empty() && !rest.starts_with(':')).then_some((file, rest))
 }
 
-/// What is behind the last `#`, unless that belongs to a name (`{closure#0}`).
+/// The part after the last `#`, unless that belongs to a name (`{closure#0}`).
 fn split_types(text: &str) -> (&str, Option<&str>) {
     match text.rsplit_once('#') {
         Some((what, types)) if !types.contains(['}', ')', ':', '>']) => (what, Some(types)),
@@ -226,7 +228,7 @@ fn parse_types(text: &str) -> Result<(Vec<ArgType>, Option<ArgType>), String> {
     let args = args.map(type_of).collect::<Result<Vec<_>, _>>()?;
     check_args(args.len(), FUNCTION_ARGS, args.iter())?;
     if returns == Some(ArgType::Text) {
-        return Err("a text that is returned is not recorded: ptr is its address".into());
+        return Err("cannot record a returned string: use `ptr` for its address".into());
     }
     Ok((args, returns))
 }
@@ -235,7 +237,7 @@ fn type_of(name: &str) -> Result<ArgType, String> {
     ArgType::by_name(name).ok_or_else(|| {
         let names = ArgType::NAMES.iter().map(|(known, _)| *known);
         let names: Vec<&str> = names.collect();
-        format!("`{name}` is no type: there are {}", names.join(", "))
+        format!("unknown type `{name}`: use one of {}", names.join(", "))
     })
 }
 
@@ -246,13 +248,13 @@ fn check_args<'t>(
 ) -> Result<(), String> {
     if count > most {
         return Err(format!(
-            "{count} arguments are too many: {most} are recorded"
+            "too many arguments: {count}, the maximum is {most}"
         ));
     }
     let texts = types.filter(|of| **of == ArgType::Text).count();
     if texts > TEXTS {
         return Err(format!(
-            "{texts} texts are too many: {TEXTS} can be recorded"
+            "too many `str` arguments: {texts}, the maximum is {TEXTS}"
         ));
     }
     Ok(())
@@ -297,34 +299,34 @@ mod tests {
             let message = ProbeSpec::function(text).expect_err(text);
             assert!(message.contains(part), "{text}: {message}");
         };
-        check("malloc", "names no file");
-        check("ns::f", "names no file");
-        check(":malloc", "names no file");
-        check("libc:", "names no function");
-        check("libc:f#float", "`float` is no type");
+        check("malloc", "no file");
+        check("ns::f", "no file");
+        check(":malloc", "no file");
+        check("libc:", "no function");
+        check("libc:f#float", "unknown type `float`");
         check("libc:f#int,int,int,int,int,int,int", "too many");
         check("libc:f#str,str,str", "too many");
-        check("libc:f#int=str", "is not recorded");
+        check("libc:f#int=str", "cannot record");
     }
 
     #[test]
     fn arguments_of_static_probes_are_read_as_told_unless_asked_otherwise() {
         use super::super::arguments::parse;
-        let told = parse("-4@$1 8@$2 8f@$3 8@$4");
+        let from_note = parse("-4@$1 8@$2 8f@$3 8@$4");
         let check = |text: &str, name: &str, types: &[u8], cookie: u64| {
             let spec = ProbeSpec::usdt(text).expect(text);
             assert_eq!(spec.name(), name, "{text}");
-            assert_eq!(spec.types(&told), types, "{text}");
+            assert_eq!(spec.types(&from_note), types, "{text}");
             assert_eq!(spec.cookie(9), cookie, "{text}");
         };
         check("libc:libc:setjmp", "libc:setjmp", &[0, 5, 8, 0, 8], 9);
         check("x:a:b#,str,,str", "a:b", &[0, 5, 10, 0, 10], 0x42_0000_0009);
         check("x:a:b#uint,long", "a:b", &[0, 6, 7, 0, 8], 9);
         for (text, part) in [
-            ("libc:setjmp", "is no static probe"),
-            ("setjmp", "is no static probe"),
-            ("x:a:", "is no static probe"),
-            ("x:a:b#float", "`float` is no type"),
+            ("libc:setjmp", "use FILE:PROVIDER:NAME"),
+            ("setjmp", "use FILE:PROVIDER:NAME"),
+            ("x:a:", "use FILE:PROVIDER:NAME"),
+            ("x:a:b#float", "unknown type `float`"),
             ("x:a:b#str,str,str", "too many"),
             ("x:a:b#,,,,,,,,,,,,", "too many"),
         ] {

@@ -1,11 +1,11 @@
-//! Walks over memory that is any bytes: for those who look for bytes that mislead.
+//! Walks over memory of arbitrary bytes, for fuzzing.
 
 use super::memory::{Log, Memory};
 use super::python::Python;
 use super::ruby::Ruby;
 use super::texts::Names;
 
-/// Every address leads somewhere: else few of them would.
+/// Every address is readable: otherwise few of them would be.
 struct Ring<'b>(&'b [u8]);
 
 impl Memory for Ring<'_> {
@@ -30,8 +30,8 @@ impl Memory for Ring<'_> {
 
 const THREADS_MAX: usize = 4;
 
-/// Walks an image, the first byte of which says what it is of, and tells how many bytes stacks were read
-/// from.
+/// Walks an image, the first byte of which selects the runtime; returns the number of bytes that
+/// the walks read.
 pub fn walk_image(bytes: &[u8]) -> usize {
     const VERSIONS: &[&str] = &[
         "2.7.8", "3.0.1", "3.1.2", "3.2.0", "3.3.0", "4.0.0", "4.0.9",
@@ -43,7 +43,7 @@ pub fn walk_image(bytes: &[u8]) -> usize {
     let which = usize::from(*which);
     match which % 13 {
         minor @ 0..=4 => python(Python::of_version(0, minor as u32 + 8), &memory),
-        5 => python(Python::told(&memory, 0), &memory),
+        5 => python(Python::from_runtime(&memory, 0), &memory),
         version => ruby(VERSIONS.get(version - 6), &memory),
     }
 }
@@ -56,7 +56,7 @@ fn python(python: Option<Python>, memory: &dyn Memory) -> usize {
     let mut names = Names::default();
     let read = addresses.map(|at| {
         let mut log = Log::default();
-        // Whether it is one is not asked here.
+        // Correctness is not checked here.
         let _ = python.stack(memory, at, (&mut log, &mut names));
         log.size()
     });
@@ -73,7 +73,7 @@ fn ruby(version: Option<&&str>, memory: &dyn Memory) -> usize {
     let mut names = Names::default();
     let read = addresses.map(|at| {
         let mut log = Log::default();
-        // Whether it is one is not asked here.
+        // Correctness is not checked here.
         let _ = ruby.stack(memory, at, (&mut log, &mut names));
         log.size()
     });

@@ -1,4 +1,4 @@
-//! Memory that was made to mislead: walks end, never panic, and read no more than they may.
+//! Malicious memory: walks terminate, never panic, and read no more than they may.
 
 use std::cell::Cell;
 
@@ -8,11 +8,11 @@ use super::{FRAMES_MAX, python, ruby};
 
 const BASE: u64 = 0x10_0000;
 
-/// An image whose words lead anywhere, often into itself.
+/// An image whose words point anywhere, often into itself.
 struct Image {
     bytes: Vec<u8>,
     reads: Cell<u64>,
-    /// Bytes change while they are read.
+    /// Whether the bytes change while they are read.
     moves: bool,
 }
 
@@ -39,7 +39,7 @@ impl Memory for Image {
     }
 }
 
-/// Numbers that look random and are the same each time.
+/// Deterministic pseudo-random numbers.
 struct Dice(u64);
 
 impl Dice {
@@ -67,7 +67,7 @@ fn image(seed: u64) -> Image {
     }
 }
 
-/// How many stacks were found.
+/// Number of stacks found.
 fn check(seed: u64) -> usize {
     const READS_MAX: u64 = 40_000_000;
     let memory = image(seed);
@@ -108,7 +108,7 @@ fn check(seed: u64) -> usize {
 #[test]
 fn any_memory_is_read_to_an_end() {
     let found: usize = (1..600).map(check).sum();
-    // Else it would show little.
+    // Otherwise the test would show little.
     assert!(found > 10, "{found}");
 }
 
@@ -128,7 +128,7 @@ fn a_table_of_offsets_that_lies_is_read_to_an_end() {
             let offset = dice.roll() % 512;
             word.copy_from_slice(&offset.to_le_bytes());
         }
-        let Some(mut python) = python::Python::told(&memory, BASE) else {
+        let Some(mut python) = python::Python::from_runtime(&memory, BASE) else {
             continue;
         };
         let threads = python.threads(&memory).unwrap_or_default();

@@ -1,8 +1,8 @@
-//! Which interpreter a process runs, and where its variables are.
+//! Finds the interpreter that a process runs, and the addresses of its variables.
 //!
-//! The files are looked at through the process (`/proc/PID/map_files`, else its root), so a process
-//! in a container is found like any other. What is mapped, and under which names, is up to somebody else:
-//! each file is looked at once, a few at most, and only plain ones are opened.
+//! The files are opened through the process (`/proc/PID/map_files`, else its root), so that
+//! processes in containers are found as well. Mappings and their names are untrusted: each file is
+//! examined once, a few at most, and only regular ones are opened.
 
 use std::collections::{HashMap, HashSet};
 use std::fs::{self, File};
@@ -16,11 +16,11 @@ use rustix::io::Errno;
 use crate::libraries::elf::{self, Extent};
 use crate::plain;
 
-/// An interpreter's file, mapped.
+/// A mapped file of an interpreter.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Image {
     pub(super) name: String,
-    /// What addresses of the file's symbols are moved by.
+    /// Load bias: added to addresses of the file's symbols.
     bias: u64,
     symbols: HashMap<&'static str, Extent>,
 }
@@ -30,7 +30,7 @@ impl Image {
         Some(self.symbols.get(symbol)?.address.wrapping_add(self.bias))
     }
 
-    /// Addresses of functions that may go by several names, of which a file has some.
+    /// Address ranges of functions; a file has some of the alternative names.
     pub(super) fn code(&self, functions: &[&str]) -> Vec<Range<u64>> {
         let known = functions.iter().filter_map(|name| self.symbols.get(name));
         known
@@ -43,18 +43,17 @@ impl Image {
 }
 
 const TEXT_MAX: u64 = 8 << 20;
-/// Files that are called like an interpreter; it has a program and a library or two.
+/// Maximum number of files named like an interpreter; it has a program and a library or two.
 const FILES_MAX: usize = 8;
 
-/// The file with the first of these symbols among those that the process has mapped and that are
-/// called like one of these.
+/// The mapped file that has the first of these symbols, among those with one of these names.
 pub(super) fn find(pid: i32, names: &[&str], symbols: &'static [&'static str]) -> Option<Image> {
     let mut maps = Vec::new();
     let file = File::open(format!("/proc/{pid}/maps")).ok()?;
     file.take(TEXT_MAX).read_to_end(&mut maps).ok()?;
     let maps = String::from_utf8_lossy(&maps);
     candidates(&maps, names).into_iter().find_map(|mapped| {
-        // A deleted or unreadable file tells nothing; another one may.
+        // A deleted or unreadable file has no symbols; another one may.
         let file = open(pid, &mapped).ok()?;
         let found = elf::named(&file, symbols).ok()??;
         let symbols: HashMap<_, _> = found.found.iter().copied().collect();
@@ -66,7 +65,7 @@ pub(super) fn find(pid: i32, names: &[&str], symbols: &'static [&'static str]) -
     })
 }
 
-/// The begin of a file, mapped.
+/// Mapping of the start of a file.
 #[derive(Debug, PartialEq, Eq)]
 struct Mapped<'m> {
     range: &'m str,
@@ -78,7 +77,7 @@ struct Mapped<'m> {
     is_deleted: bool,
 }
 
-/// Files that are called like one of these, each where it is mapped first.
+/// Files with one of these names, each where it is mapped first.
 fn candidates<'m>(maps: &'m str, names: &[&str]) -> Vec<Mapped<'m>> {
     let mut seen = HashSet::new();
     let begins = maps.lines().filter_map(first_of_file);
@@ -89,12 +88,12 @@ fn candidates<'m>(maps: &'m str, names: &[&str]) -> Vec<Mapped<'m>> {
 
 fn open(pid: i32, mapped: &Mapped<'_>) -> io::Result<File> {
     match plain::open_mapped(pid, mapped.range) {
-        // Kernels before 5.9 give these to nobody who is no administrator.
+        // Kernels before 5.9 require CAP_SYS_ADMIN for map_files.
         Err(error) if error.kind() == io::ErrorKind::PermissionDenied && !mapped.is_deleted => {
             let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
             let root = rustix::fs::open(format!("/proc/{pid}/root"), flags, Mode::empty())?;
             let (file, about) = plain::open_within(root, Path::new(mapped.path))?;
-            // Another one may lie there now.
+            // The path may lead to another file now.
             if about.st_ino != mapped.inode {
                 return Err(Errno::NOENT.into());
             }
@@ -128,10 +127,10 @@ fn first_of_file(line: &str) -> Option<Mapped<'_>> {
     })
 }
 
-/// More threads than this are not looked at.
+/// Maximum number of threads per process.
 pub(super) const THREADS_MAX: usize = 4096;
 
-/// Threads of a process by the number that they have in their own namespace.
+/// Threads of a process by their ids in its own PID namespace.
 #[derive(Debug, Default)]
 pub(super) struct Tids(HashMap<i32, i32>);
 

@@ -1,4 +1,4 @@
-//! Stacks of programs that run, against what these say of themselves and what others see of them.
+//! Stacks of running programs, compared with what they print themselves and with other tools.
 
 use std::collections::BTreeMap;
 use std::env;
@@ -11,7 +11,8 @@ use whyslow_testkit::{Need, skip};
 
 use super::Runtimes;
 
-/// Threads that stand still, and what each is at: number, then a line a frame; an empty line ends it.
+/// Threads that stand still, and their stacks: the thread id, then a line per frame; ended by an
+/// empty line.
 const PYTHON: &str = r#"
 import sys, threading, time
 def inner(n):
@@ -55,7 +56,7 @@ print("done", file=out, flush=True)
 time.sleep(600)
 "#;
 
-/// The same; functions in C have no frame here, so what stands for them in a list is left out.
+/// The same; C functions have no frame here, so they are left out of the list.
 const RUBY: &str = r##"
 Thread.abort_on_exception = true
 def deep(n)
@@ -77,7 +78,7 @@ class Worker
 end
 def long
   a = 1
-  # Far away in its code.
+  # Far into its code.
 SIXTY
   deep(0)
 end
@@ -102,7 +103,7 @@ STDOUT.flush
 sleep 600
 "##;
 
-/// A program that is ended with the test.
+/// A program that is killed at the end of the test.
 struct Running {
     child: Child,
     said: Vec<(i32, Vec<String>)>,
@@ -115,7 +116,7 @@ impl Drop for Running {
     }
 }
 
-/// Nothing where there is no such interpreter.
+/// `None` if there is no such interpreter.
 fn run(interpreter: &str, suffix: &str, program: &str) -> Option<(Running, tempfile::TempDir)> {
     let folder = tempfile::tempdir().expect("a folder");
     let file = folder.path().join(format!("program.{suffix}"));
@@ -152,7 +153,7 @@ fn run(interpreter: &str, suffix: &str, program: &str) -> Option<(Running, tempf
     Some((running, folder))
 }
 
-/// The stacks by number of the thread, as the programs print them.
+/// The stacks by thread id, as the programs print them.
 fn seen(runtimes: &mut Runtimes, pid: i32) -> BTreeMap<i32, Vec<String>> {
     let (names, stacks) = runtimes.round(pid).expect("the interpreter is found");
     let line = |frame: &super::Frame| {
@@ -170,12 +171,12 @@ fn check(running: &Running) {
     let pid = running.child.id() as i32;
     let mut runtimes = Runtimes::default();
     let mut seen = seen(&mut runtimes, pid);
-    let room = &runtimes.share.room;
-    assert_eq!((room.torn(), room.unreadable()), (0, 0));
+    let budget = &runtimes.share.budget;
+    assert_eq!((budget.torn(), budget.unreadable()), (0, 0));
     assert!(running.said.len() >= 4);
     for (tid, said) in &running.said {
         let stack = match tid {
-            // Old ones do not tell the number.
+            // Old versions do not print the id.
             0 => {
                 let found = seen.iter().find(|(_, stack)| *stack == said);
                 found.map(|(tid, _)| *tid).and_then(|tid| seen.remove(&tid))
@@ -184,9 +185,10 @@ fn check(running: &Running) {
         };
         assert_eq!(stack.as_ref(), Some(said), "{tid}");
     }
-    // The main thread is left, and no other.
+    // Only the main thread is left.
     assert_eq!(seen.keys().copied().collect::<Vec<_>>(), [pid]);
-    // One by one they are the same, with all of the native stack on top where none is the interpreter.
+    // Read one by one they are the same, with the complete native stack on top if none of it is the
+    // interpreter.
     for (tid, said) in running.said.iter().filter(|(tid, _)| *tid != 0) {
         let merged = runtimes.thread(pid, *tid, &[8, 16]).expect("it is there");
         let stack = merged.found.expect("it stands still");
@@ -195,7 +197,7 @@ fn check(running: &Running) {
     assert!(runtimes.thread(pid, 1, &[]).is_none());
 }
 
-/// Those of this machine that are asked for by name, separated by colons.
+/// The interpreters named in the variable, separated by colons.
 fn interpreters(variable: &str, common: &str) -> Vec<String> {
     let more = env::var(variable).unwrap_or_default();
     let more = more.split(':').filter(|name| !name.is_empty());
@@ -217,7 +219,7 @@ fn python_is_seen_as_it_sees_itself() {
 
 #[test]
 fn ruby_is_seen_as_it_sees_itself() {
-    // Instructions beyond the first block of the index of lines.
+    // Instructions beyond the first block of the line index.
     let program = RUBY.replace("SIXTY", &"  a += a * 2 - 1\n".repeat(400));
     for interpreter in interpreters("WHYSLOW_RUBIES", "ruby") {
         if let Some((running, _folder)) = run(&interpreter, "rb", &program) {
@@ -270,7 +272,7 @@ fn others_see_the_same_of_python() {
     assert_eq!(seen(&mut Runtimes::default(), pid), theirs);
 }
 
-/// Whoever moves is seen whole or not at all: each stack is one that there can be.
+/// A changing stack is read completely or not at all: each result is one that can exist.
 #[test]
 fn a_stack_that_moves_is_never_a_mixture() {
     const PROGRAM: &str = "
@@ -303,7 +305,7 @@ while True:
         }
     }
     if whole < 300 {
-        let torn = runtimes.share.room.torn();
+        let torn = runtimes.share.budget.torn();
         skip(
             Need::Machine,
             format!("only {whole} stacks came whole, {torn} were torn"),
@@ -311,7 +313,7 @@ while True:
     }
 }
 
-/// Of threads of which one computes, only that one has the interpreter's lock, and mostly it has.
+/// Of several threads, the one that computes holds the interpreter lock most of the time.
 fn check_holder(interpreter: &str, suffix: &str, program: &str) {
     const ROUNDS: usize = 100;
     let Some((running, _folder)) = run(interpreter, suffix, program) else {
@@ -333,7 +335,7 @@ fn check_holder(interpreter: &str, suffix: &str, program: &str) {
         }
         std::thread::sleep(Duration::from_millis(2));
     }
-    // The others take it for a moment when they begin.
+    // The others hold it briefly when they start.
     let (busy, idle) = (held.get(&true), held.get(&false).copied().unwrap_or(0));
     assert!(busy.is_some_and(|busy| *busy > idle), "{held:?}");
 }

@@ -1,22 +1,22 @@
-//! Memory of another process, read while that goes on.
+//! Memory of another process, read while it runs.
 //!
-//! Nothing stops the process, so what was read may be of two moments. A [`Log`] keeps what a walk
-//! read; when all of it, read once more, is the same, the walk saw one state. The same comparison
-//! tells a round later, with one system call, that a thread stands where it stood.
+//! The process is not stopped, so the data may be inconsistent. A [`Log`] stores what a walk read;
+//! if all of it reads the same a second time, the walk saw one state. In the next round, the same
+//! comparison shows with one system call that a thread has not moved.
 
 use std::io::{IoSlice, IoSliceMut};
 
-/// What walks read from: a process, or an image in tests.
+/// Source of a walk: a process, or an image in tests.
 pub(crate) trait Memory {
-    /// Reads each place, one after another, into as many bytes. All of it, or it is `false`.
+    /// Reads these ranges into consecutive bytes. `false` unless all were read.
     fn read(&self, places: &[(u64, usize)], into: &mut [u8]) -> bool;
 }
 
-/// The memory of a process by its number.
+/// The memory of a process, by pid.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct ProcessMemory(pub(crate) i32);
 
-/// The kernel takes no more places at once.
+/// The kernel's limit of ranges per call.
 const PLACES_MAX: usize = 1024;
 
 impl Memory for ProcessMemory {
@@ -46,7 +46,7 @@ fn vm_read(pid: i32, places: &[(u64, usize)], into: &mut [u8]) -> Option<usize> 
     let mut local = [IoSliceMut::new(into)];
     // SAFETY: the kernel writes only to `local`, which has the layout of an iovec (guaranteed) and
     // lives until the call returns; addresses in `remote` belong to another address space, and are
-    // never used in this one.
+    // never dereferenced in this one.
     let count = unsafe {
         libc::process_vm_readv(
             pid,
@@ -61,7 +61,7 @@ fn vm_read(pid: i32, places: &[(u64, usize)], into: &mut [u8]) -> Option<usize> 
     usize::try_from(count).ok()
 }
 
-/// A log of more bytes is of no stack that anybody reads.
+/// Maximum size of a log, more than any real stack needs.
 const LOG_BYTES_MAX: usize = 1 << 20;
 
 /// What a walk read, in order.
@@ -77,7 +77,7 @@ impl Log {
         self.bytes.clear();
     }
 
-    /// Reads and remembers.
+    /// Reads, and stores the result.
     pub(crate) fn bytes(&mut self, memory: &dyn Memory, from: u64, count: usize) -> Option<&[u8]> {
         let begin = self.bytes.len();
         if begin + count > LOG_BYTES_MAX || from.checked_add(count as u64).is_none() {
@@ -114,7 +114,7 @@ impl Log {
         self.bytes.len()
     }
 
-    /// Bytes that it takes.
+    /// Memory of the log.
     pub(crate) fn kept(&self) -> usize {
         self.places.capacity() * size_of::<(u64, usize)>() + self.bytes.capacity()
     }
@@ -124,7 +124,7 @@ impl Log {
     }
 }
 
-/// Numbers in bytes that were read, which may be fewer.
+/// Reads integers from bytes, which may be too short.
 pub(crate) fn word_at(bytes: &[u8], at: usize) -> Option<u64> {
     Some(u64::from_le_bytes(bytes.get(at..)?.first_chunk().copied()?))
 }
@@ -133,7 +133,7 @@ pub(crate) fn half_at(bytes: &[u8], at: usize) -> Option<u32> {
     Some(u32::from_le_bytes(bytes.get(at..)?.first_chunk().copied()?))
 }
 
-/// Reads without remembering: what is checked otherwise, or never changes.
+/// Reads without storing: for data that is validated otherwise, or never changes.
 pub(crate) fn bytes_of(memory: &dyn Memory, from: u64, count: usize) -> Option<Vec<u8>> {
     from.checked_add(count as u64)?;
     let mut bytes = vec![0; count];

@@ -1,12 +1,15 @@
-//! Stacks of interpreters, read from outside: what the functions of a program are called whose
-//! native stack shows only the interpreter.
+//! Reads the stacks of interpreters from outside, which yields function names where the native
+//! stack shows only the interpreter.
 //!
-//! The process is neither stopped nor changed, and need not have been started in any way. Pointers
-//! and lengths come from memory that somebody else writes meanwhile, maybe with intent: each read is
-//! bounded, each chain has a limit, and a stack counts only if all that was read of it reads the same
-//! once more (see [`memory`]). What does not is counted as torn, never shown.
+//! The process is neither stopped nor changed, and needs no preparation. Pointers and lengths come
+//! from memory that the process writes meanwhile, possibly with malicious intent: each read is
+//! bounded, each chain has a limit, and a stack is valid only if everything that was read of it
+//! reads the same again (see [`memory`]). Other stacks are counted as torn, and never shown.
 
 mod any_image;
+mod budget;
+#[cfg(test)]
+mod budget_tests;
 #[cfg(test)]
 mod hostile_tests;
 mod image;
@@ -15,9 +18,6 @@ mod live_tests;
 mod memory;
 mod process;
 mod python;
-mod room;
-#[cfg(test)]
-mod room_tests;
 mod ruby;
 mod texts;
 mod walker;
@@ -26,95 +26,94 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 pub use any_image::walk_image;
+pub(crate) use budget::Budget;
+use budget::Share;
 use image::Tids;
 use memory::ProcessMemory;
 use process::{Process, Walked};
-pub(crate) use room::Room;
-use room::Share;
 #[cfg(test)]
 pub(crate) use texts::Function;
 pub(crate) use texts::Names;
 
-/// Deeper stacks are cut, and say so.
+/// Maximum depth; deeper stacks are truncated, and marked.
 const FRAMES_MAX: usize = 512;
-/// Processes that are known at once.
+/// Maximum number of processes known at once.
 const PROCESSES_MAX: usize = 1024;
 
-/// A function and its line, 0 if that is not known.
+/// A function and its line, 0 if unknown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(crate) struct Frame {
-    /// In [`Names`].
+    /// Index into [`Names`].
     pub(crate) function: u32,
     pub(crate) line: u32,
 }
 
-/// A thread's stack, the innermost frame first.
+/// A thread's stack, innermost frame first.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub(crate) struct Stack {
     pub(crate) frames: Vec<Frame>,
     pub(crate) is_cut: bool,
-    /// It held the interpreter's lock. Rows of samples have no place for it yet.
+    /// It held the interpreter lock. Not part of the sample rows yet.
     pub(crate) is_holder: bool,
 }
 
-/// The interpreters of all processes that are looked at, as one thread of the recorder knows them.
+/// The interpreters of all sampled processes, as known to one thread of the recorder.
 #[derive(Debug, Default)]
 pub(crate) struct Runtimes {
     processes: HashMap<i32, Process>,
     share: Share,
 }
 
-/// What stands for stacks that are not known: how many there are is told where all stacks are.
-const MOVED: &str = "(moved while it was read)";
-const UNREADABLE: &str = "(could not be read)";
+/// Placeholders for unknown stacks; `left_out` reports their number.
+const MOVED: &str = "(stack changed while read)";
+const UNREADABLE: &str = "(stack unreadable)";
 
-/// A stack, and how much of the native one goes on top of it.
+/// A stack, and how much of the native stack belongs on top of it.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Merged<'r> {
-    /// So many of the innermost native frames are the runtime's or the library's work for the
-    /// innermost function; those after them are the interpreter, and left out.
+    /// Number of the innermost native frames that the runtime or a library runs for the innermost
+    /// function; the ones after them are the interpreter, and left out.
     pub(crate) native: usize,
-    /// The stack, or why there is none, as it is shown in its place.
+    /// The stack, or the placeholder to show in its place.
     pub(crate) found: Result<&'r Stack, &'static str>,
     pub(crate) names: &'r Names,
 }
 
-/// A thread of an interpreter: where it is known by, and its number in its own namespace.
+/// A thread of an interpreter: its address, and its id in its own PID namespace.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Thread {
     address: u64,
-    /// Number of the thread, or …
+    /// The thread id, or …
     tid: Option<i32>,
-    /// … what the thread library knows it by.
+    /// … the handle of the thread library.
     handle: u64,
     is_holder: bool,
 }
 
 impl Runtimes {
-    pub(crate) fn new(room: Arc<Room>) -> Self {
+    pub(crate) fn new(budget: Arc<Budget>) -> Self {
         Self {
             processes: HashMap::new(),
-            share: Share::of(room),
+            share: Share::of(budget),
         }
     }
 
-    /// Stacks of the process's threads, by the numbers that this machine has for them; nothing if it
-    /// runs no interpreter that is known.
-    #[cfg_attr(not(test), expect(dead_code))] // who samples asks for one thread at a time
+    /// Stacks of the process's threads, by host thread ids; `None` if it runs no known interpreter.
+    #[cfg_attr(not(test), expect(dead_code))] // the sampler requests one thread at a time
     pub(crate) fn round(&mut self, pid: i32) -> Option<(&Names, Vec<(i32, &Stack)>)> {
-        self.make_room(pid);
+        self.evict_for(pid);
         let process = self
             .processes
             .entry(pid)
-            .or_insert_with(|| Process::look(pid));
-        process.look_again(pid);
+            .or_insert_with(|| Process::scan(pid));
+        process.rescan(pid);
         let memory = ProcessMemory(pid);
         let (torn, unreadable) = process.walk(&memory, |process| {
             process.tids = Tids::of(pid);
         })?;
         process.count(&mut self.share);
-        self.share.room.count_torn(torn);
-        self.share.room.count_unreadable(unreadable);
+        self.share.budget.count_torn(torn);
+        self.share.budget.count_unreadable(unreadable);
         let threads = process.threads.values();
         let stacks = threads.filter(|known| known.is_met && !known.stack.frames.is_empty());
         let mut stacks: Vec<_> = stacks.map(|known| (known.tid, &known.stack)).collect();
@@ -122,13 +121,13 @@ impl Runtimes {
         Some((&process.names, stacks))
     }
 
-    /// The stack of one thread, by this machine's numbers. `native` are the addresses of its program,
-    /// innermost first. Nothing if it runs no code of an interpreter.
+    /// The stack of one thread, by host ids. `native` are the addresses of its native frames,
+    /// innermost first. `None` if it runs no code of an interpreter.
     pub(crate) fn thread(&mut self, pid: i32, tid: i32, native: &[u64]) -> Option<Merged<'_>> {
-        self.make_room(pid);
+        self.evict_for(pid);
         let process = self.processes.entry(pid);
-        let process = process.or_insert_with(|| Process::look(pid));
-        process.look_again(pid);
+        let process = process.or_insert_with(|| Process::scan(pid));
+        process.rescan(pid);
         let memory = ProcessMemory(pid);
         let thread = process.place(pid, tid, &memory)?;
         let read = process.read(&memory, thread);
@@ -140,12 +139,12 @@ impl Runtimes {
             Err(walked) => {
                 // Without the interpreter's loop there may be no stack to read.
                 loop_at?;
-                let room = &self.share.room;
+                let budget = &self.share.budget;
                 Err(if matches!(walked, Walked::Torn) {
-                    room.count_torn(1);
+                    budget.count_torn(1);
                     MOVED
                 } else {
-                    room.count_unreadable(1);
+                    budget.count_unreadable(1);
                     UNREADABLE
                 })
             }
@@ -157,7 +156,7 @@ impl Runtimes {
         })
     }
 
-    fn make_room(&mut self, pid: i32) {
+    fn evict_for(&mut self, pid: i32) {
         if self.share.must_give_up() {
             for process in self.processes.values_mut() {
                 process.forget();

@@ -1,45 +1,46 @@
-//! A process that may run an interpreter: which, where its threads are known by, and what was read of
-//! their stacks.
+//! A process that may run an interpreter: which one, the addresses of its threads, and the stacks
+//! read so far.
 
 use std::collections::{HashMap, HashSet};
 use std::time::{Duration, Instant};
 
+use super::budget::{PROCESS_BYTES_MAX, Share};
 use super::image::Tids;
 use super::memory::{self, Log, Memory, ProcessMemory};
-use super::room::{PROCESS_BYTES_MAX, Share};
 use super::texts::Names;
 use super::{Frame, Stack, Thread, python, ruby};
 
-/// A thread that moves while it is read is read so often.
+/// Attempts to read a thread that moves meanwhile.
 const TRIES: usize = 4;
-/// A process that runs no interpreter may run one later; one that did may have begun another program.
-const LOOK_AGAIN: Duration = Duration::from_secs(2);
-/// To look takes no more than such a part of the time, whatever files somebody has mapped.
-const LOOK_SHARE: u32 = 50;
-/// Threads come and go; one that is asked for and not known has it read anew, but not more often.
+/// Interval of checks: a process without an interpreter may run one later, and one with it may have
+/// called exec.
+const CHECK_INTERVAL: Duration = Duration::from_secs(2);
+/// A check takes at most this fraction of the time, whatever files the process has mapped.
+const CHECK_SHARE: u32 = 50;
+/// Minimum age of the thread list before an unknown thread makes it be read again.
 const LIST_AGAIN: Duration = Duration::from_millis(20);
-/// Whoever stays in the list is believed to be there so long.
+/// Maximum age of the thread list.
 const LIST_HOLDS: Duration = Duration::from_millis(200);
 
 #[derive(Debug)]
 pub(super) struct Process {
-    looked: Instant,
-    /// To look.
+    checked: Instant,
+    /// Duration of the last check.
     took: Duration,
     runtime: Option<Runtime>,
     pub(super) names: Names,
     pub(super) tids: Tids,
     pub(super) threads: HashMap<u64, Known>,
-    /// What these take beside themselves.
+    /// Memory of the stacks and logs of `threads`.
     threads_bytes: usize,
-    /// What others were told that all of it takes.
+    /// Memory accounted in the shared budget.
     pub(super) counted: usize,
-    /// Where threads are known by, as the list last said.
+    /// Addresses of threads, from the last list.
     places: HashMap<i32, Thread>,
     listed: Option<Instant>,
 }
 
-/// A thread as it was last read.
+/// A thread as last read.
 #[derive(Debug, Default)]
 pub(super) struct Known {
     log: Log,
@@ -54,7 +55,7 @@ pub(super) enum Runtime {
     Ruby(ruby::Ruby),
 }
 
-/// What a walk found.
+/// Result of a walk.
 pub(super) enum Walked {
     Stack(Stack),
     /// It moved.
@@ -63,7 +64,7 @@ pub(super) enum Walked {
 }
 
 impl Process {
-    pub(super) fn look(pid: i32) -> Self {
+    pub(super) fn scan(pid: i32) -> Self {
         let begun = Instant::now();
         let memory = ProcessMemory(pid);
         let python = || python::Python::find(pid, &memory).map(Runtime::Python);
@@ -77,7 +78,7 @@ impl Process {
 
     pub(super) fn with(runtime: Option<Runtime>) -> Self {
         Self {
-            looked: Instant::now(),
+            checked: Instant::now(),
             took: Duration::ZERO,
             runtime,
             names: Names::default(),
@@ -90,7 +91,7 @@ impl Process {
         }
     }
 
-    /// What all of it takes.
+    /// Memory of all of it.
     pub(super) fn kept(&self) -> usize {
         let tables = self.runtime.as_ref().map_or(0, Runtime::bytes);
         let threads = self.threads.len() * size_of::<(u64, Known)>() + self.threads_bytes;
@@ -102,7 +103,7 @@ impl Process {
         share.change(std::mem::replace(&mut self.counted, kept), kept);
     }
 
-    /// What was read; where it is to be found stays known.
+    /// Drops what was read; addresses of variables stay known.
     pub(super) fn forget(&mut self) {
         self.names = Names::default();
         self.threads = HashMap::new();
@@ -123,7 +124,7 @@ impl Process {
         code.iter().any(|range| range.contains(&address))
     }
 
-    /// Where the thread is known by; nothing if it is none of the interpreter's.
+    /// Address of the thread; `None` if it is no interpreter thread.
     pub(super) fn place(&mut self, pid: i32, tid: i32, memory: &dyn Memory) -> Option<Thread> {
         let age = self.listed.map_or(Duration::MAX, |listed| listed.elapsed());
         let is_known = self.places.contains_key(&tid);
@@ -158,7 +159,7 @@ impl Process {
         }
     }
 
-    /// Reads a thread's stack, unless it stands where it stood; by its address it is known then.
+    /// Reads a thread's stack, unless it has not moved; returns the thread's address.
     pub(super) fn read(&mut self, memory: &dyn Memory, thread: Thread) -> Result<u64, Walked> {
         if self.kept() > PROCESS_BYTES_MAX {
             self.forget();
@@ -195,7 +196,7 @@ impl Process {
                 Walked::Torn => {}
                 Walked::Unreadable => return Err(Walked::Unreadable),
             }
-            // Each try may have brought as much anew.
+            // Each attempt may have added as much.
             if self.names.bytes + runtime.bytes() > PROCESS_BYTES_MAX {
                 break;
             }
@@ -203,23 +204,23 @@ impl Process {
         Err(Walked::Torn)
     }
 
-    /// Only if there is reason to: what is known stays where the interpreter answers.
-    pub(super) fn look_again(&mut self, pid: i32) {
+    /// Only if there is reason to: the process stays known while the interpreter can be read.
+    pub(super) fn rescan(&mut self, pid: i32) {
         let answers = match &self.runtime {
             Some(Runtime::Python(python)) => python.is_there(&ProcessMemory(pid)),
             Some(Runtime::Ruby(ruby)) => ruby.is_there(&ProcessMemory(pid)),
             None => false,
         };
-        if !answers && self.looked.elapsed() >= LOOK_AGAIN.max(self.took * LOOK_SHARE) {
+        if !answers && self.checked.elapsed() >= CHECK_INTERVAL.max(self.took * CHECK_SHARE) {
             *self = Self {
                 counted: self.counted,
-                ..Self::look(pid)
+                ..Self::scan(pid)
             };
         }
     }
 
-    /// Reads each thread, and tells how many moved and how many could not be read. Numbers of
-    /// threads are asked for when one is met that has none yet.
+    /// Reads each thread; returns how many moved, and how many could not be read. Thread ids are
+    /// checked up once a thread without one is met.
     pub(super) fn walk(
         &mut self,
         memory: &dyn Memory,
@@ -227,18 +228,18 @@ impl Process {
     ) -> Option<(u64, u64)> {
         self.runtime.as_ref()?;
         let (mut torn, mut unreadable) = (0, 0);
-        let mut asked = false;
+        let mut has_tids = false;
         self.threads
             .values_mut()
             .for_each(|known| known.is_met = false);
-        // A list that is of two moments has no threads to trust; the next round comes soon.
+        // An inconsistent list contains no valid threads; the next round comes soon.
         let threads = self.list(memory).unwrap_or_else(|| {
             torn += 1;
             Vec::new()
         });
         for thread in threads {
             let mut tid = self.tid(memory, &thread);
-            if tid.is_none() && !std::mem::replace(&mut asked, true) {
+            if tid.is_none() && !std::mem::replace(&mut has_tids, true) {
                 number(self);
                 tid = self.tid(memory, &thread);
             }
@@ -260,7 +261,7 @@ impl Process {
     }
 
     fn tid(&self, memory: &dyn Memory, thread: &Thread) -> Option<i32> {
-        // Where thread libraries keep the number: glibc on x86-64 and on ARM, musl.
+        // Offset of the thread id in thread libraries: glibc on x86-64 and on ARM, musl.
         const PLACES: [u64; 3] = [0x2d0, 0xd0, 0x30];
         if let Some(tid) = thread.tid {
             return self.tids.outer(tid);
@@ -274,7 +275,7 @@ impl Process {
 }
 
 impl Runtime {
-    /// What its tables take.
+    /// Memory of its tables.
     fn bytes(&self) -> usize {
         match self {
             Self::Python(python) => python.bytes,
@@ -284,7 +285,7 @@ impl Runtime {
 }
 
 impl Known {
-    /// What it takes beside itself.
+    /// Memory of its stack and log.
     fn bytes(&self) -> usize {
         self.log.kept() + self.stack.frames.capacity() * size_of::<Frame>()
     }

@@ -1,4 +1,4 @@
-//! Names of functions, each kept once a process.
+//! Function names, each stored once per process.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -10,19 +10,20 @@ pub(crate) struct Function {
     pub(crate) file: String,
 }
 
-/// More functions than this have one name for all of them: who makes code without end is not named.
+/// Functions beyond this number share one name: programs that generate code endlessly are not named
+/// completely.
 const FUNCTIONS_MAX: usize = 1 << 16;
-/// Longer texts are cut.
+/// Longer strings are truncated.
 pub(super) const TEXT_MAX: usize = 512;
 
-/// What a function takes beside its texts.
+/// Overhead per function.
 const EACH_BYTES: usize = 128;
 
 #[derive(Debug, Default)]
 pub(crate) struct Names {
     known: HashMap<Arc<Function>, u32>,
     functions: Vec<Arc<Function>>,
-    /// What they take.
+    /// Memory of the names.
     pub(super) bytes: usize,
 }
 

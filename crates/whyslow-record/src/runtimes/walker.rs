@@ -1,8 +1,8 @@
-//! The stacks of interpreters as parts of those that are taken by the clock on the wall.
+//! Interpreter stacks as part of wall-clock stacks.
 //!
-//! What a function of the interpreter's language waits for stays on top: kernel, library, and the
-//! interpreter's own code for that call. Below come the functions that led there, in the place of the
-//! interpreter's loop and of all that called it.
+//! The native frames below which the innermost function waits stay on top: kernel, library, and the
+//! interpreter's own code for that call. They are followed by the functions that led there, in
+//! place of the interpreter's loop and of all its callers.
 
 use super::Runtimes;
 use crate::wall::{ManagedFrame, Part, Walker};

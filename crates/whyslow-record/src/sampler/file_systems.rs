@@ -1,4 +1,4 @@
-//! Room in file systems, of the mounts that the recorder itself sees.
+//! Space in file systems, of the mounts that the recorder itself sees.
 
 use std::collections::BTreeMap;
 use std::ffi::OsStr;
@@ -12,10 +12,9 @@ use whyslow_model::spool::Encoder;
 use super::machine::Value;
 use crate::snapshot::{self, Mount};
 
-/// Mounts beyond these are left out.
+/// Maximum number of mounts.
 const MOUNTS_MAX: usize = 500;
-/// Those that ask nobody who may not answer: a look at a file system of the network, or of a program,
-/// may take forever.
+/// Local file systems: statvfs on a network or FUSE file system may block forever.
 const LOCAL: [&[u8]; 20] = [
     b"ext2",
     b"ext3",
@@ -41,7 +40,7 @@ const LOCAL: [&[u8]; 20] = [
 
 #[derive(Debug, Default)]
 pub(super) struct FileSystems {
-    /// As it was read last.
+    /// The last content of mountinfo.
     text: Vec<u8>,
     values: BTreeMap<u32, Vec<Value>>,
 }
@@ -62,7 +61,7 @@ impl FileSystems {
         }
         let is_local = |mount: &&Mount| LOCAL.contains(&&mount.kind[..]);
         for mount in mounts.values().filter(is_local).take(MOUNTS_MAX) {
-            let values = room(Path::new(OsStr::from_bytes(&mount.point)));
+            let values = space(Path::new(OsStr::from_bytes(&mount.point)));
             let known = self.values.entry(mount.id).or_default();
             if *known != values {
                 super::put_of(encoder, (0, ns, mount.id, &mount.point), &values);
@@ -72,25 +71,25 @@ impl FileSystems {
     }
 }
 
-/// What a path leads to is what was mounted there last.
+/// A path refers to the last mount on it.
 fn visible(text: &[u8]) -> BTreeMap<Vec<u8>, Mount> {
     let lines = text.split(|byte| *byte == b'\n').filter_map(Mount::parse);
     lines.map(|mount| (mount.point.clone(), mount)).collect()
 }
 
-fn room(path: &Path) -> Vec<Value> {
-    let Ok(room) = rustix::fs::statvfs(path) else {
+fn space(path: &Path) -> Vec<Value> {
+    let Ok(stat) = rustix::fs::statvfs(path) else {
         return Vec::new();
     };
     let bytes =
-        |blocks: u64| i64::try_from(blocks.saturating_mul(room.f_frsize)).unwrap_or(i64::MAX);
+        |blocks: u64| i64::try_from(blocks.saturating_mul(stat.f_frsize)).unwrap_or(i64::MAX);
     let count = |count: u64| i64::try_from(count).unwrap_or(i64::MAX);
     vec![
-        (c::FS_SIZE, bytes(room.f_blocks)),
-        (c::FS_FREE, bytes(room.f_bfree)),
-        (c::FS_AVAILABLE, bytes(room.f_bavail)),
-        (c::FS_INODES, count(room.f_files)),
-        (c::FS_INODES_FREE, count(room.f_ffree)),
+        (c::FS_SIZE, bytes(stat.f_blocks)),
+        (c::FS_FREE, bytes(stat.f_bfree)),
+        (c::FS_AVAILABLE, bytes(stat.f_bavail)),
+        (c::FS_INODES, count(stat.f_files)),
+        (c::FS_INODES_FREE, count(stat.f_ffree)),
     ]
 }
 
@@ -107,12 +106,12 @@ mod tests {
 
     #[test]
     fn the_root_has_room() {
-        let values = room(Path::new("/"));
+        let values = space(Path::new("/"));
         assert!(
             values
                 .iter()
                 .any(|(place, bytes)| *place == c::FS_SIZE && *bytes > 0)
         );
-        assert_eq!(room(Path::new("/no/such/place")), []);
+        assert_eq!(space(Path::new("/no/such/place")), []);
     }
 }

@@ -1,14 +1,14 @@
-//! Counters of the machine as a whole, from files of `/proc`.
+//! Counters of the whole machine, from `/proc`.
 
 use std::fs;
 use std::path::Path;
 
 use whyslow_model::counter as c;
 
-/// A value with its counter's place.
+/// A counter's number, and its value.
 pub(super) type Value = (u32, i64);
 
-/// All of them; what a kernel does not have is left out.
+/// All counters; those that the kernel lacks are left out.
 pub(super) fn all(proc: &Path, uptime_ns: i64) -> Vec<Value> {
     let read = |name: &str| fs::read_to_string(proc.join(name)).unwrap_or_default();
     let mut values = vec![(c::UPTIME, uptime_ns)];
@@ -132,7 +132,7 @@ fn events(text: &str, values: &mut Vec<Value>) {
         let Some((name, count)) = line.split_once(' ') else {
             continue;
         };
-        // What is paged is told in kilobytes, what is swapped in pages.
+        // Paging is reported in kilobytes, swapping in pages.
         let (place, unit) = match name {
             "pgpgin" => (c::PAGED_IN, 1024),
             "pgpgout" => (c::PAGED_OUT, 1024),

@@ -1,8 +1,8 @@
-//! Counters of the machine, its processes and its file systems, once a second, by a thread of its
-//! own: whatever keeps one of these looks waiting keeps no event waiting.
+//! Counters of the machine, its processes and its file systems, read once a second by a separate
+//! thread, so that slow reads delay no events.
 //!
-//! The price of a second is bounded: of many processes some are looked at each second, in turn, and
-//! only what changed is told.
+//! The cost per second is bounded: if there are many processes, only some are read each second, in
+//! rotation, and only changes are recorded.
 
 mod file_systems;
 mod machine;
@@ -22,18 +22,18 @@ use crate::clock;
 use crate::snapshot;
 
 const PERIOD: Duration = Duration::from_secs(1);
-/// Processes looked at in a second.
+/// Maximum number of processes read per second.
 const PROCESSES_EACH: usize = 300;
-/// The same at the begin and at the end.
+/// The same at the start and at the end.
 const PROCESSES_AT_ENDS: usize = 5_000;
-/// Processes that began since, of which a second asks who they are.
+/// Maximum number of new processes described per second.
 const NEW_EACH: usize = 100;
-/// File systems are looked at every so many seconds.
+/// File systems are read every this many seconds.
 const FILE_SYSTEMS_EACH: u64 = 10;
-/// A look that hangs is not waited for longer than this in the end.
+/// How long the end of a recording waits for a read that hangs.
 const STOP_MAX: Duration = Duration::from_secs(3);
 
-/// The thread, and what it found that nobody took yet.
+/// The sampler thread, and its results that were not taken yet.
 pub(crate) struct Sampler {
     shared: Arc<Shared>,
     thread: Option<JoinHandle<()>>,
@@ -48,30 +48,31 @@ struct Shared {
 #[derive(Default)]
 struct State {
     found: Encoder,
-    /// When the round under way began: what it finds is of then or later.
+    /// Start of the current round: its results are not earlier.
     round: Option<u64>,
-    /// Spools that began since: each has to be told of everything.
-    turns: u64,
-    /// The spool has its snapshot, by which what is found is to be understood.
+    /// Number of spools started: each needs all values.
+    spools: u64,
+    /// The spool has its snapshot, which must precede the results.
     may_begin: bool,
     is_over: bool,
 }
 
 impl Shared {
     fn lock(&self) -> MutexGuard<'_, State> {
-        // A round that panicked left what earlier ones found.
+        // A round that panicked left the results of earlier ones intact.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Waits for the time of a round, and begins it. Turns so far, and whether it is the last.
-    fn wait(&self, until: Instant, turns: u64) -> (u64, bool) {
+    /// Waits until a round is due, and starts it. Returns the number of spools so far, and whether
+    /// it is the last round.
+    fn wait(&self, until: Instant, spools: u64) -> (u64, bool) {
         let mut state = self.lock();
         loop {
             let left = until.saturating_duration_since(Instant::now());
-            let is_due = state.turns != turns || left.is_zero();
+            let is_due = state.spools != spools || left.is_zero();
             if state.is_over || state.may_begin && is_due {
                 state.round = Some(clock::monotonic());
-                return (state.turns, state.is_over);
+                return (state.spools, state.is_over);
             }
             state = if state.may_begin {
                 let woken = self.woken.wait_timeout(state, left);
@@ -94,18 +95,18 @@ impl Sampler {
         });
         Self {
             shared,
-            // Where no thread can be had nothing is counted.
+            // Without a thread nothing is sampled.
             thread: thread.ok(),
         }
     }
 
-    /// The snapshot has been taken.
+    /// The snapshot is complete.
     pub(crate) fn begin(&self) {
         self.shared.lock().may_begin = true;
         self.shared.woken.notify_all();
     }
 
-    /// Moves what was found to the encoder; what is found later is not before the moment returned.
+    /// Moves the results to the encoder; later results are not before the returned time.
     pub(crate) fn take(&self, encoder: &mut Encoder) -> u64 {
         let mut state = self.shared.lock();
         encoder.append(&state.found);
@@ -113,17 +114,17 @@ impl Sampler {
         state.round.unwrap_or(u64::MAX)
     }
 
-    /// Another spool begins: what was not taken belongs to the one before, which has ended.
-    pub(crate) fn turn(&self) {
+    /// Another spool starts: results not taken belong to the previous one, which has ended.
+    pub(crate) fn next_spool(&self) {
         let mut state = self.shared.lock();
         state.found.clear();
         state.round = None;
         state.may_begin = false;
-        state.turns += 1;
+        state.spools += 1;
         self.shared.woken.notify_all();
     }
 
-    /// Has it look once more.
+    /// Runs a last round.
     pub(crate) fn stop(&mut self) {
         self.shared.lock().is_over = true;
         self.shared.woken.notify_all();
@@ -135,7 +136,7 @@ impl Sampler {
             thread::sleep(Duration::from_millis(2));
         }
         if thread.is_finished() {
-            // One that panicked has told what it could.
+            // A thread that panicked has left its results.
             let _ = thread.join();
         }
     }
@@ -143,17 +144,17 @@ impl Sampler {
 
 fn run(shared: &Shared) {
     let mut rounds = Rounds::new(Path::new("/proc"));
-    let (mut due, mut turns) = (Instant::now(), 0);
+    let (mut due, mut spools) = (Instant::now(), 0);
     loop {
-        let (turn, is_over) = shared.wait(due, turns);
-        if turn != turns {
+        let (spool, is_over) = shared.wait(due, spools);
+        if spool != spools {
             rounds = Rounds::new(Path::new("/proc"));
-            turns = turn;
+            spools = spool;
         }
         let mut encoder = Encoder::default();
         rounds.round(&mut encoder, is_over);
         let mut state = shared.lock();
-        if state.turns == turns {
+        if state.spools == spools {
             state.found.append(&encoder);
             state.round = None;
         }
@@ -161,18 +162,18 @@ fn run(shared: &Shared) {
         if is_over {
             return;
         }
-        // Who is late does not hurry.
+        // A late round is not made up for.
         due = (due + PERIOD).max(Instant::now() + PERIOD / 2);
     }
 }
 
-/// What was told already, so that only what changed is told.
+/// The values already recorded, so that only changes are recorded.
 struct Rounds {
     proc: PathBuf,
     number: u64,
     machine: BTreeMap<u32, i64>,
     processes: BTreeMap<i32, Known>,
-    /// The next to be looked at.
+    /// The next process to read.
     next: i32,
     file_systems: file_systems::FileSystems,
 }
@@ -180,9 +181,9 @@ struct Rounds {
 #[derive(Default)]
 struct Known {
     values: Vec<Value>,
-    /// It began while this runs.
+    /// It started during the recording.
     is_new: bool,
-    /// A thread of the kernel has no memory of its own.
+    /// A kernel thread has no memory of its own.
     has_none: bool,
 }
 
@@ -211,61 +212,62 @@ impl Rounds {
         } else {
             PROCESSES_EACH
         };
-        self.look(encoder, count);
+        self.sample(encoder, count);
         if is_last || self.number.is_multiple_of(FILE_SYSTEMS_EACH) {
             self.file_systems.round(encoder, &self.proc);
         }
         self.number += 1;
     }
 
-    /// Who came and who went. What the recording's own snapshot tells is not told again.
+    /// Finds new and exited processes. Those in the snapshot of the recording are not described
+    /// again.
     fn find(&mut self, encoder: &mut Encoder, (is_first, is_last): (bool, bool)) {
         let pids = snapshot::pids(&self.proc);
         self.processes
             .retain(|pid, _| pids.binary_search(pid).is_ok());
         let clocks = clock::clocks();
-        let mut asked = 0;
+        let mut described = 0;
         for pid in pids {
             let is_known = self.processes.contains_key(&pid);
             let known = self.processes.entry(pid).or_default();
             known.is_new |= !is_known && !is_first;
-            // They may have become somebody else's since.
-            let is_asked = known.is_new && (!is_known || is_last);
-            if is_asked && asked < NEW_EACH {
-                asked += 1;
+            // Their credentials may have changed since.
+            let is_described = known.is_new && (!is_known || is_last);
+            if is_described && described < NEW_EACH {
+                described += 1;
                 snapshot::about(encoder, &self.proc, pid, &clocks);
             }
         }
     }
 
-    fn look(&mut self, encoder: &mut Encoder, count: usize) {
+    fn sample(&mut self, encoder: &mut Encoder, count: usize) {
         let after = self.processes.range(self.next..);
         let all = after.chain(self.processes.range(..self.next));
         let with_memory = all.filter(|(_, known)| !known.has_none);
-        let turn: Vec<i32> = with_memory.map(|(pid, _)| *pid).take(count).collect();
-        for pid in &turn {
+        let batch: Vec<i32> = with_memory.map(|(pid, _)| *pid).take(count).collect();
+        for pid in &batch {
             let Some(known) = self.processes.get_mut(pid) else {
                 continue;
             };
             let values = process::all(&self.proc.join(pid.to_string()));
             known.has_none = values.is_empty() && known.values.is_empty();
             let changed = |value: &&Value| !known.values.contains(value);
-            let news: Vec<Value> = values.iter().filter(changed).copied().collect();
-            put(encoder, *pid, &news);
+            let changes: Vec<Value> = values.iter().filter(changed).copied().collect();
+            put(encoder, *pid, &changes);
             known.values = values;
         }
-        if let Some(last) = turn.last() {
+        if let Some(last) = batch.last() {
             self.next = last.saturating_add(1);
         }
     }
 }
 
-/// Values of a process, or of the machine (0).
+/// Values of a process, or of the machine (pid 0).
 fn put(encoder: &mut Encoder, pid: i32, values: &[Value]) {
     put_of(encoder, (pid, 0, 0, b""), values);
 }
 
-/// Values of a process, or of a mount: namespace, id and place.
+/// Values of a process, or of a mount: namespace, id and mount point.
 fn put_of(
     encoder: &mut Encoder,
     (pid, mount_ns, mount_id, place): (i32, u32, u32, &[u8]),
@@ -293,18 +295,18 @@ mod tests {
     use std::fs;
     use whyslow_model::spool::{HostRecord, Record, records};
 
-    fn told(encoder: &Encoder) -> Vec<(i32, Vec<(&'static str, i64)>)> {
-        let mut told = Vec::new();
+    fn recorded(encoder: &Encoder) -> Vec<(i32, Vec<(&'static str, i64)>)> {
+        let mut recorded = Vec::new();
         for (_, record) in records(encoder.payload()) {
             if let Ok((head, Record::Host(HostRecord::Counters(counters)))) = record
                 && counters.mount_id == 0
             {
                 let values = counters.values.iter();
                 let values = values.map(|(counter, value)| (counter.name, value));
-                told.push((head.pid, values.collect()));
+                recorded.push((head.pid, values.collect()));
             }
         }
-        told
+        recorded
     }
 
     #[test]
@@ -324,8 +326,8 @@ mod tests {
         let mut round = |count: usize| {
             let mut encoder = Encoder::default();
             rounds.find(&mut encoder, (false, false));
-            rounds.look(&mut encoder, count);
-            told(&encoder)
+            rounds.sample(&mut encoder, count);
+            recorded(&encoder)
                 .into_iter()
                 .map(|(pid, _)| pid)
                 .collect::<Vec<_>>()
@@ -360,7 +362,7 @@ mod tests {
         let before = encoder.records();
         assert_eq!(sampler.take(&mut encoder), u64::MAX);
         assert!(encoder.records() > before, "a last round");
-        let (_, values) = &told(&encoder)[0];
+        let (_, values) = &recorded(&encoder)[0];
         assert!(
             values
                 .iter()

@@ -1,4 +1,4 @@
-//! Counters of one process: its memory, and what it had read and written.
+//! Counters of one process: its memory, and the bytes that it read and wrote.
 
 use std::fs;
 use std::path::Path;
@@ -7,7 +7,7 @@ use whyslow_model::counter as c;
 
 use super::machine::Value;
 
-/// What can be read; nothing of a process that has ended, or of a thread of the kernel.
+/// The readable values; none of an exited process or a kernel thread.
 pub(super) fn all(folder: &Path) -> Vec<Value> {
     let mut values = Vec::new();
     let page = rustix::param::page_size() as i64;

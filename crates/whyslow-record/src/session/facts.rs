@@ -1,4 +1,4 @@
-//! What a recording says of itself.
+//! Records about the recording itself.
 
 use whyslow_model::spool::{ELSEWHERE, Encoder, Kind};
 
@@ -8,8 +8,8 @@ use crate::options::Options;
 use crate::probes::What;
 use crate::programs::{Off, STACKS, StandIn, Topic};
 
-/// Names of the topics that are recorded as a whole.
-pub(super) fn topics_told(options: &Options, off: &[Off]) -> String {
+/// Names of the topics that are recorded completely.
+pub(super) fn complete_topics(options: &Options, off: &[Off]) -> String {
     let is_whole = |topic: &&Topic| !off.iter().any(|off| off.topic == Some(**topic));
     let names = options
         .topics
@@ -27,16 +27,16 @@ pub(super) fn topics_told(options: &Options, off: &[Off]) -> String {
     names.collect::<Vec<_>>().join(",")
 }
 
-/// What is not recorded.
-pub(super) fn tell_off(off: &[Off], encoder: &mut Encoder) {
+/// BPF programs that do not run.
+pub(super) fn write_off_programs(off: &[Off], encoder: &mut Encoder) {
     for off in off {
         let text = format!("{}: {} ({})", off.program, off.reason, off.tells);
         fact(encoder, "off", &text);
     }
 }
 
-/// What somebody said of a moment.
-pub(super) fn tell_mark(mark: &Mark, encoder: &mut Encoder) {
+/// A mark that a user added.
+pub(super) fn write_mark(mark: &Mark, encoder: &mut Encoder) {
     encoder
         .begin_on(Kind::Mark, mark.ts, (mark.pid, mark.pid), (0, ELSEWHERE))
         .text(mark.text.as_bytes())
@@ -51,8 +51,8 @@ pub(super) fn fact(encoder: &mut Encoder, name: &str, value: &str) {
         .end();
 }
 
-/// Which forms of programs run instead of the best.
-pub(super) fn tell_stand_ins(stand_ins: &[StandIn], encoder: &mut Encoder) {
+/// Program forms that run instead of the preferred ones.
+pub(super) fn write_stand_ins(stand_ins: &[StandIn], encoder: &mut Encoder) {
     for stand_in in stand_ins {
         let text = format!("{} for {}", stand_in.form, stand_in.program);
         fact(encoder, "stand_in", &text);

@@ -1,24 +1,24 @@
-//! Segments for those who follow a recording: each begins and ends as a spool of its own does, while
-//! the recording goes on as if nothing were.
+//! Segments for followers of a recording: each starts and ends like a spool, while the recording
+//! itself continues unchanged.
 
 use std::io;
 
 use whyslow_model::spool::{Encoder, records};
 
-use super::facts::{fact, tell_off, tell_stand_ins};
-use super::{NAMING_TURN, Session, Taken, of_spool};
+use super::facts::{fact, write_off_programs, write_stand_ins};
+use super::{NAMING_ROTATION_MAX, Session, Taken, of_spool};
+use crate::block_writer::{BlockWriter, Out};
 use crate::clock::{self, Clocks};
 use crate::error::RecordError;
-use crate::following::{About, Asked, FOLLOWERS_MAX, Id, Purpose};
-use crate::marks::Comer;
+use crate::following::{About, FOLLOWERS_MAX, FollowRequest, Id, Purpose};
+use crate::in_flight::InFlight;
+use crate::marks::NewFollower;
 use crate::options::Options;
 use crate::packed::Packed;
 use crate::programs::{Off, Topic};
-use crate::sink::{Out, Sink};
 use crate::snapshot;
-use crate::underway::Underway;
 
-/// What there is to follow.
+/// Description of the recording, for followers.
 pub(super) fn about(options: &Options, off: &[Off], out: &Out) -> About {
     let is_whole = |topic: &Topic| !off.iter().any(|off| off.topic == Some(*topic));
     About {
@@ -33,37 +33,37 @@ pub(super) fn about(options: &Options, off: &[Off], out: &Out) -> About {
 }
 
 impl Session<'_> {
-    /// Those who came to follow.
-    pub(super) fn admit(sink: &mut Sink, comers: Vec<Comer>) {
-        for comer in comers {
-            let pid = comer.pid;
-            if sink.followers.admit(comer)
+    /// Accepts new followers.
+    pub(super) fn admit(sink: &mut BlockWriter, new_followers: Vec<NewFollower>) {
+        for new_follower in new_followers {
+            let pid = new_follower.pid;
+            if sink.followers.admit(new_follower)
                 && let Some(watcher) = &mut sink.watcher
             {
-                // What it writes is no condition.
-                watcher.pass_over(pid);
+                // What the follower writes must not trigger a condition.
+                watcher.ignore_process(pid);
             }
         }
     }
 
-    /// Gives those who follow what there is for them.
+    /// Sends the followers their data.
     pub(crate) fn serve(&mut self) -> Result<(), RecordError> {
         let mut sink = self.sink.borrow_mut();
         if sink.followers.is_empty() {
             return Ok(());
         }
-        let asked = sink.followers.look();
+        let requested = sink.followers.poll();
         if sink.followers.is_empty() && !self.remembers {
-            sink.underway = None;
+            sink.in_flight = None;
         }
         let followers = sink.followers.pids();
         drop(sink);
-        self.pass_over(followers);
-        match asked {
-            Some((id, Asked::Next)) if self.snapshot.is_none() => self.begin_segment(id),
-            Some((id, Asked::End)) if self.snapshot.is_none() => {
-                self.name_rest(NAMING_TURN)?;
-                self.tell_underway(false);
+        self.exclude_followers(followers);
+        match requested {
+            Some((id, FollowRequest::Next)) if self.snapshot.is_none() => self.begin_segment(id),
+            Some((id, FollowRequest::End)) if self.snapshot.is_none() => {
+                self.name_rest(NAMING_ROTATION_MAX)?;
+                self.list_in_flight(false);
                 self.drain_all()?;
                 self.end_wall(0)?;
                 self.seal()?;
@@ -73,8 +73,8 @@ impl Session<'_> {
         }
     }
 
-    /// What those who follow do is no more recorded than what the recorder does.
-    fn pass_over(&mut self, pids: [u32; FOLLOWERS_MAX]) {
+    /// Excludes the followers from the recording, as the recorder itself.
+    fn exclude_followers(&mut self, pids: [u32; FOLLOWERS_MAX]) {
         if let Some(settings) = self.loaded.skeleton.maps.bss_data.as_deref_mut()
             && settings.followers != pids
         {
@@ -84,9 +84,9 @@ impl Session<'_> {
     }
 
     fn begin_segment(&mut self, id: Id) -> Result<(), RecordError> {
-        self.name_rest(NAMING_TURN)?;
-        let until = self.tell_all()?;
-        self.sampler.turn();
+        self.name_rest(NAMING_ROTATION_MAX)?;
+        let until = self.drain_with_in_flight()?;
+        self.sampler.next_spool();
         self.end_wall(until.monotonic)?;
         self.seal()?;
         if self.sink.borrow_mut().followers.has_segment(id) {
@@ -98,55 +98,55 @@ impl Session<'_> {
         let mut head = Encoder::default();
         snapshot::head(&mut head, &until, &self.pids, &self.topics);
         if let Some(watch) = &self.watch {
-            watch.tell_probes(&mut head);
+            watch.write_probes(&mut head);
         }
-        tell_underway(sink.underway.as_mut(), until.monotonic, &mut head);
+        write_in_flight(sink.in_flight.as_mut(), until.monotonic, &mut head);
         let head = sink
             .packer
             .pack_all(&head, until.monotonic)
             .map_err(failed)?;
         sink.followers.begin(id, head);
-        // All that was told before is complete until then: what came later was held.
+        // Everything up to then was written before: later records were held back.
         sink.complete_until = sink.complete_until.max(until.monotonic);
-        sink.let_go();
-        sink.desk.begin_spool();
-        if self.tells_resolvers {
+        sink.release_pending();
+        sink.symbolizer.begin_spool();
+        if self.records_resolvers {
             self.namespaces.begin_spool();
         }
         self.snapshot = Some(Taken::of(Some((id, until.monotonic))));
         Ok(())
     }
 
-    /// What the end of a spool says, for one that follows.
+    /// Writes the records that end a spool, for one follower.
     pub(super) fn end_segment(&mut self, id: Id, now: &Clocks) -> Result<(), RecordError> {
         let failed = |source| of_spool(&self.spool, source);
         let mut sink = self.sink.borrow_mut();
         let sink = &mut *sink;
         let mut end = Encoder::default();
         snapshot::clocks(&mut end, now);
-        sink.followers.tell_left_out(id, &mut end);
-        self.tell_end(&sink.left_out(), &mut end);
+        sink.followers.write_left_out(id, &mut end);
+        self.write_end(&sink.left_out(), &mut end);
         let end = sink.packer.pack_all(&end, u64::MAX).map_err(failed)?;
         sink.followers.end(id, end);
         Ok(())
     }
 
-    /// What there is to say at the end of each spool.
-    pub(super) fn tell_end(&self, left_out: &[(&str, u64)], encoder: &mut Encoder) {
-        tell_off(&self.loaded.off, encoder);
-        tell_stand_ins(&self.loaded.stand_ins, encoder);
+    /// Writes the records that end every spool.
+    pub(super) fn write_end(&self, left_out: &[(&str, u64)], encoder: &mut Encoder) {
+        write_off_programs(&self.loaded.off, encoder);
+        write_stand_ins(&self.loaded.stand_ins, encoder);
         for (what, times) in left_out.iter().filter(|(_, times)| *times > 0) {
             fact(encoder, what, &times.to_string());
         }
         if let Some(watch) = &self.watch {
-            watch.tell(encoder);
+            watch.write_facts(encoder);
         }
     }
 }
 
-/// A part of a snapshot for one that follows.
+/// Passes a part of a snapshot to a follower.
 pub(super) fn put_snapshot(
-    sink: &mut Sink,
+    sink: &mut BlockWriter,
     (id, begin): (Id, u64),
     part: &Encoder,
 ) -> io::Result<()> {
@@ -156,13 +156,13 @@ pub(super) fn put_snapshot(
     Ok(())
 }
 
-/// What a spool has to know of what began before it.
-pub(super) fn tell_underway(underway: Option<&mut Underway>, until: u64, encoder: &mut Encoder) {
-    let Some(underway) = underway else {
+/// What a spool needs to know about operations that started before it.
+pub(super) fn write_in_flight(in_flight: Option<&mut InFlight>, until: u64, encoder: &mut Encoder) {
+    let Some(in_flight) = in_flight else {
         return;
     };
-    underway.end_turn(until, encoder);
-    for (what, times) in underway.take_forgotten() {
+    in_flight.end_rotation(until, encoder);
+    for (what, times) in in_flight.take_forgotten() {
         if times > 0 {
             fact(encoder, what, &times.to_string());
         }

@@ -41,7 +41,7 @@ pub(super) fn irqs(encoder: &mut Encoder, folder: &Path) {
             .ok()
             .and_then(|nr| nr.parse::<u32>().ok());
         let Some(nr) = nr else { continue };
-        // Each action of a line has a folder of its name.
+        // Each action of an interrupt line has a directory with its name.
         let actions = entries(&path).into_iter().filter(|(_, path)| path.is_dir());
         if let Some((action, _)) = actions.min() {
             encoder
@@ -53,14 +53,14 @@ pub(super) fn irqs(encoder: &mut Encoder, folder: &Path) {
     }
 }
 
-/// `8:1` with 20 bits for the minor number.
+/// `8:1` as a kernel `dev_t` with 20 minor bits.
 pub(super) fn number(text: &str) -> Option<u32> {
     let (major, minor) = text.split_once(':')?;
     let (major, minor) = (major.parse::<u32>().ok()?, minor.parse::<u32>().ok()?);
     (major < 1 << 12 && minor < 1 << 20).then_some(major << 20 | minor)
 }
 
-/// Names and paths of what is in a folder, in order.
+/// Names and paths of the entries of a directory, sorted.
 pub(super) fn entries(folder: &Path) -> Vec<(Vec<u8>, std::path::PathBuf)> {
     let entries = fs::read_dir(folder).into_iter().flatten().flatten();
     let mut entries: Vec<_> = entries

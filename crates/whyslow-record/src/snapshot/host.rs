@@ -32,7 +32,7 @@ pub(super) fn facts(encoder: &mut Encoder, topics: &str) {
     }
 }
 
-/// Name of the time zone, where `/etc/localtime` tells it.
+/// Name of the time zone, if `/etc/localtime` is a link to it.
 fn zone() -> Option<String> {
     let target = fs::read_link("/etc/localtime").ok()?;
     let name = target.to_str()?.split_once("zoneinfo/")?.1;

@@ -1,4 +1,4 @@
-//! What the machine looks like at a moment: events tell only what changes.
+//! Snapshot of the machine's state: events only report changes.
 
 mod devices;
 mod host;
@@ -20,7 +20,7 @@ use whyslow_model::spool::{Encoder, Kind};
 
 use crate::clock::{self, Clocks};
 
-/// What everything after it is to be understood by.
+/// Data that all later records depend on.
 pub(crate) fn head(encoder: &mut Encoder, now: &Clocks, pids: &[i32], topics: &str) {
     clocks(encoder, now);
     host::facts(encoder, topics);
@@ -29,25 +29,26 @@ pub(crate) fn head(encoder: &mut Encoder, now: &Clocks, pids: &[i32], topics: &s
     processes::first(encoder, Path::new("/proc"), pids);
 }
 
-/// Who a process is; nothing if it has ended.
+/// Describes a process; nothing if it has exited.
 pub(crate) fn about(encoder: &mut Encoder, proc: &Path, pid: i32, now: &Clocks) {
     processes::about(encoder, &proc.join(pid.to_string()), pid, now);
 }
 
-/// Given away when it has so many bytes, or little more.
+/// A part is sent when it reaches this size.
 const PART_BYTES: usize = 256 << 10;
-/// Parts that wait to be taken: nobody has to have room for all of a large machine.
+/// Maximum number of queued parts, so that the snapshot of a large machine is never in memory as a
+/// whole.
 const PARTS_MAX: usize = 1;
 
-/// A snapshot that is being taken; what comes is a part of it.
+/// Starts a snapshot, which is received in parts.
 pub(crate) fn start() -> Receiver<Encoder> {
     let (give, parts) = mpsc::sync_channel(PARTS_MAX);
-    // One that panics, or that nobody takes any more, ends; events tell nevertheless.
+    // If it panics, or the receiver is gone, it ends; events are recorded nevertheless.
     thread::spawn(move || all(&give));
     parts
 }
 
-/// All of `/proc` and `/sys` that answers need. What vanishes meanwhile is left out.
+/// All data of `/proc` and `/sys` that queries need. What vanishes meanwhile is left out.
 fn all(parts: &SyncSender<Encoder>) -> Option<()> {
     let encoder = &mut Encoder::default();
     devices::block(encoder, Path::new("/sys/class/block"));

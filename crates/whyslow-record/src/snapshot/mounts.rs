@@ -1,4 +1,4 @@
-//! What is mounted where, in each mount namespace that a process is in.
+//! Mounts of each mount namespace of a process.
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -9,13 +9,12 @@ use whyslow_model::spool::{Encoder, Kind};
 use super::processes::{mount_ns, numbers, root};
 use crate::clock;
 
-/// Namespaces and mounts beyond these are left out.
+/// Maximum numbers of namespaces and mounts.
 const NAMESPACES_MAX: usize = 256;
 const MOUNTS_MAX: usize = 20_000;
 
-/// Those of the recorder's namespace, which stands for the machine. Events that come while the
-/// snapshot is still being taken need them for the names of files: so these are not part of it, but
-/// told before anything is recorded.
+/// Mounts of the recorder's namespace, which stands for the machine. Events that arrive during the
+/// snapshot need them for file names, so they are written before anything is recorded.
 pub(super) fn own(encoder: &mut Encoder, proc: &Path) {
     let own = proc.join("self");
     let Some(ns) = mount_ns(&own) else { return };
@@ -29,8 +28,8 @@ pub(super) fn own(encoder: &mut Encoder, proc: &Path) {
     }
 }
 
-/// Those of all other namespaces, told by a process whose root is the namespace's if there is one:
-/// behind another root only a part is seen.
+/// Mounts of all other namespaces, preferably read through a process with the root of the
+/// namespace: other roots show only a part.
 pub(super) fn others(encoder: &mut Encoder, proc: &Path) {
     let mut seen = BTreeSet::from_iter(mount_ns(&proc.join("self")));
     let mut left = MOUNTS_MAX;
@@ -60,7 +59,7 @@ pub(super) fn others(encoder: &mut Encoder, proc: &Path) {
 }
 
 fn left_out(encoder: &mut Encoder) {
-    fact(encoder, "mounts_left_out", "there were too many");
+    fact(encoder, "mounts_left_out", "too many mounts");
 }
 
 fn fact(encoder: &mut Encoder, name: &str, value: &str) {
@@ -71,7 +70,8 @@ fn fact(encoder: &mut Encoder, name: &str, value: &str) {
         .end();
 }
 
-/// The mounts of a namespace, as a process with that root sees them; whether some were left out.
+/// The mounts of a namespace, as seen by a process with that root; returns whether some were left
+/// out.
 fn put(encoder: &mut Encoder, ns: u32, (text, root): (&[u8], &[u8]), left: &mut usize) -> bool {
     for mount in Mount::all(text, root) {
         if *left == 0 {
@@ -88,7 +88,7 @@ fn put(encoder: &mut Encoder, ns: u32, (text, root): (&[u8], &[u8]), left: &mut 
 pub(crate) struct Mount {
     pub(crate) id: u32,
     pub(crate) parent: u32,
-    /// With 20 bits for the minor number.
+    /// Kernel `dev_t` with 20 minor bits.
     pub(crate) dev: u32,
     pub(crate) root: Vec<u8>,
     pub(crate) point: Vec<u8>,
@@ -98,8 +98,8 @@ pub(crate) struct Mount {
 }
 
 impl Mount {
-    /// Those of a file `mountinfo`, with the places that they have in the namespace: the file of a
-    /// process with another root tells them from there, as if that were all there is.
+    /// The mounts in a `mountinfo` file, with their mount points in the namespace: the file of a
+    /// process with another root shows them relative to that root.
     pub(crate) fn all<'t>(text: &'t [u8], root: &'t [u8]) -> impl Iterator<Item = Mount> + 't {
         let root = root.strip_suffix(b"/").unwrap_or(root);
         let lines = text.split(|byte| *byte == b'\n');
@@ -128,7 +128,7 @@ impl Mount {
         while next()? != b"-" {}
         let kind = unescape(next()?);
         let source = unescape(next()?);
-        // Those of the file system, where they say something new.
+        // Options of the file system, if not among those of the mount.
         let of_system = next().unwrap_or_default();
         for option in of_system.split(|byte| *byte == b',') {
             let mut known = options.split(|byte| *byte == b',');
@@ -165,8 +165,7 @@ impl Mount {
     }
 }
 
-/// The kernel writes blanks, tabs, line ends and backslashes as a backslash and three digits to the
-/// base of eight.
+/// The kernel escapes blanks, tabs, newlines and backslashes as a backslash and three octal digits.
 fn unescape(text: &[u8]) -> Vec<u8> {
     let mut plain = Vec::with_capacity(text.len());
     let mut rest = text;

@@ -12,11 +12,11 @@ use whyslow_model::spool::{Encoder, Kind};
 use super::sockets::Sockets;
 use crate::clock::{self, Clocks};
 
-/// Stands for the working directory, as in the calls that take a directory's descriptor.
+/// Stands for the working directory, as in calls with a directory descriptor.
 const AT_FDCWD: i32 = -100;
 
-/// Who these processes are, and those that this one started: known before anything is recorded,
-/// because they may be gone before the snapshot comes to them.
+/// Describes these processes, and those that the recorder started: before anything is recorded,
+/// because they may exit before the snapshot reaches them.
 pub(super) fn first(encoder: &mut Encoder, proc: &Path, pids: &[i32]) {
     let begin = clock::clocks();
     let tasks = proc.join("self/task");
@@ -36,7 +36,7 @@ pub(super) fn first(encoder: &mut Encoder, proc: &Path, pids: &[i32]) {
         let folder = proc.join(pid.to_string());
         if about(encoder, &folder, pid, &begin) {
             directory(encoder, &folder, pid);
-            // A command that is held has not become what it is called yet.
+            // A command that is held before exec does not have its final name yet.
             if !children.contains(&pid) {
                 threads(encoder, &folder, pid);
             }
@@ -44,7 +44,7 @@ pub(super) fn first(encoder: &mut Encoder, proc: &Path, pids: &[i32]) {
     }
 }
 
-/// What there is to tell of a process at a snapshot that began then.
+/// Records of a process for a snapshot that started at `begin`.
 pub(super) fn one(
     encoder: &mut Encoder,
     (proc, pid): (&Path, i32),
@@ -59,10 +59,10 @@ pub(super) fn one(
     }
 }
 
-/// What is told of a process that was there when the snapshot began is told of that moment, so that
-/// those it started meanwhile have from it what they have.
+/// A process that existed when the snapshot started is described as of that time, so that processes
+/// it started meanwhile inherit its state.
 pub(super) fn about(encoder: &mut Encoder, folder: &Path, pid: i32, begin: &Clocks) -> bool {
-    // What changes while the rest is read is told by the programs, and later.
+    // Later changes are reported by events.
     let now = clock::monotonic();
     let Some(stat) = Stat::read(folder) else {
         return false;
@@ -74,7 +74,7 @@ pub(super) fn about(encoder: &mut Encoder, folder: &Path, pid: i32, begin: &Cloc
     let started = stat.started.saturating_mul(tick);
     let was_there = started.saturating_add(tick) <= begin.boot;
     let ts = if was_there { begin.monotonic } else { now };
-    // What has ended is in no group of its own any more.
+    // An exited process is no longer in a control group of its own.
     let cgroup = if matches!(stat.state, b'Z' | b'X') {
         Vec::new()
     } else {
@@ -103,20 +103,20 @@ pub(crate) fn put_root(encoder: &mut Encoder, ts: u64, (pid, root): (i32, &[u8])
     encoder.begin(Kind::Root, ts, (pid, pid)).text(root).end();
 }
 
-/// The root directory of a process, if it is not that of its mount namespace.
+/// The root directory of a process, if it differs from that of its mount namespace.
 pub(super) fn root(folder: &Path) -> Option<Vec<u8>> {
     any_root(folder).filter(|root| root != b"/")
 }
 
-/// The same, whichever it is.
+/// The same in any case.
 pub(crate) fn any_root(folder: &Path) -> Option<Vec<u8>> {
     let root = fs::read_link(folder.join("root")).ok()?;
     let root = root.as_os_str().as_bytes();
     root.starts_with(b"/").then(|| root.to_vec())
 }
 
-/// A path of `/proc/PID` as the process itself sees it: the kernel tells it from the root of the
-/// namespace.
+/// A path of `/proc/PID` as the process itself sees it: the kernel shows it relative to the root of
+/// the namespace.
 fn below<'p>(path: &'p [u8], root: Option<&[u8]>) -> &'p [u8] {
     let rest = root.and_then(|root| path.strip_prefix(root));
     match rest {
@@ -128,7 +128,7 @@ fn below<'p>(path: &'p [u8], root: Option<&[u8]>) -> &'p [u8] {
 
 fn threads(encoder: &mut Encoder, folder: &Path, pid: i32) {
     for tid in numbers(&folder.join("task")) {
-        // One that ends while it is read would begin again if it were told of after its end.
+        // The time before reading: a thread that exits meanwhile must not reappear after its exit.
         let now = clock::monotonic();
         let Some(stat) = Stat::read(&folder.join("task").join(tid.to_string())) else {
             continue;
@@ -158,13 +158,14 @@ fn directory(encoder: &mut Encoder, folder: &Path, pid: i32) {
 fn descriptors(encoder: &mut Encoder, folder: &Path, pid: i32, sockets: &mut Sockets) {
     let root = root(folder);
     for fd in numbers(&folder.join("fd")) {
-        // Whatever closes it while it is read is told of later, so it does not stay open.
+        // The time before reading: if the descriptor is closed meanwhile, that event is later, and
+        // it does not stay open.
         let now = clock::monotonic();
         let Ok(target) = fs::read_link(folder.join("fd").join(fd.to_string())) else {
             continue;
         };
         let target = target.as_os_str().as_bytes();
-        let socket = sockets.told(folder, target);
+        let socket = sockets.describe(folder, target);
         let path = socket
             .as_deref()
             .unwrap_or_else(|| below(target, root.as_deref()));
@@ -185,10 +186,10 @@ pub(crate) fn mount_ns(folder: &Path) -> Option<u32> {
     number.parse().ok()
 }
 
-/// Where the unified hierarchy of control groups is, if there is no other.
+/// Mount point of the unified cgroup hierarchy, if there is no other.
 const UNIFIED: &str = "/sys/fs/cgroup";
 
-/// The number of a process's group, which is how the programs tell it.
+/// Inode of a process's control group, by which events refer to it.
 fn group(encoder: &mut Encoder, ts: u64, (root, cgroup): (&Path, &[u8])) {
     let path = cgroup.strip_prefix(b"0::/").map(<[u8]>::trim_ascii_end);
     let Some(path) = path.filter(|_| root.join("cgroup.controllers").exists()) else {
@@ -203,13 +204,13 @@ fn group(encoder: &mut Encoder, ts: u64, (root, cgroup): (&Path, &[u8])) {
     }
 }
 
-/// Open flags, which `/proc/PID/fdinfo/FD` has in octal.
+/// Open flags, which are octal in `/proc/PID/fdinfo/FD`.
 fn flags(about: &str) -> Option<u64> {
     let line = about.lines().find_map(|line| line.strip_prefix("flags:"))?;
     u64::from_str_radix(line.trim(), 8).ok()
 }
 
-/// Entries of a folder that are numbers, ascending.
+/// Numeric entries of a directory, ascending.
 pub(crate) fn numbers(folder: &Path) -> Vec<i32> {
     let entries = fs::read_dir(folder).into_iter().flatten().flatten();
     let mut numbers: Vec<i32> = entries
@@ -219,7 +220,7 @@ pub(crate) fn numbers(folder: &Path) -> Vec<i32> {
     numbers
 }
 
-/// What is needed of `/proc/PID/stat`.
+/// The required fields of `/proc/PID/stat`.
 #[derive(Debug, PartialEq, Eq)]
 struct Stat {
     comm: Vec<u8>,
@@ -234,7 +235,7 @@ impl Stat {
         Self::parse(&fs::read(folder.join("stat")).ok()?)
     }
 
-    /// The name stands in parentheses, and may have some in itself.
+    /// The name is in parentheses, and may contain some itself.
     fn parse(text: &[u8]) -> Option<Self> {
         let begin = text.iter().position(|byte| *byte == b'(')?;
         let end = text.iter().rposition(|byte| *byte == b')')?;
@@ -268,7 +269,7 @@ mod tests {
         assert_eq!(Stat::parse(b")("), None);
     }
 
-    /// What is read of a file comes when that was told, however long it takes.
+    /// The record carries the time before the read, however long the read takes.
     #[test]
     fn what_ends_while_it_is_read_is_told_of_before_it_ends() {
         use rustix::fs::{CWD, FileType, Mode, mknodat};
@@ -292,7 +293,7 @@ mod tests {
                 (about, "flags:\t02\n"),
             ]
             .map(|(path, text)| {
-                // Somebody reads it from when this is open on; then it ends.
+                // The reader is waiting once the file is open; then the process exits.
                 let mut file = fs::File::options().write(true).open(path).unwrap();
                 std::thread::sleep(std::time::Duration::from_millis(1));
                 let ended = clock::monotonic();
@@ -303,11 +304,11 @@ mod tests {
         let mut encoder = Encoder::default();
         threads(&mut encoder, root.path(), 7);
         descriptors(&mut encoder, root.path(), 7, &mut Sockets::default());
-        let told = records(encoder.payload()).map(|(_, record)| record.unwrap().0.ts);
-        let told: Vec<u64> = told.collect();
+        let times = records(encoder.payload()).map(|(_, record)| record.unwrap().0.ts);
+        let times: Vec<u64> = times.collect();
         let ended = writer.join().unwrap();
-        assert_eq!(told.len(), 2);
-        assert!(told.iter().zip(ended).all(|(told, ended)| *told < ended));
+        assert_eq!(times.len(), 2);
+        assert!(times.iter().zip(ended).all(|(ts, ended)| *ts < ended));
     }
 
     #[test]
@@ -327,7 +328,7 @@ mod tests {
     #[test]
     fn a_group_has_a_number_where_there_is_one_hierarchy_only() {
         let root = tempfile::TempDir::new().unwrap();
-        let told = |cgroup: &[u8]| {
+        let recorded = |cgroup: &[u8]| {
             let mut encoder = Encoder::default();
             group(&mut encoder, 7, (root.path(), cgroup));
             let found = records(encoder.payload()).next();
@@ -337,13 +338,13 @@ mod tests {
             })
         };
         fs::create_dir_all(root.path().join("a/b")).unwrap();
-        assert_eq!(told(b"0::/a/b\n"), None);
+        assert_eq!(recorded(b"0::/a/b\n"), None);
         fs::write(root.path().join("cgroup.controllers"), "").unwrap();
         let ino = |path: &str| fs::metadata(root.path().join(path)).unwrap().ino();
-        assert_eq!(told(b"0::/a/b\n"), Some((ino("a/b"), b"/a/b".to_vec())));
-        assert_eq!(told(b"0::/\n"), Some((ino(""), b"/".to_vec())));
+        assert_eq!(recorded(b"0::/a/b\n"), Some((ino("a/b"), b"/a/b".to_vec())));
+        assert_eq!(recorded(b"0::/\n"), Some((ino(""), b"/".to_vec())));
         for other in [&b"0::/a/gone\n"[..], b"", b"1:cpu:/a\n0::/a\n"] {
-            assert_eq!(told(other), None);
+            assert_eq!(recorded(other), None);
         }
     }
 

@@ -1,7 +1,7 @@
-//! The files that say how names of hosts are looked up, as a process sees them.
+//! The files that configure name resolution, as a process sees them.
 //!
-//! Whoever owns a container decides what lies there: every link on the way stays within the root of
-//! the process, nothing but a plain file is read, and of a long one the begin.
+//! The owner of a container controls these files: every symbolic link is resolved within the root
+//! of the process, only regular files are read, and of long ones only the start.
 
 use std::io::{self, Read as _};
 use std::os::fd::AsFd;
@@ -13,31 +13,32 @@ use whyslow_model::spool::{Encoder, Kind};
 
 use crate::{clock, plain};
 
-/// Paths, and how much is kept of each. Lists of hosts may have megabytes.
+/// Paths, and maximum bytes of each. Hosts files may have megabytes.
 const FILES: [(&str, u64); 3] = [
     ("/etc/resolv.conf", 4 << 10),
     ("/etc/nsswitch.conf", 8 << 10),
     ("/etc/hosts", 16 << 10),
 ];
 
-/// What the root of a process has of these.
+/// The files below the root of a process.
 #[derive(Debug, Default)]
 pub(crate) struct Files {
     found: Vec<ResolverFile>,
-    /// Those that are there and could not be read.
+    /// Files that exist but could not be read.
     pub(crate) unread: u64,
 }
 
 #[derive(Debug, PartialEq, Eq)]
 struct ResolverFile {
     path: &'static str,
-    /// None if there is no such file.
+    /// `None` if there is no such file.
     size: Option<u64>,
     text: Vec<u8>,
 }
 
 impl Files {
-    /// Of `/proc/PID/root`, or any other folder; none of a process that has ended.
+    /// Reads the files below `/proc/PID/root`, or any other directory; fails if the process has
+    /// exited.
     pub(crate) fn of(root: &Path) -> io::Result<Self> {
         let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
         let root = rustix::fs::open(root, flags, Mode::empty())?;
@@ -60,7 +61,7 @@ impl Files {
         Ok(files)
     }
 
-    /// What the file says, nothing where it is not there; none if it could not be read.
+    /// The content of a file, empty if it does not exist; `None` if it could not be read.
     pub(crate) fn text(&self, path: &str) -> Option<&[u8]> {
         let found = self.found.iter().find(|file| file.path == path);
         found.map(|file| file.text.as_slice())
@@ -117,18 +118,18 @@ mod tests {
             assert_eq!(files.unread, unread);
         };
         check([None, None, None], 0);
-        // As systemd-resolved has it; the leading slash and all dots are those of the root.
+        // As with systemd-resolved; the leading slash and all dots refer to the root.
         fs::write(in_root("run/stub"), "nameserver 127.0.0.53\n").unwrap();
         symlink("/run/stub", in_root("etc/resolv.conf")).unwrap();
         symlink("../../../../run/stub", in_root("etc/hosts")).unwrap();
         let stub = Some("nameserver 127.0.0.53\n");
         check([stub, None, stub], 0);
-        // Ways out.
+        // Attempts to escape.
         fs::remove_file(in_root("etc/hosts")).unwrap();
         symlink(outside.path().join("secret"), in_root("etc/hosts")).unwrap();
         symlink("/proc/self/cwd/secret", in_root("etc/nsswitch.conf")).unwrap();
         check([stub, None, None], 0);
-        // A folder, and a pipe that nobody writes to.
+        // A directory, and a pipe without a writer.
         fs::remove_file(in_root("etc/hosts")).unwrap();
         fs::create_dir(in_root("etc/hosts")).unwrap();
         fs::remove_file(in_root("etc/resolv.conf")).unwrap();

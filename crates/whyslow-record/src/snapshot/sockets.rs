@@ -1,10 +1,11 @@
-//! Sockets that are open, from `/proc/PID/net`: a descriptor tells their number only.
+//! Open sockets, from `/proc/PID/net`: a descriptor only shows their inode number.
 //!
-//! Told is what the link says, and behind it what the socket is: `socket:[7] tcp listen 10.0.0.1:80`,
-//! `socket:[8] tcp accepted 10.0.0.1:80 10.0.0.9:5000` (this side and the other one),
+//! Recorded is the link, followed by a description of the socket: `socket:[7] tcp listen
+//! 10.0.0.1:80`, `socket:[8] tcp accepted 10.0.0.1:80 10.0.0.9:5000` (local and remote address),
 //! `socket:[9] tcp connected 10.0.0.1:40000 10.0.0.9:80`, `socket:[10] unix listen /run/a`,
-//! `socket:[11] unix accepted /run/a`. Nothing says who asked for a connection. It was accepted if somebody listens at its
-//! port, and was asked for if its port is one that the kernel gives to those who want any.
+//! `socket:[11] unix accepted /run/a`. The kernel does not show which side opened a connection. It
+//! was accepted if there is a listener on its local port, and opened from here if its local port is
+//! ephemeral.
 
 use std::collections::{HashMap, HashSet};
 use std::fs::File;
@@ -14,29 +15,29 @@ use std::ops::RangeInclusive;
 use std::os::unix::fs::MetadataExt as _;
 use std::path::Path;
 
-/// Sockets of one network namespace that are told.
+/// Maximum number of sockets per network namespace.
 const SOCKETS_MAX: usize = 1 << 17;
-/// Network namespaces that are looked into.
+/// Maximum number of network namespaces.
 const NAMESPACES_MAX: usize = 1 << 10;
-/// Ports for those who want any, where the kernel does not say.
+/// Ephemeral ports, if the kernel does not show them.
 const ANY_PORTS: RangeInclusive<u16> = 32768..=60999;
 /// States in `/proc/net/tcp`.
 const ESTABLISHED: &str = "01";
 const LISTEN: &str = "0A";
-/// Flag of sockets that listen, type and state in `/proc/net/unix`.
+/// Flag of listening sockets, type and state in `/proc/net/unix`.
 const ACCEPTS: u32 = 0x10000;
 const STREAM: &str = "0001";
 const CONNECTED: &str = "03";
 
-/// What is known of the sockets of each network namespace.
+/// Sockets of each network namespace.
 #[derive(Debug, Default)]
 pub(super) struct Sockets {
     namespaces: HashMap<u64, HashMap<u64, String>>,
 }
 
 impl Sockets {
-    /// What to tell of a descriptor of the process that leads to a socket.
-    pub(super) fn told(&mut self, process: &Path, link: &[u8]) -> Option<Vec<u8>> {
+    /// Description of a process's descriptor that refers to a socket.
+    pub(super) fn describe(&mut self, process: &Path, link: &[u8]) -> Option<Vec<u8>> {
         let number = link.strip_prefix(b"socket:[")?.strip_suffix(b"]")?;
         let number: u64 = std::str::from_utf8(number).ok()?.parse().ok()?;
         let namespace = std::fs::metadata(process.join("ns/net")).ok()?.ino();
@@ -60,10 +61,10 @@ fn of_namespace(process: &Path) -> HashMap<u64, String> {
         .filter_map(|line| Tcp::parse(&line))
         .collect();
     let unix = lines(&net.join("unix")).filter_map(|line| unix(&line));
-    // Of the namespace of who reads it, which nearly always is the one.
+    // From the reader's namespace, which nearly always has the same.
     let range = std::fs::read_to_string("/proc/sys/net/ipv4/ip_local_port_range");
     let range = range.ok().and_then(|text| ports(&text));
-    let mut all = told(&tcp, &range.unwrap_or(ANY_PORTS));
+    let mut all = describe_tcp(&tcp, &range.unwrap_or(ANY_PORTS));
     all.extend(unix);
     all
 }
@@ -99,12 +100,12 @@ impl Tcp {
             peer: side(fields.get(2)?)?,
             is_listening: state == LISTEN,
         };
-        // One without a number is in no table of descriptors any more.
+        // A socket without a number is in no descriptor table any more.
         (is_known && tcp.number != 0).then_some(tcp)
     }
 }
 
-/// `0100007F:1F90`: words of the address in the order of this machine, the port as one reads it.
+/// `0100007F:1F90`: address words in native byte order, port in hexadecimal.
 fn side(text: &str) -> Option<SocketAddr> {
     let (address, port) = text.split_once(':')?;
     let port = u16::from_str_radix(port, 16).ok()?;
@@ -126,7 +127,7 @@ fn side(text: &str) -> Option<SocketAddr> {
     Some(SocketAddr::new(address, port))
 }
 
-fn told(sockets: &[Tcp], any: &RangeInclusive<u16>) -> HashMap<u64, String> {
+fn describe_tcp(sockets: &[Tcp], any: &RangeInclusive<u16>) -> HashMap<u64, String> {
     let listening = sockets.iter().filter(|tcp| tcp.is_listening);
     let listening: HashSet<SocketAddr> = listening.map(|tcp| tcp.local).collect();
     let is_accepted = |local: SocketAddr| {
@@ -153,8 +154,8 @@ fn told(sockets: &[Tcp], any: &RangeInclusive<u16>) -> HashMap<u64, String> {
     sockets.collect()
 }
 
-/// A line of `/proc/net/unix`. One that was accepted has the name of where it was; one that called
-/// seldom has any.
+/// A line of `/proc/net/unix`. Accepted sockets have the name of the listener; connecting ones
+/// rarely have a name.
 fn unix(line: &str) -> Option<(u64, String)> {
     let mut rest = line;
     let mut field = || {
@@ -198,7 +199,7 @@ mod tests {
             return skip(Need::Machine, "the table is one of a little-endian machine");
         }
         let sockets: Vec<Tcp> = table.lines().filter_map(Tcp::parse).collect();
-        let mut found: Vec<_> = told(&sockets, &ANY_PORTS).into_iter().collect();
+        let mut found: Vec<_> = describe_tcp(&sockets, &ANY_PORTS).into_iter().collect();
         found.sort();
         let expected = [
             (11, "tcp listen 127.0.0.1:8080"),
@@ -239,9 +240,9 @@ mod tests {
         let process = Path::new("/proc/self");
         let link = std::fs::read_link(process.join(format!("fd/{fd}"))).unwrap();
         let link = link.to_str().unwrap();
-        let told = Sockets::default().told(process, link.as_bytes());
+        let described = Sockets::default().describe(process, link.as_bytes());
         let local = listener.local_addr().unwrap();
         let expected = format!("{link} tcp listen {local}");
-        assert_eq!(told, Some(expected.into_bytes()));
+        assert_eq!(described, Some(expected.into_bytes()));
     }
 }

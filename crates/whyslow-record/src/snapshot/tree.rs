@@ -1,4 +1,4 @@
-//! Which block device lies on which: partitions on disks, volumes and arrays on their members, loop
+//! Stacking of block devices: partitions on disks, volumes and arrays on their members, loop
 //! devices on the device of their file.
 
 use std::fs;
@@ -10,7 +10,7 @@ use whyslow_model::spool::{Encoder, Kind};
 use super::devices::{entries, number};
 use crate::clock;
 
-/// Bytes of a sector, whatever the device.
+/// Sector size, the same for every device.
 const SECTOR: u64 = 512;
 
 /// Devices of `/sys/class/block`.
@@ -61,7 +61,7 @@ fn backing(path: &Path) -> Option<Vec<u8>> {
     word(&path.join("loop/backing_file"))
 }
 
-/// What kind of device it is, in the words of lsblk.
+/// Type of the device, with the names of lsblk.
 fn kind(path: &Path) -> Vec<u8> {
     if path.join("partition").exists() {
         return b"part".to_vec();
@@ -95,7 +95,7 @@ fn kind(path: &Path) -> Vec<u8> {
     }
 }
 
-/// What the device lies on.
+/// The underlying devices.
 fn links(encoder: &mut Encoder, path: &Path, (folder, of): (&Path, u32)) {
     let mut link = |kind: &str, below: u32| {
         encoder
@@ -106,7 +106,7 @@ fn links(encoder: &mut Encoder, path: &Path, (folder, of): (&Path, u32)) {
             .end();
     };
     if path.join("partition").exists() {
-        // The folder of a partition lies in that of its disk.
+        // The directory of a partition is in that of its disk.
         let disk = fs::canonicalize(path).ok();
         if let Some(below) = disk.as_deref().and_then(Path::parent).and_then(dev) {
             link("partition", below);
@@ -180,12 +180,12 @@ mod tests {
         }
         let mut encoder = Encoder::default();
         all(&mut encoder, &class);
-        let mut told = Vec::new();
+        let mut recorded = Vec::new();
         for (_, record) in records(encoder.payload()) {
             let Ok((_, Record::Host(record))) = record else {
                 panic!("{record:?}");
             };
-            told.push(match record {
+            recorded.push(match record {
                 HostRecord::DeviceAbout(about) => format!(
                     "{} {} {:?} {:?} {}",
                     about.dev,
@@ -209,6 +209,6 @@ mod tests {
             format!("{sda1} part None Some(true) "),
             format!("{sda1} on {sda} partition"),
         ];
-        assert_eq!(told, expected);
+        assert_eq!(recorded, expected);
     }
 }

@@ -7,7 +7,7 @@ use whyslow_model::spool::{Encoder, Kind};
 
 use crate::clock;
 
-/// More than these are not named.
+/// Maximum number of users.
 const USERS_MAX: usize = 10_000;
 
 pub(super) fn all(encoder: &mut Encoder, file: &Path) {
@@ -20,7 +20,7 @@ pub(super) fn all(encoder: &mut Encoder, file: &Path) {
     }
 }
 
-/// `root:x:0:0:…`; of several names of a number the first counts.
+/// `root:x:0:0:…`; if a uid has several names, the first counts.
 fn users(text: &[u8]) -> Vec<(u32, &[u8])> {
     let user = |line| {
         let mut fields = <[u8]>::split(line, |byte| *byte == b':');

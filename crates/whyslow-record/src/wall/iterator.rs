@@ -1,4 +1,4 @@
-//! Looks at threads by an iterator in the kernel.
+//! Samples threads with a BPF iterator.
 
 use std::fs::File;
 use std::io::{self, Read as _};
@@ -6,12 +6,12 @@ use std::os::fd::{AsFd as _, AsRawFd as _, FromRawFd as _, OwnedFd};
 
 use libbpf_rs::Link;
 
-use super::look::{self, Look};
+use super::thread_sample::{self, ThreadSample};
 
-/// The kernel gives as much of a round at once.
+/// Bytes per read of the iterator.
 const READ_BYTES: usize = 64 << 10;
 
-/// Reads the program at a link.
+/// Runs the iterator program of a link.
 pub(super) struct Iterator {
     link: OwnedFd,
     buffer: Vec<u8>,
@@ -25,12 +25,12 @@ impl Iterator {
         })
     }
 
-    pub(super) fn round(&mut self, found: &mut Vec<Look>) -> io::Result<()> {
+    pub(super) fn round(&mut self, found: &mut Vec<ThreadSample>) -> io::Result<()> {
         let mut threads = begin(&self.link)?;
         loop {
             match threads.read(&mut self.buffer) {
                 Ok(0) => return Ok(()),
-                Ok(count) => look::parse(&self.buffer[..count], found),
+                Ok(count) => thread_sample::parse(&self.buffer[..count], found),
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(error) => return Err(error),
             }
@@ -40,7 +40,7 @@ impl Iterator {
 
 #[allow(unsafe_code)]
 fn begin(link: &OwnedFd) -> io::Result<File> {
-    // SAFETY: the descriptor is open; what is returned is one of ours, or an error.
+    // SAFETY: the descriptor is open; the result is a new descriptor or an error.
     let fd = unsafe { libbpf_rs::libbpf_sys::bpf_iter_create(link.as_raw_fd()) };
     if fd < 0 {
         return Err(io::Error::from_raw_os_error(-fd));

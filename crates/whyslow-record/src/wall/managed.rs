@@ -1,11 +1,13 @@
-//! Where frames of languages with a runtime of their own come in.
+//! Merges the frames of language runtimes into native stacks.
 //!
-//! A [`Walker`] is asked right after the native stack of a thread was walked, by the same thread of
-//! the recorder, and before it is checked that the thread has not run meanwhile: so what it reads of a
-//! thread that waits counts together with the native frames, or not at all. A thread that ran was copied
-//! a while before: where it came to a CPU again since, a frame says that what called it is of later.
+//! A [`Walker`] runs right after the native stack of a thread was unwound, in the same thread of
+//! the recorder, and before the check that the thread has not run meanwhile: so what it reads of a
+//! waiting thread is valid together with the native frames, or not at all. The stack of a running
+//! thread was copied a while before: if the thread has run since, a frame marks the callers as more
+//! recent.
 //!
-//! To read another process may take as long as that wants it to, so each reader has walkers of its own.
+//! Reading another process can block for as long as that process likes, so each reader has walkers
+//! of its own.
 
 use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -21,7 +23,7 @@ pub(crate) struct ManagedFrame {
 }
 
 impl ManagedFrame {
-    /// Stands for what is not known.
+    /// A placeholder.
     pub(crate) fn instead(why: &str) -> Self {
         Self {
             function: why.as_bytes().to_vec(),
@@ -31,27 +33,28 @@ impl ManagedFrame {
     }
 }
 
-/// Stands between native frames and those of the language that were read after the thread went on.
-const LATER: &str = "(read after it went on)";
+/// Separates native frames from those of the language, if these were read after the thread
+/// continued.
+const LATER: &str = "(read after the thread continued)";
 
-/// What a walker makes of a thread's native frames.
+/// A frame in the output of a walker.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Part {
-    /// The native frame of this place in the stack stays.
+    /// The native frame with this index stays.
     Native(usize),
-    /// This takes the place of those that are left out.
+    /// Replaces the native frames that are left out.
     Managed(ManagedFrame),
 }
 
-/// Knows a runtime.
+/// Reads the stacks of one runtime.
 pub(crate) trait Walker: Send {
-    /// The frames of a thread, innermost first, if the process is one of this runtime and the thread
-    /// runs its code. `native` are the addresses of its program, innermost first. It reads the
-    /// process's memory, and tells nothing rather than what may be wrong.
+    /// The frames of a thread, innermost first, if the process uses this runtime and the thread
+    /// runs its code. `native` are the addresses of its native frames, innermost first. Reads the
+    /// process's memory, and returns `None` rather than wrong frames.
     fn walk(&mut self, pid: i32, tid: i32, native: &[u64]) -> Option<Vec<Part>>;
 }
 
-/// Those of one reader of stacks.
+/// The walkers of one stack reader.
 pub(super) struct Walkers {
     walkers: Vec<Box<dyn Walker>>,
     texts: Arc<Mutex<Texts>>,
@@ -68,8 +71,8 @@ impl Walkers {
         Self { walkers, texts }
     }
 
-    /// The frames with those of the runtime, which are numbers of texts. `went_on`: the thread has run
-    /// since the native frames were taken.
+    /// The stack with the frames of the runtime, which are text numbers. `went_on`: whether the
+    /// thread has run since the native frames were taken.
     pub(super) fn merge(
         &mut self,
         (pid, tid): (i32, i32),
@@ -83,7 +86,7 @@ impl Walkers {
         };
         let is_managed = |part: &Part| matches!(part, Part::Managed(_));
         let border = parts.iter().position(is_managed).unwrap_or(parts.len());
-        // Without native frames there are no two parts.
+        // Without native frames there is nothing to separate.
         if border > 0 && went_on() {
             parts.insert(border, Part::Managed(ManagedFrame::instead(LATER)));
         }
@@ -101,7 +104,7 @@ impl Walkers {
 mod tests {
     use super::*;
 
-    /// Leaves so many native frames above one of its own.
+    /// Keeps this number of native frames above one of its own.
     struct One(usize);
 
     impl Walker for One {
@@ -117,7 +120,7 @@ mod tests {
             let texts = Arc::<Mutex<Texts>>::default();
             let mut walkers = Walkers::new(vec![Box::new(One(native))], Arc::clone(&texts));
             let frames = walkers.merge((7, 8), vec![16, 32, 48], || went_on);
-            let mut texts = texts.lock().expect("nobody has it");
+            let mut texts = texts.lock().expect("not poisoned");
             let numbers = expected.iter().map(|name| match name.parse() {
                 Ok(address) => address,
                 Err(_) => texts.managed(7, ManagedFrame::instead(name)),

@@ -1,16 +1,15 @@
-//! What every thread does, by the clock on the wall: looks at all threads each interval, whether they
-//! run or not.
+//! Wall-clock sampling: samples all threads each interval, whether they run or not.
 //!
-//! A thread of its own makes the rounds, on time, and never touches the memory of other processes; who
-//! does so may have to wait ([`unwind`]). Rounds and stacks meet in [`rows`], where they become records
-//! of the spool.
+//! A separate thread makes the rounds, on time, and never touches the memory of other processes;
+//! the threads that do may block ([`unwind`]). [`rows`] combines rounds and stacks into records of
+//! the spool.
 
 mod iterator;
-mod look;
 mod managed;
 mod proc;
 mod rows;
 mod texts;
+mod thread_sample;
 mod unwind;
 
 use std::collections::BTreeSet;
@@ -26,42 +25,42 @@ use rustix::thread::clock_nanosleep_absolute;
 use rustix::time::{ClockId, Timespec};
 use whyslow_model::spool::Encoder;
 
+use crate::block_writer::BlockWriter;
 use crate::clock;
 use crate::load::Loaded;
-use crate::naming::Desk;
+use crate::naming::SymbolizerQueue;
 use crate::options::Options;
-use crate::runtimes::{Room, Runtimes};
-use crate::sink::Sink;
+use crate::runtimes::{Budget, Runtimes};
 use crate::skeleton::RecorderSkel;
 use iterator::Iterator as Threads;
-pub(crate) use look::RUNS;
-use look::{Away, Doing, Look, Run};
 use managed::Walkers;
 pub(crate) use managed::{ManagedFrame, Part, Walker};
 use proc::Files;
 use rows::{Names, Round, Rows};
 use texts::Texts;
+pub(crate) use thread_sample::RUNS;
+use thread_sample::{Away, Doing, Run, ThreadSample};
 use unwind::{Job, Pool, Since, Stack, Walked};
 
-/// Rounds that wait to be taken; who makes them waits then.
+/// Maximum number of rounds that wait to be taken; the sampler blocks then.
 const ROUNDS_MAX: usize = 64;
-/// Shorter intervals are not made.
+/// Minimum interval.
 pub const WALL_MIN: Duration = Duration::from_millis(1);
 
-/// How often a second the clocks of CPUs look at what runs: twice an interval, so that one is near.
+/// Rate of the ticks that sample running threads: two per interval, so that one is near.
 pub(crate) fn frequency(options: &Options) -> u32 {
     let interval = options.wall.unwrap_or(WALL_MIN).max(WALL_MIN);
     (2.0 / interval.as_secs_f64()).round().max(1.0) as u32
 }
 
-/// Who looks.
-enum Looker {
+/// The source of samples.
+enum SampleSource {
     Iterator(Threads),
     Files(Box<Files>),
 }
 
-impl Looker {
-    fn round(&mut self, found: &mut Vec<Look>) -> io::Result<()> {
+impl SampleSource {
+    fn round(&mut self, found: &mut Vec<ThreadSample>) -> io::Result<()> {
         match self {
             Self::Iterator(threads) => threads.round(found),
             Self::Files(files) => files.round(found),
@@ -74,7 +73,7 @@ struct Shared {
     is_over: AtomicBool,
 }
 
-/// Numbers of jobs.
+/// Job numbers.
 #[derive(Debug, Default)]
 struct Numbers(AtomicU64);
 
@@ -84,7 +83,7 @@ impl Numbers {
     }
 }
 
-/// Looks at all threads, until it is dropped.
+/// Samples all threads, until it is dropped.
 pub(crate) struct Wall {
     shared: Arc<Shared>,
     thread: Option<JoinHandle<()>>,
@@ -93,33 +92,33 @@ pub(crate) struct Wall {
     pool: Arc<Pool>,
     numbers: Arc<Numbers>,
     texts: Arc<Mutex<Texts>>,
-    /// For what is known of interpreters.
-    room: Arc<Room>,
+    /// Memory budget of interpreter data.
+    budget: Arc<Budget>,
     rows: Rows,
-    /// All that ran before is known.
+    /// Everything that ran before this time is known.
     until: u64,
 }
 
 impl Wall {
-    /// Nothing where nobody asked for it.
+    /// `None` if not requested.
     pub(crate) fn start(loaded: &Loaded<'_>, options: &Options) -> io::Result<Option<Self>> {
         let Some(interval) = options.wall else {
             return Ok(None);
         };
         let interval = interval.max(WALL_MIN).as_nanos() as u64;
         let texts = Arc::<Mutex<Texts>>::default();
-        let looker = if let Some(link) = &loaded.looks {
-            Looker::Iterator(Threads::of(link)?)
+        let source = if let Some(link) = &loaded.wall_iter {
+            SampleSource::Iterator(Threads::of(link)?)
         } else {
             let targets = targets(&loaded.skeleton, options)?;
-            Looker::Files(Box::new(Files::new(targets, Arc::clone(&texts))))
+            SampleSource::Files(Box::new(Files::new(targets, Arc::clone(&texts))))
         };
         let (give_walked, walked) = mpsc::channel();
-        let room = Arc::<Room>::default();
-        let of_readers = (Arc::clone(&room), Arc::clone(&texts));
+        let budget = Arc::<Budget>::default();
+        let of_readers = (Arc::clone(&budget), Arc::clone(&texts));
         let walkers = move || {
-            let (room, texts) = of_readers.clone();
-            Walkers::new(vec![Box::new(Runtimes::new(room))], texts)
+            let (budget, texts) = of_readers.clone();
+            Walkers::new(vec![Box::new(Runtimes::new(budget))], texts)
         };
         let pool = Arc::new(Pool::start(give_walked, walkers));
         let (give, rounds) = mpsc::sync_channel(ROUNDS_MAX);
@@ -132,7 +131,7 @@ impl Wall {
             give,
         };
         let named = thread::Builder::new().name("wall".into());
-        let thread = named.spawn(move || made.run(looker))?;
+        let thread = named.spawn(move || made.run(source))?;
         Ok(Some(Self {
             shared,
             thread: Some(thread),
@@ -141,13 +140,13 @@ impl Wall {
             pool,
             numbers,
             texts,
-            room,
+            budget,
             rows: Rows::new(interval),
             until: 0,
         }))
     }
 
-    /// A thread ran when its CPU's clock ticked.
+    /// A thread was running at a tick of its CPU.
     pub(crate) fn ran(&mut self, record: &[u8]) {
         let Some(mut run) = Run::parse(record) else {
             return;
@@ -166,36 +165,36 @@ impl Wall {
             stack: Stack::Copy(stack, since),
         };
         let id = job.id;
-        let is_asked = has_stack && self.pool.ask(job);
-        self.rows.ran(run, is_asked.then_some(id));
+        let is_queued = has_stack && self.pool.submit(job);
+        self.rows.ran(run, is_queued.then_some(id));
     }
 
-    /// The processes run other programs now.
+    /// These processes called exec.
     pub(crate) fn execed(&self, pids: &[i32]) {
         for pid in pids {
             self.pool.forget(*pid);
         }
     }
 
-    /// The rings were emptied, of all before this.
-    pub(crate) fn turn(&mut self, until: u64) {
+    /// The rings were emptied up to this time.
+    pub(crate) fn settle(&mut self, until: u64) {
         self.until = self.until.max(until);
     }
 
-    /// Moves what is known to the encoder; what is told later is not before the moment returned.
-    pub(crate) fn take(&mut self, encoder: &mut Encoder, desk: &mut Desk) -> u64 {
+    /// Moves complete samples to the encoder; later ones are not before the returned time.
+    pub(crate) fn take(&mut self, encoder: &mut Encoder, symbolizer: &mut SymbolizerQueue) -> u64 {
         self.rounds
             .try_iter()
             .for_each(|round| self.rows.add(round));
         self.walked
             .try_iter()
             .for_each(|walked| self.rows.walked(walked));
-        let mut names = Telling {
+        let mut names = NameRequests {
             texts: &self.texts,
-            desk,
+            symbolizer,
         };
         let now = clock::monotonic();
-        self.rows.tell(self.until, now, &mut names, encoder);
+        self.rows.write(self.until, now, &mut names, encoder);
         let mut texts = self.texts();
         if texts.is_sweep_due() {
             self.rows.addresses().for_each(|number| texts.touch(number));
@@ -205,33 +204,38 @@ impl Wall {
         self.rows.limit()
     }
 
-    /// Memory is short: what can be read again is.
+    /// Memory is short: drops what can be read again.
     pub(crate) fn give_up(&self) {
-        self.room.give_up();
+        self.budget.give_up();
         self.texts().give_up();
     }
 
-    /// What is missing in the stacks, and how often.
+    /// Counts of what the stacks are missing.
     pub(crate) fn left_out(&self) -> [(&'static str, u64); 3] {
         [
             ("wall_functions_over", self.texts().over),
-            ("interpreter_stacks_torn", self.room.torn()),
-            ("interpreter_stacks_unreadable", self.room.unreadable()),
+            ("interpreter_stacks_torn", self.budget.torn()),
+            ("interpreter_stacks_unreadable", self.budget.unreadable()),
         ]
     }
 
-    /// The spool ends, and the next one begins at that moment.
-    pub(crate) fn end_spool(&mut self, until: u64, encoder: &mut Encoder, desk: &mut Desk) {
-        self.take(encoder, desk);
-        let mut names = Telling {
+    /// The spool ends, and the next one starts at that time.
+    pub(crate) fn end_spool(
+        &mut self,
+        until: u64,
+        encoder: &mut Encoder,
+        symbolizer: &mut SymbolizerQueue,
+    ) {
+        self.take(encoder, symbolizer);
+        let mut names = NameRequests {
             texts: &self.texts,
-            desk,
+            symbolizer,
         };
         self.rows.cut(until, &mut names, encoder);
         self.texts().begin_spool();
     }
 
-    /// Some looks wait for their stacks.
+    /// Some samples wait for their stacks.
     pub(crate) fn has_rounds(&self) -> bool {
         self.rows.has_rounds()
     }
@@ -240,11 +244,11 @@ impl Wall {
         self.texts.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// No more rounds.
+    /// Ends sampling.
     pub(crate) fn stop(&mut self) {
         self.shared.is_over.store(true, Ordering::Relaxed);
         if let Some(thread) = self.thread.take() {
-            // It may wait for its round to be taken.
+            // It may be blocked until its round is taken.
             while !thread.is_finished() {
                 self.rounds
                     .try_iter()
@@ -259,13 +263,13 @@ impl Wall {
     }
 }
 
-/// Tells what needs names of it.
-struct Telling<'t> {
+/// Requests the symbols of samples.
+struct NameRequests<'t> {
     texts: &'t Mutex<Texts>,
-    desk: &'t mut Desk,
+    symbolizer: &'t mut SymbolizerQueue,
 }
 
-impl Names for Telling<'_> {
+impl Names for NameRequests<'_> {
     fn see(&mut self, pid: i32, ts: u64, (kernel, user): (&[u64], &[u64]), is_running: bool) {
         let is_text = |address: &u64| {
             (whyslow_model::spool::NO_ADDRESS..whyslow_model::spool::NO_ADDRESS_END)
@@ -278,16 +282,16 @@ impl Names for Telling<'_> {
             .copied()
             .filter(|number| is_text(number))
         {
-            texts.tell(number, &mut self.desk.names);
+            texts.write(number, &mut self.symbolizer.names);
         }
         drop(texts);
-        self.desk.see_stack((0, ts), kernel, is_running);
+        self.symbolizer.see_stack((0, ts), kernel, is_running);
         let begins_with_call = kernel.is_empty() && is_running;
-        self.desk.see_stack((pid, ts), user, begins_with_call);
+        self.symbolizer.see_stack((pid, ts), user, begins_with_call);
     }
 }
 
-/// Makes rounds.
+/// Makes the rounds.
 struct Maker {
     shared: Arc<Shared>,
     pool: Arc<Pool>,
@@ -297,14 +301,14 @@ struct Maker {
 }
 
 impl Maker {
-    fn run(self, mut looker: Looker) {
+    fn run(self, mut source: SampleSource) {
         let mut due = clock::monotonic();
         let mut missed = 0;
         while !self.shared.is_over.load(Ordering::Relaxed) {
             due += self.interval;
             let now = clock::monotonic();
             if now > due {
-                // Who is late leaves out what is past, and keeps its pace.
+                // A late round skips the missed ones, and keeps the phase.
                 let late = (now - due) / self.interval;
                 missed += late;
                 due += late * self.interval;
@@ -312,17 +316,20 @@ impl Maker {
             sleep_until(due);
             let begun = clock::monotonic();
             let mut found = Vec::new();
-            if looker.round(&mut found).is_err() {
+            if source.round(&mut found).is_err() {
                 missed += 1;
                 continue;
             }
             let ended = clock::monotonic();
-            let looks = found.into_iter().map(|look| self.asked(look)).collect();
+            let samples = found
+                .into_iter()
+                .map(|sample| self.request_stack(sample))
+                .collect();
             self.pool.tend();
             let round = Round {
                 begun,
                 ended,
-                looks,
+                samples,
                 missed: std::mem::take(&mut missed),
             };
             if self.give.send(round).is_err() {
@@ -331,42 +338,42 @@ impl Maker {
         }
     }
 
-    /// The look, with its stack asked for.
-    fn asked(&self, look: Look) -> (Look, Option<u64>) {
-        let Doing::Away(_, Away::Told(place)) = &look.doing else {
-            return (look, None);
+    /// Requests the stack of the sample.
+    fn request_stack(&self, sample: ThreadSample) -> (ThreadSample, Option<u64>) {
+        let Doing::Away(_, Away::OffCpu(place)) = &sample.doing else {
+            return (sample, None);
         };
         let Some(registers) = place.registers else {
-            return (look, None);
+            return (sample, None);
         };
         let job = Job {
             id: self.numbers.next(),
-            pid: look.pid,
-            tid: look.tid,
+            pid: sample.pid,
+            tid: sample.tid,
             registers,
             stack: Stack::There(Since {
                 runs: place.runs,
-                switches: look.switches,
+                switches: sample.switches,
             }),
         };
         let id = job.id;
-        let is_asked = self.pool.ask(job);
-        (look, is_asked.then_some(id))
+        let is_queued = self.pool.submit(job);
+        (sample, is_queued.then_some(id))
     }
 }
 
-fn sleep_until(moment: u64) {
+fn sleep_until(until: u64) {
     let time = Timespec {
-        tv_sec: (moment / 1_000_000_000) as i64,
-        tv_nsec: (moment % 1_000_000_000) as _,
+        tv_sec: (until / 1_000_000_000) as i64,
+        tv_nsec: (until % 1_000_000_000) as _,
     };
-    // Who is woken early is early.
+    // An early wakeup is harmless.
     let _ = clock_nanosleep_absolute(ClockId::Monotonic, &time);
 }
 
-/// Whose threads are looked at, where the kernel does not choose them.
+/// The processes to sample, if the kernel does not filter them.
 struct Targets {
-    /// All processes if there is none.
+    /// All processes if `None`.
     map: Option<MapHandle>,
 }
 
@@ -384,19 +391,19 @@ fn targets(skeleton: &RecorderSkel<'_>, options: &Options) -> io::Result<Targets
     Ok(Targets { map })
 }
 
-impl Sink {
-    /// What who looks at all threads has found; what it finds later is not before the moment returned.
+impl BlockWriter {
+    /// Moves wall-clock samples to the encoder; later ones are not before the returned time.
     pub(crate) fn take_wall(&mut self) -> u64 {
         let wall = self.wall.as_mut();
         wall.map_or(u64::MAX, |wall| {
-            wall.take(&mut self.encoder, &mut self.desk)
+            wall.take(&mut self.encoder, &mut self.symbolizer)
         })
     }
 
-    /// The same to the end of a spool, after which the next one begins.
+    /// The same up to the end of a spool, after which the next one starts.
     pub(crate) fn end_wall(&mut self, until: u64) {
         if let Some(wall) = &mut self.wall {
-            wall.end_spool(until, &mut self.encoder, &mut self.desk);
+            wall.end_spool(until, &mut self.encoder, &mut self.symbolizer);
         }
     }
 }

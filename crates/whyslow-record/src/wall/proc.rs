@@ -1,5 +1,5 @@
-//! Looks at threads by files of `/proc`, where there is no iterator: dearer, and without the frame
-//! pointer, so that fewer stacks can be followed to their end.
+//! Samples threads through `/proc`, where there is no iterator: at a higher cost, and without the
+//! frame pointer, so that fewer stacks can be unwound completely.
 
 use std::collections::BTreeSet;
 use std::fs::{self, File};
@@ -8,16 +8,16 @@ use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use super::Targets;
-use super::look::{Away, Doing, Look, Place};
 use super::texts::Texts;
+use super::thread_sample::{Away, Doing, Place, ThreadSample};
 use super::unwind::{self, Registers};
 use crate::{clock, drop};
 
-/// Bytes of a file here that are read.
+/// Maximum bytes read of a file.
 const TEXT_MAX: usize = 16 << 10;
-/// Looks at a thread that comes to a CPU meanwhile.
+/// Attempts to sample a thread that runs meanwhile.
 const TRIES: u32 = 3;
-/// As many as the kernel gives of its own.
+/// The kernel's own limit.
 const FRAMES_MAX: usize = 127;
 
 pub(super) struct Files {
@@ -25,8 +25,8 @@ pub(super) struct Files {
     texts: Arc<Mutex<Texts>>,
     buffer: Vec<u8>,
     own_pid: i32,
-    /// Threads that have been told, with how often they had run then.
-    told: std::collections::HashMap<i32, (i32, u64)>,
+    /// Threads whose place was recorded, with the number of runs at that time.
+    reported: std::collections::HashMap<i32, (i32, u64)>,
 }
 
 impl Files {
@@ -36,11 +36,11 @@ impl Files {
             texts,
             buffer: vec![0; TEXT_MAX],
             own_pid: std::process::id() as i32,
-            told: std::collections::HashMap::new(),
+            reported: std::collections::HashMap::new(),
         }
     }
 
-    pub(super) fn round(&mut self, found: &mut Vec<Look>) -> io::Result<()> {
+    pub(super) fn round(&mut self, found: &mut Vec<ThreadSample>) -> io::Result<()> {
         let begin = found.len();
         let pids = match self.targets.pids() {
             Some(pids) => pids,
@@ -48,45 +48,45 @@ impl Files {
         };
         let own_pid = self.own_pid;
         for pid in pids.into_iter().filter(|pid| *pid != own_pid) {
-            // Who has ended has no threads.
+            // An exited process has no threads.
             for tid in numbers(Path::new(&format!("/proc/{pid}/task"))).unwrap_or_default() {
-                found.extend(self.look(pid, tid));
+                found.extend(self.sample(pid, tid));
             }
         }
-        let here: BTreeSet<i32> = found[begin..].iter().map(|look| look.tid).collect();
-        self.told.retain(|tid, _| here.contains(tid));
+        let here: BTreeSet<i32> = found[begin..].iter().map(|sample| sample.tid).collect();
+        self.reported.retain(|tid, _| here.contains(tid));
         Ok(())
     }
 
-    /// Nothing if the thread is gone. One that runs while its files are read is looked at again.
-    fn look(&mut self, pid: i32, tid: i32) -> Option<Look> {
+    /// `None` if the thread is gone. A thread that runs while its files are read is sampled again.
+    fn sample(&mut self, pid: i32, tid: i32) -> Option<ThreadSample> {
         let folder = format!("/proc/{pid}/task/{tid}");
         for _ in 0..TRIES {
-            let look = self.look_once(&folder, (pid, tid))?;
-            let Doing::Away(_, Away::Told(place)) = &look.doing else {
-                return Some(look);
+            let sample = self.sample_once(&folder, (pid, tid))?;
+            let Doing::Away(_, Away::OffCpu(place)) = &sample.doing else {
+                return Some(sample);
             };
             let now = unwind::runs(
                 self.read(&format!("{folder}/schedstat"))
                     .unwrap_or_default(),
             );
             if now.unwrap_or(0) == place.runs {
-                self.told.insert(tid, (pid, place.runs));
-                return Some(look);
+                self.reported.insert(tid, (pid, place.runs));
+                return Some(sample);
             }
         }
-        // It comes and goes faster than it can be looked at.
-        Some(Look {
+        // It blocks and runs faster than it can be sampled.
+        Some(ThreadSample {
             ts: clock::monotonic(),
             tid,
             pid,
-            switches: self.told.remove(&tid).map_or(0, |(_, runs)| runs),
+            switches: self.reported.remove(&tid).map_or(0, |(_, runs)| runs),
             ran: 0,
             doing: Doing::MayRun,
         })
     }
 
-    fn look_once(&mut self, folder: &str, (pid, tid): (i32, i32)) -> Option<Look> {
+    fn sample_once(&mut self, folder: &str, (pid, tid): (i32, i32)) -> Option<ThreadSample> {
         let counted = self
             .read(&format!("{folder}/schedstat"))
             .unwrap_or_default();
@@ -95,7 +95,7 @@ impl Files {
         let stat = self.read(&format!("{folder}/stat"))?;
         let state = state(stat)?;
         let runs = runs.unwrap_or(0);
-        let mut look = Look {
+        let mut sample = ThreadSample {
             ts,
             tid,
             pid,
@@ -104,12 +104,12 @@ impl Files {
             doing: Doing::MayRun,
         };
         if state == 0 {
-            self.told.remove(&tid);
-            return Some(look);
+            self.reported.remove(&tid);
+            return Some(sample);
         }
-        if runs > 0 && self.told.get(&tid) == Some(&(pid, runs)) {
-            look.doing = Doing::Away(state, Away::Same);
-            return Some(look);
+        if runs > 0 && self.reported.get(&tid) == Some(&(pid, runs)) {
+            sample.doing = Doing::Away(state, Away::Same);
+            return Some(sample);
         }
         let call = self.read(&format!("{folder}/syscall")).map(Call::parse);
         let kernel = self.kernel(folder);
@@ -117,9 +117,9 @@ impl Files {
             Some(Call::In(nr, registers)) => (nr, Some(registers)),
             _ => (-1, None),
         };
-        look.doing = Doing::Away(
+        sample.doing = Doing::Away(
             state,
-            Away::Told(Box::new(Place {
+            Away::OffCpu(Box::new(Place {
                 runs,
                 registers,
                 nr,
@@ -127,10 +127,11 @@ impl Files {
                 kernel,
             })),
         );
-        Some(look)
+        Some(sample)
     }
 
-    /// Names of its functions in the kernel; only of the one it waits in, where no more is told.
+    /// Names of its kernel functions; only the function in which it waits, if its stack is not
+    /// readable.
     fn kernel(&mut self, folder: &str) -> Vec<u64> {
         let stack = drop::raised(|| read(&format!("{folder}/stack"), &mut self.buffer));
         let mut functions: Vec<Vec<u8>> = Vec::new();
@@ -164,7 +165,7 @@ impl Files {
 fn read(path: &str, buffer: &mut [u8]) -> Option<usize> {
     let mut file = File::open(path).ok()?;
     let mut count = 0;
-    // A file here is whole after a read that brings nothing more.
+    // A file of `/proc` is complete when a read returns nothing.
     while count < buffer.len() {
         match file.read(&mut buffer[count..]) {
             Ok(0) => break,
@@ -182,9 +183,9 @@ fn numbers(folder: &Path) -> io::Result<BTreeSet<i32>> {
     Ok(entries.filter_map(number).collect())
 }
 
-/// State of a thread as the kernel has it, from its `stat`; nothing if it has ended.
+/// Kernel task state of a thread, from `stat`; `None` if it has exited.
 fn state(stat: &[u8]) -> Option<u32> {
-    // A name may have any letters.
+    // A name may contain any character.
     let end = stat.iter().rposition(|byte| *byte == b')')?;
     Some(match stat.get(end + 2)? {
         b'R' => 0,
@@ -198,7 +199,7 @@ fn state(stat: &[u8]) -> Option<u32> {
     })
 }
 
-/// What `syscall` tells.
+/// Content of `syscall`.
 #[derive(Debug, PartialEq, Eq)]
 enum Call {
     Running,
@@ -281,8 +282,8 @@ mod tests {
         let texts = Arc::<Mutex<Texts>>::default();
         let mut files = Files::new(Targets { map: None }, texts);
         let pid = std::process::id() as i32;
-        let look = files.look(pid, rustix::thread::gettid().as_raw_nonzero().get());
-        assert_eq!(look.expect("it is there").doing, Doing::MayRun);
-        assert_eq!(files.look(i32::MAX, i32::MAX), None);
+        let sample = files.sample(pid, rustix::thread::gettid().as_raw_nonzero().get());
+        assert_eq!(sample.expect("it is there").doing, Doing::MayRun);
+        assert_eq!(files.sample(i32::MAX, i32::MAX), None);
     }
 }

@@ -1,41 +1,42 @@
-//! Looks become rows: what a thread did from one moment to another, with its stack.
+//! Turns samples into rows: what a thread did during an interval, with its stack.
 //!
-//! A look stands for the time since the one before. Where the thread was off the CPU at both and has
-//! not run in between, nothing can have changed: that is one row, however many looks it lasts. The
-//! stack of a thread that runs is the one that its CPU's clock took nearest to the look.
+//! A sample stands for the time since the previous one. If the thread was off-CPU at both and has
+//! not run in between, nothing can have changed: that is one row, over any number of samples. The
+//! stack of a running thread is the one taken by a tick of its CPU nearest to the sample.
 //!
-//! Who looks takes a CPU from somebody. So a thread that waits for one is taken for running if it had one for
-//! most of the time since the look before, as the scheduler counts that.
+//! The sampler itself preempts a thread. So a thread that waits for a CPU counts as running if it
+//! was on CPU for most of the time since the previous sample, according to the scheduler.
 
 use std::collections::{HashMap, VecDeque};
 
 use whyslow_model::spool::{COMPAT, Encoder, Kind, Switch, WallEnd, WallRecord};
 
-use super::look::{Away, Doing, Look, Run};
+use super::thread_sample::{Away, Doing, Run, ThreadSample};
 use super::unwind::{End, Walked};
 
-/// A row is not longer, so that what is cut off or kept for a while only is told, too.
+/// Maximum length of a row, so that rows are also written for recordings that are cut off or kept
+/// only for a while.
 const ROW_MAX_NS: u64 = 2_000_000_000;
-/// A round waits no longer for its stacks.
+/// Maximum time that a round waits for its stacks.
 const WAIT_MAX_NS: u64 = 500_000_000;
-/// Rounds that wait for theirs; then the first does no longer.
+/// Maximum number of waiting rounds; beyond it the first is written as it is.
 const ROUNDS_MAX: usize = 256;
-/// A stack that nobody has asked for after so many rounds is of none: it came too late for one that did
-/// not wait, whose thread went on. A round may be on its way as long as others find room there.
-const ASKED_WITHIN: u64 = 2 * super::ROUNDS_MAX as u64;
+/// A stack not used after this many rounds is dropped: it came too late for a round that no longer
+/// waited, and its thread had moved on. A round may be in the channel for as long as that has room.
+const UNUSED_ROUNDS_MAX: u64 = 2 * super::ROUNDS_MAX as u64;
 
-/// Looks at all threads, one after another.
+/// Samples of all threads, one after another.
 #[derive(Debug)]
 pub(super) struct Round {
     pub(super) begun: u64,
     pub(super) ended: u64,
-    /// With the number of the job of its stack.
-    pub(super) looks: Vec<(Look, Option<u64>)>,
-    /// Rounds that were due before it, and not made.
+    /// With the job number of the stack.
+    pub(super) samples: Vec<(ThreadSample, Option<u64>)>,
+    /// Number of rounds that were due before it, and skipped.
     pub(super) missed: u64,
 }
 
-/// A stack, and how its thread came there.
+/// A stack, and the context of its thread.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Stack {
     kernel: Vec<u64>,
@@ -46,27 +47,27 @@ struct Stack {
     cpu: Option<u16>,
 }
 
-/// A thread, and the row that goes on.
+/// A thread, with its open row.
 #[derive(Debug)]
 struct Thread {
     pid: i32,
     round: u64,
     switches: u64,
-    /// Nanoseconds that it had had a CPU.
+    /// CPU time so far, in ns.
     ran: u64,
     since: u64,
     last: u64,
     state: u32,
     credits: u32,
     stack: Stack,
-    /// That of its stack, if its round could not wait for it.
+    /// Job number of its stack, if the round could not wait for it.
     job: Option<u64>,
-    /// What needs names of its stack was told to the present spool.
+    /// The symbols of its stack were requested for the current spool.
     is_seen: bool,
 }
 
 impl Thread {
-    /// Its stack has come late: it counts, because who read it found that the thread stood still.
+    /// Its stack came late: it is valid, because the reader found that the thread had not run.
     fn settle(&mut self, walked: &mut HashMap<u64, Walked>) {
         let late = self.job.and_then(|job| walked.remove(&job));
         if late.is_some() {
@@ -84,14 +85,14 @@ impl Thread {
     }
 }
 
-/// A thread that ran, with its stack as soon as that was walked.
+/// A running thread, with its stack once that is unwound.
 #[derive(Debug)]
 struct Ran {
     run: Run,
     job: Option<u64>,
 }
 
-/// Who is told of addresses that need names.
+/// Receives the addresses that need symbols.
 pub(super) trait Names {
     fn see(&mut self, pid: i32, ts: u64, stack: (&[u64], &[u64]), is_running: bool);
 }
@@ -101,16 +102,16 @@ pub(super) struct Rows {
     interval: u64,
     threads: HashMap<i32, Thread>,
     rounds: VecDeque<Round>,
-    /// By thread, in order of time.
+    /// By thread, in time order.
     ran: HashMap<i32, VecDeque<Ran>>,
     walked: HashMap<u64, Walked>,
-    /// Jobs of these, and how many rounds there had been when they came.
+    /// Job numbers of `walked`, and the number of rounds when they arrived.
     came: VecDeque<(u64, u64)>,
     added: u64,
     number: u64,
-    /// Nothing is told of before: the spool begins then.
+    /// Start of the spool: nothing before is written.
     floor: u64,
-    /// Up to when rows are told.
+    /// Time up to which rows are written.
     until: u64,
 }
 
@@ -149,7 +150,7 @@ impl Rows {
         !self.rounds.is_empty()
     }
 
-    /// Addresses, and numbers of texts, that are still to be told of.
+    /// Addresses and text numbers that are not written yet.
     pub(super) fn addresses(&self) -> impl Iterator<Item = u64> {
         let threads = self.threads.values().map(|thread| &thread.stack);
         let stacks = threads.flat_map(|stack| stack.kernel.iter().chain(&stack.user));
@@ -157,13 +158,13 @@ impl Rows {
         stacks.chain(walked).copied()
     }
 
-    /// What is told later is not before.
+    /// Later rows are not before this time.
     pub(super) fn limit(&self) -> u64 {
         self.until
     }
 
-    /// Rows of the rounds that have all they need. `until`: all that ran before is known.
-    pub(super) fn tell(&mut self, until: u64, now: u64, names: &mut dyn Names, to: &mut Encoder) {
+    /// Writes the rows of the complete rounds. `until`: everything that ran before is known.
+    pub(super) fn write(&mut self, until: u64, now: u64, names: &mut dyn Names, to: &mut Encoder) {
         while let Some(round) = self.rounds.front() {
             let is_late = now.saturating_sub(round.ended) >= WAIT_MAX_NS;
             let is_whole = self.has_all(round, until);
@@ -176,7 +177,7 @@ impl Rows {
         }
     }
 
-    /// The spool ends: what goes on is cut, and what waits does no longer.
+    /// Ends the spool: open rows are cut, and waiting rounds are written as they are.
     pub(super) fn cut(&mut self, floor: u64, names: &mut dyn Names, to: &mut Encoder) {
         while let Some(round) = self.rounds.pop_front() {
             self.round(round, names, to);
@@ -196,32 +197,32 @@ impl Rows {
     fn has_all(&self, round: &Round, until: u64) -> bool {
         let is_there = |job: Option<u64>| job.is_none_or(|job| self.walked.contains_key(&job));
         let is_known = round.ended.saturating_add(self.interval) <= until;
-        let mut looks = round.looks.iter();
-        looks.all(|(look, job)| {
+        let mut samples = round.samples.iter();
+        samples.all(|(sample, job)| {
             let has_near = || {
-                let near = self.nearest(look);
+                let near = self.nearest(sample);
                 is_known && near.is_none_or(|ran| is_there(ran.job))
             };
-            match look.doing {
+            match sample.doing {
                 Doing::Runs | Doing::MayRun => has_near(),
-                Doing::Away(..) => is_there(*job) && (!look.is_preempted() || has_near()),
+                Doing::Away(..) => is_there(*job) && (!sample.is_preempted() || has_near()),
             }
         })
     }
 
-    /// Where it ran as near to the look as can be.
-    fn nearest(&self, look: &Look) -> Option<&Ran> {
-        let ran = self.ran.get(&look.tid)?.iter();
-        let near = ran.filter(|ran| ran.run.ts.abs_diff(look.ts) <= self.interval);
-        near.min_by_key(|ran| ran.run.ts.abs_diff(look.ts))
+    /// The tick nearest to the sample.
+    fn nearest(&self, sample: &ThreadSample) -> Option<&Ran> {
+        let ran = self.ran.get(&sample.tid)?.iter();
+        let near = ran.filter(|ran| ran.run.ts.abs_diff(sample.ts) <= self.interval);
+        near.min_by_key(|ran| ran.run.ts.abs_diff(sample.ts))
     }
 
     fn round(&mut self, round: Round, names: &mut dyn Names, to: &mut Encoder) {
         self.number += 1;
-        for (look, job) in round.looks {
-            let ran_most = self.ran_most(&look);
-            let stack = self.stack(&look, job, ran_most);
-            self.look(&look, (stack, ran_most), names, to);
+        for (sample, job) in round.samples {
+            let ran_most = self.ran_most(&sample);
+            let stack = self.stack(&sample, job, ran_most);
+            self.sample(&sample, (stack, ran_most), names, to);
         }
         let (number, floor, walked) = (self.number, self.floor, &mut self.walked);
         self.threads.retain(|tid, thread| {
@@ -239,7 +240,7 @@ impl Rows {
             }
             !of.is_empty()
         });
-        let is_old = |(_, added): &mut (u64, u64)| *added + ASKED_WITHIN < number;
+        let is_old = |(_, added): &mut (u64, u64)| *added + UNUSED_ROUNDS_MAX < number;
         while let Some((job, _)) = self.came.pop_front_if(is_old) {
             self.walked.remove(&job);
         }
@@ -251,32 +252,33 @@ impl Rows {
             .end();
     }
 
-    /// Whether it had a CPU for most of the time since the look before, as far as that is known.
-    fn ran_most(&self, look: &Look) -> bool {
-        let known = self.threads.get(&look.tid);
+    /// Whether it was on CPU for most of the time since the previous sample, if that is known.
+    fn ran_most(&self, sample: &ThreadSample) -> bool {
+        let known = self.threads.get(&sample.tid);
         known.is_some_and(|thread| {
-            let ran = look.ran.saturating_sub(thread.ran);
-            let all = look.ts.saturating_sub(thread.last);
-            thread.pid == look.pid && thread.ran > 0 && 2 * ran >= all
+            let ran = sample.ran.saturating_sub(thread.ran);
+            let all = sample.ts.saturating_sub(thread.last);
+            thread.pid == sample.pid && thread.ran > 0 && 2 * ran >= all
         })
     }
 
-    /// Nothing if it is that of the look before; with the job that may still bring the rest of it.
+    /// `None` if the stack is that of the previous sample; with the job that may still deliver the
+    /// rest.
     fn stack(
         &mut self,
-        look: &Look,
+        sample: &ThreadSample,
         job: Option<u64>,
         ran_most: bool,
     ) -> Option<(Stack, Option<u64>)> {
         if ran_most
-            && look.is_preempted()
-            && let Some(stack) = self.running(look)
+            && sample.is_preempted()
+            && let Some(stack) = self.running(sample)
         {
             return Some((stack, None));
         }
-        match &look.doing {
+        match &sample.doing {
             Doing::Away(_, Away::Same) => None,
-            Doing::Away(_, Away::Told(place)) => {
+            Doing::Away(_, Away::OffCpu(place)) => {
                 let walked = job.and_then(|job| self.walked.remove(&job));
                 let late = job.filter(|_| walked.is_none());
                 let (user, end) = user(walked, place.registers.is_some());
@@ -291,7 +293,7 @@ impl Rows {
                 Some((stack, late))
             }
             Doing::Runs | Doing::MayRun => {
-                let stack = self.running(look).unwrap_or_else(|| Stack {
+                let stack = self.running(sample).unwrap_or_else(|| Stack {
                     kernel: Vec::new(),
                     user: Vec::new(),
                     end: WallEnd::Unread,
@@ -304,10 +306,10 @@ impl Rows {
         }
     }
 
-    /// Where it was when its CPU's clock met it last, if that was near enough.
-    fn running(&self, look: &Look) -> Option<Stack> {
-        let Ran { run, job } = self.nearest(look)?;
-        // It may be the nearest of the next look, too.
+    /// Its place at the nearest tick of its CPU, if that is near enough.
+    fn running(&self, sample: &ThreadSample) -> Option<Stack> {
+        let Ran { run, job } = self.nearest(sample)?;
+        // It may be the nearest of the next sample, too.
         let walked = job.and_then(|job| self.walked.get(&job).cloned());
         let (user, end) = user(walked, run.registers.ip != 0);
         Some(Stack {
@@ -320,18 +322,18 @@ impl Rows {
         })
     }
 
-    fn look(
+    fn sample(
         &mut self,
-        look: &Look,
+        sample: &ThreadSample,
         (stack, ran_most): (Option<(Stack, Option<u64>)>, bool),
         names: &mut dyn Names,
         to: &mut Encoder,
     ) {
-        let state = match look.doing {
+        let state = match sample.doing {
             Doing::Runs => WallRecord::ON_CPU,
             Doing::MayRun if ran_most => WallRecord::ON_CPU,
-            _ if ran_most && look.is_preempted() => WallRecord::ON_CPU,
-            // What no clock met did not run, or not for long.
+            _ if ran_most && sample.is_preempted() => WallRecord::ON_CPU,
+            // A thread that no tick met did not run, or only briefly.
             Doing::MayRun if stack.as_ref().is_some_and(|(stack, _)| stack.cpu.is_none()) => {
                 Switch::PREEMPTED
             }
@@ -339,30 +341,30 @@ impl Rows {
             Doing::Away(0, _) => Switch::PREEMPTED,
             Doing::Away(state, _) => state,
         };
-        let known = self.threads.get_mut(&look.tid);
-        // A number that is used again begins to count anew.
+        let known = self.threads.get_mut(&sample.tid);
+        // A reused thread id starts counting anew.
         let known =
-            known.filter(|thread| thread.pid == look.pid && thread.switches <= look.switches);
+            known.filter(|thread| thread.pid == sample.pid && thread.switches <= sample.switches);
         if let Some(thread) = known {
             thread.settle(&mut self.walked);
-            let may_run = matches!(look.doing, Doing::Runs | Doing::MayRun);
-            let has_run = thread.switches != look.switches || may_run;
+            let may_run = matches!(sample.doing, Doing::Runs | Doing::MayRun);
+            let has_run = thread.switches != sample.switches || may_run;
             let is_same = !has_run && thread.state == state && stack.is_none();
-            let is_long = look.ts.saturating_sub(thread.since) >= ROW_MAX_NS;
+            let is_long = sample.ts.saturating_sub(thread.since) >= ROW_MAX_NS;
             thread.round = self.number;
-            thread.switches = look.switches;
-            thread.ran = look.ran;
+            thread.switches = sample.switches;
+            thread.ran = sample.ran;
             if is_same && !is_long {
-                thread.last = look.ts;
+                thread.last = sample.ts;
                 thread.credits += 1;
                 if !thread.is_seen {
                     thread.see(names);
                 }
                 return;
             }
-            put(look.tid, thread, (self.floor, names), to);
+            put(sample.tid, thread, (self.floor, names), to);
             thread.since = thread.last;
-            thread.last = look.ts;
+            thread.last = sample.ts;
             thread.state = state;
             thread.credits = 1;
             if let Some((stack, job)) = stack {
@@ -371,12 +373,12 @@ impl Rows {
             thread.see(names);
         } else if let Some((stack, job)) = stack {
             let mut thread = Thread {
-                pid: look.pid,
+                pid: sample.pid,
                 round: self.number,
-                switches: look.switches,
-                ran: look.ran,
-                since: look.ts.saturating_sub(self.interval).max(self.floor),
-                last: look.ts,
+                switches: sample.switches,
+                ran: sample.ran,
+                since: sample.ts.saturating_sub(self.interval).max(self.floor),
+                last: sample.ts,
                 state,
                 credits: 1,
                 stack,
@@ -384,9 +386,9 @@ impl Rows {
                 is_seen: false,
             };
             thread.see(names);
-            if let Some(mut gone) = self.threads.insert(look.tid, thread) {
+            if let Some(mut gone) = self.threads.insert(sample.tid, thread) {
                 gone.settle(&mut self.walked);
-                put(look.tid, &mut gone, (self.floor, names), to);
+                put(sample.tid, &mut gone, (self.floor, names), to);
             }
         }
     }

@@ -1,10 +1,9 @@
-//! Frames that are no addresses: functions of languages with a runtime, and those of the kernel where
-//! it tells their names alone. Each has a number above all addresses of programs, and below those of
-//! the kernel.
+//! Frames without an address: functions of languages with a runtime, and kernel functions of which
+//! only the name is known. Each has a number between the user and the kernel addresses.
 //!
-//! Texts are up to the processes they are of, so there is room for so many bytes of each and of all. What
-//! finds none has one number for all of it. Those that nobody has used for a while go when room is needed;
-//! their numbers never come again.
+//! The texts are controlled by the sampled processes, so their size is limited per process and in
+//! total. Texts beyond the limits share one number. When space is needed, texts that were not used
+//! for a while are dropped; their numbers are never reused.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -14,17 +13,17 @@ use whyslow_model::spool::{CodeKind, Encoder, Kind, NO_ADDRESS, NO_ADDRESS_END};
 
 use super::managed::ManagedFrame;
 
-/// Bytes of texts that one process has first, …
+/// Maximum bytes of texts per process, …
 const PROCESS_BYTES_MAX: usize = 4 << 20;
-/// … and of all.
+/// … and in total.
 const BYTES_MAX: usize = 16 << 20;
-/// What a text takes beside itself.
+/// Overhead per text.
 const EACH_BYTES: usize = 256;
-/// A stack with a number is on its way for so long at most, until somebody asks for its text.
+/// Maximum time between assigning a number and the request for its text.
 const UNUSED: Duration = Duration::from_secs(5);
-/// Between looks for those that are not used.
+/// Minimum interval of sweeps.
 const SWEEP_AGAIN: Duration = Duration::from_secs(1);
-/// That of whatever found no room.
+/// Number of all texts beyond the limits.
 const MORE: u64 = NO_ADDRESS;
 
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
@@ -38,11 +37,11 @@ struct Text {
 #[derive(Debug)]
 struct Entry {
     text: Arc<Text>,
-    /// Process that had it first.
+    /// First process that used it.
     pid: i32,
     used: Instant,
-    /// The spool was told.
-    is_told: bool,
+    /// Written to the current spool.
+    is_written: bool,
 }
 
 impl Entry {
@@ -58,9 +57,9 @@ pub(super) struct Texts {
     next: u64,
     bytes: usize,
     by_process: HashMap<i32, usize>,
-    /// Frames that found no room.
+    /// Frames beyond the limits.
     pub(super) over: u64,
-    needs_room: bool,
+    needs_sweep: bool,
     swept: Instant,
 }
 
@@ -71,7 +70,7 @@ impl Default for Texts {
             text: Arc::new(more),
             pid: 0,
             used: Instant::now(),
-            is_told: false,
+            is_written: false,
         };
         Self {
             numbers: HashMap::new(),
@@ -80,7 +79,7 @@ impl Default for Texts {
             bytes: 0,
             by_process: HashMap::new(),
             over: 0,
-            needs_room: false,
+            needs_sweep: false,
             swept: Instant::now(),
         }
     }
@@ -122,14 +121,14 @@ impl Texts {
             text: Arc::clone(&text),
             pid,
             used: Instant::now(),
-            is_told: false,
+            is_written: false,
         };
         let bytes = entry.bytes();
         let of_process = self.by_process.get(&pid).copied().unwrap_or(0);
-        let has_room = self.bytes + bytes <= BYTES_MAX && of_process + bytes <= PROCESS_BYTES_MAX;
-        if !has_room || self.next >= NO_ADDRESS_END {
+        let fits = self.bytes + bytes <= BYTES_MAX && of_process + bytes <= PROCESS_BYTES_MAX;
+        if !fits || self.next >= NO_ADDRESS_END {
             self.over += 1;
-            self.needs_room = true;
+            self.needs_sweep = true;
             return MORE;
         }
         let number = self.next;
@@ -141,7 +140,7 @@ impl Texts {
         number
     }
 
-    /// Somebody has it still.
+    /// The text is still in use.
     pub(super) fn touch(&mut self, number: u64) {
         if let Some(entry) = self.entries.get_mut(&number) {
             entry.used = Instant::now();
@@ -150,16 +149,16 @@ impl Texts {
 
     /// Memory is short.
     pub(super) fn give_up(&mut self) {
-        self.needs_room = true;
+        self.needs_sweep = true;
     }
 
-    /// Those that nobody uses should go; those that rows have are to be touched before.
+    /// Whether unused texts should be dropped; those of rows must be touched first.
     pub(super) fn is_sweep_due(&self) -> bool {
-        self.needs_room && self.swept.elapsed() >= SWEEP_AGAIN
+        self.needs_sweep && self.swept.elapsed() >= SWEEP_AGAIN
     }
 
     pub(super) fn sweep(&mut self) {
-        self.needs_room = false;
+        self.needs_sweep = false;
         self.swept = Instant::now();
         let (numbers, by_process) = (&mut self.numbers, &mut self.by_process);
         let mut freed = 0;
@@ -179,19 +178,19 @@ impl Texts {
         self.entries.shrink_to_fit();
     }
 
-    /// Another spool begins, which knows none.
+    /// Another spool starts, which knows no texts.
     pub(super) fn begin_spool(&mut self) {
         let entries = self.entries.values_mut();
-        entries.for_each(|entry| entry.is_told = false);
+        entries.for_each(|entry| entry.is_written = false);
     }
 
-    /// Tells what the number is, if that was not told.
-    pub(super) fn tell(&mut self, number: u64, encoder: &mut Encoder) {
+    /// Writes the text of the number, unless it was written before.
+    pub(super) fn write(&mut self, number: u64, encoder: &mut Encoder) {
         self.touch(number);
         let Some(entry) = self.entries.get_mut(&number) else {
             return;
         };
-        if std::mem::replace(&mut entry.is_told, true) {
+        if std::mem::replace(&mut entry.is_written, true) {
             return;
         }
         let text = &entry.text;
@@ -220,9 +219,9 @@ mod tests {
         }
     }
 
-    fn told(texts: &mut Texts, number: u64) -> Option<Vec<u8>> {
+    fn written(texts: &mut Texts, number: u64) -> Option<Vec<u8>> {
         let mut encoder = Encoder::default();
-        texts.tell(number, &mut encoder);
+        texts.write(number, &mut encoder);
         records(encoder.payload()).find_map(|(_, record)| match record {
             Ok((_, Record::Code(code))) => Some(code.function.to_vec()),
             _ => None,
@@ -236,11 +235,11 @@ mod tests {
             .map(|number| texts.managed(7, frame(number)))
             .collect();
         assert_eq!(*numbers.last().expect("one"), MORE);
-        assert_eq!(told(&mut texts, MORE).as_deref(), Some(&b"(more)"[..]));
+        assert_eq!(written(&mut texts, MORE).as_deref(), Some(&b"(more)"[..]));
         let more = numbers.iter().filter(|number| **number == MORE).count();
         assert!(more > 900 && more == texts.over as usize, "{more}");
         assert!(texts.bytes <= PROCESS_BYTES_MAX);
-        // What was there before has its number, and other processes have theirs.
+        // Known texts keep their number, and other processes get theirs.
         assert_eq!(texts.managed(7, frame(0)), numbers[0]);
         assert_ne!(texts.managed(8, frame(5000)), MORE);
         for pid in 9..20 {
@@ -266,11 +265,11 @@ mod tests {
         texts.touch(other);
         texts.sweep();
         assert!(!texts.is_sweep_due());
-        assert_eq!(told(&mut texts, one), None);
+        assert_eq!(written(&mut texts, one), None);
         assert_eq!(texts.managed(7, frame(2)), other);
         assert!(texts.managed(7, frame(1)) > other);
-        assert!(told(&mut texts, other).is_some() && told(&mut texts, other).is_none());
+        assert!(written(&mut texts, other).is_some() && written(&mut texts, other).is_none());
         texts.begin_spool();
-        assert!(told(&mut texts, other).is_some());
+        assert!(written(&mut texts, other).is_some());
     }
 }

@@ -1,14 +1,14 @@
-//! How long block I/O took, from its submission to its completion.
+//! Duration of block I/O, from submission to completion.
 
 use rustc_hash::FxHashMap;
 use whyslow_model::spool::{BlockIo, Kind};
 
 use crate::raw::Raw;
 
-/// More requests than this are not under way, but forgotten by the programs' loss.
+/// More entries than this are leftovers of lost events, not I/O in flight.
 const REQUESTS_MAX: usize = 1 << 16;
 
-/// Who submitted it, and when.
+/// Submitter and time of submission.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Submitted {
     pub(super) ts: u64,
@@ -16,13 +16,13 @@ pub(super) struct Submitted {
     pub(super) tid: i32,
 }
 
-/// I/O under way, by device and sector.
+/// I/O in flight, by device and sector.
 #[derive(Debug, Default)]
 pub(super) struct Requests {
-    begun: FxHashMap<(u32, u64), Submitted>,
+    in_flight: FxHashMap<(u32, u64), Submitted>,
 }
 
-/// What the record says.
+/// Fields of a block I/O record.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Io {
     pub(super) dev: u32,
@@ -53,7 +53,7 @@ impl Io {
 }
 
 impl Requests {
-    /// A record of block I/O; what it completes, if it does.
+    /// Processes a record of block I/O; returns the I/O that it completes, if any.
     pub(super) fn see(&mut self, raw: Raw<'_>) -> Option<(Io, Submitted)> {
         const BIO_QUEUE: u16 = Kind::BioQueue as u16;
         const BACKMERGE: u16 = Kind::BioBackmerge as u16;
@@ -63,7 +63,7 @@ impl Requests {
         const ISSUE: u16 = Kind::RqIssue as u16;
         const COMPLETE: u16 = Kind::RqComplete as u16;
         let io = Io::of(raw);
-        // Flushes are at no place, and not told from each other.
+        // Flushes have no sector and cannot be distinguished.
         if io.sector == u64::MAX {
             return None;
         }
@@ -75,27 +75,27 @@ impl Requests {
         };
         match raw.kind() {
             BIO_QUEUE => {
-                if self.begun.len() >= REQUESTS_MAX {
-                    self.begun.clear();
+                if self.in_flight.len() >= REQUESTS_MAX {
+                    self.in_flight.clear();
                 }
-                self.begun.insert(place, submitted);
+                self.in_flight.insert(place, submitted);
             }
             REMAP => {
                 let old = (raw.u32(32), raw.u64(24));
-                if let Some(submitted) = self.begun.remove(&old) {
-                    self.begun.insert(place, submitted);
+                if let Some(submitted) = self.in_flight.remove(&old) {
+                    self.in_flight.insert(place, submitted);
                 }
             }
-            // Part of a request that has its own place.
+            // Part of a request that has its own entry.
             BACKMERGE => {
-                self.begun.remove(&place);
+                self.in_flight.remove(&place);
             }
-            INSERT | ISSUE if self.begun.len() < REQUESTS_MAX => {
-                self.begun.entry(place).or_insert(submitted);
+            INSERT | ISSUE if self.in_flight.len() < REQUESTS_MAX => {
+                self.in_flight.entry(place).or_insert(submitted);
             }
             COMPLETE | BIO_COMPLETE => {
-                let begun = self.begun.remove(&place)?;
-                return (begun.ts < raw.ts()).then_some((io, begun));
+                let in_flight = self.in_flight.remove(&place)?;
+                return (in_flight.ts < raw.ts()).then_some((io, in_flight));
             }
             _ => {}
         }

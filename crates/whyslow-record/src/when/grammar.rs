@@ -1,11 +1,11 @@
-//! What `--when` says: `open>200ms | block>100ms | psi.io>40`.
+//! Grammar of `--when`: `open>200ms | block>100ms | psi.io>40`.
 //!
 //! ```text
 //! when     = term { "|" term }
 //! term     = what ">" limit
 //! what     = "open" | "read" | "write" | "sync" | "io" | name of a system call
 //!          | "request" | "block" | "sched" | "dns" | "lock" | "psi.cpu" | "psi.io" | "psi.memory"
-//! limit    = length of time with its unit; after "psi.": a percentage, with or without "%"
+//! limit    = duration with its unit; after "psi.": a percentage, with or without "%"
 //! ```
 
 use std::fmt;
@@ -16,10 +16,10 @@ use whyslow_model::syscall::{self, Abi, Op};
 use super::pressure;
 use crate::programs::Topic;
 
-/// A condition that is looked for.
+/// A condition to watch for.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Term {
-    /// As it was typed.
+    /// As typed.
     pub text: String,
     pub(crate) what: What,
 }
@@ -29,21 +29,21 @@ pub(crate) enum What {
     /// Calls of these names that last longer.
     Call {
         names: Vec<&'static str>,
-        /// Only of what is stored: no pipes, sockets, terminals.
+        /// Only calls on stored files: no pipes, sockets or terminals.
         of_files: bool,
         longer_ns: u64,
     },
-    /// Block I/O, from its submission to its completion.
+    /// Block I/O, from submission to completion.
     Block { longer_ns: u64 },
-    /// Threads that could run and did not.
+    /// Run-queue waits.
     Sched { longer_ns: u64 },
-    /// Requests that are served here, from the first read to the last write.
+    /// Requests served on this machine, from the first read to the last write.
     Request { longer_ns: u64 },
-    /// Lookups of names.
+    /// DNS lookups.
     Lookup { longer_ns: u64 },
-    /// Waits for a lock of the kernel.
+    /// Kernel lock waits.
     Lock { longer_ns: u64 },
-    /// Part of the last ten seconds in which some thread waited for it.
+    /// Share of the last ten seconds in which some thread stalled on the resource.
     Pressure {
         resource: &'static str,
         percent: f64,
@@ -51,7 +51,7 @@ pub(crate) enum What {
 }
 
 impl Term {
-    /// What must be recorded for it.
+    /// Topic that must be recorded for it.
     pub fn topic(&self) -> Option<Topic> {
         match self.what {
             What::Call { .. } | What::Request { .. } => Some(Topic::Syscalls),
@@ -63,12 +63,12 @@ impl Term {
         }
     }
 
-    /// Whether calls that are left out for being short may tell it.
+    /// Whether it depends on calls too short to be recorded by default.
     pub fn needs_all_calls(&self) -> bool {
         matches!(self.what, What::Request { .. })
     }
 
-    /// Whether this machine tells it.
+    /// Whether this machine reports it.
     pub fn is_told(&self) -> bool {
         match self.what {
             What::Pressure { resource, .. } => {
@@ -79,14 +79,14 @@ impl Term {
     }
 }
 
-/// What is wrong with a condition, and where.
+/// Error in a condition, with its position.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct WhenError {
-    /// The whole text that was given.
+    /// The complete text.
     pub text: String,
-    /// Characters before the place.
+    /// Characters before the position.
     pub at: usize,
-    /// What is wrong at that place.
+    /// What is wrong there.
     pub why: String,
 }
 
@@ -100,7 +100,7 @@ impl fmt::Display for WhenError {
 
 impl std::error::Error for WhenError {}
 
-/// Groups of calls; what does not only concern files is told by the descriptor.
+/// Groups of calls; calls that do not only concern files are filtered by descriptor.
 const OPENS: &[&str] = &["open", "openat", "openat2", "creat"];
 const READS: &[&str] = &[
     "read",
@@ -112,7 +112,7 @@ const READS: &[&str] = &[
 ];
 const WRITES: &[&str] = &["write", "pwrite64", "writev", "pwritev", "pwritev2"];
 
-/// The terms of a condition, one of which must hold. `duration` reads a length of time.
+/// Parses the terms of a condition, one of which must hold. `duration` parses a duration.
 pub fn parse_when(
     text: &str,
     duration: impl Fn(&str) -> Result<i64, String>,
@@ -131,7 +131,7 @@ pub fn parse_when(
     Ok(terms)
 }
 
-/// Where a part of the text begins, in bytes.
+/// A part of the text, with its offset in bytes.
 struct Place<'t> {
     text: &'t str,
     at: usize,
@@ -154,16 +154,16 @@ fn term(
     duration: impl Fn(&str) -> Result<i64, String>,
 ) -> Result<Term, WhenError> {
     if part.is_empty() {
-        return Err(place.fail(0, "a condition is missing, like open>200ms"));
+        return Err(place.fail(0, "missing condition, e.g. open>200ms"));
     }
     let Some((name, limit)) = part.split_once('>') else {
-        return Err(place.fail(part.len(), "`>` and a limit are missing, as in open>200ms"));
+        return Err(place.fail(part.len(), "missing `>` and limit, e.g. open>200ms"));
     };
     let name = name.trim_end();
     let at_limit = part.len() - limit.trim_start().len();
     let limit = limit.trim();
     if limit.is_empty() {
-        return Err(place.fail(part.len(), "the limit is missing, as in open>200ms"));
+        return Err(place.fail(part.len(), "missing limit, e.g. open>200ms"));
     }
     let what = if let Some(resource) = name.strip_prefix("psi.") {
         part_of_time(resource, limit, place, at_limit)?
@@ -172,7 +172,7 @@ fn term(
         let longer_ns = u64::try_from(ns).unwrap_or(0);
         timed(name, longer_ns).ok_or_else(|| {
             let why = format!(
-                "`{name}` is no system call, nor one of open, read, write, sync, io, request, block, sched, dns, lock, psi.cpu, psi.io, psi.memory"
+                "unknown condition `{name}`: use a system call or one of open, read, write, sync, io, request, block, sched, dns, lock, psi.cpu, psi.io, psi.memory"
             );
             place.fail(0, why)
         })?
@@ -225,14 +225,14 @@ fn part_of_time(
 ) -> Result<What, WhenError> {
     let known = ["cpu", "io", "memory"];
     let Some(resource) = known.into_iter().find(|known| *known == resource) else {
-        let why = format!("`psi.{resource}` is none of psi.cpu, psi.io, psi.memory");
+        let why = format!("unknown condition `psi.{resource}`: use psi.cpu, psi.io or psi.memory");
         return Err(place.fail(0, why));
     };
     let number = limit.strip_suffix('%').unwrap_or(limit).trim_end();
     let percent = number.parse::<f64>().ok();
     let percent = percent.filter(|percent| (0.0..100.0).contains(percent));
     let percent = percent.ok_or_else(|| {
-        let why = format!("`{limit}` is no percentage below 100, like 40");
+        let why = format!("invalid limit `{limit}`: use a percentage below 100, e.g. 40");
         place.fail(at_limit, why)
     })?;
     Ok(What::Pressure { resource, percent })
@@ -301,11 +301,11 @@ mod tests {
         };
         check("", 0, "missing");
         check("open>1ms||block>1ms", 9, "missing");
-        check("open>1ms | opne>1ms", 11, "`opne` is no system call");
+        check("open>1ms | opne>1ms", 11, "unknown condition `opne`");
         check("open", 4, "`>`");
         check("open>", 5, "limit");
         check("open>  200", 7, "no unit");
-        check("öpen>1ms", 0, "no system call");
+        check("öpen>1ms", 0, "unknown condition");
         check("open>ö|x", 5, "no unit");
         check("psi.disk>4", 0, "psi.memory");
         check("psi.io>101", 7, "percentage");

@@ -1,6 +1,6 @@
-//! How long something has to take.
+//! Duration limits.
 
-/// Limits of terms about the same thing, each with the number of its term: the longest first.
+/// Limits of the terms on one quantity, each with the number of its term, longest first.
 #[derive(Debug, Default, Clone)]
 pub(super) struct Limits(Vec<(u64, usize)>);
 
@@ -14,13 +14,13 @@ impl Limits {
         self.0.is_empty()
     }
 
-    /// The terms that hold of something that took so long: that which says most first.
-    pub(super) fn held(&self, took: u64) -> impl Iterator<Item = usize> {
-        let held = self.0.iter().filter(move |(longer, _)| took >= *longer);
-        held.map(|(_, term)| *term)
+    /// The terms whose limit a duration reaches, the highest limit first.
+    pub(super) fn reached(&self, took: u64) -> impl Iterator<Item = usize> {
+        let reached = self.0.iter().filter(move |(longer, _)| took >= *longer);
+        reached.map(|(_, term)| *term)
     }
 
     pub(super) fn most(&self, took: u64) -> Option<usize> {
-        self.held(took).next()
+        self.reached(took).next()
     }
 }

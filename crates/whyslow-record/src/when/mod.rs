@@ -1,9 +1,9 @@
-//! Conditions that are looked for while records pass ([`parse_when`]): of each record only what a
-//! condition needs is read, and most are passed over after a look at their kind.
+//! Evaluates conditions while records pass ([`parse_when`]): only the fields that a condition needs
+//! are read, and most records are skipped by their kind.
 //!
-//! A call counts when it returns, so that it is recorded whole; one that does not return counts when
-//! it has lasted for half of the time that is kept ([`Watcher::look_around`]), while what came before
-//! it is still there.
+//! A call counts when it returns, so that all of it is recorded. A call that does not return counts
+//! once it has lasted half of the time that is kept ([`Watcher::check_pending`]), while the records
+//! before it are still there.
 
 mod block;
 mod grammar;
@@ -30,23 +30,23 @@ use limits::Limits;
 use sched::Waits;
 use served::{Served, Slow};
 
-/// A condition that held.
+/// A condition that was met.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Trigger {
-    /// The condition, as it was typed; none if somebody asked.
+    /// The condition as typed; `None` for a save on request.
     pub term: Option<String>,
-    /// Who did or waited for what, and how long.
+    /// The thread, what it did or waited for, and how long that took.
     pub what: String,
     /// CLOCK_MONOTONIC, ns.
     pub ts: u64,
 }
 
-/// Conditions that hold are told one by one up to so many between two looks.
+/// Conditions reported individually between two calls of [`Watcher::take_fired`].
 const FIRED_MAX: usize = 64;
-/// Threads that ended are known by name for a while.
+/// Names of exited threads that are kept.
 const ENDED_MAX: usize = 4096;
 
-/// The call that a thread is in.
+/// The call in which a thread is.
 #[derive(Debug, Clone, Copy)]
 struct Inside {
     entered: u64,
@@ -56,7 +56,7 @@ struct Inside {
     fd: u64,
 }
 
-/// A condition that held, of a thread whose name is looked for when all records were seen.
+/// A condition that was met; the thread's name is read after all records were processed.
 #[derive(Debug)]
 struct Fired {
     number: usize,
@@ -69,14 +69,14 @@ struct Fired {
 #[derive(Debug, Default)]
 pub(crate) struct Watcher {
     terms: Vec<Term>,
-    /// By number, of the table of the machine and of that for 32 bits.
+    /// By number, for the native and the 32-bit system call table.
     calls: [FxHashMap<u32, Limits>; 2],
-    /// No call counts that was shorter.
+    /// Shorter calls never count.
     call_min: u64,
-    /// Calls told at their entry that may count.
+    /// Calls reported at entry that may count.
     inside: FxHashMap<i32, Inside>,
-    /// Calls told at their entry that have returned: since the last look, and before. The entry may
-    /// come through another CPU's ring, later.
+    /// Calls reported at entry that have returned: since the last call of [`Watcher::take_fired`],
+    /// and before it. The entry may arrive later, through the ring of another CPU.
     returned: [FxHashSet<(i32, u64)>; 2],
     requests: Option<(Limits, Requests)>,
     waits: Option<(Limits, Waits)>,
@@ -84,9 +84,9 @@ pub(crate) struct Watcher {
     lookups: Limits,
     locks: Limits,
     pressures: Vec<(&'static str, f64, usize)>,
-    /// Names of threads that ended lately.
+    /// Names of recently exited threads.
     ended: VecDeque<(i32, String)>,
-    /// Processes that do not count: the recorder's own.
+    /// Processes to ignore: the recorder's own.
     own: FxHashSet<i32>,
     fired: Vec<Fired>,
 }
@@ -140,8 +140,8 @@ impl Watcher {
         watcher
     }
 
-    /// What this process does counts for nothing.
-    pub(crate) fn pass_over(&mut self, pid: i32) {
+    /// Ignores everything that this process does.
+    pub(crate) fn ignore_process(&mut self, pid: i32) {
         self.own.insert(pid);
     }
 
@@ -209,8 +209,7 @@ impl Watcher {
         calls.contains_key(&inside.nr)
     }
 
-    /// A call that has lasted for so long, and may be over.
-    /// Whether that is a condition.
+    /// Whether a call of that duration, completed or not, meets a condition.
     fn call(
         &mut self,
         inside: &Inside,
@@ -226,7 +225,7 @@ impl Watcher {
                 matches!(&self.terms[*number].what, What::Call { of_files: true, .. });
             !is_of_files || !is_no_file(inside.pid, inside.fd)
         };
-        let number = limits.held(took).find(counts)?;
+        let number = limits.reached(took).find(counts)?;
         let abi = if inside.is_compat {
             abi_here().compat()
         } else {
@@ -272,7 +271,7 @@ impl Watcher {
 
     fn waited(&mut self, number: usize, (pid, tid): (i32, i32), ts: u64, waited: u64) {
         if !self.own.contains(&pid) {
-            let texts = ("wait for a CPU of ".to_owned(), how_long(waited, true));
+            let texts = ("run-queue wait of ".to_owned(), how_long(waited, true));
             self.fire(number, ts, Some((pid, tid)), texts);
         }
     }
@@ -285,8 +284,8 @@ impl Watcher {
             return;
         };
         let took = raw.ts().saturating_sub(submitted.ts);
-        let held = limits.most(took);
-        let Some(number) = held.filter(|_| !self.own.contains(&submitted.pid)) else {
+        let exceeded = limits.most(took);
+        let Some(number) = exceeded.filter(|_| !self.own.contains(&submitted.pid)) else {
             return;
         };
         let before = format!(
@@ -309,19 +308,19 @@ impl Watcher {
     fn looked_up(&mut self, raw: Raw<'_>) {
         if let Some((number, took)) = self.lasted(raw, &self.lookups) {
             let host = String::from_utf8_lossy(raw.host());
-            let before = format!("lookup of {host:?} by ");
+            let before = format!("DNS lookup of {host:?} by ");
             self.over(raw, number, (before, took));
         }
     }
 
     fn locked(&mut self, raw: Raw<'_>) {
         if let Some((number, took)) = self.lasted(raw, &self.locks) {
-            let before = format!("wait for the lock at {:#x} by ", raw.u64(8));
+            let before = format!("kernel lock wait at {:#x} by ", raw.u64(8));
             self.over(raw, number, (before, took));
         }
     }
 
-    /// Whether something that a record tells from its begin to its end counts, and how long it took.
+    /// Whether an interval with start and end in one record meets a limit, and its duration.
     fn lasted(&self, raw: Raw<'_>, limits: &Limits) -> Option<(usize, u64)> {
         let took = raw.ts().saturating_sub(raw.entered());
         let number = limits.most(took)?;
@@ -339,21 +338,21 @@ impl Watcher {
         }
     }
 
-    /// A snapshot tells which connections were there before.
+    /// A snapshot lists the connections that existed before.
     pub(crate) fn see_snapshot(&mut self, payload: &[u8]) {
         if let Some((_, served)) = &mut self.served {
             served.snapshot(payload, |pid| self.own.contains(&pid));
         }
     }
 
-    /// Some records did not come.
+    /// Some records were lost.
     pub(crate) fn lose(&mut self) {
         if let Some((_, served)) = &mut self.served {
             served.lose();
         }
     }
 
-    /// Everything until this moment has come.
+    /// All records up to this time have arrived.
     pub(crate) fn settle(&mut self, until: u64) {
         let Some((_, served)) = &mut self.served else {
             return;
@@ -367,8 +366,8 @@ impl Watcher {
 
     fn serve(&mut self, slow: &Slow, (before, after): (&str, String)) {
         let limits = self.served.as_ref().map(|(limits, _)| limits);
-        let held = limits.and_then(|limits| limits.most(slow.took));
-        if let Some(number) = held.filter(|_| !self.own.contains(&slow.thread.0)) {
+        let exceeded = limits.and_then(|limits| limits.most(slow.took));
+        if let Some(number) = exceeded.filter(|_| !self.own.contains(&slow.thread.0)) {
             self.fire(
                 number,
                 slow.ts,
@@ -388,9 +387,9 @@ impl Watcher {
         self.ended.push_back((raw.tid(), comm));
     }
 
-    /// What does not come by itself, once a second: calls that do not return, requests that nobody
-    /// answers, pressure.
-    pub(crate) fn look_around(&mut self, now: u64, kept: Duration) {
+    /// Checks once a second what no record reports: calls that do not return, requests without a
+    /// response, and pressure.
+    pub(crate) fn check_pending(&mut self, now: u64, kept: Duration) {
         let longest = kept.as_nanos() as u64 / 2;
         let is_long = |inside: &Inside| now.saturating_sub(inside.entered) >= longest;
         let long = self.inside.iter().filter(|(_, inside)| is_long(inside));
@@ -407,20 +406,22 @@ impl Watcher {
         let unanswered =
             served.map(|(_, served)| served.unanswered(now, now.saturating_sub(longest)));
         for slow in unanswered.unwrap_or_default() {
-            let has_waited = format!("has had no answer for {}", length(slow.took));
+            let has_waited = format!("has had no response for {}", length(slow.took));
             self.serve(&slow, ("request read by ", has_waited));
         }
         for (resource, percent, number) in self.pressures.clone() {
             let folder = Path::new(pressure::FOLDER);
             let found = pressure::read(folder, resource).filter(|found| *found > percent);
             if let Some(found) = found {
-                let what = format!("waits for {resource} in {found:.1} % of the last 10 s");
+                let what = format!(
+                    "{resource} pressure: threads stalled for {found:.1} % of the last 10 s"
+                );
                 self.fire(number, now, None, (what, String::new()));
             }
         }
     }
 
-    /// The conditions that held since the last time.
+    /// The conditions met since the last call.
     pub(crate) fn take_fired(&mut self) -> Vec<Trigger> {
         self.returned.swap(0, 1);
         self.returned[0].clear();
@@ -442,7 +443,7 @@ impl Watcher {
         triggers.collect()
     }
 
-    /// What the thread is called, or was.
+    /// Current or last name of the thread.
     fn name(&self, pid: i32, tid: i32) -> String {
         if let Ok(comm) = fs::read(format!("/proc/{pid}/task/{tid}/comm")) {
             return String::from_utf8_lossy(comm.trim_ascii_end()).into_owned();
@@ -507,7 +508,7 @@ pub(crate) fn abi_here() -> Abi {
     }
 }
 
-/// Whether a descriptor is known to lead to something that nobody stores.
+/// Whether a descriptor is known to be a pipe, socket, terminal or the like, not a stored file.
 fn is_no_file(pid: i32, fd: u64) -> bool {
     let link = fs::read_link(format!("/proc/{pid}/fd/{}", fd as i32));
     link.is_ok_and(|link| {

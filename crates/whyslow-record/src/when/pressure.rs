@@ -1,11 +1,11 @@
-//! Pressure of the machine, as `/proc/pressure` has it.
+//! Pressure of the machine (PSI), as in `/proc/pressure`.
 
 use std::fs;
 use std::path::Path;
 
 pub(crate) const FOLDER: &str = "/proc/pressure";
 
-/// Percent of the last ten seconds in which some thread waited for it.
+/// Percentage of the last ten seconds in which some thread stalled on the resource.
 pub(super) fn read(folder: &Path, resource: &str) -> Option<f64> {
     parse(&fs::read_to_string(folder.join(resource)).ok()?)
 }

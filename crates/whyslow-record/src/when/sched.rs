@@ -1,16 +1,16 @@
-//! How long threads waited for a CPU, from records that come by CPU, not quite in order of time.
+//! Run-queue wait times, from records that arrive per CPU and not quite in time order.
 
 use rustc_hash::FxHashMap;
 
-/// More threads than this are not kept in mind.
+/// Maximum number of threads tracked.
 const THREADS_MAX: usize = 1 << 16;
 
-/// Times of a thread; 0 for none.
+/// Timestamps of a thread; 0 for none.
 #[derive(Debug, Default, Clone, Copy)]
 struct Times {
-    /// It can run and does not, since.
+    /// Runnable, but not running, since then.
     runnable: u64,
-    /// Got a CPU last, and gave it up last before that.
+    /// When it last got a CPU, and when it last gave one up.
     on: u64,
     off: u64,
 }
@@ -28,12 +28,12 @@ impl Waits {
         self.threads.entry(tid).or_default()
     }
 
-    /// Somebody lets it run. Where the record comes after that of its getting a CPU: how long it
-    /// waited.
+    /// The thread is woken. If this record arrives after the one that reports it running, returns
+    /// how long it waited.
     pub(super) fn woken(&mut self, tid: i32, ts: u64) -> Option<u64> {
         let times = self.of(tid);
         if ts > times.on {
-            // What is woken twice waits since the first time.
+            // A thread that is woken twice waits since the first wakeup.
             if times.runnable <= times.on {
                 times.runnable = ts;
             }
@@ -43,7 +43,7 @@ impl Waits {
         is_its_last.then(|| times.on - ts)
     }
 
-    /// It gives up the CPU, and could go on or not.
+    /// It gives up the CPU, still runnable or not.
     pub(super) fn off(&mut self, tid: i32, ts: u64, can_run: bool) {
         let times = self.of(tid);
         if ts >= times.on {
@@ -52,7 +52,7 @@ impl Waits {
         }
     }
 
-    /// It gets a CPU: how long it waited.
+    /// It gets a CPU; returns how long it waited.
     pub(super) fn on(&mut self, tid: i32, ts: u64) -> Option<u64> {
         let times = self.of(tid);
         if ts <= times.on {
@@ -88,13 +88,13 @@ mod tests {
     #[test]
     fn wakeups_that_come_late_are_not_taken_for_later_ones() {
         let mut waits = Waits::default();
-        // Told through another ring: first that it ran three times, then that it was woken so often.
+        // Arriving through another ring: first three switches to the thread, then three wakeups.
         for ts in [10, 20, 30] {
             assert_eq!(waits.on(1, ts), None);
             waits.off(1, ts + 1, false);
         }
         let late = [9, 19, 28].map(|ts| waits.woken(1, ts));
-        // None of them is after it gave up the CPU last.
+        // All of them precede its last switch away.
         assert_eq!(late, [None, None, None]);
         assert_eq!(waits.on(1, 90), None);
         assert_eq!(waits.woken(1, 85), Some(5));

@@ -5,7 +5,7 @@ use whyslow_model::spool::Encoder;
 
 const MS: u64 = 1_000_000;
 const KEPT: Duration = Duration::from_secs(30);
-/// No process has it.
+/// No process has this id.
 const PID: i32 = i32::MAX - 1;
 
 fn watcher(when: &str) -> Watcher {
@@ -30,7 +30,7 @@ fn call(kind: Kind, name: &str, ts: u64, entered: u64) -> Vec<u8> {
     encoder.payload().to_vec()
 }
 
-/// Of descriptor 3.
+/// A call on descriptor 3.
 fn returned(name: &str, ts: u64, ret: u64) -> Vec<u8> {
     let mut encoder = Encoder::default();
     let nr = syscall::number_of(Abi::X86_64, name).unwrap();
@@ -59,7 +59,7 @@ fn a_call_counts_when_it_lasted_so_long_and_its_thread_has_a_name() {
     watcher.see(encoder.payload());
     let expected = format!("openat by gone {PID}/{PID} took 200.0 ms");
     assert_eq!(whats(&mut watcher), [expected]);
-    watcher.pass_over(PID);
+    watcher.ignore_process(PID);
     watcher.see(&call(Kind::Syscall, "openat", 1600, 400));
     assert!(watcher.take_fired().is_empty());
 }
@@ -69,10 +69,10 @@ fn a_call_that_does_not_return_counts_once() {
     let mut watcher = watcher("fsync>50ms");
     let kept = Duration::from_secs(2);
     watcher.see(&call(Kind::SyscallEnter, "fsync", 120, 100));
-    watcher.look_around(1000 * MS, kept);
+    watcher.check_pending(1000 * MS, kept);
     assert!(watcher.take_fired().is_empty());
-    watcher.look_around(1200 * MS, kept);
-    watcher.look_around(2200 * MS, kept);
+    watcher.check_pending(1200 * MS, kept);
+    watcher.check_pending(2200 * MS, kept);
     let expected = format!("fsync by ? {PID}/{PID} has not returned for 1.10 s");
     assert_eq!(whats(&mut watcher), [expected]);
 }
@@ -93,7 +93,7 @@ fn an_entry_that_comes_after_its_return_is_no_call_under_way() {
     watcher.see(encoder.payload());
     assert!(watcher.take_fired().is_empty());
     watcher.see(&call(Kind::SyscallEnter, "fsync", 120, 100));
-    watcher.look_around(1200 * MS, Duration::from_secs(2));
+    watcher.check_pending(1200 * MS, Duration::from_secs(2));
     assert!(watcher.take_fired().is_empty());
 }
 
@@ -104,7 +104,7 @@ fn lookups_and_waits_for_locks_count_when_they_are_over() {
         let mut encoder = Encoder::default();
         let record = encoder.begin(kind, ts * MS, (PID, PID));
         record.u64(since * MS);
-        // Of a lookup: result and what it is, an address; the name.
+        // Of a lookup: the result, its type, an address; the name.
         record.u64(0xabc).u64(0).u64(0);
         record.comm(b"db.internal").end();
         watcher.see(encoder.payload());
@@ -113,9 +113,9 @@ fn lookups_and_waits_for_locks_count_when_they_are_over() {
     assert!(see(Kind::Lookup, 300, 101).is_empty());
     assert!(see(Kind::LookupBegin, 300, 0).is_empty());
     assert!(see(Kind::Lock, 349, 300).is_empty());
-    let expected = format!("lookup of \"db.internal\" by ? {PID}/{PID} took 200.0 ms");
+    let expected = format!("DNS lookup of \"db.internal\" by ? {PID}/{PID} took 200.0 ms");
     assert_eq!(see(Kind::Lookup, 300, 100), [expected]);
-    let expected = format!("wait for the lock at 0xabc by ? {PID}/{PID} took 50.0 ms");
+    let expected = format!("kernel lock wait at 0xabc by ? {PID}/{PID} took 50.0 ms");
     assert_eq!(see(Kind::Lock, 350, 300), [expected]);
 }
 
@@ -139,19 +139,19 @@ fn a_request_counts_for_the_term_that_says_most_and_has_a_thread() {
     assert_eq!(answer(&mut watcher, 399), []);
     check(&answer(&mut watcher, 400), "request>300ms", "300.0 ms");
     check(&answer(&mut watcher, 2100), "request>2000ms", "2.00 s");
-    // One that nobody answers, once.
+    // A request without a response counts once.
     assert_eq!(answer(&mut watcher, 150), []);
     watcher.see(&returned("read", 3000, 9));
     watcher.lose();
     watcher.see(&returned("read", 4000, 9));
     watcher.settle(4000 * MS);
-    watcher.look_around(18_999 * MS, KEPT);
+    watcher.check_pending(18_999 * MS, KEPT);
     assert_eq!(watcher.take_fired(), []);
-    watcher.look_around(19_000 * MS, KEPT);
-    watcher.look_around(20_000 * MS, KEPT);
-    let expected = format!("request read by ? {PID}/{PID} has had no answer for 15.00 s");
+    watcher.check_pending(19_000 * MS, KEPT);
+    watcher.check_pending(20_000 * MS, KEPT);
+    let expected = format!("request read by ? {PID}/{PID} has had no response for 15.00 s");
     assert_eq!(whats(&mut watcher), [expected]);
-    watcher.pass_over(PID);
+    watcher.ignore_process(PID);
     assert_eq!(answer(&mut watcher, 2100), []);
 }
 

@@ -1,4 +1,4 @@
-//! `search`: where a text occurs among the names of a recording.
+//! `search`: occurrences of a text in the names of a recording.
 
 mod names;
 mod things;
@@ -18,28 +18,28 @@ use crate::query::Query;
 use crate::reply::{self, Refusal};
 use crate::server::Shared;
 
-/// Of each kind.
+/// Hits per kind.
 const HITS: usize = 20;
 const HITS_MAX: usize = 500;
 const TEXT_BYTES_MAX: usize = 1_000;
-/// For tables of events, each: what was found until then is given.
+/// Time limit per event table; hits found until then are returned.
 const TIME_MAX: Duration = Duration::from_secs(5);
 
-/// Something whose name has the text.
+/// Something with a matching name.
 #[derive(Debug, Clone, Serialize)]
 pub(super) struct Hit {
     kind: &'static str,
     text: String,
     detail: Option<String>,
-    /// How often it occurs, in its own measure: calls, requests, lookups, threads, stacks.
+    /// Number of occurrences, in its own measure: calls, requests, lookups, threads, stacks.
     count: Option<u64>,
     begin_ns: Option<i64>,
     end_ns: Option<i64>,
-    /// Keys of questions about it.
+    /// Query parameters that select it.
     filter: Value,
 }
 
-/// What is looked for.
+/// The text to search for.
 pub(super) struct Needle {
     lower: String,
     number: Option<i64>,
@@ -60,7 +60,7 @@ impl Needle {
     }
 }
 
-/// What was found, and whether there is more.
+/// The hits, and whether there are more.
 #[derive(Debug, Default)]
 struct Found {
     hits: Vec<Hit>,
@@ -68,7 +68,7 @@ struct Found {
 }
 
 impl Found {
-    /// The most frequent of a kind.
+    /// Adds the most frequent hits of a kind.
     fn add(&mut self, mut hits: Vec<Hit>, hits_max: usize) {
         hits.sort_by(|a, b| b.count.cmp(&a.count).then_with(|| a.text.cmp(&b.text)));
         self.is_cut |= hits.len() > hits_max;
@@ -85,15 +85,15 @@ pub(crate) async fn search(
     query.only(&["q", "limit", "digest"])?;
     let text = query.need("q")?.to_owned();
     if text.trim().is_empty() || text.len() > TEXT_BYTES_MAX {
-        let error = format!("what is looked for has between 1 and {TEXT_BYTES_MAX} bytes");
+        let error = format!("the search text must have between 1 and {TEXT_BYTES_MAX} bytes");
         return Err(Refusal::wrong(error));
     }
     let hits_max = query.number("limit", HITS)?.clamp(1, HITS_MAX);
     let current = shared.recordings.find(&query)?.now();
-    let told = shared.memo.get(&shared.memo.key(&current.identity(), &[]));
-    let found = shared.queue.ask(move |gauge| {
+    let explanation = shared.memo.get(&shared.memo.key(&current.identity(), &[]));
+    let found = shared.queue.run(move |gauge| {
         let needle = Needle::new(&text, hits_max);
-        let stories = told.as_deref().map_or(&[][..], Vec::as_slice);
+        let stories = explanation.as_deref().map_or(&[][..], Vec::as_slice);
         find(&current, gauge, &needle, stories)
     });
     let Found { hits, is_cut } = found.await?;

@@ -1,4 +1,4 @@
-//! Names in tables of events: rows are counted by word.
+//! Names in event tables: counts rows by word.
 
 use std::collections::HashMap;
 use std::ops::ControlFlow;
@@ -16,10 +16,10 @@ use whyslow_store::Tables;
 use super::{Hit, Needle, TIME_MAX};
 use crate::reply::Refusal;
 
-/// Hits, and whether all rows were looked at.
-type Looked = (Vec<Hit>, bool);
+/// Hits, and whether all rows were searched.
+type Matches = (Vec<Hit>, bool);
 
-/// Rows of one word.
+/// Rows with one word.
 #[derive(Debug, Clone, Default)]
 struct Rows {
     count: u64,
@@ -28,13 +28,13 @@ struct Rows {
     class: Option<String>,
 }
 
-pub(super) fn files(tables: &dyn Tables, needle: &Needle) -> Result<Looked, Refusal> {
+pub(super) fn files(tables: &dyn Tables, needle: &Needle) -> Result<Matches, Refusal> {
     let hits = |path: String, rows: Rows| {
-        // Of a glob every character is meant as it is.
+        // The path is a literal, not a pattern.
         let filter = json!({"file": globbed(&path)});
         hit("file", path, rows, filter)
     };
-    look(
+    search(
         tables,
         SyscallRow::TABLE,
         ("path", Some("fd_class")),
@@ -43,9 +43,9 @@ pub(super) fn files(tables: &dyn Tables, needle: &Needle) -> Result<Looked, Refu
     )
 }
 
-pub(super) fn hosts(tables: &dyn Tables, needle: &Needle) -> Result<Looked, Refusal> {
+pub(super) fn hosts(tables: &dyn Tables, needle: &Needle) -> Result<Matches, Refusal> {
     let hits = |host: String, rows: Rows| hit("host", host, rows, json!({}));
-    look(tables, DnsLookupRow::TABLE, ("host", None), needle, hits)
+    search(tables, DnsLookupRow::TABLE, ("host", None), needle, hits)
 }
 
 fn hit(kind: &'static str, text: String, rows: Rows, filter: Value) -> Hit {
@@ -60,7 +60,7 @@ fn hit(kind: &'static str, text: String, rows: Rows, filter: Value) -> Hit {
     }
 }
 
-/// The path as a glob that means it alone.
+/// The path as a glob that matches only this path.
 fn globbed(path: &str) -> String {
     let mut glob = String::new();
     for c in path.chars() {
@@ -72,19 +72,19 @@ fn globbed(path: &str) -> String {
     glob
 }
 
-fn look(
+fn search(
     tables: &dyn Tables,
     table: &'static Table,
     (column, class): (&'static str, Option<&'static str>),
     needle: &Needle,
     hit: impl Fn(String, Rows) -> Hit,
-) -> Result<Looked, Refusal> {
+) -> Result<Matches, Refusal> {
     let none = (Vec::new(), true);
     let rows = tables.info().tables.get(table.name);
     if rows.is_none_or(|rows| rows.rows == 0) {
         return Ok(none);
     }
-    // Where all words are known, most searches need no look at rows.
+    // If the dictionary is complete, most searches need not read rows.
     let words = tables.words(table, column)?;
     if words.is_some_and(|words| !words.iter().any(|word| needle.is_in(word))) {
         return Ok(none);
@@ -150,7 +150,7 @@ fn add(
 ) -> Result<(), AnalysisError> {
     let (ts, names) = (ts.ints(batch)?, name.texts(batch)?);
     let classes = class.map(|class| class.texts(batch)).transpose()?;
-    // Each word is looked at once.
+    // Each word is matched once.
     let mut by_key: HashMap<usize, Option<Rows>> = HashMap::new();
     for row in 0..batch.num_rows() as u32 {
         let Some(key) = names.key(row) else {

@@ -1,4 +1,4 @@
-//! Names of things, of which there are few: threads, processes, devices, functions, stories.
+//! Names in small tables: threads, processes, devices, functions, findings.
 
 use std::collections::HashMap;
 
@@ -20,7 +20,7 @@ fn all<R: Row>(tables: &dyn Tables, symbols: &mut Symbols) -> Result<Vec<R>, Sto
     }
 }
 
-/// Processes and threads: by name, command line, or number.
+/// Processes and threads: by name, command line, or id.
 pub(super) fn tasks(
     tables: &dyn Tables,
     needle: &Needle,
@@ -40,7 +40,7 @@ pub(super) fn tasks(
     Ok((found, found_threads))
 }
 
-/// Threads of each process, and from when to when they were seen.
+/// Thread count, and first and last time seen, by process.
 fn lives(threads: &[ThreadRow]) -> HashMap<i32, (u64, Ns, Ns)> {
     let mut lives: HashMap<i32, (u64, Ns, Ns)> = HashMap::new();
     for thread in threads {
@@ -153,7 +153,7 @@ pub(super) fn devices(tables: &dyn Tables, needle: &Needle) -> Result<Vec<Hit>, 
     Ok(found.collect())
 }
 
-/// Functions of stacks, counted by stacks they are in as the innermost of a part.
+/// Functions in stacks, counted by the stacks in which they are the innermost frame of a part.
 pub(super) fn functions(tables: &dyn Tables, needle: &Needle) -> Result<Vec<Hit>, StoreError> {
     let mut symbols = Symbols::new();
     let frames: Vec<FrameRow> = all(tables, &mut symbols)?;
@@ -190,7 +190,7 @@ pub(super) fn functions(tables: &dyn Tables, needle: &Needle) -> Result<Vec<Hit>
     Ok(hits.collect())
 }
 
-/// Stories of an explanation that was made before.
+/// Findings of a cached explanation.
 pub(super) fn stories(report: &[u8], needle: &Needle) -> Vec<Hit> {
     let report: Value = serde_json::from_slice(report).unwrap_or_default();
     let stories = report["stories"].as_array().into_iter().flatten();

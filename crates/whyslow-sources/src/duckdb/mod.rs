@@ -1,4 +1,4 @@
-//! The duckdb command line: where it is, and what it is told of a recording.
+//! The duckdb command line: its location, and its setup for a recording.
 
 pub mod program;
 pub mod views;

@@ -1,4 +1,4 @@
-//! Where the duckdb command line is.
+//! Location of the duckdb command line.
 
 use std::fs::File;
 use std::io::Read;
@@ -8,12 +8,12 @@ use std::process::{Command, Stdio};
 
 use whyslow_base::failure::Failure;
 
-/// Prints where the wheel `duckdb-cli` keeps the program.
+/// Prints the path of the program in the wheel `duckdb-cli`.
 const WHEEL: &str = "import os, duckdb_cli; \
                      print(os.path.join(os.path.dirname(duckdb_cli.__file__), 'duckdb'))";
 
-/// The program itself: from `WHYSLOW_DUCKDB`, PATH, or the Python package `duckdb-cli`, whose
-/// `duckdb` in PATH is only a script (and a script would need Python inside of the confinement).
+/// The binary: from `WHYSLOW_DUCKDB`, PATH, or the Python package `duckdb-cli`, whose `duckdb` in
+/// PATH is only a script that would need Python inside the confinement.
 pub fn find() -> Result<PathBuf, Failure> {
     let named = std::env::var_os("WHYSLOW_DUCKDB").filter(|path| !path.is_empty());
     if let Some(path) = named.map(PathBuf::from) {
@@ -21,7 +21,7 @@ pub fn find() -> Result<PathBuf, Failure> {
             Ok(path)
         } else {
             Err(Failure::new(format!(
-                "WHYSLOW_DUCKDB names `{}`, which is not a program",
+                "cannot run `{}` from WHYSLOW_DUCKDB: not an executable",
                 path.display()
             )))
         };
@@ -40,7 +40,7 @@ pub fn find() -> Result<PathBuf, Failure> {
         }
     }
     Err(
-        Failure::new("`sql` needs the duckdb command line, which is not installed")
+        Failure::new("cannot run `sql`: the duckdb command line is not installed")
             .hint("pip install duckdb-cli"),
     )
 }
@@ -66,13 +66,13 @@ fn is_program(path: &Path) -> bool {
 fn head(path: &Path) -> Vec<u8> {
     let mut bytes = Vec::new();
     if let Ok(file) = File::open(path) {
-        // What cannot be read is no program we could start.
+        // An unreadable file cannot be executed either.
         let _ = file.take(256).read_to_end(&mut bytes);
     }
     bytes
 }
 
-/// The Python that a script is written for.
+/// The Python interpreter in the first line of a script.
 fn python_of(script: &Path) -> Option<PathBuf> {
     let head = head(script);
     let line = head

@@ -1,4 +1,4 @@
-//! The statements that make a session: a view per table, then the views of `sql/views/`.
+//! The statements that set up a session: a view per table, then the views of `sql/views/`.
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -20,7 +20,7 @@ macro_rules! views {
     };
 }
 
-/// Views on top of the tables; one that reads another comes after it.
+/// Views on top of the tables, in dependency order.
 const VIEWS: &[(&str, &str)] = views![
     "io",
     "io_stats",
@@ -38,8 +38,8 @@ const VIEWS: &[(&str, &str)] = views![
     "request_phase_usage",
 ];
 
-/// All statements up to the lock. With `by_reference`, views read the recording's files, which
-/// stay allowed; else tables are copies and nothing is allowed.
+/// All statements up to the lock. With `by_reference`, views read the recording's files, which stay
+/// accessible; otherwise tables are copies and no file is accessible.
 pub fn set_up(
     info: &RecordingInfo,
     folder: &Path,
@@ -63,7 +63,7 @@ pub fn set_up(
     Ok(statements)
 }
 
-/// A setting of the session.
+/// Sets an option of the session.
 pub fn limit(name: &str, value: &str) -> String {
     code(LIMIT)
         .replace("{name}", name)
@@ -104,7 +104,7 @@ fn files_of(info: &RecordingInfo, folder: &Path, table: &Table) -> Result<Vec<St
         .map(|file| match folder.join(file).to_str() {
             Some(path) => Ok(quoted(path)),
             None => Err(Failure::new(format!(
-                "`{}` is not UTF-8, which duckdb needs",
+                "cannot use `{}` in duckdb: the path is not UTF-8",
                 folder.display()
             ))
             .hint("rename the directory")),
@@ -132,7 +132,7 @@ fn type_name(kind: ColumnType) -> &'static str {
     }
 }
 
-/// `--tables`: what can be asked for, and what the columns mean.
+/// `--tables`: the tables and views, and the meaning of their columns.
 pub fn describe() -> String {
     let mut out = String::new();
     for (_, text) in VIEWS {

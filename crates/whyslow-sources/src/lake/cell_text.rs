@@ -1,5 +1,5 @@
-//! Values of SQL of people's own as text: times, lists, structs and other types that no question of
-//! `sql/fleet/` answers with. The package makes whole numbers `Int64` and resolves dictionaries.
+//! Values of custom SQL as text: times, lists, structs and other types that the queries in
+//! `sql/fleet/` do not return. The package converts integers to `Int64` and resolves dictionaries.
 
 use std::fmt::Write as _;
 
@@ -15,7 +15,7 @@ use arrow_array::types::{
 use arrow_array::{Array, ArrayRef, StructArray};
 use arrow_schema::{DataType, IntervalUnit, TimeUnit};
 
-/// A null is an empty text.
+/// Null is an empty string.
 pub(super) fn text(column: &dyn Array, row: usize) -> Result<String, String> {
     if column.is_null(row) {
         return Ok(String::new());
@@ -36,9 +36,7 @@ pub(super) fn text(column: &dyn Array, row: usize) -> Result<String, String> {
         DataType::Struct(_) => structure(column.as_struct(), row),
         kind => number(column, row)
             .or_else(|| time(column, row))
-            .ok_or_else(|| {
-                format!("values of type {kind} have no text here; cast them to VARCHAR")
-            }),
+            .ok_or_else(|| format!("cannot show values of type {kind}; cast them to VARCHAR")),
     }
 }
 
@@ -75,7 +73,7 @@ fn time(column: &dyn Array, row: usize) -> Option<String> {
                 TimeUnit::Microsecond => moment::<TimestampMicrosecondType>(column, row),
                 TimeUnit::Nanosecond => moment::<TimestampNanosecondType>(column, row),
             };
-            // Whatever zone a session shows them in, they are kept in UTC.
+            // Timestamps with a zone are stored in UTC, whatever zone a session shows.
             moment.map(|moment| moment + if zone.is_some() { "Z" } else { "" })
         }
         DataType::Time32(TimeUnit::Second) => of_day::<Time32SecondType>(column, row),

@@ -1,4 +1,4 @@
-//! The Python package, as a process that answers one question.
+//! Runs a query in a process of the Python package.
 
 use std::io::{Read, Write as _};
 use std::path::PathBuf;
@@ -12,19 +12,19 @@ use whyslow_base::failure::Failure;
 
 use super::request::Request;
 
-/// As `python3 -m whyslow.fleet`, which would first look for its modules in the working directory, where
-/// anybody may have put some.
+/// Like `python3 -m whyslow.fleet`, but without searching modules in the working directory, where
+/// other users may have placed files.
 const PROGRAM: &str = "\
 import sys
 sys.path[:] = [path for path in sys.path if path]
 import runpy
 runpy.run_module('whyslow.fleet', run_name='__main__', alter_sys=True)";
-const HINT: &str = "pip install './python' from a clone (with Spark: './python[spark]'); WHYSLOW_PYTHON names another python3";
-/// Of what is said to be wrong.
+const HINT: &str = "in a clone of the repository, run pip install ./python (for Spark: pip install './python[spark]'), or set WHYSLOW_PYTHON to another python3";
+/// Maximum size of error messages.
 const ERROR_BYTES_MAX: u64 = 64 << 10;
-const LOOK_EVERY: Duration = Duration::from_millis(20);
+const POLL_INTERVAL: Duration = Duration::from_millis(20);
 
-/// What the package says when it cannot answer.
+/// The error output of the package.
 #[derive(Debug, Deserialize)]
 struct PackageError {
     error: String,
@@ -39,7 +39,7 @@ pub fn ask(request: &Request, cancel: &AtomicBool) -> Result<Vec<u8>, Failure> {
     let python = std::env::var_os("WHYSLOW_PYTHON").filter(|path| !path.is_empty());
     let python = python.map_or_else(|| PathBuf::from("python3"), PathBuf::from);
     let missing = |error: &dyn std::error::Error| {
-        Failure::new("questions of fleets need Python, which is not there")
+        Failure::new("cannot run fleet queries: python3 not found")
             .caused_by(error)
             .hint(HINT)
     };
@@ -52,7 +52,7 @@ pub fn ask(request: &Request, cancel: &AtomicBool) -> Result<Vec<u8>, Failure> {
         .map_err(|error| missing(&error))?;
     let words = serde_json::to_vec(request).unwrap_or_default();
     if let Some(mut stdin) = child.stdin.take() {
-        // Who ends before it has read says why.
+        // If the process exits before reading, it reports the reason.
         let _ = stdin.write_all(&words);
     }
     let stdout = reader(child.stdout.take(), u64::MAX);
@@ -65,11 +65,13 @@ pub fn ask(request: &Request, cancel: &AtomicBool) -> Result<Vec<u8>, Failure> {
                 let _ = child.wait();
                 return Err(Failure::interrupted());
             }
-            Ok(None) => thread::sleep(LOOK_EVERY),
-            Err(error) => return Err(Failure::new("the question went astray").caused_by(&error)),
+            Ok(None) => thread::sleep(POLL_INTERVAL),
+            Err(error) => {
+                return Err(Failure::new("cannot wait for the Python process").caused_by(&error));
+            }
         }
     };
-    let (answer, said) = (
+    let (answer, errors) = (
         stdout.join().unwrap_or_default(),
         stderr.join().unwrap_or_default(),
     );
@@ -77,7 +79,7 @@ pub fn ask(request: &Request, cancel: &AtomicBool) -> Result<Vec<u8>, Failure> {
         return Ok(answer);
     }
     Err(refused(
-        &String::from_utf8_lossy(&said),
+        &String::from_utf8_lossy(&errors),
         &status.to_string(),
     ))
 }
@@ -87,15 +89,15 @@ fn reader(from: Option<impl Read + Send + 'static>, bytes_max: u64) -> thread::J
         let mut content = Vec::new();
         if let Some(mut from) = from {
             let _ = from.by_ref().take(bytes_max).read_to_end(&mut content);
-            // Who writes more must not wait for a reader.
+            // Drain the rest, so that the process does not block on a full pipe.
             let _ = std::io::copy(&mut from, &mut std::io::sink());
         }
         content
     })
 }
 
-fn refused(said: &str, status: &str) -> Failure {
-    let last = said
+fn refused(errors: &str, status: &str) -> Failure {
+    let last = errors
         .lines()
         .rev()
         .find_map(|line| serde_json::from_str::<PackageError>(line).ok());
@@ -114,15 +116,15 @@ fn refused(said: &str, status: &str) -> Failure {
             None => failure,
         };
     }
-    if said.contains("No module named") {
-        let module = said.lines().last().unwrap_or_default().trim().to_owned();
-        let message = "questions of fleets need the Python package whyslow, which is not installed";
+    if errors.contains("No module named") {
+        let module = errors.lines().last().unwrap_or_default().trim().to_owned();
+        let message = "cannot run fleet queries: the Python package whyslow is not installed";
         return Failure::new(message)
             .caused_by(&std::io::Error::other(module))
             .hint(HINT);
     }
-    let why = said.lines().last().unwrap_or(status).to_owned();
-    Failure::new("the Python package failed to answer").caused_by(&std::io::Error::other(why))
+    let why = errors.lines().last().unwrap_or(status).to_owned();
+    Failure::new("the Python package failed").caused_by(&std::io::Error::other(why))
 }
 
 #[cfg(test)]
@@ -131,21 +133,21 @@ mod tests {
 
     #[test]
     fn what_the_package_says_is_told_as_ours() {
-        let said = "progress\n{\"error\": \"there is no lake\", \"causes\": [\"ENOENT\"], \"hint\": \"push\"}\n";
-        let (message, causes, hint) = refused(said, "exit status: 2").into_parts();
+        let errors = "progress\n{\"error\": \"there is no lake\", \"causes\": [\"ENOENT\"], \"hint\": \"push\"}\n";
+        let (message, causes, hint) = refused(errors, "exit status: 2").into_parts();
         assert_eq!(message, "there is no lake");
         assert_eq!(
             (causes, hint),
             (vec!["ENOENT".to_owned()], Some("push".to_owned()))
         );
-        let said = "/usr/bin/python3: Error while finding module specification for 'whyslow.fleet' (ModuleNotFoundError: No module named 'whyslow')";
-        let (message, _, hint) = refused(said, "exit status: 1").into_parts();
+        let errors = "/usr/bin/python3: Error while finding module specification for 'whyslow.fleet' (ModuleNotFoundError: No module named 'whyslow')";
+        let (message, _, hint) = refused(errors, "exit status: 1").into_parts();
         assert!(
             message.contains("not installed")
                 && hint.is_some_and(|hint| hint.contains("pip install"))
         );
         let (message, causes, _) =
             refused("Traceback\nValueError: x", "exit status: 1").into_parts();
-        assert!(message.contains("failed to answer") && causes == ["ValueError: x"]);
+        assert!(message.contains("the Python package failed") && causes == ["ValueError: x"]);
     }
 }

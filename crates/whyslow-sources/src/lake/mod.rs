@@ -1,17 +1,17 @@
-//! A lake of many recordings: what can be asked of it, and how an answer of the Python package becomes
-//! one of ours. The texts are in `sql/fleet/`, the engines in `python/`.
+//! Queries of a lake of many recordings, and the conversion of answers of the Python package. The
+//! SQL is in `sql/fleet/`, the engines in `python/`.
 
 mod cell_text;
 mod child;
-mod keeper;
-mod kept;
 mod questions;
 mod received;
 mod request;
+mod worker;
+mod worker_main;
 
 pub use child::ask;
-pub use keeper::{Keeper, Unanswered};
-pub use kept::keep;
 pub use questions::{Parameter, QUESTIONS, TextQuestion};
 pub use received::answer;
 pub use request::Request;
+pub use worker::{LakeWorker, QueryFailure};
+pub use worker_main::keep;

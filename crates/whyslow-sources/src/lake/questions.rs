@@ -1,48 +1,48 @@
-//! Questions of `sql/fleet/`, by what their headers say: a new text needs nothing here.
+//! The queries of `sql/fleet/`, described by their header comments: a new file needs no code here.
 
 use std::sync::LazyLock;
 
-// Names and heads of the texts: `HEADS`.
+// Names and headers of the files: `HEADS`.
 include!(concat!(env!("OUT_DIR"), "/fleet.rs"));
 
-/// What a text of SQL answers.
+/// Description of a SQL file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TextQuestion {
-    /// As it is typed after `fleet`.
+    /// The name after `fleet` on the command line.
     pub name: &'static str,
-    /// What it answers.
+    /// What it returns.
     pub about: String,
-    /// What more its head says.
+    /// Further paragraphs of its header.
     pub more: String,
-    /// What it can be asked for by.
+    /// Parameters.
     pub parameters: Vec<Parameter>,
 }
 
-/// What it can be asked for by.
+/// A parameter of a query.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Parameter {
-    /// As the text names it.
+    /// The name in the SQL file.
     pub name: String,
-    /// What tells it from the flags of all questions.
+    /// Unique id among the flags of all queries.
     pub id: String,
-    /// As it is typed, and as its value is shown.
+    /// The name of the flag, and the name of its value.
     pub flag: String,
-    /// What stands for its value in the help.
+    /// The metavar in the help.
     pub value_name: String,
-    /// What it is without the flag.
+    /// The default value.
     pub default: Option<String>,
     /// One line for the help.
     pub about: String,
 }
 
 impl Parameter {
-    /// One that is said or not.
+    /// Whether it is a flag without a value.
     pub fn is_flag(&self) -> bool {
         matches!(self.default.as_deref(), Some("true" | "false"))
     }
 }
 
-/// Every question, in the order of their names.
+/// All queries, in order of their names.
 pub static QUESTIONS: LazyLock<Vec<TextQuestion>> = LazyLock::new(|| {
     HEADS
         .iter()
@@ -50,7 +50,7 @@ pub static QUESTIONS: LazyLock<Vec<TextQuestion>> = LazyLock::new(|| {
         .collect()
 });
 
-/// `-- name: what it is about.`, paragraphs, and one that begins with `Parameters:`.
+/// `-- name: description.`, paragraphs, and a paragraph that starts with `Parameters:`.
 fn parse(name: &'static str, head: &str) -> Option<TextQuestion> {
     let lines = head.lines().map_while(|line| line.strip_prefix("--"));
     let text: Vec<&str> = lines
@@ -63,7 +63,7 @@ fn parse(name: &'static str, head: &str) -> Option<TextQuestion> {
     for paragraph in paragraphs {
         if let Some(list) = paragraph.strip_prefix("Parameters:") {
             parameters = list.lines().fold(Vec::new(), add_line);
-            // Columns follow.
+            // The columns follow.
             break;
         }
         more.push(paragraph.replace('\n', " "));
@@ -76,7 +76,7 @@ fn parse(name: &'static str, head: &str) -> Option<TextQuestion> {
     })
 }
 
-/// `  name = default   what it means`, or more of that.
+/// `  name = default   meaning`, or a continuation of the meaning.
 fn add_line(mut found: Vec<Parameter>, line: &str) -> Vec<Parameter> {
     let Some(parameter) = parameter(line) else {
         if let (Some(last), more @ [_, ..]) = (found.last_mut(), line.trim().as_bytes()) {
@@ -94,7 +94,7 @@ fn parameter(line: &str) -> Option<Parameter> {
         .strip_prefix("  ")
         .filter(|line| !line.starts_with(' '))?;
     let (name, default, about) = if let Some((name, rest)) = line.split_once(" = ") {
-        // A default is one word.
+        // A default is a single word.
         let (default, about) = rest.trim_start().split_once(' ')?;
         (name, Some(default.to_owned()), about)
     } else {

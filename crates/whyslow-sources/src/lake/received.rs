@@ -1,4 +1,4 @@
-//! An Arrow stream of the Python package as an answer.
+//! Converts an Arrow stream of the Python package to an answer.
 
 use std::io::Cursor;
 
@@ -14,10 +14,10 @@ use whyslow_model::answer::{Answer, AnswerColumn, AnswerTable, LossNote, Measure
 
 use super::cell_text;
 
-/// In the schema's metadata.
+/// Key in the schema's metadata.
 const KEY: &str = "whyslow";
 
-/// What the stream says of itself.
+/// The description in the stream.
 #[derive(Debug, Default, Deserialize)]
 struct About {
     #[serde(default)]
@@ -34,12 +34,12 @@ struct About {
     next: Option<String>,
 }
 
-/// Of the recordings that were asked.
+/// Lost events of the queried recordings.
 #[derive(Debug, Deserialize)]
 struct Lost {
-    /// As far as that is known.
+    /// Number of events, as far as known.
     events: i64,
-    /// Within these recordings.
+    /// Time range of these recordings.
     begin_ns: i64,
     end_ns: i64,
 }
@@ -47,7 +47,7 @@ struct Lost {
 /// Reads an Arrow stream of the package.
 pub fn answer(stream: &[u8]) -> Result<Answer, Failure> {
     let wrong = |why: String| {
-        Failure::new("the Python package said something else than an answer")
+        Failure::new("cannot parse the output of the Python package")
             .caused_by(&std::io::Error::other(why))
     };
     let reader = StreamReader::try_new(Cursor::new(stream), None)
@@ -64,7 +64,7 @@ pub fn answer(stream: &[u8]) -> Result<Answer, Failure> {
             .and_then(measure)
             .unwrap_or_else(|| plain(field.data_type()));
         let title = title(field.name(), measure);
-        // The texts name what matters first.
+        // The SQL puts the most important column first.
         let priority = u8::try_from(place).unwrap_or(u8::MAX);
         AnswerColumn::new(field.name(), &title, measure)
             .priority(priority)
@@ -127,7 +127,7 @@ fn facts(about: &About, table: &mut AnswerTable) {
     }
 }
 
-/// Rows that deviate stand out.
+/// Marks rows that deviate as outliers.
 fn mark(batch: &RecordBatch, table: &mut AnswerTable) {
     let begin = table.rows.len() - batch.num_rows();
     let Some(deviates) = batch
@@ -151,7 +151,7 @@ fn of_fact(name: &str) -> Measure {
     }
 }
 
-/// Header without unit.
+/// Column title without unit.
 fn title(name: &str, measure: Measure) -> String {
     let bare = match measure {
         Measure::Time | Measure::Duration => name.strip_suffix("_ns").unwrap_or(name),
@@ -198,7 +198,7 @@ fn cell(column: &dyn Array, row: usize) -> Result<Value, String> {
         DataType::Boolean => Value::Bool(column.as_boolean().value(row)),
         DataType::Utf8 => Value::Text(column.as_string::<i32>().value(row).to_owned()),
         DataType::LargeUtf8 => Value::Text(column.as_string::<i64>().value(row).to_owned()),
-        // Of SQL of people's own: whatever it is, it can be read.
+        // Custom SQL may return any type.
         _ => Value::Text(cell_text::text(column, row)?),
     })
 }
@@ -261,7 +261,7 @@ mod tests {
             ("value", Measure::Duration)
         );
         assert_eq!(table.facts.len(), 2);
-        // How many is not known.
+        // The number is unknown.
         let losses: Vec<_> = answer
             .losses
             .iter()

@@ -1,36 +1,36 @@
-//! What the Python package is asked.
+//! The request to the Python package.
 
 use serde::{Deserialize, Serialize};
 use whyslow_model::Ns;
 
-/// What is asked, as the package reads it.
+/// A request in the format of the package.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Request {
-    /// Folder or address of the lake.
+    /// Directory or URL of the lake.
     pub lake: String,
-    /// A question of `sql/fleet/`, or …
+    /// A query of `sql/fleet/`, or …
     #[serde(skip_serializing_if = "Option::is_none")]
     pub question: Option<String>,
-    /// … a statement of SQL.
+    /// … a SQL statement.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub sql: Option<String>,
-    /// Flags of the question, by name.
+    /// Parameters of the query, by name.
     pub parameters: serde_json::Map<String, serde_json::Value>,
-    /// Begin and end; without it all times.
+    /// Start and end; `None` for all times.
     pub window: Option<(Ns, Ns)>,
-    /// Globs; without any all hosts.
+    /// Globs; empty for all hosts.
     pub hosts: Vec<String>,
-    /// Glob; without it all clusters.
+    /// Glob; `None` for all clusters.
     pub cluster: Option<String>,
-    /// `duckdb`, or the address of a Spark.
+    /// `duckdb`, or the address of a Spark server.
     pub engine: String,
-    /// Memory that the engine may use.
+    /// Memory limit of the engine.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub memory: Option<String>,
-    /// Threads that the engine may use.
+    /// Thread limit of the engine.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub threads: Option<u32>,
-    /// Whether the lake is made for this question, and named by no hint.
+    /// Whether the lake is a temporary one for this query, which hints must not name.
     #[serde(default)]
     pub passing: bool,
 }

@@ -1,4 +1,4 @@
-//! Beside the recorder: a spool that is whole becomes a recording, which is asked and goes.
+//! Runs next to the recorder: imports each complete spool, queries the recording and deletes it.
 
 use std::path::PathBuf;
 use std::sync::atomic::Ordering;
@@ -7,13 +7,13 @@ use std::sync::mpsc::Receiver;
 use whyslow_base::failure::Failure;
 use whyslow_ingest::ImportOptions;
 
-use super::between::Between;
 use super::folder::LiveFolder;
+use super::handover::Handover;
 use super::segment::{Segment, Shared};
 
 pub(super) struct Answers<'a> {
     pub(super) folder: &'a LiveFolder,
-    pub(super) between: &'a Between,
+    pub(super) handover: &'a Handover,
     pub(super) are_parts: bool,
     pub(super) receiver: Receiver<PathBuf>,
 }
@@ -27,10 +27,10 @@ impl Answers<'_> {
         for (number, spool) in (0..).zip(&self.receiver) {
             let answered = self.one((number, &spool), &shared, answer);
             if answered.is_err() {
-                self.between.is_over.store(true, Ordering::Relaxed);
+                self.handover.is_over.store(true, Ordering::Relaxed);
                 return answered;
             }
-            self.between.waiting.fetch_sub(1, Ordering::Relaxed);
+            self.handover.waiting.fetch_sub(1, Ordering::Relaxed);
         }
         Ok(())
     }

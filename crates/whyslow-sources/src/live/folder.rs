@@ -1,4 +1,4 @@
-//! Where recordings lie that live as long as one interval.
+//! Directory of recordings that live for one interval.
 
 use std::path::{Path, PathBuf};
 
@@ -6,20 +6,20 @@ use whyslow_base::failure::Failure;
 use whyslow_base::private_folder::PrivateFolder;
 
 const PREFIX: &str = "whyslow-live-";
-/// A file system in memory: what is recorded every second should not keep a disk busy.
+/// A file system in memory, so that recording every second does not keep a disk busy.
 const MEMORY: &str = "/dev/shm";
 
-/// A private folder for spools and recordings of this machine now.
+/// A private directory for spools and recordings of this machine.
 #[derive(Debug)]
 pub struct LiveFolder(PrivateFolder);
 
 impl LiveFolder {
-    /// In memory, where there is a file system in memory.
+    /// In memory, if there is a file system in memory.
     pub fn new() -> Result<Self, Failure> {
         PrivateFolder::new(&base(), PREFIX).map(Self)
     }
 
-    /// Where it is.
+    /// Path of the directory.
     pub fn path(&self) -> &Path {
         self.0.path()
     }
@@ -28,7 +28,7 @@ impl LiveFolder {
         self.path().join(format!("{number}.spool"))
     }
 
-    /// Where spools lie together that are imported as one.
+    /// Directory of spools that are imported together.
     pub(super) fn together(&self, number: u64) -> PathBuf {
         self.path().join(format!("{number}.together"))
     }

@@ -1,4 +1,4 @@
-//! Who records for `@live`: a recorder that runs anyway, or one of our own.
+//! Selects the recorder for `@live`: a running recorder, or our own.
 
 use whyslow_base::args::TalkArgs;
 use whyslow_base::failure::Failure;
@@ -8,15 +8,15 @@ use whyslow_record::{FollowError, Following, Purpose, Topic};
 use super::plan::Plan;
 use super::recorder_choice::RecorderChoice;
 
-/// The recorder to follow, if not a new one is to be begun.
+/// The recorder to follow; `None` to start a new one.
 pub(super) fn to_follow(plan: &Plan, talk: &TalkArgs) -> Result<Option<Following>, Failure> {
     let found = match plan.choice {
         RecorderChoice::New => return Ok(None),
         RecorderChoice::Nonsense => {
-            return Err(
-                Failure::usage("`@live:` is followed by a process or by `new`")
-                    .hint("@live takes a recorder that runs already, or begins a new one"),
-            );
+            return Err(Failure::usage(
+                "cannot parse the source: `@live:` requires a PID or `new`",
+            )
+            .hint("use @live to follow a running recorder or start a new one"));
         }
         RecorderChoice::Process(pid) => Some(whyslow_record::follow(pid).map_err(failure)?),
         RecorderChoice::Any => {
@@ -25,19 +25,19 @@ pub(super) fn to_follow(plan: &Plan, talk: &TalkArgs) -> Result<Option<Following
         }
     };
     if let Some(found) = &found {
-        tell(found, plan, talk);
+        print_source(found, plan, talk);
     }
     Ok(found)
 }
 
-/// Whether answers from it are those that a recorder of our own would give.
+/// Whether its answers would equal those of our own recorder.
 fn has_all(running: &Following, plan: &Plan) -> bool {
     let about = running.about();
-    // One that answers questions ends with them.
+    // A recorder that runs for another @live query ends with that query.
     about.purpose != Purpose::Live && about.is_of_all && about.topics.is_superset(&plan.topics)
 }
 
-fn tell(found: &Following, plan: &Plan, talk: &TalkArgs) {
+fn print_source(found: &Following, plan: &Plan, talk: &TalkArgs) {
     let about = found.about();
     let missing: Vec<_> = plan
         .topics
@@ -46,14 +46,14 @@ fn tell(found: &Following, plan: &Plan, talk: &TalkArgs) {
         .collect();
     if !missing.is_empty() {
         talk::line(&format!(
-            "note: process {} does not record, or not all of: {}",
+            "note: process {} does not record all of: {}",
             found.pid(),
             missing.join(", ")
         ));
     }
     if !about.is_of_all {
         talk::line(&format!(
-            "note: process {} records some processes or calls only",
+            "note: process {} records only some processes or calls",
             found.pid()
         ));
     }
@@ -66,19 +66,16 @@ fn tell(found: &Following, plan: &Plan, talk: &TalkArgs) {
         Purpose::Live => "another @live",
     };
     talk::line(&format!(
-        "following {what} of process {}; @live:new would begin one of its own",
+        "following {what} of process {}; use @live:new to start a new recorder",
         found.pid()
     ));
 }
 
 pub(super) fn failure(error: FollowError) -> Failure {
     let hint = match &error {
-        FollowError::Nobody { .. } => {
-            "`pgrep -ax whyslow` finds them; \
-             @live without a number takes one that has what is needed, or begins a new one"
-        }
-        FollowError::Spool { .. } => "TMPDIR names another place",
-        _ => "@live:new records by itself",
+        FollowError::Nobody { .. } => "use @live to follow a suitable recorder or start a new one",
+        FollowError::Spool { .. } => "set TMPDIR to another directory",
+        _ => "use @live:new to start a new recorder",
     };
     Failure::new(error.to_string())
         .caused_by_chain(&error)

@@ -1,5 +1,5 @@
-//! `dns stats @live --format openmetrics`: lookups of host names as counters and histograms, for
-//! monitoring. The kernel counts, so that this may run for weeks.
+//! `dns stats @live --format openmetrics`: DNS lookups as counters and histograms, for monitoring.
+//! The kernel counts, so that this can run for weeks.
 
 use std::ops::ControlFlow;
 use std::path::Path;
@@ -17,10 +17,10 @@ use whyslow_record::{
 };
 
 const INTERVAL: Ns = 10_000_000_000;
-/// All processes are looked at every time, for who is asked where they are.
+/// All processes are checked every interval, to find their resolvers.
 const INTERVAL_MIN: Ns = 100_000_000;
 
-/// Writes all figures every interval: to standard output, or instead of what was in the file.
+/// Writes all metrics every interval: to standard output, or replacing the file.
 pub fn count_lookups(
     (interval, count): (Option<Ns>, Option<i64>),
     file: Option<&Path>,
@@ -30,12 +30,12 @@ pub fn count_lookups(
     let interval = interval.unwrap_or(INTERVAL);
     if interval < INTERVAL_MIN {
         return Err(
-            Failure::usage("lookups are not counted in intervals shorter than 100 ms")
-                .hint("whyslow dns stats @live 10 --format openmetrics"),
+            Failure::usage("cannot count lookups in intervals shorter than 100 ms")
+                .hint("use a longer interval: whyslow dns stats @live 10 --format openmetrics"),
         );
     }
     let count = match count {
-        // As of every question: without an interval there is one answer.
+        // As with all queries: without an interval there is one answer.
         None if !has_interval => Some(1),
         count => count.map(|count| count.max(1) as u64),
     };
@@ -48,7 +48,10 @@ pub fn count_lookups(
     let mut failure = None;
     let ready = |ready: &LookupReady<'_>| {
         for off in ready.off {
-            talk::line(&format!("note: not known: {} ({})", off.tells, off.reason));
+            talk::line(&format!(
+                "note: unavailable: {} ({})",
+                off.tells, off.reason
+            ));
         }
         if !talk.quiet {
             talk::line(&head(&options, ready.files, file));
@@ -74,28 +77,28 @@ pub fn count_lookups(
 
 fn head(options: &LookupOptions, files: usize, file: Option<&Path>) -> String {
     let end = match options.count {
-        Some(count) => format!("{count} times; Ctrl-C ends it early"),
-        None => "Ctrl-C to stop".to_owned(),
+        Some(count) => format!("{count} times; press Ctrl-C to stop early"),
+        None => "press Ctrl-C to stop".to_owned(),
     };
     let place = file.map_or_else(String::new, |file| {
         format!(
-            " in `{}`",
+            " to `{}`",
             whyslow_model::text::shown(&file.to_string_lossy(), false)
         )
     });
     format!(
-        "counting lookups in {files} files of C libraries and programs; every {} the figures{place}; {end}",
+        "counting DNS lookups in {files} libraries and programs; writing metrics every {}{place}; {end}",
         whyslow_render::duration(options.interval),
     )
 }
 
-/// What a `resolv.conf` says.
+/// Parses a `resolv.conf`.
 fn resolving(text: &str) -> Resolving {
     let resolver = Resolver::of(0, text);
     let (seconds, _) = resolver.patience();
     Resolving {
         servers: resolver.servers().join(","),
-        // The C library waits a second where the file says none.
+        // The minimum timeout of the C library is a second.
         patience: Duration::from_secs(seconds.max(1) as u64),
     }
 }

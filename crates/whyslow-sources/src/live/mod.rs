@@ -1,14 +1,14 @@
-//! `@live`: this machine now, where a recording is taken otherwise.
+//! `@live`: this machine as the source, in place of a recording.
 //!
-//! A recorder of our own, or one that runs already and is followed, fills one spool after the other;
-//! each becomes a recording in a folder of our own, and is asked as every other one, by a thread beside.
-//! If answers take longer than the intervals, the intervals get longer: nothing piles up, and nothing is
-//! left out.
+//! Our own recorder, or a running one that is followed, fills one spool after the other. Each
+//! becomes a recording in a private directory, and is queried like any other recording, by a
+//! separate thread. If answers take longer than the intervals, the intervals are extended: nothing
+//! piles up, and nothing is skipped.
 
 mod answers;
-mod between;
 mod folder;
 mod follow;
+mod handover;
 mod lookups;
 mod outliers;
 mod plan;

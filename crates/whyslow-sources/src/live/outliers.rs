@@ -1,5 +1,5 @@
-//! `block outliers @live`: slow requests as they happen, and requests by device every interval. The
-//! kernel counts, so that this may run for weeks.
+//! `block outliers @live`: slow requests as they complete, and requests by device every interval.
+//! The kernel counts, so that this can run for weeks.
 
 use std::ops::ControlFlow;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -18,29 +18,29 @@ use whyslow_render::Subject;
 
 const SLOW_MIN: Ns = 500_000_000;
 const INTERVAL: Ns = 10_000_000_000;
-/// Classes of requests by their number in `BlockIo::OP`.
+/// Operation names by their number in `BlockIo::OP`.
 const OPS: [&str; 5] = ["read", "write", "flush", "discard", "other"];
 
-/// What of a question can be answered by counting.
+/// The part of a query that counting can answer.
 pub struct Watched<'w> {
-    /// Devices that are watched.
+    /// Filters of devices and requests.
     pub filter: &'w Filter,
-    /// Time between two answers; without it there is one.
+    /// Interval between two answers; `None` for a single answer.
     pub interval: Option<Ns>,
-    /// Answers at most.
+    /// Maximum number of answers.
     pub count: Option<i64>,
-    /// How each is written.
+    /// Output options of each answer.
     pub output: &'w OutputArgs,
 }
 
-/// Has the kernel count requests to devices, and shows which of them are slow.
+/// Makes the kernel count requests to devices, and prints the slow ones.
 pub fn watch(watched: &Watched<'_>, talk: &TalkArgs) -> Result<(), Failure> {
     let options = options(watched.filter, watched.interval, watched.count)?;
     let args = whyslow_render::args_of_many(watched.output)?;
     if !matches!(args.format, Format::Text | Format::Ndjson) {
         return Err(
-            Failure::usage("slow requests as they happen are lines of text or of JSON")
-                .hint("leave the form out, or say --json"),
+            Failure::usage("cannot stream slow requests in this format: use text or JSON")
+                .hint("omit --format, or use --json"),
         );
     }
     let stop = interrupt::flag()?;
@@ -48,14 +48,17 @@ pub fn watch(watched: &Watched<'_>, talk: &TalkArgs) -> Result<(), Failure> {
     let mut failure = None;
     let ready = |ready: &whyslow_record::OutlierReady<'_>| {
         for off in ready.off {
-            talk::line(&format!("note: not known: {} ({})", off.tells, off.reason));
+            talk::line(&format!(
+                "note: unavailable: {} ({})",
+                off.tells, off.reason
+            ));
         }
         if !talk.quiet {
             talk::line(&head(&options));
         }
     };
-    let each = |told: Told<'_>| {
-        let written = match told {
+    let each = |event: Told<'_>| {
+        let written = match event {
             Told::Slow(request) => printer.slow(request),
             Told::Period(period) => printer.period(period),
             Told::Nothing => Ok(()),
@@ -82,11 +85,11 @@ fn flow(stop: &AtomicBool) -> ControlFlow<()> {
 
 fn head(options: &OutlierOptions) -> String {
     let end = match options.count {
-        Some(count) => format!("{count} times; Ctrl-C ends it early"),
-        None => "Ctrl-C to stop".to_owned(),
+        Some(count) => format!("{count} times; press Ctrl-C to stop early"),
+        None => "press Ctrl-C to stop".to_owned(),
     };
     format!(
-        "requests that take {} or more, as they end; every {} the requests of each device; {end}",
+        "printing requests of {} or more as they complete, and requests by device every {}; {end}",
         whyslow_render::duration(options.slow_min),
         whyslow_render::duration(options.interval),
     )
@@ -107,8 +110,8 @@ fn options(
     let op = |op: &String| {
         let number = OPS.iter().position(|known| known == op);
         number.map(|number| number as u32).ok_or_else(|| {
-            Failure::usage(format!("block has no operation `{op}`"))
-                .hint(format!("it has {}", OPS.join(", ")))
+            Failure::usage(format!("unknown block operation `{op}`"))
+                .hint(format!("use one of {}", OPS.join(", ")))
         })
     };
     let bytes = |bytes: Option<i64>| bytes.map(|bytes| u32::try_from(bytes).unwrap_or(u32::MAX));
@@ -128,7 +131,7 @@ fn options(
     })
 }
 
-/// Filters that would need every request to be told.
+/// Rejects filters that would need every request to be reported.
 fn refuse(filter: &Filter) -> Result<(), Failure> {
     let given = [
         (!filter.pids.is_empty(), "--pid"),
@@ -143,9 +146,9 @@ fn refuse(filter: &Filter) -> Result<(), Failure> {
     ];
     match given.iter().find(|(is_given, _)| *is_given) {
         Some((_, name)) => Err(Failure::usage(format!(
-            "{name} cannot be used here: the kernel counts requests by device"
+            "cannot use {name}: the kernel counts requests by device"
         ))
-        .hint("filter by --dev, --op, --size and --min; `whyslow block top` takes them all")),
+        .hint("use --dev, --op, --size and --min, or `whyslow block top`")),
         None => Ok(()),
     }
 }
@@ -157,8 +160,8 @@ fn unknown_device(name: &str) -> Failure {
         .map(|name| name.to_string_lossy().replace('!', "/"))
         .collect();
     names.sort();
-    Failure::usage(format!("this machine has no device `{name}`"))
-        .hint(format!("it has {}", names.join(", ")))
+    Failure::usage(format!("unknown device `{name}`"))
+        .hint(format!("devices of this machine: {}", names.join(", ")))
 }
 
 struct Printer<'p> {
@@ -226,26 +229,20 @@ impl<'p> Printer<'p> {
 
 fn caveats(period: &Period) -> Vec<String> {
     let missed = &period.missed;
-    let told = [
-        (
-            missed.requests,
-            "requests were not counted: too many on their way",
-        ),
-        (
-            missed.devices,
-            "requests were not counted: too many devices",
-        ),
+    let missed_counts = [
+        (missed.requests, "requests not counted: too many in flight"),
+        (missed.devices, "requests not counted: too many devices"),
         (
             missed.lines,
-            "slow requests were counted, but came too fast to be told one by one",
+            "slow requests counted but not listed: the rate was too high",
         ),
     ];
-    let told = told.iter().filter(|(count, _)| *count > 0);
-    let mut caveats: Vec<String> = told
+    let missed_counts = missed_counts.iter().filter(|(count, _)| *count > 0);
+    let mut caveats: Vec<String> = missed_counts
         .map(|(count, what)| format!("{count} {what}"))
         .collect();
     if period.is_cut {
-        caveats.push("this interval ended before its time".to_owned());
+        caveats.push("this interval was cut short".to_owned());
     }
     caveats
 }
@@ -273,7 +270,7 @@ fn slow_columns() -> Vec<AnswerColumn> {
 
 fn slow_row(request: &SlowRequest) -> Vec<Value> {
     let SlowRequest { dur, queue, .. } = *request;
-    // A flush is at no place.
+    // A flush has no sector.
     let sector = i64::try_from(request.sector).ok();
     let error = Some(BlockIo::errno(request.error)).filter(|errno| *errno != 0);
     let (tid, pid, comm) = request
@@ -316,7 +313,7 @@ fn device_columns() -> Vec<AnswerColumn> {
         AnswerColumn::new("dur_ns_p99", "p99", Measure::Duration),
         AnswerColumn::new("dur_ns_max", "max", Measure::Duration),
         AnswerColumn::new("slow", "slow", Measure::Count),
-        AnswerColumn::new("slow_open", "slow, not ended", Measure::Count),
+        AnswerColumn::new("slow_open", "slow, in flight", Measure::Count),
     ]
 }
 

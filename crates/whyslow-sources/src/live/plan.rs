@@ -5,23 +5,23 @@ use whyslow_record::Topic;
 
 use super::recorder_choice::RecorderChoice;
 
-/// What to record, and how often to ask.
+/// What to record, and how often to query it.
 #[derive(Debug, Clone, Default)]
 pub struct Plan {
-    /// Who records.
+    /// The recorder.
     pub choice: RecorderChoice,
-    /// What is recorded.
+    /// The topics to record.
     pub topics: BTreeSet<Topic>,
-    /// Calls of these processes are enough; of all if there are none.
+    /// Processes whose calls are recorded; all if empty.
     pub pids: Vec<i32>,
-    /// Without one there is one answer.
+    /// `None` for a single answer.
     pub interval: Option<Ns>,
-    /// Answers; none is until somebody says stop.
+    /// Number of answers; `None` to run until interrupted.
     pub count: Option<i64>,
 }
 
 impl Plan {
-    /// Of what questions of a kind need.
+    /// A plan for queries that need these topics.
     pub fn of(choice: RecorderChoice, topics: &[Topic]) -> Self {
         Self {
             choice,

@@ -1,26 +1,26 @@
-//! Who records for `@live`, as it was named.
+//! The recorder for `@live`, as specified.
 
-/// What stands for this machine now, …
+/// This machine as the source, …
 const LIVE: &str = "@live";
-/// … when it is to be recorded for this alone.
+/// … with a new recorder.
 const NEW: &str = "new";
 
-/// As it was named.
+/// The specified recorder.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum RecorderChoice {
-    /// A recorder that has all that is needed, or a new one.
+    /// A suitable running recorder, or a new one.
     #[default]
     Any,
-    /// A recorder of its own: `@live:new`.
+    /// A new recorder: `@live:new`.
     New,
-    /// The recorder that is this process.
+    /// The recorder with this PID.
     Process(i32),
-    /// Something after the colon that means nothing.
+    /// An invalid word after the colon.
     Nonsense,
 }
 
 impl RecorderChoice {
-    /// `@live`, `@live:new`, `@live:PID`; nothing if the word names a recording.
+    /// `@live`, `@live:new`, `@live:PID`; `None` if the word names a recording.
     pub fn of(word: &str) -> Option<Self> {
         let rest = word.strip_prefix(LIVE)?;
         if rest.is_empty() {

@@ -1,8 +1,8 @@
-//! The last minute of this machine, again and again as one recording.
+//! A rolling recording of the last minute of this machine.
 //!
-//! Spools follow each other every few seconds. Those of the last minute lie in one folder then, as the
-//! chapters of one spool, and are imported together: what crosses their borders is whole. How often that
-//! is done depends on what it costs.
+//! A new spool starts every few seconds. The spools of the last minute are imported together, as
+//! chapters of one spool, so that events that cross their borders are complete. How often they are
+//! imported depends on the cost.
 
 use std::collections::VecDeque;
 use std::fs;
@@ -19,35 +19,36 @@ use whyslow_ingest::ImportOptions;
 use whyslow_model::Ns;
 use whyslow_record::Topic;
 
-use super::between::{BACKLOG, Between};
 use super::folder::LiveFolder;
 use super::follow::to_follow;
+use super::handover::{BACKLOG, Handover};
 use super::plan::Plan;
 use super::recorder::Recorder;
 use super::recorder_choice::RecorderChoice;
 
-/// Of a spool.
+/// Length of a spool.
 const LENGTH: Ns = 3_000_000_000;
-/// So many are a minute.
+/// Number of spools in a minute.
 const SPOOLS_MAX: usize = 20;
-/// They may lie in memory: of a busy machine it is less than a minute.
+/// Limit of all spools, which may be in memory: on a busy machine they hold less than a minute.
 const BYTES_MAX: u64 = 512 << 20;
-/// Importing goes on for such a part of the time at most.
+/// Importing takes at most one part in `SHARE` of the time.
 const SHARE: u32 = 5;
-/// A minute of which an import takes longer is cut shorter: who looks wants to see what is new.
+/// If an import takes longer, fewer spools are imported, to keep the view up to date.
 const IMPORT_MAX: Duration = Duration::from_secs(6);
 const SPOOLS_MIN: usize = 2;
 
-/// What becomes of recordings, on a thread of its own.
+/// Callbacks for recordings, which run on their own thread.
 pub struct Shown<'s> {
-    /// At first.
+    /// Called once at the start.
     pub begin: &'s (dyn Fn() + Sync),
-    /// Called with each recording, which is removed by whoever takes it.
+    /// Called with each recording, which the callee has to delete.
     pub each: &'s mut (dyn FnMut(&Path) -> Result<(), Failure> + Send),
 }
 
-/// Records, or follows who does, and hands on the place of a recording of the last minute whenever there
-/// is a new one; it belongs to who gets it. Until somebody says stop, or nobody records any more.
+/// Records, or follows a recorder, and passes on the path of a recording of the last minute
+/// whenever there is a new one, which the receiver has to delete. Runs until interrupted or until
+/// the recorder ends.
 pub fn roll(
     choice: RecorderChoice,
     folder: &LiveFolder,
@@ -60,10 +61,10 @@ pub fn roll(
         ..Plan::of(choice, Topic::DEFAULT)
     };
     let followed = to_follow(&plan, talk)?;
-    let between = Between::default();
+    let handover = Handover::default();
     let (sender, receiver) = sync_channel(BACKLOG);
     let (collected, spools) = channel();
-    // That importing takes long is told by how often it is done.
+    // Slow imports show in the frequency of updates: no note needed.
     let silent = TalkArgs {
         quiet: true,
         ..talk.clone()
@@ -76,11 +77,11 @@ pub fn roll(
             due: Instant::now(),
             number: 0,
         };
-        let between = &between;
-        // Recording goes on whatever importing takes: nothing has to wait.
+        let handover = &handover;
+        // Recording continues during an import: nothing may block.
         scope.spawn(move || {
             for spool in receiver {
-                between.waiting.fetch_sub(1, Ordering::Relaxed);
+                handover.waiting.fetch_sub(1, Ordering::Relaxed);
                 if collected.send(spool).is_err() {
                     return;
                 }
@@ -88,10 +89,10 @@ pub fn roll(
         });
         let shown = scope.spawn(move || {
             let done = rolling.run(&spools, shown);
-            between.is_over.store(true, Ordering::Relaxed);
+            handover.is_over.store(true, Ordering::Relaxed);
             done
         });
-        let recorder = Recorder::new(&plan, folder, (between, stop), sender);
+        let recorder = Recorder::new(&plan, folder, (handover, stop), sender);
         let recorded = match followed {
             Some(followed) => recorder.follow(followed, &plan, &silent),
             None => recorder.record(&plan, &silent),
@@ -104,10 +105,10 @@ pub fn roll(
 
 struct Rolling<'r> {
     folder: &'r LiveFolder,
-    /// With their bytes, the oldest first.
+    /// With their sizes, oldest first.
     spools: VecDeque<(PathBuf, u64)>,
     spools_max: usize,
-    /// When the next recording may be made.
+    /// Earliest time of the next import.
     due: Instant,
     number: u64,
 }
@@ -152,7 +153,7 @@ impl Rolling<'_> {
         self.spools.len() > self.spools_max || self.spools.len() > 1 && bytes > BYTES_MAX
     }
 
-    /// One recording of all.
+    /// Imports all spools as one recording.
     fn import(&mut self) -> Result<PathBuf, Failure> {
         self.number += 1;
         let together = self.folder.together(self.number);
@@ -174,7 +175,7 @@ impl Rolling<'_> {
     }
 }
 
-/// How many spools can be imported in time, if so many cost that.
+/// Number of spools that can be imported in time, if `spools` take `cost`.
 fn affordable(spools: usize, cost: Duration) -> usize {
     let each = cost.as_secs_f64() / spools.max(1) as f64;
     let count = IMPORT_MAX.as_secs_f64() / each.max(f64::MIN_POSITIVE);

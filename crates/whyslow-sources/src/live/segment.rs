@@ -4,24 +4,24 @@ use std::sync::{Mutex, OnceLock};
 
 use whyslow_model::Ns;
 
-/// An interval that is over.
+/// A completed interval.
 #[derive(Debug)]
 pub struct Segment<'s> {
-    /// Where its recording lies, until it is answered.
+    /// Path of its recording, which is deleted after the answer.
     pub recording: &'s Path,
-    /// From 0 on.
+    /// Starting at 0.
     pub number: u64,
-    /// Of several, or of as many as there will be.
+    /// Whether there are several intervals.
     pub is_part: bool,
-    /// What it shares with the other intervals.
+    /// State shared by all intervals.
     pub shared: &'s Shared,
 }
 
-/// What the answers of all intervals have in common.
+/// State shared by the answers of all intervals.
 #[derive(Debug, Default)]
 pub struct Shared {
-    /// What was said once needs not be said again.
-    pub told: Mutex<BTreeSet<String>>,
-    /// The moment that times count from.
+    /// Notes that have been printed and are not repeated.
+    pub noted: Mutex<BTreeSet<String>>,
+    /// Origin of relative times.
     pub first: OnceLock<Ns>,
 }

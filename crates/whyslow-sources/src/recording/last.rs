@@ -1,4 +1,4 @@
-//! `@last`: the recording that was written or used last, kept in the user's state directory.
+//! `@last`: the last recording written or used, kept in the user's state directory.
 
 use std::path::{Path, PathBuf};
 
@@ -6,7 +6,7 @@ use whyslow_base::failure::Failure;
 
 const FILE: &str = "last";
 
-/// Remembers a recording. Failure is not worth a word: the user can always name it.
+/// Remembers a recording. Errors are ignored: the user can always specify it.
 pub fn remember(recording: &Path) {
     let (Some(folder), Ok(path)) = (state_folder(), std::path::absolute(recording)) else {
         return;
@@ -16,17 +16,17 @@ pub fn remember(recording: &Path) {
 }
 
 pub(super) fn recall() -> Result<PathBuf, Failure> {
-    let hint = "name a recording or a trace, or make one: whyslow import TRACE";
+    let hint = "specify a recording or trace, or make one: whyslow import TRACE";
     let path = state_folder()
         .and_then(|folder| std::fs::read(folder.join(FILE)).ok())
         .map(|bytes| PathBuf::from(os_string(bytes)))
         .filter(|path| !path.as_os_str().is_empty());
     let Some(path) = path else {
-        return Err(Failure::usage("no recording was named and none was used before").hint(hint));
+        return Err(Failure::usage("no recording specified, and none was used before").hint(hint));
     };
     if !path.exists() {
         return Err(Failure::new(format!(
-            "the recording used last, `{}`, is gone",
+            "cannot open the last used recording: `{}` no longer exists",
             path.display()
         ))
         .hint(hint));
@@ -38,7 +38,7 @@ fn os_string(bytes: Vec<u8>) -> std::ffi::OsString {
     std::os::unix::ffi::OsStringExt::from_vec(bytes)
 }
 
-/// The user's folder for what is kept between runs, if there is a home.
+/// The user's state directory, if there is a home directory.
 pub fn state_folder() -> Option<PathBuf> {
     let absolute = |name: &str| {
         std::env::var_os(name)

@@ -1,4 +1,4 @@
-//! The recording a command is about.
+//! The recording a command uses.
 
 mod last;
 mod opened;

@@ -1,4 +1,4 @@
-//! A recording, as the word on the command line names it.
+//! Opens the recording that is specified on the command line.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -18,9 +18,9 @@ use super::last::{recall, remember};
 use super::unpacked::Unpacked;
 use crate::live::{RecorderChoice, Segment};
 
-/// Name that stands for the recording written or used last.
+/// Refers to the recording written or used last.
 const LAST: &str = "@last";
-/// What makes a directory a recording.
+/// Marks a directory as a recording.
 const MANIFEST: &str = "manifest.json";
 
 /// An opened recording.
@@ -28,25 +28,25 @@ pub struct Opened {
     /// Its tables.
     pub tables: Box<dyn Tables>,
     pub(super) path: PathBuf,
-    /// As the user would name it.
+    /// Name for display.
     pub(super) name: String,
-    /// It goes when it has been asked.
+    /// It is deleted after the query.
     pub is_live: bool,
-    /// One of several intervals: the next begins where it ends.
+    /// One of several consecutive intervals.
     pub is_part: bool,
-    /// Of a packed recording: goes after what reads it.
+    /// Directory of a packed recording, deleted on drop.
     pub(super) unpacked: Option<Unpacked>,
 }
 
 impl Opened {
-    /// Opens what the argument names: a recording, a trace (imported into the cache), or @last.
+    /// Opens a recording, a trace (imported into the cache), or @last.
     pub fn find(argument: Option<&str>, args: &TalkArgs) -> Result<Self, Failure> {
         let (opened, named) = Self::named(argument, args)?;
         remember(&named);
         Ok(opened)
     }
 
-    /// Opens what another one is compared with: that is not the last one after it.
+    /// Opens a second recording, for a comparison, without remembering it as the last one.
     pub fn beside(argument: &str, args: &TalkArgs) -> Result<Self, Failure> {
         Ok(Self::named(Some(argument), args)?.0)
     }
@@ -78,7 +78,7 @@ impl Opened {
         Ok((opened, named))
     }
 
-    /// Opens what was recorded of this machine a moment ago.
+    /// Opens the recording of a live interval.
     pub fn live(segment: &Segment<'_>) -> Result<Self, Failure> {
         Ok(Self {
             is_part: segment.is_part,
@@ -86,7 +86,7 @@ impl Opened {
         })
     }
 
-    /// The same by its path.
+    /// Opens a live recording by its path.
     pub fn unremembered(path: impl AsRef<Path>) -> Result<Self, Failure> {
         let path = path.as_ref();
         Ok(Self {
@@ -99,7 +99,7 @@ impl Opened {
         })
     }
 
-    /// Name, host and zone, for the head of an answer.
+    /// Name, host and zone, for the header of an answer.
     pub fn subject(&self) -> Subject {
         let info = self.tables.info();
         Subject {
@@ -110,7 +110,7 @@ impl Opened {
         }
     }
 
-    /// As the user would name it.
+    /// Name for display.
     pub fn name(&self) -> &str {
         &self.name
     }
@@ -120,13 +120,13 @@ impl Opened {
         &self.path
     }
 
-    /// Whether it is a packed one: where it lies now is nothing to remember.
+    /// Whether it is a packed recording: the path of the unpacked one is temporary.
     pub fn is_unpacked(&self) -> bool {
         self.unpacked.is_some()
     }
 
-    /// The window that is meant, of whoever names one or none: the one place that knows what a part of
-    /// a recording is about. None for all of it.
+    /// The window of a query: the specified one, otherwise the focus of a snapshot; `None` for the
+    /// whole recording.
     pub fn window(
         &self,
         text: Option<&WindowText>,
@@ -143,33 +143,34 @@ impl Opened {
         Ok(Some(within_kept(window, info)))
     }
 
-    /// What a reader must know of an answer about this window, if it is a part of a recording.
+    /// The caveat for answers about a snapshot.
     pub fn note(&self, calendar: &Calendar, window: Option<Window>) -> Option<String> {
         let info = self.tables.info();
         info.cut.as_ref()?;
-        let face = |ts: i64| {
+        let local_time = |ts: i64| {
             let civil = calendar.zone.civil(ts);
             format!("{} {}", civil.date(), civil.time())
         };
-        let range = |window: Window| format!("{} .. {}", face(window.begin), face(window.end));
+        let range =
+            |window: Window| format!("{} .. {}", local_time(window.begin), local_time(window.end));
         let kept = Window::new(info.begin_ns, info.end_ns);
-        let looked_at = window.unwrap_or(kept);
+        let shown = window.unwrap_or(kept);
         Some(format!(
-            "cut from a recording of {}, of which it has {}; looks at {}",
+            "snapshot of a recording of {}; it contains {}; showing {}",
             range(info.whole()),
             range(kept),
-            range(looked_at),
+            range(shown),
         ))
     }
 
-    /// From begin to end of an operation.
+    /// From start to end of an operation.
     pub fn window_of(&self, operation: &OperationRef) -> Result<Window, Failure> {
         let (_, window) =
             whyslow_analysis::interval_of(&*self.tables, operation.table, operation.id)?;
         Ok(window)
     }
 
-    /// Range and zone of the recording; a zone nobody knows (an abbreviation, say) counts as none.
+    /// Range and zone of the recording; an unknown zone (such as an abbreviation) is ignored.
     pub fn calendar(&self, wanted: Option<Zone>) -> Calendar {
         let info = self.tables.info();
         let recorded = || info.zone.as_deref().and_then(|zone| Zone::parse(zone).ok());
@@ -181,7 +182,7 @@ impl Opened {
     }
 }
 
-/// Without what was cut away: there one could not tell nothing happening from nothing known.
+/// Clips the window to the kept range: outside of it, no data does not mean no activity.
 fn within_kept(window: Window, info: &RecordingInfo) -> Window {
     let whole = info.whole();
     let begin = if info.begin_ns > whole.begin {
@@ -198,35 +199,35 @@ fn within_kept(window: Window, info: &RecordingInfo) -> Window {
 }
 
 fn outside(window: Window, info: &RecordingInfo, calendar: &Calendar) -> Failure {
-    let face = |ts: i64| {
+    let local_time = |ts: i64| {
         let civil = calendar.zone.civil(ts);
         format!("{} {}", civil.date(), civil.time())
     };
     let (begin, end) = (info.begin_ns, info.end_ns);
     let failure = Failure::usage(format!(
-        "the window {} .. {} lies outside of the recording",
-        face(window.begin),
-        face(window.end)
+        "cannot use the window {} .. {}: it is outside of the recording",
+        local_time(window.begin),
+        local_time(window.end)
     ));
     let of_what = if info.cut.is_some() {
-        ", cut from a longer one"
+        " (a snapshot of a longer recording)"
     } else {
         ""
     };
     failure.hint(format!(
-        "it reaches from {} to {} {}{of_what}",
-        face(begin),
-        face(end),
+        "choose a window from {} to {} {}{of_what}",
+        local_time(begin),
+        local_time(end),
         calendar.zone.offset(begin)
     ))
 }
 
-/// Where a recording or trace lies that is named so.
+/// Path of the recording or trace with this name.
 pub fn place(argument: Option<&str>) -> Result<PathBuf, Failure> {
     match argument {
         Some(word) if RecorderChoice::of(word).is_some() => {
-            Err(Failure::usage("this machine cannot be asked live here")
-                .hint("record, and ask the recording: sudo whyslow record -o NAME.wsl"))
+            Err(Failure::usage("cannot use @live here")
+                .hint("make a recording first: sudo whyslow record -o NAME.wsl"))
         }
         None | Some(LAST) => recall(),
         Some(path) => Ok(PathBuf::from(path)),
@@ -242,17 +243,17 @@ fn cannot_open(path: &Path, error: StoreError) -> Failure {
     }
 }
 
-/// The recording made from a trace, now or at an earlier use of it.
+/// The recording imported from a trace, now or at an earlier use.
 fn import_into_cache(trace: &Path, args: &TalkArgs) -> Result<PathBuf, Failure> {
     let shown_name = shown(&trace.display().to_string(), false).into_owned();
     if !trace.exists() {
         return Err(
-            Failure::new(format!("there is no recording or trace `{shown_name}`"))
+            Failure::new(format!("no recording or trace `{shown_name}` found"))
                 .hint("make one: whyslow import TRACE -o NAME.wsl"),
         );
     }
     let folder = cache::default_folder()?;
-    // The place of the output is the cache's choice.
+    // The cache chooses the place of the output.
     let options = ImportOptions {
         cancel: interrupt::flag()?,
         ..ImportOptions::new("")
@@ -266,8 +267,8 @@ fn import_into_cache(trace: &Path, args: &TalkArgs) -> Result<PathBuf, Failure> 
         && !args.quiet
     {
         talk::line(&format!(
-            "note: `{shown_name}` was imported into the cache ({} events, {:.1} s); \
-             to keep it: whyslow import {shown_name}",
+            "note: imported `{shown_name}` into the cache ({} events, {:.1} s); \
+             to keep it, run whyslow import {shown_name}",
             report.records.read,
             report.elapsed.as_secs_f64()
         ));

@@ -1,4 +1,4 @@
-//! A recording of which is shown only what tells nothing of people and machines.
+//! A recording without personal and machine-specific texts.
 
 use whyslow_base::args::{RedactArgs, RedactScope};
 use whyslow_base::failure::Failure;
@@ -6,12 +6,12 @@ use whyslow_export::redact::{Keep, Key, RedactedTables, Redactor, Scope};
 
 use super::opened::Opened;
 
-/// Its own name may be that of a machine.
+/// Its own name may be the name of a machine.
 const NAME: &str = "recording";
 
 impl Opened {
-    /// The same, with what the flags say hidden: whatever is asked of it, the answer has no other texts
-    /// in it. What it is called is hidden, too.
+    /// Hides the texts that the flags select, including the name of the recording: no answer
+    /// contains them.
     pub fn redacted(self, args: &RedactArgs) -> Result<Self, Failure> {
         let Some(scope) = args.redact else {
             return Ok(self);
@@ -22,9 +22,8 @@ impl Opened {
         };
         let key = match &args.redact_key {
             Some(path) => Key::read(path).map_err(|error| Failure::reading(path, error))?,
-            None => Key::random().map_err(|error| {
-                Failure::new("there are no random numbers for a key").caused_by(&error)
-            })?,
+            None => Key::random()
+                .map_err(|error| Failure::new("cannot generate a random key").caused_by(&error))?,
         };
         let keep = Keep::new(args.keep.iter().map(String::as_str)).map_err(Failure::usage)?;
         let redactor = Redactor::new(key, scope).keeping(keep);

@@ -1,4 +1,4 @@
-//! A packed recording, unpacked as long as it is asked.
+//! A packed recording, unpacked while it is used.
 
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
@@ -9,10 +9,10 @@ use whyslow_base::private_folder::PrivateFolder;
 use whyslow_store::packed::{self, Unpacking};
 
 pub(super) const PREFIX: &str = "whyslow-unpacked-";
-/// Beside the lock of the folder.
+/// Next to the lock of the directory.
 const INSIDE: &str = "recording.wsl";
 
-/// A recording in a folder that goes with this.
+/// A recording in a directory that is deleted with it.
 #[derive(Debug)]
 pub(super) struct Unpacked {
     room: PrivateFolder,
@@ -25,7 +25,7 @@ impl Unpacked {
         let unpacked = Self { room };
         let inside = unpacked.path();
         fs::create_dir(&inside).map_err(|error| Failure::writing(&inside, error))?;
-        // Whoever says stop ends the program, and the folder goes.
+        // An interruption ends the program, and the directory is deleted.
         let never = AtomicBool::new(false);
         let limits = Unpacking::into(&inside, &never)?;
         packed::unpack(file, packed, &inside, &limits)?;

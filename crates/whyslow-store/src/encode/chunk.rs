@@ -12,25 +12,25 @@ use parquet::file::writer::{SerializedPageWriter, TrackedWrite};
 use parquet::schema::types::ColumnDescPtr;
 use zstd::bulk::Compressor;
 
-/// Pages in the order they were made. The dictionary, which is complete only at the end, goes
-/// first into the file.
+/// Pages in the order of their creation. The dictionary, which is complete only at the end, goes
+/// first in the file.
 pub(crate) struct Chunk {
     pages: TrackedWrite<Vec<u8>>,
     uncompressed: usize,
     rows: u64,
     offsets: OffsetIndexBuilder,
-    /// Least and greatest value of each page, where pages are left out by them.
+    /// Minimum and maximum of each page, if scans prune by them.
     bounds: Option<ColumnIndexBuilder>,
     encodings: Vec<PageEncodingStats>,
 }
 
-/// Values of one page, with the levels before them.
+/// Values of one page, preceded by the definition levels.
 pub(crate) struct DataPage<'p> {
     pub(crate) bytes: &'p [u8],
     pub(crate) rows: usize,
     pub(crate) nulls: usize,
     pub(crate) encoding: Encoding,
-    /// Least and greatest value, if there is one.
+    /// Minimum and maximum, if there is a value.
     pub(crate) bounds: Option<(i64, i64)>,
 }
 
@@ -106,7 +106,7 @@ impl Chunk {
         }
     }
 
-    /// Everything the file needs of the column in this row group.
+    /// Everything the file needs for this column chunk.
     pub(crate) fn finish(
         mut self,
         column: ColumnDescPtr,

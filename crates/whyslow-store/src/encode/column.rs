@@ -1,4 +1,4 @@
-//! One column: values of rows become pages, pages a column chunk.
+//! One column: encodes values of rows as pages, and pages as a column chunk.
 
 use std::ops::Range;
 
@@ -17,7 +17,7 @@ use super::page::{Bounds, PageValues};
 use crate::cells::Values;
 use crate::limits::Limits;
 
-/// What encoding a page needs besides the values.
+/// Shared state for encoding pages.
 pub(crate) struct Tools {
     pub(crate) strings: std::sync::Arc<Strings>,
     pub(crate) zstd: Compressor<'static>,
@@ -62,12 +62,12 @@ impl ColumnEncoder {
         }
     }
 
-    /// Bytes of the chunk so far.
+    /// Size of the chunk so far.
     pub(crate) fn bytes(&self) -> usize {
         self.chunk.bytes()
     }
 
-    /// Takes the values of some rows.
+    /// Appends the values of some rows.
     pub(crate) fn append(
         &mut self,
         values: &Values,
@@ -127,7 +127,7 @@ impl ColumnEncoder {
         Ok(())
     }
 
-    /// The row group ends: its bytes, and what the footer says of them. The encoder begins anew.
+    /// Ends the row group: writes its bytes and returns its footer entry. The encoder starts over.
     pub(crate) fn finish(
         &mut self,
         tools: &mut Tools,
@@ -149,7 +149,7 @@ impl ColumnEncoder {
         )
     }
 
-    /// Least and greatest number; of text only how many are null, because every row group has
+    /// Minimum and maximum of numbers; for text only the null count, because every row group has
     /// nearly all names.
     fn statistics(&self) -> Statistics {
         let (least, greatest) = self.bounds.0.unzip();

@@ -1,4 +1,4 @@
-//! Parquet's DELTA_BINARY_PACKED: differences of neighbours, packed in small blocks.
+//! Parquet's DELTA_BINARY_PACKED: differences of consecutive values, packed in small blocks.
 
 use super::hybrid::put_varint;
 
@@ -10,7 +10,7 @@ fn zigzag(value: i64) -> u64 {
     (value << 1 ^ value >> 63).cast_unsigned()
 }
 
-/// Writes whole integers. Those of a 32-bit column have differences of 32 bits, which wrap.
+/// Encodes integers. Those of a 32-bit column have 32-bit differences, which wrap.
 pub(crate) fn put_delta(out: &mut Vec<u8>, values: &[i64], is_32_bit: bool) {
     put_varint(out, BLOCK as u64);
     put_varint(out, MINI_BLOCKS as u64);
@@ -88,12 +88,12 @@ mod tests {
 
     #[test]
     fn the_examples_of_the_formats_description_come_out_as_there() {
-        // 1, 2, 3, 4, 5: first value 1, least difference 1, no bits needed.
+        // 1, 2, 3, 4, 5: first value 1, minimum difference 1, no bits needed.
         let mut out = Vec::new();
         put_delta(&mut out, &[1, 2, 3, 4, 5], false);
         assert_eq!(out, [128, 1, 4, 5, 2, 2, 0, 0, 0, 0]);
 
-        // 7, 5, 3, 1, 2, 3, 4, 5: differences -2 -2 -2 1 1 1 1; above the least 0 0 0 3 3 3 3.
+        // 7, 5, 3, 1, 2, 3, 4, 5: differences -2 -2 -2 1 1 1 1; minus the minimum 0 0 0 3 3 3 3.
         let mut out = Vec::new();
         put_delta(&mut out, &[7, 5, 3, 1, 2, 3, 4, 5], false);
         let expected = [128, 1, 4, 8, 14, 3, 2, 0, 0, 0, 0b1100_0000, 0b0011_1111];

@@ -1,13 +1,13 @@
-//! Dictionaries of column chunks: each distinct value once, numbered in order of first use.
+//! Dictionaries of column chunks: distinct values, numbered in order of first use.
 
 use hashbrown::HashMap;
 use rustc_hash::FxBuildHasher;
 use whyslow_model::{Strings, Sym};
 
-/// Text is known by symbol already: no string is hashed or compared.
+/// Text is already a symbol: no string is hashed or compared.
 pub(crate) struct TextDictionary {
     bytes_max: usize,
-    /// By symbol: its index plus one; 0 if it is not there.
+    /// By symbol: its index plus one; 0 if absent.
     indices: Vec<u32>,
     entries: Vec<Sym>,
     bytes: usize,
@@ -51,7 +51,7 @@ impl TextDictionary {
         self.entries.len() as u32 - 1
     }
 
-    /// The entries as a page has them; then the dictionary is empty again.
+    /// The entries as a page; the dictionary is empty afterwards.
     pub(crate) fn take_page(&mut self, strings: &Strings) -> Vec<u8> {
         let mut page = Vec::with_capacity(self.bytes);
         for text in self.entries.drain(..) {
@@ -68,12 +68,12 @@ pub(crate) fn put_text(out: &mut Vec<u8>, text: &str) {
     out.extend_from_slice(text.as_bytes());
 }
 
-/// Numbers below this are found by place: threads, descriptors, CPUs, most sizes.
+/// Numbers below this are looked up by index: threads, descriptors, CPUs, most sizes.
 const SMALL: usize = 1 << 16;
 
 pub(crate) struct NumberDictionary {
     bytes_max: usize,
-    /// By small number: its index plus one; 0 if it is not there.
+    /// By small number: its index plus one; 0 if absent.
     small: Vec<u32>,
     large: HashMap<i64, u32, FxBuildHasher>,
     entries: Vec<i64>,

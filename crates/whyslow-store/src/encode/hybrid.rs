@@ -1,11 +1,11 @@
-//! Parquet's hybrid of run lengths and bit packing, for dictionary indices and for nulls.
+//! Parquet's hybrid of run-length encoding and bit packing, for dictionary indices and for nulls.
 
 use arrow_buffer::BooleanBuffer;
 
-/// Least run that is stored as such: the format packs literals in groups of eight.
+/// Minimum length of a run: the format packs literals in groups of eight.
 const RUN_MIN: usize = 8;
 
-/// Bits that hold every number below `distinct`.
+/// Bits needed for all numbers below `distinct`.
 pub(crate) fn bits_for(distinct: usize) -> u32 {
     match distinct {
         0 | 1 => 0,
@@ -21,7 +21,7 @@ pub(crate) fn put_varint(out: &mut Vec<u8>, mut value: u64) {
     out.push(value as u8);
 }
 
-/// Packs eight numbers of `width` bits into `width` bytes, the first into the lowest bits.
+/// Packs eight numbers of `width` bits into `width` bytes, least significant first.
 #[inline]
 fn pack_group(out: &mut Vec<u8>, group: [u32; 8], width: u32) {
     if width <= 16 {
@@ -71,15 +71,15 @@ fn put_run(out: &mut Vec<u8>, length: usize, value: u32, width: u32) {
     out.extend_from_slice(&value.to_le_bytes()[..width.div_ceil(8) as usize]);
 }
 
-/// Numbers below 2^`width`.
+/// Encodes numbers below 2^`width`.
 pub(crate) fn put_indices(out: &mut Vec<u8>, values: &[u32], width: u32) {
-    let mut literals = 0; // begin of those not written yet
+    let mut literals = 0; // start of the pending literals
     let mut at = 0;
     while at < values.len() {
         let value = values[at];
         let same = values[at..].iter().take_while(|next| **next == value);
         let run = same.count();
-        // Literals before a run fill their last group from it.
+        // Literals before a run fill up their last group with values of the run.
         let missing = (at - literals).next_multiple_of(8) - (at - literals);
         if run >= RUN_MIN + missing {
             put_literals(out, &values[literals..at + missing], width);
@@ -91,7 +91,7 @@ pub(crate) fn put_indices(out: &mut Vec<u8>, values: &[u32], width: u32) {
     put_literals(out, &values[literals..], width);
 }
 
-/// Definition levels of a flat column: 1 where there is a value. `None` if there is one everywhere.
+/// Definition levels of a flat column: 1 for a value. `valid` is `None` if there are no nulls.
 pub(crate) fn put_levels(out: &mut Vec<u8>, rows: usize, valid: Option<&BooleanBuffer>) {
     let at = out.len();
     out.extend_from_slice(&[0; 4]);
@@ -100,7 +100,7 @@ pub(crate) fn put_levels(out: &mut Vec<u8>, rows: usize, valid: Option<&BooleanB
         Some(valid) if valid.count_set_bits() == 0 => put_run(out, rows, 0, 1),
         Some(valid) => {
             put_varint(out, (rows.div_ceil(8) as u64) << 1 | 1);
-            // The bits of a packed run lie as those of a bitmap do.
+            // A packed run has the bit order of a bitmap.
             let chunks = valid.bit_chunks();
             let bytes = out.len() + rows.div_ceil(8);
             for word in chunks.iter_padded() {
@@ -127,7 +127,7 @@ mod tests {
 
     #[test]
     fn runs_take_from_literals_only_what_these_need() {
-        // The example of the format's description: 0 to 7 in three bits.
+        // The example of the format specification: 0 to 7 in three bits.
         let mut out = Vec::new();
         put_indices(&mut out, &[0, 1, 2, 3, 4, 5, 6, 7], 3);
         assert_eq!(out, [0b11, 0b1000_1000, 0b1100_0110, 0b1111_1010]);

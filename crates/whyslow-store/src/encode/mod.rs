@@ -1,10 +1,10 @@
-//! Rows of a table as the column chunks of a Parquet row group.
+//! Encodes rows of a table as the column chunks of a Parquet row group.
 //!
-//! Goal: importing a trace costs less than reading it with other programs does, and most of it is
-//! spent here. The writer of the Parquet library hashes every value of every dictionary column
-//! again, and its text as whole strings, though we have had their numbers all along. So we encode
-//! pages ourselves (three encodings, each a page of code) and leave to the library what holds a
-//! file together: page headers, indexes, footer. Its reader and others check the result in tests.
+//! Goal: importing a trace must cost less than reading it with other programs, and most of the cost
+//! is here. The writer of the Parquet library hashes every value of every dictionary column again,
+//! and text as whole strings, although we already have numbers for them. So we encode pages
+//! ourselves (three encodings, each a page of code) and use the library for the file structure:
+//! page headers, indexes, footer. Tests read the result with the library and with other programs.
 
 mod chunk;
 mod column;
@@ -32,7 +32,7 @@ use crate::schema;
 
 type Sink = Summing<BufWriter<File>>;
 
-/// One file of a table being written.
+/// A table file being written.
 pub(crate) struct FileEncoder {
     file: SerializedFileWriter<Sink>,
     columns: Vec<ColumnEncoder>,

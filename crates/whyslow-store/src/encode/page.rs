@@ -1,4 +1,4 @@
-//! The values of one page, from rows to bytes.
+//! Encodes the values of one page.
 
 use std::ops::Range;
 
@@ -15,7 +15,7 @@ use crate::limits::Limits;
 
 /// Values of the current page, in the form in which the column is stored.
 enum Store {
-    /// Times, ids and other numbers that grow or hardly repeat.
+    /// Times, ids and other numbers that increase or hardly repeat.
     Delta(Vec<i64>),
     Numbers {
         dictionary: NumberDictionary,
@@ -36,7 +36,7 @@ struct Form {
     is_32_bit: bool,
     /// Bytes of plain text that end a page.
     page_bytes: usize,
-    /// The dictionary was full: pages are plain until the chunk ends.
+    /// The dictionary is full: pages are plain until the end of the chunk.
     overflowed: bool,
 }
 
@@ -46,7 +46,7 @@ pub(super) struct PageValues {
 }
 
 impl PageValues {
-    /// `delta`: for numbers that grow or hardly repeat.
+    /// `delta`: for numbers that increase or hardly repeat.
     pub(super) fn new(physical: Type, delta: bool, limits: &Limits) -> Self {
         let store = match physical {
             Type::INT32 | Type::INT64 if delta => Store::Delta(Vec::new()),
@@ -73,7 +73,7 @@ impl PageValues {
         }
     }
 
-    /// Takes values until the page has enough bytes; the number of rows taken.
+    /// Appends values until the page is full; returns the number of rows taken.
     pub(super) fn take(
         &mut self,
         values: &Values,
@@ -107,7 +107,7 @@ impl PageValues {
                 let number = |row: usize| match values {
                     Values::I32(values) => i64::from(values[row]),
                     Values::I64(values) => values[row],
-                    _ => unreachable!("a column of numbers gets numbers"),
+                    _ => unreachable!("number columns contain numbers"),
                 };
                 if self.form.overflowed {
                     each(nulls, rows, |row| plain.push(number(row)));
@@ -138,19 +138,19 @@ impl PageValues {
                 })
                 .map_or(length, |row| row + 1 - begin);
             }
-            _ => unreachable!("a column gets values of its type"),
+            _ => unreachable!("columns contain values of their type"),
         }
         length
     }
 
-    /// Puts the values of the page behind its levels, and begins the next page.
+    /// Appends the values of the page to its levels, and starts the next page.
     pub(super) fn put_page(&mut self, page: &mut Vec<u8>) -> (Encoding, Bounds) {
         let put = self.store.put(page, &self.form);
         self.form.overflowed |= self.store.dictionary_is_full();
         put
     }
 
-    /// The chunk ends: its dictionary, with the bounds of the numbers in it.
+    /// Ends the chunk: returns its dictionary, with the bounds of numbers in it.
     pub(super) fn end_dictionary(&mut self, strings: &Strings) -> (Option<DictionaryPage>, Bounds) {
         self.form.overflowed = false;
         match &mut self.store {
@@ -173,7 +173,7 @@ impl PageValues {
 }
 
 impl Store {
-    /// Puts the values of the page behind its levels.
+    /// Appends the values of the page to its levels.
     fn put(&mut self, page: &mut Vec<u8>, form: &Form) -> (Encoding, Bounds) {
         let none = Bounds::default();
         match self {
@@ -237,7 +237,7 @@ fn put_page_of_indices(page: &mut Vec<u8>, indices: &mut Vec<u32>, distinct: usi
     indices.clear();
 }
 
-/// Least and greatest number, if there is one.
+/// Minimum and maximum, if there is a value.
 #[derive(Default, Clone, Copy)]
 pub(super) struct Bounds(pub(super) Option<(i64, i64)>);
 
@@ -271,7 +271,7 @@ fn each(nulls: Option<&NullBuffer>, rows: Range<usize>, mut take: impl FnMut(usi
     }
 }
 
-/// The same until `take` says that it has enough; the row after which it did.
+/// The same until `take` has enough; returns the row after that.
 fn each_until(
     nulls: Option<&NullBuffer>,
     mut rows: Range<usize>,

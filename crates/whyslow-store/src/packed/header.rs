@@ -1,14 +1,14 @@
-//! The header of an entry of a tar archive, as far as packed recordings have it: POSIX `ustar`, and the
-//! size as a binary number where it has more than 33 bits.
+//! The header of a tar archive entry, as far as packed recordings use it: POSIX `ustar`, with a
+//! binary size above 33 bits.
 //!
 //! | bytes | field |
 //! |---|---|
-//! | 0–99 | name, filled up with NUL |
+//! | 0–99 | name, padded with NUL |
 //! | 100–135 | mode, owner, group: octal digits |
 //! | 124–135 | size: 11 octal digits, or 0x80 and a big-endian number |
 //! | 136–147 | time of last change: 0 |
-//! | 148–155 | sum of all bytes of the header, these counted as blanks |
-//! | 156 | kind: `0` for a file |
+//! | 148–155 | sum of all bytes of the header, counting these as spaces |
+//! | 156 | type: `0` for a file |
 //! | 257–264 | `ustar`, NUL, `00` |
 
 use std::ops::Range;
@@ -25,11 +25,11 @@ const SUM: Range<usize> = 148..156;
 const KIND: usize = 156;
 const MAGIC: Range<usize> = 257..265;
 const USTAR: &[u8; 8] = b"ustar\x0000";
-/// Fields of GNU tar look so.
+/// The same fields in GNU tar archives.
 const GNU: &[u8; 8] = b"ustar  \0";
 const PREFIX: Range<usize> = 345..500;
 const IS_BINARY: u8 = 0x80;
-/// Who unpacks it by hand shall be the only one to read it.
+/// Only for the user, in case the archive is unpacked by hand.
 const MODE_OF_FILES: u64 = 0o600;
 
 #[derive(Debug, PartialEq, Eq)]
@@ -39,7 +39,7 @@ pub(super) struct Header {
 }
 
 impl Header {
-    /// `None` for a name that has no room.
+    /// `None` for a name that does not fit.
     pub(super) fn to_block(&self) -> Option<[u8; BLOCK]> {
         let mut block = [0; BLOCK];
         let name = self.name.as_bytes();
@@ -68,20 +68,20 @@ impl Header {
             return Ok(None);
         }
         if octal(&block[SUM]) != Some(sum(block)) {
-            return Err("no header of an entry, or a damaged one");
+            return Err("missing or damaged entry header");
         }
         if block[MAGIC] != *USTAR && block[MAGIC] != *GNU {
-            return Err("an entry of another kind of archive than ustar");
+            return Err("not a ustar archive");
         }
         if !matches!(block[KIND], b'0' | 0) {
-            return Err("an entry that is not a plain file");
+            return Err("an entry is not a regular file");
         }
         let name = &block[NAME];
         let length = name.iter().position(|byte| *byte == 0);
         let name = std::str::from_utf8(&name[..length.unwrap_or(name.len())]);
-        let name = name.map_err(|_| "an entry whose name is no text")?;
+        let name = name.map_err(|_| "an entry name is not UTF-8")?;
         if block[PREFIX.start] != 0 && block[MAGIC] == *USTAR {
-            return Err("an entry in a folder");
+            return Err("an entry is in a directory");
         }
         let size = &block[SIZE];
         let bytes = if size[0] == IS_BINARY {
@@ -91,7 +91,7 @@ impl Header {
         };
         Ok(Some(Self {
             name: name.to_owned(),
-            bytes: bytes.ok_or("an entry whose size is no number")?,
+            bytes: bytes.ok_or("an entry size is not a number")?,
         }))
     }
 }
@@ -103,9 +103,9 @@ fn sum(block: &[u8; BLOCK]) -> u64 {
         .sum()
 }
 
-/// Digits, and a NUL behind them.
+/// Digits, followed by a NUL.
 fn put_octal(field: &mut [u8], mut value: u64) {
-    let (last, digits) = field.split_last_mut().expect("fields have room");
+    let (last, digits) = field.split_last_mut().expect("fields are not empty");
     *last = 0;
     for digit in digits.iter_mut().rev() {
         *digit = b'0' + (value & 7) as u8;
@@ -139,16 +139,16 @@ mod tests {
         #[test]
         fn a_header_is_read_as_it_was_written(name in "[a-z_.]{1,100}", bytes: u64) {
             let header = Header { name, bytes };
-            let block = header.to_block().expect("it has room");
+            let block = header.to_block().expect("the name fits");
             prop_assert_eq!(Header::parse(&block), Ok(Some(header)));
         }
 
         #[test]
         fn a_changed_header_is_noticed(at in 0..BLOCK, change in 1_u8..) {
             let header = Header { name: "manifest.json".into(), bytes: 4711 };
-            let mut block = header.to_block().expect("it has room");
+            let mut block = header.to_block().expect("the name fits");
             block[at] ^= change;
-            // Its own sum may be written in several ways.
+            // The checksum field itself has several valid spellings.
             let is_same = Header::parse(&block) == Ok(Some(header));
             prop_assert!(!is_same || SUM.contains(&at));
         }

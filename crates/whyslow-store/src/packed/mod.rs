@@ -1,10 +1,10 @@
-//! A recording as one file, to be sent: its files in a tar archive in zstd.
+//! A recording as one file: its files in a tar archive, compressed with zstd.
 //!
-//! The archive is a plain `ustar` one without folders: `manifest.json` and `checksums` first, then the
-//! tables by name. What they are called and how long they are is known before the first of them comes,
-//! so nothing an archive claims is believed: another name, another length, a second of one name, a link
-//! or folder end the reading, and so does more than may be unpacked. Owner, mode and time of all entries
-//! are the same, so that equal recordings are equal files.
+//! The archive is a plain `ustar` archive without directories: `manifest.json` and `checksums`
+//! first, then the tables by name. Names and sizes of all entries are known before the first table,
+//! so no claim of an archive is trusted: an unexpected name or size, a duplicate, a link or a
+//! directory is an error, and so is exceeding the size limit. Owner, mode and time of all entries
+//! are the same, so that equal recordings give equal files.
 
 mod header;
 mod reader;
@@ -23,29 +23,29 @@ pub use writer::pack;
 use crate::{StoreError, manifest};
 use header::{BLOCK, Header};
 
-/// How packed recordings are usually called.
+/// Usual file name suffix of packed recordings.
 const ENDING: &str = ".wsl.tar.zst";
-/// What every zstd frame begins with.
+/// Magic number of zstd frames.
 const ZSTD_MAGIC: [u8; 4] = [0x28, 0xB5, 0x2F, 0xFD];
-/// No recording that is sent is longer.
+/// Maximum size of a packed recording.
 const UNPACKED_BYTES_MAX: u64 = 64 << 30;
-/// Left free on the disk.
+/// Space left free on the disk.
 const FREE_BYTES_MIN: u64 = 256 << 20;
 
-/// What unpacking may cost, and whether it shall go on.
+/// Limits of unpacking.
 #[derive(Debug, Clone, Copy)]
 pub struct Unpacking<'c> {
-    /// Bytes of table files that may be unpacked; more is [`StoreError::TooLarge`].
+    /// Maximum size of table files to unpack; more is [`StoreError::TooLarge`].
     pub bytes_max: u64,
-    /// Set by another thread, it ends unpacking with [`StoreError::Stopped`].
+    /// Stops unpacking with [`StoreError::Stopped`] when another thread sets it.
     pub cancel: &'c AtomicBool,
 }
 
 impl<'c> Unpacking<'c> {
-    /// As much as the disk has room for.
+    /// A limit according to the free space of the disk.
     pub fn into(folder: &Path, cancel: &'c AtomicBool) -> Result<Self, StoreError> {
         let disk = rustix::fs::statvfs(folder)
-            .map_err(|error| StoreError::io("look at the disk of", folder, error.into()))?;
+            .map_err(|error| StoreError::io("get the free space of", folder, error.into()))?;
         let free = disk.f_bavail.saturating_mul(disk.f_frsize);
         Ok(Self {
             bytes_max: free.saturating_sub(FREE_BYTES_MIN).min(UNPACKED_BYTES_MAX),
@@ -54,9 +54,9 @@ impl<'c> Unpacking<'c> {
     }
 }
 
-/// Whether a file is a packed recording, or called like one and compressed as one.
+/// Whether a file is a packed recording, or has such a name and is compressed with zstd.
 pub fn is_packed(path: &Path) -> bool {
-    // Without waiting: a FIFO would never answer.
+    // Non-blocking: opening a FIFO would block forever.
     if !path.metadata().is_ok_and(|about| about.is_file()) {
         return false;
     }

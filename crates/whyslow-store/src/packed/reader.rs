@@ -1,8 +1,8 @@
-//! Unpacks a packed recording from a stream that may be hostile.
+//! Unpacks a packed recording from an untrusted stream.
 //!
-//! The stream is read once and in order. Manifest and checksums come first, so names and sizes of
-//! all other entries are known before anything is written, and each file is compared with its
-//! checksums while it is written. Memory does not grow with the archive.
+//! The stream is read sequentially. Manifest and checksums come first, so names and sizes of all
+//! other entries are known before anything is written, and each file is verified against its
+//! checksums while it is written. Memory use does not depend on the size of the archive.
 
 use std::collections::BTreeSet;
 use std::fs::File;
@@ -20,14 +20,15 @@ use crate::checksums::{self, ByFile, Summing};
 use crate::{StoreError, limits, manifest, staging};
 
 const COPY_BYTES: usize = 128 << 10;
-/// Checksums have four bytes for so many of a recording.
+/// Checksums have four bytes per this many bytes of a recording.
 const BYTES_PER_SUM: u64 = 4096;
-/// Names of files and the like in checksums.
+/// Allowance for file names and headers in checksums.
 const CHECKSUMS_BYTES_MIN: u64 = 1 << 20;
-/// Archivers fill the end up with zeros.
+/// tar pads the end with zeros.
 const FILL_BYTES_MAX: u64 = 1 << 20;
 
-/// Unpacks a recording into an empty folder, which should be private. `named` is what errors call it.
+/// Unpacks a recording into an empty directory, which should be private. `named` is its name in
+/// errors.
 pub fn unpack(
     packed: impl Read,
     named: &Path,
@@ -47,7 +48,7 @@ pub fn unpack(
 
 struct Archive<'a, R: Read> {
     stream: R,
-    /// Bytes read of what is unpacked.
+    /// Bytes of the unpacked stream read so far.
     at: u64,
     named: &'a Path,
     limits: Unpacking<'a>,
@@ -67,13 +68,13 @@ impl<R: Read> Archive<'_, R> {
         self.check_room(&by_file, &wanted)?;
         while let Some(header) = self.header()? {
             if !wanted.remove(header.name.as_str()) {
-                let reason = format!("`{}` is no file of it, or there twice", header.name);
+                let reason = format!("unexpected or duplicate file `{}`", header.name);
                 return Err(self.broken(reason));
             }
             self.table(&header, &by_file, (directory, folder))?;
         }
         if let Some(name) = wanted.first() {
-            return Err(self.broken(format!("it ends without `{name}`")));
+            return Err(self.broken(format!("missing file `{name}`")));
         }
         self.end()?;
         create(directory, folder, checksums::FILE_NAME)?
@@ -89,13 +90,13 @@ impl<R: Read> Archive<'_, R> {
         broken(self.named, self.at, reason)
     }
 
-    /// How long everything is is known before any of it comes.
+    /// Sizes are known before any table is unpacked.
     fn check_room(&self, by_file: &ByFile, wanted: &BTreeSet<&str>) -> Result<(), StoreError> {
         let own = [manifest::FILE_NAME, checksums::FILE_NAME];
         let mut bytes = 0_u64;
         for name in wanted {
             let Some(sums) = by_file.get(*name).filter(|_| !own.contains(name)) else {
-                return Err(self.broken(format!("there are no checksums of `{name}`")));
+                return Err(self.broken(format!("missing checksums of `{name}`")));
             };
             bytes = bytes.saturating_add(sums.bytes);
         }
@@ -113,7 +114,7 @@ impl<R: Read> Archive<'_, R> {
     fn read_exact(&mut self, buffer: &mut [u8]) -> Result<(), StoreError> {
         let read = self.stream.read_exact(buffer);
         read.map_err(|error| match error.kind() {
-            std::io::ErrorKind::UnexpectedEof => self.broken("it ends there"),
+            std::io::ErrorKind::UnexpectedEof => self.broken("unexpected end of file"),
             _ => self.broken(error.to_string()),
         })?;
         self.at += buffer.len() as u64;
@@ -127,14 +128,17 @@ impl<R: Read> Archive<'_, R> {
         Header::parse(&block).map_err(|reason| broken(self.named, begin, reason))
     }
 
-    /// A whole file of that name, which must come next.
+    /// The complete content of the next entry, which must have this name.
     fn small(&mut self, name: &str, bytes_max: u64) -> Result<Vec<u8>, StoreError> {
         let header = self.header()?;
         let Some(header) = header.filter(|header| header.name == name) else {
-            return Err(self.broken(format!("`{name}` does not come where it should")));
+            return Err(self.broken(format!("expected `{name}` here")));
         };
         if header.bytes > bytes_max {
-            return Err(self.broken(format!("`{name}` has {} bytes", header.bytes)));
+            return Err(self.broken(format!(
+                "size {} of `{name}` exceeds the limit",
+                header.bytes
+            )));
         }
         let mut content = Vec::new();
         self.copy(header.bytes, |piece| {
@@ -151,10 +155,10 @@ impl<R: Read> Archive<'_, R> {
         (directory, folder): (&OwnedFd, &Path),
     ) -> Result<(), StoreError> {
         let name = header.name.as_str();
-        let sums = by_file.get(name).expect("each was looked for");
+        let sums = by_file.get(name).expect("checked before");
         if header.bytes != sums.bytes {
             let (has, written) = (header.bytes, sums.bytes);
-            return Err(self.broken(format!("`{name}` has {has} bytes, {written} were written")));
+            return Err(self.broken(format!("`{name}` has {has} bytes, expected {written}")));
         }
         let mut out = Summing::new(create(directory, folder, name)?);
         let path = folder.join(name);
@@ -164,12 +168,12 @@ impl<R: Read> Archive<'_, R> {
         })?;
         let (_, found) = out.finish();
         if found != **sums {
-            return Err(self.broken(format!("`{name}` is not what was written")));
+            return Err(self.broken(format!("checksum mismatch in `{name}`")));
         }
         Ok(())
     }
 
-    /// Shows the content of an entry piece by piece.
+    /// Passes on the content of an entry in pieces.
     fn copy(
         &mut self,
         bytes: u64,
@@ -190,7 +194,7 @@ impl<R: Read> Archive<'_, R> {
         self.read_exact(&mut fill[..padding(bytes)])
     }
 
-    /// Nothing but zeros may follow.
+    /// Only zeros may follow.
     fn end(&mut self) -> Result<(), StoreError> {
         let mut buffer = [0; BLOCK];
         let begin = self.at;
@@ -202,14 +206,14 @@ impl<R: Read> Archive<'_, R> {
             }
             let is_fill = buffer[..count].iter().all(|byte| *byte == 0);
             if !is_fill || self.at - begin > FILL_BYTES_MAX {
-                return Err(self.broken("something follows its end"));
+                return Err(self.broken("trailing data"));
             }
             self.at += count as u64;
         }
     }
 }
 
-/// Never over something that is there, never through a link.
+/// Never overwrites a file, never follows a link.
 fn create(directory: &OwnedFd, folder: &Path, name: &str) -> Result<File, StoreError> {
     let flags = OFlags::WRONLY | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW | OFlags::CLOEXEC;
     openat(directory, name, flags, Mode::RUSR | Mode::WUSR)

@@ -1,4 +1,4 @@
-//! Packed recordings from strangers.
+//! Untrusted packed recordings.
 
 use std::path::Path;
 use std::sync::OnceLock;
@@ -58,19 +58,19 @@ fn compressed(archive: &[u8]) -> Vec<u8> {
     zstd::encode_all(archive, 1).expect("memory")
 }
 
-/// What the error says, or that there was none; whatever it is, nothing lies elsewhere, and there is a
-/// recording or none.
-fn told(packed: &[u8], bytes_max: u64) -> Result<(), String> {
+/// Unpacks and returns the error, if any. In either case, nothing is created elsewhere, and there
+/// is a complete recording or none.
+fn try_unpack(packed: &[u8], bytes_max: u64) -> Result<(), String> {
     let parent = tempfile::tempdir().expect("a temporary folder");
     let folder = parent.path().join("inside");
-    std::fs::create_dir(&folder).expect("a temporary folder takes it");
+    std::fs::create_dir(&folder).expect("a temporary directory");
     let limits = Unpacking {
         bytes_max,
         cancel: &NEVER,
     };
     let done = unpack(packed, Path::new("x.wsl.tar.zst"), &folder, &limits);
-    let beside = std::fs::read_dir(parent.path()).expect("readable").count();
-    assert_eq!(beside, 1, "something lies beside the folder");
+    let entries = std::fs::read_dir(parent.path()).expect("readable").count();
+    assert_eq!(entries, 1, "a file outside of the directory");
     for entry in std::fs::read_dir(&folder).expect("readable") {
         let about = entry.expect("an entry").metadata().expect("a file");
         assert!(about.is_file());
@@ -78,7 +78,7 @@ fn told(packed: &[u8], bytes_max: u64) -> Result<(), String> {
     match done {
         Ok(()) => {
             let recording = Recording::open(&folder).expect("a recording");
-            recording.verify().expect("what was written");
+            recording.verify().expect("intact");
             Ok(())
         }
         Err(error) => {
@@ -91,14 +91,14 @@ fn told(packed: &[u8], bytes_max: u64) -> Result<(), String> {
 const ROOM: u64 = 64 << 20;
 
 fn refused(archive: &[u8], because: &str) {
-    let error = told(&compressed(archive), ROOM).expect_err(because);
+    let error = try_unpack(&compressed(archive), ROOM).expect_err(because);
     assert!(error.contains(because), "{error}");
     assert!(error.contains("x.wsl.tar.zst"), "{error}");
 }
 
 #[test]
 fn what_is_packed_is_unpacked() {
-    told(&compressed(&archive(&entries())), ROOM).expect("nothing is wrong with it");
+    try_unpack(&compressed(&archive(&entries())), ROOM).expect("valid");
 }
 
 #[test]
@@ -107,13 +107,13 @@ fn names_that_lead_elsewhere_and_files_nobody_knows_are_refused() {
     for name in ["../x", "/etc/passwd", "a/b", "..", ".", "", "surprise"] {
         let mut bad = good.clone();
         bad.push((name.to_owned(), vec![1; 100]));
-        refused(&archive(&bad), "is no file of it, or there twice");
+        refused(&archive(&bad), "unexpected or duplicate file");
     }
-    // Also when the manifest names them.
+    // Even if the manifest lists them.
     let mut bad = good.clone();
     let text = String::from_utf8(bad[0].1.clone()).expect("JSON");
     bad[0].1 = text.replace("marker.parquet", "../marker.parquet").into();
-    refused(&archive(&bad), "names a file outside of it");
+    refused(&archive(&bad), "lists a file outside of the recording");
 }
 
 #[test]
@@ -122,25 +122,19 @@ fn a_file_that_comes_twice_is_refused() {
     for entry in &good {
         let mut bad = good.clone();
         bad.push(entry.clone());
-        refused(&archive(&bad), "there twice");
+        refused(&archive(&bad), "duplicate file");
     }
 }
 
 #[test]
 fn what_is_missing_or_out_of_order_is_told() {
     let good = entries();
-    refused(&archive(&good[..good.len() - 1]), "it ends without");
-    refused(
-        &archive(&good[1..]),
-        "`manifest.json` does not come where it should",
-    );
+    refused(&archive(&good[..good.len() - 1]), "missing file");
+    refused(&archive(&good[1..]), "expected `manifest.json` here");
     let mut swapped = good.clone();
     swapped.swap(1, 2);
-    refused(
-        &archive(&swapped),
-        "`checksums` does not come where it should",
-    );
-    refused(&[], "it ends there");
+    refused(&archive(&swapped), "expected `checksums` here");
+    refused(&[], "unexpected end of file");
 }
 
 #[test]
@@ -158,53 +152,53 @@ fn links_and_folders_are_refused() {
         block[156] = kind;
         let digits = format!("{:06o}\0 ", sum(block));
         block[148..156].copy_from_slice(digits.as_bytes());
-        refused(&bad, "an entry that is not a plain file");
+        refused(&bad, "an entry is not a regular file");
     }
 }
 
 #[test]
 fn claimed_sizes_are_not_believed() {
     let good = entries();
-    // A header that promises more than there is.
+    // A header that claims more data than there is.
     let mut bad = archive(&good);
     let huge = Header {
         name: "manifest.json".into(),
         bytes: u64::MAX >> 1,
     };
     bad[..BLOCK].copy_from_slice(&huge.to_block().expect("a short name"));
-    refused(&bad, "`manifest.json` has 9223372036854775807 bytes");
+    refused(&bad, "size 9223372036854775807 of `manifest.json`");
     let mut bad = archive(&good);
     let wrong = Header {
         name: "manifest.json".into(),
         bytes: 8 << 20,
     };
     bad[..BLOCK].copy_from_slice(&wrong.to_block().expect("a short name"));
-    refused(&bad, "it ends there");
-    // A table that is longer than its checksums say.
+    refused(&bad, "unexpected end of file");
+    // A table that is larger than its checksums state.
     let mut bad = good.clone();
     bad[2].1.extend([0; 4096]);
-    refused(&archive(&bad), "were written");
+    refused(&archive(&bad), "expected");
     let mut bad = good;
     bad[2].1[10] ^= 1;
-    refused(&archive(&bad), "is not what was written");
+    refused(&archive(&bad), "checksum mismatch");
 }
 
 #[test]
 fn more_than_there_is_room_for_is_refused_before_it_is_unpacked() {
-    let error = told(&compressed(&archive(&entries())), 1000).expect_err("too large");
-    assert!(error.contains("there is room for 1000"), "{error}");
+    let error = try_unpack(&compressed(&archive(&entries())), 1000).expect_err("too large");
+    assert!(error.contains("the limit is 1000"), "{error}");
 }
 
 #[test]
 fn bombs_are_cut_off() {
     let mut bomb = archive(&entries());
     bomb.resize(bomb.len() + (32 << 20), 0);
-    refused(&bomb, "something follows its end");
+    refused(&bomb, "trailing data");
     let mut bomb = archive(&entries());
     bomb.extend([7; BLOCK]);
-    refused(&bomb, "something follows its end");
+    refused(&bomb, "trailing data");
     let zeros = vec![0; 32 << 20];
-    refused(&zeros, "`manifest.json` does not come where it should");
+    refused(&zeros, "expected `manifest.json` here");
 }
 
 #[test]
@@ -243,7 +237,7 @@ fn packed_recordings_are_known_by_content_or_name() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let check = |name: &str, content: &[u8], want: bool| {
         let path = folder.path().join(name);
-        std::fs::write(&path, content).expect("a temporary folder takes it");
+        std::fs::write(&path, content).expect("a temporary directory");
         assert_eq!(is_packed(&path), want, "{name}");
     };
     let good = compressed(&archive(&entries()));
@@ -270,7 +264,7 @@ proptest! {
     fn what_is_cut_short_is_told(share in 0.0..1.0) {
         let good = compressed(&archive(&entries()));
         let at = (good.len() as f64 * share) as usize;
-        let error = told(&good[..at], ROOM).expect_err("it is cut");
+        let error = try_unpack(&good[..at], ROOM).expect_err("truncated");
         prop_assert!(error.contains("byte"), "{}", error);
     }
 
@@ -280,6 +274,6 @@ proptest! {
         let mut bad = if inside { archive } else { compressed(&archive) };
         let at = (bad.len() as f64 * at) as usize;
         bad[at] = byte;
-        let _ = told(&if inside { compressed(&bad) } else { bad }, ROOM);
+        let _ = try_unpack(&if inside { compressed(&bad) } else { bad }, ROOM);
     }
 }

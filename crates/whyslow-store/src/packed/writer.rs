@@ -1,6 +1,6 @@
-//! Packs a recording into one stream. The bytes depend on nothing but its files: no time, owner or
-//! order of the directory. Blocks are not compared with their checksums here, because the reader
-//! does that anyway.
+//! Packs a recording into one stream. The bytes depend only on its files: not on time, owner or
+//! directory order. Blocks are not verified against their checksums here, because the reader does
+//! that.
 
 use std::io::{self, Read, Write};
 use std::path::Path;
@@ -8,12 +8,12 @@ use std::path::Path;
 use super::header::{BLOCK, Header};
 use crate::{RecordingInfo, StoreError, checksums, manifest, staging};
 
-/// Tables are compressed already: this takes what they have in common.
+/// Tables are already compressed: this exploits what they have in common.
 const LEVEL: i32 = 3;
 const COPY_BYTES: usize = 128 << 10;
 
-/// Writes a recording as one file; equal recordings become equal bytes. Its number of bytes before they
-/// are compressed.
+/// Writes a recording as one file; equal recordings give equal bytes. Returns the uncompressed
+/// size.
 pub fn pack(recording: &Path, out: impl Write) -> Result<u64, StoreError> {
     let directory = staging::open_directory(recording)?;
     let info = manifest::read(&directory, recording)?;
@@ -29,7 +29,7 @@ pub fn pack(recording: &Path, out: impl Write) -> Result<u64, StoreError> {
             bytes: length,
         };
         let Some(block) = header.to_block() else {
-            let long = io::Error::new(io::ErrorKind::InvalidInput, "its name is too long");
+            let long = io::Error::new(io::ErrorKind::InvalidInput, "the file name is too long");
             return Err(read(long));
         };
         encoder.write_all(&block).map_err(failed)?;
@@ -54,7 +54,7 @@ pub fn pack(recording: &Path, out: impl Write) -> Result<u64, StoreError> {
     Ok(bytes + 2 * BLOCK as u64)
 }
 
-/// What says what is in the others comes before them.
+/// Files that describe the others come first.
 fn names(info: &RecordingInfo) -> impl Iterator<Item = &str> {
     let tables = info.tables.values();
     let mut files: Vec<&str> = tables
@@ -67,7 +67,7 @@ fn names(info: &RecordingInfo) -> impl Iterator<Item = &str> {
         .chain(files)
 }
 
-/// Bytes from an end to that of its block.
+/// Bytes from an end to the next block boundary.
 pub(super) fn padding(bytes: u64) -> usize {
     ((BLOCK as u64 - bytes % BLOCK as u64) % BLOCK as u64) as usize
 }

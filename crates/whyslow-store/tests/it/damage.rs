@@ -1,4 +1,4 @@
-//! Recordings that were damaged or planted: an error that says where, or the right rows.
+//! Damaged or planted recordings: an error that locates the damage, or the right rows.
 
 use std::ops::ControlFlow;
 use std::path::Path;
@@ -16,7 +16,7 @@ fn written(parent: &Path) -> std::path::PathBuf {
     target
 }
 
-/// Reads a table in every way there is; how many rows `scan` gave.
+/// Reads a table with each method; returns the number of rows from `scan`.
 fn read(target: &Path, name: &str) -> Result<u64, StoreError> {
     let recording = Recording::open(target)?;
     let table = tables::by_name(name).expect("declared");
@@ -56,7 +56,7 @@ fn a_cut_or_changed_parquet_file_is_an_error_or_still_readable() {
         let rows = read(&target, table).expect("whole");
         for round in 0..150 {
             let mut bad = good.clone();
-            // The footer is where the most can go wrong: half of the changes hit it.
+            // Damage in the footer has the widest effects: half of the changes hit it.
             let at = if round % 2 == 0 {
                 random.below(good.len() as u64) as usize
             } else {
@@ -96,7 +96,7 @@ fn a_cut_or_changed_manifest_is_an_error_or_still_readable() {
             bad[at] = random.below(256) as u8;
         }
         std::fs::write(&path, &bad).expect("written");
-        // A letter changed in a file's name leads to a file that is not there.
+        // A changed letter in a file name leads to a missing file.
         match read_all(&target) {
             Ok(()) | Err(StoreError::NotARecording { .. } | StoreError::Damaged { .. }) => {}
             Err(StoreError::TooNew { found, .. }) => assert!(found > 2),
@@ -132,7 +132,7 @@ fn names_in_the_manifest_never_lead_out_of_the_recording() {
         replaced(&manifest, "\"cpu.parquet\"", &format!("\"{planted}\""));
         let text = message(&target, "cpu");
         assert!(
-            text.contains("names a file outside of it"),
+            text.contains("lists a file outside of the recording"),
             "{planted}: {text}"
         );
         std::fs::write(&manifest, good).expect("written");
@@ -200,10 +200,7 @@ fn no_changed_byte_of_a_table_goes_unnoticed() {
         bad[at] ^= 0x40;
         std::fs::write(&path, &bad).expect("written");
         let text = message(&target, "wakeup");
-        assert!(
-            text.ends_with("are not what was written"),
-            "byte {at}: {text}"
-        );
+        assert!(text.contains("checksum mismatch in "), "byte {at}: {text}");
     }
 }
 
@@ -212,14 +209,14 @@ fn files_of_another_table_or_recording_are_noticed() {
     let parent = tempfile::tempdir().expect("tempdir");
     let target = written(parent.path());
     std::fs::copy(target.join("cpu.parquet"), target.join("device.parquet")).expect("copied");
-    assert!(message(&target, "device").contains("were written"));
+    assert!(message(&target, "device").contains("expected "));
     std::fs::remove_file(target.join("device.parquet")).expect("removed");
-    assert!(message(&target, "device").starts_with("failed to open"));
+    assert!(message(&target, "device").starts_with("cannot open"));
 
     replaced(
         &target.join("manifest.json"),
         "\"rows\": 900",
         "\"rows\": 901",
     );
-    assert!(message(&target, "cpu").contains("its files have 900 rows, the manifest says 901"));
+    assert!(message(&target, "cpu").contains("its files have 900 rows, the manifest states 901"));
 }

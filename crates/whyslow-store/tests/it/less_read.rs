@@ -1,4 +1,4 @@
-//! What is read of less than everything is what reading everything shows.
+//! Partial reads return the same rows as reading everything.
 
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
@@ -13,7 +13,7 @@ use whyslow_store::{Limits, Recording, Scan, Tables};
 
 use crate::it::support::{self, Random, SMALL};
 
-/// Calls with a known end, one in five without, where `open` says so.
+/// Calls with a known end, and one in five without if `open`.
 fn calls(count: i64, open: bool, symbols: &Symbols) -> Collected {
     let template = support::any_rows(&mut Random(5), symbols, 1).syscall[0];
     let mut random = Random(7);
@@ -85,7 +85,7 @@ fn ends_are_the_same_however_they_are_read() {
             ] {
                 assert_eq!(numbers(&recording, columns), made, "{columns:?}");
             }
-            // One that is elsewhere is left there.
+            // An end that does not equal start plus duration is not computed.
             rows.syscall[1_234].ts_end = Some(99);
             rows.syscall[1_234].dur = Some(1);
             let (_parent, recording) = recorded(&rows, &symbols, limits);
@@ -134,7 +134,7 @@ fn one_row_group_is_read_in_pieces() {
         let parts = each(&recording, &scan, |batch| {
             ids.extend_from_slice(batch.column(0).as_primitive::<Int64Type>().values());
         });
-        // What stays in memory is cut smaller.
+        // Cached columns are split into smaller parts.
         let pieces = window.map_or(2, |_| (ids.len() / 10_000).min(8));
         assert_eq!(parts, pieces);
         let mut in_order = Vec::new();
@@ -145,7 +145,7 @@ fn one_row_group_is_read_in_pieces() {
             })
             .expect("readable");
         assert_eq!(ids, in_order);
-        // Single rows are found where the pieces have them.
+        // Single rows are found in the same parts.
         let mut picked = Vec::new();
         for part in recording.parts(&scan).expect("parts") {
             let last = part.rows() - 1;
@@ -163,8 +163,8 @@ fn one_row_group_is_read_in_pieces() {
     }
 }
 
-/// What was read of a window stays in memory, column by column: it is the same whatever was asked
-/// for before, and another window has its own.
+/// Columns of a window are cached one by one: they are the same whatever was requested before, and
+/// another window has its own.
 #[test]
 fn columns_of_a_window_are_the_same_in_any_company() {
     let symbols = support::symbols();
@@ -191,7 +191,7 @@ fn columns_of_a_window_are_the_same_in_any_company() {
                 assert_eq!(rows_of(&recording, &scan), expected, "{columns:?}");
                 assert_eq!(rows_of(&recording, &scan), expected, "{columns:?} again");
             }
-            // Whole rows, of which the window has all.
+            // Complete rows, all of which are in the window.
             let scan = scan(&["id", "ts", "ts_end"], window);
             let found: BTreeSet<String> = rows_of(&recording, &scan).into_iter().collect();
             for row in &rows.syscall {
@@ -205,7 +205,7 @@ fn columns_of_a_window_are_the_same_in_any_company() {
     }
 }
 
-/// The cells of each row that the pieces have, in their order.
+/// The cells of each row in the parts, in order.
 fn rows_of(recording: &Recording, scan: &Scan) -> Vec<String> {
     let mut found = Vec::new();
     each(recording, scan, |batch| {

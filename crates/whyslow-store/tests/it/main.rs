@@ -1,4 +1,4 @@
-//! Recordings written and read: what comes back, what is read of it, and what damage does.
+//! Writes and reads recordings: round trips, partial reads, and damage.
 
 mod damage;
 mod less_read;

@@ -1,4 +1,4 @@
-//! The files say the same to programs that know nothing of ours.
+//! Other programs read the same content from the files.
 
 use std::path::Path;
 use std::process::Command;
@@ -18,17 +18,20 @@ fn rows() -> Collected {
     rows
 }
 
-/// What the program prints, `None` (and why) if it is not there.
+/// Output of the program; `None` (and a skip) if it is not available.
 fn output(need: Need, program: &str, arguments: &[&str], needs: &str) -> Option<String> {
     let probe = Command::new(program).args(["-c", needs]).output();
     if !probe.is_ok_and(|probe| probe.status.success()) {
-        skip(need, format!("`{program} -c '{needs}'` does not run here"));
+        skip(
+            need,
+            format!("`{program} -c '{needs}'` does not run on this machine"),
+        );
         return None;
     }
     let run = Command::new(program)
         .args(arguments)
         .output()
-        .expect("it ran before");
+        .expect("started before");
     let errors = String::from_utf8_lossy(&run.stderr);
     assert!(run.status.success(), "{program}: {errors}");
     Some(
@@ -39,7 +42,7 @@ fn output(need: Need, program: &str, arguments: &[&str], needs: &str) -> Option<
     )
 }
 
-/// `files` as a list in brackets, and what the rows hold: number, sum of ids, calls with a
+/// `files` as a list in brackets, and the content of the rows: count, sum of ids, calls with a
 /// path, characters of names.
 fn written(parent: &Path) -> (String, String) {
     let (rows, symbols) = (rows(), support::symbols());

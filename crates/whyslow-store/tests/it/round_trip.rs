@@ -1,4 +1,4 @@
-//! What is read is what was written, in order, whatever the order of writing.
+//! Reading returns what was written, in order, whatever the order of writing.
 
 use std::ops::ControlFlow;
 
@@ -68,7 +68,7 @@ proptest! {
     }
 }
 
-/// Syscalls in order of their ends, some unfinished, a few very long; and markers.
+/// System calls in order of their ends, some unfinished, a few very long; and markers.
 fn intervals(seed: u64, count: i64) -> Collected {
     let mut random = Random(seed);
     let mut rows = Collected::default();
@@ -94,7 +94,7 @@ fn intervals(seed: u64, count: i64) -> Collected {
     rows
 }
 
-/// Ids of rows that overlap, by parts, filtered row by row as every reader does.
+/// Ids of rows that overlap, by parts, filtered row by row like in every reader.
 fn overlapping(
     source: &dyn Tables,
     table: &'static whyslow_model::Table,
@@ -184,7 +184,7 @@ fn rows_beyond_the_buffer_go_to_the_long_file_and_come_back_in_order() {
     assert_eq!(table.long_files, ["syscall_long.parquet"]);
     assert_eq!(table.rows, 20_000);
     assert!(info.tables["marker"].long_files.is_empty());
-    // Asks for the order of rows without asking for the columns that tell it.
+    // Requests the order of rows without requesting the key columns.
     let recording = Recording::open(&target).expect("opened");
     let scan = Scan {
         table: tables::SyscallRow::TABLE,

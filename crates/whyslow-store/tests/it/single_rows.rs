@@ -1,4 +1,4 @@
-//! Single rows of a part are those that reading all of it shows at their numbers.
+//! Reading single rows of a part returns the same rows as reading all of it.
 
 use std::ops::ControlFlow;
 
@@ -12,7 +12,7 @@ use whyslow_store::{Limits, MemoryTables, Part, Recording, RecordingInfo, Scan, 
 
 use crate::it::support::{self, Random, SMALL};
 
-/// Rows of a batch as text; words as they are, whatever their number in the dictionary.
+/// Rows of a batch as text; words as they are, independent of dictionary numbers.
 fn show(batch: &RecordBatch, shown: &mut Vec<String>) {
     for row in 0..batch.num_rows() {
         let cells = batch.columns().iter().map(|column| {
@@ -49,7 +49,7 @@ fn picked(part: &dyn Part, numbers: &[u64]) -> Vec<String> {
     shown
 }
 
-/// Picks rows of each part of a scan of these columns, and of one with all columns.
+/// Picks rows of each part of a scan of these columns, and of a scan of all columns.
 fn check(source: &dyn Tables, table: &'static Table, window: Option<Window>, random: &mut Random) {
     let every: Vec<&str> = table.columns.iter().map(|column| column.name).collect();
     let few = Scan {

@@ -1,4 +1,4 @@
-//! Writing: what appears, what never does.
+//! Writing: what becomes visible, and what does not.
 
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;

@@ -1,4 +1,4 @@
-//! `explain --across`: from the client's recording to what other hosts did, whose clocks are seconds apart.
+//! `explain --across`: from the client's recording to other hosts, whose clocks differ by seconds.
 
 use serde_json::Value;
 
@@ -112,8 +112,8 @@ fn what_cannot_be_followed_is_refused_with_a_word_on_it() {
     let place = place();
     let check = |args: &[&str], part: &str| {
         let run = place.whyslow().args(args).assert().failure();
-        let told = String::from_utf8_lossy(&run.get_output().stderr).into_owned();
-        assert!(told.contains(part), "{args:?}: {told}");
+        let message = String::from_utf8_lossy(&run.get_output().stderr).into_owned();
+        assert!(message.contains(part), "{args:?}: {message}");
     };
     check(
         &["explain", "cli.wsl", "--across", "app.wsl,app.wsl"],

@@ -1,4 +1,4 @@
-//! The demo tells its story: what it promises in words is in the answers.
+//! The demo: what its text promises is in the answers.
 
 use std::path::Path;
 use std::process::Command;
@@ -21,7 +21,7 @@ fn the_demo_finds_the_slow_open_and_the_sync_across_it() {
         .output()
         .expect("bash runs");
     let said = String::from_utf8_lossy(&output.stderr);
-    if said.contains("this build has no pages") {
+    if said.contains("this build has no web pages") {
         skip(
             Need::Pages,
             "the pages are not built, which the demo ends with: ./dev ui",
@@ -29,8 +29,8 @@ fn the_demo_finds_the_slow_open_and_the_sync_across_it() {
         return;
     }
     assert!(output.status.success(), "{said}");
-    let told = String::from_utf8_lossy(&output.stdout);
-    let (whole, cut) = told
+    let transcript = String::from_utf8_lossy(&output.stdout);
+    let (whole, cut) = transcript
         .split_once("# Cut the window")
         .expect("the window is cut");
     let row = |text: &str, parts: &[&str]| {
@@ -44,15 +44,17 @@ fn the_demo_finds_the_slow_open_and_the_sync_across_it() {
     assert!(!again.starts_with('*'), "{again}");
     let sync = row(cut, &["sync", "339"]).unwrap_or_else(|| panic!("no sync in {cut}"));
     assert!(sync.starts_with('*'), "{sync}");
-    assert!(cut.contains("* began before, or ended after, the window"));
+    assert!(cut.contains("* started before the window, or still in progress at its end"));
     assert!(row(cut, &["sda", "write", "jbd2"]).is_some(), "{cut}");
-    let (_, explained) = told.split_once("in one question").expect("it is explained");
+    let (_, explained) = transcript
+        .split_once("in one question")
+        .expect("it is explained");
     let explained = explained.split_whitespace().collect::<Vec<_>>().join(" ");
     let report =
         std::fs::read_to_string(place.join("incident.html")).expect("the report is written");
     assert!(
         report.contains("sync[339]"),
-        "its story is told without scripts, too"
+        "its findings are shown without scripts, too"
     );
     for said in [
         "apache2[243] took 158 ms",

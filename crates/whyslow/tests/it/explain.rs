@@ -1,4 +1,4 @@
-//! `explain` as people and programs use it.
+//! `explain` on the command line, in all formats.
 
 use serde_json::Value;
 
@@ -16,7 +16,7 @@ fn incident(place: &Place) -> String {
     "web.wsl".to_owned()
 }
 
-/// What of a document a schema does not allow; as much of JSON Schema as ours uses.
+/// Violations of a schema in a document; supports the part of JSON Schema that is used here.
 fn wrong(schema: &Value, value: &Value, place: &str) -> Vec<String> {
     if let Some(choices) = schema["oneOf"].as_array() {
         let fits = choices
@@ -67,7 +67,7 @@ fn wrong(schema: &Value, value: &Value, place: &str) -> Vec<String> {
         for (name, field) in fields {
             match properties.get(name) {
                 Some(property) => found.extend(wrong(property, field, &format!("{place}.{name}"))),
-                None => found.push(format!("{place}.{name} is not told")),
+                None => found.push(format!("{place}.{name} is missing")),
             }
         }
     }
@@ -113,8 +113,8 @@ fn the_slow_open_of_the_incident_is_put_down_to_sync() {
     let [begin, end] =
         ["begin_ns", "end_ns"].map(|name| story["target"][name].as_i64().expect("ns"));
     assert_eq!(sum, end - begin);
-    // LTTng's daemons wrote the trace on the same machine: 32.898 ms on one CPU of 14.802 s, by a sum
-    // over the table with another program.
+    // LTTng's daemons wrote the trace on the same machine: 32.898 ms on one CPU of 14.802 s, by a
+    // sum over the table with another program.
     let share = report["tracer_share"].as_f64().expect("a share");
     assert!((share - 0.002_223).abs() < 0.000_002, "{share}");
 }
@@ -125,7 +125,7 @@ fn the_json_form_is_as_its_schema_says() {
     let recording = incident(&place);
     let schema: Value =
         serde_json::from_str(&place.stdout(&["schema", "explanation"])).expect("JSON");
-    for asked in [
+    for args in [
         vec!["explain", &recording, "--json"],
         vec![
             "explain",
@@ -138,9 +138,9 @@ fn the_json_form_is_as_its_schema_says() {
         vec!["explain", &recording, "--json", "-d", "sda"],
         vec!["explain", &recording, "--json", "-w", "+9s+1s", "-t", "243"],
     ] {
-        let report: Value = serde_json::from_str(&place.stdout(&asked)).expect("JSON");
+        let report: Value = serde_json::from_str(&place.stdout(&args)).expect("JSON");
         let wrong = wrong(&schema, &report, "report");
-        assert!(wrong.is_empty(), "{asked:?}: {wrong:#?}");
+        assert!(wrong.is_empty(), "{args:?}: {wrong:#?}");
     }
 }
 
@@ -162,7 +162,7 @@ fn what_is_different_from_another_window_is_the_excess() {
     let here = first["here_ns"].as_i64().expect("ns");
     assert!((157_000_000..158_200_000).contains(&here), "{here}");
 
-    // A copy is another recording: its processes are known by their names only.
+    // A copy is another recording, so its processes match by name only.
     let window = ["explain", &recording, "--json", "-w", "+9s+1s", "-t", "243"];
     place.stdout(&[
         "import",
@@ -171,8 +171,8 @@ fn what_is_different_from_another_window_is_the_excess() {
         "other.wsl",
         "--quiet",
     ]);
-    let beside = [&window[..], &["--vs", "other.wsl", "--vs", "+9s+1s"]].concat();
-    let report: Value = serde_json::from_str(&place.stdout(&beside)).expect("JSON");
+    let compared = [&window[..], &["--vs", "other.wsl", "--vs", "+9s+1s"]].concat();
+    let report: Value = serde_json::from_str(&place.stdout(&compared)).expect("JSON");
     let versus = &report["stories"][0]["versus"];
     assert_eq!(versus["per"], "second");
     assert!(
@@ -182,7 +182,7 @@ fn what_is_different_from_another_window_is_the_excess() {
     for difference in versus["differences"].as_array().expect("differences") {
         assert!(difference["culprit"]["pid"].is_null(), "{difference}");
     }
-    // It is not the last one used, though it was opened after it.
+    // It did not become @last, although it was opened later.
     let last: Value = serde_json::from_str(&place.stdout(&["explain", "--json"])).expect("JSON");
     assert_eq!(last["recording"], "web.wsl");
 }
@@ -191,8 +191,11 @@ fn what_is_different_from_another_window_is_the_excess() {
 fn what_to_compare_with_is_one_window_and_one_recording() {
     let place = Place::new();
     let recording = incident(&place);
-    for (asked, says) in [
-        (vec!["--vs", "nonsense"], "there is no recording `nonsense`"),
+    for (flags, says) in [
+        (
+            vec!["--vs", "nonsense"],
+            "`nonsense` is neither a recording nor a window",
+        ),
         (vec!["--vs", "gone.wsl"], "gone.wsl"),
         (
             vec!["--vs", "+0s..+1s", "--vs", "+1s..+2s"],
@@ -200,11 +203,11 @@ fn what_to_compare_with_is_one_window_and_one_recording() {
         ),
         (vec!["--vs", "+0s..+1s", "-d", "sda"], "--dev"),
     ] {
-        let all = [&["explain", recording.as_str()], asked.as_slice()].concat();
+        let all = [&["explain", recording.as_str()], flags.as_slice()].concat();
         let output = place.whyslow().args(&all).output().expect("a run");
-        assert!(!output.status.success(), "{asked:?}");
+        assert!(!output.status.success(), "{flags:?}");
         let said = String::from_utf8_lossy(&output.stderr).into_owned();
-        assert!(said.contains(says), "{asked:?}: {said}");
+        assert!(said.contains(says), "{flags:?}: {said}");
     }
 }
 
@@ -246,11 +249,14 @@ fn what_cannot_be_explained_is_refused_with_what_can() {
     let block = row.split(',').next().expect("an id").to_owned();
     check(&["explain", &recording, "-w", &block], "is no system call");
     check(&["explain", &recording, "--slow", "open"], "open>100ms");
-    check(&["explain", &recording, "--slow", ">1s"], "names no call");
+    check(
+        &["explain", &recording, "--slow", ">1s"],
+        "names no system call",
+    );
     check(&["explain", &recording, "--csv"], "text, json and md");
     check(&["explain", "--why", "nonsense"], "--why list");
-    let told = place.stdout(&["explain", "--why", "lock_inode"]);
-    assert!(told.contains("xfs_ilock()"), "{told}");
+    let text = place.stdout(&["explain", "--why", "lock_inode"]);
+    assert!(text.contains("xfs_ilock()"), "{text}");
 }
 
 #[test]
@@ -261,11 +267,11 @@ fn hostile_names_do_not_reach_the_terminal() {
         1.9 [0] (tid=7 pid=7) syscall_exit name=openat ret=3\n";
     std::fs::write(place.join("t.txt"), trace).expect("room");
     for form in ["text", "md"] {
-        let told = place.stdout(&["explain", "t.txt", "--format", form]);
-        assert!(told.contains("openat("), "{told}");
-        assert!(!told.contains(['\u{1b}', '\u{7}']), "{told:?}");
+        let text = place.stdout(&["explain", "t.txt", "--format", form]);
+        assert!(text.contains("openat("), "{text}");
+        assert!(!text.contains(['\u{1b}', '\u{7}']), "{text:?}");
         if form == "md" {
-            assert!(!told.contains("<b>"), "{told}");
+            assert!(!text.contains("<b>"), "{text}");
         }
     }
 }

@@ -1,5 +1,5 @@
-//! `fleet`: recordings come into a lake and are asked there; what the lake answers is what the recording
-//! does.
+//! `fleet`: recordings are pushed to a lake and queried there; the results equal those of the
+//! recordings.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -15,14 +15,14 @@ fn python() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../../python/src")
 }
 
-/// With the Python package of this tree.
+/// With the Python package of this source tree.
 fn asking(place: &Place) -> Command {
     let mut command = place.whyslow();
     command.env("PYTHONPATH", python());
     command
 }
 
-/// Whether the package finds what it needs; says why not.
+/// Whether the dependencies of the package are installed; skips the test otherwise.
 fn has_engine() -> bool {
     let output = Process::new("python3")
         .env("PYTHONPATH", python())
@@ -83,20 +83,17 @@ fn a_push_is_made_once_and_upkeep_says_what_it_does() {
     let before = files(&place.join("lake"));
     assert_eq!(before.len(), 7);
     let again = push(&place, &[]);
-    assert!(again.contains("is in lake already"), "{again}");
+    assert!(again.contains("already in lake"), "{again}");
     assert_eq!(files(&place.join("lake")), before);
     let mut compact = place.whyslow();
     compact.args(["fleet", "compact", "lake"]);
     let compacted = said(compact, 0);
-    assert!(
-        compacted.contains("0 recordings put together"),
-        "{compacted}"
-    );
+    assert!(compacted.contains("merged 0 recordings"), "{compacted}");
     let mut expire = place.whyslow();
     expire.args(["fleet", "expire", "lake", "--keep", "1d", "--dry-run"]);
     let expired = said(expire, 0);
     assert!(
-        expired.contains("2015-01-15 of default: would go"),
+        expired.contains("2015-01-15 of default: would be deleted"),
         "{expired}"
     );
     assert_eq!(files(&place.join("lake")).len(), 7);
@@ -128,17 +125,17 @@ fn what_cannot_be_pushed_is_told_with_what_to_do() {
     check(
         &["push", "lake", recording],
         2,
-        &["is a recording, not a lake", "the lake comes last"],
+        &["is a recording, not a lake", "name the lake last"],
     );
     check(
         &["push", recording, "ftp://x/y"],
         2,
-        &["no store for ftp", "s3://BUCKET"],
+        &["scheme ftp:// is not supported", "s3://BUCKET"],
     );
     check(
         &["push", recording, "lake", "--host", "a/b"],
         2,
-        &["cannot be the name of a host", "--host"],
+        &["is not a valid host name", "--host"],
     );
     check(
         &["push", recording, "lake", "--label", "rack"],
@@ -156,15 +153,15 @@ fn what_cannot_be_pushed_is_told_with_what_to_do() {
     check(
         &["hosts", "--lake", "asked", "-w", "+1s..+2s"],
         2,
-        &["no begin to count from", "-1h.."],
+        &["count from the start of a recording", "-1h.."],
     );
     check(
         &["find", "01XXX", "--lake", "asked"],
         2,
-        &["cannot be the name of a recording", "26 capital letters"],
+        &["is not a valid recording name", "26 capital letters"],
     );
-    check(&["deviations"], 2, &["which lake?", "WHYSLOW_LAKE"]);
-    // Two of which one is none: the other one is there.
+    check(&["deviations"], 2, &["no lake given", "WHYSLOW_LAKE"]);
+    // Of two recordings one is invalid: the other one is pushed.
     check(
         &["push", recording, "missing.wsl", "lake"],
         1,
@@ -189,7 +186,7 @@ fn nobody_listens_at_the_store() {
     let none = said(command, 1);
     assert!(none.contains("error: failed to look at"), "{none}");
     assert!(none.contains("hint: "), "{none}");
-    // Nor at what is no address at all.
+    // Nor with an invalid URL.
     for endpoint in ["", "minio"] {
         let mut command = place.whyslow();
         command
@@ -198,7 +195,7 @@ fn nobody_listens_at_the_store() {
             .arg("s3://bucket/lake")
             .env("AWS_ENDPOINT_URL", endpoint);
         let wrong = said(command, 2);
-        assert!(wrong.contains("which is no URL"), "{wrong}");
+        assert!(wrong.contains("which is not a URL"), "{wrong}");
     }
 }
 
@@ -215,7 +212,7 @@ fn a_missing_package_is_told_with_the_command_that_installs_it() {
         none.contains("need Python") && none.contains("pip install"),
         "{none}"
     );
-    // One that has no such package, whatever is installed.
+    // A Python without the package, whatever is installed on the machine.
     let bare = place.write("bare", "#!/bin/sh\nexec python3 -I -S \"$@\"\n");
     let mut mode = fs::metadata(&bare).expect("it is there").permissions();
     std::os::unix::fs::PermissionsExt::set_mode(&mut mode, 0o755);
@@ -243,11 +240,11 @@ fn what_is_hidden_is_not_in_the_lake_and_not_there_twice() {
         command
     };
     let none = said(pushed(&[]), 2);
-    assert!(none.contains("needs --redact-key, or --host"), "{none}");
+    assert!(none.contains("needs --redact-key or --host"), "{none}");
     let first = said(pushed(&["--redact-key", "key"]), 0);
     assert!(first.contains(" KiB to lake"), "{first}");
     let again = said(pushed(&["--redact-key", "key"]), 0);
-    assert!(again.contains("is in lake already"), "{again}");
+    assert!(again.contains("already in lake"), "{again}");
     let names = files(&place.join("lake"));
     assert_eq!(names.len(), 7);
     assert!(
@@ -265,36 +262,36 @@ fn what_is_hidden_is_not_in_the_lake_and_not_there_twice() {
     if !has_engine() {
         return;
     }
-    let hidden = told(&place);
+    let hidden = lake_text(&place);
     for word in HIDDEN {
         assert!(!hidden.contains(word), "{word}: {hidden}");
     }
     let open = Place::new();
     push(&open, &[]);
-    let told = told(&open);
+    let lake_text = lake_text(&open);
     for word in HIDDEN {
-        assert!(told.contains(word), "{word}: {told}");
+        assert!(lake_text.contains(word), "{word}: {lake_text}");
     }
 }
 
-/// Names that the recording has; those of programs that everybody has, as apache2, stay.
+/// Names in the recording; common program names, such as apache2, are not redacted.
 const HIDDEN: [&str; 3] = ["web1", "owned", "calc"];
 
-/// What a lake says of everything that has a name.
-fn told(place: &Place) -> String {
+/// All named values in the lake.
+fn lake_text(place: &Place) -> String {
     let dimensions = ["process", "file", "device"].map(|name| ["--dimension", name]);
     let questions = ["hosts", "verdicts", "culprits", "slowest"].map(|name| (name, &[][..]));
     let percentiles = dimensions.iter().map(|more| ("percentiles", &more[..]));
-    let mut told = String::new();
+    let mut lake_text = String::new();
     for (question, more) in questions.into_iter().chain(percentiles) {
         let mut command = asking(place);
         command
             .args(["fleet", question, "--lake", "lake", "--json"])
             .args(more);
         let output = command.assert().success();
-        told += &String::from_utf8_lossy(&output.get_output().stdout);
+        lake_text += &String::from_utf8_lossy(&output.get_output().stdout);
     }
-    told
+    lake_text
 }
 
 /// Columns of `fleet percentiles`, and of `stats`.
@@ -312,8 +309,8 @@ const SAME: [(&str, &str); 11] = [
     ("dur_max_ns", "max_ns"),
 ];
 
-/// The lake says of a culprit what `explain` does, also if several parts are put down to it; and the way
-/// to the recording is told.
+/// The lake has the same culprits as `explain`, also if several shares are attributed to one; and
+/// it has the path of the recording.
 #[test]
 fn blame_is_that_of_the_verdict_and_leads_to_the_recording() {
     if !has_engine() {
@@ -337,14 +334,14 @@ fn blame_is_that_of_the_verdict_and_leads_to_the_recording() {
             row["verdict"].as_str().expect("text"),
             row["share"].as_f64(),
         );
-        let told = verdict
+        let claimed = verdict
             .split_once(" of it (")
             .and_then(|(_, rest)| rest.split_once(" %)"))
             .and_then(|(percent, _)| percent.parse::<f64>().ok());
-        if let Some(told) = told {
+        if let Some(claimed) = claimed {
             compared += 1;
             let share = 100.0 * share.expect("a number");
-            assert!((share - told).abs() <= 0.6, "{share}: {verdict}");
+            assert!((share - claimed).abs() <= 0.6, "{share}: {verdict}");
         }
     }
     assert!(compared >= 2, "{answer}");
@@ -354,19 +351,19 @@ fn blame_is_that_of_the_verdict_and_leads_to_the_recording() {
         found.contains("whyslow explain ") && found.contains("web.wsl"),
         "{found}"
     );
-    // What was lost is told as for one recording.
+    // Losses are reported as for a single recording.
     let lossy = recorded().join("t.wsl");
     let lossy = lossy.to_str().expect("UTF-8");
     let mut strict = asking(&place);
     strict.args(["fleet", "hosts", lossy, "--strict"]);
     let output = strict.assert().code(3);
-    let told = String::from_utf8_lossy(&output.get_output().stdout).into_owned();
+    let text = String::from_utf8_lossy(&output.get_output().stdout).into_owned();
     assert!(
-        told.contains("! 7 002 events lost") || told.contains("! 7002 events lost"),
-        "{told}"
+        text.contains("! 7 002 events lost") || text.contains("! 7002 events lost"),
+        "{text}"
     );
-    assert!(!told.contains("whyslow-lake-"), "{told}");
-    // All that was before the end; before it there was nothing.
+    assert!(!text.contains("whyslow-lake-"), "{text}");
+    // Everything before the end; nothing precedes it.
     let before = run(&["fleet", "hosts", "--lake", "lake", "-w", "..2100-01-01"]);
     assert!(
         before.contains("boardhost") || before.lines().count() > 1,
@@ -383,7 +380,7 @@ fn what_lies_in_the_working_directory_is_no_part_of_the_answer() {
     }
     let place = Place::new();
     push(&place, &[]);
-    // Whoever can write there must not run what he likes as the one who asks.
+    // Users who can write to the lake must not be able to run code as the user who queries it.
     for module in ["json.py", "runpy.py", "duckdb.py"] {
         place.write(module, "open('taken', 'w').close()\nraise SystemExit(9)\n");
     }
@@ -407,15 +404,15 @@ fn of_one_recording_the_lake_answers_what_the_recording_does() {
     }
     let place = Place::new();
     push(&place, &[]);
-    let ask = |args: &[&str]| -> Value {
+    let query = |args: &[&str]| -> Value {
         let mut command = asking(&place);
         let output = command.args(args).arg("--json").assert().success();
         serde_json::from_slice(&output.get_output().stdout).expect("JSON")
     };
-    let fleet = ask(&["fleet", "percentiles", "--lake", "lake", "--kind", "io"]);
+    let fleet = query(&["fleet", "percentiles", "--lake", "lake", "--kind", "io"]);
     let recording = recorded().join("t.wsl");
     let recording = recording.to_str().expect("UTF-8");
-    let one = ask(&["io", "stats", recording]);
+    let one = query(&["io", "stats", recording]);
     let rows = |answer: &Value, wanted: &[&str]| -> Vec<Value> {
         let table = &answer["tables"][0];
         let columns = table["columns"].as_array().expect("columns");
@@ -436,7 +433,7 @@ fn of_one_recording_the_lake_answers_what_the_recording_does() {
     let expected = rows(&one, &ours);
     assert!(expected.len() > 2, "{one}");
     assert_eq!(rows(&fleet, &theirs), expected);
-    let sql = ask(&[
+    let sql = query(&[
         "fleet",
         "sql",
         "--lake",

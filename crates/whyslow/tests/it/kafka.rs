@@ -1,4 +1,5 @@
-//! A broker whose producers wait for a consumer that lags: by its profile alone, and with the kernel's events.
+//! A broker whose producers wait for a lagging consumer: from its profile alone, and with kernel
+//! events.
 
 use serde_json::Value;
 
@@ -9,14 +10,14 @@ fn fixture(name: &str) -> String {
     path.join(name).display().to_string()
 }
 
-fn asked(place: &Place, args: &[&str]) -> Value {
+fn query(place: &Place, args: &[&str]) -> Value {
     let args: Vec<&str> = args.iter().copied().chain(["--json"]).collect();
     serde_json::from_str(&place.stdout(&args)).expect("one JSON document")
 }
 
-/// The longest wait for the lock of the log that has one holder, not several in turn.
+/// The longest wait for the lock of the log with one holder, not several in turn.
 fn longest(place: &Place, recording: &str) -> Value {
-    let answer = asked(place, &["locks", "log", recording, "-n", "0"]);
+    let answer = query(place, &["locks", "log", recording, "-n", "0"]);
     let rows = answer["tables"][0]["rows"].as_array().expect("rows");
     let of_log = rows.iter().filter(|row| {
         let function = row["function"].as_str().unwrap_or_default();
@@ -31,9 +32,9 @@ fn text<'v>(value: &'v Value, place: &str) -> &'v str {
     value.pointer(place).and_then(Value::as_str).unwrap_or("")
 }
 
-/// Links of the first story.
+/// Links of the first finding.
 fn chain(place: &Place, args: &[&str]) -> (Value, Vec<Value>) {
-    let report = asked(place, args);
+    let report = query(place, args);
     let story = report["stories"][0].clone();
     let chain = story["chain"].as_array().expect("a chain").clone();
     (story, chain)
@@ -60,7 +61,7 @@ fn the_kernel_proves_what_the_profile_suspects() {
     assert!(text(holder, "/mechanism").starts_with("block_"));
     let program = holder["program"].to_string();
     assert!(program.contains("transferFrom"), "{program}");
-    // Also where the monitor was waited for in pieces that a timer ended.
+    // Also if the wait for the monitor is split by timeouts.
     let parts = story["parts"].as_array().expect("parts");
     let of_reader = parts.iter().filter(|part| {
         text(part, "/culprit/name").starts_with("data-plane-kafka-network-thread-")
@@ -68,7 +69,7 @@ fn the_kernel_proves_what_the_profile_suspects() {
     });
     let share: f64 = of_reader.filter_map(|part| part["share"].as_f64()).sum();
     assert!(share > 0.95, "{share}");
-    // What the profile alone says stays beside it.
+    // What the profile alone shows is kept.
     let caveats = story["caveats"].to_string();
     assert!(caveats.contains("by the profile alone"), "{caveats}");
 }
@@ -83,7 +84,7 @@ fn threads_have_their_whole_names_also_where_the_kernel_tells_of_them() {
         &["io", "top"],
     ] {
         let args = [view, &[&recording, "--comm", "*-request-handler-*"]].concat();
-        let answer = asked(&place, &args);
+        let answer = query(&place, &args);
         let rows = answer["tables"][0]["rows"].as_array().expect("rows");
         assert!(!rows.is_empty(), "{view:?}");
     }
@@ -92,7 +93,7 @@ fn threads_have_their_whole_names_also_where_the_kernel_tells_of_them() {
 #[test]
 fn both_clocks_agree_where_they_tell_of_the_same() {
     let place = Place::new();
-    let answer = asked(&place, &["info", &fixture("incident.wsl.tar.zst")]);
+    let answer = query(&place, &["info", &fixture("incident.wsl.tar.zst")]);
     let tables = answer["tables"].as_array().expect("tables");
     let clocks = tables
         .iter()

@@ -1,5 +1,5 @@
-//! The machine form of `as lttng-…`: every table of every command against the description that
-//! the command gives of itself, with and without rows, and against the peer's own description.
+//! The LAMI output of `as lttng-…`: every table of every command against the metadata that the
+//! command prints, with and without rows, and against the metadata of lttng-analyses.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::process::Command;
@@ -27,7 +27,7 @@ const COMMANDS: [&str; 15] = [
     "lttng-memtop",
 ];
 
-/// Something of everything that the tables are about.
+/// Some data for every table.
 const BUSY: &str = r#"whyslow-text 1
 meta hostname=web1
 1421342317.100000000 [0] sched_switch prev=0 next=10 prev_state=R prev_comm=swapper/0 next_comm=sync next_prio=120
@@ -65,7 +65,7 @@ meta hostname=web1
 1421342319.400000000 [0] sched_switch prev=10 next=0 prev_state=S prev_comm=sync next_comm=swapper/0
 "#;
 
-/// Two marks and nothing else.
+/// Two markers and nothing else.
 const EMPTY: &str = r#"whyslow-text 1
 meta hostname=web1
 1421342317.000000000 [0] marker name="begin"
@@ -119,7 +119,7 @@ fn check_metadata(metadata: &Json) {
     }
 }
 
-/// Name of a member, and what its value is.
+/// Name and value of a member.
 type Member = (&'static str, fn(&Json) -> bool);
 
 /// Names and types of the members of a cell.
@@ -128,12 +128,12 @@ fn check_cell(class: &str, cell: &Json) {
         assert!(cell.is_null(), "{cell} is neither empty nor an object");
         return;
     };
-    let told = object["class"].as_str().expect("a class");
-    if told == "unknown" {
+    let text = object["class"].as_str().expect("a class");
+    if text == "unknown" {
         assert_eq!(object.len(), 1, "{cell}");
         return;
     }
-    assert_eq!(told, class, "{cell}");
+    assert_eq!(text, class, "{cell}");
     let members = |required: &[Member], optional: &[Member]| {
         check_members(object, required, optional);
     };
@@ -178,7 +178,7 @@ fn check_members(object: &Map<String, Json>, required: &[Member], optional: &[Me
     }
 }
 
-/// Rows of the results by their class.
+/// Rows of the results by table class.
 fn check_results(results: &Json, classes: &Classes) -> BTreeMap<String, usize> {
     let mut rows = BTreeMap::new();
     let members: Vec<&String> = results.as_object().expect("an object").keys().collect();
@@ -206,7 +206,7 @@ fn check_results(results: &Json, classes: &Classes) -> BTreeMap<String, usize> {
     rows
 }
 
-/// All the tables a command has.
+/// All tables of a command.
 fn options(command: &str) -> &'static [&'static str] {
     match command.trim_start_matches("lttng-") {
         name if name.starts_with("io") => &["--usage", "--stats", "--top", "--freq", "--log"],
@@ -262,7 +262,7 @@ fn tables_without_rows_are_as_described() {
         args.extend(options(&command));
         let rows = check_results(&parsed(&place.stdout(&args)), &classes);
         let expected = match command.as_str() {
-            // Classes of calls are listed with no calls in them.
+            // Classes of calls are listed even without calls.
             name if name.starts_with("lttng-io") => 4,
             _ => 0,
         };
@@ -271,7 +271,7 @@ fn tables_without_rows_are_as_described() {
             expected,
             "{command}: {rows:?}"
         );
-        // Nothing to analyse is told by the exit status.
+        // Nothing to analyse is reported by the exit status.
         let mut whyslow = place.whyslow();
         whyslow.args(["as", &command, "t.wsl", "--test-compatibility"]);
         whyslow.assert().failure();
@@ -281,8 +281,8 @@ fn tables_without_rows_are_as_described() {
 #[test]
 fn progress_is_lines_before_the_result() {
     let place = recorded(BUSY);
-    let told = place.stdout(&["as", "lttng-cputop-mi", "t.wsl", "--output-progress"]);
-    let lines: Vec<&str> = told.lines().collect();
+    let text = place.stdout(&["as", "lttng-cputop-mi", "t.wsl", "--output-progress"]);
+    let lines: Vec<&str> = text.lines().collect();
     let (result, progress) = lines.split_last().expect("there are lines");
     assert!(parsed(result)["results"].is_array());
     let shares = progress.iter().map(|line| {
@@ -300,11 +300,11 @@ fn failures_are_objects_with_a_message() {
     let mut whyslow = place.whyslow();
     whyslow.args(["as", "lttng-cputop-mi", "missing.wsl"]);
     let output = whyslow.assert().failure();
-    let told = String::from_utf8(output.get_output().stdout.clone()).expect("UTF-8");
-    assert!(parsed(&told)["error-message"].is_string(), "{told}");
+    let text = String::from_utf8(output.get_output().stdout.clone()).expect("UTF-8");
+    assert!(parsed(&text)["error-message"].is_string(), "{text}");
 }
 
-/// Programs that read the results go by the names of table classes and by the classes of cells.
+/// Programs identify results by the names of table classes and by the classes of cells.
 #[test]
 fn classes_are_those_of_lttng_analyses() {
     let place = recorded(EMPTY);
@@ -320,7 +320,7 @@ fn classes_are_those_of_lttng_analyses() {
             .filter(|name| !ours.contains_key(*name))
             .collect();
         let expected: BTreeSet<String> = if command.starts_with("lttng-irq") {
-            // Its summary adds up interrupts of every kind in rows that do not tell which.
+            // Its summary adds up interrupts of all kinds in rows that do not name the kind.
             BTreeSet::from(["summary".into()])
         } else {
             BTreeSet::new()
@@ -335,23 +335,23 @@ fn classes_are_those_of_lttng_analyses() {
 #[test]
 fn options_that_a_command_does_not_have_are_refused() {
     let place = recorded(BUSY);
-    for (args, told) in [
-        (&["lttng-cputop", "--irq", "5"][..], "no --irq"),
-        (&["lttng-irqstats", "--per-prio"], "no --per-prio"),
-        (&["lttng-syscallstats", "--limit", "3"], "no --limit"),
-        (&["lttng-schedstats", "--minsize", "2"], "no --minsize"),
+    for (args, text) in [
+        (&["lttng-cputop", "--irq", "5"][..], "option --irq"),
+        (&["lttng-irqstats", "--per-prio"], "option --per-prio"),
+        (&["lttng-syscallstats", "--limit", "3"], "option --limit"),
+        (&["lttng-schedstats", "--minsize", "2"], "option --minsize"),
         (
             &["lttng-schedfreq", "--freq-series"],
             "--freq-series is not",
         ),
         (&["lttng-iolog", "--period", "a : b"], "periods are not"),
-        (&["lttng-memtop", "--refresh", "10ms"], "by the second"),
+        (&["lttng-memtop", "--refresh", "10ms"], "per second"),
     ] {
         let mut whyslow = place.whyslow();
         whyslow.arg("as").args(args).arg("t.wsl");
         let output = whyslow.assert().failure().code(2);
         let stderr = String::from_utf8_lossy(&output.get_output().stderr).into_owned();
-        assert!(stderr.contains(told), "{args:?}: {stderr}");
+        assert!(stderr.contains(text), "{args:?}: {stderr}");
     }
 }
 
@@ -368,14 +368,14 @@ fn only_the_interrupts_asked_for_have_distributions() {
 fn parts_of_a_range_share_no_call() {
     let place = recorded(BUSY);
     let calls = |args: &[&str]| -> usize {
-        let told = place.stdout(args);
-        let lines = told.lines();
+        let text = place.stdout(args);
+        let lines = text.lines();
         let counts = lines.filter_map(|line| line.strip_prefix("Total syscalls: "));
         counts.filter_map(|count| count.parse::<usize>().ok()).sum()
     };
     let whole = calls(&["as", "lttng-syscallstats", "t.wsl"]);
     assert!(whole > 4);
-    // Some calls reach over the edge of such parts.
+    // Some calls cross the borders of these parts.
     let parts = calls(&["as", "lttng-syscallstats", "t.wsl", "--refresh", "5ms"]);
     assert_eq!(parts, whole);
 }

@@ -1,4 +1,4 @@
-//! Load sent from the command line to a server that counts what arrives.
+//! Load sent from the command line to a server that counts requests.
 
 use std::io::{BufRead as _, BufReader, Write as _};
 use std::net::{TcpListener, TcpStream};
@@ -13,7 +13,7 @@ use serde_json::Value;
 
 use crate::common::Place;
 
-/// Answers `ok` at once, or for `/slow` after this.
+/// Answers `ok` at once, or to `/slow` after this delay.
 const SLOW: Duration = Duration::from_millis(60);
 
 struct Server {
@@ -70,7 +70,7 @@ fn serve(stream: TcpStream, arrived: &AtomicU64) -> Option<()> {
     }
 }
 
-/// A run until it is stopped.
+/// A run that is killed on drop.
 fn start(place: &Place, arguments: &[&str]) -> Child {
     let program = assert_cmd::cargo::cargo_bin("whyslow");
     let mut command = std::process::Command::new(program);
@@ -96,7 +96,7 @@ fn table<'a>(answer: &'a Value, name: &str) -> &'a Vec<Value> {
 fn a_recording_of_load_has_each_request_that_arrived() {
     let (place, server) = (Place::new(), Server::start());
     let (fast, slow) = (server.url("/fast"), server.url("/slow"));
-    let told = place.stdout(&[
+    let text = place.stdout(&[
         "load",
         &fast,
         &slow,
@@ -109,8 +109,8 @@ fn a_recording_of_load_has_each_request_that_arrived() {
         "--json",
     ]);
     assert_eq!(server.arrived(), 12);
-    let told: Value = serde_json::from_str(&told).expect("JSON");
-    assert_eq!(table(&told, "requests").len(), 12);
+    let text: Value = serde_json::from_str(&text).expect("JSON");
+    assert_eq!(table(&text, "requests").len(), 12);
     assert!(!place.join("kept.ndjson").exists(), "the lines have gone");
     let kept = place.stdout(&["requests", "list", "kept.wsl", "--json", "--limit", "0"]);
     let kept: Value = serde_json::from_str(&kept).expect("JSON");
@@ -147,7 +147,7 @@ fn what_a_killed_run_has_written_is_imported() {
     let manifest: serde_json::Value = serde_json::from_slice(&manifest).expect("JSON");
     let count = manifest["tables"]["request"]["rows"].as_u64();
     let count = count.expect("a number");
-    // Rows are written a few times in a second; those under way had none yet.
+    // Rows are written several times per second; requests in flight had none yet.
     assert!(count > 0 && count <= arrived, "{count} of {arrived}");
 }
 
@@ -174,8 +174,8 @@ fn an_interrupted_run_ends_with_its_report() {
     let output = run.wait_with_output().expect("it ends");
     let talk = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(130), "{talk}");
-    let told: Value = serde_json::from_slice(&output.stdout).expect("JSON");
-    let rows = table(&told, "requests");
+    let text: Value = serde_json::from_slice(&output.stdout).expect("JSON");
+    let rows = table(&text, "requests");
     assert_eq!(rows.len() as u64, server.arrived());
     let cut = rows.iter().filter(|row| row["outcome"] == "cut").count();
     assert!(cut <= 2, "one of each thread: {cut}");
@@ -185,7 +185,7 @@ fn an_interrupted_run_ends_with_its_report() {
 #[test]
 fn other_machines_are_loaded_only_if_that_is_meant() {
     let place = Place::new();
-    // An address for documents, RFC 5737: nobody has it.
+    // A documentation address (RFC 5737), which no host has.
     let arguments = [
         "load",
         "http://192.0.2.1/",

@@ -1,4 +1,4 @@
-//! `load diff`, `load check` and `explain` on made-up requests.
+//! `load diff`, `load check` and `explain` on generated requests.
 
 use serde_json::Value;
 use whyslow_analysis::statistics::Dice;
@@ -12,14 +12,14 @@ use crate::common::Place;
 const MS: i64 = 1_000_000;
 const SECOND: i64 = 1000 * MS;
 
-/// A run of load: requests every 20 ms to six endpoints, one in six to /health.
+/// A load: requests every 20 ms to six endpoints, one in six to /health.
 #[derive(Debug, Clone, Copy)]
 struct Run {
     begin: i64,
     requests: i64,
-    /// Times the usual length.
+    /// Factor of the usual duration.
     times: f64,
-    /// Share of requests, none of them to /health, whose lookup takes five seconds more.
+    /// Share of requests (none to /health) with a DNS lookup that takes five seconds more.
     slow: f64,
 }
 
@@ -135,9 +135,9 @@ fn a_change_is_told_with_its_size_its_phase_and_its_mark() {
     let wait = rows("phases")
         .into_iter()
         .find(|row| row["phase"] == "wait");
-    let share = wait.expect("told")["share"].as_f64().expect("a share");
+    let share = wait.expect("listed")["share"].as_f64().expect("a share");
     assert!((share - 1.0).abs() < 0.05, "{share}");
-    // The same question has the same answer, byte for byte.
+    // Repeating the command prints the same, byte for byte.
     let again = [
         "load",
         "diff",
@@ -155,7 +155,7 @@ fn without_a_change_none_is_shown_and_it_is_said_what_would_be() {
     let place = place();
     let text = place.stdout(&["load", "diff", "a.wsl", "same.wsl", "--fail-if-worse"]);
     assert!(text.contains("no difference shown"), "{text}");
-    assert!(text.contains("would be shown with"), "{text}");
+    assert!(text.contains("suffice to detect"), "{text}");
     // Two windows of one recording.
     let halves = [
         "load",
@@ -213,7 +213,7 @@ fn rare_lookups_are_told_with_what_is_spared_and_as_no_cause() {
     let id = id.strip_prefix("request:").expect("a request");
     let one = place.stdout(&["explain", "lookups.wsl", "--request", id]);
     assert!(one.contains("5.00 s of it in resolve"), "{one}");
-    // All was well before: nothing is told of requests.
+    // Nothing was slow before, so there is no finding about requests.
     let well = json(&place, &["explain", "a.wsl", "--json"]);
     assert_eq!(well["stories"], Value::Array(Vec::new()), "{well}");
 }

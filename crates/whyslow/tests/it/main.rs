@@ -1,4 +1,4 @@
-//! The program as people and programs use it.
+//! Integration tests of the command line program.
 
 mod across;
 mod answers;

@@ -1,4 +1,4 @@
-//! Questions to wall-clock profiles of a program that wrote down who waited for whom.
+//! Queries on wall-clock profiles of a program that logs which thread waited for which.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -15,7 +15,7 @@ fn fixture(name: &str) -> PathBuf {
     whyslow_testkit::fixture("jfr").join(name)
 }
 
-/// A stack of a dump: who has it, its functions, what it waits for.
+/// A stack of a dump: its threads, its functions, what it waits for.
 #[derive(Debug, Default)]
 struct Stack {
     names: Vec<String>,
@@ -59,10 +59,10 @@ fn who_waits_for_a_lock_is_seen_waiting_in_a_dump() {
         let held = truth(name);
         let waits = held
             .iter()
-            .filter(|one| one.lock == "ledger" && one.entered - one.asked > 80 * MS);
+            .filter(|one| one.lock == "ledger" && one.entered - one.requested > 80 * MS);
         let mut checked = 0;
         for wait in waits.step_by(3).take(6) {
-            let at = i64::midpoint(wait.asked, wait.entered);
+            let at = i64::midpoint(wait.requested, wait.entered);
             let stacks = dump(place, recording, at);
             let of = |thread: &str| {
                 let is_of = |name: &String| name.starts_with(&format!("{thread} "));
@@ -85,7 +85,7 @@ fn who_waits_for_a_lock_is_seen_waiting_in_a_dump() {
                     .any(|what| what.contains("LockProgram$Ledger")),
                 "{stack:?}"
             );
-            // Who had it then waits for nobody.
+            // The holder at that time waits for no other thread.
             let holder = held.iter().find(|one| {
                 one.lock == "ledger"
                     && one.entered <= at
@@ -148,7 +148,7 @@ fn an_explanation_names_who_held_the_lock_and_nothing_of_the_kernel() {
         let report: Value = serde_json::from_str(&place.stdout(&["explain", recording, "--json"]))
             .expect("one JSON document");
         let stories = report["stories"].as_array().expect("stories");
-        let mut told = 0;
+        let mut found = 0;
         for story in stories
             .iter()
             .filter(|story| story["target"]["kind"] == "lock")
@@ -157,7 +157,7 @@ fn an_explanation_names_who_held_the_lock_and_nothing_of_the_kernel() {
             if story["confidence"] != "medium" {
                 continue;
             }
-            told += 1;
+            found += 1;
             let target = &story["target"];
             let (begin, end) = (target["begin_ns"].as_i64(), target["end_ns"].as_i64());
             let (begin, end) = (begin.expect("a time"), end.expect("a time"));
@@ -174,7 +174,7 @@ fn an_explanation_names_who_held_the_lock_and_nothing_of_the_kernel() {
             assert!((had - said).abs() <= 30 * MS, "{name}: {had} {story:#}");
             assert_eq!(part["grade"], "B", "{name}");
         }
-        assert!(told > 0, "{name}: {report:#}");
+        assert!(found > 0, "{name}: {report:#}");
         let text = report.to_string();
         assert!(
             !text.contains("lock_kernel") && !text.contains("lock_inode"),
@@ -186,7 +186,7 @@ fn an_explanation_names_who_held_the_lock_and_nothing_of_the_kernel() {
 #[test]
 fn each_thread_is_in_a_dump_once() {
     let recording = fixture("batches.jfr");
-    let begin = truth("batches")[0].asked;
+    let begin = truth("batches")[0].requested;
     for after in [300, 900, 1500, 2100] {
         let stacks = dump(
             recorded(),
@@ -210,21 +210,21 @@ fn each_thread_is_in_a_dump_once() {
 #[test]
 fn where_there_are_no_gaps_it_is_said_why() {
     let place = recorded();
-    let asked = |question: &[&str], name: &str| {
+    let query = |question: &[&str], name: &str| {
         let recording = fixture(name);
         let recording = recording.to_str().expect("a path");
         place.stdout(&[question, &[recording]].concat())
     };
-    let none = asked(&["threads", "gaps"], "each.jfr");
+    let none = query(&["threads", "gaps"], "each.jfr");
     assert!(
-        none.contains("who waited unseen") && none.contains("or there were none"),
+        none.contains("sampling gaps unavailable: no gaps recorded"),
         "{none}"
     );
-    let info = asked(&["info"], "jdk.jfr");
+    let info = query(&["info"], "jdk.jfr");
     assert!(info.contains("GAPS_NOT_LOOKED_FOR"), "{info}");
 }
 
-/// Nanoseconds by thread, of stacks that have a function.
+/// Nanoseconds by thread, of stacks that contain a function.
 fn collapsed(name: &str, weight: &str) -> BTreeMap<String, i64> {
     let recording = fixture(&format!("{name}.jfr"));
     let recording = recording.to_str().expect("a path");
@@ -259,9 +259,9 @@ fn samples_weigh_what_their_sampler_counted_and_time_what_there_was() {
                 continue;
             };
             let own = || held.iter().filter(|one| one.thread == thread);
-            let begin = own().map(|one| one.asked).min().expect("some");
+            let begin = own().map(|one| one.requested).min().expect("some");
             let end = own().map(|one| one.left).max().expect("some");
-            // It may sleep several times before and after what it writes down.
+            // It may sleep several times before and after the logged section.
             let more = time - (end - begin);
             assert!(
                 (-20 * MS..250 * MS).contains(&more),

@@ -1,4 +1,4 @@
-//! Reports: what was found, as one page and as text.
+//! Reports: findings as one page and as text.
 
 use std::fs;
 
@@ -12,7 +12,7 @@ fn a_report_is_one_document_that_asks_nobody() {
     let mut command = place.whyslow();
     command.args(["export", "html", "t.wsl", "-o", "report.html"]);
     let done = command.output().expect("it runs");
-    if String::from_utf8_lossy(&done.stderr).contains("this build has no pages") {
+    if String::from_utf8_lossy(&done.stderr).contains("this build has no web pages") {
         skip(
             Need::Pages,
             "the pages that a report is made of are not built: ./dev ui",
@@ -40,7 +40,7 @@ fn as_text_it_has_what_was_found_and_tables() {
     assert!(text.contains("\n## Input and output\n"), "{text}");
     assert!(text.contains("| openat |"), "{text}");
     assert!(text.contains("\n## Notes\n"), "{text}");
-    // Names come from whoever ran the program.
+    // Names are chosen by the users of the recorded machine.
     assert!(!text.contains('\u{1b}'), "{text}");
 }
 

@@ -1,4 +1,4 @@
-//! Requests asked about at the command line.
+//! Queries about requests on the command line.
 
 use std::path::Path;
 
@@ -13,7 +13,7 @@ use crate::common::Place;
 const BEGIN: i64 = 1_700_000_000_000_000_000;
 const MS: i64 = 1_000_000;
 
-/// Ten requests a tenth of a second apart, of which the fourth takes 80 ms and fails.
+/// Ten requests, 0.1 s apart; the fourth takes 80 ms and fails.
 fn write(path: &Path) {
     let mut symbols = Symbols::new();
     let mut writer = RecordingWriter::create(path, Existing::Refuse).expect("it can be written");
@@ -42,7 +42,7 @@ fn write(path: &Path) {
     writer.finish(&symbols, info).expect("it is whole");
 }
 
-/// The one that fails.
+/// The failed request.
 const SLOW: i64 = 3;
 
 fn request(id: i64, (ts, dur): (i64, i64), symbols: &mut Symbols) -> RequestRow {
@@ -96,16 +96,16 @@ fn requests_are_chosen_by_their_keys() {
         assert_eq!(found, want, "{args:?}");
     };
     let list = ["requests", "list", "web.wsl"];
-    let ask = |flags: &[&str], want: &[&str]| check(&[&list[..], flags].concat(), "id", want);
-    ask(&["--status", "5xx"], &["\"request:3\""]);
-    ask(&["--outcome", "error,timeout"], &["\"request:3\""]);
-    ask(&["--errors"], &["\"request:3\""]);
-    ask(
+    let filtered = |flags: &[&str], want: &[&str]| check(&[&list[..], flags].concat(), "id", want);
+    filtered(&["--status", "5xx"], &["\"request:3\""]);
+    filtered(&["--outcome", "error,timeout"], &["\"request:3\""]);
+    filtered(&["--errors"], &["\"request:3\""]);
+    filtered(
         &["--min", "50ms", "--endpoint", "/api/*"],
         &["\"request:3\""],
     );
-    ask(&["-w", "request:3"], &["\"request:3\""]);
-    ask(&["--client", "10.0.0.8"], &[]);
+    filtered(&["-w", "request:3"], &["\"request:3\""]);
+    filtered(&["--client", "10.0.0.8"], &[]);
     check(&["requests", "web.wsl"], "count", &["1", "9"]);
     let by_phase = [
         "requests", "stats", "web.wsl", "--by", "phase", "--status", "503",
@@ -120,8 +120,8 @@ fn what_is_no_request_is_refused() {
     let place = place();
     let check = |args: &[&str], part: &str| {
         let run = place.whyslow().args(args).assert().failure();
-        let told = String::from_utf8_lossy(&run.get_output().stderr).into_owned();
-        assert!(told.contains(part), "{args:?}: {told}");
+        let message = String::from_utf8_lossy(&run.get_output().stderr).into_owned();
+        assert!(message.contains(part), "{args:?}: {message}");
     };
     check(
         &["requests", "web.wsl", "-w", "request:99"],
@@ -129,9 +129,12 @@ fn what_is_no_request_is_refused() {
     );
     check(
         &["requests", "web.wsl", "--status", "bad"],
-        "no value of status",
+        "is not a valid status",
     );
-    check(&["requests", "web.wsl", "--by", "lock"], "no key `lock`");
+    check(
+        &["requests", "web.wsl", "--by", "lock"],
+        "unknown key `lock`",
+    );
     check(
         &["io", "stats", "web.wsl", "--status", "200"],
         "unexpected argument",
@@ -150,8 +153,11 @@ fn a_recording_without_requests_cannot_tell() {
     };
     writer.finish(&Symbols::new(), info).expect("it is whole");
     let answer = json(&place, &["requests", "none.wsl"]);
-    let told = answer["caveats"].to_string();
-    assert!(told.contains("cannot tell who asked for what"), "{told}");
+    let text = answer["caveats"].to_string();
+    assert!(
+        text.contains("requests unavailable: no requests recorded"),
+        "{text}"
+    );
 }
 
 fn fixture(name: &str) -> String {
@@ -159,7 +165,7 @@ fn fixture(name: &str) -> String {
     path.join(name).display().to_string()
 }
 
-/// Numbers are those that Python makes of the lines of the log: sums in ns, medians by rank.
+/// Numbers computed by Python from the lines of the log: sums in ns, medians by rank.
 #[test]
 fn a_broker_tells_how_long_clients_waited_and_had_its_threads() {
     let place = Place::new();
@@ -201,7 +207,7 @@ fn a_broker_tells_how_long_clients_waited_and_had_its_threads() {
     assert_eq!(handlers, want);
 }
 
-/// The only handler had one request of the consumer for 226 ms, and four producers waited for it.
+/// The only handler served one request of the consumer for 226 ms while four producers waited.
 #[test]
 fn a_wait_for_a_handler_names_what_it_was_busy_with() {
     let place = Place::new();
@@ -212,10 +218,10 @@ fn a_wait_for_a_handler_names_what_it_was_busy_with() {
     assert_eq!(ids.len(), 4);
     for id in ids {
         let id = id.trim_matches('"').trim_start_matches("request:");
-        let told = place.stdout(&["explain", &log, "--request", id]);
-        let told = told.split_whitespace().collect::<Vec<_>>().join(" ");
-        assert!(told.contains("in request_queue"), "{told}");
-        assert!(told.contains("FETCH of consumer-null-1"), "{told}");
+        let text = place.stdout(&["explain", &log, "--request", id]);
+        let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(text.contains("in request_queue"), "{text}");
+        assert!(text.contains("FETCH of consumer-null-1"), "{text}");
     }
 }
 
@@ -232,10 +238,10 @@ fn markers_of_a_file_are_listed_and_stand_between_loads() {
         "-o",
         "day.wsl",
     ]);
-    let told = place.stdout(&["info", "day.wsl"]);
-    assert!(told.contains("version 7 deployed"), "{told}");
-    let told = place.stdout(&[
+    let text = place.stdout(&["info", "day.wsl"]);
+    assert!(text.contains("version 7 deployed"), "{text}");
+    let text = place.stdout(&[
         "load", "diff", "day.wsl", "-w", "+0s..+1s", "--vs", "+2s..+4s",
     ]);
-    assert!(told.contains("version 7 deployed"), "{told}");
+    assert!(text.contains("version 7 deployed"), "{text}");
 }

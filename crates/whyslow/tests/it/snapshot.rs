@@ -1,4 +1,4 @@
-//! Parts of recordings, made and asked at the command line.
+//! Snapshots, made and queried on the command line.
 
 use std::io::Read as _;
 use std::process::Stdio;
@@ -8,7 +8,7 @@ use serde_json::Value;
 
 use crate::common::Place;
 
-/// The fixture as a recording, and a part of it as a file.
+/// The fixture as a recording, and a snapshot of it.
 fn made() -> &'static Place {
     static PLACE: OnceLock<Place> = OnceLock::new();
     PLACE.get_or_init(|| Place::shared("snapshot", fill))
@@ -21,10 +21,10 @@ fn fill(place: &Place) {
     let run = |args: &[&str]| place.whyslow().args(args).assert().success();
     run(&["import", trace, "-o", "whole.wsl", "--no-progress"]);
     let made = run(&["export", "snapshot", "whole.wsl", "-w", WINDOW, "-o", PART]);
-    let told = String::from_utf8_lossy(&made.get_output().stderr).into_owned();
+    let message = String::from_utf8_lossy(&made.get_output().stderr).into_owned();
     assert!(
-        told.contains("ask it: whyslow explain part.wsl.tar.zst"),
-        "{told}"
+        message.contains("next: whyslow explain part.wsl.tar.zst"),
+        "{message}"
     );
 }
 
@@ -70,19 +70,22 @@ fn without_a_window_a_part_is_asked_about_what_it_was_cut_for() {
         let caveats = part["caveats"].as_array().expect("a list");
         let is_told = |caveat: &Value| {
             let text = caveat.as_str().unwrap_or_default();
-            text.starts_with("cut from a recording of 2026-11-21 ") && text.contains("looks at")
+            text.starts_with("snapshot of a recording of 2026-11-21 ") && text.contains("showing")
         };
         assert!(caveats.iter().any(is_told), "{caveats:?}");
     }
-    // What is around is there for those who ask for it: it begins five seconds before.
+    // The surroundings can be queried: they start five seconds earlier.
     let part = json(place, &["io", "stats", PART, "-w", "+1s..+4s"]);
     let whole = json(place, &["io", "stats", "whole.wsl", "-w", "+4s..+7s"]);
     assert_eq!(part["tables"], whole["tables"]);
-    // And what was cut away is not nothing.
+    // A window that was cut away is an error, not empty.
     let gone = ["io", "stats", PART, "-w", "2026-11-21 00:28:46+1s"];
     let refused = place.whyslow().args(gone).assert().code(2);
-    let told = String::from_utf8_lossy(&refused.get_output().stderr).into_owned();
-    assert!(told.contains("cut from a longer one"), "{told}");
+    let message = String::from_utf8_lossy(&refused.get_output().stderr).into_owned();
+    assert!(
+        message.contains("snapshot of a longer recording"),
+        "{message}"
+    );
 }
 
 #[test]
@@ -147,7 +150,7 @@ fn what_was_unpacked_goes_whatever_ends_the_program() {
     assert_eq!(unpacked(&place), 0, "the next one takes away what was left");
 }
 
-/// Ends it while nobody reads what it writes.
+/// Ends it while its output is not read.
 fn ended_by(place: &Place, signal: rustix::process::Signal) {
     let mut child = place
         .program()
@@ -177,11 +180,11 @@ fn readers_that_leave_and_full_disks_are_met_as_everywhere() {
         .spawn()
         .expect("it starts");
     drop(child.stdout.take());
-    let mut told = String::new();
+    let mut text = String::new();
     let mut errors = child.stderr.take().expect("a pipe");
-    errors.read_to_string(&mut told).expect("text");
-    assert!(child.wait().expect("it ends").success(), "{told}");
-    assert_eq!(told, "");
+    errors.read_to_string(&mut text).expect("text");
+    assert!(child.wait().expect("it ends").success(), "{text}");
+    assert_eq!(text, "");
     let full = [
         "export",
         "snapshot",
@@ -192,15 +195,15 @@ fn readers_that_leave_and_full_disks_are_met_as_everywhere() {
         "/dev/full",
     ];
     let failed = place.whyslow().args(full).assert().code(1);
-    let told = String::from_utf8_lossy(&failed.get_output().stderr).into_owned();
-    assert!(told.contains("No space left"), "{told}");
+    let text = String::from_utf8_lossy(&failed.get_output().stderr).into_owned();
+    assert!(text.contains("No space left"), "{text}");
 }
 
 #[test]
 fn what_is_packed_is_imported_no_more() {
     let refused = made().whyslow().args(["import", PART]).assert().code(2);
-    let told = String::from_utf8_lossy(&refused.get_output().stderr).into_owned();
-    assert!(told.contains("is a recording already"), "{told}");
+    let message = String::from_utf8_lossy(&refused.get_output().stderr).into_owned();
+    assert!(message.contains("is a recording already"), "{message}");
 }
 
 #[test]
@@ -210,17 +213,17 @@ fn what_is_no_packed_recording_is_told_with_the_byte() {
     place.write("short.wsl.tar.zst", &packed[..packed.len() / 2]);
     let failed = place.whyslow().args(["info", "short.wsl.tar.zst"]).assert();
     let failed = failed.code(1);
-    let told = String::from_utf8_lossy(&failed.get_output().stderr).into_owned();
+    let message = String::from_utf8_lossy(&failed.get_output().stderr).into_owned();
     assert!(
-        told.contains("error: `short.wsl.tar.zst` is no packed recording"),
-        "{told}"
+        message.contains("error: cannot unpack `short.wsl.tar.zst`"),
+        "{message}"
     );
-    assert!(told.contains("byte "), "{told}");
+    assert!(message.contains("byte "), "{message}");
 }
 
 const SECRETS: [&str; 4] = ["acmeshop", "acme_orders", "Wolpertinger", "zwiebel.example"];
 
-/// Whatever the form is, no name is left. What a report has is packed: its own test looks into it.
+/// No redacted name remains in any format. The data of a report is packed: its own test unpacks it.
 #[test]
 fn every_form_hides_what_it_is_told_to() {
     let place = Place::new();

@@ -1,4 +1,4 @@
-//! `whyslow sql`: DuckDB on a recording reads everything of it and nothing else, and writes nothing.
+//! `whyslow sql`: DuckDB reads all of a recording and nothing else, and writes nothing.
 
 use std::path::Path;
 
@@ -6,7 +6,7 @@ use whyslow_testkit::{Need, skip};
 
 use crate::common::{self, Place, recorded};
 
-/// Whether there is a duckdb to test with; says why not.
+/// Whether duckdb is installed; skips the test otherwise.
 fn has_duckdb() -> bool {
     let output = recorded()
         .whyslow()
@@ -88,7 +88,7 @@ fn a_wrong_query_fails() {
     assert!(String::from_utf8_lossy(&output.get_output().stderr).contains("nonsense"));
 }
 
-/// Files below a folder with their sizes and contents' lengths.
+/// Files below a directory with the lengths of their contents.
 fn listing(folder: &Path) -> Vec<(String, Vec<u8>)> {
     let mut files = Vec::new();
     for entry in std::fs::read_dir(folder).expect("ours") {
@@ -109,7 +109,7 @@ fn nothing_outside_can_be_read_and_nothing_written() {
     if !has_duckdb() {
         return;
     }
-    // A name with a quote and what duckdb takes for a pattern.
+    // A name with a quote and with characters that are a pattern for duckdb.
     let place = Place::new();
     place.write("t.txt", common::TRACE);
     place.write("secret.csv", "a\n1\n");
@@ -208,8 +208,8 @@ fn a_packed_part_is_asked_like_a_recording_and_goes() {
         "t.wsl.tar.zst",
     ]);
     let count = "SELECT count(*) AS calls FROM syscall WHERE name = 'openat'";
-    let told = run(&["sql", "t.wsl.tar.zst", count, "--csv"]);
-    assert_eq!(told, "calls\n3\n");
+    let csv = run(&["sql", "t.wsl.tar.zst", count, "--csv"]);
+    assert_eq!(csv, "calls\n3\n");
     let left = std::fs::read_dir(place.join("tmp")).expect("it is there");
     assert_eq!(left.count(), 0);
 }

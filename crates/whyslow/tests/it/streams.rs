@@ -1,4 +1,4 @@
-//! Answers that are longer than what is collected: written while they are found.
+//! Answers that are longer than the collection limit: they are streamed.
 
 use std::fmt::Write as _;
 use std::io::{BufRead, BufReader, Read};
@@ -7,7 +7,7 @@ use std::sync::OnceLock;
 
 use crate::common::Place;
 
-/// More than `log` collects for the forms that need all rows at once.
+/// More rows than `log` collects for formats that need all rows at once.
 const CALLS: usize = 120_000;
 
 fn long() -> &'static Place {

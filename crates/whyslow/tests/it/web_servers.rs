@@ -1,5 +1,6 @@
-//! Three incidents of real web servers, as they were recorded: `explain` names the cause, and requests found in
-//! sockets are those that the applications logged (`fixtures/web-servers`, made by `workloads/run.py`).
+//! Three recorded incidents of real web servers: `explain` names the cause, and requests found in
+//! sockets equal those that the applications logged (`fixtures/web-servers`, made by
+//! `workloads/run.py`).
 
 use std::path::PathBuf;
 
@@ -7,7 +8,7 @@ use serde_json::Value;
 
 use crate::common::Place;
 
-/// Between the read that had the request and the moment in which the application says it had it.
+/// Time between the read of the request and the log entry of the application.
 const ROUND_NS: i64 = 1_000_000;
 
 struct Incident {
@@ -28,7 +29,7 @@ impl Incident {
         }
     }
 
-    fn asked(&self, question: &[&str], words: &[&str]) -> Value {
+    fn query(&self, question: &[&str], words: &[&str]) -> Value {
         let recording = self.folder.join("recording.wsl.tar.zst");
         let mut command = self.place.whyslow();
         command.args(question).arg(recording).args(words);
@@ -36,18 +37,18 @@ impl Incident {
         serde_json::from_slice(&done.get_output().stdout).expect("one JSON document")
     }
 
-    /// What the application logged.
+    /// The log of the application.
     fn served(&self) -> Vec<Value> {
         let text = std::fs::read_to_string(self.folder.join("served.ndjson")).expect("it is there");
         let lines = text.lines().map(serde_json::from_str);
         lines.collect::<Result<_, _>>().expect("JSON")
     }
 
-    /// Each request is found at its connection, time and thread, and at no other. Returns what was logged of each,
-    /// and what it is called.
+    /// Each request is found on its connection, at its time and in its thread, and nowhere else.
+    /// Returns the log of each and its name.
     fn joined(&self) -> Vec<(Value, String)> {
         let words = ["-n", "0", "--by", "source,role"];
-        let log = self.asked(&["requests", "log"], &words);
+        let log = self.query(&["requests", "log"], &words);
         let rows = log["tables"][0]["rows"].as_array().expect("rows");
         let of_sockets: Vec<&Value> = rows
             .iter()
@@ -66,7 +67,7 @@ impl Incident {
             };
             let mut found: Vec<_> = of_sockets.iter().filter(is_it).collect();
             if found.len() > 1 {
-                // The next one on a connection may come within what is rounded off.
+                // The next request on a connection may come within the rounding error.
                 found.retain(|row| row["ts_ns"].as_i64() <= truth["begin_ns"].as_i64());
             }
             let is_right = found.len() == 1 && found[0]["tid"] == truth["tid"];
@@ -83,7 +84,7 @@ impl Incident {
     }
 }
 
-/// An address of IPv4 that an IPv6 socket has is the same one.
+/// An IPv4-mapped IPv6 address is the same address.
 fn plain(address: &Value) -> String {
     let address = address.as_str().unwrap_or_default();
     address
@@ -92,18 +93,18 @@ fn plain(address: &Value) -> String {
         .replace(']', "")
 }
 
-fn stories(told: &Value) -> &Vec<Value> {
-    told["stories"].as_array().expect("stories")
+fn stories(report: &Value) -> &Vec<Value> {
+    report["stories"].as_array().expect("stories")
 }
 
 #[test]
 fn a_shop_whose_resolver_loses_questions() {
     let shop = Incident::new("shop");
-    let told = shop.asked(&["explain"], &[]);
+    let report = shop.query(&["explain"], &[]);
     let guilty = &shop.truth["guilty"];
     let (resolver, host) = (guilty["resolver"].as_str(), guilty["host"].as_str());
     let (resolver, host) = (resolver.expect("its address"), host.expect("its name"));
-    let first = &stories(&told)[0];
+    let first = &stories(&report)[0];
     let part = &first["parts"][0];
     assert!(
         part["root"] == "dns_lookup" || part["mechanism"] == "dns_lookup",
@@ -111,12 +112,12 @@ fn a_shop_whose_resolver_loses_questions() {
         first["verdict"]
     );
     assert!(part.to_string().contains(resolver), "{part}");
-    let text = told.to_string();
+    let text = report.to_string();
     for word in [host, "timeout 5 s, attempts 2", "/health"] {
         assert!(text.contains(word), "{word}");
     }
-    // The questions without an answer are those that the resolver says it lost.
-    let log = shop.asked(&["nameservers", "log"], &["-n", "0"]);
+    // Queries without a reply are those that the resolver logged as lost.
+    let log = shop.query(&["nameservers", "log"], &["-n", "0"]);
     let rows = log["tables"][0]["rows"].as_array().expect("rows");
     let lost = rows.iter().filter(|row| {
         row["server"] == resolver
@@ -132,11 +133,11 @@ fn a_shop_whose_resolver_loses_questions() {
 #[test]
 fn an_image_board_beside_a_sync() {
     let board = Incident::new("board");
-    let told = board.asked(&["explain"], &[]);
-    let first = &stories(&told)[0];
+    let report = board.query(&["explain"], &[]);
+    let first = &stories(&report)[0];
     let place = first["culprit"].as_u64().expect("a culprit") as usize;
     assert_eq!(first["parts"][place]["culprit"]["name"], "sync", "{first}");
-    let targets: Vec<&Value> = stories(&told)
+    let targets: Vec<&Value> = stories(&report)
         .iter()
         .map(|story| &story["target"])
         .collect();
@@ -151,9 +152,9 @@ fn an_image_board_beside_a_sync() {
 #[test]
 fn a_word_service_that_writes_a_file_for_each_word() {
     let words = Incident::new("words");
-    let told = words.asked(&["explain"], &[]);
+    let report = words.query(&["explain"], &[]);
     let guilty = &words.truth["guilty"];
-    let findings = told["findings"].as_array().expect("findings");
+    let findings = report["findings"].as_array().expect("findings");
     let files = findings.iter().find(|it| it["kind"] == "temporary_files");
     let numbers = files.expect("they are found")["numbers"].to_string();
     for name in ["files", "bytes"] {
@@ -162,20 +163,20 @@ fn a_word_service_that_writes_a_file_for_each_word() {
             "{name}: {numbers}"
         );
     }
-    let first = &stories(&told)[0];
+    let first = &stories(&report)[0];
     let folder = guilty["folder"].as_str().expect("its path");
     let is_there = first["target"].to_string() + &first["chain"].to_string();
     assert!(is_there.contains(folder), "{}", first["verdict"]);
-    // The thread that was handed the text is one of the request's.
+    // The thread that received the request text is one of the request's threads.
     let (mut handed, mut found) = (0, 0);
     for (truth, id) in words.joined() {
         if truth["counter_tid"].is_null() {
             continue;
         }
-        let told = words.asked(&["requests", "threads"], &["-w", &id]);
-        let tables = told["tables"].as_array().expect("tables");
+        let report = words.query(&["requests", "threads"], &["-w", &id]);
+        let tables = report["tables"].as_array().expect("tables");
         let threads = tables.iter().find(|table| table["name"] == "threads");
-        let rows = threads.expect("they are told")["rows"].as_array();
+        let rows = threads.expect("the table exists")["rows"].as_array();
         handed += 1;
         let mut rows = rows.expect("rows").iter();
         found += usize::from(rows.any(|row| row["tid"] == truth["counter_tid"]));

@@ -1,16 +1,16 @@
-//! The most that any test can find.
+//! Upper bound of the power of any test.
 //!
-//! Suppose a test is told everything but which device is bad: the distribution of times, its
-//! parameters, how many requests are slow and how much. All devices alike is one hypothesis then,
-//! and one of them bad, each with the same chance, is another. Of all tests that fire for any device
-//! in no more than a given share of runs where all are alike, the one that fires where the ratio of
-//! the likelihoods of the two is greatest finds most (Neyman, Pearson 1933). A test that is told
-//! less and has to name the device cannot do better.
+//! Suppose a test knows everything except which device is bad: the distribution of times, its
+//! parameters, how many requests are slow and by how much. Then one hypothesis is that all devices
+//! are alike, the other that one of them is bad, each with equal probability. Among all tests that
+//! fire in at most a given share of runs with equal devices, the likelihood ratio test has the
+//! highest power (Neyman, Pearson 1933). A test that knows less and has to name the device cannot
+//! do better.
 
 use super::devices::{Fault, times};
 use super::dice::{Dice, Family};
 
-/// Share of runs with all devices alike in which a test may fire.
+/// False positive rate: share of runs with equal devices in which a test may fire.
 pub(super) const FALSE_MAX: f64 = 0.03;
 
 /// Share of runs in which the most powerful test would find the fault.
@@ -24,7 +24,7 @@ pub(super) fn power(family: Family, requests: usize, fault: Fault, runs: u32) ->
     };
     let mut alike = ratios(Fault::None, 0);
     alike.sort_by(f64::total_cmp);
-    // Other runs than those that the limit is from.
+    // Different runs from those that determine the limit.
     let bad = ratios(fault, 1 << 32);
     let fires = FALSE_MAX * f64::from(runs);
     let limit = alike[(alike.len() - fires as usize).min(alike.len() - 1)];
@@ -34,7 +34,7 @@ pub(super) fn power(family: Family, requests: usize, fault: Fault, runs: u32) ->
         let below = ratios.iter().filter(|ratio| **ratio < limit - 1e-9);
         (ratios.len() - below.count()) as f64 - beyond(ratios)
     };
-    // Where many runs are at the limit, it fires for as many of these as it may.
+    // If many runs are at the limit, the test fires for the permitted part of them.
     let part = (fires - beyond(&alike)) / equal(&alike);
     (beyond(&bad) + part.clamp(0.0, 1.0) * equal(&bad)) / f64::from(runs)
 }
@@ -70,9 +70,9 @@ fn of_device(family: Family, fault: Fault, all: &[f64]) -> f64 {
     }
 }
 
-/// Logarithm of the mean product over all ways to choose so many of these.
+/// Logarithm of the mean product over all ways to choose `slow` of these.
 fn of_choices(ratios: impl Iterator<Item = f64>, slow: usize) -> f64 {
-    // The same of those so far, for each number of chosen ones.
+    // The same for the values so far, for each number of chosen ones.
     let mut means = vec![0.0; slow + 1];
     means[0] = 1.0;
     let mut scale = 0.0;
@@ -105,7 +105,7 @@ fn the_mean_over_all_choices_is_that() {
 /// Two normal distributions, one device, one request: known in closed form.
 #[test]
 fn the_bound_of_one_shift_is_that_of_the_textbook() {
-    // A shift of four deviations among 17 requests is found where it is the greatest by far.
+    // A shift of four standard deviations among 17 requests is found if it is the greatest by far.
     let found = power(Family::LogNormal(1.0), 1, Fault::All(4.0f64.exp()), 4000);
     // One of 17 normal values is beyond 2.91 in .03 of the runs; the shifted one in .862.
     assert!((found - 0.862).abs() < 0.03, "{found}");

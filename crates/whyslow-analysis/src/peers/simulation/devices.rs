@@ -1,16 +1,16 @@
-//! Made-up devices, the first of which may be a bad one.
+//! Simulated devices, the first of which may be a bad one.
 
 use super::dice::{Dice, Family};
 
 pub(super) const DEVICES: usize = 17;
 
-/// What is wrong with the first device.
+/// Fault of the first device.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum Fault {
     None,
-    /// This share of requests takes so many times as long.
+    /// This share of requests takes this multiple of the time.
     Some(f64, f64),
-    /// Each request does, by itself, with this chance.
+    /// Each request does, independently, with this probability.
     Each(f64, f64),
     All(f64),
 }

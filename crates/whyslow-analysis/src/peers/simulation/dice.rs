@@ -1,20 +1,20 @@
-//! The distributions of times.
+//! Distributions of times.
 
 pub(super) use crate::statistics::Dice;
 
-/// How times vary, around 1.
+/// Distribution of times, around 1.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) enum Family {
-    /// With this standard deviation of the logarithm.
+    /// Standard deviation of the logarithm.
     LogNormal(f64),
     Exponential,
-    /// With this shape.
+    /// Shape.
     Weibull(f64),
-    /// With this exponent: 1 has no mean.
+    /// Exponent: 1 has no mean.
     Pareto(f64),
 }
 
-/// Narrow ones as of disks, and ones with longer and longer tails.
+/// Narrow ones, as for disks, and ones with increasingly long tails.
 pub(super) const FAMILIES: [Family; 6] = [
     Family::LogNormal(0.5),
     Family::LogNormal(0.8),

@@ -1,10 +1,11 @@
-//! The tests as they were first drawn up, to measure the others by: counts beyond the peers' 99th
-//! percentile with a plain binomial, and Mann and Whitney's test against all peers as one.
+//! The tests as first designed, as a reference for the others: counts beyond the peers' 99th
+//! percentile against a plain binomial distribution, and the Mann-Whitney test against all peers as
+//! one.
 
 use super::super::{LEVEL, median};
 use crate::statistics::{adjusted, binomial_tail, normal_tail};
 
-/// Times of each device: which are found by their tails.
+/// Devices that are found by their tails, from the times of each.
 pub(super) fn tail(devices: &[Vec<f64>]) -> Vec<bool> {
     let over = |device: usize| {
         let mut peers = peers(devices, device);
@@ -25,7 +26,7 @@ pub(super) fn tail(devices: &[Vec<f64>]) -> Vec<bool> {
     q.iter().zip(&over).map(fires).collect()
 }
 
-/// Which are found slower throughout.
+/// Devices that are found slower throughout.
 pub(super) fn shift(devices: &[Vec<f64>]) -> Vec<bool> {
     let figures: Vec<[f64; 3]> = (0..devices.len())
         .map(|device| {

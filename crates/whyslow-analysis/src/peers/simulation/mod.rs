@@ -1,7 +1,7 @@
-//! How often the tests find a bad device, and how often they fire for nothing, on made-up devices.
+//! Detection and false positive rates of the tests, on simulated devices.
 //!
-//! `docs/outliers.md` has the rates of many runs and the command that makes them; as tests there are
-//! as many runs as a second or two allows.
+//! `docs/outliers.md` has the rates of many runs and the command for them; the tests execute as
+//! many runs as fit into a second or two.
 
 mod bound;
 mod devices;
@@ -12,7 +12,7 @@ mod rates;
 
 use super::{Compared, Comparison, Sample, adjust, compare};
 
-/// As the view does it: all tests of an answer are adjusted together.
+/// As in the view: all tests of an answer are adjusted together.
 fn judged(samples: &[Sample]) -> Vec<Compared> {
     let mut compared = compare(samples);
     adjust(compared.iter_mut().flat_map(Compared::comparisons_mut));
@@ -35,13 +35,13 @@ fn comparisons(device: &Compared) -> &[Comparison] {
     device.by_op.as_deref().unwrap_or_default()
 }
 
-/// Runs of each case: so many, or as many as `WHYSLOW_RUNS` says.
+/// Number of runs for each case: the default, or `WHYSLOW_RUNS`.
 fn runs(default: u32) -> u32 {
     let wanted = std::env::var("WHYSLOW_RUNS").ok();
     wanted.and_then(|text| text.parse().ok()).unwrap_or(default)
 }
 
-/// Share of runs in which something happened, and what it was to be.
+/// Share of runs in which something happened.
 fn rate(what: &str, runs: u32, mut happens: impl FnMut(u64) -> bool) -> f64 {
     let count = (0..runs).filter(|run| happens(u64::from(*run))).count();
     let rate = count as f64 / f64::from(runs);
@@ -49,7 +49,7 @@ fn rate(what: &str, runs: u32, mut happens: impl FnMut(u64) -> bool) -> f64 {
     rate
 }
 
-/// How far the share of so many runs may be from the true one by chance: three standard deviations.
+/// Deviation of a rate over `runs` from the true one by chance: three standard deviations.
 fn margin(rate: f64, runs: u32) -> f64 {
     3.0 * (rate * (1.0 - rate) / f64::from(runs)).sqrt()
 }

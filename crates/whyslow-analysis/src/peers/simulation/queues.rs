@@ -1,27 +1,30 @@
-//! Devices with queues: busy ones, that must not be called broken, and broken ones among them.
+//! Devices with queues: busy ones that must not be reported as broken, and broken ones among them.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use whyslow_model::Ns;
 
-use super::super::{Compared, InFlight, Issued, Sample, Slices, Stratum, Told, adjust, compare};
+use super::super::{
+    Compared, Completed, InFlight, Issued, Sample, Slices, Stratum, adjust, compare,
+};
 use super::dice::{Dice, Family};
 use super::{assert_at_least, assert_at_most, fires, judged, rate, runs, tail_fires};
 use whyslow_model::histogram::bucket_of;
 
 const DEVICES: usize = 17;
-/// Requests of 8 KiB that a disk answers in 5 ms on average.
+/// Mean service time of a disk request of 8 KiB.
 const SERVICE: f64 = 5e6;
 const TIMES: Family = Family::LogNormal(0.5);
 
-/// Requests of one device, (issue, end), in the order of issue.
+/// Requests of one device, (issue, end), in order of issue.
 type Requests = Vec<(Ns, Ns)>;
 
 /// The requests of a device as the view samples them.
-fn sampled(requests: &Requests, mut each: impl FnMut(Stratum, Told<()>)) {
+fn sampled(requests: &Requests, mut each: impl FnMut(Stratum, Completed<()>)) {
     let mut in_flight = InFlight::new(4 * SERVICE as Ns);
-    let mut each = |told: Told<()>| each(Stratum::new(0, 8192, told.depth), told);
+    let mut each =
+        |completed: Completed<()>| each(Stratum::new(0, 8192, completed.depth), completed);
     for (id, (issue, end)) in (0..).zip(requests) {
         let (issue, end) = (*issue, *end);
         let what = ();
@@ -42,17 +45,17 @@ fn sampled(requests: &Requests, mut each: impl FnMut(Stratum, Told<()>)) {
 fn samples(devices: &[Requests]) -> Vec<Sample> {
     let one = |requests: &Requests| {
         let mut sample = Sample::default();
-        sampled(requests, |stratum, told| {
-            let Issued { issue, end, .. } = told.request;
-            sample.add(stratum, end - issue, told.share_ns);
-            sample.ask(told.preceded);
+        sampled(requests, |stratum, completed| {
+            let Issued { issue, end, .. } = completed.request;
+            sample.add(stratum, end - issue, completed.share_ns);
+            sample.count_arrival(completed.preceded);
         });
         sample
     };
     devices.iter().map(one).collect()
 }
 
-/// Requests that come by themselves, so many per second.
+/// Independent arrivals at this rate.
 fn arrivals(per_second: f64, seconds: f64, dice: &mut Dice) -> Vec<f64> {
     let mut at = 0.0;
     let next = || {
@@ -67,13 +70,13 @@ fn arrivals(per_second: f64, seconds: f64, dice: &mut Dice) -> Vec<f64> {
 enum Server {
     /// One after the other.
     InTurn,
-    /// All at once, each the slower the more there were before it.
+    /// All concurrently, each slower the more were in flight at its issue.
     SlowerWhenFull,
-    /// All at once, sharing its speed between them at each moment.
+    /// All concurrently, sharing the device's speed equally.
     Sharing,
 }
 
-/// `bad`: this share of requests needs twenty times as long.
+/// `bad`: this share of requests needs twenty times the time.
 fn served(server: Server, arrivals: &[f64], bad: f64, dice: &mut Dice) -> Requests {
     let mut service = || {
         let times = if dice.happens(bad) { 20.0 } else { 1.0 };
@@ -107,7 +110,7 @@ fn served(server: Server, arrivals: &[f64], bad: f64, dice: &mut Dice) -> Reques
 
 fn sharing(arrivals: &[f64], mut service: impl FnMut() -> f64) -> Requests {
     let mut ends = vec![0.0; arrivals.len()];
-    // What is left to do for each request there.
+    // Remaining work of each request in flight.
     let mut there: Vec<(usize, f64)> = Vec::new();
     let mut now = 0.0;
     let mut next = 0;
@@ -141,8 +144,8 @@ fn sharing(arrivals: &[f64], mut service: impl FnMut() -> f64) -> Requests {
     both.map(|(at, end)| (*at as Ns, end as Ns)).collect()
 }
 
-/// Threads that each ask one of the disks, wait for the answer and ask the next; the first disk
-/// takes twenty times as long for one request in five.
+/// Threads that each send a request to one of the disks, wait for it and send the next; the first
+/// disk takes twenty times as long for one request in five.
 fn closed_loop(threads: usize, requests: usize, crowded: bool, dice: &mut Dice) -> Vec<Requests> {
     let mut devices = vec![Requests::new(); DEVICES];
     let mut ready: BinaryHeap<Reverse<Ns>> = (0..threads).map(|at| Reverse(at as Ns)).collect();
@@ -170,9 +173,9 @@ fn closed_loop(threads: usize, requests: usize, crowded: bool, dice: &mut Dice) 
 /// The load of the first device.
 #[derive(Debug, Clone, Copy)]
 enum Busy {
-    /// This share of its time, so many times that of the others.
+    /// This share of its time, this multiple of the others' load.
     Always(f64, f64),
-    /// As many requests as the others, so many at once.
+    /// As many requests as the others, this many at once.
     InBursts(usize),
 }
 
@@ -234,7 +237,8 @@ fn a_bad_device_is_found_by_those_of_its_requests_that_have_peers() {
                 let devices = closed_loop(threads, 17 * 200, crowded, &mut Dice::new(run));
                 fires(&judged(&samples(&devices))[0])
             });
-            // With more threads than devices all wait for the bad one, and it is not like the others.
+            // With more threads than devices, all wait for the bad one, which is then not
+            // comparable with the others.
             let wanted = if threads > DEVICES { 0.2 } else { 0.99 };
             assert_at_least(found, wanted, runs, &what);
         }
@@ -263,13 +267,13 @@ fn with_phases(run: u64) -> Vec<Requests> {
     (0..DEVICES).map(one).collect()
 }
 
-/// As the view does it: what came in bursts counts for less.
+/// As in the view: requests in bursts count for less.
 fn judged_by_bursts(devices: &[Requests]) -> Vec<Compared> {
     let mut compared = compare(&samples(devices));
     for (compared, requests) in compared.iter_mut().zip(devices) {
         for comparison in compared.comparisons_mut() {
             let mut slices = Slices::new(25_000_000_000);
-            sampled(requests, |stratum, Told { request, .. }| {
+            sampled(requests, |stratum, Completed { request, .. }| {
                 let bucket = bucket_of(request.end - request.issue);
                 let is_over = comparison.tail.is_over(stratum, bucket);
                 if let Some(is_over) = is_over {

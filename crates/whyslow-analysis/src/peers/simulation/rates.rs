@@ -1,4 +1,4 @@
-//! Devices whose requests have nothing to do with each other.
+//! Devices with independent requests.
 
 use super::super::{Sample, Stratum};
 use super::devices::{DEVICES, Fault, times};
@@ -15,7 +15,7 @@ fn sampled(devices: &[Vec<f64>]) -> Vec<Sample> {
         for time in times {
             let time = (5e6 * time) as i64;
             sample.add(stratum, time, time);
-            sample.ask(0);
+            sample.count_arrival(0);
         }
         sample
     };
@@ -29,8 +29,8 @@ enum Test {
     Shift,
 }
 
-/// Shares of runs in which the test and the literal one find the first device, or any if none is
-/// bad.
+/// Shares of runs in which the test and the literal one find the first device, or any device if
+/// none is bad.
 fn found(test: Test, (family, requests): (Family, usize), fault: Fault, runs: u32) -> [f64; 2] {
     let mut counts = [0; 2];
     for run in 0..runs {
@@ -74,7 +74,7 @@ fn devices_that_are_all_alike_are_rarely_told_apart() {
     }
 }
 
-/// Requests of eight sorts, each with its own usual time, so that no stratum has many.
+/// Requests of eight kinds, each with its own typical time, so that no stratum has many.
 #[test]
 fn devices_that_are_alike_in_many_strata_are_rarely_told_apart() {
     for family in FAMILIES {
@@ -89,7 +89,7 @@ fn devices_that_are_alike_in_many_strata_are_rarely_told_apart() {
                     let stratum = Stratum::new(0, 4096 << sort, 1);
                     let time = 5e6 * (1 + sort) as f64 * family.draw(dice);
                     sample.add(stratum, time as i64, time as i64);
-                    sample.ask(0);
+                    sample.count_arrival(0);
                 }
                 sample
             };
@@ -100,14 +100,15 @@ fn devices_that_are_alike_in_many_strata_are_rarely_told_apart() {
     }
 }
 
-/// The rates that were asked for: 50 and 200 requests of which one in five is slow, and 1000 of which
-/// one in twenty is.
+/// The wanted rates: 50 and 200 requests of which one in five is slow, and 1000 of which one in
+/// twenty is.
 const CASES: [(usize, f64, f64); 3] = [(50, 0.2, 0.99), (200, 0.2, 1.0), (1000, 0.05, 0.73)];
 
-/// What is found, of `Some` and of `Each`, where that is less than was asked for.
+/// The rates that are reached, for `Some` and `Each`, where they are lower than wanted.
 fn reached(family: Family, requests: usize, stated: f64) -> [f64; 2] {
     match (family, requests) {
-        // Fewer than the five that the test wants are slow by chance in one run of fifty.
+        // By chance, fewer than the five requests that the test requires are slow in one run of
+        // fifty.
         (Family::LogNormal(sigma), 50) if sigma < 0.7 => [0.99, 0.97],
         (Family::LogNormal(sigma), 50) if sigma < 0.9 => [0.99, 0.95],
         (Family::LogNormal(sigma), 50) if sigma > 0.9 => [0.97, 0.88],
@@ -135,8 +136,8 @@ fn a_device_with_some_slow_requests_is_found() {
                 println!("| {what} | {ours:.3} | {literal:.3} |");
                 let wanted = reached(family, requests, stated)[kind];
                 assert_at_least(ours, wanted, runs, &what);
-                // Ours knows that the percentile is an estimate, which matters most where tails are
-                // long, and takes what comes in bursts for less, which chance makes too.
+                // Ours accounts for the percentile being an estimate, which matters most with long
+                // tails, and for bursts, which also occur by chance.
                 let less = match (family, fault) {
                     (Family::Pareto(_), _) => 0.12,
                     (_, Fault::Each(..)) => 0.2,
@@ -149,8 +150,7 @@ fn a_device_with_some_slow_requests_is_found() {
     }
 }
 
-/// Log-normal times of which the test as it was first drawn up finds what was asked for: all three
-/// rates at once.
+/// Log-normal times for which the test as first designed reaches all three wanted rates.
 const STATED: Family = Family::LogNormal(0.88);
 
 #[test]
@@ -193,7 +193,7 @@ fn a_device_that_is_slower_throughout_is_found() {
     }
 }
 
-/// Where less is found than was asked for, is more possible?
+/// Where less is found than wanted, could any test find more?
 #[test]
 fn what_no_test_can_find() {
     let check = |family: Family, requests: usize, fault: Fault, stated: f64| {
@@ -216,7 +216,7 @@ fn what_no_test_can_find() {
     for family in FAMILIES {
         for (requests, share, stated) in CASES {
             check(family, requests, Fault::Each(share, 20.0), stated);
-            // All choices of 50 among 1000, of each device in each run, take too long.
+            // Enumerating all choices of 50 among 1000, for each device and run, takes too long.
             if requests < 1000 {
                 check(family, requests, Fault::Some(share, 20.0), stated);
             }
@@ -227,8 +227,8 @@ fn what_no_test_can_find() {
     }
 }
 
-/// Healthy devices differ: in what they usually need, by a sixth or so, and in how many of their
-/// requests are slow, one in a hundred or in fifty.
+/// Healthy devices that differ: in their typical time by a sixth or so, and in their share of slow
+/// requests, one in a hundred or in fifty.
 #[test]
 fn healthy_devices_that_differ_are_rarely_told_apart() {
     for family in FAMILIES {
@@ -246,7 +246,7 @@ fn healthy_devices_that_differ_are_rarely_told_apart() {
                         let times = if dice.happens(slow) { 20.0 } else { 1.0 };
                         let time = (5e6 * usual * times * family.draw(dice)) as i64;
                         sample.add(Stratum::new(0, 8192, 1), time, time);
-                        sample.ask(0);
+                        sample.count_arrival(0);
                     }
                     sample
                 };

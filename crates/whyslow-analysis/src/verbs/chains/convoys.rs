@@ -1,4 +1,4 @@
-//! Locks that go from hand to hand: who waited gets the lock and keeps the next one waiting.
+//! Lock convoys: a waiter gets the lock and makes the next one wait.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,20 +9,20 @@ use whyslow_model::sort::IndexSort;
 use super::Wait;
 use crate::context::Context;
 
-/// Waits that are farther apart have nothing to do with each other.
+/// Waits that are further apart are unrelated.
 const APART: Ns = 200_000_000;
 const WAITS_MIN: usize = 3;
-/// So many of them both waited and held it.
+/// Minimum number of threads that both waited for and held the lock.
 const HANDS_MIN: usize = 2;
 const CONVOYS: usize = 5;
 const HOLDS: usize = 5;
 
-/// One lock over a time in which somebody always waited for it.
+/// A lock during a time in which it always had waiters.
 pub(super) struct Convoy<'w> {
     waits: Vec<&'w Wait>,
 }
 
-/// How long a thread had the lock, as the longest wait for it says.
+/// How long a thread held the lock, according to the longest wait for it.
 struct Hold<'w> {
     wait: &'w Wait,
     held: Ns,
@@ -86,29 +86,29 @@ pub(super) fn tables(context: &Context<'_>, waits: &[Wait]) -> Vec<AnswerTable> 
     convoys.truncate(context.limit(CONVOYS));
     if more > 0 && context.question.limit.is_none() {
         context.note(format!(
-            "{more} more locks from hand to hand are not shown: -n 0 shows all"
+            "{more} more lock convoys not shown (-n 0 shows all)"
         ));
     }
     let column = AnswerColumn::new;
     let columns = vec![
         column("rank", "#", Measure::Count),
         column("lock", "lock", Measure::Text),
-        column("ts_ns", "begin", Measure::Time),
-        column("dur_ns", "for", Measure::Duration),
+        column("ts_ns", "start", Measure::Time),
+        column("dur_ns", "duration", Measure::Duration),
         column("waits", "waits", Measure::Count),
         column("waiters", "threads", Measure::Count),
         column("total_ns", "waited", Measure::Duration),
     ];
-    let mut table = AnswerTable::new("convoys", "locks that go from hand to hand", columns);
+    let mut table = AnswerTable::new("convoys", "lock convoys", columns);
     let columns = vec![
         column("rank", "#", Measure::Count),
         column("holder_comm", "held by", Measure::Text),
         column("holder_tid", "tid", Measure::Count).priority(1),
         column("held_ns", "held", Measure::Duration),
-        column("kept_waiting", "waits for it", Measure::Count),
-        column("doing", "doing", Measure::Text),
+        column("kept_waiting", "waiters", Measure::Count),
+        column("doing", "holder function", Measure::Text),
     ];
-    let mut holds = AnswerTable::new("holds", "their longest holds", columns);
+    let mut holds = AnswerTable::new("holds", "longest holds in convoys", columns);
     for (number, convoy) in (1_i64..).zip(&convoys) {
         let first = convoy.waits[0];
         table.rows.push(vec![
@@ -134,10 +134,10 @@ pub(super) fn tables(context: &Context<'_>, waits: &[Wait]) -> Vec<AnswerTable> 
     vec![table, holds]
 }
 
-/// Waits for one lock that follow each other closely; they are in order of begin.
+/// Waits for one lock that follow each other closely, in order of start.
 pub(super) fn found(waits: &[Wait]) -> Vec<Convoy<'_>> {
     let mut by_lock: BTreeMap<(&str, &str), Vec<&Wait>> = BTreeMap::new();
-    for wait in waits.iter().filter(|wait| wait.is_asked) {
+    for wait in waits.iter().filter(|wait| wait.is_selected) {
         by_lock
             .entry((&wait.kind, &wait.which))
             .or_default()

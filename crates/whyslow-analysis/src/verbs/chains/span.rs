@@ -1,18 +1,18 @@
-//! What touches a time, found without looking at all that there is.
+//! An index of intervals that finds those overlapping a time without a full scan.
 
 use whyslow_model::Ns;
 
-/// Times with a number each, in order of their begin.
+/// Numbered intervals, in order of start.
 #[derive(Debug, Default)]
 pub(super) struct Spans {
     numbers: Vec<usize>,
     times: Vec<(Ns, Ns)>,
-    /// The latest end up to each.
+    /// The latest end so far, for each.
     reached: Vec<Ns>,
 }
 
 impl Spans {
-    /// Begins no earlier than the one before.
+    /// Must not start earlier than the previous one.
     pub(super) fn push(&mut self, number: usize, span: (Ns, Ns)) {
         let before = self.reached.last().copied().unwrap_or(Ns::MIN);
         self.numbers.push(number);
@@ -20,7 +20,7 @@ impl Spans {
         self.reached.push(before.max(span.1));
     }
 
-    /// Numbers of those that have a moment in common with this time, the last first.
+    /// Numbers of the intervals that overlap this time, last first.
     pub(super) fn touching(&self, (begin, end): (Ns, Ns)) -> impl Iterator<Item = usize> + '_ {
         let after = self.times.partition_point(|(ts, _)| *ts <= end);
         let before = (0..after)

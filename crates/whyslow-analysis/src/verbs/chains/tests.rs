@@ -2,7 +2,7 @@ use super::*;
 
 const CLASS: &str = "java.util.concurrent.locks.ReentrantLock$NonfairSync";
 
-/// A wait of a thread for a lock with this address, which another one had.
+/// A wait of a thread for the lock at this address, which another thread holds.
 fn wait(id: i64, (ts, ts_end): (Ns, Ns), utid: i64, address: &str, holder: i64) -> Wait {
     Wait {
         id,
@@ -13,7 +13,7 @@ fn wait(id: i64, (ts, ts_end): (Ns, Ns), utid: i64, address: &str, holder: i64) 
         lock: CLASS.to_owned(),
         which: which(Some(address), Some(CLASS), Some("a.Log.append")),
         holder,
-        is_asked: true,
+        is_selected: true,
         ..Wait::default()
     }
 }
@@ -45,7 +45,7 @@ fn locks_of_one_class_are_told_apart_by_address_or_else_by_whose_code_takes_them
 
 #[test]
 fn nothing_goes_from_hand_to_hand_where_the_locks_are_two() {
-    // 2 and 3 wait for what 1 has, while 1 waits for another lock, which 2 has.
+    // 2 and 3 wait for a lock that 1 holds, while 1 waits for another lock, held by 2.
     let made = |other: &str| {
         [
             wait(1, (0, 100), 2, "7f01", 1),
@@ -66,11 +66,11 @@ fn who_waits_beside_is_counted_once_each_and_for_the_same_lock() {
         wait(4, (20, 900), 4, "7f02", 1),
     ];
     let chains = Finding::of(&waits).chains();
-    let told: Vec<(usize, usize)> = chains
+    let found: Vec<(usize, usize)> = chains
         .iter()
         .map(|chain| (chain.links[0], chain.waiters))
         .collect();
-    assert_eq!(told, [(0, 1), (3, 0)]);
+    assert_eq!(found, [(0, 1), (3, 0)]);
 }
 
 #[test]

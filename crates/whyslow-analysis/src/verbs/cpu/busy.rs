@@ -1,5 +1,5 @@
-//! How busy each CPU was in the whole window, and nothing else: what slices were spent on need not be
-//! read for that, nor interrupts.
+//! Utilisation of each CPU over the whole window, and nothing else: neither the components of
+//! slices nor interrupts need to be read.
 
 use arrow_array::RecordBatch;
 use whyslow_model::Ns;
@@ -16,7 +16,7 @@ use crate::pass::Summing;
 use crate::scan::{ColumnRef, Ints};
 use crate::sweep::Parts;
 
-/// Share of the known time in which each CPU ran something, in the order of the CPUs.
+/// Share of the known time in which each CPU ran a thread, in CPU order.
 pub(crate) fn ratios(context: &Context<'_>) -> Result<Vec<(i64, Value)>, AnalysisError> {
     let parts = Parts::of_question(context);
     let cpus = split::known(context)?;
@@ -52,9 +52,9 @@ struct Running<'c> {
 #[derive(Debug, Default)]
 struct Ran {
     busy: Ns,
-    /// What of it lies where nobody could tell otherwise who ran.
+    /// The part of it at times for which only slices show what ran.
     while_unknown: Ns,
-    /// Place of the CPU in the list of covers, and where the last slice was found in its own.
+    /// Index of the CPU in the list of covers, and where the last slice was found in its own.
     place: Option<usize>,
     near: usize,
 }

@@ -1,16 +1,16 @@
-//! Disjoint stretches of time, and what of an interval lies in them.
+//! Sets of disjoint intervals, and their intersection with an interval.
 
 use whyslow_model::Ns;
 
-/// Steps from where one was before a search is quicker.
+/// Linear steps from the previous position before a binary search is faster.
 const STEPS: usize = 8;
 
-/// Stretches in order of time that do not touch each other.
+/// Intervals in time order that do not touch each other.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Cover(Vec<(Ns, Ns)>);
 
 impl Cover {
-    /// The union of intervals, which come in any order.
+    /// The union of intervals in any order.
     pub(super) fn union(mut intervals: Vec<(Ns, Ns)>) -> Self {
         intervals.sort_unstable();
         let mut stretches: Vec<(Ns, Ns)> = Vec::new();
@@ -24,7 +24,7 @@ impl Cover {
         Self(stretches)
     }
 
-    /// What of it the other one does not cover.
+    /// The part that the other one does not cover.
     pub(super) fn without(&self, other: &Cover) -> Self {
         let mut rest = Vec::with_capacity(self.0.len());
         let mut near = 0;
@@ -47,15 +47,15 @@ impl Cover {
         self.0.iter().copied()
     }
 
-    /// Shows the pieces of the interval that lie in stretches. `near` is where the last one was
-    /// found: the next interval is mostly the one after it.
+    /// Passes on the pieces of the interval that are covered. `near` is the last position: the next
+    /// interval is usually the one after it.
     pub(super) fn within(
         &self,
         (begin, end): (Ns, Ns),
         near: &mut usize,
         mut each: impl FnMut(Ns, Ns),
     ) {
-        // Most covers end early: what is before a CPU's first event.
+        // Most covers end early: they only have the time before a CPU's first event.
         if self.0.last().is_none_or(|(_, last)| *last <= begin) {
             return;
         }
@@ -68,7 +68,7 @@ impl Cover {
         }
     }
 
-    /// The first stretch that ends later.
+    /// The first interval that ends later.
     fn first_beyond(&self, begin: Ns, near: usize) -> usize {
         let is_before = |(_, end): &(Ns, Ns)| *end <= begin;
         let is_behind = near == 0 || self.0.get(near - 1).is_some_and(is_before);
@@ -102,14 +102,14 @@ mod tests {
     proptest! {
         #[test]
         fn a_cover_is_what_a_count_by_hand_finds(
-            of in intervals(40), taken in intervals(6), asked in intervals(20),
+            of in intervals(40), taken in intervals(6), wanted in intervals(20),
         ) {
             let cover = Cover::union(of.clone());
             let touching = cover.0.windows(2).any(|two| two[0].1 >= two[1].0);
             prop_assert!(!touching, "{cover:?}");
             let rest = cover.without(&Cover::union(taken.clone()));
             let mut near = 0;
-            for (begin, end) in asked {
+            for (begin, end) in wanted {
                 let mut found = Vec::new();
                 rest.within((begin, end), &mut near, |from, to| found.push((from, to)));
                 for moment in 0..110 {

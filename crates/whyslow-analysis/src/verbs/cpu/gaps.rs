@@ -1,8 +1,7 @@
-//! Time of a CPU in which no slice tells who ran: whether nobody knows, nothing ran, or nothing ran
-//! though somebody waited uninterruptibly.
+//! CPU time that no slice covers: unknown, idle, or idle while a thread waited uninterruptibly.
 //!
-//! Slices of a CPU do not overlap. So what of a stretch of time no slice covers is its length without
-//! what each slice has of it, for which slices may come in any order.
+//! Slices of a CPU do not overlap. So the uncovered part of an interval is its length minus the
+//! parts of slices in it, and slices may come in any order.
 
 use std::collections::BTreeMap;
 
@@ -22,34 +21,34 @@ use crate::query::Filter;
 use crate::scan::{ColumnRef, Ints};
 use crate::sweep::Parts;
 
-/// Time of a CPU in which no slice tells who ran.
+/// CPU time that no slice covers.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Gap {
-    /// Nobody can tell.
+    /// It is unknown what ran.
     pub(super) unknown: Ns,
-    /// Nothing ran, though a thread that had last run there slept uninterruptibly.
+    /// No thread ran, but a thread that had last run there slept uninterruptibly.
     pub(super) waited: Ns,
 }
 
-/// Of what a CPU did not run, what is not idle for sure.
+/// Times of a CPU that are not certainly idle.
 #[derive(Debug, Default)]
 pub(super) struct Covers {
-    /// Nobody can tell who ran.
+    /// It is unknown what ran.
     unknown: Cover,
-    /// A thread slept uninterruptibly that had last run there.
+    /// A thread that had last run there slept uninterruptibly.
     waited: Cover,
-    /// How long they are in each part.
+    /// Their length in each part.
     all: Vec<Gap>,
 }
 
-/// Whether uninterruptible sleeps are looked at: those who do not ask for iowait need not.
+/// Whether uninterruptible sleeps are read: they are only needed for iowait.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Sleeps {
     Counted,
     Left,
 }
 
-/// In the order of the CPUs.
+/// In CPU order.
 pub(super) fn covers(
     context: &Context<'_>,
     cpus: &[(i64, Ns)],
@@ -82,7 +81,7 @@ pub(super) fn covers(
 }
 
 impl Covers {
-    /// What of them nobody ran in a part.
+    /// The uncovered time of a part.
     pub(super) fn gap(&self, part: usize, spent: &Spent) -> Gap {
         let all = self.all.get(part).copied().unwrap_or_default();
         Gap {
@@ -91,12 +90,12 @@ impl Covers {
         }
     }
 
-    /// Time of a part in which nobody can tell who ran, unless a slice does.
+    /// Time of a part in which it is unknown what ran, unless a slice shows it.
     pub(super) fn unknown_in(&self, part: usize) -> Ns {
         self.all.get(part).map_or(0, |all| all.unknown)
     }
 
-    /// Shows what of a slice lies in such time.
+    /// Passes on the parts of a slice in such time.
     pub(super) fn while_unknown(
         &self,
         slice: (Ns, Ns),
@@ -122,17 +121,17 @@ fn lengths(parts: Parts, unknown: &Cover, waited: &Cover) -> Vec<Gap> {
     }
     all
 }
-/// What a CPU did, and what of the time that is covered otherwise it ran nevertheless: slices of a
-/// CPU do not overlap, so what is left of a cover is the rest.
+/// What a CPU ran, and how much of it was in covered time: slices of a CPU do not overlap, so the
+/// rest of a cover is what remains.
 #[derive(Debug, Default)]
 pub(super) struct OfCpu {
     pub(super) spans: Spans,
-    /// Place of the CPU in the list of covers, and where the last slice was found in each of them.
+    /// Index of the CPU in the list of covers, and where the last slice was found in each of them.
     place: Option<usize>,
     near: [usize; 2],
 }
 
-/// Sums by CPU in the first grouping, by whatever in the others.
+/// Sums by CPU in the first grouping, by any keys in the others.
 pub(super) struct OnCpus<'c> {
     times: Times,
     covers: &'c [(i64, Covers)],
@@ -194,7 +193,7 @@ impl Summing for OnCpus<'_> {
     }
 }
 
-/// CPU and interval: before its first event, and where events of it were lost.
+/// By CPU and interval: before its first event, and where its events were lost.
 fn unknown(context: &Context<'_>, cpus: &[(i64, Ns)]) -> Result<Vec<(i64, Ns, Ns)>, AnalysisError> {
     let begin = context.tables.info().whole().begin;
     let before = cpus.iter().map(|(cpu, first)| (*cpu, begin, *first));
@@ -208,7 +207,8 @@ fn unknown(context: &Context<'_>, cpus: &[(i64, Ns)]) -> Result<Vec<(i64, Ns, Ns
     Ok(unknown)
 }
 
-/// Uninterruptible sleeps by the CPU where the thread had run; those that touch each other are one.
+/// Uninterruptible sleeps by the CPU on which the thread had run; those that touch each other are
+/// merged.
 fn sleeps(context: &Context<'_>) -> Result<BTreeMap<i64, Vec<(Ns, Ns)>>, AnalysisError> {
     let uninterruptible = Filter {
         ops: vec!["uninterruptible".into()],

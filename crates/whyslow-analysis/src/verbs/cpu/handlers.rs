@@ -1,4 +1,4 @@
-//! Interrupt handlers that interrupted nobody.
+//! Interrupt handlers on idle CPUs.
 
 use arrow_array::RecordBatch;
 use rustc_hash::FxHashMap;
@@ -15,7 +15,7 @@ use crate::query::Filter;
 use crate::scan::{ColumnRef, Ints, per_row, per_word};
 use crate::sweep::Parts;
 
-/// Time of hard and soft handlers that interrupted nobody, by CPU and part.
+/// Time of hard and soft interrupt handlers on idle CPUs, by CPU and part.
 pub(super) type IdleIrqs = FxHashMap<i64, FxHashMap<u32, (Ns, Ns)>>;
 
 pub(super) fn idle_irqs(context: &Context<'_>, parts: Parts) -> Result<IdleIrqs, AnalysisError> {
@@ -66,13 +66,13 @@ impl Summing for Handlers {
     fn add(&self, sum: &mut Self::Sum, ([ts, own, utid], is_soft): &Self::Columns<'_>, row: u32) {
         let begin = ts.at(row);
         let span = self.parts.span;
-        // Windows are open at their end, but the recording's last event is part of it.
+        // Windows are half-open, but include the last event of the recording.
         let is_last = begin == span.end && begin == self.recording_end;
         if !(span.contains(begin) || is_last) {
             return;
         }
-        // Whether the next one interrupts somebody, or is soft, cannot be foreseen: nothing is
-        // decided.
+        // Whether the next handler interrupts a thread, or is soft, is unpredictable: there is no
+        // branch.
         let own = own.or_zero(row) & -i64::from(utid.get(row).is_none());
         let soft = own & -i64::from(is_soft[row as usize]);
         let (hard_all, soft_all) = sum.at(self.parts.of(begin) as u32);

@@ -1,7 +1,7 @@
-//! `cpu usage`: CPU time by whoever the keys name, split into user, system and interrupt time.
+//! `cpu usage`: CPU time by the given keys, split into user, system and interrupt time.
 //!
-//! A slice that reaches over an edge of the window or of an interval counts with what lies inside;
-//! its system and interrupt time is taken to be spread evenly over it, because the recording holds
+//! A slice that crosses an edge of the window or of an interval counts with its part inside. Its
+//! system and interrupt time is assumed to be spread evenly over it, because the recording has only
 //! their sums per slice.
 
 mod busy;
@@ -31,21 +31,21 @@ use crate::sweep::Parts;
 
 const ROWS: usize = 20;
 
-/// The priority of threads whose niceness is 0; above it they are nicer.
+/// The priority of threads with nice value 0; higher values are nicer.
 const PRIO_DEFAULT: i64 = 120;
 
 pub(crate) fn tables(
     context: &Context<'_>,
     keys: &[Key],
 ) -> Result<Vec<AnswerTable>, AnalysisError> {
-    let asks_for_cpus = context.question.by == ["cpu"];
+    let is_by_cpu = context.question.by == ["cpu"];
     let whole = Filter {
         cpus: context.question.filter.cpus.clone(),
         ..Filter::default()
     };
-    // Of some threads alone nobody can say what the rest of a CPU's time was.
+    // If only some threads are selected, the rest of a CPU's time is unknown.
     let is_whole = context.question.filter == whole;
-    if asks_for_cpus && is_whole {
+    if is_by_cpu && is_whole {
         return Ok(vec![Split::of(context)?.table(context)?]);
     }
     if context.question.by.is_empty() && is_whole {
@@ -79,7 +79,7 @@ fn owners(context: &Context<'_>, keys: &[Key], groups: Unordered<Spans>) -> Answ
             .then_with(|| group_a.cmp(group_b))
     });
     let mut table = AnswerTable::new("usage", "CPU time", columns(keys, by_time));
-    let has = Told::of(context);
+    let has = Recorded::of(context);
     for (part, group, spent) in rows {
         let mut row = Vec::with_capacity(table.columns.len());
         if by_time {
@@ -128,14 +128,14 @@ fn ratio(time: Ns, length: Ns) -> Value {
     (length > 0).then(|| time as f64 / length as f64).into()
 }
 
-/// What the recording holds beside the switches.
+/// What the recording has in addition to context switches.
 #[derive(Debug, Clone, Copy)]
-struct Told {
+struct Recorded {
     calls: bool,
     irqs: bool,
 }
 
-impl Told {
+impl Recorded {
     fn of(context: &Context<'_>) -> Self {
         Self {
             calls: context.has(SYSCALLS.table.name),
@@ -149,16 +149,16 @@ impl Told {
 struct Spent {
     busy: Ns,
     user: Ns,
-    /// User time of threads that are nicer than others.
+    /// User time of threads with a positive nice value.
     nice: Ns,
     system: Ns,
     hardirq: Ns,
     softirq: Ns,
     slices: i64,
     migrations: i64,
-    /// Of the busy time, what lies where nobody could tell otherwise who ran …
+    /// The busy time at times for which only slices show what ran …
     while_unknown: Ns,
-    /// … and where a thread of the CPU slept uninterruptibly. Counted by CPU only.
+    /// … and the busy time while a thread of the CPU slept uninterruptibly. Counted by CPU only.
     while_waited: Ns,
 }
 
@@ -177,20 +177,20 @@ impl Spent {
     }
 }
 
-/// Time by part; parts without any are left out.
+/// Time by part; empty parts are omitted.
 ///
-/// Rows come mostly in the order of time, so the part that they are in lies here and not behind a
-/// pointer: with many groups each touch of memory counts.
+/// Rows are mostly in time order, so the current part is stored inline and not behind a pointer:
+/// with many groups, memory accesses dominate.
 #[derive(Debug)]
 struct Spans<T = Spent> {
-    /// The part met last, if any was, and its place among all.
+    /// The current part, if any, and its number.
     current: (u32, T),
     place: usize,
-    /// All of them in their order; in that of the current one nothing is kept meanwhile.
+    /// All of them in order; the entry of the current one is unused.
     parts: Vec<(u32, T)>,
 }
 
-/// In place of a part.
+/// Marks the absence of a part.
 const NO_PART: u32 = u32::MAX;
 
 impl<T: Default> Default for Spans<T> {
@@ -262,14 +262,14 @@ impl Times {
         }
     }
 
-    /// Begin and end of a slice.
+    /// Start and end of a slice.
     #[inline]
     fn slice(&self, [ts, ts_end, ..]: &[Ints<'_>; 7], row: u32) -> (Ns, Ns) {
         (ts.at(row), ts_end.get(row).unwrap_or(self.recording_end))
     }
 }
 
-/// `time` of a slice, as much of it as `inside` is of the slice.
+/// The share of `time` of a slice that corresponds to `inside` of the slice.
 fn share(time: Ns, inside: Ns, whole: Ns) -> Ns {
     if inside == whole {
         return time;

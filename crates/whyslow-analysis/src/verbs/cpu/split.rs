@@ -1,13 +1,13 @@
-//! How each CPU spent its time, in the terms of top and mpstat.
+//! CPU time by state, in the terms of top and mpstat.
 //!
-//! User, nice and system time are those of the slices. Interrupts count where they happened, be it
-//! in a thread or on an idle CPU. Idle time is what is left, and as the kernel does it, a part of it
-//! is called iowait: that in which a thread slept uninterruptibly that had last run on the CPU. The
-//! kernel counts only sleeps it knows to wait for I/O, which a trace does not tell, so this may be
-//! more. Time stolen by a hypervisor is not recorded.
+//! User, nice and system time are from slices. Interrupts count where they occurred, in a thread or
+//! on an idle CPU. The rest is idle time. Part of it is called iowait, as in the kernel: the time
+//! in which a thread that had last run on the CPU slept uninterruptibly. The kernel only counts
+//! sleeps that wait for I/O, which a trace does not identify, so this value may be higher. Steal
+//! time is not recorded.
 //!
-//! Before a CPU's first event, and where events were lost, nobody knows who ran unless a slice tells:
-//! that time is neither busy nor idle, and shares are those of the rest.
+//! Before a CPU's first event, and where events were lost, it is unknown what ran unless a slice
+//! shows it: that time is neither busy nor idle, and shares refer to the rest.
 
 use std::ops::ControlFlow;
 
@@ -17,7 +17,7 @@ use whyslow_model::answer::{AnswerColumn, AnswerTable, Measure, Value};
 
 use super::gaps::{self, Covers, OnCpus, Sleeps};
 use super::handlers::{self, IdleIrqs};
-use super::{Spans, Spent, Times, Told, ratio};
+use super::{Recorded, Spans, Spent, Times, ratio};
 use crate::AnalysisError;
 use crate::context::Context;
 use crate::fold::in_order;
@@ -28,7 +28,7 @@ use crate::pass::Unordered;
 use crate::scan::Projection;
 use crate::sweep::Parts;
 
-/// What the table is made of besides slices.
+/// Input of the table in addition to slices.
 pub(super) struct Split {
     parts: Parts,
     idle_irqs: IdleIrqs,
@@ -55,7 +55,7 @@ impl Split {
         Ok(self.table_of(context, on_cpus))
     }
 
-    /// Time of slices by lists of keys, in one scan; the first has to be by CPU.
+    /// Time of slices by lists of keys, in one scan; the first list has to be by CPU.
     pub(super) fn slices<const N: usize>(
         &self,
         context: &Context<'_>,
@@ -84,7 +84,7 @@ impl Split {
                 slices.insert(*cpu, spans.into_parts().into_iter().collect());
             }
         }
-        let (parts, told) = (self.parts, Told::of(context));
+        let (parts, recorded) = (self.parts, Recorded::of(context));
         let by_time = context.interval.is_some();
         let mut table = AnswerTable::new("cpus", "CPUs", columns(by_time));
         let mut unknown_all = 0;
@@ -105,14 +105,14 @@ impl Split {
                 row.push((*cpu).into());
                 let known = parts.length(part) - gap.unknown;
                 let irqs = irqs.copied().unwrap_or_default();
-                row.extend(shares(&spent, irqs, (known, gap.waited), told));
+                row.extend(shares(&spent, irqs, (known, gap.waited), recorded));
                 table.rows.push(row);
             }
         }
         note_unknown(context, unknown_all);
         context.note(
-            "iowait is idle time in which a thread that had last run on the CPU slept \
-             uninterruptibly: which of these sleeps wait for I/O is not recorded"
+            "iowait is idle time in which a thread that last ran on the CPU slept \
+             uninterruptibly; whether it waited for I/O is not recorded"
                 .into(),
         );
         context.finish(&mut table, usize::MAX);
@@ -120,29 +120,29 @@ impl Split {
     }
 }
 
-/// Of the `known` time.
+/// Shares of the `known` time.
 fn shares(
     spent: &Spent,
     (hard, soft): (Ns, Ns),
     (known, waited): (Ns, Ns),
-    told: Told,
+    recorded: Recorded,
 ) -> [Value; 10] {
     let idle = (known - spent.busy - hard - soft).max(0);
     let waited = waited.min(idle);
-    let of = |time: Ns, is_told: bool| {
-        if is_told {
+    let of = |time: Ns, is_known: bool| {
+        if is_known {
             ratio(time, known)
         } else {
             Value::Null
         }
     };
     [
-        of(spent.user, told.calls),
-        of(spent.nice, told.calls),
-        of(spent.system, told.calls),
+        of(spent.user, recorded.calls),
+        of(spent.nice, recorded.calls),
+        of(spent.system, recorded.calls),
         of(waited, true),
-        of(spent.hardirq + hard, told.irqs),
-        of(spent.softirq + soft, told.irqs),
+        of(spent.hardirq + hard, recorded.irqs),
+        of(spent.softirq + soft, recorded.irqs),
         Value::Null,
         of(idle - waited, true),
         of(spent.busy, true),
@@ -175,14 +175,14 @@ fn columns(by_time: bool) -> Vec<AnswerColumn> {
 pub(super) fn note_unknown(context: &Context<'_>, unknown: Ns) {
     if unknown > 0 {
         context.note(format!(
-            "who ran is not known for {} s of CPU time, before a CPU's first event or where \
-             events were lost: shares of CPUs are those of the rest",
+            "the running thread is unknown for {} s of CPU time, before a CPU's first event or \
+             where events were lost; CPU shares refer to the rest",
             unknown as f64 / 1e9
         ));
     }
 }
 
-/// CPUs that the recording knows, of those asked for, and when their first events were.
+/// CPUs in the recording that the query selects, and the times of their first events.
 pub(super) fn known(context: &Context<'_>) -> Result<Vec<(i64, Ns)>, AnalysisError> {
     use whyslow_model::row::Row;
     use whyslow_model::tables::CpuRow;
@@ -194,8 +194,10 @@ pub(super) fn known(context: &Context<'_>) -> Result<Vec<(i64, Ns)>, AnalysisErr
         cpus.extend((0..batch.num_rows() as u32).map(|row| (cpu.at(row), first.at(row))));
         Ok(ControlFlow::Continue(()))
     })?;
-    let asked = &context.question.filter.cpus;
-    cpus.retain(|(cpu, _)| asked.is_empty() || asked.iter().any(|asked| i64::from(*asked) == *cpu));
+    let wanted = &context.question.filter.cpus;
+    cpus.retain(|(cpu, _)| {
+        wanted.is_empty() || wanted.iter().any(|number| i64::from(*number) == *cpu)
+    });
     cpus.sort_unstable();
     Ok(cpus)
 }

@@ -1,5 +1,6 @@
-//! What is known of a gap beside its own row: what its thread was seen in, how it lies to the others of
-//! its group, how sure it is, and for a stop of the whole process the pause that it was.
+//! Additional information about a gap: the state that its thread was seen in, its relation to the
+//! others of its group, its confidence, and for a stop of the whole process the runtime pause that
+//! caused it.
 
 use std::ops::ControlFlow;
 
@@ -12,13 +13,13 @@ use crate::AnalysisError;
 use crate::context::Context;
 use crate::fold::in_order;
 use crate::kinds::{RUNTIME, STACKS, STATES};
-use crate::looks::{Looks, Shown};
+use crate::looks::{Observed, WallSamples};
 use crate::query::Filter;
 use whyslow_model::Window;
 
-/// Recorded states prove a gap that they share this much of.
+/// Recorded states are proof of a gap if they cover this share of it.
 const PROVEN: f64 = 0.5;
-/// A pause of the runtime is the cause of a stop that it has this much of.
+/// A runtime pause is the cause of a stop if it covers this share of it.
 const CAUSE: f64 = 0.5;
 const PAUSES: [&str; 3] = ["gc_pause", "safepoint", "vm_operation"];
 
@@ -30,7 +31,7 @@ pub(super) struct Seen {
     pub(super) is_listed: bool,
     pub(super) ts: Ns,
     pub(super) ts_end: Ns,
-    /// None if it is one of all threads.
+    /// `None` if it affects all threads.
     pub(super) utid: Option<i64>,
     pub(super) group: Option<i64>,
     pub(super) callsite: Option<i64>,
@@ -43,7 +44,7 @@ impl Seen {
         self.ts_end.saturating_sub(self.ts)
     }
 
-    /// Whether it is one of a call that keeps signals away.
+    /// Whether it is a gap during a call that blocks signals.
     pub(super) fn is_wait(&self) -> bool {
         self.utid.is_some() && matches!(self.class.as_str(), "kernel_wait" | "page_fault")
     }
@@ -58,11 +59,11 @@ impl Seen {
 pub(super) fn columns() -> Vec<AnswerColumn> {
     let column = AnswerColumn::new;
     vec![
-        column("code", "called by", Measure::Text)
+        column("code", "caller", Measure::Text)
             .priority(2)
             .sparse(true),
-        column("relation", "in its group", Measure::Text).sparse(true),
-        column("state", "then seen", Measure::Text)
+        column("relation", "relation in group", Measure::Text).sparse(true),
+        column("state", "state after", Measure::Text)
             .priority(5)
             .sparse(true),
         column("confidence", "confidence", Measure::Text).priority(3),
@@ -70,17 +71,17 @@ pub(super) fn columns() -> Vec<AnswerColumn> {
     ]
 }
 
-/// Begin and end.
+/// Start and end.
 type Span = (Ns, Ns);
 
 pub(super) struct About {
     frames: Frames,
-    /// What the sample that ended a gap says of the thread.
+    /// State of the thread in the sample that ended a gap.
     states: FxHashMap<(i64, Ns), String>,
-    /// Threads with recorded states, and when these were uninterruptible.
+    /// Threads with recorded states, and when they were uninterruptible.
     recorded: FxHashMap<i64, Vec<Span>>,
-    /// What the recorder saw from outside.
-    looks: Looks,
+    /// Samples of the recorder.
+    samples: WallSamples,
     pauses: Vec<(Span, String)>,
     /// The longest gap of each group.
     groups: FxHashMap<i64, Span>,
@@ -94,7 +95,7 @@ impl About {
             frames: Frames::read(context)?,
             states: FxHashMap::default(),
             recorded: FxHashMap::default(),
-            looks: Looks::default(),
+            samples: WallSamples::default(),
             pauses: Vec::new(),
             groups: FxHashMap::default(),
             interval: context.names.sample_interval.unwrap_or(0),
@@ -113,7 +114,7 @@ impl About {
         about.read_ends(context, window, gaps)?;
         let waits = gaps.iter().filter(|gap| gap.is_wait());
         let threads = waits.filter_map(|gap| gap.utid).collect();
-        about.looks = Looks::read(context.tables, window, &threads)?;
+        about.samples = WallSamples::read(context.tables, window, &threads)?;
         if context.has(STATES.table.name) {
             about.read_states(context, window, gaps)?;
         }
@@ -222,7 +223,7 @@ impl About {
         ]
     }
 
-    /// The innermost function of a language with a runtime, whose call it was.
+    /// The innermost function of a managed language that made the call.
     fn code(&self, gap: &Seen) -> Option<String> {
         let lines = self.frames.stack(gap.callsite?);
         let managed =
@@ -233,7 +234,7 @@ impl About {
         }
     }
 
-    /// How it lies to the longest of its group.
+    /// Its relation to the longest gap of its group.
     fn relation(&self, gap: &Seen) -> Option<String> {
         let (ts, ts_end) = *self.groups.get(&gap.group?)?;
         if (ts, ts_end) == (gap.ts, gap.ts_end) {
@@ -246,17 +247,17 @@ impl About {
             (true, true) => format!("same time, {} and {}", ms(begins), ms(ends)),
             // One waited for the other.
             (false, true) => format!("same end, {}", ms(ends)),
-            (true, false) => format!("same begin, {}", ms(begins)),
+            (true, false) => format!("same start, {}", ms(begins)),
             (false, false) => {
                 let shorter = gap.dur().min(ts_end - ts).max(1);
                 let share = gap.shared(ts, ts_end) as f64 / shorter as f64 * 100.0;
-                format!("{share:.0} % shared")
+                format!("{share:.0} % overlap")
             }
         })
     }
 
-    /// Recorded states are proof. A call that returned was not interrupted; one that a signal ended may
-    /// have been.
+    /// Recorded states are proof. A call that returned was not interrupted; one that was ended by a
+    /// signal may have been.
     fn confidence(&self, gap: &Seen, state: Option<&str>) -> Option<&'static str> {
         if !gap.is_wait() {
             return None;
@@ -271,30 +272,32 @@ impl About {
             }
             return Some("low");
         }
-        match (self.shown(gap), gap.class.as_str(), state) {
-            (Some(Shown::Uninterruptible { .. }), ..) => Some("high"),
+        match (self.observed(gap), gap.class.as_str(), state) {
+            (Some(Observed::Uninterruptible { .. }), ..) => Some("high"),
             (None, "kernel_wait", Some("running")) => Some("medium"),
             _ => Some("low"),
         }
     }
 
-    fn shown(&self, gap: &Seen) -> Option<Shown> {
+    fn observed(&self, gap: &Seen) -> Option<Observed> {
         let utid = gap.utid.filter(|_| gap.is_wait())?;
-        self.looks.of(utid, (gap.ts, gap.ts_end))
+        self.samples.of(utid, (gap.ts, gap.ts_end))
     }
 
-    /// Of a stop of all threads, or where a thread was seen from outside.
+    /// Cause of a stop of all threads, or of a gap in which the recorder sampled the thread.
     fn cause(&self, gap: &Seen) -> Option<String> {
         if gap.utid.is_some() {
-            let (function, syscall) = match self.shown(gap)? {
-                Shown::Uninterruptible { function, syscall } => (function, syscall),
-                Shown::Otherwise => {
-                    return Some("seen from outside, it did not wait uninterruptibly".to_owned());
+            let (function, syscall) = match self.observed(gap)? {
+                Observed::Uninterruptible { function, syscall } => (function, syscall),
+                Observed::Otherwise => {
+                    return Some("not in uninterruptible sleep (recorder samples)".to_owned());
                 }
             };
-            let function = function.as_deref().unwrap_or("a function without a name");
+            let function = function.as_deref().unwrap_or("an unknown function");
             let call = syscall.map_or_else(String::new, |call| format!(", {call}"));
-            return Some(format!("seen uninterruptible in {function}{call}"));
+            return Some(format!(
+                "in uninterruptible sleep in {function}{call} (recorder samples)"
+            ));
         }
         let shared = |span: &Span| gap.shared(span.0, span.1);
         let longest = self.pauses.iter().max_by_key(|(span, _)| shared(span));
@@ -303,21 +306,21 @@ impl About {
                 Some(what.clone())
             }
             _ if self.has_runtime => {
-                Some("no pause of the runtime: stopped from outside, or no CPU".to_owned())
+                Some("no runtime pause: stopped from outside, or no CPU".to_owned())
             }
-            _ => Some("not known: the profile tells of no pauses".to_owned()),
+            _ => Some("unknown: the profile has no pauses".to_owned()),
         }
     }
 }
 
-/// From the first to the last of them.
+/// From the start of the first to the end of the last.
 fn around(gaps: &[Seen]) -> Option<Window> {
     let begin = gaps.iter().map(|gap| gap.ts).min()?;
     let end = gaps.iter().map(|gap| gap.ts_end).max()?;
     Some(Window::new(begin, end.saturating_add(1)))
 }
 
-/// Time of all threads that samples and gaps of the question tell of.
+/// Total time of all threads in the samples and gaps of the query.
 pub(super) fn lived(context: &Context<'_>) -> Result<Ns, AnalysisError> {
     let mut sum: Ns = 0;
     let filter = Filter {

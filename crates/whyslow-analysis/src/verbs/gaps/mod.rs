@@ -1,6 +1,6 @@
-//! `threads gaps`: times in which a wall-clock sampler got no sample of a thread, and what they are taken for.
-//! Those that mean something are listed; what a late sampler or a busy machine makes is summed up alone.
-//! Which calls are silent together more often than chance would have it is told beside.
+//! `threads gaps`: sampling gaps of a wall-clock profile, with their assumed cause. Significant
+//! gaps are listed; gaps that are due to a late sampler or busy CPUs are only aggregated. Calls
+//! whose gaps coincide more often than by chance are listed as pairs.
 
 mod about;
 mod pairs;
@@ -22,7 +22,7 @@ use crate::kinds::GAPS;
 use crate::rows::Cells;
 
 const ROWS: usize = 40;
-/// Classes that tell of the program, rather than of the sampler.
+/// Classes that are caused by the program, rather than by the sampler.
 const TELLING: [&str; 3] = ["kernel_wait", "page_fault", "process_stopped"];
 
 pub(crate) fn tables(context: &Context<'_>) -> Result<Vec<AnswerTable>, AnalysisError> {
@@ -46,8 +46,8 @@ pub(crate) fn tables(context: &Context<'_>) -> Result<Vec<AnswerTable>, Analysis
     context.finish(&mut table, limit);
     context.note_cut(&table, count);
     context.note(
-        "kernel_wait and page_fault are inferred where nothing else says so: no signal reached the thread, \
-         and the sample after shows the call; sampler_late and cpu_starved tell of the sampler and of busy CPUs"
+        "kernel_wait and page_fault are inferred unless there is direct evidence: no signal reached the thread, \
+         and the next sample shows the call; sampler_late and cpu_starved are due to the sampler and to busy CPUs"
             .into(),
     );
     let summary = summary(context, &found.classes, found.lived_ns);
@@ -56,9 +56,9 @@ pub(crate) fn tables(context: &Context<'_>) -> Result<Vec<AnswerTable>, Analysis
 
 struct Found {
     gaps: Vec<Seen>,
-    /// Number, sum and longest of each class.
+    /// Number, sum and maximum of each class.
     classes: BTreeMap<String, (i64, Ns, Ns)>,
-    /// Time of all threads that the profile tells of.
+    /// Total time of all threads in the profile.
     lived_ns: Ns,
 }
 
@@ -70,7 +70,7 @@ fn read(context: &Context<'_>) -> Result<Found, AnalysisError> {
         ["ts", "ts_end", "dur", "utid"].map(|name| pass.projection.need(name));
     let [group, callsite, class, function] =
         ["group_id", "callsite_id", "class", "function"].map(|name| pass.projection.need(name));
-    let is_asked = !filter.ops.is_empty();
+    let is_selected = !filter.ops.is_empty();
     let mut verdicts = pass.selector.verdicts();
     let mut selected = Vec::new();
     let mut found = Found {
@@ -96,7 +96,7 @@ fn read(context: &Context<'_>) -> Result<Found, AnalysisError> {
                 sum.2 = sum.2.max(dur);
                 found.gaps.push(Seen {
                     cells,
-                    is_listed: is_asked || TELLING.contains(&class),
+                    is_listed: is_selected || TELLING.contains(&class),
                     ts: ts.at(row),
                     ts_end: ts_end.get(row).unwrap_or_else(|| ts.at(row)),
                     utid: utid.get(row),
@@ -112,7 +112,7 @@ fn read(context: &Context<'_>) -> Result<Found, AnalysisError> {
     Ok(found)
 }
 
-/// The longest, in order of time.
+/// The longest ones, in time order.
 fn keep_longest(gaps: &mut Vec<Seen>, limit: usize) {
     let mut order: Vec<usize> = (0..gaps.len()).collect();
     order.index_sort_by_ints(|at| [-gaps[*at].dur(), 0, 0]);
@@ -157,7 +157,7 @@ fn summary(
         facts::push(
             &mut table,
             "starved_ratio",
-            "sampler late or starved",
+            "sampler late or CPU starved",
             Measure::Ratio,
             share,
         );

@@ -1,9 +1,9 @@
-//! Which calls are silent at the same time more often than chance would have it.
+//! Pairs of calls whose gaps coincide more often than by chance.
 //!
-//! Two gaps of different threads belong together if they share half of the shorter one. How often a pair
-//! of calls does is compared with what is left when each thread's gaps are moved around the clock by a
-//! random time, all of one thread together: that keeps how many and how long they are, and takes away
-//! what they have to do with each other.
+//! Two gaps of different threads coincide if they overlap by half of the shorter one. The count of
+//! a pair of calls is compared with counts after each thread's gaps have been shifted cyclically by
+//! a random time, all of one thread together: that keeps their number and lengths, and removes the
+//! relation between threads.
 
 use std::collections::BTreeMap;
 
@@ -17,11 +17,11 @@ use crate::statistics::Dice;
 
 const SHIFTS: u32 = 1000;
 const SEED: u64 = 0x9a95;
-/// Gaps share this part of the shorter one.
+/// Required overlap as a share of the shorter gap.
 const OVERLAP: f64 = 0.5;
-/// What happened once is no pattern.
+/// A single occurrence is not a pattern.
 const COUNT_MIN: u32 = 2;
-/// Only the longest are looked at where there are more.
+/// Of more gaps, only the longest are used.
 const GAPS_MAX: usize = 2000;
 const ROWS: usize = 10;
 
@@ -33,7 +33,7 @@ struct Gap {
     function: u32,
 }
 
-/// Calls by number, the smaller first.
+/// Pairs of call numbers, the smaller first.
 type Counts = BTreeMap<(u32, u32), u32>;
 
 pub(super) fn table(context: &Context<'_>, seen: &[Seen]) -> Option<AnswerTable> {
@@ -56,7 +56,7 @@ pub(super) fn table(context: &Context<'_>, seen: &[Seen]) -> Option<AnswerTable>
             .then_with(|| pairs[*a].0.cmp(&pairs[*b].0))
     });
     order.truncate(ROWS);
-    let mut table = AnswerTable::new("pairs", "silent together", columns());
+    let mut table = AnswerTable::new("pairs", "coinciding gaps", columns());
     for at in order {
         let ((one, other), count) = pairs[at];
         let name = |function: u32| functions[function as usize].clone();
@@ -71,9 +71,9 @@ pub(super) fn table(context: &Context<'_>, seen: &[Seen]) -> Option<AnswerTable>
     }
     pairs.clear();
     context.note(format!(
-        "silent together: gaps of two threads that share half of the shorter one, against {SHIFTS} shifts of \
-         each thread's gaps by a random time; what is together may wait for each other in the kernel, \
-         perhaps on one file, or for the same device"
+        "coinciding gaps: gaps of two threads that overlap by half of the shorter one, compared with {SHIFTS} shifts of \
+         each thread's gaps by a random time; such threads may wait for each other in the kernel, \
+         for example on one file, or for the same device"
     ));
     Some(table)
 }
@@ -82,20 +82,20 @@ fn columns() -> Vec<AnswerColumn> {
     let column = AnswerColumn::new;
     vec![
         column("function", "call", Measure::Text),
-        column("other_function", "together with", Measure::Text),
-        column("count", "times", Measure::Count),
-        column("expected", "by chance", Measure::Number).priority(2),
-        column("lift", "times as often", Measure::Number),
+        column("other_function", "coincides with", Measure::Text),
+        column("count", "count", Measure::Count),
+        column("expected", "expected", Measure::Number).priority(2),
+        column("lift", "ratio", Measure::Number),
         column("chance", "p", Measure::Number).priority(1),
     ]
 }
 
-/// Waits in the kernel, from the first on, in order of time.
+/// Waits in the kernel, from the earliest, in time order.
 fn numbered(context: &Context<'_>, seen: &[Seen]) -> (Vec<Gap>, Vec<String>) {
     let mut waits: Vec<&Seen> = seen.iter().filter(|gap| gap.is_wait()).collect();
     if waits.len() > GAPS_MAX {
         context.note(format!(
-            "what is silent together is told of the {GAPS_MAX} longest of {} gaps",
+            "coinciding gaps are based on the {GAPS_MAX} longest of {} gaps",
             waits.len()
         ));
         waits.index_sort_by_ints(|gap| [-gap.dur(), gap.ts, gap.utid.unwrap_or(i64::MIN)]);
@@ -127,7 +127,7 @@ fn numbered(context: &Context<'_>, seen: &[Seen]) -> (Vec<Gap>, Vec<String>) {
     )
 }
 
-/// How often each two calls are silent together; gaps are in order of begin.
+/// How often the gaps of each two calls coincide; gaps are in order of start.
 fn together(gaps: &[Gap]) -> Counts {
     let mut counts = Counts::new();
     let mut open: Vec<Gap> = Vec::new();
@@ -149,7 +149,8 @@ fn together(gaps: &[Gap]) -> Counts {
     counts
 }
 
-/// Of each pair: how often it is together by chance, and in how many shifts as often as observed.
+/// For each pair: the expected count by chance, and the number of shifts with at least the observed
+/// count.
 fn by_chance(gaps: &[Gap], pairs: &[((u32, u32), u32)]) -> (Vec<f64>, Vec<u32>) {
     let length = gaps.iter().map(|gap| gap.end).max().unwrap_or(1).max(1);
     let threads = gaps.iter().map(|gap| gap.thread + 1).max().unwrap_or(0);
@@ -213,8 +214,8 @@ mod tests {
         });
         let (observed, expected, as_many) = tried(pairs.collect());
         assert_eq!(observed, 12);
-        // All of a thread move together: 100 ms of offsets in 15.2 s bring all pairs together again, which are
-        // 6.6 of 1000 shifts.
+        // All gaps of a thread are shifted together: offsets within 100 ms in 15.2 s make all pairs
+        // coincide again, which is 6.6 of 1000 shifts.
         assert!(as_many < 20, "{as_many}");
         assert!(expected < 1.5, "{expected}");
     }

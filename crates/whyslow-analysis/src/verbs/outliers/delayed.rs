@@ -1,8 +1,8 @@
-//! Which files the slow requests of a device delayed.
+//! Files whose access was delayed by slow requests of a device.
 //!
-//! A thread that submitted a request and is in a call on a file when that ends waited for it there,
-//! from whichever of the two began later. What nobody waits for in this way is told by the reason why:
-//! the kernel writes back later what was written, and reads ahead what may be wanted.
+//! A thread that submitted a request and is in a call on a file when the request ends waited for it
+//! there, from the later of the two starts. For requests without such a call the reason is shown:
+//! the kernel writes back data later, and reads ahead.
 
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
@@ -20,14 +20,14 @@ use crate::kinds::{BLOCK, IO};
 use crate::query::Filter;
 
 const ROWS: usize = 20;
-/// Requests that are looked at; of more the first.
+/// Maximum number of requests; of more, the first.
 const REQUESTS_MAX: usize = 1 << 18;
 
 struct Request {
     dev: u32,
     ts: Ns,
     ts_end: Ns,
-    /// Name of who submitted it.
+    /// Name of the submitter.
     comm: Option<String>,
     is_waited_for: bool,
 }
@@ -42,7 +42,7 @@ struct Delayed {
     users: BTreeMap<KeyValue, i64>,
 }
 
-/// `from` says how long a request on each of these devices is that counts.
+/// `from` has the minimum duration of a request for each of these devices.
 pub(super) fn table(
     context: &Context<'_>,
     from: &BTreeMap<&str, Ns>,
@@ -70,11 +70,11 @@ pub(super) fn table(
 
 fn why_not(has_calls: bool, utid: Option<i64>, request: &Request) -> String {
     match (&request.comm, utid) {
-        (_, None) => "who submitted them is not known".into(),
-        _ if !has_calls => "calls were not recorded".into(),
-        (Some(comm), _) if is_of_kernel(comm) => format!("{} of the kernel", family(comm)),
+        (_, None) => "unknown submitter".into(),
+        _ if !has_calls => "system calls not recorded".into(),
+        (Some(comm), _) if is_of_kernel(comm) => format!("{} (kernel thread)", family(comm)),
         (_, Some(_)) => {
-            "no call waited: read ahead, page faults, asynchronous or written later".into()
+            "no call waited: readahead, page faults, asynchronous I/O or writeback".into()
         }
     }
 }
@@ -107,7 +107,7 @@ fn family(comm: &str) -> &str {
 
 type ByThread = FxHashMap<Option<i64>, Vec<Request>>;
 
-/// Those that count, by who submitted them, in the order of their ends.
+/// Slow requests by submitter, in order of their ends.
 fn requests(
     context: &Context<'_>,
     from: &BTreeMap<&str, Ns>,
@@ -157,7 +157,7 @@ fn requests(
     )?;
     if count > REQUESTS_MAX {
         context.note(format!(
-            "files are told of the first {REQUESTS_MAX} slow requests only: a shorter window has all"
+            "files are shown for the first {REQUESTS_MAX} slow requests only (use a shorter window)"
         ));
     }
     for requests in found.values_mut() {
@@ -166,7 +166,7 @@ fn requests(
     Ok(found)
 }
 
-/// Finds the calls that were under way when requests of their threads ended.
+/// Finds the calls that were in progress when requests of their threads ended.
 fn calls(
     context: &Context<'_>,
     requests: &mut ByThread,
@@ -204,7 +204,7 @@ fn calls(
                 }
                 let object = match (path.get(row), reason.get(row)) {
                     (Some(path), _) => path.to_owned(),
-                    (None, reason) => unknown_object(reason.unwrap_or("the call names no file")),
+                    (None, reason) => unknown_object(reason.unwrap_or("the call has no file")),
                 };
                 let user = upid.get(row).map_or(KeyValue::Null, KeyValue::Int);
                 add(ended, begin, (&object, &user), files);
@@ -214,18 +214,19 @@ fn calls(
     )
 }
 
-/// Adds a call that began at `begin`, and the requests that ended in it.
+/// Adds a call that started at `begin`, and the requests that ended in it.
 fn add(
     ended: &mut [Request],
     begin: Ns,
     (object, user): (&str, &KeyValue),
     files: &mut BTreeMap<(u32, String), Delayed>,
 ) {
-    // By device: what of the call they cover together, and from when on. The last to end goes first:
-    // whatever comes then ends before what is covered does, and adds what lies before it.
+    // By device: the part of the call that its requests cover together. The last to end is
+    // processed first: every later one ends within the covered time, and only adds what is before
+    // it.
     let mut covered: BTreeMap<u32, (Ns, Ns)> = BTreeMap::new();
     for request in ended.iter_mut().rev() {
-        // One that ends with the begin of the next call was waited for by the first.
+        // A request that ends exactly when the next call starts delayed the earlier call.
         if std::mem::replace(&mut request.is_waited_for, true) {
             continue;
         }
@@ -263,7 +264,7 @@ fn shown(
         column("max_ns", "longest request", Measure::Duration).priority(2),
         column("by", "by", Measure::Text).priority(1),
     ];
-    let mut table = AnswerTable::new("delayed", "files that slow requests delayed", columns);
+    let mut table = AnswerTable::new("delayed", "files delayed by slow requests", columns);
     let mut files: Vec<_> = files.into_iter().collect();
     files.index_sort_by(|((dev_a, file_a), a), ((dev_b, file_b), b)| {
         let rank = |delayed: &Delayed| (delayed.time, delayed.requests);
@@ -319,7 +320,7 @@ mod tests {
     #[test]
     fn a_call_waits_once_for_requests_that_run_together() {
         let mut files = BTreeMap::new();
-        // Before the call, side by side, apart, and on another device.
+        // Before the call, overlapping, disjoint, and on another device.
         let mut ended = [
             request(0, 50, 130),
             request(0, 110, 140),
@@ -338,7 +339,7 @@ mod tests {
         };
         assert_eq!(of(0), (3, 1, 70, 80));
         assert_eq!(of(1), (1, 1, 50, 50));
-        // The next call has nothing to do with them.
+        // The next call is unrelated to them.
         add(&mut ended, 190, ("/b", &KeyValue::Int(7)), &mut files);
         assert_eq!(files.len(), 2);
     }

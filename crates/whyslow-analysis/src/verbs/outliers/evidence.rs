@@ -1,4 +1,5 @@
-//! What the verdicts rest on: each test with its figures, and the strata of the devices that deviate.
+//! Evidence for the verdicts: each test with its statistics, and the strata of the devices that
+//! deviate.
 
 use std::collections::BTreeMap;
 
@@ -12,13 +13,13 @@ use crate::facts;
 use crate::peers::{Compared, Comparison, Evidence, LEVEL, SHIFT_REQUESTS_MIN};
 use whyslow_model::histogram::{bucket_bounds, middle};
 
-/// One row a test: a device's requests of one operation.
+/// One row per test: a device's requests of one operation.
 pub(super) fn comparisons(
     measured: &BTreeMap<Where, Measured>,
     tests: usize,
     by_time: bool,
 ) -> AnswerTable {
-    let title = "tests: requests of like size, with a like number in flight, against peers";
+    let title = "tests: requests of similar size and number in flight, compared with peers";
     let columns = vec![
         AnswerColumn::new("compared", "compared", Measure::Count),
         AnswerColumn::new("strata", "strata", Measure::Count).priority(4),
@@ -26,14 +27,14 @@ pub(super) fn comparisons(
         AnswerColumn::new("tail_over", "beyond p99", Measure::Count),
         AnswerColumn::new("tail_expected", "expected", Measure::Number).priority(2),
         AnswerColumn::new("relative_risk", "x tail", Measure::Number),
-        AnswerColumn::new("tail_q", "q of tail", Measure::Number),
-        AnswerColumn::new("dispersion", "burst", Measure::Number).priority(6),
+        AnswerColumn::new("tail_q", "tail q", Measure::Number),
+        AnswerColumn::new("dispersion", "dispersion", Measure::Number).priority(6),
         AnswerColumn::new("median_ratio", "x median", Measure::Number),
         AnswerColumn::new("delta", "delta", Measure::Number).priority(1),
-        AnswerColumn::new("shift_q", "q of median", Measure::Number),
-        AnswerColumn::new("demand", "asked", Measure::Number).priority(5),
-        AnswerColumn::new("tail_more", "more for tail", Measure::Count).priority(7),
-        AnswerColumn::new("shift_more", "more for median", Measure::Count).priority(8),
+        AnswerColumn::new("shift_q", "median q", Measure::Number),
+        AnswerColumn::new("demand", "demand", Measure::Number).priority(5),
+        AnswerColumn::new("tail_more", "needed for tail", Measure::Count).priority(7),
+        AnswerColumn::new("shift_more", "needed for median", Measure::Count).priority(8),
     ];
     let mut table = AnswerTable::new("comparisons", title, place_columns(by_time));
     table.columns.extend(columns);
@@ -76,9 +77,9 @@ fn test_cells(compared: &Compared, comparison: &Comparison, tests: usize) -> Vec
     ]
 }
 
-/// One row a stratum of a test that found something.
+/// One row per stratum of a test that fired.
 pub(super) fn strata(measured: &BTreeMap<Where, Measured>, by_time: bool) -> AnswerTable {
-    let title = "strata of the devices that deviate: sizes and numbers in flight compared";
+    let title = "strata of the devices that deviate, by size and number in flight";
     let duration = |name: &str, title: &str| AnswerColumn::new(name, title, Measure::Duration);
     let columns = vec![
         AnswerColumn::new("size_min_bytes", "from", Measure::Bytes),
@@ -123,7 +124,7 @@ fn stratum_cells(evidence: &Evidence) -> Vec<Value> {
         (evidence.devices as i64).into(),
         own.into(),
         peers.into(),
-        // What is beyond is beyond the whole bucket.
+        // A request is only beyond the threshold if it is beyond the whole bucket.
         bucket_bounds(evidence.threshold).1.into(),
         bounded(evidence.over).into(),
         evidence.expected.into(),

@@ -1,4 +1,4 @@
-//! What each device did: requests, their times in the device, and those over the threshold.
+//! Statistics of each device: requests, device times, and requests over the threshold.
 
 use std::collections::{BTreeMap, BinaryHeap};
 
@@ -16,26 +16,26 @@ use crate::rows::Place;
 use crate::scan::{ColumnRef, Ints};
 use whyslow_model::histogram::Histogram;
 
-/// A device that the recording does not name.
+/// A device without a name in the recording.
 pub(super) const UNKNOWN: &str = "unknown";
 
-/// A device in an interval: the begin of that, and the name.
+/// A device in an interval: the start of the interval, and the name of the device.
 pub(super) type Where = (Ns, String);
 
-/// What is summed up of a device.
+/// Statistics of a device.
 #[derive(Debug, Default)]
 pub(super) struct Figures {
     pub(super) count: i64,
-    /// As long as the threshold, or known to be.
+    /// At least as long as the threshold, or known to be.
     pub(super) over: i64,
     pub(super) unfinished: i64,
-    /// The first of those over the threshold.
+    /// The first requests over the threshold.
     pub(super) first: First,
     /// From issue to completion.
     pub(super) device: Histogram,
 }
 
-/// The first rows in the order of the table.
+/// The first rows in table order.
 #[derive(Debug, Default)]
 pub(super) struct First(BinaryHeap<Place>);
 
@@ -55,8 +55,8 @@ impl First {
     }
 }
 
-/// The question's filter without its bounds on durations: those choose what is shown, while a device
-/// is judged by all of its requests.
+/// The query's filter without its limits on duration: those select what is shown, but a device is
+/// judged by all of its requests.
 pub(super) fn any_length(filter: &Filter) -> Filter {
     Filter {
         dur_min: None,

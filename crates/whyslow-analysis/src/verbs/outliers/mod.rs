@@ -1,7 +1,7 @@
 //! `block outliers`: the requests over a threshold, and the devices that deviate from their peers.
 //!
-//! Devices are judged by the time from issue to completion: what happens in the queue above is not
-//! theirs. Peers are the devices of one driver. How they are compared: [`crate::peers`].
+//! Devices are judged by the time from issue to completion, because they do not control the queue
+//! above. Peers are the devices of one driver. For the comparison, see [`crate::peers`].
 
 mod delayed;
 mod evidence;
@@ -27,23 +27,23 @@ use figures::{Figures, Where};
 use sweep::Disks;
 use whyslow_model::histogram::{Histogram, bucket_bounds, bucket_of};
 
-/// What a person notices.
+/// The default threshold: noticeable by a user.
 const THRESHOLD: Ns = 100_000_000;
-/// So many times what a device of the kind needs for a request is just before the next.
+/// Requests within this multiple of the usual device time count as just before another one.
 const LATELY: i64 = 4;
 
 pub(crate) fn tables(context: &Context<'_>) -> Result<Vec<AnswerTable>, AnalysisError> {
     if !context.question.by.is_empty() {
         return Err(AnalysisError::query(
-            "block outliers compares devices and has no other grouping",
-            "leave --by out; `block stats` has it",
+            "`block outliers` only groups by device",
+            "remove --by, or use `block stats`",
         ));
     }
-    let asked = context.question.filter.dur_min;
-    let threshold = asked.unwrap_or(THRESHOLD);
-    if asked.is_none() {
+    let given = context.question.filter.dur_min;
+    let threshold = given.unwrap_or(THRESHOLD);
+    if given.is_none() {
         context.note(format!(
-            "the threshold is {}, what a person notices: --min sets another",
+            "the threshold is {} (set another with --min)",
             requests::in_words(threshold)
         ));
     }
@@ -52,7 +52,7 @@ pub(crate) fn tables(context: &Context<'_>) -> Result<Vec<AnswerTable>, Analysis
     let (measured, tests) = measure(context, &figures)?;
     let by_time = context.interval.is_some();
     let mut devices = devices(context, &figures, &measured, tests);
-    mounted::tell(context, &mut devices)?;
+    mounted::add_column(context, &mut devices)?;
     let mut tables = vec![requests, devices];
     let from = slow_from(&figures, &measured, threshold);
     if !from.is_empty() && !by_time {
@@ -71,9 +71,9 @@ pub(crate) fn tables(context: &Context<'_>) -> Result<Vec<AnswerTable>, Analysis
     Ok(tables)
 }
 
-/// From when on requests are slow: on each device that has some over the threshold or deviates from
-/// its peers, where beyond these are those that its peers' 99th percentile does not have, or all if
-/// it is slow throughout.
+/// Threshold of slow requests on each device that has some over the threshold or deviates from its
+/// peers. On a deviating device, requests beyond its peers' 99th percentile are slow, or all if it
+/// is slow throughout.
 fn slow_from<'f>(
     figures: &'f BTreeMap<Where, Figures>,
     measured: &BTreeMap<Where, Measured>,
@@ -98,20 +98,20 @@ fn slow_from<'f>(
     found
 }
 
-/// What the comparison says of a device, and how many requests it had at a time.
+/// Result of the comparison of a device, and its distribution of requests in flight.
 struct Measured {
     compared: Compared,
     in_flight: Histogram,
 }
 
-/// What is known of a device before it is compared.
+/// Data of a device before the comparison.
 #[derive(Default)]
 struct Sampled {
     sample: Sample,
     in_flight: Histogram,
 }
 
-/// Every device of the question in every interval, and how many tests that took.
+/// Every device of the query in every interval, and the number of tests.
 fn measure(
     context: &Context<'_>,
     figures: &BTreeMap<Where, Figures>,
@@ -123,13 +123,13 @@ fn measure(
         context,
         (&disks, &all),
         FxHashMap::default,
-        |sampled: &mut FxHashMap<(usize, usize), Sampled>, disk, told| {
-            let part = parts.of(told.request.what.ts);
+        |sampled: &mut FxHashMap<(usize, usize), Sampled>, disk, completed| {
+            let part = parts.of(completed.request.what.ts);
             let device = sampled.entry((part, disk)).or_default();
-            device.sample.ask(told.preceded);
-            if let Some((stratum, device_ns)) = sweep::sampled(&told) {
-                device.in_flight.add(told.depth as i64);
-                device.sample.add(stratum, device_ns, told.share_ns);
+            device.sample.count_arrival(completed.preceded);
+            if let Some((stratum, device_ns)) = sweep::sampled(&completed) {
+                device.in_flight.add(completed.depth as i64);
+                device.sample.add(stratum, device_ns, completed.share_ns);
             }
         },
     )?;
@@ -175,7 +175,7 @@ fn parts(context: &Context<'_>) -> Parts {
     }
 }
 
-/// The devices of the question, each with a few times what those of its driver need for a request.
+/// The devices of the query, each with a multiple of the usual device time of its driver.
 fn disks(figures: &BTreeMap<Where, Figures>) -> Disks {
     let mut drivers: BTreeMap<&str, Histogram> = BTreeMap::new();
     for ((_, name), figures) in figures {
@@ -203,8 +203,8 @@ fn adjust_all(measured: &mut BTreeMap<Where, Measured>) -> usize {
     adjust(compared.flat_map(Compared::comparisons_mut))
 }
 
-/// Looks once more at devices with many slow requests, whether these came in bursts. Whether there
-/// were any such devices.
+/// Checks whether the slow requests of devices with many of them came in bursts. Returns whether
+/// there were any such devices.
 fn disperse(
     context: &Context<'_>,
     (parts, disks): (Parts, &Disks),
@@ -230,17 +230,17 @@ fn disperse(
         context,
         (disks, &wanted),
         FxHashMap::default,
-        |found: &mut FxHashMap<(usize, usize, u8), Slices>, disk, told| {
-            let Some((stratum, device_ns)) = sweep::sampled(&told) else {
+        |found: &mut FxHashMap<(usize, usize, u8), Slices>, disk, completed| {
+            let Some((stratum, device_ns)) = sweep::sampled(&completed) else {
                 return;
             };
-            let key = (parts.of(told.request.what.ts), disk, stratum.op);
+            let key = (parts.of(completed.request.what.ts), disk, stratum.op);
             if let Some(tail) = looked_at.get(&key)
                 && let Some(is_over) = tail.is_over(stratum, bucket_of(device_ns))
             {
                 let slices = found.entry(key);
                 let slices = slices.or_insert_with(|| Slices::new(parts.width));
-                slices.add(told.request.issue, is_over);
+                slices.add(completed.request.issue, is_over);
             }
         },
     )?;
@@ -301,8 +301,8 @@ fn devices(
     }
     for names in drivers.into_values().filter(|names| names.len() > 1) {
         context.note(format!(
-            "{} differ from their peers: if they are devices of another kind, compare them by \
-             themselves (-d {})",
+            "{} differ from their peers: if they are of a different type, compare them \
+             separately (-d {})",
             names.join(", "),
             names.join(",")
         ));
@@ -311,7 +311,7 @@ fn devices(
     table
 }
 
-/// By the column that the question names, where the table has it.
+/// Sorts by the column of the query, if the table has it.
 fn sort_by_name(context: &Context<'_>, table: &mut AnswerTable) {
     if let Some(sort) = &context.question.sort {
         arrange::sort(table, sort);
@@ -329,7 +329,7 @@ fn columns(by_time: bool) -> Vec<AnswerColumn> {
         column("dev", "dev", Measure::Text),
         column("count", "count", Measure::Count).priority(1),
         column("over", "over", Measure::Count),
-        column("unfinished", "no end", Measure::Count).priority(5),
+        column("unfinished", "unfinished", Measure::Count).priority(5),
         duration("device_min_ns", "min").priority(6),
         duration("device_p50_ns", "p50"),
         duration("device_p90_ns", "p90").priority(4),

@@ -1,4 +1,4 @@
-//! The requests over the threshold, in order of time.
+//! The requests over the threshold, in time order.
 
 use std::collections::BTreeMap;
 
@@ -12,10 +12,10 @@ use crate::rows::Place;
 use crate::verbs::top;
 use crate::{AnalysisError, arrange, facts, rows};
 
-/// More than this are for those who ask for them.
+/// Maximum number of rows by default.
 const ROWS: usize = 100;
 
-/// Requests that are shown at most.
+/// Maximum number of requests that are shown.
 pub(super) fn limit(context: &Context<'_>) -> usize {
     context.limit(ROWS)
 }
@@ -39,8 +39,8 @@ pub(super) fn table(
     let shown = table.rows.len() as i64;
     if shown < over {
         context.note(format!(
-            "only the first {shown} of {over} requests of at least {} are shown: -n 0 shows all, a \
-             greater --min fewer",
+            "only the first {shown} of {over} requests of at least {} are shown (-n 0 shows all, a \
+             higher --min fewer)",
             in_words(threshold)
         ));
     }
@@ -57,7 +57,7 @@ pub(super) fn table(
     Ok(table)
 }
 
-/// In the greatest unit of which it is a whole number.
+/// In the largest unit of which it is a whole number.
 pub(super) fn in_words(ns: Ns) -> String {
     let units = [(1_000_000_000, "s"), (1_000_000, "ms"), (1_000, "us")];
     let found = units.iter().find(|(size, _)| ns > 0 && ns % size == 0);

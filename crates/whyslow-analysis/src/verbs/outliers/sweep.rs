@@ -1,8 +1,8 @@
-//! Requests with what else their device had to do at the time.
+//! Requests with the concurrent load of their device.
 //!
-//! All requests of a device count for that, whatever the filter; those of the question are compared.
-//! A request whose completion was not recorded counts until the kernel would have given it up, as
-//! one lost event would else make a device busy for ever.
+//! All requests of a device count as load, whatever the filter; those of the query are compared. A
+//! request without a recorded completion counts until the kernel would have timed it out; otherwise
+//! a single lost event would make a device busy forever.
 
 use std::collections::BTreeSet;
 
@@ -16,29 +16,29 @@ use crate::context::Context;
 use crate::filter::Verdicts;
 use crate::fold::in_order_by_all;
 use crate::kinds::BLOCK;
-use crate::peers::{InFlight, Issued, Stratum, Told};
+use crate::peers::{Completed, InFlight, Issued, Stratum};
 use crate::scan::{ColumnRef, Projection, per_word};
 
-/// Time limit of a command of SCSI and NVMe disks, unless set otherwise.
+/// Default command timeout of SCSI and NVMe disks.
 const GIVEN_UP_AFTER: Ns = 30_000_000_000;
 
-/// What a request is compared by.
+/// The data of a request that the comparison uses.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct What {
-    /// First known moment, which tells the interval of a series.
+    /// First event of the request, which determines its interval.
     pub(super) ts: Ns,
     op: u8,
     bytes: i64,
-    /// Time in the device; none of a request that is not to be compared.
+    /// Device time; `None` for a request that is not compared.
     device_ns: Option<Ns>,
-    /// Whether the device got it inside the window.
+    /// Whether it was issued inside the window.
     is_inside: bool,
 }
 
-/// Devices of a question, by number.
+/// Devices of a query, by number.
 pub(super) struct Disks {
     places: FxHashMap<String, usize>,
-    /// How long before a request others are just before it.
+    /// How long before a request other requests count as just before it.
     lately: Vec<Ns>,
 }
 
@@ -61,30 +61,30 @@ impl Disks {
     }
 }
 
-/// Some of the devices and what is found of them.
+/// Some of the devices, and their results.
 struct Worker<S> {
-    /// By device; none of those that others look at, or nobody.
+    /// By device; `None` for those of other workers, or of none.
     in_flight: Vec<Option<InFlight<What>>>,
     verdicts: Verdicts,
     rows: Vec<u32>,
     found: S,
 }
 
-/// Shows every request that one of these devices got inside the window, at its end. Devices are
+/// Passes every request that was issued inside the window to `each`, at its end. Devices are
 /// divided among threads, each of which fills its own `init()`.
 pub(super) fn each<S: Send>(
     context: &Context<'_>,
     (disks, wanted): (&Disks, &BTreeSet<usize>),
     init: impl Fn() -> S,
-    each: impl Fn(&mut S, usize, Told<What>) + Sync,
+    each: impl Fn(&mut S, usize, Completed<What>) + Sync,
 ) -> Result<Vec<S>, AnalysisError> {
     let filter = any_length(&context.question.filter);
     let mut pass = context.pass_with_cut(&BLOCK, &[], &filter)?;
     let columns = Columns::new(&mut pass.projection);
     let (window, end) = (context.selected(), context.recording_end());
-    let each = |found: &mut S, disk: usize, told: Told<What>| {
-        if told.request.what.is_inside {
-            each(found, disk, told);
+    let each = |found: &mut S, disk: usize, completed: Completed<What>| {
+        if completed.request.what.is_inside {
+            each(found, disk, completed);
         }
     };
     let threads = rayon::current_num_threads().min(wanted.len()).max(1);
@@ -112,15 +112,21 @@ pub(super) fn each<S: Send>(
         } = worker;
         pass.selector.select(verdicts, batch, rows)?;
         let places = (rows.as_slice(), disks);
-        columns.each(batch, places, (window, end), in_flight, |disk, told| {
-            each(found, disk, told);
-        })
+        columns.each(
+            batch,
+            places,
+            (window, end),
+            in_flight,
+            |disk, completed| {
+                each(found, disk, completed);
+            },
+        )
     })?;
     let finish = |worker: Worker<S>| {
         let mut found = worker.found;
         for (disk, in_flight) in worker.in_flight.into_iter().enumerate() {
             if let Some(in_flight) = in_flight {
-                in_flight.finish(&mut |told| each(&mut found, disk, told));
+                in_flight.finish(&mut |completed| each(&mut found, disk, completed));
             }
         }
         found
@@ -128,10 +134,10 @@ pub(super) fn each<S: Send>(
     Ok(workers.into_iter().map(finish).collect())
 }
 
-/// The stratum of a request that is to be compared, and its time in the device.
-pub(super) fn sampled(told: &Told<What>) -> Option<(Stratum, Ns)> {
-    let what = told.request.what;
-    let stratum = Stratum::new(what.op, what.bytes, told.depth);
+/// The stratum and device time of a request that is compared.
+pub(super) fn sampled(completed: &Completed<What>) -> Option<(Stratum, Ns)> {
+    let what = completed.request.what;
+    let stratum = Stratum::new(what.op, what.bytes, completed.depth);
     Some((stratum, what.device_ns?))
 }
 
@@ -162,15 +168,15 @@ impl Columns {
         }
     }
 
-    /// Adds all requests of a batch that the device had inside the window; `rows` are those of the
-    /// question.
+    /// Adds all requests of a batch that were at the device inside the window; `rows` are those of
+    /// the query.
     fn each(
         &self,
         batch: &RecordBatch,
         (rows, disks): (&[u32], &Disks),
         (window, recording_end): (Option<Window>, Ns),
         in_flight: &mut [Option<InFlight<What>>],
-        mut each: impl FnMut(usize, Told<What>),
+        mut each: impl FnMut(usize, Completed<What>),
     ) -> Result<(), AnalysisError> {
         let (dev, op) = (self.dev.texts(batch)?, self.op.texts(batch)?);
         let ops = per_word(&op, number_of);
@@ -183,9 +189,9 @@ impl Columns {
         );
         let (ts_issue, ts_end) = (self.ts_issue.ints(batch)?, self.ts_end.ints(batch)?);
         let (device, bytes) = (self.device.ints(batch)?, self.bytes.ints(batch)?);
-        let mut asked = rows.iter().copied().peekable();
+        let mut selected = rows.iter().copied().peekable();
         for row in 0..batch.num_rows() as u32 {
-            let is_asked = asked.next_if_eq(&row).is_some();
+            let is_selected = selected.next_if_eq(&row).is_some();
             let Some(disk) = dev.key(row).map_or(unknown, |word| places[word]) else {
                 continue;
             };
@@ -193,7 +199,7 @@ impl Columns {
                 continue;
             };
             let interval = (ts.at(row), ts_end.get(row));
-            // What a scan reads beyond the window depends on how the table is cut into pages.
+            // How far a scan reads beyond the window depends on the pages of the table.
             if window.is_some_and(|window| !window.overlaps(interval.0, interval.1)) {
                 continue;
             }
@@ -213,7 +219,7 @@ impl Columns {
                 ts: times.ts,
                 op: op.key(row).map_or(OTHER, |word| ops[word]),
                 bytes: bytes.at(row),
-                device_ns: times.device_ns.filter(|_| is_asked),
+                device_ns: times.device_ns.filter(|_| is_selected),
                 is_inside,
             };
             let request = Issued {
@@ -222,13 +228,13 @@ impl Columns {
                 end,
                 what,
             };
-            in_flight.add(times.ts, request, &mut |told| each(disk, told));
+            in_flight.add(times.ts, request, &mut |completed| each(disk, completed));
         }
         Ok(())
     }
 }
 
-/// Classes of operations have the numbers of their places.
+/// Operation classes are numbered by index.
 const OTHER: u8 = BLOCK.classes.len() as u8 - 1;
 
 fn number_of(op: &str) -> u8 {
@@ -236,19 +242,19 @@ fn number_of(op: &str) -> u8 {
     place.map_or(OTHER, |place| place as u8)
 }
 
-/// What is known of when a request was where.
+/// Known timestamps of a request.
 #[derive(Debug, Clone, Copy)]
 struct Times {
     ts: Ns,
     ts_end: Option<Ns>,
     ts_issue: Option<Ns>,
     device_ns: Option<Ns>,
-    /// Whether begin and end were recorded.
+    /// Whether start and end were recorded.
     is_whole: bool,
 }
 
 impl Times {
-    /// From issue to completion; none if the device never had it, or nobody knows when.
+    /// From issue to completion; `None` if it was never issued, or at an unknown time.
     fn in_device(self, recording_end: Ns) -> Option<(Ns, Ns)> {
         match (self.ts_issue, self.ts_end) {
             (Some(issue), end) => {
@@ -256,9 +262,9 @@ impl Times {
                 let given_up = issue.saturating_add(GIVEN_UP_AFTER).min(recording_end);
                 Some((issue, known.unwrap_or(given_up)))
             }
-            // It was there when the recording began.
+            // It was already in flight when the recording started.
             (None, Some(end)) if !self.is_whole => Some((self.ts, end)),
-            // A stacked device hands its requests on, and some are never issued.
+            // A stacked device passes its requests on, and some are never issued.
             (None, _) => None,
         }
     }

@@ -1,4 +1,4 @@
-//! What is said of a device against its peers.
+//! The verdict on a device compared with its peers.
 
 use std::cmp::Reverse;
 
@@ -10,22 +10,22 @@ use crate::peers::{
     SHIFT_REQUESTS_MIN,
 };
 
-/// Less than this share of requests compared is said.
+/// A smaller share of compared requests is reported.
 const SHARE_MIN: f64 = 0.5;
 
-/// Columns of a device that is compared, after those of its own figures.
+/// Columns of a compared device, after those of its statistics.
 pub(super) fn columns() -> [AnswerColumn; 4] {
     let column = |name: &str, title: &str, measure| AnswerColumn::new(name, title, measure);
     [
-        column("vs_peers", "against its peers", Measure::Text),
+        column("vs_peers", "compared with peers", Measure::Text),
         column("compared", "compared", Measure::Count).priority(9),
         column("relative_risk", "x tail", Measure::Number).priority(7),
         column("median_ratio", "x median", Measure::Number).priority(6),
     ]
 }
 
-/// Whether the device is an outlier, and the cells of [`columns`]; `tests` is how many the answer
-/// has.
+/// Whether the device is an outlier, and the cells of [`columns`]; `tests` is the number of tests
+/// of the answer.
 pub(super) fn cells(
     compared: &Compared,
     in_flight: Option<i64>,
@@ -61,7 +61,8 @@ fn requests_of(comparison: &Comparison) -> String {
     }
 }
 
-/// The operation that makes it an outlier, by the clearest test; else that of most requests.
+/// The operation that makes it an outlier, by the most significant test; otherwise the one with the
+/// most requests.
 fn most_telling(comparisons: &[Comparison]) -> Option<&Comparison> {
     let level = |one: &Comparison| {
         let shift = one.shift.as_ref().map_or(1.0, |shift| shift.q);
@@ -91,43 +92,44 @@ fn words(compared: &Compared, in_flight: Option<i64>, tests: usize) -> String {
         return excuse;
     }
     let part = compared.matched as f64 / compared.requests as f64;
-    let untold = comparisons.iter().filter_map(|one| untold(one, tests));
-    let untold: Vec<String> = untold.collect();
-    let words = match untold.len() {
-        0 => "as its peers".into(),
-        few if few < comparisons.len() => format!("as its peers; {}", untold.join("; ")),
-        _ => untold.join("; "),
+    let inconclusive = comparisons
+        .iter()
+        .filter_map(|one| inconclusive(one, tests));
+    let inconclusive: Vec<String> = inconclusive.collect();
+    let words = match inconclusive.len() {
+        0 => "like its peers".into(),
+        few if few < comparisons.len() => format!("like its peers; {}", inconclusive.join("; ")),
+        _ => inconclusive.join("; "),
     };
     if part < SHARE_MIN {
         return format!(
-            "only {} of {} requests have like ones at peers as busy: {words}",
+            "only {} of {} requests are comparable with peers under the same load: {words}",
             compared.matched, compared.requests
         );
     }
     words
 }
 
-/// What a comparison that found nothing had too few requests for.
-fn untold(comparison: &Comparison, tests: usize) -> Option<String> {
+/// What a comparison without findings had too few requests for.
+fn inconclusive(comparison: &Comparison, tests: usize) -> Option<String> {
     let (requests, compared) = (requests_of(comparison), comparison.tail.compared);
     let Some(enough) = comparison.tail.enough(tests) else {
         return Some(format!(
-            "cannot tell of {requests}: its peers have too few for {tests} tests"
+            "inconclusive for {requests}: its peers have too few for {tests} tests"
         ));
     };
     if compared < enough {
         return Some(format!(
-            "cannot tell of {compared} {requests}: {} more would show whether one in five is slow",
+            "inconclusive for {compared} {requests}: {} more are needed to detect one slow in five",
             enough - compared
         ));
     }
     let more = SHIFT_REQUESTS_MIN.saturating_sub(compared);
-    (more > 0).then(|| {
-        format!("no slow tail of {requests}: {more} more would show whether all are slower")
-    })
+    (more > 0)
+        .then(|| format!("no slow tail of {requests}: {more} more are needed to detect a shift"))
 }
 
-/// The clearest figure of significance that a number of this size has.
+/// A significance level of suitable precision.
 fn level(q: f64) -> String {
     if q < f64::MIN_POSITIVE {
         "q < 1e-307".into()
@@ -163,12 +165,12 @@ fn findings(comparison: &Comparison) -> Vec<String> {
     found
 }
 
-/// Why what was found is not held against the device.
+/// Why a finding is not held against the device.
 fn excuse(comparison: &Comparison, compared: &Compared) -> Option<String> {
     let (requests, tail) = (requests_of(comparison), &comparison.tail);
     if comparison.is_excused() {
         return Some(format!(
-            "cannot tell slow from busy: slower {requests}, but asked for {:.1} times as much",
+            "slow or busy: {requests} are slower, but demand is {:.1} times as high",
             compared.demand
         ));
     }
@@ -185,29 +187,29 @@ fn excuse(comparison: &Comparison, compared: &Compared) -> Option<String> {
 
 fn reason(lacking: Lacking, compared: &Compared, in_flight: Option<i64>) -> String {
     match lacking {
-        Lacking::Requests(0) => "no times from issue to completion".into(),
+        Lacking::Requests(0) => "no request has a known device time".into(),
         Lacking::Requests(requests) => {
             format!("{requests} requests, {REQUESTS_MIN} are needed")
         }
         Lacking::Devices(devices) => {
-            format!("only {devices} of its kind, {DEVICES_MIN} are needed")
+            format!("only {devices} devices of its driver, {DEVICES_MIN} are needed")
         }
         Lacking::LikeRequests(like)
             if like.requests < PEER_REQUESTS_MIN || like.devices < PEERS_MIN =>
         {
             format!(
-                "its peers had {} requests like its commonest ones, on {} of them; \
+                "its peers have {} requests comparable with its commonest ones, on {} devices; \
                  {PEER_REQUESTS_MIN} on {PEERS_MIN} are needed",
                 like.requests, like.devices
             )
         }
         Lacking::LikeRequests(_) => {
-            format!("fewer than {REQUESTS_MIN} of its requests are like its peers'")
+            format!("fewer than {REQUESTS_MIN} of its requests are comparable with its peers'")
         }
         Lacking::LikeDepth => {
             let in_flight = in_flight.unwrap_or_default();
             format!(
-                "no peer was as busy ({in_flight} in flight, asked for {:.1} times as much)",
+                "no peer is as busy ({in_flight} in flight, {:.1} times the demand)",
                 compared.demand
             )
         }

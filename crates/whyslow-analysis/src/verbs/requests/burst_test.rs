@@ -1,16 +1,17 @@
-//! Which stretch of equal parts of time has far more events than the rest, and whether that is chance.
+//! Finds the stretch of time parts with far more events than the rest, and tests whether it is due
+//! to chance.
 //!
-//! The stretch is the one that exceeds a rate the most in sum. If events came evenly, those inside
-//! would be a binomial share of all: its tail is the evidence. Events come in clusters, so counts are
-//! divided by how much more they vary from part to part than even ones would (their variance over
-//! their mean, outside of the stretch or inside, whichever is more; 1 at least), and the chance is multiplied by the number of
-//! stretches there are, and by the number of series that are looked at (Bonferroni).
+//! The stretch is the one with the greatest total excess over a rate. If events were independent,
+//! the number inside would be binomially distributed; its tail probability is the p value. Events
+//! come in clusters, so counts are divided by their overdispersion (variance over mean of the
+//! parts, outside or inside of the stretch, whichever is greater; at least 1). The p value is
+//! multiplied by the number of possible stretches and the number of series (Bonferroni).
 
 use crate::statistics::binomial_tail;
 
-/// A rate inside that is less often the one outside is not worth a name.
+/// Minimum ratio of the rate inside to the rate outside.
 pub(super) const TIMES_MIN: f64 = 3.0;
-/// Chance below which a stretch is named, over all stretches of all series.
+/// Significance level, over all stretches of all series.
 pub(super) const CHANCE_MAX: f64 = 0.001;
 
 /// Parts `first..=last` of a series.
@@ -30,7 +31,7 @@ impl Stretch {
     }
 }
 
-/// The stretch with the greatest sum of what exceeds `rate` events a unit of exposure.
+/// The stretch with the greatest total excess over `rate` events per unit of exposure.
 pub(super) fn densest(events: &[u64], exposure: &[u64], rate: f64) -> Option<Stretch> {
     let (mut sum, mut first) = (0.0, 0);
     let mut best: Option<(f64, Stretch)> = None;
@@ -46,7 +47,7 @@ pub(super) fn densest(events: &[u64], exposure: &[u64], rate: f64) -> Option<Str
     best.map(|(_, stretch)| stretch)
 }
 
-/// Middle of the events a part.
+/// Median number of events per part.
 pub(super) fn median(events: &[u64]) -> f64 {
     let mut sorted = events.to_vec();
     sorted.sort_unstable();
@@ -55,9 +56,9 @@ pub(super) fn median(events: &[u64]) -> f64 {
         .map_or(0.0, |middle| *middle as f64)
 }
 
-/// Chance of so many events in the stretch if they came evenly, for `series` series.
+/// p value of this many events in the stretch if they were independent, for `series` series.
 pub(super) fn chance_of_flood(events: &[u64], stretch: Stretch, series: usize) -> f64 {
-    // What goes on for most of the time is what is usual.
+    // If it lasts most of the time, it is the usual rate.
     if 2 * stretch.len() > events.len() {
         return 1.0;
     }
@@ -72,8 +73,8 @@ pub(super) fn chance_of_flood(events: &[u64], stretch: Stretch, series: usize) -
     binomial_tail(shrunk(inside), all, share) * stretches(events.len()) * series as f64
 }
 
-/// Chance of so many failures among so many requests if they failed as often as others, for
-/// `series` series of so many parts.
+/// p value of this many failures among this many requests if they failed as often as others, for
+/// `series` series with this many parts.
 pub(super) fn chance_of_errors(
     (failed, all): (u64, u64),
     others: f64,
@@ -87,7 +88,7 @@ fn stretches(parts: usize) -> f64 {
     parts * (parts + 1.0) / 2.0
 }
 
-/// Variance over mean, 1 at least.
+/// Variance over mean, at least 1.
 fn dispersion<'e>(events: impl Iterator<Item = &'e u64> + Clone) -> f64 {
     let values = events.map(|events| *events as f64);
     let count = values.clone().count() as f64;
@@ -119,7 +120,7 @@ mod tests {
         check(&[], 3.0, None);
     }
 
-    /// Counts of parts of a series of even chance, from uniform numbers.
+    /// Counts per part of a uniform series, from random numbers.
     fn even(dice: &mut Dice, parts: usize, count: usize) -> Vec<u64> {
         let mut events = vec![0; parts];
         for _ in 0..count {

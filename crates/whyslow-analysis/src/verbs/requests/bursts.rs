@@ -1,5 +1,5 @@
-//! `requests bursts`: clients that sent far more than usual, or whose requests failed far more often
-//! than those of others. What is usual and what is chance: see `burst_test`.
+//! `requests bursts`: clients that sent far more requests than usual, or whose requests failed far
+//! more often than those of others. For the test, see `burst_test`.
 
 use std::collections::BTreeMap;
 
@@ -30,12 +30,12 @@ pub(crate) fn bursts(context: &Context<'_>, keys: &[Key]) -> Result<AnswerTable,
     if parts.count() > PARTS_MAX {
         return Err(AnalysisError::query(
             format!("more than {PARTS_MAX} intervals"),
-            "ask for longer intervals, or a shorter window with -w",
+            "use a longer interval, or a shorter window with -w",
         ));
     }
     let all = read(context, keys, parts)?;
     let total = series(all.values().flatten(), parts);
-    // Those of whom nothing is known are not one client.
+    // Unidentified clients are not one client.
     let known = all.iter().filter(|(group, counts)| {
         let is_known = group.iter().any(|value| *value != KeyValue::Null);
         let requests: u64 = counts.iter().map(|part| part.count.requests).sum();
@@ -59,14 +59,14 @@ pub(crate) fn bursts(context: &Context<'_>, keys: &[Key]) -> Result<AnswerTable,
         for (key, value) in keys.iter().zip(group) {
             row.extend(key.cells(value, &context.names));
         }
-        let who = label(keys, group, &context.names);
-        cells(&burst, parts, &who, &mut row);
+        let client = label(keys, group, &context.names);
+        cells(&burst, parts, &client, &mut row);
         table.rows.push(row);
     }
     if known.is_empty() {
         context.note(format!(
-            "nobody sent {REQUESTS_MIN} requests or failed {ERRORS_MIN} times, or it is not known who: \
-             too few to tell of bursts"
+            "bursts unavailable: no identified client has {REQUESTS_MIN} requests or {ERRORS_MIN} \
+             failures"
         ));
     }
     context.finish(&mut table, context.limit(ROWS));
@@ -77,16 +77,16 @@ fn table(keys: &[Key]) -> AnswerTable {
     let column = AnswerColumn::new;
     let mut columns: Vec<_> = keys.iter().flat_map(|key| key.answer_columns()).collect();
     columns.extend([
-        column("burst", "of", Measure::Text),
-        column("ts_ns", "begin", Measure::Time),
-        column("dur_ns", "length", Measure::Duration),
+        column("burst", "kind", Measure::Text),
+        column("ts_ns", "start", Measure::Time),
+        column("dur_ns", "duration", Measure::Duration),
         column("count", "count", Measure::Count),
         column("of", "among", Measure::Count).priority(2),
         column("ratio", "share", Measure::Ratio),
         column("usual", "usual", Measure::Number).priority(3),
-        column("times", "times the usual", Measure::Number).priority(2),
-        column("chance", "chance", Measure::Number).priority(5),
-        column("says", "says", Measure::Text).priority(1),
+        column("times", "ratio to usual", Measure::Number).priority(2),
+        column("chance", "p", Measure::Number).priority(5),
+        column("says", "description", Measure::Text).priority(1),
     ]);
     AnswerTable::new("bursts", "bursts", columns)
 }
@@ -100,7 +100,7 @@ fn series<'p>(counts: impl IntoIterator<Item = &'p OfPart>, parts: Parts) -> Ser
     series
 }
 
-fn cells(burst: &Burst, parts: Parts, who: &str, row: &mut Vec<Value>) {
+fn cells(burst: &Burst, parts: Parts, client: &str, row: &mut Vec<Value>) {
     let begin = parts.begin(burst.first);
     let end = parts.begin(burst.last) + parts.length(burst.last);
     let seconds = parts.width as f64 / 1e9;
@@ -119,27 +119,27 @@ fn cells(burst: &Burst, parts: Parts, who: &str, row: &mut Vec<Value>) {
         usual.into(),
         burst.times.into(),
         burst.chance.min(1.0).into(),
-        says(burst, who, ratio, usual).into(),
+        describe(burst, client, ratio, usual).into(),
     ]);
 }
 
-fn says(burst: &Burst, who: &str, ratio: f64, usual: f64) -> String {
+fn describe(burst: &Burst, client: &str, ratio: f64, usual: f64) -> String {
     let (count, among, percent) = (burst.count, burst.among, ratio * 100.0);
     match (burst.of, burst.times) {
         (BurstOf::Requests, Some(times)) => format!(
-            "{who} sent {percent:.0} % of {among} requests, {times:.1} times its usual {usual:.1} per s"
+            "{client} sent {percent:.0} % of {among} requests, {times:.1} times its usual {usual:.1} per s"
         ),
         (BurstOf::Requests, None) => {
-            format!("{who} sent {percent:.0} % of {among} requests, and none at other times")
+            format!("{client} sent {percent:.0} % of {among} requests, and none at other times")
         }
         (BurstOf::Errors, _) => format!(
-            "{count} of {among} requests of {who} failed; of others {:.1} % do",
+            "{count} of {among} requests of {client} failed, compared with {:.1} % of others",
             usual * 100.0
         ),
     }
 }
 
-/// What came in a part of the time; most clients send in few.
+/// Requests in a part of the time; most clients only have some parts.
 struct OfPart {
     part: usize,
     count: Count,

@@ -24,7 +24,7 @@ use crate::fold::in_order;
 use crate::kinds::REQUESTS;
 use crate::query::Filter;
 
-/// One request, and that of the server where a client's was matched with it.
+/// A request, and the matching one on the server if a client's request was joined.
 #[derive(Debug, Clone)]
 struct Request {
     id: i64,
@@ -36,14 +36,14 @@ struct Request {
 }
 
 impl Request {
-    /// Its time, up to the end of the recording where it has no end.
+    /// From its start to its end, or to the end of the recording.
     fn window(&self, context: &Context<'_>) -> Window {
         let end = self.ts_end.unwrap_or_else(|| context.recording_end());
         Window::new(self.ts, end.max(self.ts + 1))
     }
 }
 
-/// The request that is asked for, else the longest that passes the filter.
+/// The request selected by the query, otherwise the longest one that passes the filter.
 fn chosen(context: &Context<'_>) -> Result<Option<Request>, AnalysisError> {
     let wanted = context.question.request;
     let (filter, window) = match wanted {
@@ -96,13 +96,13 @@ fn chosen(context: &Context<'_>) -> Result<Option<Request>, AnalysisError> {
     })?;
     if let (None, Some(id)) = (&found, wanted) {
         return Err(AnalysisError::query(
-            format!("the recording has no request {id}"),
-            "ids are those of this recording's `whyslow requests top` and `log`",
+            format!("unknown request {id}"),
+            "use an id printed by `whyslow requests top` or `log` for this recording",
         ));
     }
     if let (Some(request), None) = (&found, wanted) {
         context.note(format!(
-            "shown is the longest request, request:{}: -w request:ID shows another one",
+            "showing the longest request, request:{} (select another with -w request:ID)",
             request.id
         ));
     }

@@ -1,9 +1,10 @@
-//! `requests outbound`: what the threads of requests asked of others while they had them: one row a
-//! request and peer, with the lookup of its name, the connect, the wait for the first byte, and all.
+//! `requests outbound`: outbound requests of threads while they serve a request: one row per
+//! request and peer, with DNS lookup, connect, time to first byte, and total.
 //!
-//! Calls on sockets tell of it. The connection that a request came by is left out; so is what a lookup
-//! sends, which is told as the lookup. A lookup belongs to the peer that has the address it found,
-//! else to the one that its thread connected to next.
+//! They are derived from system calls on sockets. The connection on which the request arrived is
+//! excluded, and so is the traffic of a lookup, which is reported as the lookup. A lookup belongs
+//! to the peer with the address that it returned, otherwise to the peer that its thread connected
+//! to next.
 
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
@@ -36,7 +37,7 @@ pub(crate) fn outbound(context: &Context<'_>) -> Result<AnswerTable, AnalysisErr
     let mut found = Found {
         by_thread: ByThread::new(&stretches),
         stretches: &stretches,
-        requests: asked(context, &stretches)?,
+        requests: inbound_requests(context, &stretches)?,
         lookups: FxHashMap::default(),
         calls: BTreeMap::new(),
     };
@@ -47,9 +48,7 @@ pub(crate) fn outbound(context: &Context<'_>) -> Result<AnswerTable, AnalysisErr
         found.place_lookups();
     }
     if !stretches.is_empty() && !context.has(SYSCALLS.table.name) {
-        context.note(
-            "cannot tell what was asked of others: the recording holds no system calls".into(),
-        );
+        context.note("outbound requests unavailable: no system calls recorded".into());
     }
     let mut table = table();
     let mut calls: Vec<_> = found.calls.iter().collect();
@@ -65,7 +64,7 @@ pub(crate) fn outbound(context: &Context<'_>) -> Result<AnswerTable, AnalysisErr
     Ok(table)
 }
 
-/// A client's request is worked for as the one at its server.
+/// A client's request is represented by the one on its server.
 fn with_server(
     context: &Context<'_>,
     mut ids: FxHashSet<i64>,
@@ -74,37 +73,37 @@ fn with_server(
     Ok(ids)
 }
 
-/// What is known of a request.
-struct Asked {
+/// Data of a request.
+struct Inbound {
     endpoint: Option<String>,
-    /// The other end of its own connection.
+    /// The peer of its own connection.
     peer: Option<String>,
 }
 
-fn asked(
+fn inbound_requests(
     context: &Context<'_>,
     stretches: &[Stretch],
-) -> Result<FxHashMap<i64, Asked>, AnalysisError> {
+) -> Result<FxHashMap<i64, Inbound>, AnalysisError> {
     let wanted: FxHashSet<i64> = stretches.iter().map(|stretch| stretch.request).collect();
     let mut projection = Projection::new(REQUESTS.table);
     let [id, endpoint, peer] = ["id", "endpoint", "peer"].map(|name| projection.need(name));
-    let mut asked = FxHashMap::default();
+    let mut inbound = FxHashMap::default();
     if wanted.is_empty() {
-        return Ok(asked);
+        return Ok(inbound);
     }
     in_order(context.tables, &projection.scan(None), |batch| {
         let (id, endpoint, peer) = (id.ints(batch)?, endpoint.texts(batch)?, peer.texts(batch)?);
         let rows = 0..batch.num_rows() as u32;
         for row in rows.filter(|row| wanted.contains(&id.at(*row))) {
-            let one = Asked {
+            let one = Inbound {
                 endpoint: endpoint.get(row).map(str::to_owned),
                 peer: peer.get(row).map(str::to_owned),
             };
-            asked.insert(id.at(row), one);
+            inbound.insert(id.at(row), one);
         }
         Ok(ControlFlow::Continue(()))
     })?;
-    Ok(asked)
+    Ok(inbound)
 }
 
 struct Lookup {
@@ -115,7 +114,7 @@ struct Lookup {
     address: Option<String>,
 }
 
-/// What went to one peer for one request.
+/// Traffic with one peer for one request.
 #[derive(Debug, Clone, Default)]
 struct Call {
     stretch: usize,
@@ -124,7 +123,7 @@ struct Call {
     host: Option<String>,
     resolve_ns: Option<Ns>,
     connect_ns: Option<Ns>,
-    /// Where nothing has been received for it: the begin of what was sent.
+    /// Start of sending, while no response has been received.
     sent_at: Option<Ns>,
     first_byte_ns: Option<Ns>,
     wait_ns: Ns,
@@ -137,14 +136,14 @@ struct Call {
 struct Found<'s> {
     by_thread: ByThread<'s>,
     stretches: &'s [Stretch],
-    requests: FxHashMap<i64, Asked>,
-    /// By thread, in order of begin.
+    requests: FxHashMap<i64, Inbound>,
+    /// By thread, in order of start.
     lookups: FxHashMap<i64, Vec<Lookup>>,
     /// By request and peer.
     calls: BTreeMap<(i64, Option<String>), Call>,
 }
 
-/// One system call on a socket.
+/// A system call on a socket.
 struct OnSocket<'b> {
     name: &'b str,
     ts: Ns,
@@ -215,20 +214,20 @@ impl Found<'_> {
         let Some(stretch) = self.by_thread.of(utid, on.ts) else {
             return;
         };
-        // A socket without an address asks nobody yet.
-        let is_nobody = peer.starts_with("socket");
+        // A socket without an address has no peer yet.
+        let is_unconnected = peer.starts_with("socket");
         let request = self.stretches[stretch].request;
         let own = self
             .requests
             .get(&request)
-            .and_then(|asked| asked.peer.as_deref());
+            .and_then(|inbound| inbound.peer.as_deref());
         let lookups = self.lookups.get(&utid).map_or(&[][..], Vec::as_slice);
         let before = lookups.partition_point(|lookup| lookup.ts <= on.ts);
         let is_of_lookup = lookups[..before]
             .last()
             .is_some_and(|lookup| on.ts < lookup.ts_end);
         let way = way_of(on.name);
-        if is_nobody || own == Some(peer) || is_of_lookup || way == Way::None {
+        if is_unconnected || own == Some(peer) || is_of_lookup || way == Way::None {
             return;
         }
         let key = (request, Some(peer.to_owned()));
@@ -240,7 +239,8 @@ impl Found<'_> {
         call.add(way, on);
     }
 
-    /// A connect that does not wait returns before it is answered: the connection knows better.
+    /// A non-blocking connect returns before the connection is established: the connection table
+    /// has the actual time.
     fn read_connections(
         &mut self,
         context: &Context<'_>,
@@ -294,7 +294,7 @@ impl Found<'_> {
                 (call.resolve_ns, call.host) = (resolve_ns, lookup.host);
                 continue;
             }
-            // Nobody was asked afterwards: the lookup stands for itself.
+            // No peer was contacted afterwards: the lookup gets a row of its own.
             let call = self.calls.entry((request, None)).or_insert_with(|| Call {
                 stretch: lookup.stretch,
                 ts: lookup.ts,
@@ -406,16 +406,16 @@ fn table() -> AnswerTable {
     let columns = vec![
         column("request", "request", Measure::Id),
         column("endpoint", "endpoint", Measure::Text).priority(1),
-        column("ts_ns", "begin", Measure::Time).priority(4),
+        column("ts_ns", "start", Measure::Time).priority(4),
         column("peer", "peer", Measure::Text),
         column("host", "host", Measure::Text)
             .priority(1)
             .sparse(true),
-        column("protocol", "perhaps", Measure::Text).priority(2),
+        column("protocol", "likely protocol", Measure::Text).priority(2),
         column("resolve_ns", "lookup", Measure::Duration),
         column("connect_ns", "connect", Measure::Duration),
         column("first_byte_ns", "first byte", Measure::Duration),
-        column("wait_ns", "waited", Measure::Duration).priority(2),
+        column("wait_ns", "wait", Measure::Duration).priority(2),
         column("total_ns", "total", Measure::Duration),
         column("exchanges", "exchanges", Measure::Count).priority(3),
         column("sent_bytes", "sent", Measure::Bytes).priority(5),
@@ -424,5 +424,5 @@ fn table() -> AnswerTable {
         column("comm", "thread", Measure::Text).priority(3),
         column("tid", "tid", Measure::Count).priority(3),
     ];
-    AnswerTable::new("outbound", "asked of others", columns)
+    AnswerTable::new("outbound", "outbound requests", columns)
 }

@@ -1,4 +1,4 @@
-//! What is spoken on a port, as far as one may guess: IANA's registry, and the defaults of programs.
+//! Likely protocols by port: IANA's registry, and the defaults of programs.
 
 const KNOWN: [(u16, &str); 37] = [
     (22, "ssh"),
@@ -40,7 +40,7 @@ const KNOWN: [(u16, &str); 37] = [
     (27017, "mongodb"),
 ];
 
-/// Of `10.0.0.5:5432`, `[::1]:80`, or the path of a socket.
+/// For `10.0.0.5:5432`, `[::1]:80`, or the path of a socket.
 pub(super) fn protocol(peer: &str) -> Option<&'static str> {
     if peer.starts_with(['/', '@']) {
         return of_path(peer);

@@ -1,5 +1,5 @@
-//! Requests and failures of one client by part of the time, and where they are far more than usual.
-//! What is usual and what is chance: see `burst_test`.
+//! Requests and failures of one client per part of the time, and bursts of them. For the test, see
+//! `burst_test`.
 
 use whyslow_model::Ns;
 
@@ -7,32 +7,32 @@ use super::burst_test::{
     CHANCE_MAX, TIMES_MIN, chance_of_errors, chance_of_flood, densest, median,
 };
 
-/// Parts of the time, unless others are asked for.
+/// Default number of parts.
 const PARTS: i64 = 200;
-/// Shorter parts make clusters of what comes together anyway.
+/// Shorter parts would turn clusters of related requests into bursts.
 const WIDTH_MIN: Ns = 10_000_000;
-/// Fewer requests than these are no flood, fewer failures no burst.
+/// Minimum number of requests of a flood, and of failures of a burst.
 pub(super) const REQUESTS_MIN: u64 = 20;
 pub(super) const ERRORS_MIN: u64 = 5;
-/// A flood that is less than so much of all requests of its time bothers nobody.
+/// A flood with a smaller share of all requests in its time is irrelevant.
 const SHARE_MIN: f64 = 0.3;
 
-/// How long parts of such a time are, ns.
+/// Width of a part for this time range, ns.
 pub fn part_width(whole: Ns) -> Ns {
     let whole = whole.max(1);
     ((whole + PARTS - 1) / PARTS).max(WIDTH_MIN).min(whole)
 }
 
-/// Requests and failures by part of the time.
+/// Requests and failures per part of the time.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Series {
-    /// Requests that began in each part.
+    /// Requests that started in each part.
     pub requests: Vec<u64>,
     /// Those of them that failed.
     pub errors: Vec<u64>,
 }
 
-/// What is more than usual.
+/// What exceeds its usual rate.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum BurstOf {
     /// More requests than usual.
@@ -41,31 +41,33 @@ pub enum BurstOf {
     Errors,
 }
 
-/// Parts `first..=last` of a series, with more than usual.
+/// Parts `first..=last` of a series with more than usual.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Burst {
-    /// What is more than usual.
+    /// What exceeds its usual rate.
     pub of: BurstOf,
     /// First part, counted from 0.
     pub first: usize,
     /// Last part, inclusive.
     pub last: usize,
-    /// Requests, or failures, in it …
+    /// Number of requests or failures in it …
     pub count: u64,
-    /// … of so many requests: of all clients in that time, or of this one.
+    /// … and the number of requests it is compared with: of all clients in that time, or of this
+    /// one.
     pub among: u64,
-    /// Of requests how many a part are usual; of failures the share of others' requests that fail.
+    /// For requests the usual number per part; for failures the share of others' requests that
+    /// fail.
     pub usual: f64,
-    /// How often that; none where nothing is usual.
+    /// Ratio to the usual number; `None` if that is zero.
     pub times: Option<f64>,
-    /// That it is chance, at most; over all stretches and series.
+    /// Upper bound of the p value, over all stretches and series.
     pub chance: f64,
-    /// Requests that would not have been, or not have failed.
+    /// Number of requests or failures above the usual number.
     pub excess: f64,
 }
 
 impl Series {
-    /// With nothing in it.
+    /// A series without requests.
     pub fn empty(parts: usize) -> Self {
         Self {
             requests: vec![0; parts],
@@ -73,13 +75,13 @@ impl Series {
         }
     }
 
-    /// Whether there is enough of it to tell.
+    /// Whether it has enough requests or failures for a test.
     pub fn is_enough(&self) -> bool {
         self.count() >= REQUESTS_MIN || self.errors() >= ERRORS_MIN
     }
 
-    /// A flood and a burst of errors, of one client among `series` that are looked at; `total` is that
-    /// of all.
+    /// A flood and an error burst of one client among `series` clients; `total` has the requests of
+    /// all.
     pub fn bursts(&self, total: &Series, series: usize) -> impl Iterator<Item = Burst> + use<> {
         let both = [self.flood(total, series), self.failing(total, series)];
         both.into_iter().flatten()
@@ -93,7 +95,7 @@ impl Series {
         self.errors.iter().sum()
     }
 
-    /// A stretch in which it sent far more than in the others.
+    /// A stretch with far more requests than the rest.
     fn flood(&self, total: &Series, series: usize) -> Option<Burst> {
         let parts = self.requests.len();
         let even = vec![1; parts];
@@ -123,8 +125,8 @@ impl Series {
         })
     }
 
-    /// A stretch in which its requests failed far more often than elsewhere: at other times, and those
-    /// of others at the same time.
+    /// A stretch in which its requests failed far more often than at other times, and than those of
+    /// others at the same time.
     fn failing(&self, total: &Series, series: usize) -> Option<Burst> {
         let share = |failed: u64, all: u64| (failed + 1) as f64 / (all + 2) as f64;
         let own = self.errors() as f64 / self.count().max(1) as f64;

@@ -1,4 +1,4 @@
-//! Which thread worked for which request when: rows of `request_thread`.
+//! Which thread worked on which request at what time: rows of `request_thread`.
 
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -13,13 +13,13 @@ use crate::kinds::WORKERS;
 use crate::pass::Pass;
 use crate::query::Filter;
 
-/// A thread that had a request from then to then.
+/// An interval in which a thread had a request.
 #[derive(Debug, Clone)]
 pub(super) struct Stretch {
     pub(super) request: i64,
     pub(super) utid: i64,
     pub(super) ts: Ns,
-    /// The end of the recording where it has none.
+    /// The end of the recording if it has no end.
     pub(super) ts_end: Ns,
     pub(super) got_by: Option<Arc<str>>,
     pub(super) from_utid: Option<i64>,
@@ -28,7 +28,7 @@ pub(super) struct Stretch {
     pub(super) comm: Option<Arc<str>>,
 }
 
-/// Those of some requests, or of all that the question is about, in order of begin.
+/// Those of some requests, or of all that the query selects, in order of start.
 pub(super) fn read(
     context: &Context<'_>,
     of: Option<&FxHashSet<i64>>,
@@ -75,7 +75,7 @@ pub(super) fn read(
     Ok(found)
 }
 
-/// Words that many stretches share.
+/// Interned strings, because many stretches share them.
 #[derive(Default)]
 struct Words(FxHashSet<Arc<str>>);
 
@@ -90,10 +90,10 @@ impl Words {
     }
 }
 
-/// Stretches by thread, to find the one that a moment lies in.
+/// Stretches by thread, to find the one at a given time.
 pub(super) struct ByThread<'s> {
     stretches: &'s [Stretch],
-    /// Places of each thread's stretches, in order of begin, each with the latest end so far.
+    /// Indexes of each thread's stretches, in order of start, each with the latest end so far.
     threads: FxHashMap<i64, Vec<(usize, Ns)>>,
 }
 
@@ -108,14 +108,14 @@ impl<'s> ByThread<'s> {
         Self { stretches, threads }
     }
 
-    /// All of them, from the first begin to the last end.
+    /// The range from the first start to the last end.
     pub(super) fn hull(&self) -> Option<Window> {
         let begin = self.stretches.iter().map(|one| one.ts).min()?;
         let end = self.stretches.iter().map(|one| one.ts_end).max()?;
         Some(Window::new(begin, end.max(begin + 1)))
     }
 
-    /// Stretches of a thread that overlap a time, the latest begun first.
+    /// Stretches of a thread that overlap a time, latest start first.
     pub(super) fn overlapping(
         &self,
         utid: i64,
@@ -131,7 +131,7 @@ impl<'s> ByThread<'s> {
             .filter(move |place| self.stretches[*place].ts_end > ts)
     }
 
-    /// The stretch in which something of a thread begins: of several the latest begun.
+    /// The stretch of a thread at a time: of several, the one with the latest start.
     pub(super) fn of(&self, utid: i64, ts: Ns) -> Option<usize> {
         self.overlapping(utid, (ts, ts + 1)).next()
     }

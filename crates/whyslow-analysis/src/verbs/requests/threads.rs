@@ -1,8 +1,8 @@
-//! `requests threads`: one request as a waterfall: its phases, the threads that had it, and what these
-//! did meanwhile. A client's request brings what is known of it at its server.
+//! `requests threads`: one request as a waterfall: its phases, the threads that had it, and their
+//! states. For a client's request, it includes the data from its server.
 //!
-//! A line of letters stands for the time from the request's begin to its end; each letter is the state
-//! that took most of its part of that time, of equals the one that comes first in [`LETTERS`].
+//! A line of letters covers the time from the start to the end of the request; each letter is the
+//! state with the most time in its part, on a tie the one that comes first in [`LETTERS`].
 
 use std::ops::ControlFlow;
 use std::sync::Arc;
@@ -24,10 +24,10 @@ use crate::query::Filter;
 
 const PARTS: usize = 60;
 const WAITS: usize = 30;
-/// More threads than these have a request only where something hands it round for ever.
+/// A request with more threads is passed around in a loop.
 const STRETCHES_MAX: usize = 1_000;
 
-/// States and their letters; everything else is `?`.
+/// States and their letters; all others are `?`.
 const LETTERS: [(&str, char); 7] = [
     ("running", 'R'),
     ("uninterruptible", 'D'),
@@ -37,8 +37,8 @@ const LETTERS: [(&str, char); 7] = [
     ("sleeping", 'S'),
     ("", '?'),
 ];
-/// States with a column of their own: their place in [`LETTERS`], and the column.
-const TOLD: [(usize, &str, &str); 4] = [
+/// States with a column of their own: index in [`LETTERS`], and the column.
+const STATE_COLUMNS: [(usize, &str, &str); 4] = [
     (0, "running_ns", "running"),
     (2, "runnable_ns", "runnable"),
     (1, "uninterruptible_ns", "uninterruptible"),
@@ -58,13 +58,13 @@ pub(crate) fn threads(context: &Context<'_>) -> Result<Vec<AnswerTable>, Analysi
     let mut stretches = stretches::read(context, Some(&ids))?;
     if stretches.len() > STRETCHES_MAX {
         context.note(format!(
-            "threads had it {} times: the first {STRETCHES_MAX} are looked at",
+            "the request was handed over {} times: only the first {STRETCHES_MAX} are shown",
             stretches.len()
         ));
         stretches.truncate(STRETCHES_MAX);
     }
     if let (true, Some(utid)) = (stretches.is_empty(), request.utid) {
-        context.note("only the thread that began it is known".into());
+        context.note("only the thread that started the request is known".into());
         stretches.push(of_request(context, &request, utid));
     }
     let mut lines = vec![Line::default(); stretches.len()];
@@ -82,35 +82,36 @@ pub(crate) fn threads(context: &Context<'_>) -> Result<Vec<AnswerTable>, Analysi
     facts::push(
         &mut shown,
         "asked",
-        "asked",
+        "description",
         Measure::Text,
         request.title.as_str(),
     );
     facts::push(
         &mut shown,
         "part_ns",
-        "a letter is",
+        "time per letter",
         Measure::Duration,
         width(window),
     );
     for (stretch, line) in stretches.iter().zip(&lines) {
         shown.rows.push(thread_cells(context, stretch, line));
     }
-    let mut told = wait_table();
+    let mut wait_rows = wait_table();
     waits.index_sort_by_ints(|wait| [wait.ts, wait.stretch as i64, 0]);
     for wait in waits {
-        told.rows
+        wait_rows
+            .rows
             .push(wait.cells(context, &stretches[wait.stretch]));
     }
     context.note(
         "R running, r waiting for a CPU, D uninterruptible sleep, S sleep, T stopped, t traced, \
-         ? anything else; blank where the thread did not have the request, or nothing is known"
+         ? other; blank if the thread did not have the request, or its state is unknown"
             .into(),
     );
-    Ok(vec![phases, shown, told])
+    Ok(vec![phases, shown, wait_rows])
 }
 
-/// The thread that began a request, where no others are known.
+/// The thread that started a request, if no others are known.
 fn of_request(context: &Context<'_>, request: &Request, utid: i64) -> Stretch {
     let name = context.names.thread(utid);
     let window = request.window(context);
@@ -127,7 +128,7 @@ fn of_request(context: &Context<'_>, request: &Request, utid: i64) -> Stretch {
     }
 }
 
-/// Windows have a length.
+/// At least 1 ns.
 fn width(window: Window) -> Ns {
     let parts = PARTS as i64;
     ((window.length() + parts - 1) / parts).max(1)
@@ -172,7 +173,7 @@ impl Line {
     }
 }
 
-/// A time in one state.
+/// An interval in one state.
 #[derive(Debug, Clone)]
 struct Wait {
     stretch: usize,
@@ -197,8 +198,8 @@ impl Wait {
     }
 }
 
-/// Adds what threads did in their stretches to the lines; returns the longest times in which they
-/// did not run.
+/// Adds the states of threads in their stretches to the lines; returns the longest off-CPU
+/// intervals.
 fn states(
     context: &Context<'_>,
     stretches: &[Stretch],
@@ -227,7 +228,7 @@ fn states(
             let letter = known.unwrap_or(LETTERS.len() - 1);
             for stretch in by_thread.overlapping(utid, (ts, ts_end)) {
                 let of = &stretches[stretch];
-                let (ts, ts_end) = asked_for(context, (ts.max(of.ts), ts_end.min(of.ts_end)));
+                let (ts, ts_end) = clipped(context, (ts.max(of.ts), ts_end.min(of.ts_end)));
                 if ts > ts_end {
                     continue;
                 }
@@ -253,14 +254,14 @@ fn states(
     keep_longest(&mut waits, limit);
     if found > waits.len() && context.question.limit.is_none() {
         context.note(format!(
-            "only the {limit} longest times without a CPU are listed: -n 0 shows all"
+            "only the {limit} longest off-CPU intervals are listed (-n 0 shows all)"
         ));
     }
     Ok(waits)
 }
 
-/// What lies within the time that the question is about: of what comes before, a part of a recording has nothing.
-fn asked_for(context: &Context<'_>, (ts, ts_end): (Ns, Ns)) -> (Ns, Ns) {
+/// Clips to the window of the query: a slice of a recording has no earlier data.
+fn clipped(context: &Context<'_>, (ts, ts_end): (Ns, Ns)) -> (Ns, Ns) {
     let span = context.span;
     (ts.max(span.begin), ts_end.min(span.end))
 }
@@ -270,7 +271,7 @@ fn keep_longest(waits: &mut Vec<Wait>, limit: usize) {
     waits.truncate(limit);
 }
 
-/// Names the call in which a thread waited.
+/// Finds the system call in which a thread waited.
 fn name_calls(
     context: &Context<'_>,
     stretches: &[Stretch],
@@ -316,7 +317,7 @@ fn name_calls(
     )
 }
 
-/// Phases of the request, and of the same at the server.
+/// Phases of the request, and of the same request at the server.
 fn phases(
     context: &Context<'_>,
     request: &Request,
@@ -353,7 +354,7 @@ fn phases(
     Ok(table)
 }
 
-/// A line in which a time is marked; a short one has a mark still.
+/// A line in which an interval is marked; a short one still has a mark.
 fn bar(window: Window, (ts, ts_end): (Ns, Ns)) -> String {
     let width = width(window);
     let place = |ts: Ns| ((ts - window.begin).max(0) / width).min(PARTS as i64 - 1);
@@ -369,7 +370,7 @@ fn thread_label(context: &Context<'_>, utid: i64) -> String {
 fn thread_cells(context: &Context<'_>, stretch: &Stretch, line: &Line) -> Vec<Value> {
     let from = stretch.from_utid.map(|utid| thread_label(context, utid));
     let length = stretch.ts_end - stretch.ts;
-    let (begin, end) = asked_for(context, (stretch.ts, stretch.ts_end));
+    let (begin, end) = clipped(context, (stretch.ts, stretch.ts_end));
     let mut row: Vec<Value> = vec![
         format!("request:{}", stretch.request).into(),
         stretch.ts.into(),
@@ -380,7 +381,7 @@ fn thread_cells(context: &Context<'_>, stretch: &Stretch, line: &Line) -> Vec<Va
         from.into(),
         line.letters().into(),
     ];
-    row.extend(TOLD.map(|(state, _, _)| Value::Int(line.total[state])));
+    row.extend(STATE_COLUMNS.map(|(state, _, _)| Value::Int(line.total[state])));
     let known: Ns = line.total.iter().sum();
     row.push((end - begin - known).max(0).into());
     row.push(stretch.is_shared.into());
@@ -391,10 +392,10 @@ fn phase_table() -> AnswerTable {
     let column = AnswerColumn::new;
     let columns = vec![
         column("request", "request", Measure::Id).priority(4),
-        column("ts_ns", "begin", Measure::Time).priority(2),
+        column("ts_ns", "start", Measure::Time).priority(2),
         column("dur_ns", "duration", Measure::Duration),
         column("phase", "phase", Measure::Text),
-        column("bar", "when", Measure::Text).priority(1),
+        column("bar", "timeline", Measure::Text).priority(1),
     ];
     AnswerTable::new("phases", "phases", columns)
 }
@@ -403,20 +404,21 @@ fn thread_table() -> AnswerTable {
     let column = AnswerColumn::new;
     let mut columns = vec![
         column("request", "request", Measure::Id).priority(6),
-        column("ts_ns", "begin", Measure::Time).priority(3),
-        column("dur_ns", "had it", Measure::Duration),
+        column("ts_ns", "start", Measure::Time).priority(3),
+        column("dur_ns", "duration", Measure::Duration),
         column("comm", "thread", Measure::Text),
         column("tid", "tid", Measure::Count),
-        column("got_by", "got it by", Measure::Text),
+        column("got_by", "received by", Measure::Text),
         column("from", "from", Measure::Text)
             .priority(4)
             .sparse(true),
         column("states", "states", Measure::Text).priority(1),
     ];
-    let told = TOLD.map(|(_, name, title)| column(name, title, Measure::Duration).priority(2));
-    columns.extend(told);
+    let state_columns =
+        STATE_COLUMNS.map(|(_, name, title)| column(name, title, Measure::Duration).priority(2));
+    columns.extend(state_columns);
     columns.extend([
-        column("unknown_ns", "not known", Measure::Duration).priority(5),
+        column("unknown_ns", "unknown", Measure::Duration).priority(5),
         column("is_shared", "shared", Measure::Text).priority(7),
     ]);
     AnswerTable::new("threads", "threads", columns)
@@ -425,15 +427,15 @@ fn thread_table() -> AnswerTable {
 fn wait_table() -> AnswerTable {
     let column = AnswerColumn::new;
     let columns = vec![
-        column("ts_ns", "begin", Measure::Time),
+        column("ts_ns", "start", Measure::Time),
         column("dur_ns", "duration", Measure::Duration),
         column("comm", "thread", Measure::Text),
         column("tid", "tid", Measure::Count),
         column("state", "state", Measure::Text),
-        column("call", "in", Measure::Path).priority(1),
+        column("call", "call", Measure::Path).priority(1),
         column("woken_by", "woken by", Measure::Text)
             .priority(3)
             .sparse(true),
     ];
-    AnswerTable::new("waits", "times without a CPU", columns)
+    AnswerTable::new("waits", "off-CPU intervals", columns)
 }

@@ -1,5 +1,5 @@
-//! `requests usage`: who asked how much, and what that took: requests, errors, time in each phase, and
-//! time that threads had the requests and ran for them.
+//! `requests usage`: load by client: requests, errors, time in each phase, and time in which
+//! threads had the requests and ran for them.
 
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
@@ -26,7 +26,7 @@ pub(crate) fn usage(
     context: &Context<'_>,
     keys: &[Key],
 ) -> Result<Vec<AnswerTable>, AnalysisError> {
-    // Who is meant belongs to one side: both may have told of a request.
+    // A client is identified from one side only: both sides may have reported a request.
     let mut keys = keys.to_vec();
     if !keys.contains(&Key::Role) {
         keys.push(Key::Role);
@@ -68,7 +68,7 @@ pub(crate) fn usage(
 
 const ROWS: usize = 20;
 
-/// Phases by client, where they are known.
+/// Phases by client, if known.
 fn phases(context: &Context<'_>) -> Result<Option<AnswerTable>, AnalysisError> {
     if !context.has(PHASES.table.name) || !context.question.by.is_empty() {
         return Ok(None);
@@ -90,10 +90,10 @@ fn table(keys: &[Key]) -> AnswerTable {
         column("p99_ns", "p99", Measure::Duration).priority(2),
         column("max_ns", "max", Measure::Duration).priority(3),
         column("total_ns", "total", Measure::Duration),
-        column("threads_ns", "had by threads", Measure::Duration)
+        column("threads_ns", "thread time", Measure::Duration)
             .priority(1)
             .sparse(true),
-        column("running_ns", "ran", Measure::Duration)
+        column("running_ns", "on CPU", Measure::Duration)
             .priority(1)
             .sparse(true),
         column("bytes_sent", "sent", Measure::Bytes).priority(4),
@@ -191,14 +191,14 @@ impl Summing for Usage {
     }
 }
 
-/// Time in which threads had the requests of a group, and of that the time on CPUs, where it is known.
+/// Time in which threads had the requests of a group, and the part of it on CPU, if known.
 #[derive(Debug, Clone, Copy, Default)]
 struct Time {
     had: Ns,
     ran: Option<Ns>,
 }
 
-/// Of each group in order; none where no threads of requests are known.
+/// By group, in order; empty if no request threads are known.
 fn thread_times(
     context: &Context<'_>,
     groups: &Groups<UsageSum>,
@@ -212,7 +212,7 @@ fn thread_times(
         .collect();
     let ids = of_request.keys().copied().collect();
     let mut stretches = stretches::read(context, Some(&ids))?;
-    // What was before or after the measured time, a recording of that time alone does not know.
+    // A slice of a recording has no data before and after the window.
     for stretch in &mut stretches {
         stretch.ts = stretch.ts.max(context.span.begin);
         stretch.ts_end = stretch.ts_end.min(context.span.end);
@@ -235,7 +235,8 @@ fn thread_times(
             for row in 0..batch.num_rows() as u32 {
                 let Some(utid) = utid.get(row) else { continue };
                 let (ts, ts_end) = (ts.at(row), ts_end.get(row).unwrap_or(whole_end));
-                // Of a thread that had several, each counts whole: nobody knows for which it ran.
+                // If a thread had several requests, its time counts for each: it is unknown for
+                // which it ran.
                 for place in by_thread.overlapping(utid, (ts, ts_end)) {
                     let stretch = &stretches[place];
                     if let Some(group) = group(stretch.request) {

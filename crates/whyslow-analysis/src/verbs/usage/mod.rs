@@ -1,14 +1,14 @@
 //! `usage`: bytes and operations by owner.
 //!
 //! By process (or any key): one row with the bytes of files, network, other and unknown objects,
-//! and those of block requests, where the key exists there. By file: one row a file with everyone
-//! who used it. Bytes of a call count whole, also where the window cuts it. By interval, a call
-//! counts in the one in which it begins, as in `stats`, also if it spans several; one that began
-//! before the window counts in the first.
+//! and those of block requests if they have the key. By file: one row per file with its users.
+//! Bytes of a call count completely, even if the window cuts the call. By interval, a call counts
+//! in the interval in which it starts, as in `stats`; one that started before the window counts in
+//! the first interval.
 //!
 //! A call that reads one object and writes another (`read_write`) counts once for each: it reads
-//! the object of `fd`, and writes the one of `fd2`. Block requests of a bio-based device are left
-//! out of a process's bytes, because the same bytes follow as requests of the disk below.
+//! the object of `fd`, and writes that of `fd2`. Block requests of a bio-based device are not
+//! included in a process's bytes, because the same bytes follow as requests of the underlying disk.
 
 mod owners;
 mod tally;
@@ -74,7 +74,7 @@ pub(crate) fn tables<const N: usize>(
     })
 }
 
-/// Sums by `keys`; where these name objects, what a call writes to its second object belongs there.
+/// Sums by `keys`; if these identify objects, bytes written to a call's second object count there.
 pub(crate) fn sums(
     context: &Context<'_>,
     spec: &'static Spec,
@@ -89,18 +89,18 @@ pub(crate) fn sums(
     Ok(groups.unwrap_or_default())
 }
 
-/// What sums are told apart by.
+/// The grouping of sums.
 #[derive(Debug, Clone, Copy)]
 struct By<'k> {
     keys: &'k [Key],
-    /// Also by the sort of the object; groups then have its number as their last value.
+    /// Also by object class; its number is then the last value of a group.
     of_sorts: bool,
-    /// Also by interval; groups then have its begin after their keys.
+    /// Also by interval; its start then follows the keys of a group.
     interval: Option<Ns>,
 }
 
 impl By<'_> {
-    /// Keys to scan by. The second object of a call is known by its name only.
+    /// Keys to scan by. The second object of a call is only known by name.
     fn scanned(self, object: Object) -> Vec<Key> {
         let sort = match object {
             Object::First => Key::FdClass,
@@ -134,7 +134,7 @@ impl By<'_> {
         grouping
     }
 
-    /// Sums of the groups that a scan by these keys found.
+    /// Sums of the groups from a scan by these keys.
     fn sums(self, groups: Unordered<Tally>, object: Object) -> Unordered<UsageSum> {
         let sums = groups
             .into_iter()
@@ -168,7 +168,7 @@ fn sums_by<const N: usize>(
 ) -> Result<Vec<Unordered<UsageSum>>, AnalysisError> {
     let mut pass = context.pass(spec, &[])?;
     let usage = Usage::new(&mut pass);
-    // The reasons why objects are unknown come along: mostly there are none to be read.
+    // The reasons for unknown objects are included: usually there are none.
     let by_reason = By {
         keys: &[Key::Reason],
         of_sorts: true,
@@ -197,8 +197,8 @@ fn sums_by<const N: usize>(
     Ok(all)
 }
 
-/// Whether calls write to second objects. What is written to a file from elsewhere is not among the
-/// calls on files, so that only looking for it tells.
+/// Whether calls write to second objects. Writes to a file from another object are not among the
+/// calls on files, so the second objects must be scanned.
 fn may_have_second(spec: &Spec, groups: &Unordered<UsageSum>) -> bool {
     spec.hooks.second.is_some() || groups.iter().any(|(_, sum)| sum.with_second > 0)
 }
@@ -220,7 +220,7 @@ fn with_second(
     Ok(groups.into_iter().collect())
 }
 
-/// Tells how many of the bytes were moved on unknown objects, and why these are unknown.
+/// Adds a caveat about bytes transferred to or from unknown objects, with the reasons.
 fn note_unknown(context: &Context<'_>, mut reasons: Unordered<UsageSum>, bytes: i64) {
     let sort = KeyValue::Int(Sort::Unknown as i64);
     reasons.retain(|(group, sum)| group.last() == Some(&sort) && sum.bytes() > 0);
@@ -303,7 +303,7 @@ fn by_object(
     Ok(table)
 }
 
-/// Who used each of the groups; where only mappings did, those for whom something came.
+/// Users of each group; if it was only mapped, those with page-cache fills.
 fn used_by(
     context: &Context<'_>,
     spec: &'static Spec,
@@ -322,7 +322,7 @@ fn used_by(
     Ok(used_by)
 }
 
-/// What came into the page cache; objects that are known by that alone are added.
+/// Adds page-cache fills, including objects that have nothing else.
 fn add_fills(
     context: &Context<'_>,
     keys: &[Key],
@@ -371,7 +371,7 @@ fn object_columns(keys: &[Key], by_time: bool, is_of_files: bool) -> Vec<AnswerC
     columns
 }
 
-/// The begin of the interval of a group, where there are intervals.
+/// The start of a group's interval, if there are intervals.
 fn begin_of(group: &[KeyValue], keys: &[Key]) -> Option<Value> {
     match group.get(keys.len()) {
         Some(KeyValue::Int(begin)) => Some((*begin).into()),
@@ -379,13 +379,13 @@ fn begin_of(group: &[KeyValue], keys: &[Key]) -> Option<Value> {
     }
 }
 
-/// Groups told apart by their keys only.
+/// Number of groups that differ in their keys.
 fn distinct<S>(groups: &Unordered<S>, keys: usize) -> usize {
     let of_keys = groups.iter().map(|(group, _)| group.get(..keys));
     of_keys.collect::<FxHashSet<_>>().len()
 }
 
-/// Cuts each run of groups of one interval.
+/// Truncates each run of groups of one interval.
 fn keep_of_each_interval<S>(groups: &mut Unordered<S>, keys: usize, limit: usize) {
     let (mut last, mut count) = (None, 0);
     groups.retain(|(group, _)| {

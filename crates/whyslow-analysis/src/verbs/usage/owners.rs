@@ -1,4 +1,4 @@
-//! What owners (processes, threads) moved, by sort of object and on disks.
+//! Bytes transferred by owners (processes, threads), by object class and on disks.
 
 use arrow_array::RecordBatch;
 use rustc_hash::FxHashMap;
@@ -69,7 +69,7 @@ pub(super) fn by_owner(
     Ok(table)
 }
 
-/// What each owner did, interval by interval, those that moved most first.
+/// The totals of each owner per interval, those with the most bytes first.
 fn owners(
     groups: Unordered<UsageSum>,
     blocks: Option<Groups<BlockSum>>,
@@ -129,7 +129,7 @@ fn owner_columns(keys: &[Key], by_time: bool) -> Vec<AnswerColumn> {
     columns
 }
 
-/// What an owner did: with objects of all sorts, of each sort, and on disks.
+/// Totals of an owner: for all objects, for each class, and on disks.
 #[derive(Debug, Default)]
 struct OwnerSum {
     all: UsageSum,
@@ -138,8 +138,8 @@ struct OwnerSum {
     block: BlockSum,
 }
 
-/// Bytes of requests, by the same keys; none where requests do not have these keys or nobody
-/// recorded them.
+/// Bytes of block requests, by the same keys; `None` if requests do not have these keys or were not
+/// recorded.
 fn block_bytes(
     context: &Context<'_>,
     keys: &[Key],
@@ -172,7 +172,7 @@ struct Blocks {
     bytes: ColumnRef,
 }
 
-/// What a request does, if its bytes count.
+/// Direction of a request, if its bytes count.
 #[derive(Debug, Clone, Copy)]
 enum Way {
     Read,

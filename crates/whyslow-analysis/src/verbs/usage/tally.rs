@@ -1,4 +1,4 @@
-//! What calls do, counted per group.
+//! Counts calls by their effect, per group.
 
 use arrow_array::RecordBatch;
 use whyslow_model::syscall::Op;
@@ -9,7 +9,7 @@ use crate::grouping::Object;
 use crate::pass::{Pass, Summing};
 use crate::scan::{ColumnRef, per_row, per_word};
 
-/// Counts what calls do, and their bytes.
+/// Counts calls and their bytes.
 pub(super) struct Usage {
     op: ColumnRef,
     bytes: ColumnRef,
@@ -24,7 +24,7 @@ pub(crate) struct UsageSum {
     pub(crate) others: i64,
     /// Calls, each once.
     pub(crate) calls: i64,
-    /// Those of them that have a second object.
+    /// Those of them with a second object.
     pub(super) with_second: i64,
 }
 
@@ -33,7 +33,7 @@ impl UsageSum {
         self.read + self.written
     }
 
-    /// Calls for ordering: one that reads and writes counts as two.
+    /// Sort weight: a call that reads and writes counts twice.
     pub(super) fn weight(&self) -> i64 {
         self.reads + self.writes + self.others
     }
@@ -49,7 +49,7 @@ impl UsageSum {
     }
 }
 
-/// What a call does with its objects; the number is its place in a tally.
+/// The effect of a call on its objects; the number is its index in a tally.
 #[derive(Debug, Clone, Copy)]
 enum Way {
     Read = 0,
@@ -69,9 +69,9 @@ impl Way {
     }
 }
 
-/// Calls and bytes by way. Nothing is decided per row: whether the next call reads or writes cannot
-/// be foreseen, and a wrong guess costs more than all of the adding. One line of the cache: with
-/// many groups, each touch of memory counts.
+/// Calls and bytes by direction. Branch-free, because whether the next call reads or writes is
+/// unpredictable, and a misprediction costs more than all of the additions. It is one cache line:
+/// with many groups, memory accesses dominate.
 #[derive(Debug, Default, Clone, Copy)]
 #[repr(align(64))]
 pub(super) struct Tally([WayTally; 4]);
@@ -83,7 +83,7 @@ struct WayTally {
 }
 
 impl Tally {
-    /// What the calls did to their first object, or wrote to their second one.
+    /// The effect of calls on their first object, or writes to their second one.
     pub(super) fn sum(self, object: Object) -> UsageSum {
         let [reads, writes, both, others] = self.0.map(|way| way.calls);
         let [read, written, moved, _] = self.0.map(|way| way.bytes);
@@ -106,7 +106,7 @@ impl Tally {
     }
 }
 
-/// What each row of a batch adds: to which part of a tally, and how many bytes.
+/// For each row of a batch: the index in a tally, and the bytes.
 pub(super) struct UsageColumns {
     ways: Vec<u8>,
     bytes: Vec<i64>,

@@ -1,4 +1,4 @@
-//! Counters of a recording are those of its parts together.
+//! The counters of a recording equal the sum over its parts.
 
 use std::collections::BTreeSet;
 use std::sync::atomic::AtomicBool;
@@ -13,13 +13,13 @@ use whyslow_test_recordings::Recorded;
 
 use crate::it::snapshot::made::{incident, text};
 
-/// What a follower leaves for the next time, ns.
+/// Time that a follower leaves for the next part, ns.
 const SETTLED: i64 = 200_000_000;
 
-/// The samples; what is told of the time of all and of losses at the seams is not compared.
+/// The samples, except the times of the recording and the losses at the seams.
 fn samples(metrics: &Metrics) -> Vec<String> {
     let mut text = Vec::new();
-    metrics.write(&mut text).expect("a vector takes everything");
+    metrics.write(&mut text).expect("writing to a vector");
     let text = String::from_utf8(text).expect("UTF-8");
     assert!(text.ends_with("# EOF\n"));
     let sample =
@@ -27,24 +27,24 @@ fn samples(metrics: &Metrics) -> Vec<String> {
     text.lines().filter(sample).map(str::to_owned).collect()
 }
 
-/// Only what differs: thousands of lines say nothing.
-fn same(told: &Metrics, wanted: &Metrics) {
-    let (told, wanted) = (samples(told), samples(wanted));
+/// Compares only what differs, to keep the message short.
+fn same(actual: &Metrics, wanted: &Metrics) {
+    let (actual, wanted) = (samples(actual), samples(wanted));
     assert!(wanted.len() > 20, "nothing to compare");
     let of = |one: &[String], other: &[String]| -> Vec<String> {
         let other: BTreeSet<&String> = other.iter().collect();
         let only = one.iter().filter(|line| !other.contains(line));
         only.take(10).cloned().collect()
     };
-    assert_eq!(of(&told, &wanted), of(&wanted, &told));
-    assert_eq!(told.len(), wanted.len());
+    assert_eq!(of(&actual, &wanted), of(&wanted, &actual));
+    assert_eq!(actual.len(), wanted.len());
 }
 
 fn of_window(tables: &dyn Tables, windows: &[Window]) -> Metrics {
     let mut metrics = Metrics::default();
     for window in windows {
         let added = metrics.add(tables, Some(*window), &Filter::default());
-        added.expect("it can be read");
+        added.expect("readable");
     }
     metrics
 }
@@ -71,11 +71,11 @@ fn check_parts(whole: &Recorded, mut cuts: Vec<f64>) {
         .collect();
     let mut all = Metrics::default();
     let added = all.add(&whole.recording, None, &Filter::default());
-    added.expect("it can be read");
+    added.expect("readable");
     same(&of_window(&whole.recording, &windows), &all);
 }
 
-/// Parts that overlap, as those of a flight recorder do, one after another.
+/// Overlapping parts, like those of a flight recorder, one after another.
 fn check_followed(whole: &Recorded, mut begins: Vec<f64>) {
     begins.sort_by(f64::total_cmp);
     begins[0] = 0.0;
@@ -84,7 +84,7 @@ fn check_followed(whole: &Recorded, mut begins: Vec<f64>) {
     let last = end(whole);
     for (number, begin) in begins.iter().enumerate() {
         let next = begins.get(number + 1);
-        // Some of the next, too.
+        // Including some of the next part.
         let until = next.map_or(last, |next| moment(whole, *next) + 2 * SETTLED);
         let question = CutQuestion {
             focus: Window::new(moment(whole, *begin), until.min(last)),
@@ -137,7 +137,7 @@ fn what_nobody_saw_is_told() {
         metrics.follow(&part).expect("it can be read");
     }
     let mut text = Vec::new();
-    metrics.write(&mut text).expect("a vector takes everything");
+    metrics.write(&mut text).expect("writing to a vector");
     let text = String::from_utf8(text).expect("UTF-8");
     let unseen = text
         .lines()

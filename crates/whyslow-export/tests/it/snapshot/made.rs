@@ -11,8 +11,8 @@ pub(crate) fn incident() -> &'static Recorded {
     MADE.get_or_init(|| Recorded::of_fixture("web-incident/trace.tar.zst"))
 }
 
-/// Calls so long that others are written before they are known, calls without an end, between others and
-/// at the end, and events that were lost.
+/// Calls so long that later ones are written before they are complete, calls without an end in the
+/// middle and at the end, and lost events.
 pub(crate) fn text() -> &'static Recorded {
     static MADE: OnceLock<Recorded> = OnceLock::new();
     MADE.get_or_init(|| Recorded::of_text(&lines()))
@@ -46,7 +46,7 @@ fn lines() -> String {
             &format!("{who} syscall_exit name=write ret=100"),
         );
         match step % 1000 {
-            // Of another thread, for a few seconds.
+            // From another thread, for a few seconds.
             7 => line(
                 90,
                 &format!(

@@ -1,4 +1,4 @@
-//! A part of a recording answers about its window what the whole answers.
+//! A snapshot answers queries of its window like the whole recording.
 
 pub(crate) mod made;
 mod redacted;
@@ -13,7 +13,7 @@ use whyslow_model::Window;
 use whyslow_store::{Recording, StoreError, Tables, packed};
 use whyslow_test_recordings::Recorded;
 
-/// The part of it, packed and unpacked.
+/// A snapshot, packed and unpacked.
 fn cut_of(whole: &Recorded, focus: Window, around: Option<i64>) -> (Recording, tempfile::TempDir) {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let question = CutQuestion {
@@ -25,9 +25,9 @@ fn cut_of(whole: &Recorded, focus: Window, around: Option<i64>) -> (Recording, t
     let never = AtomicBool::new(false);
     cut(&whole.recording, &question, &target, &never).expect("it can be cut");
     let mut file = Vec::new();
-    packed::pack(&target, &mut file).expect("a vector takes everything");
+    packed::pack(&target, &mut file).expect("writing to a vector");
     let unpacked = folder.path().join("unpacked.wsl");
-    std::fs::create_dir(&unpacked).expect("a temporary folder takes it");
+    std::fs::create_dir(&unpacked).expect("a temporary directory");
     let limits = packed::Unpacking::into(&unpacked, &never).expect("a disk");
     packed::unpack(&*file, &target, &unpacked, &limits).expect("it is whole");
     let recording = Recording::open(&unpacked).expect("it is a recording");
@@ -38,11 +38,11 @@ fn cut_of(whole: &Recorded, focus: Window, around: Option<i64>) -> (Recording, t
     (recording, folder)
 }
 
-/// Every view, plain and with what changes what is read.
+/// All views, plain and with options that affect what is read.
 fn questions(window: Window) -> Vec<Question> {
     let mut questions = Vec::new();
     for topic in TOPICS {
-        // What differs is compared with all that there is elsewhere.
+        // `differs` compares with everything else in the recording.
         for view in topic.views.iter().filter(|view| view.verb != Verb::Differs) {
             let plain = Question {
                 window: Some(window),
@@ -136,7 +136,7 @@ proptest! {
     }
 }
 
-/// The call after one without an end may be over before what is kept begins.
+/// The next call after a call without an end may be over before the kept time starts.
 #[test]
 fn late_instants_answer_as_the_whole() {
     let whole = text();
@@ -158,7 +158,7 @@ fn the_text_trace_has_what_it_is_made_for() {
 #[test]
 fn a_part_of_an_incident_tells_the_same_stories() {
     let whole = incident();
-    let mut told = 0;
+    let mut compared = 0;
     for (begin, length) in [(0.15, 0.2), (0.55, 0.1), (0.6, 0.3)] {
         let window = window(whole, begin, length);
         let (part, _folder) = cut_of(whole, window, None);
@@ -180,7 +180,7 @@ fn a_part_of_an_incident_tells_the_same_stories() {
             report.stories.iter().map(of).collect::<Vec<_>>()
         };
         assert_eq!(stories(&here), stories(&there));
-        told += there.stories.len();
+        compared += there.stories.len();
         assert!(
             here.caveats
                 .iter()
@@ -193,7 +193,7 @@ fn a_part_of_an_incident_tells_the_same_stories() {
                 .any(|caveat| caveat.contains("what is usual"))
         );
     }
-    assert!(told > 1, "only {told} stories were compared");
+    assert!(compared > 1, "only {compared} stories were compared");
 }
 
 #[test]
@@ -203,8 +203,8 @@ fn what_is_compared_with_the_rest_says_that_there_is_less_of_it() {
     let (part, _folder) = cut_of(whole, window, None);
     let mut question = Question::new(Kind::Io, Verb::Differs);
     question.window = Some(window);
-    let caveats = |tables| ask(tables, &question).expect("it can be asked").caveats;
-    let is_it = |caveat: &String| caveat.contains("kept in this part");
+    let caveats = |tables| ask(tables, &question).expect("an answer").caveats;
+    let is_it = |caveat: &String| caveat.contains("this slice of a recording");
     assert!(caveats(&part).iter().any(is_it));
     assert!(!caveats(&whole.recording).iter().any(is_it));
 }
@@ -223,7 +223,7 @@ fn a_part_of_a_part_is_one_of_the_whole() {
     assert_eq!(cut.digest, whole.recording.digest().expect("it is whole"));
     assert_eq!(info.whole(), window(whole, 0.0, 1.0));
     assert_eq!(info.focus(), Some(inner));
-    // Nothing is there that the part it was cut from had not.
+    // Nothing is in it that was not in the snapshot it was cut from.
     assert_eq!((info.begin_ns, info.end_ns), (outer.begin, outer.end));
 }
 
@@ -242,7 +242,7 @@ fn equal_parts_are_equal_files() {
             let never = AtomicBool::new(false);
             cut(&whole.recording, &question, &target, &never).expect("it can be cut");
             let mut file = Vec::new();
-            packed::pack(&target, &mut file).expect("a vector takes everything");
+            packed::pack(&target, &mut file).expect("writing to a vector");
             file
         })
         .into();

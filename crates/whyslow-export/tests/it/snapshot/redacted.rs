@@ -1,4 +1,4 @@
-//! What is hidden is nowhere in what is sent.
+//! Hidden texts do not occur anywhere in a snapshot.
 
 use std::collections::BTreeSet;
 use std::io::Read as _;
@@ -15,7 +15,7 @@ use whyslow_test_recordings::Recorded;
 
 use super::made::incident;
 
-/// In each place where a text can stand, a word that is nowhere else.
+/// A unique word in each place where a text can be.
 const PLANTED: &str = "\
 meta hostname=qhostqxkw.example.org
 meta trace_name=qtraceqxkw
@@ -63,7 +63,7 @@ fn sent(whole: &Recorded, scope: Scope, keep: &[&str]) -> Sent {
     let target = folder.path().join("cut.wsl");
     cut(&redacted, &question, &target, &AtomicBool::new(false)).expect("it can be cut");
     let mut packed = Vec::new();
-    packed::pack(&target, &mut packed).expect("a vector takes everything");
+    packed::pack(&target, &mut packed).expect("writing to a vector");
     let mut archive = Vec::new();
     let mut decoder = zstd::stream::read::Decoder::new(&*packed).expect("zstd");
     decoder.read_to_end(&mut archive).expect("zstd");
@@ -134,7 +134,7 @@ fn no_planted_word_is_in_a_redacted_part() {
     for scope in [Scope::Texts, Scope::Names] {
         let sent = sent(&whole, scope, &[]);
         let stays = |word: &str| {
-            // A program that is run is called like its file.
+            // A program that was executed is named after its file.
             let names = [
                 "qcommqxkw",
                 "qserverqxkw",
@@ -186,7 +186,8 @@ fn no_text_that_an_incident_would_tell_is_in_a_redacted_part() {
     let whole = incident();
     let redactor = Redactor::new(Key::random().expect("random numbers"), Scope::Names);
     let original = texts(&whole.recording);
-    // With words so long that no other one becomes them by chance; public words and numbers stay.
+    // Only texts with words so long that no replacement equals them by chance; public words and
+    // numbers stay.
     let is_hidden = |text: &&String| {
         let new = redactor.text(whyslow_export::redact::Class::Object, text);
         let is_gone = |word: &str| word.len() >= 6 && !new.contains(word);
@@ -200,7 +201,7 @@ fn no_text_that_an_incident_would_tell_is_in_a_redacted_part() {
     for text in &hidden {
         assert!(!shown.contains(*text), "{text}");
     }
-    // In the bytes, too: by their first eight, then whole.
+    // In the bytes, too: first by their first eight, then completely.
     let mut begins: std::collections::BTreeMap<&[u8], Vec<&[u8]>> =
         std::collections::BTreeMap::new();
     for text in &hidden {

@@ -1,4 +1,4 @@
-//! Threads of several processes, some of which a profile has samples of.
+//! Threads of several processes, some of which are covered by samples of a profile.
 
 use std::collections::BTreeMap;
 
@@ -18,7 +18,7 @@ struct Made {
 }
 
 impl Made {
-    /// With samples of a profile of processes 1 and 2, each of which has one thread, 11 and 21.
+    /// With samples of a profile of processes 1 and 2, which have one thread each, 11 and 21.
     fn profiled() -> Self {
         let mut made = Self::default();
         let fact = MetadataRow {
@@ -59,7 +59,7 @@ impl Made {
         self.gap("process_stopped", (pid, None), time);
     }
 
-    /// A time without samples, after one in stack 7, that ended in stack 8.
+    /// A sampling gap after a sample in stack 7, before one in stack 8.
     fn wait(&mut self, (pid, tid): (i32, i32), time: (i64, i64)) {
         self.gap("kernel_wait", (Some(pid), Some(tid)), time);
     }
@@ -97,13 +97,13 @@ impl Made {
     }
 
     /// Milliseconds by thread, and whether it was stopped.
-    fn told(&self, question: &StackQuestion) -> BTreeMap<(i64, bool), i64> {
+    fn weights(&self, question: &StackQuestion) -> BTreeMap<(i64, bool), i64> {
         let tables = self.tables();
-        let mut told = BTreeMap::new();
+        let mut actual = BTreeMap::new();
         let mut total = 0;
         each_sample(&tables, question, &mut |sample| {
             let is_stopped = sample.mark == Some(Mark::Stopped);
-            *told
+            *actual
                 .entry((sample.tid.unwrap_or(0), is_stopped))
                 .or_default() += sample.dur / MS;
             total += sample.dur;
@@ -111,11 +111,11 @@ impl Made {
         .expect("samples");
         let graph = FlameGraph::of(&tables, question, None).expect("a graph");
         assert_eq!(graph.total_ns(), total);
-        told
+        actual
     }
 }
 
-fn asked(weight: Weight) -> StackQuestion {
+fn with_weight(weight: Weight) -> StackQuestion {
     StackQuestion {
         weight,
         ..StackQuestion::default()
@@ -128,9 +128,9 @@ fn what_the_recorder_saw_counts_of_threads_that_no_profile_has() {
     made.sample((1, 11), (0, 100), Some("recorder"));
     made.sample((3, 31), (20, 100), Some("recorder"));
     for weight in [Weight::Time, Weight::OffCpu] {
-        let told = made.told(&asked(weight));
+        let actual = made.weights(&with_weight(weight));
         let wanted = [((11, false), 100), ((21, false), 100), ((31, false), 80)];
-        assert_eq!(told, BTreeMap::from(wanted), "{weight:?}");
+        assert_eq!(actual, BTreeMap::from(wanted), "{weight:?}");
     }
 }
 
@@ -139,17 +139,17 @@ fn a_stop_is_of_all_threads_of_its_process_whatever_is_asked_for() {
     let mut made = Made::profiled();
     made.stop(Some(1), (40, 70));
     let stopped = [((11, false), 70), ((11, true), 30)];
-    let told = made.told(&asked(Weight::Time));
+    let actual = made.weights(&with_weight(Weight::Time));
     let both = stopped.into_iter().chain([((21, false), 100)]);
-    assert_eq!(told, both.collect());
+    assert_eq!(actual, both.collect());
     let of_thread = StackQuestion {
         filter: Filter {
             threads: vec!["t11".to_owned()],
             ..Filter::default()
         },
-        ..asked(Weight::Time)
+        ..with_weight(Weight::Time)
     };
-    assert_eq!(made.told(&of_thread), BTreeMap::from(stopped));
+    assert_eq!(made.weights(&of_thread), BTreeMap::from(stopped));
 }
 
 #[test]
@@ -157,17 +157,17 @@ fn a_stop_of_a_process_that_nobody_knows_is_of_all() {
     let mut made = Made::profiled();
     made.stop(None, (40, 70));
     made.stop(Some(2), (60, 80));
-    let told = made.told(&asked(Weight::Time));
+    let actual = made.weights(&with_weight(Weight::Time));
     let wanted = [
         ((11, false), 70),
         ((11, true), 30),
         ((21, false), 60),
         ((21, true), 40),
     ];
-    assert_eq!(told, BTreeMap::from(wanted));
+    assert_eq!(actual, BTreeMap::from(wanted));
 }
 
-/// The sampler looked each 10 ms: the wait began 5 ms after the sample before it, on average.
+/// With a sampling interval of 10 ms, the wait started 5 ms after the previous sample on average.
 #[test]
 fn half_an_interval_before_a_wait_is_of_what_was_before_it() {
     let mut made = Made::profiled();
@@ -186,12 +186,12 @@ fn half_an_interval_before_a_wait_is_of_what_was_before_it() {
     };
     let wait = (105, 195, Some(8), Some(Mark::Blocked));
     let both = vec![(100, 5, Some(7), None), wait];
-    assert_eq!(waited(&asked(Weight::Time)), both);
-    // What it was in before may not have been away from its CPU.
-    assert_eq!(waited(&asked(Weight::OffCpu)), [wait]);
+    assert_eq!(waited(&with_weight(Weight::Time)), both);
+    // Before the wait, it may have been on a CPU.
+    assert_eq!(waited(&with_weight(Weight::OffCpu)), [wait]);
     let within = StackQuestion {
         window: Some(Window::new(102 * MS, 110 * MS)),
-        ..asked(Weight::Time)
+        ..with_weight(Weight::Time)
     };
     let cut = vec![
         (102, 3, Some(7), None),

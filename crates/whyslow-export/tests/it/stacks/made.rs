@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-/// Names that somebody may give to a function.
+/// Hostile function names.
 pub(crate) const HOSTILE: [&str; 6] = [
     "<img src=x onerror=alert(1)>",
     "]]></script><script>alert(1)</script>",
@@ -12,7 +12,7 @@ pub(crate) const HOSTILE: [&str; 6] = [
     "a 12 b",
 ];
 
-/// A wait of a millisecond in each function of a hostile name, and one whose name is very long.
+/// A wait of a millisecond in each function with a hostile name, and one with a very long name.
 pub(crate) fn hostile() -> String {
     let mut trace = String::new();
     for (number, name) in (0..).zip(HOSTILE) {

@@ -1,4 +1,4 @@
-//! Stacks as other tools get them: the same time in every form, and hostile names inert.
+//! Stacks as exported: the same time in every format, and harmless output for hostile names.
 
 mod beside;
 mod made;
@@ -31,15 +31,15 @@ const STACKS: &str = "\
 1.172000 [0] (tid=11) sched_switch prev=11 prev_comm=db prev_state=S next=10 next_comm=web
 ";
 
-fn asked(weight: Weight) -> StackQuestion {
+fn with_weight(weight: Weight) -> StackQuestion {
     StackQuestion {
         weight,
         ..StackQuestion::default()
     }
 }
 
-/// Time that `stacks usage` tells, of all processes.
-fn told(recorded: &Recorded) -> i64 {
+/// Total time according to `stacks usage`, of all processes.
+fn off_cpu_total(recorded: &Recorded) -> i64 {
     let mut question = Question::new(Kind::Stacks, Verb::Usage);
     question.limit = Some(0);
     question.filter.ops = vec!["offcpu".to_owned()];
@@ -74,8 +74,8 @@ fn time_of_lines(text: &str) -> i64 {
 #[test]
 fn every_form_has_the_time_that_the_program_tells() {
     let recorded = Recorded::of_text(STACKS);
-    let question = asked(Weight::OffCpu);
-    assert_eq!(told(&recorded), 150_000_000);
+    let question = with_weight(Weight::OffCpu);
+    assert_eq!(off_cpu_total(&recorded), 150_000_000);
     let graph = FlameGraph::of(&recorded.recording, &question, None).expect("a graph");
     assert_eq!(graph.total_ns(), 150_000_000);
     assert_eq!(graph.samples, 3);
@@ -91,7 +91,7 @@ fn every_form_has_the_time_that_the_program_tells() {
     assert_eq!((profiles.len(), sum), (2, 150_000_000));
 }
 
-/// What is added up is what single samples say, whatever counts and where the window cuts.
+/// Sums equal those of single samples, whatever counts and wherever the window cuts.
 #[test]
 fn sums_are_those_of_single_samples() {
     for fixture in [
@@ -150,17 +150,17 @@ fn sums_are_those_of_single_samples() {
 fn collapsed_stacks_go_from_the_outermost_caller_inwards() {
     let recorded = Recorded::of_text(STACKS);
     assert_eq!(
-        collapsed(&recorded, &asked(Weight::OffCpu)),
+        collapsed(&recorded, &with_weight(Weight::OffCpu)),
         "db 11;main;fsync_[k];submit_[k];io_schedule_[k] 20000000\n\
          web 10;main;load;read_[k];submit_[k];io_schedule_[k] 30000000\n\
          web 10;main;lock;futex_wait_[k] 100000000\n"
     );
     let blocked = StackQuestion {
         states: vec!["uninterruptible".to_owned()],
-        ..asked(Weight::OffCpu)
+        ..with_weight(Weight::OffCpu)
     };
     assert_eq!(time_of_lines(&collapsed(&recorded, &blocked)), 50_000_000);
-    assert_eq!(collapsed(&recorded, &asked(Weight::Samples)), "");
+    assert_eq!(collapsed(&recorded, &with_weight(Weight::Samples)), "");
 }
 
 #[test]
@@ -192,7 +192,7 @@ fn a_window_cuts_the_time_and_a_baseline_stands_beside() {
 fn thin_nodes_go_and_their_time_stays() {
     let recorded = Recorded::of_text(STACKS);
     let mut graph =
-        FlameGraph::of(&recorded.recording, &asked(Weight::OffCpu), None).expect("a graph");
+        FlameGraph::of(&recorded.recording, &with_weight(Weight::OffCpu), None).expect("a graph");
     let whole = graph.nodes.len();
     for most in (1..=whole).rev() {
         graph.prune(most);
@@ -211,12 +211,17 @@ fn thin_nodes_go_and_their_time_stays() {
 fn the_same_recording_makes_the_same_bytes() {
     let [first, second] = [Recorded::of_text(STACKS), Recorded::of_text(STACKS)].map(|recorded| {
         let mut out = Vec::new();
-        let graph =
-            FlameGraph::of(&recorded.recording, &asked(Weight::OffCpu), None).expect("a graph");
+        let graph = FlameGraph::of(&recorded.recording, &with_weight(Weight::OffCpu), None)
+            .expect("a graph");
         write_svg(&graph, &SvgLook::default(), &mut out).expect("written");
-        write_pprof(&recorded.recording, &asked(Weight::OffCpu), &mut out).expect("written");
-        write_speedscope(&recorded.recording, &asked(Weight::OffCpu), "x", &mut out)
-            .expect("written");
+        write_pprof(&recorded.recording, &with_weight(Weight::OffCpu), &mut out).expect("written");
+        write_speedscope(
+            &recorded.recording,
+            &with_weight(Weight::OffCpu),
+            "x",
+            &mut out,
+        )
+        .expect("written");
         out
     });
     assert!(first == second);
@@ -225,7 +230,7 @@ fn the_same_recording_makes_the_same_bytes() {
 #[test]
 fn hostile_names_are_text_in_every_form() {
     let recorded = Recorded::of_text(&made::hostile());
-    let question = asked(Weight::OffCpu);
+    let question = with_weight(Weight::OffCpu);
     let graph = FlameGraph::of(&recorded.recording, &question, None).expect("a graph");
     let look = SvgLook {
         title: HOSTILE.join(""),
@@ -255,19 +260,19 @@ fn hostile_names_are_text_in_every_form() {
 proptest! {
     #![proptest_config(ProptestConfig::with_cases(24))]
 
-    /// Whatever the stacks: the root has all the time, each node what it and its callees have.
+    /// Whatever the stacks: the root has all the time, each node that of itself and its callees.
     #[test]
     fn times_add_up(stacks in prop::collection::vec((prop::collection::vec(0_u8..5, 0..12), 1_i64..90), 1..40)) {
         let recorded = Recorded::of_text(&made::trace(&stacks));
-        let graph = FlameGraph::of(&recorded.recording, &asked(Weight::OffCpu), None).expect("a graph");
+        let graph = FlameGraph::of(&recorded.recording, &with_weight(Weight::OffCpu), None).expect("a graph");
         let wanted: i64 = stacks.iter().map(|(_, ms)| ms * 1_000_000).sum();
         prop_assert_eq!(graph.total_ns(), wanted);
-        prop_assert_eq!(told(&recorded), wanted);
+        prop_assert_eq!(off_cpu_total(&recorded), wanted);
         for (place, node) in graph.nodes.iter().enumerate() {
             let below = graph.nodes.iter().enumerate().filter(|(at, child)| *at != ROOT && child.parent == place);
             let sum: i64 = below.map(|(_, child)| child.total_ns).sum();
             prop_assert_eq!(node.total_ns, node.self_ns + sum);
         }
-        prop_assert_eq!(time_of_lines(&collapsed(&recorded, &asked(Weight::OffCpu))), wanted);
+        prop_assert_eq!(time_of_lines(&collapsed(&recorded, &with_weight(Weight::OffCpu))), wanted);
     }
 }

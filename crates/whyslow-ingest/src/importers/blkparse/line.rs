@@ -1,15 +1,15 @@
-//! One line of blkparse, taken apart.
+//! Parser for one line of blkparse output.
 //!
 //! ```text
-//!   7,0    0       12     0.000877860   104  M  WS 2064 + 8 [dd]       who did it
-//!   7,0    0       13     0.047593620    22  C  WS 0 + 1024 [0]        its error
+//!   7,0    0       12     0.000877860   104  M  WS 2064 + 8 [dd]       submitter
+//!   7,0    0       13     0.047593620    22  C  WS 0 + 1024 [0]        error
 //!   7,0    0        1     0.000000000   104  A  WS 2048 + 8 <- (7,1) 0
 //!   7,0    0       90     0.001200000   104  X  WS 0 / 1280 [dd]
 //!   8,0    0       91     0.001300000   104  D   R 36 (12 00 00) [x]   a command, with its bytes
 //! ```
 //!
-//! The columns before the kind are those of the usual format; CPU, number and process may be left out, and device
-//! and time change places, in a format of one's own (`-f`).
+//! The columns before the action are those of the default format. In a custom format (`-f`) CPU,
+//! sequence number and tid may be missing, and device and time may be exchanged.
 
 use whyslow_model::Ns;
 
@@ -23,11 +23,11 @@ pub(super) struct Line<'t> {
     pub(super) rwbs: &'t str,
     pub(super) sector: i64,
     pub(super) sectors: i64,
-    /// Of a command.
+    /// Size of a command.
     pub(super) bytes: Option<i64>,
     pub(super) comm: Option<&'t str>,
     pub(super) error: i32,
-    /// Where it was moved from, device and sector, or where it was split.
+    /// Device and sector that the I/O was remapped from.
     pub(super) from: Option<(i64, i64)>,
     pub(super) split: Option<i64>,
 }
@@ -44,7 +44,7 @@ pub(super) enum Action {
     Insert,
     Split,
     Remap,
-    /// Of which no table has anything, by its letters.
+    /// An action without a table, by name.
     Other(&'static str),
 }
 
@@ -72,7 +72,7 @@ impl Action {
     }
 }
 
-/// Words before the kind, at most.
+/// Maximum number of words before the action.
 const COLUMNS_MAX: usize = 8;
 
 impl<'t> Line<'t> {
@@ -80,7 +80,7 @@ impl<'t> Line<'t> {
         let mut rest = line.trim();
         let (mut device, mut ts, mut action) = (None, None, None);
         let mut numbers = Vec::new();
-        // Numbers stand before the time (CPU, number of the record) or behind it (process).
+        // Numbers precede the time (CPU, sequence number) or follow it (tid).
         let mut before_time = 0;
         for _ in 0..COLUMNS_MAX {
             let (word, behind) = rest.split_once(char::is_whitespace).unwrap_or((rest, ""));
@@ -97,21 +97,21 @@ impl<'t> Line<'t> {
             } else {
                 numbers.push(
                     word.parse::<u32>()
-                        .map_err(|_| "a word where no such is known")?,
+                        .map_err(|_| "unexpected word before the action")?,
                 );
             }
             rest = behind.trim_start();
         }
-        let action = action.ok_or("no kind of event (%a)")?;
+        let action = action.ok_or("missing action (%a)")?;
         let number = |place: usize| {
             numbers
                 .get(place)
                 .and_then(|number| i32::try_from(*number).ok())
         };
         let mut read = Self {
-            device: device.ok_or("no device (%D)")?,
+            device: device.ok_or("missing device (%D)")?,
             cpu: (before_time > 0).then(|| number(0)).flatten(),
-            ts: ts.ok_or("no time (%T.%t)")?,
+            ts: ts.ok_or("missing time (%T.%t)")?,
             tid: (numbers.len() > before_time)
                 .then(|| number(before_time))
                 .flatten(),
@@ -128,7 +128,7 @@ impl<'t> Line<'t> {
         if action != Action::Other("message") {
             let (rwbs, behind) = rest.split_once(char::is_whitespace).unwrap_or((rest, ""));
             if rwbs.is_empty() || !rwbs.bytes().all(|letter| b"RWDFNASM".contains(&letter)) {
-                return Err("no direction (%d)");
+                return Err("missing direction (%d)");
             }
             read.rwbs = rwbs;
             read.details(behind.trim())?;
@@ -136,11 +136,11 @@ impl<'t> Line<'t> {
         Ok(read)
     }
 
-    /// What stands behind the direction.
+    /// Parses what follows the direction.
     fn details(&mut self, text: &'t str) -> Result<(), &'static str> {
         let (head, inside) = bracket(text);
         if self.action == Action::Complete {
-            // Negative ones are printed as numbers of 16 bits. A format of one's own may have a name there.
+            // Negative errors are printed as 16-bit numbers. A custom format may have a name here.
             let error = inside.and_then(|inside| inside.parse::<i32>().ok());
             self.error = error.map_or(0, |error| i32::from(error as i16));
         } else {
@@ -149,7 +149,7 @@ impl<'t> Line<'t> {
         if matches!(self.action, Action::Other(_)) {
             return Ok(());
         }
-        // A length of time (-t) or the bytes of a command.
+        // A duration (-t) or the bytes of a command.
         let (head, is_command) = match head.split_once('(') {
             Some((before, _)) if self.action != Action::Remap => (
                 before.trim(),
@@ -157,7 +157,7 @@ impl<'t> Line<'t> {
             ),
             _ => (head, false),
         };
-        const BROKEN: &str = "a place that is none";
+        const BROKEN: &str = "invalid sector";
         let mut words = head.split_ascii_whitespace();
         let mut number = || match words.next() {
             Some(word) => word.parse::<i64>().map(Some).map_err(|_| BROKEN),
@@ -181,12 +181,12 @@ impl<'t> Line<'t> {
             let (Some("<-"), Some(device), Some(sector)) =
                 (words.next(), words.next(), words.next())
             else {
-                return Err("no place that it was moved from");
+                return Err("missing source of a remap");
             };
             let device = device_of(device.trim_matches(['(', ')'])).ok_or(BROKEN)?;
             self.from = Some((device, sector.parse().map_err(|_| BROKEN)?));
         }
-        // In a format of one's own its length tells where it was split.
+        // In a custom format the length gives the sector of the split.
         if self.action == Action::Split && self.split.is_none() {
             self.split = self.sector.checked_add(self.sectors);
             self.sectors = 0;
@@ -195,7 +195,7 @@ impl<'t> Line<'t> {
     }
 }
 
-/// What stands before `[…]`, and what in it; names may have brackets, too.
+/// Text before `[…]`, and the text inside; names may contain brackets, too.
 fn bracket(text: &str) -> (&str, Option<&str>) {
     let Some(open) = text.find('[') else {
         return (text.trim(), None);
@@ -205,7 +205,7 @@ fn bracket(text: &str) -> (&str, Option<&str>) {
     (text[..open].trim(), Some(inside))
 }
 
-/// `7,0`, as the kernel numbers devices.
+/// `7,0` in the kernel's encoding of device numbers.
 fn device_of(word: &str) -> Option<i64> {
     let (major, minor) = word.split_once(',')?;
     let (major, minor): (u32, u32) = (major.parse().ok()?, minor.parse().ok()?);

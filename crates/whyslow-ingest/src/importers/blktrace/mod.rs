@@ -1,4 +1,4 @@
-//! Binary files of blktrace, one a device and CPU: the requests of block devices with all their steps.
+//! Binary files of blktrace, one per device and CPU: block requests with all their steps.
 
 mod record;
 mod runs;
@@ -17,17 +17,17 @@ use super::streamed::{Item, Note, Streamed, Summary};
 use record::{Record, act, moved_from, note, order_of, split_at, version_of};
 use runs::{Runs, Scanned};
 
-/// Whether a file begins as those of blktrace do.
+/// Whether a file starting with `head` was written by blktrace.
 pub fn is_blktrace(head: &[u8]) -> bool {
     order_of(head).is_some()
 }
 
-/// The version of a file of blktrace that is not known here.
+/// The version of a blktrace file that is not supported.
 pub fn strange_version(head: &[u8]) -> Option<u32> {
     version_of(head).filter(|_| !is_blktrace(head))
 }
 
-/// A file of a CPU on which nothing happened, as far as anything tells.
+/// Whether the name is that of a per-CPU file, which is empty if nothing happened on its CPU.
 pub fn is_empty_part(path: &Path) -> bool {
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     let number = name
@@ -36,14 +36,14 @@ pub fn is_empty_part(path: &Path) -> bool {
     matches!(number, Some(Ok(_)))
 }
 
-/// Files of one session of blktrace, read as one stream in order of time.
+/// Files of one blktrace session, read as one stream in time order.
 pub struct BlktraceSource {
     runs: Runs,
     scanned: Scanned,
-    /// From the clock of the records to that of the calendar.
+    /// Offset from the clock of the records to wall-clock time.
     offset: Ns,
     comms: HashMap<u32, Vec<u8>>,
-    /// Number and time of the last record by device and CPU.
+    /// Sequence number and time of the last record by device and CPU.
     sequences: HashMap<(u32, u32), (u32, Ns)>,
     counts: BTreeMap<&'static str, u64>,
     records: u64,
@@ -53,7 +53,7 @@ pub struct BlktraceSource {
 }
 
 impl BlktraceSource {
-    /// The files of a folder that are of blktrace; the folders in it are not looked at.
+    /// The blktrace files of a directory; subdirectories are ignored.
     pub fn files_of(folder: &Path) -> io::Result<Vec<PathBuf>> {
         let mut files = Vec::new();
         for entry in fs::read_dir(folder)? {
@@ -66,7 +66,8 @@ impl BlktraceSource {
         Ok(files)
     }
 
-    /// Files of one machine and one run. `written` is when the newest was written last, in nanoseconds since 1970.
+    /// Opens the files of one machine and one run. `written` is the modification time of the newest
+    /// one, in ns since 1970.
     pub fn open(
         paths: &[PathBuf],
         written: Option<Ns>,
@@ -104,7 +105,7 @@ impl BlktraceSource {
             return;
         }
         let ts = time(record, self.offset);
-        self.look_for_loss(record, ts, take);
+        self.detect_loss(record, ts, take);
         let tid = i32::try_from(record.pid).ok();
         let comm = self.comms.get(&record.pid).map(Vec::as_slice);
         self.unnamed += u64::from(comm.is_none() && tid > Some(0));
@@ -126,9 +127,9 @@ impl BlktraceSource {
         }));
     }
 
-    /// Records of a device have numbers on each CPU; those that were not written are missing in them.
-    fn look_for_loss(&mut self, record: &Record, ts: Ns, take: &mut dyn FnMut(Item<'_>)) {
-        // The tracer of ftrace does not count.
+    /// The records of a device are numbered on each CPU; missing numbers are lost records.
+    fn detect_loss(&mut self, record: &Record, ts: Ns, take: &mut dyn FnMut(Item<'_>)) {
+        // Records of the ftrace tracer have no sequence numbers.
         if record.sequence == 0 {
             return;
         }
@@ -138,7 +139,7 @@ impl BlktraceSource {
             return;
         };
         let missing = record.sequence.wrapping_sub(number).wrapping_sub(1);
-        // Less than before: another run began.
+        // A number lower than the last one: another run started.
         if missing == 0 || record.sequence <= number {
             return;
         }
@@ -158,7 +159,7 @@ fn time(record: &Record, offset: Ns) -> Ns {
     time.saturating_add(offset)
 }
 
-/// None if what must stand behind it does not.
+/// None if the payload is incomplete.
 fn body_of<'a>(record: &Record, payload: &[u8], scanned: &Scanned) -> Option<Body<'a>> {
     let range = BlockRange {
         dev: i64::from(record.device),
@@ -169,7 +170,7 @@ fn body_of<'a>(record: &Record, payload: &[u8], scanned: &Scanned) -> Option<Bod
         tid: None,
         comm: None,
     };
-    // Errors are negative in a number without a sign.
+    // Errors are negative numbers in an unsigned field.
     let error = Some(i32::from(record.error as i16));
     Some(match record.act() {
         act::QUEUE => Body::BlockBioQueue(range),
@@ -178,7 +179,7 @@ fn body_of<'a>(record: &Record, payload: &[u8], scanned: &Scanned) -> Option<Bod
         act::GET_REQUEST => Body::BlockGetRq(range),
         act::REQUEUE => Body::BlockRqRequeue(range),
         act::ISSUE => Body::BlockRqIssue(range),
-        // What a device that is made of others completes was never issued.
+        // Completions of a stacked device (dm, md) have no issue.
         act::COMPLETE if scanned.issued.contains(&record.device) => {
             Body::BlockRqComplete { range, error }
         }
@@ -214,7 +215,7 @@ impl Streamed for BlktraceSource {
     }
 
     fn next(&mut self, take: &mut dyn FnMut(Item<'_>)) -> io::Result<bool> {
-        // Out of the way while one of its records is looked at.
+        // Moved out while one of its records is processed.
         let mut runs = std::mem::take(&mut self.runs);
         let read = runs.next(&mut |record, behind, _| self.record(record, behind, take));
         self.runs = runs;

@@ -1,15 +1,15 @@
-//! Records of blktrace: 48 bytes, and what belongs to some of them behind these.
+//! Records of blktrace: 48 bytes, some followed by a payload.
 
 use whyslow_model::event::{BlockFlags, BlockOp};
 
 use crate::importers::bytes::Bytes;
 
 pub(super) const RECORD_BYTES: usize = 48;
-/// `ea t` and the version, as a word.
+/// `ea t` and the version, as one word.
 const MAGIC: u32 = 0x6561_7400;
 const VERSION: u32 = 7;
 
-/// Kinds of records, of the lower half of `action`.
+/// Actions: the lower half of `action`.
 pub(super) mod act {
     pub(in crate::importers::blktrace) const QUEUE: u16 = 1;
     pub(in crate::importers::blktrace) const BACK_MERGE: u16 = 2;
@@ -21,17 +21,17 @@ pub(super) mod act {
     pub(in crate::importers::blktrace) const INSERT: u16 = 12;
     pub(in crate::importers::blktrace) const SPLIT: u16 = 13;
     pub(in crate::importers::blktrace) const REMAP: u16 = 15;
-    /// Something that another record stands before: who asked, by control group.
+    /// Flag: the payload starts with the cgroup of the submitter.
     pub(super) const CGROUP: u16 = 1 << 8;
 }
 
-/// Of notes, which are no requests.
+/// Notes, which are not part of a request.
 pub(super) mod note {
     pub(in crate::importers::blktrace) const PROCESS: u16 = 0;
     pub(in crate::importers::blktrace) const TIMESTAMP: u16 = 1;
 }
 
-/// Of the upper half of `action`.
+/// Categories: the upper half of `action`.
 mod category {
     pub(super) const WRITE: u16 = 1 << 1;
     pub(super) const FLUSH: u16 = 1 << 2;
@@ -59,7 +59,7 @@ pub(super) struct Record {
     pub(super) more: u16,
 }
 
-/// The order of bytes of a file, if these are the first of one.
+/// Byte order of a file that starts with `head`.
 pub(super) fn order_of(head: &[u8]) -> Option<bool> {
     let word = head.get(..4)?.try_into().ok()?;
     [false, true].into_iter().find(|is_big_endian| {
@@ -72,7 +72,7 @@ pub(super) fn order_of(head: &[u8]) -> Option<bool> {
     })
 }
 
-/// The version of a file that begins so, be it one that is not known.
+/// Version of a file that starts with `head`, supported or not.
 pub(super) fn version_of(head: &[u8]) -> Option<u32> {
     let word: [u8; 4] = head.get(..4)?.try_into().ok()?;
     let words = [u32::from_le_bytes(word), u32::from_be_bytes(word)];
@@ -81,7 +81,7 @@ pub(super) fn version_of(head: &[u8]) -> Option<u32> {
 }
 
 impl Record {
-    /// None if no record begins there.
+    /// None if no record starts here.
     #[inline]
     pub(super) fn parse(bytes: &[u8], is_big_endian: bool) -> Option<Self> {
         let mut bytes = Bytes::new(bytes.get(..RECORD_BYTES)?, is_big_endian);
@@ -113,12 +113,12 @@ impl Record {
         self.category & category::NOTIFY != 0
     }
 
-    /// Without the mark of control groups.
+    /// The action without the cgroup flag.
     pub(super) fn act(&self) -> u16 {
         self.act & !act::CGROUP
     }
 
-    /// What belongs to it, of what stands behind it.
+    /// The payload at the start of `behind`, without the cgroup.
     pub(super) fn payload<'b>(&self, behind: &'b [u8]) -> &'b [u8] {
         const CGROUP_BYTES: usize = 8;
         if self.act & act::CGROUP != 0 {
@@ -128,7 +128,7 @@ impl Record {
         }
     }
 
-    /// A command to the device, which has bytes and no sectors.
+    /// A command to the device, which has bytes but no sectors.
     pub(super) fn is_command(&self) -> bool {
         self.category & category::COMMAND != 0
     }
@@ -195,12 +195,12 @@ impl Record {
     }
 }
 
-/// Numbers that stand behind a record in the order of networks.
+/// The big-endian number in the payload of a split.
 pub(super) fn split_at(payload: &[u8]) -> Option<i64> {
     Bytes::new(payload, true).u64().map(|sector| sector as i64)
 }
 
-/// Device and sector that a request was made for before it was moved.
+/// Device and sector of a request before the remap.
 pub(super) fn moved_from(payload: &[u8]) -> Option<(i64, i64)> {
     let mut bytes = Bytes::new(payload, true);
     let from = bytes.u32()?;

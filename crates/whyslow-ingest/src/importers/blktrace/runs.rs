@@ -1,8 +1,8 @@
-//! Records of many files in order of time.
+//! Merges the records of many files by time.
 //!
-//! A file of one CPU is in order; one that was written to a pipe or put together has stretches that are. Each
-//! file is read through once, which finds these stretches, what is damaged, and the relation of the clocks; then
-//! the stretches are merged, each opened when its time has come.
+//! The file of one CPU is in order; a file written through a pipe or concatenated consists of
+//! ordered runs. Each file is scanned once, which finds these runs, damaged parts, and the offset
+//! of the clock. Then the runs are merged; each is opened when its first record is due.
 
 use std::cmp::Reverse;
 use std::collections::{BinaryHeap, HashSet};
@@ -17,18 +17,18 @@ use super::record::{RECORD_BYTES, Record, act, note, order_of};
 use crate::importers::bytes::Bytes;
 
 const SCAN_BYTES: usize = 1 << 18;
-/// Stretches that are told apart; what comes behind belongs to the last one, in whatever order.
+/// Maximum number of runs; everything after that belongs to the last one, in any order.
 const RUNS_MAX: usize = 1 << 16;
-/// Room for stretches that are open at a time, and for one of them.
-const ROOM_BYTES: usize = 256 << 20;
-const ROOM_EACH: std::ops::RangeInclusive<usize> = 4 << 10..=64 << 10;
+/// Buffer space for all open runs, and for one of them.
+const BUFFER_BYTES_MAX: usize = 256 << 20;
+const BUFFER_BYTES_EACH: std::ops::RangeInclusive<usize> = 4 << 10..=64 << 10;
 
 struct Input {
     file: File,
     is_big_endian: bool,
 }
 
-/// A stretch of a file in order of time.
+/// A part of a file in time order.
 #[derive(Debug, Clone, Copy)]
 struct Run {
     file: usize,
@@ -37,10 +37,10 @@ struct Run {
     first: u64,
 }
 
-/// What a look through the files found.
+/// Result of scanning the files.
 #[derive(Debug, Default)]
 pub(super) struct Scanned {
-    /// From the clock of the records to that of the calendar.
+    /// Offset from the clock of the records to wall-clock time.
     pub(super) offset: Option<i64>,
     pub(super) last: u64,
     /// Devices that requests were issued to.
@@ -54,27 +54,27 @@ pub(super) struct Scanned {
 #[derive(Default)]
 pub(super) struct Runs {
     inputs: Vec<Input>,
-    /// Those that are not open, the latest first.
+    /// Runs that are not open, the latest first.
     waiting: Vec<Run>,
     open: Vec<Cursor>,
-    /// Places of closed ones.
+    /// Indices of closed cursors.
     free: Vec<usize>,
     heap: BinaryHeap<Reverse<(u64, usize, u64, usize)>>,
-    room: usize,
+    buffer_bytes: usize,
     pub(super) bytes_read: u64,
 }
 
 struct Cursor {
     run: Run,
-    /// What of the file lies in `held`, and where the next record begins in it.
+    /// File offset of `buffer`, and position of the next record in it.
     at: u64,
-    held: Vec<u8>,
+    buffer: Vec<u8>,
     next: usize,
     record: Record,
 }
 
 impl Runs {
-    /// Reads all files through; an error comes with the file it is about.
+    /// Scans all files; an error comes with the path of its file.
     pub(super) fn open(paths: &[PathBuf]) -> Result<(Self, Scanned), (PathBuf, io::Error)> {
         let mut scanned = Scanned::default();
         let (mut inputs, mut runs) = (Vec::new(), Vec::new());
@@ -83,14 +83,15 @@ impl Runs {
             inputs.push(read.map_err(|error| (path.clone(), error))?);
         }
         runs.index_sort_by_key(|run| Reverse((run.first, run.file, run.begin)));
-        let room = (ROOM_BYTES / runs.len().max(1)).clamp(*ROOM_EACH.start(), *ROOM_EACH.end());
+        let buffer_bytes = (BUFFER_BYTES_MAX / runs.len().max(1))
+            .clamp(*BUFFER_BYTES_EACH.start(), *BUFFER_BYTES_EACH.end());
         let runs = Self {
             inputs,
             waiting: runs,
             open: Vec::new(),
             free: Vec::new(),
             heap: BinaryHeap::new(),
-            room,
+            buffer_bytes,
             bytes_read: 0,
         };
         Ok((runs, scanned))
@@ -104,18 +105,18 @@ impl Runs {
         let file = File::open(path)?;
         let mut scan = Scan {
             from: BufReader::with_capacity(SCAN_BYTES, file.try_clone()?),
-            held: Vec::new(),
+            buffer: Vec::new(),
             next: 0,
             at: 0,
         };
-        scan.hold(RECORD_BYTES)?;
+        scan.fill(RECORD_BYTES)?;
         let is_big_endian = order_of(scan.rest()).unwrap_or(false);
         let mut run: Option<(Run, u64)> = None;
         loop {
-            scan.hold(RECORD_BYTES)?;
+            scan.fill(RECORD_BYTES)?;
             let record = Record::parse(scan.rest(), is_big_endian);
             let size = record.map_or(RECORD_BYTES, |record| record.size());
-            scan.hold(size)?;
+            scan.fill(size)?;
             let (begin, left) = (scan.place(), scan.rest().len());
             let Some(record) = record.filter(|_| left >= size) else {
                 if left == 0 {
@@ -129,7 +130,7 @@ impl Runs {
                 scan.next += 1;
                 continue;
             };
-            scanned.look(&record, &scan.rest()[RECORD_BYTES..size], is_big_endian);
+            scanned.add(&record, &scan.rest()[RECORD_BYTES..size], is_big_endian);
             let end = begin + size as u64;
             let is_last = runs.len() >= RUNS_MAX;
             match &mut run {
@@ -162,13 +163,13 @@ impl Runs {
         })
     }
 
-    /// When the next record was written.
+    /// Timestamp of the next record.
     pub(super) fn next_time(&mut self) -> io::Result<Option<u64>> {
         self.open_due()?;
         Ok(self.heap.peek().map(|Reverse((time, ..))| *time))
     }
 
-    /// Hands on the next record with what stands behind it, and the order of its bytes.
+    /// Passes on the next record with the bytes after it and the byte order.
     pub(super) fn next(&mut self, take: &mut dyn FnMut(&Record, &[u8], bool)) -> io::Result<bool> {
         self.open_due()?;
         let Some(Reverse((_, _, _, place))) = self.heap.pop() else {
@@ -177,20 +178,20 @@ impl Runs {
         let cursor = &mut self.open[place];
         let input = &self.inputs[cursor.run.file];
         let size = cursor.record.size();
-        let behind = &cursor.held[cursor.next + RECORD_BYTES..cursor.next + size];
+        let behind = &cursor.buffer[cursor.next + RECORD_BYTES..cursor.next + size];
         take(&cursor.record, behind, input.is_big_endian);
         cursor.next += size;
         self.bytes_read += size as u64;
-        if cursor.look(input, self.room)? {
+        if cursor.advance(input, self.buffer_bytes)? {
             self.heap.push(cursor.key(place));
         } else {
-            cursor.held = Vec::new();
+            cursor.buffer = Vec::new();
             self.free.push(place);
         }
         Ok(true)
     }
 
-    /// Opens those that begin before the next record of the others.
+    /// Opens the runs that start before the next record of the open ones.
     fn open_due(&mut self) -> io::Result<()> {
         while let Some(run) = self.waiting.last() {
             if let Some(Reverse((time, ..))) = self.heap.peek()
@@ -202,11 +203,11 @@ impl Runs {
             let mut cursor = Cursor {
                 run,
                 at: run.begin,
-                held: Vec::new(),
+                buffer: Vec::new(),
                 next: 0,
                 record: Record::default(),
             };
-            if !cursor.look(&self.inputs[run.file], self.room)? {
+            if !cursor.advance(&self.inputs[run.file], self.buffer_bytes)? {
                 continue;
             }
             let place = if let Some(place) = self.free.pop() {
@@ -223,17 +224,17 @@ impl Runs {
 }
 
 impl Cursor {
-    /// By time, then as they lie in the files.
+    /// By time, then by position in the files.
     fn key(&self, place: usize) -> Reverse<(u64, usize, u64, usize)> {
         let at = self.at + self.next as u64;
         Reverse((self.record.time, self.run.file, at, place))
     }
 
-    /// Reads the record at `next`, or the first that is one behind it; false at the end.
-    fn look(&mut self, input: &Input, room: usize) -> io::Result<bool> {
-        while self.hold(&input.file, RECORD_BYTES, room)? {
-            if let Some(record) = Record::parse(&self.held[self.next..], input.is_big_endian)
-                && self.hold(&input.file, record.size(), room)?
+    /// Reads the record at `next`, or the first valid one after it; false at the end.
+    fn advance(&mut self, input: &Input, buffer_bytes: usize) -> io::Result<bool> {
+        while self.fill(&input.file, RECORD_BYTES, buffer_bytes)? {
+            if let Some(record) = Record::parse(&self.buffer[self.next..], input.is_big_endian)
+                && self.fill(&input.file, record.size(), buffer_bytes)?
             {
                 self.record = record;
                 return Ok(true);
@@ -243,72 +244,75 @@ impl Cursor {
         Ok(false)
     }
 
-    /// Makes so many bytes be there; false if there are not so many.
-    fn hold(&mut self, file: &File, wanted: usize, room: usize) -> io::Result<bool> {
-        if self.held.len() - self.next >= wanted {
+    /// Fills the buffer with at least `wanted` bytes; false if fewer are left.
+    fn fill(&mut self, file: &File, wanted: usize, buffer_bytes: usize) -> io::Result<bool> {
+        if self.buffer.len() - self.next >= wanted {
             return Ok(true);
         }
         self.at += self.next as u64;
-        self.held.drain(..self.next);
+        self.buffer.drain(..self.next);
         self.next = 0;
         let left = self.run.end - self.at;
         let size = usize::try_from(left)
             .unwrap_or(usize::MAX)
-            .min(wanted.max(room));
-        let had = self.held.len();
+            .min(wanted.max(buffer_bytes));
+        let had = self.buffer.len();
         if size <= had {
             return Ok(had >= wanted);
         }
-        self.held.resize(size, 0);
-        // The file may have become shorter since it was looked through.
+        self.buffer.resize(size, 0);
+        // The file may have been truncated since the scan.
         let mut filled = had;
         while filled < size {
-            match file.read_at(&mut self.held[filled..], self.at + filled as u64) {
+            match file.read_at(&mut self.buffer[filled..], self.at + filled as u64) {
                 Ok(0) => break,
                 Ok(count) => filled += count,
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(error) => return Err(error),
             }
         }
-        self.held.truncate(filled);
+        self.buffer.truncate(filled);
         Ok(filled >= wanted)
     }
 }
 
-/// A file from begin to end.
+/// Sequential scan of one file.
 struct Scan {
     from: BufReader<File>,
-    held: Vec<u8>,
+    buffer: Vec<u8>,
     next: usize,
-    /// Place in the file of what is held.
+    /// File offset of the buffer.
     at: u64,
 }
 
 impl Scan {
     fn rest(&self) -> &[u8] {
-        &self.held[self.next..]
+        &self.buffer[self.next..]
     }
 
     fn place(&self) -> u64 {
         self.at + self.next as u64
     }
 
-    /// Holds so many bytes, or all that are left.
-    fn hold(&mut self, wanted: usize) -> io::Result<()> {
-        if self.held.len() - self.next >= wanted {
+    /// Fills the buffer with at least `wanted` bytes, or all that are left.
+    fn fill(&mut self, wanted: usize) -> io::Result<()> {
+        if self.buffer.len() - self.next >= wanted {
             return Ok(());
         }
         self.at += self.next as u64;
-        self.held.drain(..self.next);
+        self.buffer.drain(..self.next);
         self.next = 0;
-        let count = (SCAN_BYTES.max(wanted) - self.held.len()) as u64;
-        self.from.by_ref().take(count).read_to_end(&mut self.held)?;
+        let count = (SCAN_BYTES.max(wanted) - self.buffer.len()) as u64;
+        self.from
+            .by_ref()
+            .take(count)
+            .read_to_end(&mut self.buffer)?;
         Ok(())
     }
 }
 
 impl Scanned {
-    fn look(&mut self, record: &Record, behind: &[u8], is_big_endian: bool) {
+    fn add(&mut self, record: &Record, behind: &[u8], is_big_endian: bool) {
         self.last = self.last.max(record.time);
         if !record.is_note() {
             if record.act() == act::ISSUE {

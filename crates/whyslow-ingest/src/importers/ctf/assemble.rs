@@ -1,11 +1,10 @@
-//! Which files make one stream.
+//! Which files make up one stream.
 //!
-//! The tracer may cut a stream into several files: by size (`CHANNEL_CPU_0`, `CHANNEL_CPU_1`, …,
-//! of which the oldest may have been overwritten), by rotation of the session (a directory each)
-//! and by snapshots. Its counters of losses go on from one to the next, so the files are put
-//! together, in the order of the time of their first packets. Files belong together if trace
-//! uuid, stream class and stream id are equal; tracers that give no stream id are known by the
-//! CPU and the file's name.
+//! The tracer may split a stream into several files: by size (`CHANNEL_CPU_0`, `CHANNEL_CPU_1`, …,
+//! of which the oldest may have been overwritten), by session rotation (a directory each) and by
+//! snapshots. Its loss counters continue across files, so the files are joined in the time order of
+//! their first packets. Files belong together if trace uuid, stream class and stream id are equal;
+//! without a stream id, CPU and file name identify the stream.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -24,7 +23,7 @@ use super::window::Window;
 
 const FIRST_PACKET_BYTES: usize = 4 << 10;
 
-/// A file and its first packet; no packet is in an empty file.
+/// A file and its first packet; none for an empty file.
 struct Candidate {
     file: StreamFile,
     first: Option<Result<Packet, PacketFault>>,
@@ -35,14 +34,14 @@ struct Candidate {
 enum Key {
     /// Identity of the trace, stream class, stream id.
     Id(usize, usize, u64),
-    /// Identity of the trace, stream class, CPU, path without the number of the rotation. The
-    /// directory counts only if nothing else tells traces apart.
+    /// Identity of the trace, stream class, CPU, path without the rotation number. The directory is
+    /// included only if nothing else distinguishes traces.
     Name(usize, usize, Option<i32>, PathBuf),
-    /// Nothing is known of it.
+    /// Nothing is known about the file.
     Alone(PathBuf),
 }
 
-/// Streams in the order of their first files' places in `files`.
+/// Streams in the order of their first files in `files`.
 pub(super) fn assemble(
     traces: &[Trace],
     schemas: &mut [Schema],
@@ -51,19 +50,19 @@ pub(super) fn assemble(
 ) -> Result<Vec<Vec<StreamFile>>, CtfError> {
     let mut candidates = Vec::with_capacity(files.len());
     for file in files {
-        candidates.push(look_at(file, schemas)?);
+        candidates.push(read_candidate(file, schemas)?);
     }
     for trace in 0..traces.len() {
         let Some((uuid, path)) = common_foreign_uuid(&candidates, trace) else {
             continue;
         };
         tally.add_with(&stat::PACKET_FOREIGN, &path, 0, || {
-            "all packets have one uuid, and not that of the metadata; they were read".to_owned()
+            "all packets have the same uuid, which differs from the metadata; they were read anyway".to_owned()
         });
         schemas[trace].adopt_uuid(uuid);
         for candidate in &mut candidates {
             if candidate.file.trace == trace {
-                *candidate = look_at(candidate.file.clone(), schemas)?;
+                *candidate = read_candidate(candidate.file.clone(), schemas)?;
             }
         }
     }
@@ -88,8 +87,8 @@ pub(super) fn assemble(
     Ok(streams.into_iter().map(|(_, files)| files).collect())
 }
 
-/// A uuid in the first packets of all files of a trace that is not the one of its metadata, and
-/// the first of the files: then it is the metadata that is odd.
+/// A uuid in the first packets of all files of a trace that differs from the one in its metadata,
+/// and the first of the files: then the metadata is wrong.
 fn common_foreign_uuid(candidates: &[Candidate], trace: usize) -> Option<([u8; 16], PathBuf)> {
     let mut common = None;
     for candidate in candidates
@@ -110,7 +109,7 @@ fn common_foreign_uuid(candidates: &[Candidate], trace: usize) -> Option<([u8; 1
     common
 }
 
-fn look_at(file: StreamFile, schemas: &[Schema]) -> Result<Candidate, CtfError> {
+fn read_candidate(file: StreamFile, schemas: &[Schema]) -> Result<Candidate, CtfError> {
     let schema = &schemas[file.trace];
     let mut window = Window::new(&file.path);
     let len = file.bytes.min(FIRST_PACKET_BYTES as u64) as usize;

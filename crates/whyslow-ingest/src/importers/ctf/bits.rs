@@ -1,13 +1,13 @@
-//! Values at a place of a window.
+//! Values at a position in a window.
 
 use super::class::ByteOrder;
 use super::decoded::{Slot, SlotKind};
 use super::plan::{Load, LoadKind, Number, OddLoad, Plan};
 
-/// Longest part of a text in which its end is looked for without a call.
+/// Length of the part of a text that is searched for the terminator inline.
 const SHORT_TEXT_BYTES: usize = 16;
 
-/// Places of the numbers of an array, in bits.
+/// Bit positions of the elements of an array.
 #[derive(Clone, Copy)]
 pub(super) struct Places {
     pub(super) first: usize,
@@ -15,7 +15,7 @@ pub(super) struct Places {
     pub(super) count: usize,
 }
 
-/// The numbers of an array, sign-extended to 64 bits.
+/// The elements of an array, sign-extended to 64 bits.
 #[inline]
 pub(super) fn append_numbers(
     plan: &Plan,
@@ -48,7 +48,7 @@ pub(super) fn integer(window: &[u8], at: usize, load: &Load) -> u64 {
     sign_extended(value, unused_bits(load)) as u64
 }
 
-/// Bits above a signed number.
+/// Number of bits above a signed integer.
 #[inline]
 fn unused_bits(load: &Load) -> u32 {
     if load.gives == SlotKind::Signed {
@@ -58,35 +58,35 @@ fn unused_bits(load: &Load) -> u32 {
     }
 }
 
-/// Everything but integers within one word.
+/// Everything except integers within one word.
 pub(super) fn other_slot(plan: &Plan, window: &[u8], at: usize, load: &Load) -> Slot {
-    let (begin, room) = (at / 8, load.extent as usize);
+    let (begin, extent) = (at / 8, load.extent as usize);
     match load.kind {
         LoadKind::Little | LoadKind::Big => Slot {
             kind: load.gives,
             len: 0,
             bits: integer(window, at, load),
         },
-        LoadKind::Text => bytes_slot(window, begin, room, Some(1)),
-        LoadKind::WideText => bytes_slot(window, begin, room, Some(usize::from(load.bits))),
-        LoadKind::Blob => bytes_slot(window, begin, room, None),
+        LoadKind::Text => bytes_slot(window, begin, extent, Some(1)),
+        LoadKind::WideText => bytes_slot(window, begin, extent, Some(usize::from(load.bits))),
+        LoadKind::Blob => bytes_slot(window, begin, extent, None),
         LoadKind::Odd => odd(window, at, plan.odd[load.extent as usize]),
     }
 }
 
-/// Bytes, or text up to a zero unit or the end of its room.
+/// Bytes, or text up to a zero unit or the end of its field.
 #[inline]
 pub(super) fn bytes_slot(
     window: &[u8],
     begin: usize,
-    room: usize,
+    extent: usize,
     unit_bytes: Option<usize>,
 ) -> Slot {
     let (kind, len) = match unit_bytes {
-        None => (SlotKind::Bytes, room),
+        None => (SlotKind::Bytes, extent),
         Some(unit) => {
-            let len = zero_unit(&window[begin..begin + room], unit);
-            (SlotKind::Str, len.unwrap_or(room))
+            let len = zero_unit(&window[begin..begin + extent], unit);
+            (SlotKind::Str, len.unwrap_or(extent))
         }
     };
     Slot {
@@ -96,7 +96,7 @@ pub(super) fn bytes_slot(
     }
 }
 
-/// Where the first unit is of which all bytes are zero.
+/// Index of the first unit whose bytes are all zero.
 #[inline]
 pub(super) fn zero_unit(bytes: &[u8], unit_bytes: usize) -> Option<usize> {
     if unit_bytes == 1 {
@@ -109,7 +109,7 @@ pub(super) fn zero_unit(bytes: &[u8], unit_bytes: usize) -> Option<usize> {
         .map(|units| units * unit_bytes)
 }
 
-/// Names of threads and the like are short; the search for the others begins behind.
+/// Thread names and similar texts are short; longer ones are searched by a call.
 #[inline]
 pub(super) fn first_zero(bytes: &[u8]) -> Option<usize> {
     const ONES: u64 = u64::from_ne_bytes([0x01; 8]);
@@ -119,7 +119,7 @@ pub(super) fn first_zero(bytes: &[u8]) -> Option<usize> {
         && let Some(word) = bytes.get(at..).and_then(<[u8]>::first_chunk)
     {
         let word = u64::from_le_bytes(*word);
-        // The lowest of these bits is that of the first zero; those above may be wrong.
+        // The lowest of these bits is that of the first zero; higher ones may be wrong.
         let zeros = word.wrapping_sub(ONES) & !word & TOPS;
         if zeros != 0 {
             return Some(at + zeros.trailing_zeros() as usize / 8);
@@ -141,7 +141,7 @@ fn word(window: &[u8], byte: usize) -> [u8; 8] {
         .expect("a slice of eight bytes is eight bytes")
 }
 
-/// The number of `bits` (1 to 64) that lies in the eight bytes at bit `at`.
+/// The integer of `bits` (1 to 64) bits in the eight bytes at bit `at`.
 #[inline]
 pub(super) fn unsigned_little(window: &[u8], at: usize, bits: u32) -> u64 {
     let shifted = u64::from_le_bytes(word(window, at / 8)) >> (at % 8);
@@ -159,7 +159,7 @@ pub(super) fn sign_extended(value: u64, unused: u32) -> i64 {
     (value << unused) as i64 >> unused
 }
 
-/// A number that needs more than a word, floats and bits in unusual order.
+/// Integers larger than a word, floats and bits in unusual order.
 #[cold]
 fn odd(window: &[u8], at: usize, class: OddLoad) -> Slot {
     let bytes: [u8; 16] = window[at / 8..at / 8 + 16]

@@ -1,9 +1,9 @@
-//! What the metadata of a trace declares, the same for CTF 1.8 and CTF 2.
+//! Declarations of a trace's metadata, the same for CTF 1.8 and CTF 2.
 //!
-//! The two metadata parsers make it, the decode plan is compiled from it. Where CTF 1.8 gives
-//! fields a meaning by magic names, its parser sets the [`Role`] that CTF 2 would write.
+//! Both metadata parsers produce them, and the decode plan is compiled from them. Where CTF 1.8
+//! gives fields a meaning by reserved names, its parser sets the [`Role`] that CTF 2 would declare.
 
-/// Which version of the format the metadata was written in.
+/// Version of the format of the metadata.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Version {
     /// CTF 1.8: metadata in TSDL.
@@ -12,7 +12,7 @@ pub enum Version {
     V2,
 }
 
-/// Order of the bytes of a number.
+/// Byte order of a number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ByteOrder {
     /// Least significant byte first.
@@ -23,7 +23,7 @@ pub enum ByteOrder {
 
 /// Which bit of the value the first bit read is (CTF 2 only; 1.8 follows the byte order).
 ///
-/// The byte order alone tells from which end of a byte bits are read: the least significant in
+/// The byte order alone determines from which end of a byte bits are read: the least significant in
 /// little endian, the most significant in big endian. `LeastFirst` with little endian and
 /// `MostFirst` with big endian are thus the usual layouts; the other two reverse the value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -35,7 +35,7 @@ pub enum BitOrder {
 }
 
 impl ByteOrder {
-    /// The bit order of an integer that is stored the usual way.
+    /// The bit order of an integer in the usual layout.
     pub fn usual_bit_order(self) -> BitOrder {
         match self {
             ByteOrder::Little => BitOrder::LeastFirst,
@@ -44,7 +44,7 @@ impl ByteOrder {
     }
 }
 
-/// How the characters of a text field are stored.
+/// Encoding of a text field.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum TextEncoding {
     /// Also ASCII.
@@ -70,28 +70,28 @@ impl TextEncoding {
     }
 }
 
-/// Everything that the metadata of a trace declares.
+/// All declarations of a trace's metadata.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TraceClass {
     /// Version of the format.
     pub version: Version,
-    /// Number of the trace, which its packets repeat.
+    /// Id of the trace, repeated in its packets.
     pub uuid: Option<[u8; 16]>,
     /// Native byte order of a 1.8 trace (also the order of the packet magic).
     pub byte_order: ByteOrder,
-    /// Name and namespace, where CTF 2 gives them.
+    /// Name and namespace, in CTF 2.
     pub name: Option<String>,
-    /// What each packet begins with: magic number, uuid, id of the stream class.
+    /// Start of each packet: magic number, uuid, stream class id.
     pub packet_header: Option<StructClass>,
     /// Facts about tracer and host, by name, in the order of the metadata.
     pub environment: Vec<(String, EnvironmentValue)>,
-    /// Clocks that fields refer to by index.
+    /// Clocks, referenced by index.
     pub clocks: Vec<ClockClass>,
-    /// Stream classes; packets choose one by its id.
+    /// Stream classes, selected by id in packets.
     pub streams: Vec<StreamClass>,
 }
 
-/// Value of a fact in the environment.
+/// Value of an environment entry.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum EnvironmentValue {
     /// A string.
@@ -100,14 +100,14 @@ pub enum EnvironmentValue {
     Integer(i64),
 }
 
-/// A clock: how its cycles become times.
+/// A clock: conversion of its cycles to times.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ClockClass {
-    /// Name that fields of CTF 1.8 refer to it by.
+    /// Name by which fields of CTF 1.8 refer to it.
     pub name: String,
-    /// Number of the clock; equal ones are the same clock.
+    /// Id of the clock; equal ones are the same clock.
     pub uuid: Option<[u8; 16]>,
-    /// For people.
+    /// Description for display.
     pub description: Option<String>,
     /// Cycles per second.
     pub frequency: u64,
@@ -117,55 +117,55 @@ pub struct ClockClass {
     pub offset_cycles: i64,
     /// Uncertainty of a reading, in cycles.
     pub precision: Option<u64>,
-    /// Time is since the Unix epoch (1.8 `absolute`, CTF 2 origin `unix-epoch`). LTTng's 1.8
-    /// traces leave it false and are nevertheless relative to the epoch.
+    /// Time is since the Unix epoch (1.8 `absolute`, CTF 2 origin `unix-epoch`). LTTng's 1.8 traces
+    /// leave it false although they are relative to the epoch.
     pub absolute: bool,
 }
 
 /// A class of streams: the structures of their packets and events.
 #[derive(Debug, Clone, PartialEq)]
 pub struct StreamClass {
-    /// Number that packet headers refer to it by.
+    /// Id by which packet headers refer to it.
     pub id: u64,
-    /// Name, where CTF 2 gives one.
+    /// Name, in CTF 2.
     pub name: Option<String>,
     /// Index into [`TraceClass::clocks`].
     pub clock: Option<usize>,
-    /// What follows the packet header: times, sizes, discarded events, CPU.
+    /// Follows the packet header: times, sizes, discarded events, CPU.
     pub packet_context: Option<StructClass>,
-    /// What each event begins with: id and time.
+    /// Start of each event: id and time.
     pub event_header: Option<StructClass>,
-    /// Context that all events of the stream have.
+    /// Context of all events of the stream.
     pub event_context: Option<StructClass>,
-    /// Event classes; event headers choose one by its id.
+    /// Event classes, selected by id in event headers.
     pub events: Vec<EventClass>,
 }
 
 /// A class of events.
 #[derive(Debug, Clone, PartialEq)]
 pub struct EventClass {
-    /// Number that event headers refer to it by.
+    /// Id by which event headers refer to it.
     pub id: u64,
-    /// As declared, without the quotes.
+    /// As declared, without quotes.
     pub name: String,
     /// `loglevel` of a user-space tracepoint.
     pub log_level: Option<i64>,
     /// `model.emf.uri`, a link to its documentation.
     pub emf_uri: Option<String>,
-    /// Context of this class alone.
+    /// Context of this class only.
     pub context: Option<StructClass>,
     /// Fields of the event; `None` if it has none.
     pub payload: Option<StructClass>,
 }
 
-/// The structures of a packet and its events, in the order of the bytes.
+/// The structures of a packet and its events, in byte order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Scope {
-    /// Begins each packet.
+    /// Start of each packet.
     PacketHeader,
     /// Follows the packet header.
     PacketContext,
-    /// Begins each event.
+    /// Start of each event.
     EventHeader,
     /// Common to all events of the stream.
     EventContext,
@@ -178,9 +178,9 @@ pub enum Scope {
 /// A structure: members one after another.
 #[derive(Debug, Clone, PartialEq)]
 pub struct StructClass {
-    /// In the order of the bytes.
+    /// In byte order.
     pub members: Vec<Member>,
-    /// In bits, at least 1; already the maximum with those of its members.
+    /// In bits, at least 1; includes the maximum of its members.
     pub alignment: u32,
 }
 
@@ -189,43 +189,43 @@ pub struct StructClass {
 pub struct Member {
     /// One leading underscore is stripped in CTF 1.8 (LTTng adds it), none in CTF 2.
     pub name: String,
-    /// What it is.
+    /// Class of the member.
     pub class: FieldClass,
 }
 
-/// A field that tells a length or selects an option: always absolute, resolved by the parser.
-/// The path holds names of structure members only: elements of an array add nothing (the one
-/// being decoded is meant), neither do options of a variant (the selected one is meant).
+/// A field that contains a length or selects an option: always absolute, resolved by the parser.
+/// The path contains names of structure members only: array elements (the one being decoded) and
+/// variant options (the selected one) are implicit.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub struct FieldLocation {
-    /// Structure that the path begins in.
+    /// Structure in which the path starts.
     pub scope: Scope,
-    /// Names of members, from the outside in; never empty.
+    /// Member names, outermost first; never empty.
     pub path: Vec<String>,
 }
 
-/// What a field means to the reader itself.
+/// Meaning of a field for the reader.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Role {
     /// The packet magic, 0xC1FC1FC1.
     PacketMagic,
-    /// Number of the trace, in packet headers.
+    /// Id of the trace, in packet headers.
     MetadataUuid,
     /// Id of the stream class.
     StreamClassId,
     /// `stream_instance_id` of 1.8.
     StreamId,
-    /// Size of the packet with padding, in bits.
+    /// Size of the packet including padding, in bits.
     PacketTotalLength,
     /// Size of the packet without padding, in bits.
     PacketContentLength,
     /// Time of the end of the packet.
     PacketEndTimestamp,
-    /// Begin of the packet, or time of an event.
+    /// Start of the packet, or time of an event.
     Timestamp,
-    /// Events that the stream has discarded since its beginning; wraps.
+    /// Events that the stream has discarded since its start; wraps.
     DiscardedEvents,
-    /// Number of the packet in its stream; a gap is lost packets.
+    /// Number of the packet in its stream; a gap means lost packets.
     PacketSequenceNumber,
     /// Id of the event class.
     EventClassId,
@@ -242,40 +242,40 @@ pub enum FieldClass {
     VariableInteger(IntegerClass),
     /// An IEEE 754 number.
     Float {
-        /// Size; other sizes than 32 and 64 are skipped, not shown.
+        /// Size; sizes other than 32 and 64 are skipped, not shown.
         bits: u32,
-        /// Order of its bytes.
+        /// Byte order.
         byte_order: ByteOrder,
-        /// Order of its bits.
+        /// Bit order.
         bit_order: BitOrder,
         /// In bits.
         alignment: u32,
     },
-    /// Ends with a zero unit.
+    /// Terminated by a zero unit.
     Text {
-        /// How characters are stored.
+        /// Encoding.
         encoding: TextEncoding,
     },
-    /// Text of a length in bytes, which ends at a zero unit before that. Byte-aligned arrays of
-    /// 8-bit characters of 1.8 become this.
+    /// Text with a maximum size in bytes, terminated by an earlier zero unit. Byte-aligned arrays
+    /// of 8-bit characters of 1.8 are converted to this.
     StaticText {
         /// Size of the field.
         bytes: u64,
-        /// How characters are stored.
+        /// Encoding.
         encoding: TextEncoding,
     },
     /// Text whose length is in another field.
     DynamicText {
         /// In bytes.
         length: FieldLocation,
-        /// How characters are stored.
+        /// Encoding.
         encoding: TextEncoding,
     },
-    /// The `uuid` of a 1.8 packet header becomes this as well.
+    /// The `uuid` of a 1.8 packet header is converted to this as well.
     StaticBlob {
         /// Size of the field.
         bytes: u64,
-        /// Nothing or [`Role::MetadataUuid`].
+        /// Empty, or [`Role::MetadataUuid`].
         roles: Vec<Role>,
     },
     /// Bytes whose number is in another field.
@@ -283,9 +283,9 @@ pub enum FieldClass {
         /// In bytes.
         length: FieldLocation,
     },
-    /// A structure in a structure.
+    /// A nested structure.
     Struct(StructClass),
-    /// A fixed number of equal elements.
+    /// A fixed number of elements of the same class.
     Array {
         /// Class of each element.
         element: Box<FieldClass>,
@@ -303,18 +303,18 @@ pub enum FieldClass {
         /// Of the sequence itself, in bits.
         alignment: u32,
     },
-    /// One of several classes, chosen by another field.
+    /// One of several classes, selected by another field.
     Variant {
-        /// Field that chooses.
+        /// The selecting field.
         selector: FieldLocation,
-        /// What it may choose.
+        /// The options.
         options: Vec<VariantOption>,
     },
-    /// A field that is there or not, by another field.
+    /// A field whose presence depends on another field.
     Optional {
-        /// Field that decides.
+        /// The selecting field.
         selector: FieldLocation,
-        /// Values with which it is there; for a boolean 1.
+        /// Selector values for which the field is present; 1 for a boolean.
         ranges: Vec<Range>,
         /// Class of the field.
         class: Box<FieldClass>,
@@ -322,7 +322,8 @@ pub enum FieldClass {
 }
 
 impl FieldClass {
-    /// Where a field may begin, in bits. What a variant or an optional field holds aligns itself.
+    /// Required alignment of a field, in bits. The content of a variant or an optional field aligns
+    /// itself.
     pub fn alignment(&self) -> u32 {
         match self {
             FieldClass::Integer(integer) => integer.alignment,
@@ -344,9 +345,9 @@ impl FieldClass {
 /// One option of a variant.
 #[derive(Debug, Clone, PartialEq)]
 pub struct VariantOption {
-    /// Name, where it has one.
+    /// Name, if it has one.
     pub name: Option<String>,
-    /// Values of the selector that choose this option.
+    /// Selector values of this option.
     pub ranges: Vec<Range>,
     /// Class of the field.
     pub class: FieldClass,
@@ -355,18 +356,18 @@ pub struct VariantOption {
 /// Inclusive; wide enough for any signed or unsigned 64-bit value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Range {
-    /// Least value.
+    /// Smallest value.
     pub first: i128,
-    /// Greatest value.
+    /// Largest value.
     pub last: i128,
 }
 
-/// What the bits of an integer mean.
+/// Interpretation of an integer's bits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum IntegerKind {
-    /// A number without sign.
+    /// An unsigned number.
     Unsigned,
-    /// A number in two's complement.
+    /// A two's complement number.
     Signed,
     /// Zero is false.
     Boolean,
@@ -379,24 +380,24 @@ pub enum IntegerKind {
 pub struct IntegerClass {
     /// Size; 0 for variable-length. More than 64 is legal and is skipped, not shown.
     pub bits: u32,
-    /// What its bits mean.
+    /// Interpretation of its bits.
     pub kind: IntegerKind,
-    /// Order of its bytes.
+    /// Byte order.
     pub byte_order: ByteOrder,
-    /// Order of its bits.
+    /// Bit order.
     pub bit_order: BitOrder,
     /// In bits.
     pub alignment: u32,
-    /// Preferred base for people: 2, 8, 10, 16.
+    /// Preferred base for display: 2, 8, 10, 16.
     pub base: u32,
     /// `encoding` UTF8 or ASCII on an 8-bit integer: an array of it is text even if it is not
     /// byte-aligned (others are [`FieldClass::StaticText`] and [`FieldClass::DynamicText`]).
     pub is_text: bool,
     /// Index into [`TraceClass::clocks`] if it is a time of that clock.
     pub clock: Option<usize>,
-    /// What it means to the reader.
+    /// Meaning for the reader.
     pub roles: Vec<Role>,
-    /// Labels; empty unless an enumeration (or the flags of a bit map).
+    /// Labels; empty unless it is an enumeration (or the flags of a bit map).
     pub mappings: Vec<Mapping>,
 }
 
@@ -405,6 +406,6 @@ pub struct IntegerClass {
 pub struct Mapping {
     /// Text of the label.
     pub label: String,
-    /// Values that have it; of a bit map, bits.
+    /// Values with this label; for a bit map, bits.
     pub ranges: Vec<Range>,
 }

@@ -1,8 +1,8 @@
-//! From the classes of the metadata to a [`Plan`].
+//! Compiles the classes of the metadata to a [`Plan`].
 //!
-//! While it walks over the classes the compiler knows the position modulo a power of two (its
-//! *phase*). So most padding is a constant and stays inside a run; an `Align` operation is needed
-//! only where a class wants a greater alignment than what is known, for example after a string.
+//! While walking the classes, the compiler knows the position modulo a power of two (its *phase*).
+//! So most padding is constant and stays inside a run; an `Align` operation is needed only where a
+//! class requires a greater alignment than the known phase, for example after a string.
 
 mod arrays;
 mod choices;
@@ -27,42 +27,42 @@ pub(super) enum Selection<'a> {
     Nothing,
     Fields(&'a [FieldName]),
     Everything,
-    /// The same, and the plan tells their names.
+    /// All fields, with their names in the plan.
     EverythingNamed,
-    /// Those with a role, in the slot of the role.
+    /// Fields with a role, in the slot of the role.
     Roles,
 }
 
-/// Compiles structures that follow one another.
+/// Compiles consecutive structures.
 pub(super) struct Compiler<'a> {
     locations: &'a Locations,
     defined: Defined,
     selection: Selection<'a>,
     wanted: FxHashMap<(Scope, &'a str), u16>,
-    /// Of the slots that were there from the beginning.
+    /// Whether each preassigned slot is used.
     filled: Vec<bool>,
     columns: FxHashMap<u16, u16>,
     plan: Plan,
     phase: Phase,
     run: Option<Run>,
     scope: Scope,
-    /// With the names of options of variants, and without.
+    /// Including and excluding the names of variant options.
     path: Vec<&'a str>,
     path_short: Vec<&'a str>,
-    /// Inside a variant, an optional or an array: the field may not be there.
+    /// Inside a variant, an optional or an array: the field may be absent.
     conditions: usize,
     /// Inside an array of structures.
     repeats: usize,
     depth: usize,
 }
 
-/// A run being collected.
+/// The current run.
 struct Run {
     bits: u64,
     first: u32,
 }
 
-/// One field for which code is made.
+/// One field for which code is generated.
 struct Leaf {
     slot: u16,
     also: u16,
@@ -125,7 +125,7 @@ impl<'a> Compiler<'a> {
         }
     }
 
-    /// Adds a structure of this scope after those that were added before.
+    /// Adds a structure of this scope after the previous ones.
     pub(super) fn add(
         &mut self,
         scope: Scope,
@@ -135,7 +135,7 @@ impl<'a> Compiler<'a> {
         self.structure(structure)
     }
 
-    /// The plan, where it ends, and which registers then have a value.
+    /// The plan, the phase at its end, and the registers that then have a value.
     pub(super) fn finish(mut self) -> (Plan, Phase, Defined) {
         self.end_run();
         for (slot, is_filled) in self.filled.iter().enumerate() {
@@ -299,7 +299,7 @@ impl<'a> Compiler<'a> {
         Ok(index)
     }
 
-    /// As [`Self::slot_of`], but there is no slot for it inside an array of structures.
+    /// As [`Self::slot_of`], but without a slot inside an array of structures.
     fn slot_once(&mut self, roles: &[Role]) -> Result<u16, PlanError> {
         if self.repeats > 0 {
             Ok(NO_SLOT)
@@ -344,8 +344,8 @@ impl<'a> Compiler<'a> {
         Ok(slot)
     }
 
-    /// The column of the slot; empty when an event begins. Inside an array of structures the
-    /// slot shows it from the beginning, because there may be no element to set it.
+    /// The column of the slot; empty at the start of an event. Inside an array of structures the
+    /// slot refers to it from the start, because there may be no element to set it.
     fn column(&mut self, slot: u16) -> u16 {
         let next = self.plan.columns as u16;
         let column = *self.columns.entry(slot).or_insert(next);
@@ -382,7 +382,7 @@ impl<'a> Compiler<'a> {
         Ok(())
     }
 
-    /// Makes the run longer; gives where the new part begins in it.
+    /// Extends the run; returns the offset of the new part.
     fn append(&mut self, bits: u64) -> Result<u32, PlanError> {
         let first = self.plan.loads.len() as u32;
         let run = self.run.get_or_insert(Run { bits: 0, first });

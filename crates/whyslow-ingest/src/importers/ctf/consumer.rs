@@ -1,4 +1,4 @@
-//! Who reads a trace: says once per event class what it wants, then gets the events.
+//! Consumers of a trace: declare once per event class what they need, then receive the events.
 
 use std::ops::ControlFlow;
 use std::path::PathBuf;
@@ -6,29 +6,29 @@ use std::path::PathBuf;
 use super::class::{EventClass, Scope, StreamClass, TraceClass};
 use super::decoded::DecodedEvent;
 
-/// What a consumer wants of the events of one class.
+/// What a consumer needs of the events of one class.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Want {
     /// Nothing: its events are counted by the reader and not delivered.
     Nothing,
-    /// These fields; the n-th is slot n of [`DecodedEvent::value`]. A field that the class does
-    /// not have is always [`crate::importers::tracepoint::value::Value::Absent`].
+    /// These fields; the n-th is slot n of [`DecodedEvent::value`]. A field that the class lacks is
+    /// always [`crate::importers::tracepoint::value::Value::Absent`].
     Fields(Vec<FieldName>),
-    /// Every field, in the order of the bytes; their names are
-    /// [`super::reader::CtfReader::fields`]. Of arrays of structures that is integers only.
+    /// Every field, in byte order; their names are [`super::reader::CtfReader::fields`]. Arrays of
+    /// structures yield integers only.
     Everything,
 }
 
-/// Where a field is: a scope, and a dotted path without the leading underscore of CTF 1.8.
+/// Location of a field: a scope, and a dotted path without the leading underscore of CTF 1.8.
 ///
-/// A path that goes through a variant may name the option or leave it out (then the option that
-/// is there is meant). A path through an array of structures collects the integers of all its
-/// elements in one [`crate::importers::tracepoint::value::Value::Ints`].
+/// A path through a variant may name the option or omit it (then the selected option is meant). A
+/// path through an array of structures collects the integers of all its elements in one
+/// [`crate::importers::tracepoint::value::Value::Ints`].
 #[derive(Debug, Clone, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct FieldName {
-    /// Structure that it is in.
+    /// Structure that contains the field.
     pub scope: Scope,
-    /// Names of members, with dots between.
+    /// Member names, separated by dots.
     pub path: String,
 }
 
@@ -46,7 +46,7 @@ impl FieldName {
         FieldName::new(Scope::Payload, path)
     }
 
-    /// A context of all events of the stream, which is where LTTng puts `tid`, `procname` etc.
+    /// A context of all events of the stream, where LTTng puts `tid`, `procname` etc.
     pub fn context(path: impl Into<String>) -> FieldName {
         FieldName::new(Scope::EventContext, path)
     }
@@ -55,7 +55,7 @@ impl FieldName {
 /// One event class of one trace.
 #[derive(Debug, Clone, Copy)]
 pub struct ClassRef<'a> {
-    /// Dense over all traces that the reader has open; [`DecodedEvent::class`] is the same number.
+    /// Dense over all open traces; [`DecodedEvent::class`] is the same number.
     pub index: usize,
     /// Index into [`super::reader::CtfReader::traces`].
     pub trace_index: usize,
@@ -67,38 +67,38 @@ pub struct ClassRef<'a> {
     pub event: &'a EventClass,
 }
 
-/// Which tracer of LTTng wrote a trace, by `domain` in its environment.
+/// Which LTTng tracer wrote a trace, from `domain` in its environment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Domain {
-    /// Events of the kernel.
+    /// Kernel events.
     Kernel,
-    /// Events of user space.
+    /// User-space events.
     User,
-    /// Not said: not written by LTTng.
+    /// Not stated: not written by LTTng.
     Unknown,
 }
 
-/// One directory with a `metadata` file. The pieces of a rotated session are several of them.
+/// One directory with a `metadata` file. A rotated session consists of several.
 #[derive(Debug)]
 pub struct Trace {
-    /// What its metadata declares.
+    /// Declarations of its metadata.
     pub class: TraceClass,
     /// The directory.
     pub path: PathBuf,
-    /// Path relative to what the user named, `/` between the parts; empty if it is that itself.
+    /// Path relative to the specified one, separated by `/`; empty if it is the same.
     pub layout: String,
     /// Which tracer wrote it.
     pub domain: Domain,
-    /// Number of the source it belongs to, as given to [`super::reader::CtfReader::open_sources`].
+    /// Number of its source, as given to [`super::reader::CtfReader::open_sources`].
     pub source: usize,
-    /// What was added to its times; the clock classes have it already.
+    /// Offset added to its times; already included in the clock classes.
     pub shift_ns: i64,
-    /// The same for pieces of one trace (equal uuid), different for different traces.
+    /// The same for parts of one trace (equal uuid), different for different traces.
     pub identity: usize,
 }
 
 impl Trace {
-    /// Host that was traced, by its environment.
+    /// Name of the traced host, from its environment.
     pub fn hostname(&self) -> Option<&str> {
         match self.environment("hostname")? {
             super::class::EnvironmentValue::Text(text) => Some(text),
@@ -111,7 +111,7 @@ impl Trace {
         self.class
             .environment
             .iter()
-            .find(|(known, _)| known == name)
+            .find(|(key, _)| key == name)
             .map(|(_, value)| value)
     }
 }
@@ -123,31 +123,31 @@ pub struct Loss {
     pub trace: usize,
     /// Index into [`super::reader::CtfReader::streams`].
     pub stream: usize,
-    /// CPU of the stream, where its packets have one.
+    /// CPU of the stream, if its packets have one.
     pub cpu: Option<i32>,
-    /// Nanoseconds since the epoch: end of the packet before (or the begin of this packet if
-    /// there was none), and end of the packet that reports the loss.
+    /// End of the previous packet (or the start of this packet if there was none), ns since the
+    /// epoch.
     pub begin: i64,
     /// End of the packet that reports the loss, ns since the epoch.
     pub end: i64,
-    /// What was lost, and how much.
+    /// Type and amount of the loss.
     pub what: LossKind,
 }
 
-/// What a stream lost.
+/// Type of a loss.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum LossKind {
     /// Discarded by the tracer between the two times.
     Events(u64),
-    /// Discarded by the tracer at some time before the first packet that is left.
+    /// Discarded by the tracer at an unknown time before the first packet present.
     EventsBefore(u64),
-    /// Packets missing by their sequence numbers; how many events they held is not known.
+    /// Packets missing in the sequence numbers; their number of events is unknown.
     Packets(u64),
-    /// Bytes of a damaged part of a file; how many events they held is not known.
+    /// Bytes of a damaged part of a file; their number of events is unknown.
     Bytes(u64),
 }
 
-/// Bytes of stream files worked through.
+/// Progress in bytes of stream files.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Progress {
     /// Read so far.
@@ -156,14 +156,14 @@ pub struct Progress {
     pub bytes_total: u64,
 }
 
-/// Gets what a [`super::reader::CtfReader`] reads.
+/// Receives what a [`super::reader::CtfReader`] reads.
 ///
 /// ```
 /// use std::ops::ControlFlow;
 /// use whyslow_ingest::importers::ctf::consumer::{ClassRef, Consumer, FieldName, Want};
 /// use whyslow_ingest::importers::ctf::decoded::DecodedEvent;
 ///
-/// /// Adds up what `write` was asked to write.
+/// /// Sums the bytes requested by `write`.
 /// #[derive(Default)]
 /// struct Written(u64);
 ///
@@ -181,16 +181,16 @@ pub struct Progress {
 /// }
 /// ```
 pub trait Consumer {
-    /// Asked once per event class before the first event.
+    /// Called once per event class before the first event.
     fn wants(&mut self, class: &ClassRef<'_>) -> Want;
 
-    /// Events come in the order of time, ties in the order of streams; only where a stream's own
-    /// clock runs backwards (counted as `TIME_BACKWARDS`) may one be earlier than its predecessor.
+    /// Events are in time order, ties in the order of streams; an event may be earlier than its
+    /// predecessor only if the stream's own clock runs backwards (counted as `TIME_BACKWARDS`).
     fn event(&mut self, event: &DecodedEvent<'_>) -> ControlFlow<()>;
 
-    /// Comes when the packet that reports the loss is reached, so `loss.end` may lie ahead.
+    /// Called when the packet that reports the loss is reached, so `loss.end` may be in the future.
     fn lost(&mut self, _loss: &Loss) {}
 
-    /// From time to time.
+    /// Called from time to time.
     fn progress(&mut self, _progress: Progress) {}
 }

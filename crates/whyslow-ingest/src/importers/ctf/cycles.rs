@@ -1,4 +1,4 @@
-//! From the cycles of a trace's clock to nanoseconds since the epoch, exactly.
+//! Exact conversion of clock cycles to nanoseconds since the epoch.
 
 use super::class::ClockClass;
 
@@ -10,9 +10,9 @@ pub(super) struct CyclesToNs {
     frequency: u64,
     /// The whole seconds of both offsets.
     seconds: i128,
-    /// The rest, less than a second.
+    /// The remainder, less than a second.
     cycles: u64,
-    /// At a frequency of 1 GHz: all of the offset. Cycles below `cycles_max` then stay in range.
+    /// At a frequency of 1 GHz: the whole offset. Cycles below `cycles_max` then stay in range.
     fast: Option<Fast>,
 }
 
@@ -47,7 +47,7 @@ impl CyclesToNs {
         }
     }
 
-    /// Saturates where 64 bits do not reach (before 1677 and after 2262).
+    /// Saturates outside the range of 64 bits (before 1677 and after 2262).
     #[inline]
     pub(super) fn ns(&self, cycles: u64) -> i64 {
         match self.fast {

@@ -8,27 +8,27 @@ use super::plan::{
     BytesKind, Choice, Count, Element, Load, Meaning, NO_SLOT, NOTHING_ELSE, Op, Plan, Rows,
 };
 
-/// A window has so many bytes more than it says, so that a word can be read at its last byte.
+/// Additional bytes at the end of a window, so that a word can be read at its last byte.
 pub(super) const PADDING_BYTES: usize = 16;
-/// Numbers in one column of one event.
+/// Maximum number of values in one column of one event.
 const COLUMN_LENGTH_MAX: usize = 1 << 22;
 
-/// Why decoding stopped inside a structure.
+/// Reason why decoding stopped inside a structure.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Stop {
-    /// The window ended first.
+    /// End of the window.
     Short,
-    /// No option of a variant goes with its selector, or a length is absurd.
+    /// No option of a variant matches its selector, or a length is implausible.
     Invalid,
 }
 
-/// Where a stream is, and what its bytes said so far.
+/// Position in a stream, and the state decoded so far.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Cursor {
-    /// Bits from the begin of the window.
+    /// Bits from the start of the window.
     pub(super) at: usize,
     pub(super) end: usize,
-    /// Class id that the last event header told.
+    /// Class id in the last event header.
     pub(super) event_id: u64,
     /// Clock of the stream, in cycles.
     pub(super) cycles: u64,
@@ -37,7 +37,7 @@ pub(super) struct Cursor {
 }
 
 impl Cursor {
-    /// Takes over the lowest bits of the clock: it can only have gone forward.
+    /// Updates the lowest bits of the clock, which only moves forward.
     #[inline]
     pub(super) fn advance_clock(&mut self, value: u64, bits: u32) {
         if bits >= 64 {
@@ -52,7 +52,7 @@ impl Cursor {
     }
 }
 
-/// Where decoded values go.
+/// Receives decoded values.
 #[derive(Debug, Default)]
 pub(super) struct Output {
     pub(super) slots: Vec<Slot>,
@@ -60,7 +60,7 @@ pub(super) struct Output {
 }
 
 impl Output {
-    /// Makes room for what the plan gives.
+    /// Reserves space for the results of the plan.
     pub(super) fn reserve(&mut self, plan: &Plan) {
         if self.slots.len() < plan.slots {
             self.slots.resize(plan.slots, Slot::ABSENT);
@@ -71,9 +71,9 @@ impl Output {
     }
 }
 
-/// Decodes one structure (or several that follow one another) at the cursor.
+/// Decodes one structure (or several consecutive ones) at the cursor.
 ///
-/// The window holds [`PADDING_BYTES`] more than the cursor's end.
+/// The window has [`PADDING_BYTES`] after the cursor's end.
 #[inline]
 pub(super) fn decode(
     plan: &Plan,
@@ -111,8 +111,8 @@ struct Execution<'a> {
 }
 
 impl Execution<'_> {
-    /// Runs and strings are nearly all there is, so they are tested for before the others: the
-    /// processor guesses such branches better than a jump to one of eight places.
+    /// Runs and strings are by far the most frequent, so they are tested first: the processor
+    /// predicts such branches better than a jump to one of eight targets.
     fn operations(&mut self, begin: usize, end: usize) -> Result<(), Stop> {
         let plan = self.plan;
         let mut next = begin;
@@ -134,7 +134,7 @@ impl Execution<'_> {
         Ok(())
     }
 
-    /// Executes the operation before `next`; gives the one to go on with.
+    /// Executes the operation before `next`; returns the next one.
     fn other(&mut self, op: &Op, next: usize) -> Result<usize, Stop> {
         match *op {
             Op::Run { .. } => unreachable!("runs are executed by the caller"),
@@ -200,8 +200,8 @@ impl Execution<'_> {
         Ok(())
     }
 
-    /// The parts of a slot are written one by one: to put one together on the stack and copy it
-    /// takes twice the time, because the copy waits for the parts.
+    /// The parts of a slot are written individually: building it on the stack and copying it takes
+    /// twice the time, because the copy waits for the parts.
     #[inline]
     fn load(&mut self, load: &Load, at: usize) {
         if load.kind.is_integer() {
@@ -228,7 +228,7 @@ impl Execution<'_> {
         }
     }
 
-    /// Gives the value to the consumer, if it wants it.
+    /// Stores the value for the consumer, if needed.
     #[inline]
     fn put(&mut self, slot: u16, value: Slot) {
         if let Some(place) = self.output.slots.get_mut(slot as usize) {
@@ -397,7 +397,7 @@ impl Execution<'_> {
         Ok(())
     }
 
-    /// Column after column, so that the numbers of one are read in one go.
+    /// Column by column, so that the values of one are read in one loop.
     fn rows(&mut self, count: u64, rows: Rows) -> Result<(), Stop> {
         if count == 0 {
             return Ok(());
@@ -434,7 +434,7 @@ impl Execution<'_> {
             let before = self.cursor.at;
             self.operations(begin, end)?;
             if self.cursor.at == before {
-                // Nothing in an element: so it is with all the others.
+                // Empty elements: all others are empty, too.
                 break;
             }
             if self.is_overfull {

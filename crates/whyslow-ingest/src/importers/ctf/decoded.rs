@@ -1,4 +1,4 @@
-//! One event as the consumer gets it.
+//! One event as delivered to the consumer.
 
 use super::class::Scope;
 use super::render::Walk;
@@ -18,22 +18,22 @@ pub struct DecodedEvent<'a> {
     pub trace: usize,
     /// Index into [`super::reader::CtfReader::streams`].
     pub stream: usize,
-    /// Byte in the stream's file where the event begins.
+    /// Offset of the event in the stream's file.
     pub offset: u64,
     pub(super) slots: &'a [Slot],
     pub(super) window: &'a [u8],
     pub(super) columns: &'a [Vec<u64>],
     pub(super) reader: &'a StreamReader,
     pub(super) plans: &'a Plans<'a>,
-    /// Bits in the window where the event's contexts begin.
+    /// Bit offset of the event's contexts in the window.
     pub(super) body: usize,
 }
 
-/// A value as the decoder stores it: a number, or a place instead of a reference.
+/// A value as the decoder stores it: a number, or a position instead of a reference.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Slot {
     pub(super) kind: SlotKind,
-    /// Of text and bytes.
+    /// Length of text and bytes.
     pub(super) len: u32,
     /// The number, the first byte in the window, or the column.
     pub(super) bits: u64,
@@ -65,14 +65,14 @@ impl Slot {
         }
     }
 
-    /// The value of a whole number, sign-extended to 64 bits.
+    /// The value of an integer, sign-extended to 64 bits.
     pub(super) fn integer(self) -> Option<u64> {
         matches!(self.kind, SlotKind::Unsigned | SlotKind::Signed).then_some(self.bits)
     }
 }
 
 impl<'a> DecodedEvent<'a> {
-    /// The n-th wanted field; absent if there is no such slot.
+    /// The n-th requested field; absent if there is no such slot.
     #[inline]
     pub fn value(&self, slot: usize) -> Value<'a> {
         let Some(slot) = self.slots.get(slot) else {
@@ -89,12 +89,12 @@ impl<'a> DecodedEvent<'a> {
         }
     }
 
-    /// How many slots there are.
+    /// Number of slots.
     pub fn len(&self) -> usize {
         self.slots.len()
     }
 
-    /// Whether the consumer wanted the event without any field.
+    /// Whether the consumer requested the event without fields.
     pub fn is_empty(&self) -> bool {
         self.slots.is_empty()
     }
@@ -113,7 +113,7 @@ impl<'a> DecodedEvent<'a> {
 
     /// Appends the fields of a context or the payload as text: `name = value, …`.
     ///
-    /// Slow, and possible whatever fields were wanted. False if the event has no such structure.
+    /// Slow, and independent of the requested fields. False if the event has no such structure.
     pub fn render(&self, scope: Scope, out: &mut String) -> bool {
         let (trace, stream, event) = self.plans.places[self.class];
         let stream = &self.plans.traces[trace].class.streams[stream];

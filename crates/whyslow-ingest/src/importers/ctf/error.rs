@@ -1,4 +1,4 @@
-//! What makes a trace unreadable as a whole.
+//! Errors that make a whole trace unreadable.
 
 use std::io;
 use std::path::{Path, PathBuf};
@@ -7,7 +7,7 @@ use super::metadata::MetadataError;
 use super::plan::PlanError;
 use crate::archive::ArchiveError;
 
-/// Why a trace cannot be read at all; damage inside of a stream is counted instead.
+/// Reason why a trace cannot be read at all; damage inside a stream is counted instead.
 #[derive(Debug, thiserror::Error)]
 pub enum CtfError {
     /// A file or directory cannot be opened.
@@ -37,7 +37,7 @@ pub enum CtfError {
     TooManyFiles {
         /// The directory.
         path: PathBuf,
-        /// Files that are allowed.
+        /// Maximum number of files.
         limit: usize,
     },
     /// The metadata cannot be used.
@@ -45,18 +45,18 @@ pub enum CtfError {
     Metadata {
         /// The metadata file.
         path: PathBuf,
-        /// Why not.
+        /// Reason.
         source: MetadataError,
     },
-    /// The packets that the metadata declares cannot be decoded.
+    /// The packets declared in the metadata cannot be decoded.
     #[error("`{}` declares packets that cannot be decoded", path.display())]
     Packets {
         /// The metadata file.
         path: PathBuf,
-        /// Why not.
+        /// Reason.
         source: PlanError,
     },
-    /// The path is an archive that was not unpacked.
+    /// The archive could not be unpacked.
     #[error(transparent)]
     Archive(#[from] ArchiveError),
 }

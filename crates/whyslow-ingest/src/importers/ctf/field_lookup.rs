@@ -1,35 +1,35 @@
-//! Finding the field that a length or a selector refers to, while classes are being built.
+//! Finds the field that a length or a selector refers to while classes are being built.
 //!
-//! References may name a field of the structure that holds them, of one around it, or of a scope
-//! decoded before. All become absolute paths through structure members; see [`FieldLocation`].
+//! References may name a field of the enclosing structure, of an outer one, or of a scope decoded
+//! before. All are converted to absolute paths through structure members; see [`FieldLocation`].
 
 use super::class::{FieldClass, FieldLocation, Member, Scope, StructClass, VariantOption};
 
-/// How a path goes through a variant.
+/// How a path passes through a variant.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum VariantStep {
-    /// CTF 1.8: the name of an option is a part of the path.
+    /// CTF 1.8: the option name is part of the path.
     Named,
-    /// CTF 2: whichever option is selected; nothing is written in the path.
+    /// CTF 2: the selected option, which is not part of the path.
     Selected,
 }
 
-/// The fields declared before the one at hand.
+/// The fields declared before the current one.
 pub(super) struct FieldLookup<'c> {
     step: VariantStep,
     scope: Scope,
-    /// Finished structures of the scopes before, by scope.
+    /// Finished structures of previous scopes, by scope.
     finished: [Option<&'c StructClass>; 6],
-    /// Structures around the place, outermost first.
+    /// Enclosing structures, outermost first.
     open: Vec<OpenStruct>,
 }
 
 #[derive(Default)]
 struct OpenStruct {
     members: Vec<Member>,
-    /// Name of the member being built.
+    /// Name of the current member.
     current: String,
-    /// Options being built of that member, if it is a variant or variants in each other.
+    /// Current options of that member, if it is a variant or nested variants.
     options: Vec<String>,
 }
 
@@ -43,7 +43,7 @@ impl<'c> FieldLookup<'c> {
         }
     }
 
-    /// What a scope before holds, for the scopes to come.
+    /// Makes the structure of a scope available to the following scopes.
     pub(super) fn set_finished(&mut self, scope: Scope, class: Option<&'c StructClass>) {
         self.finished[scope as usize] = class;
     }
@@ -89,7 +89,7 @@ impl<'c> FieldLookup<'c> {
         self.open.pop().unwrap_or_default().members
     }
 
-    /// From the innermost structure outwards, then through the scopes before, latest first.
+    /// From the innermost structure outwards, then through the previous scopes, latest first.
     pub(super) fn find_outwards(&self, parts: &[&str]) -> Option<(FieldLocation, &FieldClass)> {
         let inside = (0..self.open.len()).rev();
         inside
@@ -102,7 +102,7 @@ impl<'c> FieldLookup<'c> {
             })
     }
 
-    /// From the structure that is `up` levels around the innermost one.
+    /// From the structure `up` levels outside of the innermost one.
     pub(super) fn find_from_parent(
         &self,
         up: usize,
@@ -124,7 +124,7 @@ impl<'c> FieldLookup<'c> {
         self.find_among(&class.members, parts, scope, Vec::new())
     }
 
-    /// The way may lead through what is being built around the place.
+    /// The path may lead through structures that are still being built.
     fn find_at(&self, level: usize, parts: &[&str]) -> Option<(FieldLocation, &FieldClass)> {
         let open = self.open.get(level)?;
         if level + 1 < self.open.len()
@@ -151,7 +151,7 @@ impl<'c> FieldLookup<'c> {
 }
 
 impl OpenStruct {
-    /// What is left of the path behind the member being built.
+    /// The rest of the path after the current member.
     fn follow_current<'p, 's>(
         &self,
         parts: &'p [&'s str],

@@ -1,4 +1,4 @@
-//! The event headers of LTTng, decoded without a plan.
+//! Decodes the event headers of LTTng without a plan.
 //!
 //! ```text
 //! struct { enum : ID { compact = 0 ... N, extended = N + 1 } id;
@@ -6,10 +6,10 @@
 //!                         struct { uint32 id; uint64 timestamp; } extended; } v; }
 //! ```
 //!
-//! Nearly all traces have this header, with an id of 5 bits and a time of 27 (*compact*) or with
-//! 16 and 32 (*large*), and it stands before every event. Sizes, alignments and byte order may
-//! differ. Where the tracer aligns naturally a field may be aligned to more than the header, so
-//! places are worked out field by field.
+//! Nearly all traces have this header, with an id of 5 bits and a time of 27 (*compact*) or with 16
+//! and 32 (*large*), in front of every event. Sizes, alignments and byte order may differ. With
+//! natural alignment a field may be aligned to more than the header, so positions are computed
+//! field by field.
 
 use super::bits::{unsigned_big, unsigned_little};
 use super::class::{
@@ -19,10 +19,10 @@ use super::class::{
 use super::decode::Cursor;
 use super::phase::Phase;
 
-/// A number behind the one before it.
+/// A number after the previous one.
 #[derive(Debug, Clone, Copy)]
 struct Field {
-    /// Alignment less one.
+    /// Alignment minus one.
     mask: usize,
     bits: u32,
 }
@@ -31,7 +31,7 @@ struct Field {
 pub(super) struct TwoForms {
     byte_order: ByteOrder,
     id: Field,
-    /// The id that says that the full one follows.
+    /// The id that announces the extended form.
     escape: u64,
     time: Field,
     long_id: Field,
@@ -39,8 +39,8 @@ pub(super) struct TwoForms {
 }
 
 impl TwoForms {
-    /// Nothing if the header of the stream is another one.
-    // tidy: long because it is one recognition, step by step
+    /// None if the stream has a different header.
+    // tidy: long because it recognises one header step by step
     pub(super) fn of(stream: &StreamClass) -> Option<TwoForms> {
         let header = stream.event_header.as_ref()?;
         let [id_member, variant] = header.members.as_slice() else {
@@ -101,7 +101,7 @@ impl TwoForms {
         })
     }
 
-    /// Goes past the header and takes over id and time. Nothing if the window ends before.
+    /// Decodes id and time and advances past the header. None if the window ends before.
     #[inline]
     pub(super) fn decode(&self, window: &[u8], cursor: &mut Cursor) -> Option<()> {
         let (at, end) = (cursor.at, cursor.end);
@@ -118,7 +118,7 @@ impl TwoForms {
         Some(())
     }
 
-    /// The next number at or behind a place, and where it ends.
+    /// The next number from a position on, and its end.
     #[inline]
     fn read(&self, window: &[u8], (at, end): (usize, usize), field: Field) -> Option<(u64, usize)> {
         let begin = (at + field.mask) & !field.mask;
@@ -138,11 +138,11 @@ fn is_time(class: &IntegerClass) -> bool {
     class.roles.contains(&Role::Timestamp) || class.clock.is_some()
 }
 
-/// Walks over numbers that follow one another.
+/// Walks over consecutive numbers.
 #[derive(Clone, Copy)]
 struct Layout {
     phase: Phase,
-    /// Of the structure that begins with the next number.
+    /// Of the structure that starts with the next number.
     alignment: u32,
     byte_order: Option<ByteOrder>,
 }
@@ -185,7 +185,7 @@ impl Layout {
     }
 }
 
-/// Whether a length or selector of the event is a field of the header.
+/// Whether a length or selector of the event refers to a field of the header.
 fn refers_to_header(event: &EventClass) -> bool {
     [&event.context, &event.payload]
         .into_iter()
@@ -226,8 +226,8 @@ mod tests {
     use super::*;
     use crate::importers::ctf::metadata::parse_metadata;
 
-    /// The header of LTTng with this declaration of the id, and these alignments of the whole, of
-    /// the short form (whose time has 27 bits, or 32 if it is aligned) and of the long one.
+    /// The LTTng header with this declaration of the id, and these alignments of the whole, of the
+    /// short form (whose time has 27 bits, or 32 if it is aligned) and of the long one.
     fn two_forms(
         byte_order: &str,
         (whole, short, long): (u32, u32, u32),
@@ -259,7 +259,7 @@ mod tests {
     const ID: &str =
         "enum : integer { size = 5; align = 1; } { compact = 0 ... 30, extended = 31 }";
 
-    /// A header that begins at this bit.
+    /// A header that starts at this bit.
     fn check(form: &TwoForms, (begin, bytes): (usize, &[u8]), id: u64, cycles: u64) {
         let mut window = bytes.to_vec();
         window.resize(bytes.len() + 16, 0xff);

@@ -1,9 +1,9 @@
-//! Index files of LTTng: a cross-check of the stream, never needed to read it.
+//! Index files of LTTng: a cross-check of the stream, never required to read it.
 //!
 //! `index/STREAM.idx`, all numbers big-endian: a header of four u32 (magic `0xC1F1DCC1`, major,
-//! minor, bytes of an entry), then one entry a packet: seven u64 (offset in bytes, packet size and
-//! content size in bits, begin, end, discarded events, stream class id) and, since version 1.1,
-//! two more (stream id, sequence number).
+//! minor, bytes per entry), then one entry per packet: seven u64 (offset in bytes, packet size and
+//! content size in bits, begin, end, discarded events, stream class id) and, since version 1.1, two
+//! more (stream id, sequence number).
 
 use std::fs;
 use std::path::Path;
@@ -17,7 +17,7 @@ const ENTRY_BYTES_MAX: usize = 1 << 12;
 /// About a million packets.
 const INDEX_BYTES_MAX: u64 = 64 << 20;
 
-/// The entries of one index file that were not compared yet.
+/// Entries of one index file that were not compared yet.
 #[derive(Debug)]
 pub(super) struct PacketIndex {
     bytes: Vec<u8>,
@@ -26,7 +26,7 @@ pub(super) struct PacketIndex {
 }
 
 impl PacketIndex {
-    /// `Ok(None)` if the stream has no index, an error in words if it has an unusable one.
+    /// `Ok(None)` if the stream has no index, an error text if its index is unusable.
     pub(super) fn of_stream(stream: &Path) -> Result<Option<PacketIndex>, &'static str> {
         let (Some(folder), Some(name)) = (stream.parent(), stream.file_name()) else {
             return Ok(None);
@@ -52,9 +52,9 @@ impl PacketIndex {
         if word(0) != Some(MAGIC) {
             return Err("not an index");
         }
-        let entry_bytes = word(3).ok_or("cut off in the header")? as usize;
+        let entry_bytes = word(3).ok_or("truncated header")? as usize;
         if !(ENTRY_BYTES_MIN..=ENTRY_BYTES_MAX).contains(&entry_bytes) {
-            return Err("impossible size of entries");
+            return Err("invalid entry size");
         }
         Ok(PacketIndex {
             bytes,
@@ -79,7 +79,7 @@ impl PacketIndex {
             && packet.begin_cycles.is_none_or(|begin| number(3) == begin)
     }
 
-    /// Whether there is no further entry.
+    /// Whether there are no further entries.
     pub(super) fn is_at_end(&self) -> bool {
         self.next >= self.bytes.len()
     }

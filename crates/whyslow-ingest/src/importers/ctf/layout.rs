@@ -1,10 +1,10 @@
-//! Where the traces are in what the user names.
+//! Finds the traces below a path.
 //!
-//! A trace is a directory with a file `metadata`; every other file in it, but those whose names
-//! begin with a dot, is a stream. LTTng writes `SESSION/kernel`, `SESSION/ust/uid/UID/BITS` or
-//! `SESSION/ust/pid/APP`, below `HOST/` when it came over the network, in `snapshot-N-DATE/` for a
-//! snapshot, and in `archives/BEGIN-END-N/` when the session was rotated; so any directory is
-//! searched for all traces below it.
+//! A trace is a directory with a file `metadata`; every other file in it, except hidden ones, is a
+//! stream. LTTng writes `SESSION/kernel`, `SESSION/ust/uid/UID/BITS` or `SESSION/ust/pid/APP`,
+//! below `HOST/` for network streaming, in `snapshot-N-DATE/` for a snapshot, and in
+//! `archives/BEGIN-END-N/` for a rotated session; so any directory is searched for all traces below
+//! it.
 
 use std::fs;
 use std::io;
@@ -24,7 +24,7 @@ const FILES_MAX: usize = 1 << 20;
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct TraceFolder {
     pub(super) path: PathBuf,
-    /// Relative to what was searched, with `/`.
+    /// Relative to the searched path, with `/`.
     pub(super) layout: String,
     /// In the order of their names.
     pub(super) streams: Vec<PathBuf>,
@@ -42,7 +42,7 @@ pub fn has_trace(path: &Path) -> bool {
 }
 
 /// All traces at or below a directory, in the order of their paths. Links to directories are
-/// followed, each directory is searched once.
+/// followed; each directory is searched once.
 pub(super) fn find_traces(root: &Path) -> Result<Vec<TraceFolder>, CtfError> {
     let mut search = Search {
         root,
@@ -88,8 +88,8 @@ impl Search<'_> {
         Ok(())
     }
 
-    /// Files and directories of a directory, by name. What cannot be looked at is left out, like
-    /// a link that leads nowhere.
+    /// Files and directories of a directory, by name. Unreadable entries are left out, like
+    /// dangling links.
     fn entries(&mut self, path: &Path) -> Result<(Vec<PathBuf>, Vec<PathBuf>), CtfError> {
         let failed = |error: io::Error| CtfError::open(path, error);
         let (mut files, mut folders) = (Vec::new(), Vec::new());

@@ -1,4 +1,4 @@
-//! Which fields tell lengths and selectors of others.
+//! Fields that contain lengths and selectors of others.
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -8,7 +8,7 @@ use super::class::{FieldClass, FieldLocation, Scope, TraceClass};
 #[derive(Debug, Default)]
 pub(super) struct Locations {
     registers: FxHashMap<FieldLocation, u16>,
-    /// Scopes and last names of these fields: most fields are told apart by these alone.
+    /// Scopes and last names of these fields, which exclude most other fields.
     lasts: [FxHashSet<String>; 6],
 }
 
@@ -103,5 +103,5 @@ impl Locations {
     }
 }
 
-/// Registers that have a value by now, and whether it is signed.
+/// Registers that have a value so far, and whether it is signed.
 pub(super) type Defined = FxHashMap<u16, bool>;

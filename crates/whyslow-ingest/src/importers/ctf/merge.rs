@@ -1,8 +1,8 @@
-//! Puts the events of all streams in the order of time.
+//! Merges the events of all streams by time.
 //!
-//! Streams wait in a heap by the time of the event they are at. The earliest one is read until
-//! another is earlier; at equal times the stream with the lower index is first, and the events of
-//! one stream keep their order. So the result does not depend on anything but the input.
+//! Streams wait in a heap, ordered by the time of their current event. The earliest one is read
+//! until another is earlier; at equal times the stream with the lower index is first, and the
+//! events of one stream keep their order. So the result depends on the input only.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -13,7 +13,7 @@ use super::consumer::{Consumer, Progress};
 use super::error::CtfError;
 use super::stream::{Shared, StreamReader};
 
-/// Time and index of a stream: what the heap is ordered by.
+/// Time and index of a stream: the sort key of the heap.
 type Key = (i64, usize);
 
 pub(super) struct Merge<'a> {
@@ -37,12 +37,12 @@ impl<'a> Merge<'a> {
         }
     }
 
-    /// Events that the consumer got.
+    /// Number of events delivered to the consumer.
     pub(super) fn delivered(&self) -> u64 {
         self.delivered
     }
 
-    /// Reads all streams to their ends, or until the consumer wants no more.
+    /// Reads all streams to their ends, or until the consumer stops.
     pub(super) fn run<C: Consumer + ?Sized>(
         &mut self,
         consumer: &mut C,
@@ -53,7 +53,7 @@ impl<'a> Merge<'a> {
                 waiting.push(Reverse((reader.ts(), index)));
             }
         }
-        tell(&mut self.shared, self.bytes_total, consumer);
+        report(&mut self.shared, self.bytes_total, consumer);
         let mut present = waiting.pop();
         while let Some(Reverse((_, index))) = present {
             let next = waiting
@@ -74,8 +74,8 @@ impl<'a> Merge<'a> {
         Ok(ControlFlow::Continue(()))
     }
 
-    /// Delivers events of one stream as long as none of another comes before. Gives where the
-    /// stream then stands, nothing at its end.
+    /// Delivers events of one stream as long as no other stream is earlier. Returns the time of its
+    /// current event, none at its end.
     fn read_until<C: Consumer + ?Sized>(
         &mut self,
         index: usize,
@@ -93,7 +93,7 @@ impl<'a> Merge<'a> {
             }
             let has_more = reader.advance(&mut self.shared)?;
             if self.shared.report.is_changed {
-                tell(&mut self.shared, self.bytes_total, consumer);
+                report(&mut self.shared, self.bytes_total, consumer);
             }
             if !has_more {
                 return Ok((ControlFlow::Continue(()), None));
@@ -107,7 +107,7 @@ impl<'a> Merge<'a> {
 }
 
 /// Passes on losses and progress.
-fn tell<C: Consumer + ?Sized>(shared: &mut Shared<'_>, bytes_total: u64, consumer: &mut C) {
+fn report<C: Consumer + ?Sized>(shared: &mut Shared<'_>, bytes_total: u64, consumer: &mut C) {
     let report = &mut *shared.report;
     report.is_changed = false;
     for loss in report.losses.drain(..) {

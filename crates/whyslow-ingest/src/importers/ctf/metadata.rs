@@ -1,7 +1,7 @@
-//! The metadata file of a trace: its container, and which of the two languages it holds.
+//! The metadata file of a trace: its container, and the language of its content.
 //!
-//! The text is plain, or cut into packets. A packet begins with a header of 37 bytes, whose
-//! numbers are in the byte order of the tracer:
+//! The text is plain, or split into packets. A packet starts with a header of 37 bytes, whose
+//! numbers are in the native byte order of the tracer:
 //!
 //! | bytes | field |
 //! |---|---|
@@ -13,8 +13,8 @@
 //! | 32–34 | schemes of compression, encryption and checksum, all 0 |
 //! | 35–36 | version: major, minor |
 //!
-//! The text goes on in the next packet, also in the middle of a word. CTF 1.8 writes TSDL, a
-//! language of its own; CTF 2 writes JSON values, each after a record separator (0x1E).
+//! The text continues in the next packet, also in the middle of a word. CTF 1.8 uses TSDL, a
+//! language of its own; CTF 2 uses JSON values, each after a record separator (0x1E).
 
 use std::cell::Cell;
 
@@ -30,76 +30,76 @@ const PACKET_HEADER_BYTES: usize = 37;
 pub(super) const RECORD_SEPARATOR: u8 = 0x1E;
 /// All system calls of a kernel take less than half a megabyte.
 const METADATA_BYTES_MAX: usize = 16 << 20;
-/// Of one metadata file; a sound one has none or a few.
+/// Limit per metadata file; a valid one has none or a few.
 const ANOMALIES_MAX: usize = 10_000;
 
-/// What a metadata file says, and what was odd about it.
+/// Contents of a metadata file, and its anomalies.
 #[derive(Debug)]
 pub struct ParsedMetadata {
-    /// What it declares.
+    /// Its declarations.
     pub trace: TraceClass,
-    /// What was counted and passed over, in the order of the file.
+    /// Parts that were counted and ignored, in the order of the file.
     pub anomalies: Vec<Anomaly>,
 }
 
-/// Something in the metadata that was counted and passed over.
+/// An anomaly in the metadata that was counted and ignored.
 #[derive(Debug)]
 pub struct Anomaly {
     /// Kind of the anomaly.
     pub stat: &'static Stat,
-    /// Place in the metadata file.
+    /// Offset in the metadata file.
     pub byte_offset: u64,
     /// What was found there.
     pub text: String,
 }
 
-/// Why a metadata file cannot be used.
+/// Reason why a metadata file cannot be used.
 #[derive(Debug, Error)]
 pub enum MetadataError {
-    /// No byte, or only white space.
+    /// No bytes, or only white space.
     #[error("the metadata is empty")]
     Empty,
     /// More bytes than any tracer writes.
-    #[error("the metadata has {bytes} bytes, more than the {METADATA_BYTES_MAX} allowed")]
+    #[error("the metadata has {bytes} bytes, more than the limit of {METADATA_BYTES_MAX}")]
     TooLarge {
-        /// Bytes of the file.
+        /// Size of the file.
         bytes: usize,
     },
     /// A packet of the metadata is damaged.
     #[error("metadata byte {byte_offset}: {what}")]
     Packet {
-        /// Where it begins in the file.
+        /// Offset of the packet in the file.
         byte_offset: u64,
-        /// The rule that it breaks.
+        /// The violated rule.
         what: String,
     },
-    /// The text is not of the language.
+    /// A syntax error in the text.
     #[error("metadata byte {byte_offset}: {what}")]
     Syntax {
-        /// Place in the file.
+        /// Offset in the file.
         byte_offset: u64,
         /// What was expected.
         what: String,
     },
-    /// A declaration that contradicts the format or another declaration.
+    /// A declaration that violates the format or contradicts another declaration.
     #[error("metadata byte {byte_offset}: {what}")]
     Meaning {
-        /// Place in the file.
+        /// Offset in the file.
         byte_offset: u64,
-        /// The rule that it breaks.
+        /// The violated rule.
         what: String,
     },
-    /// So many anomalies that the rest makes no sense.
-    #[error("metadata byte {byte_offset}: more than {ANOMALIES_MAX} oddities, giving up")]
+    /// Too many anomalies to continue.
+    #[error("metadata byte {byte_offset}: more than {ANOMALIES_MAX} anomalies")]
     TooOdd {
-        /// Place of the last one.
+        /// Offset of the last one.
         byte_offset: u64,
     },
 }
 
 /// Reads a metadata file of CTF 1.8 or 2, plain or in packets.
 ///
-/// Text that ends in the middle of a declaration is used up to there.
+/// A text that ends in the middle of a declaration is used up to there.
 pub fn parse_metadata(bytes: &[u8]) -> Result<ParsedMetadata, MetadataError> {
     if bytes.len() > METADATA_BYTES_MAX {
         return Err(MetadataError::TooLarge { bytes: bytes.len() });
@@ -123,7 +123,7 @@ pub fn parse_metadata(bytes: &[u8]) -> Result<ParsedMetadata, MetadataError> {
     Ok(ParsedMetadata { trace, anomalies })
 }
 
-/// Something wrong at a place of the metadata text.
+/// A fault at an offset of the metadata text.
 #[derive(Debug, Clone)]
 pub(super) struct Fault {
     /// In the text, not in the file.
@@ -140,7 +140,7 @@ impl Fault {
     }
 }
 
-/// Why the text of a metadata file was given up.
+/// Reason why a metadata text was rejected.
 #[derive(Debug)]
 pub(super) enum Refusal {
     Empty,
@@ -148,7 +148,7 @@ pub(super) enum Refusal {
     Meaning(Fault),
 }
 
-/// Anomalies while their places are still those of the text.
+/// Anomalies with offsets in the text.
 #[derive(Debug, Default)]
 pub(super) struct Notes {
     in_text: Vec<(&'static Stat, Fault)>,
@@ -162,7 +162,7 @@ impl Notes {
         }
     }
 
-    /// How many were noted of the text.
+    /// Number of anomalies in the text so far.
     pub(super) fn len(&self) -> usize {
         self.in_text.len()
     }
@@ -176,10 +176,10 @@ impl Notes {
     }
 }
 
-/// The text, and where its parts stand in the file.
+/// The text, and the offsets of its parts in the file.
 struct MetadataText {
     bytes: Vec<u8>,
-    /// (place in the text, place in the file), ascending.
+    /// (offset in the text, offset in the file), ascending.
     pieces: Vec<(usize, usize)>,
 }
 
@@ -220,7 +220,7 @@ impl MetadataText {
             }
             let (content, packet) = match packet_sizes(rest, order) {
                 Ok(sizes) => sizes,
-                // The packets before are sound, as with text that was cut.
+                // The previous packets are valid, as in a truncated text.
                 Err(what) if at > 0 => {
                     notes.add_in_file(at, what);
                     break;
@@ -309,11 +309,11 @@ impl PacketOrder {
     }
 }
 
-/// Sizes of content and packet in bytes, both with the header.
+/// Sizes of content and packet in bytes, both including the header.
 fn packet_sizes(header: &[u8], order: PacketOrder) -> Result<(usize, usize), String> {
     let magic = order.u32_at(header, 0);
     if magic != PACKET_MAGIC {
-        return Err(format!("metadata packet begins with {magic:#010x}"));
+        return Err(format!("metadata packet starts with {magic:#010x}"));
     }
     if header[32..34] != [0, 0] {
         return Err("compressed or encrypted metadata packet".to_owned());
@@ -330,18 +330,18 @@ fn packet_sizes(header: &[u8], order: PacketOrder) -> Result<(usize, usize), Str
     Ok((content, packet))
 }
 
-/// Structures in structures; deeper is taken for an attack on the stack.
+/// Maximum nesting of structures; protects the stack.
 pub(super) const CLASS_DEPTH_MAX: u16 = 64;
-/// The format sets no limit; nobody needs more.
+/// The format sets no limit; this is more than needed.
 pub(super) const INTEGER_BITS_MAX: i128 = 1 << 16;
 pub(super) const ALIGNMENT_MAX: i128 = 1 << 24;
-/// Members of one structure; they are looked up one after the other.
+/// Members of one structure; they are searched linearly.
 pub(super) const STRUCT_MEMBERS_MAX: usize = 4096;
-/// Field classes and labels of one trace, each use of a declared type counted. Without it a few
-/// lines that double a structure again and again would fill any memory.
+/// Maximum number of field classes and labels of one trace, counting each use of a declared type.
+/// Without a limit, a few lines that double a structure repeatedly would exhaust memory.
 const FIELDS_MAX: usize = 1 << 19;
 
-/// What is left of [`FIELDS_MAX`].
+/// Rest of [`FIELDS_MAX`].
 #[derive(Debug, Default)]
 pub(super) struct FieldBudget {
     spent: Cell<usize>,

@@ -1,8 +1,8 @@
-//! What a packet says about itself: header and context.
+//! Header and context of a packet.
 //!
 //! A packet is `header context event* padding`. The header identifies the trace (magic, uuid) and
-//! the stream; the context gives the sizes in bits, the times, and the counters from which losses
-//! are seen. Everything of it is optional in CTF, and a file without any is one packet.
+//! the stream; the context contains the sizes in bits, the times, and the counters that reveal
+//! losses. All of it is optional in CTF, and a file without any is one packet.
 
 use super::class::Role;
 use super::decode::{Cursor, Output, Stop, decode};
@@ -16,13 +16,13 @@ const UUID_SLOT: usize = role_slot(Role::MetadataUuid) as usize;
 /// One packet of a stream file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Packet {
-    /// Byte of the file.
+    /// Offset in the file.
     pub(super) begin: u64,
-    /// Up to the next packet; ends with the file at the latest.
+    /// Up to the next packet; at most to the end of the file.
     pub(super) total_bytes: u64,
-    /// Bits from the packet's begin to the end of its last event; within `total_bytes`.
+    /// Bits from the packet's start to the end of its last event; within `total_bytes`.
     pub(super) content_bits: u64,
-    /// Bits from the packet's begin to its first event.
+    /// Bits from the packet's start to its first event.
     pub(super) header_bits: u64,
     /// Index into [`Schema::streams`].
     pub(super) stream_class: usize,
@@ -32,30 +32,30 @@ pub(super) struct Packet {
     pub(super) end_cycles: Option<u64>,
     pub(super) discarded: Option<u64>,
     pub(super) sequence: Option<u64>,
-    /// What the header claims goes beyond the file.
+    /// The size in the header exceeds the file.
     pub(super) is_truncated: bool,
 }
 
-/// Why there is no packet where one was expected.
+/// Reason why an expected packet is missing.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub(super) enum PacketFault {
     #[error("the file ends inside the packet's header")]
     Short,
-    #[error("no packet begins here")]
+    #[error("no packet starts here")]
     Magic,
     #[error("a packet of another trace")]
     Foreign([u8; 16]),
     #[error("stream class {0:?} is not declared")]
     StreamClass(Option<u64>),
-    /// Zero, smaller than the header, or a content that is larger than the packet.
-    #[error("impossible sizes: {content_bits} bits of content in {total_bits}")]
+    /// Zero, smaller than the header, or a content larger than the packet.
+    #[error("invalid sizes: {content_bits} bits of content in {total_bits}")]
     Sizes { total_bits: u64, content_bits: u64 },
-    /// A variant or sequence in the header that cannot be.
-    #[error("impossible structure")]
+    /// An invalid variant or sequence in the header.
+    #[error("invalid structure")]
     Structure,
 }
 
-/// Reads the packet at which the window begins.
+/// Reads the packet at the start of the window.
 pub(super) fn read_packet(
     schema: &Schema,
     window: &Window,
@@ -147,7 +147,7 @@ fn packet(
     })
 }
 
-/// Numbers by role; the context may add to what the header says.
+/// Numbers by role; the context may supplement the header.
 #[derive(Default)]
 struct Roles([Option<u64>; ROLE_SLOTS]);
 

@@ -1,8 +1,8 @@
-//! What is known of a position in a packet before its bytes are there.
+//! What is known at compile time about a position in a packet.
 
 use super::plan::MAX_ALIGNMENT_BITS;
 
-/// What is known of a position: `residue` modulo `modulus` (a power of two), in bits.
+/// A position is `residue` modulo `modulus` (a power of two), in bits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Phase {
     pub(super) modulus: u32,
@@ -45,7 +45,7 @@ impl Phase {
         self.modulus >= bits && self.residue.is_multiple_of(bits)
     }
 
-    /// What holds whichever of the two is true.
+    /// What holds in both cases.
     pub(super) fn either(self, other: Phase) -> Phase {
         let mut modulus = self.modulus.min(other.modulus);
         while self.residue % modulus != other.residue % modulus {

@@ -1,4 +1,4 @@
-//! Reads the events of traces in the order of time.
+//! Reads the events of traces in time order.
 //!
 //! ```no_run
 //! use whyslow_ingest::importers::ctf::consumer::Consumer;
@@ -38,11 +38,11 @@ use crate::archive::{self, Unpacked};
 
 /// Memory for the windows of all streams together, unless single events need more.
 const WINDOWS_BYTES: usize = 64 << 20;
-/// Larger ones cost more in first touches of their pages than they save in calls.
+/// Larger ones cost more in page faults than they save in calls.
 const WINDOW_BYTES_DEFAULT: usize = 64 << 10;
 const WINDOW_BYTES_MIN: usize = 16 << 10;
 
-/// A stream: what one buffer of the tracer wrote, in one file or several.
+/// A stream: the output of one tracer buffer, in one file or several.
 #[derive(Debug)]
 pub struct Stream {
     /// Index into [`CtfReader::traces`], of the first file.
@@ -65,24 +65,24 @@ pub struct CtfReader {
     unpacked: Vec<Unpacked>,
 }
 
-/// What became of all records.
+/// Counts of all records.
 #[derive(Debug)]
 pub struct Summary {
-    /// All that follow together.
+    /// Sum of the following.
     pub events_read: u64,
-    /// Given to the consumer.
+    /// Delivered to the consumer.
     pub events_delivered: u64,
-    /// Decoded, of classes that the consumer does not want.
+    /// Decoded, of classes that the consumer did not request.
     pub events_unwanted: u64,
-    /// Not decodable; each is counted in `anomalies` too.
+    /// Not decodable; each is also counted in `anomalies`.
     pub events_skipped: u64,
-    /// Packets whose header could be read.
+    /// Packets with a readable header.
     pub packets_read: u64,
     /// By class, delivered and unwanted.
     pub events_by_class: Vec<u64>,
-    /// Met since the traces were opened.
+    /// Found since the traces were opened.
     pub anomalies: Vec<Anomaly>,
-    /// The consumer wanted no more.
+    /// The consumer stopped.
     pub is_stopped: bool,
 }
 
@@ -95,7 +95,7 @@ impl CtfReader {
     }
 
     /// Opens the traces of several sources, to be merged: number, path, and nanoseconds to add to
-    /// all times. `watch` is told how far the unpacking of archives is.
+    /// all times. `watch` receives the progress of unpacking archives.
     pub fn open_sources(
         sources: &[(usize, &Path, i64)],
         watch: &mut archive::Watch<'_>,
@@ -159,7 +159,7 @@ impl CtfReader {
         }
     }
 
-    /// Where the traces of a source lie, unpacked if need be.
+    /// Directory of the traces of a source, unpacked if necessary.
     fn folder_of(
         &mut self,
         path: &Path,
@@ -211,19 +211,19 @@ impl CtfReader {
         }
     }
 
-    /// Names of the slots that [`Want::Everything`] gives for a class.
+    /// Names of the slots that [`Want::Everything`] produces for a class.
     pub fn fields(&self, class: usize) -> Vec<FieldName> {
         let (trace, stream, event) = self.classes[class];
         let names = self.schemas[trace].field_names(&self.traces[trace].class, (stream, event));
         names.unwrap_or_default()
     }
 
-    /// Anomalies met when the traces were opened.
+    /// Anomalies found when the traces were opened.
     pub fn anomalies(&self) -> Vec<Anomaly> {
         self.tally.anomalies()
     }
 
-    /// Reads all events from the beginning.
+    /// Reads all events from the start.
     pub fn read<C: Consumer + ?Sized>(&mut self, consumer: &mut C) -> Result<Summary, CtfError> {
         let plans = self.plans(consumer);
         let mut report = Report {
@@ -360,12 +360,12 @@ fn domain(trace: &Trace) -> Domain {
     }
 }
 
-/// Decodes every field of every event and counts them: what decoding alone costs.
+/// Decodes every field of every event and counts them: the cost of decoding alone.
 pub fn decode_all(path: &Path) -> Result<Summary, CtfError> {
     CtfReader::open(path)?.read(&mut DecodeAll)
 }
 
-/// Wants every field and does nothing with it.
+/// Requests every field and ignores it.
 pub struct DecodeAll;
 
 impl Consumer for DecodeAll {

@@ -1,7 +1,7 @@
-//! Fields of an event as text, in the notation of babeltrace2's text output.
+//! Renders fields of an event as text, in the notation of babeltrace2's text output.
 //!
-//! This walks over the classes again, bit by bit and without the decode plan. It is slow and used
-//! for few events; that it shares no code with the plans makes it a check of them.
+//! This walks the classes again, bit by bit and without the decode plan. It is slow and used for
+//! few events; since it shares no code with the plans, it is a check of them.
 
 use std::fmt::Write;
 
@@ -11,10 +11,10 @@ use super::class::{
 };
 use super::locations::Locations;
 
-/// The bytes of one event and what the structures before it said.
+/// The bytes of one event, and the values of the preceding structures.
 pub(super) struct Walk<'a> {
     pub(super) window: &'a [u8],
-    /// Bits from the begin of the window.
+    /// Bits from the start of the window.
     pub(super) at: usize,
     pub(super) end: usize,
     pub(super) locations: &'a Locations,
@@ -23,7 +23,7 @@ pub(super) struct Walk<'a> {
     pub(super) path: Vec<String>,
 }
 
-/// A number as it stands in the bytes.
+/// A number as stored in the bytes.
 #[derive(Clone, Copy)]
 struct Raw {
     value: u64,
@@ -41,7 +41,7 @@ impl Raw {
 }
 
 impl Walk<'_> {
-    /// Appends `name = value, …` of the members. Nothing if the bytes end before.
+    /// Appends `name = value, …` of the members. None if the bytes end before.
     pub(super) fn members(&mut self, structure: &StructClass, out: &mut String) -> Option<()> {
         self.align(structure.alignment)?;
         for (index, member) in structure.members.iter().enumerate() {
@@ -103,9 +103,9 @@ impl Walk<'_> {
                 quote(&self.window[begin..self.at / 8 - unit], *encoding, out);
                 Some(())
             }
-            FieldClass::StaticText { bytes, encoding } => self.room(*bytes, *encoding, out),
+            FieldClass::StaticText { bytes, encoding } => self.sized_text(*bytes, *encoding, out),
             FieldClass::DynamicText { length, encoding } => {
-                self.room(self.register(length)?, *encoding, out)
+                self.sized_text(self.register(length)?, *encoding, out)
             }
             FieldClass::StaticBlob { bytes, .. } => self.blob(*bytes, out),
             FieldClass::DynamicBlob { length } => self.blob(self.register(length)?, out),
@@ -221,17 +221,17 @@ impl Walk<'_> {
         Some(())
     }
 
-    fn room(&mut self, bytes: u64, encoding: TextEncoding, out: &mut String) -> Option<()> {
+    fn sized_text(&mut self, bytes: u64, encoding: TextEncoding, out: &mut String) -> Option<()> {
         self.align(8)?;
         let begin = self.at / 8;
         self.take(usize::try_from(bytes).ok()?.checked_mul(8)?)?;
-        let room = &self.window[begin..self.at / 8];
+        let field = &self.window[begin..self.at / 8];
         let unit = encoding.unit_bytes() as usize;
-        let zero = room
+        let zero = field
             .chunks_exact(unit)
             .position(|unit| unit.iter().all(|&byte| byte == 0));
         quote(
-            &room[..zero.map_or(room.len(), |units| units * unit)],
+            &field[..zero.map_or(field.len(), |units| units * unit)],
             encoding,
             out,
         );
@@ -325,7 +325,7 @@ fn selects(ranges: &[Range], value: u64) -> bool {
     })
 }
 
-/// Appends the names of a value of an enumeration.
+/// Appends the labels of an enumeration value.
 fn labels(mappings: &[Mapping], value: i128, out: &mut String) {
     let hits = |mapping: &&Mapping| {
         mapping
@@ -355,7 +355,7 @@ fn labels(mappings: &[Mapping], value: i128, out: &mut String) {
     out.push_str(" }");
 }
 
-/// Appends a number in the base that its class prefers.
+/// Appends a number in the base preferred by its class.
 fn number(class: &IntegerClass, raw: Raw, out: &mut String) {
     let unused = if class.bits == 0 {
         0
@@ -369,10 +369,10 @@ fn number(class: &IntegerClass, raw: Raw, out: &mut String) {
         16 => write!(out, "0x{bits:X}"),
         _ => write!(out, "{}", raw.number()),
     };
-    written.expect("a String takes everything");
+    written.expect("writing to a String cannot fail");
 }
 
-/// Appends text in quotes, unprintable characters escaped.
+/// Appends text in quotes, with unprintable characters escaped.
 fn quote(bytes: &[u8], encoding: TextEncoding, out: &mut String) {
     out.push('"');
     for character in decoded(bytes, encoding).chars() {
@@ -389,7 +389,8 @@ fn quote(bytes: &[u8], encoding: TextEncoding, out: &mut String) {
                 out.push(character);
             }
             character if character.is_control() => {
-                write!(out, "\\x{:02x}", character as u32).expect("a String takes everything");
+                write!(out, "\\x{:02x}", character as u32)
+                    .expect("writing to a String cannot fail");
             }
             character => out.push(character),
         }

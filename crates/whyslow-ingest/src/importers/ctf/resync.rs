@@ -9,7 +9,7 @@ use memchr::memmem;
 
 const BLOCK_BYTES: usize = 64 << 10;
 
-/// The first place in `from..to` where all of the signature stands.
+/// Offset of the first complete signature in `from..to`.
 pub(super) fn find_signature(
     path: &Path,
     signature: &[u8],
@@ -36,7 +36,7 @@ pub(super) fn find_signature(
     Ok(None)
 }
 
-/// Whether nothing but zeros is in `from..to`: room that the tracer reserved and never used.
+/// Whether `from..to` is all zeros: space that the tracer reserved but did not use.
 pub(super) fn is_all_zeros(path: &Path, from: u64, to: u64) -> io::Result<bool> {
     let file = File::open(path)?;
     let mut block = vec![0; BLOCK_BYTES];

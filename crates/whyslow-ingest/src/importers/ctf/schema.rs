@@ -1,4 +1,4 @@
-//! The plans of all structures of one trace, and which bytes begin its packets.
+//! The plans of all structures of one trace, and the signature of its packets.
 
 use rustc_hash::FxHashMap;
 
@@ -12,7 +12,7 @@ use super::locations::{Defined, Locations};
 use super::phase::Phase;
 use super::plan::{Meaning, Plan, PlanError};
 
-/// First number of a packet, where its header has one.
+/// First number of a packet, if its header has one.
 pub(super) const PACKET_MAGIC: u32 = 0xC1FC_1FC1;
 const PACKET_MAGIC_BYTES: usize = 4;
 /// Event ids up to this are looked up in a table, others in a map.
@@ -23,7 +23,7 @@ const NO_CLASS: u32 = u32::MAX;
 #[derive(Debug)]
 pub(super) struct Schema {
     pub(super) packet_header: Option<Plan>,
-    /// Bytes with which every packet begins: the magic, and the uuid if it follows.
+    /// Initial bytes of every packet: the magic, and the uuid if it follows.
     pub(super) signature: Vec<u8>,
     pub(super) uuid: Option<[u8; 16]>,
     pub(super) streams: Vec<StreamSchema>,
@@ -36,13 +36,13 @@ pub(super) struct Schema {
 pub(super) struct StreamSchema {
     pub(super) packet_context: Option<Plan>,
     pub(super) event_header: Option<Plan>,
-    /// The same in a faster way, if it is LTTng's.
+    /// Faster decoding of the header, if it is LTTng's.
     pub(super) two_forms: Option<TwoForms>,
     pub(super) clock: Option<CyclesToNs>,
     /// Sizes of the fields that may wrap around.
     pub(super) begin_bits: u32,
     pub(super) discarded_bits: u32,
-    /// Class of the events if their header does not tell.
+    /// Class of the events if their header has no id.
     pub(super) default_id: u64,
     classes: IdTable,
     body: BodyStart,
@@ -67,7 +67,7 @@ impl Schema {
                 packet_part(&locations, context, phase, defined.clone())?;
             let (event_header, body) = event_header(&locations, stream, defined)?;
             let default_id = match (&event_header, stream.events.as_slice()) {
-                (Some(plan), _) if tells_class(plan) => 0,
+                (Some(plan), _) if has_class_id(plan) => 0,
                 (_, [event]) => event.id,
                 _ => 0,
             };
@@ -115,7 +115,7 @@ impl Schema {
         self.compile(trace, place, selection)
     }
 
-    /// Names of the slots if everything is wanted.
+    /// Names of the slots if everything is requested.
     pub(super) fn field_names(
         &self,
         trace: &TraceClass,
@@ -150,7 +150,7 @@ impl Schema {
         Ok(plan)
     }
 
-    /// Takes this for the uuid of the trace, whatever the metadata says.
+    /// Replaces the uuid of the metadata.
     pub(super) fn adopt_uuid(&mut self, uuid: [u8; 16]) {
         self.uuid = Some(uuid);
         if let Some(place) = self.signature.get_mut(PACKET_MAGIC_BYTES..) {
@@ -166,7 +166,7 @@ impl Schema {
         self.locations.len()
     }
 
-    /// The stream class of this id; without id the only one.
+    /// The stream class with this id; without an id the only one.
     pub(super) fn stream(&self, id: Option<u64>) -> Option<usize> {
         match id {
             Some(id) => self.by_id.get(&id).copied(),
@@ -223,7 +223,7 @@ impl IdTable {
     }
 }
 
-/// State of the compiler where the contexts and payload of an event begin.
+/// State of the compiler at the start of an event's contexts and payload.
 #[derive(Debug)]
 struct BodyStart {
     phase: Phase,
@@ -265,7 +265,7 @@ fn event_header(
     Ok((Some(plan), BodyStart { phase, defined }))
 }
 
-fn tells_class(header: &Plan) -> bool {
+fn has_class_id(header: &Plan) -> bool {
     header
         .also
         .iter()
@@ -286,7 +286,7 @@ fn role_bits(structure: Option<&StructClass>, role: Role) -> u32 {
         .unwrap_or(64)
 }
 
-/// The bytes every packet of the trace begins with, if they are known.
+/// Initial bytes of every packet of the trace, if known.
 fn signature(trace: &TraceClass) -> Vec<u8> {
     let members = trace
         .packet_header

@@ -1,11 +1,11 @@
-//! The events of one stream, packet after packet, file after file.
+//! The events of one stream, packet by packet, file by file.
 //!
-//! A stream is a list of files (several when the tracer rotated them). Of the file only a window
-//! is in memory. Where the window ends inside an event it moves on to that event, and grows if
-//! the event is larger than it.
+//! A stream is a list of files (several if the tracer rotated them). Only a window of the file is
+//! in memory. If the window ends inside an event, it moves to the start of that event, and grows if
+//! the event is larger.
 //!
-//! After a damaged packet the reader looks for the bytes with which every packet of the trace
-//! begins. What lies between counts as lost bytes, because how many events it held is unknown.
+//! After a damaged packet the reader searches for the signature of the trace's packets. The bytes
+//! before it count as lost, because their number of events is unknown.
 
 mod boundary;
 
@@ -27,9 +27,9 @@ use super::schema::{Schema, StreamSchema};
 use super::tally::Tally;
 use super::window::{WINDOW_BYTES_MAX, Window, aligned_down};
 
-/// What a packet header may take at most.
+/// Maximum size of a packet header.
 const PACKET_HEADER_BYTES_MAX: usize = 64 << 10;
-/// Read at a place where a packet may begin, before it is known that one does.
+/// Bytes read to check for a packet.
 const PROBE_BYTES: usize = 4 << 10;
 
 /// One file of a stream.
@@ -41,16 +41,16 @@ pub(super) struct StreamFile {
     pub(super) bytes: u64,
 }
 
-/// What all streams share.
+/// Shared by all streams.
 pub(super) struct Plans<'a> {
-    /// One a trace.
+    /// One per trace.
     pub(super) schemas: &'a [Schema],
     pub(super) traces: &'a [Trace],
     /// Trace, stream class and event class of each class.
     pub(super) places: &'a [(usize, usize, usize)],
-    /// One an event class of all traces.
+    /// One per event class of all traces.
     pub(super) wants: Vec<Want>,
-    /// Made when the first event of a class comes: most classes of a trace never occur.
+    /// Compiled at the first event of a class: most classes of a trace never occur.
     pub(super) classes: Vec<OnceCell<Result<Plan, PlanError>>>,
 }
 
@@ -77,14 +77,14 @@ impl Plans<'_> {
     }
 }
 
-/// What a stream needs of the reader to go on.
+/// State of the reader that a stream needs.
 pub(super) struct Shared<'a> {
     pub(super) plans: &'a Plans<'a>,
     pub(super) output: &'a mut Output,
     pub(super) report: &'a mut Report,
 }
 
-/// What streams report besides events.
+/// What streams report in addition to events.
 #[derive(Debug, Default)]
 pub(super) struct Report {
     pub(super) tally: Tally,
@@ -93,18 +93,18 @@ pub(super) struct Report {
     pub(super) is_changed: bool,
     pub(super) bytes_done: u64,
     pub(super) packets: u64,
-    /// Events of each class, of those that could be decoded.
+    /// Number of decoded events by class.
     pub(super) counts: Vec<u64>,
 }
 
-/// The event a stream is at.
+/// The current event of a stream.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 struct Head {
     ts: i64,
     class: usize,
-    /// Bits in the window where its header begins.
+    /// Bit offset of its header in the window.
     begin: usize,
-    /// The same of its contexts and payload.
+    /// Bit offset of its contexts and payload.
     body: usize,
 }
 
@@ -113,14 +113,14 @@ pub(super) struct StreamReader {
     index: usize,
     files: Vec<StreamFile>,
     file: usize,
-    /// Byte of the file where the next packet should begin.
+    /// File offset where the next packet should start.
     next: u64,
     window: Window,
     window_bytes: usize,
     cursor: Cursor,
     packet: Option<Packet>,
     clock: Option<CyclesToNs>,
-    /// `end_cycles` of the packet, where it can be believed; else the maximum.
+    /// `end_cycles` of the packet, if plausible; otherwise the maximum.
     believed_end: u64,
     ts_last: i64,
     past: Past,
@@ -128,14 +128,14 @@ pub(super) struct StreamReader {
     head: Head,
 }
 
-/// What the packet before the present one told.
+/// State from the previous packet.
 #[derive(Debug, Default)]
 struct Past {
     discarded: Option<u64>,
     sequence: Option<u64>,
-    /// Later one of its declared end and its last event.
+    /// The later of its declared end and its last event.
     end: Option<i64>,
-    /// Latest begin of a packet in cycles, and the same in the files before this one.
+    /// Latest start of a packet in cycles, and the same in the previous files.
     begin: Option<u64>,
     files_begin: Option<u64>,
 }
@@ -166,8 +166,8 @@ impl StreamReader {
         self.head.ts
     }
 
-    /// Goes on to the next wanted event; those in between are skipped and counted. False at the
-    /// end of the stream.
+    /// Advances to the next requested event; others are skipped and counted. False at the end of
+    /// the stream.
     pub(super) fn advance(&mut self, shared: &mut Shared<'_>) -> Result<bool, CtfError> {
         loop {
             let Some(packet) = &self.packet else {
@@ -232,7 +232,7 @@ impl StreamReader {
     }
 
     /// Decodes the fields of the event that [`Self::advance`] found. False if they could not be
-    /// decoded: then the event is counted as such and the rest of its packet is given up.
+    /// decoded: then the event is counted as such and the rest of its packet is skipped.
     pub(super) fn decode_body(&mut self, shared: &mut Shared<'_>) -> Result<bool, CtfError> {
         let class = self.head.class;
         let Ok(plan) = shared.plans.class(class, shared.output) else {
@@ -254,7 +254,7 @@ impl StreamReader {
                         continue;
                     }
                 }
-                // An event without any bit would come again and again.
+                // An event without any bit would repeat forever.
                 Ok(()) | Err(Stop::Invalid) => {}
             }
             self.give_up(self.head.begin, &stat::EVENT_UNDECODABLE, shared.report);
@@ -262,7 +262,7 @@ impl StreamReader {
         }
     }
 
-    /// The event at the head, after its body was decoded.
+    /// The current event, after its body was decoded.
     #[inline]
     pub(super) fn event<'a>(&'a self, shared: &'a Shared<'_>) -> DecodedEvent<'a> {
         let head = &self.head;
@@ -286,12 +286,12 @@ impl StreamReader {
         }
     }
 
-    /// End of what of the packet is in the window, in bits.
+    /// End of the packet's part in the window, in bits.
     pub(super) fn end(&self) -> usize {
         self.cursor.end
     }
 
-    /// Lengths and selectors as they were last read.
+    /// Lengths and selectors as last decoded.
     pub(super) fn registers(&self) -> &[u64] {
         &self.cursor.registers
     }
@@ -316,8 +316,8 @@ impl StreamReader {
         self.ts_last = ts;
     }
 
-    /// Moves the window so that it begins at or shortly before bit `keep`, or makes it larger.
-    /// Gives by how many bits it moved; nothing if it ends with the packet's content already.
+    /// Moves the window to start at or shortly before bit `keep`, or enlarges it. Returns the
+    /// number of bits moved; none if it already ends with the packet's content.
     fn slide(&mut self, keep: usize) -> Result<Option<usize>, CtfError> {
         let Some(packet) = &self.packet else {
             return Ok(None);
@@ -340,7 +340,7 @@ impl StreamReader {
         let packet_begin = packet.begin;
         self.fill(packet_begin + new_begin, len_max)?;
         if new_begin + (self.window.len() as u64) <= end {
-            // The file became shorter than it was when it was opened.
+            // The file was truncated after it was opened.
             return Ok(None);
         }
         self.limit_cursor();
@@ -363,7 +363,7 @@ impl StreamReader {
         self.cursor.end = content.min(self.window.len() as u64 * 8) as usize;
     }
 
-    /// Counts what could not be decoded and leaves the packet.
+    /// Counts an undecodable part and leaves the packet.
     fn give_up(&mut self, begin: usize, stat: &'static Stat, report: &mut Report) {
         let Some(packet) = &self.packet else { return };
         let place = self.window.begin() + (begin / 8) as u64;

@@ -1,22 +1,22 @@
-//! Anomalies met while reading, counted, each kind with its first place.
+//! Counts anomalies found while reading, each kind with its first location.
 
 use std::path::{Path, PathBuf};
 
 use whyslow_model::sort::IndexSort;
 use whyslow_model::stat::{self, Stat};
 
-/// How often one kind of anomaly was met.
+/// Occurrences of one kind of anomaly.
 #[derive(Debug, Clone)]
 pub struct Anomaly {
     /// Kind of the anomaly.
     pub stat: &'static Stat,
-    /// How often it occurred.
+    /// Number of occurrences.
     pub count: u64,
-    /// Where it was met first.
+    /// File of the first occurrence.
     pub path: PathBuf,
-    /// Where it occurred first, in that file.
+    /// Offset of the first occurrence in that file.
     pub byte_offset: u64,
-    /// What was found there; may be empty.
+    /// Details of the first occurrence; may be empty.
     pub text: String,
 }
 
@@ -70,13 +70,13 @@ impl Tally {
         }
     }
 
-    /// Only the kinds that were met, in the order of their declaration.
+    /// Only kinds that occurred, in the order of their declaration.
     pub(super) fn anomalies(&self) -> Vec<Anomaly> {
         let mut met = self.met.clone();
         let place = |anomaly: &Anomaly| {
             stat::ALL
                 .iter()
-                .position(|known| std::ptr::eq(*known, anomaly.stat))
+                .position(|stat| std::ptr::eq(*stat, anomaly.stat))
         };
         met.index_sort_by_key(place);
         met

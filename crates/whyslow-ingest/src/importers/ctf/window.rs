@@ -1,8 +1,8 @@
 //! The part of a stream file that is in memory.
 //!
-//! Files are read by `pread` in blocks: a file that is cut short under us is an early end, not a
-//! signal. The file is opened for each block, so that a trace of thousands of streams needs no
-//! thousands of open files; a block is large enough that this costs nothing.
+//! Files are read by `pread` in blocks: a file that is truncated meanwhile ends early instead of
+//! raising a signal. The file is opened for each block, so that a trace of thousands of streams
+//! does not need thousands of open files; a block is large enough to make this negligible.
 
 use std::fs::File;
 use std::io;
@@ -12,7 +12,7 @@ use std::path::{Path, PathBuf};
 use super::decode::PADDING_BYTES;
 use super::plan::MAX_ALIGNMENT_BITS;
 
-/// An event larger than this is not decoded.
+/// Larger events are not decoded.
 pub(super) const WINDOW_BYTES_MAX: usize = 16 << 20;
 
 /// Bytes `begin..begin + len` of a file, and padding.
@@ -21,7 +21,7 @@ pub(super) struct Window {
     path: PathBuf,
     begin: u64,
     len: usize,
-    /// Not made smaller: what the window does not hold of it is left over from before.
+    /// Never shrinks: bytes after the window are left over from before.
     bytes: Vec<u8>,
 }
 
@@ -35,7 +35,7 @@ impl Window {
         }
     }
 
-    /// From now on of this file.
+    /// Switches to another file.
     pub(super) fn open(&mut self, path: &Path) {
         path.clone_into(&mut self.path);
         self.len = 0;
@@ -45,7 +45,7 @@ impl Window {
         &self.path
     }
 
-    /// Byte of the file where the window begins.
+    /// File offset of the window.
     pub(super) fn begin(&self) -> u64 {
         self.begin
     }
@@ -54,7 +54,7 @@ impl Window {
         self.len
     }
 
-    /// With the padding.
+    /// Including the padding.
     #[inline]
     pub(super) fn bytes(&self) -> &[u8] {
         &self.bytes[..self.len + PADDING_BYTES]
@@ -64,14 +64,14 @@ impl Window {
     pub(super) fn fill(&mut self, begin: u64, len: usize) -> io::Result<()> {
         let file = File::open(&self.path)?;
         if self.bytes.len() < len + PADDING_BYTES {
-            // Fresh zeros cost less than a copy of the old bytes and zeros behind.
+            // Fresh zero pages cost less than a copy of the old bytes.
             self.bytes = vec![0; len + PADDING_BYTES];
         }
         self.begin = begin;
         self.len = 0;
         while self.len < len {
-            let room = &mut self.bytes[self.len..len];
-            match file.read_at(room, begin + self.len as u64) {
+            let free = &mut self.bytes[self.len..len];
+            match file.read_at(free, begin + self.len as u64) {
                 Ok(0) => break,
                 Ok(read) => self.len += read,
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
@@ -82,14 +82,14 @@ impl Window {
         Ok(())
     }
 
-    /// Gives the memory back.
+    /// Frees the memory.
     pub(super) fn release(&mut self) {
         self.bytes = vec![0; PADDING_BYTES];
         self.len = 0;
     }
 }
 
-/// Where a window may begin so that alignments inside the packet stay what they are.
+/// Start of a window that preserves alignments inside the packet.
 pub(super) fn aligned_down(bytes_in_packet: u64) -> u64 {
     let unit = u64::from(MAX_ALIGNMENT_BITS / 8);
     bytes_in_packet / unit * unit

@@ -1,8 +1,8 @@
-//! What events print behind their names, as the fields that they are made of.
+//! Parses the text that events print after their names back into fields.
 
 use crate::importers::tracepoint::value::Value;
 
-/// Pairs of one line.
+/// Maximum number of fields of one line.
 const PAIRS_MAX: usize = 32;
 pub(super) const ARGS: usize = 6;
 
@@ -10,12 +10,12 @@ pub(super) const ARGS: usize = 6;
 #[derive(Debug, Default)]
 pub(super) struct Fields<'t> {
     pub(super) pairs: Vec<(&'t str, Value<'t>)>,
-    /// Arguments of a system call by number.
+    /// Arguments of a system call by position.
     pub(super) args: Option<[u64; ARGS]>,
 }
 
 impl<'t> Fields<'t> {
-    /// Of an event without its subsystem.
+    /// Parses the text of `event`, a name without its subsystem.
     pub(super) fn read(event: &str, text: &'t str) -> Self {
         let mut fields = Self::default();
         let read = match event {
@@ -45,11 +45,11 @@ impl<'t> Fields<'t> {
         Some(())
     }
 
-    /// `prev_comm=a b prev_pid=5 ==> next_comm=c`: a value goes on to the next key.
+    /// `prev_comm=a b prev_pid=5 ==> next_comm=c`: a value extends to the next key.
     fn named(&mut self, event: &str, text: &'t str) {
         let mut at = next_key(text, 0);
         while let Some((key, value)) = at {
-            // At the begin of a value stands no key: `comm==`.
+            // A value does not start with a key: `comm==`.
             let next = next_key(text, value + 1);
             let end = next.map_or(text.len(), |(key, _)| key.0);
             let printed = text[value..end].trim_end().trim_end_matches("==>").trim();
@@ -67,7 +67,7 @@ impl<'t> Fields<'t> {
         self.add("prev_comm", Value::Str(comm.as_bytes()));
         self.number("prev_pid", pid)?;
         self.number("prev_prio", prio)?;
-        // Older ones name these two as kernels before 4.14 did.
+        // Older versions name these two states as kernels before 4.14 did.
         let state = match state {
             "x" => Some(0x40),
             "W" => Some(0x80),
@@ -126,7 +126,7 @@ impl<'t> Fields<'t> {
         let list = list.strip_suffix(')').unwrap_or(list);
         for argument in list.split(", ").filter(|argument| !argument.is_empty()) {
             let (name, value) = argument.split_once(": ")?;
-            // What follows is for people: `0x7f83 "/etc/passwd"`.
+            // The rest is for human readers: `0x7f83 "/etc/passwd"`.
             let value = value.split(' ').next().unwrap_or(value);
             self.add(
                 name.trim(),
@@ -136,7 +136,7 @@ impl<'t> Fields<'t> {
         Some(())
     }
 
-    /// `254,0 RA 16384 () 12580504 + 32 be,0,4 [bash]`, and what is left out or added for others.
+    /// `254,0 RA 16384 () 12580504 + 32 be,0,4 [bash]` and its variants.
     fn block(&mut self, event: &str, text: &'t str) -> Option<()> {
         let (head, bracket) = match text.rfind('[') {
             Some(at) => (&text[..at], text[at + 1..].strip_suffix(']')),
@@ -155,7 +155,7 @@ impl<'t> Fields<'t> {
         } else {
             self.number("nr_sector", after)?;
         }
-        // Requests have their bytes, before the command in parentheses.
+        // Requests have their size before the command in parentheses.
         if sign >= 2 && rest[0].bytes().all(|byte| byte.is_ascii_digit()) && sign > 1 {
             self.number("bytes", rest[0])?;
         }
@@ -181,7 +181,8 @@ impl<'t> Fields<'t> {
     }
 }
 
-/// Name, number and priority of `dd:183 [120] R`, and what stands behind them. A name may have anything in it.
+/// Name, tid and priority of `dd:183 [120] R`, and the text after them. A name may contain any
+/// character.
 fn task(text: &str) -> Option<(&str, &str, &str, &str)> {
     let open = text.rfind(" [")?;
     let (who, rest) = (&text[..open], &text[open + 2..]);
@@ -190,7 +191,7 @@ fn task(text: &str) -> Option<(&str, &str, &str, &str)> {
     Some((comm, pid, prio, behind.trim()))
 }
 
-/// Begin and end of the next `key=` from there on, and where its value begins.
+/// Start and end of the next `key=` from `from` on, and the start of its value.
 fn next_key(text: &str, from: usize) -> Option<((usize, usize), usize)> {
     let mut from = text.ceil_char_boundary(from);
     loop {
@@ -208,7 +209,7 @@ fn next_key(text: &str, from: usize) -> Option<((usize, usize), usize)> {
     }
 }
 
-/// What events print under other names than the fields have.
+/// Maps a printed key to the field name where the two differ.
 fn field_of<'t>(event: &str, key: &'t str) -> &'t str {
     match (event, key) {
         ("sched_process_fork", "comm") => "parent_comm",
@@ -231,7 +232,7 @@ fn value_of<'t>(key: &str, value: &'t str) -> Value<'t> {
     number(value).map_or(Value::Str(value.as_bytes()), Value::Signed)
 }
 
-/// As the kernel reports a state since 4.14.
+/// Task state as the kernel has reported it since 4.14.
 fn state(letters: &str) -> Option<i64> {
     Some(match letters.as_bytes().first()? {
         b'R' if letters.ends_with('+') => 0x100,
@@ -248,7 +249,7 @@ fn state(letters: &str) -> Option<i64> {
     })
 }
 
-/// Decimal, also with zeros before it, or hexadecimal after `0x`.
+/// Decimal, possibly with leading zeros, or hexadecimal after `0x`.
 fn number(text: &str) -> Option<i64> {
     let word = text.split([' ', ',']).next()?;
     match word.strip_prefix("0x") {
@@ -262,7 +263,7 @@ fn number(text: &str) -> Option<i64> {
     }
 }
 
-/// Descriptors and the like are printed as numbers of 32 bits: `ffffff9c` is -100.
+/// Descriptors and similar arguments are printed as 32-bit numbers: `ffffff9c` is -100.
 fn sign_extended(value: u64) -> i64 {
     match u32::try_from(value) {
         Ok(value) if value >= 0xffff_f000 => i64::from(value as i32),
@@ -270,7 +271,7 @@ fn sign_extended(value: u64) -> i64 {
     }
 }
 
-/// `254,0` as the kernel numbers devices.
+/// `254,0` in the kernel's encoding of device numbers.
 fn device(text: &str) -> Option<i64> {
     let (major, minor) = text.split_once(',')?;
     let (major, minor): (i64, i64) = (major.parse().ok()?, minor.parse().ok()?);

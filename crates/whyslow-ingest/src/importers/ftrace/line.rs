@@ -1,4 +1,4 @@
-//! The begin of a line: who, where, when, and which event.
+//! The prefix of a line: thread, CPU, time and event name.
 //!
 //! ```text
 //!           dd-1183    [001] d..2. 18804.040727: block_rq_issue: 254,0 RA …      ftrace, trace-cmd report
@@ -16,7 +16,7 @@ pub(super) struct Line<'t> {
     pub(super) tid: i32,
     pub(super) cpu: Option<i32>,
     pub(super) ts: Ns,
-    /// With its subsystem, where that is told.
+    /// With its subsystem, if printed.
     pub(super) event: &'t str,
     pub(super) text: &'t str,
 }
@@ -27,7 +27,7 @@ impl<'t> Line<'t> {
         let (task, cpu) = cpu(before);
         let (comm, pid, tid) = task_of(task)?;
         let rest = rest.trim_start();
-        // The period of a sample, if it is printed.
+        // The period of a sample, if printed.
         let event = match rest.split_once(char::is_whitespace) {
             Some((count, event)) if count.bytes().all(|byte| byte.is_ascii_digit()) => {
                 event.trim_start()
@@ -47,11 +47,11 @@ impl<'t> Line<'t> {
     }
 }
 
-/// What stands before the first word that is a time, the time, and what stands behind it.
+/// The text before the first word that is a time, the time, and the text after it.
 fn time(line: &str) -> Option<(&str, Ns, &str)> {
     let mut from = 0;
     while let Some(at) = line[from..].find(": ").or_else(|| {
-        // A line may end with the time.
+        // A line may end after the time.
         line[from..].strip_suffix(':').map(str::len)
     }) {
         let end = from + at;
@@ -79,7 +79,7 @@ fn stamp(word: &str) -> Option<Ns> {
         .checked_add(fraction * scale)
 }
 
-/// What stands before `[001]`, and the number; flags may follow it.
+/// The text before `[001]`, and the CPU; flags may follow.
 fn cpu(before: &str) -> (&str, Option<i32>) {
     let Some(open) = before.rfind('[') else {
         return (before, None);
@@ -87,14 +87,14 @@ fn cpu(before: &str) -> (&str, Option<i32>) {
     let inside = before[open + 1..].split(']').next().unwrap_or("");
     match inside.parse::<u16>() {
         Ok(cpu) => (before[..open].trim_end(), Some(i32::from(cpu))),
-        // A name may have brackets.
+        // A name may contain brackets.
         Err(_) => (before, None),
     }
 }
 
 fn task_of(task: &str) -> Option<(&str, Option<i32>, i32)> {
     let task = task.trim();
-    // `(   1183)`, `(-------)` where the process is not known.
+    // `(   1183)`, or `(-------)` if the process is unknown.
     let (task, pid) = match task
         .strip_suffix(')')
         .and_then(|task| task.rsplit_once('('))

@@ -1,11 +1,11 @@
-//! What tools say they could not keep.
+//! Lost events as reported by the tools.
 //!
 //! ```text
 //! CPU:0 [9860 EVENTS DROPPED]     trace-cmd report
-//! CPU:1 [LOST 45 EVENTS]          ftrace; either may not know how many
+//! CPU:1 [LOST 45 EVENTS]          ftrace; both may omit the number
 //! ```
 //!
-//! Such a line stands before the first event of that CPU that was kept.
+//! The line precedes the first event of that CPU after the gap.
 
 use std::collections::BTreeMap;
 
@@ -36,9 +36,9 @@ impl Lost {
 
 #[derive(Debug, Default)]
 pub(super) struct Losses {
-    /// By CPU: how much, and that nothing came after it yet.
+    /// Losses without a following event yet, by CPU: the number of events.
     open: BTreeMap<u16, Option<i64>>,
-    /// When each CPU told something last.
+    /// Time of the last event of each CPU.
     cpus: BTreeMap<u16, Ns>,
     last: Option<Ns>,
 }
@@ -51,7 +51,7 @@ impl Losses {
             .map(|(sum, count)| sum.saturating_add(count));
     }
 
-    /// Writes what was lost between the event before on that CPU and this one.
+    /// Writes the loss between the previous event on that CPU and this one.
     pub(super) fn event(&mut self, cpu: Option<i32>, ts: Ns, out: &mut String) {
         if let Some(cpu) = cpu.and_then(|cpu| u16::try_from(cpu).ok()) {
             if let Some(count) = self.open.remove(&cpu) {
@@ -62,7 +62,7 @@ impl Losses {
         self.last = self.last.max(Some(ts));
     }
 
-    /// What nothing came after lasted to the end.
+    /// A loss without a following event lasts to the end.
     pub(super) fn finish(mut self, out: &mut String) {
         let Some(last) = self.last else { return };
         for (cpu, count) in std::mem::take(&mut self.open) {

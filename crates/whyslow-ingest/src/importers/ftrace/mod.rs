@@ -1,8 +1,8 @@
-//! Tracepoints of the kernel as text: `trace` of tracefs, `trace-cmd report`, `perf script`.
+//! Kernel tracepoints as text: tracefs `trace`, `trace-cmd report`, `perf script`.
 //!
-//! A line is an event with the thread, CPU and time before it; stacks follow as lines of their own. Each event
-//! becomes a line of the text format ([`super::text`]), as logs of strace do, by the same tables of meanings
-//! that traces of LTTng and perf have ([`super::tracepoint`]).
+//! A line is an event prefixed with thread, CPU and time; stack frames follow on lines of their
+//! own. Each event becomes a line of the text format ([`super::text`]), as in the strace importer.
+//! The event definitions are those of the LTTng and perf importers ([`super::tracepoint`]).
 
 mod fields;
 mod line;
@@ -24,46 +24,48 @@ use line::Line;
 use losses::{Losses, Lost};
 use stack::Frames;
 
-/// Fields that one meaning needs, at most.
+/// Maximum number of fields that a definition uses.
 const SLOTS_MAX: usize = 16;
-/// Classes of events that are told apart by name; a file with more is no trace.
+/// Maximum number of event classes by name; a file with more is not a trace.
 const CLASSES_MAX: usize = 4096;
-/// What those beyond are counted as.
-const OVER_LIMIT: &str = "events of more than 4096 names";
+/// Name under which events beyond the limit are counted.
+const OVER_LIMIT: &str = "events beyond 4096 names";
 
 /// A file in the text format.
 #[derive(Debug, Default)]
 pub struct Translated {
     /// Its lines, for [`super::text`].
     pub text: String,
-    /// The first lines that are not understood.
+    /// Examples of lines that cannot be parsed, the first ones.
     pub bad: Vec<Bad>,
     /// Number of all such lines.
     pub bad_count: u64,
-    /// Events that no table holds, by name.
+    /// Events without a table, by name.
     pub unused: BTreeMap<String, u64>,
     /// Events that were translated.
     pub events: u64,
 }
 
-/// Whether these first lines are of such a file.
+/// Whether a file starting with `head` is such a trace.
 pub fn is_trace(head: &str) -> bool {
     if head.starts_with("# tracer:") {
         return true;
     }
     let mut lines = head.lines().filter(|line| {
         let line = line.trim();
-        // trace-cmd begins with `cpus=2`, perf with remarks.
+        // trace-cmd starts with `cpus=2`, perf with comments.
         !(line.is_empty()
             || line.starts_with('#')
             || line.starts_with("cpus=")
             || Lost::read(line).is_some())
     });
-    // The first event tells; what follows may be its stack, and the last line may be cut.
+    // The first event decides; the following lines may be its stack, and the last one may be
+    // truncated.
     lines.next().is_some_and(|line| Line::read(line).is_some())
 }
 
-/// `written` is when the file was written last: the trace ends about then, as its clock has no dates.
+/// `written` is the modification time of the file: the clock has no date, so the trace is assumed
+/// to end at that time.
 pub fn translate(trace: &str, written: Option<Ns>, bad_max: usize) -> Translated {
     let last = trace.lines().rev().find_map(Line::read);
     let shift = match (written, last) {
@@ -75,7 +77,7 @@ pub fn translate(trace: &str, written: Option<Ns>, bad_max: usize) -> Translated
         classes: Classes {
             facts: Facts {
                 kernel: None,
-                // Nothing tells.
+                // The file does not state it.
                 abi: Some(Abi::X86_64),
                 prio_base: 0,
                 pids_are_tids: true,
@@ -114,17 +116,17 @@ enum Meaning {
 
 struct Class {
     meaning: Meaning,
-    /// Names of the fields by slot, with all their spellings.
+    /// Field names by slot, with all their spellings.
     slots: Vec<String>,
 }
 
-/// What a stack may follow.
+/// An event that a stack may follow.
 struct Pending {
     ts: Ns,
     cpu: Option<i32>,
     pid: Option<i32>,
     tid: i32,
-    /// A sample of CPU time, else a switch away from this thread in that state.
+    /// A switch away from this thread in that state; none for a sample of CPU time.
     switch: Option<(i32, whyslow_model::event::PrevState)>,
     is_sample: bool,
     frames: Frames,
@@ -173,7 +175,7 @@ impl Translator {
         if is_remark(trimmed) {
             return Ok(());
         }
-        Err("no event, and no frame of a stack".to_owned())
+        Err("neither an event nor a stack frame".to_owned())
     }
 
     fn event(&mut self, line: &Line<'_>) {
@@ -245,7 +247,7 @@ impl Translator {
         self.pending = Some(pending);
     }
 
-    /// The stack is complete that follows an event.
+    /// The stack after an event is complete.
     fn flush(&mut self) {
         let Some(pending) = self.pending.take() else {
             return;
@@ -275,7 +277,7 @@ impl Translator {
     }
 
     fn back(&mut self, tid: i32, ts: Ns, cpu: Option<i32>) {
-        // It left with the stack that stands behind its switch.
+        // It left the CPU with the stack printed after its switch.
         self.flush();
         if let Some(away) = self.away.remove(&tid) {
             let kind = StackKind::Back {
@@ -312,7 +314,7 @@ impl Translator {
     }
 }
 
-/// Meanings of events by name, looked up once each.
+/// Definitions of events by name, each looked up once.
 struct Classes {
     facts: Facts,
     known: HashMap<String, Class>,
@@ -326,7 +328,7 @@ impl Classes {
         printed: &str,
         fields: &Fields<'_>,
     ) -> Option<&'c Class> {
-        // A call's entry and return have one name in ftrace.
+        // In ftrace, entry and return of a system call have the same name.
         let is_return = name.starts_with("sys_") && printed.starts_with("->");
         let key = if is_return {
             format!("{name} ->")
@@ -386,7 +388,7 @@ impl Classes {
     }
 }
 
-/// Fields of a line say which there are.
+/// The fields present in a line.
 struct Printed<'f, 't>(&'f Fields<'t>);
 
 impl Declared for Printed<'_, '_> {
@@ -419,12 +421,12 @@ fn slots<'v>(names: &[String], fields: &'v Fields<'_>) -> Vec<Value<'v>> {
     names.iter().take(SLOTS_MAX).map(value).collect()
 }
 
-/// Samples of what runs.
+/// CPU samples.
 fn is_of_cpu(event: &str) -> bool {
     event.starts_with("cpu-clock") || event.starts_with("task-clock") || event.starts_with("cycles")
 }
 
-/// What tools say besides.
+/// Comments of the tools.
 fn is_remark(line: &str) -> bool {
     line.starts_with("version = ")
 }

@@ -1,4 +1,4 @@
-//! Frames of stacks, a line each.
+//! Stack frames, one per line.
 //!
 //! ```text
 //!     ffffffff813aa3e5 ttwu_do_activate+0x55 ([kernel.kallsyms])     perf script
@@ -9,7 +9,7 @@
 
 use whyslow_model::event::Frame;
 
-/// Frames of one stack.
+/// Maximum number of frames of a stack.
 const FRAMES_MAX: usize = 1024;
 const KERNEL_HALF: u64 = 1 << 63;
 
@@ -31,7 +31,7 @@ pub(super) fn is_frame(line: &str) -> bool {
     Printed::read(line).is_some() || is_head(line)
 }
 
-/// `<stack trace>` before frames of ftrace.
+/// `<stack trace>` before ftrace frames.
 fn is_head(line: &str) -> bool {
     line.starts_with("<stack trace") || line.starts_with("=> <stack trace")
 }
@@ -111,7 +111,7 @@ impl Printed {
     }
 }
 
-/// Without `+0x10/0x20`.
+/// The name without `+0x10/0x20`.
 fn plain(function: &str) -> &str {
     function.split('+').next().unwrap_or(function)
 }
@@ -136,21 +136,21 @@ mod tests {
         }
         assert!(!frames.add("hello world"));
         let frames = frames.frames();
-        let told: Vec<_> = frames
+        let shown: Vec<_> = frames
             .iter()
             .map(|frame| (frame.is_kernel, frame.function, frame.module))
             .collect();
-        assert_eq!(told[0], (true, Some(&b"schedule"[..]), None));
+        assert_eq!(shown[0], (true, Some(&b"schedule"[..]), None));
         assert_eq!(
-            told[3],
+            shown[3],
             (
                 false,
                 Some(&b"__write"[..]),
                 Some(&b"/usr/lib/libc.so.6"[..])
             )
         );
-        assert_eq!(told[4], (false, None, Some(&b"/usr/bin/dd"[..])));
-        assert_eq!(told[5], (true, Some(&b"no_module"[..]), None));
+        assert_eq!(shown[4], (false, None, Some(&b"/usr/bin/dd"[..])));
+        assert_eq!(shown[5], (true, Some(&b"no_module"[..]), None));
         assert_eq!(frames[2].distance, Some(0x55));
     }
 }

@@ -1,8 +1,8 @@
-//! Reading of bytes that may end or lie anywhere: everything that cannot be read is `None`.
+//! Bounds-checked reading of bytes: anything that cannot be read is `None`.
 
-/// Longest text that is taken of most fields; a longer one is cut.
+/// Maximum length of most texts; longer ones are truncated.
 pub(super) const TEXT_BYTES_MAX: usize = 64 << 10;
-/// Of names of types, fields, threads and settings, which a few bytes can repeat.
+/// For names of types, fields, threads and settings, which a few bytes can repeat.
 pub(super) const NAME_BYTES_MAX: usize = 512;
 
 #[derive(Debug, Clone, Copy)]
@@ -11,7 +11,7 @@ pub(super) struct Cursor<'b> {
     at: usize,
 }
 
-/// The low seven bits of each byte, put together.
+/// The low seven bits of each byte, concatenated.
 #[inline]
 fn sevens(word: u64) -> u64 {
     let word = word & 0x7f7f_7f7f_7f7f_7f7f;
@@ -20,12 +20,12 @@ fn sevens(word: u64) -> u64 {
     (word & 0x0fff_ffff_0000_0000) >> 4 | word & 0x0000_0000_0fff_ffff
 }
 
-/// Of [`Cursor::text`].
+/// Result of [`Cursor::text`].
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Text {
     Null,
     Plain(String),
-    /// A key in the pool of strings.
+    /// A key of the string pool.
     Pooled(i64),
 }
 
@@ -49,7 +49,7 @@ impl<'b> Cursor<'b> {
         Some(byte)
     }
 
-    /// Seven bits a byte, the lowest first; the ninth byte has eight.
+    /// LEB128 with seven bits per byte, lowest first; the ninth byte has eight.
     #[inline]
     pub(super) fn varint(&mut self) -> Option<i64> {
         let first = *self.bytes.get(self.at)?;
@@ -64,7 +64,7 @@ impl<'b> Cursor<'b> {
         }
         if let Some(word) = self.bytes.get(self.at..).and_then(<[u8]>::first_chunk) {
             let word = u64::from_le_bytes(*word);
-            // The highest bit of the last byte is not set.
+            // The highest bit of the last byte is clear.
             let ends = !word & 0x8080_8080_8080_8080;
             if ends != 0 {
                 let bits = ends.trailing_zeros() + 1;
@@ -75,7 +75,7 @@ impl<'b> Cursor<'b> {
         self.varint_slow()
     }
 
-    /// Of nine bytes, or near the end.
+    /// For nine bytes, or near the end.
     fn varint_slow(&mut self) -> Option<i64> {
         let mut value = 0;
         for shift in (0..56).step_by(7) {
@@ -89,7 +89,7 @@ impl<'b> Cursor<'b> {
         Some((value | u64::from(last) << 56) as i64)
     }
 
-    /// A number of things of at least one byte each: more cannot be there than bytes are left.
+    /// A count of items of at least one byte each, limited by the bytes left.
     pub(super) fn count(&mut self) -> Option<usize> {
         let count = usize::try_from(self.varint()?).ok()?;
         (count <= self.left()).then_some(count)
@@ -110,8 +110,8 @@ impl<'b> Cursor<'b> {
         Some(&self.bytes[begin..self.at])
     }
 
-    /// Strings say how they are written; what is no UTF-8 is replaced, as one bad string must not cost
-    /// the others. What is longer than `bytes_max` is cut.
+    /// Strings have several encodings; invalid UTF-8 is replaced, because one bad string must not
+    /// invalidate the others. Texts longer than `bytes_max` are truncated.
     pub(super) fn text(&mut self, bytes_max: usize) -> Option<Text> {
         Some(match self.byte()? {
             0 => Text::Null,
@@ -143,7 +143,7 @@ impl<'b> Cursor<'b> {
         })
     }
 
-    /// The key of a string of the pool, if the string is one.
+    /// The key of a string, if it is in the pool.
     pub(super) fn pooled(&mut self) -> Option<i64> {
         match self.byte()? {
             2 => self.varint(),
@@ -151,7 +151,7 @@ impl<'b> Cursor<'b> {
         }
     }
 
-    /// The same without making anything of it.
+    /// Skips a string without decoding it.
     pub(super) fn skip_text(&mut self) -> Option<()> {
         match self.byte()? {
             0 | 1 => Some(()),
@@ -202,7 +202,7 @@ mod tests {
             for end in 0..bytes.len() {
                 prop_assert_eq!(Cursor::new(&bytes[..end], 0).varint(), None);
             }
-            // Whatever follows.
+            // Independent of the following bytes.
             let followed = [&bytes[..], &[0xff; 9]].concat();
             let mut cursor = Cursor::new(&followed, 0);
             prop_assert_eq!(cursor.varint(), Some(value));

@@ -1,4 +1,4 @@
-//! Chunks: where they begin and end, also where what they say of themselves is wrong.
+//! Chunks: their start and end, even if their headers are wrong.
 
 use std::fs::File;
 use std::io;
@@ -7,14 +7,14 @@ use std::os::unix::fs::FileExt;
 use whyslow_model::Ns;
 
 pub(super) const MAGIC: &[u8; 4] = b"FLR\0";
-/// Bytes of a header.
+/// Size of a header.
 pub(super) const HEADER_BYTES: usize = 68;
 
-/// Times and lengths beyond this (the year 2116) are none, and sums of them overflow.
+/// Times and durations above this (the year 2116) are invalid, and their sums would overflow.
 const TIME_MAX: Ns = 1 << 62;
 const NS: i64 = 1_000_000_000;
 
-/// What a chunk says of itself.
+/// Header of a chunk.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Header {
     pub(super) major: u16,
@@ -25,12 +25,12 @@ pub(super) struct Header {
     pub(super) start_ns: Ns,
     pub(super) start_ticks: i64,
     pub(super) ticks_per_second: i64,
-    /// Integers are of seven bits a byte: all writers do so, though they need not.
+    /// Integers are LEB128: all writers do so, although it is optional.
     pub(super) is_compressed: bool,
 }
 
 impl Header {
-    /// Of the bytes where a chunk begins.
+    /// From the first bytes of a chunk.
     pub(super) fn read(bytes: &[u8]) -> Option<Self> {
         let bytes = bytes.get(..HEADER_BYTES)?;
         let short = |at: usize| u16::from_be_bytes([bytes[at], bytes[at + 1]]);
@@ -51,12 +51,12 @@ impl Header {
         })
     }
 
-    /// Whether a reader can make anything of it.
-    pub(super) fn is_known(&self) -> bool {
+    /// Whether the chunk is of a supported version and valid.
+    pub(super) fn is_valid(&self) -> bool {
         matches!(self.major, 1..=2) && self.ticks_per_second > 0 && self.start_ns >= 0
     }
 
-    /// The time of a tick of its clock.
+    /// Converts ticks of its clock to a time.
     #[inline]
     pub(super) fn time(&self, ticks: i64) -> Ns {
         let since = ticks.wrapping_sub(self.start_ticks);
@@ -64,7 +64,7 @@ impl Header {
         ts.clamp(0, TIME_MAX)
     }
 
-    /// Nanoseconds of so many ticks.
+    /// Converts ticks to nanoseconds.
     #[inline]
     pub(super) fn span(&self, ticks: i64) -> Ns {
         if self.ticks_per_second == NS {
@@ -73,7 +73,7 @@ impl Header {
         if ticks == 0 {
             return 0;
         }
-        // Whole seconds and the rest apart: what both make fits, and the same is cut off.
+        // Whole seconds and the rest separately: both fit, and rounding is the same.
         let (seconds, rest) = (ticks / self.ticks_per_second, ticks % self.ticks_per_second);
         match (seconds.checked_mul(NS), rest.checked_mul(NS)) {
             (Some(seconds), Some(rest)) => seconds
@@ -90,56 +90,56 @@ impl Header {
     }
 }
 
-/// One chunk in a file.
+/// One chunk of a file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Chunk {
     pub(super) begin: usize,
     pub(super) end: usize,
     pub(super) header: Header,
-    /// It ends where it says: what it says of its parts can be believed, too.
+    /// Its size is right, so its other offsets can be trusted, too.
     pub(super) is_whole: bool,
 }
 
-/// What lies between chunks: bytes that are none.
+/// Bytes between chunks that belong to none.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Stray {
     pub(super) begin: usize,
     pub(super) end: usize,
 }
 
-/// All chunks, and what lies between them.
+/// All chunks, and the bytes between them.
 pub(super) fn chunks(bytes: &[u8]) -> (Vec<Chunk>, Vec<Stray>) {
     let (mut chunks, mut strays) = (Vec::new(), Vec::new());
     let mut at = 0;
     while at < bytes.len() {
-        let header = Header::read(&bytes[at..]).filter(Header::is_known);
+        let header = Header::read(&bytes[at..]).filter(Header::is_valid);
         let Some(header) = header else {
             let end = next_header(bytes, at + 1).unwrap_or(bytes.len());
             strays.push(Stray { begin: at, end });
             at = end;
             continue;
         };
-        let said = usize::try_from(header.size)
+        let stated_end = usize::try_from(header.size)
             .ok()
             .and_then(|size| at.checked_add(size));
-        let said = said.filter(|end| {
-            let is_border = *end == bytes.len() || begins_chunk(bytes, *end);
+        let stated_end = stated_end.filter(|end| {
+            let is_border = *end == bytes.len() || starts_chunk(bytes, *end);
             *end >= at + HEADER_BYTES && is_border
         });
-        // Written while it is made: the size is a guess until it ends.
-        let end = said.or_else(|| next_header(bytes, at + HEADER_BYTES));
+        // Written while it is recorded: until the chunk is complete, its size is a guess.
+        let end = stated_end.or_else(|| next_header(bytes, at + HEADER_BYTES));
         chunks.push(Chunk {
             begin: at,
             end: end.unwrap_or(bytes.len()),
             header,
-            is_whole: said.is_some() && header.pools_at > 0 && header.metadata_at > 0,
+            is_whole: stated_end.is_some() && header.pools_at > 0 && header.metadata_at > 0,
         });
         at = end.unwrap_or(bytes.len());
     }
     (chunks, strays)
 }
 
-/// Those of a file of so many bytes that is nothing but whole chunks; nothing if it is anything else.
+/// The chunks of a file that consists of complete chunks only; none otherwise.
 pub(super) fn whole_chunks(file: &File, bytes: u64) -> io::Result<Option<Vec<Chunk>>> {
     let Ok(bytes) = usize::try_from(bytes) else {
         return Ok(None);
@@ -151,7 +151,7 @@ pub(super) fn whole_chunks(file: &File, bytes: u64) -> io::Result<Option<Vec<Chu
             return Ok(None);
         }
         file.read_exact_at(&mut head, at as u64)?;
-        let header = Header::read(&head).filter(Header::is_known);
+        let header = Header::read(&head).filter(Header::is_valid);
         let end = header.and_then(|header| {
             let end = at.checked_add(usize::try_from(header.size).ok()?)?;
             (end >= at + HEADER_BYTES && end <= bytes).then_some((header, end))
@@ -173,18 +173,18 @@ pub(super) fn whole_chunks(file: &File, bytes: u64) -> io::Result<Option<Vec<Chu
     Ok(Some(chunks))
 }
 
-fn begins_chunk(bytes: &[u8], at: usize) -> bool {
+fn starts_chunk(bytes: &[u8], at: usize) -> bool {
     bytes
         .get(at..)
         .and_then(Header::read)
-        .is_some_and(|header| header.is_known())
+        .is_some_and(|header| header.is_valid())
 }
 
 fn next_header(bytes: &[u8], from: usize) -> Option<usize> {
     let rest = bytes.get(from..)?;
     memchr::memmem::find_iter(rest, MAGIC)
         .map(|at| from + at)
-        .find(|at| begins_chunk(bytes, *at))
+        .find(|at| starts_chunk(bytes, *at))
 }
 
 #[cfg(test)]

@@ -1,11 +1,11 @@
-//! Events: which of them are read, and where in their bytes the fields lie that matter.
+//! Events: which of them are read, and the positions of the fields in use.
 
 use super::bytes::Cursor;
 use super::metadata::{Class, Field, Shape, Types};
 use super::pools::Value;
 use crate::profile::{RuntimeKind, SampleKind};
 
-/// What an event is taken for.
+/// Meaning of an event.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Meaning {
     Sample(SampleKind),
@@ -14,7 +14,7 @@ pub(super) enum Meaning {
     ThreadEnd,
     /// A setting of the recording.
     Setting,
-    /// Of the virtual machine: its process and arguments.
+    /// Of the JVM: its process and arguments.
     Machine,
     /// Text of a thread dump.
     ThreadDump,
@@ -87,7 +87,7 @@ const MEANINGS: [(&str, Meaning); 25] = [
     ("jdk.ThreadDump", Meaning::ThreadDump),
 ];
 
-/// What a field is taken for.
+/// Role of a field.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Role {
     Start,
@@ -97,18 +97,18 @@ pub(super) enum Role {
     State,
     Samples,
     Span,
-    /// What a lock is of, a path, a host, the name of a phase.
+    /// The object of a lock, a path, a host, the name of a phase.
     Object,
     Address,
     Owner,
     Bytes,
     Port,
-    /// Of a setting: its name and value.
+    /// Name and value of a setting.
     Name,
     Value,
     Pid,
     Arguments,
-    /// The event it is a setting of.
+    /// The event that a setting applies to.
     Of,
 }
 
@@ -151,30 +151,30 @@ impl Role {
     }
 }
 
-/// How one kind of event is read.
+/// How an event type is read.
 pub(super) struct Plan<'t> {
     pub(super) meaning: Meaning,
     steps: Vec<(Option<Role>, &'t Field)>,
-    /// The same for samples, of which only numbers matter.
+    /// The same for samples, of which only numbers are needed.
     quick: Vec<Quick<'t>>,
     pub(super) has_span: bool,
 }
 
-/// What is done with one field of a sample.
+/// Action for a field of a sample.
 #[derive(Debug, Clone, Copy)]
 enum Quick<'t> {
-    /// Its number goes to this place in [`SampleFields`].
+    /// Stores its number at this index of [`SampleFields`].
     Keep(usize),
     Number,
     Skip(&'t Field),
 }
 
-/// The fields of a sample; those that its kind of event does not have are zero.
+/// The fields of a sample; fields that its event type lacks are zero.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct SampleFields([i64; SampleFields::COUNT]);
 
 impl SampleFields {
-    /// Of the roles, those that come first.
+    /// Number of leading roles.
     const COUNT: usize = Role::Span as usize + 1;
 
     #[inline]
@@ -183,7 +183,7 @@ impl SampleFields {
     }
 }
 
-/// The fields of one event. Only those are meant that the kind of event has; the others are zero.
+/// The fields of one event; fields that its event type lacks are zero.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Fields<'b> {
     numbers: [i64; Role::COUNT],
@@ -203,7 +203,7 @@ impl<'b> Fields<'b> {
         self.numbers[role as usize]
     }
 
-    /// Where it stands; none if the kind of event has no such field.
+    /// The value of a field; none if the event type lacks it.
     pub(super) fn value(&self, role: Role) -> Option<Value<'b>> {
         self.values[role as usize]
     }
@@ -217,7 +217,7 @@ impl<'t> Plan<'t> {
             .iter()
             .map(|field| (Role::of(*meaning, &field.name), field))
             .collect();
-        // What follows the last field that matters is not looked at.
+        // Fields after the last one in use are not read.
         while steps.last().is_some_and(|(role, _)| role.is_none()) {
             steps.pop();
         }
@@ -237,7 +237,7 @@ impl<'t> Plan<'t> {
         })
     }
 
-    /// Reads the fields of an event whose fields begin here.
+    /// Reads the fields of an event; `cursor` is at the first one.
     #[inline]
     pub(super) fn read<'b>(
         &self,
@@ -294,9 +294,9 @@ impl<'t> Plan<'t> {
     }
 }
 
-/// Plans by the id of the event's class.
+/// Plans by event type id.
 pub(super) struct Plans<'t> {
-    /// Ids are small numbers; larger ones are looked for.
+    /// Ids are small numbers; larger ones are searched for.
     by_id: Vec<Option<Plan<'t>>>,
     rest: Vec<(i64, Plan<'t>)>,
 }

@@ -1,4 +1,4 @@
-//! How often a profiler was to sample each thread.
+//! Sampling interval of a profiler.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -8,25 +8,25 @@ use whyslow_model::Ns;
 
 use crate::profile::Point;
 
-/// Of async-profiler, if nobody tells.
+/// Default of async-profiler.
 const WALL: Ns = 50_000_000;
-/// Batches of fewer samples are too short to tell.
+/// Smaller batches are too short for an estimate.
 const CREDITS_MIN: u32 = 5;
-/// Fewer batches, or times between samples, tell nothing.
+/// Minimum number of batches, or of intervals between samples, for an estimate.
 const SEEN_MIN: usize = 20;
-/// Signals that had queued come nearer than this.
+/// Samples closer than this come from queued signals.
 const BURST: Ns = 1_000_000;
 
-/// The interval and who told it: `setting`, `samples` (what lies between them), `default`.
+/// The interval and its source: `setting`, `samples` (estimated from their distances), `default`.
 ///
-/// Settings are in the first chunk of a file only; others may be all there is.
+/// Settings are in the first chunk of a file only, which may be missing.
 pub(super) fn find(
     settings: &BTreeMap<String, Arc<str>>,
     is_wall: bool,
     points: &[Point],
 ) -> (Option<Ns>, &'static str) {
-    if let Some(told) = told(settings, is_wall) {
-        return (Some(told), "setting");
+    if let Some(interval) = from_settings(settings, is_wall) {
+        return (Some(interval), "setting");
     }
     if !is_wall {
         return (None, "default");
@@ -38,7 +38,7 @@ pub(super) fn find(
     )
 }
 
-fn told(settings: &BTreeMap<String, Arc<str>>, is_wall: bool) -> Option<Ns> {
+fn from_settings(settings: &BTreeMap<String, Arc<str>>, is_wall: bool) -> Option<Ns> {
     let number = |name: &str| {
         let found = settings
             .iter()
@@ -48,11 +48,12 @@ fn told(settings: &BTreeMap<String, Arc<str>>, is_wall: bool) -> Option<Ns> {
             .filter(|ns| *ns > 0)
     };
     let own = number("wall").filter(|_| is_wall);
-    // `wall` stands for itself beside another event, `interval` for the event that was asked for.
+    // `wall` applies to wall-clock samples next to another event, `interval` to the requested
+    // event.
     own.or_else(|| number("interval"))
 }
 
-/// Of batches of idle samples, each of which tells its length.
+/// From batches of idle samples, each of which has a duration.
 fn in_batches(points: &[Point]) -> Option<Ns> {
     let long = points
         .iter()
@@ -60,7 +61,8 @@ fn in_batches(points: &[Point]) -> Option<Ns> {
     middle(long.map(|point| point.span / i64::from(point.credits)), 0.5)
 }
 
-/// Of times between samples of a thread: gaps and a late sampler make some longer, hardly anything shorter.
+/// From intervals between the samples of a thread: gaps and a late sampler lengthen some, hardly
+/// any are shorter.
 fn between(points: &[Point]) -> Option<Ns> {
     let mut order: Vec<&Point> = points.iter().collect();
     order.sort_unstable_by_key(|point| point.ts);
@@ -74,7 +76,7 @@ fn between(points: &[Point]) -> Option<Ns> {
     middle(steps.into_iter(), 0.25)
 }
 
-/// The value below which that share lies.
+/// The quantile of the values.
 fn middle(values: impl Iterator<Item = Ns>, share: f64) -> Option<Ns> {
     let mut values: Vec<Ns> = values.filter(|value| *value > 0).collect();
     if values.len() < SEEN_MIN {
@@ -111,9 +113,9 @@ mod tests {
 
     #[test]
     fn what_was_told_counts_first() {
-        let told = settings(&[("interval", "5000000"), ("wall", "20000000")]);
-        assert_eq!(find(&told, true, &[]), (Some(20 * MS), "setting"));
-        assert_eq!(find(&told, false, &[]), (Some(5 * MS), "setting"));
+        let both = settings(&[("interval", "5000000"), ("wall", "20000000")]);
+        assert_eq!(find(&both, true, &[]), (Some(20 * MS), "setting"));
+        assert_eq!(find(&both, false, &[]), (Some(5 * MS), "setting"));
         assert_eq!(find(&settings(&[]), true, &[]), (Some(WALL), "default"));
         assert_eq!(find(&settings(&[]), false, &[]).0, None);
     }
@@ -125,7 +127,7 @@ mod tests {
             .map(|number| point(number * 1_000 * MS, 1, 7, 7 * 10 * MS))
             .collect();
         assert_eq!(find(&none, true, &batches), (Some(10 * MS), "samples"));
-        // Every tenth time is a gap, and every eleventh comes at once with it.
+        // Every tenth interval is a gap, and every eleventh sample follows it at once.
         let mut at = 0;
         let single: Vec<Point> = (0..200)
             .map(|number| {

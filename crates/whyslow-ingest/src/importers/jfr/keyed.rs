@@ -1,20 +1,21 @@
-//! What keys of constants stand for, found by place where they are small: one look for each field of a sample.
+//! Maps keys of constants to values, with an array for small keys: one lookup per field of a
+//! sample.
 
 use rustc_hash::FxHashMap;
 
-/// Keys below this may be found by place: threads, states, and the stacks of one chunk.
+/// Upper limit of keys stored in the array: threads, states, and the stacks of one chunk.
 const SMALL: usize = 1 << 16;
 
 #[derive(Debug)]
 pub(super) struct Keyed<T> {
     small: Vec<Option<T>>,
-    /// Keys below this are.
+    /// Keys below this are stored in the array.
     small_max: usize,
     large: FxHashMap<i64, T>,
 }
 
 impl<T: Copy> Keyed<T> {
-    /// For a chunk of so many bytes: a short one makes no long table.
+    /// For a chunk of this size: a short one gets no large array.
     pub(super) fn within(bytes: usize) -> Self {
         Self {
             small: Vec::new(),

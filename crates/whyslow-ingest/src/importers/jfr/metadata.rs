@@ -1,33 +1,33 @@
-//! Types: how the values of each event and constant are laid out, as a chunk itself describes them.
+//! Types: the layout of the values of each event and constant, as described in the chunk itself.
 
 use rustc_hash::FxHashMap;
 
 use super::bytes::{Cursor, NAME_BYTES_MAX, Text};
 
-/// Elements within elements; those of real files are four deep.
+/// Maximum nesting depth of elements; those of real files are four deep.
 const DEPTH_MAX: usize = 16;
-/// Values within values.
+/// Maximum nesting depth of values.
 const NESTING_MAX: usize = 8;
 
-/// How a value is written.
+/// Encoding of a value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Shape {
     /// A number, or a key of a pool.
     Number,
     Byte,
-    /// So many bytes: floating point numbers.
+    /// A fixed number of bytes: floating-point numbers.
     Fixed(usize),
     Text,
-    /// Fields one after the other, of the class at this place.
+    /// Consecutive fields, of the class with this index.
     Struct(usize),
-    /// Nobody says how.
+    /// Undescribed.
     Unknown,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Field {
     pub(super) name: String,
-    /// Of what class it is, by id; the pool to look in if the value is a key.
+    /// Class id; also the pool to look in if the value is a key.
     pub(super) class: i64,
     pub(super) is_key: bool,
     pub(super) is_array: bool,
@@ -39,7 +39,7 @@ pub(super) struct Class {
     pub(super) id: i64,
     pub(super) name: String,
     pub(super) fields: Vec<Field>,
-    /// How a constant of it is written.
+    /// Encoding of its constants.
     pub(super) shape: Shape,
 }
 
@@ -51,7 +51,7 @@ pub(super) struct Types {
 }
 
 impl Types {
-    /// Of the metadata event that begins there.
+    /// From the metadata event at `at`.
     pub(super) fn read(bytes: &[u8], at: usize) -> Option<Self> {
         let mut cursor = Cursor::new(bytes, at);
         let size = usize::try_from(cursor.varint()?).ok()?;
@@ -94,7 +94,7 @@ impl Types {
         at
     }
 
-    /// Says of each field how it is written, now that all classes are known.
+    /// Resolves the encoding of each field, now that all classes are known.
     fn settle(&mut self) {
         let by_id = &self.by_id;
         let shapes: Vec<Shape> = self
@@ -107,7 +107,8 @@ impl Types {
                 "float" => Shape::Fixed(4),
                 "double" => Shape::Fixed(8),
                 "java.lang.String" => Shape::Text,
-                // What has no fields takes no bytes: a million of them could be in no room at all.
+                // A class without fields takes no bytes: an array of them could have a million
+                // elements in no space.
                 _ if class.fields.is_empty() => Shape::Unknown,
                 _ => Shape::Struct(at),
             })
@@ -125,7 +126,7 @@ impl Types {
         }
     }
 
-    /// Steps over the value of a field.
+    /// Skips the value of a field.
     #[inline]
     pub(super) fn skip(&self, cursor: &mut Cursor<'_>, field: &Field) -> Option<()> {
         self.skip_nested(cursor, field, 0)
@@ -162,7 +163,7 @@ impl Types {
         }
     }
 
-    /// A cursor at the value of the field of that name.
+    /// A cursor at the value of the named field.
     pub(super) fn field_of<'b, 't>(
         &'t self,
         (bytes, at): (&'b [u8], usize),
@@ -180,11 +181,11 @@ impl Types {
     }
 }
 
-/// An element of the tree that describes the types: its name, attributes, and elements within it.
+/// An element of the tree that describes the types: name, attributes, and child elements.
 struct Element;
 
 impl Element {
-    /// Adds the classes in it to the types, and its fields to the class that it is in.
+    /// Adds its classes to the types, and its fields to the enclosing class.
     fn read(
         cursor: &mut Cursor<'_>,
         strings: &[String],

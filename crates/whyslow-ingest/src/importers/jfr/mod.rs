@@ -1,12 +1,12 @@
 //! Recordings of the Java Flight Recorder and of async-profiler.
 //!
-//! A file is chunks, each with a header, events, the types that say how these are laid out, and the constants
-//! (threads, stacks, names) that they point at. Chunks stand alone: keys of one mean nothing in the next,
-//! except those of async-profiler, which stay.
+//! A file consists of chunks, each with a header, events, the types that describe their layout, and
+//! the constants (threads, stacks, names) that they refer to. Chunks are independent: keys of one
+//! are invalid in the next, except those of async-profiler, which persist.
 //!
-//! Nothing a file says of itself is believed: lengths are checked before anything is made of them, a chunk
-//! whose header does not fit (it is written when the chunk ends, and a killed program ends none) is searched
-//! for what it has. What is lost is counted ([`Damage`]).
+//! Nothing in a file is trusted: lengths are checked before memory is allocated, and a chunk with a
+//! wrong header (it is written at the end of the chunk, and never if the program is killed) is
+//! scanned for its contents. What is lost is counted ([`Damage`]).
 
 mod bytes;
 mod chunk;
@@ -15,10 +15,10 @@ mod interval;
 mod keyed;
 mod metadata;
 mod pools;
+mod runtime;
 mod stacks;
 #[cfg(test)]
 pub(crate) mod tests;
-mod told;
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -33,48 +33,48 @@ use self::chunk::{Chunk, HEADER_BYTES, MAGIC};
 use self::events::{Fields, Meaning, Plans, Role, SampleFields};
 use self::metadata::Types;
 use self::pools::{Constants, Pools};
-use self::stacks::{Carried, Known, StateWord};
+use self::stacks::{Carried, ResolvedConstants, StateWord};
 use crate::profile::{Point, Profile, SampleKind, SampledState};
 
-/// Whether a file begins as one.
+/// Whether a file starting with `head` is a JFR recording.
 pub fn is_recording(head: &[u8]) -> bool {
     head.starts_with(MAGIC)
 }
 
-/// What of a file could not be read.
+/// Parts of a file that could not be read.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Damage {
-    /// Chunks that were never finished, and how many events they had nevertheless.
+    /// Unfinished chunks, and the number of events found in each.
     pub unfinished: Vec<Place>,
-    /// Bytes that are no part of any chunk, or of no event.
+    /// Bytes that belong to no chunk or event.
     pub lost: Vec<Place>,
-    /// Chunks that nothing says how to read.
+    /// Chunks without a readable type description.
     pub unreadable: Vec<Place>,
-    /// Constants of which a part could not be read.
+    /// Constants that could not be read completely.
     pub constants: u64,
-    /// Threads, stacks and methods that nothing explains.
+    /// Threads, stacks and methods without a definition.
     pub unresolved: u64,
-    /// Stacks that were cut when they were taken.
+    /// Stacks that were truncated when they were sampled.
     pub truncated: u64,
     /// Samples without a thread.
     pub no_thread: u64,
-    /// Thread dumps without a text, or with one that there was no room for.
+    /// Thread dumps without a text, or with a text beyond the memory limit.
     pub dumps: u64,
 }
 
-/// Where, and how much of it.
+/// Location and size of a damaged part.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Place {
-    /// Where the first of it begins in the file, in bytes.
+    /// Byte offset of the first one in the file.
     pub offset: usize,
-    /// Bytes, or events.
+    /// Number of bytes, or of events.
     pub count: u64,
 }
 
-/// What was read.
+/// Result of reading a file.
 #[derive(Debug, Default)]
 pub struct Read {
-    /// Threads, stacks, samples and events of the runtime.
+    /// Threads, stacks, samples and runtime events.
     pub profile: Profile,
     /// What could not be read.
     pub damage: Damage,
@@ -84,7 +84,7 @@ pub struct Read {
     pub dumps: Vec<(Ns, String)>,
 }
 
-/// Reads all that there is.
+/// Reads a whole file.
 pub fn read(bytes: &[u8]) -> Read {
     let mut reader = Reader::default();
     let (chunks, strays) = chunk::chunks(bytes);
@@ -97,8 +97,8 @@ pub fn read(bytes: &[u8]) -> Read {
     reader.finish()
 }
 
-/// The same of a file with so many bytes, a chunk at a time: no more of it is in memory. Nothing if a chunk is
-/// not as its header says: then all bytes must be looked through.
+/// The same for a file of this size, holding one chunk at a time in memory. None if a chunk does
+/// not match its header: then all bytes must be scanned.
 pub fn read_chunks(file: &File, bytes: u64) -> std::io::Result<Option<Read>> {
     let Some(chunks) = chunk::whole_chunks(file, bytes)? else {
         return Ok(None);
@@ -116,25 +116,25 @@ pub fn read_chunks(file: &File, bytes: u64) -> std::io::Result<Option<Read>> {
 #[derive(Default)]
 struct Reader {
     out: Read,
-    /// Types of the chunk before, with its version: a cut chunk may have none of its own.
+    /// Types of the previous chunk, with its version: a truncated chunk may have none.
     types: Option<((u16, u16), Types)>,
     carried: Carried,
-    /// Of the recording, by event and name.
+    /// Settings of the recording, by event and name.
     settings: BTreeMap<String, Arc<str>>,
-    /// What async-profiler says of its own.
+    /// async-profiler's own settings.
     own_settings: BTreeMap<String, Arc<str>>,
-    /// Texts that events name, each once: a few bytes can repeat a long one.
+    /// Texts referred to by events, each stored once: a few bytes can repeat a long one.
     texts: FxHashSet<Arc<str>>,
-    /// Bytes of thread dumps that may still be kept.
-    dump_room: usize,
+    /// Bytes of thread dumps that may still be stored.
+    dump_budget: usize,
     is_wall: bool,
-    /// async-profiler told samples of the clock from those of a CPU: by their event, or by a state that these have.
-    is_kind_told: bool,
-    /// There are batches whose length was not told.
+    /// async-profiler distinguished wall-clock from CPU samples, by event or by thread state.
+    is_kind_known: bool,
+    /// There are batches without a duration.
     is_spanless: bool,
 }
 
-/// What a look at all events of a chunk finds.
+/// Result of scanning all events of a chunk.
 #[derive(Default)]
 struct Walk {
     metadata: Vec<usize>,
@@ -143,7 +143,7 @@ struct Walk {
 
 impl Reader {
     fn lose(&mut self, bytes: &[u8], offset: usize) {
-        // A file that was made large before it was written ends with zeros.
+        // A preallocated file ends with zeros.
         let count = bytes
             .iter()
             .rposition(|byte| *byte != 0)
@@ -179,16 +179,17 @@ impl Reader {
             .classes
             .iter()
             .any(|class| class.name.starts_with("profiler."));
-        // As many as texts of all dumps can have that lie in the chunk once, however they are written.
-        self.dump_room = self.dump_room.saturating_add(bytes.len().saturating_mul(3));
-        let mut known = Known::new(constants, is_async);
+        // Upper limit of the total text size of the dumps in the chunk, in any encoding.
+        let dumps_max = bytes.len().saturating_mul(3);
+        self.dump_budget = self.dump_budget.saturating_add(dumps_max);
+        let mut resolved = ResolvedConstants::new(constants, is_async);
         if is_async && !chunk.is_whole {
-            known.carry(&self.carried);
+            resolved.carry(&self.carried);
         }
-        let events = self.events(chunk, bytes, is_async, &mut known);
+        let events = self.events(chunk, bytes, is_async, &mut resolved);
         self.out.profile.sort_points();
         if is_async {
-            known.hand_on(&mut self.carried);
+            resolved.store_carried(&mut self.carried);
         }
         if !chunk.is_whole {
             let place = Place {
@@ -197,21 +198,21 @@ impl Reader {
             };
             self.out.damage.unfinished.push(place);
         }
-        self.out.damage.unresolved += known.unresolved;
-        self.out.damage.truncated += known.truncated;
+        self.out.damage.unresolved += resolved.unresolved;
+        self.out.damage.truncated += resolved.truncated;
         self.out.damage.constants += pools.damaged;
         self.types = Some((version, types));
     }
 
-    /// All events of a chunk; how many there were.
+    /// Reads all events of a chunk; returns their number.
     fn events(
         &mut self,
         chunk: &Chunk,
         bytes: &[u8],
         is_async: bool,
-        known: &mut Known<'_>,
+        resolved: &mut ResolvedConstants<'_>,
     ) -> u64 {
-        let types = known.constants().types;
+        let types = resolved.constants().types;
         let plans = Plans::new(types);
         let mut fields = Fields::new();
         let mut counts: rustc_hash::FxHashMap<i64, u64> = rustc_hash::FxHashMap::default();
@@ -225,17 +226,17 @@ impl Reader {
                 last = (id, 1);
             }
             if let Some(plan) = plans.get(id) {
-                // An event is no longer than it says, whatever its fields say.
+                // Fields cannot extend beyond the event.
                 let mut cursor = Cursor::new(&bytes[..next], body);
                 let read = if let Meaning::Sample(kind) = plan.meaning {
                     let read = plan.read_sample(types, &mut cursor);
                     read.map(|fields| {
                         let kind = if is_async { SampleKind::Wall } else { kind };
-                        self.sample(chunk, (kind, is_async, plan.has_span), &fields, known);
+                        self.sample(chunk, (kind, is_async, plan.has_span), &fields, resolved);
                     })
                 } else {
                     let read = plan.read(types, &mut cursor, &mut fields);
-                    read.map(|()| self.other(chunk, plan.meaning, &fields, known))
+                    read.map(|()| self.other(chunk, plan.meaning, &fields, resolved))
                 };
                 if read.is_none() {
                     let place = Place {
@@ -266,14 +267,14 @@ impl Reader {
         chunk: &Chunk,
         (kind, is_async, has_span): (SampleKind, bool, bool),
         fields: &SampleFields,
-        known: &mut Known<'_>,
+        resolved: &mut ResolvedConstants<'_>,
     ) {
         let profile = &mut self.out.profile;
-        let Some(thread) = known.thread(fields.number(Role::Thread), profile) else {
+        let Some(thread) = resolved.thread(fields.number(Role::Thread), profile) else {
             self.out.damage.no_thread += 1;
             return;
         };
-        let word = known.state(fields.number(Role::State));
+        let word = resolved.state(fields.number(Role::State));
         let credits = if has_span {
             fields.number(Role::Samples).clamp(1, 1 << 30)
         } else {
@@ -281,18 +282,18 @@ impl Reader {
         };
         let span = chunk.header.span(fields.number(Role::Span)).max(0);
         let kind = match word {
-            // async-profiler samples what uses a CPU: nobody sleeps.
+            // async-profiler samples CPU usage: no thread sleeps.
             StateWord::Default if is_async => SampleKind::Cpu,
             _ => kind,
         };
         self.is_wall |= is_async && kind == SampleKind::Wall;
-        self.is_kind_told |= has_span || kind == SampleKind::Cpu;
+        self.is_kind_known |= has_span || kind == SampleKind::Cpu;
         self.is_spanless |= credits > 1 && span == 0;
         let point = Point {
             ts: chunk.header.time(fields.number(Role::Start)),
             span,
             thread,
-            stack: known.stack(fields.number(Role::Stack), profile),
+            stack: resolved.stack(fields.number(Role::Stack), profile),
             credits: credits as u32,
             kind,
             state: match word {
@@ -325,7 +326,7 @@ impl Reader {
         if self.is_spanless {
             let interval = profile.interval.unwrap_or(0);
             for point in &mut profile.points {
-                // Until 4.2 the length was not told beside the count.
+                // Until 4.2 the count had no duration.
                 if point.credits > 1 && point.span == 0 {
                     point.span = interval.saturating_mul(i64::from(point.credits));
                 }
@@ -344,14 +345,13 @@ impl Reader {
     }
 }
 
-/// How a chunk's events are laid out: as its header says, as async-profiler puts it first, or as a look at
-/// all of it finds.
+/// Layout of a chunk's events: from the offset in its header, else its start, else by a scan.
 fn chunk_types(bytes: &[u8], chunk: &Chunk, walk: &mut Option<Walk>) -> Option<Types> {
-    let said = usize::try_from(chunk.header.metadata_at).ok();
-    let said = said.filter(|at| *at >= HEADER_BYTES);
-    let mut first = said.into_iter().chain([HEADER_BYTES]);
+    let stated = usize::try_from(chunk.header.metadata_at).ok();
+    let stated = stated.filter(|at| *at >= HEADER_BYTES);
+    let mut first = stated.into_iter().chain([HEADER_BYTES]);
     first.find_map(|at| Types::read(bytes, at)).or_else(|| {
-        let walk = walk.get_or_insert_with(|| look_at_all(bytes));
+        let walk = walk.get_or_insert_with(|| scan_events(bytes));
         let mut last = walk.metadata.iter().rev();
         last.find_map(|at| Types::read(bytes, *at))
     })
@@ -359,14 +359,14 @@ fn chunk_types(bytes: &[u8], chunk: &Chunk, walk: &mut Option<Walk>) -> Option<T
 
 fn chunk_pools(bytes: &[u8], chunk: &Chunk, types: &Types, walk: &mut Option<Walk>) -> Pools {
     let mut pools = Pools::default();
-    let said = usize::try_from(chunk.header.pools_at).ok();
-    let said = said.filter(|at| *at >= HEADER_BYTES && chunk.is_whole);
-    if let Some(last) = said
+    let stated = usize::try_from(chunk.header.pools_at).ok();
+    let stated = stated.filter(|at| *at >= HEADER_BYTES && chunk.is_whole);
+    if let Some(last) = stated
         && pools.add_chain(bytes, last, types).is_some()
     {
         return pools;
     }
-    let walk = walk.get_or_insert_with(|| look_at_all(bytes));
+    let walk = walk.get_or_insert_with(|| scan_events(bytes));
     for at in &walk.checkpoints {
         if pools.add(bytes, *at, types).is_none() {
             pools.damaged += 1;
@@ -375,7 +375,7 @@ fn chunk_pools(bytes: &[u8], chunk: &Chunk, types: &Types, walk: &mut Option<Wal
     pools
 }
 
-fn look_at_all(bytes: &[u8]) -> Walk {
+fn scan_events(bytes: &[u8]) -> Walk {
     let mut walk = Walk::default();
     let mut at = HEADER_BYTES;
     while let Some((id, _, next)) = event_at(bytes, at) {
@@ -389,7 +389,7 @@ fn look_at_all(bytes: &[u8]) -> Walk {
     walk
 }
 
-/// The type of the event that lies there, where its fields begin and where the next one does.
+/// The type of the event at `at`, the start of its fields, and of the next event.
 #[inline]
 fn event_at(bytes: &[u8], at: usize) -> Option<(i64, usize, usize)> {
     let mut cursor = Cursor::new(bytes, at);

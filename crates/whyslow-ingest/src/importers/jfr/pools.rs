@@ -1,23 +1,23 @@
-//! Constants: what the keys in events stand for. They belong to one chunk.
+//! Constants: the values behind the keys in events. They belong to one chunk.
 
 use rustc_hash::FxHashMap;
 
 use super::bytes::{Cursor, TEXT_BYTES_MAX, Text};
 use super::metadata::{Class, Field, Shape, Types};
 
-/// Checkpoints in a chain; a chain that goes in circles ends there.
+/// Maximum number of checkpoints in a chain; also ends circular chains.
 const CHAIN_MAX: usize = 1 << 16;
 
-/// Where each constant lies, by the id of its class and its key.
+/// Offset of each constant, by class id and key.
 #[derive(Debug, Default)]
 pub(super) struct Pools {
     places: FxHashMap<i64, FxHashMap<i64, usize>>,
-    /// Checkpoints of which a part could not be read.
+    /// Checkpoints that could not be read completely.
     pub(super) damaged: u64,
 }
 
 impl Pools {
-    /// Those of the checkpoint that lies there, and of all that it names as before it.
+    /// Adds the checkpoint at `last`, and all previous ones in its chain.
     pub(super) fn add_chain(&mut self, bytes: &[u8], last: usize, types: &Types) -> Option<()> {
         let mut at = last;
         for _ in 0..CHAIN_MAX {
@@ -25,7 +25,7 @@ impl Pools {
             if delta == 0 {
                 return Some(());
             }
-            // Deltas go back; each step must, or the chain would not end.
+            // Deltas point backwards; otherwise the chain would not end.
             let before = i64::try_from(at).ok()?.checked_add(delta)?;
             let before = usize::try_from(before).ok()?;
             if before >= at {
@@ -36,7 +36,7 @@ impl Pools {
         None
     }
 
-    /// Those of one checkpoint; the distance to the one before it.
+    /// Adds one checkpoint; returns the distance to the previous one.
     pub(super) fn add(&mut self, bytes: &[u8], at: usize, types: &Types) -> Option<i64> {
         let mut cursor = Cursor::new(bytes, at);
         let size = usize::try_from(cursor.varint()?).ok()?;
@@ -76,7 +76,7 @@ impl Pools {
     }
 }
 
-/// A chunk's bytes with what its keys stand for.
+/// The bytes of a chunk with its constants.
 #[derive(Clone, Copy)]
 pub(super) struct Constants<'c> {
     pub(super) bytes: &'c [u8],
@@ -97,18 +97,18 @@ impl<'c> Constants<'c> {
         })
     }
 
-    /// What the value says: of a symbol its text, of a class its name, of a state its word.
+    /// The text of a value: that of a symbol, the name of a class, the name of a state.
     pub(super) fn text(&self, value: Value<'_>) -> Option<String> {
         self.long_text(value, TEXT_BYTES_MAX)
     }
 
-    /// The same, cut if it is longer.
+    /// The same, truncated to `bytes_max`.
     pub(super) fn long_text(&self, value: Value<'_>, bytes_max: usize) -> Option<String> {
         self.text_within(value, 0, bytes_max)
     }
 
     fn text_within(&self, mut value: Value<'_>, depth: usize, bytes_max: usize) -> Option<String> {
-        // A class names a symbol, a symbol holds a string, a string may be one of the pool.
+        // A class refers to a symbol, a symbol contains a string, a string may be in the pool.
         if depth > 4 {
             return None;
         }
@@ -130,7 +130,7 @@ impl<'c> Constants<'c> {
         self.constant_text_within((value.class, key), depth, bytes_max)
     }
 
-    /// The text of a constant: that of the field which names it, else of the first that is one.
+    /// The text of a constant: its name field, else the first text field.
     pub(super) fn constant_text(&self, class: i64, key: i64) -> Option<String> {
         self.constant_text_within((class, key), 0, TEXT_BYTES_MAX)
     }
@@ -163,7 +163,7 @@ impl<'c> Constants<'c> {
     }
 }
 
-/// A value that has been found and not yet read.
+/// A located value that was not read yet.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Value<'b> {
     pub(super) cursor: Cursor<'b>,
@@ -172,9 +172,9 @@ pub(super) struct Value<'b> {
 }
 
 impl Value<'_> {
-    /// Class and key of the constant that it is, if it is one: all that are the same say the same.
+    /// Class and key of the constant that it refers to, if any: equal references have equal text.
     pub(super) fn constant(mut self) -> Option<(i64, i64)> {
-        /// No class has this id.
+        /// Not a class id.
         const POOLED: i64 = i64::MIN;
         if self.is_key {
             return Some((self.class, self.cursor.varint()?));

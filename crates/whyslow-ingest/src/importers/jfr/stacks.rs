@@ -1,4 +1,4 @@
-//! Threads, methods and stacks of a chunk, as those of the profile.
+//! Converts threads, methods and stacks of a chunk to those of the profile.
 
 use std::sync::Arc;
 
@@ -8,22 +8,23 @@ use super::bytes::{Cursor, NAME_BYTES_MAX};
 use super::keyed::Keyed;
 use super::metadata::{Class, Field, Types};
 use super::pools::{Constants, Value};
-use super::told::intern;
+use super::runtime::intern;
 use crate::profile::{CodeFrame, CodeKind, NO_STACK, Profile, SampledThread};
 
-/// Frames that are taken of one stack.
+/// Maximum number of frames of a stack.
 const FRAMES_MAX: usize = 4096;
-/// Bytes of names of frames for each byte of a chunk: a frame takes five, and names a method that others name, too.
+/// Bytes of frame names stored per byte of a chunk: a frame takes five bytes, and refers to a
+/// method shared with others.
 const NAMES_A_BYTE: usize = 32;
-/// Of short chunks.
+/// For short chunks.
 const NAMES_MIN: usize = 1 << 20;
 
-/// Words of async-profiler for what a thread does, and of the JDK.
+/// Thread states of async-profiler and of the JDK.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum StateWord {
     Runnable,
     Sleeping,
-    /// Of samples of what uses a CPU.
+    /// In CPU samples.
     Default,
     Other,
 }
@@ -39,18 +40,18 @@ impl StateWord {
     }
 }
 
-/// What other chunks of a profiler said, whose keys stay the same: for a chunk that was never finished.
+/// Definitions from previous chunks of async-profiler, whose keys persist: for an unfinished chunk.
 #[derive(Debug, Default)]
 pub(super) struct Carried {
     threads: FxHashMap<i64, u32>,
     stacks: FxHashMap<i64, u32>,
 }
 
-/// Class and key of a constant, and whether it is shown as the name of a class.
+/// Class and key of a constant, and whether it is displayed as a class name.
 type TextKey = ((i64, i64), bool);
 
-/// What the keys of one chunk turned out to be.
-pub(super) struct Known<'c> {
+/// Resolved keys of one chunk.
+pub(super) struct ResolvedConstants<'c> {
     constants: Constants<'c>,
     keys_are_tids: bool,
     classes: Classes<'c>,
@@ -59,18 +60,18 @@ pub(super) struct Known<'c> {
     stacks: Keyed<u32>,
     /// Frames by method, line and type.
     frames: FxHashMap<(i64, i32, i64), u32>,
-    /// Texts of constants, as they are or as names of classes are shown.
+    /// Texts of constants, plain or as displayed class names.
     texts: FxHashMap<TextKey, Option<Arc<str>>>,
-    /// Bytes of names of frames that may still be kept.
-    names_room: usize,
-    /// Methods by key: name and whether it is code of the machine, of the kernel, or of Java.
+    /// Bytes of frame names that may still be stored.
+    name_bytes_left: usize,
+    /// Methods by key: name, and whether it is native, kernel or Java code.
     methods: FxHashMap<i64, Option<Method>>,
     pub(super) unresolved: u64,
-    /// Stacks that their writer cut.
+    /// Stacks truncated by the writer.
     pub(super) truncated: u64,
 }
 
-/// Classes that are looked at.
+/// Classes in use.
 #[derive(Clone, Copy)]
 struct Classes<'c> {
     thread: Option<&'c Class>,
@@ -93,7 +94,7 @@ impl<'c> Classes<'c> {
     }
 }
 
-impl<'c> Known<'c> {
+impl<'c> ResolvedConstants<'c> {
     pub(super) fn new(constants: Constants<'c>, keys_are_tids: bool) -> Self {
         Self {
             constants,
@@ -104,7 +105,7 @@ impl<'c> Known<'c> {
             stacks: Keyed::within(constants.bytes.len()),
             frames: FxHashMap::default(),
             texts: FxHashMap::default(),
-            names_room: constants
+            name_bytes_left: constants
                 .bytes
                 .len()
                 .saturating_mul(NAMES_A_BYTE)
@@ -119,12 +120,12 @@ impl<'c> Known<'c> {
         &self.constants
     }
 
-    /// Whether async-profiler wrote it.
+    /// Whether async-profiler wrote the file.
     pub(super) fn is_async(&self) -> bool {
         self.keys_are_tids
     }
 
-    /// What a value says, or the name of a class as it is shown; once for all that say the same.
+    /// The text of a value, or the displayed class name; stored once for equal constants.
     pub(super) fn text(
         &mut self,
         value: Value<'_>,
@@ -143,17 +144,17 @@ impl<'c> Known<'c> {
         };
         match value.constant() {
             Some(constant) => {
-                let known = self.texts.entry((constant, is_class));
-                known.or_insert_with(read).clone()
+                let resolved = self.texts.entry((constant, is_class));
+                resolved.or_insert_with(read).clone()
             }
             None => read(),
         }
     }
 
-    /// Takes over what other chunks said of keys that this one does not explain.
+    /// Adds definitions of previous chunks for keys that this chunk does not define.
     pub(super) fn carry(&mut self, carried: &Carried) {
         let pools = self.constants.pools;
-        let is_known = |class: Option<&Class>, key: i64| {
+        let is_defined = |class: Option<&Class>, key: i64| {
             class.is_some_and(|class| pools.place(class.id, key).is_some())
         };
         let threads = carried
@@ -161,30 +162,30 @@ impl<'c> Known<'c> {
             .iter()
             .map(|(key, thread)| (*key, Some(*thread)));
         let classes = self.classes;
-        for (key, thread) in threads.filter(|(key, _)| !is_known(classes.thread, *key)) {
+        for (key, thread) in threads.filter(|(key, _)| !is_defined(classes.thread, *key)) {
             self.threads.insert(key, thread);
         }
         let stacks = carried.stacks.iter().map(|(key, stack)| (*key, *stack));
-        for (key, stack) in stacks.filter(|(key, _)| !is_known(classes.trace, *key)) {
+        for (key, stack) in stacks.filter(|(key, _)| !is_defined(classes.trace, *key)) {
             self.stacks.insert(key, stack);
         }
     }
 
-    /// Hands on what it said.
-    pub(super) fn hand_on(&self, carried: &mut Carried) {
+    /// Stores its definitions for following chunks.
+    pub(super) fn store_carried(&self, carried: &mut Carried) {
         let threads = self.threads.iter();
         carried
             .threads
             .extend(threads.filter_map(|(key, thread)| Some((key, thread?))));
-        let known = self.stacks.iter().filter(|(_, stack)| *stack != NO_STACK);
-        carried.stacks.extend(known);
+        let resolved = self.stacks.iter().filter(|(_, stack)| *stack != NO_STACK);
+        carried.stacks.extend(resolved);
     }
 
-    /// The thread of this key; keys that nothing explains are numbers of threads if the writer says so.
+    /// The thread of this key; undefined keys are thread ids in files of async-profiler.
     #[inline]
     pub(super) fn thread(&mut self, key: i64, profile: &mut Profile) -> Option<u32> {
-        if let Some(known) = self.threads.get(key) {
-            return known;
+        if let Some(resolved) = self.threads.get(key) {
+            return resolved;
         }
         let mut found = self.read_thread(key);
         if found.is_none() && key != 0 {
@@ -224,8 +225,8 @@ impl<'c> Known<'c> {
 
     #[inline]
     pub(super) fn state(&mut self, key: i64) -> StateWord {
-        if let Some(known) = self.states.get(key) {
-            return known;
+        if let Some(resolved) = self.states.get(key) {
+            return resolved;
         }
         let class = self.classes.state;
         let word = class.and_then(|class| self.constants.constant_text(class.id, key));
@@ -236,8 +237,8 @@ impl<'c> Known<'c> {
 
     #[inline]
     pub(super) fn stack(&mut self, key: i64, profile: &mut Profile) -> u32 {
-        if let Some(known) = self.stacks.get(key) {
-            return known;
+        if let Some(resolved) = self.stacks.get(key) {
+            return resolved;
         }
         let stack = self.read_stack(key, profile).unwrap_or_else(|| {
             self.unresolved += u64::from(key != 0);
@@ -286,8 +287,8 @@ impl<'c> Known<'c> {
                 _ => self.constants.types.skip(cursor, field)?,
             }
         }
-        if let Some(known) = self.frames.get(&(method, line, kind.1)) {
-            return Some(*known);
+        if let Some(resolved) = self.frames.get(&(method, line, kind.1)) {
+            return Some(*resolved);
         }
         let word = self.constants.constant_text(kind.0, kind.1);
         let frame = self.code_frame(method, line, word.as_deref());
@@ -298,10 +299,10 @@ impl<'c> Known<'c> {
 
     fn code_frame(&mut self, method: i64, line: i32, kind: Option<&str>) -> CodeFrame {
         let found = self.method(method);
-        let found = found.filter(|found| self.has_room(found));
+        let found = found.filter(|found| self.reserve_name(found));
         let kind = match (kind, &found) {
             (Some("Kernel"), _) => CodeKind::Kernel,
-            // The JDK calls methods of classes so, too, that are written in another language.
+            // The JDK also reports native methods of Java classes like this.
             (Some("Native"), Some(found)) if found.is_of_class => CodeKind::Managed,
             (Some("Native" | "C++"), _) => CodeKind::User,
             _ => CodeKind::Managed,
@@ -330,7 +331,7 @@ impl<'c> Known<'c> {
                 line,
             };
         }
-        // async-profiler marks functions of the kernel in their names.
+        // async-profiler marks kernel functions by a suffix.
         let name = name
             .strip_suffix("_[k]")
             .map_or(name.clone(), str::to_owned);
@@ -342,17 +343,17 @@ impl<'c> Known<'c> {
         }
     }
 
-    /// Whether one more copy of its names may be kept, which it then takes.
-    fn has_room(&mut self, method: &Method) -> bool {
+    /// Whether one more copy of its names fits the limit, which is then reduced.
+    fn reserve_name(&mut self, method: &Method) -> bool {
         let bytes = method.class.len() + method.name.len();
-        let left = self.names_room.checked_sub(bytes);
-        self.names_room = left.unwrap_or(self.names_room);
+        let left = self.name_bytes_left.checked_sub(bytes);
+        self.name_bytes_left = left.unwrap_or(self.name_bytes_left);
         left.is_some()
     }
 
     fn method(&mut self, key: i64) -> Option<Method> {
-        if let Some(known) = self.methods.get(&key) {
-            return known.clone();
+        if let Some(resolved) = self.methods.get(&key) {
+            return resolved.clone();
         }
         let read = || {
             let class = self.classes.method?;
@@ -367,21 +368,21 @@ impl<'c> Known<'c> {
                 is_of_class: !descriptor.is_empty() && descriptor != NO_DESCRIPTOR,
             })
         };
-        let method = read().filter(|found| self.has_room(found));
+        let method = read().filter(|found| self.reserve_name(found));
         self.methods.insert(key, method.clone());
         method
     }
 }
 
-/// What async-profiler writes for functions of libraries, which have none.
+/// async-profiler's descriptor of library functions.
 const NO_DESCRIPTOR: &str = "()L;";
 
 #[derive(Debug, Clone)]
 struct Method {
-    /// Or library.
+    /// Class or library.
     class: String,
     name: String,
-    /// It has the types of its arguments, as methods of classes have.
+    /// It has argument types, like methods of classes.
     is_of_class: bool,
 }
 

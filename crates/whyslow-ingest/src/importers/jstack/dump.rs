@@ -1,4 +1,4 @@
-//! The text of a dump of all threads, as the JVM writes it.
+//! Parses the text of a JVM thread dump.
 //!
 //! ```text
 //! 2026-11-24 14:22:33
@@ -19,21 +19,21 @@ use jiff::tz::TimeZone;
 use whyslow_model::Ns;
 
 const HEAD: &str = "Full thread dump";
-/// What follows tells nothing new: a JVM repeats the threads that wait for each other, with their stacks.
+/// Text after the dump that repeats the deadlocked threads with their stacks.
 const TAILS: [&str; 3] = [
     "JNI global ref",
     "Found one Java-level deadlock",
     "Java stack information for",
 ];
-/// Threads of one dump, frames of one thread.
+/// Maximum number of threads of a dump, and of frames of a thread.
 const THREADS_MAX: usize = 1 << 20;
 const FRAMES_MAX: usize = 4096;
 
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Dump {
-    /// As the line before it tells, on the clock of the machine's zone.
+    /// From the line before it, in the time zone of the machine.
     pub(super) ts: Option<Ns>,
-    /// Byte where it begins.
+    /// Offset of its first byte.
     pub(super) offset: usize,
     pub(super) threads: Vec<DumpedThread>,
 }
@@ -45,14 +45,14 @@ pub(super) struct DumpedThread {
     pub(super) tid: Option<i32>,
     /// `BLOCKED`, `RUNNABLE`, …
     pub(super) state: String,
-    /// Its state has to do with a monitor: it enters one, or is in `Object.wait`.
+    /// The state refers to a monitor: entering it, or in `Object.wait`.
     pub(super) is_on_monitor: bool,
     /// Innermost first: function and line.
     pub(super) frames: Vec<(String, Option<i32>)>,
-    /// Addresses of what it holds.
+    /// Addresses of the held locks.
     pub(super) holds: Vec<u64>,
     pub(super) wants: Option<Wanted>,
-    /// It is in `Object.wait` of something that the innermost frame does not name.
+    /// The thread is in `Object.wait` on an object that the innermost frame does not name.
     waits_unnamed: bool,
 }
 
@@ -61,9 +61,9 @@ pub(super) struct DumpedThread {
 pub(super) struct Wanted {
     pub(super) address: u64,
     pub(super) class: String,
-    /// It parks, for a lock of the library or anything else.
+    /// The thread parks, for a lock of the library or anything else.
     pub(super) parks: bool,
-    /// Frames above the one that waits.
+    /// Number of frames above the waiting one.
     pub(super) place: usize,
 }
 
@@ -71,7 +71,7 @@ pub(super) fn is_dump(text: &str) -> bool {
     text.lines().any(|line| line.starts_with(HEAD))
 }
 
-/// All dumps of a text; what is between them belongs to none.
+/// All dumps of a text; text between them is ignored.
 pub(super) fn dumps(text: &str) -> Vec<Dump> {
     let mut dumps: Vec<Dump> = Vec::new();
     let (mut offset, mut before) = (0, None);
@@ -126,7 +126,7 @@ impl Dump {
 }
 
 impl DumpedThread {
-    /// `"name" #18 [4711] daemon prio=5 … nid=0x1a03 runnable`; a name may have quotes.
+    /// `"name" #18 [4711] daemon prio=5 … nid=0x1a03 runnable`; a name may contain quotes.
     fn head(line: &str) -> Option<Self> {
         let end = line.rfind("\" ")?;
         let name = line.get(1..end)?.to_owned();
@@ -153,7 +153,7 @@ impl DumpedThread {
         if let Some((address, class)) = about("locked ").and_then(object) {
             self.locked(address, class);
         } else if let Some((address, _)) = object(note) {
-            // A synchronizer that it owns.
+            // An owned synchronizer.
             self.hold(address);
         } else if let Some((address, class)) = about("waiting to lock ").and_then(object) {
             self.want(address, class, false);
@@ -166,20 +166,20 @@ impl DumpedThread {
         }
     }
 
-    /// In `Object.wait`. JDK 9 to 13 say of all who are in there that they wait to lock again; they do
-    /// once they were notified, and are blocked then.
+    /// In `Object.wait`. JDK 9 to 13 print for all threads in there that they wait to re-lock; that
+    /// is true only after the notification, when their state is BLOCKED.
     fn waits(&mut self, what: &str) {
         match object(what) {
-            Some((address, class)) => self.gave_back(address, class),
+            Some((address, class)) => self.released(address, class),
             None => self.waits_unnamed = true,
         }
     }
 
-    /// A line of a frame that locked something; from JDK 14 on also of what it gave back to wait.
+    /// A `locked` line of a frame; since JDK 14 also printed for a monitor released for a wait.
     fn locked(&mut self, address: u64, class: &str) {
-        // Where nothing names what it waits on, that is what the next frame locked.
+        // Without a named object, the thread waits on the one that the next frame locked.
         if std::mem::take(&mut self.waits_unnamed) {
-            self.gave_back(address, class);
+            self.released(address, class);
         }
         let wants = self.wants.as_ref().map(|wanted| wanted.address);
         if wants != Some(address) {
@@ -188,14 +188,14 @@ impl DumpedThread {
     }
 
     fn hold(&mut self, address: u64) {
-        // Frames that lock one thing again and again need to be told once.
+        // A recursively locked object is recorded once.
         if self.holds.last() != Some(&address) {
             self.holds.push(address);
         }
     }
 
-    /// `locked` lines further out are of the time before it waited.
-    fn gave_back(&mut self, address: u64, class: &str) {
+    /// `locked` lines of outer frames refer to the time before the wait.
+    fn released(&mut self, address: u64, class: &str) {
         self.waits_unnamed = false;
         if self.state == "BLOCKED" {
             return self.want(address, class, false);
@@ -230,7 +230,7 @@ fn object(text: &str) -> Option<(u64, &str)> {
 /// `shop.Ledger.size(java.base@17/Ledger.java:81)`.
 fn frame_of(text: &str) -> Option<(String, Option<i32>)> {
     let (function, rest) = text.split_once('(')?;
-    // Loader and module may stand before it: `app//shop.Ledger`; hidden classes have a stroke of their own:
+    // Loader and module may precede it: `app//shop.Ledger`; hidden classes contain a slash:
     // `shop.Ledger$$Lambda$14/0x00007fb8`.
     let function = match function.split_once('/') {
         Some((before, rest)) if !before.contains("$$") => rest.rsplit('/').next().unwrap_or(rest),
@@ -243,7 +243,7 @@ fn frame_of(text: &str) -> Option<(String, Option<i32>)> {
     (!function.is_empty()).then(|| (function.to_owned(), line))
 }
 
-/// `2026-11-24 14:22:33`, as that clock shows it: nothing tells the zone.
+/// `2026-11-24 14:22:33` in local time of an unknown zone.
 fn stamp(line: &str) -> Option<Ns> {
     const LEN: usize = 19;
     let is_stamp = line.len() == LEN && line.as_bytes()[10] == b' ';

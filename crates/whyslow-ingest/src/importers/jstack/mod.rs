@@ -1,8 +1,9 @@
-//! Dumps of all threads of a JVM (`jstack`, `jcmd Thread.print`, `kill -QUIT`), one or many after another.
+//! Thread dumps of a JVM (`jstack`, `jcmd Thread.print`, `kill -QUIT`), a single one or a series.
 //!
-//! A dump says of each thread what it did at one moment, what locks it held, and which it waited for: who held a
-//! lock is told, not inferred. What was between two dumps nobody knows. A thread that waits for the same lock in
-//! several dumps is taken to have waited from the first to the last, at least.
+//! A dump contains what each thread did at one time, which locks it held, and which one it waited
+//! for: lock holders are recorded, not inferred. Nothing is known about the time between two dumps.
+//! A thread that waits for the same lock in several dumps is assumed to have waited at least from
+//! the first to the last.
 
 mod dump;
 
@@ -19,25 +20,25 @@ use crate::profile::{
 };
 use dump::{Dump, DumpedThread};
 
-/// What the stamps of dumps are exact to; between dumps without one it is taken for the distance.
+/// Resolution of timestamps, and the assumed interval between dumps without one.
 const STAMP: Ns = 1_000_000_000;
 
-/// What a text of dumps gives.
+/// Contents of a text of dumps.
 #[derive(Debug, Default)]
 pub struct Read {
-    /// One sample of each thread for each dump.
+    /// One sample per thread and dump.
     pub profile: Profile,
     /// In order of their end.
     pub waits: Vec<LockWait>,
     /// Number of dumps.
     pub dumps: u64,
-    /// Dumps without a time.
+    /// Dumps without a timestamp.
     pub unstamped: u64,
-    /// Dumps whose time tells no zone.
+    /// Dumps whose timestamp has no zone.
     pub zoneless: u64,
 }
 
-/// Whether the first lines of a file are those of a thread dump.
+/// Whether a file starting with `head` is a thread dump.
 pub fn is_dump(head: &str) -> bool {
     dump::is_dump(head)
 }
@@ -47,15 +48,16 @@ pub fn is_dump(head: &str) -> bool {
 pub struct DumpFile<'t> {
     /// Content of the file.
     pub text: &'t str,
-    /// The time that its name tells, more exact than the stamp inside; of files with one dump.
+    /// Time in the file name, for files with one dump, which is more exact than the timestamp
+    /// inside.
     pub named: Option<Ns>,
-    /// When it was written, for dumps without any time.
+    /// Modification time, for dumps without any timestamp.
     pub written: Option<Ns>,
-    /// What is added to its times.
+    /// Offset added to its times.
     pub shift: Ns,
 }
 
-/// All dumps of some files, in order of time.
+/// Reads all dumps of some files in time order.
 pub fn read(files: &[DumpFile<'_>]) -> Read {
     let mut reading = Reading::default();
     let mut taken: Vec<Vec<Dump>> = files.iter().map(|file| dump::dumps(file.text)).collect();
@@ -84,12 +86,13 @@ pub fn read(files: &[DumpFile<'_>]) -> Read {
     reading.finish()
 }
 
-/// Whether the name of the file tells its time better than the stamp inside.
+/// Whether the time in the file name is better than the timestamp inside.
 fn is_named(dumps: &[Dump], file: &DumpFile<'_>) -> bool {
     file.named.is_some() && dumps.len() == 1
 }
 
-/// What is added to stamps: a machine has one zone, that of most files which were written with their last dump.
+/// Offset of the timestamps: a machine has one zone, the most frequent one of files written with
+/// their last dump.
 fn zone(taken: &[Vec<Dump>], files: &[DumpFile<'_>]) -> Ns {
     let mut zones: BTreeMap<Ns, usize> = BTreeMap::new();
     for (dumps, file) in taken.iter().zip(files) {
@@ -106,17 +109,18 @@ fn zone(taken: &[Vec<Dump>], files: &[DumpFile<'_>]) -> Ns {
     most.map_or(0, |(zone, _)| zone)
 }
 
-/// When each was taken. Stamps have seconds: those of one second share it evenly.
+/// Time of each dump. Timestamps have a resolution of seconds: dumps of the same second are spread
+/// evenly.
 fn times(dumps: &[Dump], file: &DumpFile<'_>) -> Vec<Ns> {
     let mut last: Option<Ns> = None;
     let mut times = Vec::with_capacity(dumps.len());
     for same in dumps.chunk_by(|one, next| one.ts.is_some() && one.ts == next.ts) {
-        let told = file.named.filter(|_| is_named(dumps, file)).or(same[0].ts);
+        let known = file.named.filter(|_| is_named(dumps, file)).or(same[0].ts);
         let otherwise = || match last {
             Some(last) => last.saturating_add(STAMP),
             None => file.written.unwrap_or(0),
         };
-        let begin = told.unwrap_or_else(otherwise);
+        let begin = known.unwrap_or_else(otherwise);
         for number in 0..same.len() {
             let ts = begin.saturating_add(STAMP * number as Ns / same.len() as Ns);
             last = Some(ts);
@@ -126,13 +130,13 @@ fn times(dumps: &[Dump], file: &DumpFile<'_>) -> Vec<Ns> {
     times
 }
 
-/// Who holds what, by address and place in the dump.
+/// Lock holders: index of the thread in the dump by lock address.
 fn holders(threads: &[DumpedThread]) -> FxHashMap<u64, usize> {
     let mut holders: FxHashMap<u64, usize> = FxHashMap::default();
     for (place, thread) in threads.iter().enumerate() {
         for address in &thread.holds {
             let holder = holders.entry(*address).or_insert(place);
-            // Of what is told to be held by two, one may have given it back to wait.
+            // If two threads appear to hold a lock, one may have released it in `Object.wait`.
             if threads[*holder].is_on_monitor && !thread.is_on_monitor {
                 *holder = place;
             }
@@ -144,7 +148,7 @@ fn holders(threads: &[DumpedThread]) -> FxHashMap<u64, usize> {
 #[derive(Default)]
 struct Reading {
     read: Read,
-    /// Waits that the last dump showed, by thread and address.
+    /// Waits in the last dump, by thread and address.
     open: FxHashMap<(u32, u64), LockWait>,
 }
 
@@ -193,7 +197,8 @@ impl Reading {
                 stack,
                 gap: None,
             });
-            // One that changed held it for some of the time only; the last is told.
+            // A holder that changed had the lock for part of the time only; the last one is
+            // reported.
             let is_same = wait
                 .holder
                 .is_none_or(|before| holder.is_some_and(|now| now.thread == before.thread));
@@ -215,7 +220,7 @@ impl Reading {
         self.read.waits.extend(ended.into_values());
     }
 
-    /// The thread and its stack, with a sample of it.
+    /// Adds the thread and its stack, with a sample of it.
     fn thread(&mut self, dumped: &DumpedThread, ts: Ns, before: Option<Ns>) -> (u32, u32) {
         let profile = &mut self.read.profile;
         let thread = profile.thread(SampledThread {
@@ -239,7 +244,7 @@ impl Reading {
         let begin = before.unwrap_or_else(|| ts.saturating_sub(STAMP));
         if stack != NO_STACK {
             profile.points.push(Point {
-                // It stands for the time since the dump before, as samples do.
+                // It covers the time since the previous dump, as samples do.
                 ts: begin,
                 span: ts.saturating_sub(begin),
                 thread,
@@ -257,7 +262,7 @@ impl Reading {
         (thread, stack)
     }
 
-    /// Kind and address of the lock that a thread waits for, and the frame that wants it.
+    /// Kind and address of the lock that a thread waits for, and the frame that acquires it.
     fn wanted(&self, thread: &DumpedThread, stack: u32) -> Option<(LockKind, u64, u32)> {
         let wanted = thread.wants.as_ref()?;
         let frames = self.read.profile.stacks.get(stack as usize)?;
@@ -268,7 +273,7 @@ impl Reading {
                 *frames.get(wanted.place)?,
             ));
         }
-        // Most parks are for work; those for a lock are in its code.
+        // Most parked threads wait for work; those that wait for a lock are inside its code.
         let place = crate::profile::locks::acquires(&self.read.profile, stack)?;
         Some((LockKind::Library, wanted.address, *frames.get(place)?))
     }

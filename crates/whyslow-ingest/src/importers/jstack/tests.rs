@@ -9,7 +9,8 @@ fn read_one(text: &str, named: Option<Ns>, written: Option<Ns>) -> Read {
     }])
 }
 
-/// Two threads of which one waits for the other's lock in both dumps, and a third that waits for work.
+/// Two threads, one of which waits for the other's lock in both dumps, and a third that waits for
+/// work.
 fn text() -> String {
     let dump = |second: u32, waiting: &str| {
         format!(
@@ -49,7 +50,7 @@ fn who_holds_a_lock_is_told() {
     assert_eq!(wait.dur(), 2_000_000_000);
     assert_eq!((wait.kind, wait.told_by), (LockKind::Monitor, Teller::Dump));
     assert_eq!((&*wait.object, wait.address), ("a.Log", Some(0xaa)));
-    let holder = wait.holder.expect("it is told");
+    let holder = wait.holder.expect("a known holder");
     assert_eq!(name(holder.thread).as_deref(), Some("holder"));
     assert_eq!(
         (holder.held, holder.confidence),
@@ -128,7 +129,7 @@ fn dump_of(threads: &[(&str, &str, &str)]) -> Read {
     read_one(&text, None, None)
 }
 
-/// Names of who waits and who holds.
+/// Names of the waiting threads and of the holders.
 fn waits_of(read: &Read) -> Vec<(String, Option<String>)> {
     let name = |thread: u32| {
         let thread = &read.profile.threads[thread as usize];
@@ -148,12 +149,12 @@ fn waits_of(read: &Read) -> Vec<(String, Option<String>)> {
 const SLEEPS: &str = "WAITING (on object monitor)";
 const BLOCKED: &str = "BLOCKED (on object monitor)";
 const RUNS: &str = "RUNNABLE";
-/// As JDK 9 to 13 print it.
+/// As printed by JDK 9 to 13.
 const RE_LOCKS: &str = "\tat java.lang.Object.wait(java.base@11/Native Method)\n\
     \t- waiting on <no object reference available>\n\
     \tat java.lang.ref.ReferenceQueue.remove(java.base@11/ReferenceQueue.java:155)\n\
     \t- waiting to re-lock in wait() <0x00000007d3e7a738> (a java.lang.ref.ReferenceQueue$Lock)\n";
-/// As later ones do.
+/// As printed by later versions.
 const UNNAMED: &str = "\tat java.lang.Object.wait(java.base@17/Native Method)\n\
     \t- waiting on <no object reference available>\n\
     \tat a.Queue.take(Queue.java:5)\n\
@@ -199,7 +200,7 @@ fn who_gave_a_lock_back_is_never_its_holder() {
     let wants = ("waiter", BLOCKED, WANTS);
     let read = dump_of(&[wants, ("sleeper", SLEEPS, UNNAMED)]);
     assert_eq!(waits_of(&read), [("waiter".to_owned(), None)]);
-    // What it holds besides, it holds.
+    // Other locks are still held.
     let other = WANTS.replace("0aa>", "0cc>");
     let read = dump_of(&[("waiter", BLOCKED, &other), ("sleeper", SLEEPS, UNNAMED)]);
     let expected = [("waiter".to_owned(), Some("sleeper".to_owned()))];
@@ -208,7 +209,7 @@ fn who_gave_a_lock_back_is_never_its_holder() {
 
 #[test]
 fn of_two_holders_the_one_that_does_not_wait_is_told() {
-    // A compiled frame may name nothing that it waits on.
+    // A compiled frame may not name the object that it waits on.
     let sleeper = ("sleeper", SLEEPS, HOLDS);
     let (waiter, owner) = (("waiter", BLOCKED, WANTS), ("owner", RUNS, HOLDS));
     let expected = [("waiter".to_owned(), Some("owner".to_owned()))];
@@ -220,7 +221,7 @@ fn of_two_holders_the_one_that_does_not_wait_is_told() {
 #[test]
 fn the_zone_of_stamps_is_that_in_which_most_files_were_written() {
     const HOUR: Ns = 3_600_000_000_000;
-    let stamp = 1_795_530_153_000_000_000; // 14:22:33 in Greenwich
+    let stamp = 1_795_530_153_000_000_000; // 14:22:33 UTC
     let text =
         "2026-11-24 14:22:33\nFull thread dump X:\n\"a\" #1 nid=1 runnable\n\tat a.B.c(B.java:1)\n";
     let end = |written: &[Ns], named| {
@@ -237,7 +238,7 @@ fn the_zone_of_stamps_is_that_in_which_most_files_were_written() {
     };
     assert_eq!(end(&[stamp - 2 * HOUR + 7], None), (stamp - 2 * HOUR, 1));
     assert_eq!(end(&[stamp + 7], None), (stamp, 1));
-    // One of the files was touched later.
+    // One of the files was modified later.
     let written = [stamp - HOUR, stamp + 50 * HOUR, stamp - HOUR];
     assert_eq!(end(&written, None), (stamp - HOUR, 3));
     assert_eq!(end(&[stamp - 2 * HOUR], Some(5)), (5, 0));

@@ -1,4 +1,4 @@
-//! `perf_event_attr`: what was asked of one event, and by that the layout of its records.
+//! `perf_event_attr`: the configuration of an event, which determines the layout of its records.
 
 use crate::importers::bytes::Bytes;
 
@@ -20,12 +20,12 @@ const FLAG_TASK: u64 = 1 << 13;
 const FLAG_SAMPLE_ID_ALL: u64 = 1 << 18;
 const FLAG_CLOCK: u64 = 1 << 25;
 
-/// Of `attr.type`.
+/// Values of `attr.type`.
 const HARDWARE: u32 = 0;
 const SOFTWARE: u32 = 1;
 pub(super) const TRACEPOINT: u32 = 2;
 
-/// The first version of the structure has so many bytes.
+/// Size of the first version of the structure.
 const SIZE_MIN: usize = 64;
 const CLOCK_AT: usize = 92;
 
@@ -37,14 +37,14 @@ pub(super) struct Attr {
     pub(super) sample_type: u64,
     pub(super) read_format: u64,
     pub(super) flags: u64,
-    /// Clock of its times, where one was chosen (`perf record -k`).
+    /// Clock of the timestamps, if one was chosen (`perf record -k`).
     pub(super) clock: Option<i32>,
     pub(super) name: String,
     pub(super) ids: Vec<u64>,
 }
 
 impl Attr {
-    /// Of a structure of whatever version; its size stands in it.
+    /// Parses any version of the structure; its size is part of it.
     pub(super) fn parse(bytes: &[u8], is_big_endian: bool) -> Option<Self> {
         if bytes.len() < SIZE_MIN {
             return None;
@@ -60,7 +60,7 @@ impl Attr {
             read_format: all.u64()?,
             ..Self::default()
         };
-        // One word of bits: compilers for other machines begin at the other end.
+        // A 64-bit bit field: the order of bits depends on the byte order.
         let flags = all.u64()?;
         attr.flags = if is_big_endian {
             flags.reverse_bits()
@@ -84,16 +84,16 @@ impl Attr {
         self.flags & FLAG_TASK != 0
     }
 
-    /// Whether records that are no samples tell when and where, too.
+    /// Whether non-sample records contain time and thread, too.
     pub(super) fn has_sample_ids(&self) -> bool {
         self.flags & FLAG_SAMPLE_ID_ALL != 0
     }
 
-    /// Whether its samples are taken of what runs on CPUs, in equal distances.
+    /// Whether it samples running code at regular intervals.
     pub(super) fn is_of_cpu(&self) -> bool {
         const CYCLES: u64 = 0;
         const CLOCKS: [u64; 2] = [0, 1];
-        // Above it stands which kind of CPU counts, where a machine has several.
+        // The upper half selects the kind of CPU on hybrid machines.
         const EVENT: u64 = 0xffff_ffff;
         match self.kind {
             HARDWARE => self.config & EVENT == CYCLES,
@@ -102,7 +102,7 @@ impl Attr {
         }
     }
 
-    /// Time between its samples, as far as that is known.
+    /// Sampling interval, if known.
     pub(super) fn interval(&self) -> Option<i64> {
         let period = i64::try_from(self.period)
             .ok()
@@ -110,11 +110,11 @@ impl Attr {
         if self.flags & FLAG_FREQUENCY != 0 {
             return Some(1_000_000_000 / period).filter(|ns| *ns > 0);
         }
-        // Clocks count nanoseconds.
+        // Software clocks count nanoseconds.
         (self.kind == SOFTWARE && self.is_of_cpu()).then_some(period)
     }
 
-    /// Where the time lies from the begin of a sample's body, and from the end of another record.
+    /// Offset of the time from the start of a sample's body, and from the end of other records.
     pub(super) fn time_in_sample(&self) -> Option<usize> {
         if !self.has(TIME) {
             return None;
@@ -123,7 +123,7 @@ impl Attr {
         Some(8 * before.iter().filter(|field| self.has(**field)).count())
     }
 
-    /// Where the id lies in samples that do not begin with it.
+    /// Offset of the id in samples that do not start with it.
     pub(super) fn id_in_sample(&self) -> Option<usize> {
         if !self.has(ID) {
             return None;
@@ -162,7 +162,7 @@ mod tests {
         assert_eq!(of(attr(HARDWARE, 0, 5_000)), (true, None));
         assert_eq!(of(attr(HARDWARE, FLAG_FREQUENCY, u64::MAX)), (true, None));
         assert_eq!(of(attr(TRACEPOINT, 0, 1)), (false, None));
-        // Cycles of the fast and of the slow CPUs; instructions.
+        // Cycles of the performance and efficiency cores; instructions.
         let hardware = |config| Attr {
             kind: HARDWARE,
             config,

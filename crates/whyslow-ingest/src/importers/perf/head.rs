@@ -1,6 +1,7 @@
-//! The head of a perf.data file, and what stands behind its data.
+//! The header of a perf.data file, and the feature sections after its data.
 //!
-//! A file begins with the places of its parts; one that was written to a pipe has the same as records.
+//! A file starts with the offsets of its sections; pipe-mode output contains the same data as
+//! records.
 
 use std::collections::HashMap;
 use std::fs::File;
@@ -12,14 +13,14 @@ use crate::importers::bytes::Bytes;
 const MAGIC: &[u8; 8] = b"PERFILE2";
 const MAGIC_SWAPPED: &[u8; 8] = b"2ELIFREP";
 const HEAD_BYTES: usize = 104;
-/// Of a head without places: what follows are records.
+/// Size of a header without offsets: records follow.
 const HEAD_BYTES_PIPE: u64 = 16;
-/// A part that is larger is not read.
+/// Larger sections are not read.
 const PART_BYTES_MAX: u64 = 64 << 20;
 const ATTRS_MAX: usize = 1 << 16;
 const IDS_MAX: usize = 1 << 20;
 
-/// Numbers of parts behind the data.
+/// Numbers of the feature sections after the data.
 pub(super) mod feature {
     pub(in crate::importers::perf) const TRACING_DATA: u32 = 1;
     pub(in crate::importers::perf) const BUILD_ID: u32 = 2;
@@ -39,22 +40,22 @@ pub fn is_perf(head: &[u8]) -> bool {
     head.starts_with(MAGIC) || head.starts_with(MAGIC_SWAPPED)
 }
 
-/// What a file says of itself.
+/// Metadata of a file.
 #[derive(Debug, Default)]
-pub(super) struct Told {
+pub(super) struct FileInfo {
     pub(super) attrs: Vec<Attr>,
     pub(super) hostname: Option<String>,
     pub(super) release: Option<String>,
     pub(super) version: Option<String>,
     pub(super) arch: Option<String>,
     pub(super) command_line: Option<String>,
-    /// Nanoseconds since 1970, and of the clock of the records at the same time.
+    /// Nanoseconds since 1970, and the record clock at the same time.
     pub(super) clock: Option<(i64, i64)>,
     /// Of the first and the last sample.
     pub(super) sample_time: Option<(u64, u64)>,
     pub(super) build_ids: HashMap<Vec<u8>, Vec<u8>>,
     pub(super) tracing_data: Vec<u8>,
-    /// What stands behind the records ends early.
+    /// The feature sections are truncated.
     pub(super) is_cut: bool,
 }
 
@@ -62,35 +63,35 @@ pub(super) struct Told {
 pub(super) struct Head {
     pub(super) is_big_endian: bool,
     pub(super) is_pipe: bool,
-    /// Where the records begin, and how many bytes they are; none if nobody finished the file.
+    /// Offset and size of the records; no size if perf did not finish the file.
     pub(super) data: (u64, Option<u64>),
-    pub(super) told: Told,
+    pub(super) info: FileInfo,
 }
 
-/// Why a file cannot be read at all.
+/// Reason why a file cannot be read at all.
 #[derive(Debug, thiserror::Error)]
 pub enum PerfError {
     /// The file cannot be read.
     #[error(transparent)]
     Io(#[from] io::Error),
-    /// The head contradicts itself, or is of a form that is not known.
+    /// The header is inconsistent or of an unknown form.
     #[error("{0}")]
     Format(&'static str),
 }
 
 impl Head {
-    /// Leaves the file where its records begin.
+    /// Leaves the file positioned at the first record.
     pub(super) fn read(file: &mut File) -> Result<Self, PerfError> {
         let len = file.metadata()?.len();
         let mut bytes = [0; HEAD_BYTES];
         let got = read_up_to(file, &mut bytes)?;
         let bytes = &bytes[..got];
         if !is_perf(bytes) {
-            return Err(PerfError::Format("it does not begin with PERFILE2"));
+            return Err(PerfError::Format("the file does not start with PERFILE2"));
         }
         let is_big_endian = bytes.starts_with(MAGIC_SWAPPED);
         let mut numbers = Bytes::new(&bytes[8..], is_big_endian);
-        let cut = PerfError::Format("its head ends early: nothing of it can be used");
+        let cut = PerfError::Format("the header is truncated, nothing can be recovered");
         let Some(size) = numbers.u64() else {
             return Err(cut);
         };
@@ -100,7 +101,7 @@ impl Head {
                 is_big_endian,
                 is_pipe: true,
                 data: (HEAD_BYTES_PIPE, None),
-                told: Told::default(),
+                info: FileInfo::default(),
             });
         }
         let mut places = [0; 7];
@@ -115,28 +116,28 @@ impl Head {
         for word in &mut features {
             *word = numbers.u64().unwrap_or(0);
         }
-        let mut told = Told::default();
+        let mut info = FileInfo::default();
         let mut parts = Parts {
             file,
             len,
             is_big_endian,
         };
-        parts.attrs((attr_bytes, attrs_at, attrs_len), &mut told)?;
-        if told.attrs.is_empty() {
+        parts.attrs((attr_bytes, attrs_at, attrs_len), &mut info)?;
+        if info.attrs.is_empty() {
             return Err(PerfError::Format(
-                "it does not tell which events were recorded",
+                "the recorded events are missing from the header",
             ));
         }
         let is_finished = data_len > 0;
         if is_finished {
-            parts.features(data_at.saturating_add(data_len), features, &mut told)?;
+            parts.features(data_at.saturating_add(data_len), features, &mut info)?;
         }
         file.seek(SeekFrom::Start(data_at))?;
         Ok(Self {
             is_big_endian,
             is_pipe: false,
             data: (data_at, is_finished.then_some(data_len)),
-            told,
+            info,
         })
     }
 }
@@ -159,7 +160,7 @@ struct Parts<'f> {
 }
 
 impl Parts<'_> {
-    /// As much of a part as there is.
+    /// As much of a section as is present.
     fn part(&mut self, at: u64, len: u64) -> io::Result<Vec<u8>> {
         let left = self.len.saturating_sub(at);
         if len > PART_BYTES_MAX || left == 0 {
@@ -180,12 +181,12 @@ impl Parts<'_> {
     fn attrs(
         &mut self,
         (each, at, len): (u64, u64, u64),
-        told: &mut Told,
+        info: &mut FileInfo,
     ) -> Result<(), PerfError> {
         const IDS_PLACE: usize = 16;
         let each = usize::try_from(each).unwrap_or(usize::MAX);
         if each <= IDS_PLACE || each > 4096 {
-            return Err(PerfError::Format("its head has sizes that make no sense"));
+            return Err(PerfError::Format("the header has inconsistent sizes"));
         }
         let all = self.part(at, len)?;
         for one in all.chunks_exact(each).take(ATTRS_MAX) {
@@ -201,32 +202,32 @@ impl Parts<'_> {
                     attr.ids.push(id);
                 }
             }
-            told.attrs.push(attr);
+            info.attrs.push(attr);
         }
         Ok(())
     }
 
-    /// The places of all parts stand behind the data, in the order of their numbers.
-    fn features(&mut self, at: u64, bits: [u64; 4], told: &mut Told) -> io::Result<()> {
+    /// The section table follows the data, in the order of the feature numbers.
+    fn features(&mut self, at: u64, bits: [u64; 4], info: &mut FileInfo) -> io::Result<()> {
         let is_there = |number: &u32| bits[*number as usize / 64] >> (number % 64) & 1 == 1;
         let numbers: Vec<u32> = (0..feature::COUNT).filter(is_there).collect();
         let places = self.part(at, 16 * numbers.len() as u64)?;
-        told.is_cut |= places.len() < 16 * numbers.len();
+        info.is_cut |= places.len() < 16 * numbers.len();
         let mut places = self.bytes(&places);
         for number in numbers {
             let (Some(at), Some(len)) = (places.u64(), places.u64()) else {
                 break;
             };
             let part = self.part(at, len)?;
-            told.is_cut |= at.saturating_add(len) > self.len;
-            told.feature(number, &part, self.is_big_endian);
+            info.is_cut |= at.saturating_add(len) > self.len;
+            info.feature(number, &part, self.is_big_endian);
         }
         Ok(())
     }
 }
 
-impl Told {
-    /// What is in a part; one that is damaged tells nothing.
+impl FileInfo {
+    /// Parses a feature section; a damaged one is ignored.
     pub(super) fn feature(&mut self, number: u32, part: &[u8], is_big_endian: bool) {
         let _ = self.read_feature(number, part, is_big_endian);
     }
@@ -262,7 +263,7 @@ impl Told {
         Some(())
     }
 
-    /// Names of the events, whose order and ids are those of their descriptions.
+    /// Names of the events, whose order and ids are those of the attributes.
     fn events(&mut self, mut bytes: Bytes<'_>, is_big_endian: bool) -> Option<()> {
         let (count, each) = (bytes.u32()?, bytes.u32()? as usize);
         for number in 0..count as usize {
@@ -273,7 +274,7 @@ impl Told {
             if let Some(known) = self.attrs.get_mut(number) {
                 known.name = name;
             } else {
-                // As records, this may come before the others do.
+                // In pipe mode, this record may come before the attributes.
                 let mut attr = attr?;
                 attr.name = name;
                 while let Some(id) = ids.u64() {
@@ -294,7 +295,7 @@ impl Told {
         }
     }
 
-    /// Of a file: the process (of no use), the id with its length, the path.
+    /// Of a mapped file: the pid (unused), the build id with its length, the path.
     pub(super) fn build_id(&mut self, (misc, body): (u16, &[u8]), is_big_endian: bool) {
         const MISC_SIZE: u16 = 1 << 15;
         const ROOM: usize = 24;
@@ -311,7 +312,7 @@ impl Told {
     }
 }
 
-/// Misc and body of the next record in a part.
+/// Misc and body of the next record in a section.
 fn record_body<'b>(bytes: &mut Bytes<'b>) -> Option<(u16, &'b [u8])> {
     let _kind = bytes.u32()?;
     let (misc, size) = (bytes.u16()?, usize::from(bytes.u16()?));

@@ -1,7 +1,8 @@
-//! Whether the kernel that was recorded is the one that runs here: names of another one would be wrong.
+//! Whether the recorded kernel is the running one: symbols of another kernel would be wrong.
 //!
-//! Where it lies is not enough: without a random place (`nokaslr`, and many virtual machines) all kernels begin
-//! at the same address. So its release must be the same, and its build id where the file has one.
+//! The load address is not enough: without KASLR (`nokaslr`, and many virtual machines) all kernels
+//! start at the same address. So the release must be the same, and the build id if the file has
+//! one.
 
 use std::fs::{self, File};
 use std::io::{BufRead, BufReader};
@@ -10,19 +11,19 @@ const KALLSYMS: &str = "/proc/kallsyms";
 const RELEASE: &str = "/proc/sys/kernel/osrelease";
 const NOTES: &str = "/sys/kernel/notes";
 
-/// What a file tells of the kernel.
+/// What a file states about the kernel.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Recorded<'t> {
-    /// A symbol and where it lay.
+    /// A symbol and its address.
     pub(super) begin: (&'t str, u64),
     pub(super) release: Option<&'t str>,
     pub(super) build_id: Option<&'t [u8]>,
 }
 
-/// The same of the kernel that runs.
+/// The same of the running kernel.
 #[derive(Debug, Clone, Default)]
 struct Running {
-    /// Where that symbol lies.
+    /// Address of that symbol.
     begin: Option<u64>,
     release: String,
     build_id: Option<Vec<u8>>,
@@ -41,11 +42,11 @@ impl Recorded<'_> {
 
     fn is(&self, running: &Running) -> bool {
         let is_id = match (self.build_id, &running.build_id) {
-            (Some(told), Some(id)) => Some(told == id),
+            (Some(recorded), Some(id)) => Some(recorded == id),
             _ => None,
         };
         let is_release = self.release.map(|release| release == running.release);
-        // At least one of them tells, and none speaks against it.
+        // At least one of them is known, and neither contradicts.
         running.begin == Some(self.begin.1)
             && (is_id.is_some() || is_release.is_some())
             && is_id != Some(false)
@@ -60,14 +61,15 @@ fn address_of(symbol: &str) -> Option<u64> {
         if let (Some(at), Some(_), Some(name)) = (words.next(), words.next(), words.next())
             && name == symbol
         {
-            // Without the right to see them, all are zero.
+            // Without the privilege to see addresses, all are zero.
             return u64::from_str_radix(at, 16).ok().filter(|at| *at != 0);
         }
     }
     None
 }
 
-/// Of notes as an ELF file has them: sizes of name and text, a kind, name and text to whole words.
+/// Finds the build id in ELF notes: sizes of name and text, a type, then name and text, each padded
+/// to whole words.
 fn build_id(mut notes: &[u8]) -> Option<&[u8]> {
     const HEAD: usize = 12;
     const BUILD_ID: u32 = 3;
@@ -105,13 +107,13 @@ mod tests {
         };
         let at = 0xffff_ffff_8100_0000;
         let (same, other) = ([7; 20], [8; 20]);
-        let (told, wrong) = (Some("6.12.1"), Some("6.1.0"));
+        let (same_release, wrong) = (Some("6.12.1"), Some("6.1.0"));
         for (is, of) in [
-            (true, recorded(at, told, Some(&same[..]))),
-            (true, recorded(at, told, None)),
+            (true, recorded(at, same_release, Some(&same[..]))),
+            (true, recorded(at, same_release, None)),
             (true, recorded(at, None, Some(&same[..]))),
-            (false, recorded(at + 4096, told, Some(&same[..]))),
-            (false, recorded(at, told, Some(&other[..]))),
+            (false, recorded(at + 4096, same_release, Some(&same[..]))),
+            (false, recorded(at, same_release, Some(&other[..]))),
             (false, recorded(at, wrong, Some(&same[..]))),
             (false, recorded(at, wrong, None)),
             (false, recorded(at, None, None)),

@@ -1,20 +1,20 @@
-//! Which file lies where in the memory of a process.
+//! Which file is mapped where in the address space of a process.
 
 use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::record::Mapped;
 
-/// Ranges of all processes together; what comes after that is not known.
+/// Maximum number of ranges of all processes; later ones are unknown.
 const RANGES_MAX: usize = 4 << 20;
-/// The kernel's own, by the process that perf gives them.
+/// The kernel's own mappings, under the pid that perf gives them.
 pub(super) const KERNEL: i32 = -1;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Range {
     begin: u64,
     end: u64,
-    /// Byte of the file at the begin.
+    /// File offset of the start.
     offset: u64,
     module: u32,
 }
@@ -28,7 +28,7 @@ pub(super) struct Module {
 
 #[derive(Debug, Default)]
 pub(super) struct Maps {
-    /// Children share those of their parents until one of them changes.
+    /// Children share the ranges of their parent until one of them changes.
     of: HashMap<i32, Arc<Vec<Range>>>,
     pub(super) modules: Vec<Module>,
     known: HashMap<(Vec<u8>, Option<u64>), u32>,
@@ -71,7 +71,7 @@ impl Maps {
         number
     }
 
-    /// A process begins with what its parent has.
+    /// A child starts with the mappings of its parent.
     pub(super) fn fork(&mut self, parent: i32, child: i32) {
         if let Some(ranges) = self.of.get(&parent).cloned() {
             self.ranges += ranges.len();
@@ -81,14 +81,14 @@ impl Maps {
         }
     }
 
-    /// It runs another program, or has ended.
+    /// The process executed another program, or exited.
     pub(super) fn clear(&mut self, pid: i32) {
         if let Some(ranges) = self.of.remove(&pid) {
             self.ranges = self.ranges.saturating_sub(ranges.len());
         }
     }
 
-    /// File and byte in it.
+    /// File, and offset in it.
     pub(super) fn find(&self, pid: i32, address: u64) -> Option<(u32, u64)> {
         let ranges = self.of.get(&pid)?;
         let next = ranges.partition_point(|range| range.begin <= address);
@@ -100,7 +100,7 @@ impl Maps {
     }
 }
 
-/// What was there before is covered.
+/// Replaces the previous mappings of the range.
 fn insert(ranges: &mut Vec<Range>, new: Range) {
     let first = ranges.partition_point(|range| range.end <= new.begin);
     let last = first + ranges[first..].partition_point(|range| range.begin < new.end);

@@ -1,6 +1,6 @@
-//! `perf.data` files: samples with their stacks, tracepoints of the kernel, threads and what they are called.
+//! `perf.data` files: samples with their stacks, kernel tracepoints, threads and their names.
 //!
-//! A file may be of any size: its records are read once, put in order a round at a time, and handed on.
+//! A file may be of any size: its records are read once, sorted one round at a time, and passed on.
 
 mod attr;
 mod head;
@@ -11,7 +11,7 @@ mod order;
 mod reader;
 mod record;
 mod samples;
-mod told;
+mod summary;
 
 use std::collections::{BTreeMap, HashMap};
 use std::io;
@@ -40,44 +40,44 @@ const MISC_COMM_EXEC: u16 = 1 << 13;
 const MISC_SWITCH_OUT: u16 = 1 << 13;
 const MISC_SWITCH_PREEMPT: u16 = 1 << 14;
 
-/// What is to be told of a file besides its records.
+/// Anomalies of a file.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Lacks {
-    /// Nobody finished the file.
+    /// perf did not finish the file.
     pub is_unfinished: bool,
-    /// Bytes that are no records, and where that began.
+    /// Bytes that are not records, and the offset of the first.
     pub damaged: (u64, Option<u64>),
-    /// Records of events that nothing describes.
+    /// Records of events without a description.
     pub strange: u64,
-    /// Samples that end too early for what they should have, and events without a field they need.
+    /// Truncated samples, and events without a required field.
     pub cut: u64,
-    /// Tracepoints whose formats the file does not have.
+    /// Tracepoints without a format in the file.
     pub without_format: u64,
-    /// Addresses without name.
+    /// Addresses without a symbol.
     pub unnamed: u64,
-    /// Times that the kernel took fewer samples because there were too many.
+    /// Number of times the kernel throttled sampling.
     pub throttled: u64,
-    /// Records that were put in order before all that may be earlier was read.
+    /// Records that were passed on before all earlier ones may have been read.
     pub hurried: u64,
-    /// Samples that no table holds: of tracepoints, of counters that say nothing of time.
+    /// Samples without a table: of tracepoints, of counters unrelated to time.
     pub unused: u64,
 }
 
-/// A perf.data file, read as a stream in order of time.
+/// A perf.data file, read as a stream in time order.
 pub struct PerfSource {
     reader: Reader,
     maps: Maps,
     names: Names,
-    /// By the number of the tracepoint.
+    /// By tracepoint id.
     classes: HashMap<u64, RawClass>,
-    /// What is added to times of records.
+    /// Added to the timestamps of records.
     offset: Ns,
-    /// Whether that is known, or guessed from when the file was written.
-    pub is_clock_told: bool,
-    /// Number of tracepoints whose records tell the same as others do.
+    /// Whether the offset is known; otherwise it was guessed from the modification time.
+    pub is_clock_known: bool,
+    /// Whether there are `sched_switch` events, which contain more than context-switch records.
     has_switches: bool,
     counts: BTreeMap<String, u64>,
-    /// By the number of the tracepoint, and by the place of the description.
+    /// By tracepoint id, and by attribute index.
     tracepoints: HashMap<u64, u64>,
     samples: Vec<u64>,
     cut: u64,
@@ -85,39 +85,39 @@ pub struct PerfSource {
     throttled: u64,
     unused: u64,
     away: HashMap<i32, Away>,
-    /// When the last record of each CPU was written.
+    /// Time of the last record of each CPU.
     last: HashMap<Option<i32>, Ns>,
     first: Option<Ns>,
 }
 
 impl PerfSource {
-    /// `written` is when the file was written last, in nanoseconds since 1970.
+    /// `written` is the modification time of the file, in ns since 1970.
     pub fn open(path: &Path, written: Option<Ns>, shift: Ns) -> Result<Self, PerfError> {
         let reader = Reader::open(path)?;
-        let (offset, is_clock_told) = match reader.told.clock {
+        let (offset, is_clock_known) = match reader.info.clock {
             Some((wall, clock)) => (wall.saturating_sub(clock), true),
             None => (guessed(path, &reader, written)?, false),
         };
         let facts = Facts {
             kernel: reader
-                .told
+                .info
                 .release
                 .as_deref()
                 .and_then(task_state::kernel_version),
-            abi: reader.told.arch.as_deref().and_then(abi_of),
+            abi: reader.info.arch.as_deref().and_then(abi_of),
             prio_base: 0,
             pids_are_tids: true,
         };
-        let blob = Blob::parse(&reader.told.tracing_data);
-        let has_tasks = reader.told.attrs.iter().any(Attr::has_tasks);
-        let (classes, has_switches) = classes(&blob, &reader.told.attrs, (facts, has_tasks));
+        let blob = Blob::parse(&reader.info.tracing_data);
+        let has_tasks = reader.info.attrs.iter().any(Attr::has_tasks);
+        let (classes, has_switches) = classes(&blob, &reader.info.attrs, (facts, has_tasks));
         Ok(Self {
             reader,
             maps: Maps::default(),
             names: Names::default(),
             classes,
             offset: offset.saturating_add(shift),
-            is_clock_told,
+            is_clock_known,
             has_switches,
             counts: BTreeMap::new(),
             tracepoints: HashMap::new(),
@@ -132,22 +132,22 @@ impl PerfSource {
         })
     }
 
-    /// The same, whose addresses get no names: these come from files of this machine.
+    /// The same without symbol lookup, because symbols come from files of this machine.
     #[must_use]
     pub fn without_names(mut self) -> Self {
         self.names.is_off = true;
         self
     }
 
-    /// What the file says of where and how it was recorded.
+    /// What the file states about where and how it was recorded.
     pub fn facts(&self) -> Vec<(&'static str, String)> {
-        let told = &self.reader.told;
+        let info = &self.reader.info;
         let facts = [
-            ("hostname", &told.hostname),
-            ("kernel_release", &told.release),
-            ("perf_version", &told.version),
-            ("architecture", &told.arch),
-            ("command_line", &told.command_line),
+            ("hostname", &info.hostname),
+            ("kernel_release", &info.release),
+            ("perf_version", &info.version),
+            ("architecture", &info.arch),
+            ("command_line", &info.command_line),
         ];
         let facts = facts.into_iter();
         facts
@@ -155,7 +155,7 @@ impl PerfSource {
             .collect()
     }
 
-    /// How many of which events there were, so far.
+    /// Number of events by name so far.
     pub fn counts(&self) -> BTreeMap<String, u64> {
         let mut counts = self.counts.clone();
         let mut add = |name: String, count: u64| *counts.entry(name).or_default() += count;
@@ -167,7 +167,7 @@ impl PerfSource {
                 *count,
             );
         }
-        for (attr, count) in self.reader.told.attrs.iter().zip(&self.samples) {
+        for (attr, count) in self.reader.info.attrs.iter().zip(&self.samples) {
             if *count > 0 {
                 let number = || format!("event {}:{}", attr.kind, attr.config);
                 let name = Some(attr.name.clone()).filter(|name| !name.is_empty());
@@ -177,12 +177,12 @@ impl PerfSource {
         counts
     }
 
-    /// Records read so far, of every type.
+    /// Records of all types read so far.
     pub fn records(&self) -> u64 {
         self.reader.records
     }
 
-    /// What the file lacks; complete once all of it was read.
+    /// Anomalies of the file; complete once all of it was read.
     pub fn lacks(&self) -> Lacks {
         Lacks {
             is_unfinished: !self.reader.is_finished,
@@ -202,13 +202,13 @@ impl PerfSource {
         self.reader.progress()
     }
 
-    /// When the next record happened.
+    /// Timestamp of the next record.
     pub fn next_ts(&mut self) -> io::Result<Option<Ns>> {
         let next = self.reader.next_ts()?;
         Ok(next.map(|ts| self.time(ts)))
     }
 
-    /// Hands on what the next record tells; false if there is none.
+    /// Passes on the contents of the next record; false if there is none.
     pub fn next(&mut self, take: &mut dyn FnMut(Item<'_>)) -> io::Result<bool> {
         let Some(pending) = self.reader.next()? else {
             return Ok(false);
@@ -232,7 +232,7 @@ impl PerfSource {
 
     fn record(&mut self, pending: &Pending, take: &mut dyn FnMut(Item<'_>)) {
         let is_big_endian = self.reader.is_big_endian;
-        let attr = &self.reader.told.attrs[pending.attr];
+        let attr = &self.reader.info.attrs[pending.attr];
         let place = Where::of_end(&pending.body, attr, is_big_endian);
         let at = At {
             ts: self.time(pending.ts),
@@ -240,7 +240,7 @@ impl PerfSource {
             place,
         };
         let mut bytes = Bytes::new(&pending.body, is_big_endian);
-        let told = match pending.header.kind {
+        let name = match pending.header.kind {
             kind::MMAP | kind::MMAP2 => {
                 self.mapped(pending);
                 "mmap"
@@ -280,7 +280,7 @@ impl PerfSource {
             }
             _ => "other",
         };
-        self.count(told);
+        self.count(name);
         self.last.insert(place.cpu, at.ts);
     }
 
@@ -343,7 +343,7 @@ impl PerfSource {
         if pid != ppid {
             self.maps.fork(ppid, pid);
         }
-        // Those of what was there already are told as names, too.
+        // Threads from before the recording get their name as an event, too.
         if !at.is_before {
             take(at.event(Body::Fork {
                 parent_tid: ptid,
@@ -358,7 +358,7 @@ impl PerfSource {
     }
 
     fn lose(&mut self, at: At, lost: Option<u64>, take: &mut dyn FnMut(Item<'_>)) {
-        // Since the record before, on that CPU.
+        // Since the previous record on that CPU.
         let since = self.last.get(&at.place.cpu).copied().unwrap_or(at.ts);
         take(Item::Loss(Loss {
             ts: since.min(at.ts),
@@ -370,7 +370,7 @@ impl PerfSource {
         }));
     }
 
-    /// A switch as the record that `perf record --switch-events` has.
+    /// A switch from a record of `perf record --switch-events`.
     fn switched(
         &mut self,
         pending: &Pending,
@@ -383,7 +383,7 @@ impl PerfSource {
         let (Some(next_tid), Some(prev_tid)) = (next, at.place.tid) else {
             return;
         };
-        // The one that goes tells of both; tracepoints tell more.
+        // The record of the outgoing thread names both threads; tracepoints contain more.
         if misc & MISC_SWITCH_OUT == 0 || self.has_switches || next_tid < 0 || prev_tid < 0 {
             return;
         }
@@ -404,7 +404,7 @@ impl PerfSource {
     }
 }
 
-/// When and of whom something is.
+/// Time and thread of an event.
 #[derive(Debug, Clone, Copy)]
 struct At {
     ts: Ns,
@@ -414,7 +414,7 @@ struct At {
 
 impl At {
     fn whole(self, body: Body<'_>) -> Event<'_> {
-        // A thread that has ended has no number any more.
+        // A thread that has exited has no tid.
         let known = |id: Option<i32>| id.filter(|id| *id >= 0);
         Event {
             ts: self.ts,
@@ -437,7 +437,7 @@ impl At {
     }
 }
 
-/// Meanings of the tracepoints by number, and whether switches are among them.
+/// Tracepoint definitions by id, and whether switches are among them.
 fn classes(
     blob: &Blob,
     attrs: &[Attr],
@@ -448,18 +448,18 @@ fn classes(
         tracepoints.any(|attr| attr.config == format.id)
     };
     let recorded: Vec<&Format> = blob.formats.iter().filter(is_recorded).collect();
-    // Records of the kernel tell these with more.
-    let is_told = |format: &Format| {
-        const TOLD: [&str; 3] = ["sched_process_fork", "sched_process_exit", "task_rename"];
-        has_tasks && TOLD.contains(&format.name.as_str())
+    // The kernel's own records of these contain more.
+    let is_redundant = |format: &Format| {
+        const REDUNDANT: [&str; 3] = ["sched_process_fork", "sched_process_exit", "task_rename"];
+        has_tasks && REDUNDANT.contains(&format.name.as_str())
     };
     let mut found = HashMap::new();
     for format in &recorded {
         let has = |name: &str| recorded.iter().any(|other| other.name == name);
         let class = RawClass::new(format, facts, blob.is_big_endian, |name| {
-            has(name) && !is_told(format)
+            has(name) && !is_redundant(format)
         });
-        let class = if is_told(format) {
+        let class = if is_redundant(format) {
             class.unused()
         } else {
             class
@@ -470,19 +470,19 @@ fn classes(
     (found, has_switches)
 }
 
-/// The last record is taken to be from when the file was written.
+/// Offset if the last record is from the modification time of the file.
 fn guessed(path: &Path, reader: &Reader, written: Option<Ns>) -> Result<Ns, PerfError> {
     let Some(written) = written else {
         return Ok(0);
     };
-    let last = match reader.told.sample_time {
+    let last = match reader.info.sample_time {
         Some((_, last)) if last > 0 => last,
         _ => last_ts(path)?,
     };
     Ok(written.saturating_sub(i64::try_from(last).unwrap_or(i64::MAX)))
 }
 
-/// Reads a file that does not tell it from begin to end.
+/// Reads the whole file to find the time of the last record.
 fn last_ts(path: &Path) -> Result<u64, PerfError> {
     let mut reader = Reader::open(path)?;
     let mut last = 0;

@@ -1,5 +1,5 @@
-//! Names of addresses: from the files that were mapped, as far as they are still the same, and from the
-//! kernel's list of symbols if it is the same kernel that runs here.
+//! Symbols of addresses: from the mapped files, if they are unchanged, and from the kernel's symbol
+//! table if the recorded kernel is the running one.
 
 use std::collections::HashMap;
 use std::ffi::OsStr;
@@ -11,37 +11,37 @@ use std::path::{Path, PathBuf};
 use blazesym::symbolize::source::{Elf, Kernel, Source};
 use blazesym::symbolize::{Input, Symbolized, Symbolizer};
 
-use super::head::Told;
+use super::head::FileInfo;
 use super::kernel::Recorded;
 use super::maps::{KERNEL, Maps, Module};
 
-/// Symbols whose address tells whether it is the same kernel, as perf names their mapping.
-const KERNEL_BEGINS: [&str; 2] = ["_text", "_stext"];
+/// Symbols whose address identifies the kernel, as perf names the kernel's mapping.
+const KERNEL_STARTS: [&str; 2] = ["_text", "_stext"];
 const KERNEL_PREFIX: &[u8] = b"[kernel.kallsyms]";
 
-/// A function and how far into it.
+/// A function and an offset into it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Name {
     function: Vec<u8>,
     distance: u64,
 }
 
-/// What is known of an address.
+/// Resolved symbol of an address.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Known<'n> {
+pub(super) struct Symbol<'n> {
     pub(super) function: Option<&'n [u8]>,
     pub(super) module: Option<&'n [u8]>,
-    /// From the begin of the function, or of the module.
+    /// Offset from the start of the function, or of the module.
     pub(super) distance: Option<u64>,
 }
 
-/// An address with the process it is one of.
+/// An address in the address space of a process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub(super) struct Address {
     pub(super) is_kernel: bool,
     pub(super) pid: i32,
     pub(super) at: u64,
-    /// Where a function goes on when the one it called returns: that may be behind its end.
+    /// A return address, which may be beyond the end of the calling function.
     pub(super) is_return: bool,
 }
 
@@ -53,16 +53,16 @@ enum Place {
 
 pub(super) struct Names {
     symbolizer: Symbolizer,
-    /// Whether the kernel that runs here is the one that was recorded, once that was looked at.
+    /// Whether the running kernel is the recorded one, once checked.
     kernel: Option<bool>,
-    /// Where the recorded kernel begins.
-    kernel_begin: Option<(&'static str, u64)>,
+    /// Load address of the recorded kernel.
+    kernel_start: Option<(&'static str, u64)>,
     kernel_build_id: Option<Vec<u8>>,
-    /// The files that are still the same.
+    /// Mapped files that are unchanged.
     files: HashMap<u32, Option<PathBuf>>,
     found: HashMap<Place, Option<Name>>,
     pub(super) is_off: bool,
-    /// Addresses without name, each counted once.
+    /// Addresses without a symbol, each counted once.
     pub(super) unnamed: u64,
 }
 
@@ -74,7 +74,7 @@ impl Default for Names {
                 .enable_inlined_fns(false)
                 .build(),
             kernel: None,
-            kernel_begin: None,
+            kernel_start: None,
             kernel_build_id: None,
             files: HashMap::new(),
             found: HashMap::new(),
@@ -85,35 +85,36 @@ impl Default for Names {
 }
 
 impl Names {
-    /// The mapping of the kernel itself: where a symbol of it lies, perhaps with its build id.
+    /// The mapping of the kernel itself: the address of one of its symbols, possibly with its build
+    /// id.
     pub(super) fn kernel_at(&mut self, (path, address): (&[u8], u64), build_id: Option<&[u8]>) {
         let symbol = path.strip_prefix(KERNEL_PREFIX);
-        let known = symbol.and_then(|symbol| {
-            let mut begins = KERNEL_BEGINS.iter();
-            begins.find(|begin| begin.as_bytes() == symbol)
+        let symbol = symbol.and_then(|symbol| {
+            let mut starts = KERNEL_STARTS.iter();
+            starts.find(|start| start.as_bytes() == symbol)
         });
-        if let Some(symbol) = known {
-            self.kernel_begin = Some((*symbol, address));
+        if let Some(symbol) = symbol {
+            self.kernel_start = Some((*symbol, address));
             self.kernel_build_id = build_id.map(<[u8]>::to_vec);
         }
     }
 
-    /// Looks an address up, if that was not done before.
-    pub(super) fn look_up(&mut self, maps: &Maps, told: &Told, at: Address) {
+    /// Resolves an address unless already done.
+    pub(super) fn look_up(&mut self, maps: &Maps, info: &FileInfo, at: Address) {
         let place = place_of(maps, at);
         let Some(place) = place.filter(|place| !self.found.contains_key(place)) else {
             return;
         };
         let name = match place {
             _ if self.is_off => None,
-            Place::Kernel(address) => self.kernel_name(address, told),
-            Place::File(module, offset) => self.file_name(maps, &told.build_ids, module, offset),
+            Place::Kernel(address) => self.kernel_name(address, info),
+            Place::File(module, offset) => self.file_name(maps, &info.build_ids, module, offset),
         };
         self.unnamed += u64::from(name.is_none());
         self.found.insert(place, name);
     }
 
-    pub(super) fn known<'n>(&'n self, maps: &'n Maps, at: Address) -> Known<'n> {
+    pub(super) fn symbol<'n>(&'n self, maps: &'n Maps, at: Address) -> Symbol<'n> {
         let place = place_of(maps, at);
         let name = place.and_then(|place| self.found.get(&place)?.as_ref());
         let (module, offset) = match place {
@@ -129,21 +130,21 @@ impl Names {
             }
             None => (None, None),
         };
-        Known {
+        Symbol {
             function: name.map(|name| name.function.as_slice()),
             module,
             distance: name.map(|name| name.distance).or(offset),
         }
     }
 
-    fn kernel_name(&mut self, address: u64, told: &Told) -> Option<Name> {
-        let (begin, build_id) = (self.kernel_begin, self.kernel_build_id.as_deref());
-        let listed = told.build_ids.get(KERNEL_PREFIX).map(Vec::as_slice);
+    fn kernel_name(&mut self, address: u64, info: &FileInfo) -> Option<Name> {
+        let (begin, build_id) = (self.kernel_start, self.kernel_build_id.as_deref());
+        let listed = info.build_ids.get(KERNEL_PREFIX).map(Vec::as_slice);
         let is_same = *self.kernel.get_or_insert_with(|| {
             begin.is_some_and(|begin| {
                 let recorded = Recorded {
                     begin,
-                    release: told.release.as_deref(),
+                    release: info.release.as_deref(),
                     build_id: build_id.or(listed),
                 };
                 recorded.runs_here()
@@ -197,7 +198,7 @@ fn name_of(found: &Symbolized<'_>) -> Option<Name> {
     })
 }
 
-/// The file of a mapping, if it is the one that was mapped: names of another would be wrong.
+/// The file of a mapping, if it is the mapped one: symbols of another would be wrong.
 fn same_file(module: &Module, build_ids: &HashMap<Vec<u8>, Vec<u8>>) -> Option<PathBuf> {
     if !module.path.starts_with(b"/") || module.path.starts_with(b"//") {
         return None;

@@ -1,26 +1,26 @@
-//! Records in the order of their times.
+//! Sorts records by time.
 //!
-//! perf writes what each CPU's buffer holds one after the other, and marks the end of each such round: what
-//! comes after the next mark is not older than what came before this one.
+//! perf writes the buffers of all CPUs one after the other, and marks the end of each such round:
+//! records after the next mark are not older than records before this one.
 //!
-//! A file may have no marks, or few: what waits takes no more than so much memory, and beyond that the earliest is
-//! handed on.
+//! A file may have no marks, or few: pending records are limited in memory, and beyond the limit
+//! the earliest is passed on.
 
 use std::cmp::Ordering;
 use std::collections::BinaryHeap;
 
 use super::record::Header;
 
-/// Of all that waits.
+/// Of all pending records.
 const BYTES_MAX: usize = 512 << 20;
 
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Pending {
-    /// By the clock of the records.
+    /// In the clock of the records.
     pub(super) ts: u64,
     number: u64,
     pub(super) header: Header,
-    /// Place of the event's description.
+    /// Index of the event's attributes.
     pub(super) attr: usize,
     pub(super) body: Box<[u8]>,
 }
@@ -41,16 +41,17 @@ impl PartialOrd for Pending {
 #[derive(Debug)]
 pub(super) struct Order {
     heap: BinaryHeap<Pending>,
-    /// Of what is in there, and how many may be.
+    /// Size of the pending records, and its limit.
     bytes: usize,
     bytes_max: usize,
-    /// Records that were handed on before it was known that none of those to come is earlier.
+    /// Records that were passed on before it was certain that none of the following ones is
+    /// earlier.
     pub(super) hurried: u64,
     number: u64,
     latest: u64,
-    /// What is not later than that is in order.
+    /// Records up to this time are in order.
     until: Option<u64>,
-    /// The latest when the last round ended.
+    /// The latest time when the last round ended.
     latest_before: Option<u64>,
 }
 
@@ -92,12 +93,12 @@ impl Order {
         self.latest_before = Some(self.latest);
     }
 
-    /// No more come.
+    /// All records were added.
     pub(super) fn end(&mut self) {
         self.until = Some(u64::MAX);
     }
 
-    /// When the next in order happened, if one is ready.
+    /// Timestamp of the next record, if one is ready.
     pub(super) fn ready(&self) -> Option<u64> {
         let first = self.heap.peek()?.ts;
         let is_due = self.until.is_some_and(|until| first <= until);
@@ -113,7 +114,7 @@ impl Order {
     }
 }
 
-/// Memory that a record takes.
+/// Memory use of a record.
 fn cost(body: &[u8]) -> usize {
     size_of::<Pending>() + body.len()
 }

@@ -1,4 +1,4 @@
-//! Records of a file one after another, in order of time.
+//! Reads the records of a file in time order.
 
 use std::collections::HashMap;
 use std::fs::File;
@@ -8,20 +8,20 @@ use std::path::Path;
 use zstd::stream::raw::{Decoder, InBuffer, Operation, OutBuffer};
 
 use super::attr::{Attr, IDENTIFIER};
-use super::head::{Head, PerfError, Told};
+use super::head::{FileInfo, Head, PerfError};
 use super::order::{Order, Pending};
 use super::record::{HEADER_BYTES, Header, kind};
 use crate::importers::bytes::Bytes;
 
 const BUFFER_BYTES: usize = 1 << 20;
-/// What one compressed record may become: a thousand times as much as it can have.
+/// Maximum size of a decompressed record: a thousand times the largest compressed one.
 const INFLATED_BYTES_MAX: usize = 64 << 20;
 const TRACING_DATA_BYTES_MAX: u64 = 64 << 20;
 
-/// What could not be read, and where that began.
+/// Unreadable parts of a file, and where the first starts.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Damage {
-    /// Bytes that are no records, or that a compressed record does not give.
+    /// Bytes that are not records, or that are missing from a compressed record.
     pub(super) bytes: u64,
     pub(super) offset: Option<u64>,
 }
@@ -37,8 +37,8 @@ pub(super) struct Reader {
     file: BufReader<File>,
     pub(super) is_big_endian: bool,
     pub(super) is_finished: bool,
-    pub(super) told: Told,
-    /// Place in the file of the next record, and where they end.
+    pub(super) info: FileInfo,
+    /// File offset of the next record, and of the end of the records.
     at: u64,
     end: u64,
     len: u64,
@@ -49,7 +49,7 @@ pub(super) struct Reader {
     is_over: bool,
     pub(super) damage: Damage,
     pub(super) records: u64,
-    /// Records of samples of which nothing tells what they are of.
+    /// Samples without matching attributes.
     pub(super) strange: u64,
 }
 
@@ -64,8 +64,8 @@ impl Reader {
         let mut reader = Self {
             file: BufReader::with_capacity(BUFFER_BYTES, file),
             is_big_endian: head.is_big_endian,
-            is_finished: (data_len.is_some() || head.is_pipe) && !is_cut && !head.told.is_cut,
-            told: head.told,
+            is_finished: (data_len.is_some() || head.is_pipe) && !is_cut && !head.info.is_cut,
+            info: head.info,
             at,
             end,
             len,
@@ -80,30 +80,31 @@ impl Reader {
         };
         reader.index();
         if head.is_pipe {
-            // What the file tells of itself comes first.
+            // The file's metadata comes first.
             reader.fill()?;
         }
         Ok(reader)
     }
 
-    /// Records that were handed on before it was known that none of those to come is earlier.
+    /// Records that were passed on before it was certain that none of the following ones is
+    /// earlier.
     pub(super) fn hurried(&self) -> u64 {
         self.order.hurried
     }
 
-    /// Bytes of the file, and how many of them are read.
+    /// Bytes read, and bytes of the file.
     pub(super) fn progress(&self) -> (u64, u64) {
         (self.at, self.len)
     }
 
     fn index(&mut self) {
         self.by_id.clear();
-        for (place, attr) in self.told.attrs.iter().enumerate() {
+        for (place, attr) in self.info.attrs.iter().enumerate() {
             self.by_id.extend(attr.ids.iter().map(|id| (*id, place)));
         }
     }
 
-    /// When the next record happened, by the clock of the records.
+    /// Timestamp of the next record, in the clock of the records.
     pub(super) fn next_ts(&mut self) -> io::Result<Option<u64>> {
         self.fill()?;
         Ok(self.order.ready())
@@ -125,7 +126,7 @@ impl Reader {
         Ok(())
     }
 
-    /// One record of the file; false at the end.
+    /// Reads one record; false at the end.
     fn read(&mut self) -> io::Result<bool> {
         let begin = self.at;
         let mut head = [0; HEADER_BYTES];
@@ -143,7 +144,8 @@ impl Reader {
             return Ok(false);
         };
         let Some(size) = usize::from(header.size).checked_sub(HEADER_BYTES) else {
-            // Nothing says where the next one begins; zeros are what a file has whose writer died.
+            // The start of the next record is unknown; a file whose writer was killed ends with
+            // zeros.
             self.damage.add(self.end - begin, begin);
             return Ok(false);
         };
@@ -173,17 +175,17 @@ impl Reader {
             kind::FEATURE => {
                 if let Some(number) = bytes.u64() {
                     let part = bytes.take(bytes.left()).unwrap_or_default();
-                    self.told.feature(number as u32, part, self.is_big_endian);
+                    self.info.feature(number as u32, part, self.is_big_endian);
                     self.index();
                 }
             }
-            kind::BUILD_ID => self.told.build_id((header.misc, &body), self.is_big_endian),
+            kind::BUILD_ID => self.info.build_id((header.misc, &body), self.is_big_endian),
             kind::TRACING_DATA => {
                 let size = u64::from(bytes.u32().unwrap_or(0));
                 self.tracing_data(size, begin)?;
             }
             kind::AUXTRACE => {
-                // What a processor traced itself lies behind the record.
+                // AUX data of the processor follows the record.
                 let size = bytes.u64().unwrap_or(0);
                 self.skip(size)?;
             }
@@ -199,7 +201,7 @@ impl Reader {
         Ok(())
     }
 
-    /// A description with its ids.
+    /// An attribute record with its ids.
     fn attr(&mut self, body: &[u8]) {
         const SIZE_AT: usize = 4;
         let size = body.get(SIZE_AT..).and_then(|rest| {
@@ -214,7 +216,7 @@ impl Reader {
         while let Some(id) = ids.u64() {
             attr.ids.push(id);
         }
-        self.told.attrs.push(attr);
+        self.info.attrs.push(attr);
         self.index();
     }
 
@@ -230,13 +232,13 @@ impl Reader {
         (&mut self.file).take(padded).read_to_end(&mut data)?;
         self.at += data.len() as u64;
         data.truncate(size as usize);
-        self.told.tracing_data = data;
+        self.info.tracing_data = data;
         Ok(())
     }
 
     fn skip(&mut self, bytes: u64) -> io::Result<()> {
         let bytes = bytes.min(self.end.saturating_sub(self.at));
-        // Less than the file has, so it can be told as a distance.
+        // Less than the file size, so it fits a relative offset.
         self.file.seek_relative(bytes.cast_signed())?;
         self.at += bytes;
         Ok(())
@@ -265,7 +267,7 @@ impl Reader {
                 break;
             }
             if self.inflated.len() - from > INFLATED_BYTES_MAX {
-                // What is left may be in the decoder alone.
+                // The rest may be in the decoder only.
                 let left = (data.len() - input.pos).max(1);
                 self.damage.add(left as u64, begin);
                 break;
@@ -274,7 +276,7 @@ impl Reader {
         self.take_inflated(begin);
     }
 
-    /// Records may go on in the next compressed one.
+    /// Records may continue in the next compressed one.
     fn take_inflated(&mut self, begin: u64) {
         let all = std::mem::take(&mut self.inflated);
         let mut at = 0;
@@ -289,7 +291,7 @@ impl Reader {
                 break;
             };
             self.records += 1;
-            // The program's own records are never compressed.
+            // perf's own records are never compressed.
             if header.kind < kind::USER {
                 self.place(header, body.into());
             }
@@ -298,13 +300,13 @@ impl Reader {
         self.inflated = all[at..].to_vec();
     }
 
-    /// Puts a record of the kernel where it belongs in time.
+    /// Queues a kernel record in time order.
     fn place(&mut self, header: Header, body: Box<[u8]>) {
         let Some(attr) = self.attr_of(header.kind, &body) else {
             self.strange += 1;
             return;
         };
-        let of = &self.told.attrs[attr];
+        let of = &self.info.attrs[attr];
         let at = if header.kind == kind::SAMPLE {
             of.time_in_sample()
         } else {
@@ -312,13 +314,13 @@ impl Reader {
                 .and_then(|from_end| body.len().checked_sub(from_end))
         };
         let ts = at.and_then(|at| Bytes::new(body.get(at..)?, self.is_big_endian).u64());
-        // What perf found when it began has none, or zero.
+        // Records synthesised by perf at the start have no time, or zero.
         self.order.add(ts.unwrap_or(0), header, attr, body);
     }
 
     fn attr_of(&self, kind: u32, body: &[u8]) -> Option<usize> {
-        let first = self.told.attrs.first()?;
-        if self.told.attrs.len() == 1 {
+        let first = self.info.attrs.first()?;
+        if self.info.attrs.len() == 1 {
             return Some(0);
         }
         let at = match (kind, first.has(IDENTIFIER)) {
@@ -330,14 +332,14 @@ impl Reader {
         let id = at.and_then(|at| Bytes::new(body.get(at..)?, self.is_big_endian).u64());
         match id.and_then(|id| self.by_id.get(&id)) {
             Some(attr) => Some(*attr),
-            // Those that were not asked for have the layout of the first.
+            // Records without an event of their own have the layout of the first one.
             None if kind != kind::SAMPLE || id.is_none() => Some(0),
             None => None,
         }
     }
 }
 
-/// False if the file ends before that.
+/// False if the file ends early.
 fn read_all(file: &mut impl Read, bytes: &mut [u8]) -> io::Result<bool> {
     match file.read_exact(bytes) {
         Ok(()) => Ok(true),

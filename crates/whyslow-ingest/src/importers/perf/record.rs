@@ -1,11 +1,11 @@
-//! Records of perf, taken apart.
+//! Parser for perf records.
 
 use super::attr::{
     ADDR, Attr, CALLCHAIN, CPU, ID, IDENTIFIER, IP, PERIOD, RAW, READ, STREAM_ID, TID, TIME,
 };
 use crate::importers::bytes::Bytes;
 
-/// Of `perf_event_header.type`.
+/// Values of `perf_event_header.type`.
 pub(super) mod kind {
     pub(in crate::importers::perf) const MMAP: u32 = 1;
     pub(in crate::importers::perf) const LOST: u32 = 2;
@@ -17,7 +17,7 @@ pub(super) mod kind {
     pub(in crate::importers::perf) const MMAP2: u32 = 10;
     pub(in crate::importers::perf) const LOST_SAMPLES: u32 = 13;
     pub(in crate::importers::perf) const SWITCH_CPU_WIDE: u32 = 15;
-    /// From here on they are those of the program, not of the kernel.
+    /// From here on, records of the perf tool, not of the kernel.
     pub(in crate::importers::perf) const USER: u32 = 64;
     pub(in crate::importers::perf) const ATTR: u32 = 64;
     pub(in crate::importers::perf) const TRACING_DATA: u32 = 66;
@@ -55,7 +55,7 @@ impl Header {
     }
 }
 
-/// When, where and of whom.
+/// Time, CPU and thread of a record.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Where {
     pub(super) pid: Option<i32>,
@@ -67,12 +67,12 @@ pub(super) struct Where {
 pub(super) struct Sample<'b> {
     pub(super) place: Where,
     pub(super) ip: Option<u64>,
-    /// Innermost first, with marks between kernel and program.
+    /// Innermost first, with markers between kernel and user frames.
     pub(super) chain: Chain<'b>,
     pub(super) raw: &'b [u8],
 }
 
-/// Addresses as they lie in the file.
+/// Addresses as encoded in the file.
 #[derive(Debug, Clone, Copy, Default)]
 pub(super) struct Chain<'b> {
     bytes: &'b [u8],
@@ -93,7 +93,7 @@ impl<'b> Chain<'b> {
 }
 
 impl<'b> Sample<'b> {
-    /// None if it ends too early for what it should have.
+    /// None if the sample is truncated.
     pub(super) fn parse(body: &'b [u8], attr: &Attr, is_big_endian: bool) -> Option<Self> {
         let mut bytes = Bytes::new(body, is_big_endian);
         let mut sample = Self::default();
@@ -151,7 +151,7 @@ fn skip_read(bytes: &mut Bytes<'_>, format: u64) -> Option<()> {
 }
 
 impl Where {
-    /// Of the end of a record that is no sample.
+    /// From the end of a non-sample record.
     pub(super) fn of_end(body: &[u8], attr: &Attr, is_big_endian: bool) -> Self {
         Self::read_end(body, attr, is_big_endian).unwrap_or_default()
     }
@@ -181,15 +181,15 @@ impl Where {
     }
 }
 
-/// A file in the memory of a process.
+/// A file mapped into a process.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Mapped<'b> {
     pub(super) pid: i32,
     pub(super) begin: u64,
     pub(super) len: u64,
-    /// Byte of the file that lies at the begin.
+    /// File offset of the start.
     pub(super) offset: u64,
-    /// Device and number of the file, or its build id: what tells whether another is the same.
+    /// Device and inode of the file, or its build id: they identify the file.
     pub(super) inode: Option<u64>,
     pub(super) build_id: Option<&'b [u8]>,
     pub(super) path: &'b [u8],

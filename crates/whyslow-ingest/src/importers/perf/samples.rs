@@ -1,4 +1,4 @@
-//! Samples: what a tracepoint tells, or the stack of what ran.
+//! Samples: the fields of a tracepoint, or the stack of the running code.
 
 use whyslow_model::Ns;
 use whyslow_model::event::{Body, Frame, PrevState, Stack, StackKind};
@@ -8,15 +8,15 @@ use super::names::Address;
 use super::order::Pending;
 use super::record::{Chain, Sample};
 use super::{At, Item, PerfSource};
-use crate::importers::tracepoint::raw::Room;
+use crate::importers::tracepoint::raw::ArrayBuffer;
 
-/// Frames of one stack.
+/// Maximum number of frames of a stack.
 const FRAMES_MAX: usize = 1024;
-/// Marks in a chain: what follows is of the kernel, of the program, …
+/// Markers in a chain: kernel frames follow, user frames follow, …
 const MARKS: u64 = -4095_i64 as u64;
 const MARK_KERNEL: u64 = -128_i64 as u64;
 const MARK_USER: u64 = -512_i64 as u64;
-/// Addresses of the kernel on machines whose chains have no marks.
+/// Kernel addresses on machines whose chains have no markers.
 const KERNEL_HALF: u64 = 1 << 63;
 
 /// A thread that left the CPU, with its stack.
@@ -30,7 +30,7 @@ pub(super) struct Away {
 
 impl PerfSource {
     pub(super) fn sample(&mut self, pending: &Pending, take: &mut dyn FnMut(Item<'_>)) {
-        let attr = &self.reader.told.attrs[pending.attr];
+        let attr = &self.reader.info.attrs[pending.attr];
         let is_big_endian = self.reader.is_big_endian;
         let Some(sample) = Sample::parse(&pending.body, attr, is_big_endian) else {
             self.cut += 1;
@@ -81,8 +81,8 @@ impl PerfSource {
             return;
         };
         self.unused += u64::from(class.is_unused());
-        let (mut room, mut args) = (Room::default(), None);
-        let body = class.body(sample.raw, &mut room, &mut args);
+        let (mut arrays, mut args) = (ArrayBuffer::default(), None);
+        let body = class.body(sample.raw, &mut arrays, &mut args);
         let switch = match &body {
             Some(Body::SchedSwitch {
                 prev_tid,
@@ -110,7 +110,7 @@ impl PerfSource {
         }
     }
 
-    /// A thread comes back to the CPU: the stack that it left with is that of its time away.
+    /// A thread returns to the CPU: the stack at its switch-out is the one of its off-CPU time.
     fn back(&mut self, tid: i32, at: At, take: &mut dyn FnMut(Item<'_>)) {
         let Some(away) = self.away.remove(&tid) else {
             return;
@@ -134,18 +134,18 @@ impl PerfSource {
         take: &mut dyn FnMut(Item<'_>),
     ) {
         for address in addresses {
-            self.names.look_up(&self.maps, &self.reader.told, *address);
+            self.names.look_up(&self.maps, &self.reader.info, *address);
         }
         let frames: Vec<Frame<'_>> = addresses
             .iter()
             .map(|address| {
-                let known = self.names.known(&self.maps, *address);
+                let symbol = self.names.symbol(&self.maps, *address);
                 Frame {
                     is_kernel: address.is_kernel,
                     address: address.at,
-                    function: known.function,
-                    module: known.module,
-                    distance: known.distance,
+                    function: symbol.function,
+                    module: symbol.module,
+                    distance: symbol.distance,
                     ..Frame::default()
                 }
             })
@@ -159,7 +159,7 @@ impl PerfSource {
     }
 }
 
-/// Innermost first; without a chain, where the sample was taken.
+/// Innermost first; without a chain, the sampled address.
 fn addresses(pid: i32, chain: Chain<'_>, ip: Option<u64>) -> Vec<Address> {
     let mut found = Vec::new();
     let (mut is_kernel, mut is_marked, mut is_first) = (false, false, true);

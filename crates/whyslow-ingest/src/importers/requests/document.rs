@@ -1,4 +1,4 @@
-//! Files that are one value of JSON, or several, one behind the other: held in memory.
+//! Files of one or several consecutive JSON values, which are held in memory.
 
 use std::io::{self, BufRead, Read};
 
@@ -9,23 +9,23 @@ use super::{Request, RequestReader, RequestsError};
 use crate::importers::streamed::{Note, Summary};
 use crate::limits;
 
-/// What the values of a file tell.
+/// Contents of the values of a file.
 #[derive(Debug, Default)]
-pub(super) struct Told {
+pub(super) struct Contents {
     pub(super) requests: Vec<Request>,
-    /// Parts that make no sense, with what is wrong with the first of them.
+    /// Invalid parts, and the error in the first one.
     pub(super) bad: u64,
     pub(super) what: String,
-    /// Where the value begins that has that part, in bytes.
+    /// Byte offset of the value with the first invalid part.
     offset: u64,
-    /// Spans inside of no request.
+    /// Spans that belong to no request.
     pub(super) alone: u64,
-    /// Parts of requests.
+    /// Phases of requests.
     pub(super) phases: u64,
 }
 
-impl Told {
-    pub(super) fn tell_bad(&mut self, what: &str) {
+impl Contents {
+    pub(super) fn add_bad(&mut self, what: &str) {
         self.bad += 1;
         if self.what.is_empty() {
             what.clone_into(&mut self.what);
@@ -39,29 +39,28 @@ pub(super) struct Document {
     summary: Summary,
 }
 
-/// Takes the values of a file, in their order.
-type Take<'t> = dyn FnMut(&Value, &mut Told) + 't;
+/// Processes the values of a file in order.
+type Take<'t> = dyn FnMut(&Value, &mut Contents) + 't;
 
 impl Document {
     pub(super) fn read(
         input: &mut dyn BufRead,
         take: &mut Take<'_>,
-    ) -> Result<(Told, u64, Option<Note>), RequestsError> {
+    ) -> Result<(Contents, u64, Option<Note>), RequestsError> {
         let limit = limits::TEXT_BYTES_MAX;
         let mut bytes = Vec::new();
         input.take(limit + 1).read_to_end(&mut bytes)?;
         if bytes.len() as u64 > limit {
             return Err(RequestsError::Format(format!(
-                "it has more than {limit} bytes, which is the limit of a document"
+                "the document exceeds {limit} bytes"
             )));
         }
         if weight(&bytes) > limits::REQUEST_DOCUMENT_WEIGHT_MAX {
             return Err(RequestsError::Format(
-                "it has too many parts to be held in memory: export fewer traces at once"
-                    .to_owned(),
+                "the document needs too much memory: export fewer traces at once".to_owned(),
             ));
         }
-        let mut told = Told::default();
+        let mut contents = Contents::default();
         let mut values = serde_json::Deserializer::from_slice(&bytes).into_iter::<Value>();
         let mut cut = None;
         let mut is_first = true;
@@ -72,14 +71,14 @@ impl Document {
             };
             match value {
                 Ok(value) => {
-                    let bad = told.bad;
-                    take(&value, &mut told);
+                    let bad = contents.bad;
+                    take(&value, &mut contents);
                     if bad == 0 {
-                        told.offset = offset;
+                        contents.offset = offset;
                     }
                 }
                 Err(error) if is_first => {
-                    return Err(RequestsError::Format(format!("it is no JSON: {error}")));
+                    return Err(RequestsError::Format(format!("invalid JSON: {error}")));
                 }
                 Err(error) => {
                     let offset = Some(values.byte_offset() as u64);
@@ -89,26 +88,27 @@ impl Document {
             }
             is_first = false;
         }
-        Ok((told, bytes.len() as u64, cut))
+        Ok((contents, bytes.len() as u64, cut))
     }
 
-    pub(super) fn new((told, bytes, cut): (Told, u64, Option<Note>)) -> Self {
-        let requests = told.requests.len() as u64;
-        let bad = Note::new(&stat::REQUEST_LINE_BAD, told.bad).at(Some(told.offset), told.what);
-        let alone = Note::new(&stat::REQUEST_SPAN_ALONE, told.alone);
+    pub(super) fn new((contents, bytes, cut): (Contents, u64, Option<Note>)) -> Self {
+        let requests = contents.requests.len() as u64;
+        let bad = Note::new(&stat::REQUEST_LINE_BAD, contents.bad)
+            .at(Some(contents.offset), contents.what);
+        let alone = Note::new(&stat::REQUEST_SPAN_ALONE, contents.alone);
         let notes = [Some(bad).filter(|bad| bad.count > 0), Some(alone), cut];
-        let counts = [("request", requests), ("phase", told.phases)];
+        let counts = [("request", requests), ("phase", contents.phases)];
         let counts = counts.into_iter().filter(|(_, count)| *count > 0);
         Self {
-            requests: told.requests.into_iter(),
+            requests: contents.requests.into_iter(),
             bytes,
             summary: Summary {
                 facts: Vec::new(),
                 counts: counts
                     .map(|(name, count)| (name.to_owned(), count))
                     .collect(),
-                records: requests + told.phases + told.alone + told.bad,
-                skipped: told.bad,
+                records: requests + contents.phases + contents.alone + contents.bad,
+                skipped: contents.bad,
                 notes: notes.into_iter().flatten().collect(),
             },
         }
@@ -136,7 +136,7 @@ impl RequestReader for Document {
     }
 }
 
-/// What the heaviest of the values takes in memory, in units of a small one: few bytes of text may become very many
+/// Memory use of the largest value, in units of a small one: a short text may become very many
 /// values, of which maps are the largest.
 fn weight(bytes: &[u8]) -> u64 {
     const MAP: u64 = 10;
@@ -164,12 +164,12 @@ fn weight(bytes: &[u8]) -> u64 {
     most
 }
 
-/// The text of a key, or nothing.
+/// The text of a key, or an empty text.
 pub(super) fn text<'v>(value: &'v Value, key: &str) -> &'v str {
     value.get(key).and_then(Value::as_str).unwrap_or_default()
 }
 
-/// The list of a key, or an empty one.
+/// The list of a key, or an empty list.
 pub(super) fn list<'v>(value: &'v Value, key: &str) -> &'v [Value] {
     value
         .get(key)

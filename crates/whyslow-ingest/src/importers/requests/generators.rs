@@ -1,4 +1,4 @@
-//! What load generators list whose times have dates: vegeta (`encode -to json`, `-to csv`), ab (`-g`).
+//! Request lists of load generators with dates: vegeta (`encode -to json`, `-to csv`), ab (`-g`).
 
 use std::collections::VecDeque;
 
@@ -8,7 +8,7 @@ use whyslow_model::stat::{self, Stat};
 
 use super::lines::Parse;
 use super::request::{Outcome, Request, Role, Times};
-use super::values::{MILLISECOND, SECOND, fields, length, moment};
+use super::values::{MILLISECOND, SECOND, fields, length, timestamp};
 
 const AB: &str = "starttime\tseconds\tctime\tdtime\tttime\twait";
 
@@ -21,7 +21,7 @@ pub(super) fn is_vegeta_json(head: &str) -> bool {
     head.starts_with("{\"attack\":") && keys.iter().all(|key| head.contains(key))
 }
 
-/// Twelve columns without names; the time, the status and the length are numbers.
+/// Twelve columns without a header; time, status and length are numbers.
 pub(super) fn is_vegeta_csv(head: &str) -> bool {
     let line = head.lines().next().unwrap_or_default();
     let fields: Vec<&str> = line.splitn(6, ',').collect();
@@ -32,8 +32,8 @@ pub(super) fn is_vegeta_csv(head: &str) -> bool {
         && fields[..5].iter().all(is_number)
 }
 
-/// A client's, with what it says of the end.
-pub(super) fn answered(
+/// A request of a client with its result.
+pub(super) fn client_request(
     source: &'static str,
     (ts, dur): (Ns, Ns),
     status: i32,
@@ -75,7 +75,8 @@ struct VegetaLine {
 
 impl VegetaLine {
     fn request(self, ts: Ns) -> Request {
-        let mut request = answered("vegeta", (ts, self.latency.max(0)), self.code, &self.error);
+        let mut request =
+            client_request("vegeta", (ts, self.latency.max(0)), self.code, &self.error);
         request.seq = self.seq;
         request.method = self.method;
         request.set_url(&self.url);
@@ -87,7 +88,7 @@ impl VegetaLine {
 impl Parse for VegetaJson {
     fn line(&mut self, line: &str, found: &mut VecDeque<Request>) -> Result<bool, String> {
         let line: VegetaLine = serde_json::from_str(line).map_err(|error| error.to_string())?;
-        let ts = moment(&line.timestamp).ok_or("its time is none")?;
+        let ts = timestamp(&line.timestamp).ok_or("invalid time")?;
         found.push_back(line.request(ts));
         Ok(true)
     }
@@ -107,11 +108,11 @@ impl Parse for VegetaCsv {
         let number = |at: usize| -> Result<i64, String> {
             text(at)
                 .parse()
-                .map_err(|_| format!("{:?} is no number", text(at)))
+                .map_err(|_| format!("{:?} is not a number", text(at)))
         };
         let ts = number(0)?;
         let line = VegetaLine {
-            code: i32::try_from(number(1)?).map_err(|_| "its status is none")?,
+            code: i32::try_from(number(1)?).map_err(|_| "invalid status")?,
             timestamp: String::new(),
             latency: number(2)?,
             bytes_out: number(3).ok(),
@@ -130,7 +131,7 @@ impl Parse for VegetaCsv {
     }
 }
 
-/// In order of length; the begin is a whole second.
+/// In order of duration; the start is in whole seconds.
 #[derive(Debug, Default)]
 pub(super) struct Ab {
     requests: u64,
@@ -143,14 +144,15 @@ impl Parse for Ab {
         }
         let fields: Vec<&str> = line.split('\t').collect();
         let [_, seconds, connect, _, total, wait] = fields[..] else {
-            return Err("not six columns".to_owned());
+            return Err("expected six columns".to_owned());
         };
-        let ms =
-            |text: &str| length(text, MILLISECOND).ok_or_else(|| format!("{text:?} is no length"));
-        let ts = length(seconds, SECOND).ok_or("its time is none")?;
+        let ms = |text: &str| {
+            length(text, MILLISECOND).ok_or_else(|| format!("invalid duration {text:?}"))
+        };
+        let ts = length(seconds, SECOND).ok_or("invalid time")?;
         let (connect, total, wait) = (ms(connect)?, ms(total)?, ms(wait)?);
-        // It tells nothing of status; those that failed are not in the list.
-        let mut request = answered("ab", (ts, total), 0, "");
+        // ab does not list the status, nor failed requests.
+        let mut request = client_request("ab", (ts, total), 0, "");
         request.outcome = Outcome::Unknown;
         let rest = total.saturating_sub(connect).saturating_sub(wait);
         request.times = Times {

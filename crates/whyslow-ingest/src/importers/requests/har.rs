@@ -1,12 +1,13 @@
-//! HAR 1.2, what browsers and proxies save of their requests.
+//! HAR 1.2, as saved by browsers and proxies.
 //!
-//! Times of parts are ms, -1 where there was none; `connect` has the handshake of TLS in it, which is taken out.
+//! Durations of phases are in ms, -1 if absent; `connect` includes the TLS handshake, which is
+//! subtracted.
 
 use serde_json::Value;
 
-use super::document::{Told, list, text};
+use super::document::{Contents, list, text};
 use super::request::{Outcome, Request, Role, Times};
-use super::values::{MILLISECOND, length_of, moment, span_id, trace_id};
+use super::values::{MILLISECOND, length_of, span_id, timestamp, trace_id};
 
 pub(super) fn is_har(head: &str) -> bool {
     let begin: String = head
@@ -14,7 +15,7 @@ pub(super) fn is_har(head: &str) -> bool {
         .filter(|c| !c.is_whitespace())
         .take(400)
         .collect();
-    // Others log values of `log`, too.
+    // Other programs log values with `log`, too.
     let Some(inner) = begin.strip_prefix("{\"log\":{") else {
         return false;
     };
@@ -30,15 +31,15 @@ pub(super) fn is_har(head: &str) -> bool {
         && (inner.contains("\"creator\":{") || inner.contains("\"entries\":["))
 }
 
-pub(super) fn take(document: &Value, told: &mut Told) {
+pub(super) fn take(document: &Value, contents: &mut Contents) {
     let Some(log) = document.get("log") else {
-        return told.tell_bad("no log");
+        return contents.add_bad("missing `log`");
     };
     for (number, entry) in list(log, "entries").iter().enumerate() {
         match request(entry) {
-            Some(request) => told.requests.push(request),
-            None => told.tell_bad(&format!(
-                "entry {} has no startedDateTime or request",
+            Some(request) => contents.requests.push(request),
+            None => contents.add_bad(&format!(
+                "entry {} has no `startedDateTime` or `request`",
                 number + 1
             )),
         }
@@ -46,8 +47,8 @@ pub(super) fn take(document: &Value, told: &mut Told) {
 }
 
 fn request(entry: &Value) -> Option<Request> {
-    let ts = moment(text(entry, "startedDateTime"))?;
-    let (asked, answer) = (entry.get("request")?, &entry["response"]);
+    let ts = timestamp(text(entry, "startedDateTime"))?;
+    let (sent, received) = (entry.get("request")?, &entry["response"]);
     let timings = &entry["timings"];
     let part = |name: &str| length_of(timings.get(name)?.as_f64()?, MILLISECOND);
     let (connect, tls) = (part("connect"), part("ssl"));
@@ -58,11 +59,11 @@ fn request(entry: &Value) -> Option<Request> {
             .and_then(|ms| length_of(ms, MILLISECOND)),
         role: Role::Client,
         source: "har",
-        method: text(asked, "method").to_owned(),
+        method: text(sent, "method").to_owned(),
         error: text(entry, "_error").to_owned(),
         connection: text(entry, "connection").parse().ok(),
-        bytes_sent: sum(asked),
-        bytes_received: sum(answer),
+        bytes_sent: sum(sent),
+        bytes_received: sum(received),
         times: Times {
             queue: part("blocked"),
             resolve: part("dns"),
@@ -75,14 +76,14 @@ fn request(entry: &Value) -> Option<Request> {
         ..Request::default()
     };
     request.is_reused = Some(connect.is_none());
-    request.set_url(text(asked, "url"));
-    let protocol = text(answer, "httpVersion");
+    request.set_url(text(sent, "url"));
+    let protocol = text(received, "httpVersion");
     request.set_protocol(if protocol.is_empty() {
-        text(asked, "httpVersion")
+        text(sent, "httpVersion")
     } else {
         protocol
     });
-    let status = answer["status"]
+    let status = received["status"]
         .as_i64()
         .and_then(|status| i32::try_from(status).ok());
     request.set_status(status.unwrap_or(0));
@@ -90,7 +91,7 @@ fn request(entry: &Value) -> Option<Request> {
         request.outcome = Outcome::of_error(text(entry, "_error"));
     }
     text(entry, "serverIPAddress").clone_into(&mut request.peer);
-    let mut headers = list(asked, "headers").iter();
+    let mut headers = list(sent, "headers").iter();
     let parent = headers.find(|header| text(header, "name").eq_ignore_ascii_case("traceparent"));
     let mut parts = parent
         .map_or("", |header| text(header, "value"))
@@ -101,7 +102,7 @@ fn request(entry: &Value) -> Option<Request> {
     Some(request)
 }
 
-/// Headers and body; null where neither is known.
+/// Headers and body; null if neither is known.
 fn sum(of: &Value) -> Option<i64> {
     let sizes = ["headersSize", "bodySize"].map(|name| of[name].as_i64().filter(|size| *size >= 0));
     sizes.into_iter().flatten().reduce(i64::saturating_add)

@@ -1,8 +1,8 @@
-//! k6 (`--out json`, `--out csv`): a value a line, of which those of one request stand together.
+//! k6 (`--out json`, `--out csv`): one value per line; the values of a request are consecutive.
 //!
-//! `http_reqs` comes first; the time of all of them is that of its end. `http_req_blocked` is all that came before the
-//! request was sent, with the handshakes in it; `http_req_duration` is the rest. CSV has whole seconds, unless
-//! `K6_CSV_TIME_FORMAT` asks for finer ones.
+//! `http_reqs` comes first; all of them have the time of the end of the request. `http_req_blocked`
+//! is everything before sending, including the handshakes; `http_req_duration` is the rest. CSV
+//! times are in whole seconds, unless `K6_CSV_TIME_FORMAT` is set.
 
 use std::borrow::Cow;
 use std::collections::VecDeque;
@@ -13,7 +13,7 @@ use whyslow_model::stat::{self, Stat};
 
 use super::lines::Parse;
 use super::request::{Outcome, Request, Role};
-use super::values::{MILLISECOND, fields, length_of, moment};
+use super::values::{MILLISECOND, fields, length_of, timestamp};
 
 pub(super) fn is_json(head: &str) -> bool {
     let line = head.lines().next().unwrap_or_default();
@@ -25,7 +25,7 @@ pub(super) fn is_csv(head: &str) -> bool {
     head.starts_with("metric_name,timestamp,metric_value,")
 }
 
-/// A request of which not all values may have come.
+/// A request whose values may be incomplete.
 #[derive(Debug, Default)]
 struct Open {
     request: Option<Request>,
@@ -40,7 +40,7 @@ impl Open {
             return false;
         };
         let ns = length_of(value, MILLISECOND);
-        // What took no time was not done: the connection was there.
+        // A zero duration means an existing connection was used.
         let done = ns.filter(|ns| *ns > 0);
         let times = &mut request.times;
         match metric {
@@ -76,7 +76,7 @@ impl Open {
     }
 }
 
-/// What is told of a request beside its times.
+/// Tags of a request.
 struct About<'a> {
     method: &'a str,
     url: &'a str,
@@ -95,7 +95,7 @@ fn begun(about: &About<'_>) -> Request {
         ..Request::default()
     };
     request.set_url(about.url);
-    // A script may give one name to many addresses.
+    // A script may use one name for many URLs.
     if about.name != about.url && !about.name.is_empty() {
         about.name.clone_into(&mut request.endpoint);
     }
@@ -153,7 +153,7 @@ impl Parse for Json {
         }
         self.open.close(found);
         let tags = line.data.tags.unwrap_or_default();
-        let end = moment(&line.data.time).ok_or("its time is none")?;
+        let end = timestamp(&line.data.time).ok_or("invalid time")?;
         let about = About {
             method: &tags.method,
             url: &tags.url,
@@ -180,14 +180,14 @@ impl Parse for Json {
 pub(super) struct Csv {
     open: Open,
     columns: Vec<String>,
-    /// Requests with times of whole seconds.
+    /// Requests with times in whole seconds.
     coarse: u64,
 }
 
-/// `unix`, `unix_milli`, `unix_micro` and `unix_nano` are told apart by their size.
+/// `unix`, `unix_milli`, `unix_micro` and `unix_nano` are distinguished by magnitude.
 fn time(text: &str) -> Option<Ns> {
     let Ok(number) = text.parse::<i64>() else {
-        return moment(text);
+        return timestamp(text);
     };
     let unit = match text.len() {
         0..=SECONDS_DIGITS_MAX => 1_000_000_000,
@@ -198,7 +198,7 @@ fn time(text: &str) -> Option<Ns> {
     number.checked_mul(unit)
 }
 
-/// Of seconds until the year 5138.
+/// In seconds, until the year 5138.
 const SECONDS_DIGITS_MAX: usize = 11;
 
 impl Parse for Csv {
@@ -221,12 +221,12 @@ impl Parse for Csv {
             let value = text("metric_value");
             let value = value
                 .parse()
-                .map_err(|_| format!("{value:?} is no number"))?;
+                .map_err(|_| format!("{value:?} is not a number"))?;
             self.open.value(metric, value);
             return Ok(false);
         }
         let stamp = text("timestamp");
-        let end = time(stamp).ok_or("its time is none")?;
+        let end = time(stamp).ok_or("invalid time")?;
         let is_coarse = stamp.len() <= SECONDS_DIGITS_MAX;
         let about = About {
             method: text("method"),

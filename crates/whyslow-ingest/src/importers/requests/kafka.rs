@@ -1,8 +1,10 @@
-//! Request logs of Kafka's brokers (`kafka.request.logger` at DEBUG): a line a request, when its answer was sent.
+//! Request logs of Kafka brokers (`kafka.request.logger` at DEBUG): one line per request, written
+//! when its response was sent.
 //!
-//! `Completed request:{…}` is JSON since Kafka 2.8; before, it is the header in words, the request, and its times behind
-//! `;`. Where a request spends its time is told in ms, which add up to the total: in the queue for a handler, with the
-//! handler, waiting for other brokers or for data, held back by a quota, in the queue for the network, being sent.
+//! `Completed request:{…}` is JSON since Kafka 2.8; before, it is the header as text, the request,
+//! and its times after `;`. The times of the phases are in ms and add up to the total: in the
+//! request queue, in the handler, waiting for other brokers or for data, throttled by a quota, in
+//! the response queue, sending.
 
 use std::collections::VecDeque;
 
@@ -16,7 +18,7 @@ use super::values::{MILLISECOND, length, length_of};
 use crate::importers::stamp::{self, Clock, Shift, Stamp};
 
 const COMPLETED: &str = "Completed request:";
-/// What a broker calls them, with `Ms` behind in JSON, and what they are called here.
+/// The broker's names, with suffix `Ms` in JSON, and the names used here.
 const TIMES: [(&str, &str); 6] = [
     ("requestQueueTime", "request_queue"),
     ("localTime", "local"),
@@ -50,11 +52,11 @@ impl Kafka {
 
 impl Parse for Kafka {
     fn line(&mut self, line: &str, found: &mut VecDeque<Request>) -> Result<bool, String> {
-        // Others write to the same file.
+        // Other loggers write to the same file.
         let Some((before, rest)) = line.split_once(COMPLETED) else {
             return Ok(false);
         };
-        let stamp = stamped(before).ok_or("no time stands before it")?;
+        let stamp = stamped(before).ok_or("missing timestamp")?;
         let mut request = if rest.starts_with('{') {
             json(rest)
         } else {
@@ -95,7 +97,8 @@ fn broker(total: Option<Ns>, phases: Vec<Phase>) -> Request {
     }
 }
 
-/// `127.0.0.1:9092-127.0.0.1:43210-5`: this side, the other one, how often the pair was used.
+/// `127.0.0.1:9092-127.0.0.1:43210-5`: local address, remote address, number of connections between
+/// them before.
 fn connection(text: &str, request: &mut Request) {
     let mut parts = text.rsplitn(2, '-').skip(1);
     let sides = parts.next().unwrap_or_default();
@@ -106,12 +109,12 @@ fn connection(text: &str, request: &mut Request) {
 }
 
 fn json(text: &str) -> Result<Request, String> {
-    // The logger's name stands behind it.
+    // The logger's name follows.
     let mut values = serde_json::Deserializer::from_str(text).into_iter::<Value>();
-    let told = values.next().ok_or("nothing")?;
-    let told = told.map_err(|error| error.to_string())?;
+    let parsed = values.next().ok_or("missing JSON")?;
+    let parsed = parsed.map_err(|error| error.to_string())?;
     let ms = |name: &str| {
-        let value = told.get(format!("{name}Ms"))?.as_f64()?;
+        let value = parsed.get(format!("{name}Ms"))?.as_f64()?;
         length_of(value, MILLISECOND)
     };
     let phases = TIMES.iter().filter_map(|(name, phase)| {
@@ -119,27 +122,27 @@ fn json(text: &str) -> Result<Request, String> {
         Some(Phase { name, ts, dur })
     });
     let mut request = broker(ms("totalTime"), phases.collect());
-    let header = &told["requestHeader"];
+    let header = &parsed["requestHeader"];
     let text = |value: &Value| value.as_str().unwrap_or_default().to_owned();
     request.endpoint = text(&header["requestApiKeyName"]);
     request.client = text(&header["clientId"]);
     request.seq = header["correlationId"].as_i64();
     connection(
-        told["connection"].as_str().unwrap_or_default(),
+        parsed["connection"].as_str().unwrap_or_default(),
         &mut request,
     );
     request.outcome = Outcome::Ok;
-    if let Some(code) = error_code(&told["response"], 0) {
+    if let Some(code) = error_code(&parsed["response"], 0) {
         request.outcome = Outcome::Error;
         request.error = format!("error {code}");
     }
     if request.endpoint.is_empty() {
-        return Err("no requestApiKeyName".to_owned());
+        return Err("missing `requestApiKeyName`".to_owned());
     }
     Ok(request)
 }
 
-/// The first error of a partition or of all.
+/// The first error code of a partition or of the response.
 fn error_code(value: &Value, depth: u32) -> Option<i64> {
     const DEPTH_MAX: u32 = 16;
     if depth > DEPTH_MAX {
@@ -160,7 +163,7 @@ fn words(text: &str) -> Result<Request, String> {
     let (about, rest) = text
         .rsplit_once(" from connection ")
         .ok_or("no connection")?;
-    let (of, times) = rest.split_once(';').ok_or("no times")?;
+    let (of, times) = rest.split_once(';').ok_or("missing times")?;
     let ms = |name: &str| {
         let mut parts = times.split([',', ' ']);
         let value = parts.find_map(|part| part.strip_prefix(name)?.strip_prefix(':'))?;
@@ -176,7 +179,7 @@ fn words(text: &str) -> Result<Request, String> {
         let (_, value) = header.split_once(&format!("{name}="))?;
         value.split([',', ')', '}']).next()
     };
-    // Older ones write `Name: FetchRequest; …; ClientId: a;`.
+    // Older versions print `Name: FetchRequest; …; ClientId: a;`.
     let old = |name: &str| {
         let (_, value) = about.split_once(&format!("{name}: "))?;
         value.split(';').next()

@@ -1,4 +1,4 @@
-//! Files of any size, a line at a time.
+//! Line-based files of any size.
 
 use std::cell::Cell;
 use std::collections::VecDeque;
@@ -15,20 +15,20 @@ use crate::importers::stamp::{Clock, Shift};
 use crate::importers::streamed::{Note, Summary};
 use crate::limits;
 
-/// One form of lines.
+/// Parser of a line-based format.
 pub(super) trait Parse {
-    /// What it tells goes into `found`; true if the line is a record, not a header or something between.
+    /// Adds requests to `found`; true if the line is a record, not a header or other text.
     fn line(&mut self, line: &str, found: &mut VecDeque<Request>) -> Result<bool, String>;
 
-    /// No more lines come.
+    /// No more lines follow.
     fn end(&mut self, _found: &mut VecDeque<Request>) {}
 
-    /// That of its times, where they may have no zone.
+    /// The clock of its timestamps, if they may lack a zone.
     fn clock(&self) -> Option<&Clock> {
         None
     }
 
-    /// What is to be said of the whole.
+    /// Anomalies of the whole file.
     fn remarks(&self) -> Vec<(&'static Stat, u64)>;
 
     fn facts(&self) -> Vec<(&'static str, String)> {
@@ -36,7 +36,7 @@ pub(super) trait Parse {
     }
 }
 
-/// How much of a file was read, by whoever reads it.
+/// Number of bytes read, independent of the reader.
 pub(super) struct Counted {
     read: Rc<Cell<u64>>,
     all: u64,
@@ -109,7 +109,7 @@ impl Lines {
         }
     }
 
-    /// How the clock of the file lies to that of Greenwich, which its last line tells.
+    /// Offset of the file's clock from UTC, derived from its last line.
     pub(super) fn shift(mut self, written: Option<Ns>) -> io::Result<Shift> {
         while self.next()?.is_some() {
             let is_whole = self.parse.clock().is_none_or(Clock::is_whole);
@@ -121,7 +121,7 @@ impl Lines {
         Ok(clock.map_or(Shift::default(), |clock| clock.shift(written)))
     }
 
-    /// Reads a line and what it tells; false at the end.
+    /// Reads and parses a line; false at the end.
     fn read(&mut self) -> io::Result<bool> {
         self.line.clear();
         let limit = limits::REQUEST_LINE_BYTES_MAX;
@@ -130,11 +130,11 @@ impl Lines {
             .read_until(b'\n', &mut self.line);
         let length = match read {
             Ok(length) => length as u64,
-            // Of a compressed file that breaks off, what is before is used.
+            // The part before the damage of a compressed file is used.
             Err(error) if is_damage(&error) => {
                 self.broken = Some(Note::new(&stat::REQUESTS_CUT, 1).at(
                     Some(self.offset),
-                    format!("the compressed file ends or breaks here: {error}"),
+                    format!("the compressed file is truncated or damaged here: {error}"),
                 ));
                 return Ok(false);
             }
@@ -148,7 +148,7 @@ impl Lines {
         self.offset += length;
         if length == limit && self.line.last() != Some(&b'\n') {
             self.skip_line()?;
-            self.tell_bad(offset, &format!("longer than {limit} bytes"));
+            self.add_bad(offset, &format!("longer than {limit} bytes"));
             return Ok(true);
         }
         let text = String::from_utf8_lossy(&self.line);
@@ -158,12 +158,12 @@ impl Lines {
         }
         match self.parse.line(text, &mut self.found) {
             Ok(is_record) => self.records += u64::from(is_record),
-            Err(what) => self.tell_bad(offset, &what),
+            Err(what) => self.add_bad(offset, &what),
         }
         Ok(true)
     }
 
-    /// To the end of a line of which the begin was too much.
+    /// Skips the rest of an overlong line.
     fn skip_line(&mut self) -> io::Result<()> {
         loop {
             let buffer = self.input.fill_buf()?;
@@ -180,7 +180,7 @@ impl Lines {
         }
     }
 
-    fn tell_bad(&mut self, offset: u64, what: &str) {
+    fn add_bad(&mut self, offset: u64, what: &str) {
         self.records += 1;
         self.bad += 1;
         if self.examples.len() < limits::LOG_EXAMPLES_MAX {

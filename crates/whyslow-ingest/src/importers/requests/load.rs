@@ -1,8 +1,9 @@
-//! What `whyslow load` writes while it runs: a line of JSON a request, in order of end.
+//! Output of `whyslow load`, written while it runs: one line of JSON per request, in order of end.
 //!
-//! The first line tells how the load was made (`whyslow_load`, the version of the format, is 1), the last one when
-//! and why it ended. Without that one the load was killed; its requests are all there but those under way.
-//! Times are ns, `*_ns` of `intended`, `start`, `begin`, `end` since 1970.
+//! The first line describes the load (`whyslow_load`, the version of the format, is 1), the last
+//! one contains the end time and reason. If it is missing, the load was killed; all requests are
+//! present except those in flight. Durations are in ns, and `*_ns` of `intended`, `start`, `begin`,
+//! `end` are ns since 1970.
 
 use std::collections::VecDeque;
 
@@ -16,10 +17,10 @@ use super::request::{Outcome, Phase, Request, Role, Times};
 use super::values::{MILLISECOND, length, span_id, trace_id};
 
 const VERSION: u64 = 1;
-/// Parts that a server may tell of one request.
+/// Maximum number of phases that a server may report for a request.
 const PHASES_MAX: usize = 32;
 
-/// Whether a file begins with the first line of a load.
+/// Whether a file starts with the first line of a load.
 pub(super) fn is_load(head: &str) -> bool {
     head.starts_with("{\"whyslow_load\":")
 }
@@ -115,7 +116,7 @@ impl Load {
         let begin: Begin = serde_json::from_str(line).map_err(|error| error.to_string())?;
         if begin.whyslow_load != VERSION {
             return Err(format!(
-                "a load of version {} ({VERSION} is read)",
+                "unsupported load version {} (supported: {VERSION})",
                 begin.whyslow_load
             ));
         }
@@ -136,10 +137,10 @@ impl Load {
 }
 
 fn request(line: Line<'_>) -> Request {
-    let told = |ns: Option<Ns>| ns.filter(|ns| *ns >= 0);
+    let present = |ns: Option<Ns>| ns.filter(|ns| *ns >= 0);
     let mut request = Request {
         ts: line.start_ns,
-        dur: told(line.total_ns),
+        dur: present(line.total_ns),
         ts_intended: line.intended_ns,
         role: Role::Client,
         source: "load",
@@ -155,13 +156,13 @@ fn request(line: Line<'_>) -> Request {
         bytes_sent: line.bytes_sent,
         bytes_received: line.bytes_received,
         times: Times {
-            queue: told(line.queue_ns),
-            resolve: told(line.resolve_ns),
-            connect: told(line.connect_ns),
-            tls: told(line.tls_ns),
-            send: told(line.send_ns),
-            wait: told(line.wait_ns),
-            receive: told(line.receive_ns),
+            queue: present(line.queue_ns),
+            resolve: present(line.resolve_ns),
+            connect: present(line.connect_ns),
+            tls: present(line.tls_ns),
+            send: present(line.send_ns),
+            wait: present(line.wait_ns),
+            receive: present(line.receive_ns),
         },
         trace: line.trace_id.and_then(trace_id),
         span: line.span_id.and_then(span_id),
@@ -176,15 +177,15 @@ fn request(line: Line<'_>) -> Request {
     let of_status = line.status.map(Outcome::of_status);
     request.outcome = named.or(of_status).unwrap_or_default();
     request.phases = timings(line.server_timing.as_deref().unwrap_or_default());
-    // They are of the time in which the client waited.
-    let begin = request.begin_of_wait();
+    // They are part of the time in which the client waited.
+    let begin = request.wait_start();
     if let Some(first) = request.phases.first_mut() {
         first.ts = Some(begin);
     }
     request
 }
 
-/// `db;dur=53, app;desc="x";dur=47.2`: what a server says that it needed, in ms.
+/// `db;dur=53, app;desc="x";dur=47.2` (Server-Timing): durations reported by the server in ms.
 fn timings(header: &str) -> Vec<Phase> {
     let parts = header.split(',').take(PHASES_MAX).filter_map(|part| {
         let mut words = part.split(';').map(str::trim);

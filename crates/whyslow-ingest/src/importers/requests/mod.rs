@@ -1,8 +1,9 @@
-//! Requests that programs wrote down one by one: logs of servers, lists of load generators, spans of traces.
+//! Individual requests as logged by programs: server logs, request lists of load generators, trace
+//! spans.
 //!
-//! Logs are read line by line and may have any size; most are in order of end, so who imports them holds some back
-//! to put them in order of begin. Documents that are one value (HAR, Jaeger, Zipkin) are held in memory.
-//! What a source does not tell is null, and what that costs is counted.
+//! Logs are read line by line and may have any size; most are in order of end, so the pipeline
+//! holds some requests back to sort them by start. Documents of one value (HAR, Jaeger, Zipkin) are
+//! held in memory. Information that a source lacks is null, and the effect is counted.
 
 mod access;
 mod document;
@@ -30,16 +31,16 @@ use document::Document;
 use lines::{Lines, Parse};
 pub use request::{Outcome, Phase, Request, Role, Times};
 use spans::Spans;
-pub(in crate::importers) use values::{fields, moment};
+pub(in crate::importers) use values::{fields, timestamp};
 
-/// Forms of files with requests.
+/// Formats of files with requests.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Form {
     /// Lines of `whyslow load`.
     Load,
     /// Logs of nginx and Apache.
     Access,
-    /// Request logs of brokers.
+    /// Request logs of Kafka brokers.
     Kafka,
     /// k6, `--out json`.
     K6Json,
@@ -66,12 +67,12 @@ pub enum Form {
 }
 
 impl Form {
-    /// Whether one file may have a request as who asked it saw it, and as who served it.
+    /// Whether one file may contain a request twice, as recorded by the client and by the server.
     pub fn tells_both_sides(self) -> bool {
         matches!(self, Form::Otlp | Form::Jaeger | Form::Zipkin)
     }
 
-    /// As the column `request.source` has it.
+    /// Value of the column `request.source`.
     pub fn name(self) -> &'static str {
         match self {
             Form::Load => "load",
@@ -90,7 +91,7 @@ impl Form {
     }
 }
 
-/// What these first bytes are of.
+/// The format of a file starting with `head`.
 pub fn form_of(head: &str) -> Option<Form> {
     type Is = fn(&str) -> bool;
     const FORMS: [(Is, Form); 14] = [
@@ -113,85 +114,87 @@ pub fn form_of(head: &str) -> Option<Form> {
     known.map(|(_, form)| *form)
 }
 
-/// What load generators print that lists no requests: whose it is, and what would.
+/// Summaries of load generators, which contain no individual requests: the tool, and what to use
+/// instead.
 pub fn summary_of(head: &str) -> Option<&'static str> {
     let begin = head.trim_start();
     let has = |word: &str| head.contains(word);
     let is_oha_json = begin.starts_with('{') && has("\"successRate\"") && has("\"requestsPerSec\"");
     if begin.starts_with("Running ") && has(" test @ ") {
-        Some("a summary of wrk, which lists no requests (`whyslow load`, vegeta and k6 do)")
+        Some("a summary of wrk without individual requests (use `whyslow load`, vegeta or k6)")
     } else if is_oha_json || begin.starts_with("Summary:") && has("Success rate:") {
-        Some("a summary of oha, which lists no requests (`oha --output-format csv` does)")
+        Some("a summary of oha without individual requests (use `oha --output-format csv`)")
     } else if begin.starts_with("Summary:") && has("Requests/sec:") {
-        Some("a summary of hey, which lists no requests (`hey -o csv` does)")
+        Some("a summary of hey without individual requests (use `hey -o csv`)")
     } else if begin.starts_with("This is ApacheBench,") {
-        Some("a summary of ab, which lists no requests (`ab -g FILE` does)")
+        Some("a summary of ab without individual requests (use `ab -g FILE`)")
     } else {
         None
     }
 }
 
-/// Why a file of requests cannot be read at all.
+/// Reason why a file of requests cannot be read at all.
 #[derive(Debug, thiserror::Error)]
 pub enum RequestsError {
     /// The file cannot be read.
     #[error(transparent)]
     Io(#[from] io::Error),
-    /// The content, or the log format that was given, is not understood.
+    /// The content, or the specified log format, is invalid.
     #[error("{0}")]
     Format(String),
 }
 
-/// A file of requests, from its begin to its end.
+/// Reads a file of requests from start to end.
 pub trait RequestReader {
-    /// The next one in the order of the file.
+    /// The next request in file order.
     fn next(&mut self) -> io::Result<Option<Request>>;
 
-    /// Bytes read, and all there are.
+    /// Bytes read, and bytes in total.
     fn progress(&self) -> (u64, u64);
 
-    /// What there was, once all was read.
+    /// Summary of the contents, once all were read.
     fn summary(&self) -> Summary;
 }
 
-/// How a file is to be read.
+/// Options for reading a file.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Asked<'a> {
-    /// When the file was last written, for what its times do not say.
+    /// Modification time of the file, used where its timestamps are incomplete.
     pub written: Option<Ns>,
-    /// Of an access log, as the configuration of its server has it.
+    /// Format of an access log, as in the server's configuration.
     pub format: Option<&'a str>,
 }
 
-/// Opens a file of that form. Line-based forms are read twice: once for the zone or zero of their
-/// times.
+/// Opens a file of that format. Line-based formats are read twice, first to find the zone or the
+/// zero of their times.
 pub fn open(
     form: Form,
     path: &Path,
-    asked: Asked<'_>,
+    options: Asked<'_>,
 ) -> Result<Box<dyn RequestReader>, RequestsError> {
     if let Some(document) = document(form, &mut *input(path)?.1)? {
         return Ok(Box::new(document));
     }
-    let shift = Lines::open(path, parse(form, asked, Shift::default())?)?.shift(asked.written)?;
-    let lines = Lines::open(path, parse(form, asked, shift)?)?;
+    let shift =
+        Lines::open(path, parse(form, options, Shift::default())?)?.shift(options.written)?;
+    let lines = Lines::open(path, parse(form, options, shift)?)?;
     Ok(Box::new(lines))
 }
 
-/// The same of bytes in memory: for tests and fuzzing.
+/// The same for bytes in memory: for tests and fuzzing.
 pub fn read_bytes(
     form: Form,
     bytes: &[u8],
-    asked: Asked<'_>,
+    options: Asked<'_>,
 ) -> Result<(Vec<Request>, Summary), RequestsError> {
     let input = || Box::new(io::Cursor::new(bytes.to_vec()));
     let whole = document(form, &mut *input())?;
     let mut reader: Box<dyn RequestReader> = if let Some(document) = whole {
         Box::new(document)
     } else {
-        let before = Lines::new(input(), parse(form, asked, Shift::default())?);
-        let shift = before.shift(asked.written)?;
-        Box::new(Lines::new(input(), parse(form, asked, shift)?))
+        let before = Lines::new(input(), parse(form, options, Shift::default())?);
+        let shift = before.shift(options.written)?;
+        Box::new(Lines::new(input(), parse(form, options, shift)?))
     };
     let mut requests = Vec::new();
     while let Some(request) = reader.next()? {
@@ -201,29 +204,33 @@ pub fn read_bytes(
     Ok((requests, summary))
 }
 
-/// What is read as a whole; none of forms that are lines.
+/// A file that is read as a whole; none for line-based formats.
 fn document(form: Form, input: &mut dyn BufRead) -> Result<Option<Document>, RequestsError> {
     let mut spans = Spans::default();
-    let (mut told, bytes, cut) = match form {
+    let (mut contents, bytes, cut) = match form {
         Form::Har => Document::read(input, &mut har::take)?,
-        Form::Otlp => Document::read(input, &mut |value, told| spans.otlp(value, told))?,
-        Form::Jaeger => Document::read(input, &mut |value, told| spans.jaeger(value, told))?,
-        Form::Zipkin => Document::read(input, &mut |value, told| spans.zipkin(value, told))?,
+        Form::Otlp => Document::read(input, &mut |value, contents| spans.otlp(value, contents))?,
+        Form::Jaeger => {
+            Document::read(input, &mut |value, contents| spans.jaeger(value, contents))?
+        }
+        Form::Zipkin => {
+            Document::read(input, &mut |value, contents| spans.zipkin(value, contents))?
+        }
         _ => return Ok(None),
     };
-    spans.finish(form.name(), &mut told);
-    Ok(Some(Document::new((told, bytes, cut))))
+    spans.finish(form.name(), &mut contents);
+    Ok(Some(Document::new((contents, bytes, cut))))
 }
 
-fn parse(form: Form, asked: Asked<'_>, shift: Shift) -> Result<Box<dyn Parse>, RequestsError> {
+fn parse(form: Form, options: Asked<'_>, shift: Shift) -> Result<Box<dyn Parse>, RequestsError> {
     Ok(match form {
         Form::Access => {
-            let access = access::Access::new(asked.format, shift);
+            let access = access::Access::new(options.format, shift);
             Box::new(access.map_err(RequestsError::Format)?)
         }
         Form::Kafka => Box::new(kafka::Kafka::new(shift)),
-        Form::Hey => Box::new(since::Since::new(since::Whose::Hey, shift)),
-        Form::Oha => Box::new(since::Since::new(since::Whose::Oha, shift)),
+        Form::Hey => Box::new(since::Since::new(since::Generator::Hey, shift)),
+        Form::Oha => Box::new(since::Since::new(since::Generator::Oha, shift)),
         Form::Ab => Box::new(generators::Ab::default()),
         Form::K6Json => Box::new(k6::Json::default()),
         Form::K6Csv => Box::new(k6::Csv::default()),
@@ -236,7 +243,7 @@ fn parse(form: Form, asked: Asked<'_>, shift: Shift) -> Result<Box<dyn Parse>, R
     })
 }
 
-/// A file, inflated if it is compressed.
+/// A file, decompressed if necessary.
 fn input(path: &Path) -> io::Result<(lines::Counted, Box<dyn BufRead>)> {
     let mut file = File::open(path)?;
     let mut magic = Vec::new();

@@ -1,10 +1,10 @@
-//! A request as a source tells it.
+//! A request as recorded by a source.
 
 use std::borrow::Cow;
 
 use whyslow_model::Ns;
 
-/// Side that recorded it.
+/// Side that recorded the request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Role {
     /// Sent it.
@@ -12,12 +12,12 @@ pub enum Role {
     /// Received it.
     #[default]
     Server,
-    /// Answers one by asking another.
+    /// Received it, and sent a request of its own to answer it.
     Proxy,
 }
 
 impl Role {
-    /// As the column `request.role` has it.
+    /// Value of the column `request.role`.
     pub fn name(self) -> &'static str {
         match self {
             Role::Client => "client",
@@ -27,12 +27,12 @@ impl Role {
     }
 }
 
-/// How it ended.
+/// How the request ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Outcome {
-    /// The reply says that it went well.
+    /// The reply indicates success.
     Ok,
-    /// The answer says so.
+    /// The reply indicates an error.
     Error,
     /// The host name has no address.
     Unresolved,
@@ -44,11 +44,11 @@ pub enum Outcome {
     Reset,
     /// The connection was closed before the end of the reply.
     Closed,
-    /// It took longer than the client waits.
+    /// The client's timeout expired.
     Timeout,
     /// The TLS handshake failed.
     Tls,
-    /// The reply is not of the protocol.
+    /// The reply violates the protocol.
     Protocol,
     /// Something else went wrong.
     Failed,
@@ -76,7 +76,7 @@ const OUTCOMES: [Outcome; 13] = [
 ];
 
 impl Outcome {
-    /// As the column `request.outcome` has it.
+    /// Value of the column `request.outcome`.
     pub fn name(self) -> &'static str {
         match self {
             Outcome::Ok => "ok",
@@ -95,12 +95,13 @@ impl Outcome {
         }
     }
 
-    /// The outcome of that [`Outcome::name`].
+    /// The outcome with this [`Outcome::name`].
     pub fn named(name: &str) -> Option<Outcome> {
         OUTCOMES.into_iter().find(|outcome| outcome.name() == name)
     }
 
-    /// What a status of HTTP says; nginx has 499 for clients that went away, and 0 for those that asked nothing.
+    /// Outcome of an HTTP status; nginx logs 499 for clients that disconnected, and 0 for those
+    /// that sent no request.
     pub fn of_status(status: i32) -> Outcome {
         match status {
             0 | 499 => Outcome::Closed,
@@ -110,7 +111,7 @@ impl Outcome {
         }
     }
 
-    /// What a load generator says of a request without an answer.
+    /// Outcome of a load generator's error without a reply.
     pub fn of_error(text: &str) -> Outcome {
         const WORDS: [(&str, Outcome); 14] = [
             ("no such host", Outcome::Unresolved),
@@ -134,12 +135,12 @@ impl Outcome {
     }
 }
 
-/// Parts of a request that nearly all clients tell, in their order.
+/// Phases of a request that nearly all clients report, in order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct Times {
-    /// Before any work on it began.
+    /// Before any work on it started.
     pub queue: Option<Ns>,
-    /// Lookup of the host's name.
+    /// DNS lookup of the host name.
     pub resolve: Option<Ns>,
     /// Establishing the connection.
     pub connect: Option<Ns>,
@@ -147,41 +148,41 @@ pub struct Times {
     pub tls: Option<Ns>,
     /// Writing the request.
     pub send: Option<Ns>,
-    /// From then to the first byte of the reply.
+    /// Until the first byte of the reply.
     pub wait: Option<Ns>,
-    /// From then to the last byte of the reply.
+    /// Until the last byte of the reply.
     pub receive: Option<Ns>,
 }
 
-/// Another part of a request.
+/// Another phase of a request.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Phase {
-    /// Name of the phase, as the source has it.
+    /// Name of the phase in the source.
     pub name: Cow<'static, str>,
-    /// Begin; null where it follows the part before.
+    /// Start; null if it follows the previous phase.
     pub ts: Option<Ns>,
-    /// Length in ns.
+    /// Duration in ns.
     pub dur: Ns,
 }
 
-/// Columns are those of the table `request`, times in ns; what is not told is null or empty.
+/// Fields are those of the table `request`, times in ns; unreported values are null or empty.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct Request {
-    /// When it began, ns since the epoch.
+    /// Start, ns since the epoch.
     pub ts: Ns,
-    /// Length in ns.
+    /// Duration in ns.
     pub dur: Option<Ns>,
-    /// When it should have begun, of load with a schedule.
+    /// Scheduled start, for load with a schedule.
     pub ts_intended: Option<Ns>,
     /// Side that recorded it.
     pub role: Role,
-    /// As the column `request.source` has it: `load`, or the form of the file.
+    /// Value of the column `request.source`: `load`, or the format of the file.
     pub source: &'static str,
     /// `HTTP/1.1`, `kafka`, …
     pub protocol: String,
     /// Request method.
     pub method: String,
-    /// Host that was addressed.
+    /// Requested host.
     pub host: String,
     /// Path without its query, or name of the operation.
     pub endpoint: String,
@@ -189,9 +190,9 @@ pub struct Request {
     pub target: String,
     /// Status of the reply.
     pub status: Option<i32>,
-    /// How it ended.
+    /// How the request ended.
     pub outcome: Outcome,
-    /// What went wrong, in the words of the source.
+    /// Error text of the source.
     pub error: String,
     /// Address or name of the client.
     pub client: String,
@@ -199,21 +200,21 @@ pub struct Request {
     pub connection: Option<i64>,
     /// Whether an earlier request had used the connection.
     pub is_reused: Option<bool>,
-    /// Address and port of this side.
+    /// Local address and port.
     pub local: String,
-    /// Address and port of the other side.
+    /// Remote address and port.
     pub peer: String,
-    /// Worker of the load.
+    /// Worker of the load generator.
     pub worker: Option<i32>,
-    /// Number that the source gave it.
+    /// Sequence number in the source.
     pub seq: Option<i64>,
-    /// Bytes that this side sent.
+    /// Bytes sent by this side.
     pub bytes_sent: Option<i64>,
-    /// Bytes that this side received.
+    /// Bytes received by this side.
     pub bytes_received: Option<i64>,
     /// Standard phases.
     pub times: Times,
-    /// Two halves.
+    /// High and low half of the trace id.
     pub trace: Option<(i64, i64)>,
     /// Span id in the trace.
     pub span: Option<i64>,
@@ -228,33 +229,33 @@ pub struct Request {
 }
 
 impl Request {
-    /// Path and query; the endpoint is the path.
+    /// Sets path and query; the endpoint is the path.
     pub(super) fn set_target(&mut self, target: &str) {
         let path = target.split(['?', '#']).next().unwrap_or_default();
         path.clone_into(&mut self.endpoint);
         target.clone_into(&mut self.target);
     }
 
-    /// `https://host:8443/path?query`; one without a scheme is a path.
+    /// `https://host:8443/path?query`; a text without a scheme is a path.
     pub(super) fn set_url(&mut self, url: &str) {
         let Some((_, rest)) = url.split_once("://") else {
             return self.set_target(url);
         };
         let at = rest.find(['/', '?', '#']).unwrap_or(rest.len());
         let (authority, target) = rest.split_at(at);
-        // A name and password are nobody's business.
+        // User name and password are not stored.
         let host = authority.rsplit('@').next().unwrap_or_default();
         host.clone_into(&mut self.host);
         self.set_target(if target.is_empty() { "/" } else { target });
     }
 
-    /// The status, and what it says.
+    /// Sets the status and the resulting outcome.
     pub(super) fn set_status(&mut self, status: i32) {
         self.status = (status > 0).then_some(status);
         self.outcome = Outcome::of_status(status);
     }
 
-    /// `HTTP/2.0` is what it calls itself without a list of its parts.
+    /// Normalises the spelling of the protocol version.
     pub(super) fn set_protocol(&mut self, protocol: &str) {
         let protocol = match protocol {
             "HTTP/2.0" | "h2" | "http/2.0" => "HTTP/2",
@@ -266,8 +267,8 @@ impl Request {
         protocol.clone_into(&mut self.protocol);
     }
 
-    /// When the first byte of the answer was waited for, as far as parts are told.
-    pub(super) fn begin_of_wait(&self) -> Ns {
+    /// Start of the wait for the first byte of the reply, as far as phases are reported.
+    pub(super) fn wait_start(&self) -> Ns {
         let times = &self.times;
         let before = [
             times.queue,
@@ -280,7 +281,7 @@ impl Request {
         before.fold(self.ts, Ns::saturating_add)
     }
 
-    /// Bytes of its texts, for who holds many.
+    /// Bytes of its texts, for memory limits.
     pub fn text_bytes(&self) -> usize {
         let texts = [
             &self.protocol,

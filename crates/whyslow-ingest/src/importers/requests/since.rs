@@ -1,14 +1,15 @@
-//! What load generators list that count time from the begin of the load: hey (`-o csv`), oha (`--output-format csv`).
+//! Request lists of load generators with times since the start of the load: hey (`-o csv`), oha
+//! (`--output-format csv`).
 //!
-//! They write it when the load ends, so the end of the last request is when the file was written. Seconds with their
-//! fraction; neither lists requests without an answer.
+//! They write the list at the end of the load, so the end of the last request is the modification
+//! time of the file. Times are seconds with a fraction; requests without a reply are not listed.
 
 use std::collections::VecDeque;
 
 use whyslow_model::Ns;
 use whyslow_model::stat::{self, Stat};
 
-use super::generators::answered;
+use super::generators::client_request;
 use super::lines::Parse;
 use super::request::{Request, Times};
 use super::values::{SECOND, fields, length};
@@ -27,25 +28,25 @@ pub(super) fn is_oha(head: &str) -> bool {
 }
 
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Whose {
+pub(super) enum Generator {
     Hey,
     Oha,
 }
 
 #[derive(Debug)]
 pub(super) struct Since {
-    whose: Whose,
+    generator: Generator,
     clock: Clock,
     shift: Shift,
-    /// Of the last request so far; lines are not in order of end.
+    /// End of the last request so far; lines are not in order of end.
     end: Ns,
     requests: u64,
 }
 
 impl Since {
-    pub(super) fn new(whose: Whose, shift: Shift) -> Self {
+    pub(super) fn new(generator: Generator, shift: Shift) -> Self {
         Self {
-            whose,
+            generator,
             clock: Clock::default(),
             shift,
             end: 0,
@@ -61,9 +62,9 @@ impl Parse for Since {
         }
         let fields = fields(line);
         let texts: Vec<&str> = fields.iter().map(|field| &**field).collect();
-        let mut request = match self.whose {
-            Whose::Hey => hey(&texts),
-            Whose::Oha => oha(&texts),
+        let mut request = match self.generator {
+            Generator::Hey => hey(&texts),
+            Generator::Oha => oha(&texts),
         }?;
         let end = request.ts.saturating_add(request.dur.unwrap_or(0));
         self.end = self.end.max(end);
@@ -86,7 +87,7 @@ impl Parse for Since {
 
 fn hey(fields: &[&str]) -> Result<Request, String> {
     let [dur, connected, resolved, send, wait, receive, status, begin] = *fields else {
-        return Err("not eight columns".to_owned());
+        return Err("expected eight columns".to_owned());
     };
     let mut request = timed("hey", (begin, dur), status)?;
     let (dialed, resolve, connect) = dialed(resolved, connected);
@@ -102,19 +103,19 @@ fn hey(fields: &[&str]) -> Result<Request, String> {
     Ok(request)
 }
 
-/// The delay of the answer is from the begin on, with the lookup and the handshakes in it.
+/// The response delay counts from the start, and includes DNS lookup and handshakes.
 fn oha(fields: &[&str]) -> Result<Request, String> {
-    let [begin, resolved, connected, answered, dur, bytes, status] = *fields else {
-        return Err("not seven columns".to_owned());
+    let [begin, resolved, connected, delay, dur, bytes, status] = *fields else {
+        return Err("expected seven columns".to_owned());
     };
     let mut request = timed("oha", (begin, dur), status)?;
     let (dialed, resolve, connect) = dialed(resolved, connected);
-    let answered = seconds(answered)?;
-    let rest = request.dur.unwrap_or(0).saturating_sub(answered);
+    let delay = seconds(delay)?;
+    let rest = request.dur.unwrap_or(0).saturating_sub(delay);
     request.times = Times {
         resolve,
         connect,
-        wait: Some(answered.saturating_sub(dialed).max(0)),
+        wait: Some(delay.saturating_sub(dialed).max(0)),
         receive: Some(rest.max(0)),
         ..Times::default()
     };
@@ -124,10 +125,10 @@ fn oha(fields: &[&str]) -> Result<Request, String> {
 }
 
 fn seconds(text: &str) -> Result<Ns, String> {
-    length(text, SECOND).ok_or_else(|| format!("{text:?} is no length"))
+    length(text, SECOND).ok_or_else(|| format!("invalid duration {text:?}"))
 }
 
-/// Begin, from that of the load, and length.
+/// Start, relative to that of the load, and duration.
 fn timed(
     source: &'static str,
     (begin, dur): (&str, &str),
@@ -135,8 +136,8 @@ fn timed(
 ) -> Result<Request, String> {
     let status = status
         .parse()
-        .map_err(|_| format!("{status:?} is no status"))?;
-    Ok(answered(
+        .map_err(|_| format!("invalid status {status:?}"))?;
+    Ok(client_request(
         source,
         (seconds(begin)?, seconds(dur)?),
         status,
@@ -144,10 +145,10 @@ fn timed(
     ))
 }
 
-/// All that came before the request was sent, and its parts: one that took no time was not made.
+/// Time before sending, and its phases: those of zero duration did not occur.
 fn dialed(resolved: &str, connected: &str) -> (Ns, Option<Ns>, Option<Ns>) {
     let resolve = length(resolved, SECOND).unwrap_or(0);
     let dialed = length(connected, SECOND).unwrap_or(0).max(resolve);
-    let made = |ns: Ns| (ns > 0).then_some(ns);
-    (dialed, made(resolve), made(dialed - resolve))
+    let nonzero = |ns: Ns| (ns > 0).then_some(ns);
+    (dialed, nonzero(resolve), nonzero(dialed - resolve))
 }

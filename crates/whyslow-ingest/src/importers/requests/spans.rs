@@ -1,18 +1,20 @@
-//! Spans of traces: OTLP/JSON (also a value a line, as the collector writes it), Jaeger's and Zipkin's JSON.
+//! Trace spans: OTLP/JSON (also one value per line, as written by the collector), Jaeger's and
+//! Zipkin's JSON.
 //!
-//! A span of a server or a client is a request of that side. One inside of a program is a part of the request that it
-//! is in: the nearest such span among those that caused it. Those that are in none are counted, not used.
+//! A server or client span is a request of that side. An internal span is a phase of the request
+//! that it belongs to: that of the nearest such ancestor. Internal spans without one are counted,
+//! not used.
 
 use rustc_hash::FxHashMap;
 use serde_json::Value;
 use whyslow_model::Ns;
 use whyslow_model::sort::IndexSort;
 
-use super::document::{Told, list, text};
+use super::document::{Contents, list, text};
 use super::request::{Outcome, Phase, Request, Role};
 use super::values::{span_id, trace_id};
 
-// Attributes by what they are for, the newest convention first.
+// Attributes by purpose, the newest convention first.
 const WORDS: [&str; 4] = [
     "error.message",
     "exception.message",
@@ -38,26 +40,27 @@ const SYSTEMS: [&str; 4] = [
     "messaging.system",
 ];
 
-/// Causes of causes that are followed.
+/// Maximum number of ancestors that are followed.
 const DEPTH_MAX: usize = 64;
 
 pub(super) fn is_otlp(head: &str) -> bool {
-    begins(head, "{\"resourceSpans\":[")
+    starts_with(head, "{\"resourceSpans\":[")
 }
 
 pub(super) fn is_jaeger(head: &str) -> bool {
-    begins(head, "{\"data\":[{\"traceID\":") || begins(head, "{\"data\":[{\"spans\":[{\"traceID\":")
+    starts_with(head, "{\"data\":[{\"traceID\":")
+        || starts_with(head, "{\"data\":[{\"spans\":[{\"traceID\":")
 }
 
-/// A list of spans, whose keys stand in any order.
+/// A list of spans, whose keys are in any order.
 pub(super) fn is_zipkin(head: &str) -> bool {
-    (begins(head, "[{\"") || begins(head, "[[{\""))
+    (starts_with(head, "[{\"") || starts_with(head, "[[{\""))
         && head.contains("\"traceId\"")
         && head.contains("\"id\"")
         && (head.contains("\"localEndpoint\"") || head.contains("\"duration\""))
 }
 
-fn begins(head: &str, with: &str) -> bool {
+fn starts_with(head: &str, with: &str) -> bool {
     let mut begin = head.chars().filter(|c| !c.is_whitespace());
     with.chars().all(|c| begin.next() == Some(c))
 }
@@ -71,7 +74,7 @@ enum Kind {
 }
 
 impl Kind {
-    /// Who takes messages is asked by who sends them.
+    /// The consumer of a message serves the request of its producer.
     fn named(name: &str) -> Kind {
         let name = name.trim_start_matches("SPAN_KIND_");
         match name.to_ascii_lowercase().as_str() {
@@ -98,21 +101,21 @@ struct Span {
 }
 
 impl Span {
-    /// The first of these attributes that it has; conventions have changed their names.
+    /// The first of these attributes that is present; conventions have renamed some.
     fn about(&self, keys: &[&str]) -> &str {
         let found = keys.iter().find_map(|key| self.about.get(*key));
         found.map_or("", String::as_str)
     }
 }
 
-/// All spans of a file: causes may stand behind what they cause.
+/// All spans of a file: a parent may follow its children.
 #[derive(Debug, Default)]
 pub(super) struct Spans {
     spans: Vec<Span>,
 }
 
 impl Spans {
-    pub(super) fn otlp(&mut self, document: &Value, told: &mut Told) {
+    pub(super) fn otlp(&mut self, document: &Value, contents: &mut Contents) {
         for resource in list(document, "resourceSpans") {
             let service = attributes(list(&resource["resource"], "attributes"));
             let service = service.get("service.name").cloned().unwrap_or_default();
@@ -123,43 +126,45 @@ impl Spans {
                 .chain(old)
                 .flat_map(|scope| list(scope, "spans"))
             {
-                self.add(otlp(span, &service), told);
+                self.add(otlp(span, &service), contents);
             }
         }
     }
 
-    pub(super) fn jaeger(&mut self, document: &Value, told: &mut Told) {
+    pub(super) fn jaeger(&mut self, document: &Value, contents: &mut Contents) {
         for trace in list(document, "data") {
             for span in list(trace, "spans") {
                 let process = &trace["processes"][text(span, "processID")];
-                self.add(jaeger(span, text(process, "serviceName")), told);
+                self.add(jaeger(span, text(process, "serviceName")), contents);
             }
         }
     }
 
-    pub(super) fn zipkin(&mut self, document: &Value, told: &mut Told) {
+    pub(super) fn zipkin(&mut self, document: &Value, contents: &mut Contents) {
         for item in document.as_array().into_iter().flatten() {
-            // Several traces are lists in a list.
+            // Several traces are nested lists.
             match item.as_array() {
-                Some(trace) => trace.iter().for_each(|span| self.add(zipkin(span), told)),
-                None => self.add(zipkin(item), told),
+                Some(trace) => trace
+                    .iter()
+                    .for_each(|span| self.add(zipkin(span), contents)),
+                None => self.add(zipkin(item), contents),
             }
         }
     }
 
-    fn add(&mut self, span: Option<Span>, told: &mut Told) {
+    fn add(&mut self, span: Option<Span>, contents: &mut Contents) {
         if let Some(span) = span {
             self.spans.push(span);
         } else {
-            let number = self.spans.len() as u64 + told.bad + 1;
-            told.tell_bad(&format!("span {number} has no trace, number or begin"));
+            let number = self.spans.len() as u64 + contents.bad + 1;
+            contents.add_bad(&format!("span {number} has no trace id, span id or start"));
         }
     }
 
-    /// No more spans come.
-    pub(super) fn finish(self, source: &'static str, told: &mut Told) {
+    /// Converts the spans to requests once all were added.
+    pub(super) fn finish(self, source: &'static str, contents: &mut Contents) {
         let key = |span: &Span| (span.trace, span.id);
-        // Zipkin's client and server may share a number; what is inside is the server's.
+        // In Zipkin, client and server may share a span id; children belong to the server.
         let mut places: FxHashMap<((i64, i64), i64), usize> = FxHashMap::default();
         for (place, span) in self.spans.iter().enumerate() {
             let known = places.entry(key(span)).or_insert(place);
@@ -176,9 +181,9 @@ impl Spans {
                         .entry(owner)
                         .or_default()
                         .push(Phase { name, ts, dur });
-                    told.phases += 1;
+                    contents.phases += 1;
                 }
-                _ => told.alone += 1,
+                _ => contents.alone += 1,
             }
         }
         for (place, span) in self.spans.into_iter().enumerate() {
@@ -186,7 +191,7 @@ impl Spans {
                 let mut request = request(span, source);
                 request.phases = phases.remove(&place).unwrap_or_default();
                 request.phases.index_sort_by_key(|phase| phase.ts);
-                told.requests.push(request);
+                contents.requests.push(request);
             }
         }
     }
@@ -215,7 +220,7 @@ fn request(span: Span, source: &'static str) -> Request {
         peer: span.peer.clone(),
         ..Request::default()
     };
-    asked(&span, &mut request);
+    set_target(&span, &mut request);
     let status = span.about(&["http.response.status_code", "http.status_code"]);
     match status.parse() {
         Ok(status) => request.set_status(status),
@@ -234,8 +239,8 @@ fn request(span: Span, source: &'static str) -> Request {
     request
 }
 
-/// What was asked for, and in which protocol.
-fn asked(span: &Span, request: &mut Request) {
+/// Adds target and protocol of the request.
+fn set_target(span: &Span, request: &mut Request) {
     let method = span.about(&["http.request.method", "http.method"]);
     method.clone_into(&mut request.method);
     let url = span.about(&["url.full", "http.url"]);
@@ -268,7 +273,7 @@ fn asked(span: &Span, request: &mut Request) {
 }
 
 fn otlp(span: &Value, service: &str) -> Option<Span> {
-    // Numbers of 64 bits are texts in this form.
+    // 64-bit numbers are strings in this format.
     let number = |key: &str| -> Option<Ns> {
         let value = span.get(key)?;
         value.as_i64().or_else(|| value.as_str()?.parse().ok())

@@ -1,4 +1,4 @@
-//! Numbers and lengths of time as logs write them.
+//! Numbers and durations in the notation of logs.
 
 use std::borrow::Cow;
 
@@ -6,8 +6,8 @@ use whyslow_model::Ns;
 
 use crate::importers::stamp;
 
-/// A length with its fraction, in units of so many ns: `0.005` of seconds, `12.5` of ms. None if it is negative
-/// (that is how most say that there was none), no number, or beyond all times.
+/// A duration with fraction, in units of `unit_ns`: `0.005` for seconds, `12.5` for ms. None if it
+/// is negative (usually meaning absent), not a number, or out of range.
 pub(super) fn length(text: &str, unit_ns: f64) -> Option<Ns> {
     let value: f64 = text.parse().ok()?;
     length_of(value, unit_ns)
@@ -21,7 +21,7 @@ pub(super) fn length_of(value: f64, unit_ns: f64) -> Option<Ns> {
 pub(super) const SECOND: f64 = 1e9;
 pub(super) const MILLISECOND: f64 = 1e6;
 
-/// 32 hexadecimal digits, or fewer: a number of a trace.
+/// A trace id of up to 32 hexadecimal digits.
 pub(super) fn trace_id(text: &str) -> Option<(i64, i64)> {
     let is_hex = text.bytes().all(|byte| byte.is_ascii_hexdigit());
     if !is_hex || text.is_empty() || text.len() > 32 {
@@ -31,13 +31,13 @@ pub(super) fn trace_id(text: &str) -> Option<(i64, i64)> {
     (whole != 0).then_some(((whole >> 64) as i64, whole as i64))
 }
 
-/// 16 hexadecimal digits, or fewer: a number of a span.
+/// A span id of up to 16 hexadecimal digits.
 pub(super) fn span_id(text: &str) -> Option<i64> {
     let (high, low) = trace_id(text)?;
     (high == 0).then_some(low)
 }
 
-/// Fields of a line of CSV; quotes may hold commas, and `""` is one of them.
+/// Fields of a CSV line; quoted fields may contain commas, and `""` is a quote.
 pub(in crate::importers) fn fields(line: &str) -> Vec<Cow<'_, str>> {
     let mut fields = Vec::new();
     let mut rest = line;
@@ -73,8 +73,8 @@ pub(in crate::importers) fn fields(line: &str) -> Vec<Cow<'_, str>> {
     }
 }
 
-/// `2026-11-26T12:57:18.123456789+01:00`, with its zone.
-pub(in crate::importers) fn moment(text: &str) -> Option<Ns> {
+/// `2026-11-26T12:57:18.123456789+01:00`, including its zone.
+pub(in crate::importers) fn timestamp(text: &str) -> Option<Ns> {
     let zone = text.rfind(['Z', '+', '-'])?;
     let (time, zone) = text.split_at(zone);
     let (whole, fraction) = time.split_once('.').unwrap_or((time, ""));
@@ -101,11 +101,11 @@ mod tests {
     #[test]
     fn moments_have_fractions_and_zones() {
         let at = 1_795_697_838_250_000_000;
-        assert_eq!(moment("2026-11-26T12:57:18.25Z"), Some(at));
-        assert_eq!(moment("2026-11-26T13:57:18.25+01:00"), Some(at));
-        assert_eq!(moment("2026-11-26T12:57:18Z"), Some(at - 250_000_000));
-        assert_eq!(moment("2026-11-26"), None);
-        assert_eq!(moment("é"), None);
+        assert_eq!(timestamp("2026-11-26T12:57:18.25Z"), Some(at));
+        assert_eq!(timestamp("2026-11-26T13:57:18.25+01:00"), Some(at));
+        assert_eq!(timestamp("2026-11-26T12:57:18Z"), Some(at - 250_000_000));
+        assert_eq!(timestamp("2026-11-26"), None);
+        assert_eq!(timestamp("é"), None);
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! Traces of Chrome's format: calls with begin and end per thread, times in microseconds.
+//! Traces in Chrome's format: calls with start and end per thread, times in microseconds.
 
 use rustc_hash::FxHashMap;
 use serde::Deserialize;
@@ -36,7 +36,7 @@ struct One {
     args: Args,
 }
 
-/// Some write numbers as text.
+/// Some writers quote numbers.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Deserialize, Default)]
 #[serde(untagged)]
 enum Number {
@@ -67,10 +67,10 @@ fn ns(us: f64) -> Ns {
     times::ns(us, 1e3)
 }
 
-/// A begin or end, in the order in which they lie on a thread.
+/// Start or end of a call, in the order of the thread.
 struct Edge<'e> {
     ts: Ns,
-    /// Ends of short calls come before begins of long ones at the same time.
+    /// At the same time, ends of short calls come before starts of long ones.
     order: (u8, Ns),
     event: &'e One,
     is_begin: bool,
@@ -108,7 +108,7 @@ pub(super) fn read(text: &str, written: Option<Ns>) -> Result<Read, String> {
     Ok(read)
 }
 
-/// Names of threads, and their calls.
+/// Thread names, and the calls of each thread.
 fn by_thread(events: &[One]) -> (FxHashMap<Key, String>, Vec<OfThread<'_>>) {
     let mut names: FxHashMap<Key, String> = FxHashMap::default();
     let mut threads: Vec<OfThread<'_>> = Vec::new();
@@ -149,7 +149,7 @@ fn by_thread(events: &[One]) -> (FxHashMap<Key, String>, Vec<OfThread<'_>>) {
     (names, threads)
 }
 
-/// Stretches of one stack each; when the last ends.
+/// Splits the calls into spans with one stack each; returns the end of the last one.
 fn stacks(edges: &[Edge<'_>], thread: u32, (spans, read): (&mut Spans, &mut Read)) -> Ns {
     let mut last = 0;
     for edge in edges {
@@ -171,7 +171,7 @@ fn stacks(edges: &[Edge<'_>], thread: u32, (spans, read): (&mut Spans, &mut Read
     last
 }
 
-/// py-spy tells the number of a thread in its outermost call, and an address as that of the thread.
+/// py-spy puts the tid into the outermost call, and an address into the thread id.
 fn of_thread((_, tid): Key, name: Option<&String>, edges: &[Edge<'_>]) -> SampledThread {
     let outermost = edges
         .first()
@@ -179,12 +179,12 @@ fn of_thread((_, tid): Key, name: Option<&String>, edges: &[Edge<'_>]) -> Sample
     if let Some(thread) = outermost {
         return thread;
     }
-    let known = tid
+    let os_tid = tid
         .and_then(|tid| i32::try_from(tid).ok())
         .filter(|tid| *tid > 0);
     SampledThread {
-        tid: known,
-        runtime_id: known
+        tid: os_tid,
+        runtime_id: os_tid
             .is_none()
             .then(|| tid.unwrap_or(0).rem_euclid(100_000_000)),
         name: name.cloned(),

@@ -5,17 +5,17 @@ use whyslow_model::Ns;
 use super::{Lacks, Read, frame};
 use crate::profile::{NO_STACK, Point, SampleKind, SampledState, SampledThread};
 
-/// Frames of one stack.
+/// Maximum number of frames of a stack.
 const FRAMES_MAX: usize = 4096;
 
-/// Most of the first lines end in a number, and have more than one frame somewhere.
+/// Whether the first lines end in a number, and some have more than one frame.
 pub(super) fn is_collapsed(head: &str) -> bool {
     let lines: Vec<&str> = head
         .lines()
         .filter(|line| !line.trim().is_empty())
         .take(32)
         .collect();
-    // The last one may be cut.
+    // The last line may be truncated.
     let whole = lines.split_last().map_or(&[][..], |(_, whole)| whole);
     let whole = if whole.is_empty() { &lines[..] } else { whole };
     let is_stack = |line: &&&str| parse(line).is_some();
@@ -30,21 +30,21 @@ fn parse(line: &str) -> Option<(&str, u64)> {
     (!stack.trim().is_empty()).then_some((stack, count))
 }
 
-/// There are no times: all of it is put at one.
+/// There are no timestamps: all samples are at one time.
 pub(super) fn read(text: &str, at: Ns) -> Read {
     let mut read = Read::default();
     let lines = text.lines().enumerate();
     for (number, line) in lines.filter(|(_, line)| !line.trim().is_empty()) {
         let Some((stack, count)) = parse(line) else {
-            read.bad(|| format!("line {}: no stack with a number after it", number + 1));
+            read.bad(|| format!("line {}: expected a stack and a count", number + 1));
             continue;
         };
         let mut names: Vec<&str> = stack.split(';').take(FRAMES_MAX).collect();
-        let told = names
+        let found = names
             .iter()
             .take(2)
             .position(|name| frame::thread(name).is_some());
-        let thread = told.and_then(|place| frame::thread(names.remove(place)));
+        let thread = found.and_then(|place| frame::thread(names.remove(place)));
         let profile = &mut read.profile;
         let thread = profile.thread(thread.unwrap_or(SampledThread {
             tid: None,

@@ -1,4 +1,4 @@
-//! Frames and threads as texts name them.
+//! Parses the names of frames and threads.
 
 use crate::profile::{CodeFrame, CodeKind, SampledThread};
 
@@ -6,7 +6,7 @@ use crate::profile::{CodeFrame, CodeKind, SampledThread};
 pub(super) fn frame(text: &str) -> CodeFrame {
     let (name, kind) = match text.rsplit_once("_[") {
         Some((name, "k]")) => (name, Some(CodeKind::Kernel)),
-        // What async-profiler compiled, interpreted or inlined.
+        // Compiled, interpreted or inlined code in async-profiler's output.
         Some((name, "j]" | "i]" | "0]" | "1]")) => (name, Some(CodeKind::Managed)),
         _ => (text, None),
     };
@@ -24,7 +24,7 @@ pub(super) fn frame(text: &str) -> CodeFrame {
             line: Some(line),
         };
     }
-    // Classes with strokes are those of the JVM.
+    // Class names with slashes are Java.
     let is_class = name.contains('/') && name.contains('.') && !name.starts_with('/');
     let kind = kind.unwrap_or(if is_class {
         CodeKind::Managed
@@ -43,7 +43,7 @@ pub(super) fn frame(text: &str) -> CodeFrame {
     }
 }
 
-/// The thread that a root frame or the name of a profile stands for: `[worker tid=123]`,
+/// The thread denoted by a root frame or profile name: `[worker tid=123]`,
 /// `thread (123): MainThread`, `Thread 123 "MainThread"`.
 pub(super) fn thread(text: &str) -> Option<SampledThread> {
     let of = |tid: &str, name: &str| {
@@ -55,7 +55,7 @@ pub(super) fn thread(text: &str) -> Option<SampledThread> {
         let name = name.trim().trim_matches('"');
         let tid32 = i32::try_from(tid).ok().filter(|tid| *tid < 1 << 22);
         Some(SampledThread {
-            // What is larger is an address that the runtime tells threads apart by.
+            // A larger number is an address that the runtime uses as thread id.
             tid: tid32,
             runtime_id: tid32.is_none().then_some(tid % 100_000_000),
             name: (!name.is_empty()).then(|| name.to_owned()),

@@ -1,26 +1,27 @@
-//! Ruby's own form of values (`Marshal.dump`), as far as a profile needs it: as JSON values.
+//! Reads Ruby's serialisation format (`Marshal.dump`), as far as profiles use it, into JSON values.
 //!
-//! Two bytes of version (4, 8), then one value. A value is a letter and what belongs to it; numbers have one to
-//! five bytes. Strings, arrays, hashes, floats and large numbers are counted as they come, and `@` repeats one of
-//! them by its number; symbols have numbers of their own, and `;` repeats one.
+//! Two bytes of version (4, 8), then one value. A value is a type letter and its content; integers
+//! have one to five bytes. Strings, arrays, hashes, floats and large integers are numbered in
+//! order, and `@` refers to one of them by number; symbols are numbered separately, and `;` refers
+//! to one.
 
 use serde_json::{Map, Value};
 
 const VERSION: [u8; 2] = [4, 8];
-/// Values in values.
+/// Maximum nesting depth.
 const DEPTH_MAX: u32 = 64;
-/// Bytes of strings that are repeated, together, for each byte of the file.
+/// Maximum bytes of repeated strings per byte of the file.
 const REPEATED_MAX: usize = 64;
 
 pub(super) fn is_dump(head: &[u8]) -> bool {
-    // A hash, as that is what profiles are.
+    // A profile is a hash.
     head.starts_with(&[VERSION[0], VERSION[1], b'{'])
 }
 
-/// The value, or what is wrong at which byte.
+/// The value, or an error with the byte offset.
 pub(super) fn read(bytes: &[u8]) -> Result<Value, String> {
     if !bytes.starts_with(&VERSION) {
-        return Err("byte 0: not version 4.8 of Ruby's Marshal form".to_owned());
+        return Err("byte 0: not Ruby Marshal format, version 4.8".to_owned());
     }
     let mut reader = Reader {
         bytes,
@@ -36,7 +37,7 @@ struct Reader<'b> {
     bytes: &'b [u8],
     at: usize,
     symbols: Vec<String>,
-    /// What can be repeated; none for what contains others.
+    /// Values that can be referred to; none for containers.
     objects: Vec<Option<Value>>,
     repeated: usize,
 }
@@ -50,14 +51,14 @@ impl Reader<'_> {
 
     fn byte(&mut self) -> Result2<u8> {
         let Some(byte) = self.bytes.get(self.at) else {
-            return self.wrong("the dump ends here, in the middle of a value");
+            return self.wrong("the dump ends within a value");
         };
         self.at += 1;
         Ok(*byte)
     }
 
-    /// One byte for small numbers; else the number of bytes that follow, lowest first, negative for those that
-    /// are.
+    /// One byte for small numbers; otherwise the number of bytes that follow, lowest first,
+    /// negative for negative numbers.
     fn number(&mut self) -> Result2<i64> {
         let first = self.byte()? as i8;
         let count = match first {
@@ -75,12 +76,12 @@ impl Reader<'_> {
         Ok(number)
     }
 
-    /// As many values as so many bytes can hold at most.
+    /// A count, at most the number of bytes left.
     fn count(&mut self) -> Result2<usize> {
         let left = self.bytes.len();
         match usize::try_from(self.number()?) {
             Ok(count) if count <= left.saturating_sub(self.at) => Ok(count),
-            _ => self.wrong("a length that goes beyond the end"),
+            _ => self.wrong("a length beyond the end of the dump"),
         }
     }
 
@@ -97,7 +98,7 @@ impl Reader<'_> {
 
     fn value(&mut self, depth: u32) -> Result2<Value> {
         if depth > DEPTH_MAX {
-            return self.wrong("values in values without end");
+            return self.wrong("values nested too deeply");
         }
         match self.byte()? {
             b'0' => Ok(Value::Null),
@@ -118,8 +119,8 @@ impl Reader<'_> {
                 self.symbols.push(text.clone());
                 self.repeat(Value::String(text))
             }
-            b';' => self.known_symbol(),
-            b'@' => self.known_object(),
+            b';' => self.symbol_reference(),
+            b'@' => self.object_reference(),
             b'[' => self.array(depth),
             b'{' => self.hash(depth),
             b'I' => {
@@ -133,9 +134,7 @@ impl Reader<'_> {
             other => {
                 self.at -= 1;
                 let letter = char::from(other).escape_default();
-                self.wrong(&format!(
-                    "a value of type `{letter}`, which no profile of stackprof has"
-                ))
+                self.wrong(&format!("unsupported value type `{letter}`"))
             }
         }
     }
@@ -151,10 +150,10 @@ impl Reader<'_> {
         let words = self.count()?;
         let end = self.at.saturating_add(words.saturating_mul(2));
         let Some(bytes) = self.bytes.get(self.at..end) else {
-            return self.wrong("a large number that goes beyond the end");
+            return self.wrong("a large integer beyond the end of the dump");
         };
         if bytes.len() > 8 {
-            return self.wrong("a number of more than 64 bits");
+            return self.wrong("an integer of more than 64 bits");
         }
         self.at = end;
         let mut word = [0; 8];
@@ -167,28 +166,28 @@ impl Reader<'_> {
         Ok(self.keep(value))
     }
 
-    fn known_symbol(&mut self) -> Result2<Value> {
+    fn symbol_reference(&mut self) -> Result2<Value> {
         let place = usize::try_from(self.number()?).ok();
         match place.and_then(|place| self.symbols.get(place)).cloned() {
             Some(text) => self.repeat(Value::String(text)),
-            None => self.wrong("a symbol that was not there before"),
+            None => self.wrong("reference to an undefined symbol"),
         }
     }
 
-    fn known_object(&mut self) -> Result2<Value> {
+    fn object_reference(&mut self) -> Result2<Value> {
         let place = usize::try_from(self.number()?).ok();
         match place.and_then(|place| self.objects.get(place)).cloned() {
             Some(Some(value)) => self.repeat(value),
-            Some(None) => self.wrong("an array or hash that is there twice"),
-            None => self.wrong("a value that was not there before"),
+            Some(None) => self.wrong("repeated array or hash"),
+            None => self.wrong("reference to an undefined value"),
         }
     }
 
-    /// Two bytes can repeat a text of any length.
+    /// Two bytes can repeat a string of any length.
     fn repeat(&mut self, value: Value) -> Result2<Value> {
         self.repeated += value.as_str().map_or(0, str::len);
         if self.repeated > self.bytes.len().saturating_mul(REPEATED_MAX) {
-            return self.wrong("the same texts again and again");
+            return self.wrong("too many repeated strings");
         }
         Ok(value)
     }
@@ -210,8 +209,8 @@ impl Reader<'_> {
             let key = match self.value(depth + 1)? {
                 Value::String(text) => text,
                 Value::Number(number) => number.to_string(),
-                // Written as text, keys in keys would double with each.
-                _ => return self.wrong("a key that is neither a text nor a number"),
+                // Written as text, nested keys would double in size at each level.
+                _ => return self.wrong("a key that is neither a string nor a number"),
             };
             let value = self.value(depth + 1)?;
             values.insert(key, value);
@@ -225,7 +224,7 @@ mod tests {
     use super::*;
     use serde_json::json;
 
-    /// What Ruby 3.1 says of `Marshal.dump(...)`.
+    /// Output of `Marshal.dump(...)` in Ruby 3.1.
     #[test]
     fn values_are_those_that_ruby_wrote() {
         for (bytes, value) in [
@@ -258,11 +257,11 @@ mod tests {
             (b"\x04\x08[\xfa", "a length"),
             (b"\x04\x08;\x06", "a symbol"),
             (b"\x04\x08[\x06@\x00", "twice"),
-            (b"\x04\x08o:\x06A\x00", "byte 2: a value of type `o`"),
+            (b"\x04\x08o:\x06A\x00", "byte 2: unsupported value type `o`"),
             (b"\x04\x08l+\x0a1234567890", "64 bits"),
             (b"\x04\x08{\x06{\x06{\x00", "byte 8: a key"),
         ] {
-            let error = read(bytes).expect_err("it is wrong");
+            let error = read(bytes).expect_err("invalid dump");
             assert!(error.contains(words), "{error}");
         }
         let deep = [&VERSION[..], &b"[\x06".repeat(100)].concat();

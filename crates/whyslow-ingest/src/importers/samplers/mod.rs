@@ -1,8 +1,8 @@
-//! Profiles in the forms that flame graphs are drawn from, and in those of profilers of a language: collapsed
-//! stacks, speedscope, Chrome traces; rbspy, stackprof, ruby-prof, pprof.
+//! Profiles in flame-graph formats and in formats of language profilers: collapsed stacks,
+//! speedscope, Chrome traces; rbspy, stackprof, ruby-prof, pprof.
 //!
-//! They tell less than a recording: some have no times at all, others count from a zero of their own, or tell of
-//! one thread at a time. What a form does not tell is told once ([`Lacks`]).
+//! They contain less than a recording: some have no timestamps, others count from an unknown zero,
+//! or sample one thread at a time. What a profile lacks is reported once ([`Lacks`]).
 
 mod chrome;
 mod collapsed;
@@ -23,22 +23,22 @@ use whyslow_model::Ns;
 use crate::limits::LOG_EXAMPLES_MAX;
 use crate::profile::Profile;
 
-/// Which of them it is.
+/// Profile formats.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Form {
     /// Collapsed stacks: `a;b;c 17`.
     Collapsed,
     /// speedscope's JSON.
     Speedscope,
-    /// Chrome's trace events: calls with begin and end.
+    /// Chrome's trace events: calls with start and end.
     Chrome,
     /// Raw samples of rbspy.
     Rbspy,
-    /// Results of stackprof, in Ruby's own form or as JSON.
+    /// Results of stackprof as a Ruby dump.
     Stackprof,
-    /// The same as JSON.
+    /// Results of stackprof as JSON.
     StackprofJson,
-    /// Tables of ruby-prof, and its call tree.
+    /// Tables of ruby-prof.
     RubyProf,
     /// Call tree of ruby-prof.
     CallTree,
@@ -47,7 +47,7 @@ pub enum Form {
 }
 
 impl Form {
-    /// Every form.
+    /// All formats.
     pub const ALL: [Form; 9] = [
         Form::Collapsed,
         Form::Speedscope,
@@ -60,7 +60,7 @@ impl Form {
         Form::Pprof,
     ];
 
-    /// Name of the form in lower case, for labels and counts.
+    /// Name of the format in lower case, for labels and counts.
     pub fn name(self) -> &'static str {
         match self {
             Form::Collapsed => "collapsed",
@@ -78,55 +78,55 @@ impl Form {
     }
 }
 
-/// What a profile does not tell.
+/// Information that a profile lacks.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Lacks {
-    /// Samples without any time.
+    /// Samples without a timestamp.
     pub times: u64,
-    /// Times count from a zero that nothing relates to the calendar.
+    /// Timestamps count from an unknown zero.
     pub dates: bool,
-    /// Lines or events that make no sense.
+    /// Invalid lines or events.
     pub bad: u64,
-    /// Ends without a begin, and begins that nothing ended.
+    /// Ends without a start, and starts without an end.
     pub unpaired: u64,
-    /// Threads that are known by an address of the runtime alone.
+    /// Threads identified only by an address of the runtime.
     pub addresses: u64,
-    /// Each sample is of the thread that had the interpreter: nothing is told of the others.
+    /// Each sample is of the thread that had the interpreter lock: other threads are not sampled.
     pub one_thread: bool,
-    /// Sums by function, and its caller at most, instead of samples.
+    /// Totals per function, with its caller at most, instead of samples.
     pub sums: bool,
-    /// It counts something else than time: objects, bytes.
+    /// The profile measures something other than time: objects, bytes.
     pub not_time: bool,
-    /// Samples that the profiler says it missed.
+    /// Samples that the profiler missed.
     pub missed: u64,
-    /// Stacks of which only the innermost frames were kept: all of them would take too much room.
+    /// Stacks truncated to the innermost frames to limit memory.
     pub cut: u64,
-    /// Addresses without a name.
+    /// Addresses without a symbol.
     pub unnamed: u64,
-    /// What all weights were divided by, as one was more than a row can tell; 0 if none was.
+    /// Divisor of all weights if one exceeded the range of a row; 0 otherwise.
     pub scaled: u64,
 }
 
-/// The greatest weight of a row.
+/// Maximum weight of a row.
 const CREDITS_MAX: u64 = i32::MAX as u64;
 
-/// What one profile gives.
+/// Contents of one profile.
 #[derive(Debug, Default)]
 pub struct Read {
     /// Threads, stacks and samples.
     pub profile: Profile,
-    /// What its form does not report, or got wrong.
+    /// What the format lacks, and errors.
     pub lacks: Lacks,
     /// Samples that were read.
     pub samples: u64,
-    /// The first of what makes no sense: where, and why.
+    /// Examples of errors: location and reason, the first ones.
     pub examples: Vec<String>,
-    /// Weights that are more than a row can tell, by the place of their point.
+    /// Weights beyond the range of a row, by index of their point.
     heavy: Vec<(usize, u64)>,
 }
 
 impl Read {
-    /// Counts something that makes no sense.
+    /// Counts an error.
     fn bad(&mut self, words: impl FnOnce() -> String) {
         self.lacks.bad += 1;
         if self.examples.len() < LOG_EXAMPLES_MAX {
@@ -134,7 +134,7 @@ impl Read {
         }
     }
 
-    /// The credits of the point that comes next; counts its samples.
+    /// Credits of the next point; counts its samples.
     fn weigh(&mut self, weight: u64) -> u32 {
         self.samples = self.samples.saturating_add(weight);
         if weight > CREDITS_MAX {
@@ -143,7 +143,8 @@ impl Read {
         weight.min(CREDITS_MAX) as u32
     }
 
-    /// Divides all weights if one is too great: their shares matter, as these forms have no times.
+    /// Divides all weights if one is too large: their shares matter, because these formats have no
+    /// times.
     fn scale(&mut self) {
         let heavy = std::mem::take(&mut self.heavy);
         let Some(greatest) = heavy.iter().map(|(_, weight)| *weight).max() else {
@@ -152,7 +153,7 @@ impl Read {
         let by = greatest.div_ceil(CREDITS_MAX);
         let scaled = |weight: u64| {
             let rounded = weight / by + u64::from(weight % by >= by.div_ceil(2));
-            // The least that a row can tell: a share that nobody sees.
+            // The minimum of a row, a negligible share.
             rounded.max(1) as u32
         };
         for point in &mut self.profile.points {
@@ -165,7 +166,7 @@ impl Read {
     }
 }
 
-/// By the first bytes of a file.
+/// The format of a file starting with `head`.
 pub fn form_of(head: &[u8]) -> Option<Form> {
     if marshal::is_dump(head) {
         return Some(Form::Stackprof);
@@ -173,7 +174,7 @@ pub fn form_of(head: &[u8]) -> Option<Form> {
     if pprof::is_profile(head) {
         return Some(Form::Pprof);
     }
-    // Archives of texts are none.
+    // Excludes archives of texts.
     if head.contains(&0) {
         return None;
     }
@@ -204,7 +205,8 @@ fn form_of_text(head: &str) -> Option<Form> {
     known.iter().find(|(_, is)| *is).map(|(form, _)| *form)
 }
 
-/// `written` is when the file was written last: what has times of its own is taken to end then.
+/// `written` is the modification time of the file: profiles with relative times are assumed to end
+/// then.
 pub fn read(form: Form, bytes: &[u8], written: Option<Ns>) -> Result<Read, String> {
     let text = if form.is_text() {
         String::from_utf8_lossy(bytes)

@@ -1,12 +1,13 @@
-//! Profiles of pprof: one message of protocol buffers, mostly compressed.
+//! Profiles of pprof: one protocol-buffers message, usually compressed.
 //!
-//! A message is a row of fields: number and kind in a variable-length integer, then a number or a length with as
-//! many bytes. The fields of a profile that are read: 1 what is measured (type, unit), 2 samples (1 places, the
-//! innermost first; 2 values, one for each measure; 3 labels), 3 mapped files (1 id, 5 name), 4 places (1 id, 2 mapped
-//! file, 3 address, 4 lines, the innermost of what was inlined first; none where nobody knew names), 5 functions (1 id, 2 name, 4 file), 6 texts, which all others name by number, 9 time, 10
-//! duration, 14 the measure that is shown first.
+//! A message is a sequence of fields: number and wire type as a varint, then a number, or a length
+//! and as many bytes. Fields of a profile that are read: 1 sample types (type, unit), 2 samples (1
+//! locations, the innermost first; 2 values, one per sample type; 3 labels), 3 mappings (1 id, 5
+//! file name), 4 locations (1 id, 2 mapping, 3 address, 4 lines, the innermost inlined function
+//! first; none without symbols), 5 functions (1 id, 2 name, 4 file), 6 strings, which all others
+//! refer to by index, 9 time, 10 duration, 14 the default sample type.
 //!
-//! When a sample was taken is not told, and which thread it was of only where a label does.
+//! Samples have no timestamp, and a thread only if a label names it.
 
 use rustc_hash::{FxHashMap, FxHashSet};
 use whyslow_model::Ns;
@@ -17,15 +18,16 @@ use crate::profile::{
     CodeFrame, CodeKind, NO_STACK, Point, Profile, SampleKind, SampledState, SampledThread,
 };
 
-/// Frames of one stack.
+/// Maximum number of frames of a stack.
 const FRAMES_MAX: usize = 4096;
-/// Frames of all stacks, for each byte of the file: few bytes can name long stacks.
+/// Maximum number of frames of all stacks per byte of the file: few bytes can encode long stacks.
 const FRAMES_A_BYTE: usize = 16;
-/// Labels that some writers tell threads by.
+/// Labels that some writers use for threads.
 const THREAD_NAMES: &[&str] = &["thread", "thread_name", "thread name", "comm"];
 const THREAD_IDS: &[&str] = &["tid", "thread_id", "thread id"];
 
-/// Sound fields alone, the first of them one that writers begin with, and a measure among them.
+/// Whether all fields are valid, the first is one that writers start with, and a sample type is
+/// among them.
 pub(super) fn is_profile(head: &[u8]) -> bool {
     let (mut has_measure, mut is_first) = (false, true);
     let is_measure = |body| {
@@ -38,12 +40,12 @@ pub(super) fn is_profile(head: &[u8]) -> bool {
                 has_measure = true;
                 is_measure(body)
             }
-            // Go tells the time before all else.
+            // Go writes the time first.
             Ok((9..=10 | 12, Content::Number(_)) | (11, Content::Bytes(_))) => true,
             Ok((2..=6, Content::Bytes(_)) | (7..=8 | 13..=15, Content::Number(_))) => !is_first,
             Ok((13, Content::Bytes(_))) => !is_first,
             Ok(_) => false,
-            // The head may end within a field.
+            // `head` may end within a field.
             Err(wrong) => wrong.is_end,
         };
         if !is_sound {
@@ -76,7 +78,7 @@ struct Wrong {
     is_end: bool,
 }
 
-/// The fields of a message; after the first that is wrong there are no more.
+/// The fields of a message, up to the first invalid one.
 struct Fields<'b> {
     bytes: &'b [u8],
     at: usize,
@@ -152,7 +154,7 @@ impl<'b> Iterator for Fields<'b> {
     }
 }
 
-/// Numbers of a field that may be written one by one or packed.
+/// Numbers of a repeated field, packed or not.
 fn numbers(content: Content<'_>, into: &mut Vec<u64>) {
     match content {
         Content::Number(number) => into.push(number),
@@ -166,7 +168,7 @@ fn numbers(content: Content<'_>, into: &mut Vec<u64>) {
     }
 }
 
-/// Code that samples were taken in.
+/// A code location.
 struct Place {
     file: u64,
     address: u64,
@@ -174,7 +176,7 @@ struct Place {
     lines: Vec<(u64, i64)>,
 }
 
-/// What of the file others name by number.
+/// Parts of the file that are referred to by id.
 #[derive(Default)]
 struct Parts<'b> {
     texts: Vec<&'b [u8]>,
@@ -239,7 +241,7 @@ impl<'b> Parts<'b> {
     }
 }
 
-/// The last numbers of these fields, 0 where there is none.
+/// The last values of these fields, 0 if missing.
 fn some<const N: usize>(bytes: &[u8], wanted: [u64; N]) -> [u64; N] {
     let mut found = [0; N];
     for (number, content) in Fields::new(bytes).flatten() {
@@ -250,7 +252,7 @@ fn some<const N: usize>(bytes: &[u8], wanted: [u64; N]) -> [u64; N] {
     found
 }
 
-/// Which value of a sample counts, and how many of it one sample stands for.
+/// The sample value in use, and the amount that one sample stands for.
 struct Measure {
     place: usize,
     unit: f64,
@@ -259,7 +261,7 @@ struct Measure {
 }
 
 impl Measure {
-    /// The one that is to be shown first, or the last. Of CPU time the number of samples says the same.
+    /// The default sample type, or the last one. Sample counts are equivalent to CPU time.
     fn of(parts: &Parts<'_>) -> Option<Self> {
         let named: Vec<(String, String)> = parts
             .measures
@@ -313,12 +315,12 @@ pub(super) fn read(bytes: &[u8], written: Option<Ns>) -> Result<Read, String> {
             Some(Err(wrong)) => {
                 let left = bytes.len() - at;
                 let place = wrong.at;
-                read.bad(|| format!("byte {place}: no field of pprof; {left} bytes are left out"));
+                read.bad(|| format!("byte {place}: not a pprof field; {left} bytes skipped"));
             }
         }
     }
     let Some(measure) = Measure::of(&parts) else {
-        return Err("byte 0: a profile of pprof that does not say what it measures".to_owned());
+        return Err("byte 0: the profile has no sample types".to_owned());
     };
     let fact = ("pprof_measure".to_owned(), measure.words.clone());
     read.profile.facts.push(fact);
@@ -333,7 +335,7 @@ pub(super) fn read(bytes: &[u8], written: Option<Ns>) -> Result<Read, String> {
         parts: &parts,
         measure: &measure,
         ts,
-        room: bytes.len().saturating_mul(FRAMES_A_BYTE),
+        frames_left: bytes.len().saturating_mul(FRAMES_A_BYTE),
         threads: FxHashMap::default(),
         unnamed: FxHashSet::default(),
         cut: 0,
@@ -341,7 +343,7 @@ pub(super) fn read(bytes: &[u8], written: Option<Ns>) -> Result<Read, String> {
     for (at, sample) in &parts.samples {
         if !reading.sample(sample, &mut read) {
             let at = *at;
-            read.bad(|| format!("byte {at}: a sample without known frames or value"));
+            read.bad(|| format!("byte {at}: sample without resolvable frames or value"));
         }
     }
     read.lacks.times = read.samples;
@@ -353,18 +355,18 @@ struct Reading<'p> {
     parts: &'p Parts<'p>,
     measure: &'p Measure,
     ts: Ns,
-    /// Frames that may still be kept.
-    room: usize,
-    /// Numbers of those without one, by name.
+    /// Number of frames that may still be stored.
+    frames_left: usize,
+    /// Numbers of threads without one, by name.
     threads: FxHashMap<String, i64>,
-    /// Places without a name.
+    /// Locations without a symbol.
     unnamed: FxHashSet<u64>,
-    /// Stacks of which only the innermost frames were kept.
+    /// Stacks truncated to the innermost frames.
     cut: u64,
 }
 
 impl Reading<'_> {
-    /// False if it makes no sense.
+    /// False if the sample is invalid.
     fn sample(&mut self, sample: &[u8], read: &mut Read) -> bool {
         let (mut places, mut values, mut labels) = (Vec::new(), Vec::new(), Vec::new());
         for field in Fields::new(sample) {
@@ -380,7 +382,7 @@ impl Reading<'_> {
             return false;
         };
         let credits = (value as f64 / self.measure.unit).round();
-        // What was freed again, or hardly anything.
+        // Freed memory, or a negligible amount.
         if value <= 0 || credits < 1.0 {
             return true;
         }
@@ -405,25 +407,25 @@ impl Reading<'_> {
     }
 
     fn stack(&mut self, places: &[u64], profile: &mut Profile) -> u32 {
-        let room = FRAMES_MAX.min(self.room);
+        let limit = FRAMES_MAX.min(self.frames_left);
         let mut frames = Vec::new();
         for id in places {
             let Some(place) = self.parts.places.get(id) else {
                 continue;
             };
             let begin = frames.len();
-            let known = place.lines.iter().filter_map(|line| self.code(*line));
-            // One more tells that there are more.
-            let left = (room + 1).saturating_sub(begin);
-            frames.extend(known.take(left).map(|code| profile.frame(code)));
+            let code = place.lines.iter().filter_map(|line| self.code(*line));
+            // One more shows that the stack is longer.
+            let left = (limit + 1).saturating_sub(begin);
+            frames.extend(code.take(left).map(|code| profile.frame(code)));
             if frames.len() == begin && left > 0 {
                 self.unnamed.insert(*id);
                 frames.push(profile.frame(self.address(place)));
             }
         }
-        self.cut += u64::from(frames.len() > room);
-        frames.truncate(room);
-        self.room -= frames.len();
+        self.cut += u64::from(frames.len() > limit);
+        frames.truncate(limit);
+        self.frames_left -= frames.len();
         profile.stack(&frames)
     }
 
@@ -438,7 +440,8 @@ impl Reading<'_> {
         })
     }
 
-    /// What stands for code of which nobody knows the function: left out, its time would be its caller's.
+    /// Frame for code without a symbol: if it were left out, its time would be attributed to the
+    /// caller.
     fn address(&self, place: &Place) -> CodeFrame {
         let file = self.parts.files.get(&place.file);
         let file = file.map(|file| self.parts.text(*file));
@@ -450,7 +453,7 @@ impl Reading<'_> {
         }
     }
 
-    /// By its labels: name and number of a thread, else all that they say.
+    /// From the labels: name and id of a thread, else all labels.
     fn thread(&mut self, labels: &[[u64; 3]]) -> SampledThread {
         let mut thread = SampledThread::default();
         let mut others: Vec<String> = Vec::new();
@@ -459,12 +462,12 @@ impl Reading<'_> {
             if THREAD_NAMES.contains(&key.as_str()) && !text.is_empty() {
                 thread.name = Some(text);
             } else if THREAD_IDS.contains(&key.as_str()) {
-                let told = if text.is_empty() {
+                let tid = if text.is_empty() {
                     i32::try_from(*number).ok()
                 } else {
                     text.parse().ok()
                 };
-                thread.tid = told.filter(|tid| *tid > 0);
+                thread.tid = tid.filter(|tid| *tid > 0);
             } else if !text.is_empty() {
                 others.push(format!("{key}={text}"));
             }

@@ -1,4 +1,5 @@
-//! Raw files of rbspy: a line `rbspy02`, a line of JSON about the recording, then one sample a line.
+//! Raw files of rbspy: a line `rbspy02`, a line of JSON about the recording, then one sample per
+//! line.
 //!
 //! ```text
 //! {"sample_rate":100,"rbspy_version":"0.55.0","start_time":{"secs_since_epoch":1795572036,"nanos_since_epoch":5}}
@@ -6,8 +7,9 @@
 //!  "pid":7,"thread_id":140679174716800,"time":{"secs_since_epoch":1795572037,"nanos_since_epoch":2},"on_cpu":false}
 //! ```
 //!
-//! Each tick has one sample, of the thread that had the interpreter last: how long any other waited is not told.
-//! Threads are told by the address of their `pthread`, which is no number of the kernel.
+//! Each tick has one sample, of the thread that last held the interpreter lock: waits of other
+//! threads are not recorded. Threads are identified by the address of their `pthread`, which is not
+//! a tid.
 
 use rustc_hash::FxHashMap;
 use serde::Deserialize;
@@ -19,10 +21,10 @@ use crate::profile::{
 };
 
 const MAGIC: &str = "rbspy";
-/// The version that this reads.
+/// Supported version.
 const VERSION: &str = "02";
 const C_FUNCTION: &str = " [c function]";
-/// Frames of one stack.
+/// Maximum number of frames of a stack.
 const FRAMES_MAX: usize = 4096;
 
 #[derive(Deserialize)]
@@ -74,8 +76,8 @@ pub(super) fn read(text: &str, written: Option<Ns>) -> Result<Read, String> {
     let version = version.strip_prefix(MAGIC).unwrap_or("");
     if version != VERSION {
         return Err(format!(
-            "line 1: version `{version}` of rbspy's raw form is not known, only {VERSION}; `rbspy report -f \
-             speedscope` makes a file of it that can be read"
+            "line 1: unsupported version `{version}` of rbspy's raw format (supported: {VERSION}); convert with \
+             `rbspy report -f speedscope`"
         ));
     }
     let header = lines.next().map_or("", |(_, line)| line);
@@ -117,7 +119,7 @@ fn add(sample: &Sample, written: Option<Ns>, threads: &mut FxHashMap<u64, u32>, 
     let stack = stack(&sample.trace, profile);
     let ts = sample.time.as_ref().and_then(Time::ns);
     read.lacks.times += u64::from(ts.is_none());
-    // What runs nothing of the program has no frames.
+    // A thread that runs no program code has no frames.
     if stack == NO_STACK {
         return;
     }

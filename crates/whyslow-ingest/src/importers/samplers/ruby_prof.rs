@@ -1,5 +1,5 @@
-//! What ruby-prof prints: sums of time by method (flat), by method and caller (graph), and a call tree in the form
-//! of callgrind.
+//! Output of ruby-prof: total times per method (flat), per method and caller (graph), and a call
+//! tree in callgrind format.
 //!
 //! ```text
 //! Measure Mode: wall_time
@@ -9,12 +9,12 @@
 //!   0.41     12.996     0.053    12.943     0.000      156   TCPServer#accept               web.rb:64
 //! ```
 //!
-//! A graph has a block for each method: callers above its own line (which begins with shares), callees below; the
-//! line of a caller has what the method took for that caller. A call tree has the cost of each method itself, and
-//! of each callee with all that it called.
+//! A graph has a block for each method: callers above its own line (which starts with percentages),
+//! callees below; the line of a caller contains the time of the method in calls by that caller. A
+//! call tree has the exclusive cost of each method, and the inclusive cost of each of its callees.
 //!
-//! Times of day and whole stacks are in none of them: a method is a stack of one or two frames, and stands for as
-//! many samples as it took microseconds itself.
+//! Neither contains times of day or whole stacks: a method is a stack of one or two frames, and
+//! counts as one sample per microsecond of its own time.
 
 use whyslow_model::Ns;
 
@@ -26,7 +26,7 @@ use crate::profile::{
 const MODE: &str = "Measure Mode: ";
 const THREAD: &str = "Thread ID: ";
 const EVENTS: &str = "events: ";
-/// What is measured in seconds, and in microseconds in a call tree.
+/// Measures in seconds, or in microseconds in a call tree.
 const TIMES: &[&str] = &["wall_time", "process_time", "cpu_time", "gc_time"];
 
 pub(super) fn is_printed(head: &str) -> bool {
@@ -61,7 +61,7 @@ impl Reading {
         reading
     }
 
-    /// Threads are told by the number of their object, in the order in which they are printed.
+    /// Threads are identified by their object id, in the order of output.
     fn begin(&mut self, name: &str) {
         let number = self.read.profile.threads.len() as i64 + 1;
         self.thread = self.read.profile.thread(SampledThread {
@@ -114,7 +114,7 @@ fn method(name: &str, place: Option<(&str, i32)>) -> CodeFrame {
     }
 }
 
-/// `Object#handle                  web.rb:29`; what is of no file has only the name.
+/// `Object#handle                  web.rb:29`; a method without a file has only the name.
 fn named(text: &str) -> CodeFrame {
     let text = text.trim();
     let place = text.rsplit_once(' ').and_then(|(name, place)| {
@@ -127,16 +127,17 @@ fn named(text: &str) -> CodeFrame {
     }
 }
 
-/// A line of numbers and what follows them.
+/// The numbers of a line, and the text after them.
 struct Row<'l> {
-    /// Shares stand only in the line of the method itself.
+    /// Percentages are only in the line of the method itself.
     is_own: bool,
     this: f64,
     wait: f64,
     rest: &'l str,
 }
 
-/// `shares` columns with a sign of percent, or one without; then total, self, wait, child, calls and the name.
+/// `shares` columns with or without percent signs; then total, self, wait, child, calls and the
+/// name.
 fn row(line: &str, shares: usize) -> Option<Row<'_>> {
     let mut rest = line.trim_start();
     let mut word = || {
@@ -166,8 +167,8 @@ fn row(line: &str, shares: usize) -> Option<Row<'_>> {
     })
 }
 
-/// What stands between the tables.
-fn is_talk(line: &str) -> bool {
+/// Text between the tables.
+fn is_message(line: &str) -> bool {
     let line = line.trim();
     line.is_empty()
         || line.starts_with(['*', '%'])
@@ -193,7 +194,7 @@ pub(super) fn read_printed(text: &str, written: Option<Ns>) -> Read {
         } else if line.starts_with("------") {
             callers.clear();
             is_below = false;
-        } else if line.starts_with(MODE) || is_talk(line) {
+        } else if line.starts_with(MODE) || is_message(line) {
         } else if let Some(row) = row(line, if is_graph { 2 } else { 1 }) {
             let own = row.this + row.wait;
             if !is_graph {
@@ -217,7 +218,7 @@ pub(super) fn read_printed(text: &str, written: Option<Ns>) -> Read {
         } else {
             reading
                 .read
-                .bad(|| format!("line {}: neither a method nor its caller", number + 1));
+                .bad(|| format!("line {}: not a method or caller", number + 1));
         }
     }
     reading.finish()
@@ -239,7 +240,7 @@ pub(super) fn read_call_tree(text: &str, written: Option<Ns>) -> Read {
             "cfl" | "cfi" | "cfn" | "ob" | "cob" => {}
             "calls" => is_of_callee = true,
             _ if line.trim().is_empty() => {}
-            // What a callee took with all that it called: its own time stands with itself.
+            // Inclusive cost of a callee: its own time is in its own entry.
             _ if std::mem::take(&mut is_of_callee) => {}
             _ => {
                 let cost = line.split_once(' ').and_then(|(place, cost)| {
@@ -248,7 +249,7 @@ pub(super) fn read_call_tree(text: &str, written: Option<Ns>) -> Read {
                 let Some((place, cost)) = cost.filter(|_| !name.is_empty()) else {
                     reading
                         .read
-                        .bad(|| format!("line {}: no cost of a method", number + 1));
+                        .bad(|| format!("line {}: invalid cost of a method", number + 1));
                     continue;
                 };
                 let file = Some(file).filter(|file| !file.is_empty());
@@ -264,7 +265,7 @@ pub(super) fn read_call_tree(text: &str, written: Option<Ns>) -> Read {
 mod tests {
     use super::*;
 
-    fn told(read: &Read) -> Vec<String> {
+    fn points_of(read: &Read) -> Vec<String> {
         let profile = &read.profile;
         let points = profile.points.iter().map(|point| {
             let frames = profile.frames_of(point.stack);
@@ -286,7 +287,7 @@ mod tests {
         assert!(is_printed(flat));
         let read = read_printed(flat, None);
         assert_eq!(
-            told(&read),
+            points_of(&read),
             [
                 "thread 80: TCPServer#accept x1500000",
                 "thread 80: Object#a x250000"
@@ -300,7 +301,7 @@ mod tests {
             \x20100.00%  50.00%      1.500      1.250      0.250      0.000                3     Kernel#sleep  \n\
             \x20                    0.100      0.100      0.000      0.000              1/1     Object#d\n";
         assert_eq!(
-            told(&read_printed(graph, None)),
+            points_of(&read_printed(graph, None)),
             [
                 "thread 80: Kernel#sleep<Object#b x1000000",
                 "thread 80: Kernel#sleep<Object#c x500000"
@@ -314,7 +315,10 @@ mod tests {
             fl=\nfn=Kernel::c\n0 50\nnonsense\n";
         assert!(is_call_tree(tree));
         let read = read_call_tree(tree, None);
-        assert_eq!(told(&read), ["all: Object::b x100", "all: Kernel::c x50"]);
+        assert_eq!(
+            points_of(&read),
+            ["all: Object::b x100", "all: Kernel::c x50"]
+        );
         assert_eq!((read.lacks.bad, read.lacks.not_time), (1, false));
         assert!(read_call_tree("events: memory\n", None).lacks.not_time);
     }

@@ -1,4 +1,5 @@
-//! Files of speedscope: frames once, and profiles of samples with weights or of calls with begin and end.
+//! speedscope files: shared frames, and profiles of weighted samples or of calls with start and
+//! end.
 
 use serde::Deserialize;
 use whyslow_model::Ns;
@@ -54,7 +55,7 @@ struct OneEvent {
     frame: usize,
 }
 
-/// Nanoseconds of a unit; none of units that are no time.
+/// Nanoseconds per unit; none for units other than time.
 fn scale(unit: &str) -> Option<f64> {
     match unit {
         "nanoseconds" => Some(1.0),
@@ -67,7 +68,7 @@ fn scale(unit: &str) -> Option<f64> {
 
 pub(super) fn read(text: &str, written: Option<Ns>) -> Result<Read, String> {
     if !text.trim_start().starts_with('{') {
-        return Err("it is no object".to_owned());
+        return Err("not a JSON object".to_owned());
     }
     let file: File = serde_json::from_str(text).map_err(|error| error.to_string())?;
     let mut read = Read::default();
@@ -107,7 +108,7 @@ pub(super) fn read(text: &str, written: Option<Ns>) -> Result<Read, String> {
             "sampled" => sampled((number, profile), thread, &frames, &mut read),
             "evented" => evented((number, profile), thread, &frames, (&mut spans, &mut read)),
             kind => {
-                read.bad(|| format!("profile {number}: of type `{kind}`, which is not known"));
+                read.bad(|| format!("profile {number}: unknown type `{kind}`"));
                 0
             }
         };
@@ -120,7 +121,7 @@ pub(super) fn read(text: &str, written: Option<Ns>) -> Result<Read, String> {
             begin = of.min().map_or(begin, |first| begin.min(first));
         }
     }
-    // What has no times stands where the others end.
+    // Samples without a time are put at the end of the others.
     for place in untimed.into_iter().flatten() {
         read.profile.points[place].ts = end;
     }
@@ -141,15 +142,15 @@ fn sampled(
 ) -> Ns {
     let scale = scale(&profile.unit);
     let start = scale.map_or(0, |scale| times::ns(profile.start_value, scale));
-    // Since the start: next to a date, short weights would be lost.
+    // Relative to the start: added to a date, short weights would be lost.
     let mut at = 0.0;
     let mut end = 0;
     for (number, sample) in profile.samples.iter().enumerate() {
         let weight = profile.weights.get(number).copied().unwrap_or(1.0).max(0.0);
         // The outermost frame comes first.
-        let known = sample.iter().rev().map(|place| frames.get(*place).copied());
-        let Some(stack) = known.collect::<Option<Vec<u32>>>() else {
-            read.bad(|| format!("profile {place}, sample {number}: a frame that is not there"));
+        let indices = sample.iter().rev().map(|place| frames.get(*place).copied());
+        let Some(stack) = indices.collect::<Option<Vec<u32>>>() else {
+            read.bad(|| format!("profile {place}, sample {number}: undefined frame"));
             continue;
         };
         let stack = read.profile.stack(&stack);
@@ -162,7 +163,7 @@ fn sampled(
             }
             None => (0, 0, weight.max(1.0) as u64),
         };
-        // What runs nothing of the program has no frames.
+        // A thread that runs no program code has no frames.
         if stack == NO_STACK {
             continue;
         }
@@ -191,7 +192,7 @@ fn evented(
     (spans, read): (&mut Spans, &mut Read),
 ) -> Ns {
     let Some(scale) = scale(&profile.unit) else {
-        // Begin and end in numbers of samples mean no time.
+        // Start and end in numbers of samples are not times.
         read.lacks.times += profile.events.len() as u64;
         return 0;
     };
@@ -202,7 +203,7 @@ fn evented(
             let (at, unit) = (event.at, &profile.unit);
             read.bad(|| {
                 format!(
-                    "profile {place}, event {number}: at {at} {unit}, before the one that it follows"
+                    "profile {place}, event {number}: at {at} {unit}, earlier than the previous one"
                 )
             });
             continue;

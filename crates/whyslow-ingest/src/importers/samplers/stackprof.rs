@@ -1,9 +1,10 @@
-//! Results of stackprof, a profiler for Ruby: its dump (a hash in Ruby's own form) or `stackprof --json`.
+//! Results of stackprof, a profiler for Ruby: its dump (a hash in Ruby's Marshal format) or
+//! `stackprof --json`.
 //!
-//! `raw` has the stacks one after another: how many frames, the frames (outermost first), how often in a row.
-//! `raw_sample_timestamps` and `raw_timestamp_deltas` have one number of microseconds for each sample. Without
-//! `raw` there are sums by function alone. Of threads nothing is told: a sample is of the one that had the
-//! interpreter.
+//! `raw` contains the stacks one after another: number of frames, the frames (outermost first),
+//! number of repetitions. `raw_sample_timestamps` and `raw_timestamp_deltas` have one number of
+//! microseconds per sample. Without `raw` there are only totals per function. Threads are not
+//! recorded: a sample is of the thread that held the interpreter lock.
 
 use rustc_hash::FxHashMap;
 use serde_json::Value;
@@ -14,9 +15,9 @@ use crate::profile::{
     CodeFrame, CodeKind, NO_STACK, Point, SampleKind, SampledState, SampledThread,
 };
 
-/// Frames of one stack.
+/// Maximum number of frames of a stack.
 const FRAMES_MAX: usize = 4096;
-/// Frames of the C functions of the interpreter have this for a file.
+/// File of frames of the interpreter's C functions.
 const C_FUNCTION: &str = "<cfunc>";
 
 pub(super) fn is_json(head: &str) -> bool {
@@ -37,18 +38,18 @@ pub(super) fn read_json(text: &str, written: Option<Ns>) -> Result<Read, String>
 /// What a sample stands for.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Mode {
-    /// The time since the one before.
+    /// The time since the previous sample.
     Wall,
-    /// As much CPU time as it says.
+    /// This amount of CPU time.
     Cpu(Ns),
-    /// Allocated objects, or what somebody counts.
+    /// Allocated objects, or a custom count.
     Other,
 }
 
 fn read(value: &Value, written: Option<Ns>) -> Result<Read, String> {
     let frames = value.get("frames").and_then(Value::as_object);
     let (Some(frames), Some(mode)) = (frames, value.get("mode").and_then(Value::as_str)) else {
-        return Err("it has no `mode` and `frames` as results of stackprof do".to_owned());
+        return Err("missing `mode` and `frames` of a stackprof result".to_owned());
     };
     let mut read = Read::default();
     let interval = value.get("interval").and_then(Value::as_i64).unwrap_or(0);
@@ -118,9 +119,9 @@ fn code(frame: &Value) -> CodeFrame {
     }
 }
 
-/// When samples were taken, and since when each counts; empty where that is not told.
+/// Start and end of the interval of each sample; empty if not recorded.
 struct Times {
-    begins: Vec<Ns>,
+    starts: Vec<Ns>,
     ends: Vec<Ns>,
 }
 
@@ -129,14 +130,14 @@ impl Times {
         let numbers = |key: &str| -> Vec<Ns> {
             let all = value.get(key).and_then(Value::as_array);
             let all = all.into_iter().flatten();
-            // What is no number is none that can be right.
+            // Invalid numbers are clamped.
             all.map(|number| number.as_i64().unwrap_or(0).clamp(0, 1 << 50) * 1_000)
                 .collect()
         };
         let deltas = numbers("raw_timestamp_deltas");
         let mut ends = numbers("raw_sample_timestamps");
         if ends.is_empty() {
-            // Older versions tell distances alone.
+            // Older versions only record intervals.
             let mut at: Ns = 0;
             ends = deltas
                 .iter()
@@ -147,7 +148,7 @@ impl Times {
                 .collect();
         }
         let mut before: Option<Ns> = None;
-        let begins = ends
+        let starts = ends
             .iter()
             .enumerate()
             .map(|(place, end)| {
@@ -161,11 +162,11 @@ impl Times {
                 begin.max(0)
             })
             .collect();
-        Self { begins, ends }
+        Self { starts, ends }
     }
 }
 
-/// Samples with their stacks; when the last was taken.
+/// Adds samples with their stacks; returns the time of the last one.
 fn stacks(
     raw: &[Value],
     places: &FxHashMap<String, u32>,
@@ -180,11 +181,11 @@ fn stacks(
             .and_then(|length| at.checked_add(length)?.checked_add(1));
         let count = count_at.and_then(|place| raw.get(place)?.as_u64());
         let (Some(count_at), Some(count)) = (count_at, count) else {
-            read.bad(|| format!("number {at} of `raw`: a stack that goes beyond the end"));
+            read.bad(|| format!("number {at} of `raw`: stack beyond the end"));
             break;
         };
-        let known = raw[at + 1..count_at].iter().rev().take(FRAMES_MAX);
-        let known: Option<Vec<u32>> = known
+        let indices = raw[at + 1..count_at].iter().rev().take(FRAMES_MAX);
+        let frames: Option<Vec<u32>> = indices
             .map(|id| match id {
                 Value::String(text) => places.get(text).copied(),
                 other => places.get(&other.to_string()).copied(),
@@ -194,15 +195,15 @@ fn stacks(
         let count = usize::try_from(count).unwrap_or(usize::MAX);
         sample = sample.saturating_add(count);
         at = count_at + 1;
-        let stack = known.map(|frames| read.profile.stack(&frames));
+        let stack = frames.map(|frames| read.profile.stack(&frames));
         let Some(stack) = stack.filter(|stack| *stack != NO_STACK && count > 0) else {
             let place = at;
-            read.bad(|| format!("number {place} of `raw`: a stack of unknown frames"));
+            read.bad(|| format!("number {place} of `raw`: stack with undefined frames"));
             continue;
         };
         let credits = read.weigh(count as u64);
         let last = (sample - 1).min(times.ends.len().saturating_sub(1));
-        let begin = times.begins.get(first.min(last)).copied().unwrap_or(0);
+        let begin = times.starts.get(first.min(last)).copied().unwrap_or(0);
         let until = times.ends.get(last).copied().unwrap_or(begin).max(begin);
         end = end.max(until);
         let span = match mode {
@@ -224,7 +225,7 @@ fn stacks(
     end
 }
 
-/// Functions with what they had themselves, of results without `raw`.
+/// Functions with their own totals, from results without `raw`.
 fn sums(frames: &serde_json::Map<String, Value>, thread: u32, ts: Ns, read: &mut Read) {
     for frame in frames.values() {
         let own = frame.get("samples").and_then(Value::as_u64).unwrap_or(0);

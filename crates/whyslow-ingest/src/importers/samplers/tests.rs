@@ -19,7 +19,7 @@ const CHROME: &str = r#"[{"name":"thread (12): worker","ph":"B","ts":0,"pid":1,"
   {"name":"long","ph":"X","ts":5,"dur":20,"pid":1,"tid":"8"},
   {"name":"short","ph":"X","ts":5,"dur":10,"pid":1,"tid":"8"}]"#;
 
-fn told(form: Form, text: &str) -> (Vec<String>, Lacks) {
+fn read_points(form: Form, text: &str) -> (Vec<String>, Lacks) {
     let read = read(form, text.as_bytes(), None).expect("a profile");
     let profile = &read.profile;
     let points = profile.points.iter().map(|point| {
@@ -60,7 +60,7 @@ fn forms_are_told_apart() {
 
 #[test]
 fn collapsed_stacks_have_shares_and_no_times() {
-    let (points, lacks) = told(Form::Collapsed, COLLAPSED);
+    let (points, lacks) = read_points(Form::Collapsed, COLLAPSED);
     assert_eq!(
         points,
         [
@@ -74,7 +74,7 @@ fn collapsed_stacks_have_shares_and_no_times() {
 
 #[test]
 fn samples_and_calls_of_speedscope_have_their_times() {
-    let (points, lacks) = told(Form::Speedscope, SPEEDSCOPE);
+    let (points, lacks) = read_points(Form::Speedscope, SPEEDSCOPE);
     assert_eq!(
         points,
         [
@@ -85,13 +85,13 @@ fn samples_and_calls_of_speedscope_have_their_times() {
             "500000000+1500000000 Some(7) x1 read<main",
         ]
     );
-    // A frame that is not there, and an end without a begin.
+    // An undefined frame, and an end without a start.
     assert_eq!((lacks.bad, lacks.unpaired, lacks.dates), (1, 1, true));
 }
 
 #[test]
 fn calls_of_a_chrome_trace_are_stacks() {
-    let (points, lacks) = told(Form::Chrome, CHROME);
+    let (points, lacks) = read_points(Form::Chrome, CHROME);
     assert_eq!(
         points,
         [
@@ -130,28 +130,28 @@ fn an_event_of_speedscope_that_is_out_of_order_is_named_and_the_rest_is_read() {
       {"type":"evented","name":"x","unit":"seconds","startValue":0,"endValue":9,"events":[
         {"type":"O","at":1,"frame":0},{"type":"O","at":3,"frame":1},{"type":"C","at":2,"frame":1},
         {"type":"C","at":4,"frame":1},{"type":"C","at":5,"frame":0}]}]}"#;
-    let (points, lacks) = told(Form::Speedscope, text);
+    let (points, lacks) = read_points(Form::Speedscope, text);
     assert_eq!((points.len(), lacks.bad, lacks.unpaired), (3, 1, 0));
     let read = read(Form::Speedscope, text.as_bytes(), None).expect("it is read");
-    let words = "profile 0, event 2: at 2 seconds, before the one that it follows";
+    let words = "profile 0, event 2: at 2 seconds, earlier than the previous one";
     assert_eq!(read.examples, [words]);
 }
 
-/// Sample types, samples, places, functions and texts of a small profile.
+/// Sample types, samples, locations, functions and strings of a small profile.
 fn pprof() -> Vec<u8> {
     let field = |number: u8, body: &[u8]| [&[number << 3 | 2, body.len() as u8], body].concat();
     let mut bytes = Vec::new();
     for measure in [[8, 1, 16, 2], [8, 3, 16, 4]] {
         bytes.extend(field(1, &measure));
     }
-    // Places 1 and 2; 3 samples, 30 ms; the label worker=much.
+    // Locations 1 and 2; 3 samples, 30 ms; the label worker=much.
     let sample = [
         &field(1, &[1, 2])[..],
         &field(2, &[3, 0x80, 0x87, 0xa7, 0x0e]),
         &field(3, &[8, 5, 16, 6]),
     ];
     bytes.extend(field(2, &sample.concat()));
-    // Written one by one, of a place that is not there.
+    // Not packed, with an undefined location.
     bytes.extend(field(2, &[8, 9, 16, 1, 16, 5]));
     for (place, function) in [(1, 1), (2, 2)] {
         let line = field(4, &[8, function, 16, 7]);
@@ -216,7 +216,7 @@ const RBSPY: &str = r#"rbspy02
 #[test]
 fn samples_of_rbspy_have_times_of_day_and_threads_by_address() {
     assert_eq!(form_of(RBSPY.as_bytes()), Some(Form::Rbspy));
-    let (points, lacks) = told(Form::Rbspy, RBSPY);
+    let (points, lacks) = read_points(Form::Rbspy, RBSPY);
     assert_eq!(points, ["2000000005+0 None x1 getaddrinfo<connect"]);
     assert_eq!((lacks.bad, lacks.addresses, lacks.one_thread), (1, 1, true));
     let read = read(Form::Rbspy, RBSPY.as_bytes(), None).expect("it is read");
@@ -235,7 +235,7 @@ const STACKPROF: &str = r#"{"version":1.2,"mode":"wall","interval":20000,"sample
 #[test]
 fn samples_of_stackprof_stand_for_the_time_since_the_one_before() {
     assert_eq!(form_of(STACKPROF.as_bytes()), Some(Form::StackprofJson));
-    let (points, lacks) = told(Form::StackprofJson, STACKPROF);
+    let (points, lacks) = read_points(Form::StackprofJson, STACKPROF);
     assert_eq!(
         points,
         [
@@ -245,9 +245,9 @@ fn samples_of_stackprof_stand_for_the_time_since_the_one_before() {
     );
     assert_eq!((lacks.bad, lacks.missed, lacks.dates), (1, 2, true));
     let objects = STACKPROF.replace("\"wall\"", "\"object\"");
-    let (points, lacks) = told(Form::StackprofJson, &objects);
+    let (points, lacks) = read_points(Form::StackprofJson, &objects);
     assert!(lacks.not_time && points[0].contains("+0 "), "{points:?}");
-    let (points, lacks) = told(
+    let (points, lacks) = read_points(
         Form::StackprofJson,
         &STACKPROF.replace("\"raw\"", "\"raw_lines\""),
     );
@@ -258,7 +258,8 @@ fn samples_of_stackprof_stand_for_the_time_since_the_one_before() {
     assert!(lacks.sums);
 }
 
-/// Cut anywhere, and with any bit turned, each is read or refused, and nothing is before the begin.
+/// Truncated anywhere, and with any bit flipped, each profile is read or rejected, and no sample is
+/// before the start.
 #[test]
 fn whatever_is_damaged_is_read_or_refused() {
     let pprof = pprof();
@@ -303,7 +304,7 @@ fn whatever_is_damaged_is_read_or_refused() {
 fn a_call_that_nothing_ends_goes_on() {
     let text = r#"[{"name":"a","ph":"B","ts":0,"pid":1,"tid":8},{"name":"b","ph":"B","ts":10,"pid":1,"tid":8},
       {"name":"b","ph":"E","ts":30,"pid":1,"tid":8}]"#;
-    let (points, lacks) = told(Form::Chrome, text);
+    let (points, lacks) = read_points(Form::Chrome, text);
     let open = format!("30000+{} Some(8) x1 a", crate::profile::OPEN);
     assert_eq!(
         points,
@@ -314,7 +315,7 @@ fn a_call_that_nothing_ends_goes_on() {
 
 #[test]
 fn weights_that_no_row_can_tell_are_divided_with_all_others() {
-    let (points, lacks) = told(Form::Collapsed, "a;b 3000000000\na 1000000\nc 1\n");
+    let (points, lacks) = read_points(Form::Collapsed, "a;b 3000000000\na 1000000\nc 1\n");
     assert_eq!(
         points,
         [
@@ -325,20 +326,20 @@ fn weights_that_no_row_can_tell_are_divided_with_all_others() {
     );
     assert_eq!((lacks.scaled, lacks.times), (2, 3_001_000_001));
     let most = u64::MAX;
-    let (points, lacks) = told(Form::Collapsed, &format!("a {most}\na;b {most}\n"));
+    let (points, lacks) = read_points(Form::Collapsed, &format!("a {most}\na;b {most}\n"));
     assert_eq!(
         points,
         ["0+0 None x2147483647 a", "0+0 None x2147483647 b<a"]
     );
     assert_eq!(lacks.times, most);
-    let (points, lacks) = told(Form::Collapsed, "a;b 2147483647\na 3\n");
+    let (points, lacks) = read_points(Form::Collapsed, "a;b 2147483647\na 3\n");
     assert_eq!(points, ["0+0 None x2147483647 b<a", "0+0 None x3 a"]);
     assert_eq!(lacks.scaled, 0);
     let stackprof = STACKPROF.replace("raw\":[2,12,11,3,1,12,2,1,99,1]", "raw\":[1,12,9000000000]");
-    assert!(told(Form::StackprofJson, &stackprof).0[0].contains(" x1800000000 "));
+    assert!(read_points(Form::StackprofJson, &stackprof).0[0].contains(" x1800000000 "));
     let speedscope = r#"{"$schema":"speedscope","shared":{"frames":[{"name":"a"}]},"profiles":[
       {"type":"sampled","name":"x","unit":"none","startValue":0,"endValue":9,"samples":[[0]],"weights":[5e9]}]}"#;
-    assert!(told(Form::Speedscope, speedscope).0[0].contains(" x1666666667 "));
+    assert!(read_points(Form::Speedscope, speedscope).0[0].contains(" x1666666667 "));
 }
 
 #[test]
@@ -360,7 +361,7 @@ fn times_since_1970_are_dates() {
             "{form:?}"
         );
         assert!(!read.lacks.dates);
-        // In the future of its file nothing was recorded.
+        // Nothing was recorded after the file was written.
         let read = super::read(form, text.as_bytes(), Some(BEGIN - YEAR)).expect("a profile");
         let ends = read.profile.points.iter().map(|at| at.ts + at.span);
         assert_eq!(ends.max(), Some(BEGIN - YEAR), "{form:?}");
@@ -372,7 +373,7 @@ fn times_since_1970_are_dates() {
 fn code_without_a_name_is_shown_by_its_address() {
     let field = |number: u8, body: &[u8]| [&[number << 3 | 2, body.len() as u8], body].concat();
     let mut bytes = field(1, &[8, 1, 16, 2]);
-    // Of a place without lines, one with a function that is not there, and their caller.
+    // A location without lines, one with an undefined function, and their caller.
     bytes.extend(field(
         2,
         &field(1, &[1, 2, 3])
@@ -419,7 +420,7 @@ fn stacks_of_calls_within_calls_are_kept_within_bounds() {
     let frames: usize = read.profile.stacks.iter().map(|stack| stack.len()).sum();
     assert!(frames < 6 * text.len(), "{frames} of {}", text.len());
     assert!(read.lacks.cut > 0);
-    // The time is there, with the innermost frames.
+    // The time is complete, with the innermost frames.
     let time: Ns = read
         .profile
         .points

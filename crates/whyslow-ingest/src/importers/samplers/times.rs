@@ -1,25 +1,26 @@
-//! Times of profiles that count them in a unit of their own, from a zero that may be the year 1970.
+//! Times of profiles in units of their own, from a zero that may be the year 1970.
 
 use whyslow_model::Ns;
 
-/// Later than this (the year 2096) nothing is; sums of two times are times still.
+/// Upper limit of times (the year 2096); the sum of two is still valid.
 const TIME_MAX: i128 = 4_000_000_000_000_000_000;
-/// Profiles are younger than the year 2001; no machine has run for so long.
+/// Profiles are more recent than the year 2001; no machine has such an uptime.
 const DATES_FROM: Ns = 1_000_000_000_000_000_000;
 /// Clocks of two machines differ.
 const LATER_MAX: Ns = 24 * 3600 * 1_000_000_000;
 
-/// Nanoseconds of a value in units of `scale` nanoseconds. Of times since 1970 the product would be off by hundreds.
+/// Converts a value in units of `scale` nanoseconds. For times since 1970 a plain product would be
+/// off by hundreds of nanoseconds.
 pub(super) fn ns(value: f64, scale: f64) -> Ns {
     let whole = value.trunc();
-    // What is no number becomes zero.
+    // NaN becomes zero.
     let parts = ((value - whole) * scale).round() as i128;
     let ns = i128::from(whole as i64) * scale as i128 + parts;
     ns.clamp(0, TIME_MAX) as Ns
 }
 
-/// What makes times from `begin` to `end` those of the calendar, and whether they are so by themselves. Others are
-/// taken to end when the file was written.
+/// Offset of times from `begin` to `end` to wall-clock time, and whether they already are
+/// wall-clock time. Other times are assumed to end when the file was written.
 pub(super) fn shift((begin, end): (Ns, Ns), written: Option<Ns>) -> (Ns, bool) {
     let is_past = written.is_none_or(|written| end <= written.saturating_add(LATER_MAX));
     if begin >= DATES_FROM && begin <= end && is_past {
@@ -57,7 +58,7 @@ mod tests {
         assert_eq!(shift((50 * YEAR, 51 * YEAR), None), (0, true));
         assert_eq!(shift((5, 7), Some(written)), (written - 7, false));
         assert_eq!(shift((5, 7), None), (0, false));
-        // Nothing has a time.
+        // No sample has a time.
         assert_eq!(shift((Ns::MAX, 0), Some(written)), (written, false));
         let later = shift((50 * YEAR, 58 * YEAR), Some(written));
         assert_eq!(later, (-2 * YEAR, false));

@@ -1,15 +1,15 @@
-//! What tools of bcc, libbpf-tools and bpftrace print: a line an event.
+//! Output of bcc, libbpf-tools and bpftrace tools: one line per event.
 //!
-//! A header names columns; by them a tool is known, whichever family it is of and whatever flags it
-//! had (`columns::Tool`). Each line becomes lines of the text format ([`super::text`]): calls with
-//! begin and end, requests of devices, lookups, connections.
+//! The header line identifies the tool by its columns, for all families and flags
+//! (`columns::Tool`). Each line becomes lines of the text format ([`super::text`]): calls with
+//! start and end, block requests, DNS lookups, connections.
 //!
-//! Most of these tools name the process and not the thread. So that nothing is said of threads that
-//! nobody saw, what they tell is put on threads of the process whose numbers no kernel gives
-//! ([`FIRST_TID`] and on): as many as it had such calls at once.
+//! Most of these tools report the process and not the thread. Their events are attributed to
+//! placeholder threads of the process, whose ids no kernel uses ([`FIRST_TID`] and up): as many as
+//! the process had concurrent calls.
 //!
-//! Times are those of the end of an event. Of those that count from a zero of their own, or are times
-//! of day, see `super::stamp`.
+//! Timestamps are those of the end of an event. For times of day and times since the start of the
+//! tool see `super::stamp`.
 
 mod columns;
 mod emit;
@@ -21,17 +21,17 @@ use super::Bad;
 use super::stamp::{self, Clock, Shift, Stamp};
 use super::text;
 
-/// Greater than the number of any thread.
+/// Greater than any thread id.
 pub const FIRST_TID: i32 = 5_000_000;
-/// Lines before the header: what attached, and how to end.
+/// Lines before the header, such as attached probes and how to stop.
 const LINES_BEFORE_MAX: usize = 12;
 
-/// How many numbers were made up: no two files that are imported together may share one.
+/// Number of placeholder ids in use: files that are imported together must not share one.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct MadeUp {
-    /// Thread ids for threads that the tool names without one.
+    /// Thread ids for threads that the tool does not identify.
     pub threads: i32,
-    /// Socket addresses for connections that the tool lists without one.
+    /// Socket addresses for connections that the tool does not identify.
     pub sockets: u64,
 }
 
@@ -40,7 +40,7 @@ pub struct MadeUp {
 pub struct Translated {
     /// Its lines, for [`super::text`].
     pub text: String,
-    /// The first lines that are not understood.
+    /// Examples of lines that cannot be parsed, the first ones.
     pub bad: Vec<Bad>,
     /// Number of all such lines.
     pub bad_count: u64,
@@ -48,19 +48,19 @@ pub struct Translated {
     pub rows: u64,
     /// 1 if the zone or the zero of its times was guessed.
     pub zones: u64,
-    /// Lines that name a process and not its thread.
+    /// Lines with a process but no thread.
     pub no_thread: u64,
     /// Lines of tables without times.
     pub untimed: u64,
-    /// What tools say of themselves.
+    /// Messages of the tool itself.
     pub talk: u64,
-    /// What the tool is called.
+    /// Name of the tool.
     pub tool: &'static str,
-    /// With those of the files before.
+    /// Including those of previous files.
     pub made: MadeUp,
 }
 
-/// Whether these first lines are of such a file.
+/// Whether a file starting with `head` is such output.
 pub fn is_log(head: &str) -> bool {
     let mut lines = head
         .lines()
@@ -69,12 +69,12 @@ pub fn is_log(head: &str) -> bool {
     lines.any(|line| Header::read(line).is_some() || is_oom_kill(line))
 }
 
-/// oomkill has no header: each line says it all.
+/// oomkill prints no header: each line is complete.
 fn is_oom_kill(line: &str) -> bool {
     line.contains(" Triggered by PID ") && line.contains(" OOM kill of PID ")
 }
 
-/// Whether they are of a tool that prints how many events took how long, not events.
+/// Whether it is output of a tool that prints a latency histogram instead of events.
 pub fn is_histogram(head: &str) -> bool {
     head.lines().take(LINES_BEFORE_MAX).any(|line| {
         let mut words = line.split_whitespace();
@@ -86,8 +86,8 @@ pub fn is_histogram(head: &str) -> bool {
     })
 }
 
-/// `written` is when the file was last written, for what its times do not say; `made` is what the files
-/// before gave back.
+/// `written` is the modification time of the file, used where its timestamps are incomplete; `made`
+/// is the result of the previous file.
 pub fn translate(log: &str, written: Option<Ns>, made: MadeUp, bad_max: usize) -> Translated {
     let mut reader = Reader::new(Shift::default(), 0);
     reader.run(log);
@@ -109,12 +109,12 @@ struct Reader {
     shift: Shift,
     bad_max: usize,
     header: Option<Header>,
-    /// Of a table under a line with a time (filetop), and the one before.
+    /// Time of the line above a table (filetop), and of the previous one.
     above: Option<(Ns, Option<Ns>)>,
     emit: emit::Emit,
-    /// Whether calls gave back the descriptor 0, and others.
+    /// Whether calls returned descriptor 0, and others.
     descriptors: (bool, bool),
-    /// statsnoop of bcc has the header of opensnoop, and zeros for descriptors.
+    /// statsnoop of bcc has the header of opensnoop, with zeros as descriptors.
     is_of_stat: bool,
     done: Translated,
 }
@@ -169,7 +169,7 @@ impl Reader {
             return self.oom_kill(line);
         }
         if let Some((time, _)) = line.split_once(" loadavg:") {
-            let time = stamp::time_of_day(time.trim()).ok_or("no time stands before `loadavg:`")?;
+            let time = stamp::time_of_day(time.trim()).ok_or("missing time before `loadavg:`")?;
             let at = self.at(Stamp::OfDay(time));
             self.above = Some((at, self.above.map(|(before, _)| before)));
             return Ok(());
@@ -178,15 +178,15 @@ impl Reader {
             self.done.talk += 1;
             return Ok(());
         };
-        // tcpdrop prints the stack behind each line.
+        // tcpdrop prints a stack after each line.
         let is_stack = header.tool == Tool::TcpDrop && line.starts_with(['\t', ' ']);
-        if is_stack || is_talk(line) {
+        if is_stack || is_message(line) {
             self.done.talk += 1;
             return Ok(());
         }
         let row = header
             .row(line)
-            .ok_or("its fields are not those of the header")?;
+            .ok_or("the fields do not match the header")?;
         let tool = match header.tool {
             Tool::Open if self.is_of_stat => Tool::Stat,
             tool => tool,
@@ -217,7 +217,7 @@ impl Reader {
 
     fn oom_kill(&mut self, line: &str) -> Result<(), String> {
         let (time, what) = line.split_once(' ').unwrap_or_default();
-        let time = stamp::time_of_day(time).ok_or("no time of day stands before it")?;
+        let time = stamp::time_of_day(time).ok_or("missing time of day")?;
         let at = self.at(Stamp::OfDay(time));
         self.done.tool = "oomkill";
         emit::oom_kill(what, at, &mut self.done.text);
@@ -230,8 +230,8 @@ impl Reader {
     }
 }
 
-/// What tools print beside events.
-fn is_talk(line: &str) -> bool {
+/// Other output of the tools.
+fn is_message(line: &str) -> bool {
     const BEGINS: [&str; 7] = [
         "Tracing ",
         "Attaching ",

@@ -1,4 +1,4 @@
-//! What records about block I/O mean.
+//! Converts block I/O records.
 
 use whyslow_model::event::{BlockFlags, BlockOp, BlockRange, Body};
 use whyslow_model::spool::{BlockIo, Kind};
@@ -6,7 +6,7 @@ use whyslow_model::spool::{BlockIo, Kind};
 pub(super) fn event(kind: Kind, io: BlockIo) -> Body<'static> {
     let range = BlockRange {
         dev: i64::from(io.dev),
-        // A flush is at no place.
+        // A flush has no sector.
         sector: if io.sector == u64::MAX {
             0
         } else {

@@ -1,11 +1,10 @@
-//! Paths of control groups, and the containers that have them.
+//! Cgroup paths, and the containers that they belong to.
 
-/// Digits of a container's id.
+/// Length of a container id.
 const ID_LEN: usize = 64;
 
-/// The path that says most about whose a process is, from the lines of `/proc/PID/cgroup`
-/// (`4:memory:/docker/…`): a container's if there is one, else that of the unified hierarchy, of
-/// systemd, or of any controller.
+/// The most specific path in the lines of `/proc/PID/cgroup` (`4:memory:/docker/…`): that of a
+/// container if there is one, else that of the unified hierarchy, of systemd, or of any controller.
 pub(super) fn path(text: &[u8]) -> Option<&[u8]> {
     let line = |line| {
         let mut fields = <[u8]>::splitn(line, 3, |byte| *byte == b':');
@@ -13,16 +12,16 @@ pub(super) fn path(text: &[u8]) -> Option<&[u8]> {
         path.starts_with(b"/").then_some((controllers, path))
     };
     let rank = |(controllers, path): &(&[u8], &[u8])| {
-        let of_whom = match *controllers {
+        let specificity = match *controllers {
             _ if path.len() <= 1 => 0,
             b"" => 3,
             b"name=systemd" => 2,
             _ => 1,
         };
-        (container(path).is_some(), of_whom)
+        (container(path).is_some(), specificity)
     };
     let lines = text.split(|byte| *byte == b'\n').filter_map(line);
-    // The first of the best, as the kernel lists them.
+    // Among equals the first, in the order of the kernel.
     let best = lines.reduce(|best, line| {
         if rank(&line) > rank(&best) {
             line
@@ -34,8 +33,8 @@ pub(super) fn path(text: &[u8]) -> Option<&[u8]> {
 }
 
 /// The id in `/docker/ID`, `…/docker-ID.scope`, `…/cri-containerd-ID.scope`, `…/crio-ID.scope`,
-/// `…/libpod-ID.scope`, `/kubepods/…/podUID/ID`: the innermost, where one is in another. What
-/// watches over a container of podman or CRI-O (`…-conmon-ID`) is outside of it.
+/// `…/libpod-ID.scope`, `/kubepods/…/podUID/ID`: the innermost one of nested containers. The
+/// monitor process of a podman or CRI-O container (`…-conmon-ID`) is outside of it.
 pub(super) fn container(path: &[u8]) -> Option<&[u8]> {
     let id = |part: &'_ [u8]| -> Option<usize> {
         let part = part.strip_suffix(b".scope").unwrap_or(part);

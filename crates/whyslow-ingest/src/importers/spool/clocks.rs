@@ -1,15 +1,15 @@
-//! The clocks of the machine beside each other, once a second: whether its calendar was set, and
-//! whether it slept.
+//! Readings of several clocks, once a second: whether wall-clock time was set, and whether the
+//! machine was suspended.
 //!
-//! Times of records are those of the monotonic clock, which does neither. They become times of the
-//! calendar as that was at the begin, so that lengths stay true; what happened to the calendar is
-//! told beside.
+//! Timestamps of records are monotonic and affected by neither. They are converted with the offset
+//! to wall-clock time at the start, so that durations stay right; clock steps are reported
+//! separately.
 
 use whyslow_model::Ns;
 
-/// More than what reading several clocks one after another, or a slow correction, makes of a second.
+/// Larger than the effect of reading several clocks in turn, or of slewing, within a second.
 const STEP_MIN_NS: i64 = 100_000_000;
-/// A machine whose clock is set all the time is described well enough by so many steps.
+/// Limit for a machine whose clock is set all the time.
 const STEPS_MAX: usize = 1_000;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -21,19 +21,19 @@ pub(crate) struct Reading {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Step {
-    /// The calendar was set so much later.
+    /// Wall-clock time was set forward by this much.
     Set(i64),
     Slept(i64),
 }
 
-/// What became of the clocks so far.
+/// Clock steps so far.
 #[derive(Debug, Default)]
 pub(crate) struct Clocks {
     first: Option<Reading>,
     last: Option<Reading>,
-    /// Each with the reading that showed it.
+    /// Each with the reading at which it was detected.
     pub(crate) steps: Vec<(Reading, Step)>,
-    /// All of them, by what they are: set, slept.
+    /// Number of all steps by type: set, suspended.
     pub(crate) counts: [u64; 2],
 }
 
@@ -56,8 +56,7 @@ impl Clocks {
         }
     }
 
-    /// The calendar when everything else began: at the monotonic clock's zero, and at that of the
-    /// one that goes on while the machine sleeps.
+    /// Offsets at the start from the monotonic and the boot-time clock to wall-clock time.
     pub(crate) fn offsets(&self) -> Option<(Ns, Ns)> {
         let first = self.first?;
         Some((

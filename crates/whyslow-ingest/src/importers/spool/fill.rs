@@ -1,11 +1,11 @@
-//! What records about the page cache mean.
+//! Converts page-cache records.
 
 use whyslow_model::Ns;
 use whyslow_model::event::{CacheFill, FillCause, FilledPages};
 use whyslow_model::spool::{FillBy, FillRecord, Head};
 use whyslow_model::syscall::{self, Abi, Op, Role};
 
-/// `path` is a place to put a path together.
+/// `path` is a buffer for the assembled path.
 pub(super) fn fill<'a>(
     (head, ts): (&Head, Ns),
     record: FillRecord<'_>,
@@ -23,7 +23,7 @@ pub(super) fn fill<'a>(
             by,
         } => {
             let int = |number: u64| i64::try_from(number).unwrap_or(i64::MAX);
-            let at = |moment: u64| ts.saturating_sub(int(head.ts.saturating_sub(moment)));
+            let at = |time: u64| ts.saturating_sub(int(head.ts.saturating_sub(time)));
             CacheFill::Pages(FilledPages {
                 since: at(since),
                 until: at(until),
@@ -61,13 +61,13 @@ fn cause(by: FillBy, abi: Option<Abi>) -> FillCause {
     match (call.op, arg.and_then(|arg| arg.role)) {
         (Op::Read | Op::ReadWrite, Some(Role::Fd)) if call.returns_bytes => FillCause::Read,
         (Op::Write, Some(Role::Fd)) | (Op::ReadWrite, Some(Role::Fd2)) => FillCause::Write,
-        // A buffer that is in a mapping is none of the call's files.
+        // A buffer in a mapping is unrelated to the files of the call.
         (Op::Read | Op::Write | Op::ReadWrite, None) | (Op::Memory, _) => FillCause::Mapped,
         _ => FillCause::Other,
     }
 }
 
-/// Names come from the last one on.
+/// Path components are stored last to first.
 fn put_path(names: &[u8], path: &mut Vec<u8>) {
     path.clear();
     let names = names.strip_suffix(b"\0").unwrap_or(names);
@@ -97,7 +97,7 @@ mod tests {
     #[test]
     fn a_cause_is_what_the_call_does_with_the_file() {
         let check = |name: &str, arg: u32, expected: FillCause| {
-            let nr = syscall::number_of(Abi::X86_64, name).expect("it has a number") as u32;
+            let nr = syscall::number_of(Abi::X86_64, name).expect("a known system call") as u32;
             let fd = (arg > 0).then_some((arg, 3));
             let found = cause(FillBy::Call { nr, fd }, Some(Abi::X86_64));
             assert_eq!(found, expected, "{name} {arg}");
@@ -110,7 +110,7 @@ mod tests {
         check("copy_file_range", 1, FillCause::Read);
         check("copy_file_range", 3, FillCause::Write);
         check("splice", 1, FillCause::Read);
-        // Nobody is given what these read.
+        // These calls return no data to the caller.
         check("readahead", 1, FillCause::Other);
         check("fadvise64", 1, FillCause::Other);
         check("execve", 0, FillCause::Other);

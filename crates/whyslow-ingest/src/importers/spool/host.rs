@@ -1,4 +1,4 @@
-//! Who processes are: what snapshots and the programs tell of them, put together.
+//! Process details, from snapshots and from exec and exit records.
 
 use rustc_hash::FxHashMap;
 use whyslow_model::Ns;
@@ -9,21 +9,21 @@ use whyslow_model::spool::{Head, HostRecord, Program, Record};
 
 use super::cgroup;
 
-/// A command line is kept so long.
+/// Maximum length of a stored command line.
 const COMMAND_LINE_MAX: usize = 4096;
 
-/// Control groups; a machine with a thousand containers has fewer.
+/// Maximum number of cgroups; a machine with a thousand containers has fewer.
 const CGROUPS_MAX: usize = 1 << 17;
 
-/// What is known of the machine beside the record itself.
+/// State of the machine outside of the records.
 #[derive(Debug, Default)]
 pub(super) struct Host {
-    /// The calendar less the clock that goes on while the machine sleeps.
+    /// Offset from the boot-time clock to wall-clock time.
     boot_offset: Option<Ns>,
     users: FxHashMap<u32, Box<[u8]>>,
-    /// Paths of control groups by number; none where there are several hierarchies.
+    /// Cgroup paths by id; empty on machines with several hierarchies.
     cgroups: FxHashMap<u64, Box<[u8]>>,
-    /// A command line being put together.
+    /// Buffer for a command line.
     text: Vec<u8>,
 }
 
@@ -44,7 +44,7 @@ impl Host {
         }
     }
 
-    /// A process as a snapshot has it.
+    /// A process from a snapshot.
     pub(super) fn snapshot<'a>(&'a mut self, head: &Head, record: &Record<'a>) -> Option<Body<'a>> {
         let Record::Process {
             ppid,
@@ -77,11 +77,11 @@ impl Host {
         }))
     }
 
-    /// A process as it was when it began to run a program, or ended.
+    /// A process when it executed a program, or exited.
     pub(super) fn program<'a>(&'a mut self, head: &Head, program: Program<'a>) -> Body<'a> {
         let Program { uid, mount_ns, .. } = program;
         quote(program.command_line, &mut self.text);
-        // Whoever was put into another group than its parent's has not got its parent's.
+        // A process that was moved to another cgroup is no longer in its parent's.
         let cgroup = (!self.cgroups.is_empty()).then(|| {
             let path = self.cgroups.get(&program.cgroup);
             path.map_or(&[][..], |path| path)
@@ -99,7 +99,7 @@ impl Host {
     }
 }
 
-/// What lies where, and what is counted.
+/// Mounts and counters of the machine.
 pub(super) fn machine<'a>(head: &Head, record: &HostRecord<'a>) -> Option<Body<'a>> {
     Some(match *record {
         HostRecord::Program(_) | HostRecord::User { .. } | HostRecord::Cgroup { .. } => {
@@ -156,15 +156,15 @@ fn some(text: &[u8]) -> Option<&[u8]> {
     (!text.is_empty()).then_some(text)
 }
 
-/// Words that end with a zero byte, as a shell takes them. One word alone stays as it is: programs
-/// that say there what they do write no words.
+/// Quotes NUL-terminated words for a shell. A single word is kept as it is: programs that overwrite
+/// their command line with a status do not write separate words.
 fn quote(words: &[u8], text: &mut Vec<u8>) {
     text.clear();
     let words = &words[..words.len().min(COMMAND_LINE_MAX)];
-    // Some fill what they do not need with zeros.
+    // Some programs fill the unused part with zeros.
     let end = words.iter().rposition(|byte| *byte != 0);
     let Some(end) = end else { return };
-    // Words that are empty at the end are rare, and zeros that fill are not.
+    // Empty words at the end are rare, zero padding is not.
     let words = &words[..=end];
     if !words.contains(&0) {
         text.extend(words);

@@ -1,4 +1,4 @@
-//! What records about memory, file systems and packets mean.
+//! Converts records about memory, file systems and packets.
 
 use whyslow_model::event::{
     Body, IrqKind, MemoryKind, NetFaultKind, NetKind, ReclaimKind, TcpChange, Work, WorkItem,
@@ -39,7 +39,7 @@ pub(super) fn memory(what: u32, order: u32) -> Option<Body<'static>> {
     Some(Body::Memory { kind, order })
 }
 
-/// Why the kernel writes back (`enum wb_reason`, the same since 4.15).
+/// Reasons for writeback (`enum wb_reason`, the same since 4.15).
 const WRITEBACK_REASONS: [&str; 8] = [
     "background",
     "vmscan",
@@ -51,7 +51,7 @@ const WRITEBACK_REASONS: [&str; 8] = [
     "foreign_flush",
 ];
 
-/// Why reclaim holds a thread back (`enum vmscan_throttle_state`, since 5.16).
+/// Reasons for throttling in reclaim (`enum vmscan_throttle_state`, since 5.16).
 const THROTTLE_REASONS: [&str; 4] = ["writeback", "isolated", "noprogress", "congested"];
 
 pub(super) fn work<'a>(record: WorkRecord<'_>) -> Option<Body<'a>> {
@@ -88,7 +88,7 @@ pub(super) fn item<'a>(record: WorkItemRecord<'a>, names: &'a Names) -> Option<B
     }))
 }
 
-/// `254:16`; what has no device of its own is called otherwise.
+/// `254:16`; writeback without a block device has other names.
 fn device(name: &[u8]) -> Option<i64> {
     let (major, minor) = std::str::from_utf8(name).ok()?.split_once(':')?;
     let (major, minor): (u32, u32) = (major.parse().ok()?, minor.parse().ok()?);

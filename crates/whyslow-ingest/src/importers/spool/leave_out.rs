@@ -1,10 +1,10 @@
-//! What an import of a spool passes over on purpose, to see what answers are worth without it.
+//! Records that an import of a spool omits on purpose, to evaluate answers without them.
 
 use whyslow_model::spool::{Head, Kind};
 
 const MILLION: u32 = 1_000_000;
 
-/// Classes of events as people name them, and the kinds of records they consist of.
+/// Names of event classes, and the kinds of records that they consist of.
 const CLASSES: &[(&str, &[Kind])] = &[
     (
         "syscalls",
@@ -48,32 +48,32 @@ const CLASSES: &[(&str, &[Kind])] = &[
     ("net", &[Kind::Net, Kind::Tcp]),
 ];
 
-/// Which records of a spool an import passes over; none by default.
+/// Records of a spool that an import omits; none by default.
 #[derive(Debug, Clone, Default)]
 pub struct LeaveOut {
     kinds: Vec<Kind>,
-    /// Of a million records of events, these are lost by chance.
+    /// Number of randomly dropped records per million.
     lost_of_million: u32,
     drawn: u64,
 }
 
-/// What becomes of a record.
+/// What happens to a record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Fate {
     Kept,
-    /// As if it had not been asked for.
+    /// As if it had not been recorded.
     LeftOut,
-    /// As if there had been no room for it; that is told.
+    /// As if the buffer had been full; counted as lost.
     Lost,
 }
 
 impl LeaveOut {
-    /// Names of the classes there are.
+    /// Names of all classes.
     pub fn classes() -> impl Iterator<Item = &'static str> {
         CLASSES.iter().map(|(name, _)| *name)
     }
 
-    /// Leaves out a class of events; false if there is none of that name.
+    /// Leaves out a class of events; false if the name is unknown.
     pub fn class(&mut self, name: &str) -> bool {
         let found = CLASSES.iter().find(|(known, _)| *known == name);
         self.kinds
@@ -81,7 +81,7 @@ impl LeaveOut {
         found.is_some()
     }
 
-    /// Loses a share of all events, 0–1, the same ones each time.
+    /// Drops a share of all events, 0–1, the same ones each time.
     pub fn lose(&mut self, share: f64) {
         self.lost_of_million = (share.clamp(0.0, 1.0) * f64::from(MILLION)) as u32;
     }
@@ -90,7 +90,7 @@ impl LeaveOut {
         if self.kinds.contains(&head.kind) {
             return Fate::LeftOut;
         }
-        // What the recorder itself tells finds room always.
+        // The recorder's own records are never lost.
         if self.lost_of_million == 0 || head.kind as u16 >= Kind::Clock as u16 {
             return Fate::Kept;
         }

@@ -1,4 +1,4 @@
-//! What records mean.
+//! Converts records to events.
 
 use rustc_hash::{FxHashMap, FxHashSet};
 use whyslow_model::Ns;
@@ -19,7 +19,7 @@ use super::kernel;
 use super::names::Names;
 use super::order::Pointed;
 
-/// What came of a record.
+/// Result of converting a record.
 pub(crate) enum Told<'a> {
     Event(Event<'a>),
     Loss(Loss<'a>),
@@ -37,11 +37,11 @@ fn interrupt_of(flags: u16) -> Option<Interrupt> {
     }
 }
 
-/// What is known beside the record itself.
+/// Context of a record.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Place<'a> {
     pub(crate) ts: Ns,
-    /// The entry of a call.
+    /// The entry of a system call.
     pub(crate) is_entry: bool,
     pub(crate) pointed: Option<&'a Pointed>,
 }
@@ -51,23 +51,23 @@ type Comm = [u8; 16];
 /// Stands for the working directory.
 const AT_FDCWD: i32 = -100;
 
-/// Knows names of threads and calls, which most records do not have.
+/// Keeps names of threads and system calls, which most records do not contain.
 #[derive(Debug, Default)]
 pub(crate) struct Mapper {
     comms: FxHashMap<i32, Comm>,
     parents: FxHashMap<i32, i32>,
     kernel_threads: FxHashSet<i32>,
-    /// Of calls that are known by number only.
+    /// Of system calls known by number only.
     numbers: FxHashMap<u32, Box<str>>,
     abi: Option<Abi>,
     pub(super) names: Names,
     host: Host,
-    /// A path being put together.
+    /// Buffer for a path.
     path: Vec<u8>,
 }
 
 impl Mapper {
-    /// Knows what addresses are called.
+    /// `names` resolves addresses.
     pub(crate) fn new(names: Names) -> Self {
         Self {
             names,
@@ -75,7 +75,7 @@ impl Mapper {
         }
     }
 
-    /// The machine's architecture, as `uname -m` tells it.
+    /// The machine's architecture, as reported by `uname -m`.
     pub(crate) fn set_architecture(&mut self, name: &[u8]) {
         self.abi = match name {
             b"x86_64" => Some(Abi::X86_64),
@@ -84,7 +84,7 @@ impl Mapper {
         };
     }
 
-    /// The calendar less the clock that goes on while the machine sleeps.
+    /// Offset from the boot-time clock to wall-clock time.
     pub(crate) fn set_boot_offset(&mut self, offset: Ns) {
         self.host.set_boot_offset(offset);
     }
@@ -110,8 +110,8 @@ impl Mapper {
                 body,
             })
         };
-        // A kind of a later recorder tells nothing.
-        let told = |body: Option<_>| body.map_or(Told::Nothing, event);
+        // Kinds of later recorders are ignored.
+        let optional = |body: Option<_>| body.map_or(Told::Nothing, event);
         let state = |body| {
             Told::Event(Event {
                 ts: place.ts,
@@ -172,8 +172,8 @@ impl Mapper {
                 nr: nr as i32,
                 ret: Some(ret),
             }),
-            Record::Reclaim(reclaim) => told(kernel::reclaim(head.kind, reclaim)),
-            Record::Memory { what, order } => told(kernel::memory(what, order)),
+            Record::Reclaim(reclaim) => optional(kernel::reclaim(head.kind, reclaim)),
+            Record::Memory { what, order } => optional(kernel::memory(what, order)),
             Record::Fill(record) => {
                 let is_event = head.kind == Kind::Fill;
                 let abi = self.abi(head);
@@ -181,10 +181,10 @@ impl Mapper {
                 let body = Body::CacheFill(fill);
                 if is_event { event(body) } else { state(body) }
             }
-            Record::Work(work) => told(kernel::work(work)),
-            Record::WorkItem(item) => told(kernel::item(item, &self.names)),
-            Record::Net(packet) => told(kernel::packet(packet)),
-            Record::Tcp(change) => told(kernel::tcp(change)),
+            Record::Work(work) => optional(kernel::work(work)),
+            Record::WorkItem(item) => optional(kernel::item(item, &self.names)),
+            Record::Net(packet) => optional(kernel::packet(packet)),
+            Record::Tcp(change) => optional(kernel::tcp(change)),
             Record::Ipi { nr, first, cpus } => event(Body::IpiRaise {
                 nr: nr as i32,
                 first: first as i32,
@@ -236,7 +236,7 @@ impl Mapper {
                     name: "mark",
                     text: text.utf8_chunks().next().map_or("", |chunk| chunk.valid()),
                 };
-                // The recorder itself makes some.
+                // The recorder itself adds some markers.
                 if head.pid == 0 {
                     state(body)
                 } else {
@@ -256,7 +256,7 @@ impl Mapper {
                     count: i64::try_from(count).ok(),
                 })
             }
-            Record::Lookup(lookup) => event(looked_up(head, lookup, place.ts)),
+            Record::Lookup(lookup) => event(dns_lookup(head, lookup, place.ts)),
             Record::Missed(missed) => Told::Loss(missed_runs(head, missed, place.ts)),
             Record::Fact { name, value } => Told::Fact(name, value),
             Record::Process { .. } => {
@@ -314,7 +314,7 @@ impl Mapper {
         self.comms.insert(tid, comm);
     }
 
-    /// Empty where it is not known.
+    /// Empty if unknown.
     fn comm(&self, tid: i32) -> &[u8] {
         if tid == 0 {
             return b"swapper";
@@ -403,8 +403,8 @@ impl Mapper {
         })
     }
 
-    /// One that was asked for before.
-    pub(super) fn known_call(&self, head: &Head, nr: u32) -> &str {
+    /// Name of a system call that was looked up before.
+    pub(super) fn seen_call_name(&self, head: &Head, nr: u32) -> &str {
         let known = self.abi(head);
         let known = known.and_then(|abi| syscall::number_name(abi, i64::from(nr)));
         known
@@ -423,7 +423,7 @@ impl Mapper {
     }
 }
 
-/// Whether the call is told an address, rather than telling one.
+/// Whether the call takes an address rather than returning one.
 fn takes_address(name: &str) -> bool {
     matches!(name, "connect" | "bind" | "sendto")
 }
@@ -457,7 +457,7 @@ fn address(bytes: &[u8]) -> Option<SocketAddress<'_>> {
             port: port()?,
             address: *rest.get(6..)?.first_chunk()?,
         },
-        // An abstract name begins with a zero byte and is not ended by one.
+        // An abstract name starts with a NUL byte and has no terminator.
         AF_UNIX if rest.first() == Some(&0) => SocketAddress::Unix { path: rest },
         AF_UNIX => {
             let end = rest.iter().position(|byte| *byte == 0);
@@ -469,7 +469,7 @@ fn address(bytes: &[u8]) -> Option<SocketAddress<'_>> {
     })
 }
 
-/// State of the thread that goes, by the bits of current kernels (since 4.14).
+/// State of the outgoing thread, in the bits of current kernels (since 4.14).
 pub(super) fn prev_state(state: u32) -> PrevState {
     const UNINTERRUPTIBLE: u32 = 0x2;
     const DEAD: u32 = 0x80;
@@ -493,7 +493,7 @@ pub(super) fn prev_state(state: u32) -> PrevState {
     }
 }
 
-/// Of a program that runs on all CPUs.
+/// Samples missed on all CPUs.
 fn missed_runs<'a>(head: &Head, missed: MissedRecord<'a>, ts: Ns) -> Loss<'a> {
     let length = i64::try_from(missed.to.saturating_sub(head.ts));
     Loss {
@@ -506,7 +506,7 @@ fn missed_runs<'a>(head: &Head, missed: MissedRecord<'a>, ts: Ns) -> Loss<'a> {
     }
 }
 
-/// Letter of `/proc/PID/stat`, as LTTng's state dumps have it.
+/// Letter of `/proc/PID/stat`, as in LTTng's state dumps.
 fn status(letter: u8) -> Option<i64> {
     Some(match letter {
         b'R' => 6,
@@ -517,8 +517,8 @@ fn status(letter: u8) -> Option<i64> {
     })
 }
 
-/// `ts` is when the record was made, on the calendar.
-fn looked_up<'a>(head: &Head, lookup: LookupRecord<'a>, ts: Ns) -> Body<'a> {
+/// `ts` is the time of the record, in wall-clock time.
+fn dns_lookup<'a>(head: &Head, lookup: LookupRecord<'a>, ts: Ns) -> Body<'a> {
     let LookupRecord {
         function,
         host,

@@ -1,10 +1,11 @@
-//! Spools of the recorder: blocks of records that are nearly in order of time.
+//! Spools of the recorder: blocks of records in approximate time order.
 //!
-//! A record of a system call tells of its entry too, which lies before records that came earlier: by
-//! a tenth of a second at most, because the recorder tells of longer calls before they end. So what
-//! was read waits so long beyond the moment up to which everything is told.
+//! A record of a system call also contains its entry time, which precedes earlier records by a
+//! tenth of a second at most, because the recorder writes longer calls before they end. So records
+//! are held back for this long beyond the time up to which the spool is complete.
 
 mod block;
+mod calls;
 mod cgroup;
 mod clocks;
 mod fill;
@@ -17,7 +18,6 @@ mod order;
 mod probes;
 mod reader;
 mod stacks;
-mod told;
 
 pub(crate) use clocks::{Reading, Step};
 pub use leave_out::LeaveOut;

@@ -1,7 +1,8 @@
-//! What addresses in stacks are called.
+//! Symbols of addresses in stacks.
 //!
-//! The recorder looks names up after it took the stack, so they lie behind it in the spool. A spool
-//! is therefore read for its names first; blocks with names say so, and the others are passed over.
+//! The recorder resolves symbols after it took the stack, so they follow it in the spool. A spool
+//! is therefore read twice, first for its symbols; blocks with symbols are flagged, and the others
+//! are skipped.
 
 use std::path::Path;
 
@@ -11,13 +12,13 @@ use whyslow_model::spool::{CodeKind, CodeRecord, Head, NameRecord, Record, recor
 
 use super::reader::SpoolReader;
 
-/// Addresses with names; more stay addresses.
+/// Maximum number of resolved addresses; further ones stay addresses.
 const NAMES_MAX: usize = 1 << 20;
 
-/// Process, when it began to run its program, address. The kernel is process 0.
+/// Pid, time of its last exec, address. The kernel is pid 0.
 type Key = (i32, u64, u64);
 
-/// The name of an address, and where in it.
+/// The symbol of an address, and the offset in it.
 #[derive(Debug, Clone, Copy)]
 struct Named {
     function: u32,
@@ -25,7 +26,7 @@ struct Named {
     distance: u64,
 }
 
-/// A function that has a number instead of an address.
+/// A function with an id instead of an address (interpreted code).
 #[derive(Debug, Clone, Copy)]
 struct Code {
     kind: CodeKind,
@@ -38,15 +39,15 @@ struct Code {
 pub(crate) struct Names {
     code: FxHashMap<u64, Code>,
     named: FxHashMap<Key, Named>,
-    /// Number 0 is no text.
+    /// Index 0 means no text.
     texts: Vec<Box<[u8]>>,
     numbers: FxHashMap<Box<[u8]>, u32>,
-    /// When processes began to run their programs.
+    /// Time of the last exec of each process.
     programs: FxHashMap<i32, u64>,
 }
 
 impl Names {
-    /// All names of a spool. What cannot be read is told of when its records are.
+    /// Reads all symbols of a spool. Damage is reported when the records are read.
     pub(crate) fn read(path: &Path) -> Self {
         let mut names = Self::default();
         let Ok(mut reader) = SpoolReader::open(path) else {
@@ -106,7 +107,7 @@ impl Names {
         self.texts.get(place).map(AsRef::as_ref)
     }
 
-    /// Which program a process runs.
+    /// Updates which program a process runs.
     pub(super) fn learn(&mut self, head: &Head, record: &Record<'_>) {
         match record {
             Record::Exec(_) => {
@@ -124,7 +125,7 @@ impl Names {
         }
     }
 
-    /// A frame of the kernel, or of what the process runs now.
+    /// A kernel frame, or a frame of the program that the process currently runs.
     pub(super) fn frame(&self, process: Option<i32>, address: u64) -> Frame<'_> {
         if let Some(code) = self.code.get(&address) {
             return Frame {
@@ -161,7 +162,7 @@ mod tests {
 
     fn learn(names: &mut Names, encoder: &Encoder) {
         for (_, record) in records(encoder.payload()) {
-            let (head, record) = record.expect("made here");
+            let (head, record) = record.expect("a valid record");
             names.learn(&head, &record);
         }
     }

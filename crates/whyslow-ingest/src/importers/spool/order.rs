@@ -1,4 +1,4 @@
-//! Records of several blocks, put in order of time.
+//! Sorts the records of several blocks by time.
 
 use std::collections::VecDeque;
 use std::rc::Rc;
@@ -8,38 +8,38 @@ use whyslow_model::Ns;
 use whyslow_model::event::Event;
 use whyslow_model::spool::{Head, Kind, Record, SyscallRecord, TOLD, records};
 
+use super::calls::{Calls, PendingCall};
 use super::clocks::{Clocks, Reading};
 use super::leave_out::{Fate, LeaveOut};
 use super::probes::{Probes, Values};
-use super::told::{Calls, ToldCall};
 
-/// How far back a record may reach: the recorder looks for long calls twenty times a second.
+/// How far back a record may reach: the recorder checks for long calls twenty times a second.
 pub(super) const REACH_NS: u64 = 150_000_000;
-/// More than this does not wait: a recorder that never says what is complete is no reason to run out
-/// of memory.
+/// Maximum number of pending records: a spool that is never marked complete must not exhaust
+/// memory.
 pub(super) const WAITING_MAX: usize = 4_000_000;
-/// So many records come before it is worth looking for those that are ready.
+/// Number of new records before it is worth checking for those that are ready.
 const BATCH: usize = 64 << 10;
 
-/// What arguments of a call point at, by number of the argument from 1 on.
+/// Memory contents behind the arguments of a call, by argument number from 1 on.
 pub(crate) type Pointed = Vec<Points>;
 pub(super) type Points = (u32, Box<[u8]>);
 
-/// Something that happened.
+/// A record in time order.
 #[derive(Debug)]
 pub(crate) struct Ordered {
     pub(crate) ts: u64,
     number: u64,
     part: Part,
     tid: i32,
-    /// Of a call: when it began.
+    /// Entry time of a call.
     entered: u64,
     pub(crate) pointed: Option<Box<Pointed>>,
     block: u64,
     at: u32,
 }
 
-/// What of the record.
+/// Part of a record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Part {
     Entry,
@@ -48,7 +48,7 @@ enum Part {
 }
 
 impl Ordered {
-    /// The entry of the call that the record is about, rather than its return.
+    /// Whether this is the entry of the record's call rather than its return.
     pub(crate) fn is_entry(&self) -> bool {
         self.part == Part::Entry
     }
@@ -69,7 +69,7 @@ impl KindCounts {
         self.0[kind as usize & 0xff] += 1;
     }
 
-    /// The kinds that there were.
+    /// The kinds that occurred.
     pub(crate) fn iter(&self) -> impl Iterator<Item = (Kind, u64)> {
         let counts = Kind::ALL
             .iter()
@@ -78,45 +78,45 @@ impl KindCounts {
     }
 }
 
-/// Blocks of which something waits.
+/// Blocks with pending records.
 #[derive(Debug, Default)]
 pub(crate) struct Window {
     blocks: VecDeque<Rc<[u8]>>,
-    /// Number of the first of them.
+    /// Number of the first one.
     first: u64,
     waiting: Vec<Ordered>,
     next_number: u64,
-    /// How many waited after the last look at what is ready.
+    /// Number of records still pending after the last call of `ready`.
     kept: usize,
-    /// Something was handed on since blocks were forgotten.
+    /// Records were passed on since blocks were last dropped.
     may_forget: bool,
-    /// Those whose arguments may still be told.
+    /// Calls whose arguments may still follow.
     calls: Calls,
     complete_until: u64,
-    /// When the call began that a thread is in.
+    /// Entry time of the call that a thread is in.
     inside: FxHashMap<i32, u64>,
-    /// Everything before this moment was handed on.
-    handed_until: u64,
-    /// Records that could not be read: count, and where the first of them was.
+    /// All records before this time were passed on.
+    passed_until: u64,
+    /// Records that could not be parsed.
     pub(crate) damaged: u64,
     pub(crate) read: u64,
     pub(crate) kinds: KindCounts,
     pub(crate) clocks: Clocks,
-    /// Known as soon as their block is read, whatever is handed on before.
+    /// Defined as soon as their block is read, independent of record order.
     pub(super) probes: Probes,
-    /// Records about probes that nothing told of.
+    /// Records of undefined probes.
     pub(crate) probes_unknown: u64,
-    /// Looks at all threads that were not made.
+    /// Sampling rounds that were missed.
     pub(crate) rounds_missed: u64,
     pub(crate) leave_out: LeaveOut,
-    /// Records that were lost on purpose: moment and CPU.
+    /// Records that were dropped on purpose: time and CPU.
     pub(crate) lost: Vec<(u64, u16)>,
-    /// The architecture, which names calls.
+    /// The architecture, which determines system call names.
     pub(crate) architecture: Option<Box<[u8]>>,
 }
 
 impl Window {
-    /// Takes a block; what is in order by then is to be taken with [`Self::ready`].
+    /// Adds a block; [`Self::ready`] then returns the records in order.
     pub(crate) fn add(&mut self, payload: Vec<u8>, complete_until: u64) {
         let block = self.first + self.blocks.len() as u64;
         for (at, record) in records(&payload) {
@@ -154,8 +154,8 @@ impl Window {
     }
 
     fn put(&mut self, head: &Head, record: &Record<'_>, (block, at): (u64, u32)) {
-        let mut tell = |entered, is_entry, is_return| {
-            self.calls.add(ToldCall {
+        let mut add_call = |entered, is_entry, is_return| {
+            self.calls.add(PendingCall {
                 ts: head.ts,
                 tid: head.tid,
                 entered,
@@ -171,9 +171,9 @@ impl Window {
                 let points = (text.arg, text.bytes.into());
                 self.calls.point(head.tid, head.ts, points);
             }
-            &Record::SyscallEnter(SyscallRecord { entered, .. }) => tell(entered, true, false),
+            &Record::SyscallEnter(SyscallRecord { entered, .. }) => add_call(entered, true, false),
             &Record::Syscall(SyscallRecord { entered, .. }) => {
-                tell(entered, head.flags & TOLD == 0, true);
+                add_call(entered, head.flags & TOLD == 0, true);
             }
             _ => self.waiting.push(Ordered {
                 ts: head.ts,
@@ -186,38 +186,38 @@ impl Window {
                 at,
             }),
         }
-        // Each of the two parts of a call has its own.
+        // Each of the two parts of a call has a number.
         self.next_number += 2;
     }
 
-    /// Calls that have all that they point at take their places.
+    /// Queues calls whose arguments are complete.
     fn place_calls(&mut self, until: u64) {
-        for (told, pointed) in self.calls.complete(until) {
+        for (call, pointed) in self.calls.complete(until) {
             let mut add = |part, ts, number, pointed: Option<Pointed>| {
                 self.waiting.push(Ordered {
                     ts,
                     number,
                     part,
-                    tid: told.tid,
-                    entered: told.entered,
+                    tid: call.tid,
+                    entered: call.entered,
                     pointed: pointed.map(Box::new),
-                    block: told.block,
-                    at: told.at,
+                    block: call.block,
+                    at: call.at,
                 });
             };
-            if told.is_entry && told.is_return {
-                add(Part::Entry, told.entered, told.number, pointed.clone());
-            } else if told.is_entry {
-                add(Part::Entry, told.entered, told.number, pointed);
+            if call.is_entry && call.is_return {
+                add(Part::Entry, call.entered, call.number, pointed.clone());
+            } else if call.is_entry {
+                add(Part::Entry, call.entered, call.number, pointed);
                 continue;
             }
-            add(Part::Return, told.ts, told.number + 1, pointed);
+            add(Part::Return, call.ts, call.number + 1, pointed);
         }
     }
 
-    /// What nothing can come before any more, in order; everything if `at_end`.
+    /// Records that no later record can precede, in order; all records if `at_end`.
     pub(crate) fn ready(&mut self, at_end: bool) -> Vec<Ordered> {
-        // Sorting touches all that waits: it pays when as much has come as waited before.
+        // Sorting touches all pending records: it pays off once their number has doubled.
         let is_last = at_end || self.complete_until == u64::MAX;
         let enough = (2 * self.kept).clamp(BATCH, WAITING_MAX);
         if !is_last && self.waiting.len() + self.calls.waiting() < enough {
@@ -244,13 +244,13 @@ impl Window {
         let due = std::mem::replace(&mut self.waiting, rest);
         let paired = self.pair(due);
         if let Some(last) = paired.last() {
-            self.handed_until = last.ts;
+            self.passed_until = last.ts;
         }
         paired
     }
 
-    /// A call has one entry: those told again, because another spool began meanwhile, are left out,
-    /// and what only an older spool told is made again from the return.
+    /// A call has one entry: entries repeated because another spool started meanwhile are dropped,
+    /// and an entry that only an older spool has is derived from the return.
     fn pair(&mut self, due: Vec<Ordered>) -> Vec<Ordered> {
         let mut paired = Vec::with_capacity(due.len());
         let mut has_late = false;
@@ -264,9 +264,9 @@ impl Window {
                 }
                 Part::Return => {
                     let is_known = self.inside.remove(&ordered.tid) == Some(ordered.entered);
-                    // What lies before all that was handed on cannot be put in its place: the
-                    // call's beginning stays unknown.
-                    if !is_known && ordered.entered >= self.handed_until {
+                    // An entry before records that were already passed on cannot be inserted: the
+                    // start of the call stays unknown.
+                    if !is_known && ordered.entered >= self.passed_until {
                         has_late = true;
                         paired.push(Ordered {
                             ts: ordered.entered,
@@ -285,14 +285,14 @@ impl Window {
         paired
     }
 
-    /// The record of something that was ready.
+    /// The record of an entry returned by `ready`.
     pub(crate) fn record(&self, ordered: &Ordered) -> Option<(Head, Record<'_>)> {
         let block = self.blocks.get((ordered.block - self.first) as usize)?;
         let (_, record) = records(block.get(ordered.at as usize..)?).next()?;
         record.ok()
     }
 
-    /// The event of a record that is about a probe.
+    /// The event of a probe record.
     pub(crate) fn probe<'a>(
         &'a self,
         head: &Head,
@@ -303,7 +303,7 @@ impl Window {
         self.probes.event(head, record, ts, values)
     }
 
-    /// Forgets the blocks that nothing waits of any more.
+    /// Drops blocks without pending records.
     pub(crate) fn forget(&mut self) {
         if !std::mem::take(&mut self.may_forget) {
             return;

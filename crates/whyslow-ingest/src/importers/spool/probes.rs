@@ -1,4 +1,5 @@
-//! Calls of functions, and passes of static probes, as events: probes are told by number, and by name once in each spool.
+//! Function calls (uprobes) and USDT probe hits as events: records contain the id of a probe, and
+//! each spool defines each id once.
 
 use rustc_hash::FxHashMap;
 use whyslow_model::Ns;
@@ -6,7 +7,7 @@ use whyslow_model::event::{Body, Context, Event, FunctionCall, UsdtHit};
 use whyslow_model::probe::{ArgType, FUNCTION_ARGS};
 use whyslow_model::spool::{Head, ProbeRecord, Record, TAIL};
 
-/// Probes that are known; a recorder has fewer.
+/// Maximum number of probes; a recorder has fewer.
 const PROBES_MAX: usize = 1 << 16;
 
 #[derive(Debug)]
@@ -18,28 +19,28 @@ struct Probe {
     args: Vec<Option<ArgType>>,
 }
 
-/// What the spool tells of its probes.
+/// Probe definitions of the spool.
 #[derive(Debug, Default)]
 pub(crate) struct Probes(FxHashMap<u32, Probe>);
 
-/// Values of arguments, while there is an event of them.
+/// Buffer for argument values of an event.
 pub(crate) type Values = Vec<Option<i64>>;
 
 impl Probes {
-    pub(crate) fn learn(&mut self, told: &ProbeRecord<'_>) {
+    pub(crate) fn learn(&mut self, record: &ProbeRecord<'_>) {
         if self.0.len() < PROBES_MAX {
             let probe = Probe {
-                provider: told.provider.into(),
-                name: told.name.into(),
-                module: told.module.into(),
-                returns: told.returns(),
-                args: told.args().collect(),
+                provider: record.provider.into(),
+                name: record.name.into(),
+                module: record.module.into(),
+                returns: record.returns(),
+                args: record.args().collect(),
             };
-            self.0.insert(told.probe, probe);
+            self.0.insert(record.probe, probe);
         }
     }
 
-    /// The event of a record that is about a probe; none if nothing told of that one.
+    /// The event of a probe record; none if the probe is undefined.
     pub(crate) fn event<'a>(
         &'a self,
         head: &Head,
@@ -51,9 +52,9 @@ impl Probes {
             Record::Function(call) => {
                 let probe = self.0.get(&call.probe)?;
                 let types = probe.args.iter().take(FUNCTION_ARGS);
-                let known = types.zip(call.args);
-                // Of a type of a later recorder the bits.
-                values.extend(known.map(|(of, bits)| {
+                let typed = types.zip(call.args);
+                // Types of later recorders are read as raw bits.
+                values.extend(typed.map(|(of, bits)| {
                     let of = of.unwrap_or(ArgType::I64);
                     Some(of.value(bits))
                 }));
@@ -74,8 +75,8 @@ impl Probes {
             },
             Record::Usdt(hit) => {
                 let probe = self.0.get(&hit.probe)?;
-                let known = probe.args.iter().zip(hit.args);
-                values.extend(known.map(|(of, bits)| of.map(|of| of.value(bits))));
+                let typed = probe.args.iter().zip(hit.args);
+                values.extend(typed.map(|(of, bits)| of.map(|of| of.value(bits))));
                 Body::Usdt(UsdtHit {
                     provider: &probe.provider,
                     name: &probe.name,

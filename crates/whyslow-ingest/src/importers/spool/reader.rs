@@ -1,9 +1,10 @@
-//! Blocks of a spool, file after file. A recorder that was killed leaves a last block that is cut
-//! short, or none; whatever else is damaged is passed over up to the next good block.
+//! Reads the blocks of a spool, file by file. A recorder that was killed leaves a truncated last
+//! block, or none; other damage is skipped up to the next valid block.
 //!
-//! Files of spools that follow each other may lie in one folder, in the order of their names: they are
-//! one recording, as the chapters of the flight recorder are. What each begins with (block 0: facts, the
-//! calls and requests under way) is needed of the first alone, and only the last one's end is the end.
+//! A directory may contain several spools of one recording, in the order of their names, like the
+//! chapters of the flight recorder. The initial state of a spool (block 0: facts, system calls and
+//! requests in flight) is needed from the first one only, and the recording ends at the end of the
+//! last one.
 
 use std::fs::{self, File};
 use std::io::{self, BufReader, Read, Seek, SeekFrom};
@@ -13,7 +14,7 @@ use whyslow_model::sort::IndexSort;
 use whyslow_model::spool::{BLOCK_BYTES, Block, FILE_SUFFIX, MAGIC};
 use whyslow_model::stat::{self, Stat};
 
-/// Something that could not be read.
+/// A damaged part.
 #[derive(Debug)]
 pub(crate) struct Damage {
     pub(crate) stat: &'static Stat,
@@ -27,7 +28,7 @@ pub(crate) struct Damage {
 #[derive(Debug)]
 pub(crate) struct SpoolReader {
     files: Vec<PathBuf>,
-    /// Number of the file being read, and it.
+    /// Index of the file being read, and the file.
     at: usize,
     open: Option<BufReader<File>>,
     offset: u64,
@@ -82,13 +83,13 @@ impl SpoolReader {
         })
     }
 
-    /// Name of the file being read, and where in it the last block began.
+    /// Name of the file being read, and the offset of the last block in it.
     pub(crate) fn file(&self) -> String {
         let file = self.files.get(self.at).and_then(|path| path.file_name());
         file.map_or_else(String::new, |name| name.to_string_lossy().into_owned())
     }
 
-    /// The next good block with its records.
+    /// The next valid block with its records.
     pub(crate) fn next(&mut self) -> io::Result<Option<(Block, Vec<u8>)>> {
         while self.at < self.files.len() {
             if self.open.is_none() {
@@ -105,7 +106,8 @@ impl SpoolReader {
                     }
                     self.check_number(&block);
                     if block.complete_until == u64::MAX && self.at + 1 < self.files.len() {
-                        // It goes on in the next spool; what was said of earlier blocks stands.
+                        // The recording continues in the next spool; the limits of earlier blocks
+                        // still apply.
                         block.complete_until = 0;
                     }
                     return Ok(Some((block, payload)));
@@ -124,7 +126,7 @@ impl SpoolReader {
         Ok(None)
     }
 
-    /// The records of the next good block that has names; others are passed over unread.
+    /// The records of the next valid block with symbols; other blocks are skipped unread.
     pub(super) fn next_with_names(&mut self) -> io::Result<Option<Vec<u8>>> {
         self.names_only = true;
         let found = self.next()?;
@@ -140,7 +142,8 @@ impl SpoolReader {
             0 => return Ok(Found::End),
             BLOCK_BYTES => {}
             count => {
-                let text = format!("{count} bytes at the end of the file are less than a head");
+                let text =
+                    format!("{count} bytes at the end of the file are shorter than a block header");
                 return Ok(Found::Damaged(text));
             }
         }
@@ -155,7 +158,7 @@ impl SpoolReader {
             self.offset += BLOCK_BYTES as u64 + wanted;
             return Ok(Found::Other);
         }
-        // Grows with what is there, not with what the head claims.
+        // Allocates by what is present, not by what the header claims.
         file.by_ref().take(wanted).read_to_end(&mut stored)?;
         if stored.len() as u64 != wanted {
             let text = format!("the payload has {} bytes instead of {wanted}", stored.len());
@@ -177,7 +180,7 @@ impl SpoolReader {
         };
         if payload.len() != block.record_bytes as usize {
             return Ok(Found::Damaged(
-                "the payload has another size than told".into(),
+                "the payload size differs from the block header".into(),
             ));
         }
         let bytes = BLOCK_BYTES as u64 + wanted;
@@ -186,7 +189,7 @@ impl SpoolReader {
         Ok(Found::Block(block, payload))
     }
 
-    /// Goes on where the next block might begin.
+    /// Continues where the next block may start.
     fn resync(&mut self) -> io::Result<()> {
         let Some(file) = &mut self.open else {
             return Ok(());

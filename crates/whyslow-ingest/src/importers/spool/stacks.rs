@@ -1,4 +1,4 @@
-//! Stacks and waits for locks as events.
+//! Converts stacks and lock waits to events.
 
 use whyslow_model::Ns;
 use whyslow_model::event::{
@@ -9,7 +9,7 @@ use whyslow_model::spool::{Head, Kind, LockRecord, Record, SLEPT, StackRecord, W
 use super::map::{Mapper, prev_state};
 
 impl Mapper {
-    /// The event of a record that has a stack; none if it has not.
+    /// The event of a record with a stack; none for other records.
     pub(crate) fn stack<'a>(
         &'a mut self,
         head: &Head,
@@ -18,7 +18,7 @@ impl Mapper {
         frames: &'a mut Vec<Frame<'a>>,
     ) -> Option<Event<'a>> {
         if let Record::Wall(wall) = record {
-            // What has no name is known by its number from now on.
+            // A system call without a known name is named by its number.
             let abi = self.abi(head);
             wall.nr.map(|nr| self.call_name(abi, nr).len());
         }
@@ -60,7 +60,7 @@ impl Mapper {
                     since: before(ts, head.ts, wall.since),
                     state: (wall.state != WallRecord::ON_CPU).then(|| prev_state(wall.state)),
                     credits: wall.credits,
-                    syscall: wall.nr.map(|nr| self.known_call(head, nr)),
+                    syscall: wall.nr.map(|nr| self.seen_call_name(head, nr)),
                     cpu: wall.has_cpu.then_some(i32::from(head.cpu)),
                     end: wall.end,
                     frames,
@@ -70,7 +70,7 @@ impl Mapper {
         };
         Some(Event {
             ts,
-            // When a thread comes back, the switch to it may be told before or after.
+            // The record of a switch-in may come before or after the switch.
             cpu: (!matches!(head.kind, Kind::Stack | Kind::Wall)).then_some(i32::from(head.cpu)),
             context: Context {
                 tid: Some(head.tid),
@@ -82,7 +82,7 @@ impl Mapper {
     }
 }
 
-/// A moment of the kernel's clock, by another one whose time is known.
+/// Converts a kernel timestamp, given the converted time of a later one.
 fn before(ts: Ns, at: u64, since: u64) -> Ns {
     let length = i64::try_from(at.saturating_sub(since)).unwrap_or(i64::MAX);
     ts.saturating_sub(length)
@@ -94,7 +94,7 @@ fn stack_kind(head: &Head, stack: &StackRecord<'_>) -> StackKind {
         Kind::Sample => StackKind::Sample,
         _ => StackKind::Back {
             state: match prev_state(stack.state) {
-                // Whoever goes on has not lost the CPU for long.
+                // A runnable thread with a stack was preempted.
                 PrevState::Runnable { .. } => PrevState::Runnable { preempted: true },
                 state => state,
             },

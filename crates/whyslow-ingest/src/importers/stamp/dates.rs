@@ -1,11 +1,11 @@
-//! Dates of any order. `03/04/26` is the third of April or the fourth of March, and no file says which: all dates of
-//! a file are read the same way, chosen by all of them.
+//! Dates in any order. `03/04/26` is the third of April or the fourth of March, and no file says
+//! which: all dates of a file are read in the same order, which is chosen from all of them.
 
 use whyslow_model::Ns;
 
 use super::DAY_NS;
 
-/// Of dates with strokes.
+/// Order of dates with slashes or dashes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum DateOrder {
     MonthFirst,
@@ -13,16 +13,16 @@ pub(crate) enum DateOrder {
 }
 
 impl DateOrder {
-    /// The order of the dates of a text, and whether it was guessed: no date has a day beyond 12, and they mean
-    /// different days the other way round.
+    /// The date order of a text, and whether it was guessed: no date has a day above 12, and the
+    /// two orders give different days.
     ///
-    /// What lies after the day on which the file was written cannot be. Else the days of a file lie near each other,
-    /// and the last of them near to when it was written.
+    /// A date later than the day on which the file was written is impossible. Otherwise the days of
+    /// a file are close to each other, and the last one is close to the modification time.
     pub(crate) fn of(text: &str, written: Option<Ns>) -> (Self, bool) {
         let (mut month_first, mut day_first) = (Days::default(), Days::default());
         for (first, second, year) in dates(text) {
-            let american = begin_of(year, first, second);
-            let european = begin_of(year, second, first);
+            let american = day_start(year, first, second);
+            let european = day_start(year, second, first);
             match (american, european) {
                 (Some(american), Some(european)) => {
                     month_first.add(american);
@@ -40,7 +40,7 @@ impl DateOrder {
     }
 }
 
-/// The first and the last of some days.
+/// The first and the last day of a set.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 struct Days(Option<(Ns, Ns)>);
 
@@ -50,7 +50,7 @@ impl Days {
         self.0 = Some((first.min(day), last.max(day)));
     }
 
-    /// The least is the likeliest.
+    /// The lowest value is the most likely order.
     fn fit(self, written: Option<Ns>) -> (bool, Ns, u64) {
         let (first, last) = self.0.unwrap_or_default();
         let is_later = written.is_some_and(|written| last > written.saturating_add(DAY_NS));
@@ -59,7 +59,7 @@ impl Days {
     }
 }
 
-/// Parts of the dates of a text that do not begin with the year.
+/// Parts of the dates of a text that do not start with the year.
 fn dates(text: &str) -> impl Iterator<Item = (&str, &str, &str)> {
     let is_part = |c: char| c.is_ascii_digit() || c == '/' || c == '-';
     let words = text.split(move |c| !is_part(c));
@@ -74,7 +74,8 @@ fn dates(text: &str) -> impl Iterator<Item = (&str, &str, &str)> {
     })
 }
 
-/// A date, as the time of its begin. One that cannot be in the order of the others is read the other way.
+/// A date, as the time at which it starts. A date that is impossible in the given order is read in
+/// the other one.
 pub(crate) fn date(text: &str, order: Option<DateOrder>) -> Option<Ns> {
     let sign = ['-', '/', '.']
         .into_iter()
@@ -86,10 +87,10 @@ pub(crate) fn date(text: &str, order: Option<DateOrder>) -> Option<Ns> {
         return None;
     }
     if first.len() == 4 {
-        return begin_of(first, second, third);
+        return day_start(first, second, third);
     }
-    let american = begin_of(third, first, second);
-    let european = begin_of(third, second, first);
+    let american = day_start(third, first, second);
+    let european = day_start(third, second, first);
     if sign == '.' {
         return european;
     }
@@ -99,7 +100,7 @@ pub(crate) fn date(text: &str, order: Option<DateOrder>) -> Option<Ns> {
     }
 }
 
-fn begin_of(year: &str, month: &str, day: &str) -> Option<Ns> {
+fn day_start(year: &str, month: &str, day: &str) -> Option<Ns> {
     let mut number: i16 = year.parse().ok()?;
     if year.len() == 2 {
         number += 2000;
@@ -119,28 +120,28 @@ mod tests {
     fn dates_of_a_file_are_read_one_way() {
         let written = |text: &str| date(text, None).map(|day| day + DAY_NS / 2);
         let of = |text: &str, at: &str| DateOrder::of(text, written(at));
-        // One that cannot be read two ways decides, wherever it stands.
+        // A date that is valid in one order only decides, at any position.
         assert_eq!(
             of("03/04/26 1\n13/04/26 2\n", "2026-04-13"),
             (DayFirst, false)
         );
         assert_eq!(of("(2 CPU) 04/13/26\n", "2026-04-13"), (MonthFirst, false));
-        // The third of April, as the fourth of March is a month ago; and the other way round.
+        // The third of April, since the fourth of March is a month ago; and vice versa.
         assert_eq!(of("03/04/26 12:00:01", "2026-04-03"), (DayFirst, true));
         assert_eq!(of("03/04/26 12:00:01", "2026-03-04"), (MonthFirst, true));
         assert_eq!(
             of("\"date\": \"03-04-2026\"", "2026-04-03"),
             (DayFirst, true)
         );
-        // Of what was copied much later the days tell: four in a row, or three months.
+        // For a file copied much later, the spread decides: four days in a row, or three months.
         let days = "04/06/26 a\n05/06/26 b\n07/06/26 c\n";
         assert_eq!(of(days, "2026-06-07"), (DayFirst, true));
         assert_eq!(of(days, "2026-09-30"), (DayFirst, true));
         let days = "06/04/26 a\n06/05/26 b\n06/07/26 c\n";
         assert_eq!(of(days, "2026-09-30"), (MonthFirst, true));
-        // In December a file of June is not one of the future.
+        // In December, a file of June is not from the future.
         assert_eq!(of("07/06/26", "2026-06-20"), (DayFirst, true));
-        // Nothing to choose.
+        // Both orders give the same day.
         assert_eq!(of("05/05/26", "2026-05-05"), (MonthFirst, false));
         assert_eq!(
             of("12.04.26 1-2-3 2026-04-05 -7/8", "2026-04-13"),

@@ -1,24 +1,25 @@
-//! The arguments of a call as strace writes them, one by one.
+//! Splits the arguments of a call as printed by strace.
 //!
-//! Commas separate arguments, but not within strings, structures, lists and the annotations of
-//! descriptors (`3</tmp/a,b>`). A string that was cut ends with `"...`; comments stand between `/*` and
-//! `*/`.
+//! Arguments are separated by commas, except inside strings, structures, lists and descriptor
+//! annotations (`3</tmp/a,b>`). A truncated string ends with `"...`; comments are enclosed in `/*`
+//! and `*/`.
 
-/// Deeper nesting is no argument of any call.
+/// Arguments of real calls are not nested more deeply.
 const DEPTH_MAX: usize = 64;
 
-/// One by one, without the blanks around; ends at the parenthesis that closes the call, or with the text.
+/// Iterates over the trimmed arguments; ends at the closing parenthesis of the call, or at the end
+/// of the text.
 pub(super) struct Args<'t> {
     text: &'t str,
     at: usize,
     unclosed: Unclosed,
-    /// What stands behind the closing parenthesis, once it was met.
+    /// The text after the closing parenthesis, once reached.
     after: Option<&'t str>,
     is_over: bool,
 }
 
 impl<'t> Args<'t> {
-    /// Of what stands behind the parenthesis that opens.
+    /// From the text after the opening parenthesis.
     pub(super) fn new(text: &'t str) -> Self {
         Self {
             text,
@@ -29,7 +30,7 @@ impl<'t> Args<'t> {
         }
     }
 
-    /// What follows the call, after all arguments were taken.
+    /// The text after the call, once all arguments were taken.
     pub(super) fn after(&self) -> Option<&'t str> {
         self.after
     }
@@ -53,7 +54,7 @@ impl<'t> Iterator for Args<'t> {
             }
             Stop::End => self.is_over = true,
         }
-        // `getpid()` has none.
+        // `getpid()` has no arguments.
         (stop == Stop::Comma || !argument.is_empty()).then_some(argument)
     }
 }
@@ -65,12 +66,12 @@ enum Stop {
     End,
 }
 
-/// What is known of signs that nothing closes, so that no text is searched to its end for each of them.
+/// Unclosed brackets and comments, so that the text is not searched to its end for each of them.
 #[derive(Debug, Default)]
 struct Unclosed {
-    /// Once one annotation did not end: where each ends that does.
+    /// After the first unclosed annotation: the end of each one that is closed.
     angles: Option<Vec<(usize, usize)>>,
-    /// No more comment ends.
+    /// No further comment is closed.
     comments: bool,
 }
 
@@ -97,7 +98,7 @@ impl Unclosed {
     }
 }
 
-/// Angles that belong together, in order of the first.
+/// Pairs of matching angle brackets, in order of the first.
 fn pairs(bytes: &[u8], begin: usize) -> Vec<(usize, usize)> {
     let (mut open, mut pairs) = (Vec::new(), Vec::new());
     for at in begin..bytes.len() {
@@ -111,7 +112,7 @@ fn pairs(bytes: &[u8], begin: usize) -> Vec<(usize, usize)> {
     pairs
 }
 
-/// How far the argument goes that begins here, and what ends it.
+/// End of the argument that starts at `begin`, and what ends it.
 fn extent(text: &str, begin: usize, unclosed: &mut Unclosed) -> (usize, Stop) {
     let bytes = text.as_bytes();
     let (mut at, mut depth) = (begin, 0_usize);
@@ -145,13 +146,14 @@ fn string_end(bytes: &[u8], begin: usize) -> usize {
     bytes.len() - 1
 }
 
-/// Behind a number or a name, as in `AT_FDCWD</tmp>`; else it is a sign of an expression.
+/// After a number or a name, as in `AT_FDCWD</tmp>`; otherwise it is an operator.
 fn is_annotation(bytes: &[u8], at: usize) -> bool {
     let before = at.checked_sub(1).map(|before| bytes[before]);
     before.is_some_and(|byte| byte.is_ascii_alphanumeric()) && bytes.get(at + 1) != Some(&b'<')
 }
 
-/// The angle that ends the annotation: that of an arrow (`->`) does not. Names have theirs escaped.
+/// The angle bracket that ends the annotation; that of an arrow (`->`) does not. In names they are
+/// escaped.
 fn annotation_end(bytes: &[u8], begin: usize) -> usize {
     let mut depth = 0_usize;
     for at in begin..bytes.len() {
@@ -166,11 +168,11 @@ fn annotation_end(bytes: &[u8], begin: usize) -> usize {
             _ => {}
         }
     }
-    // Of a line that was cut: what follows may be an argument.
+    // In a truncated line, the rest may be an argument.
     begin
 }
 
-/// What a string stands for, and whether strace left some of it out.
+/// The bytes of a string, and whether strace truncated it.
 pub(super) fn string(text: &str) -> Option<(Vec<u8>, bool)> {
     let inner = text.strip_prefix('"')?;
     let bytes = inner.as_bytes();
@@ -186,7 +188,7 @@ pub(super) fn string(text: &str) -> Option<(Vec<u8>, bool)> {
     }
 }
 
-/// Pushes what an escape stands for; how many bytes it has behind the backslash.
+/// Appends the byte of an escape sequence; returns its length after the backslash.
 pub(super) fn unescaped(rest: &[u8], out: &mut Vec<u8>) -> Option<usize> {
     let first = *rest.first()?;
     let plain = match first {
@@ -215,7 +217,7 @@ pub(super) fn unescaped(rest: &[u8], out: &mut Vec<u8>) -> Option<usize> {
     Some(1)
 }
 
-/// A number, with what is known of it behind: `3</etc/passwd>`, `AT_FDCWD</tmp>`.
+/// A number with its annotation: `3</etc/passwd>`, `AT_FDCWD</tmp>`.
 pub(super) fn annotated(text: &str) -> (&str, Option<&str>) {
     let Some(begin) = text
         .find('<')
@@ -278,7 +280,7 @@ mod tests {
     #[test]
     fn what_nothing_closes_is_not_searched_for_again_and_again() {
         for sign in ["1<", "/*", "1<a>1<", "\"\\"] {
-            // By a search for each this would take minutes.
+            // With a search for each of them this would take minutes.
             let text = sign.repeat(1 << 18);
             assert_eq!(Args::new(&text).count(), 1, "{sign}");
         }

@@ -1,4 +1,4 @@
-//! A call with its arguments and its result.
+//! A system call with its arguments and its result.
 
 use std::fmt::Write as _;
 
@@ -10,9 +10,9 @@ use super::line::seconds;
 use super::quoted;
 use super::values::{descriptors, number, socket_address};
 
-/// Of clone and its like: the child is a thread of the same process.
+/// Flag of clone and clone3: the child is a thread of the same process.
 const CLONE_THREAD: &str = "CLONE_THREAD";
-/// So many arguments are looked at.
+/// Maximum number of arguments considered.
 const ARGS_MAX: usize = 16;
 
 #[derive(Debug)]
@@ -22,13 +22,13 @@ pub(super) struct Call<'t> {
     pub(super) ended: Option<Ended<'t>>,
 }
 
-/// What stands behind the call.
+/// The text after the call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Ended<'t> {
-    /// Negative numbers of errors, as the kernel returns them.
+    /// Negative error numbers, as the kernel returns them.
     pub(super) ret: Option<i64>,
     pub(super) dur: Option<Ns>,
-    /// Of a descriptor that was returned (`-y`).
+    /// Path of a returned descriptor (`-y`).
     pub(super) fd_path: Option<&'t str>,
 }
 
@@ -44,7 +44,7 @@ impl<'t> Call<'t> {
         }
         let mut args = Args::new(&text[open + 1..]);
         let list = args.by_ref().take(ARGS_MAX).collect();
-        // To the end, however many there are.
+        // Skips all remaining arguments.
         args.by_ref().for_each(drop);
         Some(Self {
             name,
@@ -53,12 +53,12 @@ impl<'t> Call<'t> {
         })
     }
 
-    /// Whether the line says how it ended.
+    /// Whether the line contains the result.
     pub(super) fn is_whole(&self) -> bool {
         self.ended.is_some()
     }
 
-    /// Arguments with what they mean.
+    /// Arguments with their roles.
     fn roles(&self) -> impl Iterator<Item = (Role, &'t str)> + '_ {
         let known = syscall::call(self.name).args.iter().map(|arg| arg.role);
         known
@@ -66,19 +66,19 @@ impl<'t> Call<'t> {
             .filter_map(|(role, text)| Some((role?, *text)))
     }
 
-    /// Descriptors among the arguments whose names are told.
+    /// Descriptors among the arguments that are annotated with a path.
     pub(super) fn named(&self) -> Vec<(i64, &'t str)> {
         let fds = self
             .roles()
             .filter(|(role, _)| matches!(role, Role::Fd | Role::Fd2 | Role::Dirfd | Role::Dirfd2));
-        let told = fds.filter_map(|(_, text)| {
+        let named = fds.filter_map(|(_, text)| {
             let (fd, path) = annotated(text);
             Some((number(fd).filter(|fd| *fd >= 0)?, path?))
         });
-        told.collect()
+        named.collect()
     }
 
-    /// Fields of the text format that the entry has.
+    /// Fields of the entry in the text format.
     pub(super) fn entry_fields(&self) -> String {
         let mut out = String::new();
         let mut directory = None;
@@ -128,7 +128,7 @@ impl<'t> Call<'t> {
         out
     }
 
-    /// Those that are known when it returns.
+    /// Fields that are known at the return.
     pub(super) fn exit_fields(&self) -> String {
         let mut out = String::new();
         let pair = match self.name {
@@ -174,7 +174,7 @@ impl<'t> Call<'t> {
     }
 }
 
-/// A relative path below a directory that is known.
+/// A relative path, joined with the directory if that is known.
 fn absolute(directory: Option<&str>, path: Vec<u8>) -> Vec<u8> {
     match directory {
         Some(directory) if !path.is_empty() && path[0] != b'/' => {
@@ -201,7 +201,7 @@ impl<'t> Ended<'t> {
             _ => (text, None),
         };
         let (first, rest) = text.split_once(' ').unwrap_or((text, ""));
-        // A path may have blanks.
+        // A path may contain spaces.
         let (value, fd_path) = annotated(if first.contains('<') { text } else { first });
         let error = rest.split(' ').next().and_then(errno::number);
         let ret = match value {

@@ -1,23 +1,23 @@
-//! What stands in a line before the call: whose it is, and when.
+//! The prefix of a line: thread and time.
 
 use whyslow_model::Ns;
 
-/// How a log tells time; `-t` and its repetitions, `-r`.
+/// Form of a timestamp: `-t` and its repetitions, `-r`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Stamp {
     /// Since 1970 (`-ttt`).
     Epoch(Ns),
-    /// Since midnight, somewhere (`-t`, `-tt`).
+    /// Since midnight, in an unknown zone (`-t`, `-tt`).
     OfDay(Ns),
-    /// Since the line before (`-r`).
+    /// Since the previous line (`-r`).
     SinceLast(Ns),
 }
 
-/// A line without what stands before.
+/// A line without its prefix.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Head<'t> {
     pub(super) tid: Option<i32>,
-    /// Where `-Y` tells it.
+    /// Printed with `-Y`.
     pub(super) comm: Option<&'t str>,
     pub(super) stamp: Option<Stamp>,
     pub(super) rest: &'t str,
@@ -30,7 +30,7 @@ impl<'t> Head<'t> {
     pub(super) fn read(line: &'t str) -> Self {
         let (tid, comm, rest) = task(line.trim_start());
         let (stamp, rest) = stamp(rest.trim_start());
-        // `-r` beside another time: `1700000000.1 (+     0.000123) read(…`
+        // `-r` together with another timestamp: `1700000000.1 (+     0.000123) read(…`
         let rest = rest.trim_start();
         let rest = match rest
             .strip_prefix("(+")
@@ -57,14 +57,14 @@ fn task(line: &str) -> (Option<i32>, Option<&str>, &str) {
     let text = bracketed.map_or(line, str::trim_start);
     let digits = text.bytes().take_while(u8::is_ascii_digit).count();
     let none = (None, None, line);
-    // Greater numbers are no threads (`PID_MAX_LIMIT`), but may be times.
+    // Greater numbers are not thread ids (`PID_MAX_LIMIT`), but may be times.
     let Some(tid) = text[..digits].parse().ok().filter(|tid| *tid <= TID_MAX) else {
         return none;
     };
     let mut rest = &text[digits..];
     let mut comm = None;
     if let Some(named) = rest.strip_prefix('<') {
-        // Names have any letters but strace escapes these.
+        // A name may contain any character, but strace escapes these.
         let Some((name, after)) = named.split_once('>') else {
             return none;
         };
@@ -76,7 +76,7 @@ fn task(line: &str) -> (Option<i32>, Option<&str>, &str) {
         };
         rest = after;
     }
-    // A number that goes on is a time.
+    // A number with decimals is a time.
     if rest.starts_with([' ', '\t']) {
         (Some(tid), comm, rest)
     } else {
@@ -91,7 +91,7 @@ fn stamp(text: &str) -> (Option<Stamp>, &str) {
         of_day(word).map(Stamp::OfDay)
     } else {
         seconds(word).map(|ns| {
-            // Nobody traces a minute of the first year of all.
+            // An interval of more than a year is a time since 1970.
             if ns > 365 * 24 * 3600 * NS_PER_S {
                 Stamp::Epoch(ns)
             } else {
@@ -117,7 +117,7 @@ fn pointer<'t>(text: &'t str, whole: &'t str) -> &'t str {
     }
 }
 
-/// Seconds with decimals: none is a time of `-t`'s kind only with colons.
+/// Seconds with decimals; without decimals only a time with colons is accepted.
 pub(super) fn seconds(text: &str) -> Option<Ns> {
     let (whole, decimals) = text.split_once('.').unwrap_or((text, ""));
     let digits = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());

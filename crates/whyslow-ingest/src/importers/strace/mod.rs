@@ -1,17 +1,17 @@
-//! Logs of strace: `strace -f -ttt -T -y -o LOG`, and what people have instead.
+//! Logs of strace: `strace -f -ttt -T -y -o LOG`, and logs written with other flags.
 //!
-//! A line is a call with its result, a call that others interrupted in the log (`<unfinished ...>`, later
-//! `<... read resumed>`), a signal (`--- SIGCHLD …`), or an end (`+++ exited with 0 +++`). Before it stand,
-//! as the flags were, whose it is and when. Arguments stand in the order of the call's parameters, so the
-//! table of calls tells what each means.
+//! A line is a call with its result, a call that was interrupted in the log (`<unfinished ...>`,
+//! later `<... read resumed>`), a signal (`--- SIGCHLD …`), or an exit (`+++ exited with 0 +++`).
+//! Depending on the flags it is prefixed with thread and time. Arguments are in the order of the
+//! call's parameters, so the table of system calls defines the meaning of each.
 //!
-//! Each line becomes lines of the text format ([`super::text`]), which are merged with other sources and
-//! tracked like those of any other. Rejected: a reader of its own up to the trackers; it would be a second
-//! queue for the same purpose, and logs are small beside traces.
+//! Each line becomes lines of the text format ([`super::text`]), which are merged with other
+//! sources and tracked in the same way. Rejected: a separate reader up to the trackers; it would be
+//! a second queue for the same purpose, and logs are small compared with traces.
 //!
-//! What a log does not tell is told once for all of it ([`Lacks`]): without `-T` the end of a call is
-//! known only where the log was interrupted, and is left unknown elsewhere; without threads (`-f`) there
-//! is one of unknown number.
+//! Information missing from a log is reported once for the whole log ([`Lacks`]): without `-T` the
+//! end of a call is known only where it was interrupted, and stays unknown elsewhere; without
+//! threads (`-f`) all calls belong to one thread of unknown id.
 
 mod args;
 mod call;
@@ -27,21 +27,21 @@ use self::call::{Call, Ended};
 use self::line::{Head, Stamp};
 use super::Bad;
 
-/// Shown for the thread of the first log that names none: greater than the number of any thread.
+/// Thread id of the first log without thread ids: greater than any real thread id.
 const UNNAMED_TID: i32 = 4_194_305;
 const COMM_BYTES: usize = 15;
 const DAY_NS: Ns = 24 * 3600 * 1_000_000_000;
 
-/// What the log could have told with other flags.
+/// Information that other flags would have provided.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Lacks {
-    /// Calls whose end is unknown.
+    /// Calls without a known end.
     pub durations: u64,
     /// Lines without a thread.
     pub threads: u64,
-    /// Lines with a time of day only, or with times since the line before.
+    /// Lines with only a time of day, or a time since the previous line.
     pub dates: u64,
-    /// Lines without any time: they cannot be used.
+    /// Lines without any time, which cannot be used.
     pub times: u64,
 }
 
@@ -50,31 +50,31 @@ pub struct Lacks {
 pub struct Translated {
     /// Its lines, for [`super::text`].
     pub text: String,
-    /// What its flags left out.
+    /// Information that was not logged.
     pub lacks: Lacks,
-    /// The first lines that are not understood.
+    /// Examples of lines that cannot be parsed, the first ones.
     pub bad: Vec<Bad>,
     /// Number of all such lines.
     pub bad_count: u64,
-    /// Signals, ends, and lines of `-k` that are known and of no use yet.
+    /// Signals, exits, and lines of `-k`, which are recognised but not used yet.
     pub unused: u64,
 }
 
-/// Where a log comes from, for what it does not say itself.
+/// Details of a log that it does not contain itself.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Origin {
-    /// Of `strace -ff`: the name of the file ends with it.
+    /// From `strace -ff`: the suffix of the file name.
     pub tid: Option<i32>,
-    /// When the log was last written: it ends about then.
+    /// Modification time of the log, about the time of its end.
     pub written: Option<Ns>,
-    /// Logs before it that name no thread.
+    /// Number of earlier logs without thread ids.
     pub unnamed: i32,
 }
 
-/// Whether these first lines are of such a log.
+/// Whether a file starting with `head` is a strace log.
 pub fn is_log(head: &str) -> bool {
     let lines = head.lines().filter(|line| !line.trim().is_empty());
-    // The last one may be cut.
+    // The last line may be truncated.
     let lines: Vec<&str> = lines.take(8).collect();
     let known = lines.iter().filter(|line| {
         let rest = Head::read(line).rest;
@@ -84,15 +84,15 @@ pub fn is_log(head: &str) -> bool {
     known > 0 && known + 1 >= lines.len()
 }
 
-/// A signal, an end, what strace says of itself.
+/// A signal, an exit, or a message of strace itself.
 fn is_note(rest: &str) -> bool {
     rest.starts_with("--- ") && rest.ends_with(" ---")
         || rest.starts_with("+++ ") && rest.ends_with(" +++")
         || rest.starts_with("strace: Process ")
 }
 
-/// The table of `-C` behind the log: `% time     seconds  usecs/call     calls    errors syscall`, rules of
-/// hyphens, and rows that begin with a share.
+/// The table of `-C` after the log: `% time     seconds  usecs/call     calls    errors syscall`,
+/// dashed lines, and rows that start with a percentage.
 fn is_of_summary(line: &str) -> bool {
     let line = line.trim_start();
     let share = line.split_whitespace().next().unwrap_or_default();
@@ -101,8 +101,8 @@ fn is_of_summary(line: &str) -> bool {
         || share.len() <= 6 && share.contains('.') && share.parse::<f64>().is_ok()
 }
 
-/// Translates a whole log. `origin` completes what the log does not say; at most `bad_max` lines
-/// are kept in [`Translated::bad`].
+/// Translates a whole log. `origin` adds what the log does not contain; at most `bad_max` lines are
+/// kept in [`Translated::bad`].
 pub fn translate(log: &str, origin: Origin, bad_max: usize) -> Translated {
     let mut translator = Translator {
         origin,
@@ -127,7 +127,7 @@ pub fn translate(log: &str, origin: Origin, bad_max: usize) -> Translated {
     translator.finish()
 }
 
-/// From stamps of any kind to one time that goes on.
+/// Converts timestamps of any form to a continuous time.
 #[derive(Debug, Clone, Copy, Default)]
 struct Clock {
     last: Option<Ns>,
@@ -141,7 +141,8 @@ impl Clock {
             Stamp::SinceLast(since) => self.last.unwrap_or(0).saturating_add(since),
             Stamp::OfDay(at) => {
                 let mut at = at.saturating_add(self.days);
-                // Lines of several threads may stand a little out of order; half a day is midnight.
+                // Lines of several threads may be slightly out of order; a step of half a day back
+                // is midnight.
                 if self.last.is_some_and(|last| at < last - DAY_NS / 2) {
                     self.days += DAY_NS;
                     at += DAY_NS;
@@ -157,21 +158,21 @@ impl Clock {
 #[derive(Debug, Default)]
 struct Thread {
     pid: Option<i32>,
-    /// A call that goes on: when it began, and what stood in the line.
+    /// An interrupted call: its start time and the text so far.
     open: Option<(Ns, String)>,
-    /// That of the program it runs.
+    /// Name of the program that it runs.
     comm: Option<String>,
-    /// Descriptors whose names were told, by number.
+    /// Descriptors with known paths, by number.
     named: FxHashMap<i64, String>,
 }
 
-/// Names of descriptors that new processes take over, of all together. Of more they are told anew as soon as
-/// a call shows them.
+/// Maximum number of descriptor paths that all new processes inherit; beyond it paths are learnt
+/// again from the calls.
 const TAKEN_OVER_MAX: usize = 1 << 20;
 
 struct Translator {
     origin: Origin,
-    /// To days since 1970, where the log has times of day.
+    /// Offset to days since 1970, for logs with times of day.
     shift: Ns,
     clock: Clock,
     threads: FxHashMap<i32, Thread>,
@@ -180,7 +181,8 @@ struct Translator {
 }
 
 impl Translator {
-    /// Times without a date end when the file was last written, or on that day.
+    /// Times without a date are assumed to end at the modification time of the file, or on that
+    /// day.
     fn shift_of(&self, log: &str) -> Ns {
         let mut clock = Clock::default();
         let mut is_dated = false;
@@ -199,7 +201,7 @@ impl Translator {
             return 0;
         };
         if is_of_day {
-            // The day on which it ended, as the calendar of Greenwich has it.
+            // The day on which it ended, in UTC.
             (written - last.rem_euclid(DAY_NS)).div_euclid(DAY_NS) * DAY_NS
                 - last.div_euclid(DAY_NS) * DAY_NS
         } else {
@@ -212,7 +214,7 @@ impl Translator {
             return Ok(());
         }
         let head = Head::read(line);
-        // A frame of `-k`, and the table at the end.
+        // A frame of `-k`, or the table at the end.
         if head.rest.starts_with("> ")
             || head.tid.is_none() && !line.contains('(') && is_of_summary(line)
         {
@@ -226,7 +228,7 @@ impl Translator {
                 return Ok(());
             }
             self.done.lacks.times += 1;
-            return Err("no time stands in the line: strace -ttt".to_owned());
+            return Err("missing timestamp (record with strace -ttt)".to_owned());
         };
         if !matches!(stamp, Stamp::Epoch(_)) {
             self.done.lacks.dates += 1;
@@ -249,15 +251,15 @@ impl Translator {
         }
         let thread = self.threads.get_mut(&tid);
         let begun = thread.and_then(|thread| thread.open.take());
-        let said = begun.map_or(Ok(()), |begun| self.never_ended(tid, begun));
-        self.say(ts, tid, format_args!("exit tid={tid}"));
+        let result = begun.map_or(Ok(()), |begun| self.never_ended(tid, begun));
+        self.emit(ts, tid, format_args!("exit tid={tid}"));
         self.threads.remove(&tid);
-        said
+        result
     }
 
-    /// A call whose end the log does not have.
+    /// A call whose end is not in the log.
     fn never_ended(&mut self, tid: i32, (ts, begun): (Ns, String)) -> Result<(), String> {
-        let call = Call::read(&begun).ok_or("what began before it is no call")?;
+        let call = Call::read(&begun).ok_or("the unfinished call before it is invalid")?;
         self.begin(ts, tid, &call);
         Ok(())
     }
@@ -266,11 +268,12 @@ impl Translator {
         let thread = self.threads.entry(tid).or_default();
         if let Some((name, more)) = resumed(rest) {
             let Some((begin, before)) = thread.open.take() else {
-                return Err(format!("`{name}` goes on, and nothing tells that it began"));
+                return Err(format!("`{name}` is resumed but was not started"));
             };
             let whole = format!("{before}{more}");
             let call = Call::read(&whole).filter(|call| call.is_whole() && call.name == name);
-            let call = call.ok_or_else(|| format!("`{name}` does not go on with what began"))?;
+            let call =
+                call.ok_or_else(|| format!("`{name}` is resumed but another call was started"))?;
             self.begin(begin, tid, &call);
             self.end((begin, Some(ts)), tid, &call);
             return Ok(());
@@ -281,7 +284,7 @@ impl Translator {
                 return before.map_or(Ok(()), |before| self.never_ended(tid, before));
             }
         }
-        let call = Call::read(rest).ok_or("this is no call")?;
+        let call = Call::read(rest).ok_or("not a system call")?;
         if !call.is_whole() {
             return Err(format!("`{}` has no result", call.name));
         }
@@ -295,30 +298,34 @@ impl Translator {
             self.name_descriptor(ts, tid, fd, path);
         }
         let fields = call.entry_fields();
-        self.say(
+        self.emit(
             ts,
             tid,
             format_args!("syscall_enter name={}{fields}", call.name),
         );
     }
 
-    /// What a descriptor is, told once until it is another.
+    /// Reports the path of a descriptor once until it changes.
     fn name_descriptor(&mut self, ts: Ns, tid: i32, fd: i64, path: &str) {
         let owner = self.owner(tid);
         let thread = self.threads.entry(owner).or_default();
-        if thread.named.get(&fd).is_some_and(|known| known == path) {
+        if thread
+            .named
+            .get(&fd)
+            .is_some_and(|previous| previous == path)
+        {
             return;
         }
         thread.named.insert(fd, path.to_owned());
         let path = quoted(path.as_bytes());
-        self.say(
+        self.emit(
             ts,
             tid,
             format_args!("state_fd pid={owner} fd={fd} path={path}"),
         );
     }
 
-    /// The process of a thread; its own number if nothing tells.
+    /// The process of a thread; its own id if unknown.
     fn owner(&self, tid: i32) -> i32 {
         let thread = self.threads.get(&tid);
         thread.and_then(|thread| thread.pid).unwrap_or(tid)
@@ -351,13 +358,13 @@ impl Translator {
             fields.push_str(" untimed=1");
         }
         let at = end.unwrap_or(begin);
-        self.say(
+        self.emit(
             at,
             tid,
             format_args!("syscall_exit name={}{fields}", call.name),
         );
         if let (Some(fd), Some(path)) = (ret, fd_path) {
-            // The return made it: nobody needs to be told.
+            // Opened by this return: no separate event is needed.
             let owner = self.owner(tid);
             let thread = self.threads.entry(owner).or_default();
             thread.named.insert(fd, (*path).to_owned());
@@ -376,23 +383,24 @@ impl Translator {
         };
         let owner = self.owner(tid);
         let pid = if is_thread { owner } else { child };
-        let known = self.threads.get(&owner).map(|of| &of.named);
-        let known = known.filter(|of| !is_thread && self.taken_over + of.len() <= TAKEN_OVER_MAX);
-        let named = known.cloned().unwrap_or_default();
+        let inherited = self.threads.get(&owner).map(|of| &of.named);
+        let inherited =
+            inherited.filter(|of| !is_thread && self.taken_over + of.len() <= TAKEN_OVER_MAX);
+        let named = inherited.cloned().unwrap_or_default();
         self.taken_over += named.len();
         let comm = self.threads.get(&tid).and_then(|of| of.comm.clone());
-        let told = comm.as_ref().map(|comm| quoted(comm.as_bytes()));
-        let told = told.map_or_else(String::new, |comm| format!(" child_comm={comm}"));
-        let made = self.threads.entry(child).or_default();
-        made.pid = Some(pid);
-        made.named = named;
-        // Its first lines may stand before the call that made it returns.
-        made.comm = made.comm.take().or(comm);
-        self.say(
+        let comm_field = comm.as_ref().map(|comm| quoted(comm.as_bytes()));
+        let comm_field = comm_field.map_or_else(String::new, |comm| format!(" child_comm={comm}"));
+        let created = self.threads.entry(child).or_default();
+        created.pid = Some(pid);
+        created.named = named;
+        // Lines of the child may precede the return of the call that created it.
+        created.comm = created.comm.take().or(comm);
+        self.emit(
             ts,
             tid,
             format_args!(
-                "fork parent={tid} child={child} parent_pid={owner} child_pid={pid}{told}"
+                "fork parent={tid} child={child} parent_pid={owner} child_pid={pid}{comm_field}"
             ),
         );
     }
@@ -404,11 +412,11 @@ impl Translator {
         thread.comm = path.as_deref().map(program);
         if let Some(path) = path {
             let path = quoted(&path);
-            self.say(ts, tid, format_args!("exec filename={path}"));
+            self.emit(ts, tid, format_args!("exec filename={path}"));
         }
     }
 
-    fn say(&mut self, ts: Ns, tid: i32, what: std::fmt::Arguments<'_>) {
+    fn emit(&mut self, ts: Ns, tid: i32, what: std::fmt::Arguments<'_>) {
         let pid = self.threads.get(&tid).and_then(|thread| thread.pid);
         let text = &mut self.done.text;
         let (sign, size) = if ts < 0 {
@@ -424,7 +432,7 @@ impl Translator {
         let _ = writeln!(text, ") {what}");
     }
 
-    /// Calls that never ended in the log.
+    /// Adds the calls that did not end in the log.
     fn finish(mut self) -> Translated {
         let mut open: Vec<(i32, (Ns, String))> = self
             .threads
@@ -441,21 +449,21 @@ impl Translator {
     }
 }
 
-/// `<... read resumed>"abc", 3) = 3`: the name, and what goes on.
+/// `<... read resumed>"abc", 3) = 3`: the name, and the remaining text.
 fn resumed(rest: &str) -> Option<(&str, &str)> {
     let rest = rest.strip_prefix("<... ")?;
     let (name, more) = rest.split_once(" resumed>")?;
-    // Older ones wrote ` resumed> `.
+    // Older versions print ` resumed> `.
     Some((name, more))
 }
 
-/// What the kernel calls a thread that runs this file.
+/// The thread name after executing this file.
 fn program(path: &[u8]) -> String {
     let name = path.rsplit(|byte| *byte == b'/').next().unwrap_or_default();
     String::from_utf8_lossy(&name[..name.len().min(COMM_BYTES)]).into_owned()
 }
 
-/// A value of the text format, whatever its bytes are.
+/// A value of the text format with arbitrary bytes.
 fn quoted(bytes: &[u8]) -> String {
     let mut out = String::with_capacity(bytes.len() + 2);
     out.push('"');

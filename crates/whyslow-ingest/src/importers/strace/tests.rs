@@ -1,4 +1,4 @@
-//! Logs as strace writes them with other flags, and such as it does not write.
+//! Logs written by strace with other flags, and logs that strace does not write.
 
 use proptest::prelude::*;
 
@@ -9,7 +9,7 @@ fn translated(log: &str) -> Translated {
     translate(log, Origin::default(), 5)
 }
 
-/// The lines that a log means, all of which are of the text format.
+/// Compares the lines that a log is translated to, all of which must be valid in the text format.
 fn check(log: &str, want: &[&str]) {
     let done = translated(log);
     assert_eq!(done.bad, [], "{log}");
@@ -67,7 +67,7 @@ fn a_call_that_others_interrupted_is_put_together() {
             "1700000000.300000000 [-] (tid=7) syscall_exit name=read ret=5",
         ],
     );
-    // Without -T the line tells when it ended.
+    // Without -T the resumed line gives the end.
     let done = translated(
         "7 1700000000.1 fsync(3 <unfinished ...>\n7 1700000000.3 <... fsync resumed>) = 0\n",
     );
@@ -76,7 +76,7 @@ fn a_call_that_others_interrupted_is_put_together() {
             .contains("1700000000.300000000 [-] (tid=7) syscall_exit name=fsync ret=0")
     );
     assert_eq!(done.lacks, Lacks::default());
-    // One that is still going on.
+    // A call that is still in progress.
     check(
         "7 1700000000.1 read(3, <unfinished ...>",
         &["1700000000.100000000 [-] (tid=7) syscall_enter name=read fd=3"],
@@ -92,7 +92,7 @@ fn a_call_in_which_its_thread_was_killed_began() {
             "1700000043.200000000 [-] (tid=7) exit tid=7",
         ],
     );
-    // The end of the first was lost.
+    // The end of the first call was lost.
     check(
         "7 1700000001.1 read(3, <unfinished ...>\n7 1700000002.1 read(4, <unfinished ...>\n",
         &[
@@ -157,9 +157,9 @@ fn what_a_log_lacks_is_told() {
     assert_eq!(lacks("7 getpid() = 7 <0.1>"), times);
     assert_eq!(
         translated("7 getpid() = 7").bad[0].what,
-        "no time stands in the line: strace -ttt"
+        "missing timestamp (record with strace -ttt)"
     );
-    // One file a thread (-ff) has its number at the end of its name.
+    // One file per thread (-ff) with the thread id as its suffix.
     let origin = Origin {
         tid: Some(9),
         ..Origin::default()
@@ -192,7 +192,7 @@ fn times_of_day_end_when_the_file_was_written() {
         ]
     );
     assert_eq!(done.lacks.dates, 2);
-    // Since the line before: the last one is when it was written.
+    // Since the previous line: the last line has the modification time.
     let done = translate(
         "7 0.000000 getpid() = 7 <0.1>\n7 0.5 getpid() = 7 <0.1>\n",
         origin,
@@ -236,7 +236,7 @@ fn a_log_is_known_by_its_first_lines() {
     check("def f(x): return 1\n", false);
 }
 
-/// Pieces of logs put together at random get further than random bytes.
+/// Random sequences of log fragments get further than random bytes.
 fn pieces() -> impl Strategy<Value = String> {
     let piece = prop_oneof![
         Just("7 "),

@@ -1,7 +1,7 @@
-//! Numbers, names of flags and addresses of sockets.
+//! Numbers, flag names and socket addresses.
 
-/// What an argument is as a number: `10`, `0x7f`, `0644`, `NULL`, `O_RDWR|O_CREAT`, `AT_FDCWD`. None where a
-/// part of it has a name that is not known here.
+/// The numeric value of an argument: `10`, `0x7f`, `0644`, `NULL`, `O_RDWR|O_CREAT`, `AT_FDCWD`.
+/// None if a part of it is an unknown name.
 pub(super) fn number(text: &str) -> Option<i64> {
     let mut sum = 0_i64;
     for part in text.split('|') {
@@ -28,7 +28,7 @@ fn one(text: &str) -> Option<i64> {
     Some(NAMES[at].1)
 }
 
-/// Of x86; four flags of `open` are others on ARM, where a log does not tell the machine.
+/// Values of x86; four flags of `open` differ on ARM, and a log does not state the machine.
 #[rustfmt::skip]
 const NAMES: &[(&str, i64)] = &[
     ("AF_INET", 2), ("AF_INET6", 10), ("AF_LOCAL", 1), ("AF_NETLINK", 16), ("AF_PACKET", 17), ("AF_UNIX", 1),
@@ -70,8 +70,8 @@ const NAMES: &[(&str, i64)] = &[
     ("W_OK", 2), ("X_OK", 1),
 ];
 
-/// `{sa_family=AF_INET, sin_port=htons(80), sin_addr=inet_addr("127.0.0.1")}` as `127.0.0.1:80`; of a socket
-/// in the file system its path behind `unix:`.
+/// `{sa_family=AF_INET, sin_port=htons(80), sin_addr=inet_addr("127.0.0.1")}` as `127.0.0.1:80`; a
+/// Unix socket as its path after `unix:`.
 pub(super) fn socket_address(text: &str) -> Option<String> {
     let inner = text.strip_prefix('{')?;
     let quoted_behind = |key: &str| {
@@ -93,7 +93,7 @@ pub(super) fn socket_address(text: &str) -> Option<String> {
         return Some(format!("{address}:{port}"));
     }
     if inner.starts_with("sa_family=AF_UNIX") || inner.starts_with("sa_family=AF_LOCAL") {
-        // Without a path it has no name.
+        // An unnamed socket has no path.
         return Some(format!(
             "unix:{}",
             quoted_behind("sun_path=").unwrap_or_default()
@@ -102,7 +102,7 @@ pub(super) fn socket_address(text: &str) -> Option<String> {
     None
 }
 
-/// `[3, 4]` or `[3<pipe:[1]>, 4<pipe:[1]>]`: two descriptors returned.
+/// `[3, 4]` or `[3<pipe:[1]>, 4<pipe:[1]>]`: two returned descriptors.
 pub(super) fn descriptors(text: &str) -> Option<(i64, i64)> {
     let inner = text.strip_prefix('[')?.strip_suffix(']')?;
     let mut parts = super::args::Args::new(inner);

@@ -1,26 +1,26 @@
-//! What columns are, by their names: who a row is of, or a number in some unit.
+//! Meaning of columns by name: the subject of a row, or a number in some unit.
 
 use whyslow_model::counter::{CounterUnit, push_told};
 
-/// What is in a column.
+/// Meaning of a column.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum Role {
     /// A device, a CPU, a network interface, …
     Subject,
     Pid,
     Tid,
-    /// The name of a program; as the last column it may have blanks.
+    /// The name of a program; in the last column it may contain spaces.
     Comm,
-    /// Of no use beside the others.
+    /// Redundant next to the others.
     Skip,
     Value(Scale),
 }
 
-/// How a number becomes a counter's value.
+/// Conversion of a number to a counter value.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub(super) struct Scale {
     factor: f64,
-    /// None: as it is written, a count without a point and hundredths with one.
+    /// None: from the notation, a count without a decimal point and hundredths with one.
     unit: Option<CounterUnit>,
 }
 
@@ -48,7 +48,7 @@ const SUBJECTS: [&str; 15] = [
     "CORE",
 ];
 
-/// Names that are units in themselves, and those that say nothing of theirs.
+/// Names with an implied unit, and names without one.
 const NAMED: [(&str, f64, CounterUnit); 29] = [
     ("await", MS, CounterUnit::Ns),
     ("r_await", MS, CounterUnit::Ns),
@@ -81,7 +81,7 @@ const NAMED: [(&str, f64, CounterUnit); 29] = [
     ("MHz", 100.0, CounterUnit::Hundredths),
 ];
 
-/// Columns of vmstat, which prints no unit: kibibytes, and kibibytes a second.
+/// Columns of vmstat, which prints no units: KiB, and KiB per second.
 const VMSTAT: [(&str, f64, CounterUnit); 19] = [
     ("swpd", KIB, CounterUnit::Bytes),
     ("free", KIB, CounterUnit::Bytes),
@@ -104,15 +104,15 @@ const VMSTAT: [(&str, f64, CounterUnit); 19] = [
     ("ni", 100.0, CounterUnit::Hundredths),
 ];
 
-/// Columns of vmstat whose first row is of the moment, not since the machine was started.
-pub(super) fn is_of_moment(name: &str) -> bool {
+/// Columns of vmstat whose first row is current, not an average since boot.
+pub(super) fn is_current(name: &str) -> bool {
     matches!(
         name,
         "r" | "b" | "swpd" | "free" | "buff" | "cache" | "inact" | "active"
     )
 }
 
-/// The role of a column of sysstat.
+/// The meaning of a sysstat column.
 pub(super) fn role(name: &str, has_process: bool) -> Role {
     match name {
         "PID" | "TGID" => Role::Pid,
@@ -148,19 +148,19 @@ impl Scale {
         Some((*factor, Some(*unit)))
     }
 
-    /// Appends the value of a column; what is no number says why not.
+    /// Appends the value of a column; the error is the reason why it is invalid.
     pub(super) fn push(self, values: &mut String, name: &str, text: &str) -> Result<(), String> {
         if text == "-" {
             return Ok(());
         }
-        let bad = || format!("`{text}` of the column `{name}` is no number");
+        let bad = || format!("`{text}` in column `{name}` is not a number");
         let (number, size) = number(text).ok_or_else(bad)?;
         let is_bytes = matches!(
             self.unit,
             Some(CounterUnit::Bytes | CounterUnit::BytesPerSecond)
         );
         let (factor, unit) = match (self.unit, size) {
-            // With --human a size stands behind, whatever the header says.
+            // With --human each size has its own unit, regardless of the header.
             (Some(unit), Some(size)) if is_bytes => (size, unit),
             (_, Some(size)) if size > 1.0 => (size, CounterUnit::Count),
             (Some(unit), _) => (self.factor, unit),
@@ -168,7 +168,7 @@ impl Scale {
             (None, _) => (1.0, CounterUnit::Count),
         };
         let value = (number * factor).round();
-        // Beyond this not every whole number is one.
+        // Beyond this, not every integer is representable.
         if value.abs() >= 9e15 {
             return Err(bad());
         }
@@ -177,7 +177,7 @@ impl Scale {
     }
 }
 
-/// What pidstat prints of what it may not read: it is not root, or the thread is one of the kernel.
+/// Printed by pidstat for values that it cannot read: without root, or for a kernel thread.
 pub(super) fn is_unreadable(text: &str) -> bool {
     number(text) == Some((-1.0, None))
 }
@@ -201,7 +201,7 @@ fn by_spelling(name: &str) -> (f64, Option<CounterUnit>) {
     }
 }
 
-/// `52.94`, `0,65`, `-1`, `98.0%`, `6.4M`: the number, and what a letter behind it multiplies by.
+/// `52.94`, `0,65`, `-1`, `98.0%`, `6.4M`: the number, and the factor of its suffix.
 pub(super) fn number(text: &str) -> Option<(f64, Option<f64>)> {
     let (digits, size) = match text.char_indices().next_back()? {
         (at, '%') => (&text[..at], None),

@@ -1,14 +1,14 @@
-//! `sadf -d`: `# hostname;interval;timestamp;CPU;%user;…`, and rows with semicolons.
+//! `sadf -d`: `# hostname;interval;timestamp;CPU;%user;…`, and rows separated by semicolons.
 
 use super::super::stamp::{self, SECOND_NS};
 use super::columns::{self, Role, Scale};
-use super::{Of, ReadLine, Teller};
+use super::{Of, ReadLine, ReportWriter};
 
 #[derive(Debug, Default)]
 pub(super) struct Csv {
     columns: Vec<(String, Role)>,
     topic: Option<&'static str>,
-    /// The last column stands for one each CPU.
+    /// The last column is repeated for each CPU.
     is_open: bool,
     is_known: bool,
 }
@@ -16,7 +16,7 @@ pub(super) struct Csv {
 const BEFORE: &str = "# hostname;interval;timestamp;";
 
 impl ReadLine for Csv {
-    fn line(&mut self, line: &str, teller: &mut Teller) -> Result<(), String> {
+    fn line(&mut self, line: &str, writer: &mut ReportWriter) -> Result<(), String> {
         if line.is_empty() {
             return Ok(());
         }
@@ -24,7 +24,7 @@ impl ReadLine for Csv {
             return self.header(header);
         }
         if line.contains(";LINUX-RESTART") || line.contains(";COM ") {
-            teller.done.sums += 1;
+            writer.done.sums += 1;
             return Ok(());
         }
         let cells: Vec<&str> = line.split(';').collect();
@@ -32,15 +32,15 @@ impl ReadLine for Csv {
             return Err("fewer than four fields".to_owned());
         };
         if self.columns.is_empty() {
-            return Err(format!("no header (`{BEFORE}…`) stands before it"));
+            return Err(format!("missing header (`{BEFORE}…`)"));
         }
         let words: Vec<&str> = time.split_whitespace().collect();
-        let read = stamp::stamp(&words, teller.dates).filter(|(_, taken)| *taken == words.len());
-        let (time, _) = read.ok_or_else(|| format!("`{time}` is no time"))?;
-        let at = teller.at(time);
+        let read = stamp::stamp(&words, writer.dates).filter(|(_, taken)| *taken == words.len());
+        let (time, _) = read.ok_or_else(|| format!("invalid time `{time}`"))?;
+        let at = writer.at(time);
         let seconds: i64 = interval
             .parse()
-            .map_err(|_| format!("`{interval}` is no interval"))?;
+            .map_err(|_| format!("invalid interval `{interval}`"))?;
         let interval = Some(seconds.saturating_mul(SECOND_NS)).filter(|interval| *interval > 0);
         let count = self.columns.len();
         if cells.len() != count && !(self.is_open && cells.len() >= count) {
@@ -69,7 +69,7 @@ impl ReadLine for Csv {
                 Scale::of("intr/s").push(&mut values, &format!("CPU{cpu}"), text)?;
             }
         }
-        teller.row(&of, (at, interval), &values);
+        writer.row(&of, (at, interval), &values);
         Ok(())
     }
 }
@@ -80,7 +80,7 @@ impl Csv {
         self.is_known = !header.contains("[...]");
         if !self.is_known {
             return Err(
-                "several things in one row (`sadf -h`): use `sadf -d` without it".to_owned(),
+                "several objects in one row (`sadf -h`): use `sadf -d` without `-h`".to_owned(),
             );
         }
         self.is_open = header.ends_with("CPU*");

@@ -1,4 +1,4 @@
-//! What lines before a table tell: of which tool it is, and of what.
+//! Lines before a table: which tool it is from, and its subject.
 
 use super::table::Timed;
 
@@ -32,7 +32,7 @@ pub(super) fn tool_of(header: &[&str], timed: Timed) -> &'static str {
     }
 }
 
-/// Tables whose columns have names that other tables have, too.
+/// Tables whose columns have names that other tables use, too.
 pub(super) fn topic_of(header: &[&str]) -> Option<&'static str> {
     match *header.first()? {
         "call/s" => Some("nfs"),
@@ -42,7 +42,7 @@ pub(super) fn topic_of(header: &[&str]) -> Option<&'static str> {
     }
 }
 
-/// The name of a thread: `|__` and `(java)__` before it are the process, a path is a command line.
+/// A thread name: the prefixes `|__` and `(java)__` denote the process, a path is a command line.
 pub(super) fn comm(text: &str) -> Option<&str> {
     let name = text.split_once("__").map_or(text, |(before, name)| {
         let is_mark = before == "|" || before.starts_with('(') && before.ends_with(')');

@@ -1,24 +1,25 @@
-//! What Kafka's JmxTool prints: `"time","kafka.network:type=RequestMetrics,name=LocalTimeMs,request=Fetch:Mean",…`,
-//! and rows with commas whose times are milliseconds since 1970.
+//! Output of Kafka's JmxTool:
+//! `"time","kafka.network:type=RequestMetrics,name=LocalTimeMs,request=Fetch:Mean",…`, and
+//! comma-separated rows whose times are milliseconds since 1970.
 //!
-//! A name of JMX is a domain, a colon, properties, a colon and an attribute. `name` (or `type` where there
-//! is none) and attribute name the counter, what else there is says whose it is.
+//! A JMX name is a domain, a colon, properties, a colon and an attribute. The counter name consists
+//! of `name` (or `type` if missing) and the attribute; the other properties are the subject.
 
 use whyslow_model::counter::{CounterUnit, push_told};
 
 use super::super::stamp::Stamp;
-use super::{Of, ReadLine, Teller};
+use super::{Of, ReadLine, ReportWriter};
 
 #[derive(Debug, Default)]
 pub(super) struct Jmx {
-    /// Columns by whose they are.
+    /// Columns grouped by subject.
     subjects: Vec<(String, Vec<Column>)>,
     count: usize,
 }
 
 #[derive(Debug)]
 struct Column {
-    /// Behind the time.
+    /// Column index after the time.
     place: usize,
     name: String,
     unit: Option<(f64, CounterUnit)>,
@@ -32,10 +33,10 @@ pub(super) fn is_header(line: &str) -> bool {
 }
 
 impl ReadLine for Jmx {
-    // All metrics of a broker's requests have a header of some 700 kB.
+    // The header with all request metrics of a broker has about 700 kB.
     const BYTES_MAX: usize = 16 << 20;
 
-    fn line(&mut self, line: &str, teller: &mut Teller) -> Result<(), String> {
+    fn line(&mut self, line: &str, writer: &mut ReportWriter) -> Result<(), String> {
         if line.is_empty() {
             return Ok(());
         }
@@ -44,11 +45,11 @@ impl ReadLine for Jmx {
             return Ok(());
         }
         if self.count == 0 {
-            return Err(format!("no header (`{BEGIN}…`) stands before it"));
+            return Err(format!("missing header (`{BEGIN}…`)"));
         }
         let cells: Vec<&str> = line.split(',').collect();
         let [time, cells @ ..] = cells.as_slice() else {
-            return Err("no time".to_owned());
+            return Err("missing time".to_owned());
         };
         if cells.len() != self.count {
             let (has, wants) = (cells.len() + 1, self.count + 1);
@@ -56,14 +57,14 @@ impl ReadLine for Jmx {
         }
         let ms: Result<i64, _> = time.parse();
         let ms = ms.map_err(|_| {
-            format!("`{time}` is no time in ms (JmxTool prints it without --date-format)")
+            format!("invalid time `{time}`: expected ms (JmxTool without --date-format)")
         })?;
-        let at = teller.at(Stamp::Epoch(ms.saturating_mul(1_000_000)));
+        let at = writer.at(Stamp::Epoch(ms.saturating_mul(1_000_000)));
         for (subject, columns) in &self.subjects {
             let mut values = String::new();
             for column in columns {
                 if !column.push(&mut values, cells[column.place]) {
-                    teller.done.unreadable += 1;
+                    writer.done.unreadable += 1;
                 }
             }
             let of = Of {
@@ -71,7 +72,7 @@ impl ReadLine for Jmx {
                 subject: Some(subject.as_str()).filter(|subject| !subject.is_empty()),
                 ..Of::default()
             };
-            teller.row(&of, (at, None), &values);
+            writer.row(&of, (at, None), &values);
         }
         Ok(())
     }
@@ -91,7 +92,7 @@ impl Jmx {
             match self
                 .subjects
                 .iter_mut()
-                .find(|(known, _)| *known == subject)
+                .find(|(other, _)| *other == subject)
             {
                 Some((_, columns)) => columns.push(column),
                 None => self.subjects.push((subject, vec![column])),
@@ -100,7 +101,7 @@ impl Jmx {
     }
 }
 
-/// Whose it is, and what it counts; none of units of rates, which are words.
+/// Subject and counter; none for the units of rates, which are words.
 fn column(place: usize, name: &str) -> Option<(String, Column)> {
     let (bean, attribute) = name.rsplit_once(':').unwrap_or((name, ""));
     if attribute.ends_with("Unit") || attribute == "EventType" {
@@ -137,7 +138,7 @@ fn column(place: usize, name: &str) -> Option<(String, Column)> {
 }
 
 impl Column {
-    /// Whether it is a number; a metric that has none yet is none.
+    /// Whether it is a number; a metric without a value yet is not.
     fn push(&self, values: &mut String, text: &str) -> bool {
         let number: Result<f64, _> = text.parse();
         let Some(number) = number.ok().filter(|number| number.is_finite()) else {
@@ -150,7 +151,7 @@ impl Column {
         };
         let (factor, unit) = self.unit.unwrap_or(plain);
         let value = (number * factor).round();
-        // Beyond this not every whole number is one.
+        // Beyond this, not every integer is representable.
         let is_whole = value.abs() < 9e15;
         if is_whole {
             push_told(values, (&self.name, value as i64), unit);

@@ -1,46 +1,45 @@
 //! `iostat -o JSON`, `mpstat -o JSON`, `sadf -j`.
 //!
-//! A file is a list of samples, and each of them is read by itself: of a file that nobody finished, or
-//! that is damaged in the middle, all samples that are whole are used, and memory is that of one.
-//! Names are those of the text forms ([`super::names`]), so that what sar saw is the same counters
-//! whichever way it is printed.
+//! A file is a list of samples, which are parsed one at a time: all complete samples of an
+//! unfinished or damaged file are used, and memory is that of one sample. Names are those of the
+//! text output ([`super::names`]), so that the same counters result from each output format of sar.
 
 use serde_json::{Map, Value};
 use whyslow_model::Ns;
 
 use super::super::stamp::{self, DateOrder, SECOND_NS, Stamp};
 use super::names::{named, subject};
-use super::{Of, Teller};
+use super::{Of, ReportWriter};
 
 const LIST: &str = "\"statistics\"";
 const TIME: &str = "\"timestamp\"";
-/// Groups in groups.
+/// Maximum nesting depth of groups.
 const DEPTH_MAX: usize = 12;
 
-pub(super) fn read(report: &str, teller: &mut Teller) {
+pub(super) fn read(report: &str, writer: &mut ReportWriter) {
     let mut at = 0;
     let mut is_known = false;
     while let Some(list) = report[at..].find(LIST) {
         is_known = true;
-        machine(&report[at..at + list], teller);
-        at = samples(report, at + list + LIST.len(), teller);
+        machine(&report[at..at + list], writer);
+        at = samples(report, at + list + LIST.len(), writer);
     }
     if !is_known {
-        teller.bad_at(report, report.len(), "the report breaks off".to_owned());
+        writer.bad_at(report, report.len(), "the report is truncated".to_owned());
     }
 }
 
-/// What stands before the samples: host, kernel, and a date for times that have none.
-fn machine(before: &str, teller: &mut Teller) {
+/// The text before the samples: host, kernel, and a date for times without one.
+fn machine(before: &str, writer: &mut ReportWriter) {
     if let Some(name) = text_of(before, "nodename") {
-        teller.fact("hostname", &name);
+        writer.fact("hostname", &name);
     }
     if let Some(release) = text_of(before, "release") {
-        teller.fact("kernel_release", &release);
+        writer.fact("kernel_release", &release);
     }
     let date = text_of(before, "date").or_else(|| text_of(before, "file-date"));
-    if let Some(date) = date.and_then(|date| stamp::date(&date, teller.dates)) {
-        teller.clock.set_date(date);
+    if let Some(date) = date.and_then(|date| stamp::date(&date, writer.dates)) {
+        writer.clock.set_date(date);
     }
 }
 
@@ -51,8 +50,8 @@ fn text_of(before: &str, key: &str) -> Option<String> {
     serde_json::from_str(value.get(..end)?).ok()
 }
 
-/// Reads samples until their list ends; gives the place behind it.
-fn samples(report: &str, begin: usize, teller: &mut Teller) -> usize {
+/// Reads samples up to the end of their list; returns the offset after it.
+fn samples(report: &str, begin: usize, writer: &mut ReportWriter) -> usize {
     let mut times = Times::new(report, begin);
     let mut at = behind_signs(report, begin);
     let mut series = Series {
@@ -65,51 +64,52 @@ fn samples(report: &str, begin: usize, teller: &mut Teller) -> usize {
         if text.starts_with(']') {
             return at + 1;
         }
-        // No sample reaches over the time of the one after it, so nothing is read twice.
+        // A sample ends before the time of the next one, so no text is read twice.
         let next = times.after(at).map(|next| next - at);
         let sample = object(&text[..next.unwrap_or(text.len())]);
         let parsed = sample.map(|sample| (sample.len(), serde_json::from_str(sample)));
         let what = match parsed {
             Some((length, Ok(groups))) => {
-                if let Err(what) = series.sample(&groups, teller) {
-                    teller.bad_at(report, at, what);
+                if let Err(what) = series.sample(&groups, writer) {
+                    writer.bad_at(report, at, what);
                 }
                 at += length;
                 continue;
             }
-            Some((_, Err(error))) => format!("a sample that is no JSON: {error}"),
-            None if next.is_none() => "the report breaks off".to_owned(),
-            None => "something between two samples that is none".to_owned(),
+            Some((_, Err(error))) => format!("invalid JSON in a sample: {error}"),
+            None if next.is_none() => "the report is truncated".to_owned(),
+            None => "unexpected text between two samples".to_owned(),
         };
-        teller.bad_at(report, at, what);
+        writer.bad_at(report, at, what);
         let Some(next) = next else {
             return report.len();
         };
         at += text[..next].rfind('{').filter(|at| *at > 0).unwrap_or(next);
         if at + TIME.len() <= report.len() && report[at..].starts_with(TIME) {
-            let what = "a time that no sample begins with".to_owned();
-            teller.bad_at(report, at, what);
+            let what = "timestamp without a sample".to_owned();
+            writer.bad_at(report, at, what);
             at += TIME.len();
         }
     }
 }
 
-/// What stands between two samples.
+/// Skips separators between two samples.
 fn behind_signs(report: &str, at: usize) -> usize {
     let text = &report[at..];
     let text = text.trim_start_matches([' ', '\t', '\r', '\n', ',', ':', '[']);
     report.len() - text.len()
 }
 
-/// With `-y` iostat prints the end of the line, in some versions with a comma, of the sample that it leaves out.
+/// With `-y` iostat prints the line end, in some versions with a comma, of the omitted first
+/// sample.
 fn leaves_out_first(before: &str) -> bool {
     before.contains(',') || before.matches('\n').count() > 1
 }
 
-/// Places of times, each looked for once however many samples have none.
+/// Offsets of times, each searched once regardless of the number of samples without one.
 struct Times<'r> {
     report: &'r str,
-    /// The next one, and that behind it.
+    /// The next one, and the one after it.
     own: Option<usize>,
     next: Option<usize>,
 }
@@ -130,7 +130,7 @@ impl<'r> Times<'r> {
         self.report[from..].find(TIME).map(|at| from + at)
     }
 
-    /// The time behind the first from here on.
+    /// The second time from `at` on.
     fn after(&mut self, at: usize) -> Option<usize> {
         while self.own.is_some_and(|own| own < at) {
             self.own = self.next;
@@ -140,7 +140,7 @@ impl<'r> Times<'r> {
     }
 }
 
-/// The group that a text begins with, if it is whole.
+/// The group at the start of a text, if complete.
 fn object(text: &str) -> Option<&str> {
     let (mut depth, mut is_text, mut is_escaped) = (0_u32, false, false);
     if !text.starts_with('{') {
@@ -165,15 +165,15 @@ fn object(text: &str) -> Option<&str> {
     None
 }
 
-/// What was read of the samples before.
+/// State from the previous samples.
 #[derive(Debug, Default)]
 struct Series {
-    /// The first of iostat is since the machine was started.
+    /// The first sample of iostat is an average since boot.
     is_since_boot: bool,
     before: Option<Ns>,
 }
 
-/// The moment that a sample is of.
+/// Time of a sample.
 #[derive(Clone, Copy)]
 struct When<'a> {
     tool: &'a str,
@@ -182,34 +182,37 @@ struct When<'a> {
 }
 
 impl Series {
-    fn sample(&mut self, groups: &Map<String, Value>, teller: &mut Teller) -> Result<(), String> {
+    fn sample(
+        &mut self,
+        groups: &Map<String, Value>,
+        writer: &mut ReportWriter,
+    ) -> Result<(), String> {
         let is_since_boot = std::mem::take(&mut self.is_since_boot);
         let Some(time) = groups.get("timestamp") else {
-            teller.done.untimed += 1;
+            writer.done.untimed += 1;
             return Ok(());
         };
-        let (time, told) =
-            time_of(time, teller.dates).ok_or("a time that is not known".to_owned())?;
-        let at = teller.at(time);
+        let (time, reported) = time_of(time, writer.dates).ok_or("invalid time".to_owned())?;
+        let at = writer.at(time);
         let is_iostat =
-            groups.contains_key("avg-cpu") || told.is_none() && groups.contains_key("disk");
-        let tool = match told {
+            groups.contains_key("avg-cpu") || reported.is_none() && groups.contains_key("disk");
+        let tool = match reported {
             Some(_) => "sar",
             None if is_iostat => "iostat",
             None => "mpstat",
         };
         let before = self.before.replace(at);
         if is_iostat && is_since_boot {
-            teller.done.since_boot += 1;
+            writer.done.since_boot += 1;
             return Ok(());
         }
-        let interval = told.or_else(|| before.map(|before| at.saturating_sub(before)));
+        let interval = reported.or_else(|| before.map(|before| at.saturating_sub(before)));
         let when = When { tool, at, interval };
-        // What is wrong with one group says nothing of the others.
+        // An error in one group does not affect the others.
         let mut result = Ok(());
         for (name, group) in groups {
             if name != "timestamp"
-                && let Err(what) = walk((name, group), 0, when, teller)
+                && let Err(what) = walk((name, group), 0, when, writer)
             {
                 result = Err(what);
             }
@@ -218,18 +221,18 @@ impl Series {
     }
 }
 
-/// The time, and the length of the interval where it is told.
+/// The time, and the interval if the file has it.
 fn time_of(time: &Value, dates: Option<DateOrder>) -> Option<(Stamp, Option<Ns>)> {
-    let whole = |text: &str| {
+    let complete_stamp = |text: &str| {
         let words: Vec<&str> = text.split_whitespace().collect();
         let (stamp, taken) = stamp::stamp(&words, dates)?;
         (taken == words.len()).then_some(stamp)
     };
     if let Some(text) = time.as_str() {
-        return Some((whole(text)?, None));
+        return Some((complete_stamp(text)?, None));
     }
     let (date, of_day) = (time["date"].as_str()?, time["time"].as_str()?);
-    let stamp = whole(&format!("{date} {of_day}"))?;
+    let stamp = complete_stamp(&format!("{date} {of_day}"))?;
     let is_utc = time["utc"].as_i64() == Some(1);
     let stamp = match stamp {
         Stamp::Wall(at) if is_utc => Stamp::Epoch(at),
@@ -243,30 +246,30 @@ fn walk(
     (group, value): (&str, &Value),
     depth: usize,
     when: When<'_>,
-    teller: &mut Teller,
+    writer: &mut ReportWriter,
 ) -> Result<(), String> {
     if depth > DEPTH_MAX {
-        return Err("groups in too many groups".to_owned());
+        return Err("groups nested too deeply".to_owned());
     }
     match value {
         Value::Array(items) => {
             for item in items {
-                walk((group, item), depth + 1, when, teller)?;
+                walk((group, item), depth + 1, when, writer)?;
             }
         }
         Value::Object(values) => {
             let subject = subject(group, values);
-            let mut told = String::new();
+            let mut counters = String::new();
             for (key, value) in values {
                 match value {
                     Value::Number(number) => {
                         if let Some((name, scale)) = named(group, key) {
-                            scale.push(&mut told, &name, &number.to_string())?;
+                            scale.push(&mut counters, &name, &number.to_string())?;
                         }
                     }
-                    Value::Array(lines) if key == "intr" => interrupts(lines, &mut told)?,
+                    Value::Array(lines) if key == "intr" => interrupts(lines, &mut counters)?,
                     Value::Array(_) | Value::Object(_) => {
-                        walk((key, value), depth + 1, when, teller)?;
+                        walk((key, value), depth + 1, when, writer)?;
                     }
                     _ => {}
                 }
@@ -276,7 +279,7 @@ fn walk(
                 subject: subject.as_deref(),
                 ..Of::default()
             };
-            teller.row(&of, (when.at, when.interval), &told);
+            writer.row(&of, (when.at, when.interval), &counters);
         }
         _ => {}
     }
@@ -284,11 +287,11 @@ fn walk(
 }
 
 /// `[{"name": "24", "value": 0.00}, …]` of one CPU.
-fn interrupts(lines: &[Value], told: &mut String) -> Result<(), String> {
+fn interrupts(lines: &[Value], counters: &mut String) -> Result<(), String> {
     for line in lines {
         if let (Some(name), Some(value)) = (line["name"].as_str(), line["value"].as_number()) {
             let name = format!("{name}/s");
-            super::columns::Scale::of(&name).push(told, &name, &value.to_string())?;
+            super::columns::Scale::of(&name).push(counters, &name, &value.to_string())?;
         }
     }
     Ok(())
@@ -300,7 +303,7 @@ mod tests {
 
     #[test]
     fn samples_without_times_are_not_searched_through_again_and_again() {
-        // By a search to the end for each this would take minutes.
+        // With a search to the end for each of them this would take minutes.
         let samples = "{},".repeat(1 << 18);
         let report = format!("{{\"sysstat\":{{\"hosts\":[{{\"statistics\":[{samples}]}}]}}}}");
         let done = translate(Form::Json, &report, None, 5);

@@ -1,12 +1,13 @@
-//! What iostat, mpstat, pidstat, sar, sadf, vmstat, `top -b` and Kafka's JmxTool print: counters over time.
+//! Output of iostat, mpstat, pidstat, sar, sadf, vmstat, `top -b` and Kafka's JmxTool: counters
+//! over time.
 //!
-//! All of them print tables: a header with names of columns, then rows, with a time in front of each
-//! row, behind it, or on a line before the table. Headers decide what columns are, so versions need no
-//! tables of their own; what is not known by name is kept as the number that it is. Each row becomes a
-//! line of the text format ([`super::text`]), `counters`, whose names are those of the tool.
+//! All of them print tables: a header with column names, then rows, with the time before each row,
+//! after it, or on a line above the table. Columns are identified by the header, so no tables per
+//! version are needed; values of unknown columns are kept as plain numbers. Each row becomes a
+//! `counters` line of the text format ([`super::text`]) with the names of the tool.
 //!
-//! Means are of the time since the row before. Those since the machine was started, which most of these
-//! tools print first, say nothing of any moment and are counted, not used.
+//! Averages cover the time since the previous row. The averages since boot that most of these tools
+//! print first describe no particular time; they are counted but not used.
 
 mod columns;
 mod csv;
@@ -26,7 +27,7 @@ use super::Bad;
 use super::stamp::{Clock, DateOrder, SECOND_NS, Shift, Stamp};
 use super::text;
 
-/// Forms of counters over time.
+/// Report formats.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Form {
     /// Tables of iostat, mpstat, pidstat, sar and vmstat.
@@ -46,27 +47,27 @@ pub enum Form {
 pub struct Translated {
     /// Its lines, for [`super::text`].
     pub text: String,
-    /// The first lines that are not understood.
+    /// Examples of lines that cannot be parsed, the first ones.
     pub bad: Vec<Bad>,
     /// Number of all such lines.
     pub bad_count: u64,
-    /// Rows that stand for the time since the machine was started.
+    /// Rows with averages since boot.
     pub since_boot: u64,
-    /// Rows of means at the end, restarts, comments, headings.
+    /// Rows of averages at the end, restarts, comments, headings.
     pub sums: u64,
     /// 1 if the zone of its times was guessed.
     pub zones: u64,
-    /// 1 if it was guessed whether day or month come first in its dates.
+    /// 1 if the order of day and month in its dates was guessed.
     pub dates: u64,
     /// Rows that became counters.
     pub rows: u64,
     /// Rows without any time.
     pub untimed: u64,
-    /// Values that a tool could not read itself.
+    /// Values that the tool could not read.
     pub unreadable: u64,
 }
 
-/// Whether these first lines are of such a file.
+/// The format of a file starting with `head`.
 pub fn form_of(head: &str) -> Option<Form> {
     let begin: String = head
         .chars()
@@ -92,57 +93,57 @@ pub fn form_of(head: &str) -> Option<Form> {
     })
 }
 
-/// `written` is when the file was last written, for what its times do not say.
+/// `written` is the modification time of the file, used where its timestamps are incomplete.
 pub fn translate(form: Form, report: &str, written: Option<Ns>, bad_max: usize) -> Translated {
-    // What the last time says of all times is known at the end only.
+    // The first pass finds the last time, which determines the zone of all times.
     let (dates, is_guessed) = DateOrder::of(report, written);
-    let mut teller = Teller::new(Shift::default(), dates, 0);
-    run(form, report, &mut teller);
-    let shift = teller.clock.shift(written);
-    drop(teller);
-    let mut teller = Teller::new(shift, dates, bad_max);
-    run(form, report, &mut teller);
-    let mut done = teller.done;
+    let mut writer = ReportWriter::new(Shift::default(), dates, 0);
+    run(form, report, &mut writer);
+    let shift = writer.clock.shift(written);
+    drop(writer);
+    let mut writer = ReportWriter::new(shift, dates, bad_max);
+    run(form, report, &mut writer);
+    let mut done = writer.done;
     done.zones = u64::from(shift.is_guessed && done.rows > 0);
     done.dates = u64::from(is_guessed && done.rows > 0);
     done
 }
 
-fn run(form: Form, report: &str, teller: &mut Teller) {
+fn run(form: Form, report: &str, writer: &mut ReportWriter) {
     match form {
-        Form::Json => json::read(report, teller),
-        Form::Table => lines(report, teller, &mut table::Tables::default()),
-        Form::Top => lines(report, teller, &mut top::Top::default()),
-        Form::Csv => lines(report, teller, &mut csv::Csv::default()),
-        Form::Jmx => lines(report, teller, &mut jmx::Jmx::default()),
+        Form::Json => json::read(report, writer),
+        Form::Table => lines(report, writer, &mut table::Tables::default()),
+        Form::Top => lines(report, writer, &mut top::Top::default()),
+        Form::Csv => lines(report, writer, &mut csv::Csv::default()),
+        Form::Jmx => lines(report, writer, &mut jmx::Jmx::default()),
     }
 }
 
-/// What reads a report line by line.
+/// A line-based report parser.
 trait ReadLine {
-    /// What is longer is no line.
+    /// Longer lines are rejected.
     const BYTES_MAX: usize = text::LINE_BYTES_MAX;
 
-    fn line(&mut self, line: &str, teller: &mut Teller) -> Result<(), String>;
+    fn line(&mut self, line: &str, writer: &mut ReportWriter) -> Result<(), String>;
 }
 
-fn lines<R: ReadLine>(report: &str, teller: &mut Teller, reader: &mut R) {
+fn lines<R: ReadLine>(report: &str, writer: &mut ReportWriter, reader: &mut R) {
     let mut offset = 0;
     for (number, line) in report.split_inclusive('\n').enumerate() {
         let text = line.trim_end();
         let read = if text.len() > R::BYTES_MAX {
             Err(format!("longer than {} bytes", R::BYTES_MAX))
         } else {
-            reader.line(text, teller)
+            reader.line(text, writer)
         };
         if let Err(what) = read {
-            teller.bad(number + 1, offset, what);
+            writer.bad(number + 1, offset, what);
         }
         offset += line.len();
     }
 }
 
-/// Whose values a row has.
+/// Subject of a row.
 #[derive(Debug, Clone, Copy, Default)]
 struct Of<'a> {
     tool: &'a str,
@@ -152,8 +153,8 @@ struct Of<'a> {
     comm: Option<&'a str>,
 }
 
-/// Rows become lines here.
-struct Teller {
+/// Converts rows to lines of the text format.
+struct ReportWriter {
     clock: Clock,
     shift: Shift,
     dates: Option<DateOrder>,
@@ -161,7 +162,7 @@ struct Teller {
     done: Translated,
 }
 
-impl Teller {
+impl ReportWriter {
     fn new(shift: Shift, dates: DateOrder, bad_max: usize) -> Self {
         Self {
             clock: Clock::default(),
@@ -186,7 +187,7 @@ impl Teller {
         }
     }
 
-    /// The line is counted only for those that are kept as examples.
+    /// The line number is computed only for examples that are kept.
     fn bad_at(&mut self, report: &str, offset: usize, what: String) {
         let is_kept = self.done.bad.len() < self.bad_max;
         let before = &report.as_bytes()[..if is_kept { offset } else { 0 }];
@@ -198,7 +199,7 @@ impl Teller {
         text::write_metadata(key, value, &mut self.done.text);
     }
 
-    /// Values are in the form of [`whyslow_model::counter::push_told`].
+    /// `values` is in the form of [`whyslow_model::counter::push_told`].
     fn row(&mut self, of: &Of<'_>, (at, interval): (Ns, Option<Ns>), values: &str) {
         if values.is_empty() {
             return;
@@ -233,8 +234,9 @@ impl Teller {
     }
 }
 
-/// Whether a look this long after the one before can be of the same run, whose looks are `step` apart as
-/// far as their clock tells. One that comes much later or too early is the first of another run.
+/// Whether a sample at this distance from the previous one may be of the same run, whose samples
+/// are `step` apart within the rounding of their clock. A much later or too early sample is the
+/// first of another run.
 fn goes_on((step, rounding): (Ns, Ns), distance: Ns) -> bool {
     let least = step.saturating_sub(rounding).max(0);
     (least..=step.saturating_mul(2).saturating_add(SECOND_NS)).contains(&distance)

@@ -1,4 +1,4 @@
-//! What the groups and keys of JSON are called in the tables of the same tools.
+//! Maps the groups and keys of JSON output to the names in the tables of the same tools.
 
 use std::borrow::Cow;
 
@@ -6,7 +6,7 @@ use serde_json::{Map, Value};
 
 use super::columns::Scale;
 
-/// Groups whose keys are those of the table but for `/s`.
+/// Groups whose keys are those of the table without `/s`.
 const RATES: [&str; 9] = [
     "process-and-context-switch",
     "swap-pages",
@@ -18,14 +18,14 @@ const RATES: [&str; 9] = [
     "softnet",
     "sum-interrupts",
 ];
-/// Keys of those that are no rates.
+/// Keys in these groups that are not rates.
 const NO_RATES: [&str; 5] = ["tps", "rtps", "wtps", "dtps", "blg_len"];
-/// What sar counts twice, in units of long ago.
+/// Values that sar reports twice, in outdated units.
 const LEFT_OUT: [&str; 5] = ["rd_sec", "wr_sec", "dc_sec", "avgrq-sz", "avgqu-sz"];
-/// Numbers that say whose values the others are.
+/// Numbers that are part of the subject.
 const NUMBERS: [&str; 3] = ["line", "number", "bus_number"];
 
-/// Whose the values of a group are.
+/// Subject of the values of a group.
 pub(super) fn subject(group: &str, values: &Map<String, Value>) -> Option<String> {
     let topic = match group {
         "net-nfs" => Some("nfs"),
@@ -47,7 +47,7 @@ pub(super) fn subject(group: &str, values: &Map<String, Value>) -> Option<String
     number.map(|number| number.to_string())
 }
 
-/// The name that the table has, and what is counted; nothing of what is no counter.
+/// The name in the table, and the scale; none for keys that are not counters.
 pub(super) fn named(group: &str, key: &str) -> Option<(String, Scale)> {
     if NUMBERS.contains(&key) || group == "disk" && LEFT_OUT.contains(&key) {
         return None;
@@ -85,8 +85,8 @@ pub(super) fn named(group: &str, key: &str) -> Option<(String, Scale)> {
 
 /// `some_avg10` of `psi-io` is `%sio-10`.
 fn pressure(group: &str, key: &str) -> Option<String> {
-    let (who, time) = key.split_once("_avg")?;
-    let letter = who.chars().next()?;
+    let (share, time) = key.split_once("_avg")?;
+    let letter = share.chars().next()?;
     let of = group.strip_prefix("psi-")?;
     let dash = if time.is_empty() { "" } else { "-" };
     Some(format!("%{letter}{of}{dash}{time}"))

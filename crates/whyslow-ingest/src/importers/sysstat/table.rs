@@ -1,4 +1,4 @@
-//! Tables of iostat, mpstat, pidstat and sar; those of vmstat are handed on.
+//! Tables of iostat, mpstat, pidstat and sar; those of vmstat are passed on.
 
 use std::collections::BTreeSet;
 
@@ -8,19 +8,19 @@ use super::super::stamp::{self, Stamp};
 use super::columns::{self, Role, Scale};
 use super::headers::{comm, is_banner, tool_of, topic_of};
 use super::vmstat::{Run, is_vmstat};
-use super::{Of, ReadLine, Teller};
+use super::{Of, ReadLine, ReportWriter};
 
-/// Columns of a table; no tool prints more.
+/// Maximum number of columns; no tool prints more.
 const COLUMNS_MAX: usize = 512;
 
-/// Where the time of a row stands.
+/// Position of the time of a row.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Timed {
-    /// In front of it.
+    /// Before the row.
     Before,
-    /// On a line before the table.
+    /// On a line above the table.
     Above,
-    /// Behind it: vmstat.
+    /// After the row (vmstat).
     Behind,
     Never,
 }
@@ -30,48 +30,48 @@ pub(super) struct Table {
     pub(super) tool: &'static str,
     pub(super) columns: Vec<(String, Role)>,
     pub(super) timed: Timed,
-    /// What the values of the whole machine are of, where names alone do not say.
+    /// Subject of machine-wide values whose names are ambiguous.
     pub(super) topic: Option<&'static str>,
-    /// Time in front of the header: that of the rows before these.
+    /// Time before the header: that of the previous rows.
     pub(super) since: Option<Ns>,
-    /// Zone of the times behind the rows.
+    /// Zone of the times after the rows.
     pub(super) zone: Option<Ns>,
 }
 
 #[derive(Debug, Default)]
 pub(super) struct Tables {
     pub(super) table: Option<Table>,
-    /// Headers met since the banner.
+    /// Headers since the banner.
     seen: BTreeSet<String>,
     /// Empty lines since the banner.
     blanks: u64,
-    /// Of lines of their own: the last one and the one before.
+    /// Times on lines of their own: the last one and the previous one.
     above: Option<Ns>,
     above_before: Option<Ns>,
-    /// What stands there is since the machine was started.
+    /// The current table contains averages since boot.
     is_since_boot: bool,
-    /// Of the rows of this table.
+    /// Time of the rows of this table.
     pub(super) current: Option<Ns>,
     before: Option<Ns>,
     pub(super) vmstat: Run,
 }
 
 impl ReadLine for Tables {
-    fn line(&mut self, line: &str, teller: &mut Teller) -> Result<(), String> {
+    fn line(&mut self, line: &str, writer: &mut ReportWriter) -> Result<(), String> {
         let words: Vec<&str> = line.split_whitespace().collect();
         let Some(first) = words.first() else {
             self.blanks += 1;
             return Ok(());
         };
         if is_banner(line) {
-            self.banner(&words, teller);
+            self.banner(&words, writer);
             return Ok(());
         }
         if is_vmstat(line) {
             self.vmstat_header(&words);
             return Ok(());
         }
-        // What vmstat prints above its header, in any language: `procs ---memory--- ---swap--`.
+        // The line above the header of vmstat, in any language: `procs ---memory--- ---swap--`.
         if line.contains("---") && words.iter().all(|word| columns::number(word).is_none()) {
             return Ok(());
         }
@@ -85,41 +85,41 @@ impl ReadLine for Tables {
         if words.first().is_some_and(is_device) || words.last().is_some_and(is_device) {
             return self.header(&words, Timed::Above, None);
         }
-        if let Some((stamp, taken)) = stamp::stamp(&words, teller.dates) {
-            return self.timed(&words, (stamp, taken), teller);
+        if let Some((stamp, taken)) = stamp::stamp(&words, writer.dates) {
+            return self.timed(&words, (stamp, taken), writer);
         }
-        // `Average:`, in any language, some of which have a blank before the colon.
+        // `Average:`, in any language; some have a space before the colon.
         if first.ends_with(':') || words.get(1) == Some(&":") {
-            teller.done.sums += 1;
+            writer.done.sums += 1;
             return Ok(());
         }
         let timed = self.table.as_ref().map(|table| table.timed);
         match timed {
-            Some(Timed::Behind) => self.behind(&words, teller),
-            Some(Timed::Above) => self.above(&words, teller),
+            Some(Timed::Behind) => self.behind(&words, writer),
+            Some(Timed::Above) => self.above(&words, writer),
             Some(Timed::Never) => {
-                teller.done.untimed += 1;
+                writer.done.untimed += 1;
                 Ok(())
             }
-            _ => Err("this is no row of a table".to_owned()),
+            _ => Err("not a table row".to_owned()),
         }
     }
 }
 
 impl Tables {
-    fn banner(&mut self, words: &[&str], teller: &mut Teller) {
+    fn banner(&mut self, words: &[&str], writer: &mut ReportWriter) {
         *self = Self::default();
         let dates = words
             .iter()
-            .find_map(|word| stamp::date(word, teller.dates));
+            .find_map(|word| stamp::date(word, writer.dates));
         if let Some(date) = dates {
-            teller.clock.set_date(date);
+            writer.clock.set_date(date);
         }
         if let Some(release) = words.get(1) {
-            teller.fact("kernel_release", release);
+            writer.fact("kernel_release", release);
         }
         if let Some(host) = words.get(2) {
-            teller.fact("hostname", host.trim_matches(['(', ')']));
+            writer.fact("hostname", host.trim_matches(['(', ')']));
         }
     }
 
@@ -133,7 +133,7 @@ impl Tables {
         let columns = words.iter().map(|word| {
             let role = columns::role(word, has_process);
             match role {
-                // Each column is a CPU: all are interrupts a second.
+                // Each column is a CPU with interrupts per second.
                 Role::Value(_) if is_irq => ((*word).to_owned(), Role::Value(Scale::of("intr/s"))),
                 role => ((*word).to_owned(), role),
             }
@@ -147,7 +147,7 @@ impl Tables {
             since,
             zone: None,
         });
-        // pidstat -h and iostat have no time before their headers, and go on.
+        // pidstat -h and iostat have no time before their headers, and do not restart.
         if since.is_some() {
             self.current = None;
             self.before = since;
@@ -155,17 +155,18 @@ impl Tables {
         Ok(())
     }
 
-    /// A line with a time in front: a header, a row, or nothing else.
+    /// A line that starts with a time: a header, a row, or the time only.
     fn timed(
         &mut self,
         words: &[&str],
         (at, taken): (Stamp, usize),
-        teller: &mut Teller,
+        writer: &mut ReportWriter,
     ) -> Result<(), String> {
         let rest = &words[taken..];
         if rest.is_empty() {
-            let at = teller.at(at);
-            // Without `-y` the first is since the machine was started; with it an empty line more stands there.
+            let at = writer.at(at);
+            // Without `-y` the first table is since boot; with `-y` there is an additional empty
+            // line.
             self.is_since_boot = self.above.is_none() && self.blanks <= 1;
             self.above_before = self.above;
             self.above = Some(at);
@@ -173,19 +174,19 @@ impl Tables {
         }
         // `LINUX RESTART (2 CPU)`, and comments of `sar -C`.
         if rest.contains(&"RESTART") || rest.first() == Some(&"COM") {
-            teller.done.sums += 1;
+            writer.done.sums += 1;
             return Ok(());
         }
         if rest.iter().all(|word| columns::number(word).is_none()) {
             let header = rest.join(" ");
-            // sar prints one table after another, each of the whole day, or all again and again.
+            // sar prints the tables one after another for the whole day, or all of them repeatedly.
             if tool_of(rest, Timed::Before) == "sar" && self.seen.insert(header) {
-                teller.clock.restart();
+                writer.clock.restart();
             }
-            let since = teller.at(at);
+            let since = writer.at(at);
             return self.header(rest, Timed::Before, Some(since));
         }
-        let at = teller.at(at);
+        let at = writer.at(at);
         if self.current != Some(at) {
             self.before = self.current.or(self.before);
             self.current = Some(at);
@@ -195,31 +196,31 @@ impl Tables {
             .as_ref()
             .filter(|table| table.timed == Timed::Before)
         else {
-            return Err("a row without a header".to_owned());
+            return Err("row without a header".to_owned());
         };
-        // One look at what was counted since the start has no time before it.
+        // A single report of totals since boot has no preceding time.
         if table.since == Some(at) && table.tool != "sar" {
-            teller.done.since_boot += 1;
+            writer.done.since_boot += 1;
             return Ok(());
         }
         let interval = self.before.map(|before| at.saturating_sub(before));
-        table.row(rest, (at, interval), teller)
+        table.row(rest, (at, interval), writer)
     }
 
-    fn above(&mut self, words: &[&str], teller: &mut Teller) -> Result<(), String> {
+    fn above(&mut self, words: &[&str], writer: &mut ReportWriter) -> Result<(), String> {
         let Some(at) = self.above else {
-            teller.done.untimed += 1;
+            writer.done.untimed += 1;
             return Ok(());
         };
         if self.is_since_boot {
-            teller.done.since_boot += 1;
+            writer.done.since_boot += 1;
             return Ok(());
         }
         let interval = self.above_before.map(|before| at.saturating_sub(before));
         let Some(table) = &self.table else {
             return Ok(());
         };
-        table.row(words, (at, interval), teller)
+        table.row(words, (at, interval), writer)
     }
 }
 
@@ -228,7 +229,7 @@ impl Table {
         &self,
         words: &[&str],
         when: (Ns, Option<Ns>),
-        teller: &mut Teller,
+        writer: &mut ReportWriter,
     ) -> Result<(), String> {
         let has_rest = matches!(self.columns.last(), Some((_, Role::Comm)));
         let count = self.columns.len();
@@ -252,7 +253,7 @@ impl Table {
                 let number = text.parse().ok().filter(|number| *number >= 0);
                 number
                     .map(Some)
-                    .ok_or_else(|| format!("`{text}` is no number of a process"))
+                    .ok_or_else(|| format!("invalid pid `{text}`"))
             };
             match role {
                 Role::Subject if name == "NODE" => of.subject = Some(&node),
@@ -262,12 +263,12 @@ impl Table {
                 Role::Comm => of.comm = comm(&rest),
                 Role::Skip => {}
                 Role::Value(_) if self.tool == "pidstat" && columns::is_unreadable(text) => {
-                    teller.done.unreadable += 1;
+                    writer.done.unreadable += 1;
                 }
                 Role::Value(scale) => scale.push(&mut values, name, text)?,
             }
         }
-        teller.row(&of, when, &values);
+        writer.row(&of, when, &values);
         Ok(())
     }
 }

@@ -1,4 +1,4 @@
-//! `top -b`: a heading with the time and the machine, then a table of processes, again and again.
+//! `top -b`: repeated summaries with time and machine totals, each followed by a process table.
 
 use whyslow_model::Ns;
 use whyslow_model::counter::{CounterUnit, push_told};
@@ -6,16 +6,16 @@ use whyslow_model::counter::{CounterUnit, push_told};
 use super::super::stamp::{self, SECOND_NS, Stamp};
 use super::columns::{self, Scale};
 use super::headers::comm;
-use super::{Of, ReadLine, Teller, goes_on};
+use super::{Of, ReadLine, ReportWriter, goes_on};
 
 #[derive(Debug, Default)]
 pub(super) struct Top {
     at: Option<Ns>,
     before: Option<Ns>,
-    /// The least time from look to look of this run.
+    /// Shortest interval between the samples of this run.
     step: Option<Ns>,
     header: Vec<String>,
-    /// `-H`: the numbers are those of threads.
+    /// `-H`: the ids are thread ids.
     has_threads: bool,
 }
 
@@ -33,15 +33,15 @@ const MACHINE: Of<'static> = Of {
 };
 
 impl ReadLine for Top {
-    fn line(&mut self, line: &str, teller: &mut Teller) -> Result<(), String> {
+    fn line(&mut self, line: &str, writer: &mut ReportWriter) -> Result<(), String> {
         if line.is_empty() {
             return Ok(());
         }
         if is_first_line(line) {
-            return self.begin(line, teller);
+            return self.begin(line, writer);
         }
         let Some(at) = self.at else {
-            return Err("no line with a time stands before it".to_owned());
+            return Err("missing line with a time before it".to_owned());
         };
         let words: Vec<&str> = line.split_whitespace().collect();
         if words.first() == Some(&"PID") && words.contains(&"%CPU") {
@@ -52,20 +52,20 @@ impl ReadLine for Top {
             name.starts_with(['T', '%', 'M', 'K', 'G', 'S']) && !self.is_row(&words)
         });
         if is_heading {
-            return self.heading(line, at, teller);
+            return self.heading(line, at, writer);
         }
-        self.row(&words, at, teller)
+        self.row(&words, at, writer)
     }
 }
 
 impl Top {
-    fn begin(&mut self, line: &str, teller: &mut Teller) -> Result<(), String> {
+    fn begin(&mut self, line: &str, writer: &mut ReportWriter) -> Result<(), String> {
         let words: Vec<&str> = line.split_whitespace().skip(2).collect();
         let (time, _) = stamp::stamp(&words, None)
             .filter(|(time, _)| matches!(time, Stamp::OfDay(_)))
-            .ok_or("no time of day stands behind `top -`")?;
-        let at = teller.at(time);
-        // Several runs may be in one file: the first look of each is since the machine was started.
+            .ok_or("missing time of day after `top -`")?;
+        let at = writer.at(time);
+        // A file may contain several runs: the first sample of each is since boot.
         let distance = self.at.map(|before| at.saturating_sub(before));
         self.step = match (distance, self.step) {
             (Some(distance), Some(step)) => {
@@ -85,7 +85,7 @@ impl Top {
         {
             scale.push(&mut values, name, load.trim())?;
         }
-        teller.row(&MACHINE, (at, None), &values);
+        writer.row(&MACHINE, (at, None), &values);
         Ok(())
     }
 
@@ -97,7 +97,7 @@ impl Top {
     }
 
     /// `Tasks: 122 total, 1 running`, `%Cpu(s):  0.0 us,100.0 sy`, `MiB Mem :  24105.1 total`.
-    fn heading(&mut self, line: &str, at: Ns, teller: &mut Teller) -> Result<(), String> {
+    fn heading(&mut self, line: &str, at: Ns, writer: &mut ReportWriter) -> Result<(), String> {
         let (label, rest) = line.split_once(':').unwrap_or_default();
         let label = label.trim();
         self.has_threads |= label == "Threads";
@@ -118,18 +118,18 @@ impl Top {
             label if label.ends_with("Swap") => {
                 ("swap_", Scale::new(size, CounterUnit::Bytes), None)
             }
-            label => return Err(format!("`{label}:` is not known")),
+            label => return Err(format!("unknown label `{label}:`")),
         };
-        // The first look of all is since the machine was started.
+        // The first sample is since boot.
         if prefix == "%" && self.before.is_none() {
-            teller.done.since_boot += 1;
+            writer.done.since_boot += 1;
             return Ok(());
         }
         let mut values = String::new();
         let parted = parted(rest);
         let mut words = parted.split_whitespace();
         while let Some(number) = words.next() {
-            // The last one of swap reads `20927.8 avail Mem`.
+            // The last value of the swap line reads `20927.8 avail Mem`.
             let name = words.next().unwrap_or_default();
             if name.is_empty() || number == "Mem" {
                 break;
@@ -149,13 +149,13 @@ impl Top {
             .before
             .filter(|_| prefix == "%")
             .map(|before| at.saturating_sub(before));
-        teller.row(&Of { subject, ..MACHINE }, (at, interval), &values);
+        writer.row(&Of { subject, ..MACHINE }, (at, interval), &values);
         Ok(())
     }
 
-    fn row(&self, words: &[&str], at: Ns, teller: &mut Teller) -> Result<(), String> {
+    fn row(&self, words: &[&str], at: Ns, writer: &mut ReportWriter) -> Result<(), String> {
         if self.header.is_empty() || words.len() < self.header.len() {
-            return Err("this is no row of a process".to_owned());
+            return Err("not a process row".to_owned());
         }
         let mut of = MACHINE;
         let rest = words[self.header.len() - 1..].join(" ");
@@ -165,15 +165,13 @@ impl Top {
         for (name, text) in self.header.iter().zip(words) {
             match name.as_str() {
                 "PID" => {
-                    let number = text
-                        .parse()
-                        .map_err(|_| format!("`{text}` is no number of a process"))?;
+                    let number = text.parse().map_err(|_| format!("invalid pid `{text}`"))?;
                     of.tid = Some(number);
                     of.pid = Some(number).filter(|_| !self.has_threads);
                 }
                 "VIRT" | "RES" | "SHR" => {
                     let (number, size) = columns::number(text)
-                        .ok_or_else(|| format!("`{text}` of the column `{name}` is no number"))?;
+                        .ok_or_else(|| format!("`{text}` in column `{name}` is not a number"))?;
                     let bytes = number * size.unwrap_or(1024.0);
                     if bytes.abs() < 9e15 {
                         push_told(
@@ -185,22 +183,22 @@ impl Top {
                 }
                 "%CPU" => Scale::of(name).push(&mut share, name, text)?,
                 "%MEM" => Scale::of(name).push(&mut values, name, text)?,
-                // One that was cut ends with a plus.
+                // A truncated one ends with a plus sign.
                 "COMMAND" => of.comm = comm(&rest).filter(|_| !rest.ends_with('+')),
                 _ => {}
             }
         }
-        teller.row(&of, (at, None), &values);
+        writer.row(&of, (at, None), &values);
         if interval.is_some() {
-            teller.row(&of, (at, interval), &share);
+            writer.row(&of, (at, interval), &share);
         } else {
-            teller.done.since_boot += 1;
+            writer.done.since_boot += 1;
         }
         Ok(())
     }
 }
 
-/// `1,3 us,  0,5 sy` without the commas that part values: those behind names.
+/// `1,3 us,  0,5 sy` without the commas that separate values: those after names.
 fn parted(text: &str) -> String {
     let mut is_name = false;
     let part = |c: char| {
@@ -214,24 +212,24 @@ fn parted(text: &str) -> String {
 mod tests {
     use super::super::{Form, translate};
 
-    fn report(looks: &[&str], cpu: &str) -> String {
-        let look = |time: &&str| {
+    fn report(samples: &[&str], cpu: &str) -> String {
+        let sample = |time: &&str| {
             format!("top - {time} up 21 min,  0 user,  load average: 4,83, 4,15, 2,45\n{cpu}\n\n")
         };
-        looks.iter().map(look).collect()
+        samples.iter().map(sample).collect()
     }
 
     #[test]
     fn numbers_with_commas_are_told_from_commas_between_them() {
-        let looks = ["02:00:35", "02:00:38"];
+        let samples = ["02:00:35", "02:00:38"];
         for cpu in [
             "%Cpu(s):  1,3 us,100,0 sy,  0,5 ni",
             "%Cpu(s):  1.3 us,100.0 sy,  0.5 ni",
         ] {
-            let done = translate(Form::Top, &report(&looks, cpu), None, 5);
+            let done = translate(Form::Top, &report(&samples, cpu), None, 5);
             assert_eq!((done.bad, done.since_boot), (Vec::new(), 1), "{cpu}");
             let line = done.text.lines().find(|line| line.contains("%us"));
-            let line = line.expect("what the CPUs did");
+            let line = line.expect("a line with CPU values");
             for value in ["%us 130 ", "%sy 10000 ", "%ni 50 "] {
                 assert!(line.contains(value), "{line}");
             }
@@ -240,15 +238,15 @@ mod tests {
 
     #[test]
     fn the_first_look_of_each_run_is_since_boot() {
-        let since_boot = |looks: &[&str]| {
-            let done = translate(Form::Top, &report(looks, "%Cpu(s):  1.3 us"), None, 5);
+        let since_boot = |samples: &[&str]| {
+            let done = translate(Form::Top, &report(samples, "%Cpu(s):  1.3 us"), None, 5);
             done.since_boot
         };
         let run = ["02:00:35", "02:00:38", "02:00:41"];
         assert_eq!(since_boot(&run), 1);
         let later = ["03:00:35", "03:00:38", "03:00:41"];
         assert_eq!(since_boot(&[run, later].concat()), 2);
-        // A look that was a little late, by a clock of seconds.
+        // A sample that was slightly late, by a clock with a resolution of seconds.
         assert_eq!(
             since_boot(&["02:00:35", "02:00:36", "02:00:39", "02:00:40"]),
             1

@@ -1,29 +1,30 @@
-//! Tables of vmstat: times stand behind the rows, and the zone in the header.
+//! Tables of vmstat: the time follows the values of a row, and the zone is in the header.
 //!
-//! The first row of a run has means since the machine was started. Several runs may be in one file
-//! (`vmstat -t 1 60 >> f`), and a run repeats its header after each screen (21 rows in files): the first
-//! row behind a header is of another run if it does not come when the next of the same one would.
+//! The first row of a run contains averages since boot. A file may contain several runs
+//! (`vmstat -t 1 60 >> f`), and a run repeats its header after each screen (21 rows in files): the
+//! first row after a header is of another run if it is not at the time when the next row of the
+//! same run is due.
 
 use whyslow_model::Ns;
 
 use super::super::stamp::{self, Stamp};
 use super::columns::{self, Role, Scale};
 use super::table::{Table, Tables, Timed};
-use super::{Of, Teller, goes_on};
+use super::{Of, ReportWriter, goes_on};
 
 #[derive(Debug, Default)]
 pub(super) struct Run {
     is_behind_header: bool,
-    /// Rows since the last header, and between two of them.
+    /// Rows since the last header, and between two headers.
     rows: u64,
     screen: Option<u64>,
-    /// The least time from row to row.
+    /// Shortest interval between rows.
     step: Option<Ns>,
 }
 
 impl Run {
-    /// Whether the row is the first of a run, by its distance from the one before.
-    fn begins(&mut self, distance: Option<Ns>) -> bool {
+    /// Whether the row is the first of a run, by its distance from the previous one.
+    fn starts_run(&mut self, distance: Option<Ns>) -> bool {
         let is_behind_header = std::mem::take(&mut self.is_behind_header);
         let is_whole_screen = self.screen.is_none_or(|rows| rows == self.rows);
         let next = distance.filter(|distance| {
@@ -74,44 +75,48 @@ impl Tables {
         });
     }
 
-    pub(super) fn behind(&mut self, words: &[&str], teller: &mut Teller) -> Result<(), String> {
+    pub(super) fn behind(
+        &mut self,
+        words: &[&str],
+        writer: &mut ReportWriter,
+    ) -> Result<(), String> {
         let Some(table) = &self.table else {
             return Ok(());
         };
         let (values, time) = words
             .split_at_checked(table.columns.len())
-            .ok_or_else(|| format!("{} fields, fewer than the header has", words.len()))?;
-        let read = stamp::stamp(time, teller.dates).filter(|(_, taken)| *taken == time.len());
-        let (at, _) = read.ok_or_else(|| "no date and time stand behind the values".to_owned())?;
+            .ok_or_else(|| format!("{} fields, fewer than in the header", words.len()))?;
+        let read = stamp::stamp(time, writer.dates).filter(|(_, taken)| *taken == time.len());
+        let (at, _) = read.ok_or_else(|| "missing date and time after the values".to_owned())?;
         let at = match (at, table.zone) {
             (Stamp::Wall(at), Some(zone)) => Stamp::Epoch(at.saturating_sub(zone)),
             (at, _) => at,
         };
-        let at = teller.at(at);
+        let at = writer.at(at);
         let interval = self.current.map(|before| at.saturating_sub(before));
         self.current = Some(at);
-        if !self.vmstat.begins(interval) {
-            return table.row(values, (at, interval), teller);
+        if !self.vmstat.starts_run(interval) {
+            return table.row(values, (at, interval), writer);
         }
-        teller.done.since_boot += 1;
-        let mut told = String::new();
+        writer.done.since_boot += 1;
+        let mut current = String::new();
         for ((name, role), text) in table.columns.iter().zip(values) {
             if let Role::Value(scale) = role
-                && columns::is_of_moment(name)
+                && columns::is_current(name)
             {
-                scale.push(&mut told, name, text)?;
+                scale.push(&mut current, name, text)?;
             }
         }
         let of = Of {
             tool: table.tool,
             ..Of::default()
         };
-        teller.row(&of, (at, None), &told);
+        writer.row(&of, (at, None), &current);
         Ok(())
     }
 }
 
-/// `CET`, `-03`: what vmstat calls the column of times.
+/// `CET`, `-03`: vmstat's heading of the time column.
 fn is_zone(word: &str) -> bool {
     word.starts_with(['+', '-']) && word.len() > 2
         || word.len() >= 3 && word.bytes().all(|byte| byte.is_ascii_uppercase())
@@ -124,7 +129,7 @@ mod tests {
     const HEADER: &str =
         "procs -----------memory---------- -----timestamp-----\n r  b   swpd   us UTC\n";
 
-    /// Rows that are some seconds apart, with a header before each screen.
+    /// Rows at intervals of `step` seconds, with a header before each screen.
     fn run(begin: u32, step: u32, rows: u32) -> String {
         let row = |number: u32| {
             let at = begin + number * step;
@@ -147,7 +152,7 @@ mod tests {
             assert_eq!((done.since_boot, done.rows), (since_boot, rows), "{runs:?}");
         };
         check(&[run(0, 1, 50)], 1, 50);
-        // Each hour for a minute; one after another; each hour once; the next when a row would be due.
+        // One minute each hour; one after another; once each hour; the next one when a row is due.
         check(&[run(0, 1, 60), run(3600, 1, 60)], 2, 120);
         check(&[run(0, 1, 5), run(4, 1, 5)], 2, 10);
         check(&[run(0, 1, 1), run(3600, 1, 1), run(7200, 1, 1)], 3, 3);

@@ -1,11 +1,11 @@
-//! One line taken apart into fields.
+//! Splits a line into its fields.
 
 use whyslow_model::Ns;
 
-/// Fields of the line in hand; buffers are used again for the next one.
+/// Fields of the current line; buffers are reused for the next one.
 #[derive(Debug, Default)]
 pub struct Line {
-    /// Values with their escapes resolved, one after the other.
+    /// Unescaped values, one after another.
     values: Vec<u8>,
     fields: Vec<Field>,
 }
@@ -18,10 +18,10 @@ struct Field {
     in_context: bool,
 }
 
-/// Lines longer than this are not ours.
+/// Longer lines are rejected.
 pub const LINE_BYTES_MAX: usize = 1 << 20;
 
-/// What stands before the fields.
+/// The line before its fields.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Head<'t> {
     pub(super) ts: Ns,
@@ -30,7 +30,7 @@ pub(super) struct Head<'t> {
 }
 
 impl Line {
-    /// Takes apart `time [cpu] (context) name fields`.
+    /// Parses `time [cpu] (context) name fields`.
     pub(super) fn read<'t>(&mut self, text: &'t str) -> Result<Head<'t>, String> {
         self.values.clear();
         self.fields.clear();
@@ -41,17 +41,17 @@ impl Line {
         let mut rest = rest.trim_start();
         if let Some(context) = rest.strip_prefix('(') {
             rest = self.read_fields(context, true)?;
-            rest = rest.strip_prefix(')').ok_or("the context has no end")?;
+            rest = rest.strip_prefix(')').ok_or("unterminated context")?;
         }
         let (name, rest) = word(rest);
         if name.is_empty() {
-            return Err("no event name".to_owned());
+            return Err("missing event name".to_owned());
         }
         self.read_rest(rest)?;
         Ok(Head { ts, cpu, name })
     }
 
-    /// Takes apart a line of fields alone.
+    /// Parses a line of fields only.
     pub(super) fn read_rest(&mut self, rest: &str) -> Result<(), String> {
         let rest = self.read_fields(rest, false)?;
         if rest.is_empty() {
@@ -127,10 +127,10 @@ impl Line {
                 }
             }
         }
-        Err("a quoted value has no end".to_owned())
+        Err("unterminated quoted value".to_owned())
     }
 
-    /// Pushes what the escape means; the number of bytes it took after the backslash.
+    /// Appends the value of an escape sequence; returns its length after the backslash.
     fn read_escape(&mut self, rest: &[u8]) -> Result<usize, String> {
         let byte = match rest {
             [b'n', ..] => b'\n',
@@ -147,7 +147,7 @@ impl Line {
                 self.values.push((high * 16 + low) as u8);
                 return Ok(3);
             }
-            _ => return Err("an escape that is none".to_owned()),
+            _ => return Err("unknown escape sequence".to_owned()),
         };
         self.values.push(byte);
         Ok(1)

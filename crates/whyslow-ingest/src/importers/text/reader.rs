@@ -1,6 +1,6 @@
-//! From a line to what it says.
+//! Parses a line of the text format.
 
-mod told;
+mod network;
 
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddrV4, SocketAddrV6};
 use std::str::FromStr;
@@ -16,10 +16,10 @@ use whyslow_model::event::{
 use super::line::{self, Line};
 use crate::importers::rwbs;
 
-/// What a line says.
+/// The contents of a line.
 #[derive(Debug, Clone, Copy)]
 pub enum Item<'a> {
-    /// Nothing: a comment, an empty line, the first line of a file.
+    /// A comment, an empty line, or the first line of a file.
     Nothing,
     /// A fact about the recording.
     Metadata {
@@ -30,24 +30,24 @@ pub enum Item<'a> {
     },
     /// An event.
     Event {
-        /// Name that the line begins its event with, for counts.
+        /// Event name in the line, for counts.
         name: &'a str,
-        /// The event; what it points at lies in the buffers of the reader.
+        /// The event; it borrows from the buffers of the reader.
         event: Event<'a>,
     },
-    /// A range of time in which the source lost something.
+    /// A time range in which the source lost data.
     Loss(Loss<'a>),
 }
 
-/// Room for what an event points at.
+/// Buffers for the data that an event borrows.
 #[derive(Debug, Default)]
 pub struct Room<'a> {
     args: Option<SyscallArgs<'a>>,
     frames: Vec<Frame<'a>>,
 }
 
-/// Reads one line, without its end; what its event points at is put into `room`. The error says what
-/// is wrong with it.
+/// Parses one line, without its line break; data that its event borrows is stored in `room`. The
+/// error is the reason why the line is invalid.
 pub fn parse<'a>(
     text: &'a str,
     line: &'a mut Line,
@@ -85,7 +85,7 @@ pub(super) struct Fields<'a> {
 
 pub(super) type Read<T> = Result<T, String>;
 
-/// A value that a field can have.
+/// A type of field value.
 pub(super) trait Parse<'a>: Sized {
     fn parse(text: &'a [u8]) -> Option<Self>;
 }
@@ -149,14 +149,15 @@ impl<'a> Fields<'a> {
     }
 
     pub(super) fn required<T: Parse<'a>>(&self, key: &str) -> Read<T> {
-        self.optional(key)?.ok_or_else(|| format!("no `{key}`"))
+        self.optional(key)?
+            .ok_or_else(|| format!("missing `{key}`"))
     }
 
     fn name(&self, key: &str) -> &'a [u8] {
         self.line.bytes(key).unwrap_or_default()
     }
 
-    /// A value with a form of its own.
+    /// A value with its own syntax.
     pub(super) fn special<T>(
         &self,
         key: &str,
@@ -176,7 +177,7 @@ impl<'a> Fields<'a> {
         read: impl Fn(&'a str) -> Option<T>,
     ) -> Read<T> {
         self.special(key, read)?
-            .ok_or_else(|| format!("no `{key}`"))
+            .ok_or_else(|| format!("missing `{key}`"))
     }
 
     fn context(&self) -> Read<Context<'a>> {
@@ -390,7 +391,7 @@ impl<'a> Fields<'a> {
                 text: self.optional("text")?.unwrap_or_default(),
             },
             "other" => Body::Other,
-            name => return Err(format!("`{name}` is not an event")),
+            name => return Err(format!("unknown event `{name}`")),
         })
     }
 
@@ -436,7 +437,7 @@ impl<'a> Fields<'a> {
             "rq_merge" => Body::BlockRqMerge(range),
             "rq_requeue" => Body::BlockRqRequeue(range),
             "rq_complete" => Body::BlockRqComplete { range, error },
-            name => return Err(format!("`block_{name}` is not an event")),
+            name => return Err(format!("unknown event `block_{name}`")),
         })
     }
 
@@ -516,7 +517,7 @@ impl<'a> Fields<'a> {
 }
 
 pub(super) fn bad(key: &str, text: &[u8]) -> String {
-    format!("`{key}={}` cannot be", String::from_utf8_lossy(text))
+    format!("invalid `{key}={}`", String::from_utf8_lossy(text))
 }
 
 pub(super) fn prev_state(text: &str) -> Option<PrevState> {

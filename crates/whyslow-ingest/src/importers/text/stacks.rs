@@ -1,5 +1,5 @@
-//! Stacks and waits for locks: their functions by name alone. Files, places in these and addresses are
-//! left out, and so are frames that have no name.
+//! Stacks and lock waits: functions by name only. Modules, offsets in them and addresses are left
+//! out, and so are frames without a name.
 
 use whyslow_model::event::{Frame, LockKind, LockWait, Stack, StackKind, WallLook};
 use whyslow_model::spool::WallEnd;
@@ -17,7 +17,7 @@ impl<'a> Fields<'a> {
                 state,
                 user_follows: self.optional("user_follows")?.unwrap_or(false),
             },
-            ("back", None) => return Err("no `state`".into()),
+            ("back", None) => return Err("missing `state`".into()),
             ("user", _) => StackKind::User,
             ("sample", _) => StackKind::Sample,
             (kind, _) => return Err(bad("kind", kind.as_bytes())),
@@ -63,14 +63,15 @@ impl<'a> Fields<'a> {
         })
     }
 
-    /// Functions, innermost first; those of the kernel are called by those of the program.
+    /// Functions, innermost first; kernel frames are called from user frames.
     fn frames(&self, frames: &mut Vec<Frame<'a>>) -> Read<()> {
         for (key, is_kernel) in [("kernel", true), ("user", false)] {
             let functions: Option<&'a str> = self.optional(key)?;
             let functions = functions.into_iter().flat_map(names);
             frames.extend(functions.map(|function| Frame {
                 is_kernel,
-                // Frames are told apart by it; one without is as good as any other of its name.
+                // Frames are distinguished by address; without one, frames of the same name are
+                // equal.
                 address: 0,
                 function: Some(function.as_bytes()),
                 ..Frame::default()
@@ -148,8 +149,8 @@ impl LineWriter<'_> {
     }
 }
 
-/// Names of functions: between semicolons or, where some have these themselves (`Lorg/apache/Foo;::bar` of
-/// code that a JVM made), each behind a line break.
+/// Function names, separated by semicolons or, if a name contains one (`Lorg/apache/Foo;::bar` of
+/// JIT-compiled Java code), each preceded by a line break.
 fn names(functions: &str) -> std::str::Split<'_, char> {
     match functions.strip_prefix('\n') {
         Some(functions) => functions.split('\n'),

@@ -1,6 +1,6 @@
 use super::*;
 
-/// One line of every kind of item, as the writer spells it.
+/// One line of each kind of item, as written by the writer.
 const EVERY_KIND: &str = r#"
 meta hostname=web1
 12.000000100 [0] (tid=7 pid=7 ppid=1 comm=dd prio=120) sched_switch prev=7 prev_comm=dd prev_prio=120 prev_state=D next=0 next_comm=swapper/0 next_prio=120
@@ -143,20 +143,20 @@ fn bad_lines_say_what_is_wrong() {
     );
     check("1 0 free tid=7", "`0` is not a CPU");
     check("1 [-1] free tid=7", "`[-1]` is not a CPU");
-    check("1 [0]", "no event name");
-    check("1 [0] free", "no `tid`");
-    check("1 [0] free tid=x", "`tid=x` cannot be");
+    check("1 [0]", "missing event name");
+    check("1 [0] free", "missing `tid`");
+    check("1 [0] free tid=x", "invalid `tid=x`");
     check("1 [0] free tid=7 (", "`(` is not a field");
     check("1 [0] (tid=7 free tid=7", "`free tid=7` is not a field");
-    check("1 [0] frees tid=7", "`frees` is not an event");
-    check("1 [0] comm tid=7 comm=\"x", "a quoted value has no end");
-    check("1 [0] comm tid=7 comm=\"\\q\"", "an escape that is none");
+    check("1 [0] frees tid=7", "unknown event `frees`");
+    check("1 [0] comm tid=7 comm=\"x", "unterminated quoted value");
+    check("1 [0] comm tid=7 comm=\"\\q\"", "unknown escape sequence");
     check(
         "1 [0] block_rq_eat dev=8:0 sector=0 sectors=0 rwbs=R",
-        "`block_rq_eat` is not an event",
+        "unknown event `block_rq_eat`",
     );
     check(
         "1 [0] state_block_device dev=8.0 name=x",
-        "`dev=8.0` cannot be",
+        "invalid `dev=8.0`",
     );
 }

@@ -1,4 +1,4 @@
-//! Values as they are written.
+//! Formatting of values.
 
 use std::fmt;
 use std::net::{Ipv4Addr, Ipv6Addr, SocketAddrV4, SocketAddrV6};

@@ -1,4 +1,4 @@
-//! From an event to its line.
+//! Writes events as lines of the text format.
 
 mod lookups;
 
@@ -14,7 +14,7 @@ use whyslow_model::event::{
 
 use super::values::{Device, Endpoint, Hex, State, Time};
 
-/// Appends the line of an event, with its end.
+/// Appends the line of an event, including the line break.
 pub fn write_event(event: &Event<'_>, out: &mut String) {
     let mut line = LineWriter { out };
     line.head(event.ts, event.cpu);
@@ -338,13 +338,13 @@ impl LineWriter<'_> {
                 self.bytes("action", action);
             }
             Body::StateEnd => self.name("state_end"),
-            Body::ToldCounters(ref told) => {
+            Body::ToldCounters(ref counters) => {
                 self.name("counters");
-                self.field("told_by", told.told_by);
-                self.some("pid", told.pid);
-                self.some_bytes("subject", told.subject);
-                self.some("interval", told.interval);
-                self.bytes("values", told.values.0.as_bytes());
+                self.field("told_by", counters.told_by);
+                self.some("pid", counters.pid);
+                self.some_bytes("subject", counters.subject);
+                self.some("interval", counters.interval);
+                self.bytes("values", counters.values.0.as_bytes());
             }
             Body::LookupBegin { .. } | Body::LookupEnd { .. } => self.lookup(body),
             Body::Tcp(ref change) => self.tcp(change),
@@ -538,7 +538,7 @@ impl LineWriter<'_> {
     }
 }
 
-/// What a block event has beside its range.
+/// Fields of a block event in addition to its range.
 enum BlockMore {
     Nothing,
     Error(Option<i32>),

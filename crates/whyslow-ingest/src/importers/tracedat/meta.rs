@@ -1,20 +1,20 @@
-//! What a file tells before its events: layouts, formats of events, names of threads, options.
+//! Metadata before the events: page layout, event formats, thread names, options.
 
 use std::collections::HashMap;
 use std::io::Read;
 
 use super::TraceDatError;
-use super::words::Words;
+use super::field_reader::FieldReader;
 use crate::importers::tracepoint::format::{Field, Format};
 
-/// A format of an event, or any other text that is used, is no longer.
+/// Maximum size of an event format, or of any other text in use.
 const FORMAT_BYTES_MAX: u64 = 1 << 20;
 const CMDLINES_BYTES_MAX: u64 = 16 << 20;
 const FORMATS_MAX: usize = 1 << 16;
-/// A kernel has no more.
+/// Maximum number of CPUs that a kernel supports.
 const CPUS_MAX: u32 = 1 << 13;
 
-/// Where the data of a CPU lies.
+/// Location of the data of a CPU.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Span {
     pub(super) cpu: i32,
@@ -22,7 +22,7 @@ pub(super) struct Span {
     pub(super) size: u64,
 }
 
-/// The events of one instance of tracing.
+/// The events of one tracing instance.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub(super) struct Buffer {
     pub(super) page_size: usize,
@@ -38,11 +38,11 @@ pub(super) enum Compression {
     Zstd,
 }
 
-/// How pages begin.
+/// Layout of the page header.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Layout {
     pub(super) is_big_endian: bool,
-    /// Bytes of the number behind the time.
+    /// Size of the commit field after the timestamp.
     pub(super) commit_bytes: usize,
     pub(super) data_at: usize,
 }
@@ -56,32 +56,32 @@ pub(super) struct Meta {
     pub(super) comms: HashMap<i32, Vec<u8>>,
     pub(super) buffers: Vec<Buffer>,
     pub(super) options: Options,
-    /// Parts that could not be read, and the place of the first one.
+    /// Number of sections that could not be read, and the offset of the first one.
     pub(super) damaged: (u64, Option<u64>),
 }
 
-/// What options say, each of them optional.
+/// Optional metadata.
 #[derive(Debug, Default)]
 pub(super) struct Options {
-    /// From the clock of the trace to that of the calendar.
+    /// Offset from the trace clock to wall-clock time.
     pub(super) date_ns: Option<i64>,
     pub(super) offset_ns: i64,
     pub(super) clock: Option<String>,
-    /// Factor and shift from ticks to nanoseconds.
+    /// Multiplier and shift from TSC ticks to nanoseconds.
     pub(super) tsc: Option<(u32, u32)>,
     pub(super) uname: Option<String>,
     pub(super) version: Option<String>,
-    /// Events that the kernel had no room for.
+    /// Events that the kernel dropped or overwrote.
     pub(super) discarded: u64,
-    /// Times of a guest have others beside them, of its host.
+    /// The trace of a guest has a table that converts its timestamps to the host's clock.
     pub(super) has_time_shift: bool,
-    /// Instances beside the first one, as version 6 tells them.
+    /// Additional instances, in version 6.
     pub(super) instances: Vec<u64>,
-    /// Number of CPUs, if the head has another one.
+    /// Number of CPUs, if it differs from the header.
     pub(super) cpus: Option<u32>,
 }
 
-/// Of `enum` in the header of the library that reads these files.
+/// Option ids, from the header of libtracecmd.
 pub(super) mod option {
     pub(in crate::importers::tracedat) const DONE: u16 = 0;
     pub(super) const DATE: u16 = 1;
@@ -150,7 +150,7 @@ fn signed(text: &str) -> Option<i64> {
     })
 }
 
-/// Events that statistics of a CPU say were overwritten or had no room.
+/// Events that were overwritten or dropped according to the statistics of a CPU.
 fn discarded(stats: &str) -> u64 {
     let number = |line: &str| {
         let (name, value) = line.split_once(':')?;
@@ -194,90 +194,97 @@ impl Layout {
 }
 
 /// The texts `header_page` and `header_event`.
-pub(super) fn header_info<R: Read>(words: &mut Words<R>) -> Result<Layout, TraceDatError> {
-    const WHAT: &str = "no description of pages";
-    let at = words.at;
-    words.expect(b"header_page\0", WHAT)?;
-    let size = words.u64()?;
-    let page = words.bytes_up_to(size, FORMAT_BYTES_MAX)?;
-    words.expect(b"header_event\0", "no description of how events begin")?;
-    let size = words.u64()?;
-    words.skip(size)?;
+pub(super) fn header_info<R: Read>(reader: &mut FieldReader<R>) -> Result<Layout, TraceDatError> {
+    const WHAT: &str = "missing page format";
+    let at = reader.at;
+    reader.expect(b"header_page\0", WHAT)?;
+    let size = reader.u64()?;
+    let page = reader.bytes_up_to(size, FORMAT_BYTES_MAX)?;
+    reader.expect(b"header_event\0", "missing event header format")?;
+    let size = reader.u64()?;
+    reader.skip(size)?;
     let page = String::from_utf8_lossy(&page);
-    Layout::parse(&page, words.is_big_endian).ok_or(TraceDatError::Strange { at, what: WHAT })
+    Layout::parse(&page, reader.is_big_endian).ok_or(TraceDatError::Strange { at, what: WHAT })
 }
 
 pub(super) fn ftrace_events<R: Read>(
-    words: &mut Words<R>,
+    reader: &mut FieldReader<R>,
     formats: &mut Vec<Format>,
 ) -> Result<(), TraceDatError> {
-    for _ in 0..words.u32()? {
-        format(words, "ftrace", formats)?;
+    for _ in 0..reader.u32()? {
+        format(reader, "ftrace", formats)?;
     }
     Ok(())
 }
 
 pub(super) fn event_formats<R: Read>(
-    words: &mut Words<R>,
+    reader: &mut FieldReader<R>,
     formats: &mut Vec<Format>,
 ) -> Result<(), TraceDatError> {
-    for _ in 0..words.u32()? {
-        let system = words.text()?;
-        for _ in 0..words.u32()? {
-            format(words, &system, formats)?;
+    for _ in 0..reader.u32()? {
+        let system = reader.text()?;
+        for _ in 0..reader.u32()? {
+            format(reader, &system, formats)?;
         }
     }
     Ok(())
 }
 
 fn format<R: Read>(
-    words: &mut Words<R>,
+    reader: &mut FieldReader<R>,
     system: &str,
     formats: &mut Vec<Format>,
 ) -> Result<(), TraceDatError> {
-    let size = words.u64()?;
-    let text = words.bytes_up_to(size, FORMAT_BYTES_MAX)?;
+    let size = reader.u64()?;
+    let text = reader.bytes_up_to(size, FORMAT_BYTES_MAX)?;
     if formats.len() < FORMATS_MAX {
         formats.extend(Format::parse(system, &String::from_utf8_lossy(&text)));
     }
     Ok(())
 }
 
-/// Names of threads by number, a line each.
-pub(super) fn comms<R: Read>(words: &mut Words<R>) -> Result<HashMap<i32, Vec<u8>>, TraceDatError> {
-    let size = words.u64()?;
-    let text = words.bytes_up_to(size, CMDLINES_BYTES_MAX)?;
+/// Thread names by tid, one per line.
+pub(super) fn comms<R: Read>(
+    reader: &mut FieldReader<R>,
+) -> Result<HashMap<i32, Vec<u8>>, TraceDatError> {
+    let size = reader.u64()?;
+    let text = reader.bytes_up_to(size, CMDLINES_BYTES_MAX)?;
     let line = |line: &[u8]| {
         let space = line.iter().position(|byte| *byte == b' ')?;
         let tid = std::str::from_utf8(&line[..space]).ok()?.parse().ok()?;
-        // The kernel does not know this one, and says so in that way.
+        // The kernel's placeholder for unknown names.
         let comm = &line[space + 1..];
         (tid > 0 && comm != b"<...>").then(|| (tid, comm.to_vec()))
     };
     Ok(text.split(|byte| *byte == b'\n').filter_map(line).collect())
 }
 
-/// Offsets and sizes of the data of so many CPUs.
-pub(super) fn spans<R: Read>(words: &mut Words<R>, count: u32) -> Result<Vec<Span>, TraceDatError> {
+/// Offset and size of the data of each CPU.
+pub(super) fn spans<R: Read>(
+    reader: &mut FieldReader<R>,
+    count: u32,
+) -> Result<Vec<Span>, TraceDatError> {
     let mut spans = Vec::new();
     for cpu in 0..count.min(CPUS_MAX) {
         spans.push(Span {
             cpu: cpu as i32,
-            offset: words.u64()?,
-            size: words.u64()?,
+            offset: reader.u64()?,
+            size: reader.u64()?,
         });
     }
     Ok(spans)
 }
 
-/// The same with the CPU's number, as version 7 has it.
-pub(super) fn numbered_spans<R: Read>(words: &mut Words<R>) -> Result<Vec<Span>, TraceDatError> {
+/// The same including the CPU number, as in version 7.
+pub(super) fn numbered_spans<R: Read>(
+    reader: &mut FieldReader<R>,
+) -> Result<Vec<Span>, TraceDatError> {
     let mut spans = Vec::new();
-    for _ in 0..words.u32()?.min(CPUS_MAX) {
+    for _ in 0..reader.u32()?.min(CPUS_MAX) {
         spans.push(Span {
-            cpu: words.u32()? as i32,
-            offset: words.u64()?,
-            size: words.u64()?,
+            cpu: reader.u32()? as i32,
+            offset: reader.u64()?,
+            size: reader.u64()?,
         });
     }
     Ok(spans)

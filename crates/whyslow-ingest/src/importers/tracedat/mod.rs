@@ -1,15 +1,15 @@
-//! Files of trace-cmd (`trace.dat`), versions 6 and 7: the pages of the kernel's ring buffers, one list a CPU, with
-//! what is needed to read them before and behind.
+//! Files of trace-cmd (`trace.dat`), versions 6 and 7: the pages of the kernel's ring buffers, one
+//! list per CPU, with the metadata required to read them before and after.
 //!
-//! Pages are read one at a time, and the lists of all CPUs and instances merged by time, so memory does not grow
-//! with the file.
+//! Pages are read one at a time, and the lists of all CPUs and instances are merged by time, so
+//! memory does not grow with the file.
 
+mod field_reader;
 mod head;
 mod meta;
 mod packed;
 mod page;
 mod pages;
-mod words;
 
 use std::cmp::Reverse;
 use std::collections::{BTreeMap, BinaryHeap, HashMap, HashSet};
@@ -30,39 +30,39 @@ use meta::{Buffer, Layout, Meta, Span};
 use page::{Cursor, Missed, Record};
 use pages::{Damage, Packing, Pages};
 
-/// Times of these are no nanoseconds.
+/// Clocks that do not count nanoseconds.
 const COUNTERS: [&str; 3] = ["counter", "uptime", "x86-tsc"];
-/// Pages, or chunks of pages, that are looked at to find when the last event was.
+/// Number of last pages, or page chunks, that are searched for the last event.
 const LAST_PAGES: [u64; 3] = [1, 16, 256];
 const ID_BYTES: usize = 2;
-/// Where events have the number of their thread, unless they say otherwise.
+/// Default offset of the tid in an event.
 const TID_AT: usize = 4;
 
-/// Why a trace.dat file cannot be read at all.
+/// Reason why a trace.dat file cannot be read at all.
 #[derive(Debug, thiserror::Error)]
 pub enum TraceDatError {
     /// The file cannot be read.
     #[error(transparent)]
     Io(#[from] io::Error),
-    /// The head contradicts itself, or is of a form that is not known.
-    #[error("{what}, at byte {at}")]
+    /// The header is inconsistent or of an unknown form.
+    #[error("{what} at byte {at}")]
     Strange {
-        /// Place in the file.
+        /// Offset in the file.
         at: u64,
-        /// What is wrong there.
+        /// The problem found there.
         what: &'static str,
     },
-    /// The file ends before its head does.
+    /// The header is truncated.
     #[error(
-        "it ends inside of its head, at byte {at}: trace-cmd did not finish it, or it was not copied whole"
+        "the header is truncated at byte {at}: trace-cmd did not finish the file, or the copy is incomplete"
     )]
     Cut {
-        /// Place in the file.
+        /// Offset in the file.
         at: u64,
     },
 }
 
-/// A trace.dat file, read as a stream in order of time.
+/// A trace.dat file, read as a stream in time order.
 pub struct TraceDatSource {
     file: File,
     len: u64,
@@ -70,11 +70,11 @@ pub struct TraceDatSource {
     cpus: Vec<Cpu>,
     /// The next event of each CPU.
     heap: BinaryHeap<Reverse<(Ns, usize)>>,
-    /// Place of the class by number of the event, and classes.
+    /// Index of the class by event id, and the classes.
     places: HashMap<u16, usize>,
     classes: Vec<Class>,
     clock: Clock,
-    /// Threads that have a name, by an event or by the list of names.
+    /// Threads whose name is known, from an event or from the saved command lines.
     named: HashSet<i32>,
     counts: Counts,
 }
@@ -101,17 +101,17 @@ struct Cpu {
     pages: Pages,
     cursor: Option<Cursor>,
     next: Option<Record>,
-    /// When the event before was, and what was lost since.
+    /// Time of the previous event, and the events lost since.
     before: Option<Ns>,
     missed: Option<Missed>,
 }
 
-/// From times of the file to those of the calendar.
+/// Conversion of file timestamps to wall-clock time.
 #[derive(Debug, Clone, Copy, Default)]
 struct Clock {
     tsc: Option<(u32, u32)>,
     offset: Ns,
-    is_told: bool,
+    is_known: bool,
 }
 
 impl Clock {
@@ -128,7 +128,7 @@ impl Clock {
 }
 
 impl TraceDatSource {
-    /// `written` is when the file was written last, in nanoseconds since 1970.
+    /// `written` is the modification time of the file, in ns since 1970.
     pub fn open(path: &Path, written: Option<Ns>, shift: Ns) -> Result<Self, TraceDatError> {
         let file = File::open(path)?;
         let meta = head::read(&file)?;
@@ -143,7 +143,7 @@ impl TraceDatSource {
             clock: Clock {
                 tsc: meta.options.tsc,
                 offset: meta.options.offset_ns,
-                is_told: meta.options.date_ns.is_some(),
+                is_known: meta.options.date_ns.is_some(),
             },
             named: HashSet::new(),
             counts: Counts::default(),
@@ -189,11 +189,11 @@ impl TraceDatSource {
         })
     }
 
-    /// When the last event was, by the clock of the file.
+    /// Time of the last event, in the clock of the file.
     fn last_ts(&self) -> io::Result<Ns> {
         let mut last = 0;
         for (buffer, span) in self.spans() {
-            // Pages at the end may be empty.
+            // The last pages may be empty.
             for back in LAST_PAGES {
                 let mut cpu = self.open_cpu(buffer, span)?;
                 cpu.pages.seek_last(&self.file, back)?;
@@ -211,7 +211,7 @@ impl TraceDatSource {
         Ok(last)
     }
 
-    /// Looks for the next event of a CPU.
+    /// Reads ahead to the next event of a CPU.
     fn advance(&mut self, place: usize) -> io::Result<()> {
         let cpu = &mut self.cpus[place];
         let layout = self.meta.layout;
@@ -255,8 +255,8 @@ impl TraceDatSource {
             .and_then(|bytes| number(bytes, true, is_big_endian))
             .map(|tid| tid as i32)
             .filter(|tid| *tid >= 0);
-        let (mut room, mut args) = Default::default();
-        let Some(body) = class.raw.body(raw, &mut room, &mut args) else {
+        let (mut arrays, mut args) = Default::default();
+        let Some(body) = class.raw.body(raw, &mut arrays, &mut args) else {
             self.counts.cut += 1;
             return;
         };
@@ -319,8 +319,8 @@ impl TraceDatSource {
         let clock = options.clock.as_deref().unwrap_or("local");
         let is_counter = COUNTERS.contains(&clock) && options.tsc.is_none();
         let clocks = Note::new(&stat::TRACEDAT_CLOCK_COUNTS, u64::from(is_counter));
-        let is_guessed = !self.clock.is_told && counts.records > 0;
-        let untold = options.discarded.saturating_sub(counts.lost);
+        let is_guessed = !self.clock.is_known && counts.records > 0;
+        let uncounted = options.discarded.saturating_sub(counts.lost);
         vec![
             lost.at(damage.offset, format!("{} bytes", damage.bytes)),
             Note::new(&stat::TRACEDAT_PART_DAMAGED, parts).at(offset, String::new()),
@@ -328,7 +328,7 @@ impl TraceDatSource {
             Note::new(&stat::EVENT_UNKNOWN_ID, counts.unknown),
             Note::new(&stat::EVENT_FIELD_MISSING, counts.cut),
             Note::new(&stat::EVENT_NOT_USED, counts.unused),
-            Note::new(&stat::TRACEDAT_OVERRUN, untold),
+            Note::new(&stat::TRACEDAT_OVERRUN, uncounted),
             Note::new(&stat::TRACEDAT_GUEST, u64::from(options.has_time_shift)),
             Note::new(&stat::TRACEDAT_CLOCK_GUESSED, u64::from(is_guessed)),
             clocks.at(None, format!("clock {clock}")),
@@ -337,7 +337,7 @@ impl TraceDatSource {
 }
 
 impl Cpu {
-    /// Finds the next event, on whatever page.
+    /// Finds the next event, on this or a following page.
     fn fill(
         &mut self,
         file: &File,
@@ -409,7 +409,7 @@ impl Streamed for TraceDatSource {
     }
 }
 
-/// No byte is of two CPUs: so what is held of all their pages is not more than there is.
+/// Data of different CPUs does not overlap, so the buffered pages are not larger than the file.
 fn check_spans(meta: &Meta, len: u64) -> Result<(), TraceDatError> {
     let spans = meta.buffers.iter().flat_map(|buffer| &buffer.cpus);
     let sizes = spans.map(|span| {
@@ -417,13 +417,13 @@ fn check_spans(meta: &Meta, len: u64) -> Result<(), TraceDatError> {
         end - span.offset.min(end)
     });
     if sizes.fold(0, u64::saturating_add) > len {
-        let what = "data of CPUs that overlap";
+        let what = "overlapping data of different CPUs";
         return Err(TraceDatError::Strange { at: 0, what });
     }
     Ok(())
 }
 
-/// Meanings of the events, by number.
+/// Definitions of the events by id.
 fn classes(meta: &Meta) -> (HashMap<u16, usize>, Vec<Class>) {
     let uname = meta.options.uname.as_deref().unwrap_or_default();
     let facts = Facts {
@@ -444,7 +444,7 @@ fn classes(meta: &Meta) -> (HashMap<u16, usize>, Vec<Class>) {
         };
         let is_big_endian = meta.layout.is_big_endian;
         let raw = RawClass::new(format, facts, is_big_endian, |name| names.contains(name));
-        // What the tracers themselves write has names like those of others.
+        // The tracers' own events may have the names of other events.
         let raw = if format.system == "ftrace" {
             raw.unused()
         } else {
@@ -462,7 +462,7 @@ fn classes(meta: &Meta) -> (HashMap<u16, usize>, Vec<Class>) {
     (places, classes)
 }
 
-/// Threads that an event names; the list of names tells what they were called in the end.
+/// Threads that are named in an event; the saved command lines contain the last names only.
 fn names_of(body: &Body<'_>, named: &mut HashSet<i32>) {
     match body {
         Body::SchedSwitch {

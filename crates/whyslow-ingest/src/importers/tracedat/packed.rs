@@ -6,7 +6,7 @@ use flate2::read::ZlibDecoder;
 
 use super::meta::Compression;
 
-/// What is packed there, if that is not more than the file says; no more room is taken than it needs.
+/// Decompresses `packed`, unless the result exceeds `limit`; allocates no more than needed.
 pub(super) fn unpack(compression: Compression, packed: &[u8], limit: usize) -> Option<Vec<u8>> {
     let mut content = Vec::new();
     let wanted = limit as u64 + 1;
@@ -30,7 +30,7 @@ mod tests {
 
     #[test]
     fn no_more_is_unpacked_than_a_file_says() {
-        let packed = zstd::bulk::compress(&vec![7; 100_000], 1).expect("it can be packed");
+        let packed = zstd::bulk::compress(&vec![7; 100_000], 1).expect("compression works");
         let size = |limit| unpack(Compression::Zstd, &packed, limit).map(|content| content.len());
         assert_eq!(size(100_000), Some(100_000));
         assert_eq!(size(99_999), None);

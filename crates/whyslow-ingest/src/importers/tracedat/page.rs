@@ -1,13 +1,13 @@
-//! What lies in a page of the kernel's ring buffer.
+//! Pages of the kernel's ring buffer.
 //!
-//! A page begins with its time and how many bytes are used, with marks for what was lost before it. Events
-//! follow, each with a word of what it is and how long after the one before: five bits of kind or length, and 27
-//! bits of nanoseconds. What does not fit is told by entries of their own.
+//! A page starts with its timestamp and the number of bytes in use, with flags for events lost
+//! before it. Events follow, each with a header word: five bits of type or length, and 27 bits of
+//! nanoseconds since the previous event. Larger values have entries of their own.
 
 use super::meta::Layout;
 
 const COMMIT_MASK: u64 = (1 << 27) - 1;
-/// Events were lost before this page; and their number stands behind its events.
+/// Events were lost before this page; their number may follow its events.
 const MISSED: u64 = 1 << 31;
 const MISSED_STORED: u64 = 1 << 30;
 
@@ -16,25 +16,25 @@ const TYPE_LONG: u32 = 0;
 const TYPE_PADDING: u32 = 29;
 const TYPE_TIME_EXTEND: u32 = 30;
 const TYPE_TIME_STAMP: u32 = 31;
-/// Bits of a time that an absolute one does not have.
+/// High bits that an absolute timestamp does not contain.
 const TIME_HIGH: u64 = 0xf8 << 56;
 
-/// How far a page is read.
+/// Read position in a page.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Cursor {
     at: usize,
     end: usize,
-    /// Of the event before.
+    /// Time of the previous event.
     ts: u64,
-    /// What was lost before the first event.
+    /// Events lost before the first one.
     pub(super) missed: Option<Missed>,
 }
 
-/// How many events were lost, if the kernel knew it.
+/// Number of lost events, if known to the kernel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Missed(pub(super) Option<u64>);
 
-/// Where an event lies in its page.
+/// Location of an event in its page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Record {
     pub(super) ts: u64,
@@ -42,7 +42,7 @@ pub(super) struct Record {
     pub(super) end: usize,
 }
 
-/// The rest of the page makes no sense.
+/// The rest of the page is invalid.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Broken;
 
@@ -83,7 +83,7 @@ impl Cursor {
                 (begin + 4 <= cursor.end).then_some(extra).ok_or(Broken)
             };
             let (begin, size) = match kind {
-                // No event of that time: the rest of the page is empty.
+                // Padding without a time delta: the rest of the page is empty.
                 TYPE_PADDING if delta == 0 => {
                     self.at = self.end;
                     return Ok(None);
@@ -107,7 +107,7 @@ impl Cursor {
                     continue;
                 }
                 TYPE_LONG => {
-                    // It counts itself.
+                    // The length includes itself.
                     let size = (extra(self)? as usize).checked_sub(4).ok_or(Broken)?;
                     (begin + 4, size.checked_next_multiple_of(4).ok_or(Broken)?)
                 }
@@ -136,7 +136,7 @@ fn word(page: &[u8], at: usize, layout: Layout) -> Option<u32> {
     })
 }
 
-/// A number of four or eight bytes.
+/// A four- or eight-byte integer.
 fn long(page: &[u8], at: usize, size: usize, layout: Layout) -> Option<u64> {
     if size == 4 {
         return word(page, at, layout).map(u64::from);
@@ -168,12 +168,12 @@ mod tests {
         }
     }
 
-    struct Made {
+    struct PageBuilder {
         layout: Layout,
         bytes: Vec<u8>,
     }
 
-    impl Made {
+    impl PageBuilder {
         fn word(&mut self, word: u32) {
             self.bytes.extend(if self.layout.is_big_endian {
                 word.to_be_bytes()
@@ -190,9 +190,9 @@ mod tests {
             });
         }
 
-        /// The page with these events, and what stands behind them.
+        /// A page with these events, and the words after them.
         fn page(&self, ts: u64, flags: u64, behind: Option<u64>) -> Vec<u8> {
-            let mut out = Made {
+            let mut out = PageBuilder {
                 layout: self.layout,
                 bytes: Vec::new(),
             };
@@ -230,28 +230,28 @@ mod tests {
     fn times_and_lengths_of_all_kinds_of_entries() {
         for layout in LAYOUTS {
             let bytes = Vec::new();
-            let mut made = Made { layout, bytes };
-            made.entry(2, 5);
-            made.bytes.extend([0; 8]);
-            // A long time, and an event of a length of its own.
-            made.entry(TYPE_TIME_EXTEND, 7);
-            made.word(3);
-            made.entry(TYPE_LONG, 0);
-            made.word(4 + 10);
-            made.bytes.extend([0; 12]);
-            // One that was taken back, whose time counts.
-            made.entry(TYPE_PADDING, 9);
-            made.word(8);
-            made.bytes.extend([0; 4]);
-            made.entry(1, 1);
-            made.bytes.extend([0; 4]);
-            made.entry(TYPE_TIME_STAMP, 11);
-            made.word(1 << 20);
-            made.entry(1, 2);
-            made.bytes.extend([0; 4]);
-            made.entry(TYPE_PADDING, 0);
-            made.word(0);
-            let page = made.page(TIME_HIGH + 1_000, 0, None);
+            let mut page_builder = PageBuilder { layout, bytes };
+            page_builder.entry(2, 5);
+            page_builder.bytes.extend([0; 8]);
+            // A long time delta, and an event with an explicit length.
+            page_builder.entry(TYPE_TIME_EXTEND, 7);
+            page_builder.word(3);
+            page_builder.entry(TYPE_LONG, 0);
+            page_builder.word(4 + 10);
+            page_builder.bytes.extend([0; 12]);
+            // A discarded event, whose time delta counts.
+            page_builder.entry(TYPE_PADDING, 9);
+            page_builder.word(8);
+            page_builder.bytes.extend([0; 4]);
+            page_builder.entry(1, 1);
+            page_builder.bytes.extend([0; 4]);
+            page_builder.entry(TYPE_TIME_STAMP, 11);
+            page_builder.word(1 << 20);
+            page_builder.entry(1, 2);
+            page_builder.bytes.extend([0; 4]);
+            page_builder.entry(TYPE_PADDING, 0);
+            page_builder.word(0);
+            let page = page_builder.page(TIME_HIGH + 1_000, 0, None);
             let second = TIME_HIGH | (1_000 + 5 + (3 << DELTA_BITS) + 7);
             let wanted = vec![
                 (TIME_HIGH + 1_005, 8),
@@ -267,11 +267,11 @@ mod tests {
     fn what_was_lost_stands_behind_the_events() {
         for layout in LAYOUTS {
             let bytes = Vec::new();
-            let mut made = Made { layout, bytes };
-            made.entry(1, 5);
-            made.bytes.extend([0; 4]);
+            let mut page_builder = PageBuilder { layout, bytes };
+            page_builder.entry(1, 5);
+            page_builder.bytes.extend([0; 4]);
             let missed = |flags, behind| {
-                let page = made.page(0, flags, behind);
+                let page = page_builder.page(0, flags, behind);
                 Cursor::new(&page, layout).map(|cursor| cursor.missed)
             };
             assert_eq!(missed(0, Some(9)), Ok(None));
@@ -293,14 +293,14 @@ mod tests {
                 (28, 0),
             ] {
                 let bytes = Vec::new();
-                let mut made = Made { layout, bytes };
-                made.entry(kind, 5);
-                made.word(extra);
-                assert_eq!(read(&made.page(0, 0, None), layout), Err(Broken));
+                let mut page_builder = PageBuilder { layout, bytes };
+                page_builder.entry(kind, 5);
+                page_builder.word(extra);
+                assert_eq!(read(&page_builder.page(0, 0, None), layout), Err(Broken));
             }
             let bytes = vec![0; 300];
-            let made = Made { layout, bytes };
-            let page = &made.page(0, 0, None)[..256];
+            let page_builder = PageBuilder { layout, bytes };
+            let page = &page_builder.page(0, 0, None)[..256];
             assert_eq!(read(page, layout), Err(Broken));
         }
     }

@@ -1,4 +1,4 @@
-//! The pages of one CPU, one after the other: as they lie in the file, or packed in chunks of some pages.
+//! The pages of one CPU in sequence: uncompressed, or compressed in chunks of several pages.
 
 use std::fs::File;
 use std::io;
@@ -7,15 +7,15 @@ use std::os::unix::fs::FileExt;
 use super::meta::{Buffer, Compression, Span};
 use super::packed::unpack;
 
-/// Pages of a chunk, as trace-cmd makes them, and at least what one may become.
+/// Pages per chunk as written by trace-cmd, which is the minimum size of a decompressed chunk.
 const CHUNK_PAGES: usize = 10;
-/// Room for the chunks of all CPUs.
+/// Memory limit for the chunks of all CPUs.
 const CHUNKS_BYTES_MAX: usize = 1 << 30;
 const CHUNK_BYTES_MAX: usize = 64 << 20;
 
 const WORD_BYTES: u64 = 4;
 
-/// What could not be read, and where that began.
+/// Bytes that could not be read, and the offset of the first.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) struct Damage {
     pub(super) bytes: u64,
@@ -31,7 +31,7 @@ impl Damage {
     }
 }
 
-/// How the pages of a file are packed, and how many lists of them there are.
+/// Compression of a file, and its number of page lists.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Packing {
     pub(super) compression: Compression,
@@ -42,12 +42,12 @@ pub(super) struct Packing {
 pub(super) struct Pages {
     page_size: usize,
     chunk_bytes_max: usize,
-    /// Place of what is read next, and where the data of this CPU ends.
+    /// Offset of the next read, and of the end of this CPU's data.
     at: u64,
     end: u64,
     chunks: Option<Chunks>,
     pub(super) page: Vec<u8>,
-    /// Where the page lies in the file; of a packed one, its chunk.
+    /// File offset of the page, or of its chunk if compressed.
     pub(super) page_at: u64,
     pub(super) damage: Damage,
 }
@@ -69,7 +69,7 @@ impl Pages {
         packing: Packing,
     ) -> io::Result<Self> {
         let len = file.metadata()?.len();
-        // The number of chunks stands before them, and is not counted.
+        // The number of chunks precedes them and is not included in the size.
         let before = if buffer.is_compressed { WORD_BYTES } else { 0 };
         let end = span.offset.saturating_add(span.size).saturating_add(before);
         let mut pages = Self {
@@ -85,7 +85,7 @@ impl Pages {
             page_at: span.offset,
             damage: Damage::default(),
         };
-        // The file ends before what it says it has.
+        // The file is truncated.
         pages
             .damage
             .add(end - end.min(len).max(span.offset.min(end)), len.min(end));
@@ -103,7 +103,7 @@ impl Pages {
         Ok(pages)
     }
 
-    /// Bytes of the file that are left.
+    /// Number of bytes left in the file.
     pub(super) fn left(&self) -> u64 {
         self.end.saturating_sub(self.at)
     }
@@ -128,7 +128,7 @@ impl Pages {
         self.at = self.end;
     }
 
-    /// Puts the next page into `page`; false at the end.
+    /// Reads the next page into `page`; false at the end.
     pub(super) fn next(&mut self, file: &File) -> io::Result<bool> {
         if let Some(chunks) = self.chunks.take() {
             return self.next_packed(file, chunks);
@@ -166,7 +166,8 @@ impl Pages {
         Ok(true)
     }
 
-    /// Unpacks the next chunk; what cannot be unpacked is lost, and the next one may do. False: there is none.
+    /// Decompresses the next chunk; a damaged one is lost, and the next may be intact. False if
+    /// there is none.
     fn chunk(&mut self, file: &File, chunks: &mut Chunks) -> io::Result<bool> {
         chunks.left -= 1;
         chunks.at = self.at;
@@ -194,7 +195,7 @@ impl Pages {
         Ok(true)
     }
 
-    /// Goes to where the last pages are, for a look at when they end. `back` counts pages, or chunks.
+    /// Seeks to the last pages to find the end time. `back` counts pages, or chunks.
     pub(super) fn seek_last(&mut self, file: &File, back: u64) -> io::Result<()> {
         let Some(mut chunks) = self.chunks.take() else {
             let size = self.page_size as u64;

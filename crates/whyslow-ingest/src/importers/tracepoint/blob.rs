@@ -1,10 +1,10 @@
-//! The formats of a kernel's events as perf and trace-cmd carry them along: the tracing data of a perf.data
-//! file, the head of a trace.dat file.
+//! Event formats as embedded by perf and trace-cmd: the tracing data of a perf.data file, the
+//! header of a trace.dat file.
 
 use super::format::Format;
 
 const MAGIC: &[u8] = b"\x17\x08\x44tracing";
-/// Texts are no longer, as far as they are of use.
+/// Maximum length of useful texts.
 const TEXT_BYTES_MAX: usize = 1 << 20;
 
 #[derive(Debug, Default)]
@@ -34,7 +34,7 @@ impl<'b> Cursor<'b> {
         })
     }
 
-    /// Bytes behind their number.
+    /// Bytes prefixed with their length.
     fn sized(&mut self) -> Option<&'b [u8]> {
         let bytes = self.take(8)?.try_into().ok()?;
         let size = if self.is_big_endian {
@@ -54,7 +54,7 @@ impl<'b> Cursor<'b> {
 }
 
 impl Blob {
-    /// What there is of it up to where it ends or breaks.
+    /// Parses up to the end or the first error.
     pub(in crate::importers) fn parse(bytes: &[u8]) -> Self {
         let mut blob = Self::default();
         if let Some(bytes) = bytes.strip_prefix(MAGIC) {
@@ -101,7 +101,7 @@ impl Blob {
 pub(in crate::importers) mod tests {
     use super::*;
 
-    /// A blob with these events.
+    /// A blob with these events, for tests.
     pub(in crate::importers) fn made(formats: &[(&str, &str)]) -> Vec<u8> {
         let mut out = MAGIC.to_vec();
         out.extend(b"0.6\0\x00\x08");

@@ -7,7 +7,7 @@ use super::Mapping;
 use super::value::Value;
 use crate::importers::rwbs;
 
-/// What [`range`] reads; what an event has beside follows behind.
+/// Fields read by [`range`]; additional fields of an event follow.
 macro_rules! range_and {
     ($($more:literal),*) => {
         &["dev", "sector", "nr_sector", "rwbs", "bytes", "tid", "comm" $(, $more)*]

@@ -1,4 +1,4 @@
-//! `format` files of tracefs: where the fields of an event lie in its bytes.
+//! `format` files of tracefs: locations of the fields in the bytes of an event.
 //!
 //! ```text
 //! name: sched_wakeup
@@ -11,24 +11,25 @@
 //! print fmt: …
 //! ```
 
-/// Fields of one event at most.
+/// Maximum number of fields of an event.
 const FIELDS_MAX: usize = 256;
-/// What is larger is no field.
+/// Maximum size of a field.
 const FIELD_BYTES_MAX: usize = 64 << 10;
 
-/// How the bytes of a field are meant.
+/// Type of a field.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::importers) enum Kind {
     Number {
         is_signed: bool,
     },
-    /// Characters up to a zero.
+    /// Characters up to a NUL.
     Text,
-    /// Numbers of so many bytes each, one after the other.
+    /// Array of integers of this size.
     Numbers {
         each: usize,
     },
-    /// Place and length of what lies elsewhere in the event: from its begin, or from behind the field.
+    /// Offset and length of data elsewhere in the event: relative to its start, or to the end of
+    /// the field.
     Elsewhere {
         is_relative: bool,
         is_text: bool,
@@ -53,7 +54,7 @@ pub(in crate::importers) struct Format {
 }
 
 impl Format {
-    /// None if it has no name or number; fields that cannot be understood are left out.
+    /// None without a name or id; fields that cannot be parsed are left out.
     pub(in crate::importers) fn parse(system: &str, text: &str) -> Option<Self> {
         let mut format = Self {
             system: system.to_owned(),
@@ -81,7 +82,7 @@ impl Format {
 }
 
 impl Field {
-    /// Of what follows `field:`.
+    /// Parses the text after `field:`.
     pub(in crate::importers) fn parse(text: &str) -> Option<Self> {
         let mut parts = text.split(';').map(str::trim);
         let declared = parts.next()?;
@@ -127,7 +128,7 @@ fn kind_of(declared: &str, size: usize, is_signed: bool) -> Option<(&str, Kind)>
         Some(_) if rest.starts_with("char ") => Kind::Text,
         Some(count) => match count.parse::<usize>() {
             Ok(count @ 1..) if size.is_multiple_of(count) => Kind::Numbers { each: size / count },
-            // The count is a name of the kernel's.
+            // The count is a kernel constant.
             _ => Kind::Numbers {
                 each: each_of(rest, size),
             },

@@ -1,4 +1,4 @@
-//! Interrupts, softirqs, timers that expire, and pages allocated in whatever context.
+//! Interrupts, softirqs, timer expirations, and page allocations in any context.
 
 use whyslow_model::event::{Body, IrqKind};
 
@@ -89,8 +89,11 @@ fn softirq_raise<'a>(fields: &Fields<'_, 'a>) -> Option<Body<'a>> {
     Some(Body::SoftirqRaise { nr: fields.i32(0)? })
 }
 
-/// Timers have no number: they are told apart by their context only.
-#[expect(clippy::unnecessary_wraps, reason = "the table wants one signature")]
+/// Timers have no number: they are distinguished by their context only.
+#[expect(
+    clippy::unnecessary_wraps,
+    reason = "all functions of the table have this signature"
+)]
 fn hrtimer_enter<'a>(_: &Fields<'_, 'a>) -> Option<Body<'a>> {
     Some(Body::IrqEnter {
         kind: IrqKind::Hrtimer,
@@ -99,7 +102,10 @@ fn hrtimer_enter<'a>(_: &Fields<'_, 'a>) -> Option<Body<'a>> {
     })
 }
 
-#[expect(clippy::unnecessary_wraps, reason = "the table wants one signature")]
+#[expect(
+    clippy::unnecessary_wraps,
+    reason = "all functions of the table have this signature"
+)]
 fn hrtimer_exit<'a>(_: &Fields<'_, 'a>) -> Option<Body<'a>> {
     Some(Body::IrqExit {
         kind: IrqKind::Hrtimer,
@@ -109,7 +115,7 @@ fn hrtimer_exit<'a>(_: &Fields<'_, 'a>) -> Option<Body<'a>> {
 }
 
 fn page_alloc<'a>(fields: &Fields<'_, 'a>) -> Option<Body<'a>> {
-    // an allocation that failed is recorded as well, without a page
+    // a failed allocation is recorded as well, without a page
     if fields.u64(1) == Some(0) {
         return Some(Body::Other);
     }

@@ -1,6 +1,6 @@
 //! Page faults, the page cache, and reclaim.
 //!
-//! Pages of the page cache come one by one, or since Linux 5.18 as folios of 2^`order` pages.
+//! Pages of the page cache are added one by one, or since Linux 5.18 as folios of 2^`order` pages.
 
 use whyslow_model::event::{Body, MemoryKind, ReclaimKind};
 

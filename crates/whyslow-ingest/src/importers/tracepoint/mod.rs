@@ -1,8 +1,9 @@
-//! What tracepoints of the kernel mean, whoever recorded them: LTTng, perf, ftrace.
+//! Definitions of kernel tracepoints, independent of the recording tool: LTTng, perf, ftrace.
 //!
-//! Each family has a table: names of events, the fields that its meaning needs under all the names they had, and
-//! a function from these to the vocabulary of [`whyslow_model::event`]. A class of events is looked at once; an
-//! event then costs the reads of its fields and one call through a pointer.
+//! Each family has a table: event names, the required fields under all names they have had, and a
+//! function that converts them to the vocabulary of [`whyslow_model::event`]. Each class of events
+//! is resolved once; after that an event costs the reads of its fields and one call through a
+//! pointer.
 
 pub(in crate::importers) mod blob;
 mod block;
@@ -22,17 +23,17 @@ use super::ctf::decoded::DecodedEvent;
 use super::task_state::KernelVersion;
 use value::Value;
 
-/// One meaning and the events that have it.
+/// One definition and the events that it applies to.
 pub(in crate::importers) struct Mapping {
     /// Names in all releases.
     pub(in crate::importers) names: &'static [&'static str],
     /// Slot n is field n; `a|b` are spellings of different releases.
     pub(in crate::importers) fields: &'static [&'static str],
-    /// `None`: a field that the meaning needs is not there.
+    /// `None` if a required field is missing.
     pub(in crate::importers) body: for<'a> fn(&Fields<'_, 'a>) -> Option<Body<'a>>,
 }
 
-/// Those that all tracers of the kernel record.
+/// Events that all kernel tracers record.
 pub(in crate::importers) static FAMILIES: [&[Mapping]; 5] = [
     sched::EVENTS,
     block::EVENTS,
@@ -46,26 +47,26 @@ pub(in crate::importers) fn find(name: &str) -> Option<&'static Mapping> {
     mappings.find(|mapping| mapping.names.contains(&name))
 }
 
-/// The fields that a class of events says it has.
+/// The fields that a class of events declares.
 pub(in crate::importers) trait Declared {
     fn has(&self, name: &str) -> bool;
 
-    /// Picks from `a|b|c` the first that the class has.
+    /// Selects from `a|b|c` the first one that the class has.
     fn resolve(&self, alternatives: &str) -> String;
 }
 
-/// What the meaning of an event depends on beside its fields.
+/// Properties of the trace that the conversion of events depends on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub(in crate::importers) struct Facts {
     pub(in crate::importers) kernel: Option<KernelVersion>,
     pub(in crate::importers) abi: Option<Abi>,
-    /// What is missing of priorities.
+    /// Offset added to priorities.
     pub(in crate::importers) prio_base: i32,
-    /// The kernel's own events call threads processes.
+    /// The kernel's own events call the tid `pid`.
     pub(in crate::importers) pids_are_tids: bool,
 }
 
-/// By the name that the kernel has for its machine.
+/// From the kernel's name of the architecture.
 pub(in crate::importers) fn abi_of(arch: &str) -> Option<Abi> {
     match arch {
         "x86_64" => Some(Abi::X86_64),
@@ -76,7 +77,7 @@ pub(in crate::importers) fn abi_of(arch: &str) -> Option<Abi> {
     }
 }
 
-/// Wanted fields of one event, by the place that its table gave them.
+/// Required fields of one event, by slot.
 #[derive(Clone, Copy)]
 pub(in crate::importers) struct Fields<'e, 'a> {
     pub(in crate::importers) source: Source<'e, 'a>,
@@ -118,7 +119,7 @@ impl<'a> Fields<'_, 'a> {
         self.value(slot).as_bytes()
     }
 
-    /// A name that is never missing: empty stands for unknown.
+    /// A name that is never absent: empty stands for unknown.
     #[inline]
     pub(in crate::importers) fn name(&self, slot: usize) -> &'a [u8] {
         self.bytes(slot).unwrap_or_default()

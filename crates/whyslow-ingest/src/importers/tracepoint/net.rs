@@ -1,6 +1,6 @@
-//! Packets at network interfaces, those sent again, and those thrown away.
+//! Packets at network interfaces, retransmits and drops.
 //!
-//! `netif_rx` is not one of them: what it queues is reported again by `netif_receive_skb`.
+//! `netif_rx` is left out: the packets that it queues are reported again by `netif_receive_skb`.
 
 use whyslow_model::event::{Body, NetAddress, NetFaultKind, NetHeaders, NetKind};
 
@@ -53,7 +53,10 @@ fn retransmit_synack<'a>(fields: &Fields<'_, 'a>) -> Option<Body<'a>> {
     segment(fields, NetFaultKind::RetransmitSynack)
 }
 
-#[expect(clippy::unnecessary_wraps, reason = "the table wants one signature")]
+#[expect(
+    clippy::unnecessary_wraps,
+    reason = "all functions of the table have this signature"
+)]
 fn segment<'a>(fields: &Fields<'_, 'a>, kind: NetFaultKind) -> Option<Body<'a>> {
     Some(Body::NetFault {
         kind,
@@ -64,8 +67,8 @@ fn segment<'a>(fields: &Fields<'_, 'a>, kind: NetFaultKind) -> Option<Body<'a>> 
     })
 }
 
-/// Both forms of an address are always there. The one of IPv6 holds that of IPv4 too, mapped; where
-/// it does not, the connection is one of IPv6.
+/// Both address forms are always present. The IPv6 form also contains an IPv4 address, mapped;
+/// otherwise the connection uses IPv6.
 fn segment_ends(fields: &Fields<'_, '_>) -> Option<NetHeaders> {
     const TCP: u8 = 6;
     let v6 = |slot| v6(fields.value(slot)).filter(|address| *address != [0; 16]);
@@ -91,7 +94,10 @@ fn segment_ends(fields: &Fields<'_, '_>) -> Option<NetHeaders> {
     })
 }
 
-#[expect(clippy::unnecessary_wraps, reason = "the table wants one signature")]
+#[expect(
+    clippy::unnecessary_wraps,
+    reason = "all functions of the table have this signature"
+)]
 fn drop<'a>(fields: &Fields<'_, 'a>) -> Option<Body<'a>> {
     Some(Body::NetFault {
         kind: NetFaultKind::Drop,

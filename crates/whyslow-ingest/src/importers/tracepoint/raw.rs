@@ -1,4 +1,4 @@
-//! Events of the kernel as bytes, as perf and ftrace have them.
+//! Kernel events as raw bytes, as in perf and ftrace.
 
 use whyslow_model::event::{Body, SyscallArgs};
 
@@ -7,12 +7,12 @@ use super::syscall::{self, SyscallClass};
 use super::value::Value;
 use super::{Declared, Facts, Fields, Mapping, Source, find};
 
-/// Fields that one meaning needs, at most.
+/// Maximum number of fields that a definition uses.
 const SLOTS_MAX: usize = 16;
-/// Numbers of arrays that are read of one event.
+/// Maximum number of array elements read per event.
 const NUMBERS_MAX: usize = 8;
 
-/// One class of events with its meaning.
+/// One class of events with its definition.
 pub(in crate::importers) struct RawClass {
     pub(in crate::importers) name: String,
     meaning: Meaning,
@@ -27,9 +27,9 @@ enum Meaning {
     Other,
 }
 
-/// Where arrays of one event are put.
+/// Buffer for the arrays of one event.
 #[derive(Default)]
-pub(in crate::importers) struct Room {
+pub(in crate::importers) struct ArrayBuffer {
     numbers: [u64; NUMBERS_MAX],
 }
 
@@ -49,7 +49,7 @@ impl Declared for Declaration<'_> {
 }
 
 impl RawClass {
-    /// `has_end` tells whether the event is there that ends what this one begins.
+    /// `has_end` returns whether the event that ends this one is recorded.
     pub(in crate::importers) fn new(
         format: &Format,
         facts: Facts,
@@ -61,7 +61,7 @@ impl RawClass {
         let (meaning, wanted) = if let Some((call, wanted)) = call_of(format, &declared, facts) {
             (Meaning::Syscall(call), wanted)
         } else if let Some(mapping) = find(name).filter(|_| {
-            // Handlers that are recorded by their entry alone would never end.
+            // Without the exit event, a handler would never end.
             name.strip_suffix("_entry")
                 .is_none_or(|stem| has_end(&format!("{stem}_exit")))
         }) {
@@ -84,7 +84,7 @@ impl RawClass {
         }
     }
 
-    /// The same, counted only.
+    /// The same, only counted.
     pub(in crate::importers) fn unused(self) -> Self {
         Self {
             meaning: Meaning::Other,
@@ -97,28 +97,28 @@ impl RawClass {
         matches!(self.meaning, Meaning::Other)
     }
 
-    /// `None`: a field that its meaning needs is not there.
+    /// `None` if a required field is missing.
     pub(in crate::importers) fn body<'a>(
         &'a self,
         raw: &'a [u8],
-        room: &'a mut Room,
+        arrays: &'a mut ArrayBuffer,
         args: &'a mut Option<SyscallArgs<'a>>,
     ) -> Option<Body<'a>> {
         let mut values = [Value::Absent; SLOTS_MAX];
-        // At most one of an event's fields is an array of numbers that are larger than bytes.
+        // At most one field of an event is an array of integers larger than bytes.
         let mut array = None;
         for (slot, field) in self.slots.iter().enumerate() {
             let Some(field) = field else { continue };
             match field.kind {
                 Kind::Numbers { each } if each > 1 => {
-                    let count = self.numbers(raw, field, each, &mut room.numbers)?;
+                    let count = self.numbers(raw, field, each, &mut arrays.numbers)?;
                     array = Some((slot, count));
                 }
                 _ => values[slot] = self.value(raw, field)?,
             }
         }
         if let Some((slot, count)) = array {
-            values[slot] = Value::Ints(&room.numbers[..count]);
+            values[slot] = Value::Ints(&arrays.numbers[..count]);
         }
         let fields = Fields {
             source: Source::Slots(&values),
@@ -187,7 +187,7 @@ impl RawClass {
     }
 }
 
-/// What events of system calls mean: those of one call each, and those of all by number.
+/// Definitions of system call events: one event per call, or a generic one with the call number.
 fn call_of(
     format: &Format,
     declared: &Declaration<'_>,
@@ -209,7 +209,7 @@ fn call_of(
     }
 }
 
-/// A whole number of one to eight bytes.
+/// An integer of one to eight bytes.
 pub(in crate::importers) fn number(
     bytes: &[u8],
     is_signed: bool,
@@ -266,8 +266,8 @@ mod tests {
         let mut raw = vec![0; 8];
         raw.extend(b"worker\0\0\0\0\0\0\0\0\0\0");
         raw.extend([77, 0, 0, 0, 120, 0, 0, 0, 1, 0, 0, 0]);
-        let (mut room, mut args) = (Room::default(), None);
-        let body = class.body(&raw, &mut room, &mut args);
+        let (mut arrays, mut args) = (ArrayBuffer::default(), None);
+        let body = class.body(&raw, &mut arrays, &mut args);
         let Some(Body::SchedWakeup {
             tid,
             comm,
@@ -282,10 +282,10 @@ mod tests {
             (tid, comm, prio, target_cpu),
             (77, &b"worker"[..], Some(120), Some(1))
         );
-        // One that is cut has no meaning, and does no harm.
+        // A truncated event is ignored without harm.
         for end in 0..raw.len() {
-            let (mut room, mut args) = (Room::default(), None);
-            let body = class.body(&raw[..end], &mut room, &mut args);
+            let (mut arrays, mut args) = (ArrayBuffer::default(), None);
+            let body = class.body(&raw[..end], &mut arrays, &mut args);
             assert!(body.is_none(), "{end}");
         }
     }
@@ -306,8 +306,8 @@ mod tests {
             raw
         };
         let is_read = |raw: &[u8]| {
-            let (mut room, mut args) = (Room::default(), None);
-            class.body(raw, &mut room, &mut args).is_some()
+            let (mut arrays, mut args) = (ArrayBuffer::default(), None);
+            class.body(raw, &mut arrays, &mut args).is_some()
         };
         assert!(is_read(&raw(16, 8)));
         assert!(!is_read(&raw(16, 9)));

@@ -1,4 +1,4 @@
-//! Threads: switches, wakeups, creation and end.
+//! Threads: switches, wakeups, creation and exit.
 
 use whyslow_model::event::{Body, WakeupKind};
 
@@ -44,7 +44,7 @@ pub(super) static EVENTS: &[Mapping] = &[
         names: &["sched_process_fork"],
         fields: &[
             "parent_comm",
-            // The kernel calls threads so.
+            // The kernel calls the tid `pid`.
             "parent_tid|parent_pid",
             "parent_pid",
             "child_comm",
@@ -106,8 +106,8 @@ fn wakeup_new<'a>(fields: &Fields<'_, 'a>) -> Option<Body<'a>> {
     woken(fields, WakeupKind::WakeupNew)
 }
 
-/// Until Linux 4.3 an attempt that woke nobody was recorded as well, with `success` 0; and there
-/// LTTng wrote the priority of this one event as the kernel has it.
+/// Until Linux 4.3 an attempt that woke no thread was recorded as well, with `success` 0; there
+/// LTTng recorded the kernel-internal priority for this one event.
 fn woken<'a>(fields: &Fields<'_, 'a>, kind: WakeupKind) -> Option<Body<'a>> {
     let success = fields.i64(4);
     if success == Some(0) {

@@ -5,8 +5,9 @@
 //! | to 2.5 | `sys_X`, `compat_sys_X` | `exit_syscall` |
 //! | since 2.6 | `syscall_entry_X`, `compat_syscall_entry_X` | `syscall_exit_X`, `compat_syscall_exit_X` |
 //!
-//! `X` is the kernel's function name; `unknown` stands for calls newer than the tracer, which come
-//! as number and registers. An entry has the arguments that go in, an exit those that come out.
+//! `X` is the kernel's function name; `unknown` stands for calls newer than the tracer, which are
+//! recorded as number and registers. An entry has the input arguments, an exit the output
+//! arguments.
 
 use std::sync::LazyLock;
 
@@ -29,11 +30,11 @@ pub(in crate::importers) struct SyscallClass {
     direction: Direction,
     compat: bool,
     call: Naming,
-    /// Meaning of slot n.
+    /// Role of slot n.
     roles: Vec<Role>,
-    /// First of the slots of [`SOCKET_FIELDS`].
+    /// First slot of [`SOCKET_FIELDS`].
     socket: Option<usize>,
-    /// Slot of the descriptors that come out.
+    /// Slot of the returned descriptors.
     fds: Option<usize>,
     /// Slot of the return value.
     ret: Option<usize>,
@@ -41,7 +42,7 @@ pub(in crate::importers) struct SyscallClass {
 
 #[derive(Debug)]
 enum Naming {
-    /// The exit does not say which call ends.
+    /// The exit does not name the call.
     Unnamed,
     Named {
         name: Box<str>,
@@ -57,7 +58,7 @@ const NUMBERED_FIELDS: [&str; 2] = ["id", "args"];
 const SOCKET_FIELDS: [&str; 4] = ["family", "dport|sport", "v4addr", "v6addr"];
 const FDS_FIELDS: &str = "fildes|socket|usockvec";
 
-/// What the event is and which payload fields it needs, if it is a system call.
+/// Classification of the event, and the payload fields that it requires, if it is a system call.
 pub(in crate::importers) fn classify(
     event: &str,
     payload: &dyn Declared,
@@ -103,7 +104,7 @@ pub(in crate::importers) fn classify(
     Some((class, fields))
 }
 
-/// Direction, compatibility table, and the kernel's name; an empty name is not known.
+/// Direction, compat flag, and the kernel's name; an empty name is unknown.
 fn parse(event: &str) -> Option<(Direction, bool, &str)> {
     if event == "exit_syscall" {
         return Some((Direction::Exit, false, ""));
@@ -137,8 +138,8 @@ fn naming(name: &str, abi: Option<Abi>) -> Naming {
 }
 
 impl SyscallClass {
-    /// The arguments, if there are any, are put into `args`: they are too many to be handed on by
-    /// value for every event.
+    /// The arguments, if any, are stored in `args`: they are too large to be returned by value for
+    /// every event.
     #[inline]
     pub(in crate::importers) fn body<'a>(
         &'a self,
@@ -208,10 +209,10 @@ impl SyscallClass {
 
 const UNKNOWN: &str = "unknown";
 
-/// Names and calls by number, once per numbering: events must not search.
+/// Names and calls by number, built once per ABI: events must not search.
 struct Numbers(Vec<(&'static str, &'static Call)>);
 
-/// Numbers up to here have a name or are shown as they are; no architecture comes near.
+/// Numbers below have a name or are shown as numbers; no architecture comes close.
 const NUMBER_LIMIT: usize = 1024;
 
 impl Numbers {

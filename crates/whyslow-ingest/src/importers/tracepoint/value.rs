@@ -1,9 +1,9 @@
-//! Decoded values of fields, borrowed from where they were read.
+//! Decoded field values, borrowed from the buffer they were read from.
 
 /// One decoded field.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Value<'a> {
-    /// The event has no such field (or an optional one was not there).
+    /// The event has no such field (or an optional one was absent).
     Absent,
     /// Unsigned integers, enumerations, booleans, bit maps.
     Unsigned(u64),
@@ -11,7 +11,7 @@ pub enum Value<'a> {
     Signed(i64),
     /// Floating-point numbers of any size.
     Float(f64),
-    /// Strings and text arrays, without the terminating zero; not checked to be UTF-8.
+    /// Strings and text arrays, without the terminating NUL; not checked to be UTF-8.
     Str(&'a [u8]),
     /// Arrays and sequences of byte-sized integers, and blobs.
     Bytes(&'a [u8]),
@@ -35,7 +35,7 @@ impl<'a> Value<'a> {
         self.as_i64().map(|value| value as u64)
     }
 
-    /// The lowest 32 bits of an integer, as a C `int` holds them.
+    /// The lowest 32 bits of an integer, as in a C `int`.
     pub fn as_i32(self) -> Option<i32> {
         self.as_i64().map(|value| value as i32)
     }

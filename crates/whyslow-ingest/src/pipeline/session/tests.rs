@@ -5,10 +5,10 @@ use whyslow_model::event::Body;
 use super::*;
 use crate::importers::streamed::{Streamed, Summary};
 
-/// Marks of a file at these times.
+/// A stream of markers at these times.
 struct Marks {
     times: Vec<Ns>,
-    /// So many come first, of what was there before.
+    /// Number of leading markers that belong to the time before the stream.
     before: usize,
 }
 
@@ -49,10 +49,11 @@ fn mark(ts: Ns, text: &str) -> Event<'_> {
     }
 }
 
-/// Marks as they were written, after what `tell` gives itself, and how many came late.
-fn told(
+/// Markers in the order of the recording, after those that `feed` passes on itself, and the number
+/// of late events.
+fn merged(
     (text, streams): (&str, Vec<Marks>),
-    tell: impl FnOnce(&mut Session<'_, Collected>),
+    feed: impl FnOnce(&mut Session<'_, Collected>),
 ) -> (Vec<String>, u64) {
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("marks.txt");
@@ -71,7 +72,7 @@ fn told(
         RequestQueue::default(),
     );
     let mut session = Session::new(Collected::default(), sources, &never, &mut ignore);
-    tell(&mut session);
+    feed(&mut session);
     let outcome = session.finish().expect("it ends");
     let marks = outcome.sink.marker.iter().map(|row| {
         let text = outcome.symbols.get(row.text);
@@ -90,7 +91,7 @@ fn sources_of_all_kinds_are_merged_by_time() {
         times: vec![10, 60, 110],
         before: 0,
     };
-    let (marks, late) = told((text, vec![stream]), |session| {
+    let (marks, late) = merged((text, vec![stream]), |session| {
         let _ = session.event(mark(100, "trace"));
     });
     assert_eq!(
@@ -107,12 +108,13 @@ fn sources_of_all_kinds_are_merged_by_time() {
     assert_eq!(late, 0);
 }
 
-/// What was under way when one source began has its place among what another one told by then.
+/// An event in progress at the start of one source takes its place among earlier events of the
+/// others.
 #[test]
 fn what_began_before_one_source_is_no_later_than_others_tell() {
     let text =
         "0.000000005 [-] marker name=mark text=text\n0.000000025 [-] marker name=mark text=text\n";
-    let (marks, late) = told((text, Vec::new()), |session| {
+    let (marks, late) = merged((text, Vec::new()), |session| {
         let _ = session.event(mark(20, "trace"));
         let _ = session.event_before(mark(30, "before"));
         let _ = session.event(mark(40, "trace"));
@@ -131,7 +133,7 @@ fn a_range_does_not_begin_with_what_began_before_it() {
         before: 1,
     };
     let mut range = (0, 0);
-    let (marks, _) = told(("", vec![stream]), |session| {
+    let (marks, _) = merged(("", vec![stream]), |session| {
         let _ = session.event(mark(7, "trace"));
         range = session.sorter.range();
     });

@@ -1,11 +1,11 @@
-//! Times in which a sampler that goes round all threads got no sample of one: what is known of them.
+//! Sampling gaps: times in which a sampler that visits all threads got no sample of a thread.
 //!
-//! A sampler that sends signals gets none from a thread that waits where no signal reaches it (uninterruptible):
-//! the signal is delivered when the call ends, and the stack taken then shows the call. So the sample *after* a
-//! gap names what took the time; the one before tells nothing.
+//! A sampler that uses signals gets no sample from a thread in an uninterruptible wait: the signal
+//! is delivered when the call ends, and the stack recorded then shows the call. So the sample
+//! *after* a gap identifies the call that took the time; the sample before it does not.
 //!
-//! A gap in time alone means little, as samplers are late on busy machines. It is measured in rounds of the
-//! sampler (`Cycles`): who misses four was not reached.
+//! A gap in time alone means little, because samplers are late on busy machines. It is therefore
+//! measured in rounds of the sampler (`Cycles`): a thread that misses four rounds was not reached.
 
 use std::cmp::Reverse;
 
@@ -16,41 +16,43 @@ use super::cycles::Cycles;
 use super::leaf::{Leaf, leaf};
 use super::{Point, Profile, SampleKind};
 
-/// Rounds that a thread must have missed.
+/// Minimum number of rounds that a thread must have missed.
 const CYCLES_MIN: f64 = 4.0;
-/// A gap is as long as this, and as three intervals.
+/// Minimum length of a gap; it must also span three intervals.
 const GAP_MIN: Ns = 40_000_000;
 const INTERVALS_MIN: i64 = 3;
-/// Samples of one stack that are nearer than this share of an interval are signals that had queued.
+/// Samples of one stack that are closer together than this fraction of an interval are queued
+/// signals.
 const BURST_SHARE: i64 = 10;
-/// No sample of any thread for so long: the process was stopped, or the sampler was.
+/// A time without samples of any thread of this length means that the process or the sampler was
+/// stopped.
 const STALL_MIN: Ns = 100_000_000;
 const STALL_INTERVALS: i64 = 5;
 const STALL_THREADS: u32 = 8;
-/// Threads lose at least this share of rounds by chance.
+/// Assumed minimum fraction of rounds that threads miss by chance.
 const LOSS_MIN: f64 = 0.05;
-/// A gap of other than file calls is told of if chance makes it more seldom than this.
+/// A gap that is not in a file call is reported only if its probability by chance is below this.
 const CHANCE_MAX: f64 = 1e-4;
-/// Gaps of different threads belong together if they share this part of the shorter one.
+/// Gaps of different threads form a group if they share this fraction of the shorter one.
 const OVERLAP: f64 = 0.5;
 
-/// What a gap is taken for.
+/// Class of a gap.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum GapClass {
-    /// The thread waited in the kernel where no signal reached it.
+    /// The thread was in an uninterruptible wait in the kernel.
     KernelWait,
-    /// The same while it touched memory: a page had to be read, likely.
+    /// Likewise, but while accessing memory: probably a page had to be read.
     PageFault,
-    /// The sampler missed it, or its signal came late: the call it is in ends when a signal comes.
+    /// The sampler missed it, or its signal was late: the call is one that a signal interrupts.
     SamplerLate,
-    /// It computes, and got no CPU, or no signal.
+    /// It was computing, and got no CPU time or no signal.
     CpuStarved,
-    /// No thread was sampled: the process was stopped, or the sampler.
+    /// No thread was sampled: the process or the sampler was stopped.
     ProcessStopped,
 }
 
 impl GapClass {
-    /// As the column `sample_gap.class` has it.
+    /// Value of the column `sample_gap.class`.
     pub fn name(self) -> &'static str {
         match self {
             Self::KernelWait => "kernel_wait",
@@ -71,26 +73,26 @@ impl GapClass {
     }
 }
 
-/// A time without samples of one thread, or of all.
+/// A sampling gap of one thread, or of all threads.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Gap {
-    /// The last sample before it.
+    /// Time of the last sample before it.
     pub ts: Ns,
-    /// The first sample after it.
+    /// Time of the first sample after it.
     pub ts_end: Ns,
-    /// None if it is one of all threads.
+    /// `None` for a gap of all threads.
     pub thread: Option<u32>,
-    /// What made it.
+    /// Class.
     pub class: GapClass,
-    /// Stacks of the samples before and after it.
+    /// Stack of the last sample before it.
     pub before: u32,
     /// Stack of the first sample after it.
     pub after: u32,
-    /// Rounds that the sampler made meanwhile.
+    /// Rounds that the sampler completed during the gap.
     pub cycles: f64,
-    /// Samples that came at once when it ended: signals had queued.
+    /// Samples that arrived together at its end, because signals had been queued.
     pub queued: u32,
-    /// Gaps of one time, of several threads.
+    /// Group of gaps of several threads at the same time.
     pub group: Option<u32>,
 }
 
@@ -101,28 +103,28 @@ impl Gap {
     }
 }
 
-/// What is made of the points of a wall profile.
+/// Result of the analysis of a wall-clock profile.
 #[derive(Debug, Default)]
 pub struct Gaps {
-    /// By begin.
+    /// Gaps, sorted by start.
     pub gaps: Vec<Gap>,
-    /// When the time begins that each point stands for; it ends with the point.
+    /// Start of the time that each point stands for; the point is its end.
     pub since: Vec<Ns>,
-    /// Points of a burst that another one stands for.
+    /// Points of a burst that are represented by another point.
     pub is_queued: Vec<bool>,
 }
 
-/// Why there are none.
+/// Why gaps cannot be found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Off {
-    /// The sampler does not go round all threads.
+    /// The sampler does not visit all threads.
     NotWall,
-    /// Nobody tells how often it should.
+    /// The sampling interval is unknown.
     NoInterval,
 }
 
-/// Finds the gaps of a sorted profile. Samples that came at once become one of its points, which has their
-/// number and the time from the first to the last.
+/// Finds the gaps of a sorted profile. Merges samples that arrived together into one of its points,
+/// which gets their number and the time from the first to the last.
 pub fn find(profile: &mut Profile) -> Result<Gaps, Off> {
     if !profile
         .points
@@ -144,8 +146,8 @@ pub fn find(profile: &mut Profile) -> Result<Gaps, Off> {
     let mut stalls = Stalls::new(ends, interval);
     let taken = points.iter().zip(&is_queued);
     let taken = taken.filter(|(_, queued)| !**queued);
-    // Both look at all points, which takes longer than what they do with them. Any sample is a sign of life;
-    // what another sampler took of whoever computes is no part of a round.
+    // Both iterate over all points in one pass, because the iteration dominates the cost. Any
+    // sample is a sign of life; samples of a separate CPU sampler are not part of a round.
     let taken = taken.filter_map(|(point, _)| {
         stalls.point(point.ts);
         (point.kind == SampleKind::Wall).then_some(point)
@@ -174,19 +176,19 @@ fn end(point: &Point) -> Ns {
     point.ts.saturating_add(point.span)
 }
 
-/// What is known once signals that were delivered at once are one point.
+/// State after merging signals that were delivered together.
 struct Collapsed {
     is_queued: Vec<bool>,
-    /// First and last moment of each thread that wall samples show.
+    /// First and last wall-clock sample of each thread.
     lives: Vec<Option<(Ns, Ns)>>,
     /// Ends of batches.
     ends: Vec<Ns>,
 }
 
-/// Makes one point of signals that were delivered at once: the first, with their number.
+/// Merges signals that were delivered together into the first point.
 struct Collapsing {
     interval: Ns,
-    /// Of each thread the first of those that may be one, and the last as it was read.
+    /// For each thread, the first point of a possible batch, and the last point as it was read.
     of: Vec<Option<(usize, Point)>>,
     out: Collapsed,
 }
@@ -243,7 +245,7 @@ impl Collapsing {
         }
     }
 
-    /// Nothing is added to this point any more.
+    /// Completes a point to which no more samples are added.
     #[inline]
     fn settle(&mut self, point: &Point) {
         let end = end(point);
@@ -261,13 +263,13 @@ impl Collapsing {
     }
 }
 
-/// Times without any sample.
+/// Finds times without any sample.
 struct Stalls {
     min: Ns,
-    /// Ends of batches are signs of life, too.
+    /// Ends of batches also count as signs of life.
     ends: std::iter::Peekable<std::vec::IntoIter<Ns>>,
     last: Option<Ns>,
-    /// Begin and end.
+    /// Start and end.
     found: Vec<(Ns, Ns)>,
 }
 
@@ -329,18 +331,18 @@ struct Finding<'p> {
     interval: Ns,
 }
 
-/// What is known of a thread as its samples are gone through.
+/// State of a thread while its samples are processed.
 #[derive(Clone, Copy, Default)]
 struct Seen {
-    /// Place of its last sample, and rounds up to the end of that.
+    /// Index of its last sample, and the rounds up to the end of that sample.
     last: Option<(usize, f64)>,
-    /// Rounds that it missed one at a time, and times between its samples.
+    /// Number of single missed rounds, and of intervals between its samples.
     missed: u32,
     all: u32,
 }
 
 impl Seen {
-    /// Share of its rounds that a thread misses one at a time.
+    /// Fraction of its rounds that a thread misses one at a time.
     fn loss(&self) -> f64 {
         (f64::from(self.missed) / f64::from(self.all.max(1))).clamp(LOSS_MIN, 0.5)
     }
@@ -350,7 +352,7 @@ impl Finding<'_> {
     fn of_all(&self, is_queued: Vec<bool>) -> Gaps {
         let mut seen = vec![Seen::default(); self.profile.threads.len()];
         let mut since: Vec<Ns> = Vec::with_capacity(self.points.len());
-        // Samples with the one before: how much a thread misses by chance is known only at the end.
+        // Pairs of consecutive samples; the loss rate of a thread is known only at the end.
         let mut long: Vec<(usize, usize)> = Vec::new();
         for (at, (point, queued)) in self.points.iter().zip(&is_queued).enumerate() {
             if point.kind != SampleKind::Wall || *queued {
@@ -384,7 +386,7 @@ impl Finding<'_> {
             let pair = (&self.points[before], &self.points[after]);
             let loss = seen[pair.1.thread as usize].loss();
             if let Some(gap) = self.gap(pair.1.thread, pair, loss) {
-                // What is left belongs to the sample itself.
+                // The rest belongs to the sample itself.
                 since[after] = gap.ts_end;
                 gaps.push(gap);
             }
@@ -396,7 +398,7 @@ impl Finding<'_> {
         }
     }
 
-    /// A gap is at least so long.
+    /// Minimum length of a gap.
     fn min(&self) -> Ns {
         GAP_MIN.max(self.interval.saturating_mul(INTERVALS_MIN))
     }
@@ -439,7 +441,7 @@ impl Finding<'_> {
         })
     }
 
-    /// How long of this time nothing was sampled at all.
+    /// Part of this time in which no thread was sampled.
     fn stopped(&self, from: Ns, to: Ns) -> Ns {
         let first = self.stalls.partition_point(|stall| stall.ts_end <= from);
         let within = self.stalls[first..]
@@ -451,10 +453,10 @@ impl Finding<'_> {
     }
 }
 
-/// Numbers gaps of several threads at one time.
+/// Numbers groups of simultaneous gaps of several threads.
 fn group(gaps: &mut [Gap]) {
     let mut next = 0;
-    // Those that may still overlap what follows, the one that ends last on top of the others.
+    // Gaps that may overlap following ones; the one that ends last is on top.
     let mut open: Vec<usize> = Vec::new();
     for at in 0..gaps.len() {
         let gap = gaps[at];

@@ -1,4 +1,4 @@
-//! The detector on samplers and programs that are made up, so that what was hidden is known.
+//! Tests of the detector with synthetic samplers and programs, whose waits are known.
 
 use proptest::prelude::*;
 
@@ -8,22 +8,22 @@ use crate::profile::{CodeFrame, CodeKind, SampledState, SampledThread};
 const MS: Ns = 1_000_000;
 const INTERVAL: Ns = 10 * MS;
 
-/// A sampler that goes round all threads, and what happens to it and to them.
+/// A sampler that visits all threads, and the disturbances of the sampler and the threads.
 #[derive(Debug, Clone)]
 struct Made {
     threads: usize,
     rounds: i64,
-    /// Chance in a thousand that a sample is lost.
+    /// Probability of losing a sample, in parts per thousand.
     loss: u32,
-    /// Thread, begin and end of a wait where no signal reaches it, in milliseconds.
+    /// Thread, start and end of an uninterruptible wait, in milliseconds.
     hidden: Vec<(usize, i64, i64)>,
-    /// Signals queue, and come at once when such a wait ends.
+    /// Signals are queued, and delivered together at the end of such a wait.
     queues: bool,
-    /// Begin and end of a stop of the whole process.
+    /// Start and end of a stop of the whole process.
     stop: Option<(i64, i64)>,
-    /// Begin and end of a time in which the sampler goes round five times as slowly.
+    /// Start and end of a time in which the sampler is five times slower.
     starved: Option<(i64, i64)>,
-    /// What a thread is seen in after a wait.
+    /// Function in which a thread is seen after a wait.
     call: &'static str,
     seed: u64,
 }
@@ -167,7 +167,7 @@ fn a_wait_that_hides_a_thread_is_found_with_its_length() {
             assert!((dur - wanted).abs() <= 20, "{dur} for {wanted}");
         }
         assert_eq!(gaps.len(), 3);
-        // Two that share their time belong together, the third stands alone.
+        // Two that share their time form a group, the third does not.
         assert!(gaps[0].group.is_some() && gaps[0].group == gaps[1].group);
         assert_eq!(gaps[2].group, None);
         assert_eq!(gaps[0].queued > 10, queues, "{}", gaps[0].queued);
@@ -206,7 +206,7 @@ fn a_late_sampler_hides_nobody() {
         ..Made::default()
     };
     assert_eq!(made.gaps(), []);
-    // Nor does it hide who is hidden.
+    // Threads that are hidden are still found.
     let made = Made {
         hidden: vec![(2, 2500, 3200)],
         ..made
@@ -214,7 +214,7 @@ fn a_late_sampler_hides_nobody() {
     assert_eq!(of_class(&made.gaps(), GapClass::KernelWait).len(), 1);
 }
 
-/// A profiler may take samples of who computes beside its rounds: they come much more often.
+/// A profiler may take CPU samples in addition to its rounds; these are much more frequent.
 #[test]
 fn samples_of_who_computes_are_no_rounds() {
     let made = Made {
@@ -286,7 +286,7 @@ fn between_batches_that_the_sampler_credited_nothing_is_hidden() {
 proptest! {
     #![proptest_config(ProptestConfig { cases: 40, ..ProptestConfig::default() })]
 
-    /// Samplers lose samples; who is reached in most rounds was not hidden.
+    /// Samplers lose samples; a thread that is reached in most rounds was not hidden.
     #[test]
     fn what_is_lost_by_chance_is_no_wait(loss in 0..200_u32, threads in 2..40_usize, seed: u64) {
         let made = Made { loss, threads, seed, rounds: 2000, ..Made::default() };
@@ -303,11 +303,11 @@ proptest! {
         let found = of_class(&made.gaps(), GapClass::KernelWait);
         prop_assert_eq!(found.len(), 1, "{:?}", found);
         prop_assert_eq!(found[0].0, 1);
-        // Samples that were lost before it make it longer by as many rounds.
+        // Samples lost before the wait lengthen the gap by as many rounds.
         prop_assert!((found[0].1 - dur).abs() <= 45, "{} for {}", found[0].1, dur);
     }
 
-    /// The time of each thread is shared out between its samples and gaps.
+    /// The time of each thread is divided between its samples and gaps.
     #[test]
     fn no_time_is_counted_twice_or_lost(
         loss in 0..150_u32, seed: u64, queues: bool, hidden in prop::collection::vec((0..8_usize, 500..8000_i64, 1..900_i64), 0..6),

@@ -1,4 +1,4 @@
-//! When threads were in code of a class of which some lock is waited for.
+//! Finds when threads were in code of a class with a contended lock.
 
 use rustc_hash::{FxHashMap, FxHashSet};
 use whyslow_model::Ns;
@@ -16,11 +16,11 @@ pub(super) struct Presence {
     pub(super) to: Ns,
     pub(super) thread: u32,
     pub(super) stack: u32,
-    /// In [`Gaps::gaps`], if that is how it is known.
+    /// Index in [`Gaps::gaps`], if a gap is the evidence.
     pub(super) gap: Option<u32>,
 }
 
-/// By class, in order of time.
+/// Evidence by class, in time order.
 pub(super) struct Evidence {
     by_class: FxHashMap<Class, Vec<Presence>>,
 }
@@ -58,7 +58,7 @@ impl Evidence {
         Self { by_class }
     }
 
-    /// Of several classes, in order of time.
+    /// Evidence for several classes, in time order.
     pub(super) fn among(&self, classes: &[Class]) -> Vec<Presence> {
         let of = classes.iter().filter_map(|class| self.by_class.get(class));
         let mut all: Vec<Presence> = of.flatten().copied().collect();
@@ -70,7 +70,7 @@ impl Evidence {
     }
 }
 
-/// Waits of each thread, in order of their end.
+/// Waits of each thread, sorted by end.
 fn own_waits(profile: &Profile, found: &[Found]) -> Vec<Vec<(Ns, Ns, Class)>> {
     let mut own = vec![Vec::new(); profile.threads.len()];
     for one in found {
@@ -82,7 +82,8 @@ fn own_waits(profile: &Profile, found: &[Found]) -> Vec<Vec<(Ns, Ns, Class)>> {
     own
 }
 
-/// Where a sorted list stops to be so; that is near, as what is asked for comes nearly in order.
+/// Index of the first element of a sorted list for which `is_before` is false. It is usually close
+/// to `near`, because queries are nearly sorted.
 fn first_from<T>(sorted: &[T], near: usize, mut is_before: impl FnMut(&T) -> bool) -> usize {
     const STEPS: usize = 4;
     let is_behind = near == 0 || sorted.get(near - 1).is_some_and(&mut is_before);
@@ -99,10 +100,10 @@ fn first_from<T>(sorted: &[T], near: usize, mut is_before: impl FnMut(&T) -> boo
 struct Collecting<'p> {
     stacks: &'p Stacks,
     profile: &'p Profile,
-    /// Classes that each stack is in, once it was looked at.
+    /// Classes that each stack is in, computed on first use.
     inside: Vec<Option<Box<[Class]>>>,
     own: Vec<Vec<(Ns, Ns, Class)>>,
-    /// Of each thread, how many of its waits had ended when it was looked at last.
+    /// For each thread, the number of its waits that had ended at the last query.
     ended: Vec<usize>,
     classes: FxHashSet<Class>,
     by_class: FxHashMap<Class, Vec<Presence>>,
@@ -130,7 +131,7 @@ impl Collecting<'_> {
         }
     }
 
-    /// What a runtime tells that a thread did for some time, without giving up what it holds.
+    /// Runtime events during which a thread keeps its locks.
     fn events(&mut self) {
         let profile = self.profile;
         for event in &profile.events {
@@ -172,7 +173,7 @@ impl Collecting<'_> {
         let last = *ended;
         for class in inside.iter().copied() {
             let mut one = one;
-            // The first sample after a wait stands for the time before, too.
+            // The first sample after a wait also stands for the time before it.
             let waited = own[..last].iter().rev().take(4);
             let waited = waited.filter(|(_, end, of)| *of == class && *end > one.from);
             if let Some(end) = waited.map(|(_, end, _)| *end).max() {
@@ -182,7 +183,7 @@ impl Collecting<'_> {
                 continue;
             }
             let of = self.by_class.entry(class).or_default();
-            // Others may have come between; that only makes more of them.
+            // Others may be in between; that only adds entries.
             if let Some(last) = of.last_mut()
                 && last.thread == one.thread
                 && last.stack == one.stack

@@ -1,4 +1,4 @@
-//! Who held a lock during each wait for it.
+//! Finds the holder of a lock during each wait for it.
 
 use rustc_hash::FxHashMap;
 use whyslow_model::Ns;
@@ -11,49 +11,52 @@ use super::{Confidence, Holder, LockWait, Teller};
 use crate::profile::gaps::Gaps;
 use crate::profile::{NO_STACK, Profile};
 
-/// Where stacks show a holder for less than this share of a time, what the runtime told of who got the lock is
-/// believed for the rest of it.
+/// If stacks show a holder for less than this fraction of a time, the owner reported by the runtime
+/// is used for the rest.
 const SHOWN_MIN: f64 = 0.3;
-/// Two threads at once in code that one thread at a time can be in: there are several locks, or none.
+/// Average number of threads in code that only one thread can be in: above this, there are several
+/// locks, or none.
 const CROWDED: f64 = 1.2;
-/// A holder for at least this share of a wait needs no other sign to be likely, and one for at least that, a sign.
+/// A holder that covers at least this fraction of a wait is likely without other evidence; one that
+/// covers at least the next fraction, with other evidence.
 const COVERED: f64 = 0.8;
 const COVERED_WITH_SIGN: f64 = 0.5;
 const COVERED_MIN: f64 = 0.1;
-/// Where samples alone tell of the wait. Waits one after another look like one then, and who had the lock for less
-/// of it was the wrong one in one of seven cases (two runs of `workloads/jvm/profiles.sh`); of more, in one of sixty.
+/// Minimum for waits known only from samples. Consecutive waits look like a single one in samples.
+/// Below this fraction, one in seven holders was wrong (two runs of `workloads/jvm/profiles.sh`);
+/// above it, one in sixty.
 const COVERED_MIN_SAMPLED: f64 = 0.42;
-/// How much longer the holder must have had the lock than the next, as a share of the wait and in intervals.
+/// Minimum lead over the second-longest holder, as a fraction of the wait and in intervals.
 const AHEAD: f64 = 0.1;
 const AHEAD_INTERVALS: i64 = 2;
 
-/// What locks are told apart by.
+/// Identifies a lock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 enum Key {
     Address(u64),
     Class(Class),
 }
 
-/// A thread got a lock, having waited for it.
+/// A thread that got a lock after waiting for it.
 #[derive(Debug, Clone, Copy)]
 struct Got {
     at: Ns,
     thread: u32,
-    /// Who had it last before.
+    /// Previous owner.
     previous: Option<u32>,
-    is_told: bool,
+    is_reported: bool,
 }
 
-/// What speaks for one thread as the holder during a wait.
+/// Evidence for one thread as the holder during a wait.
 #[derive(Debug, Clone, Copy, Default)]
 struct Claim {
     held: Ns,
-    /// Of that, while it was in the method that the waiter wanted to enter.
+    /// Part of that time in the method that the waiting thread wanted to enter.
     same: Ns,
-    /// Of that, while its stacks show it.
+    /// Part of that time that is shown by its stacks.
     shown: Ns,
-    /// The runtime told that it got the lock.
-    is_told: bool,
+    /// The runtime reported that it got the lock.
+    is_reported: bool,
 }
 
 pub(super) fn find(
@@ -74,7 +77,7 @@ pub(super) fn find(
     let mut holders = vec![None; found.len()];
     for of in locks.values() {
         let lock = Lock::of(&found, of, &evidence, profile);
-        // Presences that may still last, as the waits come in order of their begin.
+        // Presences that may still last; waits are sorted by start.
         let (mut lasting, mut next) = (Vec::<Presence>::new(), 0);
         for at in of {
             let one = &found[*at];
@@ -95,7 +98,7 @@ pub(super) fn find(
     with.collect()
 }
 
-/// The same without what two ways of knowing tell of one thread at one time.
+/// Removes overlaps if two kinds of evidence show one thread at the same time.
 fn once(mut within: Vec<Presence>) -> Vec<Presence> {
     within.index_sort_by_ints(|one| [i64::from(one.thread), one.from, -one.to]);
     let mut last: Option<(u32, Ns)> = None;
@@ -117,7 +120,7 @@ fn once(mut within: Vec<Presence>) -> Vec<Presence> {
 struct Lock<'p> {
     profile: &'p Profile,
     interval: Ns,
-    /// Who got it, in order of time.
+    /// Acquisitions of the lock, in time order.
     got: Vec<Got>,
     presences: Vec<Presence>,
 }
@@ -133,7 +136,7 @@ impl<'p> Lock<'p> {
                 at: one.wait.ts_end,
                 thread: one.wait.thread,
                 previous: one.previous,
-                is_told: one.wait.told_by == Teller::Event,
+                is_reported: one.wait.told_by == Teller::Event,
             }
         });
         let mut got: Vec<Got> = got.collect();
@@ -182,12 +185,12 @@ impl<'p> Lock<'p> {
         let ahead = (self.interval * AHEAD_INTERVALS).max((len as f64 * AHEAD) as Ns);
         let is_ahead = best.held - second >= ahead;
         let is_same = best.same * 2 >= best.held;
-        let has_sign = is_same || best.is_told;
-        // Who gives a lock back while nobody waits is not always told as the one who had it last.
+        let has_sign = is_same || best.is_reported;
+        // A thread that releases an uncontended lock is not always reported as the previous owner.
         let is_shown = best.shown * 2 >= best.held;
         let confidence = if crowded || !is_ahead || !is_shown || one.is_merged {
             Confidence::Low
-        } else if wait.address.is_some() && best.is_told && covered >= COVERED_WITH_SIGN {
+        } else if wait.address.is_some() && best.is_reported && covered >= COVERED_WITH_SIGN {
             Confidence::High
         } else if covered >= COVERED || has_sign && covered >= COVERED_WITH_SIGN {
             Confidence::Medium
@@ -204,11 +207,12 @@ impl<'p> Lock<'p> {
         })
     }
 
-    /// Shares the wait out among those who may have held the lock. Whether more than one seems to have at once.
+    /// Distributes the wait among possible holders. Returns whether several seem to hold it at
+    /// once.
     fn weigh(&self, one: &Found, within: &[Presence], claims: &mut FxHashMap<u32, Claim>) -> bool {
         let (from, to) = (one.wait.ts, one.wait.ts_end);
         let first = self.got.partition_point(|got| got.at <= from);
-        // Each time at which the lock went to another one ends a part of the wait.
+        // Each acquisition by another thread ends a part of the wait.
         let mut ends = self.got[first..]
             .iter()
             .take_while(|got| got.at < to)
@@ -218,7 +222,7 @@ impl<'p> Lock<'p> {
             at: to,
             thread: one.wait.thread,
             previous: one.previous,
-            is_told: one.wait.told_by == Teller::Event,
+            is_reported: one.wait.told_by == Teller::Event,
         });
         let mut owner = first.checked_sub(1).map(|at| self.got[at]);
         let mut begin = from;
@@ -239,19 +243,23 @@ impl<'p> Lock<'p> {
                     if is_in(self.profile, presence.stack, one.wait.frame) {
                         claim.same += overlap;
                     }
-                    claim.is_told |= end.previous == Some(presence.thread)
-                        || owner.is_some_and(|got| got.is_told && got.thread == presence.thread);
+                    claim.is_reported |= end.previous == Some(presence.thread)
+                        || owner
+                            .is_some_and(|got| got.is_reported && got.thread == presence.thread);
                 }
                 shown_all += shown.min(len);
                 crowd += shown;
-                let told = owner.filter(|got| got.is_told).map(|got| got.thread);
-                let told = end.previous.or(told).filter(|of| *of != one.wait.thread);
-                if let Some(thread) = told
+                let reported = owner.filter(|got| got.is_reported).map(|got| got.thread);
+                let reported = end
+                    .previous
+                    .or(reported)
+                    .filter(|of| *of != one.wait.thread);
+                if let Some(thread) = reported
                     && (shown as f64) < SHOWN_MIN * len as f64
                 {
                     let claim = claims.entry(thread).or_default();
                     claim.held += len - shown;
-                    claim.is_told = true;
+                    claim.is_reported = true;
                     shown_all += len - shown;
                 }
             }
@@ -261,7 +269,7 @@ impl<'p> Lock<'p> {
         crowd as f64 > CROWDED * shown_all.max(1) as f64
     }
 
-    /// What it did for most of that time.
+    /// Activity of the holder for most of that time.
     fn doing(thread: u32, within: &[Presence]) -> (u32, Option<u32>) {
         let mut stacks: FxHashMap<u32, Ns> = FxHashMap::default();
         let mut gap: Option<(Ns, u32)> = None;

@@ -1,9 +1,9 @@
-//! Who held the lock that a thread waited for, from what profiles show of both.
+//! Infers the holder of a contended lock from profiles.
 //!
-//! A profile says of a thread that it waited, by the event of its runtime or by a stack that ends in the code of
-//! a lock, and at best which lock; hardly ever who held it. That is inferred: another thread was in code of the
-//! same class meanwhile, further out than its innermost frame, or had got the lock last before. How sure that is
-//! is said with each: [`Confidence`].
+//! A profile shows that a thread waited, by an event of its runtime or by a stack that ends in lock
+//! code, and at best which lock; it rarely shows the holder. The holder is inferred: another thread
+//! was in code of the same class during the wait, in a frame other than its innermost one, or was
+//! the previous owner of the lock. Each result has a [`Confidence`].
 
 mod evidence;
 mod hold;
@@ -18,19 +18,19 @@ use whyslow_model::sort::IndexSort;
 use super::Profile;
 use super::gaps::Gaps;
 
-/// Kinds of locks of programs.
+/// Kinds of user-space locks.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum LockKind {
-    /// Of an object of the runtime: `synchronized`.
+    /// Monitor of an object of the runtime: `synchronized`.
     Monitor,
-    /// Of a library of the runtime: `ReentrantLock`.
+    /// Lock of a library of the runtime: `ReentrantLock`.
     Library,
-    /// Of the C library.
+    /// Lock of the C library.
     Pthread,
 }
 
 impl LockKind {
-    /// As the column `lock_wait.kind` has it.
+    /// Value of the column `lock_wait.kind`.
     pub fn name(self) -> &'static str {
         match self {
             Self::Monitor => "monitor",
@@ -40,19 +40,19 @@ impl LockKind {
     }
 }
 
-/// By what a wait is known.
+/// Evidence for a wait.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Teller {
-    /// The runtime told of it, with begin and end.
+    /// Reported by the runtime, with start and end.
     Event,
-    /// Samples of its stack; begin and end are as exact as the interval between them.
+    /// Stack samples; start and end are as precise as the sampling interval.
     Samples,
-    /// Dumps of all threads; the wait lasted at least from the first that shows it to the last.
+    /// Thread dumps; the wait lasted at least from the first dump that shows it to the last.
     Dump,
 }
 
 impl Teller {
-    /// As the column `lock_wait.told_by` has it.
+    /// Value of the column `lock_wait.told_by`.
     pub fn name(self) -> &'static str {
         match self {
             Self::Event => "event",
@@ -62,19 +62,19 @@ impl Teller {
     }
 }
 
-/// How sure a holder is.
+/// Confidence in a holder.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Confidence {
     /// It was in code of the same class.
     Low,
-    /// It was in the same method, or there for nearly all of the wait, and nobody else was.
+    /// It was in the same method, or was the only thread there for nearly all of the wait.
     Medium,
-    /// The runtime told which lock it is and who had got it, and samples do not contradict.
+    /// The runtime reported the lock and its new owner, and samples do not contradict it.
     High,
 }
 
 impl Confidence {
-    /// As the column `lock_wait.confidence` has it.
+    /// Value of the column `lock_wait.confidence`.
     pub fn name(self) -> &'static str {
         match self {
             Self::Low => "low",
@@ -87,25 +87,25 @@ impl Confidence {
 /// A wait of a thread for a lock.
 #[derive(Debug, Clone, PartialEq)]
 pub struct LockWait {
-    /// When the wait began, or was first seen.
+    /// Start of the wait, or the first time it was seen.
     pub ts: Ns,
-    /// When it ended, or was last seen.
+    /// End of the wait, or the last time it was seen.
     pub ts_end: Ns,
-    /// Waiting thread, in [`Profile::threads`].
+    /// Waiting thread: index in [`Profile::threads`].
     pub thread: u32,
     /// Kind of the lock.
     pub kind: LockKind,
-    /// By what the wait is known.
+    /// Evidence for the wait.
     pub told_by: Teller,
     /// Stack of the waiting thread.
     pub stack: u32,
-    /// Frame that wanted the lock.
+    /// Frame that requested the lock.
     pub frame: u32,
-    /// Address of the lock; `None` if the profile does not have it.
+    /// Address of the lock; `None` if the profile does not contain it.
     pub address: Option<u64>,
-    /// Class of the lock, else that of the code which wanted it.
+    /// Class of the lock, otherwise class of the code that requested it.
     pub object: Arc<str>,
-    /// `None` if no thread can be named.
+    /// `None` if no thread can be identified.
     pub holder: Option<Holder>,
 }
 
@@ -116,27 +116,27 @@ impl LockWait {
     }
 }
 
-/// Who held the lock for most of a wait.
+/// The thread that held the lock for most of a wait.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Holder {
-    /// Thread, in [`Profile::threads`].
+    /// Index in [`Profile::threads`].
     pub thread: u32,
-    /// How much of the wait.
+    /// Part of the wait during which it held the lock.
     pub held: Ns,
-    /// How sure that is.
+    /// Confidence.
     pub confidence: Confidence,
-    /// Stack that it had for most of that; [`super::NO_STACK`] if none is known.
+    /// Stack in which it spent most of that time; [`super::NO_STACK`] if unknown.
     pub stack: u32,
-    /// Time of it without samples meanwhile, in [`Gaps::gaps`].
+    /// Its sampling gap during the wait: index in [`Gaps::gaps`].
     pub gap: Option<u32>,
 }
 
-/// Place of the frame that called a lock's acquire, if a stack parks in one.
+/// Returns the index of the frame that called a lock's acquire, if the stack parks in one.
 pub fn acquires(profile: &Profile, stack: u32) -> Option<usize> {
     stacks::acquire(profile, stack)
 }
 
-/// Waits for locks, in order of their end.
+/// Lock waits, sorted by end.
 pub fn find(profile: &Profile, gaps: &Gaps) -> Vec<LockWait> {
     let stacks = stacks::Stacks::of(profile);
     let waits = wait::find(profile, gaps, &stacks);

@@ -1,4 +1,4 @@
-//! Which stacks wait for a lock, which are in code that a lock guards.
+//! Classifies stacks: those that wait for a lock, and those in code guarded by a lock.
 
 use std::sync::Arc;
 
@@ -7,7 +7,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 use super::LockKind;
 use crate::profile::{CodeFrame, CodeKind, Profile};
 
-/// Functions of the virtual machine in which a thread waits for a monitor.
+/// Functions of the JVM in which a thread waits for a monitor.
 const MONITOR_ENTER: &[&str] = &[
     "ObjectMonitor::enter",
     "ObjectMonitor::EnterI",
@@ -18,7 +18,7 @@ const MONITOR_ENTER: &[&str] = &[
     "Runtime1::monitorenter",
 ];
 
-/// Functions of the C library in which a thread waits for whatever it may be.
+/// Functions of the C library that wait for any futex.
 const FUTEX: &[&str] = &[
     "futex_abstimed_wait_common",
     "futex_wait",
@@ -39,10 +39,10 @@ const PTHREAD_LOCKS: &[&str] = &[
     "pthread_spin_lock",
 ];
 
-/// Wrappers around them.
+/// Wrappers around these functions.
 const NATIVE_LOCK_CODE: &[&str] = &["std::", "__gthread", "__gnu_cxx::", "boost::", "absl::"];
 
-/// Methods whose waits are for work, time or a signal, not for a lock.
+/// Methods that wait for work, time or a signal rather than for a lock.
 const OTHER_WAITS: &[&str] = &[
     "jdk.internal.misc.Unsafe.park",
     "sun.misc.Unsafe.park",
@@ -54,31 +54,31 @@ const OTHER_WAITS: &[&str] = &[
 const PARK: &[&str] = &["jdk.internal.misc.Unsafe.park", "sun.misc.Unsafe.park"];
 const LIBRARY_LOCKS: &str = "java.util.concurrent.locks.";
 
-/// Classes below which an acquire is that of a lock: others wait the same way for permits and events.
+/// Classes whose acquire methods take a lock; others use acquire for permits and events.
 const LOCK_CLASSES: &[&str] = &[
     "java.util.concurrent.locks.ReentrantLock",
     "java.util.concurrent.locks.ReentrantReadWriteLock",
     "java.util.concurrent.locks.StampedLock",
 ];
 
-/// A class, or the function itself where there is none: code that one lock guards is told apart by that.
+/// A class, or the function itself if it has none: identifies the code guarded by a lock.
 pub(super) type Class = u32;
 
 /// A stack that waits for a lock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Wanting {
     pub(super) kind: LockKind,
-    /// Place in the stack of the frame that wanted the lock.
+    /// Index in the stack of the frame that requested the lock.
     pub(super) place: u32,
     pub(super) class: Class,
     pub(super) frame: u32,
 }
 
-/// Stacks of a profile, looked at once each.
+/// Stacks of a profile, each classified once.
 pub(super) struct Stacks {
-    /// Of each frame.
+    /// Class of each frame.
     classes: Vec<Class>,
-    /// Names of classes, by number.
+    /// Class names, by number.
     names: Vec<Arc<str>>,
     wanting: Vec<Option<Wanting>>,
 }
@@ -126,8 +126,8 @@ impl Stacks {
         self.classes[frame as usize]
     }
 
-    /// Which of these classes a thread is in with this stack, so that it may hold their locks: further out than
-    /// its innermost function, as that may be about to ask for them.
+    /// Classes among these that a thread is in with this stack, so that it may hold their locks.
+    /// The innermost function does not count, because it may be about to request the lock.
     pub(super) fn inside(
         &self,
         profile: &Profile,
@@ -142,7 +142,7 @@ impl Stacks {
             frame.kind == CodeKind::Managed && !is_lock_code(&frame.function)
         };
         let wanting = self.wanting(stack);
-        // Whoever waits for a condition has given the lock of its class back.
+        // A thread that waits for a condition has released the lock of its class.
         let first = frames.iter().position(is_program);
         let given = first.filter(|first| {
             frames[..*first].iter().any(|frame| {
@@ -165,8 +165,8 @@ impl Stacks {
         inside
     }
 
-    /// The frame that a runtime's event of a wait for a lock is about: its stack begins with the code of locks,
-    /// or with the method itself.
+    /// The frame that a runtime's lock wait event refers to: its stack starts with lock code, or
+    /// with the method itself.
     pub(super) fn wanting_by_event(&self, profile: &Profile, stack: u32) -> Option<(u32, Class)> {
         let stack = profile.stacks.get(stack as usize)?;
         let is_program = |frame: &&u32| {
@@ -178,7 +178,7 @@ impl Stacks {
     }
 }
 
-/// Whether a stack is in a function, on whatever line, further out than its innermost frame.
+/// Whether a stack contains a function, on any line, in a frame other than the innermost.
 pub(super) fn is_in(profile: &Profile, stack: u32, frame: u32) -> bool {
     let function = &profile.frames[frame as usize].function;
     let mut frames = profile.frames_of(stack).skip(1);
@@ -189,7 +189,7 @@ fn is_lock_code(function: &str) -> bool {
     function.starts_with(LIBRARY_LOCKS) || OTHER_WAITS.iter().any(|of| function.starts_with(of))
 }
 
-/// `a.B` of `a.B.c`, `a::B` of `a::B::c(int)`.
+/// Returns `a.B` for `a.B.c`, `a::B` for `a::B::c(int)`.
 fn class_of(frame: &CodeFrame) -> &str {
     let function = &frame.function;
     let cut = match frame.kind {
@@ -203,13 +203,13 @@ fn class_of(frame: &CodeFrame) -> &str {
     cut.map_or(function, |cut| &function[..cut])
 }
 
-/// What a park is for, by its stack: only acquires of locks are waits for locks.
+/// Purpose of a park, by its stack: only acquires of locks are lock waits.
 pub(super) fn acquire(profile: &Profile, stack: u32) -> Option<usize> {
     let frames: Vec<&CodeFrame> = profile.frames_of(stack).collect();
     acquires(&frames)
 }
 
-/// Kind of lock and place of the frame that wants it.
+/// Kind of lock, and index of the frame that requests it.
 fn wants(frames: &[&CodeFrame]) -> Option<(LockKind, usize)> {
     let native = frames
         .iter()
@@ -234,7 +234,7 @@ fn wants(frames: &[&CodeFrame]) -> Option<(LockKind, usize)> {
             !takes_lock(frame) && !is_of(NATIVE_LOCK_CODE, frame.function.as_str())
         })?;
         let frame = inner[lock + wanting];
-        // Locks of the virtual machine are its own matter.
+        // Internal locks of the JVM are not relevant.
         let is_machine = frame
             .module
             .as_deref()
@@ -246,7 +246,7 @@ fn wants(frames: &[&CodeFrame]) -> Option<(LockKind, usize)> {
     (all_futex && !is_lock_code(&first.function)).then_some((LockKind::Monitor, native))
 }
 
-/// Place of the frame that called a lock's acquire, if a park is one.
+/// Index of the frame that called a lock's acquire, if the park is part of one.
 fn acquires(frames: &[&CodeFrame]) -> Option<usize> {
     let parks = |frame: &&CodeFrame| is_of(PARK, &frame.function);
     let park = frames.iter().take(24).position(parks)?;
@@ -268,7 +268,7 @@ fn is_of(names: &[&str], function: &str) -> bool {
     names.iter().any(|name| function.starts_with(name))
 }
 
-/// Without what compilers and versions add: `___pthread_mutex_lock@@GLIBC_2.2.5`.
+/// Removes decorations by compilers and versions: `___pthread_mutex_lock@@GLIBC_2.2.5`.
 fn plain(function: &str) -> &str {
     let name = function.split(['@', '.', '(']).next().unwrap_or(function);
     let name = name.trim_start_matches('_');

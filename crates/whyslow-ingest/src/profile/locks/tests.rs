@@ -9,7 +9,7 @@ const PARK: &str = "jdk.internal.misc.Unsafe.park";
 const SYNC: &str = "java.util.concurrent.locks.ReentrantLock.lock";
 const FUTEX: &str = "__futex_abstimed_wait_common";
 
-/// A profile that is made round by round, 10 ms each.
+/// A synthetic profile with rounds of 10 ms.
 #[derive(Default)]
 struct Made {
     profile: Profile,
@@ -47,7 +47,7 @@ impl Made {
         self.profile.stack(&frames)
     }
 
-    /// Samples of a thread in these rounds.
+    /// Adds samples of a thread in these rounds.
     fn seen(&mut self, thread: u32, rounds: std::ops::Range<i64>, names: &[&str]) -> u32 {
         let stack = self.stack(names);
         for round in rounds {
@@ -106,7 +106,7 @@ fn a_holder_without_samples_is_known_by_those_after() {
     made.seen(0, 12..40, &[FUTEX, "a.Log.size", "a.Main.run"]);
     made.seen(0, 40..60, &["a.Main.run"]);
     made.seen(1, 0..10, &["a.Main.run"]);
-    // Nothing while it is in the call, which no signal interrupts.
+    // No samples during the call, which signals do not interrupt.
     let force = made.seen(1, 40..41, &["fsync", "a.Log.flush", "a.Main.run"]);
     made.seen(1, 41..60, &["a.Main.run"]);
     made.seen(2, 0..60, &["a.Other.run"]);

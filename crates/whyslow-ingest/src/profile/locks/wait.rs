@@ -1,4 +1,4 @@
-//! Waits for locks: told by the runtime, else seen in samples.
+//! Lock waits: reported by the runtime, or inferred from samples.
 
 use std::sync::Arc;
 
@@ -10,42 +10,44 @@ use super::{LockKind, LockWait, Teller};
 use crate::profile::gaps::Gaps;
 use crate::profile::{NO_STACK, Point, Profile, RuntimeEvent, RuntimeKind, SampleKind};
 
-/// A thread that did not get the lock when it was woken waits on after so long.
+/// A thread that does not get the lock when it is woken continues to wait within this time.
 const AGAIN: Ns = 50_000;
-/// Samples of one wait are closer than that.
+/// Maximum distance between samples of one wait.
 const NEAR: Ns = 200_000_000;
 
-/// A wait, and what its lock is told apart by.
+/// A wait, and the data that identifies its lock.
 #[derive(Debug, Clone)]
 pub(super) struct Found {
     pub(super) wait: LockWait,
     pub(super) class: Class,
-    /// Who had the lock last before, as the runtime tells.
+    /// Previous owner of the lock, as reported by the runtime.
     pub(super) previous: Option<u32>,
-    /// Several waits that cannot be told apart, likely.
+    /// Probably several waits that cannot be distinguished.
     pub(super) is_merged: bool,
 }
 
-/// Of all threads, by begin.
+/// Waits of all threads, sorted by start.
 pub(super) fn find(profile: &Profile, gaps: &Gaps, stacks: &Stacks) -> Vec<Found> {
-    let mut found = told(profile, stacks);
+    let mut found = reported(profile, stacks);
     let mut by_thread = vec![Vec::new(); profile.threads.len()];
     for one in &found {
         by_thread[one.wait.thread as usize].push((one.wait.ts, one.wait.ts_end));
     }
     let seen = seen(profile, gaps, stacks);
     found.extend(seen.into_iter().filter(|one| {
-        // What the runtime told of is not told twice.
-        let told = &by_thread[one.wait.thread as usize];
-        let next = told.partition_point(|(_, end)| *end <= one.wait.ts);
-        told.get(next).is_none_or(|(ts, _)| *ts >= one.wait.ts_end)
+        // Skip sampled waits that the runtime reported, too.
+        let reports = &by_thread[one.wait.thread as usize];
+        let next = reports.partition_point(|(_, end)| *end <= one.wait.ts);
+        reports
+            .get(next)
+            .is_none_or(|(ts, _)| *ts >= one.wait.ts_end)
     }));
     found.index_sort_by_ints(|one| [one.wait.ts, i64::from(one.wait.thread), one.wait.ts_end]);
     found
 }
 
-/// Those that the runtime tells of.
-fn told(profile: &Profile, stacks: &Stacks) -> Vec<Found> {
+/// Waits reported by the runtime.
+fn reported(profile: &Profile, stacks: &Stacks) -> Vec<Found> {
     let mut found: Vec<Found> = Vec::new();
     let mut last = vec![None; profile.threads.len()];
     for event in &profile.events {
@@ -101,7 +103,7 @@ fn of_event(profile: &Profile, event: &RuntimeEvent, stacks: &Stacks) -> Option<
     })
 }
 
-/// A wait that samples show, as far as they were looked at.
+/// A wait seen in samples, in progress.
 #[derive(Clone, Copy)]
 struct Open {
     wanting: Wanting,
@@ -113,7 +115,7 @@ struct Open {
     missed: Ns,
 }
 
-/// Those that only samples show.
+/// Waits seen only in samples.
 fn seen(profile: &Profile, gaps: &Gaps, stacks: &Stacks) -> Vec<Found> {
     let interval = profile.interval.unwrap_or(0).max(1);
     let mut open: Vec<Option<Open>> = vec![None; profile.threads.len()];
@@ -122,7 +124,7 @@ fn seen(profile: &Profile, gaps: &Gaps, stacks: &Stacks) -> Vec<Found> {
     let mut found = Vec::new();
     for (at, point) in profile.points.iter().enumerate() {
         let is_queued = gaps.is_queued.get(at).copied().unwrap_or(false);
-        // A stack that could not be taken tells nothing.
+        // A missing stack shows nothing.
         if point.kind != SampleKind::Wall || is_queued || point.stack == NO_STACK {
             continue;
         }
@@ -166,11 +168,11 @@ fn seen(profile: &Profile, gaps: &Gaps, stacks: &Stacks) -> Vec<Found> {
 
 fn is_same(waiting: &Open, wanting: &Wanting, point: &Point) -> bool {
     let is_near = point.ts.saturating_sub(waiting.last) < NEAR;
-    // Another method of that class may want another of its locks.
+    // Another method of the class may request another one of its locks.
     is_near && waiting.wanting.frame == wanting.frame && waiting.wanting.kind == wanting.kind
 }
 
-/// The moment between the last sample of a wait and the next of its thread, in which it ended.
+/// Assumed end of a wait: the middle between its last sample and the next sample of the thread.
 fn half(last: Ns, next: Option<Ns>, interval: Ns) -> Ns {
     let left = next.map_or(interval, |next| next.saturating_sub(last));
     last.saturating_add(left.clamp(0, interval) / 2)
@@ -182,7 +184,7 @@ fn close(
     thread: u32,
     (interval, stacks): (Ns, &Stacks),
 ) -> Option<Found> {
-    // One sample may be that of a thread which is stopped for a moment anywhere.
+    // A single sample may show a thread that was stopped there by chance.
     if waiting.samples < 2 {
         return None;
     }

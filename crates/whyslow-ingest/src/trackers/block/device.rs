@@ -1,4 +1,4 @@
-//! Block devices: names, partitions, and which of them have requests.
+//! Block devices: names, partitions, and which of them have request queues.
 
 use rustc_hash::FxHashMap;
 use whyslow_model::event::StateDevice;
@@ -6,29 +6,28 @@ use whyslow_model::row::Emit;
 use whyslow_model::tables::DeviceRow;
 use whyslow_model::{Sym, Symbols};
 
-/// Devices known at once; a machine has hundreds at most.
+/// Maximum number of known devices; a machine has a few hundred at most.
 const DEVICES_MAX: usize = 65_536;
 const MINOR_BITS: u32 = 20;
-/// Partitions beyond the minors of their disk, whatever its driver, and all of NVMe.
+/// Major number of partitions beyond the minors of their disk, for any driver, and of NVMe.
 const EXTENDED_MAJOR: i64 = 259;
 
 #[derive(Debug, Default, Clone, Copy)]
 pub(super) struct Device {
     name: Option<Sym>,
     about: About,
-    /// Its disk, as a snapshot tells.
+    /// Its disk, according to a snapshot.
     disk: Option<i64>,
     parent: Option<i64>,
     /// Has a request queue: seen in an event of a request.
     pub(super) has_requests: bool,
     /// Events before the issue are recorded for it.
     pub(super) queue_seen: bool,
-    /// A partition whose bios carry its number but sectors of the disk, as Linux 5.12 and later
-    /// tell them.
+    /// A partition whose bios have its number but sectors of the disk, as in Linux 5.12 and later.
     in_place: bool,
 }
 
-/// What a snapshot tells of a device.
+/// Properties of a device, from a snapshot.
 #[derive(Debug, Default, Clone, Copy)]
 struct About {
     kind: Option<Sym>,
@@ -41,9 +40,9 @@ struct About {
 #[derive(Debug, Default)]
 pub(super) struct Devices {
     known: FxHashMap<i64, Device>,
-    /// Takes what is written about devices beyond the limit.
+    /// Absorbs updates of devices beyond the limit.
     beyond: Device,
-    /// In-place partitions whose disk is still to be learned.
+    /// In-place partitions whose disk is not known yet.
     orphans: Vec<i64>,
 }
 
@@ -97,8 +96,8 @@ impl Devices {
         (device.parent.unwrap_or(dev), Some(dev))
     }
 
-    /// A remap within one device number: `dev` is a partition, its sectors count from the disk's
-    /// begin.
+    /// A remap within one device number: `dev` is a partition whose sectors count from the start of
+    /// the disk.
     pub(super) fn remapped_in_place(&mut self, dev: i64, symbols: &Symbols) {
         if self.get(dev).in_place {
             return;
@@ -112,7 +111,7 @@ impl Devices {
         }
     }
 
-    /// A remap from one device to another. Returns whether it led from a partition to its disk.
+    /// A remap from one device to another. Returns whether it was from a partition to its disk.
     pub(super) fn remapped(&mut self, from: i64, to: i64) -> bool {
         let is_partition = numbers(from).0 == numbers(to).0 || numbers(from).0 == EXTENDED_MAJOR;
         if is_partition {

@@ -1,27 +1,29 @@
-//! Requests to block devices, from submission to completion.
+//! Block requests, from submission to completion.
 //!
-//! **Goal.** One row an I/O of a device: who asked for it, how long it waited in queues, how long
-//! the device took. The kernel tells of it in pieces that name no request, only a place:
+//! **Goal.** One row per I/O of a device: its submitter, its queue time, its device time. The
+//! kernel reports it in several events that identify no request, only a position:
 //!
 //! ```text
 //! bio_remap → bio_queue → split → getrq → insert → issue → complete (→ complete …)
 //!                  └────── backmerge, frontmerge, rq_merge ──┘
 //! ```
 //!
-//! Any of these may not be recorded; the first that is begins the row, and its thread is the
-//! submitter, because each later one more often runs in a kworker or in whoever's interrupt.
+//! Any of these may be missing; the first one recorded starts the row, and its thread is the
+//! submitter, because later events are more likely to be in a kworker or an interrupt of an
+//! unrelated thread.
 //!
-//! **Rejected.** Keying by (device, sector) with the newest I/O overwriting the older: two
-//! processes may read one block at a time, and the first's completion would end the second.
-//! Matching a completion by equal size: it loses partial ones. Searching a list of remaps or of
+//! **Rejected.** A map by (device, sector) in which the newest I/O replaces the older one: two
+//! processes may read one block at the same time, and the completion of the first would end the
+//! second. Matching completions by size: it loses partial ones. Searching a list of remaps or of
 //! requests to merge into: quadratic.
 //!
-//! **Chosen.** Hash chains by place ([`open`]); a partial completion moves the place on; a merge
-//! is found by the end of the request that grows. An I/O issued at a place where another one is
-//! in the driver lives beside it, unless events were lost since, or nothing but issues is recorded
-//! of the device: then the older one's completion is taken to be lost (`BLOCK_KEY_REUSED`).
-//! I/O without sectors is ordered by [`sequence`]. A bio to a stacked device (dm, md) is an I/O of
-//! its own, layer `bio`, which `block_bio_complete` ends; what it became below is another one.
+//! **Chosen.** Hash chains by position ([`open`]); a partial completion advances the position; a
+//! merge is found by the end of the request that grows. An I/O issued at the position of another
+//! one that is in the driver exists in addition to it, unless events were lost since, or only
+//! issues are recorded for the device: then the completion of the older one is assumed to be lost
+//! (`BLOCK_KEY_REUSED`). I/O without sectors is ordered by [`sequence`]. A bio to a stacked device
+//! (dm, md) is an I/O of its own with layer `bio`, which `block_bio_complete` ends; the I/O to the
+//! underlying device is another one.
 
 mod device;
 mod open;
@@ -43,7 +45,7 @@ use self::sequence::Sequences;
 use self::shares::Shares;
 use super::identity::{Here, Output, ThreadRef};
 
-/// Which event named the submitter.
+/// Event that identified the submitter.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Source {
     BioQueue,
@@ -64,7 +66,7 @@ impl Source {
         }
     }
 
-    /// The I/O was seen waiting.
+    /// The I/O was seen waiting before its issue.
     fn is_before_issue(self) -> bool {
         self != Source::Issue
     }
@@ -78,20 +80,20 @@ pub(super) struct BlockTracker {
     rows: Rows,
     shares: Shares,
     next_id: i64,
-    /// The request that the present event completes, be it in part.
+    /// The request that the current event completes, in whole or in part.
     completed: Option<i64>,
     ts_begin: Option<Ns>,
     ts_lost: Option<Ns>,
 }
 
 impl BlockTracker {
-    /// Name of a device as far as it is known.
+    /// Name of a device, as far as it is known.
     pub(super) fn device_name(&self, dev: i64, symbols: &mut Symbols) -> Sym {
         self.devices.name(dev, symbols)
     }
 
-    /// Takes one event; those of other kinds tell at most when the recording began. Returns the id of
-    /// the request that it completes, be it in part.
+    /// Processes an event; events of other kinds are only used for the start of the recording.
+    /// Returns the id of the request that the event completes, in whole or in part.
     pub(super) fn apply<S: EmitAll>(
         &mut self,
         here: &Here,
@@ -133,12 +135,12 @@ impl BlockTracker {
         self.completed
     }
 
-    /// Some events up to this moment are missing.
+    /// Events up to this time were lost.
     pub(super) fn lost(&mut self, ts: Ns) {
         self.ts_lost = self.ts_lost.max(Some(ts));
     }
 
-    /// The recording ends.
+    /// End of the recording.
     pub(super) fn finish<S: EmitAll>(&mut self, out: &mut Output<'_, S>) {
         while let Some(slot) = self.open.oldest() {
             self.give_up(slot, out);
@@ -159,8 +161,11 @@ impl BlockTracker {
             return self.begin_empty(here, &range, Source::BioQueue, out);
         }
         let (place, _) = range;
-        let told = |io: &Io| io.stage == Stage::Bio && !io.queued;
-        if let Some(slot) = self.open.find(place.dev, place.sector, place.sectors, told) {
+        let is_unqueued = |io: &Io| io.stage == Stage::Bio && !io.queued;
+        if let Some(slot) = self
+            .open
+            .find(place.dev, place.sector, place.sectors, is_unqueued)
+        {
             let io = self.open.get_mut(slot);
             io.queued = true;
             io.flags = place.flags;
@@ -175,8 +180,9 @@ impl BlockTracker {
         }
     }
 
-    /// A partition's I/O moves to its disk, before it is queued there. A bio that *was* queued at
-    /// the old place belongs to a stacked device: it stays, and its clone begins below.
+    /// An I/O to a partition is remapped to its disk before it is queued there. A bio that *was*
+    /// queued at the old position belongs to a stacked device: it stays, and its clone starts
+    /// below.
     fn bio_remap<S: EmitAll>(
         &mut self,
         here: &Here,
@@ -199,7 +205,7 @@ impl BlockTracker {
             Some(bio) if bio.queued => None,
             Some(_) => {
                 self.devices.remapped(old_dev, place.dev);
-                let slot = above.expect("matched above");
+                let slot = above.expect("matched before");
                 self.open.reshape(slot, |io| {
                     io.dev = place.dev;
                     io.sector = place.sector;
@@ -221,7 +227,7 @@ impl BlockTracker {
         self.add(io, out);
     }
 
-    /// The front part goes on as it is; the rest was queued with it.
+    /// The front part continues unchanged; the rest was queued together with it.
     fn split<S: EmitAll>(
         &mut self,
         range: &BlockRange<'_>,
@@ -254,7 +260,7 @@ impl BlockTracker {
         self.add(rest, out);
     }
 
-    /// The bio at this place goes into a request; whose it was.
+    /// The bio at this position becomes part of a request. Returns its thread.
     fn take_bio(&mut self, here: &Here, place: &BlockRange<'_>) -> Option<ThreadRef> {
         let is_bio = |io: &Io| io.stage == Stage::Bio;
         let found = self
@@ -297,10 +303,10 @@ impl BlockTracker {
         }
     }
 
-    /// The request at this place is appended to the one that ends there.
+    /// The request at this position is merged into the one that ends there.
     fn rq_merge(&mut self, range: &BlockRange<'_>) {
         if range.sectors <= 0 {
-            return; // nothing to append
+            return; // nothing to merge
         }
         let Some(target) = self.open.ending_at(range.dev, range.sector) else {
             return;
@@ -314,7 +320,7 @@ impl BlockTracker {
             self.shares.joined(self.open.get(target), next);
         }
         let merged = next.map_or(0, |next| next.merges);
-        // One that went back to the queue may have been done in part.
+        // A requeued request may have been completed in part.
         let completed = next.map_or(0, |next| next.completions);
         self.open.reshape(target, |io| {
             io.sectors = io.sectors.saturating_add(range.sectors);
@@ -328,7 +334,7 @@ impl BlockTracker {
         let range = self.placed(range);
         let (place, _) = range;
         if place.dev == 0 {
-            return; // kernels before 5.12 take requests for commands and flushes without a bio
+            return; // kernels before 5.12 allocate requests for commands and flushes without a bio
         }
         self.note_requests(place.dev);
         if place.sectors <= 0 {
@@ -383,7 +389,7 @@ impl BlockTracker {
         io.sequenced = (before.preflush && !now.preflush) || (before.fua && !now.fua);
     }
 
-    /// The request that is issued, sized as it is issued.
+    /// The request that is issued, with its size at issue.
     fn request_to_issue<S: EmitAll>(
         &mut self,
         here: &Here,
@@ -397,7 +403,7 @@ impl BlockTracker {
         let waiting = self.waiting_request(range);
         if let Some(older) = older {
             if waiting.is_none() && self.devices.get(range.dev).queue_seen {
-                // Went back to the queue without an event, and is issued once more.
+                // Requeued without an event, and issued again.
                 return older;
             }
             let lost = self.open.get(older).ts_issue < self.ts_lost;
@@ -448,7 +454,7 @@ impl BlockTracker {
         self.note_completion(slot, error);
         if range.sectors < self.open.get(slot).left {
             self.open.reshape(slot, |io| {
-                io.stage = Stage::Issued; // if its issue was not recorded
+                io.stage = Stage::Issued; // in case its issue was not recorded
                 io.at += range.sectors;
                 io.left -= range.sectors;
             });
@@ -461,7 +467,7 @@ impl BlockTracker {
         }
     }
 
-    /// A flush or a command, or the end of a sequence of which the data is there.
+    /// A flush or a command, or the end of a flush sequence whose data is complete.
     fn complete_empty<S: EmitAll>(
         &mut self,
         here: &Here,
@@ -488,7 +494,7 @@ impl BlockTracker {
         } else {
             match sequence.empty.pop(&self.open) {
                 Some(slot) => Some(slot),
-                // What ends here was a sequence whose beginning nobody recorded.
+                // The end of a sequence whose start was not recorded.
                 None => return,
             }
         };
@@ -511,7 +517,7 @@ impl BlockTracker {
         let (place, part) = self.placed(range);
         let is_bio = |io: &Io| io.stage == Stage::Bio;
         let found = match place.sectors {
-            // Linux 5 and later tell of it when the bio has moved on to its end.
+            // Linux 5 and later report it when the bio has advanced to its end.
             0 => self
                 .open
                 .ending_at(place.dev, place.sector)
@@ -530,7 +536,7 @@ impl BlockTracker {
         }
     }
 
-    /// A completion of what began before the recording, or while events were lost.
+    /// Completion of an I/O that started before the recording, or while events were lost.
     fn complete_unknown<S: EmitAll>(
         &mut self,
         here: &Here,
@@ -586,7 +592,7 @@ impl BlockTracker {
         queue.push((slot, id));
     }
 
-    /// A flush or command reaches the scheduler or the driver.
+    /// A flush or command is inserted into the scheduler or issued to the driver.
     fn hand_over_empty<S: EmitAll>(
         &mut self,
         here: &Here,
@@ -612,14 +618,14 @@ impl BlockTracker {
             sequence.flushes.push((slot, io.id));
             return slot;
         }
-        let asked_by = sequence
+        let submitted_by = sequence
             .needy
             .filter(|&(slot, id)| flush && self.open.holds(slot, id))
             .map(|(slot, _)| self.open.get(slot).submitter);
         let mut io = self.begun(here, &(*range, None), source);
         io.stage = Stage::Request;
         io.sector = io.sector.max(0);
-        if let Some(submitter) = asked_by {
+        if let Some(submitter) = submitted_by {
             io.submitter = submitter;
         }
         let id = io.id;
@@ -634,7 +640,8 @@ impl BlockTracker {
         slot
     }
 
-    /// A request that was not issued yet; a bio stands for the request that nobody told of.
+    /// A request that was not issued yet; a bio represents a request whose allocation was not
+    /// recorded.
     fn waiting_request(&mut self, range: &BlockRange<'_>) -> Option<Slot> {
         let (dev, sector, sectors) = (range.dev, range.sector, range.sectors);
         let request = |io: &Io| io.stage == Stage::Request;
@@ -648,8 +655,8 @@ impl BlockTracker {
         })
     }
 
-    /// Learns the disk of a partition: a request of the disk is where a bio of the partition was
-    /// sent.
+    /// Finds the disk of a partition: a request to the disk at the position of a bio to the
+    /// partition.
     fn adopt_orphan(&mut self, range: &BlockRange<'_>) -> Option<()> {
         let (sector, sectors) = (range.sector, range.sectors);
         let found = |&part: &i64| {
@@ -667,7 +674,7 @@ impl BlockTracker {
         Some(())
     }
 
-    /// Merges may not be recorded: the request is as large as the queue or the driver says.
+    /// Merges may not be recorded: use the size reported by the queue or the driver.
     fn resize(&mut self, slot: Slot, range: &BlockRange<'_>, stage: Stage) {
         self.open.reshape(slot, |io| {
             io.stage = stage;
@@ -785,7 +792,7 @@ impl BlockTracker {
     }
 }
 
-/// Completions carry negative errnos.
+/// Completions contain negative errnos.
 fn errno(error: Option<i32>) -> Option<i32> {
     error.map(|error| i32::try_from(error.unsigned_abs()).unwrap_or(i32::MAX))
 }

@@ -1,8 +1,9 @@
-//! The block I/O that is under way: by place on the device, by age, bounded.
+//! Block I/O in flight: indexed by position on the device and by age, with bounded size.
 //!
-//! Every lookup is by hash. Several I/Os may be open at one place (two processes reading the same
-//! block past the page cache, a bio that waits behind a request): they form a short chain, oldest
-//! first. Merges look a request up by its *end*, so that index is kept as long as it can grow.
+//! Every lookup is a hash lookup. Several I/Os may be open at one position (two processes reading
+//! the same block with direct I/O, a bio that waits behind a request): they form a short chain,
+//! oldest first. Merges find a request by its *end*, so that index is kept as long as the request
+//! can grow.
 
 use std::collections::VecDeque;
 
@@ -13,27 +14,27 @@ use whyslow_model::event::BlockFlags;
 use super::Source;
 use crate::trackers::identity::ThreadRef;
 
-/// I/Os open at once. A disk queue holds hundreds; more than this means that completions are not
-/// recorded.
+/// Maximum number of open I/Os. A disk queue has hundreds; more than this means that completions
+/// are not recorded.
 pub(super) const OPEN_MAX: usize = 65_536;
-/// I/Os open at one place.
+/// Maximum number of open I/Os at one position.
 pub(super) const CHAIN_MAX: usize = 16;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Stage {
-    /// Submitted; no request carries it yet, and on bio-based devices none ever will.
+    /// Submitted; not part of a request yet, and on bio-based devices never.
     Bio,
     Request,
     Issued,
-    /// Its data is there, but it ends with the flush that has to follow.
+    /// Its data is complete, but it ends with the flush that follows.
     Draining,
 }
 
-/// Who submitted an I/O, as far as the first event of it tells.
+/// Submitter of an I/O, as far as its first event shows.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Submitter {
     pub(super) thread: Option<ThreadRef>,
-    /// From the payload, where nothing knows the thread.
+    /// From the payload, if the thread is unknown.
     pub(super) tid: Option<i32>,
     pub(super) source: Source,
 }
@@ -49,17 +50,17 @@ pub(super) struct Io {
     pub(super) part: Option<i64>,
     pub(super) sector: i64,
     pub(super) sectors: i64,
-    /// Where the next completion is expected: moves on with partial ones.
+    /// Sector at which the next completion is expected; advances with partial completions.
     pub(super) at: i64,
     pub(super) left: i64,
-    /// Of commands without sectors.
+    /// Size of commands without sectors.
     pub(super) bytes: Option<i64>,
-    /// As submitted: what the flush machinery takes away for itself stays visible.
+    /// As submitted: flags that the flush machinery removes stay visible.
     pub(super) flags: BlockFlags,
     pub(super) stage: Stage,
-    /// `block_bio_queue` told of it (or is not to come again).
+    /// `block_bio_queue` was seen (or is not expected).
     pub(super) queued: bool,
-    /// The flush machinery took it in hand: it ends with a completion of no sectors.
+    /// Handled by the flush machinery: it ends with a completion without sectors.
     pub(super) sequenced: bool,
     pub(super) ts_issue: Option<Ns>,
     pub(super) ts_done: Option<Ns>,
@@ -69,7 +70,7 @@ pub(super) struct Io {
 }
 
 impl Io {
-    /// Still to be handed to the driver.
+    /// Not issued to the driver yet.
     pub(super) fn is_waiting(&self) -> bool {
         self.stage < Stage::Issued
     }
@@ -79,7 +80,7 @@ impl Io {
     }
 }
 
-/// Names an open I/O; stale once that one is closed.
+/// Refers to an open I/O; stale after that was closed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Slot(u32);
 
@@ -88,7 +89,7 @@ const NONE: u32 = u32::MAX;
 #[derive(Debug)]
 struct Entry {
     io: Io,
-    /// Younger one at the same place.
+    /// Next younger I/O at the same position.
     next: u32,
     live: bool,
 }
@@ -99,9 +100,9 @@ pub(super) struct OpenIos {
     free: Vec<u32>,
     /// Head of the chain at (device, sector).
     by_start: FxHashMap<(i64, i64), u32>,
-    /// What a back merge at (device, sector) extends.
+    /// Request that a back merge at (device, sector) extends.
     by_end: FxHashMap<(i64, i64), u32>,
-    /// Slots with their ids, in order of begin; closed ones are dropped in passing.
+    /// Slots with their ids, in order of start; closed ones are removed lazily.
     order: VecDeque<(u32, i64)>,
 }
 
@@ -114,12 +115,12 @@ impl OpenIos {
         &self.entries[slot.0 as usize].io
     }
 
-    /// For changes that leave the place as it is.
+    /// For changes that do not affect the position.
     pub(super) fn get_mut(&mut self, slot: Slot) -> &mut Io {
         &mut self.entries[slot.0 as usize].io
     }
 
-    /// Whether the slot still holds the I/O of that id.
+    /// Whether the slot still holds the I/O with that id.
     pub(super) fn holds(&self, slot: Slot, id: i64) -> bool {
         let entry = &self.entries[slot.0 as usize];
         entry.live && entry.io.id == id
@@ -158,14 +159,15 @@ impl OpenIos {
         entry.io
     }
 
-    /// Changes device, place or size.
+    /// Changes device, position or size.
     pub(super) fn reshape(&mut self, slot: Slot, change: impl FnOnce(&mut Io)) {
         self.unlink(slot.0);
         change(&mut self.entries[slot.0 as usize].io);
         self.link(slot.0);
     }
 
-    /// The oldest one at this place that satisfies `want`; one of exactly `sectors` comes first.
+    /// The oldest one at this position that satisfies `want`; one with exactly `sectors` takes
+    /// precedence.
     pub(super) fn find(
         &self,
         dev: i64,
@@ -186,7 +188,7 @@ impl OpenIos {
         found
     }
 
-    /// What ends at this place and can still grow.
+    /// The request that ends at this position and can still grow.
     pub(super) fn ending_at(&self, dev: i64, sector: i64) -> Option<Slot> {
         self.by_end.get(&(dev, sector)).map(|&index| Slot(index))
     }
@@ -205,7 +207,7 @@ impl OpenIos {
         None
     }
 
-    /// Those of one device, oldest first. A walk over all: not for every event.
+    /// Those of a device, oldest first. A scan of all entries: not for use on every event.
     pub(super) fn of_device(&self, dev: i64) -> Vec<Slot> {
         self.order
             .iter()
@@ -224,7 +226,7 @@ impl OpenIos {
         })
     }
 
-    /// I/Os without sectors have no place; the queues of [`super::sequence`] hold them.
+    /// I/Os without sectors have no position; the queues of [`super::sequence`] hold them.
     fn link(&mut self, index: u32) {
         let io = &self.entries[index as usize].io;
         if io.sectors <= 0 {

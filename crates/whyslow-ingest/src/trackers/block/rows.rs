@@ -1,7 +1,7 @@
-//! From a finished I/O to its row.
+//! Converts finished I/Os to rows.
 //!
-//! The state dump names devices some time after the recording begins, so rows of devices without
-//! a name wait for it: until it ends, or until [`HELD_MAX`] of them wait.
+//! The state dump names devices some time after the start of the recording, so rows of devices
+//! without a name wait for its end, or until [`PENDING_MAX`] of them wait.
 
 use rustc_hash::FxHashMap;
 use whyslow_model::event::{BlockFlags, BlockOp};
@@ -12,22 +12,22 @@ use super::device::Devices;
 use super::open::{Io, Stage};
 use crate::trackers::identity::Output;
 
-const HELD_MAX: usize = 4096;
+const PENDING_MAX: usize = 4096;
 const SECTOR_BYTES: i64 = 512;
 
 /// How an I/O ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum End {
     Completed(Ns),
-    /// Completed, begin unknown.
+    /// Completed; its start is unknown.
     OfUnknownBegin(Ns),
     Unknown,
 }
 
 #[derive(Debug, Default)]
 pub(super) struct Rows {
-    held: Vec<BlockIoRow>,
-    /// No more names are to be waited for.
+    pending: Vec<BlockIoRow>,
+    /// No more names are expected.
     settled: bool,
     letters: FxHashMap<u8, Sym>,
 }
@@ -45,16 +45,16 @@ impl Rows {
             out.sink.emit(row);
             return;
         }
-        self.held.push(row);
-        if self.held.len() >= HELD_MAX {
+        self.pending.push(row);
+        if self.pending.len() >= PENDING_MAX {
             self.settle(devices, out);
         }
     }
 
-    /// Names are as known as they will be.
+    /// All names are known that will be known.
     pub(super) fn settle<S: EmitAll>(&mut self, devices: &Devices, out: &mut Output<'_, S>) {
         self.settled = true;
-        for mut row in std::mem::take(&mut self.held) {
+        for mut row in std::mem::take(&mut self.pending) {
             row.dev_name = devices.name(row.dev, out.symbols);
             row.part_name = row.part.map(|part| devices.name(part, out.symbols));
             out.sink.emit(row);
@@ -75,7 +75,8 @@ impl Rows {
         };
         let whole = ts_end.filter(|_| cut.is_none());
         let since = |ts: Ns| whole.map(|end: Ns| end.saturating_sub(ts));
-        // A flush issued for a write has that one's submitter, but was not seen waiting itself.
+        // A flush issued for a write has the submitter of the write, but was not seen waiting
+        // itself.
         let was_waiting = io.submitter.source.is_before_issue() && (io.sectors > 0 || io.queued);
         let queue_from = Some(io.ts).filter(|_| was_waiting);
         let thread = io.submitter.thread;

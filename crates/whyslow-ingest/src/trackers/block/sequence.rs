@@ -1,12 +1,12 @@
-//! I/O without sectors: flushes and commands, which have no place to be found by.
+//! I/O without sectors: flushes and commands, which cannot be found by position.
 //!
-//! `fsync` of a clean file queues an *empty flush*: a bio of no sectors. The kernel's flush
-//! machinery answers it with a request of its own (issued by some kworker, completed at sector
-//! −1), which may serve several of them, and then completes each (sector 0, no sectors). The
-//! flush is one operation with one submitter, so the machinery's request takes over the oldest
-//! empty flush that waits; the others end with their own completion and were never issued.
-//! Writes that need a flush before or after them have sectors and are found by place; a flush
-//! issued for them carries their submitter.
+//! `fsync` of a clean file queues an *empty flush*: a bio without sectors. The kernel's flush
+//! machinery handles it with a request of its own (issued by some kworker, completed at sector −1),
+//! which may serve several of them, and then completes each (sector 0, no sectors). The flush is
+//! one operation with one submitter, so the machinery's request takes over the oldest empty flush
+//! that waits; the others end with their own completion and were never issued. Writes that need a
+//! flush before or after them have sectors and are found by position; a flush issued for them has
+//! their submitter.
 
 use std::collections::VecDeque;
 
@@ -14,10 +14,11 @@ use rustc_hash::FxHashMap;
 
 use super::open::{OpenIos, Slot, Stage};
 
-/// Entries of one queue; the oldest is forgotten first (its I/O stays open and ends as cut).
+/// Maximum number of entries of a queue; the oldest is dropped (its I/O stays open and ends as
+/// cut).
 const QUEUE_MAX: usize = 1024;
 
-/// An open I/O, checked by id when it is taken up again.
+/// An open I/O, verified by id when it is used again.
 pub(super) type Ticket = (Slot, i64);
 
 #[derive(Debug, Default)]
@@ -31,7 +32,7 @@ impl Queue {
         self.0.push_back(ticket);
     }
 
-    /// Takes the oldest that is still open.
+    /// Removes the oldest one that is still open.
     pub(super) fn pop(&mut self, open: &OpenIos) -> Option<Slot> {
         while let Some((slot, id)) = self.0.pop_front() {
             if open.holds(slot, id) {
@@ -41,7 +42,7 @@ impl Queue {
         None
     }
 
-    /// The youngest, if it is open and no request was taken for it.
+    /// The youngest one, if it is open and has no request yet.
     pub(super) fn youngest_bio(&self, open: &OpenIos) -> Option<Slot> {
         let &(slot, id) = self.0.back()?;
         (open.holds(slot, id) && open.get(slot).stage == Stage::Bio).then_some(slot)
@@ -55,7 +56,7 @@ impl Queue {
             .map(|&(slot, _)| slot)
     }
 
-    /// Takes the oldest open one that has been issued, else the oldest.
+    /// Removes the oldest open one that was issued, otherwise the oldest.
     pub(super) fn pop_issued(&mut self, open: &OpenIos) -> Option<Slot> {
         self.0.retain(|&(slot, id)| open.holds(slot, id));
         let issued = |&(slot, _): &Ticket| !open.get(slot).is_waiting();
@@ -64,18 +65,18 @@ impl Queue {
     }
 }
 
-/// Of one device.
+/// State of a device.
 #[derive(Debug, Default)]
 pub(super) struct Sequence {
-    /// Empty flushes that no request has taken over.
+    /// Empty flushes not taken over by a request.
     pub(super) empty: Queue,
     /// Requests of the flush machinery.
     pub(super) flushes: Queue,
     /// Commands passed through to the device.
     pub(super) commands: Queue,
-    /// Completions to come of empty flushes whose row has ended already.
+    /// Number of expected completions of empty flushes whose rows have already ended.
     pub(super) tails: u32,
-    /// The last write that asked for a flush before or after it.
+    /// The last write that requires a flush before or after it.
     pub(super) needy: Option<Ticket>,
 }
 

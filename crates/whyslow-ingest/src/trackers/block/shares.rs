@@ -1,6 +1,6 @@
-//! Whose sectors a request holds that bios of several threads were merged into.
+//! Shares of threads in requests that bios of several threads were merged into.
 //!
-//! Most requests are of one thread, and nothing is kept of these.
+//! Most requests belong to one thread, and need no entry.
 
 use rustc_hash::FxHashMap;
 use whyslow_model::Ns;
@@ -9,7 +9,7 @@ use whyslow_model::tables::{BlockShareRow, EmitAll};
 use super::open::Io;
 use crate::trackers::identity::{Output, ThreadRef};
 
-/// Threads of one request that are told apart; the others count as nobody's.
+/// Maximum number of threads per request; the sectors of further ones have no owner.
 const THREADS_MAX: usize = 256;
 
 #[derive(Debug, Clone, Copy)]
@@ -20,7 +20,7 @@ struct Share {
 }
 
 impl Share {
-    /// All of a request that only its own thread has sectors in.
+    /// A request whose sectors all belong to its own thread.
     fn whole(io: &Io) -> Self {
         Self {
             thread: io.submitter.thread,
@@ -30,7 +30,7 @@ impl Share {
     }
 }
 
-/// Of requests that are under way, by id.
+/// Shares in requests in flight, by id.
 #[derive(Debug, Default)]
 pub(super) struct Shares {
     of: FxHashMap<i64, Vec<Share>>,
@@ -38,7 +38,7 @@ pub(super) struct Shares {
 }
 
 impl Shares {
-    /// Sectors of a thread become part of a request, which is as it was before.
+    /// Sectors of a thread are merged into a request; `into` is the request before the merge.
     pub(super) fn merged(&mut self, into: &Io, thread: Option<ThreadRef>, ts: Ns, sectors: i64) {
         let utid = |thread: Option<ThreadRef>| thread.map(|thread| thread.utid);
         if utid(into.submitter.thread) == utid(thread) && !self.of.contains_key(&into.id) {
@@ -64,7 +64,7 @@ impl Shares {
         }
     }
 
-    /// A request is appended to another one, which is as it was before.
+    /// A request is merged into another one; `into` is the request before the merge.
     pub(super) fn joined(&mut self, into: &Io, next: &Io) {
         let shares = self.of.remove(&next.id);
         for share in shares.unwrap_or_else(|| vec![Share::whole(next)]) {
@@ -72,7 +72,7 @@ impl Shares {
         }
     }
 
-    /// The request is over.
+    /// The request ended.
     pub(super) fn emit<S: EmitAll>(&mut self, io: &Io, out: &mut Output<'_, S>) {
         if self.of.is_empty() {
             return;

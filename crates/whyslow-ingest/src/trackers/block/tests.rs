@@ -39,7 +39,7 @@ fn dev(text: &str) -> i64 {
     (major.parse::<i64>().unwrap() << DEV_MINOR_BITS) | minor.parse::<i64>().unwrap()
 }
 
-/// `dev sector+sectors rwbs`, the letters as the kernel writes them.
+/// `dev sector+sectors rwbs`, with the letters printed by the kernel.
 fn range<'a>(words: &[&'a str]) -> BlockRange<'a> {
     let (sector, sectors) = words[1].split_once('+').unwrap();
     let (preflush, rest) = match words[2].strip_prefix('F') {
@@ -184,7 +184,7 @@ impl Machine {
     }
 }
 
-/// Lines `ts tid event …` (tid `-` for none; `lost` alone marks lost events) against rows.
+/// Compares lines `ts tid event …` (tid `-` for none; `lost` alone marks lost events) with rows.
 #[track_caller]
 fn check(script: &str, expected: &[&str]) -> Machine {
     let mut machine = Machine::new();
@@ -322,7 +322,7 @@ fn bios_of_recent_kernels_carry_the_partition_and_sectors_of_the_disk() {
          9 - complete 8:0 2148+8 W",
         &[expected],
     );
-    // Without names, the request at the same place tells which disk it is.
+    // Without names, the request at the same position shows the disk.
     check(
         "0 7 remap 8:1 2148+8 W 8:1 100
          1 7 queue 8:1 2148+8 W
@@ -586,11 +586,11 @@ proptest! {
                 prop_assert!(queue + device <= dur);
             }
         }
-        // Every completion of data ends an I/O, is a part of one, or is a row of its own.
+        // Every completion of data ends an I/O, is a part of one, or has a row of its own.
         let completions = events.iter().filter(|event| {
             event.starts_with("complete") && !event.contains("+0") && !event.contains("-8+")
         });
-        let told: i64 = rows.iter().map(|row| i64::from(row.completions)).sum();
-        prop_assert!(told >= completions.count() as i64);
+        let completed: i64 = rows.iter().map(|row| i64::from(row.completions)).sum();
+        prop_assert!(completed >= completions.count() as i64);
     }
 }

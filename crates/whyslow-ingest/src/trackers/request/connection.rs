@@ -1,21 +1,21 @@
-//! Connections, and what is asked and answered on each: one exchange at a time.
+//! Connections, and the requests and replies on each: one exchange at a time.
 
 use whyslow_model::event::Endpoint;
 use whyslow_model::sort::IndexSort;
 use whyslow_model::{Ns, Sym};
 
 use super::super::identity::ThreadRef;
-use super::hands::{Edge, Way};
 use super::tcp::Standing;
+use super::workers::{Edge, Way};
 
-/// Hand-overs of one exchange that are kept, and exchanges that it led to.
+/// Maximum number of handovers kept per exchange, and of nested exchanges.
 pub(super) const EDGES_MAX: usize = 256;
-/// A lock of an interpreter is waited for in steps of no more than 5 ms: longer than that, in one wait, is for a
-/// result.
+/// Waits for an interpreter lock are steps of at most 5 ms: a longer single wait is for a result.
 const AWAY_MIN_NS: Ns = 10_000_000;
-/// Who gives something away and waits for it does so at once: within this part of the time.
+/// A thread that passes a request on and waits for it does so at once: within this fraction of the
+/// time.
 const AWAY_SHARE: Ns = 10;
-/// Who had it for less and only woke another matters to nobody.
+/// A thread that had a request for less than this time, and only woke another one, is ignored.
 const PASSED_NS: Ns = 1_000_000;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -24,50 +24,50 @@ pub(super) enum Role {
     Server,
 }
 
-/// An exchange, as long as it is the last one of its connection.
+/// Identifies an exchange as long as it is the last one of its connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Key {
     pub(super) socket: i64,
     pub(super) id: i64,
 }
 
-/// A moment at which a thread had something to do with it.
+/// A point in time at which a thread handled an exchange.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Touch {
     pub(super) ts: Ns,
     pub(super) thread: ThreadRef,
-    /// Changes of what the thread works for, until then.
+    /// Number of changes of the thread's current exchange until then.
     pub(super) turns: u32,
 }
 
 #[derive(Debug)]
 pub(super) struct Connection {
-    /// As rows tell it.
+    /// Number in rows.
     pub(super) number: i64,
     pub(super) role: Role,
     pub(super) local: Option<Sym>,
     pub(super) peer: Option<Sym>,
     pub(super) peer_end: Option<Endpoint>,
-    /// Who asks, without a port.
+    /// Client address without port.
     pub(super) client: Option<Sym>,
     pub(super) protocol: Option<&'static str>,
-    /// Of TCP, once it stands.
+    /// State of the TCP connection, once established.
     pub(super) standing: Option<Standing>,
-    /// When it was asked for, and the answer was there.
+    /// Time of the connection request, and of the reply.
     pub(super) connected: Option<(Ns, Ns)>,
-    /// Thread that asked for it.
+    /// Thread that requested the connection.
     pub(super) connected_by: Option<i32>,
     pub(super) accepted: Option<Ns>,
-    /// It was there before the recording began.
+    /// It was established before the recording.
     pub(super) is_old: bool,
-    /// Bytes that nobody has read yet came first at this moment.
+    /// Arrival time of the first unread data.
     pub(super) arrived: Option<Ns>,
-    /// Exchanges before the open one.
+    /// Number of exchanges before the open one.
     pub(super) done: u32,
     pub(super) open: Option<Box<Exchange>>,
-    /// Process that read or wrote last.
+    /// Process of the last read or write.
     pub(super) user: Option<i32>,
-    /// The kernel has closed it; what came before may still be read.
+    /// The kernel closed it; data received before may still be read.
     pub(super) is_over: bool,
 }
 
@@ -99,7 +99,7 @@ impl Connection {
     }
 }
 
-/// A question and its answer.
+/// A request and its reply.
 #[derive(Debug)]
 pub(super) struct Exchange {
     pub(super) id: i64,
@@ -108,20 +108,21 @@ pub(super) struct Exchange {
     pub(super) bytes_sent: i64,
     pub(super) bytes_received: i64,
     pub(super) queue_ns: Option<Ns>,
-    /// Of a client: when the question was written.
+    /// For a client: time at which the request was written.
     pub(super) sent: Option<Ns>,
-    /// First and last moment of the answer: read by a client, written by a server.
+    /// First and last time of the reply: read by a client, written by a server.
     pub(super) answer: Option<(Ns, Ns)>,
-    /// Of a server: who wrote the answer, and since when it can have been at it.
+    /// For a server: the thread that wrote the reply, and the earliest time at which it can have
+    /// started.
     pub(super) writer: Option<(Touch, Ns)>,
     pub(super) edges: Vec<Edge>,
-    /// What was asked of others meanwhile.
+    /// Client requests to other servers in the meantime.
     pub(super) nested: Vec<Nested>,
-    /// The exchange in whose course this one was asked for.
+    /// The exchange that caused this one.
     pub(super) parent: Option<Key>,
-    /// The same one as the other side has it.
+    /// The same exchange on the other side.
     pub(super) other: Option<Key>,
-    /// Of a client: who worked at the other side, once that is over.
+    /// For a client: the threads of the other side, once it has ended.
     pub(super) chain: Vec<Turn>,
     pub(super) is_reset: bool,
 }
@@ -130,13 +131,13 @@ pub(super) struct Exchange {
 #[derive(Debug)]
 pub(super) struct Nested {
     pub(super) key: Key,
-    pub(super) asked: Touch,
+    pub(super) requested: Touch,
     pub(super) answered: Option<Touch>,
-    /// Who worked at the other side.
+    /// The threads of the other side.
     pub(super) chain: Vec<Turn>,
 }
 
-/// A thread had it from `ts` to `ts_end`.
+/// The exchange was with a thread from `ts` to `ts_end`.
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Turn {
     pub(super) ts: Ns,
@@ -144,7 +145,7 @@ pub(super) struct Turn {
     pub(super) thread: ThreadRef,
     pub(super) from: Option<ThreadRef>,
     pub(super) way: Way,
-    /// Since when it had waited to be woken for this.
+    /// Start of its wait for the wakeup with this exchange.
     pub(super) waited_since: Option<Ns>,
     pub(super) is_shared: bool,
 }
@@ -170,14 +171,14 @@ impl Exchange {
         }
     }
 
-    /// More of the answer.
+    /// More of the reply.
     pub(super) fn answered(&mut self, first: Ns, last: Ns) {
         let since = self.answer.map_or(first, |(since, _)| since);
         self.answer = Some((since, last));
     }
 
-    /// Who had it, in order: from who wrote the answer back to who read the question. Others that
-    /// were woken meanwhile are left out.
+    /// The threads of the exchange, in order: found backwards from the thread that wrote the reply
+    /// to the one that read the request. Other threads that were woken in the meantime are omitted.
     pub(super) fn turns(&self) -> Vec<Turn> {
         let Some((writer, since)) = self.writer else {
             return Vec::new();
@@ -207,7 +208,7 @@ impl Exchange {
         let reader = self.begun;
         let is_reader = last.thread.utid == reader.thread.utid;
         if !is_reader {
-            // Nothing tells how it came there: only that it was at it by then.
+            // It is unknown how the exchange got to the thread: only that it was there by then.
             let ts = if last.thread.utid == writer.thread.utid {
                 since.max(reader.ts).min(last.ts)
             } else {
@@ -238,9 +239,10 @@ impl Exchange {
     }
 }
 
-/// What comes back to a thread by futexes and new threads alone it most likely never gave away, unless it waited for just that
-/// all the while: a lock that is passed round looks the same. For the same reason, who had it for an
-/// instant between two others, both by futexes, is left out.
+/// Removes round trips. An exchange that comes back to a thread only by futexes and new threads was
+/// most likely never passed on, unless the thread waited for just that all the time: a lock that is
+/// passed around looks the same. For the same reason, a thread that had the exchange for an instant
+/// between two others, both by futexes, is omitted.
 fn without_rounds(turns: Vec<Turn>) -> Vec<Turn> {
     let mut kept: Vec<Turn> = Vec::with_capacity(turns.len());
     for turn in turns {
@@ -266,8 +268,8 @@ fn without_rounds(turns: Vec<Turn>) -> Vec<Turn> {
     without_passers(kept)
 }
 
-/// Whether a thread waited for the whole of the time for which others had it. `before` is its turn
-/// before that.
+/// Whether a thread waited for the whole time that others had the exchange. `before` is its
+/// previous turn.
 fn has_waited(turn: &Turn, before: &Turn) -> bool {
     let away = turn.ts.saturating_sub(before.ts_end);
     let Some(since) = turn.waited_since else {
@@ -296,14 +298,15 @@ fn without_passers(turns: Vec<Turn>) -> Vec<Turn> {
     kept
 }
 
-/// Who worked at the other side, as hand-overs from who asked to who got the answer.
-pub(super) fn handed_on(turns: &[Turn], asked: Touch, answered: Touch) -> Vec<Edge> {
+/// The threads of the other side, as handovers from the thread that sent the request to the one
+/// that received the reply.
+pub(super) fn handed_on(turns: &[Turn], requested: Touch, answered: Touch) -> Vec<Edge> {
     let touch = |thread, ts| Touch {
         ts,
         thread,
         turns: 0,
     };
-    let mut from = asked;
+    let mut from = requested;
     let mut edges = Vec::new();
     for (place, turn) in turns.iter().enumerate() {
         let to = touch(turn.thread, turn.ts);

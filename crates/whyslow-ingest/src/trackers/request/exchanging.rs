@@ -1,4 +1,4 @@
-//! Reads and writes on connections, as questions and answers.
+//! Interprets reads and writes on connections as requests and replies.
 
 use whyslow_model::tables::EmitAll;
 use whyslow_model::{Ns, stat};
@@ -28,10 +28,10 @@ impl RequestTracker {
         self.settle(socket, Ending::Next, out);
         self.used(socket, thread);
         let parent = self
-            .hands
+            .workers
             .current(thread)
             .filter(|key| self.is_unanswered(*key));
-        let touch = self.hands.touch(thread, ts);
+        let touch = self.workers.touch(thread, ts);
         let mut exchange = Exchange::new(self.next_id, touch);
         let key = Key {
             socket,
@@ -39,11 +39,11 @@ impl RequestTracker {
         };
         self.next_id += 1;
         exchange.parent = parent;
-        if let Some(asked_for) = parent.and_then(|parent| self.open(parent)) {
-            if asked_for.nested.len() < EDGES_MAX {
-                asked_for.nested.push(Nested {
+        if let Some(cause) = parent.and_then(|parent| self.open(parent)) {
+            if cause.nested.len() < EDGES_MAX {
+                cause.nested.push(Nested {
                     key,
-                    asked: touch,
+                    requested: touch,
                     answered: None,
                     chain: Vec::new(),
                 });
@@ -67,7 +67,7 @@ impl RequestTracker {
         };
         let role = connection.role;
         let Some(open) = &mut connection.open else {
-            // A greeting, or the answer to what was read before the connection was known.
+            // A greeting, or the reply to a request read before the connection was known.
             connection.arrived = None;
             return;
         };
@@ -90,16 +90,16 @@ impl RequestTracker {
             socket,
             id: open.id,
         };
-        let touch = self.hands.take_up(thread, key, ts);
-        let free = self.hands.of(thread).free;
+        let touch = self.workers.take_up(thread, key, ts);
+        let free = self.workers.of(thread).free;
         let since = match open.writer {
             Some((before, since)) if before.thread.utid == thread.utid => since,
-            // Of one that never was seen idle it is not known.
+            // Unknown for a thread that was never seen idle.
             _ if free == 0 => begun,
             _ => free.min(begun),
         };
         open.writer = Some((touch, since));
-        self.hands.of(thread).free = ts;
+        self.workers.of(thread).free = ts;
         self.used(socket, thread);
     }
 
@@ -110,13 +110,13 @@ impl RequestTracker {
         (thread, ts): (&ThreadRef, Ns),
         out: &mut Output<'_, S>,
     ) {
-        let woken = self.hands.of(thread).woken.take();
+        let woken = self.workers.of(thread).woken.take();
         let Some(connection) = self.connections.get_mut(&socket) else {
             return;
         };
         let arrived = connection.arrived.take().or(woken);
         if bytes == 0 {
-            // The other side has nothing to ask any more.
+            // The other side sends no more requests.
             let (is_over, role) = (connection.is_over, connection.role);
             if role == Role::Client || connection.is_answered() {
                 self.settle(socket, Ending::Closed, out);
@@ -127,10 +127,10 @@ impl RequestTracker {
             return;
         }
         if connection.role == Role::Client {
-            return self.read_answer(socket, bytes, (thread, ts));
+            return self.read_reply(socket, bytes, (thread, ts));
         }
         self.used(socket, thread);
-        if !self.is_open_question(socket) {
+        if !self.is_open_request(socket) {
             self.settle(socket, Ending::Next, out);
             self.begin(socket, arrived, (thread, ts));
         }
@@ -142,7 +142,7 @@ impl RequestTracker {
                 socket,
                 id: open.id,
             };
-            let touch = self.hands.take_up(thread, key, ts);
+            let touch = self.workers.take_up(thread, key, ts);
             if open.bytes_received == bytes {
                 open.begun = touch;
             }
@@ -150,7 +150,7 @@ impl RequestTracker {
     }
 
     fn begin(&mut self, socket: i64, arrived: Option<Ns>, (thread, ts): (&ThreadRef, Ns)) {
-        let touch = self.hands.touch(thread, ts);
+        let touch = self.workers.touch(thread, ts);
         let Some(connection) = self.connections.get_mut(&socket) else {
             return;
         };
@@ -171,16 +171,16 @@ impl RequestTracker {
         };
         let standing = connection.standing;
         let opposite = standing.and_then(|standing| self.socks.opposite(&standing));
-        if let Some(asking) = opposite
-            && let Some(other) = self.connections.get_mut(&asking)
-            && let Some(asked) = &mut other.open
-            && asked.answer.is_none()
-            && asked.other.is_none()
+        if let Some(client_socket) = opposite
+            && let Some(other) = self.connections.get_mut(&client_socket)
+            && let Some(client) = &mut other.open
+            && client.answer.is_none()
+            && client.other.is_none()
         {
-            asked.other = Some(key);
+            client.other = Some(key);
             exchange.other = Some(Key {
-                socket: asking,
-                id: asked.id,
+                socket: client_socket,
+                id: client.id,
             });
         }
         if let Some(connection) = self.connections.get_mut(&socket) {
@@ -188,8 +188,8 @@ impl RequestTracker {
         }
     }
 
-    /// Some of the answer was read.
-    fn read_answer(&mut self, socket: i64, bytes: i64, (thread, ts): (&ThreadRef, Ns)) {
+    /// A part of the reply was read.
+    fn read_reply(&mut self, socket: i64, bytes: i64, (thread, ts): (&ThreadRef, Ns)) {
         let Some(connection) = self.connections.get_mut(&socket) else {
             return;
         };
@@ -207,15 +207,15 @@ impl RequestTracker {
         if !is_first {
             return;
         }
-        let is_same = self.hands.current(thread) == Some(parent);
+        let is_same = self.workers.current(thread) == Some(parent);
         if !is_same && !self.is_idle(thread, None) {
             return;
         }
-        let touch = self.hands.take_up(thread, parent, ts);
-        let Some(asked_for) = self.open(parent) else {
+        let touch = self.workers.take_up(thread, parent, ts);
+        let Some(cause) = self.open(parent) else {
             return;
         };
-        let nested = asked_for.nested.iter_mut().find(|it| it.key.id == id);
+        let nested = cause.nested.iter_mut().find(|it| it.key.id == id);
         if let Some(nested) = nested {
             nested.answered = Some(touch);
         }

@@ -1,18 +1,21 @@
-//! Requests that a client told itself, as load does, and the ones of this recording that served them.
+//! Matches requests reported by a client itself, such as load, with the requests of this recording
+//! that served them.
 //!
-//! Both know the addresses of the connection, and requests on one connection come one after the
-//! other. They are the same if each of them is the only one that fits the other in time: the server
-//! had the question while the client waited for the answer. Where none is the only one there is no
-//! answer, which is better than a wrong one.
+//! Both sides know the addresses of the connection, and requests on one connection are consecutive.
+//! Two requests match if each is the only one that fits the other in time: the server had the
+//! request while the client waited for the reply. If there are several candidates, none is chosen,
+//! which is better than a wrong match.
 //!
-//! What the sockets of such a client show is the same once more, and says so. It is told after the client's own row,
-//! which begins no later, and by the same clock; of several that overlap it, as of streams on one connection, it is
-//! put down to the one that it has most time in common with.
+//! The sockets of such a client show the same request again; that row is marked as such. It is
+//! processed after the client's own row, which starts no later and uses the same clock; if several
+//! overlap it, such as streams on one connection, it is attributed to the one with the longest
+//! overlap.
 //!
-//! What sockets of a server show does not say what it was about. Joined with what a client told, it does.
+//! The sockets of a server do not show the content of a request. If it is matched with a client's
+//! record, the content is known.
 //!
-//! Of another host, the clock is another one. Where both sides know as many requests of a connection, those are the same
-//! in order, and bound the difference ([`Offset`]).
+//! Another host has another clock. If both sides have the same number of requests on a connection,
+//! these match in order, and bound the offset ([`Offset`]).
 
 use rustc_hash::FxHashMap;
 use whyslow_model::tables::{EmitAll, RequestRow};
@@ -23,43 +26,46 @@ use super::offset::{BothSides, Offset};
 use super::traced::Traced;
 use crate::importers::requests::Role;
 
-/// Requests of clients that are held until it is known who served them.
-const ASKED_MAX: usize = 1 << 18;
-/// Requests that were served, of which it is known whose they may be: any, by a clock that is wrong.
+/// Maximum number of client requests held back until the request that served them is known.
+const CLIENTS_MAX: usize = 1 << 18;
+/// Maximum number of served requests to match: with a wrong clock, any may be a candidate.
 const SERVED_MAX: usize = 1 << 20;
-/// Fewer exchanges may fit a wrong difference of clocks by chance, as where a port was used again.
+/// Fewer exchanges may fit a wrong clock offset by chance, for example if a port was reused.
 const EXCHANGES_MIN: usize = 8;
 
-/// Rows of those that wait for what their clients say of them; more are written without.
-const HELD_MAX: usize = 1 << 17;
-/// Rows of a connection that are looked at for one of its sockets, the latest first: streams at a time.
+/// Maximum number of rows that wait for the record of their client; further ones are written
+/// without it.
+const PENDING_MAX: usize = 1 << 17;
+/// Maximum number of a connection's rows that are compared with a request on one of its sockets,
+/// latest first: concurrent streams.
 const STREAMS_MAX: usize = 64;
 
 #[derive(Debug)]
 struct Served {
     id: i64,
     ts: Ns,
-    /// It began to answer.
+    /// Start of the reply.
     answered: Ns,
-    /// None where there was no room.
+    /// `None` above the limit.
     row: Option<Box<RequestRow>>,
 }
 
 #[derive(Debug, Default)]
-struct Asked {
+struct ClientConnection {
     rows: Vec<RequestRow>,
     served: Vec<Served>,
 }
 
 #[derive(Debug, Default)]
 pub(super) struct Expected {
-    /// Whether there are both: requests that clients tell, and what may show who served them.
+    /// Whether both exist: requests reported by clients, and data that may show which requests
+    /// served them.
     has_both: bool,
-    /// By this side of the client and its other side.
-    connections: FxHashMap<(Sym, Sym), Asked>,
-    asked: usize,
+    /// By the client's local and remote address.
+    connections: FxHashMap<(Sym, Sym), ClientConnection>,
+    clients: usize,
     served: usize,
-    held: usize,
+    pending: usize,
 }
 
 impl Expected {
@@ -67,7 +73,7 @@ impl Expected {
         self.has_both = true;
     }
 
-    /// Takes a request of a client, which keeps its id; gives it back if there is nothing to wait for.
+    /// Holds back a client request, which keeps its id; returns it if there is nothing to wait for.
     pub(super) fn client<S: EmitAll>(
         &mut self,
         row: Box<RequestRow>,
@@ -76,34 +82,35 @@ impl Expected {
         let (true, Some(local), Some(peer)) = (self.has_both, row.local, row.peer) else {
             return Some(row);
         };
-        if self.asked >= ASKED_MAX {
+        if self.clients >= CLIENTS_MAX {
             out.anomalies.count(&stat::REQUEST_JOIN_LIMIT, row.ts);
             return Some(row);
         }
-        self.asked += 1;
-        let asked = self.connections.entry((local, peer)).or_default();
-        asked.rows.push(*row);
+        self.clients += 1;
+        let connection = self.connections.entry((local, peer)).or_default();
+        connection.rows.push(*row);
         None
     }
 
-    /// What sockets of a client show: id of the same request as told by the client.
-    pub(super) fn told_as(&self, row: &RequestRow) -> Option<i64> {
-        let asked = self.connections.get(&row.local.zip(row.peer)?)?;
+    /// For a request seen on a client's sockets: id of the same request as reported by the client.
+    pub(super) fn same_as(&self, row: &RequestRow) -> Option<i64> {
+        let connection = self.connections.get(&row.local.zip(row.peer)?)?;
         let end = |row: &RequestRow| row.ts_end.unwrap_or(Ns::MAX);
-        let common = |told: &RequestRow| {
-            let until = end(told).min(end(row));
-            until.saturating_sub(told.ts.max(row.ts))
+        let common = |reported: &RequestRow| {
+            let until = end(reported).min(end(row));
+            until.saturating_sub(reported.ts.max(row.ts))
         };
-        let told = asked.rows.iter().rev().take(STREAMS_MAX);
-        let best = told.max_by_key(|told| (common(told), told.id))?;
-        // Either may begin earlier, with the connection.
+        let reported = connection.rows.iter().rev().take(STREAMS_MAX);
+        let best = reported.max_by_key(|reported| (common(reported), reported.id))?;
+        // Either may start earlier, with the connection.
         let length = |row: &RequestRow| end(row).saturating_sub(row.ts);
         let shorter = length(row).min(length(best));
         let is_same = common(best) > 0 && common(best) >= shorter / 2;
         is_same.then_some(best.id)
     }
 
-    /// A request that was served and answered; gives it back if there is nothing to wait for.
+    /// Holds back a request that was served and replied to; returns it if there is nothing to wait
+    /// for.
     pub(super) fn served<S: EmitAll>(
         &mut self,
         row: Box<RequestRow>,
@@ -120,28 +127,30 @@ impl Expected {
         self.served += 1;
         let both = self.connections.entry(ends).or_default();
         let (id, ts) = (row.id, row.ts);
-        let (held, given_back) = if self.held < HELD_MAX {
+        let (pending, given_back) = if self.pending < PENDING_MAX {
             (Some(row), None)
         } else {
             (None, Some(row))
         };
-        self.held += usize::from(held.is_some());
+        self.pending += usize::from(pending.is_some());
         both.served.push(Served {
             id,
             ts,
             answered,
-            row: held,
+            row: pending,
         });
         given_back
     }
 
-    /// Writes them all, joined.
+    /// Writes all requests, matched.
     pub(super) fn finish<S: EmitAll>(&mut self, traced: &Traced, out: &mut Output<'_, S>) {
         let mut rows = Vec::new();
         let mut connections = std::mem::take(&mut self.connections);
-        for asked in connections.values_mut() {
-            asked.rows.sort_by_key(|row| (row.ts, row.id));
-            asked.served.sort_by_key(|served| (served.ts, served.id));
+        for connection in connections.values_mut() {
+            connection.rows.sort_by_key(|row| (row.ts, row.id));
+            connection
+                .served
+                .sort_by_key(|served| (served.ts, served.id));
         }
         let pairs = connections
             .values()
@@ -150,7 +159,7 @@ impl Expected {
         let exchanges: Vec<BothSides> = pairs
             .filter_map(|(row, served)| {
                 Some(BothSides {
-                    asked: (row.ts, row.ts_end?),
+                    client: (row.ts, row.ts_end?),
                     served: (served.ts, served.answered),
                 })
             })
@@ -167,34 +176,37 @@ impl Expected {
                 .map(|row| row.ts)
                 .min();
             let text = format!(
-                "clock of the load is {} \u{b5}s ahead, \u{b1} {} \u{b5}s",
+                "the client's clock is {} \u{b5}s ahead (\u{b1} {} \u{b5}s)",
                 middle / 1000,
                 error.saturating_add(999) / 1000
             );
             out.anomalies
-                .tell(&stat::REQUEST_CLOCK, at.unwrap_or(0), text);
+                .note(&stat::REQUEST_CLOCK, at.unwrap_or(0), text);
         }
         let joined = out.symbols.intern_static("connection");
         let by_trace = out.symbols.intern_static("trace");
         let kinds = ["unknown", "ok", "error"].map(|word| out.symbols.intern_static(word));
-        for mut asked in connections.into_values() {
-            for (row, place) in join(&asked, shift).into_iter().enumerate() {
-                let Some(served) = place.and_then(|place| asked.served.get_mut(place)) else {
+        for mut connection in connections.into_values() {
+            for (row, place) in join(&connection, shift).into_iter().enumerate() {
+                let Some(served) = place.and_then(|place| connection.served.get_mut(place)) else {
                     continue;
                 };
-                let told = &mut asked.rows[row];
-                told.server_request = Some(served.id);
-                told.joined_by = Some(joined);
+                let reported = &mut connection.rows[row];
+                reported.server_request = Some(served.id);
+                reported.joined_by = Some(joined);
                 if let Some(served) = &mut served.row {
-                    name(served, told, kinds);
+                    name(served, reported, kinds);
                 }
             }
-            for told in &mut asked.rows {
-                traced.join(told, Role::Client, by_trace);
+            for reported in &mut connection.rows {
+                traced.join(reported, Role::Client, by_trace);
             }
-            rows.extend(asked.rows);
-            let held = asked.served.into_iter().filter_map(|served| served.row);
-            rows.extend(held.map(|row| *row));
+            rows.extend(connection.rows);
+            let pending = connection
+                .served
+                .into_iter()
+                .filter_map(|served| served.row);
+            rows.extend(pending.map(|row| *row));
         }
         rows.sort_by_key(|row| row.id);
         for row in rows {
@@ -203,34 +215,37 @@ impl Expected {
     }
 }
 
-/// What a client says of a request that it asked for: what it was, and what the answer says.
-fn name(served: &mut RequestRow, told: &RequestRow, [unknown, ok, error]: [Sym; 3]) {
-    served.method = told.method;
-    served.host = told.host;
-    served.endpoint = told.endpoint;
-    served.target = told.target;
-    served.status = told.status;
-    served.protocol = served.protocol.or(told.protocol);
-    // A client may have given up, of which its server knew nothing.
-    if served.outcome == unknown && (told.outcome == ok || told.outcome == error) {
-        served.outcome = told.outcome;
+/// Copies the properties of a request from the client's record: what it was, and what the reply
+/// says.
+fn name(served: &mut RequestRow, reported: &RequestRow, [unknown, ok, error]: [Sym; 3]) {
+    served.method = reported.method;
+    served.host = reported.host;
+    served.endpoint = reported.endpoint;
+    served.target = reported.target;
+    served.status = reported.status;
+    served.protocol = served.protocol.or(reported.protocol);
+    // A client may have given up without its server noticing.
+    if served.outcome == unknown && (reported.outcome == ok || reported.outcome == error) {
+        served.outcome = reported.outcome;
     }
 }
 
-/// Of each that was asked the place of the only one that fits, if it fits no other.
-fn join(asked: &Asked, shift: Ns) -> Vec<Option<usize>> {
-    let mut taken = vec![0i64; asked.served.len() + 1];
-    let fits = asked.rows.iter().map(|row| {
+/// For each client request, the index of the only served request that fits, if that fits no other.
+fn join(connection: &ClientConnection, shift: Ns) -> Vec<Option<usize>> {
+    let mut taken = vec![0i64; connection.served.len() + 1];
+    let fits = connection.rows.iter().map(|row| {
         let begin = row.ts.saturating_sub(shift);
         let end = row.ts_end.map(|end| end.saturating_sub(shift));
-        let from = asked.served.partition_point(|served| served.ts < begin);
+        let from = connection
+            .served
+            .partition_point(|served| served.ts < begin);
         let to = end.map_or(from, |end| {
-            asked.served.partition_point(|served| served.ts <= end)
+            connection.served.partition_point(|served| served.ts <= end)
         });
         from..to.max(from)
     });
     let fits: Vec<std::ops::Range<usize>> = fits.collect();
-    // How many begin to fit each, less those that no longer do.
+    // Number of client requests that start to fit each, minus those that no longer fit.
     for range in &fits {
         taken[range.start] += 1;
         taken[range.end] -= 1;

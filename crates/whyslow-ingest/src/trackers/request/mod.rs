@@ -1,32 +1,32 @@
-//! Requests: those that logs and load generators tell whole ([`told`]), and those that sockets show: what was asked and answered on each connection, and which threads
-//! worked for it.
+//! Requests: complete ones from logs and load generators ([`imported`]), and those derived from
+//! sockets: the requests and replies of each connection, and the threads that served them.
 //!
-//! **Exchanges.** Of a connection that this machine accepted, one runs from the first read that had
-//! bytes to the last write before the next such read. Of one that it asked for, from the first
-//! write to the last read before the next write. What is read or written is not recorded, so nothing tells apart
-//! what one side asks while the other still answers: several at once are one, and the greetings of
+//! **Exchanges.** On a connection accepted by this machine, an exchange lasts from the first read
+//! with data to the last write before the next such read. On a connection initiated by this
+//! machine, from the first write to the last read before the next write. The data itself is not
+//! recorded, so pipelined requests cannot be separated: several at once are one exchange, and
 //! handshakes are exchanges, too.
 //!
-//! **Two processors.** A call is known when it returns, and what it sent may have been read, and even be
-//! answered, by then. So a question begins where its write is entered, before anybody can have it;
-//! everything else is put together when an exchange is over.
+//! **Concurrency.** A call is known when it returns, and by then the data that it sent may have
+//! been read, and even replied to. So a request starts at the entry of its write, before any thread
+//! can receive it; everything else is put together when an exchange has ended.
 //!
-//! **Other side.** Two sockets of this machine that have each other's addresses are one connection. A question
-//! that is read is the one that was being asked and had no answer.
+//! **Other side.** Two sockets of this machine with each other's addresses are one connection. A
+//! request that is read is the one in progress without a reply.
 
 mod connection;
-mod deed;
 mod exchanging;
 mod expected;
-mod handing;
-mod hands;
+mod handover;
+mod imported;
 mod offset;
 mod rows;
+mod socket_op;
 mod tcp;
 #[cfg(test)]
 mod tests;
-mod told;
 mod traced;
+mod workers;
 
 use rustc_hash::FxHashMap;
 use whyslow_model::event::{Endpoint, NetHeaders, TcpChange};
@@ -36,53 +36,53 @@ use whyslow_model::{Ns, Sym, stat};
 use super::identity::{Here, Output, ThreadRef};
 use super::syscall::SyscallTracker;
 use connection::{Connection, Exchange, Key, Role};
-pub(super) use deed::{Channel, Deed, Doing, Place, endpoint, plain};
 use expected::Expected;
-use hands::Hands;
+use imported::Imported;
 use rows::{Ending, protocol, text};
-use tcp::{Socks, Standing, Told};
-use told::Tales;
+pub(super) use socket_op::{Channel, Doing, Place, SocketOp, endpoint, plain};
+use tcp::{Socks, Standing, TcpOutcome};
 use traced::Traced;
+use workers::Workers;
 
-/// Connections under way; of more than that all are given up.
+/// Maximum number of open connections; above it, all are dropped.
 const CONNECTIONS_MAX: usize = 1 << 16;
-/// Bytes of a packet that are more than headers can be.
+/// Packets up to this size may consist of headers only.
 const HEADERS_MAX: i64 = 120;
 
 #[derive(Debug, Default)]
 pub(super) struct RequestTracker {
     connections: FxHashMap<i64, Connection>,
-    /// Connections that a process used last.
+    /// Number of connections last used by each process.
     users: FxHashMap<i32, u32>,
     socks: Socks,
-    hands: Hands,
+    workers: Workers,
     expected: Expected,
-    tales: Tales,
+    imported: Imported,
     traced: Traced,
     next_id: i64,
     next_turn: i64,
 }
 
 impl RequestTracker {
-    /// Takes what the event told of calls.
+    /// Applies the socket operations of the event.
     #[inline]
-    pub(super) fn deeds<S: EmitAll>(
+    pub(super) fn socket_ops<S: EmitAll>(
         &mut self,
         syscall: &mut SyscallTracker,
         here: &Here,
         out: &mut Output<'_, S>,
     ) {
-        for deed in syscall.deeds() {
-            if let Deed::Open { socket, .. } = deed {
-                self.was_open(socket, deed, out);
+        for op in syscall.socket_ops() {
+            if let SocketOp::Open { socket, .. } = op {
+                self.was_open(socket, op, out);
             } else if let Some(thread) = &here.thread {
-                self.deed(deed, (thread, here.ts), out);
+                self.socket_op(op, (thread, here.ts), out);
             }
         }
     }
 
-    /// What is recorded beside requests that are told may show who served them; and sources may tell of the same
-    /// request, each from its side.
+    /// Announces that other sources may show which threads served imported requests, and that
+    /// several sources may report the same request, each from its side.
     pub(super) fn expect(&mut self, has_both: bool, has_traces: bool) {
         if has_both {
             self.expected.expect_both();
@@ -93,10 +93,10 @@ impl RequestTracker {
     }
 
     pub(super) fn gone(&mut self, thread: &ThreadRef) {
-        self.hands.gone(thread);
+        self.workers.gone(thread);
     }
 
-    /// A process ended, and with it its connections.
+    /// A process ended, and its connections with it.
     pub(super) fn ended<S: EmitAll>(&mut self, upid: i32, out: &mut Output<'_, S>) {
         if !self.users.contains_key(&upid) {
             return;
@@ -115,7 +115,7 @@ impl RequestTracker {
         self.users.remove(&upid);
     }
 
-    /// A connection of TCP changes its state.
+    /// State change of a TCP connection.
     pub(super) fn tcp<S: EmitAll>(
         &mut self,
         change: &TcpChange,
@@ -132,18 +132,18 @@ impl RequestTracker {
             .socks
             .event(change, connecting.map(|(socket, _)| socket), here.ts)
         {
-            Told::Nothing => {}
-            Told::Asked(socket) => {
+            TcpOutcome::Nothing => {}
+            TcpOutcome::Requested(socket) => {
                 if let Some((thread, (_, ts))) = thread.as_ref().zip(connecting) {
-                    self.asked(socket, (thread, ts), out);
+                    self.requested(socket, (thread, ts), out);
                 }
             }
-            Told::Established(socket, standing) => {
+            TcpOutcome::Established(socket, standing) => {
                 if let Some(connection) = self.connections.get_mut(&socket) {
                     stands(connection, &standing, out);
                 }
             }
-            Told::Closed(socket) => {
+            TcpOutcome::Closed(socket) => {
                 let known = self.connections.get_mut(&socket);
                 let Some(connection) = known else { return };
                 connection.is_over = true;
@@ -151,7 +151,7 @@ impl RequestTracker {
                     self.connections.remove(&socket);
                 }
             }
-            Told::Full => out.anomalies.count(&stat::MAP_LIMIT, here.ts),
+            TcpOutcome::Full => out.anomalies.count(&stat::MAP_LIMIT, here.ts),
         }
     }
 
@@ -177,11 +177,12 @@ impl RequestTracker {
         self.traced.finish(out);
     }
 
-    /// Writes all that is open, and forgets the connections.
+    /// Writes everything that is open, and drops the connections.
     fn give_up<S: EmitAll>(&mut self, out: &mut Output<'_, S>) {
         let mut sockets: Vec<i64> = self.connections.keys().copied().collect();
         sockets.sort_unstable();
-        // What a request asked of others is needed by it, so that may go only after all.
+        // Nested client requests are needed by the request they belong to, so they are removed
+        // last.
         for socket in &sockets {
             self.settle(*socket, Ending::Cut, out);
         }
@@ -189,24 +190,24 @@ impl RequestTracker {
         self.users.clear();
     }
 
-    fn deed<S: EmitAll>(
+    fn socket_op<S: EmitAll>(
         &mut self,
-        deed: Deed,
+        op: SocketOp,
         (thread, ts): (&ThreadRef, Ns),
         out: &mut Output<'_, S>,
     ) {
-        match deed {
-            Deed::Accepted { socket, path, peer } => {
-                self.hands.of(thread).woken = None;
+        match op {
+            SocketOp::Accepted { socket, path, peer } => {
+                self.workers.of(thread).woken = None;
                 self.accepted(socket, (path, peer), ts, out);
             }
-            Deed::Connected {
+            SocketOp::Connected {
                 socket,
                 path,
                 peer,
-                ts: asked,
+                ts: requested,
             } => {
-                self.asked(socket, (thread, asked), out);
+                self.requested(socket, (thread, requested), out);
                 if let Some(connection) = self.connections.get_mut(&socket) {
                     connection.peer = connection.peer.or(path);
                     connection.peer_end = connection.peer_end.or(peer);
@@ -218,46 +219,46 @@ impl RequestTracker {
                     }
                 }
             }
-            Deed::WriteBegan { place, bytes } => match place {
+            SocketOp::WriteBegan { place, bytes } => match place {
                 Place::Socket(socket) => self.write_began(socket, (thread, ts), out),
                 Place::Channel(channel) => self.put(channel, bytes, (thread, ts), out),
             },
-            Deed::Wrote {
+            SocketOp::Wrote {
                 socket,
                 bytes,
                 ts: begun,
             } => self.wrote(socket, bytes, (thread, begun, ts)),
-            Deed::Read { place, bytes } => match place {
+            SocketOp::Read { place, bytes } => match place {
                 Place::Socket(socket) => self.read(socket, bytes, (thread, ts), out),
                 Place::Channel(channel) => self.took(channel, bytes, (thread, ts), out),
             },
-            Deed::Open { .. } => {}
-            Deed::Named { socket, local } => self.named(socket, local, out),
-            Deed::Reset { socket } => {
+            SocketOp::Open { .. } => {}
+            SocketOp::Named { socket, local } => self.named(socket, local, out),
+            SocketOp::Reset { socket } => {
                 if let Some(connection) = self.connections.get_mut(&socket)
                     && let Some(open) = &mut connection.open
                 {
                     open.is_reset = true;
                 }
             }
-            Deed::Closed { socket } => {
+            SocketOp::Closed { socket } => {
                 let known = self.connections.get(&socket);
                 let user = known.and_then(|connection| connection.user);
-                // Who hands a connection to a child closes its own copy.
+                // A process that passes a connection to a child closes its own copy.
                 if user.is_some() && user == thread.upid {
                     self.remove(socket, Ending::Closed, out);
                 }
             }
-            Deed::Waits { place, is_timed } => {
+            SocketOp::Waits { place, is_timed } => {
                 if !self.connections.is_empty() {
-                    self.hands.waits(thread, place, is_timed);
+                    self.workers.waits(thread, place, is_timed);
                 }
             }
-            Deed::Polled { ready, ts: begun } => {
-                let hand = self.hands.of(thread);
-                hand.current = None;
-                hand.free = ts;
-                hand.woken = hand.woken.filter(|woken| *woken >= begun && ready == 1);
+            SocketOp::Polled { ready, ts: begun } => {
+                let worker = self.workers.of(thread);
+                worker.current = None;
+                worker.free = ts;
+                worker.woken = worker.woken.filter(|woken| *woken >= begun && ready == 1);
             }
         }
     }
@@ -295,14 +296,14 @@ impl RequestTracker {
         self.enter(socket, connection, out);
     }
 
-    /// A snapshot tells of one that stands since before the recording began.
-    fn was_open<S: EmitAll>(&mut self, socket: i64, deed: Deed, out: &mut Output<'_, S>) {
-        let Deed::Open {
+    /// A snapshot reports a connection opened before the recording.
+    fn was_open<S: EmitAll>(&mut self, socket: i64, op: SocketOp, out: &mut Output<'_, S>) {
+        let SocketOp::Open {
             is_accepted,
             path,
             ends,
             ..
-        } = deed
+        } = op
         else {
             return;
         };
@@ -330,7 +331,7 @@ impl RequestTracker {
         self.enter(socket, connection, out);
     }
 
-    /// Its own side is known by what the program asked.
+    /// Its local address is known because the program queried it.
     fn named<S: EmitAll>(&mut self, socket: i64, local: Endpoint, out: &mut Output<'_, S>) {
         let Some(connection) = self.connections.get_mut(&socket) else {
             return;
@@ -349,8 +350,8 @@ impl RequestTracker {
         }
     }
 
-    /// A connection was asked for.
-    fn asked<S: EmitAll>(
+    /// A connection was requested.
+    fn requested<S: EmitAll>(
         &mut self,
         socket: i64,
         (thread, ts): (&ThreadRef, Ns),
@@ -372,8 +373,8 @@ impl RequestTracker {
         open.is_some_and(|open| open.id == key.id && open.answer.is_none())
     }
 
-    /// A question is still being asked.
-    fn is_open_question(&self, socket: i64) -> bool {
+    /// Whether a request is still being written.
+    fn is_open_request(&self, socket: i64) -> bool {
         let open = self
             .connections
             .get(&socket)
@@ -386,7 +387,7 @@ impl RequestTracker {
         (open.id == key.id).then_some(&mut **open)
     }
 
-    /// Nothing of a question was written.
+    /// Nothing of a request was written.
     fn take_back(&mut self, socket: i64) {
         let Some(connection) = self.connections.get_mut(&socket) else {
             return;
@@ -413,7 +414,7 @@ impl RequestTracker {
         }
     }
 
-    /// A process no longer uses one of its connections.
+    /// A process stops using one of its connections.
     fn left(&mut self, upid: Option<i32>) {
         if let Some(upid) = upid
             && let Some(count) = self.users.get_mut(&upid)
@@ -436,7 +437,7 @@ impl RequestTracker {
     }
 }
 
-/// The kernel told its addresses.
+/// The kernel reported its addresses.
 fn stands<S: EmitAll>(connection: &mut Connection, standing: &Standing, out: &mut Output<'_, S>) {
     connection.standing = Some(*standing);
     connection.local = Some(text(standing.local, out));

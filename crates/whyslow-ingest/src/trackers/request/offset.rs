@@ -1,30 +1,30 @@
-//! How far the clocks of two hosts are apart, as far as what they said to each other tells.
+//! Clock offset between two hosts, bounded by the messages between them.
 //!
-//! Nobody reads a question before it is asked, nor has an answer before it is given. Each exchange
-//! that both sides know bounds the difference on both sides, and all of them together as tightly as the fastest way
-//! there and the fastest way back.
+//! No request is read before it is sent, and no reply before it is written. Each exchange known to
+//! both sides bounds the offset on both sides, and all of them together bound it as tightly as the
+//! fastest message in each direction.
 
 use whyslow_model::Ns;
 
-/// What has to be added to times of the server to have those of the client: something between the two.
+/// Offset to add to times of the server to convert them to the client's clock: between two bounds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::trackers) struct Offset {
     pub(in crate::trackers) low_ns: Ns,
     pub(in crate::trackers) high_ns: Ns,
 }
 
-/// One exchange as both sides tell it.
+/// An exchange as reported by both sides.
 #[derive(Debug, Clone, Copy)]
 pub(in crate::trackers) struct BothSides {
-    /// Begin and end at the client.
-    pub(in crate::trackers) asked: (Ns, Ns),
-    /// Of the server, when it had the question and when it began to give the answer.
+    /// Start and end at the client.
+    pub(in crate::trackers) client: (Ns, Ns),
+    /// At the server, the arrival of the request and the start of the reply.
     pub(in crate::trackers) served: (Ns, Ns),
 }
 
 impl Offset {
-    /// None if there are no exchanges, or if no difference fits all of them: they are not the same
-    /// ones, or a clock was set meanwhile.
+    /// `None` without exchanges, or if no offset fits all of them: they are not the same exchanges,
+    /// or a clock was set in the meantime.
     pub(in crate::trackers) fn of(exchanges: impl IntoIterator<Item = BothSides>) -> Option<Self> {
         let mut exchanges = exchanges.into_iter();
         let first = Self::one(exchanges.next()?);
@@ -38,21 +38,21 @@ impl Offset {
         (all.low_ns <= all.high_ns).then_some(all)
     }
 
-    /// As good as any other, and how wrong it can be.
+    /// Best estimate, and its maximum error.
     pub(in crate::trackers) fn middle_ns(self) -> (Ns, Ns) {
         let width = self.high_ns.saturating_sub(self.low_ns);
         (self.low_ns.saturating_add(width / 2), width - width / 2)
     }
 
-    /// Both may have the same clock.
+    /// Both may use the same clock.
     pub(in crate::trackers) fn is_none(self) -> bool {
         (self.low_ns..=self.high_ns).contains(&0)
     }
 
     fn one(exchange: BothSides) -> Self {
         Self {
-            low_ns: exchange.asked.0.saturating_sub(exchange.served.0),
-            high_ns: exchange.asked.1.saturating_sub(exchange.served.1),
+            low_ns: exchange.client.0.saturating_sub(exchange.served.0),
+            high_ns: exchange.client.1.saturating_sub(exchange.served.1),
         }
     }
 }
@@ -64,8 +64,8 @@ mod tests {
     use super::{BothSides, Offset};
 
     proptest! {
-        /// Whatever the ways and the work took, the true difference is inside, and the bounds are no wider than
-        /// the fastest ways together.
+        /// Whatever the latencies and the service time, the true offset is within the bounds, and
+        /// the bounds are no wider than the fastest messages together.
         #[test]
         fn the_true_difference_lies_within_the_bounds(
             offset in -1_000_000_000_000i64..1_000_000_000_000,
@@ -75,7 +75,7 @@ mod tests {
             ),
         ) {
             let exchanges = trips.iter().map(|&(ts, there, work, back)| BothSides {
-                asked: (ts, ts + there + work + back),
+                client: (ts, ts + there + work + back),
                 served: (ts + there - offset, ts + there + work - offset),
             });
             let found = Offset::of(exchanges).expect("they fit");
@@ -90,7 +90,7 @@ mod tests {
         #[test]
         fn a_clock_that_was_set_fits_nothing(jump in 20_000_001i64..1 << 40) {
             let exchange = |offset| BothSides {
-                asked: (0, 20_000_000),
+                client: (0, 20_000_000),
                 served: (10_000_000 - offset, 10_000_000 - offset),
             };
             prop_assert_eq!(Offset::of([exchange(0), exchange(jump)]), None);

@@ -1,4 +1,4 @@
-//! From an exchange that is over to its rows.
+//! Converts ended exchanges to rows.
 
 use whyslow_model::event::Endpoint;
 use whyslow_model::tables::{EmitAll, RequestRow, RequestThreadRow};
@@ -8,12 +8,12 @@ use super::super::identity::Output;
 use super::super::net::write_address;
 use super::RequestTracker;
 use super::connection::{Connection, Exchange, Role, Turn, handed_on};
-use super::hands::Edge;
+use super::workers::Edge;
 
-/// A connection that was used so soon was made for what it was used for.
+/// A connection that was used within this time was opened for that use.
 const CONNECTED_FOR_NS: Ns = 1_000_000;
 
-/// Ports that nobody uses for anything else, and what the sockets of this machine are called.
+/// Ports that are reserved for one protocol, and the names of Unix sockets.
 const PROTOCOLS: [(u16, &str, &str); 5] = [
     (5432, "/.s.PGSQL.", "postgresql"),
     (3306, "/mysqld.sock", "mysql"),
@@ -22,7 +22,7 @@ const PROTOCOLS: [(u16, &str, &str); 5] = [
     (9092, "/kafka.sock", "kafka"),
 ];
 
-/// Why an exchange is over.
+/// Why an exchange ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Ending {
     Next,
@@ -31,7 +31,7 @@ pub(super) enum Ending {
     Cut,
 }
 
-/// What is spoken at an end, where that is sure.
+/// Protocol of an endpoint, if it is certain.
 pub(super) fn protocol<S: EmitAll>(
     server: Option<Endpoint>,
     path: Option<Sym>,
@@ -52,7 +52,7 @@ pub(super) fn text<S: EmitAll>(side: Endpoint, out: &mut Output<'_, S>) -> Sym {
 }
 
 impl RequestTracker {
-    /// The open exchange of a connection is over: writes it.
+    /// The open exchange of a connection ended: writes it.
     pub(super) fn settle<S: EmitAll>(
         &mut self,
         socket: i64,
@@ -73,21 +73,21 @@ impl RequestTracker {
                     row = row.and_then(|row| self.expected.served(row, first, out));
                 }
                 self.gather(&mut open);
-                // What was learned since then of where they waited.
-                let hands = &self.hands;
+                // Includes what was learned about their wait addresses since then.
+                let workers = &self.workers;
                 open.edges
-                    .retain(|edge| edge.waited.is_none_or(|(_, place)| !hands.is_lock(place)));
+                    .retain(|edge| edge.waited.is_none_or(|(_, place)| !workers.is_lock(place)));
                 let turns = open.turns();
                 for turn in &turns {
                     self.put_turn(open.id, turn, out);
                 }
-                if let Some(asking) = open.other.and_then(|other| self.open(other)) {
-                    asking.chain = turns;
+                if let Some(client) = open.other.and_then(|other| self.open(other)) {
+                    client.chain = turns;
                 }
             }
             Role::Client => {
                 if let Some(row) = &mut row {
-                    row.same_as = self.expected.told_as(row);
+                    row.same_as = self.expected.same_as(row);
                 }
                 let chain = self.chain(&open);
                 let id = open.id;
@@ -103,16 +103,16 @@ impl RequestTracker {
         }
     }
 
-    /// Who worked at the other side of what a client asked.
-    fn chain(&mut self, asked: &Exchange) -> Vec<Turn> {
-        if !asked.chain.is_empty() {
-            return asked.chain.clone();
+    /// The threads on the other side of a client request.
+    fn chain(&mut self, client: &Exchange) -> Vec<Turn> {
+        if !client.chain.is_empty() {
+            return client.chain.clone();
         }
-        let other = asked.other.and_then(|other| self.open(other));
+        let other = client.other.and_then(|other| self.open(other));
         other.map(|other| other.turns()).unwrap_or_default()
     }
 
-    /// What was asked of others becomes hand-overs there and back.
+    /// Converts client requests to other servers into handovers there and back.
     fn gather(&mut self, open: &mut Exchange) {
         for nested in std::mem::take(&mut open.nested) {
             let Some(answered) = nested.answered else {
@@ -123,18 +123,18 @@ impl RequestTracker {
                 let key = nested.key;
                 let connection = self.connections.get_mut(&key.socket);
                 let taken = connection.and_then(|connection| connection.open.take());
-                if let Some(asked) = &taken
-                    && asked.id == key.id
+                if let Some(client) = &taken
+                    && client.id == key.id
                 {
-                    chain = self.chain(asked);
+                    chain = self.chain(client);
                 }
                 if let Some(connection) = self.connections.get_mut(&key.socket) {
                     connection.open = taken;
                 }
             }
-            let is_same = nested.asked.thread.utid == answered.thread.utid;
+            let is_same = nested.requested.thread.utid == answered.thread.utid;
             if !chain.is_empty() || !is_same {
-                let edges: Vec<Edge> = handed_on(&chain, nested.asked, answered);
+                let edges: Vec<Edge> = handed_on(&chain, nested.requested, answered);
                 open.edges.extend(edges);
             }
         }
@@ -172,7 +172,7 @@ fn row<S: EmitAll>(
     let ts_end = open.answer.map(|(_, last)| last);
     let thread = open.begun.thread;
     let connected = connected_for(connection, open);
-    let ts = connected.map_or(open.ts, |(asked, _)| asked);
+    let ts = connected.map_or(open.ts, |(requested, _)| requested);
     let sent = open.sent.filter(|_| is_client);
     let first = open.answer.map(|(first, _)| first).filter(|_| is_client);
     let symbols = &mut *out.symbols;
@@ -203,10 +203,10 @@ fn row<S: EmitAll>(
         bytes_received: Some(open.bytes_received),
         queue_ns: open.queue_ns,
         resolve_ns: None,
-        connect_ns: connected.map(|(asked, end)| end.saturating_sub(asked)),
+        connect_ns: connected.map(|(requested, end)| end.saturating_sub(requested)),
         tls_ns: None,
         send_ns: sent.map(|sent| sent.saturating_sub(open.ts)),
-        // An answer may be there before the call that asked is back.
+        // The reply may arrive before the sending call returns.
         wait_ns: sent
             .zip(first)
             .map(|(sent, first)| first.saturating_sub(sent).max(0)),
@@ -232,7 +232,7 @@ fn row<S: EmitAll>(
     }
 }
 
-/// When the connection was asked for and stood, if that was done for this exchange.
+/// Times of the connection request and its completion, if it was made for this exchange.
 fn connected_for(connection: &Connection, open: &Exchange) -> Option<(Ns, Ns)> {
     let is_by_same = connection.connected_by == Some(open.begun.thread.utid);
     let standing = connection.standing?;
@@ -251,7 +251,7 @@ fn outcome(open: &Exchange, ending: Ending) -> &'static str {
     }
 }
 
-/// What was before the recording began nobody knows.
+/// Uses before the recording are unknown.
 fn is_reused(connection: &Connection) -> Option<bool> {
     let is_known = connection.done > 0 || !connection.is_old;
     is_known.then_some(connection.done > 0)

@@ -1,34 +1,34 @@
-//! Which socket of a program is which connection of the kernel's.
+//! Matches sockets of programs with connections of the kernel.
 //!
-//! The kernel tells of connections by the address of its socket, calls by descriptors. A connection
-//! that is asked for changes its state inside the call that asks; one that is accepted stands
-//! before somebody takes it, and is known by its other end.
+//! The kernel identifies connections by the address of the socket structure, calls by descriptors.
+//! A connection initiated here changes its state inside the connecting call; an accepted connection
+//! is established before a thread accepts it, and is matched by its remote address.
 
 use rustc_hash::FxHashMap;
 use whyslow_model::Ns;
 use whyslow_model::event::{Endpoint, NetAddress, TcpChange, TcpState};
 
-use super::deed::plain;
+use super::socket_op::plain;
 
-/// Connections that are remembered.
+/// Maximum number of remembered connections.
 const STANDING_MAX: usize = 1 << 17;
 
 /// An endpoint as a number.
 type End = (u128, u16);
-/// This side and the other one.
+/// Local and remote end.
 pub(super) type Ends = (End, End);
 
 #[derive(Debug, Clone, Copy)]
 pub(super) struct Standing {
     pub(super) local: Endpoint,
     pub(super) peer: Endpoint,
-    /// None if it was before the recording began.
+    /// `None` if it was established before the recording.
     pub(super) established: Option<Ns>,
 }
 
 #[derive(Debug, Clone, Copy, Default)]
 struct Sock {
-    /// Number of the descriptor's socket, once that is known.
+    /// Number of the descriptor's socket, once known.
     socket: Option<i64>,
     standing: Option<Standing>,
     is_accepted: bool,
@@ -37,56 +37,63 @@ struct Sock {
 #[derive(Debug, Default)]
 pub(super) struct Socks {
     by_address: FxHashMap<u64, Sock>,
-    /// Those that nobody has taken, by their other end: two of one end go to two addresses here.
+    /// Connections not accepted yet, by remote end: two with the same remote end have different
+    /// local addresses.
     waiting: FxHashMap<End, Vec<u64>>,
-    /// Sockets by both ends; none where two of them have the same, as in two network namespaces.
+    /// Sockets by both ends; `None` if two of them have the same ends, as in two network
+    /// namespaces.
     by_ends: FxHashMap<Ends, Option<i64>>,
 }
 
-/// What a change of state tells.
+/// Result of a state change.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Told {
+pub(super) enum TcpOutcome {
     Nothing,
-    /// The socket asked for a connection.
-    Asked(i64),
+    /// The socket requested a connection.
+    Requested(i64),
     Established(i64, Standing),
     Closed(i64),
-    /// There were too many, and all are forgotten.
+    /// The limit was exceeded, and all connections were dropped.
     Full,
 }
 
 impl Socks {
-    /// `connecting`: the socket that the thread is connecting in its call.
-    pub(super) fn event(&mut self, change: &TcpChange, connecting: Option<i64>, ts: Ns) -> Told {
+    /// `connecting`: the socket that the thread is connecting in its current call.
+    pub(super) fn event(
+        &mut self,
+        change: &TcpChange,
+        connecting: Option<i64>,
+        ts: Ns,
+    ) -> TcpOutcome {
         match (change.from, change.to) {
             (_, TcpState::SynSent) => {
                 let Some(socket) = connecting else {
-                    return Told::Nothing;
+                    return TcpOutcome::Nothing;
                 };
                 let sock = Sock {
                     socket: Some(socket),
                     ..Sock::default()
                 };
-                self.put(change.sock, sock, Told::Asked(socket))
+                self.put(change.sock, sock, TcpOutcome::Requested(socket))
             }
             (TcpState::Listen | TcpState::Close, TcpState::SynRecv) => {
                 let sock = Sock {
                     is_accepted: true,
                     ..Sock::default()
                 };
-                self.put(change.sock, sock, Told::Nothing)
+                self.put(change.sock, sock, TcpOutcome::Nothing)
             }
             (_, TcpState::Established) => self.established(change, ts),
             (_, TcpState::Close) => self.closed(change.sock),
-            _ => Told::Nothing,
+            _ => TcpOutcome::Nothing,
         }
     }
 
-    /// Somebody took a connection with that other end.
+    /// A connection with that remote end was accepted.
     pub(super) fn accepted(&mut self, peer: Endpoint, socket: i64) -> Option<Standing> {
         let peer = end(peer);
         let waiting = self.waiting.get(&peer)?;
-        // Of several, nobody knows which.
+        // With several, it is unknown which.
         let &[address] = waiting.as_slice() else {
             return None;
         };
@@ -98,14 +105,14 @@ impl Socks {
         Some(standing)
     }
 
-    /// Something else than a change of state told both ends.
+    /// Both ends became known from another source than a state change.
     pub(super) fn known(&mut self, standing: &Standing, socket: i64) {
         if self.by_ends.len() < STANDING_MAX {
             self.enter(standing, socket);
         }
     }
 
-    /// Nobody uses the socket any more.
+    /// The socket is no longer used.
     pub(super) fn left(&mut self, standing: &Standing, socket: i64) {
         let ends = (end(standing.local), end(standing.peer));
         if self.by_ends.get(&ends) == Some(&Some(socket)) {
@@ -113,7 +120,7 @@ impl Socks {
         }
     }
 
-    /// The socket at the other end of a connection of this machine.
+    /// The socket at the other end of a local connection.
     pub(super) fn opposite(&self, standing: &Standing) -> Option<i64> {
         let ends = (end(standing.peer), end(standing.local));
         *self.by_ends.get(&ends)?
@@ -127,22 +134,22 @@ impl Socks {
         self.by_ends.is_empty()
     }
 
-    fn put(&mut self, address: u64, sock: Sock, told: Told) -> Told {
+    fn put(&mut self, address: u64, sock: Sock, outcome: TcpOutcome) -> TcpOutcome {
         self.closed(address);
         if self.by_address.len() >= STANDING_MAX {
             *self = Self::default();
-            return Told::Full;
+            return TcpOutcome::Full;
         }
         self.by_address.insert(address, sock);
-        told
+        outcome
     }
 
-    fn established(&mut self, change: &TcpChange, ts: Ns) -> Told {
+    fn established(&mut self, change: &TcpChange, ts: Ns) -> TcpOutcome {
         let Some(sock) = self.by_address.get_mut(&change.sock) else {
-            return Told::Nothing;
+            return TcpOutcome::Nothing;
         };
         let (Some(local), Some(peer)) = (change.local, change.peer) else {
-            return Told::Nothing;
+            return TcpOutcome::Nothing;
         };
         let standing = Standing {
             local: plain(local),
@@ -153,13 +160,13 @@ impl Socks {
         if sock.is_accepted {
             let waiting = self.waiting.entry(end(standing.peer)).or_default();
             waiting.push(change.sock);
-            return Told::Nothing;
+            return TcpOutcome::Nothing;
         }
         let Some(socket) = sock.socket else {
-            return Told::Nothing;
+            return TcpOutcome::Nothing;
         };
         self.enter(&standing, socket);
-        Told::Established(socket, standing)
+        TcpOutcome::Established(socket, standing)
     }
 
     fn enter(&mut self, standing: &Standing, socket: i64) {
@@ -170,9 +177,9 @@ impl Socks {
         }
     }
 
-    fn closed(&mut self, address: u64) -> Told {
+    fn closed(&mut self, address: u64) -> TcpOutcome {
         let Some(sock) = self.by_address.remove(&address) else {
-            return Told::Nothing;
+            return TcpOutcome::Nothing;
         };
         if let Some(standing) = sock.standing {
             let peer = end(standing.peer);
@@ -184,7 +191,7 @@ impl Socks {
             }
             self.by_ends.remove(&(end(standing.local), peer));
         }
-        sock.socket.map_or(Told::Nothing, Told::Closed)
+        sock.socket.map_or(TcpOutcome::Nothing, TcpOutcome::Closed)
     }
 }
 

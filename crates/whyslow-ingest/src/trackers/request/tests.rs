@@ -1,4 +1,4 @@
-//! Requests that a client told, against those that were served.
+//! Matching of requests reported by a client with the requests that served them.
 
 use whyslow_model::Symbols;
 use whyslow_model::tables::{Collected, RequestRow};
@@ -8,7 +8,11 @@ use super::super::identity::Output;
 use super::expected::Expected;
 use super::traced::Traced;
 
-pub(super) fn told(symbols: &mut Symbols, id: i64, (ts, ts_end): (i64, Option<i64>)) -> RequestRow {
+pub(super) fn client_row(
+    symbols: &mut Symbols,
+    id: i64,
+    (ts, ts_end): (i64, Option<i64>),
+) -> RequestRow {
     RequestRow {
         id,
         ts,
@@ -23,8 +27,13 @@ pub(super) fn told(symbols: &mut Symbols, id: i64, (ts, ts_end): (i64, Option<i6
     }
 }
 
-/// Times of requests that were asked and served, and which of the latter the former are.
-fn check(asked: &[(i64, Option<i64>)], served: &[(i64, i64)], expected: &[Option<i64>], log: &str) {
+/// Times of client requests and of served requests, and the expected matches.
+fn check(
+    requests: &[(i64, Option<i64>)],
+    served: &[(i64, i64)],
+    expected: &[Option<i64>],
+    log: &str,
+) {
     let (mut symbols, mut rows) = (Symbols::new(), Collected::default());
     let mut anomalies = Anomalies::default();
     let mut all = Expected::default();
@@ -34,25 +43,25 @@ fn check(asked: &[(i64, Option<i64>)], served: &[(i64, i64)], expected: &[Option
         anomalies: &mut anomalies,
         sink: &mut rows,
     };
-    for (id, times) in (0..).zip(asked) {
-        let row = Box::new(told(out.symbols, id, *times));
+    for (id, times) in (0..).zip(requests) {
+        let row = Box::new(client_row(out.symbols, id, *times));
         assert!(all.client(row, &mut out).is_none());
     }
     for (id, &(ts, answered)) in (100..).zip(served) {
-        let mut row = told(out.symbols, id, (ts, Some(answered + 1)));
+        let mut row = client_row(out.symbols, id, (ts, Some(answered + 1)));
         std::mem::swap(&mut row.local, &mut row.peer);
         row.source = out.symbols.intern("socket");
         row.outcome = out.symbols.intern("unknown");
         assert!(all.served(Box::new(row), answered, &mut out).is_none());
     }
     all.finish(&Traced::default(), &mut out);
-    let told = rows.request.iter().filter(|row| row.id < 100);
-    let found: Vec<Option<i64>> = told.map(|row| row.server_request).collect();
+    let clients = rows.request.iter().filter(|row| row.id < 100);
+    let found: Vec<Option<i64>> = clients.map(|row| row.server_request).collect();
     for served in rows.request.iter().filter(|row| row.id >= 100) {
         let is_joined = found.contains(&Some(served.id));
         assert_eq!(symbols.get(served.outcome) == "ok", is_joined, "{served:?}");
     }
-    assert_eq!(found, expected, "{asked:?} {served:?}");
+    assert_eq!(found, expected, "{requests:?} {served:?}");
     let stat = &whyslow_model::stat::REQUEST_CLOCK;
     assert_eq!(anomalies.text(stat).unwrap_or_default(), log);
 }
@@ -81,7 +90,7 @@ fn where_two_fit_there_is_no_answer() {
 #[test]
 fn the_clock_of_another_host_is_found_and_told() {
     let far = 5_000_000_000;
-    let asked: Vec<_> = (0..8)
+    let requests: Vec<_> = (0..8)
         .map(|turn| (turn * 20_000, Some(turn * 20_000 + 10_000)))
         .collect();
     let served: Vec<_> = (0..8)
@@ -93,8 +102,8 @@ fn the_clock_of_another_host_is_found_and_told() {
         })
         .collect();
     let expected: Vec<_> = (100..108).map(Some).collect();
-    let log = "clock of the load is 4999999 \u{b5}s ahead, \u{b1} 2 \u{b5}s";
-    check(&asked, &served, &expected, log);
-    // Of fewer it may be chance.
-    check(&asked[..7], &served[..7], &[None; 7], "");
+    let log = "the client's clock is 4999999 \u{b5}s ahead (\u{b1} 2 \u{b5}s)";
+    check(&requests, &served, &expected, log);
+    // Fewer may match by chance.
+    check(&requests[..7], &served[..7], &[None; 7], "");
 }

@@ -1,9 +1,11 @@
-//! Requests of one trace that several sources tell: who asked, who served it, and who stood between.
+//! Matches requests of one trace that several sources report: the client, the server, and proxies
+//! between them.
 //!
-//! A client's span is the parent of the server's, unless a proxy between them made one of its own; where
-//! it only passed the number on, the proxy's line in its log and the server's have the same parent. So the
-//! one that was served is the only one with that parent, or the only one that nobody else of the trace
-//! caused. Where there are several, none is: clocks of several hosts do not tell which.
+//! A client's span is the parent of the server's span, unless a proxy between them created its own
+//! span. If it only passed the span id on, the proxy's log line and the server's have the same
+//! parent. So the request served is the only one with that parent, or the only one without a cause
+//! in the trace. If there are several candidates, none is chosen: clocks of several hosts cannot
+//! decide.
 
 use rustc_hash::FxHashMap;
 use whyslow_model::Sym;
@@ -13,9 +15,9 @@ use whyslow_model::tables::{EmitAll, RequestRow};
 use super::super::identity::Output;
 use crate::importers::requests::Role;
 
-/// Requests that are held until it is known who served them.
-const HELD_MAX: usize = 1 << 18;
-/// Requests that were served, of which it is known of which trace they are.
+/// Maximum number of requests held back until the request that served them is known.
+const PENDING_MAX: usize = 1 << 18;
+/// Maximum number of served requests whose trace is known.
 const SERVED_MAX: usize = 1 << 20;
 
 #[derive(Debug, Clone, Copy)]
@@ -29,20 +31,20 @@ struct Served {
 #[derive(Debug, Default)]
 struct Trace {
     served: Vec<Served>,
-    /// Requests of clients that nobody of the trace caused.
+    /// Client requests without a cause in the trace.
     roots: u32,
 }
 
-/// Halves of the number of a trace.
+/// The two halves of a trace id.
 type Number = (i64, i64);
 
 #[derive(Debug, Default)]
 pub(super) struct Traced {
-    /// Whether several sources tell of requests, or one tells both sides.
+    /// Whether several sources report requests, or one reports both sides.
     is_expected: bool,
     traces: FxHashMap<Number, Trace>,
     served: usize,
-    held: Vec<(RequestRow, Role)>,
+    pending: Vec<(RequestRow, Role)>,
 }
 
 impl Traced {
@@ -50,8 +52,8 @@ impl Traced {
         self.is_expected = true;
     }
 
-    /// Takes note of a request that a source tells.
-    pub(super) fn told<S: EmitAll>(
+    /// Adds a request reported by a source.
+    pub(super) fn add<S: EmitAll>(
         &mut self,
         row: &RequestRow,
         role: Role,
@@ -61,7 +63,7 @@ impl Traced {
             return;
         };
         if self.served >= SERVED_MAX {
-            // Of a trace that is known in part, the only one may be one of several.
+            // In an incomplete trace the only candidate may be one of several.
             self.traces.clear();
             return out.anomalies.count(&stat::REQUEST_JOIN_LIMIT, row.ts);
         }
@@ -78,7 +80,8 @@ impl Traced {
         }
     }
 
-    /// Takes a request whose server may be told later; gives it back if there is nothing to wait for.
+    /// Holds back a request whose server may be reported later; returns it if there is nothing to
+    /// wait for.
     pub(super) fn hold<S: EmitAll>(
         &mut self,
         row: Box<RequestRow>,
@@ -88,15 +91,15 @@ impl Traced {
         if !self.is_expected || role == Role::Server || number(&row).is_none() {
             return Some(row);
         }
-        if self.held.len() >= HELD_MAX {
+        if self.pending.len() >= PENDING_MAX {
             out.anomalies.count(&stat::REQUEST_JOIN_LIMIT, row.ts);
             return Some(row);
         }
-        self.held.push((*row, role));
+        self.pending.push((*row, role));
         None
     }
 
-    /// Fills in who served a request, and in whose course it was asked for.
+    /// Fills in the request that served this one, and the one that caused it.
     pub(super) fn join(&self, row: &mut RequestRow, role: Role, by: Sym) {
         let Some(trace) = number(row).and_then(|number| self.traces.get(&number)) else {
             return;
@@ -116,11 +119,11 @@ impl Traced {
         }
     }
 
-    /// Writes those that were held.
+    /// Writes the requests held back.
     pub(super) fn finish<S: EmitAll>(&mut self, out: &mut Output<'_, S>) {
         let by = out.symbols.intern_static("trace");
-        let held = std::mem::take(&mut self.held);
-        for (mut row, role) in held {
+        let pending = std::mem::take(&mut self.pending);
+        for (mut row, role) in pending {
             self.join(&mut row, role, by);
             out.sink.emit(row);
         }
@@ -131,7 +134,7 @@ impl Traced {
 impl Trace {
     fn served_of(&self, row: &RequestRow, role: Role) -> Option<i64> {
         if role == Role::Proxy {
-            // A proxy that passes the number on, and one that makes its own.
+            // A proxy that passes the span id on, and one that creates its own span.
             let others = self.served.iter().filter(|served| {
                 !served.is_proxy && (served.parent == row.parent_span || served.parent == row.span)
             });
@@ -181,7 +184,7 @@ mod tests {
 
     fn served_of(trace: &Trace, span: Option<i64>, parent: Option<i64>, role: Role) -> Option<i64> {
         let mut symbols = whyslow_model::Symbols::new();
-        let mut row = super::super::tests::told(&mut symbols, 1, (0, None));
+        let mut row = super::super::tests::client_row(&mut symbols, 1, (0, None));
         (row.span, row.parent_span) = (span, parent);
         trace.served_of(&row, role)
     }
@@ -197,7 +200,7 @@ mod tests {
         );
         assert_eq!(served_of(&both, Some(20), None, Role::Client), Some(5));
         assert_eq!(served_of(&both, Some(30), Some(9), Role::Client), Some(6));
-        // Two roots, and neither caused any of them.
+        // Two roots, neither of which caused any of them.
         assert_eq!(served_of(&both, Some(40), None, Role::Client), None);
     }
 
@@ -206,7 +209,7 @@ mod tests {
         let passed = trace(&[(5, true, None, Some(20)), (6, false, None, Some(20))], 1);
         assert_eq!(served_of(&passed, Some(20), None, Role::Client), Some(5));
         assert_eq!(served_of(&passed, None, Some(20), Role::Proxy), Some(6));
-        // Two servers, and nothing tells which.
+        // Two servers without a distinction.
         let twice = trace(&[(5, false, None, Some(20)), (6, false, None, Some(20))], 1);
         assert_eq!(served_of(&twice, Some(20), None, Role::Client), None);
     }

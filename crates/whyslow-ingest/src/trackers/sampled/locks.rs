@@ -1,9 +1,9 @@
-//! Rows for waits for locks of programs.
+//! Rows for user-space lock waits.
 
 use whyslow_model::Ns;
 use whyslow_model::tables::{EmitAll, LockWaitRow};
 
-use super::{Lent, SampledTracker, Source};
+use super::{SampledTracker, Shared, Source};
 use crate::profile::locks::LockWait;
 use crate::trackers::identity::Output;
 
@@ -12,15 +12,15 @@ impl SampledTracker {
         &mut self,
         source: Source<'_>,
         (wait, shift, id): (&LockWait, Ns, i64),
-        lent: &mut Lent<'_>,
+        shared: &mut Shared<'_>,
         out: &mut Output<'_, S>,
     ) {
         let ts_end = wait.ts_end.saturating_add(shift);
-        let of = self.thread(source, wait.thread, ts_end, lent, out);
-        let stack = self.stack(source, wait.stack, ts_end, lent, out);
+        let of = self.thread(source, wait.thread, ts_end, shared, out);
+        let stack = self.stack(source, wait.stack, ts_end, shared, out);
         let held_by = wait.holder.map(|holder| {
-            let of = self.thread(source, holder.thread, ts_end, lent, out);
-            let stack = self.stack(source, holder.stack, ts_end, lent, out);
+            let of = self.thread(source, holder.thread, ts_end, shared, out);
+            let stack = self.stack(source, holder.stack, ts_end, shared, out);
             (holder, of, stack)
         });
         let address = wait.address.map(|address| format!("{address:x}"));

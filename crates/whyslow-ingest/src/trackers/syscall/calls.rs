@@ -1,24 +1,24 @@
-//! Names of calls, each looked up once in the table of calls and then by number.
+//! System call names, each looked up once in the table of calls, then by number.
 
 use rustc_hash::FxHashMap;
 use whyslow_model::syscall::{self, Call, Role};
 use whyslow_model::{Sym, Symbols};
 
 use super::super::object::FdClass;
-use super::effect::{Effect, class_told};
+use super::effect::{Effect, implied_class};
 
 #[derive(Debug)]
 pub(super) struct Meaning {
     pub(super) name: Sym,
     pub(super) call: &'static Call,
     pub(super) effect: Effect,
-    /// One of its arguments is a path.
+    /// Whether one of its arguments is a path.
     pub(super) takes_path: bool,
-    /// What success tells about the class of the descriptor.
-    pub(super) class_told: Option<FdClass>,
+    /// Class of the descriptor, as implied by success.
+    pub(super) implied_class: Option<FdClass>,
 }
 
-/// As many as a source declares.
+/// Grows to the number of calls that a source declares.
 #[derive(Debug, Default)]
 pub(super) struct Calls {
     by_name: FxHashMap<Box<str>, u32>,
@@ -41,7 +41,7 @@ impl Calls {
             call,
             effect: Effect::of(plain),
             takes_path: call.args.iter().any(|arg| arg.role == Some(Role::Path)),
-            class_told: class_told(plain),
+            implied_class: implied_class(plain),
         });
         let index = (self.meanings.len() - 1) as u32;
         self.by_name.insert(name.into(), index);

@@ -1,4 +1,4 @@
-//! Descriptors that were open before, as snapshots tell them.
+//! Descriptors opened before the recording, as reported by snapshots.
 
 use whyslow_model::Ns;
 use whyslow_model::tables::EmitAll;
@@ -6,8 +6,8 @@ use whyslow_model::tables::EmitAll;
 use super::super::fd::{Opening, Owner, STATE_DUMP};
 use super::super::identity::{Output, ThreadRef};
 use super::super::object::Object;
-use super::super::request::Deed;
-use super::super::socket::{self, About, Told};
+use super::super::request::SocketOp;
+use super::super::socket::{self, About, SocketText};
 use super::{SyscallTracker, effect};
 
 /// Flag of descriptors in the state dump, as in `open`.
@@ -39,29 +39,29 @@ impl SyscallTracker {
                 .fds
                 .get(Owner::of(thread), fd)
                 .and_then(|found| found.file);
-            self.held.known(id, object, file);
+            self.buffered.known(id, object, file);
         }
         let text = String::from_utf8_lossy(path);
-        if let Some(told) = Told::parse(&text) {
-            self.socket(Owner::of(thread), fd, (&told, object));
+        if let Some(parsed) = SocketText::parse(&text) {
+            self.socket(Owner::of(thread), fd, (&parsed, object));
         }
     }
 
-    /// A snapshot tells of a socket that was open before.
-    fn socket(&mut self, owner: Owner, fd: i32, (told, object): (&Told<'_>, Object)) {
+    /// A snapshot reports a socket opened before the recording.
+    fn socket(&mut self, owner: Owner, fd: i32, (parsed, object): (&SocketText<'_>, Object)) {
         let Some(descriptor) = self.fds.get(owner, fd) else {
             return;
         };
-        // By now it may lead to another one.
+        // It may refer to another object by now.
         if descriptor.object != object {
             return;
         }
-        let known = self.told_sockets.get(&told.number).copied();
+        let known = self.dumped_sockets.get(&parsed.number).copied();
         if let Some(socket) = descriptor.socket.or(known) {
-            self.told_sockets.insert(told.number, socket);
+            self.dumped_sockets.insert(parsed.number, socket);
             return self.fds.share_socket(owner, fd, Some(socket));
         }
-        let (is_accepted, path, ends) = match told.about {
+        let (is_accepted, path, ends) = match parsed.about {
             About::Listens(_) | About::UnixListens(_) => return,
             About::Accepted(local, peer) => (true, None, Some((local, peer))),
             About::Connected(local, peer) => (false, None, Some((local, peer))),
@@ -70,8 +70,8 @@ impl SyscallTracker {
         let Some(socket) = self.fds.set_socket(owner, fd) else {
             return;
         };
-        self.told_sockets.insert(told.number, socket);
-        self.deeds.push(Deed::Open {
+        self.dumped_sockets.insert(parsed.number, socket);
+        self.socket_ops.push(SocketOp::Open {
             socket,
             is_accepted,
             path,

@@ -1,4 +1,4 @@
-//! What system calls do to descriptors, files and mappings, by name.
+//! Effects of system calls on descriptors, files and mappings, by name.
 
 use super::super::object::FdClass;
 
@@ -10,7 +10,7 @@ pub(super) const EINPROGRESS: i64 = 115;
 pub(super) const O_CREAT: i64 = 0o100;
 pub(super) const O_EXCL: i64 = 0o200;
 pub(super) const O_DIRECTORY: i64 = 0o200_000;
-/// Also `SOCK_CLOEXEC`, `EFD_CLOEXEC` and relatives.
+/// Equals `SOCK_CLOEXEC`, `EFD_CLOEXEC` and relatives.
 pub(super) const O_CLOEXEC: i64 = 0o2_000_000;
 pub(super) const O_TMPFILE: i64 = 0o20_000_000;
 pub(super) const CLONE_FILES: i64 = 0x400;
@@ -21,21 +21,21 @@ pub(super) const CLOSE_RANGE_CLOEXEC: i64 = 4;
 pub(super) const F_SETFD: i64 = 2;
 pub(super) const FIOCLEX: i64 = 0x5451;
 pub(super) const FIONCLEX: i64 = 0x5450;
-/// Succeeds on terminals only.
+/// Succeeds only on terminals.
 pub(super) const TCGETS: i64 = 0x5401;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Effect {
-    /// Acts on the object of its path or descriptor and changes no table.
+    /// Acts on the object of its path or descriptor without changing a table.
     Plain,
     Open,
     Creat,
-    /// Makes a descriptor of an object without a file; `cloexec` is the flag that asks for it,
-    /// −1 where there is no need to ask.
+    /// Creates a descriptor of an object without a file; `cloexec` is the flag for close-on-exec,
+    /// −1 if it is the default.
     Fresh(Fresh),
-    /// As [`Effect::Fresh`] if called with descriptor −1; else changes that one.
+    /// Like [`Effect::Fresh`] if called with descriptor −1; otherwise changes that descriptor.
     Signalfd,
-    /// Makes a descriptor of an object named by the path argument, which is no path.
+    /// Creates a descriptor of an object named by the path argument, which is not a path.
     Memfd,
     MqOpen,
     OpenByHandle,
@@ -66,7 +66,7 @@ pub(super) enum Effect {
     Munmap,
     Mremap,
     Unshare,
-    /// Its return in the child has no entry.
+    /// Returns a second time, in the child, without an entry.
     Fork,
     Exec,
     /// Does not return.
@@ -76,7 +76,7 @@ pub(super) enum Effect {
     RecvMsg,
     SendTo,
     RecvFrom,
-    /// Mounts and other calls whose path is not the object of an I/O.
+    /// Mount and other calls whose path is not the object of an I/O.
     Unresolved,
 }
 
@@ -105,7 +105,7 @@ pub(super) const SIGNALFD: Fresh = Fresh {
 };
 
 impl Effect {
-    /// By the name of the table of calls.
+    /// Looks up a call by its name in the table of calls.
     pub(super) fn of(name: &str) -> Effect {
         use FdClass::{Anon, Epoll, Eventfd, Inotify, Timerfd};
         match name {
@@ -174,8 +174,8 @@ impl Effect {
     }
 }
 
-/// What a successful call on a descriptor tells about its class.
-pub(super) fn class_told(name: &str) -> Option<FdClass> {
+/// Class of a descriptor, as implied by a successful call on it.
+pub(super) fn implied_class(name: &str) -> Option<FdClass> {
     match name {
         "getdents" | "getdents64" | "fchdir" => Some(FdClass::Directory),
         "recv" | "recvfrom" | "recvmsg" | "recvmmsg" | "send" | "sendto" | "sendmsg"

@@ -1,4 +1,4 @@
-//! Locks of programs: what a call said of the address that it was about.
+//! User-space locks: arguments of futex calls.
 
 use whyslow_model::tables::{EmitAll, FutexCallRow, SyscallRow};
 use whyslow_model::{Sym, Symbols};
@@ -6,12 +6,12 @@ use whyslow_model::{Sym, Symbols};
 use super::super::identity::Output;
 use super::Pending;
 
-/// The bit of the command that says that only this process knows the lock.
+/// Flag of the command: the futex is private to the process.
 const FUTEX_PRIVATE_FLAG: i64 = 128;
-/// The bit that says by which clock a time is meant.
+/// Flag of the command: the timeout is on CLOCK_REALTIME.
 const FUTEX_CLOCK_REALTIME: i64 = 256;
 
-/// The row of a call about a futex, beside that of the call.
+/// Writes the `futex_call` row of a call, in addition to its `syscall` row.
 pub(super) fn row<S: EmitAll>(
     pending: &Pending,
     row: &SyscallRow,
@@ -35,7 +35,7 @@ pub(super) fn row<S: EmitAll>(
         dur: row.dur,
         ts_end: row.ts_end,
         op: out.symbols.intern_static(op),
-        // Calls about several locks tell of each in memory.
+        // Calls with several futexes specify this for each of them in memory.
         private: row
             .flags
             .filter(|_| numbers.address.is_some())
@@ -49,7 +49,7 @@ pub(super) fn row<S: EmitAll>(
         errno: row.errno,
         woken: match op {
             "wake" => returned,
-            // It counts those that were moved, too, and wakes as many as it may before it moves any.
+            // It counts requeued threads, too, and wakes as many as allowed before it requeues any.
             "requeue" => returned.and_then(|ret| Some(ret.min(numbers.value?))),
             _ => None,
         },
@@ -66,7 +66,7 @@ pub(super) fn row<S: EmitAll>(
     })
 }
 
-/// Commands by number, as `linux/futex.h` has them, and whether they know a second address.
+/// Operation by command number of `linux/futex.h`, and whether it uses a second address.
 fn of_command(command: Option<i64>) -> (&'static str, bool) {
     let command = command.map(|command| command & !(FUTEX_PRIVATE_FLAG | FUTEX_CLOCK_REALTIME));
     match command {
@@ -85,7 +85,7 @@ fn of_command(command: Option<i64>) -> (&'static str, bool) {
     }
 }
 
-/// Hexadecimal digits, without a text made for each call.
+/// Hexadecimal text, without allocating a string per call.
 fn hex(address: u64, symbols: &mut Symbols) -> Sym {
     let mut digits = [0; 16];
     let mut first = digits.len();

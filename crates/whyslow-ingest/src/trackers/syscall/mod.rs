@@ -1,36 +1,37 @@
-//! System calls of every thread: pairing of entries and returns, and what each call acted on.
+//! System calls of all threads: matching of entries and returns, and the objects of calls.
 //!
-//! **Goal.** One row a call, with the object it acted on as it was at that moment: a `close` shows
-//! the path it closes, a failed `open` the path it asked for.
+//! **Goal.** One row per call, with the object that it acted on as it was at that time: a `close`
+//! shows the path it closes, a failed `open` the path it requested.
 //!
-//! **Pairing.** A thread is in one call at a time, so an entry waits in the thread's slot for its
-//! return. What does not fit is kept and cut: an entry inside a call means that the call's return
-//! was lost; a return without entry, that the entry was (or lies before the recording); a return
-//! from another call is both. Some returns are no calls: `clone` returns twice, the second time in
-//! the child, which belongs to the parent's call; `rt_sigreturn` comes back as nothing or as call
-//! number −1, because the kernel has forgotten what it returns from. `exit` does not return: it
-//! ends when its thread does, and so does any call that a thread is killed in.
+//! **Matching.** A thread is in one call at a time, so an entry waits in the thread's slot for its
+//! return. Everything that does not match is kept and cut: an entry inside a call means that the
+//! return of that call was lost; a return without entry means that the entry was lost (or is before
+//! the recording); a return from another call means both. Some returns do not belong to a call:
+//! `clone` returns twice, the second time in the child, which is part of the parent's call;
+//! `rt_sigreturn` is reported without a number or with number −1, because the kernel does not know
+//! what it returns from. `exit` does not return: it ends with its thread, and so does any call
+//! during which a thread is killed.
 //!
-//! **Without threads.** Where nothing tells the thread, entry and return cannot be paired: a call
-//! may sleep, others run on its CPU meanwhile, and it may return on another CPU. Rejected: pairing
-//! by CPU, or by name on a CPU, which is right most of the time and wrong without a sign of it.
-//! Chosen: one row an entry, which says what was called where, with what, and when; its length and
-//! result stay unknown (`cut` = `end`). Returns are only counted (`SYSCALL_THREAD_UNKNOWN`): as
+//! **Unknown threads.** If the thread is unknown, entry and return cannot be matched: a call may
+//! sleep, others run on its CPU in the meantime, and it may return on another CPU. Rejected:
+//! matching by CPU, or by name on a CPU, which is right most of the time and wrong without any
+//! indication. Chosen: one row per entry, with the call, its arguments, its time and CPU; duration
+//! and result stay unknown (`cut` = `end`). Returns are only counted (`SYSCALL_THREAD_UNKNOWN`): as
 //! rows they would count every call twice.
 //!
-//! The state dump names descriptors some time after the recording begins. Rows of calls on
-//! descriptors that it may yet name are held back until then ([`Held`]).
+//! The state dump names descriptors some time after the start of the recording. Rows of calls on
+//! descriptors that it may still name are held back until then ([`BufferedRows`]).
 
-mod asking;
+mod buffered;
 mod calls;
-mod deeds;
+mod dns;
 mod dump;
 mod effect;
 mod futex;
-mod held;
 mod path;
 mod perform;
 mod row;
+mod socket_ops;
 #[cfg(test)]
 mod tests;
 
@@ -41,22 +42,22 @@ use whyslow_model::syscall::Op;
 use whyslow_model::tables::EmitAll;
 use whyslow_model::{Ns, Sym};
 
+use self::buffered::BufferedRows;
 use self::calls::Calls;
 use self::effect::{CLONE_FILES, EBADF, Effect};
-use self::held::Held;
 use super::fd::{FdTables, Owner};
 use super::file::{FileLives, FileRef};
 use super::identity::{Change, Here, Output, ProcessRef, ThreadRef};
 use super::mapping::Mappings;
 use super::object::{Object, Reason};
 use super::process::Processes;
-use super::query::Said;
-use super::request::Deed;
+use super::query::DnsCall;
+use super::request::SocketOp;
 
-/// Number of the call that a return from a signal handler returns from.
+/// Call number reported for a return from a signal handler.
 const FORGOTTEN: Option<i32> = Some(-1);
 
-/// A name of a call, how it was numbered, and the table it was entered through.
+/// Name and number of a call, and the table that it was entered through.
 #[derive(Debug, Clone, Copy)]
 struct Called {
     meaning: u32,
@@ -64,7 +65,7 @@ struct Called {
     compat: bool,
 }
 
-/// The numbers among the arguments.
+/// Numeric arguments.
 #[derive(Debug, Clone, Copy, Default)]
 struct Numbers {
     fd: Option<i32>,
@@ -81,17 +82,17 @@ struct Numbers {
     socket_type: Option<i32>,
 }
 
-/// What a descriptor argument leads to.
+/// Object of a descriptor argument.
 #[derive(Debug, Clone, Copy)]
 struct Target {
     object: Object,
-    /// The descriptor's id in `fd_life`; none if its table does not know it.
+    /// Id of the descriptor in `fd_life`; `None` if its table does not contain it.
     descriptor: Option<i64>,
     file: Option<FileRef>,
     socket: Option<i64>,
 }
 
-/// A call that has not returned.
+/// A call in progress.
 #[derive(Debug, Clone, Copy)]
 struct Pending {
     id: i64,
@@ -101,25 +102,25 @@ struct Pending {
     called: Called,
     op: Op,
     numbers: Numbers,
-    /// Behind the descriptor arguments.
+    /// Objects of the descriptor arguments.
     target: Option<Target>,
     target2: Option<Target>,
-    /// Named by path or address; shown before the descriptor's.
+    /// Object named by path or address; takes precedence over the descriptor's.
     named: Option<Object>,
     named2: Option<Object>,
-    /// Whom a socket is to be connected to.
+    /// Address that a socket is being connected to.
     peer: Option<Endpoint>,
-    /// Whether the source tells when it returned, if it does tell that it did.
+    /// Whether the source reports the time of the return, if it reports the return.
     is_timed: bool,
 }
 
-/// How a call ended.
+/// End of a call.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum End {
     Returned(Ns, Option<i64>),
-    /// Returned at some time that nobody told.
+    /// Returned at an unknown time.
     Sometime(Option<i64>),
-    /// Entry not recorded; the time is the first at which it can have begun.
+    /// Entry not recorded; the time is the earliest possible start.
     OfUnknownBegin(Ns, Option<i64>),
     Unknown,
 }
@@ -127,11 +128,11 @@ enum End {
 #[derive(Debug, Default, Clone, Copy)]
 struct ThreadCalls {
     pending: Option<Pending>,
-    /// Before that moment the thread was not known, or in another call.
+    /// Before this time the thread was unknown, or in another call.
     ts_free: Option<Ns>,
     /// Forked in the recording, and in no call since.
     newborn: bool,
-    /// An event told that this call is an exec that succeeded.
+    /// An event showed that the current call is a successful exec.
     execed: bool,
 }
 
@@ -142,26 +143,26 @@ pub(super) struct SyscallTracker {
     fds: FdTables,
     files: FileLives,
     mappings: Mappings,
-    held: Held,
+    buffered: BufferedRows,
     next_id: i64,
-    /// Rows of calls that changed a root directory.
+    /// Number of calls that changed a root directory.
     roots: i64,
     pipes: u32,
-    /// For paths put together of two.
+    /// Buffer for joining paths.
     scratch: Vec<u8>,
     unseen_exec: Option<Sym>,
-    said: Vec<Said>,
-    /// Whether a name server was asked: nothing is told of answers before.
-    has_asked: bool,
-    /// Whether an address is that of a name server.
+    dns_calls: Vec<DnsCall>,
+    /// Whether any DNS query was seen; replies before it are ignored.
+    has_queried: bool,
+    /// Whether an address belongs to a name server.
     servers: FxHashMap<Sym, bool>,
-    deeds: Vec<Deed>,
-    /// Of a snapshot that is being told, by their numbers in the kernel.
-    told_sockets: FxHashMap<u64, i64>,
+    socket_ops: Vec<SocketOp>,
+    /// Sockets of the current snapshot, by their numbers in the kernel.
+    dumped_sockets: FxHashMap<u64, i64>,
 }
 
 impl SyscallTracker {
-    /// Something changed about threads: before the event itself is applied.
+    /// Applies a change of threads, before the event itself.
     pub(super) fn change<S: EmitAll>(
         &mut self,
         change: &Change,
@@ -173,7 +174,7 @@ impl SyscallTracker {
             Change::Forked { parent, child } => self.forked(parent, &child, ts),
             Change::Execed { thread } => {
                 if let Some(caller) = here.thread.filter(|caller| caller.slot != thread.slot) {
-                    // Another thread than the first called exec, and takes its number over.
+                    // A thread other than the main one called exec, and takes over its id.
                     let pending = self.calls_of(&caller).pending.take();
                     self.calls_of(&thread).pending = pending;
                 }
@@ -182,11 +183,11 @@ impl SyscallTracker {
                 self.mappings.clear(Owner::of(&thread), ts, out);
             }
             Change::Joined { thread } => {
-                let held = &mut self.held;
-                held.joined(&thread);
+                let buffered = &mut self.buffered;
+                buffered.joined(&thread);
                 self.fds.join(&thread, |id, known| {
                     if known.object.reason.is_none() {
-                        held.known(id, known.object, known.file);
+                        buffered.known(id, known.object, known.file);
                     }
                 });
                 let from = Owner::thread(thread.utid);
@@ -211,7 +212,7 @@ impl SyscallTracker {
         }
     }
 
-    /// Takes one event. `other` is the thread a state dump tells of.
+    /// Processes an event. `other` is the thread in a state dump.
     pub(super) fn event<S: EmitAll>(
         &mut self,
         event: &Event<'_>,
@@ -277,25 +278,25 @@ impl SyscallTracker {
             }
             Body::StateEnd => {
                 self.fds.dump_ended();
-                self.told_sockets = FxHashMap::default();
-                self.held.settle(&mut self.files, out);
+                self.dumped_sockets = FxHashMap::default();
+                self.buffered.settle(&mut self.files, out);
             }
             _ => {}
         }
     }
 
-    /// The program that the thread runs since the event just applied, if it was an exec of which
-    /// no event of the scheduler told.
+    /// Program of the thread after the event just processed, if that was an exec without an event
+    /// of the scheduler.
     pub(super) fn take_unseen_exec(&mut self) -> Option<Sym> {
         self.unseen_exec.take()
     }
 
-    /// Some events up to this moment are missing.
+    /// Events up to this time were lost.
     pub(super) fn lost(&mut self, ts: Ns) {
         self.fds.lost(ts);
     }
 
-    /// The recording ends.
+    /// End of the recording.
     pub(super) fn finish<S: EmitAll>(&mut self, out: &mut Output<'_, S>) {
         for calls in std::mem::take(&mut self.threads) {
             if let Some(pending) = calls.pending {
@@ -304,7 +305,7 @@ impl SyscallTracker {
                 self.emit(&pending, None, End::Unknown, out);
             }
         }
-        self.held.settle(&mut self.files, out);
+        self.buffered.settle(&mut self.files, out);
         self.fds.finish(&self.files, out);
         self.mappings.finish(out);
         self.files.finish(out);
@@ -318,13 +319,13 @@ impl SyscallTracker {
         out: &mut Output<'_, S>,
     ) {
         let Some(thread) = here.thread else {
-            let pending = self.begun(here, &nobody(), called, args, out);
+            let pending = self.begun(here, &unknown_thread(), called, args, out);
             out.anomalies.count(&stat::SYSCALL_THREAD_UNKNOWN, here.ts);
             return self.emit(&pending, None, End::Unknown, out);
         };
         if let Some(inner) = self.calls_of(&thread).pending.take() {
             if self.calls.get(inner.called.meaning).effect == Effect::Sigreturn {
-                // Its return has no event in some kernels: it is over by now.
+                // Some kernels report no event for its return: it has ended by now.
                 self.emit(&inner, None, End::Returned(here.ts, None), out);
             } else {
                 out.anomalies.count(&stat::SYSCALL_NESTED, here.ts);
@@ -332,7 +333,7 @@ impl SyscallTracker {
             }
         }
         let pending = self.begun(here, &thread, called, args, out);
-        self.deeds_begun(&pending);
+        self.ops_begun(&pending);
         let calls = self.calls_of(&thread);
         calls.pending = Some(pending);
         calls.ts_free = Some(here.ts);
@@ -355,7 +356,7 @@ impl SyscallTracker {
         if let Some(pending) = calls.pending.take() {
             if self.is_return_of(&pending, called, nr) {
                 self.note_exec(&pending, thread, ret);
-                // What seems to be returned then is a register of the interrupted program.
+                // The apparent return value is a register of the interrupted program.
                 let ret = ret.filter(|_| nr != FORGOTTEN);
                 return self.perform(&pending, thread, here, (ret, args), out);
             }
@@ -367,7 +368,7 @@ impl SyscallTracker {
         out.anomalies
             .count(&stat::SYSCALL_EXIT_WITHOUT_ENTRY, here.ts);
         let (called, ret) = match called {
-            // What it seems to return is a register of the interrupted program.
+            // The apparent return value is a register of the interrupted program.
             _ if nr == FORGOTTEN => (self.called("rt_sigreturn", None, false, out), None),
             Some(called) => (called, ret),
             None => (self.called("unknown", nr, false, out), ret),
@@ -378,7 +379,7 @@ impl SyscallTracker {
         self.perform_late(pending, thread, here, (ret, args), out);
     }
 
-    /// An exec is known by its return alone where its own event is not recorded.
+    /// Without an event of its own, an exec is known only from its return.
     fn note_exec(&mut self, pending: &Pending, thread: &ThreadRef, ret: Option<i64>) {
         let execs = self.calls.get(pending.called.meaning).effect == Effect::Exec;
         if execs && ret == Some(0) && !self.calls_of(thread).execed {
@@ -390,11 +391,11 @@ impl SyscallTracker {
         let entered = self.calls.get(pending.called.meaning);
         match called {
             None => true,
-            // Exec may change between the 64-bit and the 32-bit table; the names stay.
+            // Exec may switch between the 64-bit and the 32-bit table; the names stay the same.
             Some(called) => {
                 let returned = self.calls.get(called.meaning);
-                // A call of an unknown architecture is known by its number; only one whose
-                // return restores the registers forgets it.
+                // A call of an unknown architecture is identified by its number; only a call whose
+                // return restores the registers loses it.
                 let by_number = pending.called.nr.is_some() && entered.call.name.is_empty();
                 let may_forget = || entered.effect == Effect::Sigreturn || by_number;
                 returned.name == entered.name || (nr == FORGOTTEN && may_forget())
@@ -402,8 +403,8 @@ impl SyscallTracker {
         }
     }
 
-    /// In a child, clone returns 0; where returns have no names, it is the first thing that a new
-    /// thread does.
+    /// In a child, clone returns 0. If returns have no names, it is the first event of a new
+    /// thread.
     fn is_return_in_child(&self, newborn: bool, called: Option<Called>, ret: Option<i64>) -> bool {
         match called {
             Some(called) => {
@@ -447,7 +448,7 @@ impl SyscallTracker {
         };
     }
 
-    /// The thread is over, and with it the call it was in. Calls that a thread dies in end there.
+    /// The thread ended, and with it its call. A call during which a thread dies ends there.
     fn ended<S: EmitAll>(&mut self, thread: &ThreadRef, end: End, out: &mut Output<'_, S>) {
         if let Some(pending) = self.calls_of(thread).pending.take() {
             if end == End::Unknown {
@@ -513,7 +514,7 @@ impl SyscallTracker {
         })
     }
 
-    /// What a descriptor leads to now.
+    /// Current object of a descriptor.
     pub(super) fn object(&self, owner: Owner, fd: i32) -> Option<Object> {
         Some(self.fds.get(owner, fd)?.object)
     }
@@ -547,8 +548,8 @@ impl Numbers {
     }
 }
 
-/// Where no thread is known.
-fn nobody() -> ThreadRef {
+/// Placeholder for an unknown thread.
+fn unknown_thread() -> ThreadRef {
     ThreadRef {
         slot: 0,
         utid: -1,
@@ -560,13 +561,13 @@ fn nobody() -> ThreadRef {
     }
 }
 
-/// A process of which no thread needs to be known.
+/// A process whose thread does not matter.
 fn standing_for(process: ProcessRef) -> ThreadRef {
     ThreadRef {
         upid: Some(process.upid),
         pid: Some(process.pid),
         comm: process.comm,
-        ..nobody()
+        ..unknown_thread()
     }
 }
 
@@ -574,7 +575,7 @@ fn failed_with(ret: Option<i64>, errno: i64) -> bool {
     ret == Some(-errno)
 }
 
-/// No such descriptor: the call had no object.
+/// Invalid descriptor: the call had no object.
 fn had_no_object(ret: Option<i64>) -> bool {
     failed_with(ret, EBADF)
 }

@@ -1,9 +1,9 @@
-//! What the arguments of a call name, at the moment it is entered.
+//! Resolves the arguments of a call to objects, at its entry.
 //!
-//! A relative path is put behind the directory it starts from, where that is known: the process's
-//! working directory as `chdir` last told, or the path of the descriptor given. Otherwise it stays
+//! A relative path is appended to its start directory, if known: the working directory of the
+//! process according to the last `chdir`, or the path of the passed descriptor. Otherwise it stays
 //! as it was passed, with the reason. `..` and symbolic links are not resolved: only the kernel
-//! knows where they lead.
+//! knows their targets.
 
 use whyslow_model::Sym;
 use whyslow_model::event::SyscallArgs;
@@ -33,7 +33,7 @@ impl SyscallTracker {
             let fd = pending.numbers.fd.filter(|_| !anonymous);
             pending.target = self.target(&thread, fd);
             pending.target2 = match effect {
-                Effect::Dup => None, // the number it takes, not an object
+                Effect::Dup => None, // the descriptor number to use, not an object
                 _ => self.target(&thread, pending.numbers.fd2),
             };
         }
@@ -55,7 +55,7 @@ impl SyscallTracker {
                 pending.named = Some(Object::known(FdClass::Anon, name));
             }
             Effect::Symlink => {
-                // What is stored in the link is a text, no path from here.
+                // The content of the link is text, not a path relative to the current directory.
                 pending.named = args.path.map(|text| Object {
                     class: FdClass::File,
                     path: Some(out.intern(text)),
@@ -63,7 +63,7 @@ impl SyscallTracker {
                 });
                 pending.named2 = self.named(&thread, args.dirfd2, args.path2, out);
             }
-            Effect::Fresh(_) => {} // the path of fsopen is the name of a file system
+            Effect::Fresh(_) => {} // the path argument of fsopen is a file system type
             Effect::Unresolved => {
                 let kept = |path: &[u8], out: &mut Output<'_, S>| Object {
                     class: FdClass::File,
@@ -127,7 +127,7 @@ impl SyscallTracker {
     }
 }
 
-/// A datagram names its destination; a connected socket has a better name already.
+/// A datagram contains its destination; a connected socket already has a better name.
 pub(super) fn name_by_address<S: EmitAll>(
     pending: &mut Pending,
     args: &SyscallArgs<'_>,
@@ -145,7 +145,7 @@ pub(super) fn name_by_address<S: EmitAll>(
     }
 }
 
-/// A socket of which no address is known.
+/// A socket without a known address.
 pub(super) fn is_nameless<S: EmitAll>(object: &Object, out: &Output<'_, S>) -> bool {
     let unnamed = |path| {
         let path = out.symbols.get(path);

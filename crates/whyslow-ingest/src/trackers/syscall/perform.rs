@@ -1,4 +1,4 @@
-//! What a call that returned did to descriptors, files and mappings.
+//! Applies returned calls to descriptors, files and mappings.
 
 use whyslow_model::Sym;
 use whyslow_model::event::SyscallArgs;
@@ -17,7 +17,7 @@ use super::path::{is_nameless, name_by_address};
 use super::row::{errno, moved};
 use super::{End, Pending, SyscallTracker, Target, failed_with, had_no_object};
 
-/// Pipes and socket pairs that get a name of their own; those after share one.
+/// Maximum number of pipes and socket pairs with their own name; further ones share one.
 const PIPES_NAMED_MAX: u32 = 1 << 20;
 /// `fcntl(F_DUPFD_CLOEXEC)`.
 const F_DUPFD_CLOEXEC: i64 = 1030;
@@ -27,7 +27,7 @@ const MFD_CLOEXEC: i64 = 1;
 /// A call at its return.
 struct Return<'a> {
     pending: Pending,
-    /// The thread as known now.
+    /// The thread, as known now.
     thread: ThreadRef,
     owner: Owner,
     here: &'a Here,
@@ -73,8 +73,8 @@ impl SyscallTracker {
         self.meet(&mut call, out);
         self.apply(&mut call, out);
         self.account(&mut call, out);
-        self.asking(&call.pending, thread, (ret, here.ts), out.symbols);
-        self.deeds_done(&call.pending, call.owner, (ret, args));
+        self.dns_call(&call.pending, thread, (ret, here.ts), out.symbols);
+        self.ops_done(&call.pending, call.owner, (ret, args));
         let end = if pending.is_timed {
             End::Returned(here.ts, ret)
         } else {
@@ -83,12 +83,12 @@ impl SyscallTracker {
         self.emit(&call.pending, Some(thread), end, out);
     }
 
-    /// The process sees other files from now on.
+    /// Changes the view of the process.
     fn rooted<S: EmitAll>(&mut self, call: &Return<'_>, out: &mut Output<'_, S>) {
         let named = call.pending.named.filter(|named| named.reason.is_none());
         if let (Some(upid), Some(root)) = (call.thread.upid, named.and_then(|named| named.path)) {
             let row = ProcessViewRow {
-                // Those between are of snapshots and programs.
+                // Even ids are used for snapshots and programs.
                 id: 2 * self.roots + 1,
                 ts: call.here.ts,
                 upid,
@@ -101,7 +101,7 @@ impl SyscallTracker {
         }
     }
 
-    /// Of a call whose entry is missing, the return alone tells of a new descriptor.
+    /// If the entry of a call is missing, only its return reports a new descriptor.
     pub(super) fn perform_late<S: EmitAll>(
         &mut self,
         mut pending: Pending,
@@ -136,20 +136,20 @@ impl SyscallTracker {
         self.emit(&call.pending, Some(thread), end, out);
     }
 
-    /// Enters descriptors that were used and not known.
+    /// Adds descriptors that were used but unknown.
     fn meet<S: EmitAll>(&mut self, call: &mut Return<'_>, out: &mut Output<'_, S>) {
         if had_no_object(call.ret) {
             return;
         }
-        let told = match self.calls.get(call.pending.called.meaning).effect {
+        let class = match self.calls.get(call.pending.called.meaning).effect {
             Effect::Ioctl if call.pending.numbers.command == Some(TCGETS) => Some(FdClass::Tty),
-            _ => self.calls.get(call.pending.called.meaning).class_told,
+            _ => self.calls.get(call.pending.called.meaning).implied_class,
         };
-        let told = told.filter(|_| call.succeeded());
+        let class = class.filter(|_| call.succeeded());
         let (fd, fd2) = (call.pending.numbers.fd, call.pending.numbers.fd2);
         let mut target = call.pending.target;
         if let (Some(fd), Some(target)) = (fd, &mut target) {
-            self.meet_one(call, fd, target, told, out);
+            self.meet_one(call, fd, target, class, out);
         }
         call.pending.target = target;
         let mut target2 = call.pending.target2;
@@ -164,18 +164,18 @@ impl SyscallTracker {
         call: &Return<'_>,
         fd: i32,
         target: &mut Target,
-        told: Option<FdClass>,
+        class: Option<FdClass>,
         out: &mut Output<'_, S>,
     ) {
         let now = self.fds.get(call.owner, fd).copied();
         let same = now.filter(|now| Some(now.id) == target.descriptor);
         if let Some(now) = same.filter(|_| target.object.reason.is_some()) {
-            // The state dump may have named it while the call was under way.
+            // The state dump may have named it while the call was in progress.
             target.object = now.object;
             target.file = now.file;
         }
         let before = target.object;
-        if let Some(class) = told {
+        if let Some(class) = class {
             if class == FdClass::Directory && before.class == FdClass::File {
                 target.object.class = class;
             }
@@ -188,7 +188,7 @@ impl SyscallTracker {
             return;
         }
         if now.is_some() {
-            return; // opened by another thread while this call was on its way
+            return; // opened by another thread while this call was in progress
         }
         let opening = Opening {
             object: target.object,
@@ -292,7 +292,7 @@ impl SyscallTracker {
         }
     }
 
-    /// Reads and writes count for the file behind the descriptor, whatever it is called by now.
+    /// Counts reads and writes for the file of the descriptor, whatever its current name.
     fn account<S: EmitAll>(&mut self, call: &mut Return<'_>, out: &mut Output<'_, S>) {
         let meaning = self.calls.get(call.pending.called.meaning);
         let bytes = call
@@ -314,7 +314,7 @@ impl SyscallTracker {
         }
     }
 
-    /// A failed lookup tells that nothing is there.
+    /// A failed lookup shows that the file does not exist.
     fn failed<S: EmitAll>(&mut self, call: &Return<'_>, effect: Effect, out: &mut Output<'_, S>) {
         let looks = matches!(effect, Effect::Open | Effect::Plain | Effect::Unlink);
         if looks
@@ -379,7 +379,7 @@ impl SyscallTracker {
         self.yielded(call, fresh.origin, cloexec, out);
     }
 
-    /// The call returned a descriptor of what it named.
+    /// The call returned a descriptor of the object that it named.
     fn yielded<S: EmitAll>(
         &mut self,
         call: &mut Return<'_>,
@@ -420,7 +420,7 @@ impl SyscallTracker {
         fds.open(&call.thread, fd, opening, files, out);
     }
 
-    /// Both ends have one name, so that reader and writer can be matched.
+    /// Both ends have the same name, so that reader and writer can be matched.
     fn paired<S: EmitAll>(
         &mut self,
         call: &mut Return<'_>,
@@ -465,7 +465,7 @@ impl SyscallTracker {
         let class = listener.map_or(FdClass::Socket, |listener| listener.class);
         let object = match (&call.args.socket_address, listener) {
             (Some(address), _) => Object::of_address(address, out.symbols),
-            // Clients of Unix sockets seldom have names: they are known by whom they called.
+            // Clients of Unix sockets rarely have names: use the name of the listener.
             (None, Some(listener)) if class == FdClass::Unix => listener,
             (None, _) => Object::of_socket(class, out.symbols),
         };
@@ -475,7 +475,7 @@ impl SyscallTracker {
         self.yielded(call, "accept", call.flags(O_CLOEXEC), out);
     }
 
-    /// A socket is called after its peer from when the peer accepts, or is on its way to.
+    /// A socket is named after its peer once that has accepted, or while connecting.
     fn connected<S: EmitAll>(&mut self, call: &Return<'_>, out: &mut Output<'_, S>) {
         let connected = call.succeeded() || failed_with(call.ret, EINPROGRESS);
         if let (true, Some(fd), Some(peer)) =
@@ -483,7 +483,7 @@ impl SyscallTracker {
         {
             let was = self.fds.get(call.owner, fd).map(|known| known.object.class);
             let object = match was {
-                // Connecting to no family dissolves the connection.
+                // Connecting to AF_UNSPEC dissolves the connection.
                 Some(class) if peer.class == FdClass::Socket && class.is_socket() => {
                     Object::of_socket(class, out.symbols)
                 }
@@ -493,16 +493,16 @@ impl SyscallTracker {
         }
     }
 
-    /// An address names a socket that has no peer yet; a peer's always does.
+    /// An address names a socket that has no peer yet; the peer's address always names it.
     fn addressed<S: EmitAll>(
         &mut self,
         call: &mut Return<'_>,
         effect: Effect,
         out: &mut Output<'_, S>,
     ) {
-        let told = call.args.socket_address.as_ref();
-        let told = told.map(|address| Object::of_address(address, out.symbols));
-        let Some(object) = told.or(call.pending.named) else {
+        let address = call.args.socket_address.as_ref();
+        let address = address.map(|address| Object::of_address(address, out.symbols));
+        let Some(object) = address.or(call.pending.named) else {
             return;
         };
         let Some((fd, target)) = call.pending.numbers.fd.zip(call.pending.target) else {
@@ -560,8 +560,8 @@ impl SyscallTracker {
         }
     }
 
-    /// The number is free from the moment the kernel begins to close, so another thread may have
-    /// it again by now; and only a number that was not open stays as it is.
+    /// The descriptor is free from the start of close in the kernel, so another thread may have
+    /// reused it by now. Only a descriptor that was not open stays unchanged.
     fn closed<S: EmitAll>(&mut self, call: &Return<'_>, out: &mut Output<'_, S>) {
         let (Some(fd), Some(target)) = (call.pending.numbers.fd, call.pending.target) else {
             return;
@@ -576,7 +576,7 @@ impl SyscallTracker {
     fn closed_range<S: EmitAll>(&mut self, call: &Return<'_>, out: &mut Output<'_, S>) {
         let numbers = &call.pending.numbers;
         let (first, last) = (numbers.fd.unwrap_or(0), numbers.fd2.unwrap_or(-1));
-        // An unsigned number: anything negative means all there can be.
+        // An unsigned number: negative values mean no limit.
         let last = if last < 0 { i32::MAX } else { last };
         if call.flags(CLOSE_RANGE_UNSHARE) {
             self.fds.unshare(&call.thread, call.here.ts);
@@ -677,7 +677,7 @@ impl SyscallTracker {
         }
     }
 
-    /// The 32-bit way to make sockets; its arguments lie behind a pointer.
+    /// The 32-bit way to create sockets; its arguments are behind a pointer.
     fn socket_called<S: EmitAll>(&mut self, call: &mut Return<'_>, out: &mut Output<'_, S>) {
         const SYS_SOCKET: i64 = 1;
         const SYS_ACCEPT: i64 = 5;

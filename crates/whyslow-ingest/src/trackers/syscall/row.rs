@@ -1,4 +1,4 @@
-//! From a call that ended to its row.
+//! Converts ended calls to rows.
 
 use whyslow_model::Ns;
 use whyslow_model::syscall::Op;
@@ -7,14 +7,14 @@ use whyslow_model::tables::{EmitAll, SyscallRow};
 use super::super::file::Use;
 use super::super::identity::{Output, ThreadRef};
 use super::super::object::{FdClass, Object, Reason};
-use super::held::Moved;
+use super::buffered::Moved;
 use super::{End, Pending, SyscallTracker, Target, had_no_object};
 
-/// The greatest errno; return values below are addresses and other large numbers.
+/// The greatest errno; lower return values are addresses and other large numbers.
 const ERRNO_MAX: i64 = 4095;
 
 impl SyscallTracker {
-    /// Writes the row. `now` is the thread as known at the end.
+    /// Writes the row. `now` is the thread, as known at the end.
     pub(super) fn emit<S: EmitAll>(
         &mut self,
         pending: &Pending,
@@ -33,7 +33,7 @@ impl SyscallTracker {
             target.descriptor.filter(|_| waits)
         };
         let thread = now.unwrap_or(&pending.thread);
-        if !self.held.is_over() {
+        if !self.buffered.is_over() {
             let descriptor = may_be_named(pending.target).filter(|_| pending.named.is_none());
             let descriptor2 = may_be_named(pending.target2).filter(|_| pending.named2.is_none());
             let alone = thread.upid.is_none() && thread.utid >= 0;
@@ -44,8 +44,8 @@ impl SyscallTracker {
                     descriptor: descriptor2,
                     bytes: bytes2,
                 };
-                let held = &mut self.held;
-                return held.hold(
+                let buffered = &mut self.buffered;
+                return buffered.push(
                     (Box::new(row), futex.map(Box::new)),
                     *thread,
                     (moved, moved2),
@@ -116,7 +116,7 @@ impl SyscallTracker {
     }
 }
 
-/// What a call counts for the file of its first and of its second descriptor.
+/// Use to count for the files of the first and the second descriptor.
 pub(super) fn moved(pending: &Pending, bytes: Option<i64>) -> (Option<Use>, Option<Use>) {
     let Some(bytes) = bytes else {
         return (None, None);
@@ -129,7 +129,7 @@ pub(super) fn moved(pending: &Pending, bytes: Option<i64>) -> (Option<Use>, Opti
     }
 }
 
-/// What the row shows as first and second object.
+/// First and second object of the row.
 fn objects(
     pending: &Pending,
     ret: Option<i64>,
@@ -153,7 +153,7 @@ pub(super) fn errno(ret: i64) -> Option<i32> {
 }
 
 impl Target {
-    /// Success told what kind of object it is, if not which.
+    /// Success implies the class of the object, but not which one.
     pub(super) fn learn(&mut self, class: FdClass) {
         if self.object.class == FdClass::Unknown {
             self.object.class = class;

@@ -1,11 +1,11 @@
-//! Requests whose end woke somebody: who waited for them, and who was woken nearby.
+//! Wakeups by completions of requests: the waiting threads, and unrelated wakeups nearby.
 
 use super::check;
 
 const CAUSES: &str = "ts tid context cause cause_id";
 
-/// Requests 0 and 1, of thread 1.
-const ASKED: &str = "
+/// Requests 0 and 1, submitted by thread 1.
+const REQUESTS: &str = "
     10 c0 switch 0:swapper/0 R 1:a
     11 c0 syscall read
     12 c0 block queue 100
@@ -15,7 +15,7 @@ const ASKED: &str = "
     16 c0 switch 1:a D 2:b";
 
 fn check_causes(script: &str, expected: &str) {
-    check(&format!("{ASKED}{script}"), "wakeup", CAUSES, expected);
+    check(&format!("{REQUESTS}{script}"), "wakeup", CAUSES, expected);
 }
 
 #[test]
@@ -189,7 +189,7 @@ fn a_worker_that_the_end_of_a_request_woke_may_do_something_else_first() {
 #[test]
 fn the_sleep_that_ends_knows_the_request() {
     let script = format!(
-        "{ASKED}
+        "{REQUESTS}
         20 c0 in=hard block done 100
         21 c0 in=hard waking 1:a 0
         22 c0 switch 2:b R+ 1:a

@@ -1,4 +1,4 @@
-//! Calls about locks of programs.
+//! Futex calls.
 
 use super::text::check;
 

@@ -1,4 +1,4 @@
-//! Sequences of events and the rows they must give.
+//! Event sequences and the expected rows.
 
 mod causes;
 mod futexes;
@@ -34,7 +34,7 @@ macro_rules! rows_of {
 }
 for_each_table!(rows_of);
 
-/// The script must give these rows, looking at these columns only.
+/// Compares the selected columns of the resulting rows.
 fn check(script: &str, table: &str, columns: &str, expected: &str) {
     let (rows, symbols, _) = run(script);
     let found = rows_of(&rows, table, columns, &symbols);

@@ -1,4 +1,4 @@
-//! Wakeups by packets: of this machine, and from elsewhere.
+//! Wakeups by packets from this machine and from elsewhere.
 
 use std::fmt::Write as _;
 
@@ -14,7 +14,7 @@ fn segment(kind: &str, netif: &str, skb: u32, seq: u32) -> String {
     )
 }
 
-/// Each event at its own ns, from 1; thread 20 sends.
+/// Each event at its own nanosecond, from 1; thread 20 sends.
 fn script(events: &[(&str, String)]) -> String {
     let mut text = String::new();
     for (ts, (context, event)) in (1..).zip(events) {
@@ -114,7 +114,7 @@ fn a_buffer_that_was_sent_away_may_hold_a_packet_from_elsewhere() {
             ("none", segment("queue", "eth0", 5, 1)),
             ("soft", segment("receive", "eth0", 5, 7)),
             ("soft", waking(10)),
-            // Without headers only what is sent over loopback surely arrives.
+            // Without headers, only packets sent over loopback are certain to arrive.
             (
                 "none",
                 "net kind=queue bytes=60 netif=eth0 skbaddr=6".to_owned(),
@@ -133,7 +133,7 @@ fn a_buffer_that_was_sent_away_may_hold_a_packet_from_elsewhere() {
                 "net kind=receive bytes=60 netif=lo skbaddr=6".to_owned(),
             ),
             ("soft", waking(12)),
-            // It is gone then.
+            // It was removed by then.
             (
                 "soft",
                 "net kind=receive bytes=60 netif=lo skbaddr=7".to_owned(),

@@ -1,10 +1,11 @@
-//! Questions to name servers.
+//! DNS queries.
 
 use super::text::check;
 
-/// As glibc asks: both kinds of addresses at once; of the second nothing comes, and both are asked for
-/// one after the other. Then as Go does: a socket for each try. Then one that is left at the end.
-const ASKED: &str = "
+/// Queries like those of glibc: both address types at once; the second gets no reply, and both are
+/// retried one after the other. Then like those of Go: one socket per attempt. Then one that is
+/// open at the end.
+const QUERIES: &str = "
     0.000000001 [0] (tid=9 pid=9 comm=shop) lookup_begin function=getaddrinfo host=db.internal
     0.000000010 [0] (tid=9 pid=9) syscall_enter name=socket family=2 socket_type=2
     0.000000011 [0] (tid=9 pid=9) syscall_exit name=socket ret=3
@@ -43,7 +44,7 @@ const ASKED: &str = "
 #[test]
 fn a_question_ends_with_its_answer_or_without_one() {
     check(
-        ASKED,
+        QUERIES,
         "dns_query",
         "id ts dur server outcome attempt lookup host tid",
         "

@@ -1,4 +1,4 @@
-//! Whatever comes in, the invariants of the tables hold.
+//! Invariants of the tables for random input.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -9,11 +9,11 @@ use whyslow_model::tables::Collected;
 
 use super::run;
 
-/// One step of a legal history: what may happen on one CPU.
+/// A step of a valid history: an event on one CPU.
 #[derive(Debug, Clone, Copy)]
 enum Step {
     Switch { next: u8, state: u8 },
-    Wake { whom: u8 },
+    Wake { thread: u8 },
     Fork { child: u8 },
     Die,
     Irq { nr: u8 },
@@ -23,7 +23,7 @@ enum Step {
 fn step() -> impl Strategy<Value = (u8, u8, Step)> {
     let step = prop_oneof![
         6 => (0u8..12, 0u8..4).prop_map(|(next, state)| Step::Switch { next, state }),
-        4 => (0u8..12).prop_map(|whom| Step::Wake { whom }),
+        4 => (0u8..12).prop_map(|thread| Step::Wake { thread }),
         1 => (0u8..12).prop_map(|child| Step::Fork { child }),
         1 => Just(Step::Die),
         1 => (0u8..4).prop_map(|nr| Step::Irq { nr }),
@@ -32,7 +32,8 @@ fn step() -> impl Strategy<Value = (u8, u8, Step)> {
     (0u8..3, 0u8..5, step)
 }
 
-/// A machine that makes events as a kernel would: a thread runs on one CPU at a time, only those
+/// A simulated machine with kernel-like behaviour: a thread runs on one CPU at a time, only
+/// runnable threads are switched in, only sleeping ones are woken.
 /// ready are switched in, only those asleep woken.
 #[derive(Debug, Default)]
 struct Machine {
@@ -42,9 +43,9 @@ struct Machine {
     on_cpu: [Option<u8>; 3],
     ready: Vec<u8>,
     asleep: Vec<u8>,
-    /// Since when each CPU runs what it runs.
+    /// Start of the current slice of each CPU.
     since: [i64; 3],
-    /// Time each number was on a CPU.
+    /// CPU time of each thread id.
     ran_ns: BTreeMap<i32, i64>,
 }
 
@@ -73,9 +74,9 @@ impl Machine {
                 let next = next.map_or(0, |thread| thread + 100);
                 self.line(format_args!("{ts} c{cpu} switch {prev}:p {state} {next}:n"));
             }
-            Step::Wake { whom } => {
+            Step::Wake { thread } => {
                 if !self.asleep.is_empty() {
-                    let thread = self.asleep.remove(whom as usize % self.asleep.len());
+                    let thread = self.asleep.remove(thread as usize % self.asleep.len());
                     self.ready.push(thread);
                     self.line(format_args!("{ts} c{cpu} waking {}:p 0", thread + 100));
                 }
@@ -105,12 +106,12 @@ impl Machine {
                 self.line(format_args!("{ts} c{cpu} irq- {nr}"));
             }
             Step::Lose => {
-                // What happens next on this CPU is not recorded.
+                // The next event on this CPU is not recorded.
                 self.hidden = true;
-                self.step(cpu, 1, Step::Wake { whom: 0 });
+                self.step(cpu, 1, Step::Wake { thread: 0 });
                 self.step(cpu, 1, Step::Switch { next: 0, state: 0 });
                 self.step(cpu, 1, Step::Switch { next: 1, state: 2 });
-                self.step(cpu, 1, Step::Wake { whom: 1 });
+                self.step(cpu, 1, Step::Wake { thread: 1 });
                 self.hidden = false;
                 let until = self.ts;
                 self.line(format_args!("loss {cpu} {ts} {until}"));
@@ -157,7 +158,7 @@ fn legal_history() -> impl Strategy<Value = Machine> {
     })
 }
 
-/// Anything the vocabulary can say, in any order.
+/// Any event of the vocabulary, in any order.
 fn any_script() -> impl Strategy<Value = String> {
     let thread = || (-1i32..12, prop::option::of(-1i32..12), 0u8..3);
     let name = |(tid, pid, comm): (i32, Option<i32>, u8)| match pid {
@@ -218,7 +219,7 @@ fn any_script() -> impl Strategy<Value = String> {
     })
 }
 
-/// States of a thread follow each other without gap or overlap; only the last may have no end.
+/// States of a thread are consecutive without gap or overlap; only the last one may have no end.
 fn assert_states(rows: &Collected) {
     let mut of: BTreeMap<i32, Vec<(i64, i64, Option<i64>)>> = BTreeMap::new();
     for row in &rows.thread_state {

@@ -1,10 +1,10 @@
-//! Requests as sockets show them.
+//! Requests derived from sockets.
 
 use std::fmt::Write as _;
 
 use super::text::check;
 
-/// A server that accepts, reads and writes in one thread, and its client; both sides of one machine.
+/// A server that accepts, reads and writes in one thread, and its client, both on the same machine.
 const BOTH_SIDES: &str = "
     0.000000001 [0] (tid=9 pid=9 comm=client) syscall_enter name=socket family=2 socket_type=1
     0.000000002 [0] (tid=9 pid=9) syscall_exit name=socket ret=3
@@ -69,7 +69,7 @@ fn both_sides_of_a_connection_know_each_other() {
     );
 }
 
-/// A thread reads, two wait at a queue; the one that is woken answers.
+/// A thread reads the request, two wait at a queue; the one that is woken replies.
 const HANDED_ON: &str = "
     0.000000001 [1] (tid=8 pid=7 comm=worker) syscall_enter name=futex address=0x40 command=393 value=0
     0.000000002 [2] (tid=6 pid=7 comm=other) syscall_enter name=futex address=0x50 command=393 value=0
@@ -100,7 +100,7 @@ fn a_request_goes_to_who_was_woken_and_answered_and_to_nobody_else() {
     );
 }
 
-/// Two threads pass a lock to each other while one of them answers what it read.
+/// Two threads pass a lock to each other while one of them replies to its request.
 const PASSED_ROUND: &str = "
     0.000000001 [1] (tid=8 pid=7 comm=other) syscall_enter name=futex address=0x40 command=393 value=0
     0.000000003 [0] (tid=7 pid=7 comm=reader) syscall_enter name=accept4 fd=4
@@ -130,7 +130,7 @@ fn a_lock_that_is_passed_round_takes_the_request_nowhere() {
     );
 }
 
-/// The reader gives the work to another thread, and waits for what comes of it before it answers.
+/// The reader passes the work to another thread, and waits for the result before it replies.
 const WAITED_FOR: &str = "
     0.000000001 [1] (tid=8 pid=7 comm=worker) syscall_enter name=futex address=0x40 command=393 value=0
     0.000000003 [0] (tid=7 pid=7 comm=reader) syscall_enter name=accept4 fd=4
@@ -162,7 +162,8 @@ fn who_worked_while_the_reader_waited_for_it_had_the_request() {
     );
 }
 
-/// What a thread was made for, while the one that made it waits; the new one says first that it runs.
+/// A thread created for a request, while its creator waits; the new thread first signals that it is
+/// running.
 const MADE_FOR_IT: &str = "
     0.000000003 [0] (tid=7 pid=7 comm=reader) syscall_enter name=accept4 fd=4
     0.000000004 [0] (tid=7 pid=7) syscall_exit name=accept4 ret=5 sockaddr=10.0.0.1:5000
@@ -195,7 +196,7 @@ fn a_thread_that_was_made_for_a_request_has_it() {
     );
 }
 
-/// The reader wakes one that only wakes the next one, which answers.
+/// The reader wakes a thread that only wakes the next one, which replies.
 const PASSED_ON: &str = "
     0.000000001 [1] (tid=8 pid=7 comm=worker) syscall_enter name=futex address=0x40 command=393 value=0
     0.000000002 [2] (tid=6 pid=7 comm=other) syscall_enter name=futex address=0x50 command=393 value=0
@@ -226,7 +227,8 @@ fn who_only_wakes_the_next_one_is_left_out() {
     );
 }
 
-/// At a queue where whoever takes something wakes the next one that waits, which finds nothing and waits again.
+/// A queue where each thread that takes an item wakes the next waiting one, which finds nothing and
+/// waits again.
 const QUEUED: &str = "
     0.000000001 [1] (tid=8 pid=7 comm=worker) syscall_enter name=futex address=0x40 command=393 value=0
     0.000000002 [2] (tid=6 pid=7 comm=other) syscall_enter name=futex address=0x40 command=393 value=0
@@ -270,7 +272,8 @@ fn who_waits_again_where_it_got_its_work_has_none() {
     );
 }
 
-/// Two threads wait and wake each other at one address, so often; then one answers what the other read.
+/// Two threads alternately wait and wake each other at one address this many times; then one
+/// replies to the request that the other read.
 fn in_turns(times: u64, wait: &str) -> String {
     let mut text = format!(
         "0.000000003 [0] (tid=7 pid=7 comm=reader) syscall_enter name=accept4 fd=4
@@ -337,7 +340,7 @@ fn where_threads_wait_and_wake_in_turn_nothing_is_handed_over() {
     let columns = "ts dur request got_by from_utid tid is_shared";
     let untimed = "command=393 value=0";
     check(&in_turns(1, untimed), "request_thread", columns, handed);
-    // By then the lock is known as one.
+    // By then the lock is recognized.
     check(
         &in_turns(7, untimed),
         "request_thread",
@@ -346,7 +349,7 @@ fn where_threads_wait_and_wake_in_turn_nothing_is_handed_over() {
         7001 999 0 read - 7 false
         8000 1 0 write - 8 false",
     );
-    // Where all wait for so long and no longer it is known sooner.
+    // With timed waits it is recognized sooner.
     check(
         &in_turns(3, untimed),
         "request_thread",
@@ -365,7 +368,7 @@ fn where_threads_wait_and_wake_in_turn_nothing_is_handed_over() {
     );
 }
 
-/// A server asks a database of the same machine before it answers.
+/// A server queries a database on the same machine before it replies.
 const NESTED: &str = "
     0.000000001 [0] (tid=7 pid=7 comm=web) syscall_enter name=socket family=2 socket_type=1
     0.000000002 [0] (tid=7 pid=7) syscall_exit name=socket ret=6
@@ -417,7 +420,7 @@ fn what_a_request_asks_of_others_belongs_to_it() {
     );
 }
 
-/// An event loop reads two questions before it answers the first one.
+/// An event loop reads two requests before it replies to the first one.
 const LOOP: &str = "
     0.000000001 [0] (tid=7 pid=7 comm=loop) syscall_enter name=accept4 fd=4
     0.000000002 [0] (tid=7 pid=7) syscall_exit name=accept4 ret=5 sockaddr=10.0.0.1:5000
@@ -461,7 +464,7 @@ fn a_loop_that_serves_others_meanwhile_says_so() {
     );
 }
 
-/// Both sides were connected before; the server has the connection in two processes.
+/// Both sides were connected before the recording; two server processes have the connection.
 const OPEN_BEFORE: &str = "
     0.000000000 [1] (tid=8 pid=8) syscall_enter name=read fd=6 count=4096
     0.000000001 [0] state_process tid=7 pid=7 comm=server
@@ -496,8 +499,8 @@ fn connections_that_were_open_before_are_known_by_the_snapshot() {
     );
 }
 
-/// No changes of connections are told, but both programs ask how their sockets are called; the server with
-/// the longer addresses.
+/// No connection state changes are recorded, but both programs query the addresses of their
+/// sockets; the server with the longer addresses.
 const NAMED: &str = "
     0.000000001 [0] (tid=9 pid=9 comm=client) syscall_enter name=socket family=2 socket_type=1
     0.000000002 [0] (tid=9 pid=9) syscall_exit name=socket ret=3

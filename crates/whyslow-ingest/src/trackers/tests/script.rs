@@ -1,7 +1,8 @@
-//! Event sequences as text, for tests: one event a line.
+//! Event sequences as text for tests: one event per line.
 //!
-//! `TS cCPU [ctx=THREAD|in=none|in=soft|in=hard] VERB ARGUMENTS`, where THREAD is `tid[/pid][:comm]`; see [`body`] for the
-//! verbs. `loss CPU TS TS_END` and `finish TS` stand alone.
+//! `TS cCPU [ctx=THREAD|in=none|in=soft|in=hard] VERB ARGUMENTS`, where THREAD is
+//! `tid[/pid][:comm]`; see [`body`] for the verbs. `loss CPU TS TS_END` and `finish TS` are lines
+//! of their own.
 
 use whyslow_model::event::{
     BlockFlags, BlockOp, BlockRange, Body, CacheFill, Context, Endpoint, Event, FillCause,
@@ -426,7 +427,7 @@ fn number(text: &str) -> i64 {
     text.parse().expect("a number")
 }
 
-/// Rows in the order of their key, the named columns of each on a line; `-` is null.
+/// Rows sorted by key, one per line with the selected columns; `-` is null.
 pub(super) fn render<R: Row>(rows: &[R], columns: &str, symbols: &Symbols) -> String {
     let mut rows = rows.to_vec();
     rows.sort_by_key(Row::key);

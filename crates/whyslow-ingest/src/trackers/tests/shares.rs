@@ -1,10 +1,10 @@
-//! Requests that hold sectors of several threads.
+//! Requests with sectors of several threads.
 
 use super::text::check;
 
 const SHARES: &str = "block_io_id ts tid comm sectors";
 
-/// Thread 7 begins a request of 8 sectors at 100.
+/// Thread 7 starts a request of 8 sectors at 100.
 const BEGUN: &str = "
     0.000000001 [0] (tid=7 pid=7 comm=a) block_bio_queue dev=8:0 sector=100 sectors=8 rwbs=W
     0.000000002 [0] (tid=7 pid=7) block_getrq dev=8:0 sector=100 sectors=8 rwbs=W

@@ -220,7 +220,8 @@ fn lost_events_make_the_states_of_their_cpu_unknown() {
 
 #[test]
 fn a_thread_that_runs_without_having_been_woken_shows_a_missed_switch() {
-    // Leaving a CPU on which it was not known to run: it was woken and switched in unseen.
+    // Switched out of a CPU on which it was not known to run: it was woken and switched in
+    // unnoticed.
     let script = "
         10 c0 switch 1:a S 2:b
         20 c1 switch 0:swapper/1 R 3:c

@@ -1,4 +1,4 @@
-//! The same with events in the text format, for what the short scripts have no words for.
+//! Events in the text format, for features that the short scripts do not support.
 
 use whyslow_model::Symbols;
 use whyslow_model::tables::Collected;
@@ -7,7 +7,7 @@ use super::rows_of;
 use crate::importers::text::{Item, Line, Room, parse};
 use crate::trackers::Trackers;
 
-/// These lines must give these rows, looking at these columns only.
+/// Compares the selected columns of the rows that result from these lines.
 pub(super) fn check(text: &str, table: &str, columns: &str, expected: &str) {
     let (rows, symbols) = run(text);
     let found = rows_of(&rows, table, columns, &symbols);

@@ -247,7 +247,7 @@ fn a_writer_is_held_back_until_it_runs_again_after_a_sleep() {
 
 #[test]
 fn a_writer_that_is_found_running_is_no_longer_held_back() {
-    // Not seen: that it was woken, and ran instead of another thread.
+    // Not recorded: its wakeup, and the switch to it from another thread.
     let script = "
         10 c0 switch 0:swapper/0 R 1:dd
         12 c0 syscall write
@@ -464,7 +464,7 @@ fn interrupts_by_other_cpus_know_when_they_were_sent() {
     );
 }
 
-/// Names of descriptors are in the tests on recordings.
+/// Names of descriptors are tested with recordings.
 #[test]
 fn files_that_come_into_the_page_cache_have_the_names_that_mounts_give_them() {
     let script = "

@@ -1,10 +1,10 @@
-//! Reports that are cut or damaged.
+//! Truncated and damaged reports.
 
 use std::path::Path;
 
 use whyslow_ingest::import_in_memory;
 
-use super::told;
+use super::counters;
 use crate::live_texts::{Report, damaged, fixture, import, met};
 
 const FIXTURES: [&str; 12] = [
@@ -26,27 +26,31 @@ const FIXTURES: [&str; 12] = [
 fn reports_that_are_cut_have_what_is_whole() {
     for name in FIXTURES {
         let report = fixture(name);
-        let whole = told(&import(&report));
+        let whole = counters(&import(&report));
         let places: Vec<usize> = report.match_indices('\n').map(|(at, _)| at + 1).collect();
         for end in places.iter().rev().step_by(7) {
             let cut = Report::new(&report[..*end]);
             let Ok(import) = std::panic::catch_unwind(|| cut.import()) else {
-                // So short that nobody could know what it is.
+                // Too short to be recognized.
                 assert!(*end < 200, "{name} cut at {end}");
                 continue;
             };
-            let told = told(&import);
+            let counters = counters(&import);
             assert!(
-                told.iter().all(|one| whole.contains(one)),
+                counters.iter().all(|one| whole.contains(one)),
                 "{name} cut at {end}"
             );
-            let last = whole.iter().map(|told| told.0).max();
+            let last = whole.iter().map(|counter| counter.0).max();
             if *end == report.len() {
-                assert_eq!(told.iter().map(|told| told.0).max(), last, "{name}");
+                assert_eq!(
+                    counters.iter().map(|counter| counter.0).max(),
+                    last,
+                    "{name}"
+                );
             }
-            // Samples of JSON have an end of their own; a file has one, too.
+            // JSON samples have an end marker; so has a file.
             if Path::new(name).extension().is_some_and(|end| end == "json") {
-                let is_whole = told.len() == whole.len();
+                let is_whole = counters.len() == whole.len();
                 assert!(
                     is_whole || met(&import, "REPORT_LINE_BAD") == 1,
                     "{name} cut at {end}"
@@ -65,7 +69,7 @@ fn damaged_reports_lose_what_is_damaged() {
             let Ok(import) = import_in_memory(std::slice::from_ref(&file.path)) else {
                 continue;
             };
-            // Every line is a counter, a header, or told of.
+            // Every line is a counter, a header, or counted.
             let records = import.records;
             assert_eq!(
                 records.read,

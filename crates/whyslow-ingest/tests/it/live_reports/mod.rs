@@ -1,4 +1,5 @@
-//! What iostat, mpstat, pidstat, sar, sadf, vmstat, top and JmxTool print becomes counters of its times.
+//! Output of iostat, mpstat, pidstat, sar, sadf, vmstat, top and JmxTool becomes counters with its
+//! timestamps.
 
 mod damage;
 
@@ -11,12 +12,12 @@ use whyslow_testkit::{Need, skip};
 
 use crate::live_texts::{self, DAY, Report, SECOND, at, fixture, import, met, text};
 
-/// A counter: when, of what, which, how much, in which unit.
-type Told = (i64, String, String, i64, String);
+/// A counter: time, subject, name, value, unit.
+type Counter = (i64, String, String, i64, String);
 
-fn told(import: &InMemory) -> Vec<Told> {
+fn counters(import: &InMemory) -> Vec<Counter> {
     let rows = import.rows.counter.iter();
-    let mut told: Vec<Told> = rows
+    let mut counters: Vec<Counter> = rows
         .map(|row| {
             (
                 row.ts,
@@ -27,13 +28,13 @@ fn told(import: &InMemory) -> Vec<Told> {
             )
         })
         .collect();
-    told.sort();
-    told
+    counters.sort();
+    counters
 }
 
 /// The value of one counter.
 fn value(import: &InMemory, (time, subject, name): (&str, &str, &str)) -> (i64, String) {
-    let found: Vec<Told> = told(import)
+    let found: Vec<Counter> = counters(import)
         .into_iter()
         .filter(|(ts, of, which, ..)| *ts == at(time) && of == subject && which == name)
         .collect();
@@ -50,23 +51,23 @@ fn of_pid(import: &InMemory, pid: i32) -> Vec<&CounterRow> {
     rows.filter(|row| row.pid == Some(pid)).collect()
 }
 
-/// Nothing in it could not be read.
+/// Checks that everything could be read.
 fn is_whole(import: &InMemory) {
     assert_eq!(met(import, "REPORT_LINE_BAD"), 0, "{:?}", import.anomalies);
     assert_eq!(import.records.skipped, 0);
 }
 
-/// Of a broker of Kafka 3.9.
+/// Of a Kafka 3.9 broker.
 #[test]
 fn metrics_of_a_broker_are_of_its_requests() {
     const MS: i64 = 1_000_000;
     let import = import(fixture("jmx.csv"));
     is_whole(&import);
-    let told = told(&import);
+    let counters = counters(&import);
     let check = |(ms, subject, name): (i64, &str, &str), value: i64, unit: &str| {
         let (name, unit) = (name.to_owned(), unit.to_owned());
         let wanted = (ms * MS, subject.to_owned(), name, value, unit);
-        assert!(told.contains(&wanted), "{wanted:?}");
+        assert!(counters.contains(&wanted), "{wanted:?}");
     };
     let (first, last) = (1_795_736_644_229, 1_795_736_652_198);
     let of_queue = |ms, name| (ms, "BrokerHeartbeat", name);
@@ -78,7 +79,7 @@ fn metrics_of_a_broker_are_of_its_requests() {
     check(of_queue(last, "RequestQueueTimeMs.Count"), 12, "count");
     check((last, "1", "ResponseQueueSize"), 0, "count");
     check((last, "", "BytesInPerSec.OneMinuteRate"), 0, "hundredths/s");
-    assert!(told.iter().all(|one| !one.2.contains("Unit")));
+    assert!(counters.iter().all(|one| !one.2.contains("Unit")));
     assert_eq!(met(&import, "REPORT_ZONE_GUESSED"), 0);
 }
 
@@ -99,7 +100,7 @@ fn iostat_tells_of_devices_and_of_the_cpus() {
             rows.iter()
                 .all(|row| text(&import, row.told_by) == "iostat")
         );
-        // What counts since the machine was started is of no moment.
+        // Averages since boot describe no particular time.
         assert!(rows.iter().all(|row| row.ts > at("04:13:32")));
         assert!(met(&import, "REPORT_SINCE_BOOT") > 0);
         // Four seconds of three devices with 23 columns.
@@ -119,29 +120,33 @@ fn iostat_tells_the_same_in_json() {
         import(fixture("iostat.json")),
     );
     is_whole(&json);
-    let of_cpus = |told: Vec<Told>| -> Vec<Told> {
-        told.into_iter().filter(|told| told.1.is_empty()).collect()
+    let of_cpus = |counters: Vec<Counter>| -> Vec<Counter> {
+        counters
+            .into_iter()
+            .filter(|counter| counter.1.is_empty())
+            .collect()
     };
     let names = |import: &InMemory| -> Vec<(i64, String, String, String)> {
-        let told = told(import).into_iter();
-        told.map(|(ts, of, name, _, unit)| (ts, of, name, unit))
+        let counters = counters(import).into_iter();
+        counters
+            .map(|(ts, of, name, _, unit)| (ts, of, name, unit))
             .collect()
     };
     assert_eq!(names(&text), names(&json));
-    // Two programs looked at the same second a little apart.
-    assert_eq!(of_cpus(told(&json)).len(), 4 * 6);
+    // Two programs read the same second, a short time apart.
+    assert_eq!(of_cpus(counters(&json)).len(), 4 * 6);
 }
 
 #[test]
 fn forms_of_one_file_of_sar_are_the_same_counters() {
     let text = import(fixture("sar.txt"));
     is_whole(&text);
-    assert_eq!(told(&text).len(), 4 * (6 + 6 + 3 * 8));
+    assert_eq!(counters(&text).len(), 4 * (6 + 6 + 3 * 8));
     assert!(met(&text, "REPORT_SUMS") > 0);
     for name in ["sadf.csv", "sadf.json"] {
         let other = import(fixture(name));
         is_whole(&other);
-        assert_eq!(told(&text), told(&other), "{name}");
+        assert_eq!(counters(&text), counters(&other), "{name}");
         assert_eq!(met(&other, "REPORT_ZONE_GUESSED"), 0, "{name}");
     }
     check(&text, ("04:13:36", "vda", "await"), 830_000, "ns");
@@ -149,7 +154,7 @@ fn forms_of_one_file_of_sar_are_the_same_counters() {
     check(&text, ("04:13:33", "", "runq-sz"), 5, "count");
 }
 
-/// What a program prints, or why that cannot be tried.
+/// Output of a program, or the reason to skip.
 fn printed(command: &str, arguments: &[&str], folder: &Path) -> Result<String, String> {
     let output = Command::new(command)
         .args(arguments)
@@ -170,7 +175,7 @@ fn printed(command: &str, arguments: &[&str], folder: &Path) -> Result<String, S
 fn so_are_those_of_a_file_made_now() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let forms = || -> Result<[String; 3], String> {
-        // `-S XALL` has what the kernel tells of everything.
+        // `-S XALL` includes everything that the kernel reports.
         printed("sar", &["-o", "sa", "-A", "1", "2"], folder.path())?;
         Ok([
             printed("sar", &["-f", "sa", "-A"], folder.path())?,
@@ -187,11 +192,11 @@ fn so_are_those_of_a_file_made_now() {
         is_whole(&imported);
         imported
     });
-    assert!(told(&text).len() > 300, "{}", told(&text).len());
+    assert!(counters(&text).len() > 300, "{}", counters(&text).len());
     for other in [&csv, &json] {
-        let (text, other) = (told(&text), told(other));
-        let of_one = |one: &[Told], other: &[Told]| -> Vec<Told> {
-            let of_one = one.iter().filter(|told| !other.contains(told));
+        let (text, other) = (counters(&text), counters(other));
+        let of_one = |one: &[Counter], other: &[Counter]| -> Vec<Counter> {
+            let of_one = one.iter().filter(|counter| !other.contains(counter));
             of_one.cloned().collect()
         };
         assert_eq!(of_one(&text, &other), of_one(&other, &text));
@@ -282,22 +287,22 @@ fn mpstat_vmstat_and_top_tell_of_the_machine() {
     is_whole(&mpstat);
     check(&mpstat, ("04:13:33", "all", "%usr"), 8838, "hundredths");
     check(&mpstat, ("04:13:36", "0", "%sys"), 1616, "hundredths");
-    assert_eq!(told(&mpstat).len(), 4 * 3 * 10);
+    assert_eq!(counters(&mpstat).len(), 4 * 3 * 10);
     assert_eq!(met(&mpstat, "REPORT_SUMS"), 4);
 
     let vmstat = import(fixture("vmstat.txt"));
     is_whole(&vmstat);
-    // The first row counts since the machine was started, but for what is of the moment.
+    // The first row counts since boot, except for instantaneous values.
     check(&vmstat, ("04:13:32", "", "r"), 12, "count");
-    let first = told(&vmstat)
+    let first = counters(&vmstat)
         .into_iter()
-        .filter(|told| told.0 == at("04:13:32"));
-    assert!(first.into_iter().all(|told| told.2 != "cs"));
+        .filter(|counter| counter.0 == at("04:13:32"));
+    assert!(first.into_iter().all(|counter| counter.2 != "cs"));
     check(&vmstat, ("04:13:36", "", "cs"), 1_368_400, "hundredths/s");
     check(&vmstat, ("04:13:33", "", "bo"), 5276 * 1024, "bytes/s");
     check(&vmstat, ("04:13:33", "", "swpd"), 0, "bytes");
 
-    // It tells no date: that is when the file was written.
+    // It contains no date: that is the modification date of the file.
     let top = Report::new(fixture("top.txt")).written(at("04:13:40"));
     let top = top.import();
     is_whole(&top);
@@ -305,9 +310,9 @@ fn mpstat_vmstat_and_top_tell_of_the_machine() {
     check(&top, ("04:13:33", "", "tasks_running"), 2, "count");
     check(&top, ("04:13:33", "", "%us"), 9080, "hundredths");
     assert!(
-        told(&top)
+        counters(&top)
             .iter()
-            .all(|told| told.0 != at("04:13:32") || told.2 != "%us")
+            .all(|counter| counter.0 != at("04:13:32") || counter.2 != "%us")
     );
     let res = of_pid(&top, 1266)
         .into_iter()
@@ -361,7 +366,7 @@ fn languages_and_clocks_are_the_same_times_and_numbers() {
         is_whole(&import);
         check(&import, ("16:13:34", "all", "%user"), 1250, "hundredths");
         check(&import, ("16:13:35", "all", "%idle"), 10_000, "hundredths");
-        assert_eq!(told(&import).len(), 4, "{report}");
+        assert_eq!(counters(&import).len(), 4, "{report}");
         assert_eq!(met(&import, "REPORT_SUMS"), 1, "{report}");
     }
 }
@@ -370,7 +375,7 @@ fn languages_and_clocks_are_the_same_times_and_numbers() {
 fn the_zone_is_what_the_file_was_written_later() {
     let report = "Linux 6.1.0 (web1) \t11/25/26 \t_x86_64_\t(2 CPU)\n\n\
                   04:13:33 CPU %user\n04:13:34 all 1.00\n";
-    // Two seconds after the last line, where it is an hour earlier in Greenwich.
+    // Two seconds after the last line, where UTC is one hour earlier.
     let written = at("03:13:36");
     let import = Report::new(report).written(written).import();
     check(&import, ("03:13:34", "all", "%user"), 100, "hundredths");
@@ -392,7 +397,10 @@ fn midnight_is_a_day_and_a_new_table_begins_it_again() {
         (DAY + 86_401 * SECOND, 300),
         (DAY + 86_401 * SECOND, 500),
     ];
-    let mut found: Vec<(i64, i64)> = told(&import).iter().map(|told| (told.0, told.3)).collect();
+    let mut found: Vec<(i64, i64)> = counters(&import)
+        .iter()
+        .map(|counter| (counter.0, counter.3))
+        .collect();
     found.sort_unstable();
     assert_eq!(found, expected);
 }
@@ -403,7 +411,7 @@ fn runs_in_one_file_are_told_apart() {
     let twice = import(format!("{report}{}", report.replace("04:13:", "05:13:")));
     is_whole(&twice);
     let once = import(&report);
-    assert_eq!(told(&twice).len(), 2 * told(&once).len());
+    assert_eq!(counters(&twice).len(), 2 * counters(&once).len());
     assert_eq!(
         met(&twice, "REPORT_SINCE_BOOT"),
         2 * met(&once, "REPORT_SINCE_BOOT")
@@ -419,7 +427,7 @@ fn reports_without_times_are_refused_with_the_flag() {
         .collect();
     let why = Report::new(untimed).refused();
     assert!(
-        why.contains("no row has a time") && why.contains("`iostat -t`"),
+        why.contains("rows have no timestamps") && why.contains("`iostat -t`"),
         "{why}"
     );
     let untimed: String = fixture("vmstat.txt")

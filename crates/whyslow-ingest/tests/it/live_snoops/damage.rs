@@ -1,4 +1,4 @@
-//! Logs that are cut or damaged.
+//! Truncated and damaged logs.
 
 use whyslow_ingest::import_in_memory;
 
@@ -61,11 +61,11 @@ fn damaged_logs_lose_what_is_damaged() {
                 records.accepted + records.skipped,
                 "{name} {number}"
             );
-            let told = met(&import, "SNOOP_LINE_BAD")
+            let counts = met(&import, "SNOOP_LINE_BAD")
                 + met(&import, "REPORT_LINE_BAD")
                 + met(&import, "TEXT_LINE_BAD");
             assert_eq!(
-                records.skipped, told,
+                records.skipped, counts,
                 "{name} {number}: {:?}",
                 import.anomalies
             );
@@ -80,6 +80,6 @@ fn a_line_whose_number_is_none_is_a_bad_one() {
          611          nvme0n1 bash          4179        10\n\
          612          nvme0n1 cat           4179         x\n",
     );
-    let told = ["SNOOP_LINE_BAD", "TEXT_LINE_BAD"].map(|name| met(&import, name));
-    assert_eq!(told, [1, 0], "{:?}", import.anomalies);
+    let counts = ["SNOOP_LINE_BAD", "TEXT_LINE_BAD"].map(|name| met(&import, name));
+    assert_eq!(counts, [1, 0], "{:?}", import.anomalies);
 }

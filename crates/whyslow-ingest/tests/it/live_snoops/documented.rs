@@ -1,6 +1,6 @@
-//! What tools print, and rows of which tables come of it.
+//! Output of tools, and the tables that its rows go to.
 
-/// Forms as the manuals of the tools have them, where the tools need kprobes that are not here.
+/// Formats from the manuals of the tools, for tools that need unavailable kprobes.
 pub(super) const DOCUMENTED: [(&str, [usize; 8], &str); 30] = [
     (
         "biosnoop of bcc",

@@ -1,4 +1,5 @@
-//! What tools of bcc, libbpf-tools and bpftrace print becomes calls, requests, lookups, connections.
+//! Output of bcc, libbpf-tools and bpftrace tools becomes system calls, requests, DNS lookups,
+//! connections.
 
 mod damage;
 mod documented;
@@ -9,29 +10,29 @@ use whyslow_ingest::{InMemory, import_in_memory};
 
 use crate::live_texts::{Report, SECOND, at, fixture, import, met, text};
 
-/// What the watched program wrote down of one thing that it did.
-struct Deed {
+/// An action in the log of the watched program.
+struct Action {
     what: String,
     begin: f64,
     end: f64,
     about: Value,
 }
 
-/// Of one kind.
-fn deeds(kind: &str) -> Vec<Deed> {
+/// Actions of one kind.
+fn actions(kind: &str) -> Vec<Action> {
     let truth: Value = serde_json::from_str(&fixture("truth.json")).expect("it is JSON");
     let did = truth["did"].as_array().expect("what it did").iter();
-    did.filter(|deed| deed["kind"] == kind)
-        .map(|deed| Deed {
-            what: deed["what"].as_str().expect("what it did").to_owned(),
-            begin: deed["begin"].as_f64().expect("when it began"),
-            end: deed["end"].as_f64().expect("when it ended"),
-            about: deed.clone(),
+    did.filter(|action| action["kind"] == kind)
+        .map(|action| Action {
+            what: action["what"].as_str().expect("what it did").to_owned(),
+            begin: action["begin"].as_f64().expect("when it began"),
+            end: action["end"].as_f64().expect("when it ended"),
+            about: action.clone(),
         })
         .collect()
 }
 
-/// Its last line was written a moment ago: times of day have no date.
+/// Its last line was written just before: times of day have no date.
 fn log(name: &str) -> InMemory {
     Report::new(fixture(name)).written(at("04:13:40")).import()
 }
@@ -46,17 +47,17 @@ fn opensnoop_tells_what_was_opened_and_what_was_not_there() {
     let import = log("opensnoop.txt");
     is_whole(&import);
     let calls = &import.rows.syscall;
-    for deed in deeds("open") {
-        let errno = deed.about["error"].as_i64().expect("an error");
+    for action in actions("open") {
+        let errno = action.about["error"].as_i64().expect("an error");
         let of_it: Vec<_> = calls
             .iter()
-            .filter(|call| text(&import, call.path) == deed.what)
+            .filter(|call| text(&import, call.path) == action.what)
             .collect();
-        assert_eq!(of_it.len(), 1, "{}", deed.what);
+        assert_eq!(of_it.len(), 1, "{}", action.what);
         let call = of_it[0];
-        assert_eq!(i64::from(call.errno.unwrap_or(0)), errno, "{}", deed.what);
-        // Its times have seconds.
-        let begin = deed.begin.floor() as i64 * SECOND;
+        assert_eq!(i64::from(call.errno.unwrap_or(0)), errno, "{}", action.what);
+        // Its times are in whole seconds.
+        let begin = action.begin.floor() as i64 * SECOND;
         assert!((begin..=begin + 2 * SECOND).contains(&call.ts));
         assert_eq!(call.dur, None);
         assert_eq!(call.pid, Some(1339));
@@ -91,26 +92,26 @@ fn execsnoop_and_exitsnoop_tell_when_programs_were_there() {
     is_whole(&started);
     let ended = log("exitsnoop.txt");
     is_whole(&ended);
-    let programs = deeds("program");
+    let programs = actions("program");
     assert_eq!(programs.len(), 5);
-    for deed in programs {
-        let pid = deed.about["pid"].as_i64().expect("a process") as i32;
+    for action in programs {
+        let pid = action.about["pid"].as_i64().expect("a process") as i32;
         let of_it = started
             .rows
             .process
             .iter()
             .find(|process| process.pid == pid);
         let process = of_it.expect("the process");
-        assert_eq!(text(&started, process.command_line).trim(), deed.what);
+        assert_eq!(text(&started, process.command_line).trim(), action.what);
         let of_it = ended.rows.process.iter().find(|process| process.pid == pid);
         let process = of_it.expect("the process");
         let end = process.ts_exit.expect("its end");
         // Seconds, rounded down, and an age in hundredths.
-        let told = (end as f64) / 1e9;
+        let reported = (end as f64) / 1e9;
         assert!(
-            told <= deed.end && told > deed.end - 1.1,
-            "{told} {}",
-            deed.end
+            reported <= action.end && reported > action.end - 1.1,
+            "{reported} {}",
+            action.end
         );
     }
 }
@@ -120,14 +121,14 @@ fn gethostlatency_tells_which_names_were_looked_up_for_how_long() {
     let import = log("gethostlatency.txt");
     is_whole(&import);
     let lookups = &import.rows.dns_lookup;
-    for deed in deeds("lookup") {
+    for action in actions("lookup") {
         let mut of_it = lookups
             .iter()
-            .filter(|lookup| text(&import, lookup.host) == deed.what);
+            .filter(|lookup| text(&import, lookup.host) == action.what);
         let lookup = of_it.next().expect("the lookup");
-        let told = lookup.dur.expect("its length") as f64 / 1e9;
-        let took = deed.end - deed.begin;
-        assert!(told <= took && told > 0.0, "{told} of {took}");
+        let reported = lookup.dur.expect("its length") as f64 / 1e9;
+        let took = action.end - action.begin;
+        assert!(reported <= took && reported > 0.0, "{reported} of {took}");
         assert_eq!(text(&import, Some(lookup.function)), "unknown");
         assert_eq!(text(&import, lookup.result), "unknown");
         assert_eq!(lookup.ts_end, Some(at("04:13:36")));
@@ -140,10 +141,10 @@ fn tcplife_tells_of_both_ends_of_each_connection() {
     let import = log("tcplife.txt");
     is_whole(&import);
     let all = &import.rows.tcp_connection;
-    let connections = deeds("connection");
+    let connections = actions("connection");
     assert_eq!(all.len(), 2 * connections.len());
     for row in all {
-        // 20 ms of sleep are in each.
+        // Each includes a sleep of 20 ms.
         assert!(row.dur.expect("its length") > 20_000_000);
         assert_eq!(text(&import, Some(row.kind)), "unknown");
         assert_eq!(text(&import, Some(row.outcome)), "unknown");
@@ -169,7 +170,7 @@ fn runqslower_and_sigsnoop_keep_what_they_count() {
     assert!(text(&signals, Some(first)).contains("signal 19 to 1339"));
 }
 
-/// Rows of the tables that lines of tools fill.
+/// Rows of the tables that lines of tools are imported into.
 fn rows(import: &InMemory) -> [usize; 8] {
     let rows = &import.rows;
     [
@@ -242,7 +243,7 @@ fn logs_without_times_are_refused_with_the_flag() {
     ] {
         let why = Report::new(log).refused();
         assert!(
-            why.contains("no line has a time") && why.contains("-T"),
+            why.contains("lines have no timestamps") && why.contains("-T"),
             "{why}"
         );
     }

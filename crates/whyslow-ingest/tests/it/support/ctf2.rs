@@ -8,12 +8,12 @@ use whyslow_ingest::importers::ctf::class::{
     TraceClass,
 };
 
-/// All that CTF 2 can say. It cannot tell the clock of an integer that has no role, and whether a
-/// lone integer is a character.
+/// Everything that CTF 2 can express. It cannot express the clock of an integer without a role, nor
+/// whether a single integer is a character.
 pub(crate) fn to_ctf2(trace: &TraceClass) -> Vec<u8> {
     let mut text = String::new();
     let mut fragment = |properties: Vec<(&str, String)>| {
-        writeln!(text, "\u{1E}{}", object(&properties)).expect("a text takes all");
+        writeln!(text, "\u{1E}{}", object(&properties)).expect("writing to a string cannot fail");
     };
     let mut preamble = vec![("type", quote("preamble")), ("version", "2".to_owned())];
     if let Some(uuid) = trace.uuid {
@@ -60,7 +60,7 @@ fn trace_class(trace: &TraceClass) -> Properties {
     properties
 }
 
-/// CTF 2 wants less than a second of cycles.
+/// CTF 2 requires cycles below one second.
 fn clock_class(clock: &ClockClass) -> Properties {
     let frequency = i128::from(clock.frequency);
     let cycles = i128::from(clock.offset_cycles);
@@ -355,7 +355,7 @@ fn role_names(roles: &[Role]) -> String {
             Role::DiscardedEvents => "discarded-event-record-counter-snapshot",
             Role::PacketSequenceNumber => "packet-sequence-number",
             Role::EventClassId => "event-record-class-id",
-            // Recognised by its name.
+            // Recognized by its name.
             Role::CpuId => return None,
         }))
     });
@@ -373,7 +373,7 @@ fn encoding_name(encoding: TextEncoding) -> String {
 }
 
 fn quote(text: &str) -> String {
-    serde_json::to_string(text).expect("any text is JSON")
+    serde_json::to_string(text).expect("every string can be JSON")
 }
 
 fn array(items: impl Iterator<Item = String>) -> String {

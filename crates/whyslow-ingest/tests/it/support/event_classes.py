@@ -1,6 +1,6 @@
-"""Prints what babeltrace2 knows of the classes of each trace directory given as an argument.
+"""Prints the field classes that babeltrace2 reports for each trace directory given as an argument.
 
-One line a scope: DIRECTORY, stream id, event id and name (or `-`), scope and its field class,
+One line per scope: DIRECTORY, stream id, event id and name (or `-`), scope and its field class,
 separated by tabs. A directory that babeltrace2 refuses, or that has no streams, prints nothing.
 """
 
@@ -17,7 +17,7 @@ ROOTS = {
 
 
 def location(path, roots):
-    """Names of the structure members on the way."""
+    """Names of the structure members along the path."""
     names = []
     here = roots[path.root_scope]
     for item in path:
@@ -100,5 +100,5 @@ def show_trace(directory):
 for argument in sys.argv[1:]:
     try:
         show_trace(argument)
-    except Exception as error:  # babeltrace2 raises its own kinds
+    except Exception as error:  # babeltrace2 raises its own exception types
         print(f"{argument}: {str(error).splitlines()[0]}", file=sys.stderr)

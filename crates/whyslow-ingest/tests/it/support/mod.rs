@@ -1,4 +1,4 @@
-//! What tests of several formats share.
+//! Shared by tests of several formats.
 
 pub(crate) mod ctf2;
 pub(crate) mod show;

@@ -1,4 +1,4 @@
-//! Metadata classes as lines of text, the same that `event_classes.py` prints.
+//! Metadata classes as lines of text, as printed by `event_classes.py`.
 
 use std::collections::BTreeSet;
 
@@ -7,7 +7,7 @@ use whyslow_ingest::importers::ctf::class::{
     TraceClass,
 };
 
-/// All scopes but the ones that babeltrace2 keeps to itself, one a line.
+/// All scopes except those that babeltrace2 does not expose, one per line.
 pub(crate) fn trace(trace: &TraceClass) -> Vec<String> {
     let mut lines = Vec::new();
     for stream in &trace.streams {
@@ -36,7 +36,7 @@ pub(crate) fn trace(trace: &TraceClass) -> Vec<String> {
     lines
 }
 
-/// babeltrace2 keeps fields that only the reader needs to itself.
+/// babeltrace2 does not expose fields used only by the reader.
 fn is_shown(class: &FieldClass) -> bool {
     match class {
         FieldClass::Integer(integer) => integer.roles.iter().all(|role| *role == Role::CpuId),

@@ -1,4 +1,4 @@
-//! Writes small traces: the metadata of a kernel trace of LTTng in little, and packets of it.
+//! Writes small traces: shortened metadata of an LTTng kernel trace, and packets.
 #![allow(clippy::unwrap_used)]
 
 use std::fmt::Write as _;
@@ -16,7 +16,7 @@ pub(crate) const UUID: [u8; 16] = [
 pub(crate) const NOTE: u64 = 0;
 pub(crate) const LIST: u64 = 1;
 
-/// Events of class `note`: a number and a text; of class `list`: numbers of 16 bits.
+/// Events of class `note`: a number and a text; of class `list`: 16-bit numbers.
 pub(crate) const METADATA: &str = r#"/* CTF 1.8 */
 typealias integer { size = 8; align = 8; signed = false; } := uint8_t;
 typealias integer { size = 16; align = 8; signed = false; } := uint16_t;
@@ -56,7 +56,7 @@ event { name = "list"; id = 1; stream_id = 0;
 
 /// Offset of the clock from the epoch.
 pub(crate) const OFFSET_NS: i64 = 1_000_000_000_000;
-/// Bytes of packet header and context.
+/// Size of packet header and context in bytes.
 pub(crate) const HEADER_BYTES: usize = 4 + 16 + 4 + 8 + 5 * 8 + 2 * 4;
 
 /// A packet to be written.
@@ -69,7 +69,7 @@ pub(crate) struct Packet {
     pub(crate) sequence: u64,
     pub(crate) discarded: u32,
     pub(crate) cpu: u32,
-    /// Of the whole packet; the rest after the events is padding.
+    /// Size of the whole packet; the space after the events is padding.
     pub(crate) bytes: usize,
     pub(crate) events: Vec<u8>,
 }
@@ -90,7 +90,7 @@ impl Packet {
         }
     }
 
-    /// With an event of class `note` and a compact header.
+    /// Adds an event of class `note` with a compact header.
     pub(crate) fn note(mut self, time: u64, number: u32, text: &str) -> Packet {
         self.header(time, NOTE);
         self.events.extend(number.to_le_bytes());
@@ -113,7 +113,7 @@ impl Packet {
             .extend((((time & 0x7ff_ffff) << 5 | id) as u32).to_le_bytes());
     }
 
-    /// With an event of class `note` and an extended header.
+    /// Adds an event of class `note` with an extended header.
     pub(crate) fn extended(mut self, time: u64, id: u32, number: u32, text: &str) -> Packet {
         self.events.push(31);
         self.events.extend(id.to_le_bytes());
@@ -172,7 +172,7 @@ impl Folder {
         }
     }
 
-    /// With one trace in it, of one stream.
+    /// Creates one with a single trace of one stream.
     pub(crate) fn with(bytes: &[u8]) -> Folder {
         let folder = Folder::new();
         folder.add("metadata", METADATA.as_bytes());
@@ -196,7 +196,7 @@ impl Folder {
     }
 }
 
-/// All that a reader gives.
+/// Everything that a reader returns.
 #[derive(Default)]
 pub(crate) struct Read {
     /// Time, CPU, stream, name and fields of each event.
@@ -204,7 +204,7 @@ pub(crate) struct Read {
     pub(crate) losses: Vec<Loss>,
     pub(crate) progress: Progress,
     pub(crate) summary: Option<Summary>,
-    /// Ask for no more after so many events.
+    /// Stop after this number of events.
     pub(crate) stop_after: Option<usize>,
 }
 

@@ -1,4 +1,4 @@
-//! The development traces, which are kept as archives.
+//! The development traces, stored as archives.
 
 use std::fs::File;
 use std::io::Read;
@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use whyslow_testkit::data_folder;
 
-/// Archives of traces, by name; none, and a word about it, if no data is there.
+/// Archives of traces, by name; without data an empty list and a message.
 pub(crate) fn archives() -> Vec<PathBuf> {
     let Some(root) = data_folder("ctf") else {
         return Vec::new();

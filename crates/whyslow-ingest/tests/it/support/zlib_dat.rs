@@ -1,4 +1,5 @@
-//! A file of trace-cmd of version 7 that is not compressed, compressed with zlib: not every trace-cmd can do that.
+//! Compresses an uncompressed trace-cmd file of version 7 with zlib: not every trace-cmd can do
+//! that.
 
 use std::io::Write;
 
@@ -8,9 +9,9 @@ use flate2::write::ZlibEncoder;
 const SECTION_HEADER_BYTES: usize = 16;
 const DONE: u16 = 0;
 const BUFFER: u16 = 3;
-/// Options that say where a section is.
+/// Options that contain the offset of a section.
 const SECTIONS: std::ops::RangeInclusive<u16> = 16..=21;
-/// Pages of a chunk.
+/// Pages per chunk.
 const CHUNK_BYTES: usize = 2 * 4096;
 
 fn number<const N: usize>(bytes: &[u8], at: usize) -> usize {
@@ -89,7 +90,7 @@ pub(crate) fn made(whole: &[u8]) -> Vec<u8> {
     out
 }
 
-/// Packs the pages of all CPUs, and says in the option where they are.
+/// Compresses the pages of all CPUs, and updates their offsets in the option.
 fn buffer(whole: &[u8], option: &mut [u8], out: &mut Vec<u8>) {
     let to = section(out, BUFFER, &[]);
     option[..8].copy_from_slice(&(to as u64).to_le_bytes());
@@ -113,7 +114,7 @@ fn buffer(whole: &[u8], option: &mut [u8], out: &mut Vec<u8>) {
                 out.extend(packed(chunk));
             }
         }
-        // The number of chunks is not counted.
+        // The size excludes the field with the number of chunks.
         let size = (out.len() - begin).saturating_sub(4);
         option[at + 4..at + 12].copy_from_slice(&(begin as u64).to_le_bytes());
         option[at + 12..at + 20].copy_from_slice(&(size as u64).to_le_bytes());

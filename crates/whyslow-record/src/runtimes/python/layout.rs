@@ -1,30 +1,30 @@
-//! Where the fields of CPython's structures are. Up to 3.12 the offsets are those that a compiler
-//! gives for the headers of the version, on 64 bits; from 3.13 on the interpreter has a table of them
-//! at the begin of `_PyRuntime`.
+//! Field offsets of CPython's structures. Up to 3.12 they are those that a compiler computes from
+//! the headers of the version, on 64 bits; from 3.13 on the interpreter has a table of them at the
+//! start of `_PyRuntime`.
 
 use super::super::memory::{Memory, bytes_of, word_at};
 
-/// How a thread leads to its innermost frame.
+/// How a thread refers to its innermost frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ToFrame {
     /// A pointer in the thread's state.
     Direct(u64),
-    /// A pointer to a structure with the pointer.
+    /// A pointer to a structure that contains the pointer.
     Through(u64, u64),
 }
 
-/// Who holds the interpreter's lock.
+/// The holder of the interpreter lock (GIL).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Gil {
-    /// One for all, in `_PyRuntime`: whether it is locked, and who had it last.
+    /// One for all, in `_PyRuntime`: whether it is locked, and its last holder.
     Runtime(u64, u64),
-    /// One an interpreter, by a pointer there.
+    /// One per interpreter, by a pointer there.
     Interpreter { gil: u64, locked: u64, holder: u64 },
     /// None.
     Free,
 }
 
-/// How lines are told.
+/// Form of the line table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Lines {
     /// Up to 3.9.
@@ -35,10 +35,10 @@ pub(super) enum Lines {
     Locations,
 }
 
-/// What a frame's place in its code is.
+/// Position of a frame in its code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Place {
-    /// A number of bytes (`u32`, all ones before the first instruction), of so many bytes a step.
+    /// An offset in bytes (`u32`, all ones before the first instruction), in units of `step` bytes.
     Index { at: u64, step: u32 },
     /// An address.
     Pointer(u64),
@@ -57,19 +57,19 @@ pub(super) struct Layout {
     pub(super) frame_back: u64,
     pub(super) frame_code: u64,
     pub(super) place: Place,
-    /// Where frames say whose they are, and from which number on they are the interpreter's own.
+    /// Offset of a frame's owner, and the value from which on frames are the interpreter's own.
     pub(super) owner: Option<(u64, u8)>,
     pub(super) type_of: u64,
     pub(super) code_name: u64,
     pub(super) code_file: u64,
     pub(super) code_line: u64,
     pub(super) code_lines: u64,
-    /// Of the instructions within the code, where they are a part of it.
+    /// Offset of the instructions in the code object, if they are part of it.
     pub(super) code_begin: u64,
     pub(super) lines: Lines,
     pub(super) text_length: u64,
     pub(super) text_state: u64,
-    /// Bits before those that tell the kind of a text.
+    /// Bits before those of a string's kind.
     pub(super) text_shift: u32,
     pub(super) text_ascii: u64,
     pub(super) text_compact: u64,
@@ -157,7 +157,7 @@ const V3_12: Layout = Layout {
 };
 
 impl Layout {
-    /// Of a version (3.`minor`), where it has no table of its own.
+    /// Layout of version 3.`minor`, if it has no table of its own.
     pub(super) fn of(minor: u32) -> Option<Self> {
         Some(match minor {
             8 => V3_8,
@@ -169,16 +169,16 @@ impl Layout {
         })
     }
 
-    /// What the interpreter tells of itself at the begin of `_PyRuntime`; nothing if it does not, or
-    /// if it is of a version whose table is not known.
-    pub(super) fn told(memory: &dyn Memory, runtime: u64) -> Option<Self> {
+    /// The interpreter's table at the start of `_PyRuntime`; `None` if there is none, or if the
+    /// version's table is unknown.
+    pub(super) fn from_runtime(memory: &dyn Memory, runtime: u64) -> Option<Self> {
         const COOKIE: &[u8] = b"xdebugpy";
         const TABLE: usize = 1024;
         let table = bytes_of(memory, runtime, TABLE)?;
         if !table.starts_with(COOKIE) {
             return None;
         }
-        // 3.13 is 0x030d....; the table grew in the middle with 3.14.
+        // 3.13 is 0x030d....; 3.14 added fields in the middle of the table.
         let version = word_at(&table, 8)? >> 16;
         let grown: usize = match version {
             0x030d => 0,
@@ -186,7 +186,7 @@ impl Layout {
             _ => return None,
         };
         let is_free = word_at(&table, 16)? != 0;
-        // Words: 3 of the head, then structure after structure.
+        // In words: a head of 3, then one structure after another.
         let interpreter = 6;
         let thread = interpreter + 13 + grown * 3;
         let frame = thread + 9;
@@ -194,7 +194,7 @@ impl Layout {
         let object = code + 10 + grown;
         let bytes = object + 2 + 4 + 3 + 3 + grown * 4 + 3 + 2 + 3;
         let text = bytes + 3;
-        // Structures are small: what is further away is no offset, but those of interpreters.
+        // Structures are small: larger values are no offsets, except in interpreters.
         let field = |place: usize| word_at(&table, place * 8).filter(|offset| *offset < 1 << 16);
         let far = |place: usize| word_at(&table, place * 8).filter(|offset| *offset < 1 << 22);
         let gil_at = interpreter + 8 + grown;
@@ -233,7 +233,7 @@ impl Layout {
             text_state: field(text + 1)?,
             text_shift: if is_free { 8 } else { 2 },
             text_ascii: ascii,
-            // Length and address of another form of the text stand between.
+            // Length and address of another form of the string are in between.
             text_compact: ascii + 16,
             bytes_size: field(bytes + 1)?,
             bytes_begin: field(bytes + 2)?,

@@ -1,8 +1,8 @@
-//! Which line an instruction belongs to, by the three forms in which CPython has told it.
+//! Line of an instruction, for the three forms of CPython's line tables.
 
 use super::layout::Lines;
 
-/// The line at a place in the code, in bytes; nothing if the table says that there is none, or ends.
+/// The line at an offset in the code, in bytes; `None` if the table has none, or ends.
 pub(super) fn line(table: &[u8], form: Lines, (first, place): (u32, u32)) -> Option<u32> {
     let line = match form {
         Lines::Steps => Some(steps(table, i64::from(first), place)),
@@ -12,7 +12,7 @@ pub(super) fn line(table: &[u8], form: Lines, (first, place): (u32, u32)) -> Opt
     u32::try_from(line?).ok().filter(|line| *line > 0)
 }
 
-/// Pairs: so many bytes further, so many lines further.
+/// Pairs: increment of the offset, increment of the line.
 fn steps(table: &[u8], first: i64, place: u32) -> i64 {
     let (mut line, mut at) = (first, 0);
     for pair in table.chunks_exact(2) {
@@ -25,7 +25,7 @@ fn steps(table: &[u8], first: i64, place: u32) -> i64 {
     line
 }
 
-/// Pairs: the next so many bytes are so many lines after the last ones; -128 is no line.
+/// Pairs: the next bytes, and the increment of the line; -128 is no line.
 fn ranges(table: &[u8], first: i64, place: u32) -> Option<i64> {
     const NONE: i8 = -128;
     let (mut line, mut end) = (first, 0);
@@ -42,8 +42,8 @@ fn ranges(table: &[u8], first: i64, place: u32) -> Option<i64> {
     None
 }
 
-/// Entries of different lengths, the first byte of each with its highest bit set: a code and how
-/// many units of two bytes it is about. Columns follow, which nobody asks for here.
+/// Entries of variable length, the first byte of each with its highest bit set: a code, and the
+/// number of two-byte units covered. Columns follow, which are ignored.
 fn locations(table: &[u8], first: i64, place: u32) -> Option<i64> {
     const FIRST: u8 = 0x80;
     let (mut line, mut end) = (first, 0);
@@ -67,7 +67,7 @@ fn locations(table: &[u8], first: i64, place: u32) -> Option<i64> {
     None
 }
 
-/// Six bits a byte, the lowest first, as long as the next bit is set; the lowest is the sign.
+/// Six bits a byte, lowest first, for as long as the next bit is set; the lowest bit is the sign.
 fn signed(bytes: &[u8]) -> i64 {
     const MORE: u8 = 0x40;
     let (mut value, mut shift) = (0u64, 0);
@@ -100,7 +100,7 @@ mod tests {
             [at(0), at(3), at(4), at(6), at(8)],
             [Some(8), Some(8), None, Some(7), None]
         );
-        // Short (two units), none (one), one line further (one), a long way back (one).
+        // Short (two units), none (one), one line ahead (one), far back (one).
         let locations = [0x81, 0x10, 0xf8, 0xd8, 3, 9, 0xe8, 0x0d];
         let at = |place| line(&locations, Lines::Locations, (7, place));
         assert_eq!(

@@ -1,9 +1,9 @@
 //! Stacks of CPython 3.8 to 3.14.
 //!
-//! `_PyRuntime` leads to the interpreters, those to their threads, each thread to its innermost
-//! frame, and frames to those that called them and to their code, which has name, file and lines.
-//! Frames that the interpreter makes for itself (since 3.12) are passed over. A generator's frame
-//! stands in the chain while it runs, and only then.
+//! `_PyRuntime` refers to the interpreters, they to their threads, each thread to its innermost
+//! frame, and frames to their callers and their code, which has name, file and lines. Internal
+//! frames of the interpreter (since 3.12) are skipped. The frame of a generator is in the chain
+//! only while it runs.
 
 mod layout;
 mod lines;
@@ -11,17 +11,17 @@ mod lines;
 use std::collections::HashMap;
 use std::ops::Range;
 
+use super::budget::WALK_BYTES_MAX;
 use super::image;
 use super::memory::{Log, Memory, bytes_of, half_at, half_of, word_at, word_of};
-use super::room::WALK_BYTES_MAX;
 use super::texts::{Names, TEXT_MAX};
 use super::{FRAMES_MAX, Frame, Stack, Thread};
 use layout::{Gil, Layout, Place, ToFrame};
 
 const INTERPRETERS_MAX: usize = 64;
-/// Longer tables of lines are not read.
+/// Longer line tables are not read.
 const LINES_MAX: u64 = 1 << 20;
-/// Codes that are known at once.
+/// Maximum number of code objects known at once.
 const CODES_MAX: usize = 1 << 14;
 /// Tags of references in the two lowest bits (3.14).
 const TAGS: u64 = 3;
@@ -32,17 +32,17 @@ pub(super) struct Python {
     layout: Layout,
     code_type: Option<u64>,
     codes: HashMap<u64, Code>,
-    /// What these take.
+    /// Memory of the code objects.
     pub(super) bytes: usize,
-    /// So much of tables the present walk may still add.
+    /// Bytes of tables that the current walk may still add.
     left: usize,
-    /// The function that runs code.
+    /// Addresses of the evaluation function.
     pub(super) code: Vec<Range<u64>>,
 }
 
 #[derive(Debug)]
 struct Code {
-    /// What says that it is the same: addresses of its texts, and its first line.
+    /// Identifies the code object: addresses of its strings, and its first line.
     mark: [u64; 4],
     function: u32,
     first: u32,
@@ -60,13 +60,13 @@ impl Python {
         ];
         let image = image::find(pid, NAMES, SYMBOLS)?;
         let runtime = image.address("_PyRuntime")?;
-        let told = image
+        let version = image
             .address("Py_Version")
             .and_then(|at| half_of(memory, at));
         // Major and minor are the highest bytes.
-        let minor = told.map(|version| version >> 16 & 0xff);
+        let minor = version.map(|version| version >> 16 & 0xff);
         let minor = minor.or_else(|| minor_of(&image.name))?;
-        let layout = Layout::told(memory, runtime).or_else(|| Layout::of(minor))?;
+        let layout = Layout::from_runtime(memory, runtime).or_else(|| Layout::of(minor))?;
         let mut python = Self::new(runtime, layout, image.address("PyCode_Type"));
         python.code = image.code(&["_PyEval_EvalFrameDefault"]);
         Some(python)
@@ -84,13 +84,17 @@ impl Python {
         }
     }
 
-    /// Of a version without a process.
+    /// For a version, without a process.
     pub(super) fn of_version(runtime: u64, minor: u32) -> Option<Self> {
         Some(Self::new(runtime, Layout::of(minor)?, None))
     }
 
-    pub(super) fn told(memory: &dyn Memory, runtime: u64) -> Option<Self> {
-        Some(Self::new(runtime, Layout::told(memory, runtime)?, None))
+    pub(super) fn from_runtime(memory: &dyn Memory, runtime: u64) -> Option<Self> {
+        Some(Self::new(
+            runtime,
+            Layout::from_runtime(memory, runtime)?,
+            None,
+        ))
     }
 
     pub(super) fn forget(&mut self) {
@@ -103,7 +107,7 @@ impl Python {
             .is_some_and(|at| word_of(memory, at).is_some())
     }
 
-    /// Nothing if the list is of two moments.
+    /// `None` if the list is inconsistent.
     pub(super) fn threads(&self, memory: &dyn Memory) -> Option<Vec<Thread>> {
         let layout = &self.layout;
         let mut log = Log::default();
@@ -156,7 +160,7 @@ impl Python {
         word_of(memory, holder).filter(|_| is_locked)
     }
 
-    /// Nothing if it cannot be read.
+    /// `None` if it cannot be read.
     pub(super) fn stack(
         &mut self,
         memory: &dyn Memory,
@@ -185,7 +189,7 @@ impl Python {
         Some(stack)
     }
 
-    /// Adds a frame, and tells the one that called it.
+    /// Adds a frame, and returns its caller.
     fn frame(
         &mut self,
         memory: &dyn Memory,
@@ -227,7 +231,7 @@ impl Python {
                     .unwrap_or(0)
             }
         };
-        // Before the first instruction: -1, times the step.
+        // Before the first instruction: -1, times the unit.
         let place = if place >= u32::MAX - 1 { 0 } else { place };
         let form = layout.lines;
         let code = self.code(memory, code, (log, names))?;

@@ -1,12 +1,12 @@
-//! Where the fields of MRI's structures are, as a compiler gives them for the headers of each
-//! version, on 64 bits. They are the same in all releases of a version but for one list's node.
+//! Field offsets of MRI's structures, as a compiler computes them from the headers of each version,
+//! on 64 bits. They are the same in all releases of a version, except for one list node.
 
 /// Where the threads of a virtual machine are listed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Threads {
-    /// In the machine: the list, and who holds the lock.
+    /// In the virtual machine: the list, and the holder of the lock.
     Machine { list: u64, holder: u64 },
-    /// In ractors, which are listed in the machine by a node of theirs.
+    /// In ractors, which the virtual machine lists by a node in each.
     Ractors {
         ractors: u64,
         node: u64,
@@ -15,13 +15,13 @@ pub(super) enum Threads {
     },
 }
 
-/// How a thread leads to its number.
+/// How a thread refers to its thread id.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum ToTid {
-    /// What the thread library knows it by.
+    /// The handle of the thread library.
     Handle(u64),
     Direct(u64),
-    /// In the structure of the native thread, which a thread that waits may be without.
+    /// In the structure of the native thread, which a waiting thread may not have.
     Native(u64, u64),
 }
 
@@ -31,12 +31,13 @@ pub(super) struct Layout {
     pub(super) to_tid: ToTid,
     pub(super) context: u64,
     pub(super) frame_size: u64,
-    /// Of the first line: 8 bytes, a number of Ruby's, or 4.
+    /// Whether the first line is a Ruby integer of 8 bytes, or 4 bytes.
     pub(super) is_first_object: bool,
-    /// In the body of a sequence: the table of lines, positions, how many, and an index of them.
+    /// In the body of an instruction sequence: the line table, positions, their number, and an
+    /// index of them.
     pub(super) infos: u64,
     pub(super) info_size: u64,
-    /// Texts within objects have their length beside it, not in their flags.
+    /// Embedded strings have their length in a field, not in their flags.
     pub(super) has_length: bool,
 }
 
@@ -107,7 +108,7 @@ const fn v4_0(node: u64) -> Layout {
 }
 
 impl Layout {
-    /// Of a version as it names itself: `3.1.2`.
+    /// Layout of a version such as `3.1.2`.
     pub(super) fn of(version: &str) -> Option<Self> {
         let mut numbers = version.split('.').map(|number| number.parse::<u32>().ok());
         let mut number = || numbers.next().flatten();

@@ -1,20 +1,20 @@
-//! Which line an instruction of MRI belongs to: entries, each from a position on, and an index that
-//! tells how many entries begin up to a position.
+//! Line of an instruction of MRI: entries, each from a position on, and an index that gives the
+//! number of entries up to a position.
 
-/// The index: small positions have their count in seven bits, nine counts a word; the others have a
-/// bit each, which are counted in blocks of 512.
+/// The index: small positions have a count in seven bits each, nine counts a word; the others have
+/// a bit each, counted in blocks of 512.
 const SMALL: usize = 54;
 const SMALL_BYTES: usize = SMALL / 9 * 8;
 const BLOCK: usize = 512;
-/// A count of all before, counts of the first seven words, and the words.
+/// A count of everything before, counts of the first seven words, and the words.
 const BLOCK_BYTES: usize = 16 + BLOCK / 8;
 
-/// How many bytes the index has for so many positions.
+/// Bytes of the index for this number of positions.
 pub(super) fn index_bytes(positions: usize) -> usize {
     SMALL_BYTES + positions.saturating_sub(SMALL).div_ceil(BLOCK) * BLOCK_BYTES
 }
 
-/// Which entry a position belongs to, counted from 0.
+/// Index of the entry of a position.
 pub(super) fn entry(index: &[u8], position: usize) -> Option<usize> {
     let word = |at: usize| -> Option<u64> {
         Some(u64::from_le_bytes(index.get(at..)?.first_chunk().copied()?))
@@ -40,7 +40,7 @@ pub(super) fn entry(index: &[u8], position: usize) -> Option<usize> {
 mod tests {
     use super::*;
 
-    /// An index over entries that begin at these positions.
+    /// An index of entries that start at these positions.
     fn index(begins: &[usize], positions: usize) -> Vec<u8> {
         let mut bytes = vec![0; index_bytes(positions)];
         let count = |until: usize| begins.iter().filter(|begin| **begin <= until).count() as u64;

@@ -1,9 +1,9 @@
 //! Stacks of MRI (CRuby) 2.7 to 4.0.
 //!
-//! `ruby_current_vm_ptr` leads to the virtual machine, that to its ractors and their threads, each
-//! thread to its context and that to its control frames, which lie one behind the other. Frames of
-//! Ruby code have a sequence of instructions with label, path and lines. Frames of functions in C
-//! are passed over: the native stack has them.
+//! `ruby_current_vm_ptr` refers to the virtual machine, that to its ractors and their threads, each
+//! thread to its context and that to its control frames, which are consecutive. Frames of Ruby code
+//! have an instruction sequence with label, path and lines. Frames of C functions are skipped: they
+//! are in the native stack.
 
 mod layout;
 mod lines;
@@ -11,36 +11,36 @@ mod lines;
 use std::collections::HashMap;
 use std::ops::Range;
 
+use super::budget::WALK_BYTES_MAX;
 use super::image;
 use super::memory::{Log, Memory, bytes_of, half_at, word_at, word_of};
-use super::room::WALK_BYTES_MAX;
 use super::texts::{Names, TEXT_MAX};
 use super::{FRAMES_MAX, Frame, Stack, Thread};
 use layout::{Layout, Threads, ToTid};
 
 const RACTORS_MAX: usize = 1024;
 const SEQUENCES_MAX: usize = 1 << 14;
-/// Longer sequences have no lines here.
+/// Longer sequences have no lines.
 const ENTRIES_MAX: u32 = 1 << 16;
 const POSITIONS_MAX: u32 = 1 << 20;
 
 #[derive(Debug)]
 pub(super) struct Ruby {
-    /// Where the pointer to the machine is.
+    /// Address of the pointer to the virtual machine.
     machine: u64,
     layout: Layout,
     sequences: HashMap<u64, Sequence>,
-    /// What these take.
+    /// Memory of the sequences.
     pub(super) bytes: usize,
-    /// So much of tables the present walk may still add.
+    /// Bytes of tables that the current walk may still add.
     left: usize,
-    /// The functions that run code.
+    /// Addresses of the evaluation functions.
     pub(super) code: Vec<Range<u64>>,
 }
 
 #[derive(Debug)]
 struct Sequence {
-    /// What says that it is the same.
+    /// Identifies the sequence.
     mark: [u64; 5],
     function: u32,
     first: u32,
@@ -80,7 +80,7 @@ impl Ruby {
         }
     }
 
-    /// Of a version without a process.
+    /// For a version, without a process.
     pub(super) fn of_version(machine: u64, version: &str) -> Option<Self> {
         Some(Self::new(machine, Layout::of(version)?))
     }
@@ -94,7 +94,7 @@ impl Ruby {
         word_of(memory, self.machine).is_some_and(|machine| machine != 0)
     }
 
-    /// Nothing if the list is of two moments.
+    /// `None` if the list is inconsistent.
     pub(super) fn threads(&self, memory: &dyn Memory) -> Option<Vec<Thread>> {
         let mut log = Log::default();
         let machine = log.word(memory, self.machine)?;
@@ -129,7 +129,7 @@ impl Ruby {
         (list, holder): (u64, Option<u64>),
         (log, threads): (&mut Log, &mut Vec<Thread>),
     ) -> Option<()> {
-        // The node is what a thread begins with, in all versions.
+        // The node is the first field of a thread, in all versions.
         for thread in nodes(memory, list, image::THREADS_MAX, log)? {
             let (tid, handle) = match self.layout.to_tid {
                 ToTid::Handle(at) => (None, log.word(memory, thread.checked_add(at)?)?),
@@ -137,7 +137,7 @@ impl Ruby {
                 ToTid::Native(native, at) => {
                     let native = log.word(memory, thread.checked_add(native)?)?;
                     if native == 0 {
-                        // It waits without a thread of the kernel.
+                        // It waits without a native thread.
                         continue;
                     }
                     (Some(log.half(memory, native.checked_add(at)?)? as i32), 0)
@@ -156,7 +156,7 @@ impl Ruby {
         Some(())
     }
 
-    /// Nothing if it cannot be read.
+    /// `None` if it cannot be read.
     pub(super) fn stack(
         &mut self,
         memory: &dyn Memory,
@@ -190,14 +190,14 @@ impl Ruby {
                 break;
             }
             let (pc, sequence) = (word_at(frame, 0)?, word_at(frame, 16)?);
-            // Those of C, and the first one of each thread.
+            // C frames, and the first frame of each thread.
             if pc == 0 || sequence == 0 {
                 continue;
             }
             let frame = self.frame(memory, (sequence, pc), (log, names))?;
             stack.frames.push(frame);
         }
-        // The main thread begins with a frame that stands for the program, without a line.
+        // The main thread starts with a frame for the program, without a line.
         if stack.frames.len() > 1 && stack.frames.last().is_some_and(|frame| frame.line == 0) {
             stack.frames.pop();
         }
@@ -259,7 +259,7 @@ impl Ruby {
         let position = pc.checked_sub(begin)? / 8;
         Some(Frame {
             function: known.function,
-            // The place is that of the next instruction.
+            // The position is that of the next instruction.
             line: known.line(position.saturating_sub(1)),
         })
     }
@@ -290,7 +290,7 @@ impl Ruby {
         Some((index, entries.collect()))
     }
 
-    /// A path, or one as the program named it and as it is.
+    /// A path, or a pair of the given and the real path.
     fn path(&self, memory: &dyn Memory, object: u64) -> Option<String> {
         const TYPES: u64 = 0x1f;
         const ARRAY: u64 = 7;
@@ -353,8 +353,7 @@ impl Sequence {
     }
 }
 
-/// Nodes of a ring that begins and ends at its head. One that does not come back, or is longer than
-/// it may be, is none.
+/// Nodes of a circular list. `None` if the list does not return to its head, or is too long.
 fn nodes(memory: &dyn Memory, head: u64, most: usize, log: &mut Log) -> Option<Vec<u64>> {
     let mut nodes = Vec::new();
     let mut node = log.word(memory, head)?;

@@ -1,19 +1,19 @@
-//! Rows of looks that were made up.
+//! Rows of synthetic samples.
 
 use super::*;
-use crate::wall::look::Place;
+use crate::wall::thread_sample::Place;
 use crate::wall::unwind::Registers;
 use whyslow_model::spool::{Record, records};
 
 const INTERVAL: u64 = 10_000_000;
 
-struct Nobody;
+struct NoNames;
 
-impl Names for Nobody {
+impl Names for NoNames {
     fn see(&mut self, _: i32, _: u64, _: (&[u64], &[u64]), _: bool) {}
 }
 
-/// Addresses of programs that names were asked for, since the spool began.
+/// User addresses that were requested, since the spool started.
 #[derive(Default)]
 struct Seen(Vec<u64>);
 
@@ -32,10 +32,10 @@ fn registers() -> Registers {
     }
 }
 
-fn told(state: u32) -> Doing {
+fn off_cpu(state: u32) -> Doing {
     Doing::Away(
         state,
-        Away::Told(Box::new(Place {
+        Away::OffCpu(Box::new(Place {
             runs: 5,
             registers: Some(registers()),
             nr: 7,
@@ -45,10 +45,10 @@ fn told(state: u32) -> Doing {
     )
 }
 
-/// Looks at one thread, a round each.
+/// A round with a sample of one thread.
 fn round(number: u64, switches: u64, doing: Doing, job: Option<u64>) -> Round {
     let ts = number * INTERVAL;
-    let look = Look {
+    let sample = ThreadSample {
         ts,
         tid: 9,
         pid: 8,
@@ -59,7 +59,7 @@ fn round(number: u64, switches: u64, doing: Doing, job: Option<u64>) -> Round {
     Round {
         begun: ts,
         ended: ts,
-        looks: vec![(look, job)],
+        samples: vec![(sample, job)],
         missed: 0,
     }
 }
@@ -87,7 +87,7 @@ fn walked(id: u64, frames: &[u64]) -> Walked {
     }
 }
 
-/// Begin, end, state, credits and frames of the program of each row.
+/// Start, end, state, credits and user frames of each row.
 fn found(encoder: &Encoder) -> Vec<(u64, u64, u32, u32, Vec<u64>)> {
     let rows = records(encoder.payload()).filter_map(|(_, record)| match record {
         Ok((head, Record::Wall(wall))) => Some((
@@ -106,7 +106,7 @@ fn found(encoder: &Encoder) -> Vec<(u64, u64, u32, u32, Vec<u64>)> {
 fn who_has_not_run_is_one_row() {
     let (mut rows, mut encoder) = (Rows::new(INTERVAL), Encoder::default());
     rows.walked(walked(1, &[11]));
-    rows.add(round(10, 4, told(1), Some(1)));
+    rows.add(round(10, 4, off_cpu(1), Some(1)));
     for number in 11..30 {
         rows.add(round(number, 4, Doing::Away(1, Away::Same), None));
     }
@@ -114,30 +114,30 @@ fn who_has_not_run_is_one_row() {
     rows.add(round(30, 4, Doing::Away(0, Away::Same), None));
     // It ran, and is back.
     rows.walked(walked(2, &[11]));
-    rows.add(round(31, 5, told(1), Some(2)));
-    rows.tell(u64::MAX, 0, &mut Nobody, &mut encoder);
-    rows.cut(0, &mut Nobody, &mut encoder);
+    rows.add(round(31, 5, off_cpu(1), Some(2)));
+    rows.write(u64::MAX, 0, &mut NoNames, &mut encoder);
+    rows.cut(0, &mut NoNames, &mut encoder);
     let expected = [
         (9, 29, 1, 20, vec![11]),
         (29, 30, Switch::PREEMPTED, 1, vec![11]),
         (30, 31, 1, 1, vec![11]),
     ];
     assert_eq!(found(&encoder), expected);
-    // What goes on begins where it was cut.
+    // The open row starts where it was cut.
     rows.add(round(32, 5, Doing::Away(1, Away::Same), None));
-    rows.cut(0, &mut Nobody, &mut encoder);
+    rows.cut(0, &mut NoNames, &mut encoder);
     assert_eq!(found(&encoder)[3], (31, 32, 1, 1, vec![11]));
 }
 
 #[test]
 fn rows_are_not_longer_than_they_may_be() {
     let (mut rows, mut encoder) = (Rows::new(INTERVAL), Encoder::default());
-    rows.add(round(10, 4, told(1), None));
+    rows.add(round(10, 4, off_cpu(1), None));
     for number in 11..=1000 {
         rows.add(round(number, 4, Doing::Away(1, Away::Same), None));
-        rows.tell(u64::MAX, 0, &mut Nobody, &mut encoder);
+        rows.write(u64::MAX, 0, &mut NoNames, &mut encoder);
     }
-    rows.cut(0, &mut Nobody, &mut encoder);
+    rows.cut(0, &mut NoNames, &mut encoder);
     let rows = found(&encoder);
     assert_eq!(rows.len(), 5);
     assert!(rows.windows(2).all(|pair| pair[0].1 == pair[1].0));
@@ -152,41 +152,41 @@ fn who_runs_has_the_stack_that_is_nearest() {
     rows.walked(walked(1, &[11]));
     rows.add(round(10, 4, Doing::Runs, None));
     rows.add(round(20, 4, Doing::MayRun, None));
-    // The other one is not walked yet, and what ran later not known.
-    rows.tell(11 * INTERVAL - 1, 0, &mut Nobody, &mut encoder);
-    rows.tell(u64::MAX, 0, &mut Nobody, &mut encoder);
+    // The other one is not unwound yet, and later ticks are not known.
+    rows.write(11 * INTERVAL - 1, 0, &mut NoNames, &mut encoder);
+    rows.write(u64::MAX, 0, &mut NoNames, &mut encoder);
     assert_eq!(found(&encoder), []);
     rows.walked(walked(2, &[12]));
-    rows.tell(u64::MAX, 0, &mut Nobody, &mut encoder);
-    rows.cut(0, &mut Nobody, &mut encoder);
+    rows.write(u64::MAX, 0, &mut NoNames, &mut encoder);
+    rows.cut(0, &mut NoNames, &mut encoder);
     let expected = [
         (9, 10, WallRecord::ON_CPU, 1, vec![12]),
-        // No clock met it: it waited for a CPU.
+        // No tick met it: it waited for a CPU.
         (10, 20, Switch::PREEMPTED, 1, vec![]),
     ];
     assert_eq!(found(&encoder), expected);
 }
 
-/// The one who looks takes a CPU from somebody.
+/// The sampler itself preempts a thread.
 #[test]
 fn who_waits_for_a_cpu_but_had_one_for_most_of_the_time_ran() {
     let (mut rows, mut encoder) = (Rows::new(INTERVAL), Encoder::default());
     let ran = |number: u64, parts: u64, doing: Doing| {
         let mut round = round(number, number, doing, None);
-        round.looks[0].0.ran = parts * INTERVAL / 10;
+        round.samples[0].0.ran = parts * INTERVAL / 10;
         round
     };
-    rows.add(ran(10, 100, told(0)));
+    rows.add(ran(10, 100, off_cpu(0)));
     rows.ran(run(11 * INTERVAL - 4_000_000), Some(1));
     rows.walked(walked(1, &[12]));
-    rows.add(ran(11, 109, told(0)));
-    // No clock met it.
-    rows.add(ran(13, 128, told(0)));
-    rows.add(ran(14, 132, told(0)));
+    rows.add(ran(11, 109, off_cpu(0)));
+    // No tick met it.
+    rows.add(ran(13, 128, off_cpu(0)));
+    rows.add(ran(14, 132, off_cpu(0)));
     rows.add(ran(15, 142, Doing::MayRun));
     rows.add(ran(16, 143, Doing::MayRun));
-    rows.tell(u64::MAX, 0, &mut Nobody, &mut encoder);
-    rows.cut(0, &mut Nobody, &mut encoder);
+    rows.write(u64::MAX, 0, &mut NoNames, &mut encoder);
+    rows.cut(0, &mut NoNames, &mut encoder);
     let found: Vec<_> = found(&encoder)
         .into_iter()
         .map(|(_, end, state, _, user)| (end, state, user))
@@ -205,14 +205,14 @@ fn who_waits_for_a_cpu_but_had_one_for_most_of_the_time_ran() {
 #[test]
 fn who_is_gone_has_its_last_row_and_a_number_may_be_used_again() {
     let (mut rows, mut encoder) = (Rows::new(INTERVAL), Encoder::default());
-    rows.add(round(10, 40, told(2), None));
-    // Fewer switches than before: it is another thread.
-    rows.add(round(11, 3, told(1), None));
+    rows.add(round(10, 40, off_cpu(2), None));
+    // Fewer switches than before: another thread.
+    rows.add(round(11, 3, off_cpu(1), None));
     rows.add(Round {
-        looks: Vec::new(),
+        samples: Vec::new(),
         ..round(12, 0, Doing::Runs, None)
     });
-    rows.tell(u64::MAX, 0, &mut Nobody, &mut encoder);
+    rows.write(u64::MAX, 0, &mut NoNames, &mut encoder);
     let states: Vec<_> = found(&encoder).iter().map(|row| (row.1, row.2)).collect();
     assert_eq!(states, [(10, 2), (11, 1)]);
     assert!(rows.threads.is_empty());
@@ -221,22 +221,22 @@ fn who_is_gone_has_its_last_row_and_a_number_may_be_used_again() {
 #[test]
 fn a_stack_is_not_waited_for_for_ever() {
     let (mut rows, mut encoder) = (Rows::new(INTERVAL), Encoder::default());
-    rows.add(round(10, 4, told(1), Some(1)));
-    rows.tell(
+    rows.add(round(10, 4, off_cpu(1), Some(1)));
+    rows.write(
         u64::MAX,
         10 * INTERVAL + WAIT_MAX_NS - 1,
-        &mut Nobody,
+        &mut NoNames,
         &mut encoder,
     );
     assert!(rows.has_rounds());
-    rows.tell(
+    rows.write(
         u64::MAX,
         10 * INTERVAL + WAIT_MAX_NS,
-        &mut Nobody,
+        &mut NoNames,
         &mut encoder,
     );
     assert!(!rows.has_rounds());
-    rows.cut(0, &mut Nobody, &mut encoder);
+    rows.cut(0, &mut NoNames, &mut encoder);
     assert_eq!(found(&encoder), [(9, 10, 1, 1, vec![])]);
 }
 
@@ -245,18 +245,18 @@ fn a_stack_that_comes_late_is_of_the_row_that_goes_on() {
     let (mut rows, mut encoder) = (Rows::new(INTERVAL), Encoder::default());
     let mut seen = Seen::default();
     let late = 10 * INTERVAL + WAIT_MAX_NS;
-    rows.add(round(10, 4, told(1), Some(1)));
-    rows.tell(u64::MAX, late, &mut seen, &mut encoder);
+    rows.add(round(10, 4, off_cpu(1), Some(1)));
+    rows.write(u64::MAX, late, &mut seen, &mut encoder);
     assert!(!rows.has_rounds() && seen.0.is_empty());
     rows.walked(walked(1, &[11]));
     rows.add(round(11, 4, Doing::Away(1, Away::Same), None));
-    rows.tell(u64::MAX, late, &mut seen, &mut encoder);
+    rows.write(u64::MAX, late, &mut seen, &mut encoder);
     assert_eq!(seen.0, [11]);
-    // Of the next one nothing comes until it has gone on.
-    rows.add(round(12, 5, told(2), Some(2)));
-    rows.tell(u64::MAX, late + 2 * INTERVAL, &mut seen, &mut encoder);
-    rows.add(round(13, 6, told(2), None));
-    rows.tell(u64::MAX, late, &mut seen, &mut encoder);
+    // The stack of the next row does not arrive before the thread has moved on.
+    rows.add(round(12, 5, off_cpu(2), Some(2)));
+    rows.write(u64::MAX, late + 2 * INTERVAL, &mut seen, &mut encoder);
+    rows.add(round(13, 6, off_cpu(2), None));
+    rows.write(u64::MAX, late, &mut seen, &mut encoder);
     rows.walked(walked(2, &[12]));
     rows.cut(0, &mut seen, &mut encoder);
     let expected = [
@@ -272,21 +272,21 @@ fn each_spool_is_told_what_its_rows_need() {
     let (mut rows, mut encoder) = (Rows::new(INTERVAL), Encoder::default());
     let mut seen = Seen::default();
     rows.walked(walked(1, &[11]));
-    rows.add(round(10, 4, told(1), Some(1)));
+    rows.add(round(10, 4, off_cpu(1), Some(1)));
     rows.cut(0, &mut seen, &mut encoder);
-    // The thread goes on, and is told of once in the next spool.
+    // The thread continues, and is reported once in the next spool.
     seen.0.clear();
     for number in 11..20 {
         rows.add(round(number, 4, Doing::Away(1, Away::Same), None));
-        rows.tell(u64::MAX, 0, &mut seen, &mut encoder);
+        rows.write(u64::MAX, 0, &mut seen, &mut encoder);
         assert_eq!(seen.0, [11]);
     }
     rows.cut(0, &mut seen, &mut encoder);
-    // It ran before it was looked at again: its row ends in that spool.
+    // It ran before the next sample: its row ends in that spool.
     seen.0.clear();
     rows.walked(walked(2, &[12]));
     rows.add(round(20, 4, Doing::Away(0, Away::Same), None));
-    rows.add(round(21, 5, told(1), Some(2)));
+    rows.add(round(21, 5, off_cpu(1), Some(2)));
     rows.cut(0, &mut seen, &mut encoder);
     let with_rows: Vec<u64> = found(&encoder)[2..]
         .iter()
@@ -299,14 +299,14 @@ fn each_spool_is_told_what_its_rows_need() {
 #[test]
 fn stacks_that_nobody_asks_for_go() {
     let (mut rows, mut encoder) = (Rows::new(INTERVAL), Encoder::default());
-    let last = 3 * ASKED_WITHIN;
+    let last = 3 * UNUSED_ROUNDS_MAX;
     for number in 1..=last {
-        // Each comes after its round, and its thread went on.
-        rows.add(round(number, number, told(1), Some(number)));
-        rows.tell(u64::MAX, u64::MAX, &mut Nobody, &mut encoder);
+        // Each arrives after its round, and its thread has moved on.
+        rows.add(round(number, number, off_cpu(1), Some(number)));
+        rows.write(u64::MAX, u64::MAX, &mut NoNames, &mut encoder);
         let before = number.saturating_sub(2);
         rows.walked(walked(before, &[11]));
     }
-    assert!(rows.walked.len() as u64 <= ASKED_WITHIN + 2);
+    assert!(rows.walked.len() as u64 <= UNUSED_ROUNDS_MAX + 2);
     assert_eq!(rows.came.len(), rows.walked.len());
 }

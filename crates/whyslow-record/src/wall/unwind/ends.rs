@@ -1,11 +1,11 @@
-//! Whether what a file says of callers can be followed to an end.
+//! Checks that the call frame information of a file terminates.
 //!
-//! The file may be anybody's. Expressions that jump may jump for ever, and nobody who evaluates them
-//! counts how far; instructions of one function may be as long as the file, and are gone through for each
-//! frame. No compiler writes either for callers, so a file that has one is not used at all.
+//! The file is untrusted. Expressions that jump may loop forever, and the evaluator has no limit;
+//! the instructions of one function may be as long as the file, and are evaluated for each frame.
+//! No compiler emits either, so a file with one of them is not used at all.
 //!
-//! What counts is what can be reached: with an index of functions each of its entries, wherever it leads
-//! to, else all that stand one behind the other.
+//! Checked is what can be reached: with an index, each of its entries, wherever it points;
+//! otherwise all consecutive entries.
 
 use std::collections::HashMap;
 
@@ -20,17 +20,18 @@ use crate::libraries::elf::CallFrames;
 type Slice<'b> = EndianSlice<'b, LittleEndian>;
 type Cie<'b> = CommonInformationEntry<Slice<'b>>;
 
-/// Bytes of what is said of a function. The longest of a distribution's has 20 KiB, of a compiler's own 33.
+/// Maximum bytes of an entry. The longest in a distribution's binaries has 20 KiB, of a compiler's
+/// own 33.
 const ENTRY_BYTES_MAX: usize = 64 << 10;
 
-/// Whether an index has the only form that linkers write: offsets of four bytes from its begin.
+/// Whether an index has the only form that linkers emit: four-byte offsets from its start.
 pub(super) fn is_usual(header: &[u8]) -> bool {
     const FROM_BEGIN: u8 = 0x30;
     const SIGNED_4: u8 = 0x0b;
     header.get(3) == Some(&(FROM_BEGIN | SIGNED_4))
 }
 
-/// Whether all that can be reached ends; `header` is an index that [`is_usual`].
+/// Whether everything reachable terminates; `header` is an index that [`is_usual`].
 pub(super) fn all(frames: &[u8], header: Option<&[u8]>, at: &CallFrames) -> bool {
     let header_at = at.header.map_or(0, |header| header.address);
     let bases = BaseAddresses::default()
@@ -56,17 +57,17 @@ pub(super) fn all(frames: &[u8], header: Option<&[u8]>, at: &CallFrames) -> bool
 struct Check<'b> {
     section: EhFrame<Slice<'b>>,
     bases: &'b BaseAddresses,
-    /// What several functions have in common, by its place.
+    /// Common information entries, by offset.
     cies: HashMap<usize, Cie<'b>>,
-    /// Entries that do not overlap have no more bytes.
+    /// Bytes left: entries that do not overlap have no more in total.
     left: usize,
 }
 
 impl<'b> Check<'b> {
-    /// Nothing if something of it has no end.
+    /// `None` if something does not terminate.
     fn by_index(&mut self, header: &'b [u8]) -> Option<()> {
         let index = EhFrameHdr::new(header, LittleEndian).parse(self.bases, 8);
-        // Without entries no function is found by it.
+        // Without entries the index finds no function.
         let Ok(index) = index else { return Some(()) };
         let Some(table) = index.table() else {
             return Some(());
@@ -88,7 +89,7 @@ impl<'b> Check<'b> {
                 EhFrameOffset(offset as usize),
                 |section, bases, offset| known(cies, section, bases, offset),
             );
-            // What cannot be read is not followed either.
+            // An unreadable entry is not evaluated either.
             if let Ok(frame) = found {
                 self.frame(&frame)?;
             }
@@ -117,7 +118,7 @@ impl<'b> Check<'b> {
         self.instructions(instructions, frame.cie().encoding())
     }
 
-    /// What the functions have in common.
+    /// Checks the common information entries.
     fn common(&mut self) -> Option<()> {
         let cies = std::mem::take(&mut self.cies);
         cies.values().try_for_each(|cie| {
@@ -136,7 +137,7 @@ impl<'b> Check<'b> {
         mut instructions: CallFrameInstructionIter<'_, Slice<'b>>,
         encoding: Encoding,
     ) -> Option<()> {
-        // What has no sense ends both this and who follows it.
+        // An invalid instruction ends this loop and the evaluation alike.
         while let Ok(Some(instruction)) = instructions.next() {
             let (CallFrameInstruction::DefCfaExpression { expression }
             | CallFrameInstruction::Expression { expression, .. }
@@ -200,7 +201,7 @@ mod tests {
         entry(bytes)
     }
 
-    /// Of a function, at this place behind the begin.
+    /// An entry of a function, at this offset from the start.
     fn fde(place: usize, instructions: &[u8]) -> Vec<u8> {
         let mut bytes = (place as u32 + 4).to_le_bytes().to_vec();
         bytes.extend((-16_i32).to_le_bytes());
@@ -247,7 +248,7 @@ mod tests {
 
     #[test]
     fn an_expression_that_jumps_is_of_no_compiler() {
-        // That of a procedure linkage table, as linkers write it.
+        // The expression of a procedure linkage table, as linkers emit it.
         let plt = by_expression(&[0x77, 8, 0x80, 0, 0x3f, 0x1a, 0x3b, 0x2a, 0x33, 0x24, 0x22]);
         let jumps = by_expression(&SKIP_BACK);
         let branches = by_expression(&[0x31, 0x28, 0xfc, 0xff]);
@@ -284,7 +285,7 @@ mod tests {
             assert_eq!(check(&frames, None), is_right);
             assert_eq!(check(&frames, Some(&index(&[place]))), is_right);
         }
-        // Of those that overlap there could be any number.
+        // Overlapping entries could be any number.
         let (mut frames, place) = frames(&[], &[0; 4000]);
         let mut places = vec![place];
         for at in (place + 100..).step_by(100).take(3) {

@@ -1,14 +1,14 @@
-//! Memory of a stack, as far as it is needed.
+//! Stack memory, read as needed.
 
 use std::io;
 
-/// Read at once.
+/// Bytes per read.
 const CHUNK: usize = 16 << 10;
-/// No more than this of one stack.
+/// Maximum bytes read of one stack.
 const BYTES_MAX: usize = 512 << 10;
 
 pub(super) struct Memory {
-    /// None if it is a copy.
+    /// `None` if it is a copy.
     pid: Option<i32>,
     begin: u64,
     bytes: Vec<u8>,
@@ -40,7 +40,7 @@ impl Memory {
         !self.bytes.is_empty()
     }
 
-    /// The number at an address.
+    /// The word at an address.
     pub(super) fn at(&mut self, address: u64) -> Option<u64> {
         if let Some(found) = self.known(address) {
             return Some(found);
@@ -64,12 +64,12 @@ impl Memory {
         self.bytes.resize(CHUNK, 0);
         let read = read(pid, from, &mut self.bytes).unwrap_or(0);
         self.bytes.truncate(read);
-        // What is not there is not asked for again and again.
+        // Unreadable memory must not be requested again and again.
         self.read += read.max(CHUNK / 4);
     }
 }
 
-/// Bytes of another process, up to the first page that is not there.
+/// Reads memory of another process, up to the first unreadable page.
 #[allow(unsafe_code)]
 pub(super) fn read(pid: i32, from: u64, to: &mut [u8]) -> io::Result<usize> {
     const PAGE: u64 = 4096;
@@ -78,7 +78,7 @@ pub(super) fn read(pid: i32, from: u64, to: &mut [u8]) -> io::Result<usize> {
         iov_base: to.as_mut_ptr().cast(),
         iov_len: to.len(),
     };
-    // One part a page: of a part there is all or nothing.
+    // One part per page: a part is read completely or not at all.
     let mut parts = [libc::iovec {
         iov_base: std::ptr::null_mut(),
         iov_len: 0,
@@ -94,8 +94,8 @@ pub(super) fn read(pid: i32, from: u64, to: &mut [u8]) -> io::Result<usize> {
         left -= length;
         count += 1;
     }
-    // SAFETY: `local` is memory that is ours to write; addresses of the other process are only
-    // compared with its mappings, by the kernel.
+    // SAFETY: `local` is writable memory of ours; the kernel checks the addresses of the other
+    // process against its mappings.
     let read = unsafe {
         libc::process_vm_readv(
             pid,

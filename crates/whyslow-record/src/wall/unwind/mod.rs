@@ -1,9 +1,9 @@
-//! Frames of programs, walked from outside: by registers, a copy of the stack, and what compilers left
-//! for exceptions (`.eh_frame`); where there is none of that, by frame pointers.
+//! Unwinds user stacks from outside the process: from registers, a copy of the stack, and the
+//! compiler's call frame information (`.eh_frame`); without the latter, by frame pointers.
 //!
-//! To read the memory of a process may take as long as somebody changes its mappings, so threads of
-//! their own do, and nobody waits for them. Who hangs in a process keeps nothing else waiting: others
-//! go on, and that process's stacks wait until the first comes back.
+//! Reading the memory of a process can block while that changes its mappings, so separate threads
+//! do it, and nothing waits for them. A reader that hangs blocks nothing else: the others continue,
+//! and the stacks of that process wait until the first returns.
 
 mod ends;
 mod memory;
@@ -24,24 +24,24 @@ use tables::Tables;
 
 use super::managed::Walkers;
 
-/// Threads that read.
+/// Maximum number of reader threads.
 const READERS_MAX: usize = 4;
-/// Whoever takes longer for one stack hangs.
+/// A reader that takes longer for one stack hangs.
 const HANGS: Duration = Duration::from_millis(30);
-/// Processes that run another program since a reader was free; of more it forgets all.
+/// Processes that called exec since a reader was free; beyond the limit it drops everything.
 const EXECED_MAX: usize = 4096;
 
-/// What is needed of a thread's registers.
+/// The required registers of a thread.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::wall) struct Registers {
     pub(in crate::wall) ip: u64,
     pub(in crate::wall) sp: u64,
-    /// Not told by `/proc`.
+    /// Not shown by `/proc`.
     pub(in crate::wall) bp: Option<u64>,
     pub(in crate::wall) lr: u64,
 }
 
-/// A stack to be walked.
+/// A stack to unwind.
 #[derive(Debug)]
 pub(in crate::wall) struct Job {
     pub(in crate::wall) id: u64,
@@ -53,47 +53,47 @@ pub(in crate::wall) struct Job {
 
 #[derive(Debug)]
 pub(in crate::wall) enum Stack {
-    /// To be read; it counts if the thread has not come to a CPU since.
+    /// To be read; valid if the thread has not run since.
     There(Since),
-    /// A copy, from the stack pointer on, of a thread that went on.
+    /// A copy from the stack pointer on, of a thread that was running.
     Copy(Vec<u8>, Since),
 }
 
-/// By what it is known whether a thread has run.
+/// Counters that show whether a thread has run.
 #[derive(Debug, Clone, Copy)]
 pub(in crate::wall) struct Since {
-    /// Times it came to a CPU; 0 where that is not counted.
+    /// Number of times that it got a CPU; 0 if not counted.
     pub(in crate::wall) runs: u64,
-    /// Times it left one.
+    /// Number of times that it left one.
     pub(in crate::wall) switches: u64,
 }
 
-/// How far a stack could be followed.
+/// Result of unwinding a stack.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::wall) enum End {
-    /// To where it begins.
+    /// Complete.
     Whole,
-    /// Not so far.
+    /// Truncated.
     Cut,
-    /// The thread ran while it was read: nothing of it counts.
+    /// The thread ran while it was read: the frames are invalid.
     Torn,
-    /// It could not be read, or not in time, or is of no use any more.
+    /// It could not be read, or not in time, or is no longer needed.
     Unread,
 }
 
 #[derive(Debug, Clone)]
 pub(in crate::wall) struct Walked {
     pub(in crate::wall) id: u64,
-    /// Innermost first; see [`super::managed`] for those that are no addresses.
+    /// Innermost first; see [`super::managed`] for those that are not addresses.
     pub(in crate::wall) frames: Vec<u64>,
     pub(in crate::wall) end: End,
 }
 
-/// Threads that walk stacks. They end when this is dropped, unless they hang.
+/// Threads that unwind stacks. They end when this is dropped, unless they hang.
 pub(in crate::wall) struct Pool {
     shared: Arc<Shared>,
     walked: Sender<Walked>,
-    /// For each reader, so that none has to wait for what another one hangs in.
+    /// Creates walkers for a reader, so that none waits for one that hangs.
     walkers: Box<dyn Fn() -> Walkers + Send + Sync>,
 }
 
@@ -105,9 +105,9 @@ struct Shared {
 #[derive(Default)]
 struct State {
     jobs: Queue,
-    /// By reader: what it is at, and since when.
+    /// Per reader: its current process, and since when.
     at: Vec<Option<(i32, Instant)>>,
-    /// By reader: processes that run another program since.
+    /// Per reader: processes that called exec since it was free.
     execed: Vec<Execed>,
     is_over: bool,
 }
@@ -173,12 +173,12 @@ impl Pool {
             walkers: (self.walkers)(),
         };
         let named = thread::Builder::new().name("stacks".into());
-        // Where no thread can be had others do its work, or nobody.
+        // Without a further thread, the others do its work.
         let _ = named.spawn(move || read(number, &shared, &walked, reader));
     }
 
-    /// Has a stack walked; false if too many wait, or if a copy would wait for who hangs.
-    pub(in crate::wall) fn ask(&self, job: Job) -> bool {
+    /// Queues a stack; false if the queue is full, or if a copy would wait for a reader that hangs.
+    pub(in crate::wall) fn submit(&self, job: Job) -> bool {
         let mut state = self.shared.lock();
         if matches!(job.stack, Stack::Copy(..)) && state.hangs(job.pid) {
             return false;
@@ -193,7 +193,7 @@ impl Pool {
         is_taken
     }
 
-    /// What was known of the process is of another program.
+    /// The process called exec: cached data is invalid.
     pub(in crate::wall) fn forget(&self, pid: i32) {
         let mut state = self.shared.lock();
         for of in &mut state.execed {
@@ -204,7 +204,7 @@ impl Pool {
         }
     }
 
-    /// Somebody else reads where all hang.
+    /// Adds a reader if all of them hang.
     pub(in crate::wall) fn tend(&self) {
         let state = self.shared.lock();
         let hangs =
@@ -254,7 +254,7 @@ fn read(number: usize, shared: &Shared, walked: &Sender<Walked>, mut reader: Rea
         state.at[number] = Some((job.pid, Instant::now()));
         let gone = state.jobs.take_gone();
         drop(state);
-        // The process that this one left may have more.
+        // The process that this reader left may have more jobs.
         shared.comes.notify_one();
         if execed.are_more {
             reader.programs = Programs::default();
@@ -298,7 +298,7 @@ impl Reader {
                     return (Vec::new(), End::Unread);
                 }
                 let (frames, end) = program.walk(registers, &mut memory, &mut self.tables);
-                // What it ran meanwhile is found below.
+                // Whether it ran meanwhile is checked below.
                 let went_on = || false;
                 let frames = self.walkers.merge((job.pid, job.tid), frames, went_on);
                 match since.has_run(job.pid, job.tid) {
@@ -312,7 +312,7 @@ impl Reader {
 }
 
 impl Since {
-    /// Whether the thread came to a CPU; nothing if it is gone.
+    /// Whether the thread got a CPU; `None` if it is gone.
     fn has_run(&self, pid: i32, tid: i32) -> Option<bool> {
         let folder = format!("/proc/{pid}/task/{tid}");
         if self.runs > 0 {
@@ -330,12 +330,12 @@ impl Since {
     }
 }
 
-/// How often a thread came to a CPU: the last number of its `schedstat`.
+/// Number of times that a thread got a CPU: the last field of `schedstat`.
 pub(in crate::wall) fn runs(schedstat: &[u8]) -> Option<u64> {
     number(schedstat, 2)
 }
 
-/// Nanoseconds that it had one: the first number.
+/// CPU time in ns: the first field.
 pub(in crate::wall) fn ran(schedstat: &[u8]) -> Option<u64> {
     number(schedstat, 0)
 }

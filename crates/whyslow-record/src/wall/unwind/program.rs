@@ -1,4 +1,4 @@
-//! A program that runs: what is where in its memory, and how to get from a function to its caller.
+//! A running program: its memory layout, and how to unwind from a function to its caller.
 
 use std::collections::HashMap;
 use std::io;
@@ -18,18 +18,18 @@ use super::tables::{Bytes, Table, Tables};
 use super::{End, Registers};
 use crate::maps::{Code, Maps};
 
-/// Programs that are known; then all are forgotten.
+/// Maximum number of known programs; then all are dropped.
 const PROGRAMS_MAX: usize = 512;
-/// Files with code that a program may have.
+/// Maximum number of files with code per program.
 const MODULES_MAX: usize = 4096;
-/// A program that runs what it had not mapped is looked at again after so long, while it loads its libraries: a
-/// thread that waits then has its stack read once, however long it waits. Where nothing new is found, as with
-/// code that is made at run time, each time is twice as long as the one before, up to the other.
-const LOOK_AGAIN_MIN: Duration = Duration::from_millis(5);
-const LOOK_AGAIN_MAX: Duration = Duration::from_millis(200);
-/// No stack waits for longer until its program may be looked at again.
-const WAITED_FOR: Duration = Duration::from_millis(10);
-/// As many as the kernel gives of its own.
+/// Delay before the mappings of a program that runs unknown code are read again, while it loads its
+/// libraries: the stack of a waiting thread is read once, however long it waits. If nothing new is
+/// found, as with JIT-compiled code, the delay doubles each time, up to the maximum.
+const RESCAN_MIN: Duration = Duration::from_millis(5);
+const RESCAN_MAX: Duration = Duration::from_millis(200);
+/// Maximum delay for which a stack waits.
+const RESCAN_WAIT_MAX: Duration = Duration::from_millis(10);
+/// The kernel's own limit.
 const FRAMES_MAX: usize = 127;
 
 #[derive(Default)]
@@ -53,13 +53,13 @@ impl Programs {
 pub(super) struct Program {
     pid: i32,
     maps: Maps,
-    looked: Option<Instant>,
-    look_again: Duration,
-    /// Something was mapped otherwise by the time its file was opened, as while another program is begun.
+    scanned: Option<Instant>,
+    rescan_delay: Duration,
+    /// Some mappings changed before their file was opened, as during exec.
     is_partial: bool,
     unwinder: Native<Bytes>,
     cache: Box<Cache>,
-    /// Where modules begin, and that of their files.
+    /// Start addresses of modules, with the identity of their files.
     added: HashMap<u64, (u64, u64)>,
 }
 
@@ -68,8 +68,8 @@ impl Program {
         Self {
             pid,
             maps: Maps::default(),
-            looked: None,
-            look_again: LOOK_AGAIN_MIN,
+            scanned: None,
+            rescan_delay: RESCAN_MIN,
             is_partial: false,
             unwinder: Native::new(),
             cache: Box::new(Cache::new()),
@@ -77,7 +77,7 @@ impl Program {
         }
     }
 
-    /// Addresses of the functions that called each other, innermost first.
+    /// Addresses of the calling functions, innermost first.
     pub(super) fn walk(
         &mut self,
         registers: &Registers,
@@ -86,7 +86,7 @@ impl Program {
     ) -> (Vec<u64>, End) {
         self.know(registers.ip, tables);
         let (mut frames, mut end) = self.walk_once(registers, memory);
-        // A library that was loaded since is in the middle of it.
+        // A library that was loaded since is in the middle of the stack.
         let unknown = frames.iter().find(|ip| self.maps.code_at(**ip).is_none());
         if let Some(unknown) = unknown.copied()
             && end == End::Cut
@@ -113,19 +113,19 @@ impl Program {
         }
     }
 
-    /// Looks at what is mapped if this place is not known; tells whether it is new.
+    /// Reads the mappings again if this address is not known; returns whether it now is.
     fn know(&mut self, address: u64, tables: &mut Tables) -> bool {
         let is_known = self.maps.code_at(address).is_some() && !self.is_partial;
         if is_known {
             return false;
         }
-        let since = self.looked.map_or(self.look_again, |at| at.elapsed());
-        let early = self.look_again.saturating_sub(since);
-        if !early.is_zero() && self.look_again > WAITED_FOR {
+        let since = self.scanned.map_or(self.rescan_delay, |at| at.elapsed());
+        let early = self.rescan_delay.saturating_sub(since);
+        if !early.is_zero() && self.rescan_delay > RESCAN_WAIT_MAX {
             return false;
         }
         thread::sleep(early);
-        self.looked = Some(Instant::now());
+        self.scanned = Some(Instant::now());
         self.maps = Maps::of(self.pid);
         let mut added = HashMap::new();
         self.is_partial = false;
@@ -153,10 +153,10 @@ impl Program {
         }
         self.added = added;
         let is_found = self.maps.code_at(address).is_some();
-        self.look_again = if is_found && !self.is_partial {
-            LOOK_AGAIN_MIN
+        self.rescan_delay = if is_found && !self.is_partial {
+            RESCAN_MIN
         } else {
-            (self.look_again * 2).min(LOOK_AGAIN_MAX)
+            (self.rescan_delay * 2).min(RESCAN_MAX)
         };
         is_found
     }
@@ -172,7 +172,7 @@ fn native(registers: &Registers) -> Regs {
     Regs::new(registers.lr, registers.sp, registers.bp.unwrap_or(0))
 }
 
-/// Nothing for code that has no file, or whose file tells nothing of callers.
+/// `None` for code without a file, or whose file has no call frame information.
 fn module(pid: i32, code: &Code<'_>, tables: &mut Tables) -> io::Result<Option<Module<Bytes>>> {
     if code.inode == 0 {
         return Ok(None);

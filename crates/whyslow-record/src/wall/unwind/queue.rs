@@ -1,8 +1,8 @@
-//! Stacks that wait to be read.
+//! Queue of stacks to read.
 //!
-//! Of a thread that waits the kernel tells once where it is, so what is asked of it stays until it is
-//! done, or the thread is elsewhere. A copy of one that ran is of use as long as its round waits for it.
-//! One reader at a time is in a process: who hangs there hangs alone.
+//! The kernel reports the place of a waiting thread once, so its job stays until it is done, or the
+//! thread is elsewhere. A copy of a running thread's stack is useful as long as its round waits for
+//! it. Only one reader at a time works on a process: one that hangs there blocks no other.
 
 use std::collections::{HashMap, VecDeque};
 use std::time::{Duration, Instant};
@@ -12,31 +12,31 @@ use super::{Job, Stack};
 /// Copies have 16 KiB each.
 const COPIES_MAX: usize = 2048;
 const WAITING_MAX: usize = 1 << 15;
-/// Rounds wait no longer for a copy.
+/// Maximum time that rounds wait for a copy.
 pub(super) const COPY_AGE: Duration = Duration::from_millis(500);
 
 #[derive(Debug, Default)]
 pub(super) struct Queue {
     copies: VecDeque<(Job, Instant)>,
-    /// Of threads that wait, by process and thread, …
+    /// Jobs of waiting threads, by process and thread, …
     waiting: HashMap<(i32, i32), Job>,
     /// … in this order.
     order: VecDeque<(i32, i32)>,
-    /// Those that nobody reads any more.
+    /// Jobs that will not be read any more.
     gone: Vec<u64>,
 }
 
 impl Queue {
-    /// False if too many wait.
+    /// False if the queue is full.
     pub(super) fn push(&mut self, job: Job) -> bool {
         match job.stack {
             Stack::Copy(..) => {
                 self.expire();
-                let has_room = self.copies.len() < COPIES_MAX;
-                if has_room {
+                let fits = self.copies.len() < COPIES_MAX;
+                if fits {
                     self.copies.push_back((job, Instant::now()));
                 }
-                has_room
+                fits
             }
             Stack::There(_) => {
                 let key = (job.pid, job.tid);
@@ -47,7 +47,7 @@ impl Queue {
                 if is_new {
                     self.order.push_back(key);
                 }
-                // It has run since it was asked for before.
+                // It has run since the previous job.
                 let before = self.waiting.insert(key, job);
                 self.gone.extend(before.map(|job| job.id));
                 true
@@ -55,7 +55,7 @@ impl Queue {
         }
     }
 
-    /// The first of a process in which nobody is.
+    /// The first job of a process on which no reader works.
     pub(super) fn take(&mut self, is_busy: impl Fn(i32) -> bool) -> Option<Job> {
         self.expire();
         let (copy, waiting) = self.first(&is_busy);
@@ -76,7 +76,7 @@ impl Queue {
         copy.is_some() || waiting.is_some()
     }
 
-    /// Numbers of those that nobody reads any more, once.
+    /// Numbers of jobs that will not be read any more, each once.
     pub(super) fn take_gone(&mut self) -> Vec<u64> {
         std::mem::take(&mut self.gone)
     }
@@ -89,7 +89,7 @@ impl Queue {
     }
 
     fn expire(&mut self) {
-        let is_old = |(_, asked): &mut (Job, Instant)| asked.elapsed() >= COPY_AGE;
+        let is_old = |(_, queued_at): &mut (Job, Instant)| queued_at.elapsed() >= COPY_AGE;
         while let Some((job, _)) = self.copies.pop_front_if(is_old) {
             self.gone.push(job.id);
         }
@@ -137,9 +137,9 @@ mod tests {
         assert_eq!(take(&is_seven), Some(3));
         assert_eq!(take(&is_seven), Some(4));
         assert_eq!(take(&is_seven), None);
-        let nobody = |_| false;
+        let none_busy = |_| false;
         assert_eq!(
-            [take(&nobody), take(&nobody), take(&nobody)],
+            [take(&none_busy), take(&none_busy), take(&none_busy)],
             [Some(1), Some(2), None]
         );
         assert_eq!(queue.take_gone(), []);
@@ -165,8 +165,8 @@ mod tests {
         };
         assert_eq!(pushed(&mut queue, true), Some(COPIES_MAX));
         assert_eq!(pushed(&mut queue, false), Some(WAITING_MAX));
-        for (_, asked) in &mut queue.copies {
-            *asked = asked.checked_sub(COPY_AGE).unwrap_or(*asked);
+        for (_, queued_at) in &mut queue.copies {
+            *queued_at = queued_at.checked_sub(COPY_AGE).unwrap_or(*queued_at);
         }
         queue.take(|_| true);
         assert_eq!(queue.take_gone().len(), COPIES_MAX);

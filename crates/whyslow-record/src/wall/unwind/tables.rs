@@ -1,4 +1,4 @@
-//! What compilers left in files for exceptions: by it a caller is found.
+//! The compiler's call frame information, which leads to the caller.
 
 use std::collections::HashMap;
 use std::fs::File;
@@ -10,13 +10,14 @@ use super::ends;
 use crate::libraries::elf::{self, CallFrames};
 use crate::plain;
 
-/// Tables of so many bytes together; then all are forgotten. A file that has more by itself has none.
+/// Maximum total bytes of tables; then all are dropped. A file that alone exceeds its limit has no
+/// table.
 const BYTES_MAX: usize = 24 << 20;
 const FILE_BYTES_MAX: u64 = 16 << 20;
-/// Files that have no table are many.
+/// Files without a table are counted as well.
 const FILES_MAX: usize = 4096;
 
-/// Bytes that several programs share.
+/// Bytes shared by several programs.
 #[derive(Debug, Clone, Default)]
 pub(super) struct Bytes(Arc<Vec<u8>>);
 
@@ -28,7 +29,8 @@ impl Deref for Bytes {
     }
 }
 
-/// Tables of a file, and where in memory they and its code want to be. All that they lead to ends.
+/// Tables of a file, with the addresses for which they and the code were linked. They are checked
+/// to terminate.
 #[derive(Debug, Clone)]
 pub(super) struct Table {
     pub(super) frames: Bytes,
@@ -36,7 +38,7 @@ pub(super) struct Table {
     pub(super) at: CallFrames,
 }
 
-/// A file, by its number and path.
+/// A file, by inode and path.
 pub(super) type FileKey = (u64, Vec<u8>);
 
 #[derive(Debug, Default)]
@@ -46,8 +48,8 @@ pub(super) struct Tables {
 }
 
 impl Tables {
-    /// That of a file which is mapped by a process, at this range of addresses; an error if it is not mapped
-    /// there any more, of which nothing is kept: others may have it mapped.
+    /// Table of the file that a process has mapped at this address range; an error if it is no
+    /// longer mapped there, which is not cached: others may have it mapped.
     pub(super) fn of(
         &mut self,
         key: FileKey,
@@ -61,7 +63,7 @@ impl Tables {
             table.frames.len() + table.header.as_deref().map_or(0, <[u8]>::len)
         });
         if self.bytes + bytes > BYTES_MAX || self.known.len() >= FILES_MAX {
-            // Programs that use them keep them.
+            // Programs that use them hold references.
             self.known.clear();
             self.bytes = 0;
         }

@@ -1,4 +1,4 @@
-//! Stacks of this process and of others, walked from outside.
+//! Stacks of this process and of others, unwound from outside.
 
 use std::io::Read as _;
 use std::process::{Child, Command, Stdio};
@@ -66,7 +66,7 @@ fn a_thread_that_waits_is_walked_from_its_registers() {
             lr: 0,
         };
         let stack = Stack::There(Since { runs, switches: 0 });
-        assert!(pool.ask(Job {
+        assert!(pool.submit(Job {
             id,
             pid,
             tid: pid,
@@ -78,7 +78,7 @@ fn a_thread_that_waits_is_walked_from_its_registers() {
             .expect("it answers")
     };
     let found = job(1, runs);
-    // It came to a CPU at another time than this.
+    // It has got a CPU another number of times.
     let torn = job(2, runs + 1);
     let _ = child.kill();
     let _ = child.wait();
@@ -90,7 +90,7 @@ fn a_thread_that_waits_is_walked_from_its_registers() {
     assert_eq!(gone.end, End::Unread);
 }
 
-/// Waits in one process until it is let go, as for a page that somebody else has to bring.
+/// Blocks in one process until it is released, as on a page fault served by user space.
 struct Stuck {
     pid: i32,
     until: Arc<Mutex<()>>,
@@ -108,7 +108,7 @@ fn who_hangs_in_a_process_hangs_alone_and_what_waits_for_it_is_read_later() {
     const OTHER: i32 = i32::MAX - 1;
     let here = std::process::id() as i32;
     let until = Arc::<Mutex<()>>::default();
-    let held = until.lock().expect("nobody has it");
+    let held = until.lock().expect("not poisoned");
     let (give, walked) = mpsc::channel();
     let stuck = Arc::clone(&until);
     let pool = Pool::start(give, move || {
@@ -140,17 +140,17 @@ fn who_hangs_in_a_process_hangs_alone_and_what_waits_for_it_is_read_later() {
             .recv_timeout(Duration::from_secs(20))
             .map(|one| one.id)
     };
-    assert!(pool.ask(waits(1)) && pool.ask(waits(2)) && pool.ask(copy(3, OTHER)));
+    assert!(pool.submit(waits(1)) && pool.submit(waits(2)) && pool.submit(copy(3, OTHER)));
     std::thread::sleep(2 * HANGS);
-    // No copy is left to wait for it, and somebody else goes on.
-    assert!(!pool.ask(copy(4, here)));
+    // No further copy waits for it, and another reader continues.
+    assert!(!pool.submit(copy(4, here)));
     pool.tend();
     assert_eq!(next(), Ok(3));
     assert!(walked.try_recv().is_err());
     for _ in 0..9 {
         pool.tend();
     }
-    // Nobody else has to wait where there is nothing to do.
+    // No further reader is needed if there is nothing to do.
     assert_eq!(pool.shared.lock().at.len(), 2);
     drop(held);
     let found = [next(), next()];

@@ -1,23 +1,23 @@
-//! Requests that are served here, as the importer tells them (`trackers/request`): at a connection that
-//! this machine accepted, one runs from the first read that had bytes to the last write before the
-//! next such read.
+//! Requests served on this machine, by the importer's definition (`trackers/request`): on a
+//! connection that this machine accepted, a request lasts from the first read that returned bytes
+//! to the last write before the next such read.
 //!
-//! **Order.** Each CPU's records come through a ring of their own, so that an answer may come before
-//! what it answers. What matters of them is kept ([`Deed`]) until everything up to a moment has come
-//! ([`Served::settle`]), and then gone through in order of time. Rejected: a state that bears any
-//! order, because a read that comes late may begin a request or belong to the one before.
+//! **Order.** Records arrive per CPU through separate rings, so a response may arrive before its
+//! request. Operations are buffered ([`SocketOp`]) until all records up to a time have arrived
+//! ([`Served::settle`]), and then processed in time order. Rejected: a state machine that accepts
+//! any order, because a late read may start a request or belong to the previous one.
 //!
-//! **Descriptors.** Accepted are those that `accept` returned, and those that a snapshot tells so,
-//! which were there before. They are followed through copies, forks and closes. A process that runs
-//! another program is begun anew, because nobody tells which descriptors it keeps; what it keeps, and
-//! what was sent through a socket, the next snapshot tells. To be cheap, calls are looked at only of
-//! processes that listen, or have such a descriptor.
+//! **Descriptors.** Accepted connections are those returned by `accept` and those listed as
+//! accepted by a snapshot. They are followed through copies, forks and closes. A process that calls
+//! exec starts without connections, because no record reports which descriptors it keeps; those,
+//! and descriptors received through a socket, are listed by the next snapshot. To limit the cost,
+//! only calls of processes that listen or have such a descriptor are examined.
 //!
-//! **What does not count.** Sockets of services that tell without being asked, or take without an answer
-//! (`deeds::ONE_WAY`). Answers to what was read so long ago that nothing of it is kept: on a connection
-//! where one side writes whenever it likes, a write has nothing to do with the last read.
+//! **What does not count.** Sockets of services that push messages, or accept them without a reply
+//! (`socket_ops::ONE_WAY`). Responses to reads so long ago that their records are no longer kept:
+//! on a connection where one side writes at any time, a write is unrelated to the last read.
 
-mod deeds;
+mod socket_ops;
 
 use std::path::Path;
 
@@ -26,17 +26,17 @@ use whyslow_model::spool::{Kind, Record, records};
 use whyslow_model::syscall::Abi;
 
 use crate::raw::Raw;
-use deeds::{Class, Classes, Deed, What};
+use socket_ops::{Class, Classes, SocketOp, What};
 
-/// More of them than this are all forgotten: the next snapshot tells those that are open.
+/// Beyond this number all connections are dropped: the next snapshot lists the open ones.
 const CONNECTIONS_MAX: usize = 1 << 16;
 const PROCESSES_MAX: usize = 1 << 16;
-/// Of so many deeds that wait the older half is gone through, whatever has not come yet.
-const DEEDS_MAX: usize = 1 << 16;
-/// A process with more descriptors does not hand them to the children that it forks.
+/// When this many operations are buffered, the older half is processed, complete or not.
+const OPS_MAX: usize = 1 << 16;
+/// The children of a process with more descriptors do not inherit them.
 const INHERITED_MAX: usize = 256;
 
-/// What a descriptor leads to.
+/// What a descriptor refers to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Descriptor {
     Connection { id: u32, since: u64 },
@@ -46,36 +46,36 @@ enum Descriptor {
 /// The last request of a connection.
 #[derive(Debug, Clone, Copy, Default)]
 struct Connection {
-    /// Of its socket; 0 where it is not known.
+    /// Inode number of its socket; 0 if unknown.
     number: u64,
     descriptors: u32,
-    /// When its first bytes were read, and by whom; 0 before the first.
-    begun: u64,
+    /// Time of the first read and its thread; 0 before the first.
+    started: u64,
     reader: (i32, i32),
     is_answered: bool,
-    /// It was told, or never will be.
+    /// Was reported, or never will be.
     is_done: bool,
 }
 
-/// A request that took so long, so far.
+/// A slow request, with its duration so far.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Slow {
     pub(super) ts: u64,
     pub(super) took: u64,
-    /// Process and thread that wrote the answer; of one without, that read the question.
+    /// Process and thread that wrote the response; without a response, that read the request.
     pub(super) thread: (i32, i32),
 }
 
 #[derive(Debug)]
 pub(super) struct Served {
     classes: Classes,
-    /// No request counts that was shorter, nor one that began so long before.
+    /// Shorter requests never count, nor do those that started more than `kept` ago.
     least: u64,
     kept: u64,
-    /// Whose calls matter.
+    /// Processes whose calls are examined.
     known: FxHashSet<i32>,
-    waiting: Vec<Deed>,
-    /// Up to then all was gone through.
+    waiting: Vec<SocketOp>,
+    /// Everything up to this time was processed.
     settled: u64,
     processes: FxHashMap<i32, FxHashMap<i32, Descriptor>>,
     connections: FxHashMap<u32, Connection>,
@@ -101,12 +101,12 @@ impl Served {
         }
     }
 
-    /// Requests count that take so long.
+    /// Reports requests of at least this duration.
     pub(super) fn count_from(&mut self, longer_ns: u64) {
         self.least = self.least.min(longer_ns);
     }
 
-    /// A call that has returned.
+    /// A call has returned.
     #[inline]
     pub(super) fn returned(&mut self, raw: Raw<'_>, is_compat: bool) {
         let class = self.classes.of(raw, is_compat);
@@ -118,18 +118,18 @@ impl Served {
         } else if !self.known.contains(&raw.pid()) {
             return;
         }
-        for deed in deeds::of_call(class, raw).into_iter().flatten() {
-            self.wait(deed);
+        for op in socket_ops::of_call(class, raw).into_iter().flatten() {
+            self.wait(op);
         }
     }
 
-    fn wait(&mut self, deed: Deed) {
-        if self.waiting.len() >= DEEDS_MAX {
-            self.waiting.sort_by_key(|deed| deed.ts);
-            let until = self.waiting[DEEDS_MAX / 2].ts;
+    fn wait(&mut self, op: SocketOp) {
+        if self.waiting.len() >= OPS_MAX {
+            self.waiting.sort_by_key(|op| op.ts);
+            let until = self.waiting[OPS_MAX / 2].ts;
             self.settle(until);
         }
-        self.waiting.push(deed);
+        self.waiting.push(op);
     }
 
     fn know(&mut self, pid: i32) {
@@ -146,7 +146,7 @@ impl Served {
         self.by_number.clear();
     }
 
-    /// A process or thread begins, runs a program or ends.
+    /// A process or thread starts, calls exec or exits.
     pub(super) fn lived(&mut self, raw: Raw<'_>) {
         const FORK: u16 = Kind::Fork as u16;
         const EXEC: u16 = Kind::Exec as u16;
@@ -165,7 +165,7 @@ impl Served {
             EXIT if raw.tid() == pid => What::Ended,
             _ => return,
         };
-        self.wait(Deed::of(raw, -1, what));
+        self.wait(SocketOp::of(raw, -1, what));
     }
 
     /// Part of a snapshot.
@@ -174,16 +174,18 @@ impl Served {
             let Ok((head, Record::Fd { fd, path, .. })) = record else {
                 continue;
             };
-            let Some((what, number)) = deeds::told(path).filter(|_| !is_own(head.pid)) else {
+            let Some((what, number)) =
+                socket_ops::from_snapshot(path).filter(|_| !is_own(head.pid))
+            else {
                 continue;
             };
             self.know(head.pid);
             let Some(what) = what else { continue };
-            // What has happened to it since then is not asked again.
+            // Operations after the snapshot are already processed and will not be seen again.
             if head.ts < self.settled && !is_still(head.pid, fd, number) {
                 continue;
             }
-            self.wait(Deed {
+            self.wait(SocketOp {
                 ts: head.ts.max(self.settled),
                 pid: head.pid,
                 tid: head.pid,
@@ -193,40 +195,41 @@ impl Served {
         }
     }
 
-    /// Everything until this moment has come.
+    /// All records up to this time have arrived.
     pub(super) fn settle(&mut self, until: u64) {
         let mut waiting = std::mem::take(&mut self.waiting);
-        waiting.sort_by_key(|deed| deed.ts);
-        let end = waiting.partition_point(|deed| deed.ts <= until);
-        for deed in waiting.drain(..end) {
-            self.go_through(deed);
+        waiting.sort_by_key(|op| op.ts);
+        let end = waiting.partition_point(|op| op.ts <= until);
+        for op in waiting.drain(..end) {
+            self.go_through(op);
         }
         self.waiting = waiting;
         self.settled = self.settled.max(until);
     }
 
-    /// Records were lost: a write may have nothing to do with the last read that is known.
+    /// Records were lost: a write may be unrelated to the last known read.
     pub(super) fn lose(&mut self) {
         self.waiting
-            .retain(|deed| !matches!(deed.what, What::Read | What::Wrote));
+            .retain(|op| !matches!(op.what, What::Read | What::Wrote));
         for connection in self.connections.values_mut() {
-            connection.begun = 0;
+            connection.started = 0;
         }
     }
 
-    /// Requests that took too long, since the last time.
+    /// Slow requests since the last call.
     pub(super) fn take_slow(&mut self) -> Vec<Slow> {
         std::mem::take(&mut self.slow)
     }
 
-    /// Requests without an answer that were read before `since`, which count once, and by whom.
+    /// Requests without a response that were read before `since`, each reported once, with the
+    /// reading thread.
     pub(super) fn unanswered(&mut self, now: u64, since: u64) -> Vec<Slow> {
         let (least, kept) = (self.least, self.kept);
         let mut slow = Vec::new();
         for connection in self.connections.values_mut() {
-            let open = connection.begun > 0 && !connection.is_answered && !connection.is_done;
-            let took = now.saturating_sub(connection.begun);
-            if !open || connection.begun > since || took < least {
+            let open = connection.started > 0 && !connection.is_answered && !connection.is_done;
+            let took = now.saturating_sub(connection.started);
+            if !open || connection.started > since || took < least {
                 continue;
             }
             connection.is_done = true;
@@ -242,11 +245,11 @@ impl Served {
         slow
     }
 
-    fn go_through(&mut self, deed: Deed) {
-        let Deed { pid, fd, ts, .. } = deed;
-        match deed.what {
-            What::Read => self.read(deed),
-            What::Wrote => self.wrote(deed),
+    fn go_through(&mut self, op: SocketOp) {
+        let SocketOp { pid, fd, ts, .. } = op;
+        match op.what {
+            What::Read => self.read(op),
+            What::Wrote => self.wrote(op),
             What::Accepted { listener } => {
                 let of = self.descriptor(pid, listener);
                 self.close(pid, fd, u64::MAX);
@@ -255,7 +258,7 @@ impl Served {
                     self.lead(pid, fd, (id, ts));
                 }
             }
-            What::Open { number } => self.open(deed, number),
+            What::Open { number } => self.open(op, number),
             What::OneWay => {
                 self.close(pid, fd, u64::MAX);
                 let descriptors = self.processes.entry(pid).or_default();
@@ -302,61 +305,60 @@ impl Served {
         }
     }
 
-    fn read(&mut self, deed: Deed) {
-        let Some(connection) = self.of(deed.pid, deed.fd) else {
+    fn read(&mut self, op: SocketOp) {
+        let Some(connection) = self.of(op.pid, op.fd) else {
             return;
         };
-        // More of the same question.
-        if connection.begun > 0 && !connection.is_answered {
+        // More of the same request.
+        if connection.started > 0 && !connection.is_answered {
             return;
         }
-        connection.begun = deed.ts;
-        connection.reader = (deed.pid, deed.tid);
+        connection.started = op.ts;
+        connection.reader = (op.pid, op.tid);
         connection.is_answered = false;
         connection.is_done = false;
     }
 
-    fn wrote(&mut self, deed: Deed) {
+    fn wrote(&mut self, op: SocketOp) {
         let (least, kept) = (self.least, self.kept);
-        let Some(connection) = self.of(deed.pid, deed.fd) else {
+        let Some(connection) = self.of(op.pid, op.fd) else {
             return;
         };
-        // A greeting, or the answer to what was read before the connection was known.
-        if connection.begun == 0 {
+        // A greeting, or the response to a request read before the connection was known.
+        if connection.started == 0 {
             return;
         }
         connection.is_answered = true;
-        let took = deed.ts.saturating_sub(connection.begun);
+        let took = op.ts.saturating_sub(connection.started);
         if connection.is_done || took < least {
             return;
         }
         connection.is_done = true;
         if took < kept {
             self.slow.push(Slow {
-                ts: deed.ts,
+                ts: op.ts,
                 took,
-                thread: (deed.pid, deed.tid),
+                thread: (op.pid, op.tid),
             });
         }
     }
 
-    fn open(&mut self, deed: Deed, number: u64) {
-        match self.of(deed.pid, deed.fd) {
+    fn open(&mut self, op: SocketOp, number: u64) {
+        match self.of(op.pid, op.fd) {
             Some(connection) if connection.number == number => return,
-            // Accepted while this recorded.
+            // Accepted during the recording.
             Some(connection) if connection.number == 0 => {
                 connection.number = number;
-                if let Some(Descriptor::Connection { id, .. }) = self.descriptor(deed.pid, deed.fd)
-                {
+                if let Some(Descriptor::Connection { id, .. }) = self.descriptor(op.pid, op.fd) {
                     self.by_number.insert(number, id);
                 }
                 return;
             }
-            _ => self.close(deed.pid, deed.fd, u64::MAX),
+            _ => self.close(op.pid, op.fd, u64::MAX),
         }
         let known = self.by_number.get(&number).copied();
         let id = known.unwrap_or_else(|| self.connection(number));
-        self.lead(deed.pid, deed.fd, (id, deed.ts));
+        self.lead(op.pid, op.fd, (id, op.ts));
     }
 
     fn connection(&mut self, number: u64) -> u32 {
@@ -397,7 +399,7 @@ impl Served {
         }
     }
 
-    /// Unless it leads there only since a later moment.
+    /// Unless the descriptor was opened after `ts`.
     fn close(&mut self, pid: i32, fd: i32, ts: u64) {
         let Some(descriptors) = self.processes.get_mut(&pid) else {
             return;
@@ -416,7 +418,7 @@ impl Served {
         }
     }
 
-    /// A descriptor leads there no more.
+    /// A descriptor no longer refers to the connection.
     fn left(&mut self, id: u32) {
         let Some(connection) = self.connections.get_mut(&id) else {
             return;

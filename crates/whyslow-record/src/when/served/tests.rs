@@ -1,18 +1,18 @@
-//! What is a request, and how long it takes.
+//! What counts as a request, and how long it takes.
 
 use super::*;
 use whyslow_model::spool::Encoder;
 use whyslow_model::syscall;
 
 const MS: u64 = 1_000_000;
-/// No process has it.
+/// No process has this id.
 const SERVER: i32 = i32::MAX - 7;
 const KEPT_MS: u64 = 30_000;
 
-/// Puts records together, and hands them on in the order of `order`.
-struct Told(Vec<Vec<u8>>);
+/// Builds records, and passes them on in the order of `order`.
+struct Script(Vec<Vec<u8>>);
 
-impl Told {
+impl Script {
     fn new() -> Self {
         Self(Vec::new())
     }
@@ -63,8 +63,8 @@ fn served() -> Served {
     served
 }
 
-fn see(served: &mut Served, told: &Told) {
-    for record in &told.0 {
+fn see(served: &mut Served, script: &Script) {
+    for record in &script.0 {
         let raw = Raw(record);
         if raw.kind() == Kind::Syscall as u16 {
             served.returned(raw, false);
@@ -74,24 +74,24 @@ fn see(served: &mut Served, told: &Told) {
     }
 }
 
-/// When requests were told, and how long they took by then, in ms.
+/// When requests were reported, and their duration by then, in ms.
 fn slow(slow: &[Slow]) -> Vec<(u64, u64)> {
     slow.iter()
         .map(|slow| (slow.ts / MS, slow.took / MS))
         .collect()
 }
 
-fn found(served: &mut Served, told: &Told) -> Vec<(u64, u64)> {
-    see(served, told);
+fn found(served: &mut Served, script: &Script) -> Vec<(u64, u64)> {
+    see(served, script);
     served.settle(u64::MAX);
     slow(&served.take_slow())
 }
 
 #[track_caller]
-fn check(told: &Told, expected: &[(u64, u64)]) {
-    assert_eq!(found(&mut served(), told), expected);
-    // The same, through rings that are emptied one after the other.
-    let backwards = Told(told.0.iter().rev().cloned().collect());
+fn check(script: &Script, expected: &[(u64, u64)]) {
+    assert_eq!(found(&mut served(), script), expected);
+    // The same, through rings drained in reverse order.
+    let backwards = Script(script.0.iter().rev().cloned().collect());
     let mut served = served();
     served.know(SERVER);
     assert_eq!(found(&mut served, &backwards), expected);
@@ -99,56 +99,56 @@ fn check(told: &Told, expected: &[(u64, u64)]) {
 
 #[test]
 fn a_request_is_from_its_first_read_to_its_last_write() {
-    let told = Told::new().accept(10, 7).read(20, 7, 5).read(200, 7, 5);
-    check(&told.write(319, 7), &[]);
-    let told = Told::new().accept(10, 7).read(20, 7, 5).read(200, 7, 5);
-    check(&told.write(320, 7).write(700, 7), &[(320, 300)]);
+    let script = Script::new().accept(10, 7).read(20, 7, 5).read(200, 7, 5);
+    check(&script.write(319, 7), &[]);
+    let script = Script::new().accept(10, 7).read(20, 7, 5).read(200, 7, 5);
+    check(&script.write(320, 7).write(700, 7), &[(320, 300)]);
     // The last write is late, not the first.
-    let told = Told::new().accept(10, 7).read(20, 7, 5);
-    check(&told.write(21, 7).write(500, 7), &[(500, 480)]);
+    let script = Script::new().accept(10, 7).read(20, 7, 5);
+    check(&script.write(21, 7).write(500, 7), &[(500, 480)]);
 }
 
 #[test]
 fn time_between_an_answer_and_the_next_question_is_no_request() {
-    let mut told = Told::new().accept(10, 7);
+    let mut script = Script::new().accept(10, 7);
     for number in 1..9 {
         let ts = number * 1000;
-        told = told.read(ts, 7, 5).write(ts + 290, 7);
+        script = script.read(ts, 7, 5).write(ts + 290, 7);
     }
-    check(&told, &[]);
-    check(&told.read(9000, 7, 5).write(9400, 7), &[(9400, 400)]);
-    // Neither is a greeting, nor the end of what the other side has to say.
-    let told = Told::new().accept(10, 7).write(900, 7);
+    check(&script, &[]);
+    check(&script.read(9000, 7, 5).write(9400, 7), &[(9400, 400)]);
+    // Neither is a greeting, nor the shutdown by the peer.
+    let script = Script::new().accept(10, 7).write(900, 7);
     check(
-        &told.read(2000, 7, 0).write(2900, 7).read(2950, 7, -11),
+        &script.read(2000, 7, 0).write(2900, 7).read(2950, 7, -11),
         &[],
     );
 }
 
 #[test]
 fn only_accepted_sockets_count() {
-    // Neither the file that has the number later, nor a connection that was asked for.
-    let told = Told::new().accept(10, 7).read(20, 7, 5).close(30, 7);
-    let told = told.call(SERVER, "openat", 40, ([-100, 0, 0], 7));
-    let told = told.read(50, 7, 5).write(900, 7);
-    let told = told.call(SERVER, "socket", 910, ([2, 1, 0], 8));
-    check(&told.read(920, 8, 5).write(1900, 8), &[]);
-    // A number that is lost track of is right again when something else has it.
-    let told = Told::new().accept(10, 7).read(20, 7, 5);
-    let told = told.call(SERVER, "openat", 40, ([-100, 0, 0], 7));
-    check(&told.write(900, 7), &[]);
+    // Neither the file that reuses the number, nor an outbound connection.
+    let script = Script::new().accept(10, 7).read(20, 7, 5).close(30, 7);
+    let script = script.call(SERVER, "openat", 40, ([-100, 0, 0], 7));
+    let script = script.read(50, 7, 5).write(900, 7);
+    let script = script.call(SERVER, "socket", 910, ([2, 1, 0], 8));
+    check(&script.read(920, 8, 5).write(1900, 8), &[]);
+    // A number whose connection was lost is valid again once it refers to something else.
+    let script = Script::new().accept(10, 7).read(20, 7, 5);
+    let script = script.call(SERVER, "openat", 40, ([-100, 0, 0], 7));
+    check(&script.write(900, 7), &[]);
 }
 
 #[test]
 fn another_thread_may_have_the_number_before_the_close_returns() {
     let mut served = served();
-    let told = Told::new().accept(10, 7).read(20, 7, 5);
-    assert!(found(&mut served, &told).is_empty());
-    // The close was entered at 39 and returned at 40; its record comes last.
-    let told = Told::new().accept(100, 7).read(110, 7, 5).close(40, 7);
-    assert!(found(&mut served, &told).is_empty());
-    let told = Told::new().write(500, 7);
-    assert_eq!(found(&mut served, &told), [(500, 390)]);
+    let script = Script::new().accept(10, 7).read(20, 7, 5);
+    assert!(found(&mut served, &script).is_empty());
+    // The close was entered at 39 and returned at 40; its record arrives last.
+    let script = Script::new().accept(100, 7).read(110, 7, 5).close(40, 7);
+    assert!(found(&mut served, &script).is_empty());
+    let script = Script::new().write(500, 7);
+    assert_eq!(found(&mut served, &script), [(500, 390)]);
 }
 
 #[test]
@@ -158,19 +158,19 @@ fn copies_lead_to_the_same_connection() {
         ("dup2", [7, 9, 0], 9),
         ("fcntl", [7, 1030, 0], 9),
     ] {
-        let told = Told::new().accept(10, 7).read(20, 7, 5);
-        let told = told.call(SERVER, name, 30, (args, new)).close(40, 7);
-        check(&told.write(400, 9), &[(400, 380)]);
+        let script = Script::new().accept(10, 7).read(20, 7, 5);
+        let script = script.call(SERVER, name, 30, (args, new)).close(40, 7);
+        check(&script.write(400, 9), &[(400, 380)]);
     }
-    let told = Told::new().accept(10, 7).read(20, 7, 5);
-    let told = told.call(SERVER, "fcntl", 30, ([7, 3, 0], 9));
-    check(&told.write(400, 9), &[]);
-    let told = Told::new().accept(10, 7).read(20, 7, 5);
-    let told = told.call(SERVER, "close_range", 30, ([5, -1, 0], 0));
-    check(&told.write(400, 7), &[]);
-    let told = Told::new().accept(10, 7).read(20, 7, 5);
+    let script = Script::new().accept(10, 7).read(20, 7, 5);
+    let script = script.call(SERVER, "fcntl", 30, ([7, 3, 0], 9));
+    check(&script.write(400, 9), &[]);
+    let script = Script::new().accept(10, 7).read(20, 7, 5);
+    let script = script.call(SERVER, "close_range", 30, ([5, -1, 0], 0));
+    check(&script.write(400, 7), &[]);
+    let script = Script::new().accept(10, 7).read(20, 7, 5);
     check(
-        &told.call(SERVER, "sendfile", 400, ([7, 9, 0], 4096)),
+        &script.call(SERVER, "sendfile", 400, ([7, 9, 0], 4096)),
         &[(400, 380)],
     );
 }
@@ -178,28 +178,28 @@ fn copies_lead_to_the_same_connection() {
 #[test]
 fn a_child_answers_what_its_parent_accepted() {
     let child = SERVER + 1;
-    let told = || {
-        let told = Told::new().accept(10, 7);
-        let told = told.life(Kind::Fork, 20, (SERVER, child)).close(30, 7);
-        told.call(child, "read", 40, ([7, 0, 0], 5))
+    let script = || {
+        let script = Script::new().accept(10, 7);
+        let script = script.life(Kind::Fork, 20, (SERVER, child)).close(30, 7);
+        script.call(child, "read", 40, ([7, 0, 0], 5))
     };
     let answer = ([7, 0, 0], 5);
     let mut served = served();
-    let slow = found(&mut served, &told().call(child, "write", 640, answer));
+    let slow = found(&mut served, &script().call(child, "write", 640, answer));
     assert_eq!(slow, [(640, 600)]);
     assert_eq!(served.connections.len(), 1);
     see(
         &mut served,
-        &Told::new().life(Kind::Exit, 700, (child, child)),
+        &Script::new().life(Kind::Exit, 700, (child, child)),
     );
     served.settle(u64::MAX);
     assert!(served.connections.is_empty() && served.processes.is_empty());
     assert!(!served.known.contains(&child));
-    // One that runs another program has other descriptors.
-    let told = told().life(Kind::Exec, 100, (child, child));
+    // A child that calls exec has other descriptors.
+    let script = script().life(Kind::Exec, 100, (child, child));
     let slow = found(
         &mut crate::when::served::tests::served(),
-        &told.call(child, "write", 640, answer),
+        &script.call(child, "write", 640, answer),
     );
     assert!(slow.is_empty());
 }
@@ -207,29 +207,29 @@ fn a_child_answers_what_its_parent_accepted() {
 #[test]
 fn one_without_an_answer_counts_once() {
     let mut served = served();
-    see(&mut served, &Told::new().accept(10, 7).read(20, 7, 5));
+    see(&mut served, &Script::new().accept(10, 7).read(20, 7, 5));
     served.settle(u64::MAX);
-    let mut look = |now: u64, longest: u64| {
+    let mut check_at = |now: u64, longest: u64| {
         slow(&served.unanswered(now * MS, now.saturating_sub(longest) * MS))
     };
-    assert!(look(310, 100).is_empty());
-    assert!(look(900, 1000).is_empty());
-    assert_eq!(look(1020, 1000), [(1020, 1000)]);
-    assert!(look(2000, 1000).is_empty());
-    // Nor when the answer comes after all.
-    assert!(found(&mut served, &Told::new().write(3000, 7)).is_empty());
+    assert!(check_at(310, 100).is_empty());
+    assert!(check_at(900, 1000).is_empty());
+    assert_eq!(check_at(1020, 1000), [(1020, 1000)]);
+    assert!(check_at(2000, 1000).is_empty());
+    // Nor when the response arrives after all.
+    assert!(found(&mut served, &Script::new().write(3000, 7)).is_empty());
     assert_eq!(
-        found(&mut served, &Told::new().read(4000, 7, 5).write(4500, 7)),
+        found(&mut served, &Script::new().read(4000, 7, 5).write(4500, 7)),
         [(4500, 500)]
     );
 }
 
 #[test]
 fn what_was_read_before_all_that_is_kept_is_not_answered_any_more() {
-    let told = Told::new().accept(10, 7).read(20, 7, 5).write(25, 7);
-    check(&told.write(20 + KEPT_MS, 7).write(40_000, 7), &[]);
+    let script = Script::new().accept(10, 7).read(20, 7, 5).write(25, 7);
+    check(&script.write(20 + KEPT_MS, 7).write(40_000, 7), &[]);
     let mut served = served();
-    see(&mut served, &Told::new().accept(10, 7).read(20, 7, 5));
+    see(&mut served, &Script::new().accept(10, 7).read(20, 7, 5));
     served.settle(u64::MAX);
     assert!(served.unanswered(u64::MAX, u64::MAX).is_empty());
 }
@@ -271,26 +271,26 @@ fn connections_that_were_there_before_are_told_by_a_snapshot() {
     ];
     let mut served = served();
     served.snapshot(&snapshot(5, &fds), |pid| pid == SERVER + 2);
-    let mut told = Told::new();
+    let mut script = Script::new();
     for fd in [7, 8, 9, 10, 11] {
-        told = told.read(10, fd, 5);
+        script = script.read(10, fd, 5);
     }
-    // Who is told to be no one's business, and whose connections are not.
-    told = told.call(SERVER, "accept", 11, ([12, 0, 0], 13));
-    told = told.read(12, 13, 5).write(900, 13);
+    // One that is known not to count, and whose connections do not.
+    script = script.call(SERVER, "accept", 11, ([12, 0, 0], 13));
+    script = script.read(12, 13, 5).write(900, 13);
     for fd in [8, 9, 10, 11] {
-        told = told.write(400, fd);
+        script = script.write(400, fd);
     }
     // Another process has the same connection.
-    told = told.call(SERVER + 1, "write", 500, ([4, 0, 0], 5));
-    assert_eq!(found(&mut served, &told), [(400, 390), (500, 490)]);
-    // The next one tells nothing new, and forgets nothing.
-    let told = Told::new().read(600, 7, 5);
-    assert!(found(&mut served, &told).is_empty());
+    script = script.call(SERVER + 1, "write", 500, ([4, 0, 0], 5));
+    assert_eq!(found(&mut served, &script), [(400, 390), (500, 490)]);
+    // The next one reports nothing new, and drops nothing.
+    let script = Script::new().read(600, 7, 5);
+    assert!(found(&mut served, &script).is_empty());
     served.settled = 0;
     served.snapshot(&snapshot(610, &fds), |pid| pid == SERVER + 2);
-    let told = Told::new().write(950, 7);
-    assert_eq!(found(&mut served, &told), [(950, 350)]);
+    let script = Script::new().write(950, 7);
+    assert_eq!(found(&mut served, &script), [(950, 350)]);
 }
 
 #[test]
@@ -312,11 +312,11 @@ fn a_snapshot_that_comes_late_tells_what_is_still_so() {
 #[test]
 fn after_a_loss_nothing_is_put_down_to_what_was_read_before() {
     let mut served = served();
-    assert!(found(&mut served, &Told::new().accept(10, 7).read(20, 7, 5)).is_empty());
+    assert!(found(&mut served, &Script::new().accept(10, 7).read(20, 7, 5)).is_empty());
     served.lose();
-    assert!(found(&mut served, &Told::new().write(900, 7)).is_empty());
-    let told = Told::new().read(1000, 7, 5).write(1300, 7);
-    assert_eq!(found(&mut served, &told), [(1300, 300)]);
+    assert!(found(&mut served, &Script::new().write(900, 7)).is_empty());
+    let script = Script::new().read(1000, 7, 5).write(1300, 7);
+    assert_eq!(found(&mut served, &script), [(1300, 300)]);
 }
 
 #[test]
@@ -326,15 +326,15 @@ fn memory_is_bounded() {
     for _ in 0..2 {
         for _ in 0..CONNECTIONS_MAX {
             fd += 1;
-            see(&mut served, &Told::new().accept(10, fd));
+            see(&mut served, &Script::new().accept(10, fd));
         }
     }
-    assert!(served.waiting.len() <= DEEDS_MAX);
+    assert!(served.waiting.len() <= OPS_MAX);
     served.settle(u64::MAX);
     assert!(served.connections.len() <= CONNECTIONS_MAX);
     for pid in 1..=(PROCESSES_MAX as i32 + 9) {
-        let told = Told::new().call(pid, "listen", 10, ([3, 0, 0], 0));
-        see(&mut served, &told);
+        let script = Script::new().call(pid, "listen", 10, ([3, 0, 0], 0));
+        see(&mut served, &script);
     }
     assert!(served.known.len() <= PROCESSES_MAX);
 }

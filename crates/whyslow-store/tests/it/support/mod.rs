@@ -1,6 +1,6 @@
 //! Random rows of any table, and small recordings of them.
 
-#![allow(dead_code, reason = "every test file uses its own part")]
+#![allow(dead_code, reason = "each test file uses a part of it")]
 
 use std::collections::BTreeMap;
 use std::path::Path;
@@ -10,7 +10,7 @@ use whyslow_model::tables::{self, Collected};
 use whyslow_model::{Feed, Row, Sym, Symbols, for_each_table};
 use whyslow_store::{Existing, Limits, RecordingInfo, RecordingWriter, StoreError, Tables};
 
-/// Limits that make a few thousand rows pass through everything.
+/// Limits that make a few thousand rows exercise all code paths.
 pub(crate) const SMALL: Limits = Limits {
     reorder_bytes: 40_000,
     late_bytes: 20_000,
@@ -41,7 +41,7 @@ impl Random {
     }
 }
 
-/// Names of all lengths, the empty one and some beyond ASCII among them.
+/// Names of all lengths, including the empty one and some non-ASCII ones.
 pub(crate) fn symbols() -> Symbols {
     let mut symbols = Symbols::new();
     for number in 0..200 {
@@ -56,7 +56,7 @@ pub(crate) fn symbols() -> Symbols {
     symbols
 }
 
-/// Cells from anywhere in the range of their type, the edges more often.
+/// Cells from the full range of their type, with edge values more often.
 pub(crate) struct AnyCells<'r> {
     pub(crate) random: &'r mut Random,
     pub(crate) table: &'static whyslow_model::Table,
@@ -121,7 +121,7 @@ macro_rules! all_tables {
             rows
         }
 
-        /// Writes the rows, table after table, each in the order given.
+        /// Writes the rows, table by table, each in the given order.
         pub(crate) fn write(
             rows: &Collected,
             symbols: &Symbols,
@@ -136,7 +136,7 @@ macro_rules! all_tables {
             writer.finish(symbols, RecordingInfo::default())
         }
 
-        /// Every row of every table as text, in order of reading.
+        /// Every row of every table as text, in reading order.
         pub(crate) fn read(from: &dyn Tables, symbols: &Symbols) -> BTreeMap<&'static str, Vec<String>> {
             let mut symbols = symbols.clone();
             let mut read = BTreeMap::new();
@@ -149,7 +149,7 @@ macro_rules! all_tables {
             read
         }
 
-        /// Every row of every table as text, as they were made.
+        /// Every row of every table as text, as created.
         pub(crate) fn made(rows: &Collected) -> BTreeMap<&'static str, Vec<String>> {
             BTreeMap::from([$((
                 stringify!($field),
@@ -160,7 +160,7 @@ macro_rules! all_tables {
 }
 for_each_table!(all_tables);
 
-/// The same rows whatever their order.
+/// The same rows in sorted order.
 pub(crate) fn sorted(
     mut tables: BTreeMap<&'static str, Vec<String>>,
 ) -> BTreeMap<&'static str, Vec<String>> {

@@ -1,8 +1,8 @@
-//! A machine made up: system calls and block requests of a busy minute, for measuring.
+//! A synthetic machine: system calls and block requests of a busy minute, for measurements.
 //!
-//! 240 threads of 40 processes call 18 system calls on 50,000 paths whose popularity falls like
-//! 1/rank; most calls are short (log-normal around 20 µs), one in two thousand stalls for up to half
-//! a second. Rows come in order of their ends, as trackers emit them.
+//! 240 threads of 40 processes call 18 system calls on 50,000 paths with popularity 1/rank; most
+//! calls are short (log-normal around 20 µs), one in two thousand stalls for up to half a second.
+//! Rows come in order of their ends, as trackers emit them.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -19,7 +19,7 @@ const CPUS: i32 = 8;
 const CALLS_PER_SECOND: i64 = 333_333;
 const BEGIN_NS: i64 = 1_700_000_000_000_000_000;
 
-/// Name, class, number, and what it carries.
+/// Name, class, number, and arguments.
 const CALLS: [(&str, &str, i32, Carries); 18] = [
     ("read", "read", 0, Carries::Bytes),
     ("write", "write", 1, Carries::Bytes),
@@ -117,8 +117,8 @@ impl Names {
     }
 }
 
-/// Emits `count` system calls and a tenth as many block requests; `after_each` is called after
-/// every row.
+/// Emits `count` system calls and a tenth as many block requests; calls `after_each` after every
+/// row.
 pub(crate) fn emit<E: Emit<SyscallRow> + Emit<BlockIoRow>>(
     to: &mut E,
     names: &Names,

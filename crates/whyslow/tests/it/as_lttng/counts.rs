@@ -1,4 +1,5 @@
-//! How much is compared, and how much differs by which rule: none comes or goes unseen.
+//! How many cells are compared, and how many differ by which rule, so that no change goes
+//! unnoticed.
 
 use std::collections::BTreeMap;
 

@@ -1,4 +1,4 @@
-//! What the trace itself tells, to prove who is right.
+//! Facts from the trace itself, to prove which program is right.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::Path;
@@ -7,7 +7,7 @@ use whyslow_ingest::{InMemory, import_in_memory};
 use whyslow_model::Sym;
 use whyslow_model::tables::SyscallRow;
 
-/// A scheduling latency as the peer defines it.
+/// A scheduling latency as lttng-analyses defines it.
 pub(crate) struct Wait {
     pub(crate) tid: i32,
     pub(crate) prio: Option<i32>,
@@ -16,12 +16,12 @@ pub(crate) struct Wait {
 
 pub(crate) struct Facts {
     pub(crate) trace: InMemory,
-    /// By thread id: every name that it had.
+    /// Every name of each thread id.
     names: HashMap<i32, BTreeSet<String>>,
     pub(crate) waits: Vec<Wait>,
-    /// By thread id: places of the calls that returned.
+    /// Indexes of the calls that returned, by thread id.
     calls: HashMap<i32, Vec<usize>>,
-    /// Calls in the peer's whole log, by times and thread.
+    /// Calls in the full log of lttng-analyses, by times and thread.
     pub(crate) logged: BTreeSet<String>,
 }
 
@@ -39,7 +39,7 @@ impl Facts {
             let name = trace.symbols.get(row.comm).to_owned();
             names.entry(tid_of[&row.utid]).or_default().insert(name);
         }
-        // The name of a child is its parent's until it takes another.
+        // A child has the name of its parent until it takes another.
         for row in &trace.rows.thread {
             let parent = row.parent_utid.and_then(|utid| tid_of.get(&utid));
             let inherited = parent.and_then(|tid| names.get(tid)).cloned();
@@ -87,15 +87,15 @@ impl Facts {
         places.map(|place| &self.trace.rows.syscall[*place])
     }
 
-    /// Calls that end with their thread rather than return.
+    /// Calls that end with the exit of their thread instead of a return.
     pub(crate) fn exits(&self, tid: &str) -> usize {
         let is_exit =
             |row: &&SyscallRow| matches!(self.text(Some(row.name)), "exit" | "exit_group");
         self.calls(tid).filter(is_exit).count()
     }
 
-    /// Time of a CPU in threads, from the range's begin even where the first switch shows that
-    /// another or nobody ran: the peer's way.
+    /// Time of a CPU in threads from the start of the range, even if the first switch shows that
+    /// another thread or none was running: as lttng-analyses counts.
     pub(crate) fn busy_from_the_begin(&self, cpu: i32, range: (i64, i64)) -> f64 {
         let (begin, end) = range;
         let slices = self
@@ -111,7 +111,7 @@ impl Facts {
             if until < begin || slice.ts > end {
                 continue;
             }
-            // The first event of the range is a switch: from it on, or to it.
+            // The first event of the range is a switch: it may count from it on, or up to it.
             if first.is_none() {
                 first = Some(slice.ts.max(begin));
             }
@@ -142,7 +142,7 @@ impl Facts {
         (names.collect(), finished.len())
     }
 
-    /// Bytes of reads of a process whose begin was not recorded.
+    /// Bytes of reads of a process with an unrecorded start.
     pub(crate) fn cut_bytes(&self, pid: &str) -> i64 {
         let rows = self.trace.rows.syscall.iter();
         let rows = rows.filter(|row| row.pid.or(row.tid).is_some_and(|id| id.to_string() == pid));
@@ -171,7 +171,7 @@ impl Facts {
     }
 }
 
-/// From a wakeup to the switch that follows, be the thread asleep or merely preempted then; of a
+/// From a wakeup to the following switch, whether the thread was asleep or only preempted; for a
 /// new thread if its wakeup was recorded.
 fn waits(trace: &InMemory) -> Vec<Wait> {
     let text = |sym: Option<Sym>| sym.map_or("", |sym| trace.symbols.get(sym));

@@ -1,6 +1,6 @@
-//! `as lttng-…` against the stored outputs of lttng-analyses 0.6.1: the same command lines, every
-//! table, cell by cell. What differs must be one of the differences that
-//! `docs/lttng-analyses-differences.md` lists, each of which is proved from the trace.
+//! `as lttng-…` against stored outputs of lttng-analyses 0.6.1: the same command lines, every
+//! table, cell by cell. Each difference must be one of those that
+//! `docs/lttng-analyses-differences.md` lists, and is proved from the trace.
 
 mod counts;
 mod facts;
@@ -21,12 +21,12 @@ use whyslow_testkit::data_folder;
 
 use crate::common::Place;
 
-/// Commands that are not asked for here.
+/// Commands that are not compared here.
 const NOT_IMITATED: [&str; 2] = ["lttng-periodstats", "lttng-periodtop"];
 
 const RANGES: [&str; 4] = ["--begin", "--end", "--timerange", "--refresh"];
 
-/// A command line of the peer and its output.
+/// A command line of lttng-analyses and its output.
 struct Said {
     file: String,
     words: Vec<String>,
@@ -51,11 +51,11 @@ impl Said {
             .collect()
     }
 
-    /// What the same command line prints here.
+    /// The output of the same command line here.
     ///
-    /// The peer rounds ranges to events: from the first one inside to the last one, and its parts
-    /// begin with the first event after the end of the one before. Its own are asked for, so that
-    /// the same ranges are compared.
+    /// lttng-analyses rounds ranges to events: from the first one inside to the last one, and its
+    /// parts start with the first event after the end of the previous one. Its ranges are requested
+    /// here, so that the same ranges are compared.
     fn ours(&self, place: &Place) -> String {
         let mut args = vec!["as"];
         let mut words = self.words.iter().map(String::as_str);
@@ -116,7 +116,7 @@ fn stored(folder: &Path) -> Vec<Said> {
     said.collect()
 }
 
-/// What differs in one output.
+/// Differences in one output.
 struct Comparison<'c> {
     said: &'c Said,
     range: (i64, i64),
@@ -140,7 +140,7 @@ impl Comparison<'_> {
                 table.map_or(Vec::new(), |table| table.rows.clone())
             };
             let (mut theirs, ours) = (of(&theirs), of(ours));
-            // Asked for N of the longest, the peer prints one more.
+            // With a limit of N, lttng-analyses prints one more row.
             if name.starts_with("Top system call") && theirs.len() == ours.len() + 1 {
                 theirs.pop();
             }
@@ -215,7 +215,7 @@ impl Comparison<'_> {
     }
 }
 
-/// All differences of one trace, and how many cells were compared.
+/// All differences of one trace, and the number of compared cells.
 fn compare(source: &Path, said: &[Said]) -> (Vec<Difference>, usize) {
     let place = Place::new();
     let source = source.to_str().expect("UTF-8");
@@ -242,7 +242,7 @@ fn compare(source: &Path, said: &[Said]) -> (Vec<Difference>, usize) {
     (differences, cells)
 }
 
-/// What no rule explains, a few of each kind.
+/// Differences that no rule explains, a few of each kind.
 fn report(unexplained: Vec<&Difference>) -> String {
     let mut kinds: BTreeMap<(&str, &str, &str), Vec<&Difference>> = BTreeMap::new();
     for difference in unexplained {

@@ -1,4 +1,4 @@
-//! Tables as both programs print them: named tables of rows with a key and named cells.
+//! Tables as printed by both programs: named tables of rows with a key and named cells.
 
 /// Column names and values.
 pub(crate) type Cells = Vec<(&'static str, String)>;
@@ -6,14 +6,14 @@ pub(crate) type Cells = Vec<(&'static str, String)>;
 /// A line of a table.
 #[derive(Debug, Clone)]
 pub(crate) struct Row {
-    /// What tells it from the other rows of its table.
+    /// What distinguishes it from the other rows of its table.
     pub(crate) key: String,
     pub(crate) cells: Cells,
 }
 
 #[derive(Debug, Clone)]
 pub(crate) struct Table {
-    /// Title, without units; of the second part of a refreshed output on, with its number.
+    /// Title without units; from the second part of a refreshed output on, with its number.
     pub(crate) name: String,
     pub(crate) rows: Vec<Row>,
 }
@@ -288,7 +288,8 @@ fn parsed(form: Form, line: &str) -> Option<Row> {
     }
 }
 
-/// The peer shows the names of kernel functions and of tracepoints, we those of the calls.
+/// lttng-analyses shows names of kernel functions and tracepoints, this program those of system
+/// calls.
 fn traced_name(name: &str) -> &str {
     match name {
         "newstat" | "newlstat" | "newfstat" | "newuname" => &name[3..],
@@ -299,7 +300,7 @@ fn traced_name(name: &str) -> &str {
     }
 }
 
-/// `comm (id) rest`; a name may hold anything.
+/// `comm (id) rest`; a name may contain any character.
 fn named(text: &str) -> Option<(&str, &str, &str)> {
     let mut from = 0;
     loop {
@@ -330,7 +331,7 @@ fn size(text: &str) -> Option<(String, &str)> {
 
 const STATS: [&str; 5] = ["count", "min", "average", "max", "stdev"];
 
-/// Numbers at the end of the line are cells, what is before them is the key.
+/// Numbers at the end of the line are cells; what precedes them is the key.
 fn stats(line: &str, keys: usize) -> Option<Row> {
     let words: Vec<&str> = line.split_whitespace().collect();
     let numbers = words.len().checked_sub(STATS.len())?;
@@ -346,7 +347,7 @@ fn stats(line: &str, keys: usize) -> Option<Row> {
     })
 }
 
-/// Without the zeros that one of the programs leaves out.
+/// Without the zeros that one of the programs omits.
 fn decimals(text: &str) -> String {
     match text.parse::<f64>() {
         Ok(number) if text.contains('.') => format!("{number:.3}"),

@@ -1,12 +1,12 @@
-//! What may differ from the peer, each with its proof from the trace. The names of the rules are the
-//! rows of `docs/lttng-analyses-differences.md`.
+//! Permitted differences from lttng-analyses, each with its proof from the trace. The names of the
+//! rules are the rows of `docs/lttng-analyses-differences.md`.
 
 use std::rc::Rc;
 
 use super::facts::{Facts, Wait};
 use super::parse::Cells;
 
-/// A cell, or a whole row (`column` is `row`), that is not the same.
+/// A cell, or a whole row (`column` is `row`), that differs.
 #[derive(Debug)]
 pub(crate) struct Difference {
     pub(crate) file: String,
@@ -15,15 +15,15 @@ pub(crate) struct Difference {
     pub(crate) column: String,
     pub(crate) theirs: Cells,
     pub(crate) ours: Cells,
-    /// Least amount among the peer's rows, where it prints the greatest ones only.
+    /// Smallest amount among the rows of lttng-analyses, if it prints only the largest ones.
     pub(crate) least: Option<f64>,
     pub(crate) range: (i64, i64),
     pub(crate) is_ranged: bool,
-    /// Keys of the rows of the table that only we have.
+    /// Keys of rows that only this program has.
     pub(crate) extra: Rc<Vec<(String, f64)>>,
-    /// And of those that only the peer has.
+    /// Keys of rows that only lttng-analyses has.
     pub(crate) missing: Rc<Vec<(String, f64)>>,
-    /// Least amount among ours.
+    /// Smallest amount among the rows of this program.
     pub(crate) our_least: Option<f64>,
 }
 
@@ -141,7 +141,7 @@ fn syscalls(difference: &Difference, table: &str, facts: &Facts) -> Option<&'sta
     match difference.column.as_str() {
         "returned" => {
             let theirs = returned(difference.their("returned"));
-            // Addresses in the upper half are no errors.
+            // Addresses in the upper half of the address space are no errors.
             let is_address = |name: &str| {
                 let number = name.trim_matches('\'').parse::<i64>();
                 number.is_ok_and(|number| number < -4095)
@@ -212,7 +212,7 @@ fn syscalls(difference: &Difference, table: &str, facts: &Facts) -> Option<&'sta
                 return Some("calls that end with the thread");
             }
             let known = facts.calls(tid).filter(by_number).count();
-            // The returns of signal handlers have no name and no number.
+            // Returns of signal handlers have no name and no number.
             let is_return = difference.key == "rt_sigreturn";
             (known > 0 || is_return).then_some("calls that the tracer knows by number")
         }
@@ -247,7 +247,7 @@ fn cpu(difference: &Difference, table: &str, facts: &Facts) -> Option<&'static s
             (usage <= difference.least).then_some("beyond the limit")
         }
         ("usage", _) => {
-            // Charged from the begin of the range on, though it came to the CPU's first event.
+            // Charged from the start of the range, although it arrived with the CPU's first event.
             let tid = difference.key.parse().ok();
             let mut slices = facts.trace.rows.sched_slice.iter();
             let first =
@@ -284,7 +284,7 @@ fn migrations(difference: &Difference, facts: &Facts) -> Option<&'static str> {
         let all = difference.is_ranged || ours == moves;
         return (theirs == 0.0 && all && ours <= moves).then_some("migrations without events");
     }
-    // An event after the last slice, or of a child before the event that tells of it.
+    // An event after the last slice, or of a child before the event that announces it.
     ((theirs - ours).abs() <= 1.0 && ours >= moves).then_some("migrations at the ends of a life")
 }
 
@@ -305,7 +305,7 @@ fn waits_of<'f>(difference: &Difference, table: &str, facts: &'f Facts) -> Vec<&
     waits.filter(is_it).collect()
 }
 
-/// The figures of the waits as the peer defines them.
+/// Statistics of the waits as lttng-analyses defines them.
 fn scheduling(difference: &Difference, table: &str, facts: &Facts) -> Option<&'static str> {
     let waits = waits_of(difference, table, facts);
     let ns: Vec<i64> = waits.iter().map(|wait| wait.ns).collect();
@@ -332,7 +332,7 @@ fn scheduling(difference: &Difference, table: &str, facts: &Facts) -> Option<&'s
     (figure == difference.their(column)).then_some("wakeups of preempted threads")
 }
 
-/// Bins of the waits as the peer defines them, by its own bounds.
+/// Bins of the waits as lttng-analyses defines them, with its own bounds.
 fn scheduling_bins(difference: &Difference, table: &str, facts: &Facts) -> Option<&'static str> {
     let ns: Vec<i64> = waits_of(difference, table, facts)
         .iter()
@@ -356,7 +356,7 @@ fn scheduling_bins(difference: &Difference, table: &str, facts: &Facts) -> Optio
     on_a_bound(difference, &ns)
 }
 
-/// A duration equal to a bound falls to one side or the other of it by floating point.
+/// Floating point decides on which side of a bound an equal duration falls.
 fn on_a_bound(difference: &Difference, ns: &[i64]) -> Option<&'static str> {
     let place: f64 = difference.key.parse().ok()?;
     let (min, max) = (*ns.iter().min()? as f64, *ns.iter().max()? as f64);
@@ -487,7 +487,7 @@ fn calls(difference: &Difference, facts: &Facts) -> Option<&'static str> {
             Some("calls cut by the trace")
         }
         _ if difference.is_extra() && difference.is_ranged => {
-            // Over the end of the range, or on a descriptor from before it.
+            // Crosses the end of the range, or uses a descriptor from before it.
             let known = facts.logged.contains(&difference.key);
             known.then_some("calls over the edge of the range")
         }
@@ -496,8 +496,8 @@ fn calls(difference: &Difference, facts: &Facts) -> Option<&'static str> {
     }
 }
 
-/// `F_DUPFD` is an open for the peer. Here `fcntl` is none: the names of calls that it is asked by do
-/// not tell what it did.
+/// `F_DUPFD` is an open for lttng-analyses. Here `fcntl` is not: the names of calls to filter by do
+/// not tell the command.
 fn duplicates(difference: &Difference, facts: &Facts) -> Option<&'static str> {
     if difference.key != "Open" {
         return None;
@@ -517,8 +517,8 @@ fn no_calls(difference: &Difference) -> Option<&'static str> {
     (none && difference.our(&difference.column) == "?").then_some("figures of nothing")
 }
 
-/// In a range the peer loses reads and writes on descriptors from before it, and does not show
-/// what ends after it.
+/// In a range lttng-analyses loses reads and writes on descriptors from before it, and does not
+/// show what ends after it.
 fn ranged(difference: &Difference) -> Option<&'static str> {
     let fewer = |column: &str, of: fn(&str) -> f64| {
         of(difference.their(column)) <= of(difference.our(column))
@@ -557,7 +557,7 @@ fn bins(difference: &Difference, facts: &Facts) -> Option<&'static str> {
     (difference.column == "from" && close(theirs, ours)).then_some("rounding of a bound")
 }
 
-/// One line, several handlers: the peer adds up what each of them did.
+/// Several handlers on one line: lttng-analyses adds them up.
 fn shared_line(difference: &Difference, facts: &Facts) -> Option<&'static str> {
     let (names, count) = facts.handlers(&difference.key);
     let all = difference.theirs.is_empty() || difference.their("count") == count.to_string();
@@ -579,7 +579,7 @@ fn memory(difference: &Difference, facts: &Facts) -> Option<&'static str> {
         return Some("processes that moved nothing");
     }
     if !more && difference.table.contains("Deallocations") {
-        // Pages freed by a softirq are nobody's.
+        // Pages freed by a softirq are not attributed to a thread.
         let softirq = facts.has_event(&["softirq_entry", "irq_softirq_entry"]);
         return softirq.then_some("pages freed by interrupts");
     }

@@ -1,13 +1,13 @@
-//! The log of the program behind the profiles of locks: what each thread did with each lock.
+//! The log of the program in the lock profiles: what each thread did with each lock.
 
 use std::fs;
 
-/// What a thread did with a lock, as the program itself wrote it down.
+/// What a thread did with a lock, as logged by the program itself.
 #[derive(Debug)]
 pub(crate) struct Held {
     pub(crate) lock: String,
     pub(crate) thread: String,
-    pub(crate) asked: i64,
+    pub(crate) requested: i64,
     pub(crate) entered: i64,
     pub(crate) left: i64,
 }
@@ -21,7 +21,7 @@ pub(crate) fn truth(name: &str) -> Vec<Held> {
         Held {
             lock: cells[0].to_owned(),
             thread: cells[1].to_owned(),
-            asked: time(2),
+            requested: time(2),
             entered: time(3),
             left: time(4),
         }

@@ -1,4 +1,4 @@
-//! A recording made once for all tests, and the program in surroundings of its own.
+//! A recording shared by all tests, and the program in an isolated environment.
 
 pub(crate) mod held;
 
@@ -31,10 +31,10 @@ meta trace_creation_datetime=20150115T121837-0500
 1421515117.000100000 [1] (tid=20 pid=20 comm=apache2) syscall_exit name=read ret=10
 "#;
 
-/// A folder for a test, or for several that only read what is there.
+/// A directory for one test, or for several that only read it.
 pub(crate) struct Place {
     folder: PathBuf,
-    /// Deletes the folder with the place; none if it belongs to all tests of the run.
+    /// Deletes the directory on drop; `None` if all tests of the run share it.
     _own: Option<TempDir>,
 }
 
@@ -47,7 +47,7 @@ impl Place {
         }
     }
 
-    /// The place `name`, which `fill` fills once for all tests of the run.
+    /// The place `name`, filled once by `fill` for all tests of the run.
     pub(crate) fn shared(name: &str, fill: impl Fn(&Self)) -> Self {
         let of = |folder: &Path| Self {
             folder: folder.to_owned(),
@@ -75,7 +75,7 @@ impl Place {
         path
     }
 
-    /// The program with state and cache in this place.
+    /// The program with its state and cache in this place.
     pub(crate) fn whyslow(&self) -> Command {
         let mut command = Command::cargo_bin("whyslow").expect("cargo built it");
         command
@@ -83,7 +83,7 @@ impl Place {
             .env("HOME", self.path())
             .env("XDG_STATE_HOME", self.join("state"))
             .env("XDG_CACHE_HOME", self.join("cache"))
-            // Else `@live` would follow what other tests record.
+            // Otherwise `@live` would follow recorders of other tests.
             .env("WHYSLOW_RUN_DIR", self.join("run"))
             .env("LC_ALL", "C.UTF-8");
         for name in [
@@ -98,7 +98,7 @@ impl Place {
         command
     }
 
-    /// The same for whoever talks to it while it runs.
+    /// The same as a `Command`, for tests that interact with the running program.
     pub(crate) fn program(&self) -> std::process::Command {
         let prepared = self.whyslow();
         let mut command = std::process::Command::new(prepared.get_program());
@@ -119,14 +119,14 @@ impl Place {
     }
 }
 
-/// A place with `t.txt` and the recording `t.wsl` made from it, which all tests share: what was used
-/// last there changes at any time.
+/// A place with `t.txt` and its recording `t.wsl`, shared by all tests: @last of it may change at
+/// any time.
 pub(crate) fn recorded() -> &'static Place {
     static PLACE: OnceLock<Place> = OnceLock::new();
     PLACE.get_or_init(|| Place::shared("recorded", record_trace))
 }
 
-/// The same for one test alone.
+/// The same for a single test.
 pub(crate) fn newly_recorded() -> Place {
     let place = Place::new();
     record_trace(&place);

@@ -1,4 +1,4 @@
-"""A server whose handler starts a child that sleeps now and then, and its client, on hosts of their own."""
+"""A server whose handler sometimes starts a child that sleeps, and its client, on separate hosts."""
 import os
 import socket
 import subprocess
@@ -6,7 +6,7 @@ import sys
 import time
 
 role, address = sys.argv[1], (sys.argv[2], 8000)
-ASKED, SLOW = 40, 23
+REQUESTS, SLOW = 40, 23
 
 def until(end, sock):
     data = b''
@@ -31,7 +31,7 @@ def server():
 
 def client():
     with socket.create_connection(address) as sock:
-        for number in range(ASKED):
+        for number in range(REQUESTS):
             what = '/report' if number == SLOW else '/' + 'x' * (number % 7)
             sock.sendall(f'GET {what} HTTP/1.1\r\nHost: here\r\n\r\n'.encode())
             assert until(b'ok', sock)

@@ -1,5 +1,5 @@
-//! Two hosts (network name spaces with a cable between them), each recorded by itself, the client by a clock
-//! that is known to be wrong: from the client's side the slow host is named, and what was slow there.
+//! Two hosts (network namespaces connected by a veth pair), each recorded separately, the client
+//! with a wrong clock: from the client's recording the slow host and the cause on it are named.
 
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
@@ -11,19 +11,20 @@ use super::{can_record, no_floods};
 use crate::common::Place;
 
 const PROGRAM: &str = include_str!("across.py");
-/// The client's clock is taken to be so much behind.
+/// How far the client's clock is behind.
 const APART_NS: i64 = 3_700_000_000;
 const SERVER: &str = "10.213.7.2";
-/// One kernel sees the packets of both: without them, the client knows no more than a host of its own would.
+/// One kernel sees the packets of both hosts: the client's recording is made without them, as on a
+/// real host.
 const WHAT: [&str; 2] = ["syscalls,sched,tcp", "syscalls,sched,tcp,net"];
 
-/// Two name spaces and a cable, which go with this.
+/// Two namespaces and a veth pair, deleted on drop.
 struct Net {
     names: [String; 2],
 }
 
 impl Net {
-    /// None, with the reason told, where this machine does not let us.
+    /// `None`, with a skip message, if this machine does not permit it.
     fn new() -> Option<Self> {
         let id = std::process::id();
         let net = Self {
@@ -50,8 +51,8 @@ impl Net {
                 return None;
             }
         }
-        // What arrives is taken in by another CPU than the one that sends, as from a cable: else the kernel
-        // does it in the sender's own call, and who sent it is no secret.
+        // Incoming packets are processed on another CPU than the sender's, as on real hardware:
+        // otherwise the kernel processes them in the sender's own call, which reveals the sender.
         for (name, cpus) in net.names.iter().zip(["2", "1"]) {
             let set = format!("echo {cpus} > /sys/class/net/cable/queues/rx-0/rps_cpus");
             let done = Command::new("ip")
@@ -65,7 +66,7 @@ impl Net {
         Some(net)
     }
 
-    /// A command on one of the two, under a host name of its own and on one CPU.
+    /// A command on one of the two hosts, with its own host name and on one CPU.
     fn command(&self, place: &Place, side: usize, words: &[&str]) -> Command {
         let program = place.program();
         let host = ["cli", "srv"][side];
@@ -98,11 +99,11 @@ impl Drop for Net {
     }
 }
 
-/// Ends with the test, whatever becomes of it.
+/// A child that is killed at the end of the test.
 struct Running(Child);
 
 impl Running {
-    /// Whether it ends well in time.
+    /// Whether it exits successfully in time.
     fn ends(&mut self) -> bool {
         let end = Instant::now() + Duration::from_mins(1);
         while Instant::now() < end {
@@ -202,7 +203,7 @@ fn the_slow_host_and_its_cause_are_named_from_the_client() {
     check(&report["stories"][0], child);
 }
 
-/// The child of the server's handler is named, on its host, and the clock is what it is.
+/// The child of the server's handler is named, on its host, with correct times.
 fn check(story: &Value, child: i64) {
     let says = story["verdict"].as_str().expect("a verdict");
     assert!(says.contains("on host srv, where python3["), "{story:#}");
@@ -222,7 +223,7 @@ fn check(story: &Value, child: i64) {
     let ends = ["begin_ns", "end_ns"].map(|name| story["target"][name].as_i64().expect("ns"));
     assert_eq!(sum, ends[1] - ends[0]);
 
-    // The clocks are one in truth, and the client's is shifted by what is known.
+    // Both clocks are the same in reality; the client's is shifted by a known offset.
     let clock = &story["across"][0]["clock"];
     let bounds = ["low_ns", "high_ns"].map(|name| clock[name].as_i64().expect("ns"));
     assert!(bounds[0] <= APART_NS && APART_NS <= bounds[1], "{bounds:?}");

@@ -1,24 +1,24 @@
-//! One bad disk among healthy ones, under the load of fio: what it did is what it says itself.
+//! One bad disk among healthy ones under fio: the recording equals fio's own report.
 
 use serde_json::Value;
 
-use super::incidents::{incident, number, told};
+use super::incidents::{incident, number, timed};
 use super::{can_record, rows};
 use crate::common::Place;
 
-/// What fio did on a disk, by direction: operations and bytes.
+/// fio's report for a disk, by direction: operations and bytes.
 fn of_fio(disk: &Value) -> [(i64, i64); 2] {
     let pair = |count: &str, bytes: &str| (number(&disk[count]), number(&disk[bytes]));
     [pair("reads", "bytes_read"), pair("writes", "bytes_written")]
 }
 
-/// The time of the load: before and after it, a device of that name may have been somebody else's.
+/// The time of the load: before and after it, another device may have had that name.
 fn window(truth: &Value) -> String {
-    let (begin, end) = told(&truth["load"]);
+    let (begin, end) = timed(&truth["load"]);
     format!("{begin}..{end}")
 }
 
-/// Whether a row is of a disk, by its name or its number.
+/// Whether a row is about a disk, by its name or number.
 fn is_of(row: &Value, disk: &Value) -> bool {
     row["dev"] == disk["dev"] || row["dev"] == disk["number"]
 }
@@ -32,15 +32,15 @@ fn equals_fio(place: &Place, truth: &Value) {
             let row = found.iter().find(|row| is_of(row, disk) && row["op"] == op);
             row.map_or((0, 0), |row| (number(&row["count"]), number(&row["bytes"])))
         });
-        let told: Vec<_> = found
+        let rows_found: Vec<_> = found
             .iter()
             .map(|row| (&row["dev"], &row["op"], &row["count"], &row["bytes"]))
             .collect();
-        assert_eq!(ours, of_fio(disk), "{disk} in {told:?}");
+        assert_eq!(ours, of_fio(disk), "{disk} in {rows_found:?}");
     }
 }
 
-/// Long requests of each disk, and whether it is said to deviate.
+/// Long requests of each disk, and whether it is reported as an outlier.
 fn outliers(place: &Place, truth: &Value) -> Vec<(i64, bool)> {
     let question = [
         "block", "outliers", "rec.wsl", "-c", "fio", "--min", "150ms", "--json", "-n", "0", "-w",
@@ -66,8 +66,8 @@ fn outliers(place: &Place, truth: &Value) -> Vec<(i64, bool)> {
         .collect()
 }
 
-/// Each reader asks for one block after the other: the file that slow requests delay is the disk that
-/// it reads, and each delays one call.
+/// Each reader reads one block at a time: the file delayed by slow requests is the disk that it
+/// reads, and each slow request delays one call.
 fn delays_reads_of_its_own(delayed: &[Value], truth: &Value) {
     let disks = truth["disks"].as_array().expect("disks").iter();
     for disk in disks.filter(|disk| number(&disk["slow"]) > 0) {
@@ -95,7 +95,7 @@ fn one_bad_disk_of_six_is_the_one_that_deviates_and_counts_are_those_of_fio() {
     }
     let place = Place::new();
     let mut found = Vec::new();
-    // On a busy machine a healthy disk can be slow as well, and then it is right to say so.
+    // On a busy machine a healthy disk can be slow, too, and reporting it is correct.
     for _ in 0..3 {
         let Some(truth) = incident(&place, "bad_disk", &[]) else {
             return;
@@ -125,7 +125,7 @@ fn counts_are_those_of_fio_with_many_readers_and_many_requests_in_flight() {
         return;
     }
     let place = Place::new();
-    // Without slow requests, as these are another test's.
+    // Without slow requests, which another test covers.
     let readers = |count, each| {
         [
             format!("readers={count}"),
@@ -150,7 +150,7 @@ fn counts_are_those_of_fio_with_many_readers_and_many_requests_in_flight() {
             "--set",
             &format!("depth={depth}"),
         ];
-        // Where an engine may not be used, others may.
+        // If one I/O engine is not permitted, another may be.
         if let Some(truth) = incident(&place, "bad_disk", &options) {
             equals_fio(&place, &truth);
         }

@@ -1,4 +1,4 @@
-//! Block I/O, against the kernel's own counters, on a loop device that nobody else uses.
+//! Block I/O, against the kernel's own counters, on a loop device of this test.
 
 use std::process::Command;
 
@@ -7,7 +7,7 @@ use whyslow_testkit::{Need, skip};
 use super::{can_record, record, rows};
 use crate::common::Place;
 
-/// A loop device, for as long as this lives.
+/// A loop device, detached on drop.
 pub(crate) struct Loop {
     pub(crate) name: String,
 }
@@ -27,14 +27,14 @@ impl Loop {
         Some(Self { name })
     }
 
-    /// Writes completed, and sectors written, so far.
+    /// Completed writes and written sectors so far.
     pub(crate) fn writes(&self) -> (i64, i64) {
         let counters = self.counters();
         (counters[4], counters[6])
     }
 
-    /// What the kernel has counted so far: reads, reads merged, sectors read, ms reading, and the
-    /// same of writes, and more.
+    /// The kernel's counters so far: reads, merged reads, sectors read, ms reading, the same of
+    /// writes, and more.
     pub(crate) fn counters(&self) -> Vec<i64> {
         let stats = std::fs::read_to_string("/proc/diskstats").expect("the kernel has it");
         let words = stats.lines().find_map(|line| {
@@ -74,7 +74,7 @@ fn requests_and_bytes_equal_the_counters_of_the_kernel() {
     record(&place, &[], &script);
     let after = disk.writes();
     let theirs = (after.0 - before.0, (after.1 - before.1) * 512);
-    assert_eq!(theirs, (97, 97 * 8192), "nobody else writes there");
+    assert_eq!(theirs, (97, 97 * 8192), "no other process writes there");
     let stats = rows(
         &place,
         &[
@@ -86,7 +86,7 @@ fn requests_and_bytes_equal_the_counters_of_the_kernel() {
     };
     let number = |name: &str| write[name].as_i64().expect("a number");
     assert_eq!((number("count"), number("bytes")), theirs);
-    // Who submitted them, though a thread of the kernel does the work.
+    // The submitter is the process, although a kernel thread does the work.
     let usage = rows(&place, &["block", "top", "rec.wsl", "--dev", &disk.name]);
     assert!(usage.iter().all(|row| row["comm"] == "dd"), "{usage:?}");
     assert_eq!(usage.len(), 97);

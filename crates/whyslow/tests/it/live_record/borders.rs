@@ -1,5 +1,5 @@
-//! Where one interval of `@live` ends and the next begins: what crosses that border counts once, where
-//! it ends, and is as long as it was.
+//! Borders of `@live` intervals: what crosses a border counts once, in the interval where it ends,
+//! with its full duration.
 
 use std::fs::File;
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
@@ -19,24 +19,24 @@ use super::can_record;
 use super::live_outliers::Running;
 use crate::common::Place;
 
-/// A question that is answered every 200 ms, or as often as the machine can.
-struct Asked {
+/// A query with an answer every 200 ms, or as often as the machine can.
+struct LiveQuery {
     running: Running,
     lines: Receiver<Value>,
     seen: Vec<Value>,
 }
 
-impl Asked {
+impl LiveQuery {
     fn start(place: &Place, question: &[&str], filter: &[&str]) -> Self {
         let words = [question, &["@live", "200ms", "--json"], filter].concat();
         let mut running = Running::start(place, &words, "Ctrl-C to stop");
         let stdout = BufReader::new(running.take_stdout());
-        let (tell, lines) = channel();
+        let (sender, lines) = channel();
         thread::spawn(move || {
             for line in stdout.lines() {
                 let line = line.expect("UTF-8");
-                // Who has seen enough has gone.
-                let _ = tell.send(serde_json::from_str(&line).expect("each line is JSON"));
+                // The receiver may have been dropped.
+                let _ = sender.send(serde_json::from_str(&line).expect("each line is JSON"));
             }
         });
         Self {
@@ -46,7 +46,7 @@ impl Asked {
         }
     }
 
-    /// Until there were so many answers.
+    /// Waits until there were this many answers.
     fn wait_for(&mut self, answers: usize) {
         for _ in 0..answers {
             let line = loop {
@@ -60,7 +60,7 @@ impl Asked {
         }
     }
 
-    /// All that it says; Ctrl-C ends it.
+    /// All its output; ends it by Ctrl-C.
     fn end(mut self) -> Vec<Value> {
         self.running.stop();
         self.seen.extend(self.lines);
@@ -83,7 +83,7 @@ fn sum<'l>(rows: impl Iterator<Item = &'l Value>, column: &str) -> i64 {
 const READS_EACH: i64 = 997;
 const WAIT: Duration = Duration::from_millis(350);
 
-/// What a thread has done: waits, and the longest of them.
+/// Calls of a thread: waits, and the longest of them.
 struct Waits {
     count: i64,
     longest: i64,
@@ -131,8 +131,8 @@ fn a_call_counts_in_the_interval_in_which_it_ends() {
     calls_count_once(&Place::new());
 }
 
-/// Of a thread that reads and waits while two are asked: all is told, nothing twice. Returns how many
-/// short reads there were.
+/// A thread that reads and waits while two queries run: both report everything exactly once.
+/// Returns the number of short reads.
 pub(crate) fn calls_count_once(place: &Place) -> i64 {
     let is_over = Arc::new(AtomicBool::new(false));
     let (go, begin) = channel();
@@ -142,15 +142,15 @@ pub(crate) fn calls_count_once(place: &Place) -> i64 {
         move || {
             let tid = rustix::thread::gettid().as_raw_nonzero().get();
             tell_tid.send(tid).expect("it is waited for");
-            begin.recv().expect("it is told");
+            begin.recv().expect("it is sent");
             wait_and_read(&is_over)
         }
     });
     let tid = tid.recv().expect("it has one").to_string();
     let pid = std::process::id().to_string();
     let of_thread = ["-p", &pid, "-t", &tid];
-    let mut stats = Asked::start(place, &["syscalls", "stats"], &of_thread);
-    let mut usage = Asked::start(place, &["io", "usage", "--by", "tid"], &of_thread);
+    let mut stats = LiveQuery::start(place, &["syscalls", "stats"], &of_thread);
+    let mut usage = LiveQuery::start(place, &["io", "usage", "--by", "tid"], &of_thread);
     go.send(()).expect("it waits");
     stats.wait_for(4);
     usage.wait_for(4);
@@ -161,26 +161,26 @@ pub(crate) fn calls_count_once(place: &Place) -> i64 {
     assert_eq!(sum(of("pread64"), "count"), count * READS_EACH);
     assert_eq!(sum(of("read"), "count"), count);
     assert_eq!(sum(of("read"), "unfinished"), 0);
-    // Nothing comes late in a recording, where its time would be that of what came before.
+    // Nothing arrives late in a recording, which would give it the time of earlier events.
     for row in of("pread64") {
         let least = row["min_ns"].as_i64();
         assert!(least.is_some_and(|least| least > 0), "{row}");
     }
     for row in of("read") {
-        let told = row["max_ns"].as_i64().expect("its length is known");
-        assert!(told <= longest, "{told} {longest}");
+        let max = row["max_ns"].as_i64().expect("its length is known");
+        assert!(max <= longest, "{max} {longest}");
     }
     assert!(sum(of("read"), "total_ns") <= count * longest);
     let reads = count * (READS_EACH + 1);
     assert_eq!(sum(rows(&usage, "usage"), "reads"), reads);
-    // What a descriptor leads to that was opened an interval before, the snapshot may tell too late.
+    // The snapshot may be too late for descriptors that were opened an interval before.
     let sorts = ["file", "net", "other", "unknown"].map(|sort| format!("{sort}_read_bytes"));
     let bytes = sorts.map(|column| sum(rows(&usage, "usage"), &column));
     assert_eq!(bytes.iter().sum::<i64>(), reads, "{bytes:?}");
     count * READS_EACH
 }
 
-/// Reads and writes a disk, up to six at a time, until a file is there: no more than can be answered.
+/// Reads and writes a disk, up to six requests at a time, until a file exists.
 const SCRIPT: &str = "\
     for i in 1 2 3 4 5; do \
       while [ ! -e over ]; do \
@@ -205,8 +205,8 @@ fn a_request_counts_in_the_interval_in_which_it_ends_and_its_length_is_known() {
         return skip(Need::Isolation, "there is no loop device to be had");
     };
     let of_disk = ["--dev", &disk.name];
-    let mut stats = Asked::start(&place, &["block", "stats", "--by", "op"], &of_disk);
-    let mut usage = Asked::start(&place, &["block", "usage"], &of_disk);
+    let mut stats = LiveQuery::start(&place, &["block", "stats", "--by", "op"], &of_disk);
+    let mut usage = LiveQuery::start(&place, &["block", "usage"], &of_disk);
     let before = disk.counters();
     let begun = Instant::now();
     let load = thread::spawn({

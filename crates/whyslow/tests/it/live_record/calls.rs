@@ -8,7 +8,7 @@ use whyslow_testkit::{Need, skip};
 use super::{can_record, record, rows};
 use crate::common::Place;
 
-/// Numbers of operations that nobody else on the machine has.
+/// Counts of operations that no other process on the machine makes.
 const SCRIPT: &str = "\
     exec </dev/null
     i=0; while [ $i -lt 53 ]; do cat /etc/hostname >/dev/null; i=$((i+1)); done
@@ -59,7 +59,7 @@ fn calls_and_errors_equal_those_of_strace() {
             (name, (number("count"), number("errors")))
         })
         .collect();
-    // The command is started by us, which takes calls of its own; strace does not count exits.
+    // The recorder starts the command, which adds system calls; strace does not count exits.
     for name in ["execve", "exit_group", "prctl"] {
         let counts = (ours.remove(name), theirs.remove(name));
         assert!(counts.0 >= counts.1, "{name}: {counts:?}");
@@ -88,7 +88,7 @@ fn short_lived_files_have_paths_and_bytes() {
     let place = Place::new();
     record(&place, &[], SCRIPT);
     let files = rows(&place, &["files", "top", "rec.wsl"]);
-    // What the shell calls by a name in its working directory.
+    // The shell opens it by a relative name.
     let path = place
         .path()
         .canonicalize()

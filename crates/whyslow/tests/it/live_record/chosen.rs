@@ -1,4 +1,4 @@
-//! Processes chosen by name or control group, and what the recorder may still do.
+//! Processes selected by name or cgroup, and the privileges that remain to the recorder.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -14,7 +14,7 @@ use crate::common::Place;
 
 const WHYSLOW: &str = env!("CARGO_BIN_EXE_whyslow");
 
-/// A recorder at work until this ends.
+/// A running recorder, ended on drop.
 struct Recorder(Child);
 
 impl Recorder {
@@ -35,8 +35,8 @@ impl Recorder {
     /// Ends it as Ctrl-C does.
     fn end(self) {
         let pid = self.0.id().to_string();
-        let asked = Command::new("kill").args(["-INT", &pid]).status();
-        assert!(asked.is_ok_and(|status| status.success()));
+        let killed = Command::new("kill").args(["-INT", &pid]).status();
+        assert!(killed.is_ok_and(|status| status.success()));
         self.wait();
     }
 
@@ -64,7 +64,7 @@ fn wait_until(mut is_so: impl FnMut() -> bool) {
     }
 }
 
-/// A script under a name of its own, that goes through `/` so many times when `go` is there.
+/// A script with a unique name that changes to `/` a given number of times once `go` exists.
 fn start(place: &Place, name: &str, times: u32) -> Child {
     let program = place.join(name);
     if !program.exists() {
@@ -121,11 +121,11 @@ fn processes_are_recorded_by_the_names_that_they_have_and_get() {
     assert_eq!((count("other-37"), count("exactly-not")), (0, 0));
 }
 
-/// A control group that is removed in the end.
+/// A cgroup, removed on drop.
 struct Group(PathBuf);
 
 impl Group {
-    /// Of a hierarchy where that is possible without controllers.
+    /// In a hierarchy that permits it without controllers.
     fn new(name: &str) -> Option<Self> {
         let places = ["systemd", "unified", "pids", "."];
         places.iter().find_map(|place| {
@@ -155,7 +155,7 @@ fn processes_are_recorded_by_control_group() {
     }
     let place = Place::new();
     let Some(group) = Group::new("whyslow-chosen") else {
-        return skip(Need::Isolation, "no control group can be made here");
+        return skip(Need::Isolation, "cgroups cannot be created here");
     };
     let before = [start(&place, "in-53", 53), start(&place, "out-59", 59)];
     if !group.take(&before[0]) {
@@ -178,9 +178,9 @@ fn processes_are_recorded_by_control_group() {
 fn what_cannot_be_chosen_is_told() {
     let place = Place::new();
     for (words, message) in [
-        (["--cgroup", "/no/such/group"], "there is no control group"),
-        (["--comm", "a*b"], "is no name of threads"),
-        (["--comm", "sixteen-letters-"], "is no name of threads"),
+        (["--cgroup", "/no/such/group"], "no cgroup `/no/such/group`"),
+        (["--comm", "a*b"], "is not a thread name"),
+        (["--comm", "sixteen-letters-"], "is not a thread name"),
     ] {
         let output = place.whyslow().arg("record").args(words).output();
         let output = output.expect("it starts");
@@ -190,7 +190,7 @@ fn what_cannot_be_chosen_is_told() {
     }
 }
 
-/// Programs of a recorder by the kernel's number of their type.
+/// BPF programs of a recorder by type number.
 fn programs_of_type(pid: u32, number: &str) -> usize {
     let files = fs::read_dir(format!("/proc/{pid}/fdinfo")).expect("it runs");
     let abouts = files.flatten().map(|file| fs::read_to_string(file.path()));
@@ -213,13 +213,13 @@ fn tracepoints_without_types_tell_the_same() {
         ],
     );
     const RAW_TRACEPOINT: &str = "17";
-    // Entries and returns of calls, switches, and six that tell whose they are.
+    // Entry and exit of system calls, switches, and six that track processes.
     assert_eq!(programs_of_type(recorder.0.id(), RAW_TRACEPOINT), 8);
     place.write("go", "");
     recorder.wait();
     let calls = rows(&place, &["syscalls", "log", "rec.wsl"]);
     let number = |is_one: &dyn Fn(&&Value) -> bool| calls.iter().filter(is_one).count();
-    // By what name the shell goes there is its own affair.
+    // The name by which the shell changes to it does not matter.
     let is_change = |call: &&Value| call["name"] == "chdir" && call["path"].is_string();
     assert_eq!(number(&is_change), 67);
     let is_missed = |call: &&Value| {
@@ -254,13 +254,13 @@ fn a_recorder_at_work_has_given_up_what_it_needs_no_more_and_its_command_has_not
     let tasks: Vec<_> = tasks.expect("it runs").flatten().collect();
     assert!(!tasks.is_empty());
     for task in tasks {
-        // A thread may end meanwhile.
+        // A thread may exit meanwhile.
         let Ok(status) = fs::read_to_string(task.path().join("status")) else {
             continue;
         };
         for name in ["CapEff:", "CapPrm:", "CapBnd:", "CapInh:"] {
             let bits = u64::from_str_radix(&line(&status, name), 16).expect("hexadecimal");
-            // For libraries that come later, SYS_ADMIN may be raised, and is not in effect.
+            // SYS_ADMIN may be raised for libraries loaded later, but is not effective.
             let may_be = if name == "CapPrm:" {
                 KEPT | 1 << 21
             } else {

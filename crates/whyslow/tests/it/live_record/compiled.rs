@@ -1,4 +1,4 @@
-//! Programs in C of this folder, built where they are recorded.
+//! C programs of this directory, compiled before they are recorded.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -7,7 +7,7 @@ use whyslow_testkit::{Need, skip};
 
 use crate::common::Place;
 
-/// A program under a name of its own; none where there is no compiler, which is told.
+/// A program under a unique name; `None`, with a skip message, without a compiler.
 pub(super) fn compiled(
     place: &Place,
     name: &str,
@@ -31,7 +31,7 @@ pub(super) fn compiled(
     Some(path)
 }
 
-/// Records a program with these options; returns what it printed.
+/// Records a program with these options; returns its output.
 pub(super) fn recorded(place: &Place, options: &[&str], program: &Path, args: &[&str]) -> String {
     let done = place
         .whyslow()

@@ -1,5 +1,5 @@
-//! `dns stats @live --format openmetrics`, against what programs looked up. They ask a server of this
-//! test, which answers late or never.
+//! `dns stats @live --format openmetrics`, against the lookups of programs. They query a server of
+//! this test, which replies late or never.
 
 use std::collections::BTreeMap;
 use std::fs;
@@ -14,9 +14,9 @@ use super::live_outliers::Running;
 use super::lookups::Surroundings;
 use crate::common::Place;
 
-/// Waits for an answer as long as if nobody said how long, and asks once.
+/// Waits for a reply with the default timeout, and queries once.
 const RESOLV_CONF: &str = "nameserver 127.0.0.1\noptions timeout:5 attempts:1\n";
-/// More hosts than the kernel counts, by addresses that nobody is asked for.
+/// More hosts than the kernel counts, by addresses that need no query.
 const HOSTS: u64 = 5_000;
 const CLIENT: &str = r#"
 import socket
@@ -41,7 +41,7 @@ for number in range(5000):
     socket.getaddrinfo('10.9.%d.%d' % (number // 250, number % 250), 80)
 ";
 
-/// Values by name and labels, of one look.
+/// Values by name and labels, of one sample.
 type Look = BTreeMap<String, f64>;
 
 fn looks(text: &str) -> Vec<Look> {
@@ -75,7 +75,7 @@ fn lookups_are_counted_as_programs_do_them() {
     let question = ["dns", "stats", "@live", "1", "--format", "openmetrics"];
     let mut running = Running::start(&place, &question, "Ctrl-C to stop");
     let mut stdout = running.take_stdout();
-    // Else the pipe is full some time.
+    // Otherwise the pipe would fill up.
     let heard = thread::spawn(move || {
         let mut text = String::new();
         stdout.read_to_string(&mut text).map(|_| text)
@@ -88,7 +88,7 @@ fn lookups_are_counted_as_programs_do_them() {
     if !run(CLIENT) {
         return skip(Need::Python, "no python3");
     }
-    // So that they have their series.
+    // So that their series exist.
     sleep(Duration::from_millis(1500));
     assert!(run(FLOOD));
     sleep(Duration::from_millis(1500));
@@ -120,7 +120,7 @@ fn lookups_are_counted_as_programs_do_them() {
         let series = format!("whyslow_dns_lookup_timeouts_total{{{host}}}");
         check(last, &series, timeouts);
     };
-    // The server answers after 0.3 s.
+    // The server replies after 0.3 s.
     let good = [("0.25", 0.0), ("2.5", 7.0), ("+Inf", 7.0)];
     timed("good.counted.test", &good, 0.0);
     let never = [("5.0", 0.0), ("10.0", 1.0), ("+Inf", 1.0)];
@@ -129,7 +129,7 @@ fn lookups_are_counted_as_programs_do_them() {
     assert!((5.0..9.0).contains(&sum), "{sum}");
     let count = format!("{duration}_count{{{}}}", of("good.counted.test"));
     check(last, &count, 7.0);
-    // What there was no room for is counted together.
+    // Overflow is counted together.
     let flood = |begin: &str| {
         let of = last.iter().filter(|(series, _)| series.starts_with(begin));
         of.map(|(_, count)| *count as u64).sum::<u64>()
@@ -183,7 +183,7 @@ fn who_hears_enough_ends_it_and_a_file_is_whole() {
         .read_to_string(&mut text)
         .expect("UTF-8");
     assert_eq!(looks(&text).len(), 1, "{text}");
-    // Nothing else is left there.
+    // No other data is kept there.
     assert_eq!(
         fs::read_dir(place.join("node"))
             .expect("it is ours")
@@ -205,19 +205,15 @@ fn what_cannot_be_counted_is_refused() {
     };
     let live = ["dns", "stats", "@live", "10"];
     let filtered = |flag: &'static str, value: &'static str| [&live[..], &[flag, value]].concat();
-    check(
-        &filtered("--pid", "1"),
-        "all lookups are counted",
-        "@live 10",
-    );
+    check(&filtered("--pid", "1"), "cannot filter or sort", "@live 10");
     check(
         &filtered("--by", "comm"),
-        "all lookups are counted",
+        "cannot filter or sort",
         "@live 10",
     );
     check(
         &["dns", "stats", "x.wsl"],
-        "what is counted live",
+        "needs @live",
         "whyslow export openmetrics",
     );
     check(

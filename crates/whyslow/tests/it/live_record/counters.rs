@@ -1,4 +1,4 @@
-//! Counters, against what the kernel tells others: `/proc`, `df`, and a process of itself.
+//! Counters, against what the kernel reports elsewhere: `/proc`, `df`, and a process about itself.
 
 use std::fs;
 use std::process::Command;
@@ -26,7 +26,7 @@ fn room_in_file_systems_is_that_of_df() {
         return;
     }
     let place = Place::new();
-    // Mounts of its own, which go with it. Nobody else writes there.
+    // A separate mount namespace, whose mounts vanish with it and are written by this test only.
     let script = format!(
         "set -e; mkdir memory disk; mount -t tmpfs -o size=37m,nr_inodes=1009 mine memory; \
          head -c 5300000 /dev/urandom >memory/file; \
@@ -66,7 +66,7 @@ fn room_in_file_systems_is_that_of_df() {
     }
 }
 
-/// Dirties pages, takes them back, and says what the kernel counted for it.
+/// Dirties pages, cancels them, and prints what the kernel counted for it.
 const DIRTY: &str = "\
 import os, sys
 f = open('dirtied', 'wb', 0)
@@ -82,25 +82,25 @@ fn what_was_never_written_is_what_the_kernel_counts() {
     }
     let place = Place::new();
     fs::write(place.join("dirty.py"), DIRTY).expect("a temporary folder takes it");
-    let mut told = 0;
-    // The kernel may write some of it before; then there is less to take back.
+    let mut bytes = 0;
+    // The kernel may write some of it before; then there is less to cancel.
     for _ in 0..5 {
         let _ = fs::remove_dir_all(place.join("rec.wsl"));
         record(
             &place,
             &[],
-            "python3 -B dirty.py >told.txt || touch missing",
+            "python3 -B dirty.py >printed.txt || touch missing",
         );
         if place.join("missing").exists() {
             return skip(Need::Python, "python3 is not installed");
         }
-        let text = fs::read_to_string(place.join("told.txt")).expect("it wrote it");
-        told = text.parse().expect("a number");
-        if told == 8192 * 89 {
+        let text = fs::read_to_string(place.join("printed.txt")).expect("it wrote it");
+        bytes = text.parse().expect("a number");
+        if bytes == 8192 * 89 {
             break;
         }
     }
-    if told == 0 {
+    if bytes == 0 {
         return skip(Need::Machine, "what is written here goes to no disk");
     }
     let values = rows(
@@ -114,22 +114,22 @@ fn what_was_never_written_is_what_the_kernel_counts() {
             "python*",
         ],
     );
-    // Others run Python, too.
+    // Other processes may run Python, too.
     let mut found = values
         .iter()
-        .filter(|row| row["value"].as_i64() == Some(told));
+        .filter(|row| row["value"].as_i64() == Some(bytes));
     let last = found
         .next()
-        .unwrap_or_else(|| panic!("{told} among {values:?}"));
+        .unwrap_or_else(|| panic!("{bytes} among {values:?}"));
     let pid = last["pid"].to_string();
     let report = shown_as(&place, &["pidstat", "rec.wsl", "-d", "-p", &pid]);
     let line = report.lines().find(|line| line.contains("python"));
     let words: Vec<&str> = line.expect("a line of it").split_whitespace().collect();
     let rate = |at: usize| words[at].parse::<f64>().expect("a number");
     assert_eq!((words[1], words[2]), ("0", pid.as_str()), "{report}");
-    // It wrote what it took back, and the number.
-    let written = (8192 * 89 + told.to_string().len()) as f64;
-    let expected = rate(4) * told as f64 / written;
+    // It wrote what was not cancelled, and the number.
+    let written = (8192 * 89 + bytes.to_string().len()) as f64;
+    let expected = rate(4) * bytes as f64 / written;
     let tolerance = expected / 1000.0 + 0.02;
     assert!(
         (rate(5) - expected).abs() <= tolerance,
@@ -144,14 +144,14 @@ fn number_of(file: &str, name: &str) -> i64 {
     word.and_then(|word| word.parse().ok()).expect("a number")
 }
 
-/// The load of the last fifteen minutes, which changes slowly.
+/// The load average of the last fifteen minutes, which changes slowly.
 fn load() -> f64 {
     let text = fs::read_to_string("/proc/loadavg").expect("the kernel has it");
     let word = text.split_whitespace().nth(2).expect("three of them");
     word.parse().expect("a number")
 }
 
-/// Holds memory for as long as it takes to be looked at, and says how much it has.
+/// Holds memory until it has been sampled, and prints how much it has.
 const HOLD: &str = "\
 import os, time
 held = bytearray(os.urandom(1 << 20) * 41)
@@ -167,7 +167,7 @@ fn load_and_memory_are_those_of_the_kernel() {
     let place = Place::new();
     fs::write(place.join("hold.py"), HOLD).expect("a temporary folder takes it");
     let (load_before, free_before) = (load(), number_of("/proc/meminfo", "MemAvailable:"));
-    record(&place, &[], "python3 hold.py >told.txt || touch missing");
+    record(&place, &[], "python3 hold.py >printed.txt || touch missing");
     let (load_after, free_after) = (load(), number_of("/proc/meminfo", "MemAvailable:"));
     if place.join("missing").exists() {
         return skip(Need::Python, "python3 is not installed");
@@ -197,7 +197,7 @@ fn load_and_memory_are_those_of_the_kernel() {
         .filter_map(|word| word.parse().ok())
         .collect();
     let available = swap[3] * 1024.0;
-    // Others take and give memory meanwhile.
+    // Other processes allocate and free memory meanwhile.
     let (low, high) = (
         free_before.min(free_after) as f64,
         free_before.max(free_after) as f64,
@@ -208,14 +208,14 @@ fn load_and_memory_are_those_of_the_kernel() {
         "{top}"
     );
     // RES in kilobytes.
-    let told = fs::read_to_string(place.join("told.txt")).expect("it wrote it");
-    let told: i64 = told.trim().parse().expect("a number");
-    // Others may run programs of that name, too.
+    let bytes = fs::read_to_string(place.join("printed.txt")).expect("it wrote it");
+    let bytes: i64 = bytes.trim().parse().expect("a number");
+    // Other processes may run programs of that name, too.
     let mut lines = top.lines().filter(|line| line.ends_with(" python3"));
     let is_it = |line: &str| {
         let words: Vec<&str> = line.split_whitespace().collect();
         let res: i64 = words[5].parse().unwrap_or_default();
-        (res - told).abs() <= 2048 && words[1] == "root"
+        (res - bytes).abs() <= 2048 && words[1] == "root"
     };
-    assert!(lines.any(is_it), "{told}: {top}");
+    assert!(lines.any(is_it), "{bytes}: {top}");
 }

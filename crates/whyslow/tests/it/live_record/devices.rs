@@ -1,4 +1,4 @@
-//! Which device lies on which, against lsblk, on a loop device that nobody else uses.
+//! Stacking of block devices, against lsblk, on a loop device of this test.
 
 use std::fs;
 use std::process::Command;
@@ -14,7 +14,7 @@ const DISK_BYTES: u64 = 96 << 20;
 const PART_FIRST: u32 = 2048;
 const PART_SECTORS: u32 = 131_072;
 
-/// A loop device with one partition, for as long as this lives.
+/// A loop device with one partition, detached on drop.
 struct Loop {
     name: String,
 }
@@ -50,7 +50,7 @@ impl Drop for Loop {
     }
 }
 
-/// Name, number, size, type and mount points of a device and those on it, as lsblk has them.
+/// Name, number, size, type and mount points of a device and those on it, from lsblk.
 fn flat(device: &Value, found: &mut Vec<(String, String, i64, String, Vec<String>)>) {
     let text = |name: &str| device[name].as_str().unwrap_or_default().trim().to_owned();
     let points = device["mountpoints"].as_array().expect("a list");
@@ -79,7 +79,7 @@ fn the_tree_of_devices_is_that_of_lsblk() {
     let Some(disk) = Loop::new(&place) else {
         return skip(Need::Isolation, "there is no loop device to be had");
     };
-    // Where nobody makes partitions known the file system lies on the disk itself.
+    // Without udev, partitions are not created and the file system is on the whole disk.
     let script = format!(
         "set -e; part=/dev/{name}p1; [ -b $part ] || part=/dev/{name}; \
          mkfs.ext4 -q -F $part; mkdir 'a b'; mount $part 'a b'; \
@@ -90,7 +90,7 @@ fn the_tree_of_devices_is_that_of_lsblk() {
         name = disk.name,
         whyslow = env!("CARGO_BIN_EXE_whyslow"),
     );
-    // Mounts of its own, which go with it.
+    // A separate mount namespace, whose mounts vanish with it.
     let output = Command::new("timeout")
         .args(["60", "unshare", "--mount", "/bin/sh", "-c", &script])
         .current_dir(place.path())
@@ -140,7 +140,7 @@ fn the_tree_of_devices_is_that_of_lsblk() {
         points.collect::<Vec<_>>(),
         [mounted.to_str().expect("UTF-8")]
     );
-    // What was written there went through the whole disk, which is not mounted itself.
+    // Writes went to the whole disk, which is not mounted itself.
     let devices = rows(&place, &["block", "usage", "rec.wsl", "-d", &disk.name]);
     let [used] = devices.as_slice() else {
         panic!("{devices:?}");

@@ -1,4 +1,4 @@
-//! `doctor` where nothing, something and everything can be recorded.
+//! `doctor` where nothing, some and everything can be recorded.
 
 use std::process::{Command, Output};
 
@@ -21,7 +21,7 @@ fn table(output: &Output, name: &str) -> Vec<Value> {
 fn state_of(checks: &[Value], name: &str) -> String {
     let check = checks.iter().find(|row| row["check"] == name);
     let state = check.and_then(|row| row["state"].as_str());
-    state.unwrap_or("not told").to_owned()
+    state.unwrap_or("not listed").to_owned()
 }
 
 #[test]
@@ -37,7 +37,7 @@ fn whoever_can_record_is_told_so() {
     for name in ["kernel", "privileges", "kernel types (BTF)", "syscalls"] {
         assert_eq!(state_of(&checks, name), "ok", "{name}");
     }
-    // What is not well has a command that mends it, or says what is lacking.
+    // A failed check has a command that fixes it, or names what is missing.
     for check in &checks {
         assert!(
             !check["found"].as_str().unwrap_or_default().is_empty(),
@@ -59,7 +59,7 @@ fn a_user_without_privileges_gets_the_commands_that_help() {
     let Some(output) = output.ok().filter(|output| !output.stdout.is_empty()) else {
         return skip(
             Need::Isolation,
-            "setpriv is not installed, or we may not become somebody else",
+            "setpriv is not installed, or we may not change the user",
         );
     };
     assert_eq!(output.status.code(), Some(1));
@@ -151,7 +151,7 @@ fn two_capabilities_are_enough_to_record() {
     assert!(output.status.success(), "{said}");
     let calls = super::rows(&place, &["syscalls", "log", "rec.wsl", "--name", "chdir"]);
     assert_eq!(calls.len(), 29);
-    // One of the two is not.
+    // One of the two is not enough.
     let output = run("-all,+bpf", &["record", "-o", "no.wsl", "--", "true"]);
     let said = String::from_utf8_lossy(&output.expect("it ran before").stderr).into_owned();
     assert!(

@@ -1,4 +1,4 @@
-//! How recordings end: calls that do not return, a recorder that is killed, a limit of bytes.
+//! How recordings end: calls that do not return, a killed recorder, a size limit.
 
 use std::process::{Command, Stdio};
 use std::thread::sleep;
@@ -63,11 +63,11 @@ fn the_spool_of_a_killed_recorder_is_a_recording() {
         .expect("it starts");
     let said = String::from_utf8_lossy(&done.stderr);
     assert!(done.status.success(), "{said}");
-    // Killed while it wrote a block, it leaves that one cut.
+    // Killed during a write, the recorder leaves a truncated block.
     let is_cut = said.contains(" 1 errors") && said.contains("1 × spool_block_damaged");
     assert!(said.contains(" 0 errors") || is_cut, "{said}");
     assert!(!rows(&place, &["threads", "list", "rec.wsl"]).is_empty());
-    // Cut anywhere, it has what comes before.
+    // Truncated anywhere, the spool has the records before that point.
     let whole = std::fs::read(format!("{spool}/000001.blocks")).expect("it is there");
     std::fs::write(format!("{spool}/000001.blocks"), &whole[..whole.len() - 7]).expect("a disk");
     let done = place
@@ -99,13 +99,13 @@ fn a_spool_does_not_grow_beyond_its_limit() {
         .output();
     let done = done.expect("it starts");
     let said = String::from_utf8_lossy(&done.stderr);
-    assert!(said.contains("the size it may have"), "{said}");
+    assert!(said.contains("the spool reached --max-size"), "{said}");
     assert!(said.contains("were not written"), "{said}");
     let spool = std::fs::metadata(place.join("rec.wsl.spool/000001.blocks"));
     let bytes = spool.expect("it was kept").len();
-    // Full but for what is reserved for its end.
+    // Full, except for what is reserved for its end.
     assert!((85 << 10..=100 << 10).contains(&bytes), "{bytes}");
-    // What came before is there, and answers know that the rest is not.
+    // Earlier data is complete, and answers report that the rest is missing.
     let answer = place.whyslow().args(["info", "rec.wsl", "--json"]).output();
     let answer: Value = serde_json::from_slice(&answer.expect("it starts").stdout).expect("JSON");
     let losses = answer["losses"].as_array().expect("a list");

@@ -1,5 +1,5 @@
-/* Touches every seventh page of a file through a mapping without read-ahead, so many as it is told;
- * tells how many pages of the file are in memory then. */
+/* Touches every seventh page of a file through a mapping without read-ahead, up to a given number;
+ * prints how many pages of the file are then in memory. */
 #define _DEFAULT_SOURCE
 #include <fcntl.h>
 #include <stdio.h>

@@ -1,5 +1,5 @@
-//! What came into the page cache, against the sizes of files, the kernel's count of what a disk read,
-//! and what it says is in memory.
+//! Page-cache fills, against the sizes of files, the kernel's count of disk reads, and what the
+//! kernel reports as resident.
 
 use std::fs;
 use std::process::Command;
@@ -11,7 +11,7 @@ use super::{can_record, record, rows};
 use crate::common::Place;
 
 const PAGE: i64 = 4096;
-/// A prime number of pages, the last of them not whole.
+/// A prime number of pages, the last of which is partial.
 const COLD_PAGES: i64 = 1009;
 const COLD_BYTES: i64 = COLD_PAGES * PAGE - 977;
 const MAPPED_PAGES: i64 = 499;
@@ -23,14 +23,14 @@ const METADATA_BYTES_MAX: i64 = 1 << 20;
 
 const PROGRAM: &str = include_str!("fills.c");
 
-/// A disk with files that are not in memory, and a file system in memory, for as long as this lives.
+/// A disk with files that are not in memory, and a tmpfs, unmounted on drop.
 struct Disk {
     place: Place,
     device: String,
 }
 
 impl Disk {
-    /// None where a program for it is not here or nothing may be mounted; says so.
+    /// `None`, with a skip message, if a program is missing or mounting is not permitted.
     fn new() -> Option<Self> {
         let place = Place::new();
         place.write("touch.c", PROGRAM);
@@ -83,7 +83,7 @@ impl Disk {
         let question = ["files", "usage", "rec.wsl", "--file", &path];
         let rows = rows(&self.place, &question);
         assert_eq!(rows.len(), 1, "{path}: {rows:?}");
-        // The other question about the same sums.
+        // Another view of the same sums.
         let top = super::rows(&self.place, &["files", "top", "rec.wsl", "--file", &path]);
         for column in [
             "read_bytes",
@@ -96,7 +96,7 @@ impl Disk {
         rows[0].clone()
     }
 
-    /// All that came into the cache, whatever it is called, with what was lost and what is mounted.
+    /// All fills, whatever their kind, with losses and mounts.
     fn all_fills(&self) -> String {
         let queries = [
             "SELECT comm, tid, path, dev, inode, cause, bytes, ts, dur FROM cache_fill ORDER BY ts",
@@ -125,8 +125,8 @@ impl Drop for Disk {
     }
 }
 
-/// Bytes filled, of those by mappings, and from the cache.
-fn told(row: &Value) -> [Option<i64>; 3] {
+/// Bytes filled, filled by mappings, and read from the cache.
+fn fill_bytes(row: &Value) -> [Option<i64>; 3] {
     ["filled_bytes", "mapped_fill_bytes", "cached_bytes"].map(|column| row[column].as_i64())
 }
 
@@ -152,7 +152,7 @@ fn what_was_read_came_from_the_disk_or_was_in_the_page_cache() {
     assert_eq!(cold["read_bytes"], 3 * COLD_BYTES);
     let filled = COLD_PAGES * PAGE;
     let expected = [Some(filled), Some(0), Some(3 * COLD_BYTES - filled)];
-    assert_eq!(told(&cold), expected, "{cold:?}");
+    assert_eq!(fill_bytes(&cold), expected, "{cold:?}");
 
     let said = fs::read_to_string(disk.place.join("touched")).expect("it said something");
     let resident: i64 = said
@@ -165,22 +165,22 @@ fn what_was_read_came_from_the_disk_or_was_in_the_page_cache() {
     let mapped = disk.file("mounted/mapped");
     let filled = TOUCHED * PAGE;
     assert_eq!(
-        told(&mapped),
+        fill_bytes(&mapped),
         [Some(filled), Some(filled), None],
         "{mapped:?}: {}",
         disk.all_fills()
     );
 
-    // Reads that go past the cache are no reads from it.
+    // Direct reads bypass the cache and are no reads from it.
     let direct = disk.file("mounted/direct");
     assert_eq!(direct["read_bytes"], DIRECT_BYTES);
-    assert_eq!(told(&direct), [Some(0), Some(0), None], "{direct:?}");
+    assert_eq!(fill_bytes(&direct), [Some(0), Some(0), None], "{direct:?}");
 
     let shared = disk.file("shared/file");
     let expected = [Some(0), Some(0), Some(SHARED_BYTES)];
-    assert_eq!(told(&shared), expected, "{shared:?}");
+    assert_eq!(fill_bytes(&shared), expected, "{shared:?}");
 
-    // No call named the program by a descriptor: the kernel and the mounts tell its path.
+    // No call opened the program: its path comes from the kernel and the mounts.
     let program = disk.file("mounted/program");
     let of_program = program["filled_bytes"].as_i64().expect("known");
     let size = fs::metadata(disk.place.join("mounted/program"))
@@ -188,20 +188,20 @@ fn what_was_read_came_from_the_disk_or_was_in_the_page_cache() {
         .len() as i64;
     assert!(of_program > 0 && of_program <= size + PAGE, "{program:?}");
 
-    // All that the disk read is one of these, but what the file system needed to find them.
+    // All disk reads are fills, except metadata of the file system.
     let known = (COLD_PAGES + TOUCHED) * PAGE + DIRECT_BYTES + of_program;
     assert!(
         (known..known + METADATA_BYTES_MAX).contains(&from_disk),
         "{known} of {from_disk}"
     );
 
-    // Once more: nothing comes, but what was taken out of memory meanwhile, which the disk reads again.
+    // Once more: no fills, except of pages that were evicted meanwhile and read again.
     let before = disk.read_bytes();
     let once = "cat mounted/cold >/dev/null";
     record(&disk.place, &[&["--force"], &what[..]].concat(), once);
     let again = disk.read_bytes() - before;
     let warm = disk.file("mounted/cold");
-    let [filled, mapped, cached] = told(&warm).map(|bytes| bytes.expect("known"));
+    let [filled, mapped, cached] = fill_bytes(&warm).map(|bytes| bytes.expect("known"));
     assert!(
         filled <= again && again < COLD_BYTES / 2,
         "{again}: {warm:?}"
@@ -221,13 +221,10 @@ fn without_pages_nobody_can_tell_what_was_in_the_page_cache() {
     let question = ["files", "usage", "rec.wsl", "--file", &path];
     let rows = rows(&place, &question);
     assert_eq!(rows[0]["read_bytes"], 10, "{rows:?}");
-    assert_eq!(told(&rows[0]), [None, None, None]);
+    assert_eq!(fill_bytes(&rows[0]), [None, None, None]);
     let output = place.whyslow().args(question).arg("--wide").output();
     let output = output.expect("it starts");
     let said = [output.stdout, output.stderr].concat();
     let said = String::from_utf8_lossy(&said);
-    assert!(
-        said.contains("cannot tell what was served from the page cache"),
-        "{said}"
-    );
+    assert!(said.contains("page cache hits unavailable"), "{said}");
 }

@@ -1,5 +1,5 @@
-//! The flight recorder: a fault in a load is saved whole, with what came before it, and memory stays
-//! within what was asked for.
+//! The flight recorder: a fault under load is saved completely, with what preceded it, and memory
+//! stays within the limit.
 
 use std::fs::{self, File};
 use std::io::Write;
@@ -24,7 +24,7 @@ impl Drop for Ended {
     }
 }
 
-/// A shell that does what it is told; its calls are the only ones that count.
+/// A shell that executes commands of the test; only its calls are recorded.
 struct Shell {
     child: Ended,
     words: ChildStdin,
@@ -37,14 +37,14 @@ impl Shell {
             .stdin(Stdio::piped())
             .spawn()
             .expect("it starts");
-        let words = child.stdin.take().expect("it was asked for");
+        let words = child.stdin.take().expect("it is piped");
         Self {
             child: Ended(child),
             words,
         }
     }
 
-    /// Returns when it is done.
+    /// Returns when the command is done.
     fn run(&mut self, place: &Place, script: &str) {
         let done = place.join("done");
         writeln!(self.words, "{script}; : >done").expect("it listens");
@@ -63,7 +63,7 @@ impl Recorder {
         Self::start_with(place, options, &[])
     }
 
-    /// In such surroundings.
+    /// With this environment.
     pub(super) fn start_with(
         place: &Place,
         options: &[&str],
@@ -99,7 +99,7 @@ impl Recorder {
         assert!(sent.expect("it starts").success());
     }
 
-    /// Waits until so many were saved; their names, the first first.
+    /// Waits until this many were saved; returns their names, oldest first.
     pub(super) fn saved(&self, place: &Place, count: usize) -> Vec<String> {
         wait_for("a recording", || {
             let said = self.said();
@@ -135,7 +135,7 @@ pub(super) fn wait_for(what: &str, mut is_there: impl FnMut() -> bool) {
     }
 }
 
-/// Lengths in ms of sleeps that were recorded whole.
+/// Durations in ms of sleeps that were recorded completely.
 fn sleeps(place: &Place, recording: &str) -> Vec<i64> {
     let question = ["syscalls", "log", recording, "--name", "clock_nanosleep"];
     let calls = rows(place, &question);
@@ -177,7 +177,7 @@ fn a_fault_is_saved_once_with_what_came_before_it() {
         &place,
         "i=0; while [ $i -lt 101 ]; do mkdir early-$i; i=$((i+1)); done",
     );
-    // Longer than the ring: the load goes on, and what was early is dropped.
+    // Longer than the ring: the load continues, and the oldest data is dropped.
     sleep(Duration::from_secs(25));
     let marked = place
         .whyslow()
@@ -186,17 +186,17 @@ fn a_fault_is_saved_once_with_what_came_before_it() {
     assert!(marked.expect("it starts").status.success());
     shell.run(&place, "mkdir before-7919; sleep 1.307; mkdir after-7919");
     let saved = recorder.saved(&place, 1);
-    // Nothing comes of this one …
+    // This one triggers nothing …
     shell.run(&place, "sleep 1.409");
     sleep(Duration::from_secs(2));
     assert_eq!(recordings(&place), saved);
-    // … until somebody asks.
+    // … until SIGUSR1 is sent.
     recorder.signal("USR1");
     let both = recorder.saved(&place, 2);
     let said = recorder.end();
     assert!(said.contains("clock_nanosleep by sleep "), "{said}");
-    assert!(said.contains("2 times saved"), "{said}");
-    assert!(said.contains("held in the cool-down"), "{said}");
+    assert!(said.contains("saved 2 times"), "{said}");
+    assert!(said.contains("within --cooldown"), "{said}");
     let [first, second] = both.as_slice() else {
         panic!("{both:?}");
     };
@@ -216,7 +216,7 @@ fn a_fault_is_saved_once_with_what_came_before_it() {
     assert_eq!(made(first, "early-"), 0);
     let said = place.whyslow().args(["info", first]).output();
     let said = String::from_utf8(said.expect("it starts").stdout).expect("UTF-8");
-    // What somebody said, and what it was saved for.
+    // Markers, and the condition that triggered the save.
     assert!(said.contains("before 7919"), "{said}");
     assert!(said.contains("clock_nanosleep>1200ms: "), "{said}");
     assert!(!said.contains('\x1b'), "{said}");
@@ -244,16 +244,16 @@ fn memory_stays_within_what_was_asked_for() {
     let most = most.and_then(|text| text.split_whitespace().next());
     let kib: u64 = most.and_then(|kib| kib.parse().ok()).expect("a number");
     let said = recorder.end();
-    // Millions of calls take tens of megabytes. The program takes 64 MiB, the buffer four, what is kept
-    // and what is being saved four each.
-    assert!(said.contains("76.0 MiB are allowed"), "{said}");
+    // Millions of calls take tens of megabytes. The program may use 64 MiB, the buffer four, kept
+    // data and data being saved four each.
+    assert!(said.contains("limit 76.0 MiB"), "{said}");
     assert!(taken <= 76 << 20, "{taken}; {said}");
-    // Here the buffer counts twice, because it is mapped twice.
+    // The buffer counts twice here, because it is mapped twice.
     assert!(kib <= 80 << 10, "{kib} KiB; {said}");
     let kept = said.split_once("kept at most ").map(|(_, rest)| rest);
     let kept = kept.and_then(|rest| rest.split_once(" MiB")?.0.parse::<f64>().ok());
     assert!(kept.is_some_and(|kept| kept <= 4.05), "{said}");
-    assert!(said.contains("memory did not suffice"), "{said}");
+    assert!(said.contains("the memory for kept data was full"), "{said}");
 }
 
 #[test]
@@ -268,7 +268,7 @@ fn a_flood_keeps_nobody_waiting_and_what_it_cost_is_told() {
     let mut floods: Vec<_> = (0..2).map(|_| memory::flood()).collect();
     sleep(Duration::from_secs(2));
     recorder.signal("USR1");
-    // It was handed over while the flood went on; a recording is made of it when CPUs are free.
+    // It was handed over during the flood; it is imported once CPUs are free.
     wait_for("what was kept", || {
         let entries = fs::read_dir(place.path()).expect("it is there").flatten();
         let mut names = entries.map(|entry| entry.file_name().to_string_lossy().into_owned());
@@ -280,9 +280,9 @@ fn a_flood_keeps_nobody_waiting_and_what_it_cost_is_told() {
     }
     drop(floods);
     let saved = recorder.saved(&place, 1);
-    let asked = Instant::now();
+    let since = Instant::now();
     let said = recorder.end();
-    assert!(asked.elapsed() < Duration::from_secs(30), "{said}");
+    assert!(since.elapsed() < Duration::from_secs(30), "{said}");
     assert!(said.contains(" records were lost"), "{said}");
     let answer = place.whyslow().args(["info", &saved[0], "--json"]).output();
     let answer = answer.expect("it starts").stdout;
@@ -291,7 +291,7 @@ fn a_flood_keeps_nobody_waiting_and_what_it_cost_is_told() {
     assert!(!losses.is_empty(), "{said}");
 }
 
-/// Has a new function every 20 ms.
+/// Creates a new function every 20 ms.
 const NEW: &str = "
 import time
 number = 0

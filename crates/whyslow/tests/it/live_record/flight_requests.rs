@@ -1,5 +1,5 @@
-//! The flight recorder's `request`: of many requests to a server that was there before, the one that is
-//! answered late is saved, and nothing is for the others.
+//! Condition `request` of the flight recorder: of many requests to a server that was already
+//! running, the late one is saved, and no others.
 
 use std::fs;
 use std::io::{Read as _, Write as _};
@@ -36,7 +36,7 @@ while True:
     connection, _ = listener.accept()
     threading.Thread(target=serve, args=(connection,), daemon=True).start()
 ";
-/// On connections from before and from while this is recorded, each.
+/// On connections made before and during the recording.
 const FAST: usize = 3000;
 
 fn server(place: &Place) -> Option<(Ended, u16)> {
@@ -59,7 +59,7 @@ impl Client {
         Self(stream)
     }
 
-    fn ask(&mut self, question: u8) {
+    fn send(&mut self, question: u8) {
         self.0.write_all(&[question]).expect("it is open");
     }
 
@@ -68,7 +68,7 @@ impl Client {
     }
 
     fn exchange(&mut self, question: u8) {
-        self.ask(question);
+        self.send(question);
         self.get();
     }
 }
@@ -94,7 +94,7 @@ fn the_late_request_of_many_is_saved_once() {
         old.exchange(b'x');
         new.exchange(b'x');
     }
-    // Nobody asks anything: no request, however long that is.
+    // No request is sent: an idle connection is not a request, however long it lasts.
     sleep(Duration::from_millis(1500));
     old.exchange(b'x');
     new.exchange(b'x');
@@ -110,8 +110,8 @@ fn the_late_request_of_many_is_saved_once() {
     let saved = recorder.saved(&place, 1);
     sleep(Duration::from_secs(2));
     assert_eq!(recordings(&place), saved);
-    let told = format!("request>700ms: request answered by python3 {pid}/");
-    assert!(recorder.said().contains(&told), "{}", recorder.said());
+    let trigger = format!("request>700ms: request answered by python3 {pid}/");
+    assert!(recorder.said().contains(&trigger), "{}", recorder.said());
     let found = rows(&place, &["requests", "top", &saved[0]]);
     let long: Vec<i64> = found
         .iter()
@@ -122,16 +122,16 @@ fn the_late_request_of_many_is_saved_once() {
         panic!("{found:#?}");
     };
     assert!(*long >= 1_307_000_000, "{long}");
-    // One that is never answered, when half of the ring is over.
-    old.ask(b'n');
+    // A request that is never answered counts after half of the ring.
+    old.send(b'n');
     let both = recorder.saved(&place, 2);
     let said = recorder.end();
     assert!(
         said.contains(&format!("request read by python3 {pid}/")),
         "{said}"
     );
-    assert!(said.contains("has had no answer for 4."), "{said}");
-    assert!(said.contains("2 times saved"), "{said}");
+    assert!(said.contains("has had no response for 4."), "{said}");
+    assert!(said.contains("saved 2 times"), "{said}");
     assert_eq!(both.len(), 2);
     drop(old);
 }
@@ -147,9 +147,9 @@ fn what_can_never_tell_of_requests_is_refused() {
         assert_eq!(output.status.code(), Some(2), "{said}");
         assert!(said.contains(message) && said.contains(hint), "{said}");
     };
-    let (message, hint) = ("needs what is not recorded", "add syscalls to --what");
+    let (message, hint) = ("which is not recorded", "--what syscalls,block");
     check(&["--what", "block"], message, hint);
-    let (message, hint) = ("reads and writes however short", "leave out --min");
+    let (message, hint) = ("needs all reads and writes", "remove --min");
     check(&["--min", "1ms"], message, hint);
     check(&["--light"], message, hint);
 }

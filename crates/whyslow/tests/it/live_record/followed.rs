@@ -1,5 +1,5 @@
-//! `@live` beside a recorder that runs already: what it hands on is what a recorder for this alone
-//! would have told, and its own recording misses nothing.
+//! `@live` next to a running recorder: the followed data equals that of a separate recorder, and
+//! the recorder's own recording is complete.
 
 use std::fs;
 use std::io::Read as _;
@@ -12,7 +12,7 @@ use super::live_outliers::{Running, command};
 use super::{borders, can_record, no_floods, rows};
 use crate::common::Place;
 
-/// Records all until it is told to end.
+/// Records everything until it is ended.
 struct Recorder {
     running: Running,
 }
@@ -21,7 +21,7 @@ impl Recorder {
     fn start(place: &Place, options: &[&str]) -> Self {
         let words = [&["record", "-o", "rec.wsl"], options].concat();
         Self {
-            running: Running::start(place, &words, "recording; Ctrl-C ends it"),
+            running: Running::start(place, &words, "recording; press Ctrl-C"),
         }
     }
 
@@ -31,8 +31,8 @@ impl Recorder {
     }
 }
 
-/// What a question says on both outputs.
-fn asked(place: &Place, words: &[&str]) -> (String, String, Option<i32>) {
+/// Standard output and error of a query.
+fn query(place: &Place, words: &[&str]) -> (String, String, Option<i32>) {
     let output = place.whyslow().args(words).output().expect("it starts");
     let text = |bytes: &[u8]| String::from_utf8(bytes.to_vec()).expect("UTF-8");
     (
@@ -56,9 +56,9 @@ fn two_follow_a_recorder_and_all_three_tell_every_call() {
     let question = [
         "syscalls", "stats", "rec.wsl", "--name", "pread64", "-p", &pid,
     ];
-    let told = rows(&place, &question);
-    let counted: i64 = told.iter().filter_map(|row| row["count"].as_i64()).sum();
-    // Other tests of this process may read like this, too.
+    let text = rows(&place, &question);
+    let counted: i64 = text.iter().filter_map(|row| row["count"].as_i64()).sum();
+    // Other tests of this process may read in this way, too.
     assert!(counted >= reads, "{counted} {reads}");
 }
 
@@ -69,41 +69,38 @@ fn a_recorder_that_has_what_is_needed_is_followed_and_no_other() {
     }
     let place = Place::new();
     let recorder = Recorder::start(&place, &["--what", "syscalls"]);
-    let (_, said, code) = asked(&place, &["syscalls", "stats", "@live", "200ms", "2"]);
+    let (_, said, code) = query(&place, &["syscalls", "stats", "@live", "200ms", "2"]);
     assert!(said.contains("following the recorder of process"), "{said}");
     assert_eq!(code, Some(0));
     let pid = said_pid(&said);
-    // Block I/O is not in it.
+    // Block I/O is not recorded.
     for question in [
         ["block", "usage", "@live"],
         ["syscalls", "stats", "@live:new"],
     ] {
-        let (_, said, code) = asked(&place, &[&question[..], &["200ms", "1"]].concat());
+        let (_, said, code) = query(&place, &[&question[..], &["200ms", "1"]].concat());
         assert!(!said.contains("following"), "{said}");
         assert_eq!(code, Some(0));
     }
-    let (text, said, code) = asked(
+    let (text, said, code) = query(
         &place,
         &["block", "usage", &format!("@live:{pid}"), "200ms", "1"],
     );
-    assert!(
-        said.contains("does not record, or not all of: block"),
-        "{said}"
-    );
+    assert!(said.contains("does not record all of: block"), "{said}");
     assert_eq!(code, Some(0), "{text}");
     recorder.end();
-    let (_, said, code) = asked(&place, &["io", "top", &format!("@live:{pid}"), "1", "1"]);
+    let (_, said, code) = query(&place, &["io", "top", &format!("@live:{pid}"), "1", "1"]);
     assert!(
-        said.contains("no recorder of this user runs as process"),
+        said.contains("no recorder of this user has this process id"),
         "{said}"
     );
     assert_eq!(code, Some(1));
-    let (_, said, code) = asked(&place, &["io", "top", "@live:x", "1", "1"]);
-    assert!(said.contains("by a process or by `new`"), "{said}");
+    let (_, said, code) = query(&place, &["io", "top", "@live:x", "1", "1"]);
+    assert!(said.contains("requires a PID or `new`"), "{said}");
     assert_eq!(code, Some(2));
 }
 
-/// Of "following the recorder of process 77; …".
+/// Process id in "following the recorder of process 77; …".
 fn said_pid(said: &str) -> i32 {
     let pid = said
         .split("process ")
@@ -139,7 +136,7 @@ fn the_end_of_the_recorder_is_told_with_what_there_was() {
             .stderr(Stdio::piped())
             .spawn()
             .expect("it starts");
-        // Until something of the snapshot is there.
+        // Until the snapshot has started.
         let is_there = || {
             let entries = fs::read_dir(place.path()).expect("it is there").flatten();
             let mut spools = entries.map(|entry| entry.path().join("0.spool/000001.blocks"));
@@ -153,11 +150,11 @@ fn the_end_of_the_recorder_is_told_with_what_there_was() {
         let pid = Pid::from_raw(recorder.id() as i32).expect("it runs");
         kill_process(pid, signal).expect("it is ours");
         recorder.wait().expect("it is ours");
-        let (mut told, mut said) = (String::new(), String::new());
+        let (mut text, mut said) = (String::new(), String::new());
         let (stdout, stderr) = (follower.stdout.take(), follower.stderr.take());
         stdout
             .expect("piped")
-            .read_to_string(&mut told)
+            .read_to_string(&mut text)
             .expect("UTF-8");
         stderr
             .expect("piped")
@@ -166,10 +163,10 @@ fn the_end_of_the_recorder_is_told_with_what_there_was() {
         let status = follower.wait().expect("it is ours");
         assert!(said.contains("the recorder has ended"), "{signal:?} {said}");
         assert_eq!(status.code(), Some(1), "{said}");
-        // What it had told is answered.
+        // What had been handed over is answered.
         assert!(
-            told.contains("\"name\":\"read\""),
-            "{signal:?} {said} {told}"
+            text.contains("\"name\":\"read\""),
+            "{signal:?} {said} {text}"
         );
     }
 }
@@ -192,7 +189,7 @@ fn a_flight_recorder_is_followed_and_saves_whole_windows() {
     ];
     let recorder = Running::start(&place, &words, "keeping the last");
     let reads = borders::calls_count_once(&place);
-    let (_, said, code) = asked(&place, &["sched", "stats", "@live", "300ms", "2"]);
+    let (_, said, code) = query(&place, &["sched", "stats", "@live", "300ms", "2"]);
     assert!(said.contains("following the flight recorder"), "{said}");
     assert_eq!(code, Some(0));
     recorder.signal(Signal::USR1);
@@ -210,7 +207,7 @@ fn a_flight_recorder_is_followed_and_saves_whole_windows() {
     assert_eq!(recorder.wait(), Some(0));
     let pid = std::process::id().to_string();
     let question = ["syscalls", "stats", &saved, "--name", "pread64", "-p", &pid];
-    let told = rows(&place, &question);
-    let counted: i64 = told.iter().filter_map(|row| row["count"].as_i64()).sum();
+    let text = rows(&place, &question);
+    let counted: i64 = text.iter().filter_map(|row| row["count"].as_i64()).sum();
     assert!(counted >= reads, "{counted} {reads}");
 }

@@ -1,5 +1,5 @@
-//! What a recording holds where the kernel refuses the programs that are best: the same, as far as
-//! the others are told it.
+//! Recordings on kernels that refuse some BPF programs: the same data, as far as the fallback
+//! programs provide it.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use super::kernel::with_mounts;
 use super::{can_record, rows};
 use crate::common::Place;
 
-/// Processes that sleep, and direct writes to a device that nobody else uses. `$1` are the options.
+/// Processes that sleep, and direct writes to a device of this test. `$1` are the options.
 const RECORD: &str = r#"
     [ -d /sys/kernel/tracing/events ] || mount -t tracefs none /sys/kernel/tracing
     cat >load <<'END'
@@ -26,7 +26,7 @@ END
 
 #[derive(Debug, PartialEq, Eq)]
 struct Held {
-    /// Of the sleeping processes, by name.
+    /// Counts of the sleeping processes, by name.
     calls: BTreeMap<String, i64>,
     processes: usize,
     sleeps: usize,
@@ -74,7 +74,7 @@ fn programs_of_every_form_tell_the_same() {
         return;
     }
     let Some(typed) = held("") else { return };
-    // Who loses the CPU on the way to sleep is told to be runnable first.
+    // A thread preempted on its way to sleep is reported as runnable first.
     const SLEEPS: std::ops::RangeInclusive<usize> = 34..=37;
     assert_eq!(typed.processes, 37, "{typed:?}");
     assert!(SLEEPS.contains(&typed.sleeps), "{typed:?}");

@@ -1,6 +1,6 @@
 /*
- * Calls functions so often as the test knows, in all the ways in which calls begin and end, and says
- * how long those took that wait.
+ * Calls functions as often as the test expects, with all kinds of call and return, and prints how
+ * long the waiting ones took.
  */
 #define _GNU_SOURCE
 #include <pthread.h>
@@ -25,7 +25,7 @@ static long long now(void)
 	return time.tv_sec * 1000000000LL + time.tv_nsec;
 }
 
-/* With six arguments, and a negative result of 32 bits. */
+/* Six arguments, and a negative 32-bit result. */
 FUNCTION int call_plain(long a, int b, unsigned c, void *d, long e, long f)
 {
 	sink += a + b + c + e + f + (d != 0);
@@ -61,7 +61,7 @@ FUNCTION long call_last(long n)
 	return n * 7;
 }
 
-/* Ends in a jump to another one. */
+/* Ends in a tail call. */
 FUNCTION long call_to_last(long n)
 {
 	sink++;
@@ -84,7 +84,7 @@ FUNCTION long call_around(long n)
 
 FUNCTION long call_named(const char *name, const char *other)
 {
-	/* The other one may be no text at all. */
+	/* The second argument may not point to text. */
 	sink += name[0] + (other != 0);
 	return strlen(name);
 }

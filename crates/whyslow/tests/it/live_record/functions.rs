@@ -1,4 +1,4 @@
-//! Calls of functions, against what a program does that calls them so often as it is told.
+//! Function calls (uprobes), against a program that makes a given number of them.
 
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
@@ -13,12 +13,12 @@ use super::kernel::open_to_all;
 use super::{can_record, rows};
 use crate::common::Place;
 
-/// The program with its calls, under a name of its own.
+/// The program with its calls, under a unique name.
 fn program(place: &Place, name: &str) -> Option<PathBuf> {
     compiled(place, name, "functions.c", &["-O2", "-g0", "-pthread"])
 }
 
-/// Records the program with these functions; returns what it printed.
+/// Records the program with these functions; returns its output.
 fn run(place: &Place, functions: &[&str], program: &str) -> Vec<i64> {
     let mut whyslow = place.whyslow();
     whyslow.args([
@@ -104,7 +104,7 @@ fn calls_are_told_with_arguments_results_and_times() {
     let texts: Vec<_> = texts.collect();
     assert_eq!(texts[0], (Some("name 0"), None));
     assert_eq!(texts[3], (Some("name 3"), Some("odd")));
-    // Longer than there is room for, and no text at all.
+    // A string longer than the limit, and a pointer that is not text.
     assert_eq!(texts[5], (Some("x".repeat(255).as_str()), None));
     assert_eq!(texts.len(), 6);
     let waits = of(&all, "call_waits");
@@ -113,7 +113,7 @@ fn calls_are_told_with_arguments_results_and_times() {
         assert_eq!(number(row, "arg1"), ms, "{row}");
         assert!(row["ret"].is_null() && row["arg2"].is_null(), "{row}");
         let took = number(row, "dur_ns");
-        // The program looks at the same clock before and after, and may lose its CPU there.
+        // The program reads the clock before and after the call, and may lose the CPU there.
         let spare = measured - took;
         assert!((0..1_000_000_000).contains(&spare), "{spare} ns: {row}");
         assert!(took >= ms * 1_000_000, "{row}");
@@ -142,7 +142,7 @@ fn calls_within_calls_that_jump_or_go_too_deep_are_told_apart() {
             .iter()
             .all(|row| is_whole(row) && row["parent_id"].is_null())
     );
-    // Three times eleven, and once so deep that the kernel watches 64 returns.
+    // Three times eleven, and one recursion of which the kernel tracks only 64 returns.
     let recursive = of(&all, "call_itself");
     assert_eq!(recursive.len(), 33 + 101);
     for row in recursive.iter().filter(|row| is_whole(row)) {
@@ -173,8 +173,8 @@ fn calls_within_calls_that_jump_or_go_too_deep_are_told_apart() {
     compare_with_sql(&place, &stats, &all);
 }
 
-/// What `stats` says is what DuckDB finds in the table, and the view knows the time of the function
-/// itself.
+/// `stats` equals what DuckDB finds in the table, and the view contains the self time of the
+/// function.
 fn compare_with_sql(place: &Place, stats: &[Value], all: &[Value]) {
     let query =
         "SELECT function, calls, unfinished, dur_ns, self_ns, dur_max_ns FROM function_usage";
@@ -211,7 +211,7 @@ fn compare_with_sql(place: &Place, stats: &[Value], all: &[Value]) {
     }
 }
 
-/// Ends with the test, however that ends.
+/// A child that is killed at the end of the test.
 struct Ours(Child);
 
 impl Drop for Ours {
@@ -238,7 +238,7 @@ fn programs_that_only_another_mount_namespace_has_are_watched_and_calls_that_go_
     if program(&place, "calls71").is_none() {
         return;
     }
-    // A copy that nobody else can see; it goes on.
+    // A copy in a mount namespace of its own, which keeps running.
     let script =
         "mkdir -p inside && mount -t tmpfs none inside && cp calls71 inside/calls71only || exit 1
         : >there; until [ -e recording ]; do sleep 0.05; done; exec inside/calls71only hang";
@@ -256,7 +256,7 @@ fn programs_that_only_another_mount_namespace_has_are_watched_and_calls_that_go_
     if !is_there() {
         return skip(Need::Isolation, "no mount namespace of one's own here");
     }
-    // The same, running already: without it nobody has a file of that name.
+    // The same program, already running: without it no process has mapped the file.
     let first = Command::new("nsenter")
         .args(["--mount", "--target", &holder.0.id().to_string()])
         .args([
@@ -288,7 +288,7 @@ fn programs_that_only_another_mount_namespace_has_are_watched_and_calls_that_go_
     assert!(done.status.success(), "{said}");
     drop(first);
     let all = rows(&place, &["functions", "log", "rec.wsl"]);
-    // The one that came later: it ends after four, in the middle of the fifth.
+    // The process that started later: it ends after four calls, during the fifth.
     let pid = i64::from(holder.0.id());
     let of_late: Vec<&Value> = all.iter().filter(|row| row["pid"] == pid).collect();
     let whole = of_late.iter().filter(|row| is_whole(row)).count();
@@ -330,24 +330,24 @@ fn what_is_not_there_is_told_before_anything_is_recorded() {
     };
     check(
         "./calls73:call_plian",
-        &["`call_plian` is no function of", "hint: near: call_plain"],
+        &[
+            "cannot probe `call_plian`: no such function in",
+            "hint: use a similar name: call_plain",
+        ],
     );
     check(
         "calls73-is-not-here:main",
-        &["error: no program that runs has a file"],
+        &["error: cannot find `calls73-is-not-here`: no running process maps it"],
     );
-    check("./calls73", &["names no file"]);
-    check("./calls73:call_plain#float", &["`float` is no type"]);
+    check("./calls73", &["no file"]);
+    check("./calls73:call_plain#float", &["unknown type `float`"]);
     check(
         "/etc/passwd:main",
-        &["is no program of this machine's kind"],
+        &["is not an executable of this architecture"],
     );
     let libc = "libc.so.6:";
-    check(&format!("{libc}*"), &["stands for", "a longer pattern"]);
-    check(
-        &format!("{libc}memcpy"),
-        &["is chosen when a program starts"],
-    );
+    check(&format!("{libc}*"), &["it matches", "a longer pattern"]);
+    check(&format!("{libc}memcpy"), &["resolved at program start"]);
 }
 
 #[test]
@@ -363,13 +363,13 @@ fn without_privileges_it_says_what_it_needs() {
     let Some(output) = output.ok().filter(|output| !output.stderr.is_empty()) else {
         return skip(
             Need::Isolation,
-            "setpriv is not installed, or we may not become somebody else",
+            "setpriv is not installed, or we may not change the user",
         );
     };
     let said = String::from_utf8_lossy(&output.stderr);
     assert!(!output.status.success());
     assert!(
-        said.contains("error: the kernel takes no eBPF programs from this user")
+        said.contains("error: cannot load BPF programs: permission denied")
             && said.contains("hint: run it as root"),
         "{said}"
     );

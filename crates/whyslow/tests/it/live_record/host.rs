@@ -1,4 +1,4 @@
-//! Who processes are: command lines, users, control groups, mount namespaces.
+//! Identity of processes: command lines, users, cgroups, mount namespaces.
 
 use std::fs;
 use std::path::PathBuf;
@@ -32,7 +32,7 @@ fn a_command_of_a_millisecond_has_its_words() {
         .collect();
     let expected = "/bin/true 7919 'two words' 'it'\\''s' '' 'a\nline' \u{e9}";
     assert!(commands.contains(&expected), "{commands:?}");
-    // What it was before it became that does not count.
+    // The state before exec does not count.
     assert!(commands.contains(&"/bin/true"), "{commands:?}");
 }
 
@@ -93,7 +93,7 @@ fn whose_a_process_is_is_told_also_if_that_changes() {
     assert_eq!(user("sleep", " 0.013"), name("0"));
 }
 
-/// A control group of one hierarchy, for as long as this lives.
+/// A cgroup of one hierarchy, removed on drop.
 struct Group(PathBuf);
 
 impl Group {
@@ -126,7 +126,7 @@ fn control_groups_and_containers_are_handed_down_to_the_shortest_lives() {
     let Some(group) = Group::new(&id) else {
         return skip(Need::Isolation, "no control group can be made here");
     };
-    // The recorder itself goes there, and what it starts with it.
+    // The recorder itself moves there, and so do its children.
     let script = format!(
         "echo $$ >{}/cgroup.procs && exec {} -q record -o rec.wsl -- /bin/sh -c '/bin/true 3253; :'",
         group.0.display(),
@@ -141,7 +141,7 @@ fn control_groups_and_containers_are_handed_down_to_the_shortest_lives() {
     if said.contains("cgroup.procs") {
         return skip(
             Need::Isolation,
-            format!("nobody can be put into a control group here: {said}"),
+            format!("processes cannot be moved to a cgroup here: {said}"),
         );
     }
     assert!(output.status.success(), "{said}");

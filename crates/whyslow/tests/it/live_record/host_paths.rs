@@ -1,5 +1,5 @@
-//! `--host-paths`: files that processes in other mount namespaces and below other roots use, by the
-//! names that this test gave them.
+//! `--host-paths`: files used by processes in other mount namespaces and chroots, by the names that
+//! this test gave them.
 
 use std::fs;
 
@@ -24,7 +24,7 @@ fn files_behind_mounts_and_other_roots_have_the_names_of_the_host() {
     ] {
         place.write(name, text);
     }
-    // The jail is the machine seen through another folder, with the data in it.
+    // The chroot is the root file system mounted at another directory, with the data in it.
     let script = "\
         cat data/plain >/dev/null
         exec unshare -m sh -c '
@@ -72,7 +72,7 @@ fn files_behind_mounts_and_other_roots_have_the_names_of_the_host() {
         !on_host.iter().any(|path| path.starts_with("/mnt/")),
         "{on_host:?}"
     );
-    // Groups and filters are about these paths.
+    // Groups and filters use these paths.
     let glob = own("data/*");
     let question = ["files", "usage", "rec.wsl", "--host-paths", "--file", &glob];
     let files = rows(&place, &[&question[..], &["--comm", "cat"]].concat());
@@ -94,5 +94,5 @@ fn a_trace_without_mounts_cannot_tell() {
         .assert()
         .failure();
     let said = String::from_utf8_lossy(&output.get_output().stderr).into_owned();
-    assert!(said.contains("does not tell what is mounted"), "{said}");
+    assert!(said.contains("mounts not recorded"), "{said}");
 }

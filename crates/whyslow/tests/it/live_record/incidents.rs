@@ -1,5 +1,5 @@
-//! Incidents that are made for real (`workloads/`), and told by what made them: what a recording
-//! says of them has to be that.
+//! Reproducible incidents (`workloads/`) with known causes: the analysis of their recordings must
+//! name these causes.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -17,16 +17,16 @@ const RUN: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../workloads/run.py")
 /// Stalls last at least a quarter of a second; this is far below.
 const STALL: &str = "200ms";
 
-/// Runs and records a workload as `rec.wsl`: what it says was so. Nothing where it cannot run.
+/// Runs and records a workload as `rec.wsl`; returns its own report. `None` if it cannot run.
 pub(super) fn incident(place: &Place, name: &str, options: &[&str]) -> Option<Value> {
-    // Nothing may be lost of what it does.
+    // None of its events may be lost.
     let _calm = super::no_floods();
     let output = place
         .whyslow()
         .args(["-q", "record", "--force", "-o", "rec.wsl"])
         .args(["--", "python3", RUN, name])
         .args(options)
-        // Everything it makes is below the place.
+        // All its files are below the place.
         .env("TMPDIR", place.path())
         .output()
         .expect("it starts");
@@ -49,13 +49,13 @@ fn text(value: &Value) -> &str {
     value.as_str().unwrap_or_else(|| panic!("{value}"))
 }
 
-/// Begin and end of what a workload timed.
-pub(super) fn told(call: &Value) -> (i64, i64) {
+/// Start and end of a section timed by the workload.
+pub(super) fn timed(call: &Value) -> (i64, i64) {
     let begin = number(&call["begin_ns"]);
     (begin, begin + number(&call["dur_ns"]))
 }
 
-/// Begin and end of a row.
+/// Start and end of a row.
 fn recorded(row: &Value) -> (i64, i64) {
     (number(&row["ts_ns"]), number(&row["ts_end_ns"]))
 }
@@ -76,7 +76,7 @@ fn the_open_that_stalls_is_named_and_overlaps_the_sync_of_another() {
     let (service, guilty) = (&truth["service"], &truth["guilty"]);
     let stalled = &truth["stalled"][0];
     assert!(stalled.is_object(), "no open stalled: {truth}");
-    // The open: its file, who, and when.
+    // The open: its file, thread and time.
     let pid = number(&service["pid"]).to_string();
     let opens = rows(
         &place,
@@ -90,7 +90,7 @@ fn the_open_that_stalls_is_named_and_overlaps_the_sync_of_another() {
         .unwrap_or_else(|| panic!("{stalled} among {opens:?}"));
     assert_eq!(open["comm"], "sessiond", "{open}");
     assert!(number(&open["dur_ns"]) > 200_000_000, "{open}");
-    assert!(overlap(recorded(open), told(stalled)), "{open} {stalled}");
+    assert!(overlap(recorded(open), timed(stalled)), "{open} {stalled}");
     // Where in the kernel it waited: for the journal.
     let (begin, end) = recorded(open);
     let window = format!("{begin}..{end}");
@@ -134,10 +134,10 @@ fn the_open_that_stalls_is_named_and_overlaps_the_sync_of_another() {
     assert_eq!(syncs.len(), theirs.len(), "{syncs:?}");
     for (ours, theirs) in syncs.iter().zip(theirs) {
         assert_eq!(ours["comm"], "nightly-backup", "{ours}");
-        assert!(overlap(recorded(ours), told(theirs)), "{ours} {theirs}");
+        assert!(overlap(recorded(ours), timed(theirs)), "{ours} {theirs}");
     }
-    let is_beside = |sync: &Value| overlap(recorded(sync), recorded(open));
-    assert!(syncs.iter().any(is_beside), "{open} beside {syncs:?}");
+    let overlaps = |sync: &Value| overlap(recorded(sync), recorded(open));
+    assert!(syncs.iter().any(overlaps), "{open} and {syncs:?}");
 }
 
 #[test]
@@ -177,7 +177,7 @@ fn files_that_live_for_a_moment_have_paths_bytes_and_the_thread_that_wrote_them(
         }
     }
     assert_eq!(written, number(&truth["bytes_written"]));
-    // Who wrote: a thread of the service, and no other.
+    // The writer: a thread of the service, and no other.
     let pid = pid.to_string();
     let writes = rows(
         &place,
@@ -208,7 +208,7 @@ fn a_write_stalls_beside_the_sendfile_of_the_same_cold_file() {
     };
     let (guilty, victim) = (&truth["guilty"], &truth["victim"]);
     let file = text(&truth["file"]);
-    // Who sends, all of it.
+    // The sender, with all of its calls.
     let pid = number(&guilty["pid"]).to_string();
     let sends = rows(
         &place,
@@ -219,7 +219,7 @@ fn a_write_stalls_beside_the_sendfile_of_the_same_cold_file() {
     assert_eq!(sends.len() as i64, number(&guilty["calls"]), "{sends:?}");
     let sent: i64 = sends.iter().map(|row| number(&row["ret"])).sum();
     assert_eq!(sent, number(&guilty["bytes"]));
-    // Who waits, with all writes and bytes.
+    // The waiting thread, with all writes and bytes.
     let pid = number(&victim["pid"]).to_string();
     let of_victim = [
         "io", "log", "rec.wsl", "--op", "write", "-p", &pid, "--file", file,
@@ -235,12 +235,12 @@ fn a_write_stalls_beside_the_sendfile_of_the_same_cold_file() {
         "{slowest} {truth}"
     );
     assert!(
-        overlap(recorded(slowest), told(&victim["slowest_write"])),
+        overlap(recorded(slowest), timed(&victim["slowest_write"])),
         "{slowest} {truth}"
     );
-    let is_beside = |send: &Value| overlap(recorded(send), recorded(slowest));
-    assert!(sends.iter().any(is_beside), "{slowest} beside {sends:?}");
-    // What it waited for: the lock of the file, nearly all of the time.
+    let overlaps = |send: &Value| overlap(recorded(send), recorded(slowest));
+    assert!(sends.iter().any(overlaps), "{slowest} and {sends:?}");
+    // What it waited for: the inode lock, nearly all of the time.
     let waits = rows(
         &place,
         &["locks", "log", "rec.wsl", "--op", "rwsem", "-p", &pid],
@@ -264,7 +264,7 @@ fn a_write_stalls_beside_the_sendfile_of_the_same_cold_file() {
         function.is_some_and(|name| name.starts_with("xfs_")),
         "{waits:?}"
     );
-    // What the file was read with came from the disk, for the one who sends.
+    // The file was read from the disk, for the sender.
     let reads = rows(
         &place,
         &[
@@ -291,13 +291,13 @@ fn a_write_stalls_beside_the_sendfile_of_the_same_cold_file() {
     the_producer_is_led_to_the_cold_read(&place, &truth);
 }
 
-/// Two locks and a disk away: the producer waits for the one who writes, which waits for the one who
-/// sends, which waits for the disk.
+/// Two locks and a disk away: the producer waits for the writer, which waits for the sender, which
+/// waits for the disk.
 fn the_producer_is_led_to_the_cold_read(place: &Place, truth: &Value) {
     let producer = &truth["victim"]["producer"];
     let stalls = producer["stalls"].as_array().expect("a list");
     let longest = stalls.iter().max_by_key(|stall| number(&stall["dur_ns"]));
-    let (begin, end) = told(longest.expect("the producer had to wait"));
+    let (begin, end) = timed(longest.expect("the producer had to wait"));
     let window = format!(
         "{}.{:09}..{}.{:09}",
         begin / 1_000_000_000,
@@ -316,7 +316,7 @@ fn the_producer_is_led_to_the_cold_read(place: &Place, truth: &Value) {
         .collect();
     let wanted = [("producer", "lock_futex"), ("appender", "lock_inode")];
     assert_eq!(steps[..2], wanted, "{story:#}");
-    // In the disk, or behind another request of its own.
+    // In the disk, or behind another request of the same thread.
     let (name, mechanism) = steps[2];
     assert_eq!(name, "downloadd", "{story:#}");
     assert!(mechanism.starts_with("block_"), "{story:#}");
@@ -336,7 +336,7 @@ fn a_container_that_is_throttled_waits_though_it_could_run() {
         return;
     }
     let place = Place::new();
-    // Recorded by the workload itself, as a person would.
+    // Recorded by the workload itself, as a user would.
     let output = Command::new("python3")
         .args([RUN, "throttled", "--record", "rec.wsl"])
         .args(["--whyslow", env!("CARGO_BIN_EXE_whyslow")])
@@ -354,7 +354,7 @@ fn a_container_that_is_throttled_waits_though_it_could_run() {
     if let Some(why) = truth["skipped"].as_str() {
         return skip(Need::Tools, why);
     }
-    // The kernel's own account of it.
+    // The kernel's own accounting.
     let throttled = number(&truth["throttled_ns"]);
     assert!(number(&truth["throttled_periods"]) > 10, "{truth}");
     let pid = number(&truth["guilty"]["pid"]).to_string();
@@ -375,7 +375,7 @@ fn a_container_that_is_throttled_waits_though_it_could_run() {
     };
     let runnable = number(&states["runnable_ns"]);
     assert!(runnable > throttled / 10 * 9, "{states} {truth}");
-    // Nothing else was in its way for long: it ran what it says it ran, and waited the rest.
+    // No other delays: it was on CPU as long as it reports, and throttled for the rest.
     let ran = number(&states["running_ns"]);
     let cpu = number(&truth["guilty"]["cpu_ns"]);
     assert!(ran > cpu / 10 * 9, "{states} {truth}");
@@ -385,7 +385,7 @@ fn a_container_that_is_throttled_waits_though_it_could_run() {
     assert!(longest > 50_000_000, "{waits:?}");
 }
 
-/// Whether anything of a workload is left: mounts, loop devices, groups below this folder.
+/// Whether a workload left anything behind: mounts, loop devices, cgroups below this directory.
 fn left(place: &Place, group: &str) -> Vec<String> {
     let folder = place.path().canonicalize().expect("it is there");
     let folder = folder.to_str().expect("UTF-8");
@@ -437,7 +437,7 @@ fn nothing_is_left_of_a_workload_that_is_killed() {
             .spawn()
             .expect("it starts");
         let group = format!("whyslow-lab-{}", runner.id());
-        // In the middle: a file system, its device, and the file system below; or a group.
+        // Killed midway: a file system, its device, and the file system below; or a cgroup.
         let is_there = wait_until(60, || {
             let has_ended = !matches!(runner.try_wait(), Ok(None));
             has_ended || left(&place, &group).len() >= things

@@ -1,11 +1,11 @@
-//! Interrupts that CPUs send each other, against the kernel's counts of them.
+//! Inter-processor interrupts, against the kernel's own counts.
 
 use whyslow_testkit::{Need, skip};
 
 use super::{can_record, record, rows};
 use crate::common::Place;
 
-/// Wakes somebody on another CPU as often as it can.
+/// Wakes a thread on another CPU as often as possible.
 const LOAD: &str = "
     cat /proc/interrupts >before
     mkfifo there back
@@ -15,7 +15,7 @@ const LOAD: &str = "
     cat /proc/interrupts >after
     exec 3>&- 4<&-; wait";
 
-/// Handlers of this name that all CPUs ran.
+/// Handlers of this name on all CPUs.
 fn counted(interrupts: &str, name: &str) -> Option<i64> {
     let line = interrupts
         .lines()
@@ -35,7 +35,7 @@ fn interrupts_by_other_cpus_are_those_that_the_kernel_counts() {
     record(&place, &["--what", "ipi,sched"], LOAD);
     let file = |name: &str| std::fs::read_to_string(place.join(name)).expect("the script wrote it");
     let (before, after) = (file("before"), file("after"));
-    // Rescheduling, and calls of functions in all and on one CPU.
+    // Rescheduling, and function calls on all CPUs and on one.
     let during = |name: &str| Some(counted(&after, name)? - counted(&before, name)?);
     let (Some(resched), Some(calls)) = (during("RES:"), during("CAL:")) else {
         return skip(
@@ -55,7 +55,7 @@ fn interrupts_by_other_cpus_are_those_that_the_kernel_counts() {
             |row: &&serde_json::Value| row["name"].as_str().is_some_and(|it| it.starts_with(name));
         all.iter().filter(is_it).count() as i64
     };
-    // The recording begins before the first look and ends after the last.
+    // The recording starts before the first and ends after the last reading of the counters.
     assert!(
         of("RESCHEDULE") >= resched,
         "{} {resched}",

@@ -1,5 +1,5 @@
-//! What the kernel may do to a recorder: hide its types, refuse programs, have no room for the
-//! spool; and processes of kinds of their own.
+//! Restrictions of a recorder: no BTF, refused programs, no space for the spool; and unusual kinds
+//! of processes.
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt as _;
@@ -13,7 +13,7 @@ use crate::common::Place;
 
 const WHYSLOW: &str = env!("CARGO_BIN_EXE_whyslow");
 
-/// Runs a script of the shell where mounts are its own; nothing where that is not allowed.
+/// Runs a shell script in a mount namespace; `None` if that is not permitted.
 pub(super) fn with_mounts(place: &Place, script: &str) -> Option<Output> {
     let can = Command::new("unshare").args(["--mount", "true"]).status();
     if !can.is_ok_and(|status| status.success()) {
@@ -54,7 +54,7 @@ fn a_kernel_that_hides_its_types_is_named() {
     let Some(output) = with_mounts(&place, &script) else {
         return;
     };
-    assert_explained(&output, "the kernel does not describe its types");
+    assert_explained(&output, "the kernel has no BTF");
     for left in ["rec.wsl", "rec.wsl.spool", "ran"] {
         assert!(!place.join(left).exists(), "{left}");
     }
@@ -80,7 +80,7 @@ fn a_container_with_ids_of_its_own_is_told_what_to_do() {
             "processes of our own namespace are not allowed",
         );
     };
-    assert_explained(&output, "this container has process ids of its own");
+    assert_explained(&output, "cannot record inside a PID namespace");
     for left in ["rec.wsl", "rec.wsl.spool", "ran"] {
         assert!(!place.join(left).exists(), "{left}");
     }
@@ -106,14 +106,14 @@ fn a_full_disk_ends_the_recording_and_what_it_has_is_kept() {
         fs::read(place.join("status")).ok().as_deref(),
         Some(&b"1\n"[..])
     );
-    assert!(said.contains("error: failed to write the spool"), "{said}");
+    assert!(said.contains("error: cannot write the spool"), "{said}");
     assert!(said.contains("No space left"), "{said}");
     assert!(
-        said.contains("hint: what was written until then is kept: whyslow import rec.wsl.spool -o"),
+        said.contains("hint: import what was written so far: whyslow import rec.wsl.spool -o"),
         "{said}"
     );
     assert!(
-        said.contains("met: 0 errors") || said.contains("error: 1 × spool_block_damaged"),
+        said.contains("; 0 errors") || said.contains("error: 1 × spool_block_damaged"),
         "{said}"
     );
     assert!(!rows(&place, &["syscalls", "top", "rec.wsl", "--comm", "dd"]).is_empty());
@@ -134,13 +134,13 @@ fn a_user_without_privileges_is_told_what_to_do() {
     let Ok(output) = output else {
         return skip(Need::Isolation, "setpriv is not installed");
     };
-    assert_explained(&output, "the kernel takes no eBPF programs from this user");
+    assert_explained(&output, "cannot load BPF programs: permission denied");
     for left in ["rec.wsl", "rec.wsl.spool", "ran"] {
         assert!(!place.join(left).exists(), "{left}");
     }
 }
 
-/// A folder for everybody, with the program in it, which may lie where others may not go.
+/// A world-accessible directory with a copy of the program, which may be in an inaccessible one.
 pub(super) fn open_to_all(place: &Place) {
     let all = fs::Permissions::from_mode(0o777);
     fs::set_permissions(place.path(), all.clone()).expect("it is ours");
@@ -177,8 +177,8 @@ fn what_is_refused_is_told_and_the_rest_recorded() {
         return skip(Need::Tools, "strace may not trace");
     }
     assert!(output.status.success(), "{said}");
-    let told = "note: not recorded: long calls before they end (on_tick: the kernel refuses it)";
-    assert!(said.contains(told), "{said}");
+    let note = "note: not recorded: long calls before they end (on_tick: permission denied)";
+    assert!(said.contains(note), "{said}");
     let calls = rows(&place, &["syscalls", "log", "rec.wsl", "--name", "chdir"]);
     assert_eq!(calls.len(), 37);
 }
@@ -209,7 +209,7 @@ fn processes_of_a_container_have_the_ids_of_the_host() {
     assert!(calls.iter().all(|call| call["pid"] == pid));
 }
 
-/// A program without libraries that writes so many times.
+/// A program without libraries that makes a given number of writes.
 #[cfg(target_arch = "x86_64")]
 fn static_program(is_wide: bool, count: u8) -> Vec<u8> {
     let base: u32 = 0x40_0000;
@@ -242,7 +242,7 @@ fn static_program(is_wide: bool, count: u8) -> Vec<u8> {
     elf(is_wide, base, &code)
 }
 
-/// Wraps code as an executable that is loaded as it is.
+/// Wraps code in an executable that is loaded as is.
 #[cfg(target_arch = "x86_64")]
 fn elf(is_wide: bool, base: u32, code: &[u8]) -> Vec<u8> {
     let (head, part): (u16, u16) = if is_wide { (64, 56) } else { (52, 32) };
@@ -257,7 +257,7 @@ fn elf(is_wide: bool, base: u32, code: &[u8]) -> Vec<u8> {
         bytes.extend(value.to_le_bytes());
         bytes.resize(bytes.len() + if is_wide { 4 } else { 0 }, 0);
     };
-    // Where it begins, where the list of parts is, no list of sections.
+    // Entry point, offset of the program headers, no section headers.
     for value in [base + u32::from(head + part), head.into(), 0] {
         word(&mut bytes, value);
     }
@@ -265,7 +265,7 @@ fn elf(is_wide: bool, base: u32, code: &[u8]) -> Vec<u8> {
     for half in [head, part, 1, 0, 0, 0] {
         bytes.extend(half.to_le_bytes());
     }
-    // One part, loaded to be read and run: its flags come second or last but one.
+    // One segment, readable and executable: its flags are the second or the last but one field.
     bytes.extend(1u32.to_le_bytes());
     if is_wide {
         bytes.extend(5u32.to_le_bytes());

@@ -15,7 +15,7 @@ use super::can_record;
 use super::live_outliers::{Running, lines};
 use crate::common::Place;
 
-/// Folders that live answers use, below the place.
+/// Temporary directories of live queries, below the place.
 fn rooms(place: &Place) -> Vec<std::path::PathBuf> {
     let entries = std::fs::read_dir(place.path()).expect("it is there");
     let paths = entries.map(|entry| entry.expect("it can be read").path());
@@ -23,7 +23,7 @@ fn rooms(place: &Place) -> Vec<std::path::PathBuf> {
     paths.filter(is_room).collect()
 }
 
-/// A command that goes on until this is dropped.
+/// A command that runs until this is dropped.
 struct Going(Child);
 
 impl Going {
@@ -54,7 +54,7 @@ fn each_interval_is_answered_and_leaves_nothing() {
     );
     let folder = place.path().canonicalize().expect("it is there");
     let files = format!("{}/live-7817-*", folder.display());
-    // Of one process: others may make more calls than can be answered.
+    // Of one process: the others may make more calls than can be processed.
     let pid = load.0.id().to_string();
     let question = [
         "io", "top", "@live", "1", "2", "--json", "--file", &files, "-n", "0", "-p", &pid,
@@ -80,7 +80,7 @@ fn each_interval_is_answered_and_leaves_nothing() {
         panic!("{text}");
     };
     assert!(first.0 < second.0 && first.1 < second.1);
-    // The shell moves what it opens to another descriptor, which is an operation of that class too.
+    // The shell duplicates what it opens to another descriptor, an operation of the same class.
     let opens = of("row").filter(|row| row["table"] == "top_open" && row["name"] == "openat");
     let opens: Vec<(i64, &str)> = opens
         .map(|row| {
@@ -145,7 +145,7 @@ fn a_reader_that_leaves_ends_it_and_what_a_killed_one_left_is_taken_away() {
     assert!(rooms(&place).is_empty());
 }
 
-/// How often each path below the folder was opened, and failed to be.
+/// How often each path below the directory was opened, and failed to open.
 type Opens = BTreeMap<(String, bool), usize>;
 
 #[test]
@@ -156,7 +156,7 @@ fn opensnoop_shows_what_strace_sees() {
     let place = Place::new();
     let folder = place.path().canonicalize().expect("it is there");
     let folder = folder.to_str().expect("UTF-8");
-    // One process, which waits until it is watched.
+    // One process, which waits until it is recorded.
     let script = format!(
         "echo $$ > pid.new; mv pid.new pid; while [ ! -e go ]; do sleep 0.1; done; \
          i=0; while [ $i -lt 149 ]; do \
@@ -218,13 +218,13 @@ fn opensnoop_shows_what_strace_sees() {
     assert_eq!(ours, expected);
 }
 
-/// Sums of columns of a report of iostat, and the values of others where there was something.
+/// Sums of columns of an iostat report, and the values of others if not zero.
 struct Report {
     read: f64,
     written: f64,
 }
 
-/// Of `-d -k`: kB read and written in all intervals.
+/// For `-d -k`: kB read and written in all intervals.
 fn report(text: &str, device: &str) -> Report {
     let mut sums = Report {
         read: 0.0,
@@ -241,7 +241,7 @@ fn report(text: &str, device: &str) -> Report {
     sums
 }
 
-/// Of `-d -x -k`: sizes of requests by title, in intervals that had any.
+/// For `-d -x -k`: request sizes by column, in intervals with requests.
 fn sizes(text: &str, device: &str, title: &str) -> Vec<String> {
     let mut place = None;
     let mut found = Vec::new();
@@ -258,7 +258,7 @@ fn sizes(text: &str, device: &str, title: &str) -> Vec<String> {
     found
 }
 
-/// The real one, until it is stopped.
+/// The real iostat, until it is stopped.
 struct Iostat(Child);
 
 impl Iostat {
@@ -271,7 +271,7 @@ impl Iostat {
             .stderr(Stdio::null())
             .spawn()
             .ok()?;
-        // Without -y the first report is of the time since boot: it has been read when we go on.
+        // Without -y the first report covers the time since boot; it has been read here.
         let stdout = child.stdout.take()?;
         let mut reader = BufReader::new(stdout);
         let mut line = String::new();
@@ -285,7 +285,7 @@ impl Iostat {
         Some(Self(child))
     }
 
-    /// What it prints until it has shown so many intervals without anything.
+    /// Its output until it has shown this many idle intervals.
     fn rest(mut self, device: &str, idle: usize) -> String {
         let stdout = self.0.stdout.take().expect("it is piped");
         let mut text = String::new();
@@ -320,7 +320,7 @@ impl Drop for Iostat {
     }
 }
 
-/// Reads and writes of 8 and 4 KiB for some seconds, and what the kernel has counted of them.
+/// Reads and writes of 8 and 4 KiB for some seconds, and the kernel's counters of them.
 fn load(disk: &Loop) -> (i64, i64, i64, i64) {
     let before = disk.counters();
     let script = format!(
@@ -360,7 +360,7 @@ fn iostat_counts_the_bytes_that_iostat_counts() {
     assert_eq!(
         (writes, written_kb),
         (11 * 37, 11 * 37 * 8),
-        "nobody else writes there"
+        "no other process writes there"
     );
     let theirs = theirs.map(|iostat| iostat.rest(&disk.name, 1));
     let theirs_extended = theirs_extended.map(|iostat| iostat.rest(&disk.name, 1));
@@ -368,7 +368,7 @@ fn iostat_counts_the_bytes_that_iostat_counts() {
     assert_eq!(code, Some(0));
     let (ours_extended, _) = ours_extended.interrupt();
     let (answers, _) = answers.interrupt();
-    // Nothing is lost where one interval ends and the next begins, and nothing counts twice.
+    // Nothing is lost or counted twice at interval borders.
     let rows = lines(&answers);
     let rows = rows.iter().filter(|line| line["type"] == "row");
     let requests = rows.map(|row: &Value| row["requests"].as_i64().expect("a number"));
@@ -398,16 +398,16 @@ fn sql_asks_this_machine_and_leaves_nothing() {
         return skip(Need::DuckDb, "duckdb is not installed");
     }
     let place = Place::new();
-    let mut asked = Command::new(env!("CARGO_BIN_EXE_whyslow"));
-    asked
+    let mut command = Command::new(env!("CARGO_BIN_EXE_whyslow"));
+    command
         .args(["sql", "@live", "SELECT count(*) AS calls FROM io", "--json"])
         .env("HOME", place.path())
         .env("WHYSLOW_RUN_DIR", place.join("run"))
         .env("TMPDIR", place.path())
         .stdout(Stdio::piped())
         .stderr(Stdio::piped());
-    let child = asked.spawn().expect("it starts");
-    // It would record for ten seconds; Ctrl-C ends that early.
+    let child = command.spawn().expect("it starts");
+    // It would record for ten seconds; Ctrl-C ends it early.
     let begun = Instant::now();
     while rooms(&place).is_empty() && begun.elapsed() < Duration::from_mins(1) {
         std::thread::sleep(Duration::from_millis(20));
@@ -450,5 +450,5 @@ fn what_cannot_be_live_is_refused_before_anything_is_recorded() {
         &["as", "lttng-cputop", "@live", "--begin", "12:00:00"],
         "no window",
     );
-    check(&["import", "@live"], "is no trace");
+    check(&["import", "@live"], "is not a trace");
 }

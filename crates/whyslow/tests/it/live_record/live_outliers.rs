@@ -11,12 +11,12 @@ use super::blocks::Loop;
 use super::can_record;
 use crate::common::Place;
 
-/// The program at work, which has said that it is.
+/// The running program, once it has reported that it is ready.
 pub(crate) struct Running {
     child: Child,
 }
 
-/// The program, which keeps what it keeps in this place.
+/// The program, with its state in this place.
 pub(crate) fn command(place: &Place) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_whyslow"));
     command
@@ -28,7 +28,7 @@ pub(crate) fn command(place: &Place) -> Command {
 }
 
 impl Running {
-    /// Runs until it says `ready` on standard error.
+    /// Runs until it prints `ready` on standard error.
     pub(crate) fn start(place: &Place, words: &[&str], ready: &str) -> Self {
         let mut child = command(place)
             .args(words)
@@ -45,7 +45,7 @@ impl Running {
             line.contains(ready)
         });
         assert!(is_ready, "{heard}");
-        // What it says further must not fill the pipe.
+        // Drains the pipe, which must not fill up.
         std::thread::spawn(move || lines.for_each(drop));
         Self { child }
     }
@@ -54,12 +54,12 @@ impl Running {
         self.child.id()
     }
 
-    /// What it writes from here on.
+    /// Its output from here on.
     pub(crate) fn take_stdout(&mut self) -> std::process::ChildStdout {
         self.child.stdout.take().expect("it is piped")
     }
 
-    /// Ctrl-C; what it still writes is to be read from what was taken.
+    /// Ctrl-C; the remaining output can be read from the handle.
     pub(crate) fn stop(&self) {
         self.signal(Signal::INT);
     }
@@ -69,12 +69,12 @@ impl Running {
         kill_process(pid, signal).expect("it is ours");
     }
 
-    /// Until it ends by itself; returns the exit code.
+    /// Waits until it exits by itself; returns the exit code.
     pub(crate) fn wait(mut self) -> Option<i32> {
         self.child.wait().expect("it is ours").code()
     }
 
-    /// Ctrl-C; returns what it wrote, and the exit code.
+    /// Ctrl-C; returns its output and the exit code.
     pub(crate) fn interrupt(mut self) -> (String, Option<i32>) {
         self.stop();
         let mut text = String::new();
@@ -128,11 +128,11 @@ fn every_request_is_counted_as_the_kernel_counts_it() {
     let (text, code) = running.interrupt();
     assert_eq!(code, Some(0));
     let (reads, writes) = (after[0] - before[0], after[4] - before[4]);
-    assert_eq!(writes, 97, "nobody else writes there");
+    assert_eq!(writes, 97, "no other process writes there");
     let lines = lines(&text);
     let slow: Vec<&Value> = of_table(&lines, "slow").collect();
     let of = |op: &str| slow.iter().filter(|row| row["op"] == op).count() as i64;
-    // Who looks at new disks may have read before we began to count.
+    // Programs that inspect new disks may have read before counting started.
     assert_eq!((of("read"), of("write")), (reads, writes));
     let is_dd = |row: &&&Value| row["comm"] == "dd" && row["op"] == "write";
     let mut sectors: Vec<i64> = slow
@@ -155,7 +155,7 @@ fn every_request_is_counted_as_the_kernel_counts_it() {
         (number("slow"), number("slow_open")),
         (slow.len() as i64, 0)
     );
-    // The numbers follow from the requests.
+    // The summary follows from the requests.
     let mut lengths: Vec<i64> = slow
         .iter()
         .map(|row| row["dur_ns"].as_i64().expect("a number"))
@@ -172,7 +172,7 @@ fn every_request_is_counted_as_the_kernel_counts_it() {
             "{name}: {device} {exact}"
         );
     }
-    let is_cut = |line: &Value| line["text"] == "this interval ended before its time";
+    let is_cut = |line: &Value| line["text"] == "this interval was cut short";
     assert!(lines.iter().any(is_cut), "{text}");
 }
 
@@ -211,9 +211,9 @@ fn what_cannot_be_counted_is_refused() {
         assert_eq!(output.status.code(), Some(2), "{words:?}: {said}");
         assert!(said.contains(message), "{words:?}: {said}");
     };
-    check(&["--pid", "1"], "--pid cannot be used here");
+    check(&["--pid", "1"], "cannot use --pid");
     check(&["-w", "+1s..+2s"], "there is no window");
-    check(&["--dev", "no-such-disk"], "has no device `no-such-disk`");
-    check(&["--csv"], "lines of text or of JSON");
+    check(&["--dev", "no-such-disk"], "unknown device `no-such-disk`");
+    check(&["--csv"], "use text or JSON");
     check(&["-o", "file"], "standard output");
 }

@@ -1,5 +1,5 @@
-//! Lookups of names, against what the programs that do them measure themselves. They ask a server of
-//! this test, which answers late, in namespaces of their own: the machine's resolver is not touched.
+//! DNS lookups, against what the programs that make them measure themselves. They query a server of
+//! this test, which replies late, in separate namespaces: the machine's resolver is not used.
 
 use std::fs::File;
 use std::net::UdpSocket;
@@ -18,12 +18,12 @@ use whyslow_testkit::{Need, skip};
 use super::{can_record, rows};
 use crate::common::Place;
 
-/// The server answers so late: longer than anything else that a lookup waits for.
+/// Delay of the server: longer than anything else in a lookup.
 const LATE: Duration = Duration::from_millis(300);
-/// Lookups that a program does after the recording began.
+/// Lookups that a program makes after the recording started.
 const ROUNDS: usize = 5;
-/// Waits until recording has begun, asks for names of its own, and tells what each lookup took and
-/// gave.
+/// Waits until recording has started, looks up unique names, and prints duration and result of each
+/// lookup.
 const CLIENT: &str = r#"
 #define _GNU_SOURCE
 #include <arpa/inet.h>
@@ -79,7 +79,7 @@ int main(int argc, char **argv)
 	char name[64];
 
 	(void)argc;
-	/* What a function needs at its first use is there before anything is measured. */
+	/* Resolves lazily bound functions before anything is measured. */
 	look("warm.invalid", 0);
 	puts("warm");
 	fflush(stdout);
@@ -97,15 +97,15 @@ int main(int argc, char **argv)
 }
 "#;
 
-/// Namespaces of their own for network and mounts, with a server of names.
+/// Separate network and mount namespaces with a name server.
 pub(super) struct Surroundings {
     holder: Child,
-    /// Names that the server was asked for.
-    asked: Arc<Mutex<Vec<String>>>,
+    /// Names that the server was queried for.
+    queried: Arc<Mutex<Vec<String>>>,
 }
 
 impl Surroundings {
-    /// A shell holds the namespaces; files of its own are the resolver's configuration there.
+    /// A shell keeps the namespaces alive; they have their own resolver configuration.
     pub(super) fn new(place: &Place) -> Option<Self> {
         place.write(
             "resolv.conf",
@@ -126,7 +126,7 @@ impl Surroundings {
             .ok()?;
         let mut surroundings = Self {
             holder,
-            asked: Arc::default(),
+            queried: Arc::default(),
         };
         let is_there = || place.join("surrounded").exists();
         wait(|| is_there() || !matches!(surroundings.holder.try_wait(), Ok(None)));
@@ -139,22 +139,25 @@ impl Surroundings {
     /// Whether the server listens. It ends with the test.
     fn serve(&self) -> bool {
         let namespace = File::open(format!("/proc/{}/ns/net", self.holder.id()));
-        let asked = Arc::clone(&self.asked);
-        let (tell, listens) = mpsc::channel();
+        let queried = Arc::clone(&self.queried);
+        let (ready, listens) = mpsc::channel();
         thread::spawn(move || {
             let moved = namespace.ok().and_then(|namespace| {
                 let kind = Some(LinkNameSpaceType::Network);
                 move_into_link_name_space(namespace.as_fd(), kind).ok()
             });
             let socket = moved.and_then(|()| UdpSocket::bind("127.0.0.1:53").ok());
-            let _ = tell.send(socket.is_some());
+            let _ = ready.send(socket.is_some());
             let Some(socket) = socket else { return };
             let mut query = [0; 1500];
             while let Ok((size, from)) = socket.recv_from(&mut query) {
                 let Some((name, reply)) = answer(&query[..size]) else {
                     continue;
                 };
-                asked.lock().expect("nobody panicked").push(name.clone());
+                queried
+                    .lock()
+                    .expect("the lock is not poisoned")
+                    .push(name.clone());
                 let socket = socket.try_clone().expect("descriptors are left");
                 if !name.starts_with("never") {
                     thread::spawn(move || {
@@ -168,11 +171,11 @@ impl Surroundings {
     }
 
     fn was_asked(&self, name: &str) -> bool {
-        let asked = self.asked.lock().expect("nobody panicked");
-        asked.iter().any(|known| known == name)
+        let queried = self.queried.lock().expect("the lock is not poisoned");
+        queried.iter().any(|known| known == name)
     }
 
-    /// What runs the words that follow there.
+    /// The command that runs its arguments in the namespaces.
     pub(super) fn enter(&self) -> Command {
         let mut command = Command::new("nsenter");
         command
@@ -182,7 +185,7 @@ impl Surroundings {
         command
     }
 
-    /// A program there.
+    /// A program in the namespaces.
     fn start(&self, program: &Path, args: &[&str]) -> Child {
         self.enter()
             .arg(program)
@@ -200,8 +203,8 @@ impl Drop for Surroundings {
     }
 }
 
-/// The name that a query asks for, and the reply: names that begin with `good` have an address of the
-/// fourth version, others do not exist.
+/// The name in a query, and the reply: names that start with `good` have an IPv4 address, others do
+/// not exist.
 fn answer(query: &[u8]) -> Option<(String, Vec<u8>)> {
     const HEAD: usize = 12;
     let (mut labels, mut at) = (Vec::new(), HEAD);
@@ -230,7 +233,7 @@ fn answer(query: &[u8]) -> Option<(String, Vec<u8>)> {
     Some((labels.join("."), reply))
 }
 
-/// Whether it became so within a minute.
+/// Whether the condition holds within a minute.
 pub(super) fn wait(mut is_so: impl FnMut() -> bool) -> bool {
     let begun = Instant::now();
     while begun.elapsed() < Duration::from_mins(1) {
@@ -242,9 +245,9 @@ pub(super) fn wait(mut is_so: impl FnMut() -> bool) -> bool {
     false
 }
 
-/// A recording that goes on until `done` is there; `recording` tells that it has begun.
+/// A recording that runs until `done` exists; `recording` exists once it has started.
 fn recorder(place: &Place) -> Recorder {
-    // Nobody is left behind for longer than some minutes.
+    // No process is left behind for more than a few minutes.
     let script =
         ": >recording; i=0; until [ -e done ] || [ $i -gt 3000 ]; do sleep 0.05; i=$((i+1)); done";
     let recorder = Command::new(env!("CARGO_BIN_EXE_whyslow"))
@@ -268,7 +271,7 @@ fn recorder(place: &Place) -> Recorder {
     recorder
 }
 
-/// Ends with the test, however that ends.
+/// A child that is killed at the end of the test.
 struct Recorder(Child);
 
 impl Recorder {
@@ -286,7 +289,7 @@ impl Drop for Recorder {
     }
 }
 
-/// The client as a compiler makes it, if that is installed.
+/// The client built with this compiler, if that is installed.
 fn compiled(place: &Place, name: &str, compiler: &[&str]) -> Option<PathBuf> {
     let source = place.write("client.c", CLIENT);
     let program = place.join(name);
@@ -299,7 +302,7 @@ fn compiled(place: &Place, name: &str, compiler: &[&str]) -> Option<PathBuf> {
     is_made.then_some(program)
 }
 
-/// What a client says of one lookup.
+/// What a client prints about one lookup.
 struct Said {
     name: String,
     took_ns: i64,
@@ -329,7 +332,7 @@ fn compare(said: &Said, all: &[Value]) {
         panic!("{name}: not once among {all:?}");
     };
     assert_eq!(row["address"].as_str(), said.address.as_deref(), "{row}");
-    // The reason why gethostbyname failed is kept from us, but it never fails here.
+    // The reason for a failed gethostbyname is not recorded, but it never fails here.
     let result = match (said.code, row["function"].as_str()) {
         (0, _) => "ok",
         (-2, Some("getaddrinfo")) => "EAI_NONAME",
@@ -339,7 +342,7 @@ fn compare(said: &Said, all: &[Value]) {
     assert_eq!(row["result"], result, "{row}");
     assert_eq!(row["code"].as_i64(), Some(said.code), "{row}");
     let took = row["dur_ns"].as_i64().expect("it ended");
-    // The client looks at the same clock before and after, and may lose its CPU there.
+    // The client reads the clock before and after the lookup, and may lose the CPU there.
     let spare = said.took_ns - took;
     assert!((0..2_000_000_000).contains(&spare), "{spare} ns: {row}");
     assert!(took >= LATE.as_nanos() as i64, "{row}");
@@ -374,7 +377,7 @@ fn lookups_of_every_libc_are_as_the_programs_measure_them() {
         let rounds = ROUNDS.to_string();
         clients.push((name.clone(), there.start(&program, &[&name, &rounds, flag])));
     }
-    // They run, and have what they need, before recording begins.
+    // They run, and have loaded what they need, before recording starts.
     assert!(wait(|| count(&there, "warm.invalid") >= clients.len()));
     let mut recorder = recorder(&place);
     let mut said = Vec::new();
@@ -394,10 +397,10 @@ fn lookups_of_every_libc_are_as_the_programs_measure_them() {
     }
 }
 
-/// How often the server was asked for the name.
+/// How often the server was queried for the name.
 fn count(there: &Surroundings, name: &str) -> usize {
-    let asked = there.asked.lock().expect("nobody panicked");
-    asked.iter().filter(|known| *known == name).count()
+    let queried = there.queried.lock().expect("the lock is not poisoned");
+    queried.iter().filter(|known| *known == name).count()
 }
 
 #[test]
@@ -445,7 +448,7 @@ fn a_lookup_that_does_not_end_is_told_without_an_end() {
     }
 }
 
-/// Has a C library of its own, and comes when the recording has begun.
+/// Has its own C library, and starts during the recording.
 const LATE_COMER: &str = r#"
 #include <netdb.h>
 #include <unistd.h>
@@ -454,7 +457,7 @@ int main(void)
 {
 	struct addrinfo *found = 0;
 
-	/* It is looked at a while after it began. */
+	/* New processes are inspected a while after their start. */
 	for (int i = 0; i < 13; i++) {
 		sleep(1);
 		if (!getaddrinfo("127.43.91.7", 0, 0, &found))
@@ -480,7 +483,7 @@ fn a_library_that_comes_later_is_watched_too() {
     }
     super::record(&place, &["--what", "dns"], "./late");
     let lookups = rows(&place, &["dns", "log", "rec.wsl", "-c", "late"]);
-    // The first may come before it is watched.
+    // The first lookup may precede the probe.
     assert!((1..=13).contains(&lookups.len()), "{lookups:?}");
     for lookup in &lookups {
         assert_eq!(lookup["host"], "127.43.91.7", "{lookup}");

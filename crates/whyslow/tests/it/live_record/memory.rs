@@ -1,5 +1,5 @@
-//! Memory that recording takes, as the kernel counts it: within what was told, and none of it on the
-//! account of those who are recorded.
+//! Memory used for recording, as counted by the kernel: within the reported limit, and not charged
+//! to the recorded processes.
 
 use std::fs::{self, File};
 use std::io::{BufRead as _, BufReader, Write as _};
@@ -20,7 +20,7 @@ const THREADS: usize = 2003;
 const KIB: u64 = 1 << 10;
 const MIB: u64 = 1 << 20;
 
-/// A process that ends with this.
+/// A child that is killed on drop.
 pub(super) struct Running(pub(super) Child);
 
 impl Drop for Running {
@@ -30,14 +30,14 @@ impl Drop for Running {
     }
 }
 
-/// Calls without end, more than a recorder takes.
+/// Endless system calls, more than a recorder can take.
 pub(super) fn flood() -> Running {
     let mut dd = Command::new("dd");
     dd.args(["if=/dev/zero", "of=/dev/null", "bs=1"]);
     Running(dd.stderr(Stdio::null()).spawn().expect("it starts"))
 }
 
-/// Bytes of pages and of maps in the kernel, whose pages count once though they are mapped twice.
+/// Bytes of pages and of kernel maps, whose pages count once though they are mapped twice.
 pub(super) fn taken(pid: u32) -> u64 {
     let read = |path: &Path| fs::read_to_string(path).unwrap_or_default();
     let process = PathBuf::from(format!("/proc/{pid}"));
@@ -102,7 +102,9 @@ fn a_flood_takes_no_more_memory_than_allowed_and_drops_are_counted() {
         .stderr(File::create(&said).expect("a disk"));
     let mut recorder = Running(recorder.spawn().expect("it starts"));
     let heard = || fs::read_to_string(&said).unwrap_or_default();
-    wait_for("the recorder", || heard().contains("recording; Ctrl-C"));
+    wait_for("the recorder", || {
+        heard().contains("recording; press Ctrl-C")
+    });
     let floods: Vec<Running> = (0..2).map(|_| flood()).collect();
     let begun = Instant::now();
     let mut most = 0;
@@ -120,17 +122,17 @@ fn a_flood_takes_no_more_memory_than_allowed_and_drops_are_counted() {
         "{} KiB; {said}",
         most / KIB
     );
-    let told = said.split_once("took at most ").map(|(_, rest)| rest);
-    let told = told.and_then(|rest| rest.split_once(" MiB")?.0.parse::<f64>().ok());
-    let is_near = |told: f64| (told - most as f64 / MIB as f64).abs() < 8.0;
-    assert!(told.is_some_and(is_near), "{} KiB; {said}", most / KIB);
-    assert!(said.contains("80.0 MiB are allowed"), "{said}");
+    let reported = said.split_once("memory: at most ").map(|(_, rest)| rest);
+    let reported = reported.and_then(|rest| rest.split_once(" MiB")?.0.parse::<f64>().ok());
+    let is_near = |reported: f64| (reported - most as f64 / MIB as f64).abs() < 8.0;
+    assert!(reported.is_some_and(is_near), "{} KiB; {said}", most / KIB);
+    assert!(said.contains("limit 80.0 MiB"), "{said}");
     assert!(said.contains(" records were lost"), "{said}");
     assert!(
         said.contains("whyslow import rec.wsl.spool -o rec.wsl"),
         "{said}"
     );
-    // What is missing is known to whoever makes a recording of it, too.
+    // An import of the spool reports the losses, too.
     let imported = place
         .whyslow()
         .args(["import", "rec.wsl.spool", "-o", "rec.wsl"])
@@ -150,7 +152,7 @@ fn too_little_memory_is_refused_with_the_least_that_will_do() {
         String::from_utf8_lossy(&done.stderr).into_owned()
     };
     let said = refused(&["--max-memory", "20MiB"]);
-    assert!(said.contains("--max-memory 65MiB at least"), "{said}");
+    assert!(said.contains("--max-memory to at least 65MiB"), "{said}");
     let said = refused(&[
         "--max-memory",
         "70MiB",
@@ -159,10 +161,10 @@ fn too_little_memory_is_refused_with_the_least_that_will_do() {
         "--ring-memory",
         "8MiB",
     ]);
-    assert!(said.contains("--max-memory 81MiB at least"), "{said}");
+    assert!(said.contains("--max-memory to at least 81MiB"), "{said}");
 }
 
-/// A control group of this version of control groups, or why there is none.
+/// A cgroup of this version, or why it cannot be created.
 struct Group {
     folder: PathBuf,
     is_old: bool,
@@ -184,7 +186,7 @@ impl Group {
         Ok(Self { folder, is_old })
     }
 
-    /// A file, by its name in the old and the new version.
+    /// A file, by its name in versions 1 and 2.
     fn file(&self, old: &str, new: &str) -> PathBuf {
         self.folder.join(if self.is_old { old } else { new })
     }
@@ -203,7 +205,7 @@ impl Group {
         fs::write(file, bytes.to_string()).expect("it may be set");
     }
 
-    /// How often the limit was met, and somebody killed for it.
+    /// How often the limit was reached, and how often the OOM killer ran.
     fn hits(&self) -> (u64, u64) {
         let number = |text: &str, name: &str| -> u64 {
             let found = text.lines().find_map(|line| line.strip_prefix(name));
@@ -221,7 +223,7 @@ impl Group {
         (met, number(&events, "oom_kill "))
     }
 
-    /// The command, begun in the group.
+    /// The command, started in the cgroup.
     fn command(&self, program: &str) -> Command {
         let mut command = Command::new("/bin/sh");
         command
@@ -235,15 +237,15 @@ impl Group {
 impl Drop for Group {
     fn drop(&mut self) {
         let begun = Instant::now();
-        // Those in it take a moment to be gone.
+        // Its processes take a moment to exit.
         while fs::remove_dir(&self.folder).is_err() && begun.elapsed() < Duration::from_secs(10) {
             sleep(Duration::from_millis(50));
         }
     }
 }
 
-/// Not a test: run in a process of its own by the test below. Each line that it reads is a round of
-/// calls by all of its threads; it writes one when that is over.
+/// Not a test: run in a separate process by the test below. Each line that it reads starts a round
+/// of calls by all of its threads; it writes a line when the round is over.
 #[test]
 #[ignore = "starts thousands of threads"]
 #[allow(clippy::print_stdout, clippy::disallowed_methods)] // it is the whole process
@@ -264,13 +266,13 @@ fn a_target_of_many_threads() {
                 }
             });
         if thread.is_err() {
-            // The others wait for ever otherwise.
+            // The others would wait forever otherwise.
             std::process::exit(75);
         }
     }
     println!("ready");
     for line in std::io::stdin().lines() {
-        line.expect("somebody writes");
+        line.expect("a line");
         turn.wait();
         turn.wait();
         println!("done");
@@ -295,8 +297,8 @@ impl Target {
             .stdout(Stdio::piped())
             .spawn()
             .expect("it starts");
-        let words = child.stdin.take().expect("it was asked for");
-        let answers = BufReader::new(child.stdout.take().expect("it was asked for"));
+        let words = child.stdin.take().expect("it is piped");
+        let answers = BufReader::new(child.stdout.take().expect("it is piped"));
         Self {
             child: Running(child),
             words,
@@ -304,7 +306,7 @@ impl Target {
         }
     }
 
-    /// Whether it says that.
+    /// Whether it prints that.
     fn says(&mut self, word: &str) -> bool {
         let mut line = String::new();
         while self
@@ -327,7 +329,7 @@ impl Target {
     }
 }
 
-/// What the kernel keeps for each thread that it tells of is the recorder's, as are the rings.
+/// Per-thread data in the kernel is charged to the recorder, as are the rings.
 #[test]
 fn nothing_counts_for_the_control_group_that_is_recorded() {
     if !can_record() {
@@ -341,7 +343,7 @@ fn nothing_counts_for_the_control_group_that_is_recorded() {
     if !target.says("ready") {
         return skip(
             Need::Machine,
-            "this machine has no room for so many threads",
+            "this machine does not permit that many threads",
         );
     }
     for _ in 0..3 {
@@ -361,9 +363,11 @@ fn nothing_counts_for_the_control_group_that_is_recorded() {
         .spawn();
     let mut recorder = Running(recorder.expect("it starts"));
     let heard = || fs::read_to_string(&said).unwrap_or_default();
-    wait_for("the recorder", || heard().contains("recording; Ctrl-C"));
+    wait_for("the recorder", || {
+        heard().contains("recording; press Ctrl-C")
+    });
     let own_begin = own_group.usage();
-    // The buffer is on its own account.
+    // The buffer is charged to the recorder.
     assert!(
         own_begin >= own_before + 8 * MIB,
         "{own_before} {own_begin}"
@@ -378,7 +382,7 @@ fn nothing_counts_for_the_control_group_that_is_recorded() {
     target.work();
     assert!(target.child.0.try_wait().expect("it is ours").is_none());
     assert_eq!(target_group.hits(), hits);
-    // CPUs keep some pages in advance, 256 KiB each on the usual ones; what the kernel keeps of so many
+    // CPUs reserve some pages in advance, usually 256 KiB each; per-thread data of this many
     // threads would be more.
     let cpus = std::thread::available_parallelism().map_or(1, usize::from) as u64;
     let slack = (256 * KIB * cpus).min(768 * KIB);

@@ -1,5 +1,5 @@
-//! `record` on this machine: what it holds against what strace, the kernel's counters and the
-//! programs themselves say.
+//! `record` on this machine: recordings against strace, the kernel's counters and what the programs
+//! report themselves.
 
 mod across;
 mod bad_disk;
@@ -55,14 +55,15 @@ use whyslow_testkit::{Need, skip};
 
 use crate::common::Place;
 
-/// Locked by tests that flood the machine with more events than a recorder takes, and shared by tests
-/// that must lose nothing or end in time. A file, because a test may have a process of its own.
+/// Locked by tests that flood the machine with more events than a recorder can take, and shared by
+/// tests that must lose nothing or finish in time. A file, because each test may be a separate
+/// process.
 fn flood_lock(lock: fn(&File) -> std::io::Result<()>) -> File {
     let file = |name| {
         let path = Path::new(env!("CARGO_TARGET_TMPDIR")).join(name);
         File::create(path).expect("the target directory is ours")
     };
-    // Whoever waits keeps the turn: else a flood would wait until no other test is left.
+    // Waiting tests keep the gate locked: else a flood would wait until no other test is left.
     let turn = file("flood.turn");
     turn.lock().expect("a local file can be locked");
     let flood = file("flood.lock");
@@ -70,7 +71,7 @@ fn flood_lock(lock: fn(&File) -> std::io::Result<()>) -> File {
     flood
 }
 
-/// Until this is dropped no other test floods the machine, and none minds.
+/// Until this is dropped no other test floods the machine or is sensitive to a flood.
 #[must_use]
 pub(crate) fn floods_alone() -> File {
     flood_lock(File::lock)
@@ -82,7 +83,7 @@ pub(crate) fn no_floods() -> File {
     flood_lock(File::lock_shared)
 }
 
-/// Whether this machine can be recorded; told where not.
+/// Whether this machine can be recorded; skips the test otherwise.
 pub(crate) fn can_record() -> bool {
     static WHY_NOT: std::sync::OnceLock<Option<String>> = std::sync::OnceLock::new();
     let why_not = WHY_NOT.get_or_init(|| {
@@ -101,7 +102,7 @@ pub(crate) fn can_record() -> bool {
     why_not.is_none()
 }
 
-/// What the recorder says where it cannot record.
+/// The recorder's message where it cannot record.
 fn why_not_recorded() -> Option<String> {
     let place = Place::new();
     let output = place
@@ -110,7 +111,7 @@ fn why_not_recorded() -> Option<String> {
         .output()
         .expect("it starts");
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
-    // Root on a kernel that describes its types has no excuse.
+    // As root on a kernel with BTF, recording must work.
     let ids = std::fs::read_link("/proc/self/ns/pid").unwrap_or_default();
     let is_host = ids == Path::new("pid:[4026531836]");
     let is_expected = is_root() && is_host && Path::new("/sys/kernel/btf/vmlinux").exists();
@@ -118,7 +119,7 @@ fn why_not_recorded() -> Option<String> {
     (!output.status.success()).then_some(said)
 }
 
-/// Records a command of the shell as `rec.wsl`.
+/// Records a shell command as `rec.wsl`.
 pub(crate) fn record(place: &Place, options: &[&str], script: &str) {
     place
         .whyslow()
@@ -134,7 +135,7 @@ pub(crate) fn rows(place: &Place, question: &[&str]) -> Vec<Value> {
     answered(place, &[question, &["-n", "0"]].concat())
 }
 
-/// The same of a question that has no limit.
+/// The same for a query without a limit.
 pub(crate) fn answered(place: &Place, question: &[&str]) -> Vec<Value> {
     let output = place
         .whyslow()

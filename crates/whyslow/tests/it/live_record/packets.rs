@@ -1,4 +1,4 @@
-//! Who is woken by whose packet, over loopback.
+//! Wakeups by packets over loopback, with their senders.
 
 use serde_json::Value;
 use whyslow_testkit::{Need, skip};
@@ -6,7 +6,7 @@ use whyslow_testkit::{Need, skip};
 use super::{can_record, record, rows};
 use crate::common::Place;
 
-/// A server that answers 50 ms after it was asked, ten times, with nobody else in its network.
+/// A server that replies after 50 ms, ten times, alone in its network namespace.
 const ANSWERS: &str = "
 import os, socket, time
 server = socket.create_server(('127.0.0.1', 39125))
@@ -26,7 +26,7 @@ for number in range(10):
 os.wait()
 ";
 
-/// Waits that came to an end by what the server sent, and all that were as long.
+/// Waits ended by packets of the server, and all waits of that length.
 fn woken(place: &Place) -> (usize, usize) {
     let packets = rows(place, &["net", "log", "rec.wsl"]);
     let states = rows(place, &["states", "log", "rec.wsl", "--comm", "asks"]);
@@ -63,7 +63,8 @@ fn who_waits_for_an_answer_is_woken_by_the_packet_of_the_server() {
         record(&place, &["--what", topics], script);
         let (by_server, waits) = woken(&place);
         assert_eq!(waits, 10, "{topics}");
-        // Where the end of a softirq is not recorded, one that is held up is not taken to be a packet's.
+        // Without the end of softirqs, a wakeup in an interrupted softirq is not attributed to a
+        // packet.
         let least = if topics.contains("irq") { 10 } else { 9 };
         assert!(by_server >= least, "{topics}: {by_server}");
     }

@@ -1,5 +1,5 @@
-//! What the kernel itself does and makes threads wait for: journals, writeback, reclaim; packets
-//! and page faults on request. Against the kernel's own counts, on devices that nobody else uses.
+//! Work of the kernel that threads wait for: journals, writeback, reclaim; on request packets and
+//! page faults. Against the kernel's own counts, on devices of this test.
 
 use std::process::Command;
 
@@ -9,9 +9,9 @@ use whyslow_testkit::{Need, skip};
 use super::{can_record, record, rows};
 use crate::common::Place;
 
-/// Makes an ext4 on a loop device of its own, does the work in it, and takes all away again. The
-/// mount is seen by nobody else. Limits of dirty pages are taken away, too: a loop device keeps them
-/// for the next file that it gets.
+/// Creates an ext4 on a loop device, runs the work in it, and removes both. The mount is in a
+/// separate namespace. Limits of dirty pages are reset, too: a loop device keeps them for the next
+/// file that it gets.
 fn in_ext4(work: &str) -> String {
     format!(
         "exec unshare --mount --propagation private /bin/sh -c '
@@ -90,7 +90,7 @@ fn commits_of_a_journal_are_those_that_the_kernel_counts() {
         &disk,
     ];
     let ours = rows(&place, &question);
-    // The recording holds what mount and umount commit, too.
+    // The recording also has the commits of mount and umount.
     let count = ours.len() as i64;
     assert!((theirs..=theirs + 4).contains(&count), "{theirs}: {ours:?}");
     let numbers: Vec<i64> = ours.iter().map(|row| number(row, "transaction")).collect();
@@ -139,7 +139,7 @@ fn a_writer_that_is_held_back_is_shown_and_so_is_the_writeback() {
     assert!(!held.is_empty());
     for wait in &held {
         assert_eq!(wait["comm"], "dd", "{wait}");
-        // The kernel sets pauses of whole jiffies, the longest 200 ms.
+        // The kernel sets pauses of whole jiffies, at most 200 ms.
         assert!(number(wait, "dur_ns") > 500_000, "{wait}");
     }
     let pages: i64 = log("writeback")
@@ -152,7 +152,7 @@ fn a_writer_that_is_held_back_is_shown_and_so_is_the_writeback() {
     );
 }
 
-/// In a network of its own, so that nobody else's packets go to that port.
+/// In a separate network namespace, so that the port gets no other packets.
 const PACKETS: &str = "
 import socket
 here = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
@@ -190,7 +190,7 @@ fn packets_are_counted_with_their_peers() {
     for (kind, above) in [("queue", 14), ("receive", 0)] {
         let of_ours = |row: &&Value| row["kind"] == kind && row["destination"] == "127.0.0.1:39119";
         let ours: Vec<&Value> = packets.iter().filter(of_ours).collect();
-        // Heads of IP and UDP, and of the link where it has not been taken off.
+        // IP and UDP headers, and the link header where it has not been removed.
         let sizes: Vec<i64> = ours.iter().map(|row| number(row, "bytes")).collect();
         let expected: Vec<i64> = (1..98).map(|size| size + 28 + above).collect();
         assert_eq!(sizes, expected, "{kind}");
@@ -208,7 +208,7 @@ fn faults_are_those_that_the_kernel_accounts_to_the_process() {
         return;
     }
     let place = Place::new();
-    // Touches 1009 new pages between two looks at its own count.
+    // Touches 1009 new pages between two readings of its own count.
     let program = "
 import mmap, resource
 count = lambda: resource.getrusage(resource.RUSAGE_SELF).ru_minflt
@@ -231,7 +231,7 @@ open('faults', 'w').write(str(count() - before))
     let of_ours = usage.iter().find(|row| row["comm"] == "toucher");
     let of_ours = of_ours.unwrap_or_else(|| panic!("{usage:?}"));
     let ours = number(of_ours, "faults_user");
-    // It begins and ends beyond its looks at the count.
+    // It starts before and ends after the readings of the count.
     assert!(
         (theirs..theirs + 3_000).contains(&ours),
         "{ours} of {theirs}"
@@ -252,10 +252,7 @@ fn a_thread_that_frees_memory_for_its_cgroup_is_shown() {
         cat $group/memory.failcnt >failures";
     record(&place, &[], script);
     let Ok(failures) = std::fs::read_to_string(place.join("failures")) else {
-        return skip(
-            Need::Machine,
-            "no cgroup whose memory may be limited (version 1)",
-        );
+        return skip(Need::Machine, "no memory cgroup (version 1)");
     };
     if failures.trim() == "0" {
         return skip(

@@ -1,5 +1,5 @@
-//! `record --ring --push`: while the store is away recordings wait, within their limit, and everything
-//! that was promised comes to the lake once, also if the recorder was killed.
+//! `record --ring --push`: while the store is unreachable, recordings wait within their limit, and
+//! each is pushed to the lake exactly once, even if the recorder was killed.
 
 use std::fs;
 use std::io::{BufRead as _, BufReader};
@@ -12,7 +12,7 @@ use super::can_record;
 use super::flight::{Recorder, recordings, wait_for};
 use crate::common::Place;
 
-/// An object store that stays where it is when it is stopped and started.
+/// An object store that keeps its address when it is stopped and restarted.
 struct Store {
     process: Option<Child>,
     port: u16,
@@ -101,7 +101,7 @@ fn waiting(place: &Place) -> usize {
 }
 
 fn save(recorder: &Recorder, place: &Place, count: usize) {
-    // Names tell seconds.
+    // Names have a resolution of seconds.
     sleep(Duration::from_millis(1100));
     recorder.signal("USR1");
     wait_for("a recording", || {
@@ -121,7 +121,7 @@ fn what_was_promised_comes_when_the_store_is_back() {
     save(&recorder, &place, 1);
     save(&recorder, &place, 2);
     wait_for("a word about the store", || {
-        recorder.said().contains("not pushed yet")
+        recorder.said().contains("note: cannot push")
     });
     assert_eq!(waiting(&place), 2, "{}", recorder.said());
     store.start();
@@ -131,7 +131,7 @@ fn what_was_promised_comes_when_the_store_is_back() {
     wait_for("the third in the lake", || store.commits().len() == 3);
     let said = recorder.end();
     assert_eq!(said.matches("pushed ./box-").count(), 3, "{said}");
-    assert!(!said.contains("wait to be pushed"), "{said}");
+    assert!(!said.contains("waiting to be pushed"), "{said}");
     let commits = store.commits();
     assert!(
         commits.iter().all(|name| name.contains("/cluster=here/")),
@@ -158,7 +158,7 @@ fn a_recorder_that_was_killed_leaves_the_promise_to_the_next_one() {
     wait_for("the mark to go", || waiting(&place) == 0);
     let said = recorder.end();
     assert!(
-        said.contains("1 recordings wait to be pushed from before"),
+        said.contains("1 recordings of earlier runs are waiting to be pushed"),
         "{said}"
     );
     assert_eq!(recordings(&place).len(), 1, "{said}");
@@ -177,11 +177,12 @@ fn without_room_nothing_that_waits_is_given_up_and_what_was_dropped_is_told() {
     let recorder = Recorder::start_with(&place, &options, &store.environment());
     let begun = Instant::now();
     let mut answers = 0;
-    while !recorder.said().contains("over --max-disk") && begun.elapsed() < Duration::from_secs(90)
+    while !recorder.said().contains("exceed --max-disk")
+        && begun.elapsed() < Duration::from_secs(90)
     {
         sleep(Duration::from_millis(1100));
         recorder.signal("USR1");
-        // One after the other: a window that comes while another is saved is dropped for that.
+        // One after the other: a window that arrives while another is being saved is dropped.
         wait_for("an answer", || {
             let said = recorder.said();
             said.matches("saved").count() > answers
@@ -193,8 +194,11 @@ fn without_room_nothing_that_waits_is_given_up_and_what_was_dropped_is_told() {
     });
     let kept = recordings(&place);
     let said = recorder.end();
-    assert!(said.contains("over --max-disk"), "{said}");
-    assert!(said.contains("times there was nothing saved"), "{said}");
-    assert!(said.contains("recordings wait to be pushed"), "{said}");
+    assert!(said.contains("exceed --max-disk"), "{said}");
+    assert!(said.contains("windows were not saved"), "{said}");
+    assert!(
+        said.contains("recordings are waiting to be pushed"),
+        "{said}"
+    );
     assert!(!kept.is_empty() && recordings(&place) == kept, "{said}");
 }

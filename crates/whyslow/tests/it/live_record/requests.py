@@ -1,4 +1,4 @@
-"""A server of one of three shapes and its clients, which say who asked, read and answered what."""
+"""A server of one of three architectures and its clients, which log who sent, read and answered what."""
 import os
 import queue
 import selectors
@@ -74,9 +74,9 @@ def client(number, port):
             got = b''
             while not got.endswith(b'ok'):
                 got += sock.recv(4096)
-            asked.append(f"{name} {sock.getsockname()[1]} {threading.get_native_id()}")
+            sent.append(f"{name} {sock.getsockname()[1]} {threading.get_native_id()}")
 
-asked = []
+sent = []
 listener = socket.create_server(('127.0.0.1', 0), backlog=64)
 port = listener.getsockname()[1]
 own = lambda sock, question: answer(sock, question, threading.get_native_id())
@@ -89,7 +89,7 @@ if pid == 0:
         one.start()
     for one in every:
         one.join()
-    open('asked.txt', 'w').write('\n'.join(asked) + '\n')
+    open('sent.txt', 'w').write('\n'.join(sent) + '\n')
     os._exit(0)
 threading.Thread(target=shapes[shape], daemon=True).start()
 os.waitpid(pid, 0)

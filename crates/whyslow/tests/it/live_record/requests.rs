@@ -1,5 +1,5 @@
-//! Requests of real servers of three shapes, against what servers and clients say themselves: who read
-//! which question on which connection, who answered it, and who asked.
+//! Requests to real servers of three architectures, against the logs of servers and clients: which
+//! thread read which request on which connection, which one replied, and which client sent it.
 
 use std::collections::BTreeMap;
 use std::process::Command;
@@ -14,7 +14,7 @@ use crate::common::Place;
 
 const SERVERS: &str = include_str!("requests.py");
 /// Requests of all clients.
-const ASKED: usize = 120;
+const REQUESTS: usize = 120;
 
 #[test]
 fn a_thread_for_each_connection_answers_what_it_reads() {
@@ -31,7 +31,7 @@ fn a_loop_over_all_connections_answers_in_one_thread() {
     check("loop");
 }
 
-/// What the server says of one request.
+/// The server's log of one request.
 #[derive(Debug)]
 struct Truth {
     reader: i32,
@@ -81,10 +81,10 @@ fn check(shape: &str) {
     for (client, list) in &truth {
         let (ours, theirs) = of_connection(&recorded, &server, client);
         assert!(ours.len() <= list.len(), "{client}: {ours:?}");
-        for ((row, truth), asked) in ours.iter().zip(list).zip(&theirs) {
+        for ((row, truth), request) in ours.iter().zip(list).zip(&theirs) {
             let turns = turns_of(&recorded, row.id);
             let (first, last) = (turns.first(), turns.last());
-            // What is told has to be right.
+            // Every recorded request must be correct.
             assert_eq!(row.tid, Some(truth.reader), "{row:?}");
             assert_eq!(first.map(|turn| turn.tid), Some(truth.reader), "{turns:?}");
             assert_eq!(last.map(|turn| turn.tid), Some(truth.writer), "{turns:?}");
@@ -92,17 +92,17 @@ fn check(shape: &str) {
                 |turn: &&RequestThreadRow| [truth.reader, truth.writer].contains(&turn.tid);
             assert!(turns.iter().all(is_known), "{turns:?}");
             right += 1;
-            if let Some(id) = asked.server_request {
-                assert_eq!(id, row.id, "{asked:?}");
+            if let Some(id) = request.server_request {
+                assert_eq!(id, row.id, "{request:?}");
                 joined += 1;
             }
         }
     }
-    assert!(right * 100 >= ASKED * 95, "{right} of {ASKED}");
-    assert!(joined * 100 >= ASKED * 95, "{joined} of {ASKED}");
+    assert!(right * 100 >= REQUESTS * 95, "{right} of {REQUESTS}");
+    assert!(joined * 100 >= REQUESTS * 95, "{joined} of {REQUESTS}");
 }
 
-/// What was served on a connection, and what was asked there, in order.
+/// Threads that served a connection, and the requests on it, in order.
 fn of_connection<'r>(
     recorded: &'r InMemory,
     server: &str,

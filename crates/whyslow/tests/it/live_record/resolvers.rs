@@ -1,4 +1,4 @@
-//! How names are looked up where a process runs, against the files that are put there.
+//! Resolver configuration of processes, against the files that the test creates.
 
 use std::fs;
 
@@ -33,7 +33,7 @@ fn what_applies_in_a_new_mount_namespace_is_told_beside_its_lookups() {
          options timeout:3 attempts:4 rotate\n",
     );
     place.write("nsswitch.conf", "passwd: files\nhosts: files dns\n");
-    // Addresses are looked up without asking anybody. The first one sees what the machine has.
+    // Numeric addresses need no queries. The first process has the machine's own configuration.
     let script = "\
         getent ahosts 127.0.0.71 >/dev/null || exit 3
         exec unshare -m sh -c '
@@ -83,7 +83,7 @@ fn what_applies_in_a_new_mount_namespace_is_told_beside_its_lookups() {
     assert_eq!(there["hosts"], "files dns");
     let here = of("127.0.0.71");
     assert_ne!(here["nameservers"], there["nameservers"]);
-    // Of whoever else uses the machine the same is told as the machine has.
+    // Other processes of the machine have the machine's own configuration.
     let own = fs::read_to_string("/etc/resolv.conf").unwrap_or_default();
     let mut servers = own
         .lines()
@@ -91,9 +91,9 @@ fn what_applies_in_a_new_mount_namespace_is_told_beside_its_lookups() {
     if let Some(server) = servers.next() {
         assert_eq!(here["nameservers"][0], server.trim());
     }
-    let told = table(&place, &["info", "rec.wsl"], "resolvers");
+    let listed = table(&place, &["info", "rec.wsl"], "resolvers");
     let is_there = |row: &&Value| row["nameservers"] == there["nameservers"];
-    assert_eq!(told.iter().filter(is_there).count(), 1, "{told:?}");
+    assert_eq!(listed.iter().filter(is_there).count(), 1, "{listed:?}");
 }
 
 #[test]

@@ -1,5 +1,5 @@
-//! Programs in Python and Ruby that ran before anybody recorded: the functions that wait for a name,
-//! and that make files for nothing, are named, also where the program has numbers of its own.
+//! Python and Ruby programs that started before the recording: functions that wait for DNS lookups,
+//! and those that create temporary files, are named, also in PID namespaces.
 
 use std::fs;
 use std::process::{Child, Command, Stdio};
@@ -10,7 +10,7 @@ use super::can_record;
 use super::lookups::{Surroundings, wait};
 use crate::common::Place;
 
-/// Asks for names, one after another, by a function that others call.
+/// Looks up names, one after another, in a function that others call.
 const PYTHON: &str = "
 import socket, threading, time
 def look(name):
@@ -61,10 +61,10 @@ while time.monotonic() < deadline:
     number += 1
 ";
 
-/// Ends with the test.
+/// A child that is killed at the end of the test.
 struct Program {
     child: Child,
-    /// Of the program itself, which may be a child of the child.
+    /// Process id of the program itself, which may be a grandchild.
     pid: i32,
 }
 
@@ -79,15 +79,15 @@ impl Drop for Program {
 }
 
 fn is_there(interpreter: &str) -> bool {
-    let asked = Command::new(interpreter).arg("--version").output();
-    let is_there = asked.is_ok_and(|output| output.status.success());
+    let version = Command::new(interpreter).arg("--version").output();
+    let is_there = version.is_ok_and(|output| output.status.success());
     if !is_there {
         skip(Need::Tools, format!("no {interpreter}"));
     }
     is_there
 }
 
-/// Starts it in the folder, and waits until it works.
+/// Starts it in the directory, and waits until it works.
 fn start(place: &Place, command: &mut Command) -> Program {
     let child = command
         .current_dir(place.path())
@@ -99,7 +99,7 @@ fn start(place: &Place, command: &mut Command) -> Program {
         child,
     };
     assert!(wait(|| place.join("ready").exists()), "it never began");
-    // Whoever has children only holds their namespaces.
+    // A process with children only holds the namespaces.
     while let Some(inner) = only_child(program.pid) {
         program.pid = inner;
     }
@@ -120,7 +120,7 @@ fn record(place: &Place, pid: i32, what: &str) {
     );
 }
 
-/// The answer as it is printed for programs.
+/// The answer as JSON.
 fn explained(place: &Place, options: &[&str]) -> String {
     let output = place
         .whyslow()
@@ -133,11 +133,11 @@ fn explained(place: &Place, options: &[&str]) -> String {
     String::from_utf8(output.stdout).expect("JSON")
 }
 
-/// The functions with their lines stand in an explanation, in this order.
+/// The functions with their lines appear in an explanation, in this order.
 fn shows(explained: &str, functions: &[(&str, &str)]) {
     let mut rest = explained;
     for (function, line) in functions {
-        // Ruby's newer versions put the class before the name.
+        // Newer versions of Ruby prefix the class name.
         let begin = format!("{function} (");
         let Some(at) = rest.find(&begin) else {
             panic!("{function} is not in {explained}");
@@ -162,7 +162,7 @@ fn looks(interpreter: &str, program: &str, lines: (&str, &str), prefix: &[&str])
     };
     place.write("program", program);
     let mut command = there.enter();
-    // Entering a namespace of mounts leaves the folder for its root.
+    // Entering a mount namespace changes the working directory to its root.
     let begin = r#"cd "$0" && exec "$@""#;
     command
         .args(prefix)
@@ -185,7 +185,7 @@ fn the_ruby_function_that_waits_for_a_name_is_told() {
     looks("ruby", RUBY, ("program:4", "program:8"), &[]);
 }
 
-/// Numbers of processes and mounts of its own.
+/// With separate PID and mount namespaces.
 const CONTAINER: &[&str] = &["unshare", "--pid", "--fork", "--mount-proc", "--kill-child"];
 
 #[test]

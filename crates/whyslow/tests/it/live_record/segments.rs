@@ -1,4 +1,4 @@
-//! A recording that goes on in other spools: nothing is lost or told twice between them.
+//! A recording that continues in further spools: nothing is lost or duplicated between them.
 
 use std::process::{Child, Command, Stdio};
 use std::time::Duration;
@@ -10,7 +10,7 @@ use whyslow_record::{Options, Progress, Step};
 use super::can_record;
 use crate::common::Place;
 
-/// A number of folders that nobody else makes, and a call that lasts longer than all of that.
+/// A number of uniquely named directories, and a call that outlasts all of them.
 const SCRIPT: &str = "\
     i=0; while [ $i -lt 503 ]; do mkdir segment-$i; i=$((i+1)); done";
 const FOLDERS: usize = 503;
@@ -63,7 +63,7 @@ fn each_call_is_in_one_spool_and_those_under_way_in_all() {
         if turns < TURNS || !is_done {
             return Step::GoOn;
         }
-        // What it waits for: somebody who writes.
+        // The writer that the call waits for.
         writer.get_or_insert_with(|| {
             let pipe = std::fs::OpenOptions::new().write(true).open(&pipe);
             drop(pipe.expect("it reads"));
@@ -85,7 +85,7 @@ fn each_call_is_in_one_spool_and_those_under_way_in_all() {
     made.sort();
     made.dedup();
     assert_eq!(made.len(), FOLDERS);
-    // The open of the pipe: in each from where it began, and ended in the last.
+    // The open of the pipe: in each spool from its start, and with its end in the last.
     let opens: Vec<_> = imported.iter().map(open_of_pipe).collect();
     let (last, before) = opens.split_last().expect("several");
     let begins: Vec<i64> = opens.iter().flatten().map(|(ts, _)| *ts).collect();
@@ -100,16 +100,16 @@ fn each_call_is_in_one_spool_and_those_under_way_in_all() {
     );
     assert!(last.is_some_and(|(_, dur)| dur.is_some()), "{opens:?}");
     together(&place, &spools, (&imported, &opens));
-    // Descriptors of calls under way are known from each spool's own snapshot.
+    // Descriptors of calls in flight are known from each spool's own snapshot.
     for imported in &imported {
         assert!(!imported.rows.fd_life.is_empty());
     }
 }
 
-/// When it began, and how long it took, if it is told.
+/// When it started, and how long it took, if known.
 type Open = Option<(i64, Option<i64>)>;
 
-/// In one folder they are one recording, in which everything is once.
+/// Imported from one directory they are one recording, in which everything occurs once.
 fn together(place: &Place, spools: &[std::path::PathBuf], (apart, opens): (&[InMemory], &[Open])) {
     let folder = place.join("together.spool");
     std::fs::create_dir(&folder).expect("there is room");
@@ -126,11 +126,11 @@ fn together(place: &Place, spools: &[std::path::PathBuf], (apart, opens): (&[InM
     made.sort();
     made.dedup();
     assert_eq!(made.len(), FOLDERS);
-    // The calendar is that of the first.
+    // The calendar is that of the first spool.
     let length = |open: &Open| open.and_then(|(_, length)| length);
     assert_eq!(length(&open_of_pipe(&whole)), opens.last().and_then(length));
-    // What ends is there once, wherever it began. Apart, calls that never return may be told again
-    // of threads that are gone.
+    // A call that ends occurs once, wherever it started. Imported separately, calls that never
+    // return may be repeated for threads that have exited.
     let ended = |imported: &InMemory| {
         let rows = imported.rows.syscall.iter();
         let ended = rows
@@ -148,13 +148,13 @@ fn together(place: &Place, spools: &[std::path::PathBuf], (apart, opens): (&[InM
     assert_eq!(keys.len(), facts.len());
 }
 
-/// Whether it has become the command that waits.
+/// Whether it has executed the waiting command.
 fn is_asleep(waiting: &Child) -> bool {
     let stat = std::fs::read_to_string(format!("/proc/{}/stat", waiting.id()));
     stat.is_ok_and(|stat| stat.contains("(cat) S"))
 }
 
-/// Last parts of the paths of folders that were made.
+/// Last path components of the created directories.
 fn folders(imported: &InMemory) -> Vec<String> {
     let of_row = |row: &SyscallRow| {
         let path = imported.symbols.get(row.path?);

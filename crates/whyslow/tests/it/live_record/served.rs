@@ -1,4 +1,4 @@
-//! `serve @live`: the last minute of this machine, in which everything is once.
+//! `serve @live`: the last minute of this machine, in which every event occurs once.
 
 use std::io::Write as _;
 use std::process::{Child, Command, Stdio};
@@ -12,7 +12,7 @@ use super::{can_record, no_floods};
 use crate::common::Place;
 use crate::serve::client::Server;
 
-/// Folders that nobody else makes, over several spools.
+/// Directories with unique names, created over several spools.
 const SCRIPT: &str = "read go; \
     i=0; while [ $i -lt 151 ]; do mkdir served-$i; i=$((i+1)); sleep 0.05; done";
 const FOLDERS: usize = 151;
@@ -23,7 +23,7 @@ fn now_ns() -> i64 {
     now.expect("after 1970").as_nanos() as i64
 }
 
-/// The recording as it is now, when it reaches so far.
+/// The current recording, once it reaches this time.
 fn recording_until(server: &Server, end_ns: i64) -> Value {
     for _ in 0..1_200 {
         let found = server.json("recordings")["recordings"][0].clone();
@@ -36,7 +36,7 @@ fn recording_until(server: &Server, end_ns: i64) -> Value {
     panic!("it never goes on");
 }
 
-/// Counters go on, whatever was shown twice: each folder once.
+/// Counters continue across spools, and each directory occurs once.
 fn all_are_counted(server: &Server) {
     let made = |line: &str| {
         let count = line.strip_prefix("whyslow_syscall_duration_seconds_count{syscall=\"mkdir");
@@ -55,8 +55,8 @@ fn all_are_counted(server: &Server) {
     panic!("they are never all there");
 }
 
-/// A shell that begins when it is told to, and a recorder of what it does: a machine at work has more
-/// than a build for tests imports in time.
+/// A shell that starts on request, and a recorder of its calls: a busy machine has more events than
+/// a debug build imports in time.
 fn recorded_shell(place: &Place) -> (Child, Running) {
     let shell = Command::new("/bin/sh")
         .args(["-c", SCRIPT])
@@ -66,7 +66,7 @@ fn recorded_shell(place: &Place) -> (Child, Running) {
         .expect("it starts");
     let pid = shell.id().to_string();
     let words = ["record", "-o", "rec.wsl", "--what", "syscalls", "-p", &pid];
-    let recorder = Running::start(place, &words, "recording; Ctrl-C ends it");
+    let recorder = Running::start(place, &words, "recording; press Ctrl-C");
     (shell, recorder)
 }
 
@@ -105,18 +105,18 @@ fn what_is_live_goes_on_and_tells_everything_once() {
     assert_eq!(paths.len(), FOLDERS);
     assert!(rows.clone().all(|row| row["dur_ns"].is_i64()));
     all_are_counted(&server);
-    // What is asked of the one before is refused rather than answered from another.
+    // A query about the replaced recording is refused, not answered from the new one.
     let digest = first["digest"].as_str().expect("a digest");
     let tile = format!("/api/v1/tile?track=calls&level=30&index=0&digest={digest}");
     assert_eq!(server.get(&tile).status, 404);
-    // The last of it stays when the recorder ends, and that it ended is told.
+    // The last recording stays when the recorder ends, and its end is reported.
     recorder.stop();
     assert_eq!(recorder.wait(), Some(0));
     let ended = || server.json("recordings")["recordings"][0]["ended"].is_string();
     while !ended() {
         sleep(Duration::from_millis(100));
     }
-    // Also what nobody asked for before.
+    // Also a query that was not run before.
     for view in [
         "what=syscalls&view=stats",
         "what=files&view=top",

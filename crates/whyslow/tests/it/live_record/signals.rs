@@ -1,11 +1,11 @@
-//! Signals, against what the shell that sent them and the kernel say of them.
+//! Signals, against what the sending shell and the kernel report.
 
 use serde_json::Value;
 
 use super::{can_record, record, rows};
 use crate::common::Place;
 
-/// Stops, continues and ends processes of its own. The numbers of the processes go to files.
+/// Stops, continues and ends child processes. Their process ids go to files.
 const SENDS: &str = "
     stopped() { while ! grep -q 'State:.T' /proc/$1/status; do sleep 0.01; done; }
     cp $(command -v sleep) sleeps59
@@ -18,7 +18,7 @@ const SENDS: &str = "
     ./sleeps59 59 & echo $! >second
     kill -KILL $!; wait $!; echo $? >second.status
     ./sleeps59 59 & echo $! >third
-    # Nothing is told of what nobody sends, and of what does nothing.
+    # Signals without a sender and without an effect are not recorded.
     kill -0 $!; kill -WINCH $!; kill -URG $!; kill -USR1 $!; wait $!; echo $? >third.status
     echo $$ >shell";
 
@@ -49,7 +49,7 @@ fn who_stopped_continued_and_ended_whom_is_known() {
     assert_eq!(names(&first), expected, "{all:?}");
     assert_eq!(names(&to("second")), ["SIGKILL"]);
     assert_eq!(names(&to("third")), ["SIGUSR1"]);
-    // The shell tells which signal ended a process.
+    // The shell reports which signal ended a process.
     for (name, signal) in [("first", 15), ("second", 9), ("third", 10)] {
         assert_eq!(number(&format!("{name}.status")), 128 + signal);
         let last = *to(name).last().expect("there is one");

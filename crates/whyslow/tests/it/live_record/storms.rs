@@ -1,4 +1,4 @@
-//! Many threads, forks and programs at once, names that change, ids that are used again.
+//! Many threads, forks and programs at once, name changes, and reused ids.
 
 use std::collections::BTreeSet;
 use std::os::unix::fs::symlink;
@@ -14,7 +14,7 @@ use crate::common::Place;
 const THREADS: usize = 5003;
 const THREAD_NAME: &str = "storm-5003";
 
-/// What the recording of a command of the shell, in its folder, has of threads.
+/// Threads in the recording of a shell command, run in its directory.
 fn threads_of(place: &Place, script: &str) -> Vec<Value> {
     record(place, &[], script);
     rows(place, &["threads", "list", "rec.wsl"])
@@ -25,12 +25,12 @@ fn named(rows: &[Value], comm: &str) -> Vec<Value> {
     rows.cloned().collect()
 }
 
-/// A program of that name in the folder, which is another one of the system.
+/// A copy of a system program under this name in the directory.
 fn alias(place: &Place, name: &str, program: &str) {
     symlink(program, place.join(name)).expect("a temporary folder");
 }
 
-/// Not a test: run in a process of its own by the test below.
+/// Not a test: run in a separate process by the test below.
 #[test]
 #[ignore = "starts thousands of threads"]
 #[allow(clippy::disallowed_methods)] // it is the whole process
@@ -46,7 +46,7 @@ fn a_process_of_many_threads() {
                 all_there.wait();
             });
         let Ok(thread) = thread else {
-            // The others wait for ever otherwise.
+            // The other threads would wait forever otherwise.
             std::process::exit(75);
         };
         threads.push(thread);
@@ -73,7 +73,7 @@ fn five_thousand_threads_are_five_thousand_rows() {
     if status.trim() == "75" {
         return skip(
             Need::Machine,
-            "this machine has no room for so many threads",
+            "this machine does not permit that many threads",
         );
     }
     assert_eq!(status.trim(), "0");
@@ -165,7 +165,7 @@ fn processes_that_have_the_same_id_one_after_the_other_are_two() {
     let place = Place::new();
     alias(&place, "reuse-a", "/bin/true");
     alias(&place, "reuse-b", "/bin/true");
-    // Others on the machine may take the id first: it is tried again then.
+    // Another process may take the id first: then the test retries.
     let script = "n=0; while [ $n -lt 500 ]; do n=$((n+1))
         ./reuse-a & a=$!; wait $a
         echo $((a-1)) >/proc/sys/kernel/ns_last_pid || exit 0
@@ -177,7 +177,7 @@ fn processes_that_have_the_same_id_one_after_the_other_are_two() {
     if !may_choose.is_ok_and(|output| output.status.success()) {
         return skip(
             Need::Machine,
-            "this kernel lets nobody choose the next process id",
+            "this kernel does not permit setting the next process id",
         );
     }
     let rows = threads_of(&place, script);
@@ -198,7 +198,7 @@ fn processes_that_have_the_same_id_one_after_the_other_are_two() {
         commands.contains(&"./reuse-a") && commands.contains(&"./reuse-b"),
         "{same:?}"
     );
-    // Each with the calls that it made, the first of which is not the other's last.
+    // Each thread has its own calls; the first one is not the last call of the other thread.
     let exits = super::rows(
         &place,
         &["syscalls", "log", "rec.wsl", "--name", "exit_group"],

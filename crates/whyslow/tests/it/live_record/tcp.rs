@@ -1,5 +1,5 @@
-//! TCP connections, against what the kernel counts of them in a network of their own and what the
-//! program says that it sent.
+//! TCP connections, against the kernel's counters in a separate network namespace and what the
+//! program reports to have sent.
 
 use std::collections::BTreeMap;
 use std::process::Command;
@@ -10,7 +10,7 @@ use whyslow_testkit::{Need, skip};
 use super::{can_record, record, rows};
 use crate::common::Place;
 
-/// 23 connections of which either side closes some first, 3 that this side cuts off and 5 that are
+/// 23 connections, closed first by either side; 3 that this side resets, and 5 that are
 /// refused.
 const CONNECTIONS: &str = "
 import json, socket, struct, threading
@@ -105,7 +105,7 @@ fn connections_are_those_that_the_kernel_counts_and_end_as_the_program_ends_them
     let whole = ours.iter().filter(|row| row["peer"] == "127.0.0.1:39123");
     for (number, row) in (0..).zip(whole) {
         let sent = row["bytes_sent"].as_i64().unwrap_or(-1);
-        // The begin and the end of a connection have a number of their own each.
+        // SYN and FIN take one sequence number each.
         assert!((1000 + number..=1002 + number).contains(&sent), "{row}");
         let (lasted, connect) = (row["dur_ns"].as_i64(), row["connect_ns"].as_i64());
         assert!(lasted > connect && connect > Some(0), "{row}");

@@ -1,6 +1,6 @@
 /*
- * Static probes as sys/sdt.h makes them, without that file: an instruction that does nothing and a
- * note. One is passed only if somebody counts in its semaphore.
+ * USDT probes as sys/sdt.h makes them, without that file: a nop and a note. A probe with a semaphore
+ * is hit only while the semaphore is not zero.
  */
 #include <stdio.h>
 #include <stdlib.h>
@@ -52,7 +52,7 @@ int main(void)
 	}
 	for (long i = 0; i < 43; i++)
 		gated(i * 3);
-	/* The same probe at another place of the program. */
+	/* A second location of the same probe. */
 	if (*(volatile unsigned short *)&here_gate)
 		__asm__ volatile(NOTE("tests", "gated", "here_gate", "8@$1000") : :);
 	printf("%d\n", *(volatile unsigned short *)&here_gate);

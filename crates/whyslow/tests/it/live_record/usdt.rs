@@ -1,5 +1,5 @@
-//! Static probes of programs, against a program that passes them so often as it is told, and against
-//! those of an interpreter.
+//! USDT probes, against a program that hits them a given number of times, and against an
+//! interpreter's own probes.
 
 use std::process::Command;
 
@@ -10,12 +10,12 @@ use super::compiled::compiled;
 use super::{can_record, rows};
 use crate::common::Place;
 
-/// The program with its probes, under a name of its own.
+/// The program with its probes, under a unique name.
 fn is_built(place: &Place, name: &str, options: &[&str]) -> bool {
     compiled(place, name, "usdt.c", &[&["-O2"], options].concat()).is_some()
 }
 
-/// Records a command with these probes; returns what it printed.
+/// Records a command with these probes; returns its output.
 fn run(place: &Place, probes: &[&str], command: &[&str]) -> String {
     let mut whyslow = place.whyslow();
     whyslow.args([
@@ -47,7 +47,7 @@ fn probes_are_told_with_arguments_from_wherever_they_are() {
         let plain = format!("./{name}:tests:plain#,,str");
         let gated = format!("./{name}:tests:gat*");
         let printed = run(&place, &[&plain, &gated], &[&format!("./{name}")]);
-        // Somebody watches each of its places.
+        // All locations of the probe are recorded.
         assert_eq!(
             printed.trim(),
             if cfg!(target_arch = "x86_64") {
@@ -65,7 +65,7 @@ fn probes_are_told_with_arguments_from_wherever_they_are() {
             assert_eq!(row["text"], format!("text {number}"), "{row}");
             let rest = ["arg4", "arg5", "arg6", "arg8"].map(|arg| row[arg].as_i64());
             assert_eq!(rest, [Some(22), Some(-5), Some(33), Some(7)], "{row}");
-            // No integer, and none at all.
+            // An argument that is not an integer, and no arguments.
             assert!(row["arg7"].is_null() && row["arg9"].is_null(), "{row}");
             assert_eq!(
                 (&row["provider"], &row["comm"]),
@@ -87,7 +87,7 @@ fn probes_are_told_with_arguments_from_wherever_they_are() {
     }
 }
 
-/// Where the machine's own Python has probes.
+/// The machine's Python, if it has probes.
 fn python() -> Option<&'static str> {
     ["/usr/bin/python3.11", "/usr/bin/python3"]
         .into_iter()
@@ -106,7 +106,7 @@ fn an_interpreter_tells_of_its_collections_and_imports() {
         return skip(Need::Python, "no python3 with probes in /usr/bin");
     };
     let place = Place::new();
-    // By its whole path: another of that name may come first in PATH.
+    // By its absolute path: another program of that name may come first in PATH.
     let probe = |name: &str| format!("{python}:python:{name}");
     let script = "import gc\ngc.disable()\nfor _ in range(41): gc.collect(1)\nimport colorsys";
     let imports = probe("import__find__load__start#str");
@@ -148,13 +148,13 @@ fn a_probe_that_is_not_there_has_others_that_are_near() {
     check(
         "./usdt61:tests:plian",
         &[
-            "`tests:plian` is no static probe of",
-            "hint: near: tests:plain",
+            "cannot probe `tests:plian`: no such USDT probe in",
+            "hint: use a similar name: tests:plain",
         ],
     );
     check("./usdt61:plain", &["FILE:PROVIDER:NAME"]);
     check(
         "/bin/sh:tests:plain",
-        &["is no static probe of", "readelf -n"],
+        &["no such USDT probe in", "readelf -n"],
     );
 }

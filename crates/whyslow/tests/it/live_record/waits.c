@@ -1,4 +1,4 @@
-/* Programs that wait and work in known ways. Prints what it measured itself. */
+/* Programs that wait and work in known ways. Prints its own measurements. */
 #define _GNU_SOURCE
 #include <errno.h>
 #include <fcntl.h>
@@ -11,7 +11,7 @@
 #include <time.h>
 #include <unistd.h>
 
-/* So that no call is the last thing a function does, which would leave it out of the stack. */
+/* Prevents tail calls, which would omit the function from the stack. */
 #define STAY __asm__ volatile("" ::: "memory")
 
 static long long now(void)
@@ -37,7 +37,7 @@ __attribute__((noinline)) void nap_outer(void)
 	STAY;
 }
 
-/* The names are looked up while it still lives. */
+/* Symbols are looked up while it is still alive. */
 static void linger(const char *seconds)
 {
 	poll(0, 0, atoi(seconds) * 1000);
@@ -54,7 +54,7 @@ static int naps(int count, void (*nap)(void))
 	return 0;
 }
 
-/* A function made at run time, which calls another one; its name is in a file. */
+/* JIT-compiled function that calls another one; its name is in a map file. */
 static void (*made)(void (*)(void));
 
 static void nap_made(void)

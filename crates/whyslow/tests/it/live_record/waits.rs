@@ -1,4 +1,4 @@
-//! Stacks and waits for locks, of programs that wait as often as they are told.
+//! Stacks and lock waits, of programs that wait a given number of times.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -10,7 +10,7 @@ use super::compiled::{compiled, recorded};
 use super::{can_record, rows};
 use crate::common::Place;
 
-/// The program with all its ways to wait, under a name of its own.
+/// The program with all its kinds of waits, under a unique name.
 fn program(place: &Place, name: &str) -> Option<PathBuf> {
     let options = [
         "-O1",
@@ -42,7 +42,7 @@ fn has_in_order(stack: &[String], functions: &[&str]) -> bool {
     functions.iter().all(has)
 }
 
-/// Seconds to live on, for names to be looked up: more where the machine is slow.
+/// Remaining lifetime in seconds for symbolization: more on a slow machine.
 const LINGER: [&str; 3] = ["2", "8", "20"];
 
 #[test]
@@ -72,7 +72,7 @@ fn every_sleep_has_its_stack_in_the_kernel_and_in_the_program() {
         found = stacks(&place, &question);
         let wanted = ["nanosleep", "nap_outer", "main"];
         let is_named = found.iter().any(|stack| has_in_order(stack, &wanted));
-        // One that lost the CPU on its way to sleep did not sleep.
+        // A thread that was preempted on its way to sleep did not sleep.
         if naps.len() != NAPS || !is_named {
             continue;
         }
@@ -82,7 +82,7 @@ fn every_sleep_has_its_stack_in_the_kernel_and_in_the_program() {
         let most = rows(&place, &[&question[..], &order].concat());
         assert_eq!(most[0]["comm"], "napping37");
         assert_eq!(most[0]["count"], NAPS);
-        // Figures are those of the stack, told with its first frame.
+        // The figures are those of the stack, shown with its first frame.
         assert!(most[1]["rank"] == 1 && most[1]["count"].is_null());
         return;
     }
@@ -123,7 +123,7 @@ fn two_writers_of_a_file_wait_for_its_lock() {
     };
     let file = place.join("fought-for");
     let file = file.to_str().expect("UTF-8");
-    // They may happen to take turns.
+    // They may happen to alternate.
     for count in ["100", "400", "1600", "3200"] {
         recorded(&place, &[], &program, &["fight", count, file]);
         let mut waits = rows(&place, &["locks", "log", "rec.wsl", "--op", "rwsem"]);
@@ -169,7 +169,7 @@ fn what_runs_is_sampled_on_request() {
         let kinds = samples.iter().all(|row| text(row, "kind") == "sample");
         assert!(kinds, "{samples:?}");
         let is_spin = |row: &&Value| text(row, "user_function") == "spin";
-        // A second has 199; it may have had a tenth of a CPU.
+        // A second has 199 samples; the program may have had a tenth of a CPU.
         if samples.iter().filter(is_spin).count() >= 10 {
             let period = 1_000_000_000 / 199;
             assert!(samples.iter().all(|row| row["dur_ns"] == period));

@@ -1,5 +1,5 @@
-//! Who is woken by what: against what the kernel's own tracer tells of each wakeup, and against the
-//! number of requests that somebody waited for.
+//! Causes of wakeups: against the kernel's own trace of wakeups, and against the number of requests
+//! that were waited for.
 
 use std::collections::BTreeMap;
 
@@ -8,8 +8,8 @@ use whyslow_testkit::{Need, skip};
 use super::{can_record, record, rows};
 use crate::common::Place;
 
-/// Waits for so many requests to a loop device, one after another, while the kernel's tracer tells of
-/// each wakeup of who waits.
+/// Waits for a given number of requests to a loop device, one after another, while the kernel
+/// traces each wakeup of the waiting thread.
 const IO: &str = "
     tracing=$PWD/tracing
     mkdir $tracing && mount -t tracefs tracefs $tracing || exit 0
@@ -27,7 +27,7 @@ const IO: &str = "
     grep sched_waking $mine/trace >woken
     echo ${disk#/dev/} >disk";
 
-/// Lines like `<idle>-0     [001] d.s2.  1.5: sched_waking: …`: the third letter is the interrupt.
+/// Lines like `<idle>-0     [001] d.s2.  1.5: sched_waking: …`: the third letter is the context.
 fn by_context(lines: &str) -> BTreeMap<String, usize> {
     let mut contexts = BTreeMap::new();
     for line in lines.lines() {
@@ -58,10 +58,10 @@ fn who_waits_for_a_request_is_woken_by_the_end_of_it() {
         );
     };
     let of_command = ["rec.wsl", "--comm", "waits-97"];
-    let ask = |question: &[&str]| rows(&place, &[question, &of_command].concat());
-    let states = ask(&["states", "log"]);
-    // Each wait is of one request, of its own, to that disk.
-    let requests: BTreeMap<String, String> = ask(&["block", "log"])
+    let query = |question: &[&str]| rows(&place, &[question, &of_command].concat());
+    let states = query(&["states", "log"]);
+    // Each wait is for one distinct request, to that disk.
+    let requests: BTreeMap<String, String> = query(&["block", "log"])
         .iter()
         .filter(|row| row["dev"] == disk.trim())
         .map(|row| (row["id"].to_string(), row["bytes"].to_string()))
@@ -72,9 +72,9 @@ fn who_waits_for_a_request_is_woken_by_the_end_of_it() {
         .filter(|row| row["state"] == "uninterruptible" && !row["request"].is_null())
         .filter(|row| requests.contains_key(&row["request"].to_string()))
         .collect();
-    // What ends before its thread sleeps is not waited for: rare, and on a busy machine only.
+    // A request that ends before its thread sleeps is not waited for: rare, only on busy machines.
     assert!((90..=97).contains(&waited.len()), "{}", waited.len());
-    // The kernel tells of each wakeup, in the same context.
+    // The kernel's trace has each wakeup, in the same context.
     let mut contexts: BTreeMap<String, usize> = BTreeMap::new();
     let asleep = ["uninterruptible", "sleeping"];
     for row in &states {
@@ -85,7 +85,7 @@ fn who_waits_for_a_request_is_woken_by_the_end_of_it() {
             *contexts.entry(context.to_owned()).or_default() += 1;
         }
     }
-    // Also of those that came before the thread slept: as many more at most as waits are missing.
+    // Also wakeups before the thread slept: at most as many as there are missing waits.
     let mut of_kernel = by_context(&woken);
     for (context, count) in &contexts {
         let left = of_kernel.get_mut(context).expect(context);

@@ -1,4 +1,4 @@
-/* Threads that do one thing each, under names that say what. */
+/* Threads that do one thing each, named after it. */
 #define _GNU_SOURCE
 #include <fcntl.h>
 #include <linux/futex.h>
@@ -71,7 +71,7 @@ static void *thread(void *which)
 	return 0;
 }
 
-/* Seconds to live; how many more threads only sleep. */
+/* Lifetime in seconds; number of additional threads that only sleep. */
 int main(int count, char **words)
 {
 	int seconds = count > 1 ? atoi(words[1]) : 3;

@@ -1,5 +1,5 @@
-//! `record --stacks wall:…`: what every thread did, of a program whose threads do one thing each,
-//! against what the scheduler's own events say of the same time.
+//! `record --stacks wall:…`: activity of every thread of a program whose threads do one thing each,
+//! against scheduler events of the same time.
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
@@ -24,7 +24,7 @@ fn int(row: &Value, column: &str) -> i64 {
     row[column].as_i64().unwrap_or_default()
 }
 
-/// Names of threads, with the call that each is in, its state and its function.
+/// Names of threads, with the current call of each, its state and its function.
 const WAITS: [(&str, &str, &str); 4] = [
     ("w-sleeps", "clock_nanosleep", "sleeps"),
     ("w-polls", "poll", "polls"),
@@ -32,7 +32,7 @@ const WAITS: [(&str, &str, &str); 4] = [
     ("w-waits", "futex", "waits"),
 ];
 
-/// Wall rows of a thread, without the time in which it came there.
+/// Wall rows of a thread, without the time before it arrived there.
 fn settled(place: &Place, name: &str) -> Vec<Value> {
     let log = ["stacks", "log", "rec.wsl", "--op", "wall", "--comm", name];
     let mut found = rows(place, &log);
@@ -62,7 +62,7 @@ fn check(options: &[&str]) {
         return;
     };
     let options = [&["--stacks", "wall:10ms"][..], options].concat();
-    // A row lasts 2 s at most, and the first is left out.
+    // A row covers 2 s at most, and the first one is skipped.
     recorded(&place, &options, &program, &["5"]);
     for (name, call, function) in WAITS {
         let found = settled(&place, name);
@@ -78,7 +78,7 @@ fn check(options: &[&str]) {
             right * 100 >= all * 99,
             "{name}: {right} of {all}: {found:?}"
         );
-        // Idle threads cost no row a look.
+        // Idle threads do not cost a row per sample.
         let credits: i64 = found.iter().map(|row| int(row, "credits")).sum();
         assert!(
             found.len() as i64 * 10 < credits,
@@ -112,8 +112,8 @@ fn each_thread_is_where_it_says_by_files_of_proc() {
     check(&["--refuse", "iterator"]);
 }
 
-/// The state that a thread was in for nearly all of a time, as the scheduler's events tell: none where it was in
-/// several, or where events contradict each other.
+/// The state of a thread for nearly all of an interval, by scheduler events: `None` if there were
+/// several states, or if events contradict each other.
 fn most(states: &[Value], (begin, end): (i64, i64)) -> Option<String> {
     let mut times: BTreeMap<&str, i64> = BTreeMap::new();
     for state in states {
@@ -125,8 +125,8 @@ fn most(states: &[Value], (begin, end): (i64, i64)) -> Option<String> {
     (time * 10 >= (end - begin) * 8 && state != "unknown").then(|| state.to_owned())
 }
 
-/// States of wall rows against segments of the scheduler. Who looks takes the CPU from somebody, so what counts is
-/// the time since the look before.
+/// States of wall rows against scheduler segments. The sampler itself preempts threads, so the
+/// interval since the previous sample is compared.
 #[test]
 fn states_are_those_that_the_scheduler_tells() {
     if !can_record() {

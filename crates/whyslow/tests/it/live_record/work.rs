@@ -1,4 +1,4 @@
-//! Work that the kernel puts off, against what its own tracer tells of it.
+//! Workqueue items, against the kernel's own trace of them.
 
 use std::collections::BTreeMap;
 
@@ -7,8 +7,8 @@ use whyslow_testkit::{Need, skip};
 use super::{can_record, record, rows};
 use crate::common::Place;
 
-/// Reads and writes a loop device, one block after another. What has to wait is work of its queue, and
-/// what makes a write permanent always has to.
+/// Reads and writes a loop device, block by block. Its requests are workqueue items, and so is each
+/// flush.
 const IO: &str = "
     tracing=$PWD/tracing
     mkdir $tracing && mount -t tracefs tracefs $tracing || exit 0
@@ -22,7 +22,7 @@ const IO: &str = "
     name=${disk#/dev/}
     dd if=$disk of=/dev/null bs=4096 count=101 iflag=direct 2>/dev/null || exit 0
     dd if=/dev/zero of=$disk bs=4096 count=103 oflag=direct,dsync 2>/dev/null || exit 0
-    # Names are looked up meanwhile.
+    # Gives the recorder time to read thread names.
     sleep 2
     losetup -d $disk; disk=
     sleep 0.2
@@ -30,7 +30,7 @@ const IO: &str = "
     grep \"workqueue=$name \" $mine/trace >queued
     echo $name >disk";
 
-/// How often each thread put something into the queue: lines like `dd-17  [001] d..2. 1.5: …`.
+/// How often each thread queued an item: lines like `dd-17  [001] d..2. 1.5: …`.
 fn by_thread(lines: &str) -> BTreeMap<i64, usize> {
     let mut threads = BTreeMap::new();
     for line in lines.lines() {
@@ -76,7 +76,7 @@ fn work_of_a_disks_queue_is_that_which_the_kernel_tells_of() {
             function.starts_with("loop_") && function.ends_with("workfn"),
             "{item}"
         );
-        // Names of threads that are older than the recording come a little later.
+        // Names of threads that are older than the recording arrive a little later.
         let worker = item["worker_comm"].as_str().unwrap_or("kworker/?");
         assert!(worker.starts_with("kworker/"), "{item}");
         let (queue, run) = (number(item, "queue_ns"), number(item, "run_ns"));

@@ -1,11 +1,11 @@
-//! A few seconds made by hand, whose numbers can be worked out on paper.
+//! A handwritten trace of a few seconds, whose figures can be worked out on paper.
 
 use crate::common::Place;
 
 /// Two CPUs and a disk `sdb` with a partition. In the first second: a read of 4 KiB (0.1 to 0.3 s).
 /// In the next: a write of 8 KiB with a merge, to the partition (from 0.9, done at 1.1 s), a
 /// discard of 8 KiB (1.2 to 1.25 s), a flush (1.3 to 1.31 s) and a read that never completes (from
-/// 1.5 s on). Thread 30 runs on CPU 0 from 0.2 to 0.7 s and is pushed away.
+/// 1.5 s on). Thread 30 runs on CPU 0 from 0.2 to 0.7 s and is preempted.
 const TRACE: &str = "whyslow-text 1
 meta hostname=db1
 meta kernel_release=6.8.0
@@ -43,7 +43,7 @@ fn place() -> Place {
     place
 }
 
-/// Words of the lines that begin so.
+/// Words of the lines that start with a prefix.
 fn lines(text: &str, begin: &str) -> Vec<Vec<String>> {
     let lines = text
         .lines()
@@ -71,7 +71,7 @@ fn requests_count_where_they_complete() {
     assert_eq!(lines(&text, "sdb"), want as [Vec<String>; 2], "{text}");
     let said = String::from_utf8_lossy(&output.stderr).into_owned();
     assert!(
-        said.contains("1 requests were not seen to complete"),
+        said.contains("completion of 1 requests not recorded"),
         "{said}"
     );
 }
@@ -113,7 +113,7 @@ fn avg_cpu_is_the_mean_of_both() {
         text.starts_with("Linux 6.8.0 (db1) \t1970-01-01 \t_-_\t(2 CPU)\n\n"),
         "{text}"
     );
-    // Half a second of two in the first second, of a nice thread; no system calls, no interrupts.
+    // 0.5 of 2 CPU seconds in the first second, of a nice thread; no system calls, no interrupts.
     let idle: Vec<String> = lines(&text, "-")
         .iter()
         .map(|words| words[5].clone())
@@ -133,12 +133,12 @@ fn who_is_pushed_away_did_not_want_to_go() {
     );
     let text = place.stdout(&["as", "pidstat", "h.wsl", "-u", "1", "1"]);
     let row = &lines(&text, "Average:")[1];
-    // It wanted to run on from 0.7 s.
+    // It remains runnable from 0.7 s.
     let want = ["-", "-", "-", "30.00", "50.00", "-", "cruncher"];
     assert_eq!(row[3..], want, "{text}");
     let text = place.stdout(&["as", "pidstat", "h.wsl", "-d"]);
     let rows = lines(&text, "00:00:02");
-    // Two reads of 4 KiB were submitted in two seconds; calls are not recorded.
+    // Two reads of 4 KiB were submitted in two seconds; system calls are not recorded.
     assert_eq!(rows[0][2..6], ["20", "4.00", "-1.00", "-1.00"], "{text}");
     let top = place.stdout(&["as", "top", "h.wsl"]);
     let row = top
@@ -167,7 +167,7 @@ fn a_histogram_and_a_list_of_the_same_requests() {
     );
     let text = place.stdout(&["as", "biosnoop", "h.wsl", "-Q"]);
     let rows: Vec<&str> = text.lines().skip(1).collect();
-    // The trace tells threads of requests, but neither their names nor their processes.
+    // The trace has the thread ids of requests, but neither names nor processes.
     let want = [
         "0.000000    -              -       sdb       R 0          4096      0.000 200.000",
         "0.800000    -              -       sdb       W 2048       8192     20.000 180.000",
@@ -203,7 +203,7 @@ fn an_interval_longer_than_any_recording_is_the_whole() {
     }
 }
 
-/// The words of the line that begins so, without its first ones.
+/// The words of the line with a prefix, without its first ones.
 fn after(text: &str, begin: &str) -> String {
     let found = text
         .lines()
@@ -214,7 +214,7 @@ fn after(text: &str, begin: &str) -> String {
 
 #[test]
 fn iotop_does_not_take_the_unknown_for_nothing() {
-    // Calls were not recorded.
+    // System calls were not recorded.
     let text = place().stdout(&["as", "iotop", "h.wsl"]);
     assert_eq!(
         after(&text, "Total DISK READ:"),
@@ -225,7 +225,7 @@ fn iotop_does_not_take_the_unknown_for_nothing() {
         "2.00 K/s | Current DISK WRITE: 4.00 K/s"
     );
     assert_eq!(after(&text, "20    -"), "- 4.00 K/s - - 0.00 % mysqld");
-    // Neither were requests.
+    // Neither were block requests.
     let place = Place::new();
     let no_requests = TRACE.lines().filter(|line| !line.contains("block_"));
     let trace: Vec<&str> = no_requests.collect();
@@ -256,7 +256,7 @@ fn accumulated_sums_grow_from_list_to_list() {
                 .join(" ")
         })
         .collect();
-    // Submitted at 0.1 s and at 1.5 s, the begin of the last half second.
+    // Submitted at 0.1 s and at 1.5 s, the start of the last half second.
     let (first, last) = ("20 - - 4.00 K", "20 - - 8.00 K");
     assert_eq!(rows, [first, first, first, last], "{text}");
 }
@@ -284,5 +284,5 @@ fn what_a_device_above_a_disk_gets_counts_once() {
     }
     let output = place.whyslow().args(["as", "biolatency", "s.wsl"]).assert();
     let said = String::from_utf8_lossy(&output.get_output().stderr).into_owned();
-    assert!(said.contains("1 requests are not counted"), "{said}");
+    assert!(said.contains("1 requests not counted"), "{said}");
 }

@@ -1,4 +1,4 @@
-//! Numbers about disks against SQL over `block_io`.
+//! Figures of disks against SQL over `block_io`.
 
 use std::collections::BTreeMap;
 
@@ -6,7 +6,7 @@ use serde_json::Value;
 
 use super::{assert_close, float, incident, parts, span, sql, text};
 
-/// Everything `iostat` shows, by part and device, made from whole rows only.
+/// Everything that `iostat` shows, by part and device, computed from complete rows only.
 fn counters((begin, end): (i64, i64), width: i64) -> Option<Vec<Value>> {
     let (_, last) = span();
     let way = |op: &str, short: char| {
@@ -46,7 +46,7 @@ fn counters((begin, end): (i64, i64), width: i64) -> Option<Vec<Value>> {
     ))
 }
 
-/// Rows of devices with their cells by column, in the order printed.
+/// Rows of devices with their cells by column, in printed order.
 fn devices(args: &[&str]) -> Vec<(String, BTreeMap<String, String>)> {
     let printed = incident().stdout(&[&["as", "iostat", "web.wsl"], args].concat());
     let mut columns: Vec<String> = Vec::new();
@@ -169,7 +169,7 @@ fn iostat_shows_the_devices_asked_for() {
     assert_eq!(names(&["-dx"]), ["sda", "vda", "vdb"]);
     assert_eq!(names(&["-dx", "vdb", "/dev/sda"]), ["sda", "vdb"]);
     assert_eq!(names(&["-d", "vda", "5", "2"]), ["vda", "vda"]);
-    // In the first second is no request.
+    // The first second has no request.
     assert_eq!(names(&["-dx", "1", "1"]), ["sda", "vda", "vdb"]);
     assert_eq!(names(&["-dxz", "1", "1"]), [""; 0]);
 }
@@ -218,7 +218,7 @@ fn biosnoop_lists_requests_by_completion() {
         assert!(got.len() > 10);
         let first = want[0]["ts_end"].as_i64().expect("a time");
         for (line, row) in got.iter().zip(&want) {
-            // Names of threads have blanks in them.
+            // Thread names contain spaces.
             let (time, rest) = line.split_at(12);
             let comm: String = rest.chars().take(15).collect();
             let words: Vec<&str> = rest[15..].split_whitespace().collect();

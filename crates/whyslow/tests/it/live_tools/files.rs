@@ -1,4 +1,4 @@
-//! Numbers about files against SQL over `syscall`.
+//! Figures of files against SQL over `syscall`.
 
 use serde_json::Value;
 

@@ -1,5 +1,5 @@
-//! Columns, their order and units: as written down here from the tools' output and documents, and
-//! as the tools print them where they are installed.
+//! Columns, their order and units: as listed here from the tools' output and documentation, and as
+//! the installed tools print them.
 
 use std::process::Command;
 
@@ -7,7 +7,7 @@ use whyslow_testkit::{Need, skip};
 
 use super::incident;
 
-/// The first line with all these words, as the front prints it.
+/// The first line that contains all these words, as the emulation prints it.
 fn header(args: &[&str], first: &str) -> String {
     let args = [&["as", args[0], "web.wsl"], &args[1..]].concat();
     let text = incident().stdout(&args);
@@ -117,19 +117,22 @@ fn columns_are_those_of_the_tools() {
 fn help_says_what_each_tool_is() {
     let help = incident().stdout(&["as", "--help"]);
     for (tool, about) in [
-        ("iostat", "CPUs and disks as iostat"),
-        ("ext4slower", "Slow reads, writes, opens and syncs"),
-        ("lttng-iolog", "Opens, closes, reads, writes and syncs"),
+        ("iostat", "Show CPU and disk statistics, like iostat"),
+        (
+            "ext4slower",
+            "Show slow file reads, writes, opens and syncs",
+        ),
+        ("lttng-iolog", "Show opens, closes, reads, writes and syncs"),
     ] {
         let mut lines = help.lines().map(str::trim_start);
-        let told = lines.any(|line| line.starts_with(tool) && line.contains(about));
-        assert!(told, "{tool}: {help}");
+        let is_listed = lines.any(|line| line.starts_with(tool) && line.contains(about));
+        assert!(is_listed, "{tool}: {help}");
         let own = incident().stdout(&["as", tool, "--help"]);
         assert!(own.starts_with(about), "{tool}: {own}");
     }
 }
 
-/// What an installed tool prints; none, told, where it does not.
+/// Output of an installed tool; `None`, with a skip message, if it fails.
 fn real(program: &str, args: &[&str]) -> Option<String> {
     let output = Command::new(program)
         .args(args)
@@ -147,7 +150,7 @@ fn real(program: &str, args: &[&str]) -> Option<String> {
     Some(String::from_utf8_lossy(&output.stdout).into_owned())
 }
 
-/// Whether the tool of sysstat has the columns of 12.6.
+/// Whether the sysstat tool has the columns of 12.6.
 fn is_sysstat_12_6(program: &str) -> bool {
     let Some(version) = real(program, &["-V"]) else {
         return false;
@@ -183,7 +186,7 @@ fn iostat_prints_the_lines_of_the_installed_one() {
             let got = header(&[&["iostat"], options].concat(), first);
             assert_eq!(got, want, "{options:?}");
         }
-        // Where there are blank lines, and where the numbers of a row end.
+        // Positions of blank lines, and right edges of the numbers of a row.
         let ours = incident().stdout(&[&["as", "iostat", "web.wsl"], options].concat());
         let shape = |text: &str| {
             let is_device = |line: &&str| line.starts_with(|c: char| c.is_ascii_lowercase());
@@ -229,7 +232,7 @@ fn pidstat_prints_the_headers_of_the_installed_one() {
         let text = real("pidstat", &["-p", "1", options]).expect("it just ran");
         let want = line(&text, "UID").unwrap_or_else(|| panic!("{text}"));
         let got = header(&["pidstat", options], "UID");
-        // Before it is the time.
+        // It is preceded by the time.
         assert_eq!(got[8..], want[8..], "{options}");
     }
 }
@@ -256,7 +259,7 @@ fn pidstat_aligns_rows_as_the_installed_one() {
         let real = real("pidstat", &["-p", "1", options]).expect("it just ran");
         let ours = incident().stdout(&["as", "pidstat", "web.wsl", options]);
         let (mut real, mut ours) = (ends(&real), ends(&ours));
-        // The column of the name has no common end.
+        // The column of the name is not aligned.
         let columns = real.len().min(ours.len());
         real.truncate(columns);
         ours.truncate(columns);
@@ -276,7 +279,7 @@ fn iotop_prints_the_headers_of_the_installed_one() {
         );
         return;
     };
-    // It makes room for the largest id that the machine may have.
+    // Its width depends on the largest id that the machine may have.
     let ours = header(&["iotop"], "TID");
     assert_eq!(ours.trim_start(), want.trim_start());
     let ours = incident().stdout(&["as", "iotop", "web.wsl"]);
@@ -307,7 +310,7 @@ fn opensnoop_prints_the_header_of_the_installed_one() {
             return;
         };
         if line(&text, "PATH").is_none() {
-            // Where no tracefs is mounted it can be, seen by nobody else.
+            // If no tracefs is mounted, it can be mounted in a separate namespace.
             let mount = "mount -t tracefs none /sys/kernel/tracing && exec opensnoop \"$@\"";
             let args = [&["-m", "sh", "-c", mount, "opensnoop"], args.as_slice()].concat();
             text = real("unshare", &args).unwrap_or_default();

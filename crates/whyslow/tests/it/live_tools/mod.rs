@@ -1,5 +1,5 @@
-//! `as TOOL` for tools that watch a live machine: their columns against the tools themselves, their
-//! numbers against SQL over the tables.
+//! `as TOOL` for tools that monitor a live machine: their columns against the tools themselves,
+//! their figures against SQL over the tables.
 
 mod by_hand;
 mod disks;
@@ -31,7 +31,7 @@ fn fill(place: &Place) {
         .success();
 }
 
-/// Begin and end of the recording.
+/// Start and end of the recording.
 pub(crate) fn span() -> (i64, i64) {
     let manifest = incident().join("web.wsl/manifest.json");
     let manifest = std::fs::read(manifest).expect("a recording has one");
@@ -40,7 +40,7 @@ pub(crate) fn span() -> (i64, i64) {
     (time("begin_ns"), time("end_ns"))
 }
 
-/// Rows of a statement over the tables; none, told, where there is no DuckDB.
+/// Rows of a statement over the tables; `None`, with a skip message, without DuckDB.
 pub(crate) fn sql(statement: &str) -> Option<Vec<Value>> {
     let place = incident();
     let output = place
@@ -61,8 +61,8 @@ pub(crate) fn sql(statement: &str) -> Option<Vec<Value>> {
     Some(rows)
 }
 
-/// Parts of the window as a table `part` with number, begin, end (exclusive but for the last
-/// moment of the recording) and seconds.
+/// Parts of the window as a table `part` with number, start, end (exclusive except for the last
+/// timestamp of the recording) and seconds.
 pub(crate) fn parts((begin, end): (i64, i64), width: i64) -> String {
     let (_, last) = span();
     let count = (end - begin + width - 1) / width;
@@ -89,7 +89,7 @@ pub(crate) fn text(value: &Value) -> String {
     }
 }
 
-/// Whether a printed number is the other one, rounded as it is printed.
+/// Whether a printed number equals the other one, with the rounding of the output.
 pub(crate) fn assert_close(printed: &str, want: f64, what: &str) {
     let decimals = printed.split_once('.').map_or(0, |(_, rest)| rest.len());
     let got: f64 = printed

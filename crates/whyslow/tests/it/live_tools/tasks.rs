@@ -1,4 +1,4 @@
-//! Numbers about processes and threads against SQL over the tables.
+//! Figures of processes and threads against SQL over the tables.
 
 use std::collections::BTreeMap;
 
@@ -9,7 +9,7 @@ use super::{assert_close, float, incident, parts, span, sql, text};
 
 const SECOND: i64 = 1_000_000_000;
 
-/// A table with the process where only the thread was known at that time.
+/// A table with the process added where only the thread was known at that time.
 fn owned(table: &str) -> String {
     format!(
         "(SELECT x.* EXCLUDE (pid), COALESCE(x.pid, h.pid) AS pid
@@ -17,7 +17,7 @@ fn owned(table: &str) -> String {
     )
 }
 
-/// The id of a process as it is printed.
+/// The id of a process as printed.
 fn id(pid: &Value) -> String {
     match pid {
         Value::Null => "?".into(),
@@ -25,7 +25,7 @@ fn id(pid: &Value) -> String {
     }
 }
 
-/// Rows of a report of `pidstat` by number of the report and process, averages as the last one.
+/// Rows of a `pidstat` report by number of the report and process, averages as the last one.
 fn pidstat(args: &[&str]) -> BTreeMap<(i64, String), Vec<String>> {
     let printed = incident().stdout(&[&["as", "pidstat", "web.wsl"], args].concat());
     let mut report = -1;
@@ -41,7 +41,7 @@ fn pidstat(args: &[&str]) -> BTreeMap<(i64, String), Vec<String>> {
     rows
 }
 
-/// Compares each row that is printed, and that all rows with something to show are.
+/// Compares each printed row, and checks that all rows with something to show are printed.
 fn check(
     args: &[&str],
     want: &[Value],
@@ -69,7 +69,7 @@ fn check(
     }
 }
 
-/// Sums of clipped intervals by part and process; the average of all follows as one part more.
+/// Sums of clipped intervals by part and process; the average over all follows as another part.
 fn clipped(width: i64, table: &str, filter: &str, values: &str) -> Option<Vec<Value>> {
     let (begin, end) = span();
     let count = (end - begin + width - 1) / width;
@@ -89,7 +89,8 @@ fn clipped(width: i64, table: &str, filter: &str, values: &str) -> Option<Vec<Va
 #[test]
 fn pidstat_cpu_times_are_those_of_the_slices() {
     let width = 4 * SECOND;
-    // System time inside a cut slice is taken to be spread evenly, so it is compared where none is.
+    // System time inside a clipped slice is assumed to be uniform, so only unclipped ones are
+    // compared.
     let values = "SUM(inside) / 1e7 / s AS cpu";
     let Some(want) = clipped(width, "sched_slice", "TRUE", values) else {
         return;
@@ -124,7 +125,7 @@ fn pidstat_waits_are_those_of_runnable_threads() {
     let mut found = 0;
     for row in &want {
         let key = (row["p"].as_i64().expect("a part"), id(&row["pid"]));
-        // Who waited but never ran in the interval is not listed.
+        // A process that waited but never ran in the interval is not listed.
         if let Some(cells) = got.get(&key) {
             assert_close(&cells[3], float(&row["wait"]), &format!("{key:?}"));
             found += 1;
@@ -133,7 +134,7 @@ fn pidstat_waits_are_those_of_runnable_threads() {
     assert!(found > 20, "{found}");
 }
 
-/// Bytes and uninterruptible sleep by part and process, with the average as one part more.
+/// Bytes and uninterruptible sleep by part and process, with the average as another part.
 fn disk(width: i64) -> Option<Vec<Value>> {
     let (begin, end) = span();
     let count = (end - begin + width - 1) / width;
@@ -298,7 +299,7 @@ fn accumulated_io_grows_to_that_of_the_whole_window() {
     let rows = |args: &[&str]| {
         let printed = incident().stdout(&[&["as", "iotop", "web.wsl", "-oak"], args].concat());
         let last = printed.rfind("  TID  PRIO").expect("a header");
-        // All but the share of time, which is of the time until then.
+        // All except the share of time, which refers to the time so far.
         let cells = |line: &str| line.split_whitespace().take(7).map(str::to_owned).collect();
         printed[last..]
             .lines()

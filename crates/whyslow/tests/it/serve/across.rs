@@ -1,4 +1,4 @@
-//! Stories that go on in recordings of other hosts, among those that the server shows.
+//! Findings that continue in recordings of other hosts that the server has.
 
 use super::client::{Server, encoded};
 use crate::common::Place;
@@ -15,10 +15,10 @@ fn a_story_goes_on_in_other_recordings_of_the_server_and_in_no_others() {
     let slow = encoded("recvfrom>100ms");
     let alone = server.json(&format!("explain?rec=cli.txt&slow={slow}"));
     assert!(alone["stories"][0].get("across").is_none(), "{alone:#}");
-    let told = server.json(&format!(
+    let report = server.json(&format!(
         "explain?rec=cli.txt&slow={slow}&across=app.txt,db.txt"
     ));
-    let story = &told["stories"][0];
+    let story = &report["stories"][0];
     let culprit = story["culprit"].as_u64().expect("a culprit") as usize;
     assert_eq!(
         story["parts"][culprit]["culprit"]["host"], "db",
@@ -29,7 +29,7 @@ fn a_story_goes_on_in_other_recordings_of_the_server_and_in_no_others() {
         Some(2),
         "{story:#}"
     );
-    // With another host it is another question.
+    // With another host it is another query.
     let one = server.json(&format!("explain?rec=cli.txt&slow={slow}&across=app.txt"));
     assert_eq!(
         one["stories"][0]["across"][1]["host"],
@@ -40,7 +40,7 @@ fn a_story_goes_on_in_other_recordings_of_the_server_and_in_no_others() {
     ));
     assert_eq!(refused.status, 400);
     assert!(
-        refused.text().contains("does not show the recording"),
+        refused.text().contains("does not serve it"),
         "{}",
         refused.text()
     );

@@ -1,4 +1,4 @@
-//! What is answered: the same that the command line says.
+//! The server gives the same answers as the command line.
 
 use std::sync::{Arc, Mutex, Weak};
 
@@ -12,7 +12,7 @@ fn server() -> Arc<Server> {
     Server::shared(&SERVER)
 }
 
-/// The same question of both; of the server's answer without what it has besides.
+/// The same query to both, without the additional fields of the server's answer.
 fn check(query: &str, words: &[&str]) {
     let mut got = server().json(query);
     let object = got.as_object_mut().expect("a document");
@@ -110,7 +110,7 @@ fn other_forms_are_those_of_the_command_line() {
         assert_eq!(reply.header("content-type"), Some(media_type));
         let want = recorded().stdout(&["io", "log", "t.wsl", "--format", form]);
         if form == "ndjson" {
-            // The first line says the command.
+            // The first line contains the command.
             let rest = |text: &str| text.split_once('\n').map(|(_, rest)| rest.to_owned());
             assert_eq!(rest(&reply.text()), rest(&want));
         } else {

@@ -1,4 +1,4 @@
-//! What charts are drawn from.
+//! The data of charts.
 
 use serde_json::{Value, json};
 
@@ -18,7 +18,7 @@ fn lanes_have_the_names_of_their_threads() {
     let track = &found["tracks"][0];
     assert_eq!(track["total"], 2, "{track}");
     let lanes = track["lanes"].as_array().expect("lanes");
-    // sync was busy for longer than apache2.
+    // `sync` was busy for longer than `apache2`.
     let names: Vec<(&Value, &Value)> = lanes
         .iter()
         .map(|lane| (&lane["name"], &lane["tid"]))
@@ -45,7 +45,7 @@ fn lanes_have_the_names_of_their_threads() {
     assert_eq!(server.get("/api/v1/tracks?pid=x").status, 400);
 }
 
-/// Calls of a tile by thread: what begins is counted once.
+/// Calls of a tile by thread; each counts once, where it starts.
 fn counted(reply: &Reply) -> i64 {
     let rows = reply.json()["rows"].clone();
     let rows = rows.as_array().expect("rows").clone();
@@ -59,7 +59,7 @@ fn a_tile_has_the_calls_of_its_time() {
     let calls = server.json("table?what=syscalls&view=log");
     let calls = calls["tables"][0]["rows"].as_array().expect("rows").len() as i64;
     assert_eq!(counted(&whole), calls, "{}", whole.text());
-    // Two halves of it have the same together.
+    // Its two halves together have the same calls.
     let halves = (0..=1).map(|index| {
         counted(&server.get(&format!("/api/v1/tile?track=calls&level=37&index={index}")))
     });

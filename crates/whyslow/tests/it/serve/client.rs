@@ -1,4 +1,4 @@
-//! A running server, and a client that says what it is told to say.
+//! A running server, and a client that sends given requests.
 
 use std::io::{BufRead as _, BufReader, Read as _, Write as _};
 use std::net::TcpStream;
@@ -10,7 +10,7 @@ use serde_json::Value;
 
 use crate::common::{Place, recorded};
 
-/// No answer takes that long.
+/// Longer than any response takes.
 const PATIENCE: Duration = Duration::from_mins(2);
 
 /// `whyslow serve`, until it is dropped.
@@ -21,7 +21,7 @@ pub(crate) struct Server {
     pub(crate) token: String,
 }
 
-/// What came back.
+/// A response.
 #[derive(Debug)]
 pub(crate) struct Reply {
     pub(crate) status: u16,
@@ -79,27 +79,27 @@ impl Server {
         self.child.id()
     }
 
-    /// A connection on which somebody else says what.
+    /// A connection for handwritten requests.
     pub(crate) fn connect(&self) -> TcpStream {
         let stream = TcpStream::connect(("127.0.0.1", self.port)).expect("it listens");
         stream.set_read_timeout(Some(PATIENCE)).expect("a timeout");
         stream
     }
 
-    /// What comes back for these lines (without the empty one at the end).
+    /// The response to these lines (without the empty last one).
     pub(crate) fn say(&self, lines: &[&str], body: &[u8]) -> Reply {
         let mut stream = self.connect();
         let mut text = lines.join("\r\n").into_bytes();
         text.extend(b"\r\nConnection: close\r\n\r\n");
         text.extend(body);
-        // Who is refused early may have hung up.
+        // The server may have closed the connection after an early refusal.
         let _ = stream.write_all(&text);
         let mut bytes = Vec::new();
         let _ = stream.read_to_end(&mut bytes);
         parse(&bytes)
     }
 
-    /// A path with the token and these headers besides.
+    /// A path with the token and these additional headers.
     pub(crate) fn get_with(&self, path: &str, headers: &[&str]) -> Reply {
         let first = format!("GET {path} HTTP/1.1");
         let token = format!("Authorization: Bearer {}", self.token);
@@ -112,14 +112,14 @@ impl Server {
         self.get_with(path, &[])
     }
 
-    /// The document at a path below `/api/v1/`, which must be there.
+    /// The document at a path below `/api/v1/`, which must exist.
     pub(crate) fn json(&self, path: &str) -> Value {
         let reply = self.get(&format!("/api/v1/{path}"));
         assert_eq!(reply.status, 200, "{path}: {}", reply.text());
         reply.json()
     }
 
-    /// Until there are charts, or it is said why there are none.
+    /// Waits until there are charts, or a reason why there are none.
     pub(crate) fn await_charts(&self) {
         let is_building = || {
             let found = self.json("recordings");
@@ -132,7 +132,7 @@ impl Server {
         }
     }
 
-    /// One for all tests that run meanwhile; the last of them ends it, which a static would not.
+    /// One server for all tests that run concurrently; the last one ends it, unlike a static.
     pub(crate) fn shared(place: &Mutex<Weak<Self>>) -> Arc<Self> {
         let mut known = place.lock().unwrap_or_else(PoisonError::into_inner);
         known.upgrade().unwrap_or_else(|| {
@@ -142,7 +142,7 @@ impl Server {
         })
     }
 
-    /// Ends it as Ctrl-C does; what it exits with.
+    /// Ends it as Ctrl-C does; returns the exit code.
     pub(crate) fn interrupt(mut self) -> Option<i32> {
         let pid = rustix::process::Pid::from_child(&self.child);
         rustix::process::kill_process(pid, rustix::process::Signal::INT).expect("it is ours");
@@ -157,7 +157,7 @@ impl Drop for Server {
     }
 }
 
-/// Text as it stands in addresses.
+/// Percent-encoded text.
 pub(crate) fn encoded(text: &str) -> String {
     text.bytes().fold(String::new(), |mut encoded, byte| {
         let _ = std::fmt::Write::write_fmt(&mut encoded, format_args!("%{byte:02x}"));
@@ -189,7 +189,7 @@ fn parse(bytes: &[u8]) -> Reply {
     Reply { body, ..reply }
 }
 
-/// The pieces of a body one after the other.
+/// The chunks of a body.
 fn whole(mut rest: &[u8]) -> Vec<u8> {
     let mut body = Vec::new();
     while let Some(end) = rest.windows(2).position(|two| two == b"\r\n") {

@@ -1,4 +1,4 @@
-//! The description of the API and what is answered say the same.
+//! The description of the API agrees with the responses.
 
 use serde_json::Value;
 use whyslow_testkit::{Need, skip};
@@ -33,7 +33,7 @@ fn every_path_that_is_described_is_answered_as_described() {
         assert_eq!(reply.status, 200, "{path}: {}", reply.text());
         let response = &get["responses"]["200"];
         for header in response["headers"].as_object().into_iter().flatten() {
-            // What JSON has room for is not told beside.
+            // JSON contains the notes, so they are not repeated in headers.
             if header.0 != "Whyslow-Notes" {
                 assert!(reply.header(header.0).is_some(), "{path}: {}", header.0);
             }
@@ -45,9 +45,9 @@ fn every_path_that_is_described_is_answered_as_described() {
                 check_form(&server, &format!("/api/v1{path}?{example}"), media_type);
             }
         } else {
-            let (told, given) = (content.keys().next(), reply.header("content-type"));
+            let (described, given) = (content.keys().next(), reply.header("content-type"));
             let given = given.and_then(|text| text.split(';').next());
-            assert_eq!(given, told.map(String::as_str), "{path}");
+            assert_eq!(given, described.map(String::as_str), "{path}");
         }
         let wrong = server.get(&format!("/api/v1{path}?no-such-key=1"));
         if get["parameters"].is_array() && path != "/status" {
@@ -58,11 +58,11 @@ fn every_path_that_is_described_is_answered_as_described() {
     }
 }
 
-/// That form can be had, of one table where there are several.
+/// Requests the format, of one table if there are several.
 fn check_form(server: &Server, path: &str, media_type: &str) {
     let accept = format!("Accept: {media_type}");
     let mut reply = server.get_with(path, &[&accept]);
-    if reply.status == 400 && reply.text().contains("holds one table") {
+    if reply.status == 400 && reply.text().contains("cannot write several tables") {
         let hint = reply.json()["hint"].as_str().expect("a hint").to_owned();
         let table = hint.strip_prefix("add --table ").expect("a table");
         reply = server.get_with(&format!("{path}&table={table}"), &[&accept]);
@@ -75,7 +75,7 @@ fn check_form(server: &Server, path: &str, media_type: &str) {
     );
 }
 
-/// The checker can say no.
+/// The checker detects violations.
 #[test]
 fn what_is_not_as_described_is_found() {
     let description = serde_json::json!({"components": {"schemas": {"A": {

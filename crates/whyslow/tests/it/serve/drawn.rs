@@ -1,4 +1,4 @@
-//! What charts draw is what the rows of answers say, wherever somebody zooms to.
+//! Charts show the same as the rows of answers, at every zoom level.
 
 use std::collections::BTreeMap;
 
@@ -11,14 +11,14 @@ use crate::common::Place;
 
 const CELLS: i64 = 1024;
 
-/// An interval of a thread, ns since the recording began.
+/// An interval of a thread, ns since the start of the recording.
 struct Piece {
     begin: i64,
     end: i64,
     value: String,
 }
 
-/// A track as answers tell it: lanes with their thread, and intervals by thread.
+/// A track from answers: lanes with their thread, and intervals by thread.
 struct Track {
     name: &'static str,
     values: Vec<String>,
@@ -30,7 +30,7 @@ struct Shown {
     server: Server,
     length: i64,
     tracks: Vec<Track>,
-    /// Cells that were compared.
+    /// Number of compared cells.
     compared: std::cell::Cell<u64>,
     _place: Place,
 }
@@ -67,8 +67,8 @@ impl Shown {
             "tile?track={}&level={level}&index={index}&lanes={}",
             track.name, lane.0
         );
-        let told = self.server.json(&path);
-        for run in told["rows"].as_array().expect("rows") {
+        let answer = self.server.json(&path);
+        for run in answer["rows"].as_array().expect("rows") {
             let number = |at: usize| run[at].as_i64().expect("a number");
             assert_eq!(number(0), lane.0, "{path}");
             let value = &track.values[number(3) as usize];
@@ -90,18 +90,18 @@ fn track(
     (name, what, value): (&'static str, &str, &str),
     (begin, end): (i64, i64),
 ) -> Track {
-    let told = server.json(&format!("tracks?track={name}&limit=100000"));
-    let told = &told["tracks"][0];
+    let answer = server.json(&format!("tracks?track={name}&limit=100000"));
+    let answer = &answer["tracks"][0];
     let texts = |of: &Value| of.as_array().expect("a list").clone();
-    let values = texts(&told["values"]);
+    let values = texts(&answer["values"]);
     let values = values.iter().map(|text| text.as_str().expect("a name"));
     let mut lanes: BTreeMap<i64, Vec<i64>> = BTreeMap::new();
-    for lane in texts(&told["lanes"]) {
+    for lane in texts(&answer["lanes"]) {
         if let (Some(tid), Some(lane)) = (lane["tid"].as_i64(), lane["lane"].as_i64()) {
             lanes.entry(tid).or_default().push(lane);
         }
     }
-    // Rows do not tell apart threads that had the same number one after another.
+    // Rows do not distinguish threads that reused the same id.
     let lanes = lanes.into_iter().filter(|(_, lanes)| lanes.len() == 1);
     let mut pieces: BTreeMap<i64, Vec<Piece>> = BTreeMap::new();
     let log = server.json(&format!("table?what={what}&view=log&limit=0"));
@@ -109,7 +109,7 @@ fn track(
         let ts = row["ts_ns"].as_i64().expect("a begin");
         let piece = Piece {
             begin: ts - begin,
-            // What was not seen to end goes on until the recording ends.
+            // An interval without an end lasts until the end of the recording.
             end: row["ts_end_ns"].as_i64().unwrap_or(end) - begin,
             value: row[value].as_str().unwrap_or_default().to_owned(),
         };
@@ -124,7 +124,7 @@ fn track(
     }
 }
 
-/// Of a cell: what begins in it, and the longest that touches it.
+/// Contents of a cell: what starts in it, and the longest interval that overlaps it.
 #[derive(Debug, Default, PartialEq)]
 struct Cell {
     count: i64,
@@ -132,7 +132,7 @@ struct Cell {
     values: Vec<String>,
 }
 
-/// Cells of a tile from rows, one after another.
+/// Cells of a tile, computed from rows.
 fn wanted(pieces: &[Piece], level: u32, index: i64) -> BTreeMap<i64, Cell> {
     let mut cells: BTreeMap<i64, Cell> = BTreeMap::new();
     let tile = (index * CELLS) << level;

@@ -1,4 +1,4 @@
-//! `whyslow serve` as browsers and programs see it.
+//! `whyslow serve` as seen by browsers and programs.
 
 mod across;
 mod answers;

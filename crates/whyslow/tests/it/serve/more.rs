@@ -1,4 +1,4 @@
-//! What only the server has: notes, searches, wakeups, SQL, and how busy it is.
+//! What only the server has: notes, searches, wakeups, SQL, load figures.
 
 use std::fmt::Write as _;
 use std::io::Write as _;
@@ -10,7 +10,7 @@ use whyslow_testkit::{Need, skip};
 use super::client::{Reply, Server, encoded};
 use crate::common::{Place, recorded};
 
-/// Names that nobody should trust: markup, terminals, directions, and very long.
+/// Hostile names: markup, terminal escapes, text directions, and very long ones.
 fn hostile() -> (Place, Vec<String>) {
     let names = vec![
         "/tmp/<script>alert(1)</script>\"'&".to_owned(),
@@ -51,7 +51,7 @@ fn hostile_names_come_as_they_are_in_json_and_nowhere_else() {
     let rows = document["tables"][0]["rows"].as_array().expect("rows");
     let paths: Vec<&str> = rows.iter().filter_map(|row| row["path"].as_str()).collect();
     assert_eq!(paths, names);
-    // What acts upon a terminal is escaped even there.
+    // Terminal escapes are escaped here, too.
     let text = reply.text();
     assert!(
         !text.contains('\u{1b}') && !text.contains('\u{202e}'),
@@ -64,7 +64,7 @@ fn hostile_names_come_as_they_are_in_json_and_nowhere_else() {
         let hit = &found["hits"][0];
         assert_eq!(hit["text"], name.as_str(), "{found}");
         assert_eq!(hit["count"], 1);
-        // Its filter means this file and no other.
+        // Its filter matches this file and no other.
         let glob = hit["filter"]["file"].as_str().expect("a glob");
         let glob = encoded(glob);
         let reply = server.get(&format!("/api/v1/table?what=io&view=log&file={glob}"));
@@ -103,7 +103,7 @@ fn names_are_found_in_any_case() {
         .find(|hit| hit["kind"] == "file")
         .expect("a file");
     assert_eq!(hit["text"], "/var/lib/php5/sess_1");
-    // openat, write and read, as the table of calls says.
+    // openat, write and read, as in the table of calls.
     let rows = server.json("table?what=syscalls&view=log&file=/var/lib/php5/sess_1");
     let rows = rows["tables"][0]["rows"].as_array().expect("rows").clone();
     assert_eq!(hit["count"], rows.len());
@@ -111,7 +111,7 @@ fn names_are_found_in_any_case() {
     assert_eq!(server.json("search?q=8:0")["hits"][0]["kind"], "device");
     assert_eq!(server.json("search?q=no-such-name")["hits"], json!([]));
     assert_eq!(server.get("/api/v1/search?q=%20").status, 400);
-    // Stories are known when they have been told.
+    // Findings can be requested once `explain` has run.
     server.json("explain");
     let found = server.json("search?q=sess_1");
     assert_eq!(found["hits"][0]["kind"], "story", "{found}");
@@ -140,7 +140,7 @@ fn notes_are_kept_by_recording() {
     let long = json!([{"ts_ns": 1, "note": "x".repeat(300 << 10)}]).to_string();
     assert_eq!(put(&server, path, &long).status, 413);
     assert_eq!(put(&server, "/api/v1/notes?rec=no", "[]").status, 404);
-    // Another server has them, too; another recording has not.
+    // Another server of the recording has them, too; another recording does not.
     let (other, _) = hostile();
     let other = other.join("h.txt").display().to_string();
     let again = Server::start(place, &["t.wsl", &other]);
@@ -157,7 +157,7 @@ fn heat_maps_have_as_many_columns_as_are_asked_for() {
     let query = format!("heat?what=io&columns=7&w={begin}..{}", begin + 999_999_999);
     let map = server.json(&query);
     let command = map["cli"].as_str().expect("a command");
-    // A seventh of it, and not less: there is no eighth.
+    // A seventh, and no less: there is no eighth.
     assert!(command.contains(" 142857143ns "), "{command}");
     for wrong in [
         "columns=0",
@@ -183,17 +183,17 @@ fn sql_is_answered_within_limits() {
         assert_eq!(server.get("/api/v1/sql?q=SELECT%201").status, 503);
         return skip(Need::DuckDb, "there is no DuckDB");
     }
-    let ask = |statement: &str| {
+    let query = |statement: &str| {
         let q = encoded(statement);
         server.get(&format!("/api/v1/sql?q={q}"))
     };
-    let found = ask("SELECT name, count(*) AS n FROM io GROUP BY name ORDER BY name").json();
+    let found = query("SELECT name, count(*) AS n FROM io GROUP BY name ORDER BY name").json();
     assert_eq!(
         found["columns"],
         json!([{"name": "name", "type": "VARCHAR"}, {"name": "n", "type": "BIGINT"}])
     );
     assert_eq!(found["rows"][0], json!(["openat", 3]));
-    let many = ask("SELECT * FROM range(100000)").json();
+    let many = query("SELECT * FROM range(100000)").json();
     assert_eq!(many["cut"], true);
     assert_eq!(many["rows"].as_array().map(Vec::len), Some(10_000));
     for refused in [
@@ -204,7 +204,7 @@ fn sql_is_answered_within_limits() {
         ".shell id",
         "no sql at all",
     ] {
-        let reply = ask(refused);
+        let reply = query(refused);
         assert_eq!(reply.status, 400, "{refused}: {}", reply.text());
     }
     assert_eq!(server.get("/api/v1/sql?q=").status, 400);
@@ -212,7 +212,7 @@ fn sql_is_answered_within_limits() {
     assert!(text.as_str().is_some_and(|text| text.contains("io_stats")));
 }
 
-/// How many questions were given up because nobody waited, and how many run.
+/// How many queries were cancelled because the client left, and how many are running.
 fn abandoned(server: &Server) -> (u64, u64) {
     let questions = &server.json("status")["questions"];
     let count = |name: &str| questions[name].as_u64().expect("a number");
@@ -268,11 +268,11 @@ fn many_questions_at_once_are_all_answered_the_same() {
     let server = Server::start(recorded(), &["t.wsl"]);
     let want = server.json("table?what=io&view=stats");
     std::thread::scope(|scope| {
-        let asked: Vec<_> = (0..16)
+        let threads: Vec<_> = (0..16)
             .map(|_| scope.spawn(|| server.json("table?what=io&view=stats")))
             .collect();
-        for asked in asked {
-            assert_eq!(asked.join().expect("an answer"), want);
+        for thread in threads {
+            assert_eq!(thread.join().expect("an answer"), want);
         }
     });
 }
@@ -295,12 +295,12 @@ fn figures_are_those_of_the_export_for_who_has_the_token() {
         assert!(content.starts_with("application/openmetrics-text; version=1.0.0"));
         let mut words = vec!["export", "openmetrics", "t.wsl", "-q"];
         words.extend(flags);
-        let told = place.program().args(&words).output().expect("it runs");
-        assert_eq!(reply.text(), String::from_utf8_lossy(&told.stdout));
+        let done = place.program().args(&words).output().expect("it runs");
+        assert_eq!(reply.text(), String::from_utf8_lossy(&done.stdout));
         assert!(reply.text().contains("\nwhyslow_"), "{}", reply.text());
     }
-    let ask = |header: &str| server.say(&["GET /metrics HTTP/1.1", header], b"").status;
-    assert_eq!(ask("Host: localhost"), 401);
-    assert_eq!(ask("Host: evil.example"), 403);
+    let query = |header: &str| server.say(&["GET /metrics HTTP/1.1", header], b"").status;
+    assert_eq!(query("Host: localhost"), 401);
+    assert_eq!(query("Host: evil.example"), 403);
     assert_eq!(server.get("/metrics?no-such-key=1").status, 400);
 }

@@ -1,4 +1,4 @@
-//! What is not answered.
+//! Requests that are refused.
 
 use std::sync::{Arc, Mutex, Weak};
 
@@ -23,11 +23,11 @@ fn check(reply: &Reply, status: u16) {
 fn nobody_is_answered_without_the_token() {
     let server = server();
     let right = format!("Authorization: Bearer {}", server.token);
-    let ask = |header: &str| {
+    let send = |header: &str| {
         let lines = ["GET /api/v1/recordings HTTP/1.1", "Host: localhost", header];
         server.say(&lines, b"")
     };
-    assert_eq!(ask(&right).status, 200);
+    assert_eq!(send(&right).status, 200);
     let zeros = "0".repeat(32);
     for wrong in [
         "X-Nothing: 1".to_owned(),
@@ -41,7 +41,7 @@ fn nobody_is_answered_without_the_token() {
         format!("Cookie: token={}", server.token),
         format!("{right}\r\nAuthorization: Bearer {zeros}"),
     ] {
-        check(&ask(&wrong), 401);
+        check(&send(&wrong), 401);
     }
     let in_address = format!("GET /api/v1/recordings?token={} HTTP/1.1", server.token);
     check(&server.say(&[&in_address, "Host: localhost"], b""), 401);
@@ -62,7 +62,7 @@ fn nobody_is_answered_without_the_token() {
 fn names_of_elsewhere_and_pages_of_others_are_not_answered() {
     let server = server();
     let token = format!("Authorization: Bearer {}", server.token);
-    let ask = |path: &str, headers: &[&str]| {
+    let send = |path: &str, headers: &[&str]| {
         let first = format!("GET {path} HTTP/1.1");
         let mut lines = vec![first.as_str(), token.as_str()];
         lines.extend(headers);
@@ -70,36 +70,36 @@ fn names_of_elsewhere_and_pages_of_others_are_not_answered() {
     };
     for path in ["/", "/api/v1/recordings"] {
         for host in ["evil.example", "127.0.0.1.evil.example:80", "127.0.0.2", ""] {
-            check(&ask(path, &[&format!("Host: {host}")]), 403);
+            check(&send(path, &[&format!("Host: {host}")]), 403);
         }
-        check(&ask(path, &[]), 403);
-        check(&ask(path, &["Host: localhost", "Host: evil.example"]), 403);
+        check(&send(path, &[]), 403);
+        check(&send(path, &["Host: localhost", "Host: evil.example"]), 403);
         check(
-            &ask(path, &["Host: localhost", "Origin: http://evil.example"]),
+            &send(path, &["Host: localhost", "Origin: http://evil.example"]),
             403,
         );
         check(
-            &ask(path, &["Host: localhost:7", "Origin: http://localhost:8"]),
+            &send(path, &["Host: localhost:7", "Origin: http://localhost:8"]),
             403,
         );
         check(
-            &ask(path, &["Host: localhost:7", "Origin: https://localhost:7"]),
+            &send(path, &["Host: localhost:7", "Origin: https://localhost:7"]),
             403,
         );
-        check(&ask(path, &["Host: localhost", "Origin: null"]), 403);
-        let own = ask(path, &["Host: localhost:7", "Origin: http://localhost:7"]);
+        check(&send(path, &["Host: localhost", "Origin: null"]), 403);
+        let own = send(path, &["Host: localhost:7", "Origin: http://localhost:7"]);
         assert_eq!(own.status, 200, "{}", own.head);
         assert!(
             own.header("access-control-allow-origin").is_none(),
             "{}",
             own.head
         );
-        assert_eq!(ask(path, &["Host: [::1]:7"]).status, 200);
+        assert_eq!(send(path, &["Host: [::1]:7"]).status, 200);
     }
     let across = ["Host: localhost", "Sec-Fetch-Site: same-site"];
-    check(&ask("/api/v1/recordings", &across), 403);
+    check(&send("/api/v1/recordings", &across), 403);
     assert_eq!(
-        ask("/", &["Host: localhost", "Sec-Fetch-Site: cross-site"]).status,
+        send("/", &["Host: localhost", "Sec-Fetch-Site: cross-site"]).status,
         200
     );
 }

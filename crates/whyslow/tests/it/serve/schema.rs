@@ -1,4 +1,4 @@
-//! As much of JSON Schema as the description of the API uses.
+//! The part of JSON Schema that the description of the API uses.
 
 use serde_json::Value;
 
@@ -12,7 +12,7 @@ impl Schemas<'_> {
         }
     }
 
-    /// What of the value is not as the schema says.
+    /// Violations of the schema in the value.
     pub(crate) fn wrong(&self, place: &str, schema: &Value, value: &Value) -> Option<String> {
         if let Some(at) = schema["$ref"].as_str() {
             let found = self.0.pointer(at.trim_start_matches('#'));

@@ -1,4 +1,4 @@
-//! The server as a program: where it listens, and how it ends.
+//! The server as a program: where it listens, and how it exits.
 
 use std::io::{Read as _, Write as _};
 use std::os::unix::fs::PermissionsExt as _;
@@ -14,7 +14,7 @@ use crate::common::recorded;
 #[test]
 fn ctrl_c_ends_it_cleanly() {
     let server = Server::start(recorded(), &["t.wsl"]);
-    // A connection that says nothing keeps nobody.
+    // An idle connection does not keep the server running.
     let _idle = server.connect();
     assert_eq!(server.json("status")["questions"]["running"], 0);
     assert_eq!(server.interrupt(), Some(0));
@@ -72,8 +72,12 @@ fn only_this_machine_is_listened_at() {
     };
     check(&["--listen", "0.0.0.0:0", "t.wsl"], 2, "other machines");
     check(&["--listen", "[::]:0", "t.wsl"], 2, "other machines");
-    check(&["--listen", "nonsense", "t.wsl"], 2, "no place to listen");
-    check(&["--query-time", "0s", "t.wsl"], 2, "no time");
+    check(
+        &["--listen", "nonsense", "t.wsl"],
+        2,
+        "cannot parse `nonsense`",
+    );
+    check(&["--query-time", "0s", "t.wsl"], 2, "greater than 0");
     check(&["no-such.wsl"], 1, "no recording or trace");
 }
 
@@ -85,7 +89,7 @@ fn the_address_says_how_to_get_there_by_ssh() {
         command.env("SSH_CONNECTION", "10.0.0.1 5000 10.0.0.2 2222");
         command.env("USER", "ann").stderr(log);
     });
-    // It listens before it says where.
+    // It listens before it prints the address.
     let port = server.port;
     server.json("status");
     let text = std::fs::read_to_string(place.join("serve.err")).expect("text");
@@ -107,11 +111,11 @@ fn a_trace_of_another_tool_is_served_too() {
     let of = |id: &str| server.json(&format!("table?what=io&view=top&rec={id}"))["tables"].clone();
     assert_eq!(of("t.wsl"), of("t.txt"));
     assert_eq!(of("t.wsl"), of("t.wsl~2"));
-    // Of one another they can be told apart, too.
+    // The recordings have different ids.
     server.json("explain?vs=t.txt");
 }
 
-/// What the kernel says of the threads of a process, by a key of their status.
+/// Values of a key in the `status` of all threads of a process.
 fn of_threads(pid: u32, key: &str) -> Vec<String> {
     let threads = std::fs::read_dir(format!("/proc/{pid}/task")).expect("it runs");
     let of = |path: std::path::PathBuf| {
@@ -138,7 +142,7 @@ fn privileges_are_given_up() {
         seen.len() > 2 && seen.iter().all(|value| value == "1"),
         "{seen:?}"
     );
-    // Reading what others own is all that is left of root.
+    // Reading files of other users is the only remaining capability.
     for effective in of_threads(pid, "CapEff:") {
         let effective = u64::from_str_radix(&effective, 16).expect("a mask");
         assert_eq!(effective & !(1 << 2), 0, "{effective:x}");

@@ -1,4 +1,4 @@
-//! Dumps of a JVM: of one that runs, and as a file has them.
+//! Thread dumps of a running JVM, and of files.
 
 use std::fs;
 use std::path::Path;
@@ -96,11 +96,11 @@ fn dumps_of_a_running_jvm_become_a_recording_that_shows_its_deadlock() {
         "dumps.wsl",
     ]);
     let output = command.output().expect("it runs");
-    let told = String::from_utf8_lossy(&output.stderr).into_owned();
-    assert!(output.status.success(), "{told}");
+    let message = String::from_utf8_lossy(&output.stderr).into_owned();
+    assert!(output.status.success(), "{message}");
     assert!(
-        told.contains(" dumps in ") && told.contains("stood still"),
-        "{told}"
+        message.contains(" dumps in ") && message.contains("safepoints"),
+        "{message}"
     );
     drop(running);
     let text = place.stdout(&["locks", "chains", "dumps.wsl", "--json"]);
@@ -119,7 +119,7 @@ fn dumps_of_a_running_jvm_become_a_recording_that_shows_its_deadlock() {
     assert!(dump.contains(": deadlock"), "{dump}");
 }
 
-/// As a JVM prints them; each has what the other one wants.
+/// As printed by a JVM; each thread holds what the other one waits for.
 const TWO_THAT_WAIT: &str = r#"2026-11-25 12:00:00
 Full thread dump OpenJDK 64-Bit Server VM (17.0.15+6 mixed mode, sharing):
 
@@ -158,16 +158,16 @@ fn only_a_jvm_is_dumped() {
             .args(["threads", "dump", "--every", "1s"])
             .args(args);
         let output = command.output().expect("it runs");
-        let told = String::from_utf8_lossy(&output.stderr).into_owned();
+        let message = String::from_utf8_lossy(&output.stderr).into_owned();
         assert!(
-            !output.status.success() && told.contains(want),
-            "{args:?}: {told}"
+            !output.status.success() && message.contains(want),
+            "{args:?}: {message}"
         );
     };
-    check(&["-p", &own, "-o", "x.wsl"], "is no JVM");
+    check(&["-p", &own, "-o", "x.wsl"], "is not a JVM");
     check(&["-p", &own], "--output");
     check(&["-o", "x.wsl"], "--pid");
     check(&["-p", "1,2", "-o", "x.wsl"], "one process");
     place.write("there.wsl", "");
-    check(&["-p", &own, "-o", "there.wsl"], "exists already");
+    check(&["-p", &own, "-o", "there.wsl"], "exists");
 }

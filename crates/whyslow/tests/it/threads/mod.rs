@@ -1,5 +1,5 @@
-//! Questions about threads of profiles: pools, time lines, flame graphs, gaps, chains of locks, and dumps of
-//! a JVM that runs.
+//! Queries about threads of profiles: pools, timelines, flame graphs, gaps, lock chains, and dumps
+//! of a running JVM.
 
 mod dumps;
 mod flames;
@@ -18,7 +18,7 @@ fn fixture(name: &str) -> String {
     path.to_str().expect("a path").to_owned()
 }
 
-fn asked(args: &[&str]) -> Value {
+fn query(args: &[&str]) -> Value {
     let text = recorded().stdout(&[args, &["--json"]].concat());
     serde_json::from_str(&text).expect("one JSON document")
 }
@@ -39,7 +39,7 @@ fn int(row: &Value, name: &str) -> i64 {
 #[test]
 fn a_pool_is_at_work_while_its_threads_wait_for_locks() {
     for name in ["each", "batches", "chunks"] {
-        let answer = asked(&[
+        let answer = query(&[
             "threads",
             "list",
             &fixture(&format!("jfr/{name}.jfr")),
@@ -50,14 +50,14 @@ fn a_pool_is_at_work_while_its_threads_wait_for_locks() {
         let pool = pools.iter().find(|row| row["pool"] == "request-handler-N");
         let pool = pool.expect("the handlers");
         assert_eq!(int(pool, "threads"), 8, "{name}");
-        // How many of them waited at once, as they wrote it down.
+        // How many of them waited at once, as logged by themselves.
         let held = truth(name);
         let waits: Vec<(i64, i64)> = held
             .iter()
             .filter(|one| {
-                one.thread.starts_with("request-handler-") && one.entered - one.asked > 50 * MS
+                one.thread.starts_with("request-handler-") && one.entered - one.requested > 50 * MS
             })
-            .map(|one| (one.asked, one.entered))
+            .map(|one| (one.requested, one.entered))
             .collect();
         let at = |moment: i64| {
             waits
@@ -70,10 +70,10 @@ fn a_pool_is_at_work_while_its_threads_wait_for_locks() {
             .map(|(from, _)| at(*from + 20 * MS))
             .max()
             .unwrap_or(0);
-        let told = int(pool, "work_max");
+        let busiest = int(pool, "work_max");
         assert!(
-            told <= 8 && told >= most as i64,
-            "{name}: {told} for {most}"
+            busiest <= 8 && busiest >= most as i64,
+            "{name}: {busiest} for {most}"
         );
         let (begin, end) = (
             answer["window"]["begin_ns"].as_i64(),
@@ -104,12 +104,12 @@ fn letters_stand_where_the_stacks_match() {
         "-n",
         "0",
     ];
-    let answer = asked(&args);
+    let answer = query(&args);
     let table = &answer["tables"][0];
     let part = table["facts"].to_string();
     let lines = rows(&answer, "timeline");
     assert_eq!(lines.len(), 8, "{part}");
-    let none = asked(&[
+    let none = query(&[
         "threads",
         "timeline",
         &recording,
@@ -117,7 +117,7 @@ fn letters_stand_where_the_stacks_match() {
         "no such function",
     ]);
     assert!(rows(&none, "timeline").is_empty());
-    let all = asked(&[
+    let all = query(&[
         "threads",
         "timeline",
         &recording,
@@ -126,7 +126,7 @@ fn letters_stand_where_the_stacks_match() {
         "-n",
         "0",
     ]);
-    let rejected = asked(&[&args[..5], &["--reject", r"\$Ledger\.", "-n", "0"]].concat());
+    let rejected = query(&[&args[..5], &["--reject", r"\$Ledger\.", "-n", "0"]].concat());
     let held = truth(name);
     for line in lines {
         let comm = line["comm"].as_str().expect("a name");
@@ -142,7 +142,7 @@ fn letters_stand_where_the_stacks_match() {
         let (all, others) = (of(&all), of(&rejected));
         assert!(held.iter().any(|one| one.thread == comm));
         for (at, letter) in letters.iter().enumerate() {
-            // What matches and what does not is all there is.
+            // Matching and non-matching stacks add up to the total.
             if *letter == ' ' && others[at] == ' ' {
                 assert_eq!(all[at], ' ', "{comm} {at}");
             } else {
@@ -152,7 +152,7 @@ fn letters_stand_where_the_stacks_match() {
         let waited: i64 = held
             .iter()
             .filter(|one| one.thread == comm && one.lock == "ledger")
-            .map(|one| one.left - one.asked)
+            .map(|one| one.left - one.requested)
             .sum();
         let seen = letters.iter().filter(|letter| **letter != ' ').count();
         assert_eq!(waited > 100 * MS, seen > 0, "{comm}: {waited} {letters:?}");
@@ -163,11 +163,11 @@ fn letters_stand_where_the_stacks_match() {
 fn letters_are_of_what_has_the_operation() {
     let recording = fixture("jfr/each.jfr");
     let of = |op: &str| {
-        let answer = asked(&["threads", "timeline", &recording, "--op", op]);
+        let answer = query(&["threads", "timeline", &recording, "--op", op]);
         rows(&answer, "timeline").len()
     };
     assert!(of("wall") > 0);
-    // States of a kernel's trace, which has stacks, too.
+    // States from a kernel trace, which has stacks, too.
     let place = Place::new();
     place.write(
         "t.txt",
@@ -198,24 +198,24 @@ fn a_pattern_that_is_none_is_named() {
         let mut command = recorded().whyslow();
         command.args(["threads", "timeline", &recording, flag, pattern]);
         let output = command.output().expect("it runs");
-        let told = String::from_utf8_lossy(&output.stderr).into_owned();
+        let message = String::from_utf8_lossy(&output.stderr).into_owned();
         assert!(!output.status.success(), "{flag}");
         assert!(
-            told.contains(pattern) && told.contains("regular expression"),
-            "{told}"
+            message.contains(pattern) && message.contains("regular expression"),
+            "{message}"
         );
     }
     let mut command = recorded().whyslow();
     command.args(["block", "stats", "t.wsl", "--match", "a"]);
     let output = command.output().expect("it runs");
-    assert!(String::from_utf8_lossy(&output.stderr).contains("has no stack to filter by"));
+    assert!(String::from_utf8_lossy(&output.stderr).contains("cannot filter block by stack"));
 }
 
 #[test]
 fn chains_lead_to_who_had_the_lock() {
     for name in ["each", "batches", "chunks", "both"] {
         let held = truth(name);
-        let answer = asked(&[
+        let answer = query(&[
             "locks",
             "chains",
             &fixture(&format!("jfr/{name}.jfr")),
@@ -235,7 +235,7 @@ fn chains_lead_to_who_had_the_lock() {
                     .as_str()
                     .is_some_and(|what| what.starts_with("holds it"))
             );
-            // Each link's holder is the thread of the next one.
+            // The holder of each link is the thread of the next one.
             let threads: Vec<&Value> = links.iter().chain([last]).map(|row| &row["comm"]).collect();
             for (row, next) in links.iter().zip(&threads[1..]) {
                 if row["confidence"] == "low" {
@@ -265,7 +265,7 @@ fn chains_lead_to_who_had_the_lock() {
 
 #[test]
 fn gaps_say_how_they_lie_to_each_other() {
-    let answer = asked(&[
+    let answer = query(&[
         "threads",
         "gaps",
         &fixture("kafka/incident.jfr.gz"),
@@ -301,7 +301,7 @@ fn gaps_say_how_they_lie_to_each_other() {
             let end = |gap: &Value| int(gap, "ts_end_ns");
             if gap["relation"]
                 .as_str()
-                .is_some_and(|told| told.starts_with("same end"))
+                .is_some_and(|text| text.starts_with("same end"))
             {
                 assert!((end(gap) - end(longest[0])).abs() <= 20 * MS, "{gap}");
                 assert!(
@@ -319,8 +319,8 @@ fn gaps_say_how_they_lie_to_each_other() {
         .find(of)
         .expect("writes wait while files are sent");
     assert!(int(pair, "count") >= 5, "{pair}");
-    // The same seed, the same chance.
-    let again = asked(&[
+    // The same seed gives the same probability.
+    let again = query(&[
         "threads",
         "gaps",
         &fixture("kafka/incident.jfr.gz"),

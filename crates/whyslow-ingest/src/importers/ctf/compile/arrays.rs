@@ -105,8 +105,8 @@ impl<'a> Compiler<'a> {
         Ok(())
     }
 
-    /// What the operations from this one on do, if it is nothing but to read integers at fixed
-    /// places, each into a column of its own.
+    /// The operations from `begin` on, if all they do is read integers at fixed positions, each
+    /// into a column of its own.
     fn rows(&self, begin: usize) -> Option<Rows> {
         let (alignment, run) = match self.plan.ops[begin..] {
             [run] => (1, run),
@@ -181,7 +181,7 @@ impl<'a> Compiler<'a> {
             slot,
             column,
         });
-        // With no element the position is where it was, so only the alignment is sure.
+        // Without elements the position does not change, so only the alignment is certain.
         self.phase = self.phase.either(Phase {
             modulus: class.alignment.max(1),
             residue: 0,
@@ -196,7 +196,7 @@ pub(super) fn text(encoding: TextEncoding) -> BytesKind {
     }
 }
 
-/// What an array of these is, if they are bytes.
+/// Kind of an array of these, if they are bytes.
 fn bytes_kind(class: &IntegerClass) -> BytesKind {
     if class.is_text {
         text(TextEncoding::Utf8)

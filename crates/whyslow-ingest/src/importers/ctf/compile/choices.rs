@@ -1,4 +1,4 @@
-//! Variants and optional fields, and the fields that decide about them.
+//! Variants and optional fields, and their selectors.
 
 use super::Compiler;
 use crate::importers::ctf::class::{FieldClass, FieldLocation, Range, VariantOption};

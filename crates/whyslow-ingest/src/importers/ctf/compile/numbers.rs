@@ -44,7 +44,7 @@ impl Compiler<'_> {
         Ok(())
     }
 
-    /// Only in an event's header do fields tell its time and class.
+    /// Only fields of an event header contain its time and class.
     pub(super) fn meaning(&self, class: &IntegerClass) -> Meaning {
         if self.scope != Scope::EventHeader {
             return Meaning::None;

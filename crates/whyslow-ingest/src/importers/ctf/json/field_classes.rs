@@ -1,4 +1,4 @@
-//! Field classes and the places they refer to.
+//! Field classes and the locations they refer to.
 
 use std::rc::Rc;
 
@@ -17,7 +17,7 @@ use super::properties::{
 };
 use super::tree::{Json, Object};
 
-/// Named field classes. A class may only use names that were given before it.
+/// Named field classes. A class may only use names defined before it.
 #[derive(Default)]
 pub(super) struct Aliases {
     places: FxHashMap<String, usize>,
@@ -28,7 +28,7 @@ impl Aliases {
     pub(super) fn add(&mut self, name: &str, class: Rc<Json>) -> Result<(), String> {
         let place = self.classes.len();
         if self.places.insert(name.to_owned(), place).is_some() {
-            return Err(format!("a second field class alias `{name}`"));
+            return Err(format!("duplicate field class alias `{name}`"));
         }
         self.classes.push(class);
         Ok(())
@@ -38,11 +38,11 @@ impl Aliases {
 pub(super) struct ClassReader<'c> {
     pub(super) lookup: FieldLookup<'c>,
     aliases: &'c Aliases,
-    /// How many of the aliases may be used here.
+    /// Number of aliases that may be used here.
     visible: usize,
     budget: &'c FieldBudget,
     notes: &'c mut Notes,
-    /// Of the fragment.
+    /// Offset of the fragment.
     offset: usize,
     clock: Option<usize>,
     depth: u16,
@@ -134,7 +134,7 @@ impl<'c> ClassReader<'c> {
                 encoding: encoding(object)?,
             }),
             "static-length-string" => Ok(FieldClass::StaticText {
-                bytes: object.unsigned("length")?.ok_or("no `length`")?,
+                bytes: object.unsigned("length")?.ok_or("missing `length`")?,
                 encoding: encoding(object)?,
             }),
             "dynamic-length-string" => Ok(FieldClass::DynamicText {
@@ -142,7 +142,7 @@ impl<'c> ClassReader<'c> {
                 encoding: encoding(object)?,
             }),
             "static-length-blob" => Ok(FieldClass::StaticBlob {
-                bytes: object.unsigned("length")?.ok_or("no `length`")?,
+                bytes: object.unsigned("length")?.ok_or("missing `length`")?,
                 roles: self.roles(object)?,
             }),
             "dynamic-length-blob" => Ok(FieldClass::DynamicBlob {
@@ -177,7 +177,7 @@ impl<'c> ClassReader<'c> {
         Ok(FieldClass::VariableInteger(self.integer(object, kind)?))
     }
 
-    /// What integers of fixed and of variable length share.
+    /// Common properties of fixed-length and variable-length integers.
     fn integer(&mut self, object: &Object, kind: IntegerKind) -> Result<IntegerClass, String> {
         let roles = self.roles(object)?;
         let is_time = |role: &Role| matches!(role, Role::Timestamp | Role::PacketEndTimestamp);
@@ -197,7 +197,7 @@ impl<'c> ClassReader<'c> {
             base: match object.integer("preferred-display-base")? {
                 None => 10,
                 Some(base @ (2 | 8 | 10 | 16)) => base as u32,
-                Some(base) => return Err(format!("`preferred-display-base` cannot be {base}")),
+                Some(base) => return Err(format!("invalid `preferred-display-base` {base}")),
             },
             is_text: false,
             clock,
@@ -237,7 +237,7 @@ impl<'c> ClassReader<'c> {
                     [Json::Integer(first), Json::Integer(last)] if first <= last => {
                         Ok(Range { first, last })
                     }
-                    _ => Err("an integer range is not two ascending integers".to_owned()),
+                    _ => Err("an integer range must be two ascending integers".to_owned()),
                 },
                 other => Err(format!("an integer range is {}", other.kind())),
             })
@@ -262,7 +262,7 @@ impl<'c> ClassReader<'c> {
         let members = object.array("member-classes")?.unwrap_or_default();
         if members.len() > STRUCT_MEMBERS_MAX {
             return Err(format!(
-                "a structure of more than {STRUCT_MEMBERS_MAX} members"
+                "a structure with more than {STRUCT_MEMBERS_MAX} members"
             ));
         }
         let mut alignment = alignment(object, "minimum-alignment")?;
@@ -285,7 +285,7 @@ impl<'c> ClassReader<'c> {
     }
 
     fn static_array(&mut self, object: &Object) -> Result<FieldClass, String> {
-        let length = object.unsigned("length")?.ok_or("no `length`")?;
+        let length = object.unsigned("length")?.ok_or("missing `length`")?;
         let (element, alignment) = self.element(object)?;
         Ok(FieldClass::Array {
             element,
@@ -314,18 +314,18 @@ impl<'c> ClassReader<'c> {
     fn optional(&mut self, object: &Object) -> Result<FieldClass, String> {
         let (selector, target) = self.locate(object, "selector-field-location")?;
         if !is_integer(target, |_| true) {
-            return Err("the selector of an optional field is no integer".to_owned());
+            return Err("the selector of an optional field is not an integer".to_owned());
         }
         let ranges = match object.get("selector-field-ranges") {
             Some(ranges) => self.ranges(ranges)?,
-            // A boolean selects by being true.
+            // A boolean selects if it is true.
             None if is_integer(target, |kind| kind == IntegerKind::Boolean) => vec![Range {
                 first: 1,
                 last: u64::MAX.into(),
             }],
-            None => return Err("no `selector-field-ranges`".to_owned()),
+            None => return Err("missing `selector-field-ranges`".to_owned()),
         };
-        let class = object.get("field-class").ok_or("no `field-class`")?;
+        let class = object.get("field-class").ok_or("missing `field-class`")?;
         Ok(FieldClass::Optional {
             selector,
             ranges,
@@ -336,7 +336,7 @@ impl<'c> ClassReader<'c> {
     fn variant(&mut self, object: &Object) -> Result<FieldClass, String> {
         let (selector, target) = self.locate(object, "selector-field-location")?;
         if !is_integer(target, |_| true) {
-            return Err("the selector of a variant is no integer".to_owned());
+            return Err("the selector of a variant is not an integer".to_owned());
         }
         let mut options = Vec::new();
         for option in object.array("options")?.unwrap_or_default() {
@@ -358,7 +358,7 @@ impl<'c> ClassReader<'c> {
         let (location, target) = self.locate(object, "length-field-location")?;
         if !is_integer(target, |kind| kind == IntegerKind::Unsigned) {
             let path = location.path.join(".");
-            return Err(format!("the length `{path}` is no unsigned integer"));
+            return Err(format!("the length `{path}` is not an unsigned integer"));
         }
         Ok(location)
     }
@@ -370,13 +370,13 @@ impl<'c> ClassReader<'c> {
     ) -> Result<(FieldLocation, &FieldClass), String> {
         let json = object
             .get(property)
-            .ok_or_else(|| format!("no `{property}`"))?;
+            .ok_or_else(|| format!("missing `{property}`"))?;
         let (origin, path) = match json {
             Json::Object(location) => {
                 let path = location.array("path")?;
-                (location.text("origin")?, path.ok_or("no `path`")?)
+                (location.text("origin")?, path.ok_or("missing `path`")?)
             }
-            // Before the final format the origin was the first element.
+            // Before the final format, the origin was the first element.
             Json::Array(path) => match path.split_first() {
                 Some((Json::Text(origin), path)) => (Some(origin.as_str()), path),
                 _ => return Err(format!("`{property}` has no origin")),

@@ -1,4 +1,4 @@
-//! The fragments, put together to a trace class.
+//! Assembles the fragments to a trace class.
 
 use std::rc::Rc;
 
@@ -18,7 +18,7 @@ const SUPPORTED_VERSION: i128 = 2;
 pub(super) struct TraceBuilder<'n> {
     trace: TraceClass,
     has_preamble: bool,
-    /// The candidate of 2023 names clocks, the final format gives them an id.
+    /// The 2023 candidate refers to clocks by name, the final format by id.
     clock_ids: FxHashMap<String, usize>,
     stream_by_id: FxHashMap<u64, usize>,
     /// (index of the stream, id) of the events so far.
@@ -94,7 +94,7 @@ impl<'n> TraceBuilder<'n> {
 
     pub(super) fn finish(mut self) -> Result<TraceClass, Fault> {
         if !self.has_preamble {
-            return Err(Fault::new(0, "no `preamble` fragment"));
+            return Err(Fault::new(0, "missing `preamble` fragment"));
         }
         self.trace.byte_order = packet_byte_order(&self.trace);
         Ok(self.trace)
@@ -105,7 +105,7 @@ impl<'n> TraceBuilder<'n> {
         let version = object.integer("version")?;
         if version != Some(SUPPORTED_VERSION) {
             let shown = version.map_or_else(|| "missing".to_owned(), |v| v.to_string());
-            return Err(format!("version is {shown}, only 2 can be read"));
+            return Err(format!("unsupported version {shown} (supported: 2)"));
         }
         // An extension may change the format itself.
         if let Some(extensions) = object.object("extensions")?
@@ -120,7 +120,7 @@ impl<'n> TraceBuilder<'n> {
     }
 
     fn alias(&mut self, object: &Object) -> Result<(), String> {
-        let name = object.text("name")?.ok_or("no `name`")?;
+        let name = object.text("name")?.ok_or("missing `name`")?;
         let class = object.get("field-class").ok_or("no `field-class`")?;
         self.aliases.add(name, Rc::new(class.clone()))
     }
@@ -151,10 +151,10 @@ impl<'n> TraceBuilder<'n> {
         let id = object
             .text("id")?
             .or(name)
-            .ok_or("neither `id` nor `name`")?;
-        let frequency = object.unsigned("frequency")?.ok_or("no `frequency`")?;
+            .ok_or("missing `id` or `name`")?;
+        let frequency = object.unsigned("frequency")?.ok_or("missing `frequency`")?;
         if frequency == 0 {
-            return Err("`frequency` cannot be 0".to_owned());
+            return Err("invalid `frequency` 0".to_owned());
         }
         let mut clock = ClockClass {
             name: name.unwrap_or(id).to_owned(),
@@ -178,7 +178,7 @@ impl<'n> TraceBuilder<'n> {
         }
         let index = self.trace.clocks.len();
         if self.clock_ids.insert(id.to_owned(), index).is_some() {
-            return Err(format!("a second clock class `{id}`"));
+            return Err(format!("duplicate clock class `{id}`"));
         }
         self.trace.clocks.push(clock);
         Ok(())
@@ -187,7 +187,7 @@ impl<'n> TraceBuilder<'n> {
     fn stream_class(&mut self, object: &Object, offset: usize) -> Result<(), String> {
         let id = object.unsigned("id")?.unwrap_or(0);
         if self.stream_by_id.contains_key(&id) {
-            return Err(format!("a second data stream class {id}"));
+            return Err(format!("duplicate data stream class {id}"));
         }
         let clock_names = ["default-clock-class-id", "default-clock-class-name"];
         let clock = match object.get_any(&clock_names) {
@@ -251,7 +251,7 @@ impl<'n> TraceBuilder<'n> {
             ));
         };
         if self.event_ids.contains(&(index, id)) {
-            return Err(format!("a second event {id} `{name}`"));
+            return Err(format!("duplicate event {id} `{name}`"));
         }
         let stream = &self.trace.streams[index];
         let mut reader = ClassReader::new(
@@ -341,7 +341,7 @@ const FRAGMENT_PROPERTIES: [&str; 29] = [
     "version",
 ];
 
-/// Where event attributes are the same as in CTF 1.8; each tracer has a namespace of its own.
+/// Attributes known from CTF 1.8; each tracer has its own namespace.
 fn event_attributes(object: &Object) -> (Option<i64>, Option<String>) {
     let mut log_level = None;
     let mut emf_uri = None;
@@ -360,7 +360,7 @@ fn event_attributes(object: &Object) -> (Option<i64>, Option<String>) {
     (log_level, emf_uri)
 }
 
-/// Only the final format has an `id`; the candidate presumes the epoch.
+/// Only the final format has an `id`; the candidate assumes the epoch.
 fn is_since_epoch(clock: &Object) -> bool {
     match (clock.get("origin"), clock.get("origin-is-unix-epoch")) {
         (Some(Json::Text(origin)), _) => origin == "unix-epoch",
@@ -372,7 +372,7 @@ fn is_since_epoch(clock: &Object) -> bool {
 
 fn signed(object: &Object, name: &str) -> Result<i64, String> {
     let value = object.integer(name)?.unwrap_or(0);
-    i64::try_from(value).map_err(|_| format!("`{name}` cannot be {value}"))
+    i64::try_from(value).map_err(|_| format!("invalid `{name}` {value}"))
 }
 
 fn uuid_of_array(bytes: &[Json]) -> Result<[u8; 16], String> {
@@ -383,7 +383,7 @@ fn uuid_of_array(bytes: &[Json]) -> Result<[u8; 16], String> {
     let bytes: Option<Vec<u8>> = bytes.collect();
     bytes
         .and_then(|bytes| bytes.try_into().ok())
-        .ok_or_else(|| "`uuid` is not 16 bytes".to_owned())
+        .ok_or_else(|| "`uuid` does not have 16 bytes".to_owned())
 }
 
 fn environment_value(value: &Json) -> Option<EnvironmentValue> {
@@ -397,7 +397,7 @@ fn environment_value(value: &Json) -> Option<EnvironmentValue> {
     }
 }
 
-/// CTF 2 has no role for the number of the CPU; all tracers keep the name it has in CTF 1.8.
+/// CTF 2 has no role for the CPU number; all tracers keep its CTF 1.8 name.
 fn mark_cpu(context: &mut StructClass) {
     for member in &mut context.members {
         if member.name == "cpu_id"
@@ -408,7 +408,7 @@ fn mark_cpu(context: &mut StructClass) {
     }
 }
 
-/// CTF 2 writes the order at each field; that of the magic number is the tracer's own.
+/// CTF 2 declares the order of each field; that of the magic number is the tracer's native one.
 fn packet_byte_order(trace: &TraceClass) -> ByteOrder {
     let header = trace.packet_header.iter();
     let streams = trace.streams.iter();

@@ -1,14 +1,14 @@
 //! The metadata of CTF 2: a sequence of JSON values, each after a record separator (0x1E).
 //!
-//! The values are called fragments. The `preamble` comes first; `field-class-alias` gives a name
-//! to a field class; `trace-class`, `clock-class`, `data-stream-class` and `event-record-class`
-//! describe what CTF 1.8 writes as blocks. What a field means to the reader is written as its
-//! role. A length or selector is a `path` through structure members, from an `origin` or from the
-//! structure at hand, where `null` goes to the structure around it.
+//! The values are called fragments. The `preamble` comes first; `field-class-alias` names a field
+//! class; `trace-class`, `clock-class`, `data-stream-class` and `event-record-class` describe what
+//! CTF 1.8 declares as blocks. The meaning of a field for the reader is declared as its role. A
+//! length or selector is a `path` through structure members, from an `origin` or from the current
+//! structure, where `null` leads to the enclosing structure.
 //!
-//! The final format of 2024 and the candidate of 2023 are both read. The candidate has types of
-//! its own for enumerations, names clocks where the final format gives them an `id`, calls the
-//! offset of a clock `offset`, and presumes the Unix epoch unless `origin-is-unix-epoch` is false.
+//! Both the final format of 2024 and the candidate of 2023 are read. The candidate has separate
+//! types for enumerations, refers to clocks by name where the final format has an `id`, names the
+//! offset of a clock `offset`, and assumes the Unix epoch unless `origin-is-unix-epoch` is false.
 
 mod field_classes;
 mod fragments;
@@ -22,7 +22,7 @@ use super::metadata::{Fault, Notes, RECORD_SEPARATOR, Refusal};
 use fragments::TraceBuilder;
 use tree::Json;
 
-/// Reads all fragments; the last may be cut, and an event that makes no sense is left out.
+/// Reads all fragments; the last may be truncated, and an invalid event is left out.
 pub(super) fn parse(text: &[u8], notes: &mut Notes) -> Result<TraceClass, Refusal> {
     let mut builder = TraceBuilder::new(notes);
     for (offset, piece) in pieces(text) {
@@ -39,7 +39,7 @@ pub(super) fn parse(text: &[u8], notes: &mut Notes) -> Result<TraceClass, Refusa
     builder.finish().map_err(Refusal::Meaning)
 }
 
-/// The texts between separators that are not blank, and where they begin.
+/// The non-blank texts between separators, and their offsets.
 fn pieces(text: &[u8]) -> impl Iterator<Item = (usize, &[u8])> {
     let mut begin = 0;
     text.split(|&byte| byte == RECORD_SEPARATOR)
@@ -61,7 +61,7 @@ fn parse_json(piece: &[u8], offset: usize) -> Result<Json, (Fault, bool)> {
             .sum();
         let at = (before + error.column().saturating_sub(1)).min(piece.len());
         let what = error.to_string();
-        // The place is told by the byte, not by line and column of the fragment.
+        // The location is given as a byte offset, not as line and column of the fragment.
         let what = what
             .rsplit_once(" at line ")
             .map_or(&*what, |(what, _)| what);

@@ -1,4 +1,4 @@
-//! Properties of field classes, each by itself.
+//! Individual properties of field classes.
 
 use super::super::class::{
     BitOrder, ByteOrder, FieldClass, IntegerKind, Role, Scope, TextEncoding,
@@ -6,7 +6,7 @@ use super::super::class::{
 use super::super::metadata::{ALIGNMENT_MAX, INTEGER_BITS_MAX};
 use super::tree::{Json, Object};
 
-/// How many structures to go outwards, and the names to follow from there.
+/// Number of structures to leave outwards, and the names to follow from there.
 pub(super) fn steps(path: &[Json]) -> Result<(usize, Vec<&str>), String> {
     let mut up = 0;
     let mut names = Vec::new();
@@ -19,7 +19,7 @@ pub(super) fn steps(path: &[Json]) -> Result<(usize, Vec<&str>), String> {
         }
     }
     if names.is_empty() {
-        return Err("a path without a name".to_owned());
+        return Err("a path without names".to_owned());
     }
     Ok((up, names))
 }
@@ -53,7 +53,7 @@ pub(super) fn role(name: &str) -> Option<Role> {
     })
 }
 
-/// Also a variant all of whose options are.
+/// Including a variant with integer options only.
 pub(super) fn is_integer(class: &FieldClass, kind: fn(IntegerKind) -> bool) -> bool {
     match class {
         FieldClass::Integer(integer) | FieldClass::VariableInteger(integer) => kind(integer.kind),
@@ -67,7 +67,7 @@ pub(super) fn is_integer(class: &FieldClass, kind: fn(IntegerKind) -> bool) -> b
 pub(super) fn fixed_float(object: &Object) -> Result<FieldClass, String> {
     let bits = bits(object)?;
     if !matches!(bits, 16 | 32 | 64 | 128) && (bits < 128 || bits % 32 != 0) {
-        return Err(format!("a floating point number of {bits} bits"));
+        return Err(format!("a floating-point number of {bits} bits"));
     }
     let byte_order = byte_order(object)?;
     Ok(FieldClass::Float {
@@ -81,8 +81,8 @@ pub(super) fn fixed_float(object: &Object) -> Result<FieldClass, String> {
 pub(super) fn bits(object: &Object) -> Result<u32, String> {
     match object.integer("length")? {
         Some(bits @ 1..=INTEGER_BITS_MAX) => Ok(bits as u32),
-        Some(bits) => Err(format!("`length` cannot be {bits}")),
-        None => Err("no `length`".to_owned()),
+        Some(bits) => Err(format!("invalid `length` {bits}")),
+        None => Err("missing `length`".to_owned()),
     }
 }
 
@@ -91,7 +91,7 @@ pub(super) fn byte_order(object: &Object) -> Result<ByteOrder, String> {
         Some("little-endian") => Ok(ByteOrder::Little),
         Some("big-endian") => Ok(ByteOrder::Big),
         Some(other) => Err(format!("unknown byte order `{other}`")),
-        None => Err("no `byte-order`".to_owned()),
+        None => Err("missing `byte-order`".to_owned()),
     }
 }
 
@@ -108,7 +108,7 @@ pub(super) fn alignment(object: &Object, name: &str) -> Result<u32, String> {
     match object.integer(name)? {
         None => Ok(1),
         Some(value @ 1..=ALIGNMENT_MAX) if (value as u32).is_power_of_two() => Ok(value as u32),
-        Some(value) => Err(format!("`{name}` cannot be {value}")),
+        Some(value) => Err(format!("invalid `{name}` {value}")),
     }
 }
 

@@ -1,4 +1,4 @@
-//! A JSON value that keeps the order of properties, which is the order of labels.
+//! A JSON value that preserves the order of properties, which is the order of labels.
 
 use std::fmt;
 
@@ -27,7 +27,7 @@ impl Object {
             .map(|(_, value)| value)
     }
 
-    /// The first of several spellings.
+    /// The first present of several spellings.
     pub(super) fn get_any(&self, names: &[&str]) -> Option<&Json> {
         names.iter().find_map(|name| self.get(name))
     }
@@ -36,7 +36,7 @@ impl Object {
         match self.get(name) {
             None => Ok(None),
             Some(Json::Text(text)) => Ok(Some(text)),
-            Some(other) => Err(format!("`{name}` is {}, not a text", other.kind())),
+            Some(other) => Err(format!("`{name}` is {}, not a string", other.kind())),
         }
     }
 
@@ -50,7 +50,7 @@ impl Object {
 
     pub(super) fn unsigned(&self, name: &str) -> Result<Option<u64>, String> {
         self.integer(name)?
-            .map(|value| u64::try_from(value).map_err(|_| format!("`{name}` cannot be {value}")))
+            .map(|value| u64::try_from(value).map_err(|_| format!("invalid `{name}` {value}")))
             .transpose()
     }
 
@@ -78,7 +78,7 @@ impl Json {
             Json::Truth(_) => "a truth value",
             Json::Integer(_) => "an integer",
             Json::Fraction => "a fraction",
-            Json::Text(_) => "a text",
+            Json::Text(_) => "a string",
             Json::Array(_) => "an array",
             Json::Object(_) => "an object",
         }

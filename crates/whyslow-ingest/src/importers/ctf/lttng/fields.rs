@@ -1,4 +1,4 @@
-//! Wanted fields of one event, by the place a family's table gave them.
+//! Requested fields of one event, by the slot in a family's table.
 
 use whyslow_model::syscall::Abi;
 
@@ -6,7 +6,7 @@ use crate::importers::ctf::class::{EnvironmentValue, FieldClass, StructClass, Tr
 use crate::importers::task_state;
 use crate::importers::tracepoint::Facts;
 
-/// LTTng writes priorities without the 100 real-time levels below them.
+/// LTTng records priorities without the 100 real-time levels below them.
 const PRIO_BASE: i32 = 100;
 
 pub(super) fn facts_of(trace: &TraceClass) -> Facts {
@@ -25,7 +25,7 @@ pub(super) fn facts_of(trace: &TraceClass) -> Facts {
     }
 }
 
-/// The metadata does not name the machine, but declares the calls that its kernel has.
+/// Metadata without the architecture still declares the system calls of the kernel.
 fn abi_by_calls(trace: &TraceClass) -> Option<Abi> {
     const TELLING: [(&str, Abi); 5] = [
         ("arch_prctl", Abi::X86_64),
@@ -44,8 +44,8 @@ fn abi_by_calls(trace: &TraceClass) -> Option<Abi> {
     })
 }
 
-/// Distributions name the machine in the release; a plain `generic` kernel is taken for what most
-/// machines are.
+/// Distributions include the architecture in the release; a plain `generic` kernel is assumed to be
+/// of the most common one.
 fn abi_by_release(release: &str) -> Option<Abi> {
     const TELLING: [(&str, Abi); 8] = [
         ("amd64", Abi::X86_64),
@@ -61,8 +61,8 @@ fn abi_by_release(release: &str) -> Option<Abi> {
     found.map(|(_, abi)| abi)
 }
 
-/// Picks from `a|b|c` the first path that the class has. A field that became a structure around
-/// the same number (`prev_state` did) is followed into it.
+/// Selects from `a|b|c` the first path that the class has. A field that became a structure around
+/// the same number (`prev_state` did) is resolved to that number.
 pub(super) fn resolve(class: Option<&StructClass>, alternatives: &str) -> String {
     let first = || alternatives.split('|').next().unwrap_or_default();
     let Some(class) = class else {

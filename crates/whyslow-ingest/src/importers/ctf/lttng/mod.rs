@@ -1,12 +1,12 @@
-//! From events of LTTng to the vocabulary of [`whyslow_model::event`].
+//! Converts LTTng events to the vocabulary of [`whyslow_model::event`].
 //!
 //! The kernel tracer has renamed its events, fields and contexts several times since 2.0. A class
-//! is looked at once, by name, when the trace is opened ([`Mapper::wants`]): a family's table (one
-//! file each) tells which fields its meaning needs and under which names. An event then costs slot
-//! reads and one call through a pointer ([`Mapper::map`]); nothing is searched or allocated.
+//! is resolved once, by name, when the trace is opened ([`Mapper::wants`]): a family's table (one
+//! file each) defines the required fields and their names. After that an event costs slot reads and
+//! one call through a pointer ([`Mapper::map`]); nothing is searched or allocated.
 //!
-//! Events that no table knows become [`Body::Other`] in a kernel trace. In user-space traces, and
-//! those of other tracers, each event is a [`Body::Marker`] with its fields as text.
+//! Events without a table become [`Body::Other`] in a kernel trace. In user-space traces, and those
+//! of other tracers, each event is a [`Body::Marker`] with its fields as text.
 
 mod fields;
 mod rendered;
@@ -22,7 +22,7 @@ use super::decoded::DecodedEvent;
 use crate::importers::tracepoint::syscall::{self, SyscallClass};
 use crate::importers::tracepoint::{Declared, FAMILIES, Facts, Fields, Mapping, Source};
 
-/// Meanings of the event classes of the open traces.
+/// Definitions of the event classes of the open traces.
 #[derive(Default)]
 pub struct Mapper {
     /// By [`ClassRef::index`].
@@ -54,7 +54,7 @@ struct ContextSlots {
 }
 
 impl Mapper {
-    /// What the meaning of a class needs to be read.
+    /// The fields required to convert a class.
     pub fn wants(&mut self, class: &ClassRef<'_>) -> Want {
         let facts = self.facts(class);
         let payload = class.event.payload.as_ref();
@@ -84,8 +84,8 @@ impl Mapper {
         Want::Fields(wanted)
     }
 
-    /// `None`: a field that the event's meaning needs is missing. `text` is where a rendered
-    /// event's fields are put, `args` where those of a system call are.
+    /// `None` if a required field is missing. `text` is the buffer for the fields of a rendered
+    /// event, `args` that for system call arguments.
     pub fn map<'a>(
         &'a self,
         event: &DecodedEvent<'a>,
@@ -118,7 +118,7 @@ impl Mapper {
         })
     }
 
-    /// Whether events of the class are known by time and thread only.
+    /// Whether events of the class have only a time and thread.
     pub fn is_unused(&self, class: usize) -> bool {
         let class = self.classes.get(class).and_then(Option::as_ref);
         class.is_none_or(|class| matches!(class.meaning, Meaning::Other))
@@ -134,7 +134,7 @@ impl Mapper {
 
 fn user_meaning(class: &ClassRef<'_>) -> (Meaning, Vec<String>) {
     let name = class.event.name.as_str();
-    // maps of libraries, repeated for every process: not marks
+    // library mappings, repeated for every process: not markers
     if name.starts_with("lttng_ust_statedump:") {
         return (Meaning::Other, Vec::new());
     }
@@ -142,8 +142,8 @@ fn user_meaning(class: &ClassRef<'_>) -> (Meaning, Vec<String>) {
     (Meaning::Rendered(rendered), paths)
 }
 
-/// Whether the end of what the event begins is declared too. Handlers of interrupts and timers
-/// are often recorded by their entry alone; taken for intervals, they would never end.
+/// Whether the end of what the event starts is declared too. Interrupt and timer handlers are often
+/// recorded by their entry only; as intervals they would never end.
 fn has_end(class: &ClassRef<'_>) -> bool {
     let Some(stem) = class.event.name.strip_suffix("_entry") else {
         return true;
@@ -169,8 +169,8 @@ impl Declared for Option<&StructClass> {
 }
 
 impl ContextSlots {
-    /// Contexts of the stream or of the event class. Threads of user-space traces are known by
-    /// their ids in their own namespace, if nothing better was recorded.
+    /// Contexts of the stream or of the event class. Threads of user-space traces are identified by
+    /// the ids in their own namespace if nothing better was recorded.
     fn of(class: &ClassRef<'_>, wanted: &mut Vec<FieldName>) -> ContextSlots {
         let scopes = [
             (Scope::EventContext, class.stream.event_context.as_ref()),

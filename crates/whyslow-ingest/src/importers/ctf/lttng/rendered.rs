@@ -1,4 +1,4 @@
-//! Events shown as a name and their fields as text: user-space tracepoints, marks of users, and
+//! Events rendered as a name and their fields as text: user-space tracepoints, user markers, and
 //! events of tracers other than LTTng.
 
 use std::fmt::Write as _;
@@ -19,7 +19,7 @@ struct RenderedField {
     labels: Vec<Mapping>,
 }
 
-/// Longer values are cut: a mark is a line for people, the trace still has the bytes.
+/// Longer values are truncated: a marker is a line for display, the trace still has the bytes.
 const VALUE_BYTES_MAX: usize = 4096;
 
 impl RenderedClass {
@@ -33,7 +33,7 @@ impl RenderedClass {
         (RenderedClass { name, fields }, paths)
     }
 
-    /// `name = value, …`; a text alone stands for itself.
+    /// `name = value, …`; a single text is rendered without its name.
     pub(super) fn render(&self, values: &Fields<'_, '_>, out: &mut String) {
         out.clear();
         if let ([_], Value::Str(text)) = (&self.fields[..], values.value(0)) {
@@ -89,8 +89,8 @@ impl RenderedField {
     }
 }
 
-/// Paths of the fields that are one value each. Arrays of structures are left out, and so are the
-/// lengths of sequences, which the values tell.
+/// Paths of the fields with a single value. Arrays of structures are left out, and so are the
+/// lengths of sequences, which are evident from the values.
 fn leaves(prefix: &str, class: &StructClass, out: &mut Vec<RenderedField>) {
     for member in &class.members {
         let path = format!("{prefix}{}", member.name);

@@ -1,8 +1,8 @@
-//! What was there before the recording: `lttng_statedump_*`.
+//! State before the recording: `lttng_statedump_*`.
 //!
-//! Since lttng-modules 2.12 descriptors belong to a file table, whose address the thread records
-//! carry too; before, to a process. Namespaces moved from the thread record to events of their own,
-//! which no table holds.
+//! Since lttng-modules 2.12 descriptors belong to a file table, whose address is also in the thread
+//! records; before, to a process. Namespaces moved from the thread record to events of their own,
+//! which have no table.
 
 use whyslow_model::event::{Body, StateProcess};
 
@@ -82,7 +82,7 @@ fn block_device<'a>(fields: &Fields<'_, 'a>) -> Option<Body<'a>> {
 }
 
 fn net_interface<'a>(fields: &Fields<'_, 'a>) -> Option<Body<'a>> {
-    // declared big-endian: the number has the first byte of the address on top
+    // declared big-endian: the first byte of the address is the most significant one
     let address = fields.u64(1).map(|address| (address as u32).to_be_bytes());
     Some(Body::StateNetInterface {
         name: fields.bytes(0)?,
@@ -99,7 +99,10 @@ fn interrupt<'a>(fields: &Fields<'_, 'a>) -> Option<Body<'a>> {
     })
 }
 
-#[expect(clippy::unnecessary_wraps, reason = "the table wants one signature")]
+#[expect(
+    clippy::unnecessary_wraps,
+    reason = "all functions of the table have this signature"
+)]
 fn end<'a>(_: &Fields<'_, 'a>) -> Option<Body<'a>> {
     Some(Body::StateEnd)
 }

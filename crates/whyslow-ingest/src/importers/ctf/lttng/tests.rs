@@ -1,4 +1,4 @@
-//! Events of every release, made by hand, against the line of text that says what they mean.
+//! Hand-made events of every release, compared with the line of text that they are converted to.
 
 use super::super::class::{
     ByteOrder, EnvironmentValue, EventClass, FieldClass, IntegerClass, IntegerKind, Member,
@@ -11,7 +11,7 @@ use super::*;
 use crate::importers::text;
 
 /// Fields as `name=value`; the value is a number, `'text'`, `[numbers]` or `<hex bytes>`. A dot in
-/// the name is a structure.
+/// the name denotes a structure.
 struct Case {
     release: &'static str,
     domain: Domain,
@@ -93,7 +93,7 @@ fn structure(text: &'static str) -> Option<StructClass> {
     (!class.members.is_empty()).then_some(class)
 }
 
-/// What a reader would have for a value.
+/// The slot that a reader produces for a value.
 fn slot(value: &str, window: &mut Vec<u8>, columns: &mut Vec<Vec<u64>>) -> Slot {
     let inner = || &value[1..value.len() - 1];
     let begin = window.len();
@@ -134,8 +134,8 @@ fn line(case: &Case) -> Option<String> {
     line_among(case, &[])
 }
 
-/// The event's line of text without the time, as a reader would deliver it to the mapper. The
-/// trace declares other events beside it.
+/// The event's line of text without the time, as a reader would deliver it to the mapper. The trace
+/// also declares the other events.
 // tidy: long because it spells out a whole trace class
 fn line_among(case: &Case, others: &[&str]) -> Option<String> {
     let class = |name: &str, payload| EventClass {
@@ -191,11 +191,11 @@ fn line_among(case: &Case, others: &[&str]) -> Option<String> {
     let slots: Vec<Slot> = wanted
         .iter()
         .map(|field| {
-            let known = match field.scope {
+            let scope_fields = match field.scope {
                 Scope::Payload => fields(case.payload),
                 _ => fields(case.context),
             };
-            let found = known.iter().find(|(path, _)| *path == field.path);
+            let found = scope_fields.iter().find(|(path, _)| *path == field.path);
             found.map_or(Slot::ABSENT, |(_, value)| {
                 slot(value, &mut window, &mut columns)
             })
@@ -271,8 +271,8 @@ fn wakeups_have_kernel_priorities_in_all_releases() {
     kernel("sched_wakeup", new, expected);
     let old = "comm='dd' tid=7 prio=120 success=1 target_cpu=1";
     kernel("sched_wakeup", old, expected);
-    let nobody = "comm='dd' tid=7 prio=120 success=0 target_cpu=1";
-    kernel("sched_wakeup", nobody, "other");
+    let unsuccessful = "comm='dd' tid=7 prio=120 success=0 target_cpu=1";
+    kernel("sched_wakeup", unsuccessful, "other");
     let real_time = "comm='dd' tid=7 prio=-51 target_cpu=1";
     let expected = "sched_waking tid=7 comm=dd prio=49 target_cpu=1";
     kernel("sched_waking", real_time, expected);

@@ -1,4 +1,4 @@
-//! From packet to packet: finding the next one, and what got lost before it.
+//! Transition between packets: finds the next one, and what was lost before it.
 
 use whyslow_model::stat;
 
@@ -8,13 +8,13 @@ use super::{
 };
 use crate::importers::ctf::schema::{Schema, StreamSchema};
 
-/// A stretch of a file in which no packet could be found.
+/// A part of a file in which no packet was found.
 struct Damage {
     begin: u64,
 }
 
 impl StreamReader {
-    /// Goes to the next packet, of the next file if need be. False at the end of the stream.
+    /// Opens the next packet, of the next file if necessary. False at the end of the stream.
     pub(super) fn open_packet(&mut self, shared: &mut Shared<'_>) -> Result<bool, CtfError> {
         let mut damage: Option<Damage> = None;
         while self.file < self.files.len() {
@@ -62,7 +62,7 @@ impl StreamReader {
         Ok(false)
     }
 
-    /// Leaves the packet; the next one is expected where its header says.
+    /// Leaves the packet; the next one is expected at the offset in its header.
     pub(super) fn close_packet(&mut self, report: &mut Report) {
         let Some(packet) = self.packet.take() else {
             return;
@@ -77,7 +77,7 @@ impl StreamReader {
         report.is_changed = true;
     }
 
-    /// End of the packet in nanoseconds, if it can be believed.
+    /// End of the packet in nanoseconds, if plausible.
     pub(super) fn declared_end(&self, packet: &Packet) -> Option<i64> {
         let clock = self.clock?;
         packet
@@ -124,7 +124,7 @@ impl StreamReader {
             .is_some_and(|index| !index.is_at_end())
         {
             let path = &self.files[self.file].path;
-            let text = || "it has more entries than the stream has packets".to_owned();
+            let text = || "the index has more entries than the stream has packets".to_owned();
             report
                 .tally
                 .add_with(&stat::INDEX_DISAGREES, path, self.next, text);
@@ -137,12 +137,12 @@ impl StreamReader {
         }
     }
 
-    /// Snapshots of one session hold the same packets as long as the tracer kept them.
+    /// Snapshots of one session contain the same packets as long as the tracer keeps them.
     fn is_repeated(&self, packet: &Packet) -> bool {
         packet.begin_cycles.is_some() && packet.begin_cycles <= self.past.files_begin
     }
 
-    /// Reads what should be a packet at `self.next`.
+    /// Reads the packet expected at `self.next`.
     fn probe(
         &mut self,
         schema: &Schema,
@@ -186,7 +186,7 @@ impl StreamReader {
             self.cursor.advance_clock(begin, stream.begin_bits);
         }
         self.believed_end = match packet.end_cycles {
-            // 0 is what a crashed tracer leaves.
+            // A crashed tracer leaves 0.
             Some(end) if stream.begin_bits >= 64 && end >= self.cursor.cycles => end,
             _ => u64::MAX,
         };
@@ -210,8 +210,8 @@ impl StreamReader {
         Ok(())
     }
 
-    /// The header claims more than the file has: either the file was cut off here, or the number
-    /// is wrong and another packet follows.
+    /// The size in the header exceeds the file: either the file was truncated here, or the size is
+    /// wrong and another packet follows.
     fn shorten(
         &mut self,
         packet: &mut Packet,
@@ -223,7 +223,7 @@ impl StreamReader {
             report
                 .tally
                 .add_with(&stat::PACKET_DAMAGED, path, packet.begin, || {
-                    format!("its size reaches beyond the next packet at byte {next}")
+                    format!("the packet size exceeds the next packet at byte {next}")
                 });
             packet.total_bytes = next - packet.begin;
             packet.content_bits = packet.content_bits.min(packet.total_bytes * 8);
@@ -252,7 +252,7 @@ impl StreamReader {
             .add_with(stat, self.window.path(), self.next, || fault.to_string());
     }
 
-    /// Reports the bytes up to `end` as lost, located before the packet that was found there.
+    /// Reports the bytes up to `end` as lost, located before the packet found there.
     fn end_damage(
         &self,
         damage: Option<Damage>,
@@ -279,7 +279,7 @@ impl StreamReader {
         }
     }
 
-    /// Compares the counters of this packet with those of the one before.
+    /// Compares the counters of this packet with those of the previous one.
     fn find_losses(&mut self, stream: &StreamSchema, begin: Option<i64>, report: &mut Report) {
         let Some(packet) = &self.packet else { return };
         let place = (self.window.path(), packet.begin);
@@ -322,8 +322,8 @@ impl StreamReader {
     }
 }
 
-/// By how much a counter of so many bits grew. One that went down by more than a wrap-around can
-/// explain was started again, and counts from zero.
+/// Increase of a counter of `bits` bits. A decrease larger than explained by a wrap-around means
+/// that the counter was restarted from zero.
 fn counter_difference(past: u64, present: u64, bits: u32) -> u64 {
     if present >= past {
         return present - past;

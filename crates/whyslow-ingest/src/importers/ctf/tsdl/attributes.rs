@@ -1,4 +1,4 @@
-//! Attributes of integers, floating point numbers and texts.
+//! Attributes of integers, floating-point numbers and strings.
 
 use super::super::class::ByteOrder;
 use super::super::metadata::{ALIGNMENT_MAX, Fault, INTEGER_BITS_MAX};
@@ -75,7 +75,7 @@ pub(super) fn float_type(
         let what = "a floating_point without `exp_dig` and `mant_dig`";
         return Err(Fault::new(offset, what));
     }
-    // The mantissa counts its hidden bit: 8 + 24 bits make the usual 32.
+    // The mantissa includes its hidden bit: 8 + 24 bits are the usual 32.
     if !matches!(
         (exponent, mantissa),
         (5, 11) | (8, 24) | (11, 53) | (15, 113)
@@ -90,7 +90,7 @@ pub(super) fn float_type(
     })
 }
 
-/// Both encodings of a text, ASCII and UTF-8, are read the same way.
+/// Both string encodings, ASCII and UTF-8, are read in the same way.
 pub(super) fn check_text(parser: &mut Parser<'_, '_>, attributes: &[Attribute<'_>]) {
     for attribute in attributes {
         match (attribute.name.as_ref(), &attribute.value) {
@@ -129,7 +129,7 @@ pub(super) fn bad_value(name: &str, value: &Value<'_>, offset: usize) -> Fault {
         Value::Word(word) => format!("`{word}`"),
         Value::Type(_) => "a type".to_owned(),
     };
-    Fault::new(offset, format!("`{name}` cannot be {shown}"))
+    Fault::new(offset, format!("invalid `{name}` {shown}"))
 }
 
 pub(super) fn truth(value: &Value<'_>, offset: usize) -> Result<bool, Fault> {
@@ -144,7 +144,7 @@ pub(super) fn truth(value: &Value<'_>, offset: usize) -> Result<bool, Fault> {
     }
 }
 
-/// Bases by number, by name, or by the letter that `printf` has for them.
+/// Bases by number, by name, or by `printf` conversion letter.
 fn base(value: &Value<'_>, offset: usize) -> Result<u32, Fault> {
     match value {
         Value::Integer(number @ (2 | 8 | 10 | 16)) => Ok(*number as u32),
@@ -161,7 +161,7 @@ fn base(value: &Value<'_>, offset: usize) -> Result<u32, Fault> {
 
 fn is_text_encoding(parser: &mut Parser<'_, '_>, value: &Value<'_>, offset: usize) -> bool {
     let (Value::Word(word) | Value::Text(word)) = value else {
-        parser.note_unknown(offset, "an encoding that is no word".to_owned());
+        parser.note_unknown(offset, "invalid encoding".to_owned());
         return false;
     };
     match word.to_ascii_lowercase().as_str() {
@@ -179,5 +179,5 @@ fn clock_of_path(path: &str, offset: usize) -> Result<String, Fault> {
     path.strip_prefix("clock.")
         .and_then(|rest| rest.strip_suffix(".value"))
         .map(str::to_owned)
-        .ok_or_else(|| Fault::new(offset, format!("`map` cannot be `{path}`")))
+        .ok_or_else(|| Fault::new(offset, format!("invalid `map` `{path}`")))
 }

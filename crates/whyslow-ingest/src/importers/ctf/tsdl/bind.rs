@@ -1,5 +1,5 @@
-//! From the types of the text to field classes: each use of a type gets its own copy, in which
-//! references to other fields are absolute.
+//! Converts TSDL types to field classes: each use of a type gets its own copy, in which references
+//! to other fields are absolute.
 
 use rustc_hash::FxHashMap;
 
@@ -11,7 +11,7 @@ use super::super::field_lookup::{FieldLookup, VariantStep};
 use super::super::metadata::{Fault, FieldBudget, STRUCT_MEMBERS_MAX};
 use super::syntax::{Field, IntegerType, Kind, Reference, Type, strip_underscore};
 
-/// The scopes as absolute references write them.
+/// Prefixes of absolute references.
 const SCOPE_PREFIXES: [(&[&str], Scope); 6] = [
     (&["trace", "packet", "header"], Scope::PacketHeader),
     (&["stream", "packet", "context"], Scope::PacketContext),
@@ -47,7 +47,7 @@ impl<'c> Binder<'c> {
         self.lookup.begin_scope(scope);
         match self.class(class)? {
             FieldClass::Struct(class) => Ok(class),
-            _ => Err(Fault::new(class.offset, "a structure is needed here")),
+            _ => Err(Fault::new(class.offset, "expected a structure")),
         }
     }
 
@@ -139,7 +139,7 @@ impl<'c> Binder<'c> {
         offset: usize,
     ) -> Result<FieldClass, Fault> {
         if members.len() > STRUCT_MEMBERS_MAX {
-            let what = format!("a structure of more than {STRUCT_MEMBERS_MAX} members");
+            let what = format!("a structure with more than {STRUCT_MEMBERS_MAX} members");
             return Err(Fault::new(offset, what));
         }
         self.lookup.open_struct(members.len());
@@ -169,7 +169,7 @@ impl<'c> Binder<'c> {
                 ranges_by_label(&integer.mappings)
             }
             _ => {
-                let what = format!("the tag `{}` is no enumeration", tag.dotted);
+                let what = format!("the tag `{}` is not an enumeration", tag.dotted);
                 return Err(Fault::new(tag.offset, what));
             }
         };
@@ -200,7 +200,7 @@ impl<'c> Binder<'c> {
             FieldClass::Integer(integer) if integer.kind == IntegerKind::Unsigned => Ok(location),
             _ => {
                 let name = &reference.dotted;
-                let what = format!("the length `{name}` is no unsigned integer");
+                let what = format!("the length `{name}` is not an unsigned integer");
                 Err(Fault::new(reference.offset, what))
             }
         }

@@ -1,17 +1,17 @@
-//! Words, numbers, texts and signs of TSDL.
+//! Words, numbers, strings and punctuation of TSDL.
 
 use std::borrow::Cow;
 use std::fmt;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Token<'t> {
-    /// Keywords are words too: which ones are reserved depends on the place.
+    /// Includes keywords, which are reserved in some contexts only.
     Word(&'t str),
     Integer(u64),
     Text(Quoted<'t>),
     Sign(&'static str),
     End,
-    /// Something unreadable; nothing comes after it.
+    /// An invalid token; nothing follows it.
     Bad(Unreadable<'t>),
 }
 
@@ -28,12 +28,12 @@ impl fmt::Display for Token<'_> {
     }
 }
 
-/// What stands between two quotes, as written.
+/// The text between two quotes, as written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Quoted<'t>(&'t [u8]);
 
 impl<'t> Quoted<'t> {
-    /// Without escapes; what is no Unicode is replaced.
+    /// Without escapes; invalid Unicode is replaced.
     pub(super) fn read(self) -> Cow<'t, str> {
         let mut rest = self.0;
         let Some(mut length) = memchr::memchr(b'\\', rest) else {
@@ -68,18 +68,18 @@ pub(super) enum Unreadable<'t> {
 impl fmt::Display for Unreadable<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Unreadable::CommentEnd => f.write_str("a comment without end"),
-            Unreadable::CommentBegin => f.write_str("a comment without begin"),
-            Unreadable::TextEnd => f.write_str("a text without end"),
-            Unreadable::Dots => f.write_str("`...` without its end"),
-            Unreadable::Integer(word) => write!(f, "`{word}` is not an integer of 64 bits"),
+            Unreadable::CommentEnd => f.write_str("an unterminated comment"),
+            Unreadable::CommentBegin => f.write_str("a comment end without a start"),
+            Unreadable::TextEnd => f.write_str("an unterminated string"),
+            Unreadable::Dots => f.write_str("an incomplete `...`"),
+            Unreadable::Integer(word) => write!(f, "`{word}` is not a 64-bit integer"),
             Unreadable::Byte(byte) => write!(f, "unexpected byte {byte:#04x}"),
         }
     }
 }
 
-/// The text with a `?` for each byte that is not ASCII, if it is no Unicode: words are cut out of
-/// it without being checked one by one.
+/// The text with a `?` for each non-ASCII byte, if it is not Unicode: words can then be cut out of
+/// it without checking each.
 pub(super) fn text_of_words(text: &[u8]) -> Cow<'_, str> {
     let readable = |byte: &u8| if byte.is_ascii() { *byte as char } else { '?' };
     match std::str::from_utf8(text) {
@@ -95,12 +95,12 @@ pub(super) struct Lexer<'t> {
 }
 
 impl<'t> Lexer<'t> {
-    /// `words` are [`text_of_words`].
+    /// `words` is the result of [`text_of_words`].
     pub(super) fn new(text: &'t [u8], words: &'t str) -> Lexer<'t> {
         Lexer { text, words, at: 0 }
     }
 
-    /// Whether nothing but what was already handed out is left.
+    /// Whether all tokens were returned.
     pub(super) fn is_at_end(&self) -> bool {
         self.at >= self.text.len()
     }
@@ -109,12 +109,12 @@ impl<'t> Lexer<'t> {
         self.text
     }
 
-    /// Goes on behind what need not be read again.
+    /// Continues after text that need not be read again.
     pub(super) fn skip_to(&mut self, offset: usize) {
         self.at = offset;
     }
 
-    /// The next token and where it begins.
+    /// The next token and its offset.
     pub(super) fn next(&mut self) -> (usize, Token<'t>) {
         let first = loop {
             let rest = self.text.get(self.at..).unwrap_or_default();
@@ -148,7 +148,7 @@ impl<'t> Lexer<'t> {
         (begin, token)
     }
 
-    /// Skips the comment that begins here, if it is one.
+    /// Skips a comment at the current position.
     fn skip_comment(&mut self) -> Result<(), (usize, Token<'t>)> {
         let rest = &self.text[self.at..];
         match rest {
@@ -194,7 +194,7 @@ impl<'t> Lexer<'t> {
         };
         match value {
             Ok(value) => (begin, Token::Integer(value)),
-            // A text cut behind `0x` is cut, not wrong.
+            // A text that ends after `0x` is truncated, not wrong.
             Err(_) if self.is_at_end() => self.cut(Unreadable::Integer(written)),
             Err(_) => (begin, Token::Bad(Unreadable::Integer(written))),
         }
@@ -214,12 +214,12 @@ impl<'t> Lexer<'t> {
                 let text = Quoted(&self.text[begin..at]);
                 return (begin - 1, Token::Text(text));
             }
-            // An escape of several bytes holds neither quotes nor backslashes behind its first.
+            // Escapes of several bytes contain neither quotes nor backslashes after the first byte.
             at += 2;
         }
     }
 
-    /// Unreadable at the end of the text: more may have followed.
+    /// Invalid at the end of the text, where it may be truncated.
     fn cut(&self, what: Unreadable<'t>) -> (usize, Token<'t>) {
         (self.text.len(), Token::Bad(what))
     }
@@ -236,7 +236,7 @@ const IN_WORD: [bool; 256] = {
     table
 };
 
-/// The sign with which the text begins.
+/// The punctuation at the start of the text.
 fn sign(text: &[u8]) -> Option<&'static str> {
     Some(match text {
         [b'{', ..] => "{",
@@ -263,7 +263,7 @@ fn sign(text: &[u8]) -> Option<&'static str> {
     })
 }
 
-/// Appends what the escape after a backslash means; how many bytes it took.
+/// Appends the value of an escape sequence; returns its length after the backslash.
 fn unescape(rest: &[u8], bytes: &mut Vec<u8>) -> usize {
     let Some(&kind) = rest.first() else {
         return 0;

@@ -1,4 +1,4 @@
-//! The state of the parser: tokens ahead, names in scope, and what blocks and types both need.
+//! Parser state: lookahead tokens, names in scope, and helpers for blocks and types.
 
 use std::borrow::Cow;
 use std::rc::Rc;
@@ -10,19 +10,19 @@ use super::super::metadata::{CLASS_DEPTH_MAX, Fault, Notes};
 use super::lexer::{Lexer, Token};
 use super::syntax::{Attribute, Kind, Type, Value};
 
-/// Declared types, fields and labels of one text; all system calls of a kernel need a few
+/// Maximum number of declared types, fields and labels; all system calls of a kernel need a few
 /// thousand.
 const DECLARATIONS_MAX: usize = 1 << 19;
-/// Blocks in blocks, which no known block has; unknown ones are skipped by counting.
+/// Maximum nesting of blocks; no known block is nested, and unknown ones are skipped by counting.
 const SCOPES_MAX: usize = 4 + CLASS_DEPTH_MAX as usize;
 
 pub(super) struct Parser<'t, 'n> {
     lexer: Lexer<'t>,
     ahead: (usize, Token<'t>),
-    /// Innermost last. A tagged name is `struct foo`, `enum foo`, `variant foo`; others stand for
-    /// themselves, with single blanks between the words.
+    /// Innermost last. A tagged name is `struct foo`, `enum foo`, `variant foo`; others are stored
+    /// as they are, with single spaces between the words.
     scopes: Vec<FxHashMap<Cow<'t, str>, Type<'t>>>,
-    /// By the text of `integer { … }`, of which a tracer writes a handful thousands of times.
+    /// By the text of `integer { … }`; a tracer repeats a few of them thousands of times.
     integers: FxHashMap<&'t [u8], Rc<Kind<'t>>>,
     declarations: usize,
     pub(super) nesting: u16,
@@ -44,7 +44,7 @@ impl<'t, 'n> Parser<'t, 'n> {
         }
     }
 
-    /// Whether the text ends at the fault, so that it is more likely cut than wrong.
+    /// Whether the text ends at the fault, so that it is likely truncated rather than wrong.
     pub(super) fn is_cut(&self, fault: &Fault) -> bool {
         fault.offset >= self.lexer.text().len() || self.lexer.is_at_end()
     }
@@ -64,7 +64,7 @@ impl<'t, 'n> Parser<'t, 'n> {
         Ok(self.step())
     }
 
-    /// Takes the token ahead, which is known to be readable.
+    /// Takes the lookahead token, which is known to be valid.
     fn step(&mut self) -> (usize, Token<'t>) {
         let next = self.lexer.next();
         std::mem::replace(&mut self.ahead, next)
@@ -79,7 +79,7 @@ impl<'t, 'n> Parser<'t, 'n> {
         matches!(self.ahead.1, Token::Word(ahead) if ahead == word)
     }
 
-    /// Takes the sign if it comes next.
+    /// Takes the punctuation if it comes next.
     #[inline]
     pub(super) fn eat(&mut self, sign: &str) -> bool {
         let found = self.at_sign(sign);
@@ -152,7 +152,7 @@ impl<'t, 'n> Parser<'t, 'n> {
     ) -> Result<Type<'t>, Fault> {
         self.count_declaration(offset)?;
         if depth > CLASS_DEPTH_MAX {
-            let what = format!("a type of more than {CLASS_DEPTH_MAX} levels");
+            let what = format!("a type nested in more than {CLASS_DEPTH_MAX} levels");
             return Err(Fault::new(offset, what));
         }
         Ok(Type {
@@ -175,11 +175,10 @@ impl<'t, 'n> Parser<'t, 'n> {
         self.notes.add(&METADATA_UNKNOWN, Fault::new(offset, what));
     }
 
-    /// The integer that begins at the next token, if one was written with the same bytes before.
+    /// The integer at the next token, if the same bytes were parsed before.
     ///
-    /// Whether a stretch that ends with a sign reads the same again does not depend on what
-    /// follows it.
-    pub(super) fn known_integer(&mut self) -> Result<Option<Type<'t>>, Fault> {
+    /// A text that ends with punctuation is parsed independently of what follows.
+    pub(super) fn cached_integer(&mut self) -> Result<Option<Type<'t>>, Fault> {
         let (offset, _) = self.ahead;
         let Some(written) = up_to_brace(&self.lexer.text()[offset..]) else {
             return Ok(None);
@@ -193,7 +192,7 @@ impl<'t, 'n> Parser<'t, 'n> {
         self.share_type(offset, 1, kind).map(Some)
     }
 
-    /// Nothing odd was noted of this integer, which just ended.
+    /// Caches an integer that ended just now without anomalies.
     pub(super) fn remember_integer(&mut self, integer: &Type<'t>, end: usize) {
         let written = &self.lexer.text()[integer.offset..end];
         if up_to_brace(written) == Some(written) {
@@ -205,7 +204,8 @@ impl<'t, 'n> Parser<'t, 'n> {
         self.notes.len()
     }
 
-    /// `{ name = value; … }` of a type that holds nothing else. Also gives where the closing brace ends.
+    /// `{ name = value; … }` of a type without nested content. Also returns the end of the closing
+    /// brace.
     pub(super) fn plain_attributes(&mut self) -> Result<(Vec<Attribute<'t>>, usize), Fault> {
         self.expect("{")?;
         let mut attributes = Vec::new();
@@ -250,7 +250,7 @@ impl<'t, 'n> Parser<'t, 'n> {
         Ok(if negative { -value } else { value })
     }
 
-    /// Words with dots between, joined again.
+    /// Words separated by dots, joined again.
     pub(super) fn dotted(&mut self) -> Result<Cow<'t, str>, Fault> {
         let mut name = Cow::Borrowed(self.expect_word("a name")?);
         while self.eat(".") {
@@ -262,7 +262,7 @@ impl<'t, 'n> Parser<'t, 'n> {
     }
 }
 
-/// Up to the first closing brace, with it.
+/// Up to and including the first closing brace.
 fn up_to_brace(text: &[u8]) -> Option<&[u8]> {
     memchr::memchr(b'}', text).map(|place| &text[..=place])
 }

@@ -1,4 +1,4 @@
-//! What the blocks of a TSDL text declare together.
+//! Combines the blocks of a TSDL text.
 
 use rustc_hash::{FxHashMap, FxHashSet};
 use whyslow_model::stat::{METADATA_DAMAGED, METADATA_UNKNOWN};
@@ -15,7 +15,7 @@ use super::syntax::{Attribute, Block, BlockKind, Type, Value};
 
 pub(super) fn resolve(blocks: &[Block<'_>], notes: &mut Notes) -> Result<TraceClass, Fault> {
     let Some(trace_block) = blocks.iter().find(|block| block.kind == BlockKind::Trace) else {
-        return Err(Fault::new(0, "no `trace` block"));
+        return Err(Fault::new(0, "missing `trace` block"));
     };
     let budget = FieldBudget::default();
     let attributes = TraceAttributes::read(trace_block, notes)?;
@@ -104,7 +104,7 @@ impl Resolver<'_> {
                 BlockKind::Trace => {
                     traces += 1;
                     if traces == 2 {
-                        let fault = Fault::new(block.offset, "a second `trace` block");
+                        let fault = Fault::new(block.offset, "duplicate `trace` block");
                         self.notes.add(&METADATA_DAMAGED, fault);
                     }
                 }
@@ -146,7 +146,7 @@ impl Resolver<'_> {
         let attributes = StreamAttributes::read(block, self.notes)?;
         let id = attributes.id;
         if self.stream_by_id.contains_key(&id) {
-            let fault = Fault::new(block.offset, format!("a second stream {id}"));
+            let fault = Fault::new(block.offset, format!("duplicate stream {id}"));
             self.notes.add(&METADATA_DAMAGED, fault);
             return Ok(());
         }
@@ -198,7 +198,7 @@ impl Resolver<'_> {
         let index = self.stream_of_event(attributes.stream_id, block.offset)?;
         let key = (index, attributes.id);
         if self.event_ids.contains(&key) {
-            let what = format!("a second event {} `{}`", attributes.id, attributes.name);
+            let what = format!("duplicate event {} `{}`", attributes.id, attributes.name);
             return Err(Fault::new(block.offset, what));
         }
         let stream = &self.trace.streams[index];
@@ -241,7 +241,10 @@ impl Resolver<'_> {
                 match self.stream_by_id.get(&id) {
                     Some(&index) => Ok(index),
                     None if streams == 0 => Ok(self.add_stream(empty_stream(id))),
-                    None => Err(Fault::new(offset, format!("an event of stream {id}"))),
+                    None => Err(Fault::new(
+                        offset,
+                        format!("an event of unknown stream {id}"),
+                    )),
                 }
             }
         }
@@ -381,7 +384,7 @@ fn read_id(name: &str, value: &Value<'_>, offset: usize) -> Result<u64, Fault> {
 }
 
 fn read_uuid(text: &str, offset: usize) -> Result<[u8; 16], Fault> {
-    parse_uuid(text).ok_or_else(|| Fault::new(offset, format!("{text:?} is no uuid")))
+    parse_uuid(text).ok_or_else(|| Fault::new(offset, format!("invalid uuid {text:?}")))
 }
 
 fn environment_value(value: &Value<'_>) -> Option<EnvironmentValue> {

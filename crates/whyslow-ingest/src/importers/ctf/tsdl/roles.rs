@@ -1,8 +1,8 @@
-//! Meanings that CTF 1.8 gives to fields by their names.
+//! Roles that CTF 1.8 assigns to fields by name.
 
 use super::super::class::{ClockClass, FieldClass, IntegerClass, IntegerKind, Role, StructClass};
 
-/// Frequency of a clock where nothing else is said.
+/// Default frequency of a clock.
 pub(super) const DEFAULT_FREQUENCY: u64 = 1_000_000_000;
 const UUID_BYTES: u64 = 16;
 
@@ -52,7 +52,7 @@ pub(super) fn mark_packet_context(context: &mut StructClass) {
     }
 }
 
-/// Also inside the `v` of LTTng, which holds the time and a long id.
+/// Including the `v` of LTTng, which contains the time and a long id.
 pub(super) fn mark_event_header(header: &mut StructClass) {
     for member in &mut header.members {
         mark_event_header_field(Some(&member.name), &mut member.class);
@@ -78,9 +78,9 @@ fn mark_event_header_field(name: Option<&str>, class: &mut FieldClass) {
     }
 }
 
-/// Gives times without a clock the only clock of the trace; the clock of the stream.
+/// Assigns the trace's only clock to times without one; returns the clock of the stream.
 ///
-/// A trace that declares no clock counts nanoseconds.
+/// A trace without a declared clock counts nanoseconds.
 pub(super) fn assign_clock(
     classes: [Option<&mut StructClass>; 2],
     clocks: &mut Vec<ClockClass>,

@@ -1,4 +1,4 @@
-//! Blocks and declarations outside of blocks.
+//! Blocks and top-level declarations.
 
 use std::borrow::Cow;
 
@@ -9,7 +9,7 @@ use super::lexer::Token;
 use super::parser::Parser;
 use super::syntax::{Attribute, Block, BlockKind, Value};
 
-/// All blocks up to the end, or up to the statement in which the text is cut.
+/// All blocks up to the end, or up to the statement in which the text is truncated.
 pub(super) fn parse_text<'t>(
     text: &'t [u8],
     words: &'t str,
@@ -29,7 +29,7 @@ pub(super) fn parse_text<'t>(
     Ok(blocks)
 }
 
-/// The fault of the statement that begins at `statement`, and whether the text was cut there.
+/// The fault of the statement that starts at `statement`, and whether the text is truncated there.
 fn parse_blocks<'t>(
     mut parser: Parser<'t, '_>,
     statement: &mut usize,
@@ -67,7 +67,7 @@ impl<'t> Parser<'t, '_> {
             "stream" => BlockKind::Stream,
             "event" => BlockKind::Event,
             _ => {
-                // A callsite tells where in a program an event is; no answer needs it.
+                // A callsite is the source location of an event, which is not used.
                 self.skip_block()?;
                 if word != "callsite" {
                     self.note_unknown(offset, format!("block `{word}`"));
@@ -133,7 +133,7 @@ impl<'t> Parser<'t, '_> {
             match self.advance()? {
                 (_, Token::Sign("{")) => depth += 1,
                 (_, Token::Sign("}")) => depth -= 1,
-                (offset, Token::End) => return Err(Fault::new(offset, "a block without end")),
+                (offset, Token::End) => return Err(Fault::new(offset, "an unterminated block")),
                 _ => {}
             }
         }

@@ -1,4 +1,4 @@
-//! The tree of a TSDL text: blocks with attributes, and types whose names are already looked up.
+//! The syntax tree of a TSDL text: blocks with attributes, and types with resolved names.
 
 use std::borrow::Cow;
 use std::rc::Rc;
@@ -33,16 +33,16 @@ pub(super) struct Attribute<'t> {
 pub(super) enum Value<'t> {
     Text(Cow<'t, str>),
     Integer(i128),
-    /// A bare word or several with dots between, as `le` or `clock.monotonic.value`.
+    /// A word, or several separated by dots, such as `le` or `clock.monotonic.value`.
     Word(Cow<'t, str>),
     Type(Type<'t>),
 }
 
-/// Cheap to clone; what is written alike at several places is shared but for the place.
+/// Cheap to clone; repeated types share everything except the offset.
 #[derive(Debug, Clone)]
 pub(super) struct Type<'t> {
     pub(super) offset: usize,
-    /// Of the deepest thing inside; bounded, so that walks and drops may recurse.
+    /// Nesting depth of the content; bounded, so that walks and drops may recurse.
     pub(super) depth: u16,
     pub(super) kind: Rc<Kind<'t>>,
 }
@@ -56,7 +56,7 @@ pub(super) enum Kind<'t> {
     },
     Float {
         bits: u32,
-        /// `None` is the native one of the trace.
+        /// `None` is the native order of the trace.
         byte_order: Option<ByteOrder>,
         alignment: u32,
     },
@@ -74,11 +74,11 @@ pub(super) enum Kind<'t> {
         length: Reference<'t>,
     },
     Variant {
-        /// Absent in a declaration that is to be used with different tags.
+        /// Absent in a declaration that is used with different tags.
         tag: Option<Reference<'t>>,
         options: Rc<[Field<'t>]>,
     },
-    /// A name nobody declared; only an error where it is used.
+    /// An undeclared name, which is an error only where it is used.
     Unknown(String),
 }
 
@@ -86,7 +86,7 @@ pub(super) enum Kind<'t> {
 pub(super) struct IntegerType {
     pub(super) bits: u32,
     pub(super) signed: bool,
-    /// `None` is the native one of the trace.
+    /// `None` is the native order of the trace.
     pub(super) byte_order: Option<ByteOrder>,
     pub(super) alignment: u32,
     pub(super) base: u32,
@@ -101,14 +101,14 @@ pub(super) struct Field<'t> {
     pub(super) class: Type<'t>,
 }
 
-/// A path to another field, as written but without blanks between.
+/// A path to another field, as written but without spaces.
 #[derive(Debug, Clone)]
 pub(super) struct Reference<'t> {
     pub(super) offset: usize,
     pub(super) dotted: Cow<'t, str>,
 }
 
-/// LTTng puts an underscore before the names of fields, so that they cannot be reserved words.
+/// LTTng prefixes field names with an underscore, so that they cannot be reserved words.
 pub(super) fn strip_underscore(name: &str) -> &str {
     name.strip_prefix('_').unwrap_or(name)
 }

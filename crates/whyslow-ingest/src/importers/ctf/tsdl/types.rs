@@ -12,7 +12,7 @@ use super::lexer::Token;
 use super::parser::Parser;
 use super::syntax::{Field, IntegerType, Kind, Reference, Type};
 
-/// Words that build the names of types in C; a name holds any number of them or one other word.
+/// Words that C type names consist of; a name contains any number of them or one other word.
 const C_TYPE_WORDS: [&str; 12] = [
     "void",
     "char",
@@ -28,7 +28,7 @@ const C_TYPE_WORDS: [&str; 12] = [
     "_Imaginary",
 ];
 
-/// A type and, if it has one, the name by which its pointers are declared.
+/// A type and, if it has one, the name under which its pointers are declared.
 pub(super) struct Specified<'t> {
     pub(super) class: Type<'t>,
     name: Option<Cow<'t, str>>,
@@ -56,13 +56,13 @@ impl<'t> Parser<'t, '_> {
         specified
     }
 
-    /// Whether the next token begins the declaration of a type rather than an attribute.
+    /// Whether the next token starts a type declaration rather than an attribute.
     pub(super) fn at_declaration(&self) -> bool {
         let words = ["typealias", "typedef", "struct", "variant", "enum"];
         words.iter().any(|word| self.at_word(word))
     }
 
-    /// A declaration that is no field: `typealias`, `typedef`, or a type with a name of its own.
+    /// A declaration that is not a field: `typealias`, `typedef`, or a named type.
     pub(super) fn declaration(&mut self) -> Result<(), Fault> {
         if self.at_word("typealias") {
             self.type_alias()
@@ -108,7 +108,7 @@ impl<'t> Parser<'t, '_> {
         Ok(())
     }
 
-    /// `const` changes nothing about a recorded value.
+    /// `const` has no effect on a recorded value.
     fn skip_const(&mut self) -> Result<(), Fault> {
         while self.at_word("const") {
             self.advance()?;
@@ -151,7 +151,7 @@ impl<'t> Parser<'t, '_> {
     }
 
     fn integer_specifier(&mut self) -> Result<Specified<'t>, Fault> {
-        if let Some(class) = self.known_integer()? {
+        if let Some(class) = self.cached_integer()? {
             return Ok(Specified { class, name: None });
         }
         let (offset, notes) = (self.offset(), self.notes());
@@ -159,7 +159,7 @@ impl<'t> Parser<'t, '_> {
         let (listed, end) = self.plain_attributes()?;
         let integer = attributes::integer_type(self, offset, &listed)?;
         let specified = self.unnamed(offset, 1, Kind::Integer(integer))?;
-        // What is odd is noted at each place again.
+        // Anomalies are noted at each occurrence, so only types without any are cached.
         if self.notes() == notes {
             self.remember_integer(&specified.class, end);
         }
@@ -194,7 +194,7 @@ impl<'t> Parser<'t, '_> {
         Ok(Specified { class, name: None })
     }
 
-    /// The name after `struct`, `variant` or `enum`, with that word before it.
+    /// The name after `struct`, `variant` or `enum`, including the keyword.
     fn tagged_name(&mut self, keyword: &str) -> Result<Option<Cow<'t, str>>, Fault> {
         self.advance()?;
         match *self.peek() {
@@ -308,7 +308,7 @@ impl<'t> Parser<'t, '_> {
         Specified { class, name }
     }
 
-    /// `{ TYPE NAME; … }` of a structure or variant, and the depth of what holds them.
+    /// `{ TYPE NAME; … }` of a structure or variant, and the nesting depth.
     fn fields(&mut self) -> Result<(Vec<Field<'t>>, u16), Fault> {
         self.expect("{")?;
         self.open_scope()?;
@@ -373,7 +373,7 @@ impl<'t> Parser<'t, '_> {
         while self.at_sign("[") {
             let offset = self.advance()?.0;
             if lengths.len() >= CLASS_DEPTH_MAX as usize {
-                return Err(Fault::new(offset, "an array of too many dimensions"));
+                return Err(Fault::new(offset, "an array with too many dimensions"));
             }
             let length = if let Token::Integer(length) = *self.peek() {
                 self.advance()?;
@@ -426,7 +426,7 @@ impl<'t> Parser<'t, '_> {
                 }
             }
             if last < first {
-                let what = format!("the range {first} ... {last} ends before it begins");
+                let what = format!("the range {first} ... {last} is descending");
                 return Err(Fault::new(offset, what));
             }
             let range = Range { first, last };

@@ -1,4 +1,4 @@
-//! A writer of JFR files, for tests: classes, constants and events as they are asked for.
+//! Writes JFR files for tests: classes, constants and events as specified.
 
 pub(crate) fn varint(mut value: u64, out: &mut Vec<u8>) {
     for _ in 0..8 {
@@ -18,10 +18,10 @@ pub(crate) fn text(text: &str, out: &mut Vec<u8>) {
     out.extend(text.as_bytes());
 }
 
-/// Puts the size before an event, which counts itself.
+/// Puts the size in front of an event, which includes itself.
 fn sized(body: &[u8]) -> Vec<u8> {
     let mut out = Vec::new();
-    // Two bytes more than the body needs for sizes up to 2^14, as writers do that leave room.
+    // Two bytes more than needed for sizes up to 2^14, as writers reserve them.
     let size = body.len() as u64 + 4;
     for part in 0..4 {
         let bits = (size >> (7 * part)) as u8 & 0x7f;
@@ -52,7 +52,7 @@ pub(crate) const THREAD_DUMP: u64 = 105;
 pub(crate) const SOCKET_READ: u64 = 106;
 pub(crate) const SETTING: u64 = 107;
 
-/// Classes as async-profiler writes them, with all that matters here: id, name, fields.
+/// Classes as async-profiler writes them, as far as needed here: id, name, fields.
 pub(crate) fn classes() -> Vec<(u64, &'static str, Vec<Field>)> {
     let plain = |name: &'static str, class: u64| (name, class, false, false);
     let key = |name: &'static str, class: u64| (name, class, true, false);
@@ -96,12 +96,12 @@ pub(crate) fn classes() -> Vec<(u64, &'static str, Vec<Field>)> {
             ],
         ),
     ]);
-    classes.extend(told_classes());
+    classes.extend(runtime_classes());
     classes
 }
 
-/// Of events that are no samples.
-fn told_classes() -> Vec<(u64, &'static str, Vec<Field>)> {
+/// Classes of events other than samples.
+fn runtime_classes() -> Vec<(u64, &'static str, Vec<Field>)> {
     let plain = |name: &'static str, class: u64| (name, class, false, false);
     let start = plain("startTime", LONG);
     let host = ("host", SYMBOL, true, false);
@@ -184,20 +184,21 @@ fn constant_classes() -> Vec<(u64, &'static str, Vec<Field>)> {
     ]
 }
 
-/// Keys with values as they are written.
+/// Keys with encoded values.
 type Values = Vec<(u64, Vec<u8>)>;
 
-/// A chunk that is being written.
+/// A chunk under construction.
 pub(crate) struct Made {
     pub(crate) start_ns: i64,
     pub(crate) ticks_per_second: i64,
     pub(crate) events: Vec<Vec<u8>>,
-    /// By class: keys with values as they are written.
+    /// By class: keys with encoded values.
     pub(crate) constants: Vec<(u64, Values)>,
 }
 
 impl Made {
-    /// With a thread 1 (tid 71) and 2 (tid 72), and stacks 1 (`A.work`) and 2 (`write` in `libc.so`, below `A.work`).
+    /// With threads 1 (tid 71) and 2 (tid 72), and stacks 1 (`A.work`) and 2 (`write` in `libc.so`,
+    /// called by `A.work`).
     pub(crate) fn new(start_ns: i64) -> Self {
         let string = |of: &str| {
             let mut out = Vec::new();
@@ -282,13 +283,13 @@ impl Made {
         self.events.push(sized(&body));
     }
 
-    /// A dump of all threads, its text as it is or as a string of the pool.
+    /// A thread dump, with its text inline or in the string pool.
     pub(crate) fn dump(&mut self, ts: u64, result: Result<&str, u64>) {
         let mut body = Vec::new();
         varint(THREAD_DUMP, &mut body);
         varint(ts, &mut body);
         match result {
-            Ok(told) => text(told, &mut body),
+            Ok(inline) => text(inline, &mut body),
             Err(key) => {
                 body.push(2);
                 varint(key, &mut body);
@@ -304,7 +305,7 @@ impl Made {
         }
     }
 
-    /// A sample: ticks since the begin, thread, stack, state, samples, span.
+    /// A sample: ticks since the start, thread, stack, state, samples, span.
     pub(crate) fn sample(&mut self, sample: [u64; 6]) {
         self.event(WALL, &sample);
     }
@@ -380,7 +381,7 @@ impl Made {
         sized(&body)
     }
 
-    /// As async-profiler writes it: metadata first, constants last.
+    /// Layout of async-profiler: metadata first, constants last.
     pub(crate) fn chunk(&self) -> Vec<u8> {
         let mut body = Self::metadata();
         self.events.iter().for_each(|event| body.extend(event));
@@ -390,7 +391,7 @@ impl Made {
         self.with_header(&body, [size as i64, pools_at as i64, 68])
     }
 
-    /// As it lies there when its program is killed before it ends.
+    /// A chunk of a program that was killed before it ended.
     pub(crate) fn unfinished(&self) -> Vec<u8> {
         let mut body = Self::metadata();
         self.events.iter().for_each(|event| body.extend(event));

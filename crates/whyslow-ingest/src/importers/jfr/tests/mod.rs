@@ -138,7 +138,7 @@ fn alone_it_has_the_numbers_of_its_threads() {
         .iter()
         .map(|thread| thread.tid)
         .collect();
-    // The key of a thread is its number in files of async-profiler.
+    // In files of async-profiler, the key of a thread is its tid.
     assert_eq!(tids, [Some(1), Some(2)]);
 }
 
@@ -171,10 +171,10 @@ fn a_file_may_end_anywhere() {
         }
         if end > 0 && end != first.len() {
             let damage = &read.damage;
-            let is_told = !(damage.unfinished.is_empty()
+            let is_reported = !(damage.unfinished.is_empty()
                 && damage.lost.is_empty()
                 && damage.unreadable.is_empty());
-            assert!(is_told, "{end}");
+            assert!(is_reported, "{end}");
         }
     }
 }
@@ -206,7 +206,7 @@ proptest! {
         let sorted = read(&of(&(0..40).collect::<Vec<_>>(), SECOND));
         let shuffled = [of(&order[..cut], SECOND), of(&order[cut..], SECOND)].concat();
         let shuffled = read(&shuffled);
-        let told = |read: &Read| {
+        let summary = |read: &Read| {
             let profile = &read.profile;
             let points = profile.points.iter().map(|point| {
                 let thread = profile.threads[point.thread as usize].clone();
@@ -215,7 +215,7 @@ proptest! {
             });
             points.collect::<Vec<_>>()
         };
-        prop_assert_eq!(told(&sorted), told(&shuffled));
+        prop_assert_eq!(summary(&sorted), summary(&shuffled));
     }
 
     #[test]
@@ -228,14 +228,14 @@ proptest! {
     }
 }
 
-/// A file read chunk by chunk is what it is at once; one that is cut or damaged anywhere is read at once, or the
-/// same way.
+/// Reading by chunk and reading at once give the same result; a truncated or damaged file is read
+/// at once, or with the same result.
 #[test]
 fn chunks_of_a_file_are_read_as_its_bytes_are() {
     let whole = [usual(SECOND).chunk(), usual(9 * SECOND).chunk()].concat();
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("a.jfr");
-    let told = |read: &Read| {
+    let summary = |read: &Read| {
         format!(
             "{:?}",
             (
@@ -252,8 +252,8 @@ fn chunks_of_a_file_are_read_as_its_bytes_are() {
         let file = File::open(&path).expect("a file");
         read_chunks(&file, bytes.len() as u64).expect("read")
     };
-    let found = by_chunk(&whole).expect("it is in order");
-    assert_eq!(told(&found), told(&read(&whole)));
+    let found = by_chunk(&whole).expect("complete chunks");
+    assert_eq!(summary(&found), summary(&read(&whole)));
     for at in 0..whole.len() {
         assert_eq!(
             by_chunk(&whole[..at]).is_some(),
@@ -263,7 +263,7 @@ fn chunks_of_a_file_are_read_as_its_bytes_are() {
         let mut damaged = whole.clone();
         damaged[at] ^= 1 << (at % 8);
         if let Some(found) = by_chunk(&damaged) {
-            assert_eq!(told(&found), told(&read(&damaged)), "damaged at {at}");
+            assert_eq!(summary(&found), summary(&read(&damaged)), "damaged at {at}");
         }
     }
 }

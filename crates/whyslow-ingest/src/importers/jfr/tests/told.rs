@@ -1,9 +1,9 @@
-//! Settings, thread dumps, and texts that many events name.
+//! Settings, thread dumps, and texts shared by many events.
 
 use super::made::{EXECUTION, MONITOR, Made, RECORDING, SOCKET_READ, STRING, SYMBOL, text};
 use super::*;
 
-/// Samples as async-profiler 2 takes them: all threads have the state of those that run.
+/// CPU samples of async-profiler 2: all threads have the state of running ones.
 fn executions(settings: &[(&str, &str)]) -> Made {
     let mut made = Made::new(SECOND);
     for (name, value) in settings {
@@ -36,7 +36,7 @@ fn samples_of_a_cpu_without_a_state_of_their_own_are_known_by_the_event() {
         let read = read(&executions(settings).chunk());
         assert_eq!(kinds(&read), [kind], "{settings:?}");
     }
-    // Other samples say of which kind they are.
+    // Other samples state their kind.
     let mut made = executions(&[("event", "cpu")]);
     made.sample([500_000_000, 2, 2, 0, 1, 0]);
     assert_eq!(kinds(&read(&made.chunk())), [SampleKind::Wall]);
@@ -47,13 +47,13 @@ fn settings_of_the_profiler_are_facts() {
     let mut made = executions(&[("event", "cpu"), ("version", "2.9")]);
     made.setting_of(MONITOR, "threshold", "20 ms");
     let facts = read(&made.chunk()).profile.facts;
-    let told: Vec<(&str, &str)> = facts
+    let settings_facts: Vec<(&str, &str)> = facts
         .iter()
         .filter(|(name, _)| name.starts_with("setting."))
         .map(|(name, value)| (name.as_str(), value.as_str()))
         .collect();
     assert_eq!(
-        told,
+        settings_facts,
         [
             ("setting.event", "cpu"),
             ("setting.interval", "10000000"),
@@ -100,7 +100,7 @@ fn a_text_that_many_events_name_is_held_once() {
         .iter()
         .filter_map(|event| Some(event.object.as_ref()?.as_ptr()))
         .collect();
-    // The class of the monitor; the host without a port and with each of two.
+    // The class of the monitor; the host without a port, and with each of two.
     assert_eq!(texts.len(), 4);
     let longest = read.profile.events.iter().filter_map(|event| {
         let object = event.object.as_ref()?;
@@ -115,7 +115,7 @@ fn names_of_frames_are_kept_within_bounds() {
     let mut string = Vec::new();
     text(&"x".repeat(60_000), &mut string);
     made.constant(SYMBOL, 2, string);
-    // Each line is a frame of its own, of one method whose name is long.
+    // Each line is a separate frame, of one method with a long name.
     let mut stack = vec![0];
     super::made::varint(2000, &mut stack);
     for line in 0..2000 {

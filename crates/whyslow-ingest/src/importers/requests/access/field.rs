@@ -1,6 +1,6 @@
-//! What the fields of access logs mean.
+//! Fields of access logs.
 
-/// Units of a length or a time.
+/// Unit of a duration or a timestamp.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Unit {
     Seconds,
@@ -18,7 +18,7 @@ impl Unit {
     }
 }
 
-/// How a time is written.
+/// Format of a timestamp.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Clock {
     /// `26/Nov/2026:12:57:18 +0000`, with or without brackets.
@@ -26,11 +26,11 @@ pub(super) enum Clock {
     /// `2026-11-26T12:57:18+00:00`.
     Iso,
     Since1970(Unit),
-    /// What follows the whole second.
+    /// Fraction after the whole second.
     Fraction(Unit),
 }
 
-/// Parts of a proxy's request to the server behind it.
+/// Phases of a proxy's upstream request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Upstream {
     Connect,
@@ -40,7 +40,7 @@ pub(super) enum Upstream {
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Field {
-    /// True of the begin of the request, false of its end.
+    /// True for the start of the request, false for its end.
     Time(Clock, bool),
     Length(Unit),
     FirstByte(Unit),
@@ -61,9 +61,9 @@ pub(super) enum Field {
     LocalPort,
     Host,
     Connection,
-    /// How many requests the connection has had: the first number is that of the first request.
+    /// Number of requests on the connection so far: the value is the number of the first request.
     ConnectionRequests(i64),
-    /// `X` if the client went away.
+    /// `X` if the client disconnected.
     Aborted,
     Pid,
     TraceParent,
@@ -75,7 +75,7 @@ impl Field {
         matches!(self, Field::Time(clock, _) if !matches!(clock, Clock::Fraction(_)))
     }
 
-    /// May be several values.
+    /// May contain several values.
     pub(super) fn is_list(self) -> bool {
         matches!(self, Field::Upstream(_))
     }
@@ -113,7 +113,7 @@ impl Field {
     }
 }
 
-/// `remote_addr …`, `{remote_addr}…`, what stands behind `$`.
+/// `remote_addr …`, `{remote_addr}…`: the text after `$`.
 pub(super) fn nginx_field(text: &str) -> Option<(Field, &str)> {
     let (name, rest) = if let Some(inner) = text.strip_prefix('{') {
         inner.split_once('}')?
@@ -123,7 +123,7 @@ pub(super) fn nginx_field(text: &str) -> Option<(Field, &str)> {
     };
     let field = match name {
         "" => return None,
-        // nginx writes the line when the request has ended.
+        // nginx writes the line at the end of the request.
         "time_local" => Field::Time(Clock::Common, false),
         "time_iso8601" => Field::Time(Clock::Iso, false),
         "msec" => Field::Time(Clock::Since1970(Unit::Seconds), false),
@@ -154,9 +154,9 @@ pub(super) fn nginx_field(text: &str) -> Option<(Field, &str)> {
     Some((field, rest))
 }
 
-/// `>s …`, `{User-Agent}i …`, what stands behind `%`.
+/// `>s …`, `{User-Agent}i …`: the text after `%`.
 pub(super) fn apache_field(text: &str) -> Option<(Field, &str)> {
-    // `%!200,304{Referer}i`, `%<s`: when it is written, and of which request.
+    // `%!200,304{Referer}i`, `%<s`: conditions, and the original or final request.
     let text = text.trim_start_matches(|c: char| c.is_ascii_digit() || "!,<>".contains(c));
     let (of, text) = match text.strip_prefix('{') {
         Some(inner) => {
@@ -188,7 +188,7 @@ pub(super) fn apache_field(text: &str) -> Option<(Field, &str)> {
         ('h' | 'a', "" | "c") => Field::Client,
         ('A', _) => Field::Local,
         ('p', "remote") => Field::ClientPort,
-        // Others are those of the configuration, which may be translated before they get here.
+        // The other variants print the configured port, which a port mapping may change.
         ('p', "local") => Field::LocalPort,
         ('v' | 'V', _) => Field::Host,
         ('k', _) => Field::ConnectionRequests(0),
@@ -201,7 +201,7 @@ pub(super) fn apache_field(text: &str) -> Option<(Field, &str)> {
     Some((field, &text[1..]))
 }
 
-/// Apache takes the time when a request comes, unless asked for its end.
+/// Apache uses the start of the request unless the format selects its end.
 fn apache_time(of: &str) -> Option<Field> {
     let (is_begin, of) = match of.split_once(':') {
         Some(("begin", of)) => (true, of),
@@ -216,7 +216,7 @@ fn apache_time(of: &str) -> Option<Field> {
         "msec_frac" => Clock::Fraction(Unit::Milliseconds),
         "usec_frac" => Clock::Fraction(Unit::Microseconds),
         "%s" => Clock::Since1970(Unit::Seconds),
-        // In the words of strftime; others than these would need a reader of their own.
+        // strftime formats; others would need a parser of their own.
         "%d/%b/%Y:%H:%M:%S %z" => Clock::Common,
         "%Y-%m-%dT%H:%M:%S%z" | "%FT%T%z" | "%Y-%m-%d %H:%M:%S %z" | "%F %T %z" => Clock::Iso,
         "%d/%b/%Y:%H:%M:%S" => Clock::Common,

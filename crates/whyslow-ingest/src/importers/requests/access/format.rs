@@ -1,8 +1,9 @@
-//! Formats of access logs: `log_format` of nginx with its `$variables`, `LogFormat` of Apache with its `%` signs.
+//! Access log formats: `log_format` of nginx with `$variables`, `LogFormat` of Apache with `%`
+//! directives.
 //!
-//! A format becomes a list of fields and of the texts between them. A line is read from left to right: a field goes to
-//! where the text behind it stands for the first time. In quotes Apache writes `\"`, which does not end a field; nginx
-//! writes `\x22`, and `\"` where its format says `escape=json`.
+//! A format is compiled to a list of fields and the texts between them. A line is parsed from left
+//! to right: a field extends to the first occurrence of the text after it. In quotes Apache writes
+//! `\"`, which does not end a field; nginx writes `\x22`, or `\"` with `escape=json`.
 
 use super::field::{Field, apache_field, nginx_field};
 
@@ -10,16 +11,17 @@ use super::field::{Field, apache_field, nginx_field};
 pub(super) enum Server {
     Nginx,
     Apache,
-    /// Both write it.
+    /// Used by both servers.
     Either,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct Format {
     pub(super) server: Server,
-    /// What stands before the first field.
+    /// Text before the first field.
     before: String,
-    /// Each with what stands behind it; the last one goes to the end of the line if that is empty.
+    /// Fields with the text after each; the last one extends to the end of the line if that is
+    /// empty.
     fields: Vec<(Field, String)>,
 }
 
@@ -29,8 +31,8 @@ const VHOST: &str = "%v:%{canonical}p %h %l %u %t \"%r\" %>s %O \"%{Referer}i\" 
 const FIELDS_MAX: usize = 64;
 
 impl Format {
-    /// A format as it stands in the server's configuration, with or without the word before it, or the name of one
-    /// that servers have built in.
+    /// A format from the server's configuration, with or without the directive's name, or the name
+    /// of a predefined format.
     pub(super) fn compile(text: &str) -> Result<Format, String> {
         let format = match text.trim() {
             "common" => COMMON.to_owned(),
@@ -41,7 +43,7 @@ impl Format {
         let is_nginx = format.contains('$');
         if is_nginx == format.contains('%') {
             return Err(format!(
-                "{text:?} is neither a format of nginx ($remote_addr …) nor one of Apache (%h …), nor common, combined, vhost_combined"
+                "{text:?} is not a log format of nginx ($remote_addr …) or Apache (%h …), nor one of common, combined, vhost_combined"
             ));
         }
         let compiled = if is_nginx {
@@ -52,13 +54,13 @@ impl Format {
         let is_timed = compiled.fields.iter().any(|(field, _)| field.is_time());
         if !is_timed {
             return Err(format!(
-                "{text:?} has no time ($time_local, $time_iso8601 or $msec of nginx; %t of Apache)"
+                "{text:?} contains no time ($time_local, $time_iso8601 or $msec of nginx; %t of Apache)"
             ));
         }
         Ok(compiled)
     }
 
-    /// The same, for lines that both servers write.
+    /// The same for lines that both servers write.
     pub(super) fn built_in(text: &str) -> Option<Format> {
         let mut format = Format::compile(text).ok()?;
         format.server = Server::Either;
@@ -73,7 +75,7 @@ impl Format {
     ) -> Result<(), String> {
         let mut rest = line
             .strip_prefix(&*self.before)
-            .ok_or_else(|| format!("it does not begin with {:?}", self.before))?;
+            .ok_or_else(|| format!("the line does not start with {:?}", self.before))?;
         for (field, behind) in &self.fields {
             let end = if behind.is_empty() {
                 Some(rest.len())
@@ -81,7 +83,7 @@ impl Format {
                 end_of(rest, behind, field.is_list())
             };
             let Some(end) = end else {
-                return Err(format!("no {behind:?} behind {}", field.name()));
+                return Err(format!("missing {behind:?} after {}", field.name()));
             };
             take(field, &rest[..end])?;
             rest = &rest[end + behind.len()..];
@@ -89,12 +91,12 @@ impl Format {
         if rest.is_empty() {
             Ok(())
         } else {
-            Err("more than the format has".to_owned())
+            Err("text after the last field of the format".to_owned())
         }
     }
 }
 
-/// Where a field ends that is followed by this.
+/// End of a field that is followed by `behind`.
 fn end_of(rest: &str, behind: &str, is_list: bool) -> Option<usize> {
     let mut from = 0;
     loop {
@@ -102,7 +104,7 @@ fn end_of(rest: &str, behind: &str, is_list: bool) -> Option<usize> {
         let before = &rest.as_bytes()[..at];
         let slashes = before.iter().rev().take_while(|byte| **byte == b'\\');
         let is_escaped = behind.starts_with('"') && slashes.count() % 2 == 1;
-        // Where a request was tried at several servers: `0.001, 0.002`, `0.001 : 0.002`.
+        // With several upstream servers: `0.001, 0.002`, `0.001 : 0.002`.
         let goes_on = is_list
             && behind.starts_with(' ')
             && (before.ends_with(b",") || before.ends_with(b" :") || rest[at..].starts_with(" : "));
@@ -113,7 +115,7 @@ fn end_of(rest: &str, behind: &str, is_list: bool) -> Option<usize> {
     }
 }
 
-/// Without `log_format main '…' '…';`, `LogFormat "…" name`.
+/// Strips `log_format main '…' '…';`, `LogFormat "…" name`.
 fn bare(text: &str) -> String {
     if let Some(rest) = text.strip_prefix("log_format") {
         let quote = if rest.contains('\'') { '\'' } else { '"' };
@@ -127,7 +129,7 @@ fn bare(text: &str) -> String {
     rest[..end].replace("\\\"", "\"").replace("\\\\", "\\")
 }
 
-/// Takes a field off the begin of a text.
+/// Parses a field at the start of a text.
 type TakeField = fn(&str) -> Option<(Field, &str)>;
 
 fn compile(format: &str, server: Server, take: TakeField) -> Result<Format, String> {
@@ -163,14 +165,14 @@ fn compile(format: &str, server: Server, take: TakeField) -> Result<Format, Stri
             .is_some_and(|(_, text)| text.is_empty())
         {
             return Err(format!(
-                "nothing stands between two fields at byte {place} of the format"
+                "no separator between two fields at byte {place} of the format"
             ));
         }
         if compiled.fields.len() >= FIELDS_MAX {
             return Err(format!("more than {FIELDS_MAX} fields"));
         }
         let (field, after) = take(&behind[1..])
-            .ok_or_else(|| format!("no name of a field at byte {place} of the format"))?;
+            .ok_or_else(|| format!("missing field name at byte {place} of the format"))?;
         compiled.fields.push((field, String::new()));
         rest = after;
     }
@@ -193,7 +195,7 @@ mod tests {
     #[test]
     fn lines_are_split_at_what_stands_between_fields() {
         let check = |format: &str, line: &str, expected: &[&str]| {
-            let seen = split(format, line).expect("a line of its format");
+            let seen = split(format, line).expect("a line in this format");
             assert_eq!(seen, expected, "{line}");
         };
         check(

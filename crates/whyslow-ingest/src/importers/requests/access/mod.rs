@@ -1,11 +1,12 @@
 //! Access logs of nginx and Apache.
 //!
-//! Lines of the formats that servers have built in are known by their looks, with the host in front or not. nginx's
-//! `$request_time` (and `$upstream_response_time`) behind them is known, too, as it has three places behind the point;
-//! a whole number there may be anything, and is used only if a format says what it is.
+//! Predefined formats are detected, with or without the host in front. A following `$request_time`
+//! (and `$upstream_response_time`) of nginx is detected by its three decimals; an integer there may
+//! be anything, and is used only if a format defines it.
 //!
-//! Times of whole seconds are those of the begin (Apache) or of the end (nginx); without a length nobody can tell which,
-//! and a request is known with its end unknown. Built-in lines with a length are nginx's.
+//! A timestamp in whole seconds is the start of the request (Apache) or its end (nginx). Without a
+//! duration the two cannot be distinguished, and the end of the request is unknown. Predefined
+//! formats with a duration are nginx's.
 
 mod field;
 mod format;
@@ -21,17 +22,17 @@ use crate::importers::stamp::{Clock, Shift};
 use format::{Format, Server};
 use reader::Reader;
 
-/// A log whose lines have this format.
+/// A log in this format.
 #[derive(Debug)]
 pub(super) struct Access {
     reader: Reader,
-    /// Formats that a line may have, too, where nobody named one.
-    known: Vec<Format>,
+    /// Alternative formats of a line, unless a format was specified.
+    candidates: Vec<Format>,
     requests: u64,
 }
 
-/// Formats that are known by their looks, the likeliest first.
-const KNOWN: [&str; 9] = [
+/// Detected formats, the most frequent first.
+const DETECTED: [&str; 9] = [
     "combined",
     "common",
     "vhost_combined",
@@ -42,23 +43,23 @@ const KNOWN: [&str; 9] = [
     "$remote_addr - $remote_user [$time_local] \"$request\" $status $body_bytes_sent \"$http_referer\" \"$http_user_agent\" \"$http_x_forwarded_for\" rt=$request_time uct=\"$upstream_connect_time\" uht=\"$upstream_header_time\" urt=\"$upstream_response_time\"",
     "$remote_addr - $remote_user [$time_local] \"$request\" $status $body_bytes_sent \"$http_referer\" \"$http_user_agent\" rt=$request_time uct=\"$upstream_connect_time\" uht=\"$upstream_header_time\" urt=\"$upstream_response_time\"",
 ];
-/// The first lines that are looked at: what a client sent may be no request at all.
-const LOOKED_AT: usize = 8;
+/// Number of first lines that are checked: a client may send arbitrary data instead of a request.
+const HEAD_LINES_MAX: usize = 8;
 
-/// Whether these first lines are of an access log in a format that is known by its looks.
+/// Whether a file starting with `head` is an access log in a detected format.
 pub(super) fn is_log(head: &str) -> bool {
-    // The last line may be cut.
+    // The last line may be truncated.
     let lines = head
         .split_inclusive('\n')
         .filter(|line| line.ends_with('\n') || !head.contains('\n'));
     let lines = lines.map(|line| line.trim_end_matches(['\n', '\r']));
-    let known = known();
-    let mut lines = lines.take(LOOKED_AT);
-    lines.any(|line| known.iter().any(|format| Reader::fits(format, line)))
+    let candidates = candidates();
+    let mut lines = lines.take(HEAD_LINES_MAX);
+    lines.any(|line| candidates.iter().any(|format| Reader::fits(format, line)))
 }
 
-fn known() -> Vec<Format> {
-    let formats = KNOWN.iter().filter_map(|text| match *text {
+fn candidates() -> Vec<Format> {
+    let formats = DETECTED.iter().filter_map(|text| match *text {
         "combined" | "common" | "vhost_combined" => Format::built_in(text),
         text => Format::compile(text).ok(),
     });
@@ -66,15 +67,18 @@ fn known() -> Vec<Format> {
 }
 
 impl Access {
-    /// Of the format that somebody named, or of one that is known by its looks.
+    /// With a specified format, or with a detected one.
     pub(super) fn new(format: Option<&str>, shift: Shift) -> Result<Access, String> {
-        let (format, known) = match format {
+        let (format, candidates) = match format {
             Some(format) => (Format::compile(format)?, Vec::new()),
-            None => (Format::built_in(KNOWN[0]).ok_or("no format")?, known()),
+            None => (
+                Format::built_in(DETECTED[0]).ok_or("unknown format")?,
+                candidates(),
+            ),
         };
         Ok(Access {
             reader: Reader::new(format, shift),
-            known,
+            candidates,
             requests: 0,
         })
     }
@@ -85,9 +89,9 @@ impl Parse for Access {
         let request = match self.reader.read(line) {
             Ok(request) => request,
             Err(what) => {
-                // Lines of virtual hosts may have another format than those before.
-                let mut known = self.known.iter();
-                let format = known.find(|format| Reader::fits(format, line));
+                // Lines of virtual hosts may have a different format.
+                let mut candidates = self.candidates.iter();
+                let format = candidates.find(|format| Reader::fits(format, line));
                 self.reader.format = format.ok_or(what)?.clone();
                 self.reader.read(line)?
             }

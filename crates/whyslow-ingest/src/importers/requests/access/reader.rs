@@ -1,4 +1,4 @@
-//! A line of an access log becomes a request.
+//! Converts a line of an access log to a request.
 
 use whyslow_model::Ns;
 
@@ -8,12 +8,12 @@ use crate::importers::requests::request::{Outcome, Phase, Request, Role};
 use crate::importers::requests::values::{self, SECOND, length};
 use crate::importers::stamp::{self, Clock, SECOND_NS, Shift, Stamp};
 
-/// What lines do not tell.
+/// Information missing from the lines.
 #[derive(Debug, Default)]
 pub(super) struct Lacks {
     pub(super) durations: u64,
     pub(super) coarse: u64,
-    /// What a client sent that is no request.
+    /// Lines whose request is malformed.
     pub(super) garbage: u64,
 }
 
@@ -25,7 +25,7 @@ pub(super) struct Reader {
     pub(super) lacks: Lacks,
 }
 
-/// What is put together when all fields of a line are read.
+/// Values collected from the fields of a line.
 #[derive(Default)]
 struct Line {
     request: Request,
@@ -52,12 +52,12 @@ impl Reader {
         }
     }
 
-    /// Whether a line is of this format, by what its fields are.
+    /// Whether a line matches this format, judging by its fields.
     pub(super) fn fits(format: &Format, line: &str) -> bool {
         let mut fields = Line::default();
         let read = format.split(line, &mut |field, text| {
             let is_kept = match field {
-                // As only nginx writes it.
+                // In the notation of nginx.
                 Field::Length(_) => text
                     .split_once('.')
                     .is_some_and(|(_, part)| part.len() == 3),
@@ -96,7 +96,7 @@ impl Reader {
 
 impl Line {
     fn field(&mut self, field: Field, text: &str) -> Result<(), String> {
-        // What was not there is a dash, or nothing.
+        // An absent value is a dash, or empty.
         let is_absent = matches!(text, "-" | "");
         let request = &mut self.request;
         match field {
@@ -156,7 +156,7 @@ impl Line {
                 return Ok(());
             }
         };
-        let read = read.ok_or_else(|| format!("{text:?} is no time that is known"))?;
+        let read = read.ok_or_else(|| format!("invalid time {text:?}"))?;
         self.is_coarse = match written {
             Written::Since1970(unit) => unit.ns() >= SECOND && !text.contains('.'),
             _ => true,
@@ -165,7 +165,7 @@ impl Line {
         Ok(())
     }
 
-    /// `GET /path?query HTTP/1.1`, or whatever a client sent.
+    /// `GET /path?query HTTP/1.1`, or arbitrary data.
     fn request_line(&mut self, text: &str) {
         let request = &mut self.request;
         let (method, rest) = text.split_once(' ').unwrap_or((text, ""));
@@ -222,10 +222,10 @@ impl Line {
 
 fn wrong(field: Field, text: &str) -> String {
     let text: String = text.chars().take(40).collect();
-    format!("{text:?} is no {}", field.name())
+    format!("invalid {}: {text:?}", field.name())
 }
 
-/// `address:port`; null without both.
+/// `address:port`; empty unless both are known.
 fn joined(address: &str, port: &str) -> String {
     if address.is_empty() || port.is_empty() {
         return String::new();
@@ -237,7 +237,7 @@ fn joined(address: &str, port: &str) -> String {
     }
 }
 
-/// Lengths that nginx tells of its request to the server behind it count from one begin.
+/// nginx's durations of an upstream request count from the same start.
 fn upstream(connect: Option<Ns>, header: Option<Ns>, response: Option<Ns>) -> Vec<Phase> {
     let mut before = 0;
     let parts = [
@@ -245,7 +245,7 @@ fn upstream(connect: Option<Ns>, header: Option<Ns>, response: Option<Ns>) -> Ve
         ("upstream_wait", header),
         ("upstream_receive", response),
     ];
-    // Without the header's time the rest is one.
+    // Without the header time, the rest is one phase.
     let parts = parts.into_iter().filter_map(|(name, until)| {
         let until = until?;
         let dur = until.saturating_sub(before).max(0);
@@ -260,7 +260,7 @@ fn upstream(connect: Option<Ns>, header: Option<Ns>, response: Option<Ns>) -> Ve
     parts.collect()
 }
 
-/// `0.001`, or where several servers were tried `0.001, -, 0.002 : 0.003`.
+/// `0.001`, or with several upstream servers `0.001, -, 0.002 : 0.003`.
 fn sum(text: &str) -> Option<Ns> {
     let parts = text.split([',', ':', ' ']);
     let lengths = parts.filter_map(|part| length(part, SECOND));
@@ -268,7 +268,7 @@ fn sum(text: &str) -> Option<Ns> {
 }
 
 fn since_1970(text: &str, unit: f64) -> Option<Stamp> {
-    // A float has too few digits for nanoseconds since 1970, or microseconds.
+    // A float is too imprecise for ns since 1970, or for us.
     let (whole, fraction) = text.split_once('.').unwrap_or((text, "0"));
     let whole: Ns = whole.parse().ok()?;
     let whole = whole.checked_mul(unit as Ns)?;
@@ -295,7 +295,7 @@ fn common(text: &str) -> Option<Stamp> {
     }
 }
 
-/// `00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01`: the span there is the one that asked.
+/// `00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01`: the span is that of the caller.
 fn trace_parent(text: &str, request: &mut Request) {
     let mut parts = text.split('-').skip(1);
     let (Some(trace), Some(span)) = (parts.next(), parts.next()) else {

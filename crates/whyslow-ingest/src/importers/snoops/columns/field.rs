@@ -1,4 +1,4 @@
-//! Columns by their names.
+//! Column types by name.
 
 use super::super::super::stamp;
 
@@ -36,7 +36,7 @@ pub(in super::super) enum Field {
     LocalPort,
     Remote,
     RemotePort,
-    /// Of a connection.
+    /// State of a TCP connection.
     State,
     TcpFlags,
     SentKb,
@@ -51,13 +51,13 @@ pub(in super::super) enum Field {
     Writes,
     ReadKb,
     WrittenKb,
-    /// Of no use beside the others.
+    /// Redundant next to the others.
     Number,
     Word,
     Rest,
 }
 
-/// What a field can be.
+/// Syntax of a field.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Shape {
     Time,
@@ -69,7 +69,7 @@ pub(super) enum Shape {
     Rest,
 }
 
-/// Names of columns in all families of tools.
+/// Column names in all families of tools.
 const COLUMNS: &[(&str, Field)] = &[
     ("TIME", Field::Time),
     ("TIMESTAMP", Field::Time),
@@ -137,7 +137,7 @@ const COLUMNS: &[(&str, Field)] = &[
     ("LABEL", Field::Word),
 ];
 
-/// Columns of filetop: beside these, `T` is the kind of the file.
+/// Columns of filetop: here `T` is the file type.
 const FILETOP: [(&str, Field); 4] = [
     ("READS", Field::Reads),
     ("WRITES", Field::Writes),
@@ -160,7 +160,7 @@ impl Field {
 
     pub(super) fn shape(self) -> Shape {
         match self {
-            // exitsnoop and tcplife of libbpf-tools call a time of day `TIME(s)`, too.
+            // exitsnoop and tcplife of libbpf-tools use `TIME(s)` for a time of day, too.
             Self::Time | Self::Seconds => Shape::Time,
             Self::Comm => Shape::Comm,
             Self::Path

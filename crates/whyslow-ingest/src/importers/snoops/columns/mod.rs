@@ -1,7 +1,7 @@
-//! Headers, and how a line is cut into their columns.
+//! Parses headers, and splits lines into their columns.
 //!
-//! Columns are as wide as their contents ask for, and names of threads may have blanks: a line is cut
-//! so that each field is what its column can hold.
+//! Column widths vary with the content, and thread names may contain spaces: a line is split so
+//! that each field fits the type of its column.
 
 mod field;
 mod row;
@@ -12,7 +12,7 @@ use field::Shape;
 pub(super) use row::Row;
 pub(super) use tool::Tool;
 
-/// Words that a name of a thread may have.
+/// Maximum number of words in a thread name.
 const COMM_WORDS_MAX: usize = 8;
 
 #[derive(Debug)]
@@ -35,7 +35,7 @@ impl Header {
             return None;
         }
         for name in &names {
-            // runqslower -P: who ran before, with a name that may have blanks.
+            // runqslower -P: the previously running thread, whose name may contain spaces.
             if *name == "PREV" {
                 columns.push(Field::Rest);
                 break;
@@ -49,9 +49,9 @@ impl Header {
             .map(|(tool, ..)| *tool);
         let tool = match tool {
             None if has(&[Field::Call]) => Tool::Sync,
-            // Their headers differ by the width of the first column alone.
+            // The two headers differ in the width of the first column only.
             Some(Tool::Open) if line.contains("PID     COMM") => Tool::Stat,
-            // Who asked for a connection names itself first, who was asked the other.
+            // tcpconnect prints the local address first, tcpaccept the remote one.
             Some(Tool::TcpAccept) if is_before(&columns, Field::Local, Field::Remote) => {
                 Tool::TcpConnect
             }
@@ -68,7 +68,7 @@ impl Header {
         })
     }
 
-    /// The fields of a line, if it has those of the header.
+    /// The fields of a line, if they match the header.
     pub(super) fn row<'l>(&self, line: &'l str) -> Option<Row<'l>> {
         if self.is_csv {
             let count = self.columns.len();
@@ -121,7 +121,7 @@ fn is_before(columns: &[Field], first: Field, second: Field) -> bool {
     place(first) < place(second)
 }
 
-/// Words with their places.
+/// Words with their offsets.
 fn words(line: &str) -> Vec<(usize, &str)> {
     let base = line.as_ptr() as usize;
     line.split_whitespace()

@@ -1,11 +1,11 @@
-//! What the fields of a line say.
+//! Values of the fields of a line.
 
 use whyslow_model::Ns;
 
 use super::super::super::stamp::{self, Stamp};
 use super::Field;
 
-/// A line in its columns.
+/// A line split into columns.
 #[derive(Debug)]
 pub(in super::super) struct Row<'l> {
     pub(super) fields: Vec<(Field, &'l str)>,
@@ -21,12 +21,12 @@ impl<'l> Row<'l> {
         self.text(field)?.parse().ok()
     }
 
-    /// A process or thread; 0 is none.
+    /// A process or thread id; 0 means none.
     pub(in super::super) fn id(&self, field: Field) -> Option<i32> {
         self.text(field)?.parse().ok().filter(|id| *id > 0)
     }
 
-    /// A number in these units, in whole ones.
+    /// A number scaled by `factor` and rounded.
     pub(in super::super) fn scaled(&self, field: Field, factor: f64) -> Option<i64> {
         let number: f64 = self.text(field)?.parse().ok()?;
         let value = (number * factor).round();
@@ -39,7 +39,7 @@ impl<'l> Row<'l> {
             .filter(|latency| *latency >= 0)
     }
 
-    /// None where no column has one.
+    /// None without a time column.
     pub(in super::super) fn stamp(&self) -> Result<Option<Stamp>, String> {
         let time = self.text(Field::Time).or_else(|| self.text(Field::Seconds));
         if let Some(time) = time.and_then(stamp::time_of_day) {
@@ -53,7 +53,7 @@ impl<'l> Row<'l> {
         ];
         for (field, unit) in units {
             if let Some(text) = self.text(field) {
-                let since = exact(text, unit).ok_or("a time that is too great")?;
+                let since = exact(text, unit).ok_or("time out of range")?;
                 return Ok(Some(Stamp::Since(since)));
             }
         }
@@ -61,8 +61,8 @@ impl<'l> Row<'l> {
     }
 }
 
-/// A number in these units, without the loss of a floating point: since a machine was started are
-/// more nanoseconds than that tells apart.
+/// A number scaled by `unit` without floating-point loss: nanoseconds since boot exceed the
+/// precision of a float.
 fn exact(text: &str, unit: Ns) -> Option<Ns> {
     let (whole, fraction) = text.split_once('.').unwrap_or((text, ""));
     let digits = fraction.get(..fraction.len().min(9))?;

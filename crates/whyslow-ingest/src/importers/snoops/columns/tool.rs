@@ -1,8 +1,8 @@
-//! Tools by their columns.
+//! Identifies tools by their columns.
 
 use super::Field;
 
-/// What a table is of.
+/// Contents of a table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in super::super) enum Tool {
     Open,
@@ -10,7 +10,7 @@ pub(in super::super) enum Tool {
     Exec,
     Exit,
     Block,
-    /// A latency of a device, without the request.
+    /// Latency of a device, without the request.
     BlockLatency,
     SlowFile,
     TopFile,
@@ -26,7 +26,7 @@ pub(in super::super) enum Tool {
     Reclaim,
 }
 
-/// Columns that a tool has, the more telling first.
+/// Columns of each tool, the most specific first.
 pub(super) const TOOLS: &[(Tool, &str, &[Field])] = &[
     (
         Tool::Open,

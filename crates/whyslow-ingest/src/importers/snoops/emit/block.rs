@@ -1,15 +1,15 @@
-//! Requests of block devices.
+//! Block requests.
 
 use whyslow_model::Ns;
 
 use super::super::columns::{Field, Row};
-use super::{Emit, quoted, say};
+use super::{Emit, quoted, write_event};
 
 impl Emit {
     pub(super) fn request(
         &mut self,
         row: &Row<'_>,
-        who: &str,
+        context: &str,
         (begin, end): (Ns, Ns),
         out: &mut String,
     ) -> Result<(), String> {
@@ -17,7 +17,7 @@ impl Emit {
         let (major, minor) = device(disk);
         if self.named.insert(disk.to_owned()) {
             let name = quoted(disk);
-            say(
+            write_event(
                 begin,
                 "",
                 format_args!("state_block_device dev={major}:{minor} name={name}"),
@@ -25,7 +25,7 @@ impl Emit {
             );
         }
         let bytes = row.int(Field::Bytes).filter(|bytes| *bytes >= 0);
-        let bytes = bytes.ok_or("no bytes that a request can have")?;
+        let bytes = bytes.ok_or("invalid request size")?;
         let sector = row.int(Field::Sector).unwrap_or(0);
         let letters = row.text(Field::Letters).unwrap_or("N");
         let range = format!(
@@ -34,21 +34,21 @@ impl Emit {
         );
         let queue = row.scaled(Field::QueueMs, 1e6).filter(|queue| *queue > 0);
         if let Some(queue) = queue {
-            say(
+            write_event(
                 begin.saturating_sub(queue),
-                who,
+                context,
                 format_args!("block_rq_insert {range}"),
                 out,
             );
         }
-        say(begin, who, format_args!("block_rq_issue {range}"), out);
-        say(end, "", format_args!("block_rq_complete {range}"), out);
+        write_event(begin, context, format_args!("block_rq_issue {range}"), out);
+        write_event(end, "", format_args!("block_rq_complete {range}"), out);
         Ok(())
     }
 }
 
-/// Numbers that the kernel gives where they are fixed by the name; others are made from the name, so
-/// that two files mean the same device.
+/// Device numbers that the kernel derives from the name are used; others are generated from the
+/// name, so that two files refer to the same device.
 fn device(name: &str) -> (u32, u32) {
     if let Some(letter) = name.strip_prefix("sd").filter(|rest| rest.len() == 1) {
         let letter = letter.as_bytes()[0];

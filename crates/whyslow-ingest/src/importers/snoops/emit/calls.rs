@@ -1,4 +1,4 @@
-//! Calls of which a tool tells one at a time.
+//! System calls from tools that print one call per line.
 
 use std::fmt::Write as _;
 
@@ -6,10 +6,10 @@ use whyslow_model::Ns;
 
 use super::super::FIRST_TID;
 use super::super::columns::{Field, Row, Tool};
-use super::{KIB, quoted, say};
+use super::{KIB, quoted, write_event};
 
-/// opensnoop and statsnoop tell what a call gave back, and not how long it took.
-pub(super) fn of_path(tool: Tool, row: &Row<'_>, (at, who): (Ns, &str), out: &mut String) {
+/// opensnoop and statsnoop report the return value but not the duration.
+pub(super) fn of_path(tool: Tool, row: &Row<'_>, (at, context): (Ns, &str), out: &mut String) {
     let path = quoted(row.text(Field::Path).unwrap_or_default());
     let error = row.int(Field::Err).unwrap_or(0);
     let name = if tool == Tool::Open { "openat" } else { "stat" };
@@ -21,85 +21,85 @@ pub(super) fn of_path(tool: Tool, row: &Row<'_>, (at, who): (Ns, &str), out: &mu
     let flags = row.text(Field::Flags);
     let flags = flags.and_then(|flags| i64::from_str_radix(flags, 8).ok());
     let flags = flags.map_or_else(String::new, |flags| format!(" flags={flags}"));
-    say(
+    write_event(
         at,
-        who,
+        context,
         format_args!("syscall_enter name={name} path={path}{flags}"),
         out,
     );
-    say(
+    write_event(
         at,
-        who,
+        context,
         format_args!("syscall_exit name={name} ret={ret} untimed=1"),
         out,
     );
 }
 
-/// ext4slower and its like: which call it was is known by its kind only.
+/// ext4slower and similar tools: only the type of the call is known.
 pub(super) fn name_of_kind(row: &Row<'_>) -> Result<&'static str, String> {
     Ok(match row.text(Field::Letters).unwrap_or_default() {
         "O" => "open",
-        // nfsslower has these two.
+        // Printed by nfsslower only.
         "G" => "stat",
         "C" => "fsync",
         "R" => "pread64",
         "W" => "pwrite64",
         "S" | "F" => "fsync",
-        kind => return Err(format!("`{kind}` is no kind of operation that is known")),
+        kind => return Err(format!("unknown operation `{kind}`")),
     })
 }
 
 pub(super) fn of_file(
     (name, row): (&str, &Row<'_>),
-    (tid, who): (Option<i32>, &str),
+    (tid, context): (Option<i32>, &str),
     (begin, end): (Ns, Ns),
     out: &mut String,
 ) {
     let path = quoted(row.text(Field::File).unwrap_or_default());
     let bytes = row.int(Field::Bytes).unwrap_or(0);
     if matches!(name, "open" | "stat") {
-        say(
+        write_event(
             begin,
-            who,
+            context,
             format_args!("syscall_enter name={name} path={path}"),
             out,
         );
-        say(end, who, format_args!("syscall_exit name={name}"), out);
+        write_event(end, context, format_args!("syscall_exit name={name}"), out);
         return;
     }
     let offset = row
         .scaled(Field::OffsetKb, KIB)
         .or_else(|| row.int(Field::OffsetBytes));
-    // No program has a descriptor of this number.
+    // No program has a descriptor with this number.
     let fd = tid.unwrap_or(FIRST_TID);
     let owner = row
         .id(Field::Pid)
         .or_else(|| row.id(Field::Tid))
         .unwrap_or(fd);
-    say(
+    write_event(
         begin,
-        who,
+        context,
         format_args!("state_fd pid={owner} fd={fd} path={path}"),
         out,
     );
-    let mut asked = format!("syscall_enter name={name} fd={fd}");
+    let mut enter = format!("syscall_enter name={name} fd={fd}");
     if name != "fsync" {
-        let _ = write!(asked, " count={bytes}");
+        let _ = write!(enter, " count={bytes}");
         if let Some(offset) = offset {
-            let _ = write!(asked, " offset={offset}");
+            let _ = write!(enter, " offset={offset}");
         }
     }
-    say(begin, who, format_args!("{asked}"), out);
+    write_event(begin, context, format_args!("{enter}"), out);
     let ret = if name == "fsync" { 0 } else { bytes };
-    say(
+    write_event(
         end,
-        who,
+        context,
         format_args!("syscall_exit name={name} ret={ret}"),
         out,
     );
 }
 
-/// Of syncsnoop: `sync()`, `tracepoint:syscalls:sys_enter_fsync`.
+/// From syncsnoop: `sync()`, `tracepoint:syscalls:sys_enter_fsync`.
 pub(super) fn name_of_sync(text: &str) -> String {
     let name = text.trim().trim_end_matches("()");
     let name = name.rsplit("sys_enter_").next().unwrap_or_default();

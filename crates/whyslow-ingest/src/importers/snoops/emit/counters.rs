@@ -1,10 +1,10 @@
-//! What tools tell as a number.
+//! Tools that report a number.
 
 use whyslow_model::Ns;
 use whyslow_model::counter::{CounterUnit, push_told};
 
 use super::super::columns::{Field, Row, Tool};
-use super::{KIB, quoted, say};
+use super::{KIB, quoted, write_event};
 
 pub(super) fn counters(
     (tool, row): (Tool, &Row<'_>),
@@ -39,20 +39,20 @@ pub(super) fn counters(
         }
     };
     if values.is_empty() {
-        return Err("none of its numbers is one".to_owned());
+        return Err("no valid number in the line".to_owned());
     }
     let tid = row.id(Field::Tid).or_else(|| row.id(Field::Pid));
     let comm = quoted(row.text(Field::Comm).unwrap_or_default());
-    let who = tid.map_or_else(String::new, |tid| format!(" (tid={tid} comm={comm})"));
+    let context = tid.map_or_else(String::new, |tid| format!(" (tid={tid} comm={comm})"));
     let subject = subject.map_or_else(String::new, |subject| {
         format!(" subject={}", quoted(subject))
     });
     let interval = interval.filter(|interval| *interval > 0);
     let interval = interval.map_or_else(String::new, |interval| format!(" interval={interval}"));
     let (name, values) = (tool.name(), quoted(&values));
-    say(
+    write_event(
         at,
-        &who,
+        &context,
         format_args!("counters told_by={name}{subject}{interval} values={values}"),
         out,
     );

@@ -1,4 +1,4 @@
-//! From a row to lines of the text format.
+//! Converts rows to lines of the text format.
 
 mod block;
 mod calls;
@@ -15,23 +15,23 @@ use super::super::sysstat::quoted;
 use super::columns::{Field, Row, Tool};
 use super::{FIRST_TID, MadeUp};
 
-/// Calls of one process at once.
-const AT_ONCE_MAX: usize = 4096;
+/// Maximum number of concurrent calls of one process.
+const CONCURRENT_MAX: usize = 4096;
 const KIB: f64 = 1024.0;
 
 #[derive(Debug, Default)]
 pub(super) struct Emit {
-    /// By process and name: made-up threads, and until when each has something to do.
+    /// By process and name: placeholder threads, and the end of the last call of each.
     threads: HashMap<(i32, String), Vec<(i32, Ns)>>,
     pub(super) made: MadeUp,
     named: BTreeSet<String>,
 }
 
-/// Who something is told of, as a context.
-type Who = String;
+/// Thread of an event, as a context of the text format.
+type ThreadContext = String;
 
 impl Emit {
-    /// Whether its thread was made up.
+    /// Returns whether the thread is a placeholder.
     pub(super) fn event(
         &mut self,
         (tool, row): (Tool, &Row<'_>),
@@ -41,28 +41,28 @@ impl Emit {
         let begin = at.saturating_sub(row.latency().unwrap_or(0));
         match tool {
             Tool::Open | Tool::Stat => {
-                let (tid, who) = self.thread(row, (at, at))?;
-                calls::of_path(tool, row, (at, &who), out);
+                let (tid, context) = self.thread(row, (at, at))?;
+                calls::of_path(tool, row, (at, &context), out);
                 return Ok(tid.is_some());
             }
             Tool::SlowFile => {
                 let name = calls::name_of_kind(row)?;
-                let (tid, who) = self.thread(row, (begin, at))?;
-                calls::of_file((name, row), (tid, &who), (begin, at), out);
+                let (tid, context) = self.thread(row, (begin, at))?;
+                calls::of_file((name, row), (tid, &context), (begin, at), out);
                 return Ok(tid.is_some());
             }
             Tool::Block => {
-                let (tid, who) = self.thread(row, (at, at))?;
-                self.request(row, &who, (begin, at), out)?;
+                let (tid, context) = self.thread(row, (at, at))?;
+                self.request(row, &context, (begin, at), out)?;
                 return Ok(tid.is_some());
             }
             Tool::Lookup => {
-                let (tid, who) = self.thread(row, (begin, at))?;
+                let (tid, context) = self.thread(row, (begin, at))?;
                 let host = quoted(row.text(Field::Host).unwrap_or_default());
                 let since = Time(begin);
-                say(
+                write_event(
                     at,
-                    &who,
+                    &context,
                     format_args!("lookup since={since} function=unknown host={host}"),
                     out,
                 );
@@ -76,29 +76,34 @@ impl Emit {
                     }
                     _ => begin,
                 };
-                let (tid, who) = self.thread(row, (begin, at))?;
-                self.connection((tool, row), &who, (begin, at), out);
+                let (tid, context) = self.thread(row, (begin, at))?;
+                self.connection((tool, row), &context, (begin, at), out);
                 return Ok(tid.is_some());
             }
             Tool::Reclaim => {
-                let (tid, who) = self.thread(row, (begin, at))?;
+                let (tid, context) = self.thread(row, (begin, at))?;
                 let pages = row.int(Field::Pages).unwrap_or(0);
-                say(begin, &who, format_args!("reclaim_begin kind=direct"), out);
-                say(
+                write_event(
+                    begin,
+                    &context,
+                    format_args!("reclaim_begin kind=direct"),
+                    out,
+                );
+                write_event(
                     at,
-                    &who,
+                    &context,
                     format_args!("reclaim_end kind=direct pages={pages}"),
                     out,
                 );
                 return Ok(tid.is_some());
             }
             Tool::Sync => {
-                let (tid, who) = self.thread(row, (at, at))?;
+                let (tid, context) = self.thread(row, (at, at))?;
                 let name = calls::name_of_sync(row.text(Field::Call).unwrap_or_default());
-                say(at, &who, format_args!("syscall_enter name={name}"), out);
-                say(
+                write_event(at, &context, format_args!("syscall_enter name={name}"), out);
+                write_event(
                     at,
-                    &who,
+                    &context,
                     format_args!("syscall_exit name={name} untimed=1"),
                     out,
                 );
@@ -107,14 +112,14 @@ impl Emit {
             Tool::Exec => processes::exec(row, at, out)?,
             Tool::Exit => processes::exit(row, at, out)?,
             Tool::Signal => {
-                let (tid, who) = self.thread(row, (at, at))?;
+                let (tid, context) = self.thread(row, (at, at))?;
                 let fields = [Field::Signal, Field::TargetPid, Field::Result];
                 let [signal, target, result] =
                     fields.map(|field| row.text(field).unwrap_or_default());
                 let text = quoted(&format!("signal {signal} to {target}, result {result}"));
-                say(
+                write_event(
                     at,
-                    &who,
+                    &context,
                     format_args!("marker name=signal text={text}"),
                     out,
                 );
@@ -127,14 +132,14 @@ impl Emit {
         Ok(false)
     }
 
-    /// A thread of the process that has nothing else to do meanwhile, and its context.
+    /// A placeholder thread of the process that is idle during `begin..end`, and its context.
     fn thread(
         &mut self,
         row: &Row<'_>,
         (begin, end): (Ns, Ns),
-    ) -> Result<(Option<i32>, Who), String> {
+    ) -> Result<(Option<i32>, ThreadContext), String> {
         let comm = row.text(Field::Comm).unwrap_or_default();
-        // fileslower names the thread itself, of an unknown process.
+        // fileslower prints the tid but not the process.
         if let (Some(tid), None) = (row.id(Field::Tid), row.id(Field::Pid)) {
             return Ok((None, format!(" (tid={tid} comm={})", quoted(comm))));
         }
@@ -143,31 +148,35 @@ impl Emit {
         let threads = self.threads.entry((pid, comm.to_owned())).or_default();
         let place = match threads.iter().position(|(_, until)| *until <= begin) {
             Some(place) => place,
-            None if threads.len() < AT_ONCE_MAX => {
+            None if threads.len() < CONCURRENT_MAX => {
                 made.threads = made.threads.saturating_add(1);
                 threads.push((FIRST_TID.saturating_add(made.threads), begin));
                 threads.len() - 1
             }
-            None => return Err(format!("more than {AT_ONCE_MAX} calls of {comm} at once")),
+            None => {
+                return Err(format!(
+                    "more than {CONCURRENT_MAX} concurrent calls of {comm}"
+                ));
+            }
         };
         let (tid, until) = &mut threads[place];
         *until = end;
-        let mut who = format!(" (tid={tid}");
+        let mut context = format!(" (tid={tid}");
         if pid > 0 {
-            let _ = write!(who, " pid={pid}");
+            let _ = write!(context, " pid={pid}");
         }
         if !comm.is_empty() {
-            let _ = write!(who, " comm={}", quoted(comm));
+            let _ = write!(context, " comm={}", quoted(comm));
         }
-        who.push(')');
-        Ok((Some(*tid), who))
+        context.push(')');
+        Ok((Some(*tid), context))
     }
 }
 
 /// `21:03:39 Triggered by PID 3297 ("ntpd"), OOM kill of PID 22516 ("perl"), …`
 pub(super) fn oom_kill(text: &str, at: Ns, out: &mut String) {
     let text = quoted(text);
-    say(
+    write_event(
         at,
         "",
         format_args!("marker name=oom_kill text={text}"),
@@ -190,6 +199,6 @@ impl std::fmt::Display for Time {
     }
 }
 
-fn say(at: Ns, who: &str, what: Arguments<'_>, out: &mut String) {
-    let _ = writeln!(out, "{} [-]{who} {what}", Time(at));
+fn write_event(at: Ns, context: &str, what: Arguments<'_>, out: &mut String) {
+    let _ = writeln!(out, "{} [-]{context} {what}", Time(at));
 }

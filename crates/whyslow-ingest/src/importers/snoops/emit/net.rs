@@ -1,15 +1,15 @@
-//! Connections of TCP, and what it sent again or threw away.
+//! TCP connections, retransmits and drops.
 
 use whyslow_model::Ns;
 
 use super::super::columns::{Field, Row, Tool};
-use super::{Emit, KIB, say};
+use super::{Emit, KIB, write_event};
 
 impl Emit {
     pub(super) fn connection(
         &mut self,
         (tool, row): (Tool, &Row<'_>),
-        who: &str,
+        context: &str,
         (begin, end): (Ns, Ns),
         out: &mut String,
     ) {
@@ -18,62 +18,67 @@ impl Emit {
         let local = side(row, Field::Local, Field::LocalPort).map(|side| format!(" local={side}"));
         let peer = side(row, Field::Remote, Field::RemotePort).map(|side| format!(" peer={side}"));
         let sides = format!("{}{}", local.unwrap_or_default(), peer.unwrap_or_default());
-        // The numbers of sockets that kernels have are addresses.
+        // Socket ids of kernels are addresses.
         let tcp = |from: &str, to: &str| format!("tcp sock={sock} from={from} to={to}{sides}");
         if tool == Tool::TcpAccept {
-            say(end, who, format_args!("{}", tcp("close", "syn_recv")), out);
+            write_event(
+                end,
+                context,
+                format_args!("{}", tcp("close", "syn_recv")),
+                out,
+            );
             let accepted = tcp("syn_recv", "established");
-            say(end, who, format_args!("{accepted}"), out);
+            write_event(end, context, format_args!("{accepted}"), out);
             return;
         }
         if tool == Tool::TcpConnect {
-            say(
+            write_event(
                 begin,
-                who,
+                context,
                 format_args!("{}", tcp("close", "syn_sent")),
                 out,
             );
-            // tcpconnect tells that it was asked for, and not what became of it.
+            // tcpconnect reports the attempt, not its result.
             if row.latency().is_some() {
                 let connected = tcp("syn_sent", "established");
-                say(end, who, format_args!("{connected}"), out);
+                write_event(end, context, format_args!("{connected}"), out);
             }
             return;
         }
         let bytes = |field| row.scaled(field, KIB).unwrap_or(0).max(0);
         let (sent, received) = (bytes(Field::SentKb), bytes(Field::ReceivedKb));
-        say(
+        write_event(
             begin,
-            who,
+            context,
             format_args!("{}", tcp("close", "established")),
             out,
         );
         let closed = tcp("established", "close");
-        say(
+        write_event(
             end,
-            who,
+            context,
             format_args!("{closed} acked={sent} received={received}"),
             out,
         );
     }
 }
 
-/// What TCP sent again or threw away. Who ran then has nothing to do with it.
+/// Retransmits and drops. The thread running at that time is unrelated.
 pub(super) fn fault(tool: Tool, row: &Row<'_>, at: Ns, out: &mut String) -> Result<(), String> {
     let end = |field| {
         let (address, port) = row.text(field)?.rsplit_once(':')?;
         let address = address.trim_matches(['[', ']']).parse().ok()?;
         Some(std::net::SocketAddr::new(address, port.parse().ok()?))
     };
-    let local = end(Field::Local).ok_or("no address and port of this side")?;
-    let remote = end(Field::Remote).ok_or("no address and port of the other side")?;
+    let local = end(Field::Local).ok_or("missing local address and port")?;
+    let remote = end(Field::Remote).ok_or("missing remote address and port")?;
     let kind = if tool == Tool::TcpDrop {
         "drop"
     } else {
         "retransmit"
     };
     let sides = format!("source={local} destination={remote}");
-    say(
+    write_event(
         at,
         "",
         format_args!("net_fault kind={kind} protocol=6 {sides}"),
@@ -82,7 +87,7 @@ pub(super) fn fault(tool: Tool, row: &Row<'_>, at: Ns, out: &mut String) -> Resu
     Ok(())
 }
 
-/// `10.0.0.1:80`, `[::1]:80`; without a port where none is told.
+/// `10.0.0.1:80`, `[::1]:80`; without the port if it is not printed.
 fn side(row: &Row<'_>, address: Field, port: Field) -> Option<String> {
     let address: std::net::IpAddr = row.text(address)?.parse().ok()?;
     let port = row.int(port).and_then(|port| u16::try_from(port).ok());

@@ -1,9 +1,9 @@
-//! Begins and ends of programs.
+//! Process starts and exits.
 
 use whyslow_model::Ns;
 
 use super::super::columns::{Field, Row};
-use super::{Time, quoted, say};
+use super::{Time, quoted, write_event};
 
 pub(super) fn exec(row: &Row<'_>, at: Ns, out: &mut String) -> Result<(), String> {
     let pid = row.id(Field::Pid).ok_or("no process")?;
@@ -16,29 +16,29 @@ pub(super) fn exec(row: &Row<'_>, at: Ns, out: &mut String) -> Result<(), String
     let ret = row.int(Field::Ret).unwrap_or(0);
     let comm = row.text(Field::Comm).filter(|comm| !comm.is_empty());
     let comm = comm.map_or_else(String::new, |comm| format!(" comm={}", quoted(comm)));
-    let who = format!(" (tid={pid} pid={pid}{comm})");
+    let context = format!(" (tid={pid} pid={pid}{comm})");
     let path = quoted(program);
-    say(
+    write_event(
         at,
-        &who,
+        &context,
         format_args!("syscall_enter name=execve path={path}"),
         out,
     );
     if ret == 0 {
-        say(at, &who, format_args!("exec filename={path}"), out);
+        write_event(at, &context, format_args!("exec filename={path}"), out);
         let parent = row.id(Field::Ppid);
         let parent = parent.map_or_else(String::new, |parent| format!(" ppid={parent}"));
         let line = quoted(args);
-        say(
+        write_event(
             at,
             "",
             format_args!("process pid={pid}{parent} command_line={line}"),
             out,
         );
     }
-    say(
+    write_event(
         at,
-        &who,
+        &context,
         format_args!("syscall_exit name=execve ret={ret} untimed=1"),
         out,
     );
@@ -49,7 +49,7 @@ pub(super) fn exit(row: &Row<'_>, at: Ns, out: &mut String) -> Result<(), String
     let pid = row.id(Field::Pid).ok_or("no process")?;
     let tid = row.id(Field::Tid).unwrap_or(pid);
     let comm = quoted(row.text(Field::Comm).unwrap_or_default());
-    let who = format!(" (tid={tid} pid={pid} comm={comm})");
+    let context = format!(" (tid={tid} pid={pid} comm={comm})");
     if let Some(age) = row
         .scaled(Field::AgeSeconds, 1e9)
         .filter(|age| *age >= 0 && tid == pid)
@@ -57,7 +57,7 @@ pub(super) fn exit(row: &Row<'_>, at: Ns, out: &mut String) -> Result<(), String
         let created = Time(at.saturating_sub(age));
         let parent = row.id(Field::Ppid);
         let parent = parent.map_or_else(String::new, |parent| format!(" ppid={parent}"));
-        say(
+        write_event(
             at,
             "",
             format_args!("process pid={pid}{parent} created={created}"),
@@ -65,7 +65,17 @@ pub(super) fn exit(row: &Row<'_>, at: Ns, out: &mut String) -> Result<(), String
         );
     }
     let code = quoted(row.text(Field::ExitCode).unwrap_or_default());
-    say(at, &who, format_args!("marker name=exit text={code}"), out);
-    say(at, &who, format_args!("exit tid={tid} comm={comm}"), out);
+    write_event(
+        at,
+        &context,
+        format_args!("marker name=exit text={code}"),
+        out,
+    );
+    write_event(
+        at,
+        &context,
+        format_args!("exit tid={tid} comm={comm}"),
+        out,
+    );
     Ok(())
 }

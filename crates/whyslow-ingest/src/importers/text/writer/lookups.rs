@@ -1,4 +1,4 @@
-//! Lookups of names.
+//! DNS lookups.
 
 use whyslow_model::event::Body;
 

@@ -1,9 +1,9 @@
-//! Scripts of short lines against rows as text.
+//! Scripts of short lines, compared with rows as text.
 //!
-//! A line is `ts tid event`, `pid/tid` where they differ, `?/tid` where
-//! its process is not known, `-` where no thread is. `> name
-//! arguments` enters a call, `< name arguments` returns, `= name ret arguments` does both at one
-//! moment, `lost` loses events; anything else is an event of the text format.
+//! A line is `ts tid event`, with `pid/tid` if they differ, `?/tid` if the process is unknown, `-`
+//! without a thread. `> name arguments` enters a call, `< name arguments` returns, `= name ret
+//! arguments` does both at the same time, `lost` loses events; anything else is an event of the
+//! text format.
 
 mod calls;
 mod fds;
@@ -102,7 +102,7 @@ fn at(ts: i64, thread: &str, event: &str) -> String {
     format!("0.{ts:09} [0] {context}{event}")
 }
 
-/// A row's optional parts, in words.
+/// Optional parts of a row as text.
 #[derive(Default)]
 pub(super) struct Words(Vec<String>);
 
@@ -133,7 +133,7 @@ impl Words {
     }
 }
 
-/// Expected lines are compared whole; the message shows both sides as lines.
+/// Compares complete lines; the message shows both sides as lines.
 #[track_caller]
 pub(super) fn assert_lines(got: &[String], expected: &[&str]) {
     assert_eq!(got.join("\n"), expected.join("\n"));

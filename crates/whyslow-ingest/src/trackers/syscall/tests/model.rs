@@ -1,4 +1,4 @@
-//! Random sequences against a model too simple to be wrong, and against sums that must hold.
+//! Random sequences, compared with a simple model and checked for invariants.
 
 use std::collections::{BTreeMap, HashMap};
 
@@ -40,18 +40,18 @@ fn step() -> impl Strategy<Value = Step> {
     ]
 }
 
-/// Path and whether it closes on exec, by process and number.
+/// Path and close-on-exec flag, by process and descriptor.
 #[derive(Default)]
 struct Model {
     open: BTreeMap<(i32, i32), (String, bool)>,
     alive: HashMap<i32, bool>,
-    /// What each read and write should show, in order.
+    /// Expected result of each read and write, in order.
     shown: Vec<Option<String>>,
     bytes: i64,
 }
 
 impl Model {
-    /// Applies the step; gives the script lines that tell of it.
+    /// Applies the step; returns the script lines that describe it.
     fn step(&mut self, ts: usize, step: &Step) -> Option<String> {
         let path = |n: &usize| format!("/f{n}");
         let runs = |pid: &i32| self.alive.get(pid).copied().unwrap_or(true);

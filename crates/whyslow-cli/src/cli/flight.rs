@@ -1,0 +1,100 @@
+//! Arguments of `record --ring`.
+
+use clap::Args;
+use whyslow_base::time::{parse_duration, parse_size};
+use whyslow_model::Ns;
+use whyslow_record::{Term, WhenError, parse_when};
+
+pub(super) const MANUAL: &str = "\
+CONDITIONS
+With --ring, recorded data is kept in memory and saved when a condition of --when holds: one or more terms, \
+separated by |, any of which suffices. A term is NAME>LIMIT:
+
+  open, read, write, sync, io   system calls of that class that last longer; read, write and io ignore \
+pipes, sockets and terminals, if the descriptor is still open
+  clock_nanosleep, …            system calls of that name that last longer
+  block                         block I/O, from submission to completion
+  sched                         run-queue latency of a runnable thread
+  request                       a request served on this machine: on an accepted connection, from the first \
+read that returns data to the last write before the next such read
+  dns                           a DNS lookup
+  lock                          a wait for a contended kernel lock
+  psi.cpu, psi.io, psi.memory   percentage of the last 10 s in which threads waited for it (/proc/pressure)
+
+Limits are durations with a unit (200ms); those of psi are percentages: \
+--when 'open>200ms | block>100ms | psi.io>40'. \
+A system call is checked when it returns; one that does not return is checked once it has lasted half of --ring. \
+Conditions apply to recorded topics only: block needs --what block, sched needs --what sched, and so on. Activity \
+of the recorder itself is ignored.
+
+A request counts at the first write that is later than LIMIT after its first read. A request without a response \
+counts once it has lasted half of --ring. Each request counts once. The time between a response and the next \
+request does not count. A stream (a large download, a websocket, a shell) does: it lasts while data is written \
+to it, and counts once each time that the peer sends data. Reads older than --ring are forgotten. On hosts with \
+such servers, use -p or --comm to record other processes only. Local sockets of systemd, D-Bus, udev and desktop \
+environments are ignored. \
+Connections accepted before the recording started are tracked from their next read; connections that were passed \
+to a process through a socket or inherited across exec are tracked from the next snapshot (every quarter of \
+--ring, at least 10 s). I/O through io_uring is not seen. --min and --light omit short reads and writes, so they \
+cannot be combined with request.
+
+MEMORY
+Recording has a memory limit even without --max-memory: 64 MiB for the program, its tables of function names and \
+data in transit; --buffer, in the kernel; and twice --ring-memory, because data that is being saved is kept \
+while new data arrives. --max-memory divides its limit: the program gets 64 MiB; of the rest, a flight recorder \
+uses a quarter for the buffer (at most 64 MiB) and the remainder for kept data. A limit that is too low is \
+refused; the error names the minimum.
+
+Memory does not grow beyond the limit, and recording does not stop because of it: records that find the buffer \
+full are lost and counted, and results report that; --ring drops its oldest data, and a saved recording reports \
+its length. \
+Memory is checked every second. If it exceeds the limit anyway, tables of function names are dropped, then part \
+of the kept data, and a note reports that. The memory used is reported at the end.
+
+Mapped files, such as the code of the program, count too, although the kernel can reclaim them. \
+top and ps count the buffer twice, because it is mapped twice. In addition the kernel keeps a few hundred bytes \
+for each thread that made a system call or waited while it was recorded; none of it is charged to the cgroups of \
+recorded processes. Importing the spool after the recording takes up to 400 MB more; with --no-import this can be \
+done later or on another machine. --ring imports in a separate process.
+
+SIGNALS
+SIGUSR1 saves what --ring keeps, at once. SIGINT and SIGTERM stop the recording; a second one terminates the \
+recorder before everything has been written.
+
+FILES
+NAME.wsl.spool is the spool of an active recording; `whyslow import` reads the spool of a killed recorder. \
+--ring writes no file until something is saved: NAME-YYYYmmdd-HHMMSS.wsl, where NAME is that of -o [default: \
+flight]. A separate process of low priority saves while the recording continues; it needs as much memory again \
+as the kept data. Nothing is saved that would leave less than 5 % of the disk (or 1 GiB, if that is less) \
+free, or that would make all recordings saved under NAME larger than --max-disk; a note reports that.";
+
+/// Conditions, any of which suffices.
+#[derive(Debug, Clone)]
+pub(crate) struct Conditions(pub(crate) Vec<Term>);
+
+fn conditions(text: &str) -> Result<Conditions, WhenError> {
+    parse_when(text, parse_duration).map(Conditions)
+}
+
+#[derive(Debug, Args)]
+#[command(next_help_heading = "Flight recorder")]
+pub(crate) struct FlightArgs {
+    /// Keep the last DURATION in memory; save it when a condition of --when holds, or on SIGUSR1
+    #[arg(long, value_name = "DURATION", value_parser = parse_duration, conflicts_with_all = ["force", "max_size"])]
+    pub(crate) ring: Option<Ns>,
+    /// Save when one of CONDITIONS holds: 'open>200ms | block>100ms | psi.io>40' (see CONDITIONS)
+    #[arg(long, value_name = "CONDITIONS", requires = "ring", value_parser = conditions)]
+    pub(crate) when: Option<Conditions>,
+    /// Continue for DURATION after a condition holds, and save that too
+    #[arg(long, value_name = "DURATION", default_value = "5s", value_parser = parse_duration)]
+    pub(crate) after: Ns,
+    /// Ignore conditions for DURATION after a save
+    #[arg(long, value_name = "DURATION", default_value = "60s", value_parser = parse_duration)]
+    pub(crate) cooldown: Ns,
+    /// Limit kept data, compressed, to SIZE [default: 256MiB, or what --max-memory leaves]
+    #[arg(long, value_name = "SIZE", value_parser = parse_size)]
+    pub(crate) ring_memory: Option<i64>,
+    /// Stop saving when all saved recordings together reach SIZE
+    #[arg(long, value_name = "SIZE", default_value = "4GiB", value_parser = parse_size)]
+    pub(crate) max_disk: i64,
+}

@@ -1,0 +1,9 @@
+use clap::ValueEnum;
+
+/// What stacks are weighted by.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
+pub(crate) enum StackWeight {
+    Offcpu,
+    Samples,
+    Time,
+}
