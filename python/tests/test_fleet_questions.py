@@ -282,10 +282,11 @@ def test_a_class_that_nothing_has_is_told(small: fleet.Fleet) -> None:
 
 
 def test_kinds_and_dimensions_are_those_of_the_program() -> None:
-    text = (ROOT / "crates/whyslow-fleet/src/tables/rollup.rs").read_text()
-    kinds = re.sub(r" \([^)]*\)", "", re.findall(r"/// What they are: (.+)\.\n", text)[0])
+    source = (ROOT / "crates/whyslow-fleet/src/tables/rollup.rs").read_text()
+    text = re.sub(r"\n */// ", " ", source)
+    kinds = re.sub(r" \([^)]*\)", "", re.findall(r"Kind of operation: (.+?)\.\n", text)[0])
     assert tuple(kinds.split(", ")) == KINDS
-    dimensions = re.sub(r" \([^)]*\)", "", re.findall(r"/// all; (.+?)\.", text)[0])
+    dimensions = re.sub(r" \([^)]*\)", "", re.findall(r" all; (.+?)\.", text)[0])
     assert set(dimensions.split(", ")) == set(DIMENSIONS)
 
 
