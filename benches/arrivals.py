@@ -1,10 +1,10 @@
-"""A server that waits before it answers and in the middle of its answer, and logs when it did what.
+"""A server that pauses before its response and in the middle of it, and logs these times.
 
     arrivals.py PORT LOG
 
-A thread a connection, HTTP/1.1, the path's last part as the number of the request. LOG has, for each, in
-nanoseconds of the machine's clock: number, when its head was read, when the answer's first part was about
-to be written, when the second was.
+One thread per connection, HTTP/1.1; the last component of the path is the number of the request. LOG has a
+line per request, times in ns of the system clock: number, time after its header was read, time before the
+first part of the response was written, time before the second part.
 """
 
 import random
@@ -27,12 +27,12 @@ def serve(connection, log, dice):
         first, _, head = head.partition(b"\r\n\r\n")
         number = first.split(b" ", 2)[1].rpartition(b"/")[2].decode()
         time.sleep(dice.uniform(0, 0.02))
-        begun = time.time_ns()
+        started = time.time_ns()
         connection.sendall(b"HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nok")
         time.sleep(dice.uniform(0, 0.02))
         ended = time.time_ns()
         connection.sendall(b"ok")
-        log.write(f"{number} {read} {begun} {ended}\n")
+        log.write(f"{number} {read} {started} {ended}\n")
 
 
 def main():

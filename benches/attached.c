@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 /*
- * attached PINNED_PROGRAM... -- COMMAND...: the command runs while the programs are attached to
- * their tracepoints. It inherits the descriptors that keep them there.
+ * attached PINNED_PROGRAM... -- COMMAND...: runs the command while the programs are attached to
+ * their tracepoints. It inherits the descriptors that keep them attached.
  */
 #include <linux/bpf.h>
 #include <stdint.h>
@@ -26,7 +26,7 @@ int main(int argc, char **argv)
 		memset(&attr, 0, sizeof attr);
 		attr.raw_tracepoint.prog_fd = (uint32_t)program;
 		int link = program < 0 ? -1 : bpf(BPF_RAW_TRACEPOINT_OPEN, &attr);
-		/* Descriptors of programs are closed at exec, unless they are copied. */
+		/* BPF descriptors are close-on-exec; their duplicates are not. */
 		if (link < 0 || dup(link) < 0) {
 			perror(argv[at]);
 			return 1;

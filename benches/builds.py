@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Two builds of the program against each other: CPU seconds, medians of interleaved runs.
+"""Compares two builds of the program: CPU seconds, medians of interleaved runs.
 
     ./dev bench builds BEFORE AFTER          imports, queries, explain, and as root the recorder
     ./dev bench builds BEFORE AFTER --only import
 
-BEFORE and AFTER are programs; XTASK (of either build) makes the synthetic recording.
+BEFORE and AFTER are programs; XTASK (of either build) creates the synthetic recording.
 """
 
 import argparse
@@ -19,7 +19,6 @@ from pathlib import Path
 import cost
 import run
 
-# Below this a run is mostly the start of a process.
 ROUNDS = 9
 
 
@@ -29,14 +28,14 @@ def queries(work, traces, pair):
     subprocess.run([run.XTASK, "synthetic", large, str(run.SYNTHETIC_ROWS)], check=True, stdout=subprocess.DEVNULL)
     subprocess.run([pair["after"], "import", traces["web-incident"], "-o", small, "--no-progress"], check=True,
                    stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    for name, (words, *_) in run.QUESTIONS.items():
+    for name, (words, *_) in run.QUERIES.items():
         yield f"{name}, {run.SYNTHETIC_ROWS:,} calls", lambda build, words=words: [[build, *words, large, "--json"]]
     yield "stats, small recording", lambda build: [[build, "io", "stats", small]] * 5
     yield "explain, small recording", lambda build: [[build, "explain", small]] * 3
 
 
 def imports(work, traces, pair):
-    """The import of each trace, and of one ten times as long."""
+    """The import of each trace, and of a trace repeated to a larger size."""
     out = work / "import.wsl"
     large = run.large_trace(work, traces["web-incident"], run.LARGE_EVENTS[0])
     for name, trace in [*traces.items(), (f"web-incident repeated, {run.LARGE_EVENTS[0]:,} events", large)]:
@@ -44,7 +43,7 @@ def imports(work, traces, pair):
 
 
 def recorder(work, _, pair):
-    """CPU time of a call while it is recorded, of the recorder for a record, and the import of a spool."""
+    """CPU time of a recorded call, of the recorder per record, and of the import of a spool."""
     program = work / "calls"
     subprocess.run(["cc", "-O2", "-o", program, run.ROOT / "benches/calls.c"], check=True)
     call, own = {name: [] for name in pair}, {name: [] for name in pair}
@@ -52,18 +51,18 @@ def recorder(work, _, pair):
         for name, build in pair.items():
             done = subprocess.run([build, "record", "--force", "-o", work / "calls.wsl", "-a", "--", program, str(cost.PAIRS)],
                                   capture_output=True, text=True)
-            told = re.search(r"^\d+\.\d$", done.stdout, re.MULTILINE)
-            if done.returncode or not told:
-                sys.exit(f"{build} does not record: {done.stderr[-400:]}")
-            call[name].append(float(told.group()) / 1e9)
+            printed = re.search(r"^\d+\.\d$", done.stdout, re.MULTILINE)
+            if done.returncode or not printed:
+                sys.exit(f"cannot record with {build}: {done.stderr[-400:]}")
+            call[name].append(float(printed.group()) / 1e9)
             records, seconds, _, _ = cost.own_cost(done.stderr)
             own[name].append(seconds / records)
-    yield "ns of a recorded call", call
-    yield "ns of the recorder for a record", own
+    yield "ns per recorded call", call
+    yield "ns of the recorder per record", own
     spool, out = work / "spool.wsl", work / "spooled.wsl"
     subprocess.run([pair["after"], "record", "--force", "--keep-spool", "-o", spool, "--what", "syscalls", "--", program, "1000000"],
                    check=True, capture_output=True)
-    yield "import of a spool", lambda build: [[build, "import", f"{spool}.spool", "-o", out, "--force", "--no-progress"]]
+    yield "spool import", lambda build: [[build, "import", f"{spool}.spool", "-o", out, "--force", "--no-progress"]]
 
 
 PARTS = {"import": imports, "queries": queries, "recorder": recorder}
@@ -95,7 +94,7 @@ def main():
                 print(f"{name}: {after / before:.3f}", file=sys.stderr, flush=True)
                 unit = 1e9 if name.startswith("ns ") else 1e3
                 rows.append([name, f"{before * unit:.1f}", f"{after * unit:.1f}", f"{after / before:.3f}"])
-    run.table("Two builds (CPU ms, or as named)", ["what", "before", "after", "after ÷ before"], rows)
+    run.table("Two builds (CPU ms unless stated)", ["measure", "before", "after", "after ÷ before"], rows)
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-/* Reads a byte and writes one, so many times; prints the CPU time of a call in ns. */
+/* Reads and writes a byte COUNT times; prints the CPU time per call in ns. */
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>

@@ -1,4 +1,4 @@
-"""What recording costs those who are recorded: CPU time of a system call, by recorder."""
+"""Overhead of recording for the recorded program: CPU time per system call, by recorder."""
 
 import contextlib
 import os
@@ -10,23 +10,23 @@ from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
 PAIRS = 300_000
-# strace takes too long for more.
+# strace is too slow for more.
 PAIRS_OF_STRACE = 15_000
 BPFTRACE = ("tracepoint:raw_syscalls:sys_enter { @entered[tid] = nsecs; } "
             "tracepoint:raw_syscalls:sys_exit /@entered[tid]/ { @ns = hist(nsecs - @entered[tid]); delete(@entered[tid]); }")
 EVENTS = "raw_syscalls:sys_enter,raw_syscalls:sys_exit"
 FLOOR = "empty programs at entry and exit, the floor"
 ALL_CALLS = "whyslow record --what syscalls -a (all processes)"
-# Of the issue: what our recorder may cost, as a multiple of the floor.
+# Target of the issue: cost of our recorder as a multiple of the floor.
 MARK_OF_FLOOR = 1.6
-# Recordings imported for the rate of imports, and events a CPU second that it should reach.
+# Imports for the import rate, and its target in events per CPU second.
 IMPORTS = 3
 TRACEFS = Path("/sys/kernel/tracing")
 MARK_IMPORT = 1_000_000
 
 
 class Unavailable(Exception):
-    """Something that is compared cannot be had on this machine."""
+    """A contestant is not available on this machine."""
 
 
 def run(*command):
@@ -37,10 +37,10 @@ def run(*command):
 
 @contextlib.contextmanager
 def floor(work):
-    """The words that make a command run with the empty programs attached."""
+    """The command prefix that runs a command with the empty programs attached."""
     if shutil.which("bpftool") is None:
         raise Unavailable("`bpftool` is not installed")
-    # A mount of our own, because there may be none; what is pinned there goes with it.
+    # A separate mount, because there may be none; unmounting it removes the pins.
     pins = work / "bpf"
     pins.mkdir(exist_ok=True)
     run("mount", "-t", "bpf", "whyslow-bench", pins)
@@ -54,14 +54,14 @@ def floor(work):
 
 
 def need_tracefs():
-    """perf mounts it, bpftrace does not: mounted once, so that all find it."""
+    """Mounts tracefs once for all: perf mounts it, bpftrace does not."""
     if not (TRACEFS / "events").exists():
         run("mount", "-t", "tracefs", "tracefs", TRACEFS)
 
 
 @contextlib.contextmanager
 def tracefs(_work):
-    """Events of system calls into an instance of the kernel's tracer, read and dropped."""
+    """System call events into a tracefs instance, read and discarded."""
     instance = TRACEFS / "instances" / f"whyslow-bench-{os.getpid()}"
     try:
         instance.mkdir()
@@ -91,7 +91,7 @@ def nothing(_work):
 
 
 def contestants(whyslow, program, work):
-    """Name, command, and what has to be around it."""
+    """Name, command, and context manager around it."""
     calls, few = [program, PAIRS], [program, PAIRS_OF_STRACE]
 
     def ours(name, *options):
@@ -113,11 +113,11 @@ def contestants(whyslow, program, work):
     ]
 
 
-def measure(whyslow, work, runs, tell):
-    """Rows of the table: recorder, CPU ns of a call, what it adds, times as much; rows of what
-    our recorder takes for itself; notes."""
+def measure(whyslow, work, runs, report_progress):
+    """Rows of the table: recorder, CPU ns per call, overhead, ratio; rows of our recorder's own
+    cost; notes."""
     if os.geteuid() != 0:
-        return [], [], ["only root can record: nothing was measured"]
+        return [], [], ["skipped: recording needs root"]
     need_tracefs()
     program = work / "calls"
     subprocess.run(["cc", "-O2", "-o", program, HERE / "calls.c"], check=True)
@@ -133,17 +133,17 @@ def measure(whyslow, work, runs, tell):
             try:
                 with around(work) as words:
                     done = subprocess.run([str(word) for word in [*words, *command]], capture_output=True, text=True)
-                told = re.search(r"^\d+\.\d$", done.stdout, re.MULTILINE)
-                if done.returncode or not told:
+                printed = re.search(r"^\d+\.\d$", done.stdout, re.MULTILINE)
+                if done.returncode or not printed:
                     raise Unavailable(" ".join(done.stderr.strip().splitlines()[-1:]))
             except Unavailable as error:
                 notes.append(f"{name} fails: {error}")
                 del found[name]
                 continue
-            times.append(float(told.group()))
+            times.append(float(printed.group()))
             if command[0] == whyslow:
                 own.setdefault(name, []).append(own_cost(done.stderr))
-            tell(f"{name}: {times[-1]}")
+            report_progress(f"{name}: {times[-1]}")
     medians = {name: statistics.median(times) for name, (_, _, times) in found.items()}
     none = medians["none"]
     rows = [
@@ -153,37 +153,37 @@ def measure(whyslow, work, runs, tell):
     if FLOOR in medians and ALL_CALLS in medians:
         ratio = medians[ALL_CALLS] / medians[FLOOR]
         missed = "" if ratio <= MARK_OF_FLOOR else ": missed"
-        notes.append(f"All calls recorded cost {ratio:.2f}× the floor (mark {MARK_OF_FLOOR}×{missed})")
-    return rows, [own_row(name, told) for name, told in own.items()], sorted(set(notes))
+        notes.append(f"Recording all calls costs {ratio:.2f}× the floor (target {MARK_OF_FLOOR}×{missed})")
+    return rows, [own_row(name, costs) for name, costs in own.items()], sorted(set(notes))
 
 
-def own_cost(said):
-    """What a recorder says of itself: records, CPU seconds, bytes of the spool, records lost."""
+def own_cost(output):
+    """The cost that our recorder reports: records, CPU seconds, bytes of the spool, lost records."""
     number = r"([\d.,]+)"
-    told = re.search(rf"{number} records in {number} s; the recorder used {number} % of a CPU and wrote {number} MiB", said)
-    if told is None:
-        raise Unavailable("the recorder does not tell what it took")
-    records, seconds, percent, mib = (float(text.replace(",", "")) for text in told.groups())
-    lost = re.search(r"([\d,]+) records were lost", said)
+    report = re.search(rf"{number} records in {number} s; the recorder used {number} % of a CPU and wrote {number} MiB", output)
+    if report is None:
+        raise Unavailable("the recorder did not report its cost")
+    records, seconds, percent, mib = (float(text.replace(",", "")) for text in report.groups())
+    lost = re.search(r"([\d,]+) records were lost", output)
     return records, seconds * percent / 100, mib * 2**20, int(lost.group(1).replace(",", "")) if lost else 0
 
 
-def own_row(name, told):
-    """Recorder, records, CPU ns and bytes of each, records lost: medians, and all losses."""
-    records, cpu, size, lost = zip(*told)
-    of_each = statistics.median(seconds / count for seconds, count in zip(cpu, records)) * 1e9
+def own_row(name, costs):
+    """Recorder, records, CPU ns and bytes per record (medians), lost records (sum)."""
+    records, cpu, size, lost = zip(*costs)
+    cpu_each = statistics.median(seconds / count for seconds, count in zip(cpu, records)) * 1e9
     bytes_each = statistics.median(each / count for each, count in zip(size, records))
-    return [name, f"{statistics.median(records):,.0f}", f"{of_each:.0f}", f"{bytes_each:.1f}", f"{sum(lost):,}"]
+    return [name, f"{statistics.median(records):,.0f}", f"{cpu_each:.0f}", f"{bytes_each:.1f}", f"{sum(lost):,}"]
 
 
 SPOOLS = {
     "system calls": ["--what", "syscalls", "--", "{calls}", "1000000"],
-    "the default profile on messages between processes": ["-a", "--", "perf", "bench", "sched", "messaging", "-g", "10", "-l", "100"],
+    "the default profile during perf bench sched messaging": ["-a", "--", "perf", "bench", "sched", "messaging", "-g", "10", "-l", "100"],
 }
 
 
-def imports(whyslow, work, tell):
-    """Rows of the table of imports: what was recorded, events, CPU seconds, events a CPU second."""
+def imports(whyslow, work, report_progress):
+    """Rows of the import table: recording, events, CPU seconds, events per CPU second."""
     rows = []
     for name, words in SPOOLS.items():
         if "perf" in words and shutil.which("perf") is None:
@@ -196,16 +196,16 @@ def imports(whyslow, work, tell):
         for _ in range(IMPORTS):
             child = subprocess.Popen([whyslow, "import", spool, "-o", out, "--force"], stdout=subprocess.DEVNULL,
                                      stderr=subprocess.PIPE, text=True)
-            said = child.stderr.read()
+            output = child.stderr.read()
             _, status, usage = os.wait4(child.pid, 0)
             child.returncode = os.waitstatus_to_exitcode(status)
-            told = re.search(r"(\d+) events", said)
-            if child.returncode or told is None:
-                raise Unavailable(f"the import fails: {said[-200:]}")
+            printed = re.search(r"([\d,]+) events", output)
+            if child.returncode or printed is None:
+                raise Unavailable(f"the import fails: {output[-200:]}")
             took.append(usage.ru_utime + usage.ru_stime)
         shutil.rmtree(spool)
-        events, seconds = int(told.group(1)), statistics.median(took)
+        events, seconds = int(printed.group(1).replace(",", "")), statistics.median(took)
         rate = events / seconds
-        tell(f"{name}: {rate:.0f} events a CPU second")
+        report_progress(f"{name}: {rate:.0f} events per CPU second")
         rows.append([name, f"{events:,}", f"{seconds:.2f}", f"{rate / 1e6:.2f}", "" if rate >= MARK_IMPORT else "missed"])
     return rows

@@ -1,4 +1,4 @@
-"""What recording costs real loads: fio, a web server and a scheduler benchmark, by recorder."""
+"""Overhead of recording for real loads: fio, a web server and a scheduler benchmark, by recorder."""
 
 import contextlib
 import os
@@ -18,16 +18,16 @@ REQUESTS = 10_000
 CONNECTIONS = 16
 PAGE_BYTES = 4096
 MESSAGING = ["-g", "10", "-l", "40"]
-# Peers do not tell when they are ready.
+# Peers do not report when they are ready.
 START_SECONDS = 2.5
 STOP_SECONDS = 60
-# Of the issue: cached reads with system calls recorded, as a multiple of those without.
+# Target of the issue: cost of cached reads with system calls recorded, as a multiple of the cost without.
 MARK_OF_READS = 1.3
 CALLS = "whyslow record --what syscalls"
 
 
 def tree_cpu(command):
-    """CPU seconds of a command and of those it waited for; its output."""
+    """CPU seconds of a command and its reaped children; its output."""
     child = subprocess.Popen([str(word) for word in command], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
     out, errors = child.stdout.read(), child.stderr.read()
     _, status, usage = os.wait4(child.pid, 0)
@@ -38,10 +38,10 @@ def tree_cpu(command):
 
 
 class Fio:
-    """4 KiB reads at random from a file that is in memory."""
+    """Random 4 KiB reads from a file in the page cache."""
 
     title = "fio: cached 4 KiB reads (psync)"
-    unit = "ns a read"
+    unit = "ns per read"
     needs = ["fio"]
 
     def __init__(self, work):
@@ -61,17 +61,17 @@ class Fio:
 
 
 class Nginx:
-    """A web server with a log, and a load tool that opens a connection for each request."""
+    """A web server with an access log, and a load tool that opens a connection per request."""
 
-    title = f"nginx: pages of {PAGE_BYTES} bytes, {CONNECTIONS} connections at a time (ab)"
-    unit = "µs of the server a request"
+    title = f"nginx: pages of {PAGE_BYTES} bytes, {CONNECTIONS} concurrent connections (ab)"
+    unit = "server µs per request"
     needs = ["nginx", "ab"]
 
     def __init__(self, work):
         folder = work / "nginx"
         (folder / "html").mkdir(parents=True)
         (folder / "html/index.html").write_bytes(b"x" * PAGE_BYTES)
-        # Its workers give up being root, and have to get there.
+        # Its workers drop root and need access to the folders.
         for each in (work, folder, folder / "html"):
             each.chmod(0o755)
         with socket.socket() as free:
@@ -88,17 +88,17 @@ class Nginx:
                 return
             time.sleep(0.05)
         self.close()
-        raise cost.Unavailable("nginx does not answer")
+        raise cost.Unavailable("nginx does not respond")
 
     def cpu_ns(self):
-        """Of the server and its workers, each of one thread."""
+        """CPU time of the server and its workers, which are single-threaded."""
         pids = [self.server.pid, *map(int, Path(f"/proc/{self.server.pid}/task/{self.server.pid}/children").read_text().split())]
         return sum(int(Path(f"/proc/{pid}/schedstat").read_text().split()[0]) for pid in pids)
 
     def run(self):
         before = self.cpu_ns()
-        _, said = tree_cpu(["ab", "-q", "-n", REQUESTS, "-c", CONNECTIONS, f"http://127.0.0.1:{self.port}/index.html"])
-        if not re.search(rf"Complete requests:\s+{REQUESTS}\b", said) or not re.search(r"Failed requests:\s+0\b", said):
+        _, output = tree_cpu(["ab", "-q", "-n", REQUESTS, "-c", CONNECTIONS, f"http://127.0.0.1:{self.port}/index.html"])
+        if not re.search(rf"Complete requests:\s+{REQUESTS}\b", output) or not re.search(r"Failed requests:\s+0\b", output):
             raise cost.Unavailable("requests failed")
         return (self.cpu_ns() - before) / 1e3 / REQUESTS
 
@@ -108,7 +108,7 @@ class Nginx:
 
 
 class Messaging:
-    """Processes that send each other messages through sockets: little but calls and switches."""
+    """Processes that exchange messages through sockets: mostly system calls and context switches."""
 
     title = f"perf bench sched messaging {' '.join(MESSAGING)}"
     unit = "ms"
@@ -126,7 +126,7 @@ class Messaging:
 
 
 def recorders(whyslow, work):
-    """Name and command; each records the whole machine until it is interrupted."""
+    """Name and command of recorders of the whole machine, which run until they are interrupted."""
     ours = [whyslow, "record", "--force", "--buffer", "256MiB", "-o", work / "load.wsl"]
     return [
         ("none", None),
@@ -139,8 +139,8 @@ def recorders(whyslow, work):
 
 
 @contextlib.contextmanager
-def recording(command, whyslow, work, told):
-    """A recorder at work; afterwards `told` has its CPU seconds and what it lost."""
+def recording(command, whyslow, work, costs):
+    """Runs a recorder; appends its CPU seconds and lost records to `costs`."""
     if command is None:
         yield
         return
@@ -157,18 +157,18 @@ def recording(command, whyslow, work, told):
         yield
     finally:
         usage = ended(child)
-    said = errors.read_text(errors="replace")
+    output = errors.read_text(errors="replace")
     if command[0] == whyslow:
-        _, cpu, _, lost = cost.own_cost(said)
+        _, cpu, _, lost = cost.own_cost(output)
     else:
         cpu = usage.ru_utime + usage.ru_stime
-        # perf tells of chunks or of events, whichever it knows.
-        lost = sum(int(count) for count in re.findall(r"[Ll]ost (\d+) ", said))
-    told.append((cpu, lost))
+        # perf reports lost chunks or lost events.
+        lost = sum(int(count) for count in re.findall(r"[Ll]ost (\d+) ", output))
+    costs.append((cpu, lost))
 
 
 def ended(child):
-    """Interrupts a recorder and waits for what it still has to write; its usage."""
+    """Interrupts a recorder and waits until it has written everything; returns its resource usage."""
     if child.returncode is not None:
         return None
     child.send_signal(signal.SIGINT)
@@ -184,10 +184,10 @@ def ended(child):
         time.sleep(0.02)
 
 
-def measure(whyslow, work, runs, tell):
+def measure(whyslow, work, runs, report_progress):
     """Tables, each a title, a header and rows; notes."""
     if os.geteuid() != 0:
-        return [], ["only root can record: nothing was measured"]
+        return [], ["skipped: recording needs root"]
     cost.need_tracefs()
     tables, notes = [], []
     all_recorders = recorders(whyslow, work)
@@ -206,41 +206,41 @@ def measure(whyslow, work, runs, tell):
             notes.append(f"{kind.title}: {error}")
             continue
         try:
-            rows, medians, more = of_load(load, all_recorders, whyslow, work, runs, tell)
+            rows, medians, more = of_load(load, all_recorders, whyslow, work, runs, report_progress)
         finally:
             load.close()
-        header = ["recorder", f"median, {load.unit}", "least", "more than none", "ratio", "recorder itself, CPU ms", "lost"]
+        header = ["recorder", f"median, {load.unit}", "minimum", "overhead", "ratio", "recorder CPU ms", "lost"]
         tables.append((f"CPU time of a load while the machine is recorded: {load.title}", header, rows))
         notes += more
         if kind is Fio and CALLS in medians:
             ratio = medians[CALLS] / medians["none"]
             missed = "" if ratio <= MARK_OF_READS else ": missed"
-            notes.append(f"Cached reads with system calls recorded take {ratio:.2f}× the time (mark {MARK_OF_READS}×{missed})")
+            notes.append(f"Cached reads with system calls recorded take {ratio:.2f}× the time (target {MARK_OF_READS}×{missed})")
     return tables, notes
 
 
-def of_load(load, all_recorders, whyslow, work, runs, tell):
+def of_load(load, all_recorders, whyslow, work, runs, report_progress):
     found = {name: ([], []) for name, _ in all_recorders}
     notes = []
     for _ in range(runs):
         for name, command in all_recorders:
             if name not in found:
                 continue
-            took, told = found[name]
+            took, costs = found[name]
             try:
-                with recording(command, whyslow, work, told):
+                with recording(command, whyslow, work, costs):
                     took.append(load.run())
             except cost.Unavailable as error:
                 notes.append(f"{load.title}, {name} fails: {error}")
                 del found[name]
                 continue
-            tell(f"{load.title}, {name}: {took[-1]:.1f}")
+            report_progress(f"{load.title}, {name}: {took[-1]:.1f}")
     if "none" not in found:
         return [], {}, notes
     medians = {name: statistics.median(took) for name, (took, _) in found.items()}
     none, rows = medians["none"], []
-    for name, (took, told) in found.items():
-        own = [f"{statistics.median(cpu for cpu, _ in told) * 1e3:.0f}", f"{sum(lost for _, lost in told):,}"] if told else ["–", "–"]
+    for name, (took, costs) in found.items():
+        own = [f"{statistics.median(cpu for cpu, _ in costs) * 1e3:.0f}", f"{sum(lost for _, lost in costs):,}"] if costs else ["–", "–"]
         rows.append([name, f"{medians[name]:.1f}", f"{min(took):.1f}", f"{medians[name] - none:+.1f}",
                      f"{medians[name] / none:.2f}×", *own])
     return rows, medians, notes

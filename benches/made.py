@@ -1,10 +1,10 @@
-"""Large profiles, made of the small ones in `fixtures`: the same records again and again, at later times.
+"""Creates large profiles by repeating the records of the small ones in `fixtures` at later times.
 
     python3 benches/made.py jfr fixtures/jfr/each.jfr out.jfr COPIES CHUNKS
     python3 benches/made.py perf fixtures/perf/clock.data out.data MEGABYTES
 
-What is made is read by the tools whose formats these are, with the same counts (`benches/profiles.py`
-looks).
+The tools that own these formats read the results, with the same counts (`benches/profiles.py` checks
+this).
 """
 
 import array
@@ -12,13 +12,13 @@ import struct
 import sys
 from pathlib import Path
 
-# Of a chunk of JFR.
+# JFR chunks.
 JFR_HEADER = 68
 METADATA, CHECKPOINT = 0, 1
-# What begins a chunk (settings, the machine) stands in each once: it lies in this share of its time.
+# Events at the start of a chunk (settings, the machine) are not repeated: they are within this share of its time.
 AT_BEGIN = 0.01
 
-# Of perf.data.
+# perf.data.
 PERF_SAMPLE, PERF_EXIT, PERF_FINISHED_ROUND = 9, 4, 68
 PERF_USER_TYPES = 64
 IDENTIFIER, IP, TID, TIME, ID, CPU, STREAM = 1 << 16, 1, 1 << 1, 1 << 2, 1 << 6, 1 << 7, 1 << 9
@@ -55,7 +55,7 @@ def jfr_event(kind, start, rest):
 
 
 def jfr_parts(chunk):
-    """Types, constants and events of a chunk with one checkpoint: (type, start, rest) each."""
+    """Types, constants and events of a chunk with one checkpoint; events as (type, start, rest)."""
     metadata = checkpoint = None
     events, at = [], JFR_HEADER
     while at < len(chunk):
@@ -65,7 +65,7 @@ def jfr_parts(chunk):
             metadata = chunk[at : at + size]
         elif kind == CHECKPOINT:
             if checkpoint is not None:
-                raise SystemExit("error: a chunk with several checkpoints cannot be repeated")
+                raise SystemExit("error: cannot repeat a chunk with several checkpoints")
             checkpoint = chunk[at : at + size]
         else:
             start, after = varint(chunk, after)
@@ -75,13 +75,13 @@ def jfr_parts(chunk):
 
 
 def make_jfr(source, out, copies, chunks):
-    """One chunk's events `copies` times in each of `chunks` chunks; how many events there are."""
+    """Writes the events of a chunk `copies` times into each of `chunks` chunks; returns the number of events."""
     chunk = Path(source).read_bytes()
     if struct.unpack_from(">Q", chunk, 8)[0] != len(chunk):
         raise SystemExit(f"error: `{source}` has more than one chunk")
     start_ns, _, start_ticks, per_second = struct.unpack_from(">4Q", chunk, 32)
     metadata, checkpoint, events = jfr_parts(chunk)
-    # The first time of the next copy is as far from the last of this one as two events are.
+    # Copies are separated by the mean distance of two events.
     span = max(start for _, start, _ in events) - start_ticks
     span += span // len(events)
     latest = {}
@@ -112,22 +112,22 @@ def perf_records(data, begin, end):
 
 
 def perf_time_places(sample_type):
-    """Where the time of a sample lies after its head, and before the end of every other record."""
+    """Offset of the time in a sample, and from the end of all other records."""
     if not sample_type & TIME:
-        raise SystemExit("error: samples have no times")
+        raise SystemExit("error: samples have no timestamps")
     before = sum(8 for field in (IDENTIFIER, IP, TID) if sample_type & field)
     after = sum(8 for field in (TIME, ID, STREAM, CPU, IDENTIFIER) if sample_type & field)
     return 8 + before, after
 
 
 def make_perf(source, out, size_max):
-    """Samples again and again until the file has so many bytes; how many samples there are."""
+    """Repeats samples until the file has `size_max` bytes; returns the number of samples."""
     data = bytearray(Path(source).read_bytes())
     attr_size, attrs_at, attrs_size, data_at, data_size = struct.unpack_from("<5Q", data, 16)
     features = struct.unpack_from("<4Q", data, 72)
     sample_types = {struct.unpack_from("<Q", data, at + 24)[0] for at in range(attrs_at, attrs_at + attrs_size, attr_size)}
     if len(sample_types) != 1:
-        raise SystemExit("error: events with different samples cannot be repeated")
+        raise SystemExit("error: cannot repeat events with different sample types")
     in_sample, from_end = perf_time_places(sample_types.pop())
     first, again, last, times = bytearray(), array.array("Q"), bytearray(), []
     for kind, at, size in perf_records(data, data_at, data_at + data_size):

@@ -1,4 +1,4 @@
-"""What the pages cost: in a browser without a graphics card, on recordings of growing size."""
+"""Performance of the web pages in a browser without a GPU, on recordings of growing size."""
 
 import json
 import os
@@ -7,7 +7,7 @@ import subprocess
 from tiles import fits
 
 SIZES = [1_000_000, 10_000_000, 100_000_000]
-# ms of a tile, of frames (median, 95 %), and of the first page; MiB of the server's own memory; kB of the bundle.
+# Targets: ms of a tile, of frames (median, 95 %) and of the first page; MiB of private server memory; kB of the bundle.
 TILE_MS, FRAME_MS, FRAME_P95_MS, PAGE_MS, PRIVATE_MIB, BUNDLE_KB = 50, 50, 120, 1000, 500, 150
 HEADER = ["rows", "first chart ms", "home ms", "frames", "median ms", "95 % ms", "longest ms", "tiles", "median ms", "99 % ms",
           "worst ms (track, level)", "private MiB", "missed"]
@@ -20,28 +20,28 @@ def measure(root, program, recording):
 
 
 def bundle_kb(root):
-    """What a browser loads, compressed, as the build prints it."""
+    """Compressed size of the bundle, as printed by the build."""
     run = subprocess.run(["node", "build.mjs"], cwd=root / "web", check=True, capture_output=True, text=True)
     words = (run.stdout + run.stderr).split()
     return next(int(word) for word in words if word.isdigit()) / 1000
 
 
-def row(told):
-    """One line of the table."""
-    frames, tiles = told["frames"], told["tiles"]
+def row(measured):
+    """A row of the table."""
+    frames, tiles = measured["frames"], measured["tiles"]
     worst = tiles["worst"]
     marks = [
         (worst["ms"], TILE_MS, "tile"),
         (frames["median_ms"], FRAME_MS, "frames"),
         (frames["p95_ms"], FRAME_P95_MS, "frames, 95 %"),
-        (told["pages_ms"]["threads"], PAGE_MS, "first chart"),
-        (told["private_mib"], PRIVATE_MIB, "memory"),
+        (measured["pages_ms"]["threads"], PAGE_MS, "first chart"),
+        (measured["private_mib"], PRIVATE_MIB, "memory"),
     ]
     missed = [f"{name} {mark}" for value, mark, name in marks if value > mark]
     return [
-        f"{told['rows']:,}",
-        f"{told['pages_ms']['threads']:.0f}",
-        f"{told['pages_ms']['home']:.0f}",
+        f"{measured['rows']:,}",
+        f"{measured['pages_ms']['threads']:.0f}",
+        f"{measured['pages_ms']['home']:.0f}",
         frames["count"],
         f"{frames['median_ms']:.1f}",
         f"{frames['p95_ms']:.1f}",
@@ -50,7 +50,7 @@ def row(told):
         f"{tiles['median_ms']:.1f}",
         f"{tiles['p99_ms']:.1f}",
         f"{worst['ms']:.1f} ({worst['track']}, {worst['level']})",
-        f"{told['private_mib']:.0f}",
+        f"{measured['private_mib']:.0f}",
         ", ".join(missed) or "–",
     ]
 

@@ -1,7 +1,7 @@
-"""Reading of profiles: large JFR and perf.data files, made of the fixtures, beside others who read the same.
+"""Reading profiles: large JFR and perf.data files made from the fixtures, compared with other readers.
 
-What is made is first read by the JDK's `jfr summary` and by `perf report`, whose counts must be those that
-were asked for: what they cannot read, nobody is measured on.
+The files are first checked with the JDK's `jfr summary` and `perf report`, whose counts must match; nothing
+is measured on a file that they cannot read.
 """
 
 import hashlib
@@ -18,11 +18,11 @@ ROOT = Path(__file__).resolve().parent.parent
 PEERS = ROOT / "benches/peers"
 BUILD = ["cargo", "build", "--release", "--locked", "-p", "whyslow-ingest", "--example", "profile"]
 
-# Marks: CPU s to read, for gaps and locks, MiB, ms of an answer.
+# Targets: CPU s for reading, CPU s for gaps and locks, MiB, ms per query.
 MARK_READ, MARK_LOCKS, MARK_MIB, MARK_MS = 1.0, 1.0, 400, 100
-# A hundred megabytes: as many chunks, each with the events of the fixture so many times.
+# A hundred megabytes: copies of the fixture's events per chunk, and number of chunks.
 JFR_COPIES, JFR_CHUNKS = 7, 152
-# `jfr print` writes a hundred times as much as it reads: it gets this part of the chunks.
+# `jfr print` writes a hundred times as much as it reads: it gets this fraction of the chunks.
 PRINT_SHARE = 16
 PERF_MB = [100, 300, 1000]
 CONVERTER = ("jfr-converter", "4.5")
@@ -36,7 +36,7 @@ ANSWERS = {
 
 
 class Notes(list):
-    """What could not be measured, and why."""
+    """Notes on skipped measurements."""
 
     def lacks(self, what, why):
         self.append(f"skipped: {what}: {why}")
@@ -53,11 +53,11 @@ def quietly(command, **more):
 
 
 def attempt(notes, what, make):
-    """What `make` gives, or a note why there is nothing."""
+    """The result of `make`, or None and a note with the reason."""
     try:
         return make()
     except FileNotFoundError as error:
-        notes.lacks(what, f"there is no `{error.filename}`")
+        notes.lacks(what, f"`{error.filename}` not found")
     except subprocess.CalledProcessError as error:
         notes.lacks(what, f"`{error.cmd[0]}` failed: {(error.stderr or '').strip()[-200:]}")
     except ValueError as error:
@@ -79,7 +79,7 @@ def converter():
                  f"https://repo1.maven.org/maven2/tools/profiler/{name}/{version}/{name}-{version}.jar"])
         part.rename(jar)
     if hashlib.sha256(jar.read_bytes()).hexdigest() != CONVERTER_SHA256:
-        raise ValueError(f"`{jar}` is not the file that was measured before")
+        raise ValueError(f"checksum mismatch: `{jar}` is not the version measured before")
     return ["java", "-jar", jar, "-o", "collapsed"]
 
 
@@ -90,7 +90,7 @@ def jfrs_loop():
 
 
 def check_jfr(path, events):
-    """Raises unless the JDK counts as many events as were written."""
+    """Raises ValueError unless the JDK counts as many events as were written."""
     text = quietly(["jfr", "summary", path])
     counts = dict(re.findall(r"^ (\S+) +(\d+) +\d+$", text, re.MULTILINE))
     read = sum(int(count) for name, count in counts.items() if name not in ("jdk.Metadata", "jdk.CheckPoint"))
@@ -107,7 +107,7 @@ def check_perf(path, samples):
 
 
 def jfr_contestants(work, program, whyslow, notes):
-    """Who reads the file, by name: command, and what it does."""
+    """Readers of the file: name, with what it reads, and command."""
     file, part, out = work / "large.jfr", work / "part.jfr", work / "large.wsl"
     loop = attempt(notes, "jdk.jfr.consumer", java_loop)
     convert = attempt(notes, "async-profiler's converter", converter)
@@ -116,12 +116,12 @@ def jfr_contestants(work, program, whyslow, notes):
         "whyslow: read, sorted": [program, "read", file],
         "whyslow: and gaps": [program, "gaps", file],
         "whyslow: and lock holders": [program, "locks", file],
-        "whyslow import (all of it, written)": [whyslow, "import", file, "-o", out, "--force", "--no-progress"],
+        "whyslow import (all events, written)": [whyslow, "import", file, "-o", out, "--force", "--no-progress"],
         "jfr summary (reads no fields)": ["jfr", "summary", file],
         "jdk.jfr.consumer: time, thread, stack": loop and [*loop, file],
         "jfr-converter -o collapsed": convert and [*convert, file, work / "peer.collapsed"],
         "jfrs: time, thread, stack": crate and [*crate, file],
-        f"jfr print, of 1/{PRINT_SHARE} of the file": ["jfr", "print", "--events", "jdk.ExecutionSample", part],
+        f"jfr print, 1/{PRINT_SHARE} of the file": ["jfr", "print", "--events", "jdk.ExecutionSample", part],
     }
     return {name: [command] for name, command in all_of_them.items() if command and (shutil.which(command[0]) or Path(command[0]).exists())}
 
@@ -134,15 +134,15 @@ def jfr_rows(result):
 
 
 def missed(result):
-    """Marks that were not met, as words."""
+    """Missed targets, as text."""
     read, gaps, locks = (result[f"whyslow: {part}"] for part in ("read, sorted", "and gaps", "and lock holders"))
     words = [
-        (read["cpu"] > MARK_READ, f"reading takes {read['cpu']:.2f} CPU s (mark {MARK_READ})"),
-        (locks["cpu"] - read["cpu"] > MARK_LOCKS, f"gaps and lock holders take {locks['cpu'] - read['cpu']:.2f} CPU s (mark {MARK_LOCKS})"),
-        (max(one["rss"] for one in (read, gaps, locks)) > MARK_MIB, f"more than {MARK_MIB} MiB while it is read"),
-        (result["whyslow import (all of it, written)"]["rss"] > MARK_MIB, f"more than {MARK_MIB} MiB while it is imported"),
+        (read["cpu"] > MARK_READ, f"reading takes {read['cpu']:.2f} CPU s (target {MARK_READ})"),
+        (locks["cpu"] - read["cpu"] > MARK_LOCKS, f"gaps and lock holders take {locks['cpu'] - read['cpu']:.2f} CPU s (target {MARK_LOCKS})"),
+        (max(one["rss"] for one in (read, gaps, locks)) > MARK_MIB, f"reading uses more than {MARK_MIB} MiB"),
+        (result["whyslow import (all events, written)"]["rss"] > MARK_MIB, f"importing uses more than {MARK_MIB} MiB"),
     ]
-    return [text for is_missed, text in words if is_missed] or ["all marks met"]
+    return [text for is_missed, text in words if is_missed] or ["all targets met"]
 
 
 def answers(work, whyslow):
@@ -167,7 +167,7 @@ def perf_contestants(work, whyslow, megabytes):
     }
 
 
-PERF_HEADER = ["MB", "samples", "reader", "CPU s", "wall s", "MiB", "M samples a CPU second"]
+PERF_HEADER = ["MB", "samples", "reader", "CPU s", "wall s", "MiB", "M samples per CPU second"]
 
 
 def perf_rows(megabytes, samples, result):

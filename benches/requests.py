@@ -1,6 +1,6 @@
-"""The load generator beside others: requests a CPU second of the client, latencies, and how a schedule is kept.
+"""The load generator against others: requests per client CPU second, latencies, and schedule accuracy.
 
-All load the same nginx on this machine, which answers from memory.
+All load the same nginx on this machine, which responds from memory.
 """
 
 import contextlib
@@ -22,18 +22,18 @@ CONNECTIONS = 20
 REQUESTS = 50_000
 SECONDS = 5
 RATE = 10_000
-# Of the issue: as many requests a CPU second as oha; begins of a schedule within a millisecond.
+# Targets of the issue: as many requests per CPU second as oha; scheduled starts within a millisecond.
 MARK_OF_OHA = 1.0
 MARK_LATE_MS = 1.0
-# Of the issue: phases beside what the server logs of itself.
+# Targets of the issue: deviation of phases from the server's log.
 MARK_PHASE_MS = {"p50": 0.2, "p95": 1.0}
 PHASED = 2_000
-# Where `cargo install --root` puts what is no package.
+# Root of `cargo install --root` for peers that are not packaged.
 PEERS = Path.home() / ".cache/peers/bin"
 
 
 class Nginx:
-    """A server that does as little as one can."""
+    """A minimal server."""
 
     def __init__(self, work):
         folder = work / "answers"
@@ -55,7 +55,7 @@ class Nginx:
                 return
             time.sleep(0.05)
         self.close()
-        raise cost.Unavailable("nginx does not answer")
+        raise cost.Unavailable("nginx does not respond")
 
     def close(self):
         self.server.terminate()
@@ -63,7 +63,7 @@ class Nginx:
 
 
 def ours(whyslow, work, url, *more):
-    """CPU seconds, requests, median in ms, and the rows of latencies."""
+    """CPU seconds, requests, median in ms, and latency rows."""
     kept = work / "requests.ndjson"
     kept.unlink(missing_ok=True)
     cpu, out = tree_cpu([whyslow, "-q", "load", url, "--list", "none", "--json", "-o", kept, *more])
@@ -78,8 +78,8 @@ def ours(whyslow, work, url, *more):
 
 def oha(program, url):
     cpu, out = tree_cpu([program, "--no-tui", "--output-format", "json", "-n", REQUESTS, "-c", CONNECTIONS, url])
-    said = json.loads(out)
-    return cpu, sum(said["statusCodeDistribution"].values()), said["latencyPercentiles"]["p50"] * 1e3
+    printed = json.loads(out)
+    return cpu, sum(printed["statusCodeDistribution"].values()), printed["latencyPercentiles"]["p50"] * 1e3
 
 
 def hey(program, url):
@@ -94,7 +94,7 @@ def wrk(program, url):
 
 
 def phases(whyslow, work):
-    """How far phases are from what the server's own clock says: rows of errors in ms, and whether the marks are met."""
+    """Deviation of phases from the server's log: rows of errors in ms, and whether the targets are met."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
@@ -115,14 +115,14 @@ def phases(whyslow, work):
     rows = [row for row in map(json.loads, kept.read_text().splitlines()) if "seq" in row]
     kept.unlink()
     if len(rows) != PHASED or len(served) != PHASED:
-        raise cost.Unavailable(f"{len(rows)} of {PHASED} requests were made, {len(served)} arrived")
-    errors = {"begin to head read": [], "wait": [], "receive": [], "all": []}
+        raise cost.Unavailable(f"{len(rows)} of {PHASED} requests sent, {len(served)} received")
+    errors = {"start to header read": [], "wait": [], "receive": [], "all": []}
     for row in rows:
-        read, begun, ended = served[int(row["endpoint"].rpartition("/")[2])]
+        read, started, ended = served[int(row["endpoint"].rpartition("/")[2])]
         before = (row["connect_ns"] or 0) + row["send_ns"]
-        errors["begin to head read"].append(row["start_ns"] + before - read)
-        errors["wait"].append(row["wait_ns"] - (begun - read))
-        errors["receive"].append(row["receive_ns"] - (ended - begun))
+        errors["start to header read"].append(row["start_ns"] + before - read)
+        errors["wait"].append(row["wait_ns"] - (started - read))
+        errors["receive"].append(row["receive_ns"] - (ended - started))
         errors["all"].append(row["total_ns"] - before - (ended - read))
     table, is_met = [], True
     for name, values in errors.items():
@@ -133,11 +133,11 @@ def phases(whyslow, work):
     return table, is_met
 
 
-def measure(whyslow, work, runs, tell):
+def measure(whyslow, work, runs, report_progress):
     """Tables, each a title, a header and rows; notes."""
     notes = []
     if shutil.which("nginx") is None:
-        return [], ["`nginx` is not installed: nothing was measured"]
+        return [], ["skipped: `nginx` is not installed"]
     server = Nginx(work)
     url = f"http://127.0.0.1:{server.port}/"
     closed = ["--threads", CONNECTIONS, "--total", REQUESTS]
@@ -154,25 +154,25 @@ def measure(whyslow, work, runs, tell):
             for name, run in contestants.items():
                 cpu, requests, median = run()
                 found[name].append((requests / cpu, median))
-                tell(f"{name}: {requests / cpu:,.0f} requests a CPU second, median {median:.3f} ms")
+                report_progress(f"{name}: {requests / cpu:,.0f} requests per CPU second, median {median:.3f} ms")
         _, _, _, rows = ours(whyslow, work, url, "--rate", f"{RATE}/s", "--for", f"{SECONDS}s", "--threads", 50)
     finally:
         server.close()
     of_phases, is_met = phases(whyslow, work)
-    notes.append(f"phases of {PHASED:,} requests: half within {MARK_PHASE_MS['p50']} ms and 95 % within {MARK_PHASE_MS['p95']} ms of what the server logs{'' if is_met else ': missed'}")
+    notes.append(f"Phases of {PHASED:,} requests: half within {MARK_PHASE_MS['p50']} ms and 95 % within {MARK_PHASE_MS['p95']} ms of the server's log{'' if is_met else ': missed'}")
     medians = {name: [statistics.median(values) for values in zip(*got)] for name, got in found.items()}
     base = medians["whyslow load"][0]
     of_peers = [[name, f"{rate:,.0f}", f"{base / rate:.2f}×", f"{latency:.3f}"] for name, (rate, latency) in medians.items()]
     if "oha" in medians:
         ratio = base / medians["oha"][0]
-        notes.append(f"{ratio:.2f}× oha's requests a CPU second (mark {MARK_OF_OHA}×{'' if ratio >= MARK_OF_OHA else ': missed'})")
+        notes.append(f"{ratio:.2f}× oha's requests per CPU second (target {MARK_OF_OHA}×{'' if ratio >= MARK_OF_OHA else ': missed'})")
     late = rows["start delay"]
     of_schedule = [[name, *(f"{rows[name][key] / 1e6:.3f}" for key in ("p50_ns", "p99_ns", "max_ns"))]
                    for name in ("start delay", "request", "from intended start")]
     missed = "" if late["p99_ns"] / 1e6 <= MARK_LATE_MS else ": missed"
-    notes.append(f"{late['count']:,} of {RATE * SECONDS:,} turns were made; 99 % began within {late['p99_ns'] / 1e6:.3f} ms (mark {MARK_LATE_MS} ms{missed})")
+    notes.append(f"{late['count']:,} of {RATE * SECONDS:,} scheduled requests were sent; 99 % started within {late['p99_ns'] / 1e6:.3f} ms (target {MARK_LATE_MS} ms{missed})")
     return [
-        (f"Load generators: {CONNECTIONS} connections, an nginx on the same machine", ["program", "requests a CPU second of its own", "ours to it", "median ms"], of_peers),
-        ("Phases beside the server's own log (ms)", ["", "median", "p50 of the size", "p95", "max"], of_phases),
-        (f"A schedule of {RATE:,} requests a second (ms)", ["", "p50", "p99", "max"], of_schedule),
+        (f"Load generators: {CONNECTIONS} connections, an nginx on the same machine", ["program", "requests per CPU second", "whyslow ÷ program", "median ms"], of_peers),
+        ("Deviation of phases from the server's log (ms)", ["", "median", "absolute p50", "p95", "max"], of_phases),
+        (f"A schedule of {RATE:,} requests per second (ms)", ["", "p50", "p99", "max"], of_schedule),
     ], notes

@@ -1,14 +1,14 @@
 #!/usr/bin/env python3
-"""Ratios against the peers, measured in one run: CPU seconds, medians of interleaved runs.
+"""Benchmarks against peers, measured in one run: CPU seconds, medians of interleaved runs.
 
     ./dev bench              all parts
-    ./dev bench decode       only those parts: decode, import, scale, questions, views, explain, tiles,
-                             ui, cost, load, profiles
-    ./dev bench --write      and put the tables into docs/performance.md, those of the parts measured
-    ./dev bench builds OLD NEW    two programs against each other: import, queries, recorder
-    ./dev bench views --only 'block|irq'    only the questions with such names
+    ./dev bench decode       only some parts: decode, import, scale, questions, views, explain, tiles,
+                             ui, cost, load, requests, profiles
+    ./dev bench --write      also write the tables of the measured parts to docs/performance.md
+    ./dev bench builds OLD NEW    compare two programs: import, queries, recorder
+    ./dev bench views --only 'block|irq'    only queries with matching names
 
-Nothing here passes or fails: it prints what it measured.
+The benchmarks do not pass or fail; they print measurements.
 """
 
 import argparse
@@ -34,7 +34,7 @@ import tiles
 import views
 
 RUNS = 5
-# Contestants of one comparison run at least so long together, up to 8 times RUNS.
+# Minimum total time of a comparison, limited to 8 times RUNS.
 SECONDS_MIN = 5
 ROOT = Path(__file__).resolve().parent.parent
 TARGET = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target")) / "release"
@@ -42,16 +42,16 @@ WHYSLOW = TARGET / "whyslow"
 XTASK = TARGET / "xtask"
 LARGE_EVENTS = [1_000_000, 10_000_000, 50_000_000]
 SYNTHETIC_ROWS = 10_000_000
-# Single calls that are explained, one after another.
-CALLS_ASKED = 5
+# Number of single calls that are explained one after another.
+CALLS_EXPLAINED = 5
 
 
 MACHINE = (f"{os.cpu_count()} CPUs, Linux {os.uname().release.split('-')[0]}, {time.strftime('%Y-%m-%d')}; "
-           f"medians of {RUNS} interleaved runs, of up to {8 * RUNS} where they are short.")
+           f"medians of {RUNS} interleaved runs, up to {8 * RUNS} for short ones.")
 
 
 class Run:
-    """What one process cost."""
+    """The cost of a process."""
 
     def __init__(self, command, shell_env=None, seconds_max=None):
         env = dict(os.environ, TZ="UTC", **(shell_env or {}))
@@ -80,9 +80,9 @@ class Run:
 
 
 def interleaved(contestants, runs=RUNS, before=None, seconds_min=SECONDS_MIN):
-    """Median cost of each contestant; they take turns so that a busy moment hits all of them.
+    """Median cost of each contestant; runs are interleaved so that background load affects all of them.
 
-    What takes milliseconds is run more often, as single runs of it say little.
+    Short commands run more often, because single runs vary.
     """
     results = {name: [] for name in contestants}
     begin = time.perf_counter()
@@ -123,7 +123,7 @@ def table(title, header, rows):
 
 
 def find_traces(work):
-    """Small real traces: the bundled one always, others where WHYSLOW_DATA has them."""
+    """Small real traces: the bundled one, and those in WHYSLOW_DATA."""
     archives = {"web-incident": ROOT / "fixtures/web-incident/trace.tar.zst"}
     data = os.environ.get("WHYSLOW_DATA")
     if data:
@@ -132,13 +132,13 @@ def find_traces(work):
             if name not in ("reader-cases", "two-hosts-scp-3.6"):
                 archives[name] = path
     else:
-        print("skipped: WHYSLOW_DATA is not set, only the bundled trace is measured", file=sys.stderr)
+        print("skipped: traces in WHYSLOW_DATA, which is not set; measuring the bundled trace only", file=sys.stderr)
     traces = {}
     for name, path in archives.items():
         folder = work / "traces" / name
         folder.mkdir(parents=True)
         subprocess.run(["tar", "xf", path, "-C", folder], check=True)
-        # lttng-analyses learns the tracer's version only from a folder of this name.
+        # lttng-analyses detects the tracer version only in a folder of this name.
         kernel = work / "traces" / f"{name}.renamed" / "kernel"
         kernel.parent.mkdir()
         traces[name] = sorted(folder.rglob("metadata"))[0].parent.rename(kernel)
@@ -190,7 +190,7 @@ def bench_import(work, traces):
             "babeltrace2": [["babeltrace2", "-o", "dummy", trace]],
         })
         if shutil.which(LTTNG_IO[0]):
-            # Seconds to a minute each: their medians are of fewer runs.
+            # Seconds to a minute each: medians of fewer runs.
             tools = {tool: [[tool, "--no-progress", "--skip-validation", trace]] for tool in LTTNG_IO}
             of_tools = interleaved(tools, runs=LTTNG_RUNS)
             result["one"] = of_tools[LTTNG_IO[0]]
@@ -238,7 +238,7 @@ def bench_scale(work, traces):
 
 
 OP = "op IN ('open','close','read','write','read_write','sync','metadata','submit')"
-QUESTIONS = {
+QUERIES = {
     "stats": (["io", "stats"], f"SELECT op, count(*), min(dur), avg(dur), max(dur), stddev(dur), sum(dur), quantile_cont(dur,[.5,.9,.99]) FROM t WHERE {OP} GROUP BY op"),
     "hist": (["io", "hist"], f"SELECT op, CAST(floor(log2(dur + 1)) AS BIGINT) AS b, count(*), max(dur) FROM t WHERE {OP} GROUP BY op, b"),
     "usage": (["io", "usage"], f"SELECT upid, fd_class, op, sum(bytes), count(*) FROM t WHERE {OP} GROUP BY upid, fd_class, op", f"""
@@ -262,8 +262,8 @@ def bench_questions(work, traces):
     files = ",".join(f"'{rec / name}'" for name in manifest["tables"]["syscall"]["files"])
     rows = []
     view = f"CREATE TEMP VIEW t AS SELECT * FROM read_parquet([{files}])"
-    for name, (words, *sql) in QUESTIONS.items():
-        # The same answer in the same form: what is asked is a document for a program.
+    for name, (words, *sql) in QUERIES.items():
+        # Both produce JSON, as a program would request it.
         query = "; ".join([view, *sql])
         ours = [WHYSLOW, *words, rec, "--json"]
         result = interleaved({"ours": [ours], "duckdb": [["duckdb", "-json", "-c", query]], "small": [[WHYSLOW, *words, small]]})
@@ -276,27 +276,27 @@ def bench_questions(work, traces):
     middle = (begin + end) // 2
     for label, length in (("stats, 1 s window", 10**9), ("stats, 10 ms window", 10**7)):
         query = (f"WITH t AS (SELECT * FROM read_parquet([{files}]) WHERE ts < {middle + length} AND ts_end > {middle}) "
-                 + QUESTIONS["stats"][1])
+                 + QUERIES["stats"][1])
         ours = [WHYSLOW, "io", "stats", rec, "--json", "-w", f"{middle}..{middle + length}"]
         result = interleaved({"ours": [ours], "duckdb": [["duckdb", "-json", "-c", query]]})
         a, b = result["ours"], result["duckdb"]
         rows.append([label, f"{a['wall'] * 1000:.0f}", f"{b['wall'] * 1000:.0f}", f"{a['cpu'] * 1000:.0f}",
                      f"{b['cpu'] * 1000:.0f}", f"{b['wall'] / a['wall']:.2f}×", "–"])
     return table(
-        f"Questions on {SYNTHETIC_ROWS:,} system calls, warm, process start included (ms)",
-        ["question", "whyslow wall", "DuckDB wall", "whyslow CPU", "DuckDB CPU", "ratio", "small recording, wall"],
+        f"Queries on {SYNTHETIC_ROWS:,} system calls, warm, process start included (ms)",
+        ["query", "whyslow wall", "DuckDB wall", "whyslow CPU", "DuckDB CPU", "ratio", "small recording, wall"],
         rows,
     )
 
 
-# Rows of each kind: whether time grows in proportion.
+# Rows of each kind, to show whether time grows in proportion.
 MACHINE_ROWS = [1_000_000, 10_000_000]
-# Four dozen questions several times over: fewer runs of the short ones than elsewhere.
+# Four dozen queries: fewer runs of the short ones than elsewhere.
 VIEWS_SECONDS_MIN = 1
-# A peer that takes so long in its first run is not run again, and at last it is given up.
+# A peer whose first run takes longer is run only once; at the second limit it is stopped.
 PEER_SECONDS_MAX = 4
 PEER_SECONDS_GIVE_UP = 30
-# An answer that takes so long misses its mark anyway: two runs.
+# A query that takes longer misses its target anyway: two runs.
 OURS_SECONDS_MAX = 4
 
 
@@ -304,11 +304,11 @@ def bench_views(work, traces):
     small = work / "incident.wsl"
     subprocess.run([WHYSLOW, "import", traces["web-incident"], "-o", small, "--no-progress"], check=True,
                    stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
-    (less, _), (large, told) = (machine(work, rows) for rows in MACHINE_ROWS)
-    together, told_together = machine(work, MACHINE_ROWS[-1], "together")
+    (less, _), (large, content) = (machine(work, rows) for rows in MACHINE_ROWS)
+    together, content_together = machine(work, MACHINE_ROWS[-1], "together")
     manifest = json.loads((large / "manifest.json").read_text())
 
-    def ask(words, rec):
+    def command(words, rec):
         at = [] if "REC" in words else [rec]
         form = [] if words[0] == "as" else ["--json"]
         return [WHYSLOW, *[rec if word == "REC" else word for word in words], *at, *form]
@@ -317,8 +317,8 @@ def bench_views(work, traces):
     for name, kind, words, sql in views.views():
         if not ONLY.search(name):
             continue
-        contestants = {"large": [ask(words, large)], "less": [ask(words, less)], "together": [ask(words, together)],
-                       "small": [ask(words, small)]}
+        contestants = {"large": [command(words, large)], "less": [command(words, less)], "together": [command(words, together)],
+                       "small": [command(words, small)]}
         peer = {"wall": None}
         if sql:
             query = work / "query.sql"
@@ -329,7 +329,7 @@ def bench_views(work, traces):
                 peer = {"wall": once.wall, "cpu": once.cpu, "rss": once.rss_mib, "ok": once.ok, "once": True}
             else:
                 contestants["duckdb"] = [duckdb]
-        is_long = Run(ask(words, large)).wall > OURS_SECONDS_MAX
+        is_long = Run(command(words, large)).wall > OURS_SECONDS_MAX
         result = interleaved(contestants, runs=2 if is_long else RUNS, seconds_min=VIEWS_SECONDS_MIN)
         peer = result.get("duckdb", peer)
         ours = result["large"]
@@ -345,75 +345,75 @@ def bench_views(work, traces):
         ])
         print(" | ".join(str(cell) for cell in rows[-1]), file=sys.stderr, flush=True)
     texts = [table(
-        f"Questions of every kind on {MACHINE_ROWS[-1]:,} rows of it, warm, process start included (ms)",
-        ["question", "wall", "CPU", "MiB", "of 1 M rows", "DuckDB wall", "DuckDB CPU", "DuckDB MiB", "ratio of wall", "incident, wall",
-         "mark", "missed", "all together, wall", "missed"],
+        f"Queries of every kind on {MACHINE_ROWS[-1]:,} rows per table, warm, process start included (ms)",
+        ["query", "wall", "CPU", "MiB", "÷ 1 M rows", "DuckDB wall", "DuckDB CPU", "DuckDB MiB", "ratio of wall", "incident, wall",
+         "target", "missed", "all together, wall", "missed"],
         rows,
-    ), f"Each table: {told}.\nAll together: {told_together}.\n"]
+    ), f"Each table: {content}.\nAll together: {content_together}.\n"]
     begin, end = manifest["begin_ns"], manifest["end_ns"]
     length, middle = (end - begin) // 100, (begin + end) // 2
     window_rows = []
     for name, words in views.windows():
         if not ONLY.search(name):
             continue
-        result = interleaved({"ours": [[*ask(words, large), "-w", f"{middle}..{middle + length}"]]}, seconds_min=0.5)["ours"]
+        result = interleaved({"ours": [[*command(words, large), "-w", f"{middle}..{middle + length}"]]}, seconds_min=0.5)["ours"]
         problem = late(result, views.WINDOW_MS) or "–"
         window_rows.append([name, f"{result['wall'] * 1000:.0f}", f"{result['cpu'] * 1000:.0f}", f"{result['rss']:.0f}", problem])
-    texts.append(table("The same in a window of 1 % of the time (ms)", ["question", "wall", "CPU", "MiB", "missed"], window_rows))
+    texts.append(table("The same queries in a window of 1 % of the time (ms)", ["query", "wall", "CPU", "MiB", "missed"], window_rows))
     return "\n".join(texts)
 
 
 def bench_explain(work, _):
-    """Wall time of a question; of single calls the mean over several, from all of the recording."""
+    """Wall time of a query; for single calls the mean over several, spread over the recording."""
     rows, before = [], {}
     for size in stories.SIZES:
         recording, _ = machine(work, size, "together")
-        ask = lambda words: subprocess.run([WHYSLOW, *words], check=True, stdout=subprocess.PIPE).stdout  # noqa: E731
-        asked = stories.questions(recording, stories.calls(ask, recording, CALLS_ASKED))
-        contestants = {name: [[WHYSLOW, *words] for words in all_words] for name, all_words in asked.items()}
+        query = lambda words: subprocess.run([WHYSLOW, *words], check=True, stdout=subprocess.PIPE).stdout  # noqa: E731
+        queries = stories.queries(recording, stories.calls(query, recording, CALLS_EXPLAINED))
+        contestants = {name: [[WHYSLOW, *words] for words in all_words] for name, all_words in queries.items()}
         for name, result in interleaved(contestants).items():
-            wall, cells = stories.row(name, size, result, len(asked[name]), before.get(name))
+            wall, cells = stories.row(name, size, result, len(queries[name]), before.get(name))
             before[name] = wall
             rows.append(cells)
     return table(
         "Explanations, warm, process start included (ms)",
-        ["rows of all tables", "question", "wall", "CPU", "MiB", "of a tenth of the rows", "mark", "missed"],
+        ["rows of all tables", "query", "wall", "CPU", "MiB", "÷ a tenth of the rows", "target", "missed"],
         rows,
     )
 
 
 def bench_tiles(work, _):
-    """What charts are drawn from: built and read by a program of its own, in one process each."""
+    """Chart tiles, built and read by a separate program, one process per size."""
     subprocess.run(tiles.BUILD, cwd=ROOT, check=True)
     rows, notes = [], []
     for size in tiles.SIZES:
         if not tiles.fits(size, work):
-            notes.append(f"skipped: {size:,} rows, there is no room for them")
+            notes.append(f"skipped: {size:,} rows: not enough disk space")
             continue
         recording, _ = machine(work, size, "together")
-        told = tiles.measure(TARGET / "examples/bench", recording, work / f"tiles-{size}")
-        rows.append(tiles.row(size, told))
-    title = "Tiles of all kinds of rows together: built once, then 40 lanes of up to 1024 cells, the worst of all scales"
-    return table(title, tiles.HEADER, rows) + said(notes)
+        measured = tiles.measure(TARGET / "examples/bench", recording, work / f"tiles-{size}")
+        rows.append(tiles.row(size, measured))
+    title = "Tiles of all kinds of rows: built once, then read as 40 lanes of up to 1024 cells, worst of all scales"
+    return table(title, tiles.HEADER, rows) + printed(notes)
 
 
 def bench_ui(work, _):
-    """Pages in a browser, frames while somebody zooms, tiles over HTTP."""
+    """Pages in a browser: first chart, frame times while zooming, tiles over HTTP."""
     rows, notes = [], []
     for size in pages.SIZES:
         if not pages.fits(size, work):
-            notes.append(f"skipped: {size:,} rows, there is no room for them")
+            notes.append(f"skipped: {size:,} rows: not enough disk space")
             continue
         recording, _ = machine(work, size, "together")
         rows.append(pages.row(pages.measure(ROOT, WHYSLOW, recording)))
     size = pages.bundle_kb(ROOT)
-    notes.append(f"Pages, scripts and styles are {size:.0f} kB compressed (mark {pages.BUNDLE_KB} kB)")
-    title = "Pages in Chromium without a graphics card, 1920 by 1080, server and browser on the same CPUs"
-    return table(title, pages.HEADER, rows) + said(notes)
+    notes.append(f"Pages, scripts and styles are {size:.0f} kB compressed (target {pages.BUNDLE_KB} kB)")
+    title = "Pages in Chromium without a GPU, 1920 × 1080, server and browser on the same CPUs"
+    return table(title, pages.HEADER, rows) + printed(notes)
 
 
 def machine(work, rows, *spread):
-    """A recording with so many rows of each kind, or of all kinds together, and what it has."""
+    """A recording with `rows` rows of each kind, or of all kinds together, and its description."""
     rec = Path(os.environ.get("WHYSLOW_BENCH_MACHINES", work)) / ("-".join(["machine", str(rows), *spread]) + ".wsl")
     done = rec.with_suffix(".txt")
     if not done.exists():
@@ -423,15 +423,15 @@ def machine(work, rows, *spread):
 
 
 def late(one, mark):
-    """Whether a run took longer than a mark, with a question mark if it need not have: if its CPU
-    time, spread over the CPUs, says that the machine had other things to do."""
+    """The target that a run missed, with a question mark if its CPU time, spread over the CPUs, would
+    have met it: then the machine was busy."""
     if one["wall"] * 1000 <= mark:
         return ""
     return f"{mark} ms" if one["cpu"] * 1000 / os.cpu_count() > mark else f"{mark} ms?"
 
 
 def missed_by(kind, ours, peer, small):
-    """Marks of issue 2 that an answer misses."""
+    """Targets of issue 2 that a query misses."""
     problems = []
     mark = views.MARKS.get(kind)
     if mark and late(ours, mark):
@@ -456,42 +456,42 @@ def of_peer(peer, ours):
             f"{peer['wall'] / ours['wall']:.2f}×"]
 
 
-def tell(text):
+def report_progress(text):
     print(text, file=sys.stderr, flush=True)
 
 
 def bench_cost(work, _):
-    rows, own, notes = cost.measure(WHYSLOW, work, RUNS, tell)
+    rows, own, notes = cost.measure(WHYSLOW, work, RUNS, report_progress)
     text = table(
-        "CPU time of a system call while it is recorded (ns; a 1-byte read of /dev/zero and write to /dev/null in turn)",
-        ["recorder", "median", "least", "more than none", "ratio"],
+        "CPU time per recorded system call (ns; alternating 1-byte reads of /dev/zero and writes to /dev/null)",
+        ["recorder", "median", "minimum", "overhead", "ratio"],
         rows,
     )
-    texts = [text + said(notes)]
+    texts = [text + printed(notes)]
     if own:
-        texts.append(table("What the recorder takes for itself meanwhile, on other CPUs if there are any",
-                           ["recorder", "records", "CPU ns of each", "bytes of each", "lost"], own))
-        rows = cost.imports(WHYSLOW, work, tell)
-        texts.append(table(f"From spool to recording (medians of {cost.IMPORTS}; mark {cost.MARK_IMPORT / 1e6:.0f} M events a CPU second)",
-                           ["recorded", "events", "CPU s", "M events a CPU second", "mark"], rows))
+        texts.append(table("CPU time of the recorder itself, on other CPUs if available",
+                           ["recorder", "records", "CPU ns per record", "bytes per record", "lost"], own))
+        rows = cost.imports(WHYSLOW, work, report_progress)
+        texts.append(table(f"From spool to recording (medians of {cost.IMPORTS}; target {cost.MARK_IMPORT / 1e6:.0f} M events per CPU second)",
+                           ["recorded", "events", "CPU s", "M events per CPU second", "target"], rows))
     return "\n".join(texts)
 
 
 def bench_load(work, _):
-    tables, notes = load.measure(WHYSLOW, work, RUNS, tell)
+    tables, notes = load.measure(WHYSLOW, work, RUNS, report_progress)
     texts = [table(title, header, rows) for title, header, rows in tables]
-    texts[-1:] = [texts[-1] + "\n" + said(notes)] if texts else []
+    texts[-1:] = [texts[-1] + "\n" + printed(notes)] if texts else []
     return "\n".join(texts)
 
 
 def bench_requests(work, _):
-    tables, notes = requests.measure(WHYSLOW, work, RUNS, tell)
+    tables, notes = requests.measure(WHYSLOW, work, RUNS, report_progress)
     texts = [table(title, header, rows) for title, header, rows in tables]
-    return "\n".join(texts) + "\n" + said(notes)
+    return "\n".join(texts) + "\n" + printed(notes)
 
 
 def bench_profiles(work, _):
-    """Large profiles, and who else reads them."""
+    """Large profiles, read by us and by other readers."""
     subprocess.run(profiles.BUILD, cwd=ROOT, check=True)
     notes = profiles.Notes()
     texts = []
@@ -503,11 +503,11 @@ def bench_profiles(work, _):
         notes += profiles.missed(result)
         texts.append(table(
             f"A JFR file of {size / 1e6:.0f} MB: {samples:,} samples of {events:,} events in {profiles.JFR_CHUNKS} chunks",
-            ["reader", "CPU s", "wall s", "MiB", "CPU to ours (read, sorted)"], profiles.jfr_rows(result)) + said(notes))
+            ["reader", "CPU s", "wall s", "MiB", "CPU to ours (read, sorted)"], profiles.jfr_rows(result)) + printed(notes))
         of_answers = interleaved(profiles.answers(work, WHYSLOW))
         rows = [[name, f"{got['wall'] * 1000:.0f}", f"{got['cpu'] * 1000:.0f}", f"{got['rss']:.0f}", late(got, profiles.MARK_MS) or "–"]
                 for name, got in of_answers.items()]
-        texts.append(table("Answers from the recording of that file (ms)", ["question", "wall", "CPU", "MiB", "missed"], rows))
+        texts.append(table("Queries on the recording of that file (ms)", ["query", "wall", "CPU", "MiB", "missed"], rows))
     notes = profiles.Notes()
     rows = []
     for megabytes in profiles.PERF_MB:
@@ -517,12 +517,12 @@ def bench_profiles(work, _):
             rows += profiles.perf_rows(megabytes, samples, result)
         (work / f"large-{megabytes}.data").unlink(missing_ok=True)
     if rows:
-        texts.append(table("perf.data against size (CPU samples with stacks; 3 runs, of a gigabyte one)", profiles.PERF_HEADER, rows) + said(notes))
-    return "\n".join(texts) or said(notes)
+        texts.append(table("perf.data against size (CPU samples with stacks; 3 runs, one for a gigabyte)", profiles.PERF_HEADER, rows) + printed(notes))
+    return "\n".join(texts) or printed(notes)
 
 
-def said(notes):
-    """Notes below a table."""
+def printed(notes):
+    """Prints notes and returns them as text below a table."""
     text = "".join(f"{note}.\n" for note in notes)
     print(text, flush=True)
     return text
@@ -538,14 +538,14 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("parts", nargs="*", choices=[[], *PARTS], default=[])
     parser.add_argument("--write", action="store_true")
-    parser.add_argument("--only", default="", metavar="REGEX", help="of the part views: those named so")
+    parser.add_argument("--only", default="", metavar="REGEX", help="only queries of the part views that match REGEX")
     arguments = parser.parse_args()
     global ONLY
     ONLY = re.compile(arguments.only)
     texts = []
     with tempfile.TemporaryDirectory(prefix="whyslow-bench-") as folder:
         work = Path(folder)
-        # What is recorded needs none.
+        # Parts that do not need traces.
         traces = {} if set(arguments.parts) and set(arguments.parts) <= {"cost", "explain", "load", "profiles", "requests", "tiles", "ui"} else find_traces(work)
         for name in arguments.parts or PARTS:
             texts.append(PARTS[name](work, traces))
@@ -558,7 +558,7 @@ def main():
 
 
 def sections_of(text):
-    """Tables with what is said below them: parts that are not measured stay as they are."""
+    """Tables with the notes below them; parts that are not measured stay unchanged."""
     return ["### " + section.strip() for section in text.split("### ")[1:]]
 
 

@@ -1,21 +1,21 @@
-"""What `whyslow explain` costs: on recordings of growing size, and beside the import it takes first."""
+"""Cost of `whyslow explain` on recordings of growing size."""
 
 import json
 
-# ms: issue 5 (one call), and ten seconds for ten million events without a question.
+# Targets in ms: issue 5 (one call), and ten seconds for a whole recording of ten million events.
 MARKS = {"whole": 10_000, "one call": 100}
 SIZES = [100_000, 1_000_000, 10_000_000]
 
 
-def calls(ask, recording, count):
-    """Ids of calls from all of a recording: where one lies must not matter."""
-    answer = json.loads(ask(["syscalls", "top", recording, "-n", "1", "--json"]))
+def calls(query, recording, count):
+    """Ids of calls spread over the recording: the position must not matter."""
+    answer = json.loads(query(["syscalls", "top", recording, "-n", "1", "--json"]))
     longest = int(str(answer["tables"][0]["rows"][0]["id"]).rpartition(":")[2])
     return [longest * step // count for step in range(1, count)] + [longest]
 
 
-def questions(recording, ids):
-    """Name → commands without the program, one of which is one question."""
+def queries(recording, ids):
+    """Name → commands without the program, each a single query."""
     return {
         "whole": [["explain", recording, "--json"]],
         "one call": [["explain", recording, "-w", f"op:{one}", "--json"] for one in ids],
@@ -24,7 +24,7 @@ def questions(recording, ids):
 
 
 def row(name, size, result, count, smaller):
-    """One line of the table; lengths of one question."""
+    """A row of the table; times per query."""
     wall, cpu = (result[key] * 1000 / count for key in ("wall", "cpu"))
     growth = f"{wall / smaller:.1f}×" if smaller else "–"
     mark = MARKS.get(name)

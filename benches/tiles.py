@@ -1,17 +1,17 @@
-"""What tiles cost: built from recordings of growing size, and read at every scale."""
+"""Cost of tiles: building them from recordings of growing size, and reading them at every scale."""
 
 import json
 import shutil
 import subprocess
 
 SIZES = [1_000_000, 10_000_000, 100_000_000]
-# Recording and tiles of the largest size, and room to spare.
+# Disk space per row for a recording with its tiles, with a margin.
 BYTES_OF_ROW = 80
-# ms for a tile of 40 lanes; MiB of private memory while they are built.
+# Targets: ms for a tile of 40 lanes; MiB of private memory while building.
 MARK_MS = 50
 MARK_MIB = 500
 BUILD = ["cargo", "build", "--release", "--locked", "-p", "whyslow-tiles", "--example", "bench"]
-HEADER = ["rows", "build s", "MiB", "bytes an interval", "open ms", "worst tile ms (track, level)", "median tile ms", "series ms",
+HEADER = ["rows", "build s", "MiB", "bytes per interval", "open ms", "worst tile ms (track, level)", "median tile ms", "series ms",
           "heat ms (block, io)", "missed"]
 
 
@@ -20,18 +20,18 @@ def fits(size, folder):
 
 
 def measure(example, recording, folder):
-    """What the program prints, by its first key."""
+    """The JSON lines that the program prints."""
     run = subprocess.run([example, recording, folder], check=True, stdout=subprocess.PIPE, text=True)
     return [json.loads(line) for line in run.stdout.splitlines()]
 
 
-def row(size, told):
-    """One line of the table."""
-    one = {key: value for line in told if "track" not in line and "heat" not in line for key, value in line.items()}
-    tracks = [line for line in told if line.get("intervals") and "track" in line]
+def row(size, measured):
+    """A row of the table."""
+    one = {key: value for line in measured if "track" not in line and "heat" not in line for key, value in line.items()}
+    tracks = [line for line in measured if line.get("intervals") and "track" in line]
     worst = max(tracks, key=lambda line: line["worst_ms"])
-    heat = {line["heat"]: line["ms"] for line in told if "heat" in line}
-    series = max(line["ms"] for line in told if "series" in line)
+    heat = {line["heat"]: line["ms"] for line in measured if "heat" in line}
+    series = max(line["ms"] for line in measured if "series" in line)
     missed = [f"{MARK_MS} ms"] if worst["worst_ms"] > MARK_MS else []
     missed += [f"{MARK_MIB} MiB"] if one["private_mib"] > MARK_MIB else []
     return [

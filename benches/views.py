@@ -1,8 +1,8 @@
-"""Questions of every kind, and what DuckDB is asked for the same answer.
+"""Queries of every kind, and the SQL with which DuckDB gives the same answer.
 
-Where the tests compare an answer with SQL (`crates/whyslow-analysis/tests/duckdb_oracle`) that text
-is asked. Exceptions are statistics and tops: the tests want our very percentiles and ties, and the
-plain aggregates here answer the question faster; peers are to be asked as their users would.
+Where the tests compare an answer with SQL (`crates/whyslow-analysis/tests/duckdb_oracle`), that SQL is
+used. Exceptions are statistics and top lists: the tests need our exact percentiles and ties, while the
+plain aggregates here are faster; peers are queried as their users would.
 """
 
 import re
@@ -10,7 +10,7 @@ from pathlib import Path
 
 ORACLE = Path(__file__).resolve().parent.parent / "crates/whyslow-analysis/tests/duckdb_oracle"
 WHOLE = "greatest(1, getvariable('span_end') - getvariable('span_begin'))"
-# ms: issue 2. Those of one percent of the time, and of a small recording, are for every question.
+# Targets in ms, from issue 2. Those for one percent of the time and for a small recording apply to every query.
 MARKS = {"stats": 500, "hist": 500, "usage": 500, "heat": 500, "top": 1000, "by path": 1000}
 WINDOW_MS = 50
 SMALL_MS = 30
@@ -50,7 +50,7 @@ ROW = "id, ts, ts_end, dur, comm, pid, tid, cpu"
 
 
 def basic(kind, table, keys, columns, more="", where="true"):
-    """Statistics, histogram, longest and heat map of a table of intervals."""
+    """Statistics, histogram, top list and heat map of a table of intervals."""
     return [
         (f"{kind} stats", "stats", [kind, "stats"],
          stats(table, keys, more, where) + (";\n" + stats(table, "dev_name", more) if kind == "block" else "")),
@@ -62,7 +62,7 @@ def basic(kind, table, keys, columns, more="", where="true"):
 
 
 def views():
-    """Name, which mark it has, the words of the question, the SQL if there is any."""
+    """Name, target, command, and SQL if there is any."""
     usage_cpu = dict(width=WHOLE, time="")
     devices = oracle("devices", width=f"{WHOLE}::BIGINT", time="", order="read_bytes + write_bytes DESC, dev")
     by_file = oracle("usage_file", view="io", wanted="true", name="file", time="", ts="", first="object", second="path2")
@@ -120,7 +120,7 @@ def views():
 
 
 def windows():
-    """Kinds asked in one percent of the time."""
+    """Queries in a window of one percent of the time."""
     return [
         ("block stats", ["block", "stats"]), ("block usage", ["block", "usage"]), ("block outliers", ["block", "outliers"]),
         ("sched stats", ["sched", "stats"]), ("states usage", ["states", "usage"]), ("threads list", ["threads", "list"]),
@@ -132,7 +132,7 @@ def windows():
 
 
 def script(sql, manifest, rec):
-    """The text with the views and macros that it needs: a view that is made reads the files."""
+    """The SQL with only the views and macros that it needs, since creating a view reads the files."""
     texts = re.split(r";\s*(?:\n|$)", re.sub(r"^--.*$", "", (ORACLE / "prelude.sql").read_text(), flags=re.M))
     macros = [text for text in texts if "CREATE MACRO" in text]
     made = {re.search(r"CREATE VIEW (\w+)", text).group(1): text for text in texts if "CREATE VIEW" in text}

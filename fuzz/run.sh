@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Fuzzes every byte parser for so many CPU seconds each (default 60): ./dev fuzz [SECONDS] [TARGET…]
+# Fuzzes each byte parser for SECONDS of CPU time (default 60): ./dev fuzz [SECONDS] [TARGET…]
 # Stops at the first input that crashes, hangs for 10 s (FUZZ_TIMEOUT, for busy machines) or takes
 # more than 2 GiB, and prints it.
 set -euo pipefail
@@ -17,13 +17,13 @@ fi
 export RUSTC_BOOTSTRAP=1
 unset CARGO_TARGET_DIR
 target_dir="${FUZZ_TARGET_DIR:-$HOME/.cache/whyslow-dev/fuzz}"
-# Archives unpack into memory: the disk would be the slowest part.
+# Unpack archives to memory: the disk would be the slowest part.
 [ -d /dev/shm ] && export TMPDIR=/dev/shm
 log="$(mktemp)"
 trap 'rm -f "$log" "$log.times"' EXIT
 
 # Sets `cpu` to the CPU seconds (user and system) of this shell's finished children.
-# `times` speaks of the shell that runs it, so it must not run in a substitution.
+# `times` reports on the shell that runs it, so it must not run in a substitution.
 children_cpu() {
     times >"$log.times"
     cpu="$(awk 'NR == 2 {
@@ -42,11 +42,11 @@ for target in "${targets[@]}"; do
     mkdir -p "artifacts/$target"
     children_cpu
     begin="$cpu" used=0 inputs=0
-    # In parts, because libFuzzer limits wall time: a busy machine must not count as fuzzing.
+    # Run in parts, because libFuzzer limits wall time: time without the CPU must not count.
     while [ "$used" -lt "$seconds" ]; do
         part=$((seconds - used < 120 ? seconds - used : 120))
         status=0
-        # New finds go to work/; the committed corpus stays small.
+        # New inputs go to work/, so that the committed corpus stays small.
         "$binary" "work/$target" "corpus/$target" "${options[@]}" "-max_total_time=$part" >"$log" 2>&1 || status=$?
         inputs=$((inputs + $(sed -n 's/^stat::number_of_executed_units: *//p' "$log" | tail -n 1 | grep . || echo 0)))
         if [ "$status" -ne 0 ]; then
@@ -58,5 +58,5 @@ for target in "${targets[@]}"; do
         used=$((cpu - begin))
         printf '%s: %s of %s CPU s, %s inputs\n' "$target" "$used" "$seconds" "$inputs" >&2
     done
-    printf '%s: %s CPU s, %s inputs, %s kept, nothing found\n' "$target" "$used" "$inputs" "$(ls "work/$target" | wc -l)"
+    printf '%s: %s CPU s, %s inputs, %s kept, no failures\n' "$target" "$used" "$inputs" "$(ls "work/$target" | wc -l)"
 done

@@ -1,6 +1,6 @@
-"""Puts the views of `sql/` into what is built, wherever it is built from.
+"""Adds the views of `sql/` to the built packages.
 
-In a clone they lie beside this folder. In an unpacked source distribution they lie in it.
+In a clone they are next to this folder, in an unpacked source distribution they are in it.
 """
 
 from pathlib import Path
@@ -18,5 +18,5 @@ class ViewsHook(BuildHookInterface):
         root = Path(self.root)
         found = [folder for folder in (root / "sql", root.parent / "sql") if folder.is_dir()]
         if not found:
-            raise FileNotFoundError("the folder `sql` with the views is missing: build in a clone")
+            raise FileNotFoundError("cannot find the folder `sql` with the views: build in a clone")
         build_data["force_include"][str(found[0])] = PLACE[self.target_name]

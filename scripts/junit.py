@@ -2,7 +2,7 @@
 
     python3 scripts/junit.py junit.xml
 
-A test that cannot run prints `skipped: REASON` and passes; it counts as skipped here.
+A test that cannot run prints `skipped: REASON` and passes; this script counts it as skipped.
 """
 
 import collections
@@ -10,7 +10,7 @@ import sys
 import xml.etree.ElementTree as ElementTree
 
 MARK = "skipped: "
-# Characters of the output of one failed test: the assertion is at its end.
+# Maximum characters of a failed test's output, from its end, which has the assertion.
 OUTPUT_MAX = 6000
 
 

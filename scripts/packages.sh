@@ -1,5 +1,5 @@
-# What ./dev installs: Debian or Ubuntu packages, Rust, a Python environment, packages of npm.
-# Sourced by ./dev. Every function may run again at any time and does nothing when all is there.
+# Installs the dependencies of ./dev: Debian or Ubuntu packages, Rust, a Python environment, npm
+# packages. Sourced by ./dev. Every function can be repeated and does nothing if all is installed.
 
 # Prints the packages of COMMAND:PACKAGE pairs whose command is missing.
 missing_of() {
@@ -12,7 +12,7 @@ missing_of() {
 # Installs packages by name in one transaction.
 apt_install() {
     [ $# -gt 0 ] || return 0
-    command -v apt-get >/dev/null 2>&1 || fail "please install: $*"
+    command -v apt-get >/dev/null 2>&1 || fail "cannot install packages without apt-get; install them: $*"
     local root=()
     [ "$(id -u)" -eq 0 ] || root=(sudo)
     say "installing $*"
@@ -33,7 +33,7 @@ missing_for_build() {
     pkg-config --exists libelf zlib 2>/dev/null || printf '%s\n' libelf-dev zlib1g-dev
 }
 
-# The workloads make incidents with these. Their tests skip where one is missing.
+# Needed by the workloads. Their tests skip if one is missing.
 missing_for_workloads() {
     missing_of python3:python3 losetup:mount mkfs.ext4:e2fsprogs mkfs.xfs:xfsprogs fio:fio \
         fusermount3:fuse3 pkg-config:pkg-config strace:strace ruby:ruby
@@ -45,8 +45,8 @@ missing_for_venv() {
     [ -x "$VENV/bin/pip" ] || python3 -c 'import ensurepip' 2>/dev/null || echo python3-venv
 }
 
-# Tools that the tests compare with, and what they need besides. babeltrace 1 settles the cases in
-# which babeltrace2 is known to be wrong.
+# Tools that the tests compare with, and other test dependencies. babeltrace 1 is the reference in
+# cases in which babeltrace2 is known to be wrong.
 missing_for_tests() {
     missing_of babeltrace2:babeltrace2 babeltrace:babeltrace iostat:sysstat trace-cmd:trace-cmd \
         blkparse:blktrace nm:binutils ip:iproute2 nft:nftables setpriv:util-linux \
@@ -55,13 +55,13 @@ missing_for_tests() {
     /usr/bin/python3 -c 'import bt2' 2>/dev/null || echo python3-bt2
 }
 
-# Tests skip, and report it, where an optional package cannot be had; so one that is missing from
-# this release of Debian must not keep the others away.
+# Tests skip, and report it, if an optional package is missing. A package that this release of Debian
+# does not have must not prevent the others from being installed.
 apt_install_each() {
     apt_install "$@" && return
     local package
     for package in "$@"; do
-        apt_install "$package" || echo "cannot install $package: tests that need it will skip" >&2
+        apt_install "$package" || echo "warning: cannot install $package, tests that need it will be skipped" >&2
     done
 }
 
@@ -80,8 +80,8 @@ need_rust() {
     export PATH="$HOME/.cargo/bin:$PATH"
 }
 
-# The test runner, built from source without what it needs to update itself. Its own target folder
-# goes afterwards.
+# The test runner, built from source without its self-update. Its target folder is removed
+# afterwards.
 need_nextest() {
     cargo nextest --version >/dev/null 2>&1 && return
     say "installing cargo-nextest"
@@ -99,14 +99,14 @@ need_venv() {
     [ -x "$VENV/bin/pip" ] || python3 -m venv "$VENV"
 }
 
-# Installs packages of Python unless all MODULES can be imported: pip_need "MODULE …" PACKAGE…
+# Installs Python packages unless all MODULES can be imported: pip_need "MODULE …" PACKAGE…
 pip_need() {
     local modules="$1"
     shift
     "$VENV/bin/python" -c "import ${modules// /, }" 2>/dev/null || "$VENV/bin/pip" install -q "$@" >&2
 }
 
-# DuckDB with its command line, and pyarrow: independent readers of our files, and `whyslow sql`.
+# DuckDB with its command line, and pyarrow: independent readers of our files, also for `whyslow sql`.
 need_duckdb() {
     need_venv
     pip_need "duckdb pyarrow" duckdb pyarrow
@@ -119,8 +119,8 @@ need_oracles() {
     need_duckdb
 }
 
-# What the Python package and its tests need. pandas, polars, Spark and py-spy are optional for
-# users, so tests skip without them.
+# Dependencies of the Python package and its tests. pandas, polars, Spark and py-spy are optional
+# for users, so tests skip without them.
 need_python_packages() {
     need_duckdb
     pip_need "fsspec hatchling ipykernel nbclient nbformat numpy pytest tzdata xdist" \
@@ -129,7 +129,7 @@ need_python_packages() {
     pip_need "perfetto google.protobuf opentelemetry.proto prometheus_client" \
         perfetto protobuf opentelemetry-proto prometheus-client || true
     [ -x "$VENV/bin/py-spy" ] || "$VENV/bin/pip" install -q py-spy >&2 || true
-    need_spark || echo "fleet queries will not run on Spark" >&2
+    need_spark || echo "warning: no Spark, skipping tests of fleet queries on Spark" >&2
 }
 
 need_spark() {
@@ -137,8 +137,8 @@ need_spark() {
     pip_need pyspark 'pyspark>=4.0,<5'
 }
 
-# The servers of workloads/web. Debian starts a server when it installs it and creates a database
-# cluster: the policy file forbids both.
+# The servers of workloads/web. Debian starts a server and creates a database cluster on
+# installation; the policy file prevents both.
 need_web() {
     local root=() policy=/usr/sbin/policy-rc.d made=
     [ "$(id -u)" -eq 0 ] || root=(sudo)
@@ -163,7 +163,7 @@ need_workloads() {
     apt_install_each "${missing[@]}"
 }
 
-# Node 20 or later. Older releases of Debian have an older one: npm installs a newer one then.
+# Node 20 or later. If Debian's version is older, npm installs a newer one.
 need_node() {
     need node:nodejs npm:npm
     [ "$(node -p 'parseInt(process.versions.node)')" -ge 20 ] && return
@@ -175,7 +175,7 @@ need_node() {
     export PATH="$folder/node_modules/node/bin:$PATH"
 }
 
-# Real traces with oracles, where the developer has them.
+# Real traces with reference results, if the developer has them.
 find_data() {
     if [ -z "${WHYSLOW_DATA:-}" ] && [ -d ../shared/data ]; then
         WHYSLOW_DATA="$(cd ../shared/data && pwd)"
@@ -184,6 +184,6 @@ find_data() {
         export WHYSLOW_DATA
         say "using the traces in WHYSLOW_DATA"
     else
-        say "WHYSLOW_DATA is not set: tests on other people's traces will skip"
+        say "WHYSLOW_DATA is not set, tests on third-party traces will be skipped"
     fi
 }

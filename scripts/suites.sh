@@ -1,4 +1,4 @@
-# ./dev test: every suite, beside each other where one waits while another computes.
+# ./dev test: runs every suite, in parallel if some wait while others compute.
 # Sourced by ./dev. Each suite writes $LOGS/NAME.log, $LOGS/NAME.status and $LOGS/NAME.seconds.
 
 LOGS="$CACHE/logs"
@@ -19,7 +19,7 @@ start() {
     STARTED["$name"]=$!
 }
 
-# Waits for suites and keeps going if one of them failed: the report at the end has the failures.
+# Waits for suites, and continues if one failed: the report at the end lists the failures.
 await() {
     local name
     for name in "$@"; do
@@ -35,32 +35,32 @@ cmd_test() {
     declare -gA STARTED=()
     mkdir -p "$LOGS"
     rm -f "$LOGS"/*
-    # What several tests share is made once for all of them, in here (whyslow-testkit).
+    # Tests share data through this folder (whyslow-testkit).
     WHYSLOW_TEST_FOLDER="$(mktemp -d -t whyslow-tests.XXXXXX)"
     export WHYSLOW_TEST_FOLDER
     trap end_suites EXIT
     find_data
-    # Before anything runs beside it: there is one lock for all of apt.
+    # Before starting suites: apt has a single lock.
     need_rust
     need_node
     start packages install_test_packages
     start program build_program
     await packages program
-    failed program && { tail -n 50 "$LOGS/program.log" >&2; fail "the program does not build"; }
+    failed program && { tail -n 50 "$LOGS/program.log" >&2; fail "cannot build the program"; }
     export PATH="$VENV/bin:$PATH"
-    # Faults are recorded while only the compiler runs, at the lowest priority: its CPU time is given
-    # up at once, so the recordings see a machine that is all but idle.
+    # Record faults while only the compiler runs, at the lowest priority: it is preempted at once, so
+    # the machine is almost idle for the recorded programs.
     start build build_tests
     start faults-record record_faults
     await build faults-record
-    failed build && { tail -n 80 "$LOGS/build.log" >&2; fail "the tests do not build"; }
+    failed build && { tail -n 80 "$LOGS/build.log" >&2; fail "cannot build the tests"; }
     start rust rust_tests gate
     start python python_tests
     start exports export_tests
     start web web_tests
     start faults explain_faults
     await rust python exports web faults
-    # Alone: a recorder records whatever else the machine does.
+    # Alone, because a recorder records all other activity of the machine.
     start live rust_tests live
     await live
     start web-live web_live_tests
@@ -68,7 +68,7 @@ cmd_test() {
     report
 }
 
-# A suite that runs on after Ctrl-C would disturb the next one.
+# Ends the suites on exit: after Ctrl-C, they would disturb the next run.
 end_suites() {
     local pid
     for pid in $(jobs -p); do
@@ -78,7 +78,7 @@ end_suites() {
     rm -rf "$WHYSLOW_TEST_FOLDER"
 }
 
-# The program that all suites test: the one of ./dev demo.
+# Builds the program that all suites test, like ./dev demo.
 build_program() {
     build_ui
     cargo_build_program
@@ -90,7 +90,7 @@ build_tests() {
     cargo nextest run --workspace --features "$FEATURES" --locked --no-run
 }
 
-# Debian's packages come in one transaction, and those of Python behind it.
+# Installs Debian packages in one transaction, then Python packages.
 install_test_packages() {
     local missing
     mapfile -t missing < <({ missing_for_tests; missing_for_workloads; missing_for_venv; } | sort -u)
@@ -103,23 +103,23 @@ rust_tests() {
     local profile="$1" status=0
     rm -f "target/nextest/$profile/junit.xml"
     cargo nextest run --workspace --features "$FEATURES" --locked --profile "$profile" || status=$?
-    # cargo-nextest keeps its reports in the workspace, wherever the target directory is.
+    # cargo-nextest writes its reports to the workspace, independent of the target directory.
     python3 scripts/junit.py "target/nextest/$profile/junit.xml" || status=1
     return "$status"
 }
 
-# With the program that the other suites test too. A file stays with one worker: Spark starts once.
+# Tests the same program as the other suites. One worker per file, so that Spark starts once.
 python_tests() {
     WHYSLOW_BINARY="$PROGRAM" "$VENV/bin/python" -m pytest -q -rs -n 3 --dist loadfile python
 }
 
-# What is exported, read by the tools it is for.
+# Reads exported files with the tools that they are meant for.
 export_tests() {
     WHYSLOW_BINARY="$PROGRAM" "$VENV/bin/python" -m pytest -q -rs \
         -p no:cacheprovider crates/whyslow-export/tests/oracles
 }
 
-# Logic of the pages in node, and the pages in a browser on a server of their own.
+# Tests the pages' logic in node, and the pages in a browser with their own server.
 web_tests() {
     local status=0
     need_node
@@ -128,21 +128,21 @@ web_tests() {
     return "$status"
 }
 
-# The pages of a machine that is being recorded.
+# Tests the pages of a live recording.
 WEB_LIVE=web/tests/e2e/workflows.test.mjs
 web_live_tests() {
     need_node
     WHYSLOW="$PROGRAM" node --test "$WEB_LIVE"
 }
 
-# Why faults cannot be made here; empty if they can.
+# Prints why faults cannot be injected here, if so.
 faults_need() {
-    [ "$(id -u)" -eq 0 ] || { echo "only root may record"; return; }
+    [ "$(id -u)" -eq 0 ] || { echo "recording needs root"; return; }
     [ -e /sys/kernel/btf/vmlinux ] || { echo "this kernel has no BTF"; return; }
     command -v nft >/dev/null 2>&1 && command -v ip >/dev/null 2>&1 || echo "ip and nft are missing"
 }
 
-# A machine that must be recorded must make the faults, too: as the tests of Rust do.
+# If live tests are required, the faults are, too, as in the Rust tests.
 skip_faults() {
     case ",${WHYSLOW_REQUIRE:-}," in
         *,live,* | *,all,*) echo "required by WHYSLOW_REQUIRE but skipped: faults: $1"; return 1 ;;
@@ -150,7 +150,7 @@ skip_faults() {
     echo "skipped: faults: $1"
 }
 
-# A few of the faults of `./dev eval explain`.
+# Folder of a few faults of `./dev eval explain`.
 FAULTS="$CACHE/few-faults"
 record_faults() {
     local why
@@ -168,7 +168,7 @@ explain_faults() {
     rm -rf "$FAULTS"
 }
 
-# Prints PASSED FAILED SKIPPED of a suite, from what its runner prints last.
+# Prints PASSED FAILED SKIPPED of a suite, from the last lines of its log.
 counts_of() {
     local log="$LOGS/$1.log"
     case "$1" in
@@ -187,7 +187,7 @@ counts_of() {
     esac
 }
 
-# What failed, what was skipped and why, what had to be repeated; then one line a suite, and the sum.
+# Prints failures, skips with their reasons, and repeats; then one line per suite, and the sum.
 report() {
     local name passed failed skipped sum_passed=0 sum_failed=0 sum_skipped=0 status=0
     for name in rust live python exports web web-live faults-record faults; do
@@ -201,14 +201,14 @@ report() {
             esac | head -n 300
         fi
     done
-    say "skipped, and why; repeated"
+    say "skipped tests with reasons, and repeated tests"
     grep -hE '^ *[0-9]+ skipped: |^skipped: |^SKIPPED |^flaky: |# SKIP' "$LOGS"/{rust,live,python,exports,web,web-live,faults}.log || true
     echo
     for name in rust live python exports web web-live; do
         read -r passed failed skipped < <(counts_of "$name") || true
         printf '%s: %s passed, %s failed, %s skipped, %s s\n' "$name" "$passed" "$failed" "$skipped" "$(cat "$LOGS/$name.seconds")"
         sum_passed=$((sum_passed + passed)) sum_failed=$((sum_failed + failed)) sum_skipped=$((sum_skipped + skipped))
-        [ "$passed" -gt 0 ] || { echo "error: $name ran no test"; status=1; }
+        [ "$passed" -gt 0 ] || { echo "error: $name ran no tests"; status=1; }
     done
     tail -n 3 "$LOGS/faults.log"
     printf '%s passed, %s failed, %s skipped\n' "$sum_passed" "$sum_failed" "$sum_skipped"

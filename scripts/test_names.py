@@ -1,12 +1,12 @@
 """Lists every test of the repository by name, from its sources, and compares two such lists.
 
-    python3 scripts/test_names.py list                    all names, one a line
-    python3 scripts/test_names.py compare BEFORE MOVED    fails if a name of BEFORE is gone
+    python3 scripts/test_names.py list                    print all names, one per line
+    python3 scripts/test_names.py compare BEFORE MOVED    fail if a name of BEFORE is missing
 
-A name is `rust CRATE FUNCTION`, `python FILE FUNCTION` or `web FILE TITLE`: what a test checks is
-in its function, and modules and executables are where it is kept. MOVED has lines `OLD -> NEW` for
-tests that were merged into another one or changed their crate, with `rust OLD_CRATE * -> rust
-NEW_CRATE *` for all of a crate whose name is in no list any more.
+A name is `rust CRATE FUNCTION`, `python FILE FUNCTION` or `web FILE TITLE`, without modules and
+executables, because these change without changing the test. MOVED has lines `OLD -> NEW` for tests
+that were merged into another one or moved to another crate, and `rust OLD_CRATE * -> rust NEW_CRATE
+*` for all other tests of a crate.
 """
 
 import collections
@@ -47,7 +47,7 @@ def compare(before_path, moved_path):
         if not old.endswith("*"):
             before[new] += before.pop(old, 0)
     lost = before - now
-    # A crate that was divided: its tests may be in any of its parts.
+    # The tests of a divided crate may be in any of its parts.
     added = now - before
     for old, new in moves:
         if not old.endswith("*"):

@@ -1,4 +1,4 @@
-// Bundles the pages into dist/: app.js, app.css, index.html, and a stamp of what they were made from.
+// Bundles the pages into dist/: app.js, app.css, index.html, and a hash of the sources.
 import { createHash } from "node:crypto";
 import { cpSync, existsSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
@@ -7,10 +7,10 @@ import { build } from "esbuild";
 
 const root = import.meta.dirname;
 const out = join(root, "dist");
-// What people wait for over a slow line; see docs/performance.md.
+// Size limit for slow connections; see docs/performance.md.
 const GZIP_BYTES_MAX = 150_000;
 
-/** Everything a bundle is made from, in one order. */
+/** All source files of the bundle, sorted. */
 function sources(folder) {
     const found = [];
     for (const entry of readdirSync(folder, { withFileTypes: true })) {
@@ -26,7 +26,7 @@ for (const path of [join(root, "package-lock.json"), join(root, "build.mjs"), ..
     hash.update(readFileSync(path));
 }
 const stamp = `${hash.digest("hex")}\n`;
-// Files that are newer would have the program compiled again that carries them.
+// Newer files would trigger a rebuild of the program that embeds them.
 if (existsSync(join(out, "stamp")) && readFileSync(join(out, "stamp"), "utf8") === stamp) {
     console.log("web/dist: up to date");
     process.exit(0);
@@ -47,11 +47,11 @@ await build({
     legalComments: "none",
     logLevel: "warning",
 });
-// What a report has to hold: the questions of the pages, from the pages themselves.
-await build({ entryPoints: [join(root, "src/requests.ts")], outfile: join(out, "requests.mjs"), bundle: true, format: "esm", logLevel: "warning" });
-const { questions } = await import(join(out, "requests.mjs"));
-rmSync(join(out, "requests.mjs"));
-const asked = JSON.stringify(questions(), null, 1);
+// The URLs that the pages request, for reports.
+await build({ entryPoints: [join(root, "src/report_queries.ts")], outfile: join(out, "report_queries.mjs"), bundle: true, format: "esm", logLevel: "warning" });
+const { reportQueries } = await import(join(out, "report_queries.mjs"));
+rmSync(join(out, "report_queries.mjs"));
+const queries = JSON.stringify(reportQueries(), null, 1);
 cpSync(join(root, "src/index.html"), join(out, "index.html"));
 
 let bytes = 0;
@@ -60,10 +60,10 @@ for (const name of readdirSync(out)) {
 }
 console.log(`web/dist: ${bytes} bytes compressed`);
 if (bytes > GZIP_BYTES_MAX) {
-    console.error(`error: more than the ${GZIP_BYTES_MAX} bytes that a slow line is to wait for`);
+    console.error(`error: web/dist is larger than ${GZIP_BYTES_MAX} bytes compressed`);
     process.exit(1);
 }
 
-writeFileSync(join(out, "questions.json"), `${asked}\n`);
+writeFileSync(join(out, "questions.json"), `${queries}\n`);
 
 writeFileSync(join(out, "stamp"), stamp);

@@ -1,8 +1,8 @@
-"""A striped set of disks carries the same load everywhere, and one disk is slow now and then.
+"""A striped set of disks carries an equal load, and one disk has occasional slow requests.
 
-fio reads and writes blocks at random, disk after disk in turn, so that the healthy ones cannot
-be told by having less to do. What it did is what it says itself: its totals, and its log of
-every operation, which names the disk. `bad_disk.json` has the parameters.
+fio does random reads and writes on the disks in turn, so that the load does not identify the
+healthy ones. The ground truth comes from fio: its totals, and its log of every operation with the
+disk. `bad_disk.json` has the parameters.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def job_file(parameters: dict[str, Any], disks: list[Disk], folder: Path) -> str
         f"size={len(disks) * parameters['mib']}m",
         f"number_ios={operations}",
         "invalidate=0",
-        # Threads of one process, which can be ended as one.
+        # Threads of one process, which can be killed together.
         "thread=1",
     ]
     for reader in range(parameters["readers"]):
@@ -51,7 +51,7 @@ def logged(folder: Path, readers: int) -> Counter[tuple[str, str]]:
     counts: Counter[tuple[str, str]] = Counter()
     for reader in range(readers):
         for line in (folder / f"iolog.{reader}").read_text().splitlines():
-            # From version 3 on, the time comes first.
+            # From log version 3 on, the time comes first.
             words = line.split()
             words = words[1:] if words and words[0].isdigit() else words
             if len(words) >= 4 and words[1] in ("read", "write"):
@@ -63,17 +63,17 @@ def work(lab: Lab, seconds: float, parameters: dict[str, Any]) -> dict[str, Any]
     needs("fio")
     disks = [lab.disk(parameters["mib"]) for _ in range(parameters["disks"])]
     for disk in disks:
-        disk.tell(read_us=parameters["read_us"], write_us=parameters["write_us"])
+        disk.set(read_us=parameters["read_us"], write_us=parameters["write_us"])
     bad = disks[parameters["bad"]]
-    bad.tell(slow_us=parameters["slow_us"], slow_every=parameters["slow_every"])
+    bad.set(slow_us=parameters["slow_us"], slow_every=parameters["slow_every"])
     jobs = lab.folder / "bad_disk.fio"
     jobs.write_text(job_file(parameters, disks, lab.folder))
-    before = {disk.name: disk.told() for disk in disks}
+    before = {disk.name: disk.state() for disk in disks}
     begin = time.time_ns()
-    # Each job is reported by itself, and none runs longer than this.
-    said = lab.run("fio", "--output-format=json", f"--runtime={int(seconds)}", jobs)
+    # fio reports each job separately, and stops it after the run time.
+    output = lab.run("fio", "--output-format=json", f"--runtime={int(seconds)}", jobs)
     end = time.time_ns()
-    report = json.loads(said[said.index("{") :])
+    report = json.loads(output[output.index("{") :])
     counts = logged(lab.folder, parameters["readers"])
     totals = {
         way: sum(job[way]["total_ios"] for job in report["jobs"]) for way in ("read", "write")
@@ -81,7 +81,7 @@ def work(lab: Lab, seconds: float, parameters: dict[str, Any]) -> dict[str, Any]
     for way, total in totals.items():
         in_log = sum(count for (_, one), count in counts.items() if one == way)
         if in_log != total:
-            raise UnavailableError(f"fio says {total} of {way}, and logs {in_log}")
+            raise UnavailableError(f"fio reports {total} {way} operations, but logs {in_log}")
     of_disks = []
     for disk in disks:
         reads, writes = counts[disk.device, "read"], counts[disk.device, "write"]
@@ -93,7 +93,7 @@ def work(lab: Lab, seconds: float, parameters: dict[str, Any]) -> dict[str, Any]
                 "writes": writes,
                 "bytes_read": reads * parameters["block_bytes"],
                 "bytes_written": writes * parameters["block_bytes"],
-                "slow": disk.told()["slow"] - before[disk.name]["slow"],
+                "slow": disk.state()["slow"] - before[disk.name]["slow"],
             }
         )
     return {

@@ -1,8 +1,8 @@
-"""A large file that is not in memory is sent, and who writes to the same file has to wait.
+"""A large file that is not in the page cache is sent, and writes to the same file stall.
 
-XFS holds the lock of the file while it reads for sendfile(), and the disk is slow. The write
-needs the lock for itself, though its bytes would only go to memory. Who writes holds a lock of the
-program meanwhile, for which a producer waits.
+XFS holds the inode lock while it reads for sendfile(), and the disk is slow. A write needs the
+lock exclusively, although it only goes to the page cache. The writing thread holds a user-space
+lock meanwhile, for which a producer waits.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from lab import Lab, next_prime
 MIB = 4
 WRITE = b"w" * 512
 READ_US = 400_000
-# A stall that is beyond doubt; normally a write takes microseconds.
+# Minimum duration of a stall; normally a write takes microseconds.
 STALL_NS = 50_000_000
 READY, STOP = 0, 1
 
@@ -59,17 +59,17 @@ def send(path: Path, shared: mmap.mmap) -> dict[str, Any]:
 
 
 class Producer(threading.Thread):
-    """Needs the lock under which is written, again and again."""
+    """Takes the lock of the writer again and again."""
 
     def __init__(self, lock: threading.Lock) -> None:
         super().__init__()
         self.lock = lock
         self.is_over = False
-        self.told: dict[str, Any] = {"comm": "producer", "stalls": []}
+        self.result: dict[str, Any] = {"comm": "producer", "stalls": []}
 
     def run(self) -> None:
         tid = threading.get_native_id()
-        self.told["tid"] = tid
+        self.result["tid"] = tid
         Path(f"/proc/self/task/{tid}/comm").write_text("producer")
         while not self.is_over:
             begin = time.time_ns()
@@ -78,7 +78,7 @@ class Producer(threading.Thread):
                 pass
             dur = time.perf_counter_ns() - start
             if dur >= STALL_NS:
-                self.told["stalls"].append({"begin_ns": begin, "dur_ns": dur})
+                self.result["stalls"].append({"begin_ns": begin, "dur_ns": dur})
             time.sleep(0.01)
 
 
@@ -108,7 +108,7 @@ def write(path: Path, shared: mmap.mmap) -> dict[str, Any]:
     return {
         "pid": os.getpid(),
         "comm": "appender",
-        "producer": producer.told,
+        "producer": producer.result,
         "writes": number,
         "bytes": number * len(WRITE),
         "stalls": stalls,
@@ -117,7 +117,7 @@ def write(path: Path, shared: mmap.mmap) -> dict[str, Any]:
 
 
 def work(lab: Lab, seconds: float) -> dict[str, Any]:
-    del seconds  # as many reads as the file has parts
+    del seconds  # ends when the file is sent
     disk = lab.disk(400)
     folder = lab.mount(disk, "xfs", "-K")
     path = folder / "film.bin"
@@ -125,8 +125,8 @@ def work(lab: Lab, seconds: float) -> dict[str, Any]:
         file.write(os.urandom(1 << 20) * MIB)
         os.fsync(file.fileno())
     shared = mmap.mmap(-1, 4096)
-    disk.tell(read_us=READ_US)
+    disk.set(read_us=READ_US)
     victim = lab.start("appender", write, path, shared)
     guilty = lab.start("downloadd", send, path, shared).result()
-    disk.tell(read_us=0)
+    disk.set(read_us=0)
     return {"disk": disk.name, "file": str(path), "guilty": guilty, "victim": victim.result()}

@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
-"""Makes a fault on purpose, on and off within seconds, and tells who is guilty of what as JSON.
+"""Injects a fault, on and off within seconds, and prints the culprits and their time as JSON.
 
     sudo python3 workloads/fault.py noisy_neighbour --seed 7
     sudo whyslow record -o noisy.wsl -- python3 workloads/fault.py noisy_neighbour
 
-Status 77, and {"skipped": why}: this machine cannot make it.
+Prints {"skipped": REASON} and exits with status 77 if this machine cannot inject it.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from faults.plan import Plan
 from lab import Lab, UnavailableError
 
 SKIPPED = 77
-# More than any takes; then the watchdog ends it.
+# More than any fault needs; then the watchdog kills it.
 SECONDS_MAX = 40
 
 
@@ -30,12 +30,16 @@ def parsed() -> argparse.Namespace:
         description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("name", nargs="?", choices=FAULTS)
-    parser.add_argument("--list", action="store_true", help="names, and what to record for each")
-    parser.add_argument("--seed", type=int, default=1, help="what its figures are drawn from")
-    parser.add_argument("-o", "--output", type=Path, help="file for the truth, instead of stdout")
+    parser.add_argument(
+        "--list", action="store_true", help="list the faults, and the events to record for each"
+    )
+    parser.add_argument("--seed", type=int, default=1, help="random seed of its parameters")
+    parser.add_argument(
+        "-o", "--output", type=Path, help="write the ground truth to OUTPUT instead of stdout"
+    )
     arguments = parser.parse_args()
     if not arguments.list and not arguments.name:
-        parser.error("which fault? --list has their names")
+        parser.error("no fault named; --list lists them")
     return arguments
 
 
@@ -59,7 +63,7 @@ def main() -> int:
     status, begin = 0, time.time_ns()
     try:
         with Lab(SECONDS_MAX) as lab:
-            truth = fault.make(lab, plan).told()
+            truth = fault.make(lab, plan).as_dict()
     except UnavailableError as error:
         print(f"skipped: {error}", file=sys.stderr)
         status, truth = SKIPPED, {"skipped": str(error)}

@@ -1,7 +1,7 @@
-"""A JVM on a disk that is slow now and then, under async-profiler: appends, syncs, sendfile, reads.
+"""A JVM on a disk with slow phases, under async-profiler: appends, syncs, sendfile, reads.
 
-The profile is what is wanted; the truth about who waited in the kernel is that of a recording made
-beside it.
+The result is the profile; the ground truth about waits in the kernel comes from a recording of the
+same run.
 """
 
 from __future__ import annotations
@@ -24,18 +24,18 @@ from lab import Lab, UnavailableError, needs
 HERE = Path(__file__).resolve().parent / "jvm"
 CACHE = Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "whyslow-dev/jvm"
 URL = "https://repo1.maven.org/maven2/tools/profiler/async-profiler"
-# Of the jars.
+# SHA-256 of the jars.
 DIGESTS = {
     "3.0": "8f798860049d01f4a2f853596d28c85d2983f0c098f165a32909b7da9c74209f",
     "4.4": "47f321b8cdbadda2c281a612f6ac245254c81a02ce578abf782a53170ea40b37",
 }
 SEGMENTS, SEGMENT_BYTES = 48, 256 << 10
-# A request to the disk takes so long while it is slow, in microseconds.
+# Duration of a disk request in a slow phase, in microseconds.
 SLOW_US = (90_000, 500_000)
 
 
 def library(version: str) -> Path:
-    """The profiler's library, from Maven Central."""
+    """Path of the profiler's library, from Maven Central."""
     jar = CACHE / f"async-profiler-{version}.jar"
     if not jar.exists():
         CACHE.mkdir(parents=True, exist_ok=True)
@@ -43,11 +43,11 @@ def library(version: str) -> Path:
         try:
             urllib.request.urlretrieve(f"{URL}/{version}/{jar.name}", part)
         except OSError as error:
-            raise UnavailableError(f"{URL} cannot be reached: {error}") from error
+            raise UnavailableError(f"cannot download {URL}: {error}") from error
         part.rename(jar)
     digest = hashlib.sha256(jar.read_bytes()).hexdigest()
     if digest != DIGESTS[version]:
-        raise UnavailableError(f"{jar} is not what it was: {digest}")
+        raise UnavailableError(f"{jar} has an unexpected digest: {digest}")
     path = CACHE / version / "libasyncProfiler.so"
     path.parent.mkdir(exist_ok=True)
     with zipfile.ZipFile(jar) as archive:
@@ -56,14 +56,14 @@ def library(version: str) -> Path:
 
 
 def compiled(lab: Lab) -> Path:
-    """The folder with the programs' classes."""
+    """Compiles the programs; the folder with their classes."""
     needs("javac", "java")
     lab.run("javac", "-d", lab.folder, *sorted(HERE.glob("*.java")))
     return lab.folder
 
 
 def segments(folder: Path) -> None:
-    """Files that are not in memory."""
+    """Creates files that are not in the page cache."""
     for number in range(SEGMENTS):
         path = folder / f"{number:03}.segment"
         path.write_bytes(os.urandom(SEGMENT_BYTES))
@@ -89,9 +89,17 @@ def work(
     folder = lab.mount(disk, kind, *(["-K"] if kind == "xfs" else []))
     segments(folder)
     out = lab.folder / "profile.jfr"
-    asked = f"start,event=wall,interval=10ms,lock=1ms,jfr{options},file={out}"
-    command = ["java", f"-agentpath:{library(version)}={asked}", "-Xmx64m", "-XX:+UseSerialGC"]
-    command += ["-cp", str(classes), "Storage", str(folder), str(seconds), str(seed)]
+    agent_options = f"start,event=wall,interval=10ms,lock=1ms,jfr{options},file={out}"
+    command = ["java", f"-agentpath:{library(version)}={agent_options}", "-Xmx64m"]
+    command += [
+        "-XX:+UseSerialGC",
+        "-cp",
+        str(classes),
+        "Storage",
+        str(folder),
+        str(seconds),
+        str(seed),
+    ]
     child = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.DEVNULL)
     lab.will_undo("process", child.pid, watchdog.start_of(child.pid))
     started(child.pid)
@@ -101,11 +109,11 @@ def work(
             time.sleep(dice.uniform(0.5, 1.5))
             if not healthy:
                 slow = dice.randint(*SLOW_US)
-                disk.tell(read_us=slow, write_us=slow)
+                disk.set(read_us=slow, write_us=slow)
                 time.sleep(dice.uniform(0.3, 1.0))
-                disk.tell(read_us=0, write_us=0)
+                disk.set(read_us=0, write_us=0)
     finally:
-        disk.tell(read_us=0, write_us=0)
+        disk.set(read_us=0, write_us=0)
         child.wait(60)
     shutil.copy(out, profile)
     return {"pid": child.pid, "disk": disk.name, "folder": str(folder)}

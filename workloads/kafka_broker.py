@@ -1,8 +1,8 @@
-"""Apache Kafka, whose consumer lags on a slow disk: producers wait for what it reads.
+"""Apache Kafka with a lagging consumer on a slow disk: producers wait for its reads.
 
-The broker sends the begin of a segment that is not in memory, with sendfile(); XFS holds the lock
-of the file meanwhile, and the producers' records go to the end of the same file. Who appends holds
-the log's lock in the broker, for which the other request handlers wait.
+The broker sends the start of a segment that is not in the page cache with sendfile(). XFS holds
+the inode lock meanwhile, and the producers' records go to the end of the same file. The appending
+request handler holds the log's lock in the broker, for which the other handlers wait.
 """
 
 from __future__ import annotations
@@ -25,14 +25,14 @@ HERE = Path(__file__).resolve().parent / "kafka"
 VERSION = "3.9.1"
 PLUGIN = "org.apache.maven.plugins:maven-dependency-plugin:3.6.1:copy-dependencies"
 MIB = 96
-# A request to the disk takes so long while it is slow, in microseconds.
+# Duration of a disk request in a slow phase, in microseconds.
 SLOW_US = (150_000, 450_000)
 START_SECONDS = 60
 END_BYTES = 4 << 20
 
 
 def jars() -> str:
-    """The broker's class path, from Maven Central."""
+    """Downloads the broker from Maven Central; its class path."""
     folder = CACHE / f"kafka-{VERSION}"
     if not folder.exists():
         needs("mvn")
@@ -42,13 +42,13 @@ def jars() -> str:
         words += ["-DincludeScope=runtime", f"-DoutputDirectory={part}"]
         done = subprocess.run([str(word) for word in words], capture_output=True, text=True)
         if done.returncode != 0:
-            raise UnavailableError(f"Kafka cannot be fetched: {done.stdout[-500:]}")
+            raise UnavailableError(f"cannot download Kafka: {done.stdout[-500:]}")
         part.rename(folder)
     return f"{folder}/*"
 
 
 def ports(count: int) -> list[int]:
-    """Ports of loopback that nobody listens on."""
+    """Free ports on loopback."""
     sockets = [socket.socket() for _ in range(count)]
     for each in sockets:
         each.bind(("127.0.0.1", 0))
@@ -59,7 +59,7 @@ def ports(count: int) -> list[int]:
 
 
 class Broker:
-    """A broker with its log on the folder, and its metadata elsewhere."""
+    """A broker with its log in a folder, and its metadata elsewhere."""
 
     def __init__(self, lab: Lab, log: Path, options: list[str]) -> None:
         self.lab = lab
@@ -81,7 +81,7 @@ class Broker:
         self._await(data)
 
     def start(self, words: list[str], **pipes: Any) -> subprocess.Popen[bytes]:
-        """A JVM with the broker's classes."""
+        """Starts a JVM with the broker's classes."""
         command = ["java", "-cp", f"{self.classpath}:{self.lab.folder}", *words]
         pipes = {"stdin": subprocess.DEVNULL, "stdout": subprocess.DEVNULL, **pipes}
         child = subprocess.Popen(command, cwd=self.lab.folder, **pipes)
@@ -89,13 +89,13 @@ class Broker:
         return child
 
     def _await(self, port: int) -> None:
-        give_up = time.monotonic() + START_SECONDS
+        deadline = time.monotonic() + START_SECONDS
         while True:
             try:
                 socket.create_connection(("127.0.0.1", port), 1).close()
             except OSError as error:
-                if self.child.poll() is not None or time.monotonic() > give_up:
-                    raise UnavailableError("the broker does not start") from error
+                if self.child.poll() is not None or time.monotonic() > deadline:
+                    raise UnavailableError("the broker did not start") from error
                 time.sleep(0.2)
             else:
                 return
@@ -109,8 +109,8 @@ class Broker:
             self.child.wait()
 
 
-def forget(folder: Path) -> None:
-    """Segments are no longer in memory, but for the end, to which is written."""
+def drop_cache(folder: Path) -> None:
+    """Drops segments from the page cache, except for their ends, which are written."""
     for path in folder.glob("orders-0/*.log"):
         fd = os.open(path, os.O_RDONLY)
         os.fsync(fd)
@@ -121,28 +121,28 @@ def forget(folder: Path) -> None:
 
 
 def load(lab: Lab, broker: Broker, disk: Any, folder: Path, seconds: float, seed: int) -> list[Any]:
-    """Clients for so long, while the disk is slow now and then; requests that took long."""
+    """Runs clients for `seconds` on a disk with slow phases; their slow requests."""
     truth = lab.folder / "requests.csv"
     words = ["-Xmx256m", "Clients", broker.address, str(seconds), str(MIB), str(truth)]
     clients = broker.start(words, stdin=subprocess.PIPE, stdout=subprocess.PIPE)
     assert clients.stdin is not None
     assert clients.stdout is not None
     if clients.stdout.readline() != b"filled\n":
-        raise UnavailableError("the clients cannot fill their topic")
-    forget(folder)
+        raise UnavailableError("the clients failed to fill their topic")
+    drop_cache(folder)
     clients.stdin.write(b"\n")
     clients.stdin.close()
     dice = random.Random(seed)
     try:
         while clients.poll() is None:
             time.sleep(dice.uniform(1, 2))
-            forget(folder)
+            drop_cache(folder)
             if seed:
-                disk.tell(read_us=dice.randint(*SLOW_US))
+                disk.set(read_us=dice.randint(*SLOW_US))
             time.sleep(dice.uniform(1, 2))
-            disk.tell(read_us=0)
+            disk.set(read_us=0)
     finally:
-        disk.tell(read_us=0)
+        disk.set(read_us=0)
         clients.wait(60)
     with open(truth, newline="") as file:
         return [{name: int(value) for name, value in row.items()} for row in csv.DictReader(file)]
@@ -156,9 +156,9 @@ def work(
     seed: int = 1,
     started: Callable[[int], object] = lambda _: None,
 ) -> dict[str, Any]:
-    """A seed of 0 leaves the disk fast. The profile is that of the broker, by async-profiler.
+    """Runs the broker under async-profiler or JDK Flight Recorder; a seed of 0 keeps the disk fast.
 
-    When it is started, its process is told.
+    Calls `started` with the broker's pid.
     """
     needs("java", "javac")
     disk = lab.disk(600)
@@ -170,8 +170,8 @@ def work(
     if profile and version == "jdk":
         options = [f"-XX:StartFlightRecording=filename={out},settings=profile"]
     elif profile:
-        asked = f"start,event=wall,interval=10ms,lock=1ms,jfr,chunktime=10,file={out}"
-        options = [f"-agentpath:{library(version)}={asked}"]
+        agent_options = f"start,event=wall,interval=10ms,lock=1ms,jfr,chunktime=10,file={out}"
+        options = [f"-agentpath:{library(version)}={agent_options}"]
     broker = Broker(lab, log, options)
     try:
         started(broker.child.pid)

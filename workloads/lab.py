@@ -1,4 +1,4 @@
-"""What the workloads share: slow disks, actors, and that nothing of them stays."""
+"""Shared by the workloads: slow disks, actors, and cleanup."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ import watchdog
 HERE = Path(__file__).resolve().parent
 PR_SET_PDEATHSIG = 1
 PR_SET_NAME = 15
-# Numbers of a control file, see slowfs.c.
+# Fields of a control file, see slowfs.c.
 FIELDS = [
     "read_us",
     "write_us",
@@ -43,12 +43,12 @@ class UnavailableError(Exception):
 
 
 def name_thread(name: str) -> None:
-    """Names the thread that calls, of which the kernel keeps 15 bytes."""
+    """Names the calling thread; the kernel keeps 15 bytes."""
     LIBC.prctl(PR_SET_NAME, name.encode(), 0, 0, 0)
 
 
 def next_prime(number: int) -> int:
-    """The least prime from a number on: counts that nobody else on the machine has."""
+    """The smallest prime not less than `number`: a count that no other program has by chance."""
     while number < 2 or any(number % factor == 0 for factor in range(2, int(number**0.5) + 1)):
         number += 1
     return number
@@ -56,18 +56,18 @@ def next_prime(number: int) -> int:
 
 def needs(*programs: str) -> None:
     if os.geteuid() != 0:
-        raise UnavailableError("only root may make devices and groups")
+        raise UnavailableError("creating devices and cgroups needs root")
     for program in programs:
         if shutil.which(program) is None:
             raise UnavailableError(f"`{program}` is not installed")
 
 
 def run(*command: str | Path) -> str:
-    """Standard output of a command that must succeed."""
+    """Runs a command that must succeed; its standard output."""
     words = [str(word) for word in command]
     done = subprocess.run(words, capture_output=True, text=True, check=False)
     if done.returncode != 0:
-        raise UnavailableError(f"`{' '.join(words)}` fails: {done.stderr.strip()}")
+        raise UnavailableError(f"`{' '.join(words)}` failed: {done.stderr.strip()}")
     return done.stdout.strip()
 
 
@@ -81,18 +81,18 @@ class Disk:
         self.number = f"{os.major(number)}:{os.minor(number)}"
         self._control = control
 
-    def tell(self, **fields: int) -> None:
+    def set(self, **fields: int) -> None:
         with open(self._control, "r+b", buffering=0) as file:
             for name, value in fields.items():
                 os.pwrite(file.fileno(), struct.pack("=Q", value), 8 * FIELDS.index(name))
 
-    def told(self) -> dict[str, int]:
-        """What it was told, and what it did."""
+    def state(self) -> dict[str, int]:
+        """Settings and counters."""
         return dict(zip(FIELDS, struct.unpack(f"={len(FIELDS)}Q", self._control.read_bytes())))
 
 
 class Actor:
-    """A process of its own, which does something and tells what it did."""
+    """A child process that performs an action and reports a result."""
 
     def __init__(
         self, name: str, pid: int, pipe: int, child: subprocess.Popen[bytes] | None = None
@@ -103,17 +103,17 @@ class Actor:
         self._child = child
 
     def result(self) -> Any:
-        """What it told; waits for its end."""
+        """Waits for the process to end; its result."""
         with open(self._pipe, encoding="utf-8") as pipe:
             text = pipe.read()
         status = self._child.wait() if self._child else os.waitpid(self.pid, 0)[1]
         if status != 0 or not text:
-            raise RuntimeError(f"{self.name} ended with status {status}")
+            raise RuntimeError(f"{self.name} exited with status {status}")
         return json.loads(text)
 
 
 class Lab:
-    """A folder, and all that was made there; a watchdog undoes it, whatever happens to us."""
+    """A temporary folder and all setup; a watchdog undoes it, even if this process is killed."""
 
     def __init__(self, seconds_max: float) -> None:
         self.folder = Path(tempfile.mkdtemp(prefix="whyslow-lab-"))
@@ -139,17 +139,17 @@ class Lab:
         self._watchdog.stdin.write(b"done\n")
         self._watchdog.stdin.close()
         if self._watchdog.wait() != 0:
-            print(f"something of {self.folder} is left", file=sys.stderr)
+            print(f"warning: cleanup of {self.folder} is incomplete", file=sys.stderr)
 
     def will_undo(self, *entry: object) -> None:
-        """To be called before the thing is made."""
+        """Registers an entry for cleanup; call this before the setup."""
         with open(self._list, "a", encoding="utf-8") as file:
             file.write(json.dumps(entry) + "\n")
 
     def disk(self, mib: int, *kind: str) -> Disk:
-        """A disk of so many MiB, which is as fast as memory until it is told otherwise.
+        """A disk of `mib` MiB, as fast as memory until delays are set.
 
-        One of the kind `serial` does one thing after another.
+        One of the kind `serial` handles one request at a time.
         """
         needs("losetup", "cc", "pkg-config")
         self._disks += 1
@@ -170,20 +170,20 @@ class Lab:
                 cwd="/",
             )
         backing = folder / "disk"
-        give_up = time.monotonic() + 20
+        deadline = time.monotonic() + 20
         while not backing.exists():
-            if daemon.poll() is not None or time.monotonic() > give_up:
-                said = (self.folder / "slowfs.log").read_text(errors="replace").strip()
-                raise UnavailableError(f"a FUSE file system cannot be mounted: {said}")
+            if daemon.poll() is not None or time.monotonic() > deadline:
+                output = (self.folder / "slowfs.log").read_text(errors="replace").strip()
+                raise UnavailableError(f"cannot mount a FUSE file system: {output}")
             time.sleep(0.02)
         self.will_undo("loop", str(backing))
         device = run("losetup", "--direct-io=on", "--find", "--show", backing)
         disk = Disk(device, control)
-        self._forget_limits(disk)
+        self._reset_limits(disk)
         return disk
 
-    def _forget_limits(self, disk: Disk) -> None:
-        """Limits of dirty pages outlive the loop device that they were set for."""
+    def _reset_limits(self, disk: Disk) -> None:
+        """Resets dirty page limits, which outlive the loop device that they were set for."""
         folder = Path(f"/sys/class/bdi/{disk.number}")
         for name, usual in (("strict_limit", "0"), ("max_ratio", "100")):
             setting = folder / name
@@ -191,7 +191,7 @@ class Lab:
                 setting.write_text(usual)
 
     def mount(self, disk: Disk, kind: str, *options: str) -> Path:
-        """A new file system on a disk, mounted."""
+        """Creates a file system on a disk and mounts it."""
         needs(f"mkfs.{kind}", "mount")
         run(f"mkfs.{kind}", "-q", *options, disk.device)
         folder = self.folder / kind
@@ -201,7 +201,7 @@ class Lab:
         return folder
 
     def run(self, *command: str | Path) -> str:
-        """Standard output of a load that must succeed, with processes of its own."""
+        """Runs a load that must succeed, in its own process group; its standard output."""
         words = [str(word) for word in command]
         child = subprocess.Popen(
             words,
@@ -214,13 +214,13 @@ class Lab:
         start = watchdog.start_of(child.pid)
         if start is not None:
             self.will_undo("group", child.pid, start)
-        said, errors = child.communicate()
+        output, errors = child.communicate()
         if child.returncode != 0:
-            raise UnavailableError(f"`{words[0]}` fails: {errors.strip()[-400:]}")
-        return said
+            raise UnavailableError(f"`{words[0]}` failed: {errors.strip()[-400:]}")
+        return output
 
     def start_program(self, name: str, command: list[str]) -> Actor:
-        """A process that runs a program, which prints what it did as JSON."""
+        """Starts a program that prints its result as JSON."""
         read_end, write_end = os.pipe()
         child = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=write_end)
         os.close(write_end)
@@ -230,7 +230,7 @@ class Lab:
         return Actor(name, child.pid, read_end, child)
 
     def start(self, name: str, act: Callable[..., Any], *arguments: Any) -> Actor:
-        """A process of that name, which calls a function and tells what it returns."""
+        """Starts a process named `name` that calls a function and reports its return value."""
         sys.stdout.flush()
         sys.stderr.flush()
         runner = os.getpid()
@@ -244,9 +244,9 @@ class Lab:
                 if os.getppid() != runner:
                     os._exit(1)
                 name_thread(name)
-                told = act(*arguments)
+                result = act(*arguments)
                 with open(write_end, "w", encoding="utf-8") as pipe:
-                    json.dump(told, pipe)
+                    json.dump(result, pipe)
                 status = 0
             except BaseException:
                 traceback.print_exc()
@@ -265,7 +265,7 @@ class Lab:
             except UnavailableError as error:
                 raise UnavailableError("libfuse3-dev is not installed") from error
             if not os.path.exists("/dev/fuse"):
-                raise UnavailableError("there is no /dev/fuse")
+                raise UnavailableError("/dev/fuse does not exist")
             binary = self.folder / "slowfs"
             run("cc", "-O2", "-o", binary, HERE / "slowfs.c", *flags)
             self._slowfs = binary

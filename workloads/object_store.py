@@ -1,24 +1,23 @@
 #!/usr/bin/env python3
-"""An object store on loopback that speaks as much of S3 as whyslow needs, and fails when asked to.
+"""An object store on loopback with the S3 operations that whyslow uses, and injected faults.
 
     object_store.py [--port 0] [--bucket lake] [--page 1000] [--seed 1] [--fault NAME=RATE]…
 
-Prints its address as one line, and serves until its standard input ends. Objects are in memory.
-Signatures are not checked. It is for tests: what a client believes to be there is compared with
-what is.
+Prints its address on one line, and serves until its standard input ends. Objects are in memory.
+Signatures are not checked. Tests compare a client's view with the actual objects.
 
-Faults, each with its chance a request (of those that apply, one at most happens):
-  error      500 or 503, nothing is done
-  lost       what was asked for is done, but the connection ends without an answer
-  stall      nothing for --stall seconds, then it is done: later than what came after it
-  cut_write  half of an object is stored, and success is told
-  cut_read   half of an object is sent, then the connection ends
-  shuffle    a list comes in any order
+Faults, each with its probability per request (at most one applies to a request):
+  error      responds with 500 or 503 and does nothing
+  lost       executes the request, but closes the connection without a response
+  stall      waits for --stall seconds before executing the request, so that later ones overtake it
+  cut_write  stores half of an object, and reports success
+  cut_read   sends half of an object, then closes the connection
+  shuffle    returns a list in random order
 
-Without faults:
-  GET /_state      what is there: name, size and SHA-256 of each object, and requests by method
-  POST /_faults    {"error": 0.2, …}: other chances from now on
-  POST /_forget    the name of an object that goes
+Control requests, without faults:
+  GET /_state      name, size and SHA-256 of each object, and requests by method
+  POST /_faults    {"error": 0.2, …}: changes the probabilities
+  POST /_forget    removes the named object
 """
 
 from __future__ import annotations
@@ -41,7 +40,7 @@ NAMESPACE = 'xmlns="http://s3.amazonaws.com/doc/2006-03-01/"'
 
 
 class Store:
-    """Objects, uploads in parts, and the dice."""
+    """Objects, multipart uploads, and the random generator."""
 
     def __init__(self, options: argparse.Namespace):
         self.bucket = options.bucket
@@ -56,7 +55,7 @@ class Store:
         self.dice = random.Random(options.seed)
 
     def fault(self, possible: tuple[str, ...]) -> str | None:
-        """The one that happens to this request."""
+        """Draws the fault of a request."""
         with self.lock:
             for name in possible:
                 if self.dice.random() < self.rates.get(name, 0.0):
@@ -79,7 +78,7 @@ class Store:
 
 class Handler(BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
-    # An answer in one piece: the second of two would wait for the first one's acknowledgement.
+    # Send a response in one segment: a second one would wait for the first one's acknowledgement.
     wbufsize = 1 << 16
     disable_nagle_algorithm = True
     store: Store
@@ -139,7 +138,7 @@ class Handler(BaseHTTPRequestHandler):
         if key is not None:
             self.with_faults(("error", "lost", "stall"), lambda _: self.upload(key, query))
 
-    # What they do: each returns an answer as (status, body, headers)
+    # Operations: each returns a response as (status, body, headers)
 
     def list(self, query: dict[str, str], fault: str | None) -> tuple:
         prefix, after = query.get("prefix", ""), query.get("continuation-token", "")
@@ -187,9 +186,9 @@ class Handler(BaseHTTPRequestHandler):
         content, at = found
         headers = {"ETag": f'"{tag(content)}"', "Last-Modified": formatdate(at, usegmt=True)}
         status, whole = 200, len(content)
-        asked = self.headers.get("Range", "")
-        if asked.startswith("bytes=") and self.command == "GET":
-            first, _, last = asked.removeprefix("bytes=").partition("-")
+        requested = self.headers.get("Range", "")
+        if requested.startswith("bytes=") and self.command == "GET":
+            first, _, last = requested.removeprefix("bytes=").partition("-")
             begin = int(first) if first else max(whole - int(last), 0)
             end = min(int(last) + 1, whole) if first and last else whole
             if begin >= whole:
@@ -251,7 +250,7 @@ class Handler(BaseHTTPRequestHandler):
         )
         return 200, text.encode(), {"Content-Type": "application/xml"}
 
-    # How
+    # Dispatch and responses
 
     def with_faults(self, possible: tuple[str, ...], do) -> None:
         fault = self.store.fault(possible)
@@ -271,7 +270,7 @@ class Handler(BaseHTTPRequestHandler):
         self.respond(*answer)
 
     def target(self) -> tuple[str | None, dict[str, str]]:
-        """The object that is meant, empty for the bucket; None if it is answered already."""
+        """The object's key, empty for the bucket; None if an error response was sent."""
         parts = urlsplit(self.path)
         query = {
             name: values[0]
@@ -297,7 +296,7 @@ class Handler(BaseHTTPRequestHandler):
             if self.command != "HEAD":
                 self.wfile.write(body)
         except OSError:
-            # Who asked has gone.
+            # The client closed the connection.
             self.close_connection = True
 
     def answer(self, status: int, body: bytes = b"", kind: str = "text/plain") -> None:
@@ -320,7 +319,7 @@ def stamp(at: float) -> str:
 def rate(text: str) -> tuple[str, float]:
     name, _, value = text.partition("=")
     if name not in FAULTS:
-        raise argparse.ArgumentTypeError(f"`{name}` is none of {', '.join(FAULTS)}")
+        raise argparse.ArgumentTypeError(f"unknown fault `{name}`; faults are {', '.join(FAULTS)}")
     return name, float(value)
 
 
@@ -330,9 +329,9 @@ def main() -> None:
     )
     parser.add_argument("--port", type=int, default=0)
     parser.add_argument("--bucket", default="lake")
-    parser.add_argument("--page", type=int, default=1000, help="names of a list at a time")
+    parser.add_argument("--page", type=int, default=1000, help="maximum entries of a list response")
     parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--stall", type=float, default=2.0, help="seconds")
+    parser.add_argument("--stall", type=float, default=2.0, help="delay of `stall` in seconds")
     parser.add_argument("--fault", type=rate, action="append", default=[], metavar="NAME=RATE")
     options = parser.parse_args()
     Handler.store = Store(options)

@@ -1,12 +1,12 @@
 #!/usr/bin/env python3
-"""Makes an incident for real on this machine, and tells the truth about it as JSON.
+"""Causes a real incident on this machine, and prints the ground truth as JSON.
 
     sudo python3 workloads/run.py sync_storm
     sudo python3 workloads/run.py bad_disk --set readers=8 --set engine=libaio --set depth=4
     sudo python3 workloads/run.py cold_sendfile --record film.wsl
     sudo python3 workloads/run.py dns_stall --folder out --record out/recording.wsl
 
-Status 77, and {"skipped": why}: this machine cannot do it.
+Prints {"skipped": REASON} and exits with status 77 if this machine cannot run the workload.
 """
 
 from __future__ import annotations
@@ -36,10 +36,10 @@ WORKLOADS = {
     "cold_sendfile": cold_sendfile,
     "throttled": throttled,
 }
-# Their servers are there before they are recorded.
+# Their servers start before the recording.
 WEB = {"dns_stall": dns_stall, "image_board": image_board, "word_service": word_service}
 SKIPPED = 77
-# What making and undoing may take beside the load itself.
+# Time for setup and cleanup, in addition to the load.
 AROUND_SECONDS = 60
 
 
@@ -49,29 +49,47 @@ def parsed() -> argparse.Namespace:
     )
     parser.add_argument("name", choices=[*WORKLOADS, *WEB])
     parser.add_argument(
-        "--for", dest="seconds", type=float, default=60, help="seconds of load at most"
+        "--for",
+        dest="seconds",
+        metavar="SECONDS",
+        type=float,
+        default=60,
+        help="run the load for at most SECONDS [default: 60]",
     )
-    parser.add_argument("--record", metavar="OUT.wsl", help="record it with whyslow")
+    parser.add_argument("--record", metavar="OUT.wsl", help="record the incident with whyslow")
     parser.add_argument(
-        "--whyslow", default=os.environ.get("WHYSLOW", "whyslow"), help="the program to record with"
+        "--whyslow",
+        default=os.environ.get("WHYSLOW", "whyslow"),
+        help="path of whyslow [default: $WHYSLOW, or whyslow in PATH]",
     )
     parser.add_argument(
-        "--parameters", type=Path, default=bad_disk.PARAMETERS, help="of bad_disk, a JSON file"
+        "--parameters",
+        type=Path,
+        default=bad_disk.PARAMETERS,
+        help="parameters of bad_disk, a JSON file",
     )
     parser.add_argument(
-        "--set", action="append", default=[], metavar="NAME=VALUE", help="one of the parameters"
+        "--set",
+        action="append",
+        default=[],
+        metavar="NAME=VALUE",
+        help="set a parameter of bad_disk",
     )
-    web = parser.add_argument_group("of web servers")
+    web = parser.add_argument_group("web servers")
     web.add_argument(
-        "--folder", type=Path, help="for requests and logs [default: that of --record]"
+        "--folder", type=Path, help="write requests and logs to FOLDER [default: that of --record]"
     )
-    web.add_argument("--threads", help="that ask; 1,5,20 for one load after another")
-    web.add_argument("--each", type=int, help="requests of each")
-    web.add_argument("--seed", type=int, default=1, help="what is drawn is drawn from it")
-    web.add_argument("--load", metavar="WHYSLOW", help="ask with its `load`, not with Python")
-    web.add_argument("--keepalive", action="store_true", help="connections for many requests")
+    web.add_argument(
+        "--threads", help="number of client threads; 1,5,20 for one load after another"
+    )
+    web.add_argument("--each", type=int, help="requests per thread")
+    web.add_argument("--seed", type=int, default=1, help="random seed")
+    web.add_argument(
+        "--load", metavar="WHYSLOW", help="send requests with `WHYSLOW load` instead of Python"
+    )
+    web.add_argument("--keepalive", action="store_true", help="reuse connections")
     web.add_argument("--language", choices=dns_stall.SHOPS, default="python", help="of the shop")
-    web.add_argument("--healthy", action="store_true", help="without the fault, to compare")
+    web.add_argument("--healthy", action="store_true", help="run without the fault, for comparison")
     return parser.parse_args()
 
 
@@ -79,7 +97,7 @@ def web_run(arguments: argparse.Namespace) -> Run:
     recording = Path(arguments.record).resolve() if arguments.record else None
     folder = arguments.folder or (recording.parent if recording else None)
     if folder is None:
-        sys.exit("error: where to? --folder or --record")
+        sys.exit("error: no output folder\nhint: add --folder FOLDER or --record OUT.wsl")
     run = Run(folder.resolve(), arguments.seconds, recording=recording)
     run.recorder, run.load, run.seed = arguments.whyslow, arguments.load, arguments.seed
     run.keep, run.language, run.healthy = arguments.keepalive, arguments.language, arguments.healthy
@@ -95,16 +113,16 @@ def parameters_of(arguments: argparse.Namespace) -> dict[str, Any]:
     for change in arguments.set:
         name, _, value = change.partition("=")
         if name not in parameters:
-            sys.exit(f"error: there is no parameter `{name}`")
+            sys.exit(f"error: unknown parameter `{name}`")
         parameters[name] = type(parameters[name])(value)
     return parameters
 
 
 def record(arguments: argparse.Namespace) -> None:
-    """Becomes a recorder that starts us again."""
+    """Executes the recorder, which runs this script again."""
     program = shutil.which(arguments.whyslow)
     if program is None:
-        sys.exit(f"error: there is no `{arguments.whyslow}`: --whyslow PATH")
+        sys.exit(f"error: cannot find `{arguments.whyslow}`\nhint: add --whyslow PATH")
     words = [program, "record", "-o", arguments.record, "--", sys.executable, __file__]
     words += [arguments.name, "--for", str(arguments.seconds)]
     words += ["--parameters", str(arguments.parameters)]

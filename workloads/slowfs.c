@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 /*
- * A file system of one file, `disk`, whose reads, writes and flushes take as long as it is told.
- * Its bytes are in memory. A loop device over the file is a disk that can be made slow on any
- * machine: neither device mapper nor cgroups are needed.
+ * A FUSE file system with one file, `disk`, and configurable delays of reads, writes and flushes.
+ * Its data is in memory. A loop device over the file is a slow disk on any machine, without device
+ * mapper or cgroups.
  *
  *     slowfs CONTROL BYTES MOUNTPOINT [serial]
  *
- * A serial disk does one thing after another, as a disk with one head does; others do as many at
- * once as they are asked.
+ * A serial disk handles one request at a time, as a disk with one head does; others handle requests
+ * in parallel.
  *
- * CONTROL is a file of eleven native 64-bit numbers that both sides map, so that telling needs no
- * call that might itself wait behind a slow one: what to do (struct told), and what was done.
+ * CONTROL is a file of eleven native 64-bit numbers (struct control) that both sides share: settings
+ * and counters. A change needs no request that might wait behind a slow one.
  */
 #define _GNU_SOURCE
 #define FUSE_USE_VERSION 31
@@ -26,27 +26,27 @@
 #include <time.h>
 #include <unistd.h>
 
-struct told {
-	/* Every call of its kind takes so long. */
+struct control {
+	/* Duration of each call. */
 	_Atomic uint64_t read_us, write_us, fsync_us;
-	/* One read or write of so many takes that longer; none if there is 0. */
+	/* Each slow_every-th read or write takes slow_us longer; 0 for none. */
 	_Atomic uint64_t slow_us, slow_every;
-	/* What was done. */
+	/* Counters. */
 	_Atomic uint64_t reads, writes, fsyncs, slow;
-	/* Its end is near: nothing is slow any more. */
+	/* Set before cleanup: disables all delays. */
 	_Atomic uint64_t calm;
-	/* What it takes longer for each MiB, which limits the bytes of a second. */
+	/* Additional time per MiB, which limits the throughput. */
 	_Atomic uint64_t mib_us;
 };
 
-static struct told *told;
+static struct control *control;
 static int data;
 static off_t size;
 
 static void wait_us(uint64_t us)
 {
-	/* Little at a time, so that nobody has to wait long for the end. */
-	while (us > 0 && !told->calm) {
+	/* Sleep in short steps, so that cleanup is quick. */
+	while (us > 0 && !control->calm) {
 		uint64_t part = us < 20000 ? us : 20000;
 		struct timespec time = { 0, (long)part * 1000 };
 		nanosleep(&time, NULL);
@@ -57,11 +57,11 @@ static void wait_us(uint64_t us)
 static void wait_for(_Atomic uint64_t *done, uint64_t us, size_t bytes)
 {
 	atomic_fetch_add(done, 1);
-	us += told->mib_us * bytes >> 20;
-	uint64_t every = told->slow_every;
-	if (every > 0 && (told->reads + told->writes) % every == 0) {
-		atomic_fetch_add(&told->slow, 1);
-		us += told->slow_us;
+	us += control->mib_us * bytes >> 20;
+	uint64_t every = control->slow_every;
+	if (every > 0 && (control->reads + control->writes) % every == 0) {
+		atomic_fetch_add(&control->slow, 1);
+		us += control->slow_us;
 	}
 	wait_us(us);
 }
@@ -105,7 +105,7 @@ static int slow_read(const char *path, char *buffer, size_t bytes, off_t offset,
 		     struct fuse_file_info *info)
 {
 	(void)path, (void)info;
-	wait_for(&told->reads, told->read_us, bytes);
+	wait_for(&control->reads, control->read_us, bytes);
 	ssize_t done = pread(data, buffer, bytes, offset);
 	return done < 0 ? -errno : (int)done;
 }
@@ -116,7 +116,7 @@ static int slow_write(const char *path, const char *buffer, size_t bytes, off_t 
 	(void)path, (void)info;
 	if (offset < 0 || offset > size || (off_t)bytes > size - offset)
 		return -ENOSPC;
-	wait_for(&told->writes, told->write_us, bytes);
+	wait_for(&control->writes, control->write_us, bytes);
 	ssize_t done = pwrite(data, buffer, bytes, offset);
 	return done < 0 ? -errno : (int)done;
 }
@@ -124,8 +124,8 @@ static int slow_write(const char *path, const char *buffer, size_t bytes, off_t 
 static int slow_fsync(const char *path, int is_data_only, struct fuse_file_info *info)
 {
 	(void)path, (void)is_data_only, (void)info;
-	atomic_fetch_add(&told->fsyncs, 1);
-	wait_us(told->fsync_us);
+	atomic_fetch_add(&control->fsyncs, 1);
+	wait_us(control->fsync_us);
 	return 0;
 }
 
@@ -145,15 +145,15 @@ int main(int argc, char **argv)
 		fprintf(stderr, "usage: slowfs CONTROL BYTES MOUNTPOINT [serial]\n");
 		return 2;
 	}
-	int control = open(argv[1], O_RDWR | O_CLOEXEC);
-	if (control < 0) {
+	int control_fd = open(argv[1], O_RDWR | O_CLOEXEC);
+	if (control_fd < 0) {
 		perror(argv[1]);
 		return 1;
 	}
-	told = mmap(NULL, sizeof *told, PROT_READ | PROT_WRITE, MAP_SHARED, control, 0);
+	control = mmap(NULL, sizeof *control, PROT_READ | PROT_WRITE, MAP_SHARED, control_fd, 0);
 	size = strtoll(argv[2], NULL, 10);
 	data = memfd_create("slowfs", MFD_CLOEXEC);
-	if (told == MAP_FAILED || data < 0 || ftruncate(data, size) < 0) {
+	if (control == MAP_FAILED || data < 0 || ftruncate(data, size) < 0) {
 		perror("slowfs");
 		return 1;
 	}

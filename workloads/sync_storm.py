@@ -1,8 +1,8 @@
-"""Somebody flushes megabytes to a slow disk, and a service that makes small files has to wait.
+"""A process flushes megabytes to a slow disk, and a service that creates small files stalls.
 
-The journal of the file system commits what was flushed. Who makes a file meanwhile needs a block
-that is on its way to the disk, and waits for it in open(). The open that stalls belongs to
-someone who wrote nothing worth mentioning, and so does its file.
+The journal of the file system commits the flushed data. An open() that creates a file meanwhile
+needs a block that is being written, and waits for it. The stalled thread and its file have almost
+no I/O of their own.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ from lab import LIBC, Lab, next_prime
 SESSION = b"x" * 97
 MIB = 6
 WRITE_US = 400_000
-# A stall that is beyond doubt; normally an open takes microseconds.
+# Minimum duration of a stall; normally an open takes microseconds.
 STALL_NS = 250_000_000
 ROUNDS_MAX = 12
-# What both processes see: whether to stop, how many opens stalled, and begin and length of each.
+# Layout of the shared memory: stop flag, number of stalled opens, start and duration of each.
 STOP, STALLS, FIRST_STALL = 0, 8, 16
 STALLS_MAX = 64
 
@@ -62,13 +62,13 @@ def serve(folder: Path, shared: mmap.mmap) -> dict[str, Any]:
 
 
 def overlap(one: dict[str, Any], other: dict[str, Any]) -> bool:
-    """Whether two calls went on at the same time."""
+    """Whether two calls overlap."""
     begin = max(one["begin_ns"], other["begin_ns"])
     return begin < min(one["begin_ns"] + one["dur_ns"], other["begin_ns"] + other["dur_ns"])
 
 
 def has_stalled(shared: mmap.mmap, sync: dict[str, Any]) -> bool:
-    """Whether an open stalled while this sync went on."""
+    """Whether an open stalled during this sync."""
     count = struct.unpack_from("=Q", shared, STALLS)[0]
     stalls = (struct.unpack_from("=QQ", shared, FIRST_STALL + 16 * at) for at in range(count))
     return any(overlap({"begin_ns": begin, "dur_ns": dur}, sync) for begin, dur in stalls)
@@ -76,10 +76,10 @@ def has_stalled(shared: mmap.mmap, sync: dict[str, Any]) -> bool:
 
 def storm(folder: Path, shared: mmap.mmap, seconds: float) -> dict[str, Any]:
     syncs, block = [], b"\xa5" * (1 << 20)
-    give_up = time.monotonic() + seconds
+    deadline = time.monotonic() + seconds
     target = folder / "backup"
     while len(syncs) < ROUNDS_MAX:
-        # A file that is truncated would be flushed when it is closed.
+        # Truncating the file instead would flush it on close.
         target.unlink(missing_ok=True)
         fd = os.open(target, os.O_CREAT | os.O_WRONLY, 0o600)
         for _ in range(MIB):
@@ -87,11 +87,11 @@ def storm(folder: Path, shared: mmap.mmap, seconds: float) -> dict[str, Any]:
         begin = time.time_ns()
         start = time.perf_counter_ns()
         if LIBC.syncfs(fd) != 0:
-            raise RuntimeError("syncfs fails")
+            raise RuntimeError("syncfs failed")
         syncs.append({"begin_ns": begin, "dur_ns": time.perf_counter_ns() - start})
         os.close(fd)
         time.sleep(0.3)
-        if has_stalled(shared, syncs[-1]) or time.monotonic() > give_up:
+        if has_stalled(shared, syncs[-1]) or time.monotonic() > deadline:
             break
     return {
         "pid": os.getpid(),
@@ -110,9 +110,9 @@ def work(lab: Lab, seconds: float) -> dict[str, Any]:
     shared = mmap.mmap(-1, 4096)
     service = lab.start("sessiond", serve, sessions, shared)
     time.sleep(0.5)
-    disk.tell(write_us=WRITE_US)
+    disk.set(write_us=WRITE_US)
     guilty = lab.start("nightly-backup", storm, folder, shared, seconds).result()
-    disk.tell(write_us=0)
+    disk.set(write_us=0)
     shared[STOP] = 1
     served = service.result()
     stalled = [

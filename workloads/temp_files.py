@@ -1,7 +1,7 @@
-"""Each request to a small service makes hundreds of temporary files, in another thread.
+"""Each request to a small service creates hundreds of temporary files, in another thread.
 
-Nothing is left of them but traffic: when somebody looks, files and folders are gone, and the
-thread that answers requests has written nothing.
+Afterwards, the files and folders are gone, and the thread that answers requests has written
+nothing.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ def serve(folders: list[Path]) -> dict[str, Any]:
 
 
 def work(lab: Lab, seconds: float) -> dict[str, Any]:
-    del seconds  # it takes a moment
+    del seconds  # takes less than a second
     folders = [Path("/tmp") / str(uuid.uuid4()) for _ in range(REQUESTS)]
     for folder in folders:
         lab.will_undo("folder", str(folder))

@@ -1,4 +1,4 @@
-"""A container with a quota of CPU time that does not suffice: it waits while CPUs are idle."""
+"""A container with an insufficient CPU quota: it is throttled while CPUs are idle."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ CPU_NS = 500_000_000
 
 
 class Group:
-    """A cgroup with a quota, of whichever version this machine has."""
+    """A cgroup (v1 or v2) with a CPU quota."""
 
     def __init__(self, lab: Lab) -> None:
         old, new = Path("/sys/fs/cgroup/cpu"), Path("/sys/fs/cgroup")
@@ -26,7 +26,7 @@ class Group:
             (self.path / "cpu.cfs_period_us").write_text(str(PERIOD_US))
         elif (new / "cgroup.controllers").exists():
             if "cpu" not in (new / "cgroup.controllers").read_text().split():
-                raise UnavailableError("no cgroup of version 2 can limit the CPU")
+                raise UnavailableError("the cpu controller is not available in cgroup v2")
             self.version = 2
             control = new / "cgroup.subtree_control"
             if "cpu" not in control.read_text().split():
@@ -34,11 +34,11 @@ class Group:
                 control.write_text("+cpu")
             self._make(lab, new / name)
         else:
-            raise UnavailableError("there are no cgroups for CPU time")
+            raise UnavailableError("the machine has no cgroup with a cpu controller")
         self.limit(QUOTA_US)
 
     def limit(self, quota_us: int | None) -> None:
-        """CPU time in a period; none for as much as there is."""
+        """Sets the CPU time per period; None removes the limit."""
         if self.version == 1:
             (self.path / "cpu.cfs_quota_us").write_text(str(quota_us or -1))
         else:
@@ -50,10 +50,10 @@ class Group:
         try:
             path.mkdir()
         except OSError as error:
-            raise UnavailableError(f"`{path}` cannot be made: {error.strerror}") from error
+            raise UnavailableError(f"cannot create `{path}`: {error.strerror}") from error
 
     def stat(self) -> dict[str, int]:
-        """Periods, those in which the quota ran out, and how long that was."""
+        """Number of periods, throttled periods, and throttled time."""
         lines = (self.path / "cpu.stat").read_text().splitlines()
         words = {name: int(value) for name, value in (line.split() for line in lines)}
         name, ns = ("throttled_time", 1) if self.version == 1 else ("throttled_usec", 1000)
@@ -69,7 +69,7 @@ def burn(procs: Path) -> dict[str, Any]:
     begin, start = time.time_ns(), time.perf_counter_ns()
     before = time.process_time_ns()
     while time.process_time_ns() - before < CPU_NS:
-        # Asking for the time is a system call: work between two of them.
+        # Reading the CPU clock is a system call: compute between two of them.
         sum(range(20_000))
     return {
         "pid": os.getpid(),
@@ -81,7 +81,7 @@ def burn(procs: Path) -> dict[str, Any]:
 
 
 def work(lab: Lab, seconds: float) -> dict[str, Any]:
-    del seconds  # so much CPU time, which the quota makes five times as long
+    del seconds  # CPU_NS of CPU time, which the quota stretches by five
     needs()
     group = Group(lab)
     guilty = lab.start("container", burn, group.path / "cgroup.procs").result()

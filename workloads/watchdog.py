@@ -1,21 +1,21 @@
-"""Undoes what a workload did to the machine: at its end, when it dies, or when it takes too long.
+"""Undoes a workload's changes to the machine: at its end, when it dies, or when it takes too long.
 
     python3 watchdog.py LIST RUNNER_PID SECONDS
 
-A process and session of its own, so that no signal meant for the workload reaches it. The list
-has a JSON array a line, written before the thing it names is made:
+Runs as a process in its own session, so that it does not receive signals for the workload. The
+list has one JSON array per line, written before the setup that it names:
 
-    ["folder", PATH]            everything else is below it
-    ["control", PATH]           a slow file system is told by it
+    ["folder", PATH]            contains everything else
+    ["control", PATH]           control file of a slow file system
     ["mount", PATH]
-    ["loop", BACKING_FILE]      whichever loop device has it
+    ["loop", BACKING_FILE]      the loop device of this file
     ["cgroup", PATH]
-    ["process", PID, START]     ticks since boot, as ids of processes are used again
-    ["group", PID, START]       the same, with all of the process group that it leads
-    ["controller", FILE, NAME]  was turned on for the children of a cgroup
-    ["setting", FILE, TEXT]     what it said before
-    ["netns", NAME]             with the interfaces and rules in it
-    ["swap", DEVICE]            a compressed one in memory, which is emptied, too
+    ["process", PID, START]     start in ticks since boot, because pids are reused
+    ["group", PID, START]       the same, with its process group
+    ["controller", FILE, NAME]  enabled for the children of a cgroup
+    ["setting", FILE, TEXT]     the previous value
+    ["netns", NAME]             with its interfaces and rules
+    ["swap", DEVICE]            a zram device, which is reset, too
 
 Only what the list names is touched.
 """
@@ -33,13 +33,13 @@ import sys
 import time
 from pathlib import Path
 
-# The last of the numbers in a control file, see slowfs.c.
+# Offset of `calm` in a control file, see slowfs.c.
 CALM_AT = 9 * 8
 PATIENCE_SECONDS = 20
 
 
 def start_of(pid: int) -> int | None:
-    """When a process started; none if there is no such process, or only its remains."""
+    """Start time of a process; None if it does not exist or is a zombie."""
     try:
         words = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     except OSError:
@@ -53,7 +53,7 @@ def loops_of(backing: str) -> list[str]:
         try:
             if file.read_text().strip() == backing:
                 found.append(f"/dev/{file.parent.parent.name}")
-        except OSError:  # it goes away while we look
+        except OSError:  # removed in between
             continue
     return found
 
@@ -77,7 +77,7 @@ def calm(path: str) -> None:
 
 
 def is_undone(entry: list) -> bool:
-    """Undoes one thing; false if it has to be tried again."""
+    """Undoes one entry; false if it has to be retried."""
     kind, name, *rest = entry
     if kind in ("process", "group"):
         if start_of(name) != rest[0]:
@@ -94,7 +94,7 @@ def is_undone(entry: list) -> bool:
             calls("losetup", "-d", device)
         return not loops_of(name)
     if kind == "cgroup":
-        # A group that has processes left is not empty yet.
+        # Fails while the cgroup has processes.
         if os.path.isdir(name):
             os.rmdir(name)
     elif kind == "controller":
@@ -116,19 +116,19 @@ def is_undone(entry: list) -> bool:
 
 
 def undo(entries: list[list]) -> list[list]:
-    """Undoes everything, the latest first; what could not be undone."""
+    """Undoes all entries, latest first; the entries that could not be undone."""
     for entry in entries:
         if entry[0] == "control":
             calm(entry[1])
     left = []
     for entry in reversed(entries):
-        # A file system that is mounted below a folder must not be deleted.
+        # Do not delete a file system that is still mounted below the folder.
         if entry[0] == "folder" and any(kept[0] in ("mount", "loop") for kept in left):
             left.append(entry)
             continue
-        give_up = time.monotonic() + PATIENCE_SECONDS
+        deadline = time.monotonic() + PATIENCE_SECONDS
         done = False
-        while not done and time.monotonic() < give_up:
+        while not done and time.monotonic() < deadline:
             try:
                 done = is_undone(entry)
             except OSError:
@@ -144,18 +144,18 @@ def undo(entries: list[list]) -> list[list]:
 
 def entries_of(path: str) -> list[list]:
     lines = Path(path).read_text().splitlines()
-    # The last line is half there if its writer was killed; then what it names was not made.
+    # The last line is incomplete if its writer was killed before the setup.
     return [json.loads(line) for line in lines if line.endswith("]")]
 
 
 def main() -> int:
     list_path, runner, seconds = sys.argv[1], int(sys.argv[2]), float(sys.argv[3])
-    give_up = time.monotonic() + seconds
-    while os.getppid() == runner and time.monotonic() < give_up:
+    deadline = time.monotonic() + seconds
+    while os.getppid() == runner and time.monotonic() < deadline:
         if select.select([sys.stdin], [], [], 0.1)[0]:
             break
-    if time.monotonic() >= give_up and os.getppid() == runner:
-        print(f"watchdog: the workload takes longer than {seconds} s", file=sys.stderr)
+    if time.monotonic() >= deadline and os.getppid() == runner:
+        print(f"watchdog: the workload exceeds {seconds} s, killing it", file=sys.stderr)
         os.kill(runner, signal.SIGKILL)
     left = undo(entries_of(list_path))
     for entry in left:

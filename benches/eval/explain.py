@@ -1,13 +1,13 @@
-"""How often `whyslow explain` names the right culprit, measured by faults made on purpose.
+"""How often `whyslow explain` names the right culprit, measured with injected faults.
 
-Each fault of workloads/fault.py is made with several seeds and recorded; the slowest operations of its
-victim are explained, and what is said is compared with what the injector and the victim stamped
-themselves. Simpler methods answer the same from the same tables, and everything is asked again of
-recordings from which events were left out.
+Each fault of workloads/fault.py runs with several seeds and is recorded. The slowest operations of its
+victim are explained, and the verdict is compared with the timestamps of the injector and the victim.
+Simpler methods answer the same query from the same tables. Everything is repeated on recordings from
+which events were dropped.
 
     python3 benches/eval/explain.py WHYSLOW [--seeds 3] [--only NAME] [--subset] [--report]
 
-Each run is kept in its folder below --folder and not made again; --again asks what is there anew.
+Each run stays in its folder below --folder and is not repeated; --again evaluates existing runs again.
 """
 
 import argparse
@@ -18,7 +18,7 @@ import sys
 
 from explaining import report, runs, tables
 
-# What ten minutes suffice for: one of each way to be slow.
+# One fault per kind of slowness, within ten minutes.
 SUBSET = (
     "sync_storm noisy_neighbour bad_disk rt_hog quota futex_convoy barging slow_server lost_packets "
     "fsync_neighbour held_io stop_signal delayed_acknowledgement "
@@ -38,12 +38,12 @@ def parsed():
     )
     parser.add_argument("--subset", action="store_true", help="a few faults once, in ten minutes")
     parser.add_argument(
-        "--record-only", action="store_true", help="make the faults, explain them another time"
+        "--record-only", action="store_true", help="record the faults without explaining them"
     )
-    parser.add_argument("--again", action="store_true", help="ask what was recorded anew")
-    parser.add_argument("--no-ablation", action="store_true", help="whole recordings only")
+    parser.add_argument("--again", action="store_true", help="evaluate existing runs again")
+    parser.add_argument("--no-ablation", action="store_true", help="evaluate complete recordings only")
     parser.add_argument(
-        "--check", action="store_true", help="fail if much of it is wrong: with --subset, for tests"
+        "--check", action="store_true", help="fail if results fall below a threshold (with --subset, for tests)"
     )
     parser.add_argument("--report", action="store_true", help="write docs/evaluation.md")
     cache = os.environ.get("WHYSLOW_CACHE", str(pathlib.Path.home() / ".cache/whyslow-dev"))
@@ -59,9 +59,9 @@ def main():
     names = arguments.only or (SUBSET if arguments.subset else list(catalogue["faults"]))
     unknown = [name for name in names if name not in catalogue["faults"]]
     if unknown:
-        sys.exit(f"error: there is no fault {', '.join(unknown)}")
+        sys.exit(f"error: unknown fault {', '.join(unknown)}")
     for what, why in catalogue["missing"].items():
-        print(f"not made: {what}: {why}")
+        print(f"skipped: {what}: {why}")
     seeds = 1 if arguments.subset else arguments.seeds
     wanted = [(name, arguments.first_seed + n) for n in range(seeds) for name in names]
     variants = runs.FEW if arguments.subset else list(runs.ABLATIONS)

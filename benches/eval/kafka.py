@@ -1,8 +1,8 @@
-"""Whether a Kafka broker whose producers wait for a lagging consumer is explained.
+"""Checks the explanation of a Kafka broker in which producers wait for a lagging consumer.
 
-The broker (workloads/kafka_broker.py) runs under async-profiler on a disk that is slow now and then, while
-whyslow records beside it; once on a disk that stays fast, and once under the JDK's own recorder. Asked are the
-profile alone, which must not tell more than it can know, and both together, which must name the sendfile().
+The broker (workloads/kafka_broker.py) runs under async-profiler on a disk with slow phases, while whyslow records
+it; once on a healthy disk, and once under JDK Flight Recorder. The profile alone must not claim more than it
+contains. Together with the kernel events, the explanation must name the sendfile().
 
     python3 benches/eval/kafka.py WHYSLOW [--seconds 20] [--seeds 2] [--folder DIR] [--again]
 """
@@ -21,7 +21,7 @@ import arguments
 
 MS = 1_000_000
 LOG = "UnifiedLog"
-# A story that is worth telling; healthy brokers have none of these that ends in the disk.
+# Minimum duration of a relevant finding; a healthy broker has none of these that ends at the disk.
 LONG_NS = 100 * MS
 
 
@@ -35,7 +35,7 @@ def parsed():
 
 
 def make(words):
-    """One run, inside of a recording."""
+    """One run, inside a recording."""
     import kafka_broker
     from lab import Lab, UnavailableError
 
@@ -51,7 +51,7 @@ def make(words):
 
 
 def record(whyslow, folder, version, seed, seconds):
-    """profile.jfr, and both.wsl: the profile with the kernel's events."""
+    """Writes profile.jfr, and both.wsl with the profile and the kernel events."""
     folder.mkdir(parents=True, exist_ok=True)
     command = [whyslow, "record", "-o", folder / "both.wsl", "--force", "-a"]
     command += ["--with", folder / "profile.jfr", "--", sys.executable, __file__]
@@ -63,9 +63,9 @@ def record(whyslow, folder, version, seed, seconds):
         sys.exit(f"{folder.name}: {log.read_text().strip()}")
 
 
-def answer(whyslow, *question):
+def query(whyslow, *words):
     done = subprocess.run(
-        [str(whyslow), *map(str, question), "--json"],
+        [str(whyslow), *map(str, words), "--json"],
         capture_output=True,
         text=True,
         check=True,
@@ -73,8 +73,8 @@ def answer(whyslow, *question):
     return json.loads(done.stdout)
 
 
-def stories(whyslow, *question):
-    return answer(whyslow, "explain", *question)["stories"]
+def stories(whyslow, *words):
+    return query(whyslow, "explain", *words)["stories"]
 
 
 def calls(hop):
@@ -82,9 +82,9 @@ def calls(hop):
 
 
 def is_chain(story, readers=("sendfile",)):
-    """A request handler's write waits for the lock of the file, which a read of old data has.
+    """A request handler's write waits for the inode lock, which a read of old data holds.
 
-    Most of that is sent by a network thread; where a fetch begins, a request handler reads a header first.
+    A network thread sends most of that data; at the start of a fetch, a request handler reads a header.
     """
     chain = story["chain"]
     for hop, after in itertools.pairwise(chain):
@@ -106,51 +106,51 @@ class Checks:
 
     def check(self, what, holds, more=""):
         self.failed += not holds
-        print(f"  {'holds' if holds else 'FAILS'}: {what}{': ' if more else ''}{more}")
+        print(f"  {'ok' if holds else 'FAILED'}: {what}{': ' if more else ''}{more}")
 
 
 def waits(whyslow, recording):
-    """Waits for the lock of the log, by length."""
-    rows = answer(whyslow, "locks", "log", recording, "-n", "0")["tables"][0]["rows"]
+    """Waits for the log's lock, longest first."""
+    rows = query(whyslow, "locks", "log", recording, "-n", "0")["tables"][0]["rows"]
     found = [
         row for row in rows if LOG in (row["function"] or "") and row["dur_ns"] and row["told_by"]
     ]
     return sorted(found, key=lambda row: -row["dur_ns"])
 
 
-def judge_both(whyslow, recording, checks):
-    told = stories(whyslow, recording)
-    chains = [story for story in told if is_chain(story)]
-    checks.check("both: write < lock of the file < sendfile < disk is told", bool(chains))
+def check_both(whyslow, recording, checks):
+    found = stories(whyslow, recording)
+    chains = [story for story in found if is_chain(story)]
+    checks.check("both: reports the chain write < inode lock < sendfile < disk", bool(chains))
     long = [wait for wait in waits(whyslow, recording) if wait["dur_ns"] >= LONG_NS]
     through = 0
     for wait in long[:10]:
         of_wait = stories(whyslow, recording, "-w", wait["id"])
         through += any(is_chain(story, ("sendfile", "pread64")) for story in of_wait)
     share = f"{through} of {len(long[:10])}"
-    checks.check("both: from the longest waits for the log's lock to it", long and through * 2 >= len(long[:10]), share)
+    checks.check("both: the longest waits for the log's lock lead to it", long and through * 2 >= len(long[:10]), share)
 
 
-def judge_profile(whyslow, profile, checks):
-    told = stories(whyslow, profile)
-    locks = [s for s in told if LOG in s["target"]["what"]]
-    checks.check("profile: a wait for the log's lock is told", bool(locks))
-    silent = [s for s in told if any(h["mechanism"] == "unseen_wait" for h in s["chain"])]
-    checks.check("profile: who was in a call that no signal reached is told", bool(silent))
-    hops = [hop for story in told for hop in story["chain"]]
+def check_profile(whyslow, profile, checks):
+    found = stories(whyslow, profile)
+    locks = [s for s in found if LOG in s["target"]["what"]]
+    checks.check("profile: reports a wait for the log's lock", bool(locks))
+    silent = [s for s in found if any(h["mechanism"] == "unseen_wait" for h in s["chain"])]
+    checks.check("profile: reports the thread in a call that no signal interrupts", bool(silent))
+    hops = [hop for story in found for hop in story["chain"]]
     kernel = [h for h in hops if h["mechanism"].startswith(("lock_inode", "block_", "lock_rwsem"))]
-    checks.check("profile: no lock of the kernel and no disk is told", not kernel)
+    checks.check("profile: reports no kernel lock and no disk", not kernel)
     sure = [h for h in hops if h["mechanism"] == "unseen_wait" and h["grade"] == "A"]
-    checks.check("profile: what the kernel did is not taken for sure", not sure)
+    checks.check("profile: claims about the kernel are not of grade A", not sure)
     missing = [m for story in silent for m in story["missing"]]
-    checks.check("profile: it is said what would tell", bool(missing))
+    checks.check("profile: names the missing events", bool(missing))
 
 
-def judge_healthy(whyslow, folder, checks):
-    told = stories(whyslow, folder / "both.wsl")
-    # A fast disk is waited for, too; that nobody notices.
-    long = [s for s in told if s["target"]["end_ns"] - s["target"]["begin_ns"] >= LONG_NS]
-    checks.check("healthy: no such chain of 100 ms", not any(map(is_chain, long)))
+def check_healthy(whyslow, folder, checks):
+    found = stories(whyslow, folder / "both.wsl")
+    # Short waits for a fast disk are normal.
+    long = [s for s in found if s["target"]["end_ns"] - s["target"]["begin_ns"] >= LONG_NS]
+    checks.check("healthy: no such chain of at least 100 ms", not any(map(is_chain, long)))
     silent = [
         (hop["begin_ns"], hop["end_ns"], hop["actor"]["tid"])
         for story in stories(whyslow, folder / "profile.jfr")
@@ -158,31 +158,31 @@ def judge_healthy(whyslow, folder, checks):
         if hop["mechanism"] == "unseen_wait"
     ]
     wrong = [gap for gap in silent if not is_confirmed(whyslow, folder / "both.wsl", *gap)]
-    checks.check("healthy: what the profile tells of waits in the kernel it confirms", not wrong, f"{len(silent)} told")
+    checks.check("healthy: kernel events confirm the waits that the profile reports", not wrong, f"{len(silent)} reported")
 
 
 def is_confirmed(whyslow, recording, begin, end, tid):
-    """Whether a thread waited uninterruptibly for at least half of this time, as the scheduler tells."""
+    """Whether the thread waited uninterruptibly for at least half of this time according to the scheduler."""
     window = f"{begin}ns..{end}ns"
-    asked = ["states", "log", recording, "--op", "uninterruptible", "-w", window, "-n", "0"]
+    words = ["states", "log", recording, "--op", "uninterruptible", "-w", window, "-n", "0"]
     waited = [
         min(row["ts_ns"] + row["dur_ns"], end) - max(row["ts_ns"], begin)
-        for table in answer(whyslow, *asked)["tables"]
+        for table in query(whyslow, *words)["tables"]
         for row in table["rows"]
         if row["tid"] == tid and row["dur_ns"]
     ]
     return 2 * sum(waited) >= end - begin
 
 
-def judge_jdk(whyslow, folder, checks):
+def check_jdk(whyslow, folder, checks):
     found = waits(whyslow, folder / "profile.jfr")
     long = [wait for wait in found if wait["dur_ns"] >= LONG_NS]
     named = [wait for wait in long if wait.get("holder_comm")]
     more = f"{len(named)} of {len(long)}"
     checks.check("JDK: waits for the log's lock have holders", bool(long) and len(named) >= 0.9 * len(long), more)
-    told = stories(whyslow, folder / "both.wsl")
-    checks.check("JDK: with the kernel's events the chain starts in write and ends in sendfile", any(
-        calls(hop).startswith("sendfile") for story in told for hop in story["chain"]
+    explained = stories(whyslow, folder / "both.wsl")
+    checks.check("JDK: with kernel events the chain starts in write and ends in sendfile", any(
+        calls(hop).startswith("sendfile") for story in explained for hop in story["chain"]
     ))  # fmt: skip
 
 
@@ -202,14 +202,14 @@ def main():
             record(arguments.whyslow, folder, version, seed, arguments.seconds)
         slow = json.loads((folder / "truth.json").read_text())["slow"]
         longest = max((row["dur_ns"] for row in slow), default=0) / MS
-        print(f"{name}: {len(slow)} requests of 50 ms and more, the longest {longest:.0f} ms")
+        print(f"{name}: {len(slow)} requests of at least 50 ms, longest {longest:.0f} ms")
         if name == "healthy":
-            judge_healthy(arguments.whyslow, folder, checks)
+            check_healthy(arguments.whyslow, folder, checks)
         elif name == "jdk":
-            judge_jdk(arguments.whyslow, folder, checks)
+            check_jdk(arguments.whyslow, folder, checks)
         else:
-            judge_profile(arguments.whyslow, folder / "profile.jfr", checks)
-            judge_both(arguments.whyslow, folder / "both.wsl", checks)
+            check_profile(arguments.whyslow, folder / "profile.jfr", checks)
+            check_both(arguments.whyslow, folder / "both.wsl", checks)
     if checks.failed:
         sys.exit(f"{checks.failed} checks failed")
 

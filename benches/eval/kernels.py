@@ -1,10 +1,10 @@
-"""Records a small load on another kernel, in an emulated machine, and compares what it holds with
-what the load did.
+"""Records a small load on another kernel in an emulated machine, and compares the recording with the
+load's operations.
 
     python3 benches/eval/kernels.py target/release/whyslow [KERNEL.deb …]
 
-Without a package the kernel of Debian stable for clouds is fetched by apt. Needs qemu-system-x86,
-busybox-static, cpio and e2fsprogs; the emulation needs neither KVM nor root.
+Without KERNEL.deb, apt downloads Debian's linux-image-cloud-amd64. Needs qemu-system-x86,
+busybox-static, cpio and e2fsprogs, but neither KVM nor root.
 """
 
 import json
@@ -15,7 +15,7 @@ import tempfile
 from pathlib import Path
 
 BOOT_SECONDS_MAX = 900
-# Of busybox, so that everything but the kernel is in three files.
+# Uses busybox, so that the user space consists of three programs.
 INIT = r"""#!/bin/busybox sh
 /bin/busybox --install -s /bin
 export PATH=/bin HOME=/tmp TERM=dumb PAGER=cat NO_COLOR=1
@@ -31,7 +31,7 @@ dd if=/dev/zero of=direct bs=8192 count=97 oflag=direct 2>/dev/null
 i=0; while [ $i -lt 53 ]; do /bin/busybox cat /etc/hostname >/dev/null; i=$((i+1)); done
 cd ..; umount m; losetup -d /dev/loop0; rm disk; rmdir m
 END
-# The calendar goes an hour on and back again while files are written.
+# The wall clock is set forward by an hour and back while files are written.
 cat >calendar <<'END'
 dd if=/dev/zero of=before bs=512 count=101 2>/dev/null; sleep 3
 date -s @$(($(date +%s) + 3600)) >/dev/null; sleep 3
@@ -39,26 +39,26 @@ dd if=/dev/zero of=hour-on bs=512 count=103 2>/dev/null; sleep 3
 date -s @$(($(date +%s) - 3600)) >/dev/null; sleep 3
 dd if=/dev/zero of=after bs=512 count=107 2>/dev/null
 END
-echo; echo "told doctor"; whyslow doctor --json
-echo "told record"; whyslow --no-progress record -o rec.wsl --full -- sh load 2>&1
-echo "told files"; whyslow files top rec.wsl --json -n 0
-echo "told calls"; whyslow syscalls stats rec.wsl --by name --json -n 0
-echo "told blocks"; whyslow block top rec.wsl --op write --json -n 0
-echo "told commits"; whyslow fs log rec.wsl --op journal_commit --json -n 0
-echo "told work"; whyslow work log rec.wsl -c dd --json -n 0
+echo; echo "section doctor"; whyslow doctor --json
+echo "section record"; whyslow --no-progress record -o rec.wsl --full -- sh load 2>&1
+echo "section files"; whyslow files top rec.wsl --json -n 0
+echo "section calls"; whyslow syscalls stats rec.wsl --by name --json -n 0
+echo "section blocks"; whyslow block top rec.wsl --op write --json -n 0
+echo "section commits"; whyslow fs log rec.wsl --op journal_commit --json -n 0
+echo "section work"; whyslow work log rec.wsl -c dd --json -n 0
 rm -rf rec.wsl; whyslow -q --no-progress record -o rec.wsl -- sh calendar 2>&1
-echo "told calendar_info"; whyslow info rec.wsl --json
-echo "told calendar_files"; whyslow files top rec.wsl --json -n 0
-echo "told calendar_sleeps"; whyslow syscalls log rec.wsl --name nanosleep,clock_nanosleep --min 2s --json -n 0
+echo "section calendar_info"; whyslow info rec.wsl --json
+echo "section calendar_files"; whyslow files top rec.wsl --json -n 0
+echo "section calendar_sleeps"; whyslow syscalls log rec.wsl --name nanosleep,clock_nanosleep --min 2s --json -n 0
 mount -t tracefs tracefs /sys/kernel/tracing
 for form in raw classic; do
     refuse=typed; [ $form = raw ] || refuse=typed,raw
     rm -rf rec.wsl; whyslow -q --no-progress record -o rec.wsl --what syscalls,sched,block --refuse $refuse -- sh load 2>&1
-    echo "told files_$form"; whyslow files top rec.wsl --json -n 0
-    echo "told blocks_$form"; whyslow block top rec.wsl --op write --json -n 0
-    echo "told states_$form"; whyslow states log rec.wsl -c dd --op uninterruptible --json -n 0
+    echo "section files_$form"; whyslow files top rec.wsl --json -n 0
+    echo "section blocks_$form"; whyslow block top rec.wsl --op write --json -n 0
+    echo "section states_$form"; whyslow states log rec.wsl -c dd --op uninterruptible --json -n 0
 done
-echo "told stop"; poweroff -f
+echo "section stop"; poweroff -f
 """
 
 
@@ -109,13 +109,13 @@ def boot(work, kernel):
     return done.stdout.decode(errors="replace").replace("\r", "")
 
 
-def told(output):
-    parts = re.split(r"^told (\w+)\n", output, flags=re.MULTILINE)
+def sections(output):
+    parts = re.split(r"^section (\w+)\n", output, flags=re.MULTILINE)
     return dict(zip(parts[1::2], parts[2::2]))
 
 
 def answer(text):
-    """The kernel may write a line of its own between."""
+    """Parses JSON, ignoring lines that the kernel printed in between."""
     begin, end = text.index("{"), text.rindex("}")
     return json.loads("\n".join(line for line in text[begin : end + 1].splitlines() if not line.startswith("[ ")))
 
@@ -125,23 +125,23 @@ def rows(text):
 
 
 def compare_calendar(parts, expect):
-    """Nothing may become an hour long, or be lost, because somebody set the calendar."""
+    """Setting the wall clock must not stretch or lose anything."""
     tables = {table["name"]: table for table in answer(parts["calendar_info"])["tables"]}
     length = tables["recording"]["facts"]["length_ns"] / 1e9
-    expect("length of a recording whose calendar was set", 12 <= length < BOOT_SECONDS_MAX, True)
+    expect("length of a recording with clock steps is plausible", 12 <= length < BOOT_SECONDS_MAX, True)
     stepped = [row["count"] for row in tables["anomalies"]["rows"] if row["name"] == "CLOCK_STEPPED"]
-    expect("times the calendar was set", stepped, [2])
+    expect("clock steps", stepped, [2])
     files = {row["file"]: row for row in rows(parts["calendar_files"])}
     for name, writes in [("before", 101), ("hour-on", 103), ("after", 107)]:
         row = files.get(f"/tmp/{name}", {})
         expect(f"writes of {name}", (row.get("writes"), row.get("write_bytes")), (writes, writes * 512))
     sleeps = [row["dur_ns"] for row in rows(parts["calendar_sleeps"])]
     expect("sleeps", len(sleeps), 4)
-    expect("their lengths", all(3e9 <= dur < 60e9 for dur in sleeps), True)
+    expect("durations of sleeps are plausible", all(3e9 <= dur < 60e9 for dur in sleeps), True)
 
 
 def compare(parts, kernel):
-    """What does not fit, in words; of a kernel of that version."""
+    """Differences as texts, for a kernel of this version."""
     wrong = []
 
     def expect(what, found, wanted):
@@ -160,24 +160,24 @@ def compare(parts, kernel):
     for form in ["raw", "classic"]:
         expect(f"waits of dd, {form}", len(rows(parts[f"states_{form}"])) >= 97, True)
     loops = [row for row in rows(parts["work"]) if row["workqueue"] == "loop0"]
-    expect("work of the loop device for dd", len(loops) > 0, True)
+    expect("workqueue items of the loop device for dd", len(loops) > 0, True)
     compare_calendar(parts, expect)
-    # busybox runs some of its commands without execve: the mount, mkfs.ext4 and cat are programs.
+    # busybox runs some commands without execve; mount, mkfs.ext4 and cat are programs.
     calls = {row["name"]: row["count"] for row in rows(parts["calls"])}
     if calls.get("execve", 0) < 53 or calls.get("fsync", 0) < 7:
         wrong.append(f"calls: {calls.get('execve')} execve, {calls.get('fsync')} fsync")
-    expect("commits of the journal", len(rows(parts["commits"])) >= 7, True)
-    lacking = [row for row in rows(parts["doctor"]) if row["state"] != "ok"]
-    # The kernel for clouds has no XFS until its module is loaded.
-    unexpected = [row for row in lacking if row["check"] in ("syscalls", "sched", "block", "irq", "mem", "work", "tcp", "net", "pages")]
-    # Verifiers before 6.2 refuse that one program of the topic, and no other.
+    expect("at least 7 journal commits", len(rows(parts["commits"])) >= 7, True)
+    missing = [row for row in rows(parts["doctor"]) if row["state"] != "ok"]
+    # The cloud kernel has no XFS until its module is loaded.
+    unexpected = [row for row in missing if row["check"] in ("syscalls", "sched", "block", "irq", "mem", "work", "tcp", "net", "pages")]
+    # Verifiers before 6.2 reject this program of the topic, and no other.
     if kernel < (6, 2):
         pages = [row for row in unexpected if row["check"] == "pages"]
         programs = [re.findall(r"\((\w+): ", row["found"]) for row in pages]
         expect("programs of pages that do not load", programs, [["on_cache_add"]])
         unexpected = [row for row in unexpected if row["check"] != "pages"]
     expect("topics that do not load", unexpected, [])
-    for row in lacking:
+    for row in missing:
         print(f"  {row['check']}: {row['found']}")
     return wrong
 
@@ -192,15 +192,15 @@ def main(whyslow, packages):
                 make_root(work / "root", whyslow, work / "kernel")
                 print(f"{Path(package).name}:", flush=True)
                 output = boot(work, work / "kernel")
-                parts = told(output)
+                parts = sections(output)
                 if "stop" not in parts:
                     print(output[-3000:])
-                    wrong = ["it did not come to its end"]
+                    wrong = ["the machine stopped before the end of its script"]
                 else:
                     print("  " + "\n  ".join(parts["record"].strip().splitlines()))
                     version = re.search(r"linux-image-(\d+)\.(\d+)", Path(package).name)
                     wrong = compare(parts, tuple(map(int, version.groups())) if version else (0, 0))
-                print("  " + ("\n  ".join(wrong) or "everything is there"))
+                print("  " + ("\n  ".join(wrong) or "ok"))
                 failed |= bool(wrong)
     return 1 if failed else 0
 

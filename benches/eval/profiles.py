@@ -1,8 +1,7 @@
-"""How often times without samples of a wall-clock profile are what they are taken for.
+"""Precision and recall of sampling gaps in a wall-clock profile as a detector of kernel waits.
 
-A JVM on a disk that is slow now and then (workloads/jvm_storage.py) is profiled by async-profiler while the
-kernel's own events are recorded beside it. What the kernel says of uninterruptible waits is the truth; the
-profile alone is asked.
+A JVM on a disk with slow phases (workloads/jvm_storage.py) is profiled by async-profiler while kernel events are
+recorded. Uninterruptible waits in the kernel events are the truth; only the profile is evaluated.
 
     python3 benches/eval/profiles.py WHYSLOW [--seconds 30] [--seeds 2] [--folder DIR] [--again]
 """
@@ -22,17 +21,17 @@ import jvm_storage
 from lab import Lab, UnavailableError
 
 MS = 1_000_000
-# Waits of at least this are to be found; what is found may be as short as the detector goes.
+# Minimum duration of waits that have to be found; the detector may report shorter ones.
 WAIT_NS = 80 * MS
-# Waits of one call with so little between them are one.
+# Waits with a shorter distance count as one.
 BETWEEN_NS = 10 * MS
-# Found, if they share so much of the shorter of the two.
+# Minimum overlap, as a share of the shorter interval.
 OVERLAP = 0.5
-# Around ten intervals of the sampler: a wait that begins or ends with the profile is not in it.
+# About ten sampling intervals: waits at the start or end of the profile are not evaluated.
 EDGE_NS = 100 * MS
 RUNS = [
-    # version of async-profiler, further options, file system, whether the disk stays fast, and whether a
-    # second recorder looks at all threads from outside
+    # async-profiler version, more options, file system, whether the disk stays fast, whether a second
+    # recorder samples all threads from outside
     ("3.0", "", "ext4", False, False),
     ("4.4", "", "ext4", False, False),
     ("4.4", "", "xfs", False, False),
@@ -48,7 +47,7 @@ def parsed():
 
 def make(whyslow, folder, run, seed, seconds):
     """Records one run: profile.jfr and kernel.wsl."""
-    version, options, kind, healthy, is_looked_at = run
+    version, options, kind, healthy, is_sampled = run
     folder.mkdir(parents=True, exist_ok=True)
     recording = folder / "kernel.wsl"
     command = [
@@ -67,10 +66,10 @@ def make(whyslow, folder, run, seed, seconds):
     )
     recorders = [recorder]
 
-    def look(pid):
-        """Without the kernel's events: what looks alone prove."""
+    def sample(pid):
+        """Samples without kernel events, to evaluate what samples alone prove."""
         words = ["--stacks", "wall:10ms", "--what", "block", "-p", pid, "--keep-spool", "--force"]
-        command = [whyslow, "record", *words, "-o", folder / "looks.wsl"]
+        command = [whyslow, "record", *words, "-o", folder / "samples.wsl"]
         output = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
         recorders.append(subprocess.Popen([str(word) for word in command], **output))
 
@@ -86,7 +85,7 @@ def make(whyslow, folder, run, seed, seconds):
                 seed,
                 kind,
                 healthy,
-                look if is_looked_at else lambda _pid: None,
+                sample if is_sampled else lambda _pid: None,
             )
     finally:
         for recorder in recorders:
@@ -95,20 +94,20 @@ def make(whyslow, folder, run, seed, seconds):
     (folder / "truth.json").write_text(json.dumps(truth))
 
 
-def rows(whyslow, *question):
+def rows(whyslow, *words):
     answer = subprocess.run(
-        [str(whyslow), *map(str, question), "--json"],
+        [str(whyslow), *map(str, words), "--json"],
         capture_output=True,
         text=True,
         check=True,
     )
-    # Without any row there is no table.
+    # Without rows there is no table.
     tables = json.loads(answer.stdout)["tables"]
     return tables[0]["rows"] if tables else []
 
 
 def merged(waits):
-    """Waits of one thread that hardly anything lies between."""
+    """Merges waits of one thread that are close together."""
     out = []
     for begin, end in sorted(waits):
         if out and begin - out[-1][1] < BETWEEN_NS:
@@ -124,7 +123,7 @@ def overlaps(one, other):
 
 
 def score(whyslow, folder):
-    """How many waits were found, and how many of those told of are waits."""
+    """Counts of waits, found waits, reported waits and correctly reported waits."""
     pid = json.loads((folder / "truth.json").read_text())["pid"]
     gaps = rows(whyslow, "threads", "gaps", folder / "profile.jfr", "-n", "0")
     states = rows(
@@ -159,7 +158,7 @@ def score(whyslow, folder):
     result = {
         "waits": 0,
         "found": 0,
-        "told": 0,
+        "reported": 0,
         "right": 0,
         "stops": stops,
         "missed": [],
@@ -177,10 +176,10 @@ def score(whyslow, folder):
                 result["missed"].append((tid, wait[0], (wait[1] - wait[0]) / MS))
     for tid, tids in found.items():
         for gap in tids:
-            result["told"] += 1
+            result["reported"] += 1
             is_right = any(overlaps(wait, gap) for wait in by_thread.get(tid, []))
-            said = (sure.get((tid, gap[0]), "not told"), "right" if is_right else "wrong")
-            result["sure"][said] = result["sure"].get(said, 0) + 1
+            key = (sure.get((tid, gap[0]), "not reported"), "right" if is_right else "wrong")
+            result["sure"][key] = result["sure"].get(key, 0) + 1
             if is_right:
                 result["right"] += 1
             else:
@@ -189,8 +188,8 @@ def score(whyslow, folder):
 
 
 def confidences(whyslow, folder):
-    """How sure each gap is once looks from outside lie beside the profile."""
-    spool = folder / "looks.wsl.spool"
+    """Confidence of each gap after merging the profile with samples from outside."""
+    spool = folder / "samples.wsl.spool"
     if not spool.exists():
         return {}
     both = folder / "both.wsl"
@@ -200,7 +199,7 @@ def confidences(whyslow, folder):
     return {(row["tid"], row["ts_ns"]): row["confidence"] for row in gaps}
 
 
-# Functions of the JDK, and the system calls behind them.
+# JDK functions, and their system calls.
 CALLS = {
     "write": ("FileDispatcherImpl.write0", "FileDispatcherImpl.pwrite0"),
     "sendfile": ("FileChannelImpl.transferTo0",),
@@ -214,7 +213,7 @@ KERNEL_NAMES = {
 
 
 def flame(whyslow, profile, weight):
-    """Seconds in each call, as the stacks of the profile tell."""
+    """Time in each call according to the stacks of the profile."""
     command = [str(whyslow), "export", "collapsed", str(profile), "--weight", weight]
     text = subprocess.run(command, capture_output=True, text=True, check=True).stdout
     times = dict.fromkeys(CALLS, 0)
@@ -227,9 +226,9 @@ def flame(whyslow, profile, weight):
 
 
 def in_kernel(whyslow, folder, pid, window):
-    """The same, as the kernel tells of the program's threads that make these calls."""
+    """Time in each call of the program's threads according to kernel events."""
     names = [name for of in KERNEL_NAMES.values() for name in of]
-    question = [
+    words = [
         "syscalls",
         "log",
         folder / "kernel.wsl",
@@ -241,8 +240,8 @@ def in_kernel(whyslow, folder, pid, window):
         "0",
     ]
     times = dict.fromkeys(CALLS, 0)
-    for row in rows(whyslow, *question):
-        # Of the JVM's own threads (pipes, its log) nothing.
+    for row in rows(whyslow, *words):
+        # Excludes the JVM's own threads (pipes, its log).
         if row["dur_ns"] is None or not row["comm"].startswith(
             ("request-handler", "network-thread", "log-flusher")
         ):
@@ -274,7 +273,7 @@ def share(part, whole):
     )
 
 
-def tell_shares(whyslow, folder, sums):
+def print_shares(whyslow, folder, sums):
     pid = json.loads((folder / "truth.json").read_text())["pid"]
     profile = folder / "profile.jfr"
     kernel = in_kernel(whyslow, folder, pid, extent(whyslow, profile))
@@ -294,18 +293,18 @@ def seconds(kernel, corrected, counted):
         off = f" ({100 * (time_ns - kernel) / kernel:+.1f} %)" if kernel else ""
         return f"{time_ns / 1e9:.2f} s{off}"
 
-    return f"kernel {kernel / 1e9:.2f} s, flame graph {of(corrected)}, without correction {of(counted)}"
+    return f"kernel {kernel / 1e9:.2f} s, flame graph {of(corrected)}, uncorrected {of(counted)}"
 
 
 def main():
     arguments = parsed()
-    pooled = {"waits": 0, "found": 0, "told": 0, "right": 0}
+    pooled = {"waits": 0, "found": 0, "reported": 0, "right": 0}
     sums = {call: [0, 0, 0] for call in CALLS}
     for run in RUNS:
         for seed in range(1, arguments.seeds + 1):
-            version, options, kind, healthy, is_looked_at = run
+            version, options, kind, healthy, is_sampled = run
             name = f"{version}{options.replace(',', '-')}-{kind}{'-healthy' if healthy else ''}"
-            name += f"{'-looks' if is_looked_at else ''}-{seed}"
+            name += f"{'-sampled' if is_sampled else ''}-{seed}"
             folder = arguments.folder / name
             if not (folder / "truth.json").exists():
                 if arguments.again:
@@ -319,21 +318,21 @@ def main():
                 pooled[key] += result[key]
             print(
                 f"{name:24} waits found {share(result['found'], result['waits']):20} "
-                f"of those told right {share(result['right'], result['told']):20} stops {result['stops']}"
+                f"reported right {share(result['right'], result['reported']):20} stops {result['stops']}"
             )
-            if is_looked_at:
-                told = sorted(result["sure"].items())
-                words = [f"{sure} {is_right} {count}" for (sure, is_right), count in told]
-                print(f"    with looks from outside: {', '.join(words)}")
+            if is_sampled:
+                counts = sorted(result["sure"].items())
+                words = [f"{sure} {is_right} {count}" for (sure, is_right), count in counts]
+                print(f"    with samples from outside: {', '.join(words)}")
             for what in ("missed", "wrong"):
                 for tid, at, length in result[what][:8]:
                     print(f"    {what}: thread {tid} at {at} for {length:.0f} ms")
             if not healthy:
-                tell_shares(arguments.whyslow, folder, sums)
+                print_shares(arguments.whyslow, folder, sums)
     for call, parts in sums.items():
         print(f"{call}: {seconds(*parts)}")
     print(
-        f"recall {share(pooled['found'], pooled['waits'])}, precision {share(pooled['right'], pooled['told'])}"
+        f"recall {share(pooled['found'], pooled['waits'])}, precision {share(pooled['right'], pooled['reported'])}"
     )
 
 

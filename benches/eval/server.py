@@ -1,5 +1,5 @@
-"""The load of a small server, until it is killed or who started it is gone: requests over TCP that read
-files, a journal that is made permanent, commands, lookups of names, temporary files.
+"""The load of a small server, until it is killed or its parent ends: TCP requests that read files, a journal
+with fdatasync, commands, DNS lookups, temporary files.
 
     python3 benches/eval/server.py FOLDER REQUESTS_PER_SECOND
 """
@@ -31,13 +31,13 @@ def main():
     parts += [lambda: visit(port, rate / CLIENTS)] * CLIENTS
     for part in parts:
         start(part)
-    # A part that ends is a fault of the load.
+    # No part may end.
     os.wait()
-    sys.exit("a part of the load has ended")
+    sys.exit("error: a part of the load ended")
 
 
 def end_with(parent):
-    """Nobody is left behind when the parent is killed."""
+    """Ends this process when the parent is killed."""
     ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
     if os.getppid() != parent:
         sys.exit(1)
@@ -52,7 +52,7 @@ def start(part):
 
 
 def each(seconds):
-    """Beats of a clock; those that were missed are left out."""
+    """Ticks at an interval; skips missed ones."""
     due = time.monotonic()
     while True:
         yield

@@ -4,7 +4,7 @@ import jdk.jfr.consumer.RecordedEvent;
 import jdk.jfr.consumer.RecordedThread;
 import jdk.jfr.consumer.RecordingFile;
 
-/** Time, thread and length of the stack of each sample, read with jdk.jfr.consumer. */
+/** Reads time, thread and stack depth of each sample with jdk.jfr.consumer. */
 public class Loop {
     public static void main(String[] arguments) throws Exception {
         long samples = 0, threads = 0, frames = 0;

@@ -1,4 +1,4 @@
-//! Archives of every kind: any bytes unpack below one private folder, or give an error.
+//! Archives of every kind: any bytes unpack into one private folder or return an error.
 #![no_main]
 
 use std::fs;

@@ -1,4 +1,4 @@
-//! What blkparse prints: any text becomes lines of the text format that are all read again.
+//! blkparse output: any text becomes lines of the text format that can all be parsed.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

@@ -1,4 +1,5 @@
-//! Files of blktrace: any bytes are read to an end, events have times in order, and each byte is in a record or lost.
+//! blktrace files: reading any bytes terminates, events are in time order, and each byte is in a record or counted as
+//! lost.
 #![no_main]
 
 use std::io::Write;
@@ -8,15 +9,15 @@ use whyslow_ingest::importers::blktrace::BlktraceSource;
 use whyslow_ingest::importers::streamed::{Item, Streamed};
 
 fuzz_target!(|bytes: &[u8]| {
-    // Two files: what is before a byte that is chosen, and what is behind it.
+    // Two files: the input before and after a chosen offset.
     let Some((place, bytes)) = bytes.split_first() else {
         return;
     };
     let (one, two) = bytes.split_at(bytes.len() * usize::from(*place) / 256);
     let mut files = Vec::new();
     for part in [one, two] {
-        let mut file = tempfile::NamedTempFile::new().expect("room");
-        file.write_all(part).expect("room");
+        let mut file = tempfile::NamedTempFile::new().expect("a temporary file");
+        file.write_all(part).expect("a temporary file");
         files.push(file);
     }
     let paths: Vec<_> = files.iter().map(|file| file.path().to_owned()).collect();

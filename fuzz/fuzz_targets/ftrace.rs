@@ -1,4 +1,4 @@
-//! Tracepoints as text: any text becomes lines of the text format that are all read again.
+//! Tracepoints as text: any text becomes lines of the text format that can all be parsed.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

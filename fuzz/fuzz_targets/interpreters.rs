@@ -1,4 +1,4 @@
-//! Memory of an interpreter: any image of it is walked to an end.
+//! Memory of an interpreter: walking any image of it terminates.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

@@ -1,5 +1,5 @@
-//! Recordings of the Java Flight Recorder: any bytes are read, points are in order of time, and samples and gaps
-//! stand for no more than there is.
+//! JDK Flight Recorder files: any bytes are read, points are in time order, and samples and gaps cover no more time
+//! than the recording.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

@@ -1,4 +1,4 @@
-//! Thread dumps: any text is read, and holders are threads of it.
+//! Thread dumps: any text is read, and holders are threads of the dump.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

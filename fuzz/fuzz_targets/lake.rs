@@ -1,5 +1,5 @@
-//! Lakes: whatever the first byte says is any bytes, a commit or the file of a table. Listing, reading,
-//! finding and putting together give what is there or an error, and touch nothing beside the lake.
+//! Lakes: the first byte chooses which file has the input, a commit or the file of a table. Listing, reading,
+//! finding and compacting return data or an error, and do not touch files outside of the lake.
 #![no_main]
 
 use std::fs;
@@ -31,7 +31,7 @@ fn put(lake: &Path, under: &str, name: &str, bytes: &[u8]) {
     fs::write(folder.join(name), bytes).expect("a temporary folder takes it");
 }
 
-/// That of one recording, with one table.
+/// The commit of one recording, with one table.
 fn commit(recording: &str, table: &str, bytes: usize) -> String {
     let file = format!("{table}/{DAY}/h.{recording}.parquet");
     format!(
@@ -40,7 +40,7 @@ fn commit(recording: &str, table: &str, bytes: usize) -> String {
     )
 }
 
-// What the library for Parquet panics at, the lake catches; what is not caught ends the run all the same.
+// The lake catches panics of the Parquet library; a panic that is not caught ends the run.
 fuzz_target!(init: std::panic::set_hook(Box::new(|_| {})), |bytes: &[u8]| {
     let Some((which, bytes)) = bytes.split_first() else {
         return;
@@ -74,6 +74,6 @@ fuzz_target!(init: std::panic::set_hook(Box::new(|_| {})), |bytes: &[u8]| {
         grace: Duration::ZERO,
     };
     let _ = lake.compact(&options, &never);
-    let beside = fs::read_dir(parent.path()).expect("readable").count();
-    assert_eq!(beside, 1, "something lies beside the lake");
+    let entries = fs::read_dir(parent.path()).expect("readable").count();
+    assert_eq!(entries, 1, "a file outside of the lake");
 });

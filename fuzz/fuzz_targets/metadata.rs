@@ -1,4 +1,4 @@
-//! Metadata of CTF 1.8, plain and packetised: any bytes give a trace or an error.
+//! Metadata of CTF 1.8, plain and packetised: any bytes return a trace or an error.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

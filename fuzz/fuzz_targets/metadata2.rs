@@ -1,10 +1,10 @@
-//! Metadata of CTF 2 (a sequence of JSON fragments): any bytes give a trace or an error.
+//! Metadata of CTF 2 (a sequence of JSON fragments): any bytes return a trace or an error.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
 use whyslow_ingest::importers::ctf::metadata::parse_metadata;
 
-/// What each fragment begins with; without it the text would be read as CTF 1.8.
+/// Start of each fragment; without it, the text would be read as CTF 1.8.
 const RECORD_SEPARATOR: u8 = 0x1e;
 
 fuzz_target!(|bytes: &[u8]| {

@@ -1,5 +1,5 @@
-//! Packed recordings: any bytes unpack into one private folder as what was written, or give an error.
-//! Compressed as they are, and as what a stream unpacks to, so that archives are changed, too.
+//! Packed recordings: any bytes unpack to a valid recording in one private folder or return an error.
+//! The input is used as the compressed stream and as the content of one, so that the fuzzer also changes archives.
 #![no_main]
 
 use std::path::Path;
@@ -30,8 +30,8 @@ fn check(packed: &[u8]) {
         cancel: &never,
     };
     let done = unpack(packed, Path::new("fuzz"), &inside, &limits);
-    let beside = std::fs::read_dir(parent.path()).expect("readable").count();
-    assert_eq!(beside, 1, "something lies beside the folder");
+    let entries = std::fs::read_dir(parent.path()).expect("readable").count();
+    assert_eq!(entries, 1, "a file outside of the folder");
     if done.is_ok() {
         let recording = Recording::open(&inside).expect("what was unpacked opens");
         assert!(recording.info().format_version > 0);

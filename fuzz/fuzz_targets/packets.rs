@@ -1,4 +1,4 @@
-//! Stream files: any bytes behind good metadata end, and every record is accounted for.
+//! Stream files: reading any bytes with valid metadata terminates, and every record is accounted for.
 //!
 //! The first byte chooses the metadata, the rest is the stream file.
 #![no_main]

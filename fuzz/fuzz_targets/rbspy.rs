@@ -1,4 +1,4 @@
-//! Profiles of rbspy: any bytes are read or refused, and samples have stacks and lengths.
+//! rbspy profiles: any bytes are read or rejected, and samples have stacks and durations.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

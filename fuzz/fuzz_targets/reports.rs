@@ -1,4 +1,4 @@
-//! What sysstat, vmstat and top print: any text becomes lines of the text format that are all read again.
+//! Output of sysstat, vmstat and top: any text becomes lines of the text format that can all be parsed.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

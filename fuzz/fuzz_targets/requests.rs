@@ -1,5 +1,5 @@
-//! Lists of requests and of markers: any bytes are read or refused, lengths are not negative, and markers become lines
-//! that are all read again.
+//! Lists of requests and of markers: any bytes are read or rejected, durations are not negative, and markers become
+//! lines that can all be parsed.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
@@ -32,14 +32,14 @@ fuzz_target!(|bytes: &[u8]| {
     let _ = form_of(&text);
     let _ = markers::is_list(&text);
     assert_read_again(&markers::translate(&text, 4).text);
-    // A format is somebody's text, too.
+    // A log format is untrusted text, too.
     let (format, log) = text.split_once('\n').unwrap_or_default();
     let written = Some(1_700_000_000_000_000_000);
     let by_format = Asked { written, format: Some(format) };
     let _ = read_bytes(Form::Access, log.as_bytes(), by_format);
     let form = FORMS[usize::from(*first) % FORMS.len()];
-    let asked = Asked { written, format: None };
-    let Ok((requests, summary)) = read_bytes(form, rest, asked) else {
+    let options = Asked { written, format: None };
+    let Ok((requests, summary)) = read_bytes(form, rest, options) else {
         return;
     };
     assert!(summary.skipped <= summary.records);

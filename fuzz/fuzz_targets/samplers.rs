@@ -1,4 +1,4 @@
-//! Profiles in any form: each is read or refused, and samples stand for no time before the begin.
+//! Profiles in any format: each is read or rejected, and samples cover no time before the start.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

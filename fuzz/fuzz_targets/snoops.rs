@@ -1,5 +1,5 @@
-//! What tools of bcc, libbpf-tools and bpftrace print: any text becomes lines of the text format that
-//! are all read again.
+//! Output of bcc, libbpf-tools and bpftrace: any text becomes lines of the text format that can all be
+//! parsed.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

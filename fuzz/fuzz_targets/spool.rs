@@ -1,4 +1,4 @@
-//! Records of a spool: any bytes in a block whose checksum is right give rows, or are counted.
+//! Records of a spool: any bytes in a block with a valid checksum become rows or are counted.
 #![no_main]
 
 use std::fs;

@@ -1,4 +1,4 @@
-//! Profiles of stackprof: any bytes are read or refused, and samples have stacks and lengths.
+//! stackprof profiles: any bytes are read or rejected, and samples have stacks and durations.
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;

@@ -1,4 +1,4 @@
-//! Logs of strace: whatever stands in a line, calls have rows, and times do not run backwards.
+//! strace logs: for any line, calls have rows, and times do not run backwards.
 #![no_main]
 
 use std::fs;
@@ -15,7 +15,7 @@ thread_local! {
     };
 }
 
-/// Known for a log, whatever follows: of the first lines all but one must be of one.
+/// Makes any input count as a log: all but one of the first lines must be strace lines.
 const BEFORE: &str = "7 1.000000 getppid() = 1 <0.000001>\n";
 
 fuzz_target!(|bytes: &[u8]| {

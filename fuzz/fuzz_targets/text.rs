@@ -1,4 +1,4 @@
-//! The text format, and behind it all trackers: any lines end in rows, whatever order they tell.
+//! The text format and all trackers: any lines become rows, in whatever order they are.
 #![no_main]
 
 use std::fs;

@@ -1,8 +1,8 @@
-//! What several targets check.
+//! Checks shared by several targets.
 
 use whyslow_ingest::importers::text;
 
-/// Lines that an importer of texts writes are all read again.
+/// Checks that all lines written by a text importer can be parsed.
 pub fn assert_read_again(written: &str) {
     let mut line = text::Line::default();
     for written in written.lines() {

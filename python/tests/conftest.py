@@ -1,4 +1,4 @@
-"""Recordings the tests share, made by the program, in surroundings of their own."""
+"""Recordings shared by the tests, created by the program, in an isolated environment."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from whyslow import program
 ROOT = Path(__file__).resolve().parents[2]
 WEB_TRACE = ROOT / "fixtures" / "web-incident" / "trace.tar.zst"
 
-#: A machine at -05:30. Names are hostile, 7002 events are lost, one call is never seen to end.
+#: A machine at -05:30 with hostile names, 7002 lost events, and one call without an end.
 STORY = r"""whyslow-text 1
 meta hostname=web1
 meta trace_creation_datetime=20150115T114837-0530
@@ -37,12 +37,12 @@ meta trace_creation_datetime=20150115T114837-0530
 1421342318.004000000 [0] block_rq_complete dev=8:0 sector=1000 sectors=8 rwbs=WS error=0
 1421342318.100000000 [1] (tid=20 pid=20 comm=apache2) syscall_enter name=read fd=13 count=10
 1421342319.000000001 [0] (tid=10 pid=10 comm=sync) syscall_enter name=nanosleep
-"""  # noqa: E501 - a trace has its lines
+"""  # noqa: E501 - trace lines are long
 
 
 @pytest.fixture(scope="session", autouse=True)
 def _surroundings(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
-    """What programs keep of their user stays below a folder of the tests."""
+    """User state of programs goes to a folder of the tests."""
     home = tmp_path_factory.mktemp("home")
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("HOME", str(home))
@@ -57,7 +57,7 @@ def binary() -> str:
     try:
         return program.find()
     except whyslow.ProgramError as error:
-        pytest.skip(f"there is no program to ask: {error.message} [tools]")
+        pytest.skip(f"program not found: {error.message} [tools]")
 
 
 @pytest.fixture(scope="session")
@@ -76,7 +76,7 @@ def web(web_path: Path) -> Iterator[whyslow.Recording]:
 
 @pytest.fixture
 def make(binary: str, tmp_path: Path) -> Callable[..., Path]:
-    """Makes a recording from events as text; returns where it is."""
+    """Creates a recording from events as text; returns its path."""
 
     def make(name: str | Path = "t.wsl", events: str = STORY) -> Path:
         trace = tmp_path / "trace.txt"
@@ -95,7 +95,7 @@ def story(make: Callable[..., Path]) -> Iterator[whyslow.Recording]:
 
 
 def cli(binary: str, *words: str | os.PathLike[str]) -> subprocess.CompletedProcess[bytes]:
-    """The program as a user runs it."""
+    """Runs the program as a user would."""
     return subprocess.run([binary, *words], capture_output=True, stdin=subprocess.DEVNULL)
 
 

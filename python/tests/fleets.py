@@ -1,4 +1,4 @@
-"""A small fleet with everything in it that questions must stand: for tests on every engine."""
+"""A small fleet with all cases that queries must handle, for tests on every engine."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 from lakes import SECOND, T0, LakeMaker, Operations, Pushed
 
 SECONDS = 16
-#: Quotes, line breaks, text that ends SQL, and characters of other planes.
+#: Quotes, line breaks, SQL injection, and characters beyond the BMP.
 HOSTILE = "x'; DROP TABLE rollup; --\n\"\\%_💥"
 BAD_TAIL, BAD_MEDIAN = "web-03", "web-04"
 SHIFT_FROM = 8
@@ -22,7 +22,7 @@ def drawn(rng: np.random.Generator, kind: str, op: str, middle: float, rate: int
 
 
 def write(path: Path) -> None:
-    """24 hosts in three racks; two are bad, one rack shifts, one host pushed twice and more."""
+    """24 hosts in three racks: two are bad, one rack shifts, one host is pushed twice, and more."""
     rng = np.random.default_rng(7)
     maker = LakeMaker(path)
     recordings = []
@@ -86,10 +86,10 @@ def write(path: Path) -> None:
         )
         recordings.append((host, maker.push(one)))
         if number == 7:
-            # The flight recorder saved once more: the same seconds, and the same verdict.
+            # A second dump of the flight recorder: the same seconds and the same verdict.
             one.recording = ""
             maker.push(one)
-    # Few operations of a kind that others did not record, with a name that is no name.
+    # A few operations of a kind that the other hosts did not record, with a hostile name.
     ts = T0 + np.arange(5) * SECOND
     few = Operations("dns", "", ts, np.array([64, 65, 1000, 5_000, 70_000_000]))
     named = Operations("dns", "", ts, few.dur, "name", HOSTILE)

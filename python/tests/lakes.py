@@ -1,7 +1,7 @@
-"""Makes lakes as `whyslow fleet push` lays them out, from lengths of operations.
+"""Creates lakes with the layout of `whyslow fleet push`, from durations of operations.
 
-What is written follows the rules for rollups and histograms, counted here from the lengths
-themselves, so that an answer can be compared with what a direct computation of these says.
+Rollups and histograms are computed here from the durations, so that answers can be compared with a
+direct computation.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def ulid(ts: int, number: int) -> str:
 
 @dataclass
 class Operations:
-    """Operations of one kind, class, dimension and key: begins and lengths in ns."""
+    """Operations of one kind, class, dimension and key: start times and durations in ns."""
 
     kind: str
     op: str
@@ -66,11 +66,11 @@ class Pushed:
 
 
 def buckets_of(dur: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Number and middle of the bucket of each length."""
+    """Number and middle of the bucket of each duration."""
     dur = np.maximum(np.asarray(dur, np.int64), 0)
     shift = np.zeros(dur.shape, np.int64)
     large = dur >= 64
-    # Exact: of so many bits a double has all.
+    # Exact: a double holds this many bits.
     shift[large] = np.frexp(dur[large].astype(np.float64))[1] - 1 - 5
     bucket = np.where(large, shift * 32 + (dur >> shift), dur)
     low = np.where(large, (32 + bucket % 32) << shift, dur)
@@ -100,7 +100,7 @@ def _rollup_rows(one: Operations) -> tuple[dict[str, Any], dict[str, Any]]:
         "dur_max_ns": most,
     }
     bucket, middle = buckets_of(one.dur)
-    # Exact values where there are few of them.
+    # Exact values if there are few of them.
     value = one.dur if len(one.dur) <= 64 else middle
     order = np.lexsort((value, bucket, second))
     sorted_rows = np.stack([second, bucket, value])[:, order]
@@ -212,7 +212,7 @@ class LakeMaker:
         for table, rows in tables.items():
             file = self.path / "v1" / table / f"{where}.parquet"
             file.parent.mkdir(parents=True, exist_ok=True)
-            # Row groups as the program makes them.
+            # Row groups of the same size as the program's.
             pq.write_table(rows, file, compression="zstd", row_group_size=128 * 1024)
             listed[table] = {
                 "file": f"{table}/{where}.parquet",
@@ -233,7 +233,7 @@ class LakeMaker:
         replaces: Iterable[str] = (),
         delete: bool = False,
     ) -> str:
-        """Merges recordings `(host, recording)` into one file a table; returns its name."""
+        """Merges recordings `(host, recording)` into one file per table; returns its name."""
         listed = sorted(recordings)
         folder = f"dt={day}/cluster={cluster}"
         tables = []
@@ -253,7 +253,7 @@ class LakeMaker:
         return name
 
     def push_together(self, pushed: list[Pushed]) -> str:
-        """Recordings of one day and cluster as a compaction would leave them; returns its name."""
+        """Writes recordings of one day and cluster as a compaction would; returns its name."""
         for one in pushed:
             one.recording = one.recording or self._name(one.ts)
         folder = f"dt={day_of(pushed[0].ts)}/cluster={pushed[0].cluster}"

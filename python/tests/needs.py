@@ -1,7 +1,7 @@
-"""Skips that `WHYSLOW_REQUIRE` does not allow: names of needs with commas between, or `all`.
+"""Skips that `WHYSLOW_REQUIRE` forbids: a comma-separated list of needs, or `all`.
 
-A reason to skip ends with its need, `pandas is not installed [python]`; one without a need is never
-required. The names are those of `Need` in `crates/whyslow-testkit`.
+The reason of a skip ends with its need: `pandas is not installed [python]`; a reason without a need
+is always allowed. The names are those of `Need` in `crates/whyslow-testkit`.
 """
 
 from __future__ import annotations
@@ -12,25 +12,25 @@ from collections.abc import Iterator
 
 import pytest
 
-#: What no installation brings: `all` leaves them out.
-NOT_TO_BE_HAD = {"machine", "root", "not_root"}
+#: Needs that cannot be installed: `all` does not include them.
+NOT_INSTALLABLE = {"machine", "root", "not_root"}
 
 
 def is_required(need: str, names: str) -> bool:
     required = {name.strip() for name in names.split(",")}
-    return need in required or ("all" in required and need not in NOT_TO_BE_HAD)
+    return need in required or ("all" in required and need not in NOT_INSTALLABLE)
 
 
 def check(report: pytest.TestReport | pytest.CollectReport) -> None:
-    """Makes a failure of a skip whose need is required."""
+    """Turns a skip into a failure if its need is required."""
     if not report.skipped or hasattr(report, "wasxfail") or not isinstance(report.longrepr, tuple):
         return
     path, line, reason = report.longrepr
     need = re.search(r"\[(\w+)\]$", reason)
     if need and is_required(need[1], os.environ.get("WHYSLOW_REQUIRE", "")):
         report.outcome = "failed"
-        said = reason.removeprefix("Skipped: ")
-        report.longrepr = f"{path}:{line}: required by WHYSLOW_REQUIRE but skipped: {said}"
+        text = reason.removeprefix("Skipped: ")
+        report.longrepr = f"{path}:{line}: required by WHYSLOW_REQUIRE but skipped: {text}"
 
 
 @pytest.hookimpl(wrapper=True)

@@ -26,13 +26,13 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     except whyslow.WhyslowError as error:
         metafunc.parametrize("every", [pytest.param("", marks=pytest.mark.skip(error.message))])
         return
-    asked = [f"{kind} {verb}" for kind, verbs in known.items() for verb in verbs]
-    assert {"io stats", "io top", "block hist", "files tree", "threads states"} <= set(asked)
-    metafunc.parametrize("every", asked)
+    queries = [f"{kind} {verb}" for kind, verbs in known.items() for verb in verbs]
+    assert {"io stats", "io top", "block hist", "files tree", "threads states"} <= set(queries)
+    metafunc.parametrize("every", queries)
 
 
 def check(answer: whyslow.Answer, document: dict[str, Any]) -> None:
-    """The answer has all of the document, and nothing else."""
+    """The answer has the content of the document, and nothing else."""
     for key in ("question", "recording", "host", "zone", "next"):
         assert getattr(answer, key) == document[key]
     window = document["window"]
@@ -53,26 +53,26 @@ def check(answer: whyslow.Answer, document: dict[str, Any]) -> None:
             assert about[b"title"].decode() == column["title"]
         rows = got.to_pylist()
         assert rows == table["rows"]
-        for row, told in zip(rows, table["rows"], strict=True):
-            for name, cell in told.items():
-                # Equal to Python are also 1, 1.0 and True.
+        for row, printed in zip(rows, table["rows"], strict=True):
+            for name, cell in printed.items():
+                # Python also treats 1, 1.0 and True as equal.
                 exact = type(row[name]) is type(cell)
                 assert exact or (type(row[name]), type(cell)) == (float, int), name
 
 
-def check_both(recording: whyslow.Recording, binary: str, asked: str, **flags: Any) -> None:
-    """Python and the command line answer, or refuse, alike."""
-    words = [*asked.split(), str(recording.path)]
+def check_both(recording: whyslow.Recording, binary: str, query: str, **flags: Any) -> None:
+    """Python and the command line return the same answer, or the same error."""
+    words = [*query.split(), str(recording.path)]
     for name, value in flags.items():
         words.append(f"--{name.replace('_', '-')}={value}")
     refused = cli(binary, *words, "--json")
     if refused.returncode:
         with pytest.raises(whyslow.QuestionError) as caught:
-            recording.ask(asked, **flags)
+            recording.ask(query, **flags)
         assert caught.value.exit_code == refused.returncode
         assert caught.value.message in refused.stderr.decode()
         return
-    check(recording.ask(asked, **flags), cli_json(binary, *words))
+    check(recording.ask(query, **flags), cli_json(binary, *words))
 
 
 def test_every_question_is_answered_alike(web: whyslow.Recording, binary: str, every: str) -> None:
@@ -99,15 +99,15 @@ def test_tables_have_the_types_of_the_arrow_form(
         words = [*every.split(), web.path, "-w+8s..+8.2s", "--format=arrow", "--table", name]
         done = cli(binary, *words, "-o", output)
         assert done.returncode == 0, done.stderr.decode()
-        told = pa.ipc.open_stream(output.read_bytes()).read_all()
-        assert table.schema.names == told.schema.names
-        assert table.schema.types == told.schema.types
-        assert table.to_pylist() == told.to_pylist()
-        assert told.schema.metadata.items() <= table.schema.metadata.items()
+        written = pa.ipc.open_stream(output.read_bytes()).read_all()
+        assert table.schema.names == written.schema.names
+        assert table.schema.types == written.schema.types
+        assert table.to_pylist() == written.to_pylist()
+        assert written.schema.metadata.items() <= table.schema.metadata.items()
 
 
 @pytest.mark.parametrize(
-    ("asked", "flags"),
+    ("query", "flags"),
     [
         ("io stats", {"by": "comm"}),
         ("io stats", {"comm": "apache*", "min_size": 2}),
@@ -127,9 +127,9 @@ def test_tables_have_the_types_of_the_arrow_form(
     ],
 )
 def test_flags_mean_what_they_mean_on_the_command_line(
-    web: whyslow.Recording, binary: str, asked: str, flags: dict[str, Any]
+    web: whyslow.Recording, binary: str, query: str, flags: dict[str, Any]
 ) -> None:
-    check_both(web, binary, asked, **flags)
+    check_both(web, binary, query, **flags)
 
 
 def test_flags_of_python_are_those_of_the_program(web: whyslow.Recording, binary: str) -> None:
@@ -157,15 +157,15 @@ def test_flags_of_python_are_those_of_the_program(web: whyslow.Recording, binary
 def test_words_of_python_cannot_become_flags(web: whyslow.Recording, tmp_path: Path) -> None:
     output = tmp_path / "out"
     for ask, part in (
-        (lambda: web.ask(f"io stats --output={output}"), "no question"),
-        (lambda: web.ask("io stats -h"), "no question"),
-        (lambda: web.ask(""), "no question"),
+        (lambda: web.ask(f"io stats --output={output}"), "invalid query"),
+        (lambda: web.ask("io stats -h"), "invalid query"),
+        (lambda: web.ask(""), "invalid query"),
         (lambda: web.io.stats(output=str(output)), "answers are tables"),
         (lambda: web.io.stats(format="csv"), "answers are tables"),
         (lambda: web.io.stats(n=4), "long name"),
-        (lambda: web.io.stats(**{"by=comm --output": "x"}), "no flag"),
-        (lambda: web.io.stats(by="a\0b"), "cannot be given"),
-        (lambda: web.io.stats(by="\ud800"), "cannot be given"),
+        (lambda: web.io.stats(**{"by=comm --output": "x"}), "not a flag"),
+        (lambda: web.io.stats(by="a\0b"), "cannot pass the arguments"),
+        (lambda: web.io.stats(by="\ud800"), "cannot pass the arguments"),
         (lambda: web.io.stats(count=3), "needs an interval"),
         (lambda: web.io.stats(interval=f"--output={output}"), "--output"),
         (lambda: web.io.stats(frobnicate=1), "--frobnicate"),
@@ -173,7 +173,7 @@ def test_words_of_python_cannot_become_flags(web: whyslow.Recording, tmp_path: P
         (lambda: web.ask("sql"), "."),
         (lambda: web.ask("schema"), "."),
         (lambda: web.ask("import"), "."),
-        (lambda: web.io.stats(cols="help"), "not answered with tables"),
+        (lambda: web.io.stats(cols="help"), "does not return tables"),
     ):
         with pytest.raises(whyslow.QuestionError, match=part):
             ask()
@@ -226,11 +226,13 @@ def test_lost_events_are_an_error_where_that_is_asked(story: whyslow.Recording) 
 
 
 def test_messages_are_taken_apart() -> None:
-    said = "note: x\nerror: failed to open `a`\n  cause: no\n  cause: not at all\n\nhint: try\nthis"
-    error = program.refusal(said, 1)
+    output = (
+        "note: x\nerror: failed to open `a`\n  cause: no\n  cause: not at all\n\nhint: try\nthis"
+    )
+    error = program.refusal(output, 1)
     assert (error.message, error.causes) == ("failed to open `a`", ("no", "not at all"))
     assert error.hint == "try\nthis"
-    assert program.refusal("", 1).message == "the program ended with 1"
+    assert program.refusal("", 1).message == "the program exited with status 1"
     assert program.refusal("panicked", 101).message == "panicked"
 
 
@@ -243,11 +245,11 @@ def test_a_missing_program_is_told_with_what_helps(
         with pytest.raises(whyslow.ProgramError, match="cargo install") as caught:
             ask()
         assert program.VARIABLE in str(caught.value)
-    # What needs no program is there without one.
+    # Tables work without the program.
     assert web.table("process").num_rows == web.tables["process"].rows
     assert "table" in dir(web)
     monkeypatch.setenv(program.VARIABLE, str(tmp_path))
-    with pytest.raises(whyslow.ProgramError, match="is not a program"):
+    with pytest.raises(whyslow.ProgramError, match="is not an executable file"):
         web.ask("io stats")
     broken = tmp_path / "broken"
     broken.write_text("#!/no/such/interpreter\n")
@@ -294,8 +296,8 @@ def test_a_kind_of_tomorrow_needs_no_change_here(
     ("script", "error", "part"),
     [
         ("echo '{\"schema_version\": 2}'", whyslow.ProgramError, "version 2"),
-        ("echo '{'", whyslow.QuestionError, "not answered with tables"),
-        ("echo '[]'", whyslow.QuestionError, "not answered with tables"),
+        ("echo '{'", whyslow.QuestionError, "does not return tables"),
+        ("echo '[]'", whyslow.QuestionError, "does not return tables"),
         ("echo broken >&2; exit 1", whyslow.QuestionError, "broken"),
         ("kill -9 $$", whyslow.ProgramError, "signal 9"),
     ],
@@ -332,7 +334,7 @@ def test_columns_that_fit_no_type_and_tables_of_one_name_are_kept() -> None:
     assert list(answer) == ["t", "t_2"]
     assert answer["t"].column("x").to_pylist() == ["9007199254740993", "é", "[1]"]
     assert answer["t_2"].column("y").to_pylist() == [1.0, 1.5, None]
-    with pytest.raises(whyslow.QuestionError, match="there are: t, t_2"):
+    with pytest.raises(whyslow.QuestionError, match="tables: t, t_2"):
         answer["u"]
 
 

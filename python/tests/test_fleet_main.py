@@ -1,4 +1,4 @@
-"""The child process of `whyslow fleet`: one question on stdin, one answer on stdout."""
+"""The child process of `whyslow fleet`: one query on stdin, one answer on stdout."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ def lake(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return path
 
 
-def run(asked: Any, *words: str) -> subprocess.CompletedProcess[bytes]:
-    document = asked if isinstance(asked, bytes) else json.dumps(asked).encode()
+def run(request: Any, *words: str) -> subprocess.CompletedProcess[bytes]:
+    document = request if isinstance(request, bytes) else json.dumps(request).encode()
     return subprocess.run(
         [sys.executable, "-m", "whyslow.fleet", *words],
         input=document,
@@ -64,7 +64,7 @@ def test_an_answer_is_a_stream_of_arrow_with_all_it_says(lake: Path) -> None:
 
 
 def test_nothing_but_the_answer_is_on_standard_output(lake: Path) -> None:
-    """A statement that takes some seconds: engines draw a bar of progress then."""
+    """A statement that takes some seconds, for which engines draw a progress bar."""
     text = (
         "SELECT COUNT(*) AS n FROM rollup AS a CROSS JOIN rollup AS b "
         "CROSS JOIN (SELECT r.ts FROM rollup AS r LIMIT 300) AS c WHERE a.count + b.count > c.ts"
@@ -84,40 +84,40 @@ def test_sql_and_progress(lake: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("asked", "message"),
+    ("document", "message"),
     [
-        (b"{", "no JSON"),
-        ([1], "no object"),
+        (b"{", "not valid JSON"),
+        ([1], "not a JSON object"),
         ({"question": "hosts"}, "`lake` is missing"),
         ({"lake": "/nowhere"}, "either `question` or `sql`"),
         ({"lake": "/nowhere", "question": "hosts", "sql": "SELECT 1"}, "either"),
-        ({"lake": "/nowhere", "question": "hosts", "nonsense": 1}, "is no key"),
-        ({"lake": 5, "question": "hosts"}, "right type"),
+        ({"lake": "/nowhere", "question": "hosts", "nonsense": 1}, "unknown key"),
+        ({"lake": 5, "question": "hosts"}, "wrong type"),
         ({"lake": "/nowhere", "question": "hosts", "version": 9}, "version 9"),
         ({"lake": "/nowhere", "question": "hosts"}, "the lake `/nowhere` does not exist"),
-        ({"lake": "ftp://x", "question": "hosts"}, "of no store that is known"),
-        ({"lake": "/nowhere", "question": "hosts", "window": [5, 5]}, "has no length"),
-        ({"lake": "/nowhere", "question": "hosts", "window": [5]}, "is no window"),
+        ({"lake": "ftp://x", "question": "hosts"}, "unsupported store"),
+        ({"lake": "/nowhere", "question": "hosts", "window": [5, 5]}, "is empty"),
+        ({"lake": "/nowhere", "question": "hosts", "window": [5]}, "invalid window"),
     ],
 )
-def test_what_is_wrong_is_one_line_of_json(asked: Any, message: str) -> None:
-    done = run(asked)
+def test_what_is_wrong_is_one_line_of_json(document: Any, message: str) -> None:
+    done = run(document)
     assert done.returncode == 2
     assert done.stdout == b""
     (line,) = done.stderr.decode().splitlines()
-    said = json.loads(line)
-    assert message in said["error"]
-    assert set(said) == {"error", "causes", "hint"}
+    error = json.loads(line)
+    assert message in error["error"]
+    assert set(error) == {"error", "causes", "hint"}
 
 
 @pytest.mark.parametrize("passing", [False, True])
 def test_hints_do_not_name_a_lake_that_is_made_for_one_question(lake: Path, passing: bool) -> None:
-    asked = {"lake": str(lake), "question": "hosts", "hosts": ["nobody"], "passing": passing}
-    said = json.loads(run(asked).stderr)
-    assert said["error"] == "no recording in the lake fits"
-    assert (str(lake) in said["hint"]) != passing
-    assert ("--lake" in said["hint"]) != passing
-    assert run({**asked, "hosts": ["web-*"]}).returncode == 0
+    request = {"lake": str(lake), "question": "hosts", "hosts": ["no-such"], "passing": passing}
+    error = json.loads(run(request).stderr)
+    assert error["error"] == "no recordings in the lake match"
+    assert (str(lake) in error["hint"]) != passing
+    assert ("--lake" in error["hint"]) != passing
+    assert run({**request, "hosts": ["web-*"]}).returncode == 0
 
 
 def test_describe_tells_every_question() -> None:

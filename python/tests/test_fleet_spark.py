@@ -1,6 +1,6 @@
-"""Every text of `sql/fleet/` gives the same rows on DuckDB and on Spark (`local[2]`).
+"""Every query of `sql/fleet/` gives the same rows on DuckDB and on Spark (`local[2]`).
 
-Spark is started once for all tests: that takes as long as some dozens of them.
+Spark is started once for all tests, since that takes as long as dozens of them.
 """
 
 from __future__ import annotations
@@ -24,8 +24,8 @@ import whyslow
 from whyslow import fleet
 
 MASTER = "local[2]"
-# What each question is asked by; together every branch of every text.
-ASKED: list[tuple[str, dict[str, Any]]] = [
+# Parameters of each query; together they cover every branch of the SQL.
+QUERIES: list[tuple[str, dict[str, Any]]] = [
     ("hosts", {}),
     ("percentiles", {}),
     ("percentiles", {"label": "rack", "dimension": "device"}),
@@ -45,18 +45,18 @@ ASKED: list[tuple[str, dict[str, Any]]] = [
 
 @pytest.fixture(scope="session")
 def spark() -> Iterator[str]:
-    """The master of a Spark that runs, or why none does."""
+    """The master of a running Spark; skips without one."""
     if importlib.util.find_spec("pyspark") is None:
         pytest.skip("PySpark is not installed: pip install 'whyslow[spark]' [spark]")
     java = shutil.which("java")
     if java is None:
-        pytest.skip("there is no Java for Spark: apt install default-jre-headless [spark]")
-    said = subprocess.run([java, "-version"], capture_output=True, text=True).stderr
-    version = re.search(r'version "(\d+)', said)
+        pytest.skip("Java is not installed: apt install default-jre-headless [spark]")
+    output = subprocess.run([java, "-version"], capture_output=True, text=True).stderr
+    version = re.search(r'version "(\d+)', output)
     if version is None or int(version[1]) < 17:
-        pytest.skip(f"Spark needs Java 17 or later: {said.splitlines()[:1]} [spark]")
+        pytest.skip(f"Spark needs Java 17 or later: {output.splitlines()[:1]} [spark]")
     with pytest.MonkeyPatch.context() as patch:
-        # Texts this short are not worth the second compiler.
+        # Such short queries are not worth the second compiler.
         patch.setenv("JAVA_TOOL_OPTIONS", "-XX:TieredStopAtLevel=1")
         from whyslow.fleet.spark import session
 
@@ -74,11 +74,11 @@ def lake(tmp_path_factory: pytest.TempPathFactory) -> str:
 
 def test_every_question_is_asked() -> None:
     texts = {path.stem.removesuffix("_of_groups") for path in (ROOT / "sql/fleet").glob("*.sql")}
-    assert {name for name, _ in ASKED} == texts
+    assert {name for name, _ in QUERIES} == texts
 
 
 @pytest.mark.parametrize(
-    ("name", "parameters"), ASKED, ids=[f"{name}-{'-'.join(how)}" for name, how in ASKED]
+    ("name", "parameters"), QUERIES, ids=[f"{name}-{'-'.join(how)}" for name, how in QUERIES]
 )
 def test_both_engines_give_the_same_rows(
     spark: str, lake: str, name: str, parameters: dict[str, Any]
@@ -94,7 +94,7 @@ def test_both_engines_give_the_same_rows(
 
 
 def test_windows_hosts_and_compactions_are_the_same(spark: str, lake: str) -> None:
-    # Of the four hosts of a compaction, two.
+    # Two of the four hosts of a compaction.
     how: dict[str, Any] = {
         "window": (T0 + 3 * SECOND, T0 + (SECONDS - 2) * SECOND),
         "hosts": ["web-1[01]", "web-07", "db-*"],
@@ -108,7 +108,7 @@ def test_windows_hosts_and_compactions_are_the_same(spark: str, lake: str) -> No
 def test_seconds_of_several_recordings_are_the_same(spark: str, tmp_path: Path) -> None:
     maker = LakeMaker(tmp_path)
     for number in range(9):
-        # Parts of seconds one after the other, and some that overlap these.
+        # Consecutive parts of seconds, and some that overlap them.
         begin = T0 + number * SECOND // 3 - number // 5 * SECOND
         ts = begin + np.arange(20) * SECOND // 60
         one = [Operations("io", "read", ts, np.arange(20) * 1000 + 5)]
@@ -118,7 +118,7 @@ def test_seconds_of_several_recordings_are_the_same(spark: str, tmp_path: Path) 
     found = ours.sql(text)
     assert max(row["place"] for row in found.rows()) > 1
     assert theirs.sql(text).table.equals(found.table)
-    # What cannot be told has no chance, and what nothing has is told, too.
+    # Undecidable tests have no q, and a class without operations has a caveat.
     for name, how in (
         ("rollout", {"at": T0 + SECOND}),
         ("percentiles", {"kind": "io", "op": "raed"}),
@@ -138,7 +138,7 @@ def test_ones_own_sql_and_values_are_the_same(spark: str, lake: str) -> None:
     assert ours.table.equals(theirs.table)
     named = fleet.open(lake, engine=spark).ask("percentiles", dimension="name", key=HOSTILE)
     assert [row["key"] for row in named.rows()] == [HOSTILE]
-    with pytest.raises(whyslow.QuestionError, match=r"Spark refuses the statement.*nonsense"):
+    with pytest.raises(whyslow.QuestionError, match=r"Spark rejected the statement.*nonsense"):
         fleet.open(lake, engine=spark).sql("SELECT nonsense FROM rollup")
 
 
@@ -146,10 +146,10 @@ def test_a_master_that_is_not_there_is_an_error_with_a_hint(lake: str, tmp_path:
     (tmp_path / "pyspark").mkdir()
     (tmp_path / "pyspark" / "__init__.py").write_text("raise ImportError('no pyspark here')")
     environment = {**os.environ, "PYTHONPATH": f"{tmp_path}:{ROOT}/python/src"}
-    asked = f'{{"lake": "{lake}", "question": "hosts", "engine": "local[1]"}}'
+    request = f'{{"lake": "{lake}", "question": "hosts", "engine": "local[1]"}}'
     done = subprocess.run(
         ["python3", "-m", "whyslow.fleet"],
-        input=asked.encode(),
+        input=request.encode(),
         capture_output=True,
         env=environment,
         cwd=tmp_path,

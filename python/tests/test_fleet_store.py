@@ -1,4 +1,4 @@
-"""A lake in an object store: what Arrow asks an S3 server for, by what the environment says."""
+"""A lake in an object store: the requests that Arrow sends to an S3 server."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ BUCKET = "bucket"
 
 
 class Server(ThreadingHTTPServer):
-    """The parts of S3 that reading needs, over a folder, whose first part is the bucket."""
+    """The subset of S3 needed for reading a folder, whose first component is the bucket."""
 
     def __init__(self, folder: Path):
         super().__init__(("127.0.0.1", 0), Handler)
         self.folder = folder
-        self.asked: list[tuple[str, str]] = []
-        #: Status and code of S3 for requests whose command and path have these parts.
+        self.requests: list[tuple[str, str]] = []
+        #: Status and S3 error code for requests whose command and path contain `fails_for`.
         self.fails: tuple[int, str] | None = None
         self.fails_for: tuple[str, str] = ("", "")
 
@@ -42,12 +42,12 @@ class Handler(BaseHTTPRequestHandler):
         self._answer()
 
     def do_PUT(self) -> None:
-        self.server.asked.append(("PUT", self.path))
+        self.server.requests.append(("PUT", self.path))
         self._send(405, b"")
 
     def _answer(self) -> None:
         parts = urlsplit(self.path)
-        self.server.asked.append((self.command, self.path))
+        self.server.requests.append((self.command, self.path))
         command, part = self.server.fails_for
         if self.server.fails is not None and command in self.command and part in self.path:
             status, code = self.server.fails
@@ -116,7 +116,7 @@ class Handler(BaseHTTPRequestHandler):
             self.wfile.write(content)
 
     def log_message(self, *_: Any) -> None:
-        """Nothing: the tests look at `asked`."""
+        """No log: the tests inspect `requests`."""
 
 
 @pytest.fixture
@@ -140,33 +140,33 @@ def test_a_lake_in_a_bucket_is_that_of_its_folder(server: Server, tmp_path: Path
     here = fleet.open(str(tmp_path / "lake")).ask("percentiles")
     assert there.table.equals(here.table)
     assert there.facts["bytes_read"] == here.facts["bytes_read"]
-    assert {command for command, _ in server.asked} == {"GET", "HEAD"}
-    reads = [path for command, path in server.asked if command == "GET" and ".parquet" in path]
-    # Each file once, in one request.
+    assert {command for command, _ in server.requests} == {"GET", "HEAD"}
+    reads = [path for command, path in server.requests if command == "GET" and ".parquet" in path]
+    # Each file is read once, in one request.
     assert len(reads) == len(set(reads)) == there.facts["files"] - 1
-    server.asked.clear()
+    server.requests.clear()
     fleet.open(f"s3://{BUCKET}/lake", hosts="web-07", window=None).ask("verdicts")
-    files = {path for _, path in server.asked if ".parquet" in path}
+    files = {path for _, path in server.requests if ".parquet" in path}
     assert files
     assert all("web-07" in path for path in files)
 
 
 @pytest.mark.parametrize(
-    ("status", "code", "where", "said", "hint"),
+    ("status", "code", "where", "message", "hint"),
     [
         (403, "AccessDenied", ("", ""), "failed to read", "AWS_ACCESS_KEY_ID"),
         (403, "InvalidAccessKeyId", ("GET", "/rollup/"), "failed to read", "AWS_ACCESS_KEY_ID"),
-        (503, "SlowDown", ("", ""), "failed to read", "did not answer: ask again"),
-        (503, "SlowDown", ("GET", "/rollup/"), "failed to read", "did not answer: ask again"),
-        (404, "NoSuchKey", ("GET", "/rollup/"), "but not its file", "ask again, if"),
-        (404, "NoSuchKey", ("HEAD", "/rollup/"), "but not its file", "ask again, if"),
+        (503, "SlowDown", ("", ""), "failed to read", "did not respond: retry"),
+        (503, "SlowDown", ("GET", "/rollup/"), "failed to read", "did not respond: retry"),
+        (404, "NoSuchKey", ("GET", "/rollup/"), "is missing, although", "retry if"),
+        (404, "NoSuchKey", ("HEAD", "/rollup/"), "is missing, although", "retry if"),
     ],
 )
 def test_what_a_store_does_not_give_is_an_error_with_what_helps(
-    server: Server, status: int, code: str, where: tuple[str, str], said: str, hint: str
+    server: Server, status: int, code: str, where: tuple[str, str], message: str, hint: str
 ) -> None:
     server.fails, server.fails_for = (status, code), where
-    with pytest.raises(whyslow.LakeError, match=said) as caught:
+    with pytest.raises(whyslow.LakeError, match=message) as caught:
         fleet.open(f"s3://{BUCKET}/lake").ask("percentiles")
     assert hint in str(caught.value.hint)
     assert ("AWS_ACCESS_KEY_ID" in str(caught.value.hint)) == (status == 403)
@@ -178,7 +178,7 @@ def test_a_store_that_is_not_there_is_an_error_with_what_helps(
     monkeypatch.setenv("AWS_ENDPOINT_URL", "http://127.0.0.1:9")
     with pytest.raises(whyslow.LakeError, match="failed to read") as caught:
         fleet.open(f"s3://{BUCKET}/lake")
-    assert "did not answer" in str(caught.value.hint)
+    assert "did not respond" in str(caught.value.hint)
     assert "AWS_ACCESS_KEY_ID" not in str(caught.value.hint)
 
 
@@ -186,6 +186,6 @@ def test_a_bucket_that_does_not_exist_is_an_error_of_its_own(server: Server) -> 
     with pytest.raises(whyslow.LakeError, match="does not exist") as caught:
         fleet.open("s3://other/lake")
     assert caught.value.causes == ("there is no bucket `other`",)
-    with pytest.raises(whyslow.LakeError, match="no recording in the lake") as caught:
+    with pytest.raises(whyslow.LakeError, match="no recordings in the lake") as caught:
         fleet.open(f"s3://{BUCKET}/elsewhere")
     assert "whyslow fleet push" in str(caught.value.hint)

@@ -1,4 +1,4 @@
-"""pandas and Polars get what Arrow has, to the last bit."""
+"""pandas and Polars data frames equal the Arrow tables to the last bit."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ def test_pandas_frames_keep_integers(web: whyslow.Recording) -> None:
     assert list(frame.columns) == table.column_names
     assert len(frame) == table.num_rows
     for name in ("ts", "ts_end", "dur", "tid", "errno"):
-        told = pa.array(frame[name], table.schema.field(name).type)
-        assert told.to_pylist() == table.column(name).to_pylist(), name
+        found = pa.array(frame[name], table.schema.field(name).type)
+        assert found.to_pylist() == table.column(name).to_pylist(), name
     assert str(frame["compat"].dtype) == "boolean"
     assert frame["path"].isna().sum() == table.column("path").null_count
 
@@ -34,7 +34,7 @@ def test_pandas_frames_of_answers_results_and_windows(web: whyslow.Recording) ->
     first = times["ts"].iloc[0]
     assert isinstance(first, pd.Timestamp)
     begin = web.table("wakeup", columns=["ts"]).column("ts")[0].as_py()
-    # A time taken from a frame is a time of a window, with its ns.
+    # A time from a data frame works as a bound of a window, including its ns.
     got = web.pandas("wakeup", columns=["ts"], window=(first, first + pd.Timedelta(1, "ns")))
     assert got["ts"].tolist() == [begin]
 
@@ -50,7 +50,7 @@ def test_polars_frames_keep_integers(web: whyslow.Recording, story: whyslow.Reco
     assert answer.polars()["max_ns"].to_list() == answer.table().column("max_ns").to_pylist()
     sums = whyslow.to_polars(web.sql("SELECT SUM(dur) AS dur FROM syscall"))
     assert sums.schema["dur"] == pl.Int64
-    # Polars knows no zone of this offset.
+    # Polars does not support this offset.
     assert story.zone == "-05:30"
     times = whyslow.to_polars(story.with_times(story.table("syscall")))
     assert times.schema["ts"] == pl.Datetime("ns", "UTC")

@@ -1,4 +1,4 @@
-"""A skip passes unless what it lacks is required."""
+"""A skip passes unless the missing need is required."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def test_what_is_named_is_required(need: str, names: str, expected: bool) -> Non
 TESTS = """
 import pytest
 
-def test_lacks(): pytest.skip("there is no Java [spark]")
+def test_lacks(): pytest.skip("no Java [spark]")
 def test_does_not_apply(): pytest.skip("no calls in it")
 @pytest.mark.xfail
 def test_known(): assert False
@@ -44,16 +44,16 @@ pytest.importorskip("no_such", reason="no_such is not installed [python]")
 
 
 @pytest.mark.parametrize(
-    ("required", "summary", "told"),
+    ("required", "summary", "reasons"),
     [
         (None, "3 skipped, 1 xfailed", []),
         ("data", "3 skipped, 1 xfailed", []),
-        ("spark", "1 failed, 2 skipped, 1 xfailed", ["there is no Java [spark]"]),
+        ("spark", "1 failed, 2 skipped, 1 xfailed", ["no Java [spark]"]),
         ("python", "1 error", ["no_such is not installed [python]"]),
     ],
 )
 def test_a_required_skip_fails(
-    tmp_path: Path, required: str | None, summary: str, told: list[str]
+    tmp_path: Path, required: str | None, summary: str, reasons: list[str]
 ) -> None:
     hooks = "from needs import pytest_make_collect_report, pytest_runtest_makereport\n"
     (tmp_path / "conftest.py").write_text(hooks)
@@ -67,6 +67,6 @@ def test_a_required_skip_fails(
     words += ["--rootdir", str(tmp_path), str(tmp_path)]
     done = subprocess.run(words, env=environment, capture_output=True, text=True)
     assert summary in done.stdout, done.stdout
-    assert (done.returncode == 0) is (not told)
-    for reason in told:
+    assert (done.returncode == 0) is (not reasons)
+    for reason in reasons:
         assert f"required by WHYSLOW_REQUIRE but skipped: {reason}" in done.stdout

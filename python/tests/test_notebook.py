@@ -1,4 +1,4 @@
-"""The notebook of the documentation runs, and tells the story of its incident."""
+"""The notebook of the documentation runs, and finds the cause of its incident."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ def test_the_first_look_tells_the_story(monkeypatch: pytest.MonkeyPatch) -> None
     notebook = nbformat.read(NOTEBOOKS / "first_look.ipynb", as_version=4)
     nbformat.validate(notebook)
     code = [cell for cell in notebook.cells if cell.cell_type == "code"]
-    # Outputs in the repository would be of one machine and of one day.
+    # Outputs in the repository would depend on the machine and the day.
     assert not any(cell.outputs or cell.execution_count for cell in code)
     source = str(NOTEBOOKS.parent / "src")
     monkeypatch.setenv("PYTHONPATH", os.pathsep.join([source, os.environ.get("PYTHONPATH", "")]))
     place = {"metadata": {"path": str(NOTEBOOKS)}}
-    # Busy machines take their time; only a kernel that hangs is to end.
+    # Generous timeouts for busy machines: only a kernel that hangs should fail.
     client = nbclient.NotebookClient(notebook, timeout=600, startup_timeout=300, resources=place)
     client.execute()
-    said = "".join(
+    text = "".join(
         output.get("text", "") or output.get("data", {}).get("text/plain", "")
         for cell in code
         for output in cell.outputs
@@ -39,4 +39,4 @@ def test_the_first_look_tells_the_story(monkeypatch: pytest.MonkeyPatch) -> None
         "write_bytes",
         "200us, 200ms or 200s",
     ):
-        assert part in said, said
+        assert part in text, text

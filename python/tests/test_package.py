@@ -1,4 +1,4 @@
-"""What is built has the views, and is typed."""
+"""Built packages contain the views and type information."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ import whyslow
 
 
 def build(folder: Path, output: Path, kind: str) -> Path:
-    """Without isolation, so that no network is needed."""
+    """Builds without isolation, so that no network is needed."""
     script = f"import sys\nfrom hatchling import build\nprint(build.build_{kind}(sys.argv[1]))"
     command = [sys.executable, "-c", script, str(output)]
     done = subprocess.run(command, cwd=folder, capture_output=True, text=True)
@@ -27,7 +27,7 @@ def test_a_wheel_has_the_views_also_when_built_from_the_sources(tmp_path: Path) 
     pytest.importorskip("hatchling", reason="hatchling is not installed [python]")
     sources = build(ROOT / "python", tmp_path, "sdist")
     with tarfile.open(sources) as archive:
-        # Pythons before 3.11.4 know no filters; the archive is our own.
+        # Python before 3.11.4 has no filters; the archive is our own.
         safely = {"filter": "data"} if hasattr(tarfile, "data_filter") else {}
         archive.extractall(tmp_path / "unpacked", **safely)
     (unpacked,) = (tmp_path / "unpacked").iterdir()

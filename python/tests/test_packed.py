@@ -1,4 +1,4 @@
-"""Recordings as one file."""
+"""Packed recordings: recordings as one file."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def test_a_packed_recording_opens_like_a_folder(part: Path, web: whyslow.Recordi
         assert here.equals(web.table("syscall", ["id", "ts", "path"], window=(begin, end)))
         (count,) = recording.sql("SELECT count(*) FROM syscall").fetchall()
         assert count == (recording.tables["syscall"].rows,)
-        # Without a window, about what it was cut for.
+        # Without a window, the window that it was cut for.
         answer = recording.io.stats()
         assert answer.table().equals(web.io.stats(window=WINDOW).table())
         assert any(note.startswith("snapshot of a recording") for note in answer.caveats)
@@ -68,14 +68,14 @@ def test_what_tar_makes_of_it_opens_too(part: Path, tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("change", "reason"),
     [
-        (lambda good: good[1:], "`manifest.json` does not come where it should"),
-        (lambda good: good[:-1], "it ends without"),
-        (lambda good: [*good, good[-1]], "there twice"),
-        (lambda good: [*good, ("../elsewhere", b"x")], "is no file of it"),
-        (lambda good: [*good[:2], (good[2][0], good[2][1] + b"x"), *good[3:]], "were written"),
+        (lambda good: good[1:], "expected `manifest.json` here"),
+        (lambda good: good[:-1], "ends without"),
+        (lambda good: [*good, good[-1]], "is duplicated"),
+        (lambda good: [*good, ("../elsewhere", b"x")], "is not part of the recording"),
+        (lambda good: [*good[:2], (good[2][0], good[2][1] + b"x"), *good[3:]], "bytes instead of"),
         (
             lambda good: [*good[:2], (good[2][0], b"x" + good[2][1][1:]), *good[3:]],
-            "is not what was written",
+            "checksum mismatch",
         ),
     ],
 )

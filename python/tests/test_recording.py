@@ -1,4 +1,4 @@
-"""Opening: what a recording says of itself, and why something is none."""
+"""Opening recordings: their properties, and errors for everything else."""
 
 from __future__ import annotations
 
@@ -47,16 +47,16 @@ def test_what_is_no_recording_says_so(tmp_path: Path) -> None:
         for part in parts:
             assert part in str(caught.value)
 
-    check(tmp_path / "missing.wsl", "there is no recording", "hint: ", "whyslow import")
+    check(tmp_path / "missing.wsl", "no such recording", "hint: ", "whyslow import")
     check(WEB_TRACE, "is not a directory", "import_trace")
     check(tmp_path, "has no `manifest.json`", "import_trace")
     check("a\0b", "failed to open")
     (tmp_path / "manifest.json").mkdir()
-    check(tmp_path, "`manifest.json` is not a file")
+    check(tmp_path, "`manifest.json` is not a regular file")
 
 
 def changed(recording: Path, change: Callable[[dict[str, Any]], object]) -> Path:
-    """A copy with another manifest."""
+    """A copy with a changed manifest."""
     copy = recording.with_name(f"copy-{recording.name}")
     shutil.rmtree(copy, ignore_errors=True)
     shutil.copytree(recording, copy)
@@ -78,7 +78,7 @@ def test_a_later_format_is_refused_with_what_helps(make: Callable[..., Path]) ->
     with pytest.raises(whyslow.RecordingError, match="format version 3") as caught:
         whyslow.open(path)
     assert "newer whyslow" in str(caught.value)
-    # Only the version has to be there, whatever else changed.
+    # Only the version is required, whatever else changed.
     (path / "manifest.json").write_text('{"format_version": 999}')
     with pytest.raises(whyslow.RecordingError, match="999"):
         whyslow.open(path)
@@ -135,7 +135,7 @@ def test_files_elsewhere_are_not_read(make: Callable[..., Path], name: Any) -> N
     def lead_away(manifest: dict[str, Any]) -> None:
         manifest["tables"]["syscall"]["files"] = [name]
 
-    with pytest.raises(whyslow.RecordingError, match="names a file outside of it"):
+    with pytest.raises(whyslow.RecordingError, match="file name outside of the recording"):
         whyslow.open(changed(make(), lead_away))
 
 
@@ -149,7 +149,7 @@ def test_links_and_pipes_are_not_followed(make: Callable[..., Path]) -> None:
         whyslow.open(path)
     table.unlink()
     os.mkfifo(table)
-    with pytest.raises(whyslow.RecordingError, match="not a file"):
+    with pytest.raises(whyslow.RecordingError, match="not a regular file"):
         whyslow.open(path)
 
 

@@ -1,4 +1,4 @@
-"""SQL reads everything of the recording and nothing else, and writes nothing."""
+"""SQL can read the whole recording and nothing else, and cannot write."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ def test_every_table_and_view_can_be_read(web: whyslow.Recording) -> None:
     assert {name for (name,) in rows} == views | set(web.tables)
     for name in views:
         count = web.sql(f"SELECT COUNT(*) AS n FROM {name}").fetchall()[0][0]
-        # The trace holds neither stacks nor waits for locks, and no lookups of names or calls.
+        # The trace has no stacks, lock waits, DNS lookups or function calls.
         missing = (
             "function_usage",
             "lock_usage",
@@ -41,24 +41,24 @@ def test_answers_are_those_of_duckdb_alone(web: whyslow.Recording) -> None:
     for name, about in web.tables.items():
         files = [str(web.path / file) for file in (*about.files, *about.long_files)]
         alone.execute(f"CREATE VIEW {name} AS SELECT * FROM read_parquet({files!r})")
-    for question in (
+    for query in (
         "SELECT op, COUNT(*), SUM(dur), MAX(ts_end) FROM syscall GROUP BY op ORDER BY op",
         "SELECT id, path FROM syscall WHERE path IS NOT NULL ORDER BY dur DESC, id LIMIT 50",
         "SELECT s.comm, SUM(b.bytes) FROM block_io AS b JOIN thread AS s USING (utid) "
         "GROUP BY 1 ORDER BY 1 NULLS LAST",
     ):
-        assert web.sql(question).fetchall() == alone.execute(question).fetchall()
+        assert web.sql(query).fetchall() == alone.execute(query).fetchall()
 
 
 def test_many_threads_read_what_one_reads(web: whyslow.Recording) -> None:
-    question = (
+    query = (
         "SELECT op, SUM(hash(path)), SUM(hash(comm)), SUM(ts), SUM(hash(ret)) "
         "FROM syscall GROUP BY op ORDER BY op"
     )
-    alone = web.connect(threads=1).execute(question).fetchall()
+    alone = web.connect(threads=1).execute(query).fetchall()
     many = web.connect(threads=8)
     for _ in range(5):
-        assert many.execute(question).fetchall() == alone
+        assert many.execute(query).fetchall() == alone
 
 
 def test_values_are_given_beside_the_text(web: whyslow.Recording) -> None:
@@ -156,7 +156,7 @@ def test_nothing_outside_can_be_read_and_nothing_written(
 
 
 def test_a_recording_without_a_table_still_answers(make: Callable[..., Path]) -> None:
-    """Recordings of an earlier program lack tables of today."""
+    """Recordings of older versions lack current tables."""
     import json
 
     path = make()

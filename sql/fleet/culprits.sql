@@ -1,22 +1,22 @@
--- culprits: who is to blame for most time, over all hosts.
+-- culprits: the culprits with the most blamed time, over all hosts.
 --
--- Asked for by:
---   limit = 100 rows at most
+-- Parameters:
+--   limit = 100 show at most LIMIT rows
 --
 -- culprit_kind  own, process, kernel, device, peer, timer, cgroup, interrupt, text
 -- culprit       its name, with placeholders for numbers, text
 -- object_kind   file, device, lock, peer, …, text
--- object        what it was about, with placeholders, text
--- blamed_ns     time that went to it, ns
--- hosts         hosts on which it is named, count
+-- object        object of the wait, with placeholders, text
+-- blamed_ns     time attributed to it, ns
+-- hosts         hosts with verdicts that name it, count
 -- verdicts      verdicts that name it, count
--- operations    slow operations that these stand for, count
+-- operations    slow operations that these represent, count
 -- proved        verdicts of grade A or B, count
--- mechanism     how it was felt in the verdict with most time, text
--- host          host with most time blamed on it, text
--- verdict       the verdict with most, in words, text
--- recording     its recording, text
--- id            its id there: explain -w, id
+-- mechanism     mechanism in the verdict with the most time, text
+-- host          host with the most time attributed to it, text
+-- verdict       text of the verdict with the most time, text
+-- recording     recording of that verdict, text
+-- id            its id in the recording, for explain -w, id
 WITH ranked AS (
     SELECT
         v.culprit_kind, v.culprit, v.object_kind, v.object, v.blamed_ns, v.host, v.count, v.grade,

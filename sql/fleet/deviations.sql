@@ -1,49 +1,49 @@
--- deviations: which hosts are slower than their peers, or which devices, files, processes of them.
+-- deviations: hosts, or their devices, files or processes, that are slower than their peers.
 --
--- Three tests of each: is the tail far slower (operations beyond what only one of a hundred of its
--- peers' takes), is it slower throughout (median) than its peers, and than its own other kinds of
--- operations tell? The chance that any that is like its peers is named is at most 1 %, of all tests
--- of one answer together (Holm), and the difference has to be one to speak of: the tail three
--- times as many slow operations as usual and five at least; the median one and a half times what
--- is expected, or a quarter more than the peers' with two of three operations longer than that.
+-- Each is tested three times: whether its tail is far slower (more operations beyond the peers'
+-- 99th percentile), whether its median is higher than that of its peers, and whether its median is
+-- higher than its own other kinds of operations predict. If nothing deviates, the probability that
+-- any is named is at most 1 % over all tests of one result (Holm). A minimum effect is required:
+-- for the tail three times as many slow operations as usual, and at least five; for the median 1.5
+-- times the expected value, or 1.25 times the peers' with two of three operations longer than it.
 --
--- Asked for by:
---   by = host   host; device, file, process, endpoint, name, outcome: what a host has under one
---               key; else the name of a label (rack, kernel, …): groups of hosts
---   kind        kind of operation (io, block, sched, …); all without
---   op          class of operation (read, write, …); all without
---   key         one value of the dimension
---   within      name of a label that peers must share, as hosts of one kind of machine
---   all = false   those that do not deviate, too
---   limit = 100 rows at most
+-- Parameters:
+--   by = host   compare hosts; or each device, file, process, endpoint, name or outcome of a host;
+--               or groups of hosts by the name of a label (rack, kernel, …)
+--   kind        only operations of KIND (io, block, sched, …)
+--   op          only operations of class OP (read, write, …)
+--   key         only the value KEY of the dimension
+--   within      compare only hosts with the same value of label WITHIN, such as the machine type
+--   all = false   show all comparisons, not only deviations
+--   limit = 100 show at most LIMIT rows
 --
 -- host          host, text
--- key           what of it; empty for the host as a whole, text
+-- key           value of the dimension; empty for the host as a whole, text
 -- kind          kind of operation, text
 -- op            class of operation, text
--- test          tail (some are far slower) or median (slower throughout), text
--- than          what is expected: what peers have, or own, what its own other kinds tell, text
--- deviates      whether it does, flag
--- ratio         slow operations to the usual ones (tail), median to the expected one, number
+-- test          tail (some operations are far slower) or median (slower throughout), text
+-- than          source of the expected value: peers, or own (its own other kinds), text
+-- deviates      whether it deviates, flag
+-- ratio         slow operations to the usual number (tail), median to the expected one, number
 -- value_ns      99th percentile (tail) or median of its operations, ns
 -- peers_ns      median of the peers' percentiles, ns
--- share         its operations that are slow (tail), longer than the peers' median (median), ratio
--- peers_share   the share that is usual, ratio
+-- share         share of slow operations (tail) or of those above the peers' median (median), ratio
+-- peers_share   the usual share, ratio
 -- operations    finished operations, count
 -- peers         members that it is compared with, count
--- burst         operations that count as one, since they come in bursts, number
--- deviation     standard deviations from what is expected, number
--- p             chance of any such finding in all tests together if nothing differs; 1e-12 stands
---               for less, number
--- worst_ts      begin of the second with most slow operations, ns since the epoch
--- recording     recording that counts there: explain -w tells more, text
+-- burst         operations that count as one because they come in bursts, number
+-- deviation     standard deviations from the expected value, number
+-- p             probability of any such finding over all tests if nothing differs; 1e-12 means
+--               1e-12 or less, number
+-- worst_ts      start of the second with the most slow operations, ns since the epoch
+-- recording     recording of that second, for explain -w, text
 WITH ordered AS (
     SELECT
         t.test, t.than, t.host, t.key, t.kind, t.op, t.ratio, t.peers_ratio, t.value_ns,
         t.peers_ns, t.share, t.peers_share, t.slow, t.operations, t.peers, t.burst, t.deviation,
         t.worst_ts,
         COUNT(*) OVER () AS tests,
-        -- An upper bound of the normal tail (Birnbaum), at most two per cent too much from 1 on.
+        -- An upper bound of the normal tail (Birnbaum), at most two per cent too high from 1 on.
         CASE
             WHEN t.deviation <= 0 THEN 1e0
             ELSE LEAST(1e0, EXP(-t.deviation * t.deviation / 2e0) * 15957691216e-10
@@ -77,14 +77,14 @@ judged AS (
         d.peers_share, d.operations, d.peers, d.burst, d.deviation, d.worst_ts, d.p,
         d.p <= 1e-2 AND CASE
             WHEN d.test = 'tail' THEN d.slow >= 5 AND d.ratio >= 3e0
-            -- What is slower for this host, but not slow among others, is not to speak of.
+            -- Slower than this host usually is, but not slow among its peers, is not reported.
             WHEN d.than = 'own' THEN d.ratio >= 15e-1 AND d.peers_ratio >= 11e-1
             ELSE d.ratio >= 15e-1 OR (d.ratio >= 125e-2 AND d.share >= 665e-3)
         END AS deviates
     FROM adjusted AS d
 ),
--- Slower than the peers and than its own other kinds: said once, by what tells more.
-told AS (
+-- Slower than the peers and than its own other kinds: reported once, by the stronger test.
+strongest AS (
     SELECT
         j.test, j.than, j.host, j.key, j.kind, j.op, j.ratio, j.value_ns, j.peers_ns, j.share,
         j.peers_share, j.operations, j.peers, j.burst, j.deviation, j.worst_ts, j.p, j.deviates,
@@ -103,7 +103,7 @@ placed AS (
                 CASE WHEN j.deviates THEN 0 ELSE 1 END,
                 j.deviation DESC, j.host, j.key, j.kind, j.op, j.test
         ) AS place
-    FROM told AS j
+    FROM strongest AS j
     CROSS JOIN asked AS a
     WHERE j.place = 1 AND (j.deviates OR a.all_rows)
 )

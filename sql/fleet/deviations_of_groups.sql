@@ -1,28 +1,28 @@
--- deviations: which groups of hosts, by a label, are slower than all others.
+-- deviations: groups of hosts, by label, that are slower than all others.
 --
--- The hosts are what is counted, not their operations: a group deviates if its hosts lie higher
--- than the others, by their medians or by their shares of slow operations (Mann and Whitney's
--- test). The chance that any group is named though nothing differs is at most 1 %, of all tests of
--- one answer together (Holm), and the difference between the groups' middle hosts has to be a
--- quarter of the median, or three times as many slow operations. Groups with fewer than four hosts
--- are not judged.
+-- The unit is the host, not the operation: a group deviates if its hosts rank higher than the
+-- others by their medians or by their shares of slow operations (Mann-Whitney test). If nothing
+-- differs, the probability that any group is named is at most 1 % over all tests of one result
+-- (Holm). The median host of the group must differ from that of the others by a quarter of the
+-- median, or by three times as many slow operations. Groups with fewer than four hosts are not
+-- tested.
 --
 -- label         value of the label, text
 -- kind          kind of operation, text
 -- op            class of operation, text
--- key           what of the hosts; empty for hosts as a whole, text
+-- key           value of the dimension; empty for hosts as a whole, text
 -- test          tail (some operations are far slower) or median (slower throughout), text
--- deviates      whether it does; null if there are too few hosts to tell, flag
--- ratio         of the middle host of the group to that of the others, number
--- hosts         hosts of the group that were compared, count
+-- deviates      whether it deviates; null with too few hosts, flag
+-- ratio         median host of the group to that of the others, number
+-- hosts         compared hosts of the group, count
 -- others        hosts of other groups, count
--- above         chance that a host of the group lies higher than another one, ratio
--- deviation     standard deviations by which that is more than chance, number
--- p             chance of any such finding in all tests together if nothing differs; 1e-12 stands
---               for less; null if there are too few hosts to tell, number
--- host          its host that lies highest, text
--- worst_ts      begin of the second with most slow operations there, ns since the epoch
--- recording     recording that counts there: explain -w tells more, text
+-- above         probability that a host of the group ranks above a host of the others, ratio
+-- deviation     standard deviations of that from chance, number
+-- p             probability of any such finding over all tests if nothing differs; 1e-12 means
+--               1e-12 or less; null with too few hosts, number
+-- host          highest host of the group, text
+-- worst_ts      start of the second with the most slow operations there, ns since the epoch
+-- recording     recording of that second, for explain -w, text
 WITH summed AS (
     SELECT
         test, label, within, key, kind, op,
@@ -40,7 +40,7 @@ tied AS (
     FROM group_rank
     GROUP BY test, within, key, kind, op
 ),
--- The middle of the hosts of all other groups: counted as they come in order.
+-- The median host of all other groups, by counting in rank order.
 elsewhere AS (
     SELECT
         s.test, s.label, s.within, s.key, s.kind, s.op, r.more,

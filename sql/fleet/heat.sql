@@ -1,18 +1,18 @@
--- heat: hosts by time, for a heat map: how much was going on, and how slow it was.
+-- heat: operations and their durations by host and time, for a heat map.
 --
--- Asked for by:
---   kind        kind of operation (io, block, sched, …); all of them together without
---   op          class of operation (read, write, …); all without
---   bin = 10s   length of a cell in time, in whole seconds
---   limit = 100000 rows at most
+-- Parameters:
+--   kind        only operations of KIND (io, block, sched, …)
+--   op          only operations of class OP (read, write, …)
+--   bin = 10s   cell length, in whole seconds
+--   limit = 100000 show at most LIMIT rows
 --
 -- host          host, text
--- ts            begin of the cell, ns since the epoch
--- operations    operations that began in it, count
--- dur_total_ns  sum of their lengths, ns
--- dur_p50_ns, dur_p99_ns   percentiles of their lengths, of the middles of buckets, ns
--- dur_max_ns    the greatest length, ns
--- recording     the recording with most seconds of the cell, text
+-- ts            start of the cell, ns since the epoch
+-- operations    operations that started in it, count
+-- dur_total_ns  sum of their durations, ns
+-- dur_p50_ns, dur_p99_ns   percentiles of their durations, from bucket middles, ns
+-- dur_max_ns    longest duration, ns
+-- recording     the recording with the most seconds of the cell, text
 WITH part AS (
     SELECT
         o.host,

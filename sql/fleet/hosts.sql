@@ -1,22 +1,22 @@
--- hosts: what the lake has of each host, and what is missing of it.
+-- hosts: the data in the lake for each host, and what is missing.
 --
--- Asked for by:
---   limit = 1000 rows at most
+-- Parameters:
+--   limit = 1000 show at most LIMIT rows
 --
 -- host          host, text
 -- recordings    recordings of it, count
--- first_ts      begin of the first one, ns since the epoch
+-- first_ts      start of the first one, ns since the epoch
 -- last_ts       end of the last one, ns since the epoch
--- covered_ns    time of whole seconds with operations, each once, ns
--- operations    operations, of all kinds, count
+-- covered_ns    whole seconds with operations, each counted once, ns
+-- operations    operations of all kinds, count
 -- findings      verdicts of `explain`, count
--- lost_events   events that were lost, as far as that is known, count
--- losses        ranges of time in which events were lost, count
--- missing       kinds of which none of its recordings has anything, text
--- redacted      recordings in which texts were hidden, count
--- kernel        release of its kernel, of the last recording, text
+-- lost_events   lost events, as far as the number is known, count
+-- losses        time ranges with lost events, count
+-- missing       kinds that none of its recordings has, text
+-- redacted      redacted recordings, count
+-- kernel        kernel release in the last recording, text
 -- recording     the last recording, text
--- origin        where that was when it was pushed, path
+-- origin        its path when it was pushed, path
 WITH latest AS (
     SELECT
         r.host, r.recording, r.kernel, r.origin,
@@ -35,7 +35,7 @@ pushed AS (
     FROM recording
     GROUP BY host
 ),
--- How many of them lack each kind.
+-- Number of recordings that lack each kind.
 lacking AS (
     SELECT
         host,
@@ -56,7 +56,7 @@ counted_second AS (
     WHERE dimension = 'all'
     GROUP BY host
 ),
-told AS (
+explained AS (
     SELECT host, COUNT(*) AS findings
     FROM finding
     GROUP BY host
@@ -96,6 +96,6 @@ CROSS JOIN asked AS a
 JOIN latest AS l ON l.host = p.host AND l.place = 1
 JOIN lacking AS m ON m.host = p.host
 LEFT JOIN counted_second AS s ON s.host = p.host
-LEFT JOIN told AS t ON t.host = p.host
+LEFT JOIN explained AS t ON t.host = p.host
 WHERE p.place <= a.row_limit
 ORDER BY p.host

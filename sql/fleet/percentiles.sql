@@ -1,27 +1,27 @@
--- percentiles: how long operations took, over all hosts together.
+-- percentiles: durations of operations over all hosts.
 --
--- Percentiles are those of one recording's answer: nearest rank; exact up to 64 operations, else
--- the middle of a bucket (at most 1.6 % off), held between the least and the greatest length.
+-- Percentiles are computed as for one recording: nearest rank; exact up to 64 operations, else the
+-- middle of a bucket (at most 1.6 % off), clamped to the shortest and the longest duration.
 --
--- Asked for by:
---   kind        kind of operation (io, block, sched, …); all without
---   op          class of operation (read, write, …); all without
---   dimension = all   process, file, device, name, endpoint, outcome: a row for each value
---   key         one value of the dimension
---   label       name of a label (kernel, rack, …): a row for each value
---   limit = 100 rows at most
+-- Parameters:
+--   kind        only operations of KIND (io, block, sched, …)
+--   op          only operations of class OP (read, write, …)
+--   dimension = all   one row per process, file, device, name, endpoint or outcome
+--   key         only the value KEY of the dimension
+--   label       one row per value of label LABEL (kernel, rack, …)
+--   limit = 100 show at most LIMIT rows
 --
--- label         value of the label; `(none)` where a host has none, text
+-- label         value of the label; `(none)` for hosts without it, text
 -- kind          kind of operation, text
 -- op            class of operation, text
 -- key           value of the dimension, text
 -- hosts         hosts with such operations, count
 -- operations    operations, count
--- finished      those of which the length is known, count
--- errors        those that failed; null where nothing tells, count
--- moved_bytes   moved by them; null for kinds without, bytes
--- dur_total_ns  sum of their lengths, ns
--- dur_min_ns, dur_p50_ns, dur_p90_ns, dur_p99_ns, dur_p999_ns, dur_max_ns   their lengths, ns
+-- finished      operations with a known duration, count
+-- errors        failed operations; null if not recorded, count
+-- moved_bytes   bytes moved; null for kinds without, bytes
+-- dur_total_ns  sum of durations, ns
+-- dur_min_ns, dur_p50_ns, dur_p90_ns, dur_p99_ns, dur_p999_ns, dur_max_ns   durations, ns
 WITH labelled AS (
     SELECT l.recording, MIN(l.value) AS value
     FROM label AS l

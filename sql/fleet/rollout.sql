@@ -1,32 +1,32 @@
--- rollout: whether hosts became slower or faster, by a moment or by a label's value.
+-- rollout: whether hosts are slower or faster after a point in time, or with a label's value.
 --
--- Hosts are what is counted, as operations of one host have much in common: each against itself
--- before and after a moment, or those with the label's value against all others. Ratios are of
--- geometric means over hosts. Intervals are Student's. All tests of one answer are adjusted
--- together (Benjamini and Hochberg, 5 %).
+-- The unit is the host, since operations of one host are correlated: each host is compared with
+-- itself before and after a point in time, or hosts with the label's value with all others. Ratios
+-- are of geometric means over hosts. Intervals are Student's. All tests of one result are adjusted
+-- together (Benjamini-Hochberg, 5 %).
 --
--- Asked for by:
---   at          moment from which on it is after, as 2026-03-01T12:00:00Z
---   label       name of a label (version, kernel, …), with `value`, without `at`
---   value       value of the label: hosts that have it are after
---   kind        kind of operation (io, block, sched, …); all without
---   op          class of operation (read, write, …); all without
---   least = 1.1   ratio that matters: below it, and above one by it, is no difference
---   limit = 100 rows at most
+-- Parameters:
+--   at          time of the change, such as 2026-03-01T12:00:00Z
+--   label       name of a label (version, kernel, …); needs VALUE, excludes AT
+--   value       value of LABEL: hosts that have it count as after
+--   kind        only operations of KIND (io, block, sched, …)
+--   op          only operations of class OP (read, write, …)
+--   least = 1.1   smallest ratio that counts as a difference
+--   limit = 100 show at most LIMIT rows
 --
 -- kind          kind of operation, text
 -- op            class of operation, text
--- measure       p50, p99 (lengths) or rate (operations a second), text
+-- measure       p50, p99 (durations) or rate (operations per second), text
 -- verdict       worse, better; more, less (rate); no difference seen; cannot tell, text
 -- ratio         after to before, number
--- ratio_low     lower end of its 95 % interval; null with fewer than three hosts on a side, number
--- ratio_high    upper end, number
--- before        before, in ns (p50, p99) or a second (rate), number
--- after         after, in ns (p50, p99) or a second (rate), number
+-- ratio_low     lower bound of its 95 % interval; null below three hosts on a side, number
+-- ratio_high    upper bound, number
+-- before        value before, in ns (p50, p99) or per second (rate), number
+-- after         value after, in ns (p50, p99) or per second (rate), number
 -- hosts_before  hosts before, count
 -- hosts_after   hosts after, count
--- q             chance of such a difference without a change; 1e-12 stands for less; null if it
---               cannot be told, number
+-- q             adjusted p-value of the difference; 1e-12 means 1e-12 or less; null if unknown,
+--               number
 WITH tested AS (
     SELECT
         s.kind, s.op, s.measure, s.mean_before, s.mean_after, s.difference, s.before, s.after,

@@ -1,36 +1,35 @@
--- shift: since when the fleet, or each group of hosts, is slower or faster than before.
+-- shift: the time since which the fleet, or each group of hosts, is slower or faster.
 --
--- The one moment in the window that parts the level of a group best into before and after: of each
--- host against its own usual level, of groups by a label also against all other hosts at the same
--- time. What bins differ by anyway is told by neighbouring ones. All tests of one answer are
--- adjusted together (Benjamini and Hochberg, 1 %); a shift has to be a tenth of the length, of
--- two thirds of the group's hosts.
+-- Finds the point in the window that best splits the level of a group into before and after. Each
+-- host is compared with its own usual level, groups by a label also with all other hosts at the
+-- same time. The noise is estimated from differences of neighbouring bins. All tests of one result
+-- are adjusted together (Benjamini-Hochberg, 1 %). A shift must change durations by a tenth, and
+-- two thirds of the group's hosts must have moved.
 --
--- Asked for by:
---   label       name of a label (kernel, rack, …): each value against the rest; all hosts without
---   kind        kind of operation (io, block, sched, …); all without
---   op          class of operation (read, write, …); all without
---   bin = 1s    length of a bin, in whole seconds: so exactly the moment is told
---   all = false   those without a shift, too
---   limit = 100 rows at most
+-- Parameters:
+--   label       compare each value of label LABEL (kernel, rack, …) with the rest of the hosts
+--   kind        only operations of KIND (io, block, sched, …)
+--   op          only operations of class OP (read, write, …)
+--   bin = 1s    bin length and resolution of the result, in whole seconds
+--   all = false   show all series, not only shifted ones
+--   limit = 100 show at most LIMIT rows
 --
 -- label         value of the label; empty for all hosts, text
 -- kind          kind of operation, text
 -- op            class of operation, text
--- shifted       whether there is a shift; null if there are too few bins to tell, flag
--- since_ts      begin of the first bin after it, ns since the epoch
--- ratio         of lengths after it to those before, number
+-- shifted       whether there is a shift; null with too few bins, flag
+-- since_ts      start of the first bin after it, ns since the epoch
+-- ratio         durations after it to those before, number
 -- hosts         hosts of the group with operations, count
--- moved         its hosts that became as much slower or faster, by half of that at least, count
+-- moved         its hosts that moved in the same direction by at least half as much, count
 -- bins_before   bins before it, count
 -- bins_after    bins after it, count
 -- deviation     standard deviations of the difference, number
--- q             chance of such a difference without a shift; 1e-12 stands for less; null if it
---               cannot be told, number
+-- q             adjusted p-value of the shift; 1e-12 means 1e-12 or less; null if unknown, number
 WITH ordered AS (
     SELECT
         b.label, b.kind, b.op, b.bins, b.place, b.next_bin, b.more, b.deviation,
-        -- Either direction, and as many places as there are bins.
+        -- Two-sided, and with as many candidate positions as bins.
         LEAST(
             1e0,
             2e0 * b.bins * EXP(-b.deviation * b.deviation / 2e0) * 15957691216e-10
@@ -54,7 +53,7 @@ judged AS (
         ), 1e0) AS q
     FROM ranked AS r
 ),
--- How each host went, before and after the moment of its group.
+-- Change of each host at the split of its group.
 own AS (
     SELECT
         j.label, j.kind, j.op, l.host,
@@ -86,7 +85,7 @@ series AS (
 placed AS (
     SELECT
         s.label, s.kind, s.op,
-        -- Others that shift make those that do not differ from them: they did not move.
+        -- A shift of other groups makes stable ones differ from them: the latter did not move.
         j.q <= 1e-2 AND ABS(j.more) >= 95310 AND m.moved * 3 >= m.hosts * 2 AS shifted,
         j.next_bin, j.more, COALESCE(m.hosts, s.hosts) AS hosts, m.moved, j.place AS bins_before,
         j.bins - j.place AS bins_after, j.deviation, j.q,

@@ -1,23 +1,23 @@
 -- slowest: the longest operations of all hosts.
 --
--- The lake has the longest of each kind and class of each recording. Operations that several
--- recordings of a host tell are one. Of a window they are those that begin in it, to the ns.
+-- The lake has the longest operations of each kind and class of each recording. Operations in
+-- several recordings of a host count once. A window selects those that start in it, to the ns.
 --
--- Asked for by:
---   kind        kind of operation (io, block, sched, …); all without
---   op          class of operation (read, write, …); all without
---   limit = 50  rows at most
+-- Parameters:
+--   kind        only operations of KIND (io, block, sched, …)
+--   op          only operations of class OP (read, write, …)
+--   limit = 50  show at most LIMIT rows
 --
 -- host        host, text
--- ts          begin, ns since the epoch
--- dur         length, ns
+-- ts          start, ns since the epoch
+-- dur         duration, ns
 -- kind        kind of operation, text
 -- op          class of operation, text
--- process     name of the thread, text
--- tid         its kernel id, count
--- object      what it was about: path, device, endpoint, host, text
+-- process     thread name, text
+-- tid         kernel thread id, count
+-- object      path, device, endpoint or host, text
 -- recording   its recording, text
--- id          its id there: explain -w, id
+-- id          its id in the recording, for explain -w, id
 WITH once AS (
     SELECT
         s.host, s.ts, s.dur, s.kind, s.op, s.process, s.tid, s.object, s.recording, s.id,
@@ -25,7 +25,7 @@ WITH once AS (
             PARTITION BY s.host, s.ts, s.dur, s.kind, s.op, COALESCE(s.tid, CAST(-1 AS BIGINT)),
                 COALESCE(s.object, '')
             ORDER BY s.recording, s.id
-        ) AS telling
+        ) AS duplicate
     FROM slowest AS s
     CROSS JOIN asked AS a
     WHERE
@@ -41,7 +41,7 @@ placed AS (
             ORDER BY o.dur DESC, o.ts, o.host, o.kind, o.op, o.recording, o.id
         ) AS place
     FROM once AS o
-    WHERE o.telling = 1
+    WHERE o.duplicate = 1
 )
 SELECT
     p.host, p.ts, p.dur, p.kind, p.op, p.process, p.tid, p.object, p.recording, p.id

@@ -1,27 +1,27 @@
--- verdicts: which verdict of `explain` holds on how many hosts.
+-- verdicts: the number of hosts on which each verdict of `explain` holds.
 --
--- A verdict is what was felt (mechanism), what the culprit did (root) and of what kind the culprit
--- is. Its example is the one with most time blamed.
+-- A verdict consists of the mechanism, the root cause and the kind of culprit. The example is the
+-- verdict with the most blamed time.
 --
--- Asked for by:
---   label       name of a label (kernel, rack, …): a row for each value
---   limit = 100 rows at most
+-- Parameters:
+--   label       one row per value of label LABEL (kernel, rack, …)
+--   limit = 100 show at most LIMIT rows
 --
--- label         value of the label; `(none)` where a host has none, text
--- mechanism     how it was felt, text
+-- label         value of the label; `(none)` for hosts without it, text
+-- mechanism     mechanism of the wait, text
 -- root          what the culprit did, text
--- culprit_kind  own, process, kernel, device, peer, …; null if nobody is named, text
--- hosts         hosts with it, count
--- hosts_of      hosts in all (of the label's value), count
--- verdicts      how often it was told, count
--- operations    slow operations that it stands for, count
--- high, medium, low   verdicts of such confidence, count
--- unsure        verdicts for which evidence was missing, count
--- blamed_ns     time that went to the culprits; null where no verdict tells, ns
+-- culprit_kind  own, process, kernel, device, peer, …; null if no culprit is named, text
+-- hosts         hosts with this verdict, count
+-- hosts_of      all hosts (with the label's value), count
+-- verdicts      verdicts, count
+-- operations    slow operations that they represent, count
+-- high, medium, low   verdicts with that confidence, count
+-- unsure        verdicts with missing evidence, count
+-- blamed_ns     time attributed to the culprits; null if unknown, ns
 -- host          host of the example, text
--- verdict       the example, in words, text
+-- verdict       text of the example, text
 -- recording     its recording, text
--- id            its id there: explain -w, id
+-- id            its id in the recording, for explain -w, id
 WITH labelled AS (
     SELECT r.recording, r.host, CASE
         WHEN a.label IS NULL THEN ''

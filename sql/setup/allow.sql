@@ -1,2 +1,2 @@
--- The only files that may be opened once the session is locked.
+-- The only files that may be opened after the session is locked.
 SET allowed_paths = [{files}];

@@ -1,4 +1,4 @@
--- A table of which the recording has no rows, with its columns.
+-- A table without rows in the recording, with its columns.
 CREATE VIEW {view} AS
 SELECT {columns}
 WHERE FALSE;

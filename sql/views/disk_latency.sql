@@ -3,10 +3,10 @@
 -- dev, dev_name    device (kernel dev_t) and its name
 -- op               read, write, discard, flush, other
 -- requests         finished requests
--- bytes            moved
+-- bytes            bytes moved
 -- queue_avg_ns     mean time from queueing to issue, ns
 -- device_min_ns, device_avg_ns, device_max_ns   issue to completion, ns
--- total_max_ns     greatest time from queueing to completion, ns
+-- total_max_ns     longest time from queueing to completion, ns
 CREATE VIEW disk_latency AS
 SELECT
     dev,

@@ -1,10 +1,10 @@
--- dns_usage: lookups of host names by who asked for which, and how they ended.
+-- dns_usage: DNS lookups by thread, name and result.
 --
 -- comm, pid         thread's name and process
--- host              name looked up; null where none was asked for
+-- host              name that was looked up; null if the call had none
 -- result            ok, EAI_NONAME, EAI_AGAIN, …; null if the end was not recorded
--- lookups           number
--- waited_ns         time in lookups that ended, ns
+-- lookups           number of lookups
+-- waited_ns         total time of finished lookups, ns
 -- waited_max_ns     longest lookup, ns
 CREATE VIEW dns_usage AS
 SELECT

@@ -1,11 +1,11 @@
--- file_fills: bytes of files that came into the page cache, per path.
+-- file_fills: page-cache fills per path.
 --
--- path               file; `inode:[…]` or `device:[…]` where no name is known
--- has_name           whether a name of it is known
--- filled_bytes       for whoever wanted to read them, bytes
--- read_fill_bytes    of these, for calls that read, with what was read ahead
--- mapped_fill_bytes  of these, for mappings
--- write_fill_bytes   for calls that write: most of these were not read, bytes
+-- path               file; `inode:[…]` or `device:[…]` if its name is unknown
+-- has_name           whether its name is known
+-- filled_bytes       filled for reading, bytes
+-- read_fill_bytes    of these, by read calls, including readahead, bytes
+-- mapped_fill_bytes  of these, by memory mappings, bytes
+-- write_fill_bytes   filled by write calls; most of these were not read from disk, bytes
 CREATE VIEW file_fills AS
 SELECT
     path,

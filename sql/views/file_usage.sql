@@ -1,12 +1,12 @@
--- file_usage: calls and bytes per path.
+-- file_usage: system calls and bytes per path.
 --
 -- path             object of the calls
 -- fd_class         its class
--- processes        distinct processes that used it
--- opens            successful opening calls
--- reads, bytes_read        read-class calls and what they returned
--- writes, bytes_written    write-class calls and what they returned
--- dur_total_ns, dur_max_ns time spent in calls on it, and the longest one, ns
+-- processes        number of distinct processes that used it
+-- opens            successful open calls
+-- reads, bytes_read        calls of class read, and bytes returned
+-- writes, bytes_written    calls of class write, and bytes returned
+-- dur_total_ns, dur_max_ns total time in calls on it, and the longest call, ns
 CREATE VIEW file_usage AS
 SELECT
     path,

@@ -1,11 +1,11 @@
--- function_usage: calls of functions that were asked for, by function and process.
+-- function_usage: function calls (uprobes), by function and process.
 --
--- function, module  name, and the file that it is in
+-- function, module  name, and file that contains it
 -- comm, pid         thread's name and process
--- calls             number
--- unfinished        those of them whose return was not recorded
--- dur_ns            time in the function, with what it calls, ns
--- self_ns           the same without recorded functions that it calls, ns
+-- calls             number of calls
+-- unfinished        calls whose return was not recorded
+-- dur_ns            time in the function, including callees, ns
+-- self_ns           the same, excluding recorded callees, ns
 -- dur_max_ns        longest call, ns
 CREATE VIEW function_usage AS
 WITH inner_time AS (

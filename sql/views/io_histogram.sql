@@ -1,9 +1,9 @@
--- io_histogram: latency of I/O calls in buckets of powers of two; mergeable by adding.
+-- io_histogram: latency of I/O calls in power-of-two buckets; histograms merge by addition.
 --
 -- op               class of operation
 -- bucket           b holds durations from 2^b to 2^(b+1) - 1 ns; 0 holds 0 and 1 ns
--- calls            calls in it
--- dur_total_ns     their time, ns
+-- calls            calls in the bucket
+-- dur_total_ns     their total time, ns
 CREATE VIEW io_histogram AS
 SELECT
     op,

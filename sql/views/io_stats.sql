@@ -3,7 +3,7 @@
 -- op               class of operation
 -- calls            finished calls
 -- errors           calls that failed
--- bytes            moved
+-- bytes            bytes moved
 -- dur_min_ns, dur_avg_ns, dur_max_ns, dur_stddev_ns, dur_total_ns   latency, ns
 CREATE VIEW io_stats AS
 SELECT

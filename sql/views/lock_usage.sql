@@ -1,9 +1,9 @@
--- lock_usage: waits for contended locks by who wanted them.
+-- lock_usage: waits for contended locks by waiting function.
 --
--- kind, mode        of the lock: mutex, rwsem, …; read, write or null
--- function          innermost function outside of the code of locks; null for short waits
--- waits             number
--- waited_ns         time waited together, ns
+-- kind, mode        kind of lock (mutex, rwsem, …), and read, write or null
+-- function          innermost function outside of the lock code; null for short waits
+-- waits             number of waits
+-- waited_ns         total wait time, ns
 -- waited_max_ns     longest wait, ns
 CREATE VIEW lock_usage AS
 SELECT

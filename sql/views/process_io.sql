@@ -1,9 +1,9 @@
--- process_io: bytes and calls per process and class of object.
+-- process_io: bytes and system calls per process and class of object.
 --
 -- upid, pid, comm        process
 -- fd_class               class of the object
--- read_calls, read_bytes     by read-class calls (and the read side of sendfile and splice)
--- write_calls, write_bytes   by write-class calls (and the write side)
+-- read_calls, read_bytes     calls of class read (and the read side of sendfile and splice)
+-- write_calls, write_bytes   calls of class write (and the write side)
 CREATE VIEW process_io AS
 SELECT
     upid,

@@ -1,10 +1,10 @@
 -- request_phase_usage: time of requests by client and phase.
 --
--- client            who asked; null where it is not known
+-- client            client of the request; null if unknown
 -- phase             resolve, connect, wait, request_queue, local, …
--- phases            number
--- took_ns           time of those that ended, ns
--- took_max_ns       longest, ns
+-- phases            number of phases
+-- took_ns           total time of finished phases, ns
+-- took_max_ns       longest phase, ns
 CREATE VIEW request_phase_usage AS
 SELECT
     client,

@@ -1,13 +1,13 @@
--- request_usage: requests by who asked for what, and how they ended. What load and the sockets of
--- its client both tell of counts once.
+-- request_usage: requests by client, endpoint and outcome. A request that both the load generator
+-- and the sockets of its client report counts once.
 --
--- role              whose view: client, server, proxy
--- client            who asked; null where it is not known
--- endpoint          what was asked for
+-- role              side that observed it: client, server, proxy
+-- client            client of the request; null if unknown
+-- endpoint          requested endpoint
 -- outcome           ok, error, timeout, …
--- requests          number
--- took_ns           time of those that ended, ns
--- took_max_ns       longest, ns
+-- requests          number of requests
+-- took_ns           total time of finished requests, ns
+-- took_max_ns       longest request, ns
 CREATE VIEW request_usage AS
 SELECT
     role,

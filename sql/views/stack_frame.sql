@@ -1,10 +1,10 @@
--- stack_frame: frames of stacks with their callers; join callsite_id of stack_sample or lock_wait.
+-- stack_frame: stack frames with their callers; join on callsite_id of stack_sample or lock_wait.
 --
 -- callsite_id       the stack, by its innermost frame
--- parent_id         callsite_id of the caller; null for an outermost frame
--- depth             callers above it
--- function          name; null where only the address is known
--- module            file that the code came from
+-- parent_id         callsite_id of the caller; null for the outermost frame
+-- depth             number of callers above it
+-- function          name; null if only the address is known
+-- module            file that contains the code
 -- kind              kernel, user
 -- address           as a 64-bit pattern
 CREATE VIEW stack_frame AS

@@ -1,9 +1,9 @@
--- thread_time: how long each thread was in each state.
+-- thread_time: time of each thread in each state.
 --
 -- utid, tid, comm  thread
 -- state            running, runnable, sleeping, uninterruptible, …
--- times            intervals
--- dur_total_ns, dur_max_ns   sum and longest, ns
+-- times            number of intervals
+-- dur_total_ns, dur_max_ns   total and longest interval, ns
 CREATE VIEW thread_time AS
 SELECT
     utid,

@@ -1,5 +1,5 @@
-// How long pages, frames and tiles take: `node bench/measure.mjs RECORDING`, with WHYSLOW naming the program.
-// Prints one JSON document. Nothing here passes or fails.
+// Measures pages, frames and tiles: `node bench/measure.mjs RECORDING`, with the program in WHYSLOW.
+// Prints one JSON document; has no pass or fail criteria.
 import { readFileSync } from "node:fs";
 
 import { browser, open, serve } from "../tests/e2e/harness.mjs";
@@ -7,7 +7,7 @@ import { browser, open, serve } from "../tests/e2e/harness.mjs";
 const [, , recording] = process.argv;
 const SIZE = { width: 1920, height: 1080 };
 const LANES = 40;
-/** Of keys and wheels, ms. */
+/** Interval between key presses and wheel turns, ms. */
 const STEP_MS = 60;
 const STEPS = 120;
 const READY_MAX_MS = 20 * 60_000;
@@ -15,18 +15,18 @@ const READY_MAX_MS = 20 * 60_000;
 const server = await serve(recording);
 const [base, token] = server.url.split("#token=");
 const headers = { authorization: `Bearer ${token}`, accept: "application/vnd.apache.arrow.stream" };
-const ask = (path) => fetch(`${base}api/v1/${path}`, { headers: { ...headers, accept: "application/json" } }).then((answer) => answer.json());
+const query = (path) => fetch(`${base}api/v1/${path}`, { headers: { ...headers, accept: "application/json" } }).then((answer) => answer.json());
 
 const about = await untilReady();
 const tiles = await tileTimes(about);
 const of = await browser();
 const pages = {};
-for (const [name, query, sign] of [
+for (const [name, parameters, sign] of [
     ["threads", "?page=threads", "main canvas"],
     ["home", "", ".story, main .none"],
 ]) {
     const begin = performance.now();
-    const { page, context } = await open(of, server, query, { viewport: SIZE });
+    const { page, context } = await open(of, server, parameters, { viewport: SIZE });
     await page.locator(sign).first().waitFor({ timeout: READY_MAX_MS });
     if (name === "threads") await page.waitForFunction(isPainted, undefined, { polling: 20 });
     pages[name] = performance.now() - begin;
@@ -42,20 +42,20 @@ console.log(JSON.stringify({ rows, pages_ms: pages, frames, tiles, private_mib: 
 async function untilReady() {
     const end = performance.now() + READY_MAX_MS;
     for (;;) {
-        const { recordings } = await ask("recordings");
+        const { recordings } = await query("recordings");
         if (recordings[0].tiles.state === "ready") return recordings[0];
         if (recordings[0].tiles.state === "failed" || performance.now() > end) throw new Error(JSON.stringify(recordings[0].tiles));
         await new Promise((resolve) => setTimeout(resolve, 200));
     }
 }
 
-/** A tile of each track at each level, at places all over the recording: as far as a client sees, but its browser. */
+/** Fetches a tile of each track at each level, at several places of the recording, without a browser. */
 async function tileTimes({ begin_ns, end_ns, digest }) {
     const total = Number(BigInt(end_ns) - BigInt(begin_ns));
     const top = Math.ceil(Math.log2(total / 1024));
     const times = [];
     for (const track of ["states", "calls", "cpus", "block"]) {
-        const listed = await ask(`tracks?track=${track === "calls" ? "states" : track}&limit=2000`);
+        const listed = await query(`tracks?track=${track === "calls" ? "states" : track}&limit=2000`);
         const all = listed.tracks[0].lanes.map((lane) => lane.lane);
         if (!all.length) continue;
         for (let level = Math.max(top - 16, 0); level <= top; level += 1) {
@@ -76,7 +76,7 @@ async function tileTimes({ begin_ns, end_ns, digest }) {
     return { count: times.length, median_ms: at(sorted, 0.5), p99_ms: at(sorted, 0.99), worst };
 }
 
-/** Frames while somebody zooms in, pans and zooms out again, by keys and by the wheel. */
+/** Frame times while zooming in, panning and zooming out, by keys and by the wheel. */
 async function frameTimes() {
     const { page, context } = await open(of, server, "?page=threads", { viewport: SIZE });
     await page.waitForFunction(isPainted, undefined, { polling: 20 });
@@ -113,7 +113,7 @@ function at(sorted, share) {
     return sorted[Math.min(Math.floor(sorted.length * share), sorted.length - 1)];
 }
 
-/** Runs in the page: whether something was drawn in a chart. */
+/** Runs in the page: whether a chart is painted. */
 function isPainted() {
     const canvas = document.querySelector("main canvas");
     if (!canvas || !canvas.width) return false;

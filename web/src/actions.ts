@@ -1,4 +1,4 @@
-// Everything that keys do. Single letters act only where they do not hinder typing, and can be switched off.
+// Keyboard actions. Single-letter shortcuts are inactive while typing and can be switched off.
 import { signal } from "@preact/signals";
 
 import { clock, hasLake, shown } from "./app";
@@ -11,7 +11,7 @@ import { choose, chosen } from "./selection";
 import { go, view } from "./state";
 import { PAGE_LIST } from "./tabs";
 import { theme } from "./theme";
-import { cursorMoment, hasRows, hideMoment, shownMoment, showMoment } from "./threads";
+import { cursorTime, hasRows, hideDump, dumpTime, showDump } from "./threads";
 import { clamp, length, zoomed } from "./times";
 
 export interface Action {
@@ -19,19 +19,19 @@ export interface Action {
     /** As shown: `g t`, `Ctrl+K`. */
     readonly keys: string;
     readonly run: () => void;
-    /** Whether it can be done now; without it always. */
+    /** Whether the action is available now; always if absent. */
     readonly isOffered?: () => boolean;
 }
 
-/** What can be done on this page, of this server. */
+/** Actions available on this page of this server. */
 export function offered(): readonly Action[] {
     return ACTIONS.filter((action) => action.isOffered?.() ?? true);
 }
 
-/** A fleet has no window of a recording that could be moved. */
+/** The fleet page has no recording window to move. */
 const ofRecordings = () => view.value.page !== "fleet";
 
-/** Whether single letters act; some people's tools send them by accident. */
+/** Whether single-letter shortcuts are on; assistive tools may send letters by accident. */
 export const lettersAct = signal(true);
 
 const ZOOM = 0.6;
@@ -49,10 +49,10 @@ export function zoomWindow(factor: number, at?: number): void {
     go({ window: isAll ? null : window });
 }
 
-/** Charts of threads with samples have `d` for a dump, so the page has it, too. */
+/** In charts of threads with samples `d` shows a thread dump, so it does on the page as well. */
 function laterOrStacks(): void {
     const hasStacks = view.value.page === "threads" && hasRows("stack_sample");
-    if (hasStacks) showMoment(cursorMoment(), null);
+    if (hasStacks) showDump(cursorTime(), null);
     else moveWindow(PAN);
 }
 
@@ -73,27 +73,27 @@ export const ACTIONS: readonly Action[] = [
     { name: "zoom out", keys: "s", run: () => zoomWindow(1 / ZOOM), isOffered: ofRecordings },
     { name: "earlier", keys: "a", run: () => moveWindow(-PAN), isOffered: ofRecordings },
     { name: "later", keys: "D", run: () => moveWindow(PAN), isOffered: ofRecordings },
-    { name: "later; of threads with samples all stacks at the cursor", keys: "d", run: laterOrStacks, isOffered: ofRecordings },
-    { name: "the whole recording", keys: "0", run: () => go({ window: null }), isOffered: ofRecordings },
+    { name: "later; threads with samples: all stacks at the cursor", keys: "d", run: laterOrStacks, isOffered: ofRecordings },
+    { name: "show the whole recording", keys: "0", run: () => go({ window: null }), isOffered: ofRecordings },
     { name: "back", keys: "Backspace", run: () => history.back() },
-    { name: "keep the window as baseline", keys: "v", run: () => go({ baseline: view.value.baseline ? null : shown.value }), isOffered: ofRecordings },
+    { name: "set or clear the window as baseline", keys: "v", run: () => go({ baseline: view.value.baseline ? null : shown.value }), isOffered: ofRecordings },
     { name: "bookmarks", keys: "m", run: () => openDialog("bookmarks"), isOffered: ofRecordings },
     { name: "copy the table", keys: "y", run: copyTable },
-    { name: "copy this view as a command line", keys: "Y", run: () => void copy(commandOf(), "command") },
-    { name: "save this page as a picture (PNG)", keys: "P", run: () => void savePicture() },
+    { name: "copy the command for this view", keys: "Y", run: () => void copy(commandOf(), "command") },
+    { name: "save this page as PNG", keys: "P", run: () => void savePicture() },
     { name: "copy the link", keys: "l", run: () => void copy(location.href, "link") },
-    { name: "light or dark", keys: "", run: theme.toggle },
-    { name: "switch single-letter keys off or on", keys: "", run: () => (lettersAct.value = !lettersAct.value) },
+    { name: "toggle the light or dark theme", keys: "", run: theme.toggle },
+    { name: "toggle single-letter shortcuts", keys: "", run: () => (lettersAct.value = !lettersAct.value) },
     { name: "help", keys: "?", run: () => openDialog("help") },
 ];
 
 const BY_KEY = new Map(ACTIONS.filter((action) => action.keys).map((action) => [action.keys, action]));
 
-/** Keys after `g` count for so long, ms. */
+/** Time after `g` in which the second key counts, ms. */
 const CHORD_MS = 1200;
 let chord = Number.NEGATIVE_INFINITY;
 
-/** Handles keys for the whole page; charts take what is theirs before. */
+/** Handles keys for the whole page, after the charts handled their own. */
 export function onKey(event: KeyboardEvent): void {
     if (event.defaultPrevented || event.altKey) return;
     if ((event.ctrlKey || event.metaKey) && event.key.toLowerCase() === "k") {
@@ -106,7 +106,7 @@ export function onKey(event: KeyboardEvent): void {
         if (dialog.value) closeDialog();
         else if (!ofRecordings()) fleetChosen.value = null;
         else if (chosen.value) choose(null);
-        else if (shownMoment() !== null) hideMoment();
+        else if (dumpTime() !== null) hideDump();
         return;
     }
     if (dialog.value || !lettersAct.value || isTyping(event.target)) return;

@@ -1,6 +1,6 @@
-// Questions to whoever holds the recording: the server, or the report this page is part of.
+// Requests to the server, or to the report that this page is part of.
 import { parseExact } from "./exact";
-import { Turns } from "./turns";
+import { RequestScheduler } from "./request_scheduler";
 
 export type Parameters = Readonly<Record<string, string | number | boolean | undefined>>;
 
@@ -14,15 +14,15 @@ export class ApiError extends Error {
     }
 }
 
-/** Where answers come from. */
+/** Source of responses. */
 export interface Transport {
     get(path: string, accept: string, signal?: AbortSignal): Promise<ArrayBuffer>;
     put(path: string, body: string): Promise<void>;
-    /** A report, which holds the answers it was made with and no others. */
+    /** A report contains only the responses stored in it when it was created. */
     readonly isReport: boolean;
 }
 
-/** The same question always has the same address. */
+/** URL of a request; equal parameters in any order give the same URL. */
 export function address(endpoint: string, parameters: Parameters): string {
     const words = new URLSearchParams();
     for (const key of Object.keys(parameters).sort()) {
@@ -35,7 +35,7 @@ export function address(endpoint: string, parameters: Parameters): string {
 
 const JSON_FORM = "application/json";
 export const ARROW_FORM = "application/vnd.apache.arrow.stream";
-/** Answers kept, so that going back shows at once what was there. */
+/** Cached responses, so that Back shows the previous page at once. */
 const KEPT = 200;
 
 export class Api {
@@ -47,7 +47,7 @@ export class Api {
         return this.transport.isReport;
     }
 
-    /** An answer that is there already. */
+    /** A cached response. */
     kept(endpoint: string, parameters: Parameters): unknown {
         return this.#kept.get(address(endpoint, parameters));
     }
@@ -70,7 +70,7 @@ export class Api {
         return this.transport.put(address(endpoint, parameters), json);
     }
 
-    /** What changes by itself is asked again. */
+    /** Drops cached responses of an endpoint that changes on the server, or all of them. */
     forget(endpoint?: string): void {
         for (const place of [...this.#kept.keys()]) {
             if (!endpoint || place === endpoint || place.startsWith(`${endpoint}?`)) this.#kept.delete(place);
@@ -87,7 +87,7 @@ export class Api {
 
 const TOKEN = "whyslow.token";
 
-/** Takes the token out of the address bar, where others could read it over a shoulder. */
+/** Removes the token from the address bar, where bystanders could read it. */
 export function takeToken(): string {
     const found = /(?:^#|&)token=([^&]+)/.exec(location.hash);
     if (found?.[1]) {
@@ -97,17 +97,17 @@ export function takeToken(): string {
     return sessionStorage.getItem(TOKEN) ?? "";
 }
 
-/** How often an answer that is being prepared is asked for, ms. */
-const AGAIN_MS = 700;
+/** Interval between retries while the server is still building charts, ms. */
+const RETRY_MS = 700;
 
 export class Http implements Transport {
     readonly isReport = false;
-    readonly #turns = new Turns();
+    readonly #scheduler = new RequestScheduler();
 
     constructor(private readonly token: string) {}
 
     get(path: string, accept: string, signal?: AbortSignal): Promise<ArrayBuffer> {
-        return this.#turns.take(path, () => this.#get(path, accept, signal));
+        return this.#scheduler.run(path, () => this.#get(path, accept, signal));
     }
 
     async #get(path: string, accept: string, signal?: AbortSignal): Promise<ArrayBuffer> {
@@ -115,9 +115,9 @@ export class Http implements Transport {
             const response = await this.#fetch(path, { headers: { Accept: accept }, ...(signal ? { signal } : {}) });
             if (response.ok) return response.arrayBuffer();
             const failure = await failureOf(response);
-            // Charts are being built then; of a lake that is not there it is the last word.
+            // 503: charts are still being built. For a missing lake it is final.
             if (failure.status !== 503 || path.startsWith("fleet")) throw failure;
-            await pause(AGAIN_MS, signal);
+            await pause(RETRY_MS, signal);
         }
     }
 
@@ -133,22 +133,22 @@ export class Http implements Transport {
             return await fetch(`api/v1/${path}`, { ...init, headers, credentials: "omit", redirect: "error" });
         } catch (error) {
             if (error instanceof DOMException && error.name === "AbortError") throw error;
-            throw new ApiError("whyslow serve does not answer", 0, "start it again, and open the address it prints");
+            throw new ApiError("whyslow serve does not respond", 0, "start it again and open the URL that it prints");
         }
     }
 }
 
 async function failureOf(response: Response): Promise<ApiError> {
     let message = `${response.status} ${response.statusText}`;
-    let hint: string | null = response.status === 401 ? "open the address that whyslow serve printed, with its token" : null;
+    let hint: string | null = response.status === 401 ? "open the URL that whyslow serve printed, including its token" : null;
     try {
-        const told: unknown = await response.json();
-        if (typeof told === "object" && told !== null) {
-            if ("error" in told && typeof told.error === "string") message = told.error;
-            if ("hint" in told && typeof told.hint === "string") hint = told.hint;
+        const body: unknown = await response.json();
+        if (typeof body === "object" && body !== null) {
+            if ("error" in body && typeof body.error === "string") message = body.error;
+            if ("hint" in body && typeof body.hint === "string") hint = body.hint;
         }
     } catch {
-        // Not from us: the status has to do.
+        // Not a response of whyslow: only the status is known.
     }
     return new ApiError(message, response.status, hint);
 }

@@ -1,4 +1,4 @@
-// What all pages share: the recordings, the one that is looked at, and what is told about them.
+// State shared by all pages: the recordings, the selected one, and announcements.
 import { computed, signal } from "@preact/signals";
 
 import { type Api, ApiError } from "./api";
@@ -11,10 +11,10 @@ import type { RecordingInfo, Recordings } from "./types";
 export const api = signal<Api | null>(null);
 export const recordings = signal<Recordings | null>(null);
 export const failure = signal<ApiError | null>(null);
-/** What can be asked of a lake, if the server has one; null until that is known. */
+/** Queries of the server's lake, if it has one; null until known. */
 export const fleet = signal<FleetInfo | null>(null);
 export const hasLake = computed(() => (fleet.value?.lake ?? null) !== null);
-/** Said once to those who cannot see what changed. */
+/** Text for screen readers about the last change. */
 export const announced = signal("");
 
 export const recording = computed<RecordingInfo | null>(() => {
@@ -29,10 +29,10 @@ export const clock = computed<Clock>(() => {
     return { begin, length: Math.max(Number(toBig(of.end_ns) - begin), 1), zone: of.zone };
 });
 
-/** The window, or all of the recording. */
+/** The window, or the whole recording. */
 export const shown = computed<Span>(() => view.value.window ?? { begin: 0, end: clock.value.length });
 
-/** Kinds of which anything was recorded. */
+/** Kinds that the recording has rows of. */
 export function kindsOf(of: RecordingInfo | null): ReadonlySet<string> {
     return new Set(of?.kinds.flatMap((kind) => (kind.recorded ? [kind.kind] : [])));
 }
@@ -40,7 +40,7 @@ export function kindsOf(of: RecordingInfo | null): ReadonlySet<string> {
 const LIVE_MS = 2000;
 const BUILDING_MS = 1000;
 
-/** Asks what there is, and again while that changes. */
+/** Loads the list of recordings, and reloads it while it changes. */
 export async function load(from: Api): Promise<void> {
     api.value = from;
     try {
@@ -55,7 +55,7 @@ export async function load(from: Api): Promise<void> {
         failure.value = error instanceof ApiError ? error : new ApiError(String(error), 0);
     }
     if (from.isReport) return;
-    if (!fleet.value && !failure.value) void askForFleet(from);
+    if (!fleet.value && !failure.value) void loadFleet(from);
     const all = recordings.value?.recordings ?? [];
     const isLive = all.some((one) => one.live);
     const isBuilding = all.some((one) => one.tiles.state === "building");
@@ -64,12 +64,12 @@ export async function load(from: Api): Promise<void> {
     }
 }
 
-/** Once: a server has the same lake until it ends. */
-async function askForFleet(from: Api): Promise<void> {
+/** Loaded once: the lake of a server does not change while it runs. */
+async function loadFleet(from: Api): Promise<void> {
     try {
         fleet.value = (await from.json("fleet", {})) as FleetInfo;
     } catch (error) {
-        // What a server does not know it does not have; who does not answer is asked again.
+        // A server that rejects the request has no lake; one that does not respond is tried again.
         if (error instanceof ApiError && error.status >= 400) fleet.value = { lake: null, questions: [] };
     }
 }

@@ -1,4 +1,4 @@
-// Bookmarks are the only thing a page has the server write, into a file of the user's own.
+// Bookmarks are the only data that a page lets the server write, to a file of the user.
 import { signal } from "@preact/signals";
 
 import type { Api } from "./api";
@@ -28,7 +28,7 @@ export async function loadBookmarks(from: Api, id: string): Promise<void> {
             return { begin, end: one.end_ns === undefined ? begin : sinceBegin(clock.value, one.end_ns), note: one.note };
         });
     } catch {
-        // A report has none of its own, and without them everything else works.
+        // A report has none; everything else works without them.
     }
 }
 
@@ -38,13 +38,13 @@ export async function saveBookmarks(all: readonly Bookmark[]): Promise<void> {
     const to = api.value;
     if (!of || !to || to.isReport) return;
     const absolute = (ns: number) => (clock.value.begin + BigInt(Math.round(ns))).toString();
-    // Numbers beyond 2^53 are written by hand: JSON.stringify would round them.
+    // Written by hand, because JSON.stringify would round numbers beyond 2^53.
     const items = bookmarks.value.map(
         (one) => `{"ts_ns":${absolute(one.begin)},"end_ns":${absolute(one.end)},"note":${JSON.stringify(one.note)}}`,
     );
     try {
         await to.put("notes", { rec: of.id }, `[${items.join(",")}]`);
     } catch (error) {
-        toast(`bookmarks are not stored: ${error instanceof Error ? error.message : String(error)}`);
+        toast(`cannot store bookmarks: ${error instanceof Error ? error.message : String(error)}`);
     }
 }

@@ -1,4 +1,4 @@
-// What stands in a cell, for people and for copying.
+// Cell values, formatted for display and for copying.
 import { toNumber } from "./exact";
 import { type Clock, dateTime, sinceBegin, timeOfDay } from "./times";
 import type { Cell, Column, Measure, Row } from "./types";
@@ -9,7 +9,7 @@ export function isNumeric(measure: Measure): boolean {
     return measure !== "text" && measure !== "path" && measure !== "id";
 }
 
-/** What people read; nothing where nothing is known. */
+/** Display text; empty for unknown values. */
 export function shownCell(cell: Cell | undefined, column: Column, clock: Clock): string {
     if (cell === null || cell === undefined) return "";
     if (typeof cell === "boolean") return cell ? "yes" : "no";
@@ -34,25 +34,25 @@ function shownNumber(value: number, column: Column): string {
         case "bytes_per_second":
             return `${bytes(value)}/s`;
         case "count":
-            // Ids of the kernel are names, not quantities.
+            // Kernel ids are names, not quantities.
             return /^(p?pid|tid|fd2?|cpu|port)$/.test(column.name) ? String(value) : grouped(value);
         default:
             return digits(value);
     }
 }
 
-/** Exact, as machine forms have it. */
+/** The exact value, as in machine-readable formats. */
 export function exactCell(cell: Cell | undefined): string {
     if (cell === null || cell === undefined) return "";
     return typeof cell === "object" ? cell.map(exactCell).join(",") : String(cell);
 }
 
-/** Least first; what is not known comes last whatever the order. */
+/** Ascending for sign 1; unknown values sort last in either direction. */
 export function compareCells(a: Cell | undefined, b: Cell | undefined, measure: Measure, sign: number): number {
     const isMissing = (cell: Cell | undefined) => cell === null || cell === undefined;
     if (isMissing(a) || isMissing(b)) return Number(isMissing(a)) - Number(isMissing(b));
     if (isNumeric(measure)) {
-        // Digits beyond what doubles hold decide where the doubles are equal.
+        // Where the doubles are equal, the exact digits below decide.
         const difference = toNumber(a as number) - toNumber(b as number);
         if (difference !== 0) return sign * difference;
     }
@@ -60,14 +60,14 @@ export function compareCells(a: Cell | undefined, b: Cell | undefined, measure: 
     return left < right ? -sign : left > right ? sign : 0;
 }
 
-/** Rows as a spreadsheet takes them: exact values between tabs. */
+/** Tab-separated exact values, for spreadsheets. */
 export function toTsv(columns: readonly Column[], rows: readonly Row[]): string {
     const line = (cells: readonly string[]) => cells.map((cell) => cell.replace(/[\t\r\n]/g, " ")).join("\t");
     const lines = rows.map((row) => line(columns.map((column) => visible(exactCell(row[column.name])))));
     return [line(columns.map((column) => column.name)), ...lines, ""].join("\n");
 }
 
-/** RFC 4180; a cell that a spreadsheet would take for a formula is marked as text. */
+/** RFC 4180; a cell that a spreadsheet would read as a formula is marked as text. */
 export function toCsv(columns: readonly Column[], rows: readonly Row[]): string {
     const quoted = (cell: string, isText: boolean) => {
         const harmless = isText && /^[=+\-@\t\r]/.test(cell) ? `'${cell}` : cell;

@@ -1,4 +1,4 @@
-// What leaves the page goes to the clipboard or into a file, never over a network.
+// Data leaves the page only through the clipboard or a file, never over a network.
 import { toast } from "./components/toast";
 
 export async function copy(text: string, what: string): Promise<void> {
@@ -6,7 +6,7 @@ export async function copy(text: string, what: string): Promise<void> {
         await navigator.clipboard.writeText(text);
         toast(`${what} copied`);
     } catch {
-        // Without permission: the old way, from a field that nobody sees.
+        // Without clipboard permission: fall back to a hidden text field.
         const field = document.createElement("textarea");
         field.value = text;
         field.className = "unseen";
@@ -14,7 +14,7 @@ export async function copy(text: string, what: string): Promise<void> {
         field.select();
         const isDone = document.execCommand("copy");
         field.remove();
-        toast(isDone ? `${what} copied` : `${what} could not be copied`);
+        toast(isDone ? `${what} copied` : `cannot copy ${what}`);
     }
 }
 

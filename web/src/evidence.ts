@@ -1,4 +1,4 @@
-// Where what somebody claims can be seen.
+// Pages that show the evidence for a statement.
 import { clock } from "./app";
 import { choose } from "./selection";
 import { type Change, go, type PageId } from "./state";
@@ -23,7 +23,7 @@ export function pageOf(evidence: string): PageId {
     return PAGE_OF[evidence.split(":")[0] ?? ""] ?? "threads";
 }
 
-/** Opens it, with the window around and the row chosen. */
+/** Opens that page with the row selected, zoomed to the window. */
 export function openEvidence(evidence: string, window: Span): void {
     const page = pageOf(evidence);
     const options: Record<string, string> = page === "threads" ? {} : { tab: `${page}-top` };
@@ -31,7 +31,7 @@ export function openEvidence(evidence: string, window: Span): void {
     choose({ id: evidence });
 }
 
-/** Where somebody can be seen at work: a device beside its like, and all the time; others when they did it. */
+/** Page that shows an actor: a device next to the other devices over the whole time; other actors in the window. */
 export function placeOf(actor: Actor, window: Span): Change {
     if (actor.kind === "device") return { page: "block", filter: {}, options: { tab: "block-heat", at: actor.name } };
     return { page: "threads", window, filter: {}, options: actor.tid === null ? {} : { at: String(actor.tid) } };

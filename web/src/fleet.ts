@@ -1,5 +1,5 @@
-// A lake of many hosts' recordings: its questions, how their choices stand in the address, and what leads
-// from a row to the recording it is of.
+// A lake with recordings of many hosts: its queries, their parameters in the page URL, and the way from a
+// row to its recording.
 import type { Parameters } from "./api";
 import { type Exact, toBig } from "./exact";
 import { isReserved, quoted } from "./state";
@@ -10,11 +10,11 @@ export interface FleetParameter {
     readonly name: string;
     readonly default: string | null;
     readonly about: string;
-    /** Said or not, without a value. */
+    /** A switch without a value. */
     readonly flag: boolean;
 }
 
-export interface FleetQuestion {
+export interface FleetQuery {
     readonly name: string;
     readonly about: string;
     readonly more: string;
@@ -23,105 +23,105 @@ export interface FleetQuestion {
 
 export interface FleetInfo {
     readonly lake: string | null;
-    readonly questions: readonly FleetQuestion[];
+    readonly questions: readonly FleetQuery[];
 }
 
 export type Options = Readonly<Record<string, string>>;
 
 interface FleetTab {
-    /** Name of the question. */
+    /** Name of the query. */
     readonly id: string;
     readonly title: string;
-    /** What an answer without rows means. */
+    /** Shown if the response has no rows. */
     readonly none: string;
 }
 
 const FLEET_TABS: readonly FleetTab[] = [
-    { id: "heat", title: "heat map", none: "no operation of these hosts in this window" },
-    { id: "deviations", title: "deviations", none: "nothing deviates from its peers; “all” shows the others, too" },
-    { id: "verdicts", title: "verdicts", none: "no verdict on these hosts in this window" },
-    { id: "culprits", title: "culprits", none: "nobody was found to be the culprit of anything" },
-    { id: "shift", title: "shifts", none: "no shift was found; “all” shows those without one, too" },
+    { id: "heat", title: "heat map", none: "no operations of these hosts in this window" },
+    { id: "deviations", title: "deviations", none: "no deviations from peers; check “all” to show every comparison" },
+    { id: "verdicts", title: "verdicts", none: "no verdicts on these hosts in this window" },
+    { id: "culprits", title: "culprits", none: "no culprits found" },
+    { id: "shift", title: "shifts", none: "no shifts found; check “all” to show series without one" },
     { id: "rollout", title: "before and after", none: "nothing to compare" },
-    { id: "percentiles", title: "percentiles", none: "no operation of these hosts in this window" },
-    { id: "slowest", title: "slowest", none: "none of the slowest operations of each recording, which are all that the lake has, began in this window" },
-    { id: "hosts", title: "hosts", none: "the lake has no recording of such hosts in this window" },
+    { id: "percentiles", title: "percentiles", none: "no operations of these hosts in this window" },
+    { id: "slowest", title: "slowest", none: "no slow operation started in this window; the lake stores only the slowest operations of each recording" },
+    { id: "hosts", title: "hosts", none: "no recordings of these hosts in this window" },
 ];
 
 export function fleetTabs(info: FleetInfo): readonly FleetTab[] {
-    return FLEET_TABS.filter((tab) => info.questions.some((question) => question.name === tab.id));
+    return FLEET_TABS.filter((tab) => info.questions.some((query) => query.name === tab.id));
 }
 
-/** The tab that an address names, else the first. */
+/** The tab named in the page URL, else the first. */
 export function fleetTab(info: FleetInfo, options: Options): FleetTab | null {
     const tabs = fleetTabs(info);
     return tabs.find((tab) => tab.id === options["tab"]) ?? tabs[0] ?? null;
 }
 
-export function questionOf(info: FleetInfo, name: string): FleetQuestion | null {
-    return info.questions.find((question) => question.name === name) ?? null;
+export function queryOf(info: FleetInfo, name: string): FleetQuery | null {
+    return info.questions.find((query) => query.name === name) ?? null;
 }
 
-/** A choice in the form above a question. */
+/** A field of the query form. */
 export interface Field {
-    /** Key in the address. */
+    /** Key in the page URL. */
     readonly option: string;
     readonly label: string;
     readonly about: string;
-    /** What holds without it. */
+    /** Placeholder that shows the default. */
     readonly placeholder: string;
     readonly isFlag: boolean;
 }
 
-/** Choices of every question: key of the address, name for the server, label, what it means, an example. */
+/** Parameters of every query: key in the page URL, name for the server, label, description, example. */
 const COMMON: readonly (readonly [string, string, string, string, string])[] = [
-    ["hosts", "hosts", "hosts", "only hosts that match, with commas between several", "web-*"],
-    ["cluster", "cluster", "cluster", "only clusters that match", "all"],
-    ["when", "window", "window", "times are in UTC; -1h.. is the last hour", "-1h.., or A..B"],
+    ["hosts", "hosts", "hosts", "host names or patterns, separated by commas", "web-*"],
+    ["cluster", "cluster", "cluster", "cluster names or patterns", "all"],
+    ["when", "window", "window", "times in UTC; -1h.. is the last hour", "-1h.., or A..B"],
 ];
 
-/** Keys that the page itself has. */
+/** Keys with a meaning of their own on this page. */
 const OWN = new Set(["tab", "colour", "order", ...COMMON.map(([option]) => option)]);
 
-/** Where a parameter stands in the address: some keys have another meaning there. */
+/** Key of a parameter in the page URL, where some names have another meaning. */
 export function optionOf(name: string): string {
     return OWN.has(name) || isReserved(name) ? `for-${name}` : name;
 }
 
-/** A map shows all that it may. */
-function takes(question: FleetQuestion, parameter: FleetParameter): boolean {
-    return question.name !== "heat" || parameter.name !== "limit";
+/** The heat map always requests as many cells as are allowed. */
+function takes(query: FleetQuery, parameter: FleetParameter): boolean {
+    return query.name !== "heat" || parameter.name !== "limit";
 }
 
-export function fieldsOf(question: FleetQuestion): readonly Field[] {
-    const own = question.parameters.filter((parameter) => takes(question, parameter));
+export function fieldsOf(query: FleetQuery): readonly Field[] {
+    const own = query.parameters.filter((parameter) => takes(query, parameter));
     return [
         ...COMMON.map(([option, , label, about, placeholder]) => ({ option, label, about, placeholder, isFlag: false })),
         ...own.map((parameter) => ({
             option: optionOf(parameter.name),
             label: parameter.name,
             about: parameter.about,
-            placeholder: question.name === "heat" && parameter.name === "bin" ? "as fits" : (parameter.default ?? ""),
+            placeholder: query.name === "heat" && parameter.name === "bin" ? "auto" : (parameter.default ?? ""),
             isFlag: parameter.flag,
         })),
     ];
 }
 
-/** A question as the server takes it: of the choices on the page those that it knows. */
-export function parametersOf(question: FleetQuestion, options: Options): Parameters {
-    const found: Record<string, string> = { question: question.name };
+/** Request parameters of a query: those of the page's options that it knows. */
+export function parametersOf(query: FleetQuery, options: Options): Parameters {
+    const found: Record<string, string> = { question: query.name };
     for (const [option, name] of COMMON) {
         const value = options[option]?.trim();
         if (value) found[name] = value;
     }
-    for (const parameter of question.parameters) {
-        const value = takes(question, parameter) ? options[optionOf(parameter.name)]?.trim() : undefined;
+    for (const parameter of query.parameters) {
+        const value = takes(query, parameter) ? options[optionOf(parameter.name)]?.trim() : undefined;
         if (value) found[parameter.name] = value;
     }
     return found;
 }
 
-/** What the page asks, in the terminal. */
+/** The query of the page as a command line. */
 export function fleetCommand(lake: string, parameters: Parameters): string {
     const { question, ...rest } = parameters;
     const words = Object.entries(rest).map(([key, value]) => {
@@ -131,13 +131,13 @@ export function fleetCommand(lake: string, parameters: Parameters): string {
     return ["whyslow", "fleet", question, ...words, "--lake", quoted(lake)].join(" ");
 }
 
-/** Of times of a lake: they are of many days, and no recording's zone is theirs. */
+/** Clock for times of a lake: shown with their date, in UTC, since no single recording's zone applies. */
 export const LAKE_CLOCK: Clock = { begin: 0n, length: 1, zone: "+00:00", isDated: true };
 
 const SECOND = 1_000_000_000n;
 
-/** A time as `-w` takes it, in UTC to the nanosecond. */
-export function momentText(ns: bigint): string {
+/** A time as `-w` accepts it, in UTC to the nanosecond. */
+export function timeText(ns: bigint): string {
     const fraction = ((ns % SECOND) + SECOND) % SECOND;
     const text = new Date(Number((ns - fraction) / 1_000_000n)).toISOString().slice(0, 19);
     return `${text}${fraction ? `.${fraction.toString().padStart(9, "0").replace(/0+$/, "")}` : ""}Z`;
@@ -149,7 +149,7 @@ export interface Range {
 }
 
 export function rangeText(range: Range): string {
-    return `${momentText(range.begin)}..${momentText(range.end)}`;
+    return `${timeText(range.begin)}..${timeText(range.end)}`;
 }
 
 export function exactOf(cell: Cell | undefined): bigint | null {
@@ -157,14 +157,14 @@ export function exactOf(cell: Cell | undefined): bigint | null {
     return isWhole ? toBig(cell as Exact) : null;
 }
 
-/** Lengths of cells that people can count in, seconds. */
+/** Round cell lengths, seconds. */
 const BINS = [1, 2, 5, 10, 15, 30, 60, 120, 300, 600, 900, 1800, 3600, 7200, 10800, 21600, 43200, 86400, 604800];
-/** A cell has some pixels then. */
+/** Keeps each cell a few pixels wide. */
 const COLUMNS_MAX = 240;
-/** Rows of an answer of `heat`. */
+/** Maximum number of rows in a `heat` response. */
 export const CELLS_MAX = 100_000;
 
-/** Length of the cells of a map, s: the least that a page and an answer have room for. */
+/** Cell length of a map, s: the shortest that fits both the page and the response. */
 export function binFor(length_ns: bigint, hosts: number): number {
     const room = Math.max(Math.min(COLUMNS_MAX, Math.floor(CELLS_MAX / Math.max(hosts, 1))), 1);
     const length = Number(length_ns) / 1e9;
@@ -182,7 +182,7 @@ const UNITS: Readonly<Record<string, bigint>> = {
     d: 86_400n * SECOND,
 };
 
-/** A length as it is typed, ns: `10s`, `5m`; without a unit ns. */
+/** Parses a duration as typed (`10s`, `5m`; without a unit ns); the result is in ns. */
 export function parseLength(text: string): bigint | null {
     const found = /^(\d+)\s*(ns|us|ms|s|m|h|d)?$/.exec(text.trim());
     const unit = UNITS[found?.[2] ?? "ns"];
@@ -190,7 +190,7 @@ export function parseLength(text: string): bigint | null {
     return size > 0n ? size : null;
 }
 
-/** When the recordings were made that an answer of `hosts` tells of, within the window that was asked for. */
+/** Time range of the recordings in a `hosts` response, within the requested window. */
 export function rangeOf(rows: readonly Row[], window: Range | null): Range | null {
     let begin: bigint | null = null;
     let end: bigint | null = null;
@@ -205,22 +205,22 @@ export function rangeOf(rows: readonly Row[], window: Range | null): Range | nul
     return end > begin ? { begin, end } : null;
 }
 
-/** What a row leads to. */
+/** The recording and operation that a row refers to. */
 export interface Lead {
     readonly host: string;
     readonly recording: string;
     readonly id: string | null;
-    /** When that was; null where the row is of no time. */
+    /** Null where the row has no time. */
     readonly when: Range | null;
 }
 
-/** Begins of what rows tell of, and how long that is where the row does not say: a second that was worst. */
+/** Columns with a start time, and the length assumed where the row has none: a worst second lasts one. */
 const BEGINS: readonly (readonly [string, bigint])[] = [
     ["ts", 0n],
     ["worst_ts", SECOND],
 ];
 
-/** Of rows of a heat map, `bin` is how long a cell is. */
+/** For rows of a heat map, `bin` is the length of a cell. */
 export function leadOf(row: Row, bin: bigint | null = null): Lead | null {
     const { host, recording, id } = row;
     if (typeof host !== "string" || typeof recording !== "string") return null;
@@ -235,7 +235,7 @@ export function leadOf(row: Row, bin: bigint | null = null): Lead | null {
     };
 }
 
-/** From the row to the cause, in the terminal. */
+/** Commands that lead from the row to the cause. */
 export function commandsOf(lead: Lead, lake: string): readonly string[] {
     const of = `${quoted(lead.recording)} --lake ${quoted(lake)}`;
     const file = quoted(`${lead.host}-${lead.recording}.wsl.tar.zst`);
@@ -243,33 +243,33 @@ export function commandsOf(lead: Lead, lake: string): readonly string[] {
     return [`whyslow fleet find ${of}`, `whyslow fleet fetch ${of}`, `whyslow explain ${file}${window}`];
 }
 
-/** Letters of ids, by their value. */
-const LETTERS = "0123456789ABCDEFGHJKMNPQRSTVWXYZ";
-/** So many of them tell when the recording began, ms since 1970. */
-const TIME_LETTERS = 10;
+/** Digits of ids (Crockford base 32), by value. */
+const ID_DIGITS = "0123456789ABCDEFGHJKMNPQRSTVWXYZ";
+/** Number of leading digits that encode the start of the recording, ms since 1970. */
+const ID_TIME_DIGITS = 10;
 
-/** Begin of a recording by its id in the lake, ms; null if that is no such id. */
+/** Start of a recording from its id in the lake, ms; null if the id is malformed. */
 function beginOf(id: string): bigint | null {
-    const letters = [...id.slice(0, TIME_LETTERS)].map((letter) => LETTERS.indexOf(letter));
-    if (letters.length < TIME_LETTERS || letters.includes(-1)) return null;
-    return letters.reduce((ms, letter) => ms * 32n + BigInt(letter), 0n);
+    const digits = [...id.slice(0, ID_TIME_DIGITS)].map((digit) => ID_DIGITS.indexOf(digit));
+    if (digits.length < ID_TIME_DIGITS || digits.includes(-1)) return null;
+    return digits.reduce((ms, digit) => ms * 32n + BigInt(digit), 0n);
 }
 
 export interface Open {
     readonly recording: RecordingInfo;
-    /** Where in it the row is; null for rows of no time. */
+    /** Position of the row in it; null for rows without a time. */
     readonly window: Span | null;
 }
 
-/** A recording of the row's host that is open here and has the row's time, or, of rows without one, its begin. */
+/** An open recording of the row's host that covers the row's time or, for rows without one, has the same start. */
 export function openOf(lead: Lead, recordings: readonly RecordingInfo[]): Open | null {
     const { when } = lead;
-    const began = beginOf(lead.recording);
+    const started = beginOf(lead.recording);
     for (const recording of recordings) {
         if (recording.host !== lead.host) continue;
         const [begin, end] = [toBig(recording.begin_ns), toBig(recording.end_ns)];
-        if (!when && began === begin / 1_000_000n) return { recording, window: null };
-        // A second, or a cell, may have begun before the recording did.
+        if (!when && started === begin / 1_000_000n) return { recording, window: null };
+        // A second or a cell may start before the recording does.
         if (!when || when.begin >= end || when.end <= begin) continue;
         return { recording, window: { begin: Number(when.begin - begin), end: Number(when.end - begin) } };
     }

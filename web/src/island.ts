@@ -1,21 +1,21 @@
-// A report holds the answers it was made with: pages ask it as they ask a server.
+// A report stores responses, which pages request from it as from a server.
 import { ApiError, type Transport } from "./api";
 import { parseExact } from "./exact";
 import { parseOffset } from "./times";
 import { duration } from "./units";
 
-/** What stands in the page, compressed. */
+/** The compressed data in the page. */
 interface Contents {
-    /** Answers by their addresses. */
+    /** Responses by URL. */
     readonly answers: Readonly<Record<string, unknown>>;
     /** Tiles by `track/level/index`, in base64. */
     readonly tiles: Readonly<Record<string, string>>;
     readonly version: string;
-    /** Window of the report, as questions name it; nothing for the whole recording. */
+    /** Window of the report, as in request parameters; null for the whole recording. */
     readonly window: string | null;
 }
 
-/** The element of the page that holds them. */
+/** Id of the element with the data. */
 const PLACE = "whyslow-report";
 
 export function reportElement(): HTMLElement | null {
@@ -68,8 +68,8 @@ export class Island implements Transport {
         if (endpoint === "tile") return this.#tile(words);
         const answer = this.#answer(endpoint, words);
         if (answer === undefined) {
-            const hint = "ask the recording: the terminal has the same question under “copy command”";
-            return Promise.reject(new ApiError("this report does not hold that", 404, hint));
+            const hint = "query the recording in a terminal; “copy command” gives the command";
+            return Promise.reject(new ApiError("not included in this report", 404, hint));
         }
         return Promise.resolve(new TextEncoder().encode(JSON.stringify(answer)).buffer);
     }
@@ -78,23 +78,23 @@ export class Island implements Transport {
         return Promise.reject(new ApiError("a report cannot be changed", 405));
     }
 
-    /** What was asked for, else the same of the whole report, which says so. */
+    /** The stored response, else the one for the whole report with a caveat. */
     #answer(endpoint: string, words: URLSearchParams): unknown {
         words.delete("rec");
         words.delete("digest");
         const exact = this.contents.answers[place(endpoint, words)];
         if (exact !== undefined) return exact;
-        if (words.has("at")) return this.#moment(endpoint, words);
+        if (words.has("at")) return this.#nearestDump(endpoint, words);
         if (!words.has("w")) return undefined;
         const isWhole = words.get("w") === this.contents.window;
         words.delete("w");
         const whole = this.contents.answers[place(endpoint, words)];
         if (isWhole || endpoint === "tracks" || whole === undefined) return whole;
-        return withCaveat(whole, "of the whole report: it does not hold this window alone");
+        return withCaveat(whole, "for the whole window of the report; this window alone is not included");
     }
 
-    /** Stacks of moments that matter are there, not of all: the nearest, which says so. */
-    #moment(endpoint: string, words: URLSearchParams): unknown {
+    /** A report has thread dumps of some points in time only: the nearest one, with a caveat. */
+    #nearestDump(endpoint: string, words: URLSearchParams): unknown {
         const wanted = parseOffset(words.get("at") ?? "");
         const view = words.get("view");
         let nearest: { readonly answer: unknown; readonly far: number; readonly at: string } | null = null;
@@ -107,18 +107,18 @@ export class Island implements Transport {
             if (!nearest || far < nearest.far) nearest = { answer, far, at: known.get("at") ?? "" };
         }
         if (!nearest) return undefined;
-        return withCaveat(nearest.answer, `of ${nearest.at}, ${duration(nearest.far)} away: the report holds the stacks of some moments only`);
+        return withCaveat(nearest.answer, `stacks of ${nearest.at}, ${duration(nearest.far)} away; the report includes stacks of selected times only`);
     }
 
     #tile(words: URLSearchParams): Promise<ArrayBuffer> {
         const name = `${words.get("track")}/${words.get("level")}/${words.get("index")}`;
         const packed = this.contents.tiles[name];
-        if (packed === undefined) return Promise.reject(new ApiError("this report does not hold that part of the time line", 404));
+        if (packed === undefined) return Promise.reject(new ApiError("this part of the timeline is not included in the report", 404));
         return Promise.resolve(fromBase64(packed).buffer);
     }
 }
 
-/** The address of a question, its keys in order. */
+/** The URL of a request, its keys sorted. */
 function place(endpoint: string, words: URLSearchParams): string {
     const sorted = new URLSearchParams([...words].sort(([a], [b]) => (a < b ? -1 : a > b ? 1 : 0)));
     const text = sorted.toString();

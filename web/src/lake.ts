@@ -1,50 +1,50 @@
-// Questions of the lake on the page Fleet, and what is chosen of their answers.
+// Lake queries on the Fleet page, and the selected row of their results.
 import { signal } from "@preact/signals";
 
 import type { Parameters } from "./api";
 import { api, fleet } from "./app";
-import { type Asked, useAsked } from "./ask";
-import { fleetTab, type Lead, parametersOf, questionOf } from "./fleet";
+import { type QueryState, useQuery } from "./query";
+import { fleetTab, type Lead, parametersOf, queryOf } from "./fleet";
 import { go, view } from "./state";
 import type { AnswerTable, Row } from "./types";
 
 export interface FleetChosen {
     readonly row: Row;
     readonly table: AnswerTable;
-    /** Where it leads; null for rows of no recording. */
+    /** Null for rows without a recording. */
     readonly lead: Lead | null;
 }
 
-/** The row or cell that is told about. */
+/** The row or cell that the drawer shows. */
 export const fleetChosen = signal<FleetChosen | null>(null);
 
-/** Counts how often everything was asked anew: a lake grows while the page is open. */
-const asked = signal(0);
+/** Counts refreshes: a lake may grow while the page is open. */
+const refreshes = signal(0);
 
-export function askAgain(): void {
+export function refresh(): void {
     api.value?.forget("fleet");
-    asked.value += 1;
+    refreshes.value += 1;
 }
 
-/** Of the lake; `null` asks nothing. */
-export function useFleet<T>(parameters: Parameters | null): Asked<T> {
-    return useAsked<T>("fleet", parameters, String(asked.value));
+/** Queries the lake; `null` sends nothing. */
+export function useFleet<T>(parameters: Parameters | null): QueryState<T> {
+    return useQuery<T>("fleet", parameters, String(refreshes.value));
 }
 
-/** Length of the cells of the map, which are as long as fits unless somebody says it. */
+/** Cell length of the heat map: chosen by the user, else as short as fits. */
 export const chosenBin = signal<string | null>(null);
 
-/** The question that the page shows, as the server takes it. */
-export function currentQuestion(): Parameters | null {
+/** Request parameters of the query shown on the page. */
+export function currentFleetQuery(): Parameters | null {
     const info = fleet.value;
     const tab = info && fleetTab(info, view.value.options);
-    const question = info && tab && questionOf(info, tab.id);
-    if (!question) return null;
-    const bin = question.name === "heat" && chosenBin.value ? { bin: chosenBin.value } : {};
-    return { ...bin, ...parametersOf(question, view.value.options) };
+    const query = info && tab && queryOf(info, tab.id);
+    if (!query) return null;
+    const bin = query.name === "heat" && chosenBin.value ? { bin: chosenBin.value } : {};
+    return { ...bin, ...parametersOf(query, view.value.options) };
 }
 
-/** Changes some choices of the page; null takes one away. */
+/** Changes options of the page; null removes one. */
 export function choices(changes: Readonly<Record<string, string | null>>): void {
     const options: Record<string, string> = { ...view.value.options };
     for (const [key, value] of Object.entries(changes)) {

@@ -1,8 +1,8 @@
-// How much the pages ask for at once; a report is made with the same numbers.
+// Row limits of the pages' requests; reports use the same limits.
 
 /** Lanes of a chart. */
 export const LANES_MAX = 2000;
-/** The longest waits of a window; more lines would only hide each other. */
+/** The longest waits of a window; more lines would hide each other. */
 export const WAITS_MAX = 100;
-/** Times without samples. */
+/** Sampling gaps. */
 export const GAPS_MAX = 500;

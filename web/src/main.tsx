@@ -36,9 +36,9 @@ function App() {
 
 function Page() {
     if (failure.value) return <Problem failure={failure.value} />;
-    // Asks no recording.
+    // Needs no recording.
     if (view.value.page === "fleet") return <FleetPage />;
-    if (!recordings.value || clock.value.begin === 0n) return <Pending what="opening the recording" />;
+    if (!recordings.value || clock.value.begin === 0n) return <Pending what="Opening the recording…" />;
     document.title = `${recording.value?.name ?? ""} – whyslow`;
     const { page } = view.value;
     if (page === "explain") return <ExplainPage />;
@@ -53,7 +53,7 @@ if (place) {
     void begin();
 }
 
-/** A report has its answers in itself; other pages ask the server that they came from. */
+/** A report contains its responses; other pages request them from their server. */
 async function begin(): Promise<void> {
     const element = reportElement();
     if (!element) return load(new Api(new Http(takeToken())));

@@ -1,4 +1,4 @@
-// What is flagged on time lines: stories, bookmarks.
+// Marks on timelines: findings and bookmarks.
 import { computed, signal } from "@preact/signals";
 
 import { clock } from "./app";
@@ -7,7 +7,7 @@ import type { Mark } from "./charts/index";
 import { sinceBegin } from "./times";
 import type { Explanation } from "./types";
 
-/** What the page found slow in the whole recording. */
+/** Findings of the whole recording. */
 export const explanation = signal<Explanation | null>(null);
 
 export const marks = computed<readonly Mark[]>(() => [

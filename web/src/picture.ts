@@ -1,4 +1,4 @@
-// A picture of what the page shows, for a ticket: painted from its canvases and texts, by this page alone.
+// Saves the page as a picture for a ticket, painted from its canvases and texts within the page.
 import { clock, fleet, recording, shown } from "./app";
 import { download } from "./clipboard";
 import { commandOf } from "./commands";
@@ -10,12 +10,12 @@ import { visible } from "./visible";
 
 const MARGIN = 16;
 const LINE = 20;
-/** Of the page, in its own pixels: what is longer is cut, and says so. */
+/** Maximum height in CSS pixels; a longer page is cut, with a note. */
 const HEIGHT_MAX = 4000;
-/** Sharp where it is looked at larger. */
+/** Stays sharp when enlarged. */
 const SCALE = 2;
 
-/** Paints the main part of the page, with whose it is above and the command that answers it below. */
+/** Paints the main part of the page, below its source and above the command with the same output. */
 export async function savePicture(): Promise<void> {
     const main = document.querySelector<HTMLElement>("main");
     if (!main) return;
@@ -23,7 +23,7 @@ export async function savePicture(): Promise<void> {
     const name = lake ?? recording.value?.name ?? "recording";
     const blob = await pictureOf(main, lake ? visible(lake) : heading(name), commandOf());
     if (!blob) {
-        toast("this browser makes no pictures");
+        toast("cannot save the picture: not supported by this browser");
         return;
     }
     download(blob, `${name}.png`, "image/png");
@@ -37,7 +37,7 @@ function heading(name: string): string {
 
 async function pictureOf(part: HTMLElement, title: string, command: string): Promise<Blob | null> {
     const frame = part.getBoundingClientRect();
-    // The part may be higher than what is in it.
+    // The element may be higher than its content.
     const filled = Math.max(...[...part.children].map((child) => child.getBoundingClientRect().bottom)) - frame.top;
     const height = Math.min(frame.height, filled + MARGIN, HEIGHT_MAX);
     const canvas = document.createElement("canvas");
@@ -54,7 +54,7 @@ async function pictureOf(part: HTMLElement, title: string, command: string): Pro
     pen.font = `bold ${body.fontSize} ${body.fontFamily}`;
     pen.fillText(title, MARGIN, MARGIN + LINE / 2);
     pen.font = `${body.fontSize} monospace`;
-    const note = Math.min(frame.height, filled) > height ? `${command}   (cut at the lower edge)` : command;
+    const note = Math.min(frame.height, filled) > height ? `${command}   (cut at the bottom)` : command;
     pen.fillText(note, MARGIN, height + MARGIN + LINE * 2.5);
     pen.save();
     pen.beginPath();
@@ -66,7 +66,7 @@ async function pictureOf(part: HTMLElement, title: string, command: string): Pro
     return new Promise((resolve) => canvas.toBlob(resolve, "image/png"));
 }
 
-/** Boxes, canvases and texts in the order of the document; what is scrolled out of sight stays out. */
+/** Boxes, canvases and texts in document order, without what is scrolled out of view. */
 async function paint(pen: CanvasRenderingContext2D, element: Element): Promise<void> {
     const style = getComputedStyle(element);
     const box = element.getBoundingClientRect();
@@ -101,7 +101,7 @@ async function paint(pen: CanvasRenderingContext2D, element: Element): Promise<v
     if (isCut) pen.restore();
 }
 
-/** What is typed or chosen in a field, which is no text of the document. */
+/** The value of a form field, which is not a text node. */
 function paintField(pen: CanvasRenderingContext2D, field: HTMLInputElement | HTMLSelectElement, style: CSSStyleDeclaration): void {
     const isBox = field instanceof HTMLInputElement && field.type === "checkbox";
     const chosen = field instanceof HTMLSelectElement ? (field.selectedOptions[0]?.text ?? "") : field.value;
@@ -119,7 +119,7 @@ function paintText(pen: CanvasRenderingContext2D, text: Text, style: CSSStyleDec
     pen.fillStyle = style.color;
     pen.textBaseline = "middle";
     const range = document.createRange();
-    // Line by line: words of a box of their own are on the line of their middle.
+    // Line by line, by the position of each word.
     let line = "";
     let place: DOMRect | null = null;
     for (const { start, end } of words(text.data)) {
@@ -137,7 +137,7 @@ function paintText(pen: CanvasRenderingContext2D, text: Text, style: CSSStyleDec
     if (place) pen.fillText(line, place.left, place.top + place.height / 2);
 }
 
-/** Words with what follows them. */
+/** Words with the space after them. */
 function words(text: string): { readonly start: number; readonly end: number }[] {
     return [...text.matchAll(/\S+\s*/g)].map((found) => ({ start: found.index, end: found.index + found[0].length }));
 }
@@ -147,7 +147,7 @@ async function paintSvg(pen: CanvasRenderingContext2D, element: SVGSVGElement, b
     copy.setAttribute("xmlns", "http://www.w3.org/2000/svg");
     copy.setAttribute("width", `${box.width}`);
     copy.setAttribute("height", `${box.height}`);
-    // The page's rules do not reach into a picture: what matters of them goes with each part.
+    // Style sheets do not apply inside an image: computed styles are copied to each element.
     const parts = element.querySelectorAll<SVGElement>("*");
     copy.querySelectorAll<SVGElement>("*").forEach((part, at) => {
         const of = parts[at];

@@ -1,17 +1,17 @@
-// What the drawer tells about.
+// The row shown in the drawer.
 import { signal } from "@preact/signals";
 
 import { go, view } from "./state";
 import type { AnswerTable, Row } from "./types";
 
 export interface Chosen {
-    /** As the command line takes it: `op:17`; null for rows that have none. */
+    /** Id as on the command line: `op:17`; null for rows without one. */
     readonly id: string | null;
     readonly row?: Row;
     readonly table?: AnswerTable;
 }
 
-/** A row just clicked, with what is known of it; from an address only its id is known. */
+/** The clicked row; of a row from the page URL only the id is known. */
 export const chosen = signal<Chosen | null>(view.value.selected ? { id: view.value.selected } : null);
 
 export function choose(one: Chosen | null): void {

@@ -1,4 +1,4 @@
-// What is looked at: one object, which is also the address of the page.
+// The current view: one object, which is also the URL of the page.
 import { batch, computed, signal } from "@preact/signals";
 
 import { offsetText, parseSpan, type Span, spanText } from "./times";
@@ -6,7 +6,7 @@ import { offsetText, parseSpan, type Span, spanText } from "./times";
 export const PAGES = ["explain", "requests", "threads", "io", "block", "files", "locks", "sched", "dns", "sql", "fleet"] as const;
 export type PageId = (typeof PAGES)[number];
 
-/** Filters by the names the command line has for them; values as typed there. */
+/** Filters, with names and values as on the command line. */
 export type Filter = Readonly<Record<string, string>>;
 
 export const FILTER_KEYS = [
@@ -19,17 +19,17 @@ export interface View {
     readonly page: PageId;
     readonly window: Span | null;
     readonly filter: Filter;
-    /** What the window is compared with. */
+    /** Window to compare with. */
     readonly baseline: Span | null;
-    /** What the drawer tells about: an id as the command line takes it (`op:17`), or `story:0`. */
+    /** Selected row: an id as on the command line (`op:17`), or `story:0`. */
     readonly selected: string | null;
-    /** Choices of a page: its tab, how it is grouped, … */
+    /** Options of a page: tab, grouping, … */
     readonly options: Readonly<Record<string, string>>;
 }
 
 const RESERVED = new Set<string>(["rec", "page", "w", "vs", "sel", ...FILTER_KEYS]);
 
-/** Whether a key of an address has its meaning on every page. */
+/** Whether a URL key has the same meaning on every page. */
 export function isReserved(key: string): boolean {
     return RESERVED.has(key);
 }
@@ -64,13 +64,13 @@ export function writeView(view: View): string {
     for (const [key, value] of Object.entries(view.filter)) words.set(key, value);
     if (view.selected) words.set("sel", view.selected);
     for (const [key, value] of Object.entries(view.options)) words.set(key, value);
-    // Easier to read and to paste; both are allowed there.
+    // Easier to read and to paste; valid unescaped in a query string.
     const text = words.toString().replace(/%3A/g, ":").replace(/%2B/g, "%2B");
     return text ? `?${text}` : "";
 }
 
 const isPage = typeof location !== "undefined";
-/** A page from a file has no addresses to go to; its choices stand behind the `#`. */
+/** A page opened from a file cannot change its path: its state is in the fragment. */
 const isFile = isPage && location.protocol === "file:";
 
 function currentQuery(): string {
@@ -79,12 +79,12 @@ function currentQuery(): string {
 }
 
 export const view = signal<View>(readView(currentQuery()));
-/** While something is dragged, changes come many times a second. */
+/** True while dragging, when the view changes many times a second. */
 export const dragging = signal(false);
 
 export type Change = Partial<View>;
 
-/** Goes to another view. A committed change is a step of Back; what happens while dragging is none. */
+/** Shows another view. With `replace`, as while dragging, no history entry is added. */
 export function go(change: Change, replace = false): void {
     batch(() => {
         const next = { ...view.value, ...change };
@@ -122,20 +122,20 @@ if (isPage) {
     });
 }
 
-/** Window and filter as parameters of a question. */
+/** Window and filter as request parameters. */
 export const common = computed<Readonly<Record<string, string>>>(() => ({
     ...(view.value.window ? { w: spanText(view.value.window) } : {}),
     ...view.value.filter,
 }));
 
-/** As words of the command line. */
+/** Window and filter as command-line arguments. */
 export function filterWords(filter: Filter, window: Span | null): string {
     const words = Object.entries(filter).map(([key, value]) => (value === "true" ? `--${key}` : `--${key} ${quoted(value)}`));
     if (window) words.push(`-w ${offsetText(window.begin)}..${offsetText(window.end)}`);
     return words.join(" ");
 }
 
-/** As a shell takes it for one word. */
+/** Quoted as one word for a shell. */
 export function quoted(word: string): string {
     return /^[\w@%+=:,./-]+$/.test(word) ? word : `'${word.replace(/'/g, `'\\''`)}'`;
 }

@@ -1,4 +1,4 @@
-// Pages and the questions on them. A report is made from the same list.
+// Pages and the queries on their tabs. Reports use the same list.
 import type { Parameters } from "./api";
 import type { PageId, View } from "./state";
 
@@ -8,7 +8,7 @@ export interface Tab {
     readonly what: string;
     readonly verb: string;
     readonly parameters?: Parameters;
-    /** Drawn as a chart, with the table as its twin. */
+    /** Drawn as a chart, with the table as alternative. */
     readonly chart?: "heat" | "flame" | "waterfall";
 }
 
@@ -17,7 +17,7 @@ export interface PageInfo {
     readonly title: string;
     /** Key after `g`. */
     readonly key: string;
-    /** Kinds of which the recording must have one. */
+    /** The page needs rows of one of these kinds. */
     readonly kinds: readonly string[];
     readonly tabs: readonly Tab[];
     /** The track drawn above the tabs. */
@@ -48,7 +48,7 @@ export const PAGE_LIST: readonly PageInfo[] = [
             view("requests", "bursts", "bursts"),
             view("requests", "top", "slowest"),
             view("requests", "threads", "one request", {}, "waterfall"),
-            view("requests", "outbound", "asked of others"),
+            view("requests", "outbound", "outbound requests"),
             view("requests", "hist", "histogram"),
             view("requests", "log", "list", { limit: 2000 }),
         ],
@@ -65,7 +65,7 @@ export const PAGE_LIST: readonly PageInfo[] = [
             view("states", "top", "longest"),
             view("stacks", "usage", "flame graph", {}, "flame"),
             view("stacks", "top", "stacks"),
-            view("threads", "gaps", "times without samples"),
+            view("threads", "gaps", "sampling gaps"),
         ],
     },
     {
@@ -74,7 +74,7 @@ export const PAGE_LIST: readonly PageInfo[] = [
         key: "i",
         kinds: ["io"],
         tabs: [
-            view("io", "usage", "who and what"),
+            view("io", "usage", "usage"),
             view("io", "stats", "latency"),
             view("io", "hist", "histograms"),
             view("io", "heat", "heat map", {}, "heat"),
@@ -118,7 +118,7 @@ export const PAGE_LIST: readonly PageInfo[] = [
         kinds: ["locks"],
         track: "locks",
         tabs: [
-            view("locks", "usage", "who waited"),
+            view("locks", "usage", "waiters"),
             view("locks", "stats", "locks"),
             view("locks", "top", "longest"),
             view("locks", "hist", "histogram"),
@@ -134,7 +134,7 @@ export const PAGE_LIST: readonly PageInfo[] = [
         track: "cpus",
         tabs: [
             view("sched", "stats", "waits for a CPU"),
-            view("cpu", "usage", "who used the CPUs"),
+            view("cpu", "usage", "CPU usage"),
             view("sched", "top", "longest"),
             view("sched", "hist", "histogram"),
             view("sched", "heat", "heat map", {}, "heat"),
@@ -148,32 +148,32 @@ export const PAGE_LIST: readonly PageInfo[] = [
         kinds: ["dns", "nameservers"],
         tabs: [
             view("dns", "stats", "names"),
-            view("dns", "usage", "who waited"),
+            view("dns", "usage", "waiters"),
             view("dns", "heat", "heat map", {}, "heat"),
             view("dns", "hist", "histogram"),
             view("dns", "top", "longest"),
             view("dns", "log", "log", { limit: 2000 }),
             view("nameservers", "stats", "servers"),
-            view("nameservers", "top", "questions"),
+            view("nameservers", "top", "queries"),
         ],
     },
     { id: "sql", title: "SQL", key: "q", kinds: [], tabs: [] },
-    // Its questions are those that the server has: see fleet.ts.
+    // Its tabs depend on the server: see fleet.ts.
     { id: "fleet", title: "Fleet", key: "h", kinds: [], tabs: [] },
 ];
 
 export function pageInfo(id: PageId): PageInfo {
-    // Every id is in the list, which a test checks.
+    // A test checks that every id is in the list.
     return PAGE_LIST.find((page) => page.id === id) as PageInfo;
 }
 
-/** The tab that an address names, else the first. */
+/** The tab named in the URL, else the first. */
 export function tabOf(of: View): Tab | null {
     const { tabs } = pageInfo(of.page);
     return tabs.find((tab) => tab.id === of.options["tab"]) ?? tabs[0] ?? null;
 }
 
-/** Columns of a heat map: one for the whole width, or one of several beside each other. */
+/** Columns of a heat map: fewer for one of several maps side by side. */
 export function heatColumns(isOneOfSeveral: boolean): number {
     return isOneOfSeveral ? 100 : 200;
 }

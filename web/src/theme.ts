@@ -1,13 +1,13 @@
-// Light or dark: as the system says, until somebody chooses.
+// Light or dark theme: the system's preference until the user chooses.
 import { signal } from "@preact/signals";
 
 const KEY = "whyslow.theme";
 type Name = "light" | "dark";
 
 const system = matchMedia("(prefers-color-scheme: dark)");
-const asked = stored();
-const name = signal<Name>(asked ?? (system.matches ? "dark" : "light"));
-/** Counts changes, for what is drawn on a canvas. */
+const saved = stored();
+const name = signal<Name>(saved ?? (system.matches ? "dark" : "light"));
+/** Counts changes, so that canvases are redrawn. */
 const version = signal(0);
 
 function stored(): Name | null {
@@ -29,7 +29,7 @@ function toggle(): void {
     try {
         localStorage.setItem(KEY, name.value);
     } catch {
-        // Pages from files may not store anything: it holds until the page is closed.
+        // Pages from files may not store anything: the choice lasts until the page is closed.
     }
     apply();
 }

@@ -1,10 +1,10 @@
-// What the page of threads shares: its lanes, who waited for whom, and the moment whose stacks are shown.
+// State of the Threads page: lanes, lock waits, sampling gaps, and the time of the thread dump shown.
 import { signal } from "@preact/signals";
 import { useMemo } from "preact/hooks";
 
 import type { ApiError, Parameters } from "./api";
 import { api, clock, recording, shown } from "./app";
-import { useAnswer } from "./ask";
+import { useAnswer } from "./query";
 import type { Lane, Link } from "./charts/index";
 import { toNumber } from "./exact";
 import { GAPS_MAX, LANES_MAX, WAITS_MAX } from "./limits";
@@ -14,17 +14,17 @@ import { offsetText, parseOffset, sinceBegin } from "./times";
 import { lanesOf, type Track } from "./tracks";
 import type { Answer, Row } from "./types";
 
-/** Numbers of threads that fit into an address. */
+/** Number of thread ids that fit into a URL. */
 const TIDS_MAX = 400;
 
-/** Threads that something besides the chart means, by the names that a dump has for them. */
-export const meant = signal<ReadonlySet<string>>(new Set());
-/** What questions have to be asked with for the threads that the pattern leaves. */
+/** Threads highlighted in the chart by the thread dump, by their names there. */
+export const highlighted = signal<ReadonlySet<string>>(new Set());
+/** Request parameters that select the threads matching the pattern. */
 export const chosenThreads = signal<Parameters>({});
-/** Where the cursor of the chart was last. */
-export const lastMoment = signal<number | null>(null);
+/** Last position of the chart's cursor. */
+export const lastCursor = signal<number | null>(null);
 
-/** A thread as dumps name it. */
+/** Name of a thread in thread dumps. */
 export function nameOf(lane: Lane): string {
     if (lane.tid === null) return lane.name;
     return lane.name === "" ? String(lane.tid) : `${lane.name} ${lane.tid}`;
@@ -38,21 +38,21 @@ export interface Threads {
     readonly lanes: readonly Lane[];
     readonly states: Track | null;
     readonly samples: Track | null;
-    /** Lanes there are beyond those that were asked for. */
+    /** Number of lanes beyond the requested ones. */
     readonly hidden: number;
     readonly failure: ApiError | null;
     readonly isPending: boolean;
 }
 
-/** Lanes of threads, of whom there are states, samples or both. */
+/** Lanes of threads that have states, samples or both. */
 export function useThreads(): Threads {
     const of = recording.value;
     const isReady = of?.tiles.state === "ready" || api.value?.isReport === true;
     const { pid, tid, comm, w } = common.value;
-    const whose: Parameters = { limit: LANES_MAX, pid, tid, comm, w };
-    const states = useAnswer<{ readonly tracks: readonly Track[] }>("tracks", isReady ? { track: "states", ...whose } : null);
+    const laneFilter: Parameters = { limit: LANES_MAX, pid, tid, comm, w };
+    const states = useAnswer<{ readonly tracks: readonly Track[] }>("tracks", isReady ? { track: "states", ...laneFilter } : null);
     const isSampled = isReady && hasRows("stack_sample");
-    const samples = useAnswer<{ readonly tracks: readonly Track[] }>("tracks", isSampled ? { track: "samples", ...whose } : null);
+    const samples = useAnswer<{ readonly tracks: readonly Track[] }>("tracks", isSampled ? { track: "samples", ...laneFilter } : null);
     const [a, b] = [states.answer?.tracks[0] ?? null, samples.answer?.tracks[0] ?? null];
     const lanes = useMemo(() => {
         const known = a ? lanesOf(a) : [];
@@ -69,7 +69,7 @@ export function useThreads(): Threads {
     };
 }
 
-/** A wait for a lock, and who held it. */
+/** A lock wait and the holder of the lock. */
 export interface Wait {
     readonly lane: Lane;
     readonly holder: Lane | null;
@@ -80,15 +80,15 @@ export interface Wait {
     readonly confidence: "high" | "medium" | "low";
 }
 
-/** A time without samples that tells something of the program. */
-export interface Silence {
-    /** Null where it is of all threads. */
+/** A sampling gap of a thread or of the whole process. */
+export interface SampleGap {
+    /** Null for a gap of all threads. */
     readonly lane: Lane | null;
     readonly begin: number;
     readonly end: number;
     readonly kind: string;
     readonly endedIn: string;
-    /** Silences that share most of their time have one number. */
+    /** Gaps that share most of their time have the same number. */
     readonly group: number | null;
 }
 
@@ -115,10 +115,10 @@ function windowed(parameters: Parameters): Parameters {
     return { ...parameters, ...(common.value["w"] ? { w: common.value["w"] } : {}) };
 }
 
-/** Who waited for whom in the window, the longest waits of each kind of lock. */
+/** The longest lock waits in the window, of each kind of lock. */
 export function useWaits(lanes: readonly Lane[], isWanted: boolean): readonly Wait[] {
-    const asked = useAnswer<Answer>("table", isWanted && hasRows("lock_wait") ? windowed({ what: "locks", view: "top", limit: WAITS_MAX }) : null);
-    return useMemo(() => waitsOf(asked.answer?.tables.flatMap((table) => table.rows) ?? [], lanes), [asked.answer, lanes]);
+    const query = useAnswer<Answer>("table", isWanted && hasRows("lock_wait") ? windowed({ what: "locks", view: "top", limit: WAITS_MAX }) : null);
+    return useMemo(() => waitsOf(query.answer?.tables.flatMap((table) => table.rows) ?? [], lanes), [query.answer, lanes]);
 }
 
 function waitsOf(rows: readonly Row[], lanes: readonly Lane[]): readonly Wait[] {
@@ -142,12 +142,12 @@ function waitsOf(rows: readonly Row[], lanes: readonly Lane[]): readonly Wait[] 
     });
 }
 
-/** Times without samples in the window. */
-export function useSilences(lanes: readonly Lane[]): readonly Silence[] {
-    const asked = useAnswer<Answer>("table", hasRows("sample_gap") ? windowed({ what: "threads", view: "gaps", limit: GAPS_MAX }) : null);
+/** Sampling gaps in the window. */
+export function useGaps(lanes: readonly Lane[]): readonly SampleGap[] {
+    const query = useAnswer<Answer>("table", hasRows("sample_gap") ? windowed({ what: "threads", view: "gaps", limit: GAPS_MAX }) : null);
     return useMemo(() => {
         const known = byTid(lanes);
-        const table = asked.answer?.tables.find((one) => one.name === "gaps");
+        const table = query.answer?.tables.find((one) => one.name === "gaps");
         return (table?.rows ?? []).flatMap((row) => {
             const [begin, end] = [time(row, "ts_ns"), time(row, "ts_end_ns")];
             if (begin === null || end === null) return [];
@@ -156,25 +156,25 @@ export function useSilences(lanes: readonly Lane[]): readonly Silence[] {
             if (!lane && kind !== "process_stopped") return [];
             return [{ lane, begin, end, kind, endedIn: text(row, "function"), group: whole(row, "group_id") }];
         });
-    }, [asked.answer, lanes]);
+    }, [query.answer, lanes]);
 }
 
-/** Those that were silent in the same time as another, the longest of it first. */
-export function together(silences: readonly Silence[], one: Silence): readonly Silence[] {
-    const shared = (other: Silence) => Math.min(one.end, other.end) - Math.max(one.begin, other.begin);
-    return silences
+/** Gaps of other threads in the same group, by decreasing overlap. */
+export function together(gaps: readonly SampleGap[], one: SampleGap): readonly SampleGap[] {
+    const shared = (other: SampleGap) => Math.min(one.end, other.end) - Math.max(one.begin, other.begin);
+    return gaps
         .filter((other) => other.group !== null && other.group === one.group && other.lane !== null && other.lane !== one.lane && shared(other) > 0)
         .sort((a, b) => shared(b) - shared(a));
 }
 
-export function linksOf(waits: readonly Wait[], silences: readonly Silence[]): readonly Link[] {
+export function linksOf(waits: readonly Wait[], gaps: readonly SampleGap[]): readonly Link[] {
     const arrows = waits.flatMap((wait) =>
         wait.holder === null || wait.holder === wait.lane
             ? []
             : [{ from: wait.lane.lane, to: wait.holder.lane, begin: wait.begin, end: wait.end, surety: wait.confidence, isArrow: true }],
     );
-    const pairs = silences.flatMap((one) =>
-        together(silences, one).flatMap((other) =>
+    const pairs = gaps.flatMap((one) =>
+        together(gaps, one).flatMap((other) =>
             one.lane && other.lane && one.lane.lane < other.lane.lane
                 ? [
                       {
@@ -192,65 +192,65 @@ export function linksOf(waits: readonly Wait[], silences: readonly Silence[]): r
     return [...arrows, ...pairs];
 }
 
-/** Where a link leads from a moment of a lane: to who held the lock, else to who was silent at the same time. */
-export function followed(waits: readonly Wait[], silences: readonly Silence[], lane: Lane, at: number): { readonly lane: Lane; readonly at: number; readonly says: string } | null {
+/** Target of the link at a point of a lane: the holder of the lock, else a thread with a simultaneous gap. */
+export function followed(waits: readonly Wait[], gaps: readonly SampleGap[], lane: Lane, at: number): { readonly lane: Lane; readonly at: number; readonly text: string } | null {
     const holds = (one: { readonly begin: number; readonly end: number }) => one.begin <= at && at < one.end;
     const wait = waits.find((one) => one.lane === lane && one.holder && one.holder !== lane && holds(one));
     if (wait?.holder) {
         const { holder } = wait;
-        const silent = silences.find((one) => one.lane === holder && one.begin < wait.end && one.end > wait.begin);
-        const moment = silent && !holds(silent) ? middle(Math.max(silent.begin, wait.begin), Math.min(silent.end, wait.end)) : at;
-        return { lane: holder, at: moment, says: `${lane.name} waited for ${wait.lock}, held by ${nameOf(holder)} (${wait.confidence} confidence), which was in ${wait.doing || "code without a name"}` };
+        const holderGap = gaps.find((one) => one.lane === holder && one.begin < wait.end && one.end > wait.begin);
+        const time = holderGap && !holds(holderGap) ? middle(Math.max(holderGap.begin, wait.begin), Math.min(holderGap.end, wait.end)) : at;
+        return { lane: holder, at: time, text: `${lane.name} waited for ${wait.lock}, held by ${nameOf(holder)} (${wait.confidence} confidence), which was in ${wait.doing || "unnamed code"}` };
     }
-    const silence = silences.find((one) => one.lane === lane && holds(one));
-    const others = silence ? together(silences, silence) : [];
-    const other = others.find((one) => one.endedIn !== silence?.endedIn) ?? others[0];
-    if (!silence || !other?.lane) return null;
-    const moment = holds(other) ? at : middle(Math.max(other.begin, silence.begin), Math.min(other.end, silence.end));
-    return { lane: other.lane, at: moment, says: `silent at the same time as ${nameOf(lane)}: ${nameOf(other.lane)}, in ${other.endedIn}` };
+    const gap = gaps.find((one) => one.lane === lane && holds(one));
+    const others = gap ? together(gaps, gap) : [];
+    const other = others.find((one) => one.endedIn !== gap?.endedIn) ?? others[0];
+    if (!gap || !other?.lane) return null;
+    const time = holds(other) ? at : middle(Math.max(other.begin, gap.begin), Math.min(other.end, gap.end));
+    return { lane: other.lane, at: time, text: `sampling gap at the same time as ${nameOf(lane)}: ${nameOf(other.lane)}, in ${other.endedIn}` };
 }
 
 function middle(begin: number, end: number): number {
     return Math.floor((begin + end) / 2);
 }
 
-/** The next moment of a lane at which it waited for a lock or was silent. */
-export function nextMoment(waits: readonly Wait[], silences: readonly Silence[], lane: Lane, at: number, isBack: boolean): number | null {
+/** The middle of the next lock wait or sampling gap of a lane. */
+export function nextEvent(waits: readonly Wait[], gaps: readonly SampleGap[], lane: Lane, at: number, isBack: boolean): number | null {
     const { begin, end } = shown.value;
-    const middles = [...waits, ...silences]
+    const middles = [...waits, ...gaps]
         .filter((one) => one.lane === lane && one.begin < end && one.end > begin)
         .map((one) => middle(Math.max(one.begin, begin), Math.min(one.end, end)))
         .sort((a, b) => a - b);
     return (isBack ? middles.reverse().find((one) => one < at - 1) : middles.find((one) => one > at + 1)) ?? null;
 }
 
-/** The moment whose stacks are shown. */
-export function shownMoment(): number | null {
+/** The time of the thread dump that is shown. */
+export function dumpTime(): number | null {
     const { page, options } = view.value;
     return page === "threads" ? parseOffset(options["dump"] ?? "") : null;
 }
 
-/** Where the cursor is, or the middle of what is seen. */
-export function cursorMoment(): number {
+/** The position of the cursor, or the middle of the window. */
+export function cursorTime(): number {
     const { begin, end } = shown.value;
-    const at = lastMoment.value;
+    const at = lastCursor.value;
     return at !== null && at >= begin && at < end ? at : middle(begin, end);
 }
 
-/** Shows the stacks of a moment, those of one thread first. */
-export function showMoment(at: number, lane: Lane | null): void {
+/** Shows the thread dump at a time, with one thread first. */
+export function showDump(at: number, lane: Lane | null): void {
     choose(null);
     const options = { ...view.value.options, dump: offsetText(Math.floor(at)), ...(lane ? { at: keyOf(lane) } : {}) };
     go({ options }, true);
 }
 
-export function hideMoment(): void {
+export function hideDump(): void {
     const { dump: _, ...options } = view.value.options;
-    meant.value = new Set();
+    highlighted.value = new Set();
     go({ options }, true);
 }
 
-/** What the address has for a lane that is looked at. */
+/** Key of a selected lane in the URL. */
 export function keyOf(lane: Lane): string {
     return lane.tid === null ? lane.name : String(lane.tid);
 }
@@ -264,8 +264,8 @@ export function patternOf(text: string): RegExp | null | "wrong" {
     }
 }
 
-/** Questions about the lanes that a pattern leaves, of so many: by number, or by the pattern where no number will do. */
-export function askedOf(lanes: readonly Lane[], all: number, pattern: RegExp): Parameters {
+/** Request parameters for the lanes left of `all`: by thread id, or by the pattern where ids do not work. */
+export function threadParameters(lanes: readonly Lane[], all: number, pattern: RegExp): Parameters {
     if (lanes.length === all) return {};
     const tids = lanes.flatMap((lane) => (lane.tid === null ? [] : [String(lane.tid)]));
     if (tids.length === 0 || tids.length < lanes.length || tids.length > TIDS_MAX) return { threads: `(?i)${pattern.source}` };

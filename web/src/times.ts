@@ -1,19 +1,19 @@
-// Times inside the pages are ns since the begin of the recording: doubles hold 104 days of them exactly.
+// Times inside the pages are ns since the start of the recording: doubles are exact up to 104 days.
 import { toBig, type Exact } from "./exact";
 
-/** From `begin` to `end`, ns since the begin of the recording. */
+/** From `begin` to `end`, ns since the start of the recording. */
 export interface Span {
     readonly begin: number;
     readonly end: number;
 }
 
 export interface Clock {
-    /** Begin of the recording, ns since 1970. */
+    /** Start of the recording, ns since 1970. */
     readonly begin: bigint;
     readonly length: number;
-    /** Name of a zone, or an offset such as `+05:30`. */
+    /** Name of a time zone, or an offset such as `+05:30`. */
     readonly zone: string | null;
-    /** Of many recordings: times are shown with their dates. */
+    /** Clock of many recordings: times are shown with their date. */
     readonly isDated?: boolean;
 }
 
@@ -25,7 +25,7 @@ export function span(clock: Clock, begin: Exact, end: Exact): Span {
     return { begin: sinceBegin(clock, begin), end: sinceBegin(clock, end) };
 }
 
-/** `+9.3180166s`, as the command line takes it; exact. */
+/** `+9.3180166s`, as on the command line; exact. */
 export function offsetText(ns: number): string {
     const whole = BigInt(Math.round(ns));
     const size = whole < 0n ? -whole : whole;
@@ -33,7 +33,7 @@ export function offsetText(ns: number): string {
     return `+${size / 1_000_000_000n}${fraction ? `.${fraction}` : ""}s`;
 }
 
-/** `A..B` for `-w` and for addresses. */
+/** `A..B` for `-w` and for URLs. */
 export function spanText(window: Span): string {
     return `${offsetText(window.begin)}..${offsetText(window.end)}`;
 }
@@ -45,7 +45,7 @@ export function parseSpan(text: string): Span | null {
     return window.end > window.begin ? window : null;
 }
 
-/** What {@link offsetText} writes. */
+/** Parses the output of {@link offsetText}. */
 export function parseOffset(text: string): number | null {
     const found = /^\+(\d+(?:\.\d{1,9})?)s$/.exec(text);
     return found?.[1] ? parseSeconds(found[1]) : null;
@@ -56,7 +56,7 @@ function parseSeconds(text: string): number {
     return Number(BigInt(whole) * 1_000_000_000n + BigInt(fraction.padEnd(9, "0")));
 }
 
-/** Minutes east of Greenwich of a fixed offset; null for names of zones. */
+/** Minutes east of Greenwich for a fixed offset; null for time zone names. */
 function fixedOffset(zone: string): number | null {
     const found = /^([+-])(\d{2}):?(\d{2})$/.exec(zone);
     if (!found?.[2] || !found[3]) return null;
@@ -81,7 +81,7 @@ function format(zone: string): Intl.DateTimeFormat | null {
             second: "2-digit",
         });
     } catch {
-        // A zone this browser does not know: times are in UTC then, and say so.
+        // Unknown to this browser: times are shown in UTC, and labelled so.
     }
     FORMATS.set(zone, made);
     return made;
@@ -119,20 +119,20 @@ function civilAt(clock: Clock, absolute: bigint): Civil {
     return { date: text.slice(0, 10), time: text.slice(11, 19), fraction, zone: minutes === null ? "UTC" : zone };
 }
 
-/** Time of day with as many decimals as tell moments of the given step apart. */
+/** Time of day with enough decimals to distinguish times that are `step` ns apart. */
 export function timeOfDay(clock: Clock, ns: number, step = 1000): string {
     const { time, fraction } = civil(clock, ns);
     const decimals = step >= 1e9 ? 0 : step >= 1e6 ? 3 : step >= 1e3 ? 6 : 9;
     return decimals ? `${time}.${fraction.slice(0, decimals)}` : time;
 }
 
-/** Date and time to the millisecond, whole seconds without any; exact, however far the clock's begin is. */
+/** Date and time to the millisecond, without a fraction for whole seconds; exact, however far the clock's start is. */
 export function dateTime(clock: Clock, ns: Exact): string {
     const { date, time, fraction } = civilAt(clock, toBig(ns));
     return /^0+$/.test(fraction) ? `${date} ${time}` : `${date} ${time}.${fraction.slice(0, 3)}`;
 }
 
-/** At a line of an axis: the time, at midnight the day where there may be several. */
+/** Label of an axis line: the time, or at midnight the date if the axis may cover several days. */
 export function axisText(clock: Clock, ns: number, step: number): string {
     const { date, time } = civil(clock, ns);
     return clock.isDated && step >= 1e9 && time === "00:00:00" ? date : timeOfDay(clock, ns, step);
@@ -150,19 +150,19 @@ export function contains(window: Span, ns: number): boolean {
     return ns >= window.begin && ns < window.end;
 }
 
-/** Within the recording, at least so long, and of whole ns. */
+/** Moved into the recording, at least `least` ns long, in whole ns. */
 export function clamp(window: Span, total: number, least = 10): Span {
     const size = Math.min(Math.max(length(window), least), Math.max(total, least));
     const begin = Math.min(Math.max(window.begin, 0), Math.max(total - size, 0));
     return { begin: Math.round(begin), end: Math.round(begin + size) };
 }
 
-/** So many times as long around the same moment. */
+/** `factor` times as long, around the same point. */
 export function zoomed(window: Span, factor: number, at = (window.begin + window.end) / 2): Span {
     return { begin: at - (at - window.begin) * factor, end: at + (window.end - at) * factor };
 }
 
-/** With some of what came before and after. */
+/** With a margin before and after. */
 export function withMargin(window: Span, share = 0.15): Span {
     const margin = Math.max(length(window) * share, 1000);
     return { begin: window.begin - margin, end: window.end + margin };

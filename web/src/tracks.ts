@@ -1,11 +1,11 @@
-// Lanes of tracks, and their tiles.
+// Tracks: their lanes and tiles.
 import { ARROW_FORM } from "./api";
 import { api, recording } from "./app";
 import { type Lane, tilesOf, type TrackName } from "./charts/index";
 import { Island } from "./island";
 import type { Span } from "./times";
 
-interface ToldLane {
+interface LaneInfo {
     readonly lane: number;
     readonly name: string | null;
     readonly tid?: number | null;
@@ -19,7 +19,7 @@ export interface Track {
     readonly values: readonly string[];
     readonly groups: readonly string[];
     readonly total: number;
-    readonly lanes: readonly ToldLane[];
+    readonly lanes: readonly LaneInfo[];
 }
 
 export function lanesOf(track: Track): Lane[] {
@@ -33,7 +33,7 @@ export function lanesOf(track: Track): Lane[] {
     }));
 }
 
-/** What fetches tiles of a track: their addresses name the recording's digest, so that browsers may keep them. */
+/** Fetches tiles of a track. The URLs include the recording's digest, so that browsers may cache them. */
 export function fetchTiles(track: TrackName) {
     return (level: number, index: number, lanes: readonly number[], signal: AbortSignal): Promise<ArrayBuffer> => {
         const from = api.value;
@@ -44,7 +44,7 @@ export function fetchTiles(track: TrackName) {
     };
 }
 
-/** A report has tiles of some levels only: the finest that covers the window, or a coarser one. */
+/** A report has tiles of some levels only: the finest one that covers the window, or a coarser one. */
 export function levelsOf(track: TrackName): ((wanted: number, window: Span) => number) | undefined {
     const from = api.value?.transport;
     if (!(from instanceof Island)) return undefined;

@@ -1,4 +1,4 @@
-// Answers of the server, as docs/api.md has them.
+// Responses of the server, as documented in docs/api.md.
 import type { Exact } from "./exact";
 
 export type Measure =
@@ -84,11 +84,11 @@ export interface Actor {
     readonly name: string;
     readonly pid: number | null;
     readonly tid: number | null;
-    /** Host of another recording that it is on. */
+    /** Its host, if that is the host of another recording. */
     readonly host?: string;
 }
 
-/** A request that went to another host. */
+/** A request to another host. */
 export interface Crossing {
     readonly from_host?: string;
     readonly host: string | null;

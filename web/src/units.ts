@@ -1,4 +1,4 @@
-// Quantities as people read them; the machine forms stay in ns and bytes.
+// Quantities formatted for display; machine-readable formats keep ns and bytes.
 
 const DURATIONS: readonly (readonly [number, string])[] = [
     [1e9, "s"],
@@ -8,14 +8,14 @@ const DURATIONS: readonly (readonly [number, string])[] = [
 ];
 const SIZES = ["B", "KiB", "MiB", "GiB", "TiB", "PiB"] as const;
 
-/** Three significant digits, whole numbers with all of theirs. */
+/** Three significant digits; integers keep all digits. */
 export function digits(value: number): string {
     const size = Math.abs(Number(value.toPrecision(3)));
     if (size >= 100 || Number.isInteger(value)) return grouped(Math.round(value));
     return value.toFixed(size >= 10 ? 1 : size >= 1 ? 2 : 3);
 }
 
-/** Thousands apart by a narrow space, as the terminal has them. */
+/** Thousands separated by a narrow space, as in the terminal. */
 export function grouped(value: number | bigint): string {
     const text = value.toString();
     if (!/^-?\d{5,}$/.test(text)) return text;
@@ -38,7 +38,7 @@ export function bytes(count: number): string {
     return `${digits(value)} ${SIZES[unit] ?? "B"}`;
 }
 
-/** `99.9 %`; what is not all is never shown as 100. */
+/** `99.9 %`; less than everything is never shown as 100 %. */
 export function ratio(share: number): string {
     const percent = share * 100;
     if (percent > 99.9 && percent < 100) return "99.9 %";
@@ -50,7 +50,7 @@ export function rate(perSecond: number): string {
     return `${digits(perSecond)}/s`;
 }
 
-/** One word or several: `plural(3, "row")`. */
+/** A count with its noun: `plural(3, "row")`. */
 export function plural(count: number, noun: string): string {
     return `${grouped(count)} ${noun}${count === 1 ? "" : "s"}`;
 }

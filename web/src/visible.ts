@@ -1,17 +1,17 @@
-// Names in a recording are chosen by whoever ran a program: they may hold anything.
+// Names in a recording are chosen by the recorded programs and may contain anything.
 
-/** What would act on a terminal or turn text around instead of being seen: controls, direction marks, halves of pairs. */
+/** Characters that act on a terminal or on text direction instead of being visible: controls, bidi marks, lone surrogates. */
 const UNSEEN =
     /[\u0000-\u001f\u007f-\u009f\u00ad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff\ufff9-\ufffb]|[\ud800-\udbff](?![\udc00-\udfff])|(?<![\ud800-\udbff])[\udc00-\udfff]/g;
 
 const SHORT: Readonly<Record<string, string>> = { "\n": "\\n", "\r": "\\r", "\t": "\\t", "\0": "\\0" };
 
-/** The text with everything that cannot be seen written as an escape. */
+/** The text with invisible characters written as escapes. */
 export function visible(text: string): string {
     return text.replace(UNSEEN, (unit) => SHORT[unit] ?? `\\u{${unit.charCodeAt(0).toString(16)}}`);
 }
 
-/** So many characters at most, with what identifies a path (its end) kept. */
+/** At most `length` characters; cut in the middle, so that the end, which identifies a path, stays. */
 export function shortened(text: string, length: number): string {
     const characters = Array.from(text);
     if (characters.length <= length) return text;
@@ -20,10 +20,10 @@ export function shortened(text: string, length: number): string {
     return `${characters.slice(0, head).join("")}…${characters.slice(characters.length - tail).join("")}`;
 }
 
-/** Longest text of a tooltip. */
+/** Maximum length of a tooltip. */
 const TITLE_LENGTH = 300;
 
-/** For tooltips and labels: seen, and of bounded length. */
+/** For tooltips and labels: visible, and of bounded length. */
 export function title(text: string): string {
     return shortened(visible(text), TITLE_LENGTH);
 }

@@ -1,1 +1,1 @@
-"""Faults made on purpose, with the truth of who is guilty of which millisecond."""
+"""Injected faults, with the ground truth of culprits and milliseconds."""

@@ -1,18 +1,19 @@
 // SPDX-License-Identifier: MIT OR Apache-2.0
 /*
- * Victims and culprits whose moments Python could not keep: who holds a lock, who takes a CPU away,
- * who sends packets without end. Each runs by a plan it is given, ends by itself when the plan ends,
- * and prints as JSON what it did, in ns of CLOCK_MONOTONIC.
+ * Victims and culprits that need more precise timing than Python allows: lock holders, CPU hogs,
+ * packet floods. Each follows a given plan, exits at its end, and prints its timestamps as JSON, in
+ * ns of CLOCK_MONOTONIC.
  *
  *     actors WHAT until=NS on=NS:NS,NS:NS… [NAME=NUMBER…]
  *
- *     work     a victim: computes for `work_us`, sleeps for `pause_us`, and stamps each computation
- *     lock     threads that share a mutex: a holder that sleeps in it for `hold_us`, `waiters`, and an
- *              intruder that takes it whenever it can (`intruder=1`); with disk=PATH waiters read first
+ *     work     a victim: computes for `work_us`, sleeps for `pause_us`, and records each computation
+ *     lock     threads that share a mutex: a holder that sleeps while holding it for `hold_us`,
+ *              `waiters`, and an intruder that takes it whenever it is free (`intruder=1`); with
+ *              disk=PATH, waiters read first
  *     barrier  threads that compute until one of them stops all others for `stop_us`
- *     spin     computes while the plan says so: on `cpu`, in `threads` threads, real-time with `rt=1`
- *     storm    runs /bin/true again and again from `threads` threads
- *     flood    sends datagrams to host=ADDRESS, `rate` a second
+ *     spin     computes in the active windows: on `cpu`, in `threads` threads, real-time with `rt=1`
+ *     storm    runs /bin/true repeatedly from `threads` threads
+ *     flood    sends datagrams to host=ADDRESS, `rate` per second
  */
 #define _GNU_SOURCE
 #include <arpa/inet.h>
@@ -152,7 +153,7 @@ static void spin(void)
 	pthread_t threads[THREADS_MAX];
 	long count = number("threads", 1);
 	if (number("rt", 0)) {
-		/* The kernel ends who computes for longer than a burst without a pause. */
+		/* The kernel kills a process that computes for longer than a burst without a pause. */
 		rlim_t most = (rlim_t)number("burst_us", 300000) + 500000;
 		struct rlimit limit = { most, most };
 		setrlimit(RLIMIT_RTTIME, &limit);
@@ -258,7 +259,7 @@ int main(int argc, char **argv)
 	until = text("until") ? atoll(text("until")) : 0;
 	seed = number("seed", 1);
 	const char *what = argc > 1 ? argv[1] : "";
-	/* Nobody needs more than a minute. */
+	/* No actor needs more than a minute. */
 	alarm(60);
 	run_on(number("cpu", -1));
 	calibrate();

@@ -1,4 +1,4 @@
-/* What all actors of actors.c need: times, stamps, work of a known length. */
+/* Shared by the actors of actors.c: clocks, timestamps, computation of a known duration. */
 
 struct span {
 	ns begin, end;
@@ -37,7 +37,7 @@ static int is_on(ns at)
 	return 0;
 }
 
-/* Sleeps up to the begin of the next window; false at the end of the plan. */
+/* Sleeps until the start of the next window; false at the end of the plan. */
 static int wait_for_window(void)
 {
 	ns at = now(), next = until;
@@ -98,7 +98,7 @@ static void compute(long rounds)
 	sink = x;
 }
 
-/* The least of several, as others may run meanwhile. */
+/* Takes the minimum of several runs, because other threads may run meanwhile. */
 static void calibrate(void)
 {
 	ns best = INT64_MAX;

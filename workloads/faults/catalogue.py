@@ -1,4 +1,4 @@
-"""All faults, by number of the list they come from, and what to record for each."""
+"""All faults with their numbers in the list of faults, and the events to record for each."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Fault:
     make: Callable[[Lab, Plan], Truth]
     what: str = USUAL
     stacks: str = "500us"
-    # Windows in which it is there: seconds at least and at most, and how many.
+    # Active windows: minimum and maximum length in seconds, and their number.
     on: tuple[float, float] = (1.0, 1.6)
     rounds: int = 2
 
@@ -57,8 +57,8 @@ FAULTS = {
     "two_faults": Fault("23", locks.two_faults),
 }
 
-# Faults of the list that no run makes, and why.
+# Faults of the list that are not injected, with the reason.
 MISSING = {
-    "11, the server untraced": "a server on this machine is always recorded; it takes two machines",
-    "21, every ten seconds": "twelve periods of it take two minutes; a job of every second is made",
+    "11, the server untraced": "needs two machines, because a server on this machine is recorded",
+    "21, every ten seconds": "twelve periods take two minutes; the job runs every second instead",
 }

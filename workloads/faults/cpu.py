@@ -1,4 +1,4 @@
-"""Who takes the CPU: a real-time spinner, a quota, a storm of programs, a job, a debugger."""
+"""CPU faults: a real-time spinner, a quota, a fork storm, a periodic job, a debugger."""
 
 from __future__ import annotations
 
@@ -14,23 +14,23 @@ from throttled import Group
 
 
 def cpu_of_victim() -> int:
-    """The last CPU; whoever watches needs another one."""
+    """The last CPU; the watchdog and the recorder need another one."""
     cpus = sorted(os.sched_getaffinity(0))
     if len(cpus) < 2:
-        raise UnavailableError("one CPU is not enough: the watchdog needs one of its own")
+        raise UnavailableError("needs two CPUs: the watchdog needs its own")
     return cpus[-1]
 
 
-def judged(
+def truth_of(
     plan: Plan, faults: list[tuple[int, int]], culprit: Culprit, victim: dict[str, Any], pid: int
 ) -> Truth:
-    """Of a victim that only computes: whatever is beyond its own time."""
+    """The truth for a victim that only computes: the time beyond its own."""
     truth = Truth(plan, faults, [culprit])
-    who = {**victim["victim"], "pid": pid}
+    thread = {**victim["victim"], "pid": pid}
     spans = [(begin, end) for begin, end in victim["victim"]["spans"]]
     own = undisturbed(spans, faults)
     for span in spans:
-        truth.add(who, "", span, [excess(span, faults, own)])
+        truth.add(thread, "", span, [excess(span, faults, own)])
     truth.needs_quiet = True
     truth.notes["own_ns"] = own
     return truth
@@ -47,8 +47,8 @@ def rt_hog(lab: Lab, plan: Plan) -> Truth:
     culprit = Culprit("process", "spinner", ["cpu_runqueue"], spinner.pid, spins["tid"])
     culprit.objects = [Thing("cpu", str(cpu))]
     faults = [(begin, end) for begin, end in spins["spans"]]
-    truth = judged(plan, faults, culprit, victim.result(), victim.pid)
-    # Nobody else has the CPU meanwhile.
+    truth = truth_of(plan, faults, culprit, victim.result(), victim.pid)
+    # No other thread can run on the CPU meanwhile.
     truth.needs_quiet = False
     return truth
 
@@ -65,7 +65,7 @@ def quota(lab: Lab, plan: Plan) -> Truth:
     faults = plan.switch(lambda: group.limit(limit), lambda: group.limit(None))
     culprit = Culprit("cgroup", group.path.name, ["cpu_throttled"], near=["container"])
     culprit.objects = [Thing("cgroup", group.path.name)]
-    truth = judged(plan, faults, culprit, victim.result(), victim.pid)
+    truth = truth_of(plan, faults, culprit, victim.result(), victim.pid)
     truth.notes.update(group.stat())
     return truth
 
@@ -76,16 +76,16 @@ def fork_storm(lab: Lab, plan: Plan) -> Truth:
     words = [f"cpu={cpu}", f"work_us={plan.whole(4, 8) * 1000}", "pause_us=8000"]
     victim = act(lab, plan, "work", *words)
     spawner = act(lab, plan, "storm", f"cpu={cpu}", f"threads={plan.whole(4, 6)}")
-    told = spawner.result()
+    result = spawner.result()
     culprit = Culprit("process", "spawner", ["cpu_runqueue"], spawner.pid, with_children=True)
     culprit.objects = [Thing("cpu", str(cpu))]
-    truth = judged(plan, plan.windows, culprit, victim.result(), victim.pid)
-    truth.notes["runs"] = told["runs"]
+    truth = truth_of(plan, plan.windows, culprit, victim.result(), victim.pid)
+    truth.notes["runs"] = result["runs"]
     return truth
 
 
 def periodic_job(lab: Lab, plan: Plan) -> Truth:
-    """Every second, as more than twenty seconds of a run are too many for a longer period."""
+    """Runs every second: a longer period would need a run of more than twenty seconds."""
     cpu = cpu_of_victim()
     period, burst = 1_000_000_000, plan.whole(180, 320) * 1_000_000
     plan.begin()
@@ -99,7 +99,7 @@ def periodic_job(lab: Lab, plan: Plan) -> Truth:
     culprit = Culprit("process", "logrotate-job", ["cpu_runqueue"], job.pid)
     culprit.objects = [Thing("cpu", str(cpu))]
     culprit.findings = ["periodic"]
-    truth = judged(plan, plan.windows, culprit, victim.result(), victim.pid)
+    truth = truth_of(plan, plan.windows, culprit, victim.result(), victim.pid)
     truth.notes["period_ns"] = period
     return truth
 
@@ -111,12 +111,12 @@ def stop_signal(lab: Lab, plan: Plan) -> Truth:
     stopper = lab.start("debugger", stop_and_go, plan, victim.pid, stopped)
     spans = [(begin, end) for begin, end in stopper.result()]
     culprit = Culprit("process", "debugger", ["signal_stop"], stopper.pid, stopper.pid)
-    told = victim.result()
-    who, own_spans = {**told["victim"], "pid": victim.pid}, told["victim"]["spans"]
+    result = victim.result()
+    thread, own_spans = {**result["victim"], "pid": victim.pid}, result["victim"]["spans"]
     truth = Truth(plan, spans, [culprit])
     for begin, end in own_spans:
-        # It does not run while it is stopped, whatever else it would have done.
-        truth.add(who, "", (begin, end), [overlap((begin, end), spans)])
+        # A stopped thread does not run, whatever it would have done.
+        truth.add(thread, "", (begin, end), [overlap((begin, end), spans)])
     return truth
 
 
@@ -126,10 +126,10 @@ def stop_and_go(plan: Plan, pid: int, length: int) -> list[tuple[int, int]]:
         at = begin
         while at < end:
             sleep_until(at)
-            begun = time.monotonic_ns()
+            start = time.monotonic_ns()
             os.kill(pid, signal.SIGSTOP)
-            sleep_until(begun + length)
+            sleep_until(start + length)
             os.kill(pid, signal.SIGCONT)
-            spans.append((begun, time.monotonic_ns()))
+            spans.append((start, time.monotonic_ns()))
             at = spans[-1][1] + 300_000_000
     return spans

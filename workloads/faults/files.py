@@ -1,4 +1,4 @@
-"""What a program does to itself: temporary files, a sleep nobody remembers; and older workloads."""
+"""Faults within a program: temporary files, a forgotten sleep; and the older workloads."""
 
 from __future__ import annotations
 
@@ -24,19 +24,19 @@ def temporary_files(lab: Lab, plan: Plan) -> Truth:
     temp_files.FILES = plan.whole(700, 1000)
     plan.begin()
     actor = lab.start("webapp", thumbnails, plan, parent)
-    told = actor.result()
+    result = actor.result()
     mechanisms = ["temporary_files"]
-    culprit = Culprit("process", "thumbnailer", mechanisms, actor.pid, told["worker"])
+    culprit = Culprit("process", "thumbnailer", mechanisms, actor.pid, result["worker"])
     culprit.objects = [Thing("file", f"{parent}/*"), Thing("any", str(parent))]
     culprit.findings = ["temporary_files"]
     truth = Truth(plan, plan.windows, [culprit])
-    for span, churned in zip(told["spans"], told["churned"]):
-        truth.add(told, "futex", span, [churned])
+    for span, churned in zip(result["spans"], result["churned"]):
+        truth.add(result, "futex", span, [churned])
     return truth
 
 
 def thumbnails(plan: Plan, parent: Path) -> dict[str, Any]:
-    """Requests that wait for a thread, which makes files while the fault is there."""
+    """Requests that wait for a thread, which creates files while the fault is active."""
     wanted: queue.Queue[Path | None] = queue.Queue()
     done: queue.Queue[int] = queue.Queue()
 
@@ -52,26 +52,26 @@ def thumbnails(plan: Plan, parent: Path) -> dict[str, Any]:
     worker.start()
     churned: list[int] = []
 
-    def ask() -> None:
+    def request() -> None:
         wanted.put(parent / str(uuid.uuid4()))
         churned.append(done.get())
 
-    told = repeat(plan, ask, 0.03)
+    result = repeat(plan, request, 0.03)
     wanted.put(None)
     worker.join()
-    return {**told, "worker": worker.native_id, "churned": churned}
+    return {**result, "worker": worker.native_id, "churned": churned}
 
 
 def hidden_sleep(lab: Lab, plan: Plan) -> Truth:
     nap = plan.whole(30, 90) / 1000
     plan.begin()
     actor = lab.start("webapp", sometimes_sleep, plan, nap)
-    told = actor.result()
+    result = actor.result()
     culprit = Culprit("own", "webapp", ["timer_sleep"], actor.pid)
     culprit.near = ["timer", "clock_nanosleep*"]
     truth = Truth(plan, plan.windows, [culprit])
-    for span, slept in zip(told["spans"], told["slept"]):
-        truth.add(told, "clock_nanosleep", span, [slept])
+    for span, slept in zip(result["spans"], result["slept"]):
+        truth.add(result, "clock_nanosleep", span, [slept])
     return truth
 
 
@@ -89,43 +89,43 @@ def sometimes_sleep(plan: Plan, nap: float) -> dict[str, Any]:
 
 
 def stormed(lab: Lab, plan: Plan) -> Truth:
-    """The workload `sync_storm`, with its figures from the seed."""
+    """The workload `sync_storm`, with parameters from the seed."""
     sync_storm.MIB = plan.whole(4, 7)
     sync_storm.WRITE_US = plan.whole(250, 420) * 1000
-    told = sync_storm.work(lab, 6)
+    result = sync_storm.work(lab, 6)
     offset = plan.offset
-    syncs = [since(sync, offset) for sync in told["guilty"]["syncs"]]
+    syncs = [since(sync, offset) for sync in result["guilty"]["syncs"]]
     names = ["sync_storm", "block_queue", "journal_wait"]
-    culprit = Culprit("process", "nightly-backup", names, told["guilty"]["pid"])
-    culprit.objects = [Thing("device", told["disk"]), Thing("journal", told["disk"])]
+    culprit = Culprit("process", "nightly-backup", names, result["guilty"]["pid"])
+    culprit.objects = [Thing("device", result["disk"]), Thing("journal", result["disk"])]
     culprit.near = ["jbd2/*"]
     truth = Truth(plan, syncs, [culprit])
-    service = {**told["service"], "tid": told["service"]["pid"]}
-    for stall in told["service"]["stalls"]:
+    service = {**result["service"], "tid": result["service"]["pid"]}
+    for stall in result["service"]["stalls"]:
         span = since(stall, offset)
         truth.add(service, "openat", span, [excess(span, syncs, 0)])
-    truth.notes["usual_ns"] = told["service"]["open_ns_median"]
+    truth.notes["usual_ns"] = result["service"]["open_ns_median"]
     return truth
 
 
 def sent_cold(lab: Lab, plan: Plan) -> Truth:
-    """The workload `cold_sendfile`, with its figures from the seed."""
+    """The workload `cold_sendfile`, with parameters from the seed."""
     cold_sendfile.READ_US = plan.whole(200, 420) * 1000
-    told = cold_sendfile.work(lab, 10)
+    result = cold_sendfile.work(lab, 10)
     offset = plan.offset
-    sends = [since(told["guilty"], offset)]
+    sends = [since(result["guilty"], offset)]
     names = ["lock_inode", "lock_kernel", "block_service", "page_fault_io"]
-    culprit = Culprit("process", "downloadd", names, told["guilty"]["pid"])
-    culprit.objects = [Thing("file", told["file"]), Thing("device", told["disk"])]
+    culprit = Culprit("process", "downloadd", names, result["guilty"]["pid"])
+    culprit.objects = [Thing("file", result["file"]), Thing("device", result["disk"])]
     truth = Truth(plan, sends, [culprit])
-    victim = {**told["victim"], "tid": told["victim"]["pid"]}
-    for stall in told["victim"]["stalls"]:
+    victim = {**result["victim"], "tid": result["victim"]["pid"]}
+    for stall in result["victim"]["stalls"]:
         span = since(stall, offset)
         truth.add(victim, "pwrite64", span, [excess(span, sends, 0)])
     return truth
 
 
-def since(told: dict[str, int], offset: int) -> Span:
-    """Of a workload that stamps with the calendar."""
-    begin = told["begin_ns"] - offset
-    return begin, begin + told["dur_ns"]
+def since(timed: dict[str, int], offset: int) -> Span:
+    """The span of a workload's wall-clock timestamps."""
+    begin = timed["begin_ns"] - offset
+    return begin, begin + timed["dur_ns"]

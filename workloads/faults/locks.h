@@ -1,4 +1,4 @@
-/* Actors about a lock: holders, intruders, and those that wait. */
+/* Lock actors: holders, intruders, and waiters. */
 
 static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
 static struct stamps waits[THREADS_MAX], holds[THREADS_MAX], reads[THREADS_MAX];

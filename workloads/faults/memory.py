@@ -1,4 +1,4 @@
-"""A control group whose memory is not enough."""
+"""A cgroup with too little memory."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ CHUNK = 8
 
 
 def swap(lab: Lab) -> None:
-    """Compressed memory as swap; only who has a limit of memory comes to use it."""
+    """Sets up zram as swap; only a cgroup with a memory limit uses it."""
     needs("mkswap", "swapon")
     device = Path("/sys/block/zram0")
     if not device.exists() or (device / "disksize").read_text().strip() != "0":
-        raise UnavailableError("there is no zram that is free")
+        raise UnavailableError("zram0 is not available")
     if len(Path("/proc/swaps").read_text().splitlines()) > 1:
-        raise UnavailableError("the machine has swap of its own")
+        raise UnavailableError("the machine has other swap")
     lab.will_undo("swap", "/dev/zram0")
     (device / "disksize").write_text(str(256 * MIB))
     run("mkswap", "/dev/zram0")
@@ -34,7 +34,7 @@ def swap(lab: Lab) -> None:
 def reclaim(lab: Lab, plan: Plan) -> Truth:
     root = Path("/sys/fs/cgroup/memory")
     if not (root / "memory.limit_in_bytes").exists():
-        raise UnavailableError("there is no control group for memory of version 1")
+        raise UnavailableError("there is no memory controller of cgroup v1")
     swap(lab)
     group = root / f"whyslow-lab-{os.getpid()}"
     lab.will_undo("cgroup", str(group))
@@ -45,32 +45,32 @@ def reclaim(lab: Lab, plan: Plan) -> Truth:
     plan.begin()
     victim = lab.start("container", touch, plan, group)
     faults = plan.switch(lambda: shrink(limit, bytes_max), lambda: limit.write_text("-1"))
-    told = victim.result()
+    result = victim.result()
     names = ["reclaim", "swap_in", "memory_throttle"]
     culprit = Culprit("cgroup", group.name, names, near=["container", "zram0"])
     culprit.objects = [Thing("cgroup", group.name), Thing("device", "zram0")]
     truth = Truth(plan, faults, [culprit])
     truth.needs_quiet = True
-    own = undisturbed(told["spans"], faults)
-    for span in told["spans"]:
-        truth.add(told, "", span, [excess(span, faults, own)])
+    own = undisturbed(result["spans"], faults)
+    for span in result["spans"]:
+        truth.add(result, "", span, [excess(span, faults, own)])
     return truth
 
 
 def shrink(limit: Path, bytes_max: int) -> None:
-    """The kernel gives up while pages come faster than it frees them; so little by little."""
-    give_up = time.monotonic() + 2
+    """Lowers the limit in steps: a write fails while pages arrive faster than they are freed."""
+    deadline = time.monotonic() + 2
     at = (TOUCHED + 16) * MIB
     while at > bytes_max:
         at = max(at - 8 * MIB, bytes_max)
-        while time.monotonic() < give_up:
+        while time.monotonic() < deadline:
             try:
                 limit.write_text(str(at))
                 break
             except OSError:
                 time.sleep(0.01)
         else:
-            raise UnavailableError("the kernel does not get the group below its limit")
+            raise UnavailableError("the kernel cannot shrink the cgroup below its limit")
 
 
 def touch(plan: Plan, group: Path) -> dict[str, Any]:

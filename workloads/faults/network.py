@@ -1,4 +1,4 @@
-"""Two hosts of a network: a resolver out of reach, lost packets, a slow server, a flood."""
+"""Network faults between two hosts: unreachable resolver, lost packets, slow server, flood."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import time
 from pathlib import Path
 from typing import Any, Callable
 
-from faults.cpu import cpu_of_victim, judged
+from faults.cpu import cpu_of_victim, truth_of
 from faults.plan import MS, Plan, Span, act, myself, overlap, repeat, undisturbed
 from faults.truth import Culprit, Thing, Truth
 from lab import LIBC, Lab, UnavailableError, needs, run
@@ -23,7 +23,7 @@ SMALL = 100
 
 
 class Net:
-    """Two name spaces with a cable between them; nothing of the machine's own network is in it."""
+    """Two network namespaces with a veth pair, separate from the machine's network."""
 
     def __init__(self, lab: Lab) -> None:
         needs("ip", "nft")
@@ -41,7 +41,7 @@ class Net:
             run("ip", "-n", name, "link", "set", "cable", "up")
 
     def nft(self, rule: str) -> None:
-        """A rule of the far side, for what comes in."""
+        """Adds a rule for incoming packets on the far side."""
         run("ip", "netns", "exec", self.names[1], "nft", rule)
 
     def filter(self) -> None:
@@ -56,23 +56,23 @@ class Net:
 
 
 def inside(name: str, do: Callable[..., Any], *words: Any) -> Any:
-    """Does something in a name space."""
+    """Runs a function in a network namespace."""
     fd = os.open(f"/run/netns/{name}", os.O_RDONLY)
     if LIBC.setns(fd, CLONE_NEWNET) != 0:
-        raise RuntimeError("setns fails")
+        raise RuntimeError("setns failed")
     os.close(fd)
     return do(*words)
 
 
 def as_resolver(file: Path) -> None:
-    """Lookups of this process read this file for /etc/resolv.conf."""
+    """Makes lookups of this process use `file` as /etc/resolv.conf."""
     target = os.path.realpath("/etc/resolv.conf").encode()
     if (
         LIBC.unshare(CLONE_NEWNS) != 0
         or LIBC.mount(b"none", b"/", None, ctypes.c_ulong(MS_REC | MS_PRIVATE), None) != 0
         or LIBC.mount(str(file).encode(), target, None, ctypes.c_ulong(MS_BIND), None) != 0
     ):
-        raise RuntimeError("no resolv.conf of its own")
+        raise RuntimeError("cannot mount resolv.conf")
 
 
 def dns(lab: Lab, plan: Plan) -> Truth:
@@ -86,17 +86,17 @@ def dns(lab: Lab, plan: Plan) -> Truth:
     some = f"numgen random mod 100 < {plan.whole(8, 20)}"
     rules = iter([f"add rule ip lab in udp dport 53 {which} drop" for which in ("", some)])
     faults = plan.switch(lambda: net.nft(next(rules)), net.clear)
-    told = victim.result()
+    result = victim.result()
     server.result()
     culprit = Culprit("peer", THERE, ["dns_lookup"])
     culprit.near = ["webapp", "resolverd", "timer", "poll*"]
     culprit.objects = [Thing("peer", f"{THERE}:53"), Thing("host", "db.internal")]
     culprit.objects.append(Thing("any", "db.internal"))
     truth = Truth(plan, faults, [culprit])
-    own = undisturbed(told["spans"], faults)
-    for begin, end in told["spans"]:
+    own = undisturbed(result["spans"], faults)
+    for begin, end in result["spans"]:
         lost = end - begin - own if end - begin > 500 * MS else 0
-        truth.add(told, "poll", (begin, end), [max(0, lost)])
+        truth.add(result, "poll", (begin, end), [max(0, lost)])
     return truth
 
 
@@ -111,7 +111,7 @@ def look_up(plan: Plan, config: Path) -> dict[str, Any]:
 
 
 def answer_names(plan: Plan) -> int:
-    """A resolver for which every name has one address."""
+    """A resolver that returns one address for every name."""
     server = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
     server.bind((THERE, 53))
     server.settimeout(0.2)
@@ -130,7 +130,7 @@ def answer_names(plan: Plan) -> int:
 
 
 def serve(plan: Plan, delay: Callable[[int], float], needed: int = SMALL) -> dict[str, Any]:
-    """Answers requests of a size, one connection after another."""
+    """Answers requests of a fixed size, one connection after another."""
     server = socket.create_server((THERE, PORT), backlog=64)
     server.settimeout(0.2)
     late: list[Span] = []
@@ -163,8 +163,8 @@ def serve(plan: Plan, delay: Callable[[int], float], needed: int = SMALL) -> dic
     return {**myself(), "late": late}
 
 
-def ask_once() -> None:
-    """A request on a connection of its own; one that fails has taken its time, too."""
+def request_once() -> None:
+    """Sends a request on a new connection; a failed one counts, too."""
     try:
         with socket.create_connection((THERE, PORT), timeout=4) as connection:
             connection.sendall(b"q" * SMALL)
@@ -179,20 +179,20 @@ def lost_packets(lab: Lab, plan: Plan) -> Truth:
     percent = plan.whole(4, 9)
     plan.begin()
     server = net.start("shop-api", 1, serve, plan, lambda _: 0)
-    victim = net.start("webapp", 0, repeat, plan, ask_once, 0.004)
+    victim = net.start("webapp", 0, repeat, plan, request_once, 0.004)
     rule = f"add rule ip lab in tcp dport {PORT} numgen random mod 100 < {percent} drop"
     faults = plan.switch(lambda: net.nft(rule), net.clear)
-    told = victim.result()
+    result = victim.result()
     server.result()
     culprit = Culprit("peer", THERE, ["network_retransmit"])
     culprit.near = ["shop-api", "webapp", f"{HERE}:*"]
     culprit.objects = [Thing("peer", f"{THERE}:{PORT}")]
     truth = Truth(plan, faults, [culprit])
-    own = undisturbed(told["spans"], faults)
-    for span in told["spans"]:
-        # Nothing else takes as long as the shortest time after which TCP sends again.
+    own = undisturbed(result["spans"], faults)
+    for span in result["spans"]:
+        # Nothing else takes as long as TCP's minimum retransmission timeout.
         lost = span[1] - span[0] - own
-        truth.add(told, "recvfrom", span, [lost if lost > 180 * MS else 0])
+        truth.add(result, "recvfrom", span, [lost if lost > 180 * MS else 0])
     return truth
 
 
@@ -205,26 +205,26 @@ def slow_server(lab: Lab, plan: Plan) -> Truth:
         return pause if plan.is_on() and number % every == 0 else 0
 
     server = net.start("shop-api", 1, serve, plan, delay)
-    victim = net.start("webapp", 0, repeat, plan, ask_once, 0.01)
-    told = victim.result()
+    victim = net.start("webapp", 0, repeat, plan, request_once, 0.01)
+    result = victim.result()
     late = [(begin, end) for begin, end in server.result()["late"]]
     names = ["local_ipc", "timer_sleep", "network_remote"]
     culprit = Culprit("process", "shop-api", names, server.pid)
     culprit.objects = [Thing("peer", f"{THERE}:{PORT}")]
     culprit.near = [f"{THERE}*"]
     truth = Truth(plan, late, [culprit])
-    for begin, end in told["spans"]:
-        truth.add(told, "recvfrom", (begin, end), [overlap((begin, end), late)])
+    for begin, end in result["spans"]:
+        truth.add(result, "recvfrom", (begin, end), [overlap((begin, end), late)])
     return truth
 
 
 def delayed_acknowledgement(lab: Lab, plan: Plan) -> Truth:
-    """Two small writes and a read: the second waits for an acknowledgement that is late."""
+    """Two small writes and a read: the second write waits for a delayed acknowledgement."""
     net = Net(lab)
     plan.begin()
     server = net.start("shop-api", 1, serve, plan, lambda _: 0)
     victim = net.start("webapp", 0, write_write_read, plan)
-    told = victim.result()
+    result = victim.result()
     server.result()
     culprit = Culprit(
         "own", "webapp", ["send_delayed", "timer_sleep", "network_remote", "local_ipc"]
@@ -233,10 +233,10 @@ def delayed_acknowledgement(lab: Lab, plan: Plan) -> Truth:
     culprit.pid = victim.pid
     culprit.objects = [Thing("peer", f"{THERE}:{PORT}")]
     truth = Truth(plan, plan.windows, [culprit])
-    own = undisturbed(told["spans"], plan.windows)
-    for span in told["spans"]:
+    own = undisturbed(result["spans"], plan.windows)
+    for span in result["spans"]:
         lost = span[1] - span[0] - own
-        truth.add(told, "recvfrom", span, [lost if 30 * MS < lost < 250 * MS else 0])
+        truth.add(result, "recvfrom", span, [lost if 30 * MS < lost < 250 * MS else 0])
     return truth
 
 
@@ -251,9 +251,9 @@ def write_write_read(plan: Plan) -> dict[str, Any]:
             connection.send(b"q" * SMALL)
         connection.recv(SMALL)
 
-    told = repeat(plan, once, 0.005)
+    result = repeat(plan, once, 0.005)
     connection.close()
-    return told
+    return result
 
 
 def udp_flood(lab: Lab, plan: Plan) -> Truth:
@@ -263,16 +263,16 @@ def udp_flood(lab: Lab, plan: Plan) -> Truth:
     try:
         run("ip", "netns", "exec", net.names[1], "sh", "-c", steer)
     except UnavailableError as error:
-        raise UnavailableError("packets cannot be steered to a CPU") from error
+        raise UnavailableError("cannot steer packets to a CPU") from error
     plan.begin()
     victim = act(lab, plan, "work", f"cpu={cpu}", "work_us=5000", "pause_us=5000")
     words = ["cpu=0", f"host={THERE}", f"rate={plan.whole(60, 90) * 1000}"]
     flooder = act(lab, plan, "flood", *words, prefix=("ip", "netns", "exec", net.names[0]))
-    told = flooder.result()
+    result = flooder.result()
     culprit = Culprit("process", "flooder", ["irq_stolen"], flooder.pid)
     culprit.near = ["NET_RX*", "net_rx*", f"ksoftirqd/{cpu}"]
     culprit.objects = [Thing("irq", "NET_RX"), Thing("irq", "net_rx"), Thing("cpu", str(cpu))]
-    faults = [(begin, end) for begin, end in told["flood"]["spans"]]
-    truth = judged(plan, faults, culprit, victim.result(), victim.pid)
-    truth.notes["sent"] = told["sent"]
+    faults = [(begin, end) for begin, end in result["flood"]["spans"]]
+    truth = truth_of(plan, faults, culprit, victim.result(), victim.pid)
+    truth.notes["sent"] = result["sent"]
     return truth

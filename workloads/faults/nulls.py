@@ -1,4 +1,4 @@
-"""Load without a fault: whoever names a culprit here is wrong."""
+"""Load without a fault: naming a culprit is wrong."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from lab import Lab
 PAGE = 4096
 
 
-def steady(plan: Plan, told: dict[str, Any], call: str) -> Truth:
+def steady(plan: Plan, result: dict[str, Any], call: str) -> Truth:
     truth = Truth(plan, [], [])
     truth.needs_quiet = True
-    for begin, end in told["spans"]:
-        truth.add(told, call, (begin, end), [])
+    for begin, end in result["spans"]:
+        truth.add(result, call, (begin, end), [])
     return truth
 
 
@@ -52,9 +52,9 @@ def messages(lab: Lab, plan: Plan) -> Truth:
     plan.begin()
     ours, theirs = socket.socketpair()
     server = lab.start("echo", echo, plan, theirs)
-    told = lab.start("client", ask, plan, ours).result()
+    result = lab.start("client", send_messages, plan, ours).result()
     server.result()
-    return steady(plan, told, "recvfrom")
+    return steady(plan, result, "recvfrom")
 
 
 def echo(plan: Plan, end: socket.socket) -> int:
@@ -69,7 +69,7 @@ def echo(plan: Plan, end: socket.socket) -> int:
     return count
 
 
-def ask(plan: Plan, end: socket.socket) -> dict[str, Any]:
+def send_messages(plan: Plan, end: socket.socket) -> dict[str, Any]:
     def once() -> None:
         end.send(b"m" * 200)
         end.recv(PAGE)
@@ -79,7 +79,7 @@ def ask(plan: Plan, end: socket.socket) -> dict[str, Any]:
 
 def healthy_disk(lab: Lab, plan: Plan) -> Truth:
     disk = lab.disk(16)
-    disk.tell(read_us=plan.whole(500, 3000))
+    disk.set(read_us=plan.whole(500, 3000))
     plan.begin()
     victim = lab.start("reader", read_at_random, plan, [disk.device], 4096, 0.005)
     return steady(plan, victim.result(), "preadv")
@@ -91,7 +91,7 @@ def short_locks(lab: Lab, plan: Plan) -> Truth:
 
 
 def take_turns(plan: Plan) -> dict[str, Any]:
-    """Two threads that hold a lock for little, each in its turn."""
+    """Two threads that take a lock in turn, for a short time."""
     lock = threading.Lock()
 
     def once() -> None:
@@ -100,6 +100,6 @@ def take_turns(plan: Plan) -> dict[str, Any]:
 
     other = threading.Thread(target=repeat, args=(plan, once, 0.003))
     other.start()
-    told = repeat(plan, once, 0.003)
+    result = repeat(plan, once, 0.003)
     other.join()
-    return told
+    return result

@@ -1,7 +1,7 @@
-"""When a fault is there and when it is not, and what the victims of it say.
+"""Active windows of a fault, and the timestamps of its victims.
 
-All stamps are of CLOCK_MONOTONIC while things happen, so that a clock that is set harms nothing;
-the truth is told in ns since the epoch, by one reading of both clocks.
+Timestamps are CLOCK_MONOTONIC during a run, so that clock steps do no harm. The ground truth is in
+ns since the epoch, by one reading of both clocks.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from lab import Actor, Lab, needs, run
 Span = tuple[int, int]
 MS = 1_000_000
 SECOND = 1_000_000_000
-# Until everybody has begun.
+# Time for all actors to start.
 LEAD_NS = 700 * MS
 
 
 class Plan:
-    """Windows in which the fault is there, with as much time without it."""
+    """Windows in which the fault is active, with about the same time without it."""
 
     def __init__(self, seed: int, on: tuple[float, float] = (1.0, 1.6), rounds: int = 2) -> None:
         self.seed = seed
@@ -36,7 +36,7 @@ class Plan:
         self.until = 0
 
     def begin(self) -> Plan:
-        """From now on time passes: to be called when everything is made."""
+        """Starts the schedule; call this after the setup."""
         at = time.monotonic_ns() + LEAD_NS
         for off, on in self._lengths:
             at += int(off * SECOND)
@@ -59,27 +59,27 @@ class Plan:
         return any(begin <= now < end for begin, end in self.windows)
 
     def switch(self, on: Callable[[], Any], off: Callable[[], Any]) -> list[Span]:
-        """Turns a fault on and off as planned; when it was there."""
+        """Turns a fault on and off as planned; the spans in which it was active."""
         spans = []
         for begin, end in self.windows:
             sleep_until(begin)
             on()
-            begun = time.monotonic_ns()
+            start = time.monotonic_ns()
             sleep_until(end)
             ended = time.monotonic_ns()
             off()
-            spans.append((begun, ended))
+            spans.append((start, ended))
         sleep_until(self.until)
         return spans
 
     def words(self) -> list[str]:
-        """As `actors.c` takes it."""
+        """Arguments for `actors.c`."""
         windows = ",".join(f"{begin}:{end}" for begin, end in self.windows)
         return [f"until={self.until}", f"on={windows}", f"seed={self.seed}"]
 
 
 def calendar_offset() -> int:
-    """What is to be added to CLOCK_MONOTONIC, by the reading that was disturbed least."""
+    """Offset from CLOCK_MONOTONIC to the epoch, from the reading with the shortest interval."""
     best = (SECOND, 0)
     for _ in range(20):
         before = time.monotonic_ns()
@@ -89,13 +89,13 @@ def calendar_offset() -> int:
     return best[1]
 
 
-def sleep_until(moment: int) -> None:
-    while (left := moment - time.monotonic_ns()) > 0:
+def sleep_until(deadline: int) -> None:
+    while (left := deadline - time.monotonic_ns()) > 0:
         time.sleep(left / SECOND)
 
 
 def repeat(plan: Plan, act: Callable[[], Any], pause: float) -> dict[str, Any]:
-    """A victim: does something again and again, and stamps each time."""
+    """A victim: repeats an action, and records the span of each."""
     spans = []
     while not plan.is_over():
         begin = time.monotonic_ns()
@@ -111,7 +111,7 @@ def myself() -> dict[str, Any]:
 
 
 def actors(lab: Lab) -> Path:
-    """The program of `actors.c`."""
+    """Compiles `actors.c`; the path of the program."""
     needs("cc")
     binary = lab.folder / "actors"
     if not binary.exists():
@@ -121,22 +121,22 @@ def actors(lab: Lab) -> Path:
 
 
 def act(lab: Lab, plan: Plan, what: str, *words: str, prefix: tuple[str, ...] = ()) -> Actor:
-    """One of the actors in C, as a process of its own."""
+    """Starts one of the actors in C as a process."""
     command = [*prefix, str(actors(lab)), what, *plan.words(), *words]
     return lab.start_program(what, command)
 
 
 def overlap(one: Span, others: list[Span]) -> int:
-    """How much of a span lies in others, which do not overlap each other."""
+    """Overlap of a span with others, which are disjoint."""
     return sum(max(0, min(one[1], end) - max(one[0], begin)) for begin, end in others)
 
 
 def undisturbed(spans: list[Span], faults: list[Span]) -> int:
-    """What it takes in the middle while the fault is not there."""
+    """Median duration of the spans outside of the fault."""
     alone = [end - begin for begin, end in spans if overlap((begin, end), faults) == 0]
     return int(statistics.median(alone)) if alone else 0
 
 
 def excess(span: Span, faults: list[Span], own: int) -> int:
-    """What is beyond its own time, as far as the fault was there."""
+    """Time beyond the usual duration, at most the overlap with the fault."""
     return max(0, min(overlap(span, faults), span[1] - span[0] - own))

@@ -1,4 +1,4 @@
-"""The form in which a fault tells who is guilty of what."""
+"""Ground truth of a fault: culprits, and operations of the victim."""
 
 from __future__ import annotations
 
@@ -10,20 +10,20 @@ from faults.plan import MS, Plan, Span
 
 @dataclass
 class Thing:
-    """What it is about, by one of its names."""
+    """An object by one of its names."""
 
-    # device, file, lock, futex, peer, cgroup, host; any where the name says enough.
+    # device, file, lock, futex, peer, cgroup, host; any if the name suffices.
     kind: str
     name: str
 
 
 @dataclass
 class Culprit:
-    """Who is guilty, and what passes for naming it.
+    """A culprit, and what counts as naming it.
 
-    The first mechanism is the one that is meant; the others say the same of another place of the
-    same chain. `near` are names and ids of those who act on its behalf: to name them is no lie,
-    but not the answer either.
+    The first mechanism is the injected one; the others describe another place of the same chain.
+    `near` has the names and ids of threads that work for the culprit: naming them is true, but not
+    the answer.
     """
 
     # process, own, device, cgroup, peer
@@ -36,7 +36,7 @@ class Culprit:
     # Children count as the process itself.
     with_children: bool = False
     near: list[str] = field(default_factory=list)
-    # Kinds of findings that say it of the whole recording.
+    # Kinds of findings about the whole recording that report it.
     findings: list[str] = field(default_factory=list)
 
 
@@ -46,18 +46,18 @@ class Truth:
         self._faults = faults
         self._culprits = culprits
         self._ops: list[dict[str, Any]] = []
-        # Whatever else takes a CPU meanwhile would be put down to the culprit.
+        # Other CPU load would be attributed to the culprit.
         self.needs_quiet = False
         self.notes: dict[str, Any] = {}
 
-    def add(self, who: dict[str, Any], call: str, span: Span, blame: list[int]) -> None:
-        """An operation of a victim, and the ns of it that each culprit is guilty of."""
+    def add(self, victim: dict[str, Any], call: str, span: Span, blame: list[int]) -> None:
+        """Adds an operation of a victim, and the ns of it that each culprit caused."""
         offset = self._plan.offset
         self._ops.append(
             {
-                "pid": who["pid"],
-                "tid": who["tid"],
-                "comm": who["comm"],
+                "pid": victim["pid"],
+                "tid": victim["tid"],
+                "comm": victim["comm"],
                 "call": call,
                 "begin_ns": span[0] + offset,
                 "end_ns": span[1] + offset,
@@ -65,7 +65,7 @@ class Truth:
             }
         )
 
-    def told(self) -> dict[str, Any]:
+    def as_dict(self) -> dict[str, Any]:
         offset = self._plan.offset
         self._ops.sort(key=lambda op: op["begin_ns"])
         return {

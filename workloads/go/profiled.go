@@ -1,7 +1,7 @@
-// Computes and waits under the profiler of Go, and writes how much: profiled FOLDER SECONDS
+// Computes and waits under Go's profiler, and writes the profiles: profiled FOLDER SECONDS
 //
-// cpu.pprof has samples of CPU time with labels, block.pprof and mutex.pprof waits, goroutine.pprof where all
-// goroutines are.
+// cpu.pprof has CPU samples with labels, block.pprof and mutex.pprof have waits, goroutine.pprof has the stacks of
+// all goroutines.
 package main
 
 import (

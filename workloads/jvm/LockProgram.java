@@ -12,12 +12,12 @@ import java.util.Random;
 import java.util.concurrent.locks.ReentrantLock;
 
 /**
- * Threads that wait for each other's locks, and a log of who waited and who held, in nanoseconds since 1970.
+ * Threads that wait for each other's locks, and a log of waits and holders, in nanoseconds since 1970.
  *
- * java LockProgram FOLDER SECONDS SEED: FOLDER gets `truth.csv` and the file that is written.
+ * java LockProgram FOLDER SECONDS SEED: writes `truth.csv` and a data file to FOLDER.
  */
 public final class LockProgram {
-    /** Written under the monitor of the object, as a log of a broker is. */
+    /** A file that is written under the object's monitor, like the log of a broker. */
     static final class Ledger {
         private final FileChannel file;
         private long entries;
@@ -26,9 +26,9 @@ public final class LockProgram {
             this.file = file;
         }
 
-        void append(String name, long millis, Truth truth, long asked) throws Exception {
+        void append(String name, long millis, Truth truth, long requested) throws Exception {
             synchronized (this) {
-                truth.enter("ledger", asked);
+                truth.enter("ledger", requested);
                 try {
                     entries++;
                     hold(millis);
@@ -38,9 +38,9 @@ public final class LockProgram {
             }
         }
 
-        void flush(String name, Truth truth, long asked) throws Exception {
+        void flush(String name, Truth truth, long requested) throws Exception {
             synchronized (this) {
-                truth.enter("ledger", asked);
+                truth.enter("ledger", requested);
                 try {
                     file.write(ByteBuffer.allocate(4 << 20));
                     file.force(true);
@@ -50,9 +50,9 @@ public final class LockProgram {
             }
         }
 
-        long size(Truth truth, long asked) {
+        long size(Truth truth, long requested) {
             synchronized (this) {
-                truth.enter("ledger", asked);
+                truth.enter("ledger", requested);
                 try {
                     return entries;
                 } finally {
@@ -78,9 +78,9 @@ public final class LockProgram {
         private final ReentrantLock lock = new ReentrantLock();
         private long entries;
 
-        void rebuild(long millis, Truth truth, long asked) throws InterruptedException {
+        void rebuild(long millis, Truth truth, long requested) throws InterruptedException {
             lock.lock();
-            truth.enter("index", asked);
+            truth.enter("index", requested);
             try {
                 entries++;
                 Thread.sleep(millis);
@@ -90,9 +90,9 @@ public final class LockProgram {
             }
         }
 
-        long lookup(Truth truth, long asked) {
+        long lookup(Truth truth, long requested) {
             lock.lock();
-            truth.enter("index", asked);
+            truth.enter("index", requested);
             try {
                 return entries;
             } finally {
@@ -102,19 +102,19 @@ public final class LockProgram {
         }
     }
 
-    /** What one thread did: written when all is over. */
+    /** The log of one thread, written at the end. */
     static final class Truth {
         final List<String> lines = new ArrayList<>();
-        private long asked;
+        private long requested;
         private long entered;
 
         void enter(String lock, long since) {
             entered = now();
-            asked = since;
+            requested = since;
         }
 
         void leave(String lock) {
-            lines.add(lock + "," + Thread.currentThread().getName() + "," + asked + "," + entered + "," + now());
+            lines.add(lock + "," + Thread.currentThread().getName() + "," + requested + "," + entered + "," + now());
         }
     }
 
@@ -157,17 +157,17 @@ public final class LockProgram {
         try {
             while (System.nanoTime() < end) {
                 int dice = random.nextInt(100);
-                long asked = now();
+                long requested = now();
                 if (dice < 4) {
-                    ledger.append(Thread.currentThread().getName(), 60 + random.nextInt(240), truth, asked);
+                    ledger.append(Thread.currentThread().getName(), 60 + random.nextInt(240), truth, requested);
                 } else if (dice < 6) {
-                    ledger.flush(Thread.currentThread().getName(), truth, asked);
+                    ledger.flush(Thread.currentThread().getName(), truth, requested);
                 } else if (dice < 8) {
-                    index.rebuild(60 + random.nextInt(240), truth, asked);
+                    index.rebuild(60 + random.nextInt(240), truth, requested);
                 } else if (dice < 40) {
-                    ledger.size(truth, asked);
+                    ledger.size(truth, requested);
                 } else if (dice < 60) {
-                    index.lookup(truth, asked);
+                    index.lookup(truth, requested);
                 } else {
                     Thread.sleep(5 + random.nextInt(40));
                 }

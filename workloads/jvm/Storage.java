@@ -14,9 +14,9 @@ import java.util.concurrent.atomic.AtomicLong;
 import java.util.stream.Stream;
 
 /**
- * What a broker does with its disk: some threads append to a log under a lock and make it safe now and then, one
- * makes it safe beside them, so that appends wait for the journal, some send old segments to consumers, one reads
- * single blocks of them, and others only compute or wait.
+ * The disk load of a broker: some threads append to a log under a lock and occasionally flush it, one flushes it
+ * without the lock, so that appends wait for the journal, some send old segments to consumers, one reads single
+ * blocks of them, and others only compute or wait.
  *
  * java Storage FOLDER SECONDS SEED: FOLDER has segments, each of which is sent once.
  */
@@ -72,7 +72,7 @@ public final class Storage {
             while (System.nanoTime() < end) {
                 synchronized (lock) {
                     entry.clear();
-                    // It never fills the disk: what was written before is written again.
+                    // Overwrite old entries, so that the log does not fill the disk.
                     log.write(entry, written.getAndAdd(entry.capacity()) % LOG_BYTES);
                     if (random.nextInt(64) == 0) {
                         log.force(true);

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # Makes the series of thread dumps of fixtures/jstack: ./dumps.sh FOLDER
 #
-# Runs LockProgram and has it dump its threads six times, each into a file whose name has the
-# time; leaves the program's own log of who waited for whom beside them. Needs a JDK (openjdk-17-jdk-headless).
+# Runs LockProgram and dumps its threads six times, each to a file with the time in its name. Adds the program's
+# own log of waits and holders. Needs a JDK (openjdk-17-jdk-headless).
 set -euo pipefail
 here="$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)"
 folder="$(mkdir -p "$1" && cd "$1" && pwd)"
@@ -17,12 +17,12 @@ pid=$!
 sleep 1
 for _ in $(seq 6); do
     now="$(date +%s%3N)"
-    # Only what the program does, not the threads of the virtual machine.
+    # Without the header line.
     jcmd "$pid" Thread.print -l | sed 1d >"dump-$now.txt"
     sleep 0.1
 done
 wait "$pid"
-# Only of that time.
+# Only entries of the time of the dumps.
 first="$(ls dump-*.txt | sed 's/[^0-9]//g' | head -n 1)"
 last="$(ls dump-*.txt | sed 's/[^0-9]//g' | tail -n 1)"
 awk -F, -v first="$first" -v last="$last" \

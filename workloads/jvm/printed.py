@@ -1,10 +1,10 @@
-"""What the JDK's own `jfr` prints of a recording, as a small table.
+"""Converts the output of the JDK's `jfr` for a recording to a small table.
 
     python3 printed.py NAME.jfr > NAME.printed.csv
     python3 printed.py --count NAME.jfr > NAME.counts
 
-Lock events all, samples every thirtieth. Times in nanoseconds since 1970. With --count, how many
-events of each kind it prints (`jfr summary` takes the names of one chunk for those of all).
+All lock events, and every thirtieth sample. Times are in nanoseconds since 1970. With --count, the
+number of events of each kind (`jfr summary` uses the event names of one chunk for all chunks).
 """
 
 import csv

@@ -18,12 +18,12 @@ import org.apache.kafka.common.serialization.ByteArrayDeserializer;
 import org.apache.kafka.common.serialization.ByteArraySerializer;
 
 /**
- * Producers of small records and a consumer that lags: it reads the begin of the segment to which they append,
+ * Producers of small records and a lagging consumer: it reads the start of the segment to which they append,
  * again and again.
  *
- * java Clients BROKER SECONDS MIB TRUTH.csv: fills a topic with so many MiB, says "filled", waits for a line, and
- * then loads the broker. The log has each request of a producer that took 50 ms or more: begin in ns since 1970,
- * length in ns, number of the producer.
+ * java Clients BROKER SECONDS MIB TRUTH.csv: fills a topic with MIB MiB, prints "filled", waits for a line, and
+ * then loads the broker. TRUTH.csv has each producer request of at least 50 ms: start in ns since 1970, duration
+ * in ns, number of the producer.
  */
 public final class Clients {
     private static final String TOPIC = "orders";
@@ -76,7 +76,7 @@ public final class Clients {
 
     private static void fill(String broker, int mib) throws Exception {
         try (Admin admin = Admin.create(about(broker))) {
-            // One segment, whose begin is old and whose end is written.
+            // One segment: its start is old, its end is written.
             Map<String, String> config = Map.of("segment.bytes", String.valueOf(1 << 30));
             NewTopic topic = new NewTopic(TOPIC, 1, (short) 1).configs(config);
             admin.createTopics(List.of(topic)).all().get(60, TimeUnit.SECONDS);

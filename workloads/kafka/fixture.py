@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """Makes fixtures/kafka: sudo python3 fixture.py WHYSLOW FOLDER
 
-Some seconds of a broker whose producers wait (kafka_broker.py): the chunk of its profile with the
-longest wait for the lock of its log, and a recording of both the profile and the kernel's events
-around that, without names of files and hosts.
+A few seconds of a broker with waiting producers (kafka_broker.py): the chunk of its profile with
+the longest wait for the log's lock, and a recording of the profile and the kernel events around
+it, without file and host names.
 """
 
 import gzip
@@ -24,12 +24,12 @@ import kafka_broker  # noqa: E402
 from lab import Lab  # noqa: E402
 
 SECONDS = 20
-# Of a chunk's head: its size, begin and length.
+# Chunk header: size, start and duration.
 HEAD = struct.Struct(">8xq16xqq")
 
 
 def chunks(profile: bytes) -> list[tuple[int, int, bytes]]:
-    """Begin, end and bytes of each."""
+    """Start, end and bytes of each chunk."""
     found, at = [], 0
     while at < len(profile):
         size, begin, length = HEAD.unpack_from(profile, at)
@@ -39,7 +39,7 @@ def chunks(profile: bytes) -> list[tuple[int, int, bytes]]:
 
 
 def longest(whyslow: str, recording: Path, window: str) -> dict[str, Any]:
-    """The wait for the log's lock, of those with one holder, not several in turn."""
+    """The longest wait for the log's lock among those with a single holder."""
     words = [whyslow, "locks", "log", str(recording), "-w", window, "-n", "0", "--json"]
     rows = json.loads(subprocess.check_output(words))["tables"][0]["rows"]
     waits = [
@@ -76,11 +76,11 @@ def main() -> None:
     profile = (scratch / "all.jfr").read_bytes()
     both = scratch / "whole.wsl"
     subprocess.run([whyslow, "import", spool, scratch / "all.jfr", "-o", both], check=True)
-    # Not where the recorder begins or ends.
+    # Exclude the start and end of the recorder.
     window = f"{recorded[0] + 7 * 10**8}ns..{recorded[1] - 2 * 10**8}ns"
     found = longest(whyslow, both, window)
     at = found["ts_ns"] + found["dur_ns"] // 2
-    print(f"the longest: {found['dur_ns'] / 1e6:.0f} ms")
+    print(f"longest wait: {found['dur_ns'] / 1e6:.0f} ms")
     chunk = next(bytes_ for begin, end, bytes_ in chunks(profile) if begin <= at < end)
     (scratch / "chunk.jfr").write_bytes(chunk)
     (folder / "incident.jfr.gz").write_bytes(gzip.compress(chunk, 9, mtime=0))

@@ -1,9 +1,9 @@
 #!/usr/bin/env bash
-# What live tools print while program.py runs: tools.sh OUTPUT-FOLDER
+# Records the output of live tools while program.py runs: tools.sh OUTPUT-FOLDER
 #
-# Needs root, Debian's libbpf-tools, sysstat, procps and strace. Everything ends after a minute.
+# Needs root, Debian's libbpf-tools, sysstat, procps and strace. All tools end after a minute.
 set -euo pipefail
-# Tracepoints are found in tracefs, which is mounted for these programs alone.
+# The tools need tracefs, which is mounted in a private mount namespace.
 if [[ ${OWN_MOUNTS:-} != 1 ]]; then
     OWN_MOUNTS=1 exec unshare --mount "$0" "$@"
 fi
@@ -42,7 +42,7 @@ watch top.txt top -b -d 1 -n 4
 sar -o "$work/sa" 1 4 >/dev/null 2>&1 &
 pids+=($!)
 sleep 3
-# What is traced twice has two tracers to wait for: strace writes what opensnoop tells.
+# strace runs on the same program as opensnoop, so both outputs list the same calls.
 timeout 40 strace -f -ttt -T -y -e trace=openat,open,execve,newfstatat,stat,connect,exit_group -o "$work/strace" \
     /usr/bin/python3 program.py "$work" >"$out/truth.json"
 sleep 3
@@ -52,7 +52,7 @@ pids=()
 sar -f "$work/sa" -u -d -q >"$out/sar.txt"
 sadf -j "$work/sa" -- -u -d -q >"$out/sadf.json"
 sadf -d "$work/sa" -- -u -d -q >"$out/sadf.csv"
-# Other programs of the machine are of no interest.
+# Remove lines of other programs.
 for file in opensnoop; do
     { head -1 "$out/$file.txt"; grep -F "$work/" "$out/$file.txt"; } >"$work/kept" && cat "$work/kept" >"$out/$file.txt"
 done
@@ -61,7 +61,7 @@ for file in execsnoop exitsnoop runqslower sigsnoop tcplife gethostlatency; do
     grep -E "^(TIME|Tracing)|[ ]$pid [ ]" "$out/$file.txt" >"$work/kept" || true
     cat "$work/kept" >"$out/$file.txt"
 done
-# strace makes a signal of each stop.
+# strace causes a signal for each stop.
 sed -i 31,\$d "$out/sigsnoop.txt"
 sed -i '/^ *[0-9]* root/{/python3\|top$/!d}' "$out/top.txt"
 grep -E "(open|openat|stat|newfstatat)\\(.*$work/|execve\\(\"/bin/sleep" "$work/strace" >"$out/strace.txt"

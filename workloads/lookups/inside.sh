@@ -1,14 +1,13 @@
 #!/usr/bin/env bash
-# One run of the shop under one profiler, in name spaces of its own: inside.sh KIND EVERY FOLDER
+# One run of the shop under one profiler, in its own namespaces: inside.sh KIND EVERY FOLDER
 #
-# profiles.sh calls it, in the folder of the programs. All that it starts ends with it: it is the first process of
-# its name space.
+# profiles.sh calls it in the programs' folder. It is PID 1 of its namespace, so all its children end with it.
 set -euo pipefail
 kind="$1" every="$2" folder="$3"
 seconds="${SECONDS_EACH:-12}" rate=25 port=8080
 
 ip link set lo up
-# A time-out of five seconds is what the C library has where nobody says otherwise.
+# The default timeout of the C library is five seconds.
 printf 'nameserver 127.0.0.1\n' >"$folder/resolv.conf"
 mount --bind "$folder/resolv.conf" /etc/resolv.conf
 /usr/bin/python3 resolver.py "$every" "$folder/lost.txt" &

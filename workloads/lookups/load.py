@@ -1,4 +1,4 @@
-"""Asks the shop for orders and for its health: load.py PORT SECONDS"""
+"""Requests orders and health checks from the shop: load.py PORT SECONDS"""
 
 import sys
 import threading
@@ -8,7 +8,7 @@ import urllib.request
 CLIENTS = 3
 
 
-def ask(port: int, path: str, end: float, pause: float) -> None:
+def request(port: int, path: str, end: float, pause: float) -> None:
     while time.monotonic() < end:
         with urllib.request.urlopen(f"http://127.0.0.1:{port}{path}", timeout=30) as answer:
             answer.read()
@@ -18,9 +18,9 @@ def ask(port: int, path: str, end: float, pause: float) -> None:
 def main() -> None:
     port, end = int(sys.argv[1]), time.monotonic() + float(sys.argv[2])
     threads = [
-        threading.Thread(target=ask, args=(port, "/orders", end, 0.1)) for _ in range(CLIENTS)
+        threading.Thread(target=request, args=(port, "/orders", end, 0.1)) for _ in range(CLIENTS)
     ]
-    threads.append(threading.Thread(target=ask, args=(port, "/health", end, 0.2)))
+    threads.append(threading.Thread(target=request, args=(port, "/health", end, 0.2)))
     for thread in threads:
         thread.start()
     for thread in threads:

@@ -1,14 +1,14 @@
 #!/usr/bin/env bash
 # Makes the profiles of fixtures/lookups: ./profiles.sh FOLDER
 #
-# A shop whose orders look up a name, once with a resolver that now and then loses a question (slow/) and once
+# A shop that looks up a name for each order, once with a resolver that occasionally loses a query (slow/) and once
 # with one that does not (fine/), under each profiler. Needs root, py-spy (pip install py-spy), rbspy (cargo
-# install rbspy), and Debian's ruby, ruby-stackprof and ruby-prof. Nothing of the machine is changed: network,
-# resolv.conf and processes are those of name spaces that end after a minute at the latest.
+# install rbspy), and Debian's ruby, ruby-stackprof and ruby-prof. The machine is not changed: network, resolv.conf
+# and processes are in namespaces that end after at most a minute.
 set -euo pipefail
 here="$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)"
 folder="$(mkdir -p "$1" && cd "$1" && pwd)"
-# Profiles hold the paths of programs: always the same ones.
+# A fixed path, because profiles contain the paths of programs.
 scratch=/tmp/whyslow-lookups
 rm -rf "$scratch"
 mkdir -m 700 "$scratch"
@@ -19,7 +19,7 @@ cd "$scratch"
 one() {
     local kind="$1" every="$2" out="$scratch/$3"
     mkdir -p "$out"
-    # The first process of the name space ends all others of it, also when it is killed.
+    # The end of the namespace's PID 1 kills all its processes, even if it is killed itself.
     timeout -k 5 60 unshare --mount --net --pid --fork --mount-proc --kill-child \
         "$scratch/inside.sh" "$kind" "$every" "$out"
 }
@@ -40,7 +40,7 @@ for state in slow fine; do
     [ -d "$folder/$state" ] || continue
     cd "$folder/$state"
     python3 "$here/truth.py" .
-    # One process has a call tree for each thread: that of a worker is enough.
+    # A process has a call tree per thread: one worker's tree suffices.
     for tree in callgrind.out.*.*; do
         grep -q connect_database "$tree" 2>/dev/null && mv "$tree" ruby_prof.calltree
     done
@@ -48,7 +48,7 @@ for state in slow fine; do
     [ -f flat.txt ] && mv flat.txt ruby_prof.flat.txt && mv graph.txt ruby_prof.graph.txt
     gzip -nf9 pyspy.{chrometrace,speedscope} ruby_prof.graph.txt stackprof.json dumps/*.json 2>/dev/null || true
 done
-# The dump of the healthy run is large, and its JSON says the same.
+# The dump of the healthy run is large, and has the same content as its JSON.
 if [ -f "$folder/fine/stackprof.dump" ]; then
     gzip -nf9 "$folder/fine/stackprof.dump"
     rm -f "$folder"/fine/stackprof.json.gz

@@ -1,6 +1,6 @@
-"""A resolver on loopback for which every name has one address: resolver.py EVERY LOG
+"""A resolver on loopback that returns one address for every name: resolver.py EVERY LOG
 
-Of so many questions (0: never) one gets no answer until it is asked again, as if a packet were
+Each EVERY-th query (0: none) gets no answer until it is repeated, as if a packet were
 lost.
 """
 

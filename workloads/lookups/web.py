@@ -1,6 +1,6 @@
-"""A small shop whose orders look up the database's name each time: web.py PORT LOG
+"""A small shop that looks up the database's name for each order: web.py PORT LOG
 
-Its health check asks nobody. LOG gets what the shop itself measured: one line of JSON a request.
+Its health check needs no lookup. LOG gets the shop's own measurements, a line of JSON per request.
 """
 
 import json
@@ -27,23 +27,23 @@ def price(order: int) -> int:
     return total
 
 
-def load_order(told: dict[str, Any]) -> bytes:
+def load_order(entry: dict[str, Any]) -> bytes:
     begin = time.time_ns()
     connect_database()
-    told["lookup"] = time.time_ns() - begin
+    entry["lookup"] = time.time_ns() - begin
     return str(price(7)).encode()
 
 
 def handle(connection: socket.socket, log: TextIO) -> None:
     begin = time.time_ns()
     path = connection.recv(4096).split(b" ")[1].decode()
-    told: dict[str, Any] = {"path": path, "tid": threading.get_native_id(), "begin": begin}
-    body = b"well" if path == "/health" else load_order(told)
+    entry: dict[str, Any] = {"path": path, "tid": threading.get_native_id(), "begin": begin}
+    body = b"well" if path == "/health" else load_order(entry)
     head = b"HTTP/1.0 200 OK\r\nContent-Length: %d\r\n\r\n" % len(body)
     connection.sendall(head + body)
     connection.close()
-    told["end"] = time.time_ns()
-    log.write(json.dumps(told) + "\n")
+    entry["end"] = time.time_ns()
+    log.write(json.dumps(entry) + "\n")
 
 
 def work(waiting: "queue.Queue[socket.socket]", log: TextIO) -> None:

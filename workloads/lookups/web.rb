@@ -1,6 +1,6 @@
 # The same shop as web.py, in Ruby: web.rb PORT LOG [SECONDS]
 #
-# With PROFILE=stackprof:FILE or PROFILE=ruby-prof:FOLDER it profiles itself for so many seconds and ends.
+# With PROFILE=stackprof:FILE or PROFILE=ruby-prof:FOLDER it profiles itself for SECONDS and exits.
 require "json"
 require "socket"
 
@@ -18,22 +18,22 @@ def price(order)
   order
 end
 
-def load_order(told)
+def load_order(entry)
   begin_ns = now
   connect_database
-  told[:lookup] = now - begin_ns
+  entry[:lookup] = now - begin_ns
   price(7).to_s
 end
 
 def handle(connection, log)
   begin_ns = now
   path = connection.readpartial(4096).split(" ")[1]
-  told = { path: path, begin: begin_ns }
-  body = path == "/health" ? "well" : load_order(told)
+  entry = { path: path, begin: begin_ns }
+  body = path == "/health" ? "well" : load_order(entry)
   connection.write("HTTP/1.0 200 OK\r\nContent-Length: #{body.bytesize}\r\n\r\n#{body}")
   connection.close
-  told[:end] = now
-  log.puts(JSON.generate(told))
+  entry[:end] = now
+  log.puts(JSON.generate(entry))
 end
 
 def work(waiting, log)
@@ -43,7 +43,7 @@ end
 def serve(port, log)
   waiting = Queue.new
   server = TCPServer.new("127.0.0.1", port)
-  # The signals of stackprof reach the first thread alone.
+  # stackprof's signals reach only the main thread.
   return loop { handle(server.accept, log) } if ENV.fetch("PROFILE", "").start_with?("stackprof")
 
   WORKERS.times { Thread.new { work(waiting, log) } }

@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
 # Makes the files of fixtures/perf: ./events.sh FOLDER
 #
-# Records a small job with several event sets of `perf record`, and leaves for each the file and what
-# `perf script` prints of it. Needs perf (linux-perf) and the right to use tracepoints.
+# Records a small job with several event sets of `perf record`, and writes for each the file and the output of
+# `perf script` for it. Needs perf (linux-perf) and permission to use tracepoints.
 set -euo pipefail
 here="$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)"
 folder="$(mkdir -p "$1" && cd "$1" && pwd)"
 
-# Always the same, as recordings name it.
+# A fixed path, because recordings contain it.
 scratch=/tmp/whyslow-perf
 rm -rf "$scratch"
 mkdir -m 700 "$scratch"
@@ -19,7 +19,7 @@ cat data | sha256sum >/dev/null
 sleep 0.03
 JOB
 
-# A recording under this name, with these options. It tells of its environment, so there is hardly any.
+# run NAME OPTIONS… The environment is minimal, because recordings contain it.
 run() {
     local name="$1"
     shift
@@ -28,7 +28,7 @@ run() {
     printed "$name"
 }
 
-# Time in ns, process, thread, event, number of frames, innermost function, and what the event says.
+# Time in ns, process, thread, event, number of frames, innermost function, and text of the event.
 printed() {
     local name="$1"
     perf script -i "$name.data" --ns -F pid,tid,time,event,ip,sym,trace 2>/dev/null |
@@ -45,7 +45,7 @@ env -i PATH=/usr/bin:/bin HOME="$scratch" LC_ALL=C perf record -q -k CLOCK_MONOT
     -e 'sched:sched_switch,raw_syscalls:sys_exit' -o - -- sh job.sh >piped.data 2>/dev/null
 printed piped
 
-# The same as text, and what tracefs itself prints of the same job.
+# The same as text, and the tracefs output for the same job.
 for name in blocks named switches; do
     perf script -i "$folder/$name.data" --ns 2>/dev/null >"$folder/$name.script.txt"
 done

@@ -1,4 +1,4 @@
-"""What `perf script` printed, a line for each sample."""
+"""Converts the output of `perf script` to one line per sample."""
 
 import csv
 import re
@@ -6,7 +6,7 @@ import sys
 
 HEAD = re.compile(r"^\s*(-?\d+)/(-?\d+)\s+(\d+)\.(\d{9}):\s+([\w-]+(?::\w+)?):\s?(.*)$")
 FRAME = re.compile(r"^\s+([0-9a-f]+) (.+)$")
-# Behind the text of an event without a stack stand address and function.
+# Without a stack, the address and the function follow the text of an event.
 PLACE = re.compile(r"^(.*?)\s+([0-9a-f]{6,}) (\S+)\s*$")
 
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Makes the profiles of fixtures/samplers: ./profiles.sh FOLDER
 #
-# Runs shares.py under py-spy in each of its forms, and leaves the last run's own account of its time beside them.
+# Runs shares.py under py-spy in each output format, and adds the measurements of the last run.
 # Needs py-spy (pip install py-spy) on the path.
 set -euo pipefail
 here="$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)"

@@ -1,4 +1,4 @@
-"""Computes and waits in turn, and writes how long each took: shares.py FOLDER SECONDS."""
+"""Computes and waits in turn, and writes the time of each: shares.py FOLDER SECONDS."""
 
 import json
 import sys

@@ -1,10 +1,10 @@
-"""Makes the files of fixtures/blktrace: blktrace of two disks of an emulated machine.
+"""Makes the files of fixtures/blktrace: a blktrace of two disks of an emulated machine.
 
     python3 workloads/tracing/blktrace.py FOLDER [KERNEL.deb]
 
-Many kernels do not let blktrace open its channels (lockdown, containers), an emulated one does.
-Without a package the kernel of Debian stable for clouds is fetched by apt. Needs blktrace,
-qemu-system-x86, busybox-static and cpio; the emulation needs neither KVM nor root.
+Many kernels do not let blktrace open its channels (lockdown, containers); an emulated one does.
+Without KERNEL.deb, apt downloads Debian's linux-image-cloud-amd64. Needs blktrace,
+qemu-system-x86, busybox-static and cpio, but neither KVM nor root.
 """
 
 import base64
@@ -20,13 +20,13 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "benches/eval"))
 import kernels
 
 MODULES = ["loop"]
-# What blkparse prints of them: as usual, with lengths of time, and in a form of one's own.
+# Outputs of blkparse: the default, with durations, and in a custom format.
 PRINTED = {
     "loops": ["-i", "loop0", "-i", "loop1"],
     "times": ["-t", "-i", "loop1"],
     "own": ["-i", "loop1", "-f", "%T.%t %D %p %a %d %S + %n [%C]\n"],
 }
-# One disk has a partition, so that its requests are told as moved.
+# One disk has a partition, so that its requests are remapped.
 INIT = r"""#!/bin/busybox sh
 /bin/busybox --install -s /bin
 export PATH=/bin HOME=/tmp
@@ -38,7 +38,7 @@ cd /tmp; exec </dev/null
 truncate -s 32M one; truncate -s 32M two; dd if=/etc/partitions of=one conv=notrunc 2>/dev/null
 losetup /dev/loop0 one; losetup /dev/loop1 two; blockdev --rereadpt /dev/loop0
 mkdir trace
-blktrace -d /dev/loop0 -d /dev/loop1 -D trace >/dev/null 2>said &
+blktrace -d /dev/loop0 -d /dev/loop1 -D trace >/dev/null 2>output &
 tracer=$!
 sleep 3
 dd if=/dev/zero of=/dev/loop0p1 bs=64k count=6 conv=fsync 2>/dev/null &
@@ -48,9 +48,9 @@ echo 3 >/proc/sys/vm/drop_caches
 dd if=/dev/loop1 of=/dev/null bs=2M count=3 iflag=direct 2>/dev/null
 dd if=/dev/loop0p1 of=/dev/null bs=4k count=200 2>/dev/null
 kill -INT $tracer; wait $tracer
-echo; cat said
-echo "told files"; tar -c -f - trace | gzip | base64
-echo "told stop"; poweroff -f
+echo; cat output
+echo "section files"; tar -c -f - trace | gzip | base64
+echo "section stop"; poweroff -f
 """
 
 
@@ -88,9 +88,9 @@ def main(folder, package=None):
         subprocess.run(["dpkg-deb", "-x", package, work / "kernel"], check=True)
         make_root(work / "root", work / "kernel")
         output = kernels.boot(work, work / "kernel")
-    parts = kernels.told(output)
+    parts = kernels.sections(output)
     if "stop" not in parts:
-        sys.exit(f"it did not come to its end:\n{output[-3000:]}")
+        sys.exit(f"error: the machine stopped before the end of its script:\n{output[-3000:]}")
     packed = re.sub(
         r"[^A-Za-z0-9+/=]",
         "",

@@ -1,13 +1,13 @@
 #!/usr/bin/env bash
 # Makes the files of fixtures/trace-cmd: ./trace_cmd.sh FOLDER
 #
-# Records a small job with trace-cmd in both versions of its format, with and without compression, and leaves
-# beside each file what `trace-cmd report` prints of it. Needs trace-cmd and the right to use tracepoints.
+# Records a small job with trace-cmd in both versions of its format, with and without compression, and writes the
+# output of `trace-cmd report` for each file. Needs trace-cmd and permission to use tracepoints.
 set -euo pipefail
 tracing=/sys/kernel/tracing
 
-# In a namespace of its own: the list of the kernel's symbols would be most of each file, and settings of the
-# function tracer that a kernel refuses to change stand in the way of recording other events.
+# Runs in its own mount namespace: the list of kernel symbols would be most of each file, and function tracer
+# settings that a kernel refuses to change would prevent recording other events.
 if [ "${1:-}" = --inside ]; then
     folder="$2"
     cover="$(mktemp -d)"
@@ -34,17 +34,17 @@ dd if=/dev/zero of=data bs=16k count=4 conv=fsync 2>/dev/null
 sleep 0.01
 cat data | wc -c >/dev/null
 JOB
-    # A recording under this name, with these options. It tells of its environment, so there is hardly any.
+    # run NAME OPTIONS… The environment is minimal, because recordings contain it.
     run() {
         local name="$1"
         shift
-        # Another size empties the kernel's list of names, which is part of each file.
+        # Changing the size clears the kernel's list of names, which is part of each file.
         echo 64 >"$tracing/saved_cmdlines_size"
         echo 128 >"$tracing/saved_cmdlines_size"
         env -i PATH=/usr/bin:/bin:/usr/sbin:/sbin HOME="$scratch" LC_ALL=C \
             trace-cmd record -q "$@" -o "$name.dat" sh job.sh >"$name.log" 2>&1 || cat "$name.log" >&2
         trace-cmd report -t "$name.dat" 2>/dev/null >"$name.report.txt"
-        # Of many events what counts is what is missing between them.
+        # For the lost events, keep only the gaps.
         [ "$name" != lost ] || sed -i '/DROPPED/!d' "$name.report.txt"
         mv "$name.dat" "$name.report.txt" "$folder/"
     }
@@ -64,7 +64,7 @@ JOB
         umount "$other/$file" 2>/dev/null || true
     done
     rmdir "$other" 2>/dev/null || true
-    # So little room that some are lost.
+    # A buffer so small that events are lost.
     echo 'dd if=/dev/zero of=/dev/null bs=1 count=5000 2>/dev/null' >job.sh
     run lost -b 1 --file-version 7 --compression zstd -s 2000000 -F -c -e raw_syscalls:sys_exit
     exit

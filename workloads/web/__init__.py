@@ -1,5 +1,5 @@
-"""Incidents of web servers: real programs, asked for pages by many at once.
+"""Incidents of web servers: real programs under concurrent load.
 
-Each has servers that are there before the recording begins, requests from a load generator, and
-what the application itself logged of each request: the truth for who finds requests in sockets.
+Each has servers that start before the recording, requests from a load generator, and the
+application's own log of each request: the ground truth for requests found in sockets.
 """

@@ -1,7 +1,7 @@
-"""A shop whose database connections look up a name each time, and a resolver that loses questions.
+"""A shop that looks up a name for each database connection, and a resolver that loses queries.
 
-Now and then a page takes five seconds more: any page, but the health check, which needs no
-database; and the more are asked for at once the more often.
+Occasionally a page takes five seconds longer: any page except the health check, which needs no
+database. The more requests are in flight, the more often it happens.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from web.stack import PYTHON, PostgreSQL, Stack, free_port, needs_python, rows, 
 
 HERE = Path(__file__).resolve().parent / "shop"
 HOST = "db.internal"
-# A question is lost with the chance of one in so many for each that waits.
+# A query is lost with probability PENDING / EVERY; a reply takes MS milliseconds.
 EVERY, MS = 200, 4
 TIMEOUT_NS = 5_000_000_000
 SLOW_NS = 4_000_000_000
 WORKERS = 8
-# Threads that ask, and requests of each.
+# Client threads, and requests per thread.
 LOAD = (20, 10)
 PAGES = {
     "/": 3,
@@ -34,7 +34,7 @@ PAGES = {
     "/basket": 1,
     "/health": 4,
 }
-# Of loopback, but no address at which others answer, and for each run another one.
+# A loopback address that is different for each run.
 RESOLVER = f"127.83.{os.getpid() >> 8 & 255}.{os.getpid() & 255}"
 JAVA_LIBRARY = "/usr/share/java/postgresql.jar"
 
@@ -57,7 +57,7 @@ def java_shop(stack: Stack, log: Path, database: int, port: int) -> Any:
     owner = user("www-data", "nobody")
     folder = stack.copied(owner, HERE / "Shop.java")
     stack.lab.run("javac", "-d", folder, folder / "Shop.java")
-    # Names are looked up each time, as programs do that have no cache.
+    # Disable the JVM's cache, so that each connection looks up the name.
     command = ["java", "-Dsun.net.inetaddr.ttl=0", "-Xmx256m"]
     command += ["-cp", f"{folder}:{JAVA_LIBRARY}", "Shop", port, database, WORKERS, log]
     return stack.start(command, owner, RESOLVER)
@@ -67,7 +67,7 @@ def go_shop(stack: Stack, log: Path, database: int, port: int) -> Any:
     needs("go")
     owner = user("www-data", "nobody")
     folder = stack.copied(owner, *(HERE / "go").iterdir())
-    # Its driver comes from Go's proxy; cached where Go keeps such things.
+    # The driver comes from the Go module proxy; cached in Go's module cache.
     variables = ["CGO_ENABLED=0", "GOFLAGS=-trimpath -buildvcs=false"]
     stack.lab.run("env", "-C", folder, *variables, "go", "build", "-o", "shop", ".")
     return stack.start([folder / "shop", port, database, WORKERS, log], owner, RESOLVER)
@@ -84,12 +84,16 @@ def work(lab: Lab, run: Run) -> dict[str, Any]:
         resolver = stack.start([PYTHON, *words])
         database = PostgreSQL(stack, (HERE / "tables.sql").read_text())
         if resolver.poll() is not None:
-            raise UnavailableError(f"the resolver does not start: {stack.said()}")
+            raise UnavailableError(f"the resolver did not start: {stack.log_tails()}")
         shop = SHOPS[run.language](stack, log, database.port, port)
         stack.await_port(shop, port, "the shop")
         base = f"http://127.0.0.1:{port}"
-        truth = incident.incident(lab, run, lambda: incident.ask(lab, run, base, PAGES), SLOW_NS)
+
+        def load() -> None:
+            incident.run_load(lab, run, base, PAGES)
+
+        truth = incident.incident(lab, run, load, SLOW_NS)
         guilty = {"resolver": f"{RESOLVER}:53", "host": HOST, "timeout_ns": TIMEOUT_NS}
         places = {"port": port, "database_port": database.port, "pid": shop.pid}
         truth |= {**places, "guilty": guilty, "lost": rows(lost)}
-        return incident.told(run, log, truth)
+        return incident.save_truth(run, log, truth)

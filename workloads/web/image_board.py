@@ -1,7 +1,7 @@
-"""An image board on a disk that is slow to write, while a backup flushes what it wrote there.
+"""An image board on a disk with slow writes, while a backup flushes its data to the same disk.
 
-Apache with PHP, which keeps sessions in files and its posts in SQLite. A page takes milliseconds,
-and hundreds of them when it begins a session while `sync` goes on. Its health check has neither.
+Apache with PHP, session files, and posts in SQLite. A page takes milliseconds, or hundreds of
+milliseconds if it starts a session during `sync`. The health check has neither session nor posts.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ PAGES = {
     "/health.php": 2,
 }
 MIB = 24
-# A request to write takes so long, and each MiB of it: a disk with one head.
+# Duration of a write request, and per MiB: a disk with one head.
 WRITE_US, MIB_US = 8_000, 40_000
 PAUSE_SECONDS = 0.4
 SLOW_NS = 200_000_000
@@ -42,7 +42,7 @@ def apache(stack: Stack, disk: Path, log: Path, port: int) -> Any:
     needs("apache2")
     modules = sorted(MODULES.glob("libphp*.so"))
     if not modules:
-        raise UnavailableError("Apache's module for PHP is not installed")
+        raise UnavailableError("the PHP module of Apache is not installed")
     owner = user("www-data")
     sessions, data = stack.folder("sessions", owner, disk), stack.folder("data", owner, disk)
     pages = stack.copied(owner, *HERE.glob("*.php"))
@@ -61,15 +61,15 @@ def apache(stack: Stack, disk: Path, log: Path, port: int) -> Any:
         check=False,
     )
     if done.returncode != 0:
-        raise UnavailableError(f"the board has no tables: {done.stderr or done.stdout}")
+        raise UnavailableError(f"cannot create the board's tables: {done.stderr or done.stdout}")
     return stack.start(["apache2", "-DFOREGROUND", "-f", config], env={**os.environ, **php})
 
 
 def php_modules() -> Path:
-    """Where Debian's PHP for Apache is told its modules, SQLite among them."""
+    """The folder where Debian configures the modules of PHP for Apache, such as SQLite."""
     found = sorted(Path("/etc/php").glob("*/apache2/conf.d"))
     if not found or not list(found[-1].glob("*sqlite3.ini")):
-        raise UnavailableError("PHP has no SQLite")
+        raise UnavailableError("PHP has no SQLite module")
     return found[-1]
 
 
@@ -84,7 +84,7 @@ class Backup(threading.Thread):
 
     def run(self) -> None:
         while not self._over.wait(PAUSE_SECONDS):
-            # A file that is truncated would be flushed when it is closed.
+            # Truncating the file instead would flush it on close.
             self._target.unlink(missing_ok=True)
             self._lab.run(
                 "dd", "if=/dev/zero", f"of={self._target}", "bs=1M", f"count={MIB}", "status=none"
@@ -98,7 +98,7 @@ class Backup(threading.Thread):
 
     def end(self) -> None:
         self._over.set()
-        self._disk.tell(write_us=0, mib_us=0)
+        self._disk.set(write_us=0, mib_us=0)
         if self.is_alive():
             self.join()
 
@@ -110,11 +110,11 @@ def work(lab: Lab, run: Run) -> dict[str, Any]:
     backup = Backup(lab, disk, folder)
 
     def load(base: str) -> None:
-        disk.tell(write_us=WRITE_US, mib_us=MIB_US)
+        disk.set(write_us=WRITE_US, mib_us=MIB_US)
         if not run.healthy:
             backup.start()
         try:
-            incident.ask(lab, run, base, PAGES)
+            incident.run_load(lab, run, base, PAGES)
         finally:
             backup.end()
 
@@ -128,4 +128,4 @@ def work(lab: Lab, run: Run) -> dict[str, Any]:
         guilty = {"comm": "sync", "disk": disk.name, "bytes": len(backup.syncs) * MIB << 20}
         places = {"port": port, "pid": server.pid, "sessions": str(folder / "sessions")}
         truth |= {**places, "guilty": guilty, "syncs": backup.syncs}
-        return incident.told(run, log, truth)
+        return incident.save_truth(run, log, truth)

@@ -1,4 +1,4 @@
-"""One run of an incident: servers first, then a recorder, then the load."""
+"""One run of an incident: starts servers, then a recorder, then the load."""
 
 from __future__ import annotations
 
@@ -17,39 +17,39 @@ from web.stack import rows
 
 HERE = Path(__file__).resolve().parent
 READY_SECONDS = 30
-# Making a recording of what was recorded may take as long as this.
+# Timeout for the import of the recording.
 IMPORT_SECONDS = 120
 LOAD, SERVED = "load.ndjson", "served.ndjson"
 
 
 @dataclass
 class Run:
-    """What an incident is asked for."""
+    """Options of an incident."""
 
-    # Where requests, and what the servers logged of them, are left.
+    # Output folder for requests and the servers' logs.
     folder: Path
     seconds: float = 60
-    # Threads that ask; several for one load after another.
+    # Client threads; several values for one load after another.
     threads: list[int] = field(default_factory=list)
     each: int = 10
-    # Between two requests of a thread.
+    # Pause between two requests of a thread.
     pause_ms: int = 0
     seed: int = 1
-    # What is recorded, if it is, and with which program.
+    # Recording to write, if any, and the program that records.
     recording: Path | None = None
     recorder: str = "whyslow"
     recorder_words: list[str] = field(default_factory=list)
-    # Program whose `load` asks; none for the client of the workloads.
+    # Program whose `load` sends the requests; None for client.py.
     load: str | None = None
     keep: bool = False
     # Language of the shop.
     language: str = "python"
-    # Without the fault, for comparison.
+    # Run without the fault, for comparison.
     healthy: bool = False
 
 
 class Recorder:
-    """Records the machine from when it is ready to when it is left."""
+    """Records the machine; entering waits until the recorder is ready."""
 
     def __init__(self, lab: Lab, run: Run) -> None:
         self._lab, self._run = lab, run
@@ -61,16 +61,16 @@ class Recorder:
             return
         words = [self._run.recorder, "record", "-o", self._run.recording, "--force"]
         words += ["--for", f"{self._run.seconds + READY_SECONDS:.0f}s", *self._run.recorder_words]
-        # What was asked becomes part of the recording: its requests are joined with the server's.
+        # Add the load to the recording, to join its requests with the server's.
         words += ["--with", self._run.folder / LOAD]
         with open(self._log, "w") as log:
             child = subprocess.Popen([str(word) for word in words], stdout=log, stderr=log)
         self._lab.will_undo("process", child.pid, watchdog.start_of(child.pid))
         self._child = child
-        give_up = time.monotonic() + READY_SECONDS
+        deadline = time.monotonic() + READY_SECONDS
         while "recording;" not in self._log.read_text():
-            if child.poll() is not None or time.monotonic() > give_up:
-                raise UnavailableError(f"nothing is recorded: {self._log.read_text().strip()}")
+            if child.poll() is not None or time.monotonic() > deadline:
+                raise UnavailableError(f"cannot record: {self._log.read_text().strip()}")
             time.sleep(0.05)
 
     def __exit__(self, *_: object) -> None:
@@ -81,8 +81,8 @@ class Recorder:
             raise RuntimeError(f"the recorder failed: {self._log.read_text().strip()}")
 
 
-def ask(lab: Lab, run: Run, base: str, weights: dict[str, float]) -> None:
-    """The load, for as long as it takes."""
+def run_load(lab: Lab, run: Run, base: str, weights: dict[str, float]) -> None:
+    """Runs the load to its end."""
     urls, out = lab.folder / "urls.txt", run.folder / LOAD
     urls.write_text("".join(f"{weight} {base}{path}\n" for path, weight in weights.items()))
     threads = ",".join(map(str, run.threads))
@@ -103,11 +103,11 @@ def ask(lab: Lab, run: Run, base: str, weights: dict[str, float]) -> None:
 
 
 def incident(lab: Lab, run: Run, load: Callable[[], Any], slow_ns: int) -> dict[str, Any]:
-    """Records a load; what was asked, and how much of it took so long."""
+    """Records a load; its summary, with the requests that took at least `slow_ns`."""
     run.folder.mkdir(parents=True, exist_ok=True)
     begin = time.time_ns()
     with Recorder(lab, run):
-        # What is open when a recording begins is told before its first event.
+        # The recorder lists open connections before its first event.
         time.sleep(0.5)
         load()
         time.sleep(0.2)
@@ -116,7 +116,7 @@ def incident(lab: Lab, run: Run, load: Callable[[], Any], slow_ns: int) -> dict[
 
 
 def summary(requests: list[dict[str, Any]], slow_ns: int) -> dict[str, Any]:
-    """What a reader has to find: counts by page, and the slow ones."""
+    """The expected result: counts per page, and of slow requests."""
     pages: dict[str, dict[str, int]] = {}
     for row in requests:
         page = pages.setdefault(row["endpoint"], {"requests": 0, "slow": 0, "errors": 0})
@@ -133,15 +133,15 @@ def summary(requests: list[dict[str, Any]], slow_ns: int) -> dict[str, Any]:
 
 
 def log_for_servers(lab: Lab) -> Path:
-    """A file that a server without rights may write, and that is there before it begins."""
+    """Creates a log that an unprivileged server may write, before it starts."""
     log = lab.folder / SERVED
     log.touch()
     log.chmod(0o666)
     return log
 
 
-def told(run: Run, log: Path, truth: dict[str, Any]) -> dict[str, Any]:
-    """Leaves the truth and the servers' log beside the requests: the lab's folder goes away."""
+def save_truth(run: Run, log: Path, truth: dict[str, Any]) -> dict[str, Any]:
+    """Saves the truth and the servers' log with the requests: the lab's folder is temporary."""
     (run.folder / SERVED).write_bytes(log.read_bytes())
     truth = {"served": len(rows(log)), **truth}
     (run.folder / "truth.json").write_text(json.dumps(truth, indent=2) + "\n")

@@ -1,10 +1,10 @@
-"""A resolver for which every name has one address, and which loses questions of a crowd.
+"""A resolver that returns one address for every name, and loses queries under load.
 
     resolver.py ADDRESS EVERY MS SEED LOG
 
-It answers one question after another, each in so many milliseconds. A question is lost, as if a
-packet were, with the chance WAITING / EVERY, where so many wait; with EVERY 0 never. When it is
-asked again it gets its answer. LOG has a line of JSON for each that is lost.
+It answers one query after another, each in MS milliseconds. A query is lost, like a dropped packet,
+with probability PENDING / EVERY, where PENDING is the number of pending queries; with EVERY 0
+never. A repeated query is answered. LOG has a line of JSON for each lost query.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ def kind_of(query: bytes) -> int:
 
 
 def answer(query: bytes) -> bytes:
-    """127.0.0.1 to who asks for an IPv4 address, to others that there is nothing."""
+    """Returns 127.0.0.1 for IPv4 queries, and an empty answer for others."""
     end = query.index(b"\0", 12) + 5
     count = int(kind_of(query) == 1)
     head = query[:2] + struct.pack(">HHHHH", 0x8180, 1, count, 0, 0)
@@ -56,7 +56,7 @@ class Resolver:
         self.waiting: deque[tuple[bytes, tuple[str, int]]] = deque()
 
     def receive(self) -> None:
-        """Takes what has come; waits for it if there is nothing to do."""
+        """Receives pending queries; waits for one if there are none."""
         while select.select([self.socket], [], [], 0 if self.waiting else None)[0]:
             query, sender = self.socket.recvfrom(512)
             if not self.is_lost(query, sender):
@@ -70,9 +70,9 @@ class Resolver:
         waiting = len(self.waiting) + 1
         if self._dice.random() >= waiting / self.every:
             return False
-        told: dict[str, Any] = {"ts_ns": time.time_ns(), "name": name_of(query)}
-        told |= {"kind": KINDS.get(kind_of(query)), "port": sender[1], "waiting": waiting}
-        self._log.write(json.dumps(told) + "\n")
+        entry: dict[str, Any] = {"ts_ns": time.time_ns(), "name": name_of(query)}
+        entry |= {"kind": KINDS.get(kind_of(query)), "port": sender[1], "waiting": waiting}
+        self._log.write(json.dumps(entry) + "\n")
         return True
 
 

@@ -1,4 +1,4 @@
-"""Servers of the incidents: private, on loopback, and without rights."""
+"""Servers of the incidents: private, on loopback, and unprivileged."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ import watchdog
 from lab import Lab, UnavailableError, needs, run
 
 HERE = Path(__file__).resolve().parent
-# Debian's own, for which Debian's Flask and drivers are.
+# Debian's Python, because Debian's Flask and drivers need it.
 PYTHON = "/usr/bin/python3"
 START_SECONDS = 30
 STOP_SECONDS = 10
 
 
 def free_port() -> int:
-    """A port of loopback that nobody listens on."""
+    """A free port on loopback."""
     with socket.socket() as found:
         found.bind(("127.0.0.1", 0))
         return int(found.getsockname()[1])
@@ -36,7 +36,7 @@ def needs_python(*modules: str) -> None:
 
 
 def user(*names: str) -> pwd.struct_passwd:
-    """The first of these users that the machine has."""
+    """The first of these users that exists."""
     for name in names:
         try:
             return pwd.getpwnam(name)
@@ -46,12 +46,12 @@ def user(*names: str) -> pwd.struct_passwd:
 
 
 class Stack:
-    """Programs of one incident, all of which end with it."""
+    """The servers of an incident, which are stopped at its end."""
 
     def __init__(self, lab: Lab) -> None:
         needs("unshare", "setpriv", "sh", "mount")
         self.lab = lab
-        # Programs without rights have to get to their files.
+        # Unprivileged programs need access to their files.
         lab.folder.chmod(0o711)
         self._children: list[subprocess.Popen[bytes]] = []
 
@@ -62,7 +62,7 @@ class Stack:
         return folder
 
     def copied(self, owner: pwd.struct_passwd, *files: Path) -> Path:
-        """A folder with programs that their user can read, wherever they come from."""
+        """Copies programs to a folder that their user can read."""
         folder = self.folder("app", owner)
         for file in files:
             shutil.copy(file, folder / file.name).chmod(0o644)
@@ -75,10 +75,9 @@ class Stack:
         resolver: str | None = None,
         **options: Any,
     ) -> subprocess.Popen[bytes]:
-        """A server with memory of its own to share, and with a resolver of its own if one is told.
+        """Starts a server in its own IPC and mount namespaces, with its own resolver if given.
 
-        Both are in name spaces that end with it. Process ids stay those of the machine, by which
-        the truth names threads.
+        Process ids stay those of the machine, because the truth names threads by them.
         """
         words = ["unshare", "--ipc", "--mount", "sh", "-c", self._before(resolver), "sh"]
         if owner:
@@ -99,11 +98,11 @@ class Stack:
         return child
 
     def _before(self, resolver: str | None) -> str:
-        """What is done in the name spaces before the program takes over."""
+        """Setup in the namespaces before the program is executed."""
         if resolver is None:
             return 'exec "$@"'
         folder = self.lab.folder
-        # A time-out of five seconds is what the C library has where nobody says otherwise.
+        # The default timeout of the C library is five seconds.
         (folder / "resolv.conf").write_text(f"nameserver {resolver}\n")
         (folder / "nsswitch.conf").write_text("passwd: files\ngroup: files\nhosts: files dns\n")
         binds = [
@@ -112,19 +111,19 @@ class Stack:
         return " && ".join([*binds, 'exec "$@"'])
 
     def await_port(self, child: subprocess.Popen[bytes], port: int, name: str) -> None:
-        give_up = time.monotonic() + START_SECONDS
+        deadline = time.monotonic() + START_SECONDS
         while True:
             try:
                 socket.create_connection(("127.0.0.1", port), 1).close()
             except OSError as error:
-                if child.poll() is not None or time.monotonic() > give_up:
-                    raise UnavailableError(f"{name} does not start: {self.said()}") from error
+                if child.poll() is not None or time.monotonic() > deadline:
+                    raise UnavailableError(f"{name} did not start: {self.log_tails()}") from error
                 time.sleep(0.1)
             else:
                 return
 
-    def said(self) -> str:
-        """The end of what the programs logged, for who has to know why one failed."""
+    def log_tails(self) -> str:
+        """The ends of the programs' logs, for error messages."""
         texts = [file.read_text(errors="replace")[-300:] for file in self.lab.folder.glob("*.log")]
         return " | ".join(text.strip() for text in texts if text.strip())
 
@@ -132,7 +131,7 @@ class Stack:
         return self
 
     def __exit__(self, *_: object) -> None:
-        """Ends the latest first, each as it wants to be ended; the watchdog has the rest."""
+        """Terminates the programs, latest first; the watchdog kills the rest."""
         for child in reversed(self._children):
             child.terminate()
             try:
@@ -143,7 +142,7 @@ class Stack:
 
 
 class PostgreSQL:
-    """A cluster of its own in the lab's folder, on a port of loopback."""
+    """A private cluster in the lab's folder, on a loopback port."""
 
     def __init__(self, stack: Stack, sql: str) -> None:
         programs = sorted(Path("/usr/lib/postgresql").glob("*/bin/initdb"))
@@ -151,9 +150,9 @@ class PostgreSQL:
             raise UnavailableError("PostgreSQL is not installed")
         folder, owner = programs[-1].parent, user("postgres", "nobody")
         data, self.port = stack.folder("postgres", owner), free_port()
-        asked = [f"--reuid={owner.pw_uid}", f"--regid={owner.pw_gid}", "--clear-groups"]
-        made = ["-A", "trust", "-U", "shop", "-E", "UTF8", "--no-locale", "--no-sync"]
-        run("setpriv", *asked, folder / "initdb", "-D", data, *made)
+        user_options = [f"--reuid={owner.pw_uid}", f"--regid={owner.pw_gid}", "--clear-groups"]
+        init_options = ["-A", "trust", "-U", "shop", "-E", "UTF8", "--no-locale", "--no-sync"]
+        run("setpriv", *user_options, folder / "initdb", "-D", data, *init_options)
         settings = {
             "listen_addresses": "127.0.0.1",
             "unix_socket_directories": "",
@@ -172,13 +171,13 @@ class PostgreSQL:
         file = stack.lab.folder / "tables.sql"
         file.write_text(sql)
         place = ["-h", "127.0.0.1", "-p", self.port, "-U", "shop", "-d", "postgres"]
-        give_up = time.monotonic() + START_SECONDS
+        deadline = time.monotonic() + START_SECONDS
         while True:
             try:
                 run(program, "-q", "-v", "ON_ERROR_STOP=1", *map(str, place), "-f", file)
             except UnavailableError:
-                # It listens before it lets anybody in.
-                if time.monotonic() > give_up:
+                # PostgreSQL listens before it accepts sessions.
+                if time.monotonic() > deadline:
                     raise
                 time.sleep(0.2)
             else:
@@ -186,7 +185,7 @@ class PostgreSQL:
 
 
 def rows(file: Path) -> list[dict[str, Any]]:
-    """Lines of JSON; the last one is half there if its writer was ended."""
+    """Rows of a JSON lines file; the last line is incomplete if its writer was killed."""
     if not file.exists():
         return []
     return [json.loads(line) for line in file.read_text().splitlines() if line.endswith("}")]

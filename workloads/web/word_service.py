@@ -1,7 +1,7 @@
-"""A service that counts words: a thousand files for each text, read once and deleted.
+"""A service that counts words: it writes, reads and deletes a thousand files per text.
 
-Gunicorn and Flask. Another thread than the one that answers makes them, in a folder that is gone
-with the request, on a disk that is slow to write.
+Gunicorn and Flask. A different thread than the one that responds creates the files, in a folder
+that is deleted with the request, on a disk with slow writes.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def work(lab: Lab, run: Run) -> dict[str, Any]:
     needs_python("flask")
     disk = lab.disk(96)
     mounted = lab.mount(disk, "ext4", *SLOWFS)
-    # As where memory is short: who writes is held back when so much waits for the disk.
+    # As on a machine with little memory: writers are throttled at this amount of dirty data.
     allow_dirty(lab, disk, DIRTY_BYTES)
     with Stack(lab) as stack:
         owner, port = user("www-data", "nobody"), free_port()
@@ -45,12 +45,16 @@ def work(lab: Lab, run: Run) -> dict[str, Any]:
         server = stack.start(command, owner, env=environment)
         stack.await_port(server, port, "the service")
         if not run.healthy:
-            disk.tell(write_us=WRITE_US)
+            disk.set(write_us=WRITE_US)
         base = f"http://127.0.0.1:{port}"
-        truth = incident.incident(lab, run, lambda: incident.ask(lab, run, base, PAGES), SLOW_NS)
-        disk.tell(write_us=0)
+
+        def load() -> None:
+            incident.run_load(lab, run, base, PAGES)
+
+        truth = incident.incident(lab, run, load, SLOW_NS)
+        disk.set(write_us=0)
         served = rows(log)
         guilty = {"folder": str(scratch), "disk": disk.name, "comm": "counter"}
         guilty |= {name: sum(row[name] for row in served) for name in ("files", "bytes")}
         truth |= {"port": port, "pid": server.pid, "guilty": guilty}
-        return incident.told(run, log, truth)
+        return incident.save_truth(run, log, truth)

@@ -1,5 +1,5 @@
-//! Documents made from code: `docs/format.md` and `docs/fleet.md` from the declarations of their
-//! tables, and `docs/text-format.md` from the head of the module that reads it.
+//! Documents generated from code: `docs/format.md` and `docs/fleet.md` from the declarations of
+//! their tables, and `docs/text-format.md` from the module comment of its reader.
 
 use std::fmt::Write as _;
 use std::path::Path;
@@ -53,7 +53,7 @@ fn text_format_document(root: &Path) -> Result<String, Vec<String>> {
     Ok(text)
 }
 
-/// The hand-written head of a document, behind which the generated part comes.
+/// The hand-written head of a document, before the generated part.
 fn head(root: &Path, name: &str) -> Result<String, Vec<String>> {
     let found =
         std::fs::read_to_string(root.join(name)).map_err(|e| vec![format!("{name}: {e}")])?;

@@ -1,12 +1,12 @@
-//! A recording of a busy machine for the benchmarks of questions, in order of time, the same on every
-//! run: about as many rows of each kind of event as asked for, or so many of all kinds together, in
-//! the proportions of the bundled incident. The first says what a kind of event costs, the second
-//! what a recording of that many events does, where a question reads several tables.
+//! A recording of a busy machine for query benchmarks, in time order and identical on every run. It
+//! has about the requested number of rows of each kind of event, or of all kinds together, in the
+//! proportions of the bundled incident. The first shows the cost of a kind of event, the second that
+//! of a recording with this number of events, for queries that read several tables.
 //!
-//! Sixty seconds at ten million rows, less time for fewer rows: rates stay, so that what grows with
-//! time and what grows with threads can be told apart. Columns that follow each other in reality
-//! (the states of a thread, its slices) do so here; everything else is drawn from distributions with
-//! heavy tails, and who does it by Zipf's law.
+//! It spans sixty seconds at ten million rows, and less time for fewer rows: rates are constant, so
+//! that costs per time and costs per thread can be distinguished. Rows that depend on each other in
+//! reality (the states of a thread, its slices) do so here; everything else is drawn from
+//! distributions with heavy tails, and threads by Zipf's law.
 
 use std::path::Path;
 
@@ -25,7 +25,7 @@ use devices::Devices;
 use scheduling::{Pace, Scheduling};
 
 const BEGIN: i64 = 1_700_000_000_000_000_000;
-/// Between two rows of a kind.
+/// Time between two rows of a kind.
 const STEP_NS: i64 = 6_000;
 const SECOND_NS: i64 = 1_000_000_000;
 const CPUS: usize = 64;
@@ -33,16 +33,16 @@ const PROCESSES: u64 = 512;
 const THREADS: u64 = 4096;
 const RECLAIMS: [(&str, u64); 3] = [("direct", 70), ("cgroup", 20), ("kswapd", 10)];
 
-/// What the rows asked for are.
+/// Meaning of the requested number of rows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Rows {
-    /// Those of each table.
+    /// Rows of each table.
     Each,
-    /// Those of all tables.
+    /// Rows of all tables.
     Together,
 }
 
-/// Events that are drawn one by one; the scheduler's follow from each other.
+/// Events that are drawn independently, unlike those of the scheduler.
 #[derive(Clone, Copy)]
 enum Event {
     Request,
@@ -59,11 +59,11 @@ const EVENTS: [Event; 5] = [
     Event::Reclaim,
     Event::Call,
 ];
-/// Of a thousand rows of all tables, in the order of [`EVENTS`]; the rest is the scheduler's.
+/// Rows per thousand rows of all tables, in the order of [`EVENTS`]; the rest are scheduler rows.
 const SHARES: [u64; EVENTS.len()] = [25, 60, 20, 5, 540];
 
 impl Rows {
-    /// What happens in a step.
+    /// Draws the events of a step.
     fn drawn(self, random: &mut Random) -> &'static [Event] {
         if self == Rows::Each {
             return &EVENTS;
@@ -85,7 +85,7 @@ impl Rows {
                 gap_ns: 200_000.0,
                 states_of_every: 3,
             },
-            // Nine rows in a hundred are slices, three times as many states.
+            // 9 % of the rows are slices, and three times as many are states.
             Rows::Together => Pace {
                 slice_steps: 11.0,
                 gap_ns: 4_050_000.0,
@@ -107,7 +107,7 @@ pub(crate) fn write(target: &Path, rows: u64, spread: Rows) -> Result<String, St
     machine.entities(&devices, (rows, end), &mut writer);
     let mut ids = [0; EVENTS.len()];
     for step in (BEGIN..end).step_by(STEP_NS as usize) {
-        let ts = machine.moment(step);
+        let ts = machine.time_in_step(step);
         scheduling.advance(step, &mut machine, &mut writer);
         for event in spread.drawn(&mut machine.random) {
             let id = &mut ids[*event as usize];
@@ -134,13 +134,13 @@ pub(crate) fn write(target: &Path, rows: u64, spread: Rows) -> Result<String, St
     let written = writer.finish(&symbols, about).map_err(text)?;
     let of = |(name, table): (&String, &TableInfo)| {
         let is_large = table.rows > THREADS;
-        is_large.then(|| format!("{} of {name}", table.rows))
+        is_large.then(|| format!("{} {name}", table.rows))
     };
     let counts: Vec<String> = written.tables.iter().filter_map(of).collect();
     Ok(format!("{} rows", counts.join(", ")))
 }
 
-/// Who does something.
+/// The thread of an event.
 #[derive(Clone, Copy)]
 struct Thread {
     utid: i32,
@@ -181,17 +181,17 @@ impl Machine {
         among[self.below(among.len() as u64) as usize]
     }
 
-    fn moment(&mut self, step: i64) -> i64 {
+    fn time_in_step(&mut self, step: i64) -> i64 {
         step + self.below(STEP_NS as u64) as i64
     }
 
-    /// Some time around a median, ns.
+    /// Draws a duration around a median, ns.
     fn around(&mut self, median_ns: f64, sigma: f64) -> i64 {
         (median_ns * self.random.spread(sigma)) as i64
     }
 
     fn thread(&mut self) -> Thread {
-        // Ranks have nothing to do with numbers.
+        // Make ranks independent of thread numbers.
         let rank = self.random.rank(THREADS);
         self.nth((rank * 1237) % THREADS)
     }
@@ -300,7 +300,7 @@ impl Machine {
         });
     }
 
-    /// What each thread did to memory in the second that begins.
+    /// Writes the page counts of each thread for the second that starts.
     fn pages(&mut self, ts: i64, writer: &mut RecordingWriter) {
         for n in 0..THREADS {
             let thread = self.nth(n);

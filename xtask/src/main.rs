@@ -1,4 +1,4 @@
-//! Chores of the repository: `cargo run -p xtask -- CHORE`.
+//! Maintenance tasks of the repository: `cargo run -p xtask -- TASK`.
 
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -12,15 +12,15 @@ mod tidy;
 
 use machine::Rows;
 
-const USAGE: &str = "usage: xtask CHORE
-  tidy                          rules of the house
-  docs [--check]                documents made from code
-  decode TRACE                  decode every field of every event, count them
-  repeat TRACE DIR EVENTS       a large trace from a small one
-  synthetic DIR.wsl ROWS        a recording to measure questions on
-  requests DIR.wsl ROWS         one of requests to 17 disks, the first of which is bad
-  machine DIR.wsl ROWS          one of a busy machine: so many rows of each kind
-  machine DIR.wsl ROWS together so many of all kinds, in the proportions of an incident";
+const USAGE: &str = "usage: xtask TASK
+  tidy                           check the repository rules
+  docs [--check]                 generate (or check) documents from code
+  decode TRACE                   decode every field of every event, and count events
+  repeat TRACE DIR EVENTS        make a large trace from a small one
+  synthetic DIR.wsl ROWS         make a recording of system calls for benchmarks
+  requests DIR.wsl ROWS          make a recording of requests to 17 disks, the first of which is bad
+  machine DIR.wsl ROWS           make a recording of a busy machine with ROWS rows per table
+  machine DIR.wsl ROWS together  the same with ROWS rows in total, in the proportions of an incident";
 
 fn main() -> ExitCode {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
@@ -30,21 +30,21 @@ fn main() -> ExitCode {
         ["docs"] => docs::write(&root()),
         ["docs", "--check"] => docs::check(&root()),
         ["decode", source] => decode(Path::new(source))
-            .map(|done| say(&done))
+            .map(|done| print(&done))
             .map_err(|e| vec![e]),
         ["repeat", source, target, events] => number(events)
             .and_then(|events| repeat::repeat(Path::new(source), Path::new(target), events))
-            .map(|done| say(&done))
+            .map(|done| print(&done))
             .map_err(|error| vec![error]),
         ["requests", target, rows] => number(rows)
             .and_then(|rows| requests::write(Path::new(target), rows))
-            .map(|done| say(&done))
+            .map(|done| print(&done))
             .map_err(|error| vec![error]),
         ["machine", target, rows] => machine(target, rows, Rows::Each),
         ["machine", target, rows, "together"] => machine(target, rows, Rows::Together),
         ["synthetic", target, rows] => number(rows)
             .and_then(|rows| synthetic::write(Path::new(target), rows))
-            .map(|done| say(&done))
+            .map(|done| print(&done))
             .map_err(|error| vec![error]),
         _ => Err(vec![USAGE.into()]),
     };
@@ -59,20 +59,20 @@ fn main() -> ExitCode {
     }
 }
 
-/// The repository this program was built in.
+/// The repository in which this program was built.
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR"))
         .parent()
-        .expect("xtask lies in the workspace")
+        .expect("xtask is in the workspace")
         .into()
 }
 
-#[allow(clippy::print_stderr)] // a chore talks on stderr
+#[allow(clippy::print_stderr)] // tasks report problems on stderr
 fn report(complaint: &str) {
     eprintln!("{complaint}");
 }
 
-/// Decodes every field of every event and drops it: what `babeltrace2 -o dummy` does.
+/// Decodes every field of every event and drops it, like `babeltrace2 -o dummy`.
 fn decode(source: &Path) -> Result<String, String> {
     let summary =
         whyslow_ingest::importers::ctf::reader::decode_all(source).map_err(|e| e.to_string())?;
@@ -85,7 +85,7 @@ fn decode(source: &Path) -> Result<String, String> {
 fn machine(target: &str, rows: &str, spread: Rows) -> Result<(), Vec<String>> {
     number(rows)
         .and_then(|rows| machine::write(Path::new(target), rows, spread))
-        .map(|done| say(&done))
+        .map(|done| print(&done))
         .map_err(|error| vec![error])
 }
 
@@ -95,7 +95,7 @@ fn number(word: &str) -> Result<u64, String> {
         .map_err(|_| format!("`{word}` is not a number"))
 }
 
-#[allow(clippy::print_stdout)] // what the chore measured is its output
-fn say(text: &str) {
+#[allow(clippy::print_stdout)] // the result of a task is its output
+fn print(text: &str) {
     println!("{text}");
 }

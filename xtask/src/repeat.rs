@@ -1,9 +1,9 @@
-//! A large trace from a small real one: its packets again and again with shifted clocks.
+//! Makes a large trace from a small real one by repeating its packets with shifted clocks.
 //!
-//! Compact event headers hold the low bits of the clock only. A shift by a multiple of 2^32 cycles
-//! leaves these bits as they are, so only packet contexts, sequence numbers and the extended
-//! headers (which hold the whole clock) are patched. Works on LTTng kernel traces since 2.8 with
-//! the large event header, as the bundled one is; anything else is refused.
+//! Compact event headers contain only the low bits of the clock. A shift by a multiple of 2^32 cycles
+//! does not change these bits, so only packet contexts, sequence numbers and the extended headers
+//! (which contain the full clock) are patched. Works on LTTng kernel traces since 2.8 with the large
+//! event header, such as the bundled one; other traces are rejected.
 
 use std::fs::File;
 use std::io::{BufWriter, Write as _};
@@ -21,7 +21,7 @@ const TIMESTAMP_END: usize = 40;
 const PACKET_SIZE: usize = 56;
 const SEQUENCE_NUMBER: usize = 64;
 const CONTEXT_END: usize = 84;
-/// Id of the large header that says that the real id and the whole clock follow.
+/// Id in the large header that announces the real id and the full clock.
 const EXTENDED: u16 = 0xFFFF;
 const EXTENDED_CLOCK: usize = 2 + 4;
 const CYCLE: u64 = 1 << 32;
@@ -57,7 +57,7 @@ pub(crate) fn repeat(source: &Path, target: &Path, events_wanted: u64) -> Result
 #[derive(Default)]
 struct Stream {
     events: u64,
-    /// Bytes where events with an extended header begin.
+    /// Offsets of events with an extended header.
     extended: Vec<usize>,
 }
 
@@ -66,7 +66,7 @@ struct Places {
     streams: std::collections::BTreeMap<String, Stream>,
     begin: Option<i64>,
     span: u64,
-    /// Names and bytes of the stream files, by number of the stream.
+    /// Names and contents of the stream files, by stream number.
     files: Vec<(String, Vec<u8>)>,
 }
 
@@ -75,7 +75,7 @@ impl Places {
         let mut places = Self::default();
         for stream in reader.streams() {
             let [path] = stream.paths.as_slice() else {
-                return Err("a stream in several files: not the layout this chore knows".into());
+                return Err("unsupported layout: a stream has several files".into());
             };
             let bytes = std::fs::read(path).map_err(|e| format!("{}: {e}", path.display()))?;
             let name = path
@@ -108,7 +108,7 @@ impl Consumer for Places {
     }
 }
 
-/// Bytes where packets begin.
+/// Offsets of packets.
 fn packets(bytes: &[u8]) -> Result<Vec<usize>, String> {
     let mut at = 0;
     let mut found = Vec::new();
@@ -121,7 +121,7 @@ fn packets(bytes: &[u8]) -> Result<Vec<usize>, String> {
         let size = (bits / 8) as usize;
         if size < CONTEXT_END || size > bytes.len() - at {
             return Err(format!(
-                "a packet of {size} bytes at byte {at}: not the layout this chore knows"
+                "unsupported layout: a packet of {size} bytes at byte {at}"
             ));
         }
         at += size;

@@ -1,5 +1,5 @@
-//! A recording of many requests to several disks, for measuring questions about devices: each disk
-//! is busy for a third of the time, and one request in twenty of the first takes twenty times as
+//! A recording of many requests to several disks, for benchmarks of device queries: each disk is
+//! busy for a third of the time, and one in twenty requests of the first disk takes twenty times as
 //! long.
 
 use std::path::Path;
@@ -13,7 +13,7 @@ use crate::synthetic::Random;
 
 const BEGIN: i64 = 1_700_000_000_000_000_000;
 const DISKS: u64 = 17;
-/// A request comes every 20 us and takes 100 us in the median.
+/// A request arrives every 20 µs and takes a median of 100 µs.
 const GAP_NS: u64 = 20_000;
 const USUAL_NS: f64 = 100_000.0;
 const SECTORS: [i64; 4] = [8, 16, 64, 256];

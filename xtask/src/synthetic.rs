@@ -1,5 +1,5 @@
-//! A recording of many system calls for the benchmarks of questions: independent random columns,
-//! which is the worst case for size and speed.
+//! A recording of many system calls for query benchmarks: independent random columns, which are the
+//! worst case for size and speed.
 
 use std::path::Path;
 
@@ -176,7 +176,7 @@ pub(crate) fn call(
     }
 }
 
-/// xorshift64*: the same numbers on every machine.
+/// xorshift64*: yields the same numbers on every machine.
 pub(crate) struct Random(pub(crate) u64);
 
 impl Random {
@@ -206,7 +206,7 @@ impl Random {
         (sigma * normal).exp()
     }
 
-    /// Rank by Zipf's law, roughly: log-uniform.
+    /// Draws a rank approximately by Zipf's law: log-uniform.
     pub(crate) fn rank(&mut self, count: u64) -> u64 {
         (((count as f64).ln() * self.unit()).exp() as u64).min(count) - 1
     }

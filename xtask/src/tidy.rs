@@ -1,4 +1,4 @@
-//! Rules of the house that a machine can see. Also runs as a test.
+//! Repository rules that can be checked automatically. Also runs as a test.
 
 mod architecture;
 mod budget;
@@ -11,7 +11,7 @@ mod words;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Collects every complaint, so that one run shows them all.
+/// Collects all complaints, so that one run reports them all.
 pub(crate) fn check(root: &Path) -> Result<(), Vec<String>> {
     let files = tracked(root);
     let (mut long_files, mut complaints) = (Vec::new(), Vec::new());
@@ -44,7 +44,7 @@ pub(crate) fn check(root: &Path) -> Result<(), Vec<String>> {
     }
 }
 
-/// Source and documents below the repository, without what is built or ignored.
+/// Sources and documents of the repository, without build output and ignored folders.
 fn tracked(root: &Path) -> Vec<PathBuf> {
     const SKIP: [&str; 6] = [
         "target",
@@ -97,7 +97,7 @@ fn fixtures_have_readmes(root: &Path, complaints: &mut Vec<String>) {
     }
 }
 
-/// Whoever clones gets every byte for ever. Says nothing outside a clone.
+/// Every clone contains all committed bytes for ever. Checks nothing outside a clone.
 fn committed_files_are_small(root: &Path, complaints: &mut Vec<String>) {
     const MAX_BYTES: u64 = 200_000;
     let listed = Command::new("git")
@@ -110,8 +110,8 @@ fn committed_files_are_small(root: &Path, complaints: &mut Vec<String>) {
         let bytes = std::fs::metadata(root.join(name)).map_or(0, |file| file.len());
         if bytes > MAX_BYTES && !name.starts_with("fixtures/") {
             complaints.push(format!(
-                "{name}: {bytes} bytes; only fixtures may be large, and other people's files do \
-                 not belong here"
+                "{name}: {bytes} bytes; only fixtures may be large, and third-party files do not \
+                 belong here"
             ));
         }
     }

@@ -1,1 +1,1 @@
-"""Parts of the evaluation of before and after."""
+"""Parts of the evaluation of `load diff`."""

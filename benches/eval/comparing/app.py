@@ -1,4 +1,4 @@
-"""A page that takes some 20 ms: waiting, as for a database, and work. TIMES says how many times as long it takes.
+"""A page that takes about 20 ms: a wait, as for a database, and CPU work. TIMES is a factor on its duration.
 
     TIMES=1.1 python3 -m gunicorn --worker-class gthread --threads 8 app:application
 """
@@ -19,7 +19,7 @@ def application(_environ, start_response):
     begin = time.perf_counter()
     time.sleep(WAIT_S * math.exp(SPREAD * random.gauss(0, 1)))
     hashlib.pbkdf2_hmac("sha256", b"page", b"salt", ROUNDS)
-    # Whatever made it slow makes the slower version slower still.
+    # The factor applies to the actual time, including delays by the machine.
     time.sleep((TIMES - 1) * (time.perf_counter() - begin))
     page = b"done\n"
     took = f"page;dur={1000 * (time.perf_counter() - begin):.3f}"

@@ -1,4 +1,4 @@
-"""Load on two versions of a web server that take turns, in short blocks."""
+"""Load on two versions of a web server, in short alternating blocks."""
 
 import contextlib
 import json
@@ -22,7 +22,7 @@ def free_port():
 
 @contextlib.contextmanager
 def server(times, log):
-    """Address of a server that takes so many times as long as usual."""
+    """Starts a server that is slower by the factor `times`; its address."""
     port = free_port()
     command = [sys.executable, "-m", "gunicorn", "--worker-class", "gthread", "--workers", "1", "--threads", "8"]
     command += ["--bind", f"127.0.0.1:{port}", "app:application"]
@@ -44,41 +44,41 @@ def wait_for(port, process):
         with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), timeout=1):
             return
         time.sleep(0.1)
-    raise RuntimeError("the server does not start: see server-*.log")
+    raise RuntimeError("the server does not start; see server-*.log")
 
 
-def record(asked, folder):
-    """Blocks a-000.ndjson, b-000.ndjson, …; first one version, then the other, then the other way round."""
+def record(arguments, folder):
+    """Records the blocks a-000.ndjson, b-000.ndjson, …; the order of the versions alternates."""
     folder.mkdir(parents=True, exist_ok=True)
     with server(1.0, folder / "server-a.log") as a:
-        times = longer(asked, a, folder / "calibration.ndjson")
-        interleave(asked, a, times, folder)
+        times = longer(arguments, a, folder / "calibration.ndjson")
+        interleave(arguments, a, times, folder)
 
 
-def longer(asked, url, path):
-    """How many times as long a page has to take so that clients see the shift that is asked for."""
-    block(asked, url, path)
+def longer(arguments, url, path):
+    """The factor for the page's duration that gives clients the requested shift."""
+    block(arguments, url, path)
     rows = requests(path)
     whole = statistics.median(row["total_ns"] / 1e6 for row in rows)
     page = statistics.median(float(row["server_timing"].partition("dur=")[2]) for row in rows)
-    return 1 + asked.shift * whole / page
+    return 1 + arguments.shift * whole / page
 
 
-def interleave(asked, a, times, folder):
+def interleave(arguments, a, times, folder):
     with server(times, folder / "server-b.log") as b:
-        for number in range(asked.blocks):
-            turns = [("a", a), ("b", b)]
-            for side, url in turns if number % 2 == 0 else reversed(turns):
-                block(asked, url, folder / f"{side}-{number:03}.ndjson")
+        for number in range(arguments.blocks):
+            pair = [("a", a), ("b", b)]
+            for side, url in pair if number % 2 == 0 else reversed(pair):
+                block(arguments, url, folder / f"{side}-{number:03}.ndjson")
 
 
-def block(asked, url, path):
-    command = [asked.whyslow, "load", url, "--threads", asked.threads, "--each", asked.each, "-o", path]
+def block(arguments, url, path):
+    command = [arguments.whyslow, "load", url, "--threads", arguments.threads, "--each", arguments.each, "-o", path]
     subprocess.run([str(word) for word in command], check=True, capture_output=True)
 
 
 def read(folder, side):
-    """Lines by block: those of requests, parsed."""
+    """Request lines by block, parsed."""
     blocks = []
     for path in sorted(folder.glob(f"{side}-*.ndjson")):
         blocks.append(requests(path))

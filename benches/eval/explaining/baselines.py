@@ -1,11 +1,11 @@
-"""Simpler methods, from the same tables, so that only the method differs.
+"""Simpler methods on the same tables, so that only the method differs.
 
-syscalls    the longest call of another thread that overlaps the window most (iolatencytop)
+syscalls    the call of another thread that overlaps the window most (iolatencytop)
 block       the issuer of the slowest request that ends in the window (biosnoop)
-offwake     who woke the thread after most of its time off the CPU (offwaketime)
-graph       the execution graph's critical path: wakers are followed, devices and timers end it
-            (Trace Compass); another thread with most of the path
-flatten     the same where an interrupt has no waker and kernel threads are followed (Perfetto)
+offwake     the thread that woke the victim after most of its off-CPU time (offwaketime)
+graph       the other thread with most of the critical path of the execution graph: it follows wakers
+            and ends at devices and timers (Trace Compass)
+flatten     the same, but interrupts have no waker and kernel threads are followed (Perfetto)
 """
 
 DEPTH_MAX = 24
@@ -22,8 +22,8 @@ def answers(tables, op):
 
 
 def syscalls(tables, op):
-    """Calls that only wait for something to do would always win: what is left overlaps for I/O or
-    locks, as the tools that list slow I/O calls show it."""
+    """Excludes calls that wait for work, which would always win: only I/O calls remain, as in tools
+    that list slow I/O calls."""
     row = tables.db.execute(
         """
         SELECT pid, tid, comm, least(ts_end, $end) - greatest(ts, $begin) AS ns FROM syscall
@@ -50,7 +50,7 @@ def block(tables, op):
 
 
 def offwake(tables, op):
-    """The interrupted bystander is named, as the tool does."""
+    """Names the interrupted bystander, as the tool does."""
     row = tables.db.execute(
         """
         SELECT t.pid, t.tid, t.comm,
@@ -73,7 +73,7 @@ def named(row):
 
 
 class Walk:
-    """States of the threads touched, and what they add up to; utid → ns."""
+    """States of the visited threads, and their sums: utid → ns."""
 
     def __init__(self, tables, op):
         self.tables = tables
@@ -95,8 +95,8 @@ class Walk:
             )
         return self.states[utid]
 
-    def put(self, who, ns):
-        self.sums[who] = self.sums.get(who, 0) + ns
+    def add(self, key, ns):
+        self.sums[key] = self.sums.get(key, 0) + ns
 
     def walk(self, utid, begin, end, depth=0):
         for ts, ts_end, state, _, _, waker, context in self.of(utid):
@@ -104,32 +104,32 @@ class Walk:
             if low >= high:
                 continue
             if state not in ("sleeping", "uninterruptible", "idle"):
-                self.put(utid, high - low)
+                self.add(utid, high - low)
                 continue
-            to = self.follow(context, waker)
-            if to is None or to == utid or depth >= DEPTH_MAX:
-                self.put(self.leaf(context, utid), high - low)
+            target = self.follow(context, waker)
+            if target is None or target == utid or depth >= DEPTH_MAX:
+                self.add(self.end_of_path(context, utid), high - low)
             else:
-                self.walk(to, low, high, depth + 1)
+                self.walk(target, low, high, depth + 1)
 
 
 class Graph(Walk):
-    """Wakes in interrupts end the path at what they are named after."""
+    """A wakeup in interrupt context ends the path at the interrupt's kind."""
 
     def follow(self, context, waker):
         return waker if context == "task" else None
 
-    def leaf(self, context, utid):
+    def end_of_path(self, context, utid):
         return f"<{context}>" if context and context != "task" else utid
 
 
 class Flatten(Walk):
-    """Wakes in interrupts have no waker: the time is the sleeper's own."""
+    """A wakeup in interrupt context has no waker: the time counts for the sleeper."""
 
     def follow(self, context, waker):
         return waker if context == "task" else None
 
-    def leaf(self, context, utid):
+    def end_of_path(self, context, utid):
         return utid
 
 
@@ -145,16 +145,16 @@ def path(tables, op, kind):
         return None
     walk = kind(tables, op)
     walk.walk(utid, op["begin_ns"], op["end_ns"])
-    others = {who: ns for who, ns in walk.sums.items() if who != utid}
+    others = {key: ns for key, ns in walk.sums.items() if key != utid}
     if not others:
         return None
-    who = max(others, key=lambda who: (others[who], str(who)))
-    # Less than a tenth of the window is nobody's verdict.
-    if others[who] < 0.1 * (op["end_ns"] - op["begin_ns"]):
+    top = max(others, key=lambda key: (others[key], str(key)))
+    # Less than a tenth of the window is no verdict.
+    if others[top] < 0.1 * (op["end_ns"] - op["begin_ns"]):
         return None
-    ms = round(others[who] / 1e6, 3)
-    if isinstance(who, str):
-        # It says that something was waited for, and names nobody.
+    ms = round(others[top] / 1e6, 3)
+    if isinstance(top, str):
+        # The path ends at an interrupt, not at a thread.
         return None
-    row = tables.all("SELECT pid, tid, comm FROM thread WHERE utid = ?", who)[0]
+    row = tables.all("SELECT pid, tid, comm FROM thread WHERE utid = ?", top)[0]
     return {"pid": row[0], "tid": row[1], "comm": row[2], "ms": ms}

@@ -1,4 +1,4 @@
-"""The tables of a recording, for baselines and scores: no code of whyslow is in between."""
+"""The tables of a recording, for baselines and scores, read without any whyslow code."""
 
 import pathlib
 
@@ -23,7 +23,7 @@ class Recording:
             self.rows[name] = self.one(f"SELECT count(*) FROM {name}") if name in self.names else 0
         self.maker = pid
         self.family = self.descendants(pid)
-        # Threads of the kernel and the recorder are never innocent bystanders when they are named.
+        # Kernel threads and the recorder belong to the run: naming them counts.
         self.known = self.family | self.descendants(2)
         if "process" in self.names:
             self.known |= {row[0] for row in self.all("SELECT pid FROM process WHERE is_tracer")}
@@ -41,7 +41,7 @@ class Recording:
         )
 
     def strangers(self, op):
-        """Share of an operation in which processes outside of the run had a CPU."""
+        """Share of an operation in which processes outside of the run were on CPU."""
         if not self.has("sched_slice"):
             return 0.0
         rows = self.all(
@@ -54,7 +54,7 @@ class Recording:
         return others / max(op["end_ns"] - op["begin_ns"], 1)
 
     def descendants(self, pid):
-        """Ids of a process and all that it began."""
+        """Ids of a process and its descendants."""
         if "process" not in self.names:
             return {pid}
         children = {}

@@ -1,6 +1,6 @@
-"""One run: a fault is made and recorded, the recording is made from the spool, and asked.
+"""One run: injects and records a fault, imports the spool, and explains the recording.
 
-A run has a folder: `truth.json`, `run.spool`, and `result.json` once all was asked.
+A run has a folder with `truth.json`, `run.spool`, and finally `result.json`.
 """
 
 import json
@@ -17,12 +17,12 @@ from .recording import Recording
 
 ROOT = pathlib.Path(__file__).resolve().parents[3]
 FAULT = ROOT / "workloads/fault.py"
-# Operations of a run that are explained: the slowest, and some of the others that were slow.
+# Explained operations of a run: the slowest, and a sample of the other slow ones.
 SLOWEST, OTHERS = 3, 2
-# Who is slow for less than this, or for another reason, is not asked about.
+# Shorter operations, and those slow for another reason, are not explained.
 SLOW_MS, GUILTY_SHARE = 4.0, 0.6
 SKIPPED = 77
-# Importing leaves out classes of events, or a share of all.
+# Options of the import, which drop classes of events or a share of all events.
 ABLATIONS = {
     "whole": [],
     "no stacks": ["--leave-out", "stacks"],
@@ -36,12 +36,12 @@ ABLATIONS = {
     "1 % lost": ["--lose", "1%"],
     "10 % lost": ["--lose", "10%"],
 }
-# Those of a quick look.
+# Variants of a quick run.
 FEW = ("whole", "no sched", "no wakeups", "10 % lost")
 RETRIES = 2
-# Two seconds in which so much of the CPUs is idle are waited for before a run, but not forever.
+# Before a run, wait for two seconds with this idle share, at most PATIENCE_S.
 IDLE, PATIENCE_S = 0.8, 90
-# Of an operation whose truth is its excess: what may go to processes outside of the run.
+# Maximum share of processes outside of the run in an operation whose truth is its excess.
 STRANGERS = 0.2
 
 
@@ -51,9 +51,9 @@ def catalogue():
 
 
 def cpu_times():
-    """Time of all CPUs that a program which wakes up can have at once, and all time.
+    """Time of all CPUs available to a thread that wakes up, and total time.
 
-    The first includes the time of niced processes: they give way at once.
+    The first includes the time of niced processes, which are preempted at once.
     """
     times = [
         int(word) for word in pathlib.Path("/proc/stat").read_text().split("\n")[0].split()[1:9]
@@ -63,8 +63,8 @@ def cpu_times():
 
 
 def wait_for_calm():
-    give_up = time.monotonic() + PATIENCE_S
-    while time.monotonic() < give_up:
+    deadline = time.monotonic() + PATIENCE_S
+    while time.monotonic() < deadline:
         idle, total = cpu_times()
         time.sleep(2)
         idle, total = (now - before for now, before in zip(cpu_times(), (idle, total)))
@@ -72,12 +72,12 @@ def wait_for_calm():
             return
 
 
-def moment(ns):
+def seconds_text(ns):
     return f"{ns // 10**9}.{ns % 10**9:09d}"
 
 
 class FailedError(Exception):
-    """A fault was not made, or not recorded, for a reason that is none of the machine."""
+    """A fault could not be injected or recorded, for a reason other than the machine."""
 
 
 class Runner:
@@ -94,7 +94,7 @@ class Runner:
         try:
             truth = self.made(folder, name, seed, kind)
         except FailedError as error:
-            # Not kept: next time it is tried again.
+            # Not stored, so that the next run retries it.
             why = f"failed: {error}"
             return {"scenario": name, "number": kind["number"], "seed": seed, "skipped": why}
         head = {
@@ -105,24 +105,24 @@ class Runner:
         if "skipped" not in truth:
             head["culprits"] = truth["culprits"]
             head["notes"] = truth["notes"]
-            head["asked"] = self.asked(folder, truth)
+            head["asked"] = self.evaluated(folder, truth)
         text = json.dumps(head, indent=1)
         (folder / "result.tmp").write_text(text)
         os.replace(folder / "result.tmp", done)
         return head
 
     def made(self, folder, name, seed, kind):
-        """The truth of a run in which the victim was slow, recorded anew if it was not."""
+        """The truth of a run in which the victim was slow; records again if it was not."""
         for attempt in range(RETRIES):
             truth = self.recorded(folder, name, seed, kind)
             if "skipped" in truth or candidates(truth) or attempt == RETRIES - 1:
                 return truth
-            # The machine was busy, or chance spared the victim.
+            # The machine was busy, or the victim was not affected by chance.
             shutil.rmtree(folder)
         raise AssertionError("the last attempt returns")
 
     def record(self, name, seed, kind):
-        """Only makes and records a fault; `result` explains it later. Returns why it failed, if it did."""
+        """Injects and records a fault; `result` explains it later. Returns the reason of a failure."""
         try:
             self.made(self.folder / f"{name}-{seed}", name, seed, kind)
         except FailedError as error:
@@ -130,7 +130,7 @@ class Runner:
         return None
 
     def recorded(self, folder, name, seed, kind):
-        """The truth, with a spool beside it."""
+        """The truth; the spool is in the same folder."""
         path = folder / "truth.json"
         if path.exists():
             return json.loads(path.read_text())
@@ -142,10 +142,10 @@ class Runner:
         command = [self.whyslow, "record", "-q", "-o", str(folder / "run.wsl"), "--no-import"]
         command += ["--what", kind["what"], "--stacks", kind["stacks"], "--"]
         command += [sys.executable, str(FAULT), name, "--seed", str(seed), "-o", str(raw)]
-        with (folder / "said.txt").open("wb") as said:
-            done = subprocess.run(command, stdout=said, stderr=said, check=False, timeout=120)
+        with (folder / "output.txt").open("wb") as output:
+            done = subprocess.run(command, stdout=output, stderr=output, check=False, timeout=120)
         if not raw.exists():
-            text = (folder / "said.txt").read_text(errors="replace")[-600:]
+            text = (folder / "output.txt").read_text(errors="replace")[-600:]
             raise FailedError(f"{name} was not recorded ({done.returncode}): {text}")
         truth = json.loads(raw.read_text())
         truth["load"] = [round(before, 2), round(os.getloadavg()[0], 2)]
@@ -154,7 +154,7 @@ class Runner:
         raw.unlink()
         return truth
 
-    def asked(self, folder, truth):
+    def evaluated(self, folder, truth):
         found, ops = {}, None
         for variant, options in self.ablations.items():
             recording = folder / "run.wsl"
@@ -172,7 +172,7 @@ class Runner:
                 raise RuntimeError(f"{folder.name}, {variant}: {done.stderr[-400:]}")
             took = time.monotonic() - begin
             tables = Recording(recording, truth["pid"])
-            # The same ones everywhere.
+            # The same operations in all variants.
             ops = ops if ops is not None else chosen(truth, tables)
             found[variant] = self.of_recording(tables, truth, ops, variant == "whole")
             found[variant]["import_s"] = round(took, 3)
@@ -182,20 +182,20 @@ class Runner:
     def of_recording(self, tables, truth, chosen_ops, is_whole):
         path, ops = tables.path, []
         for op in chosen_ops:
-            window = f"{moment(op['begin_ns'])}..{moment(op['end_ns'])}"
-            said, took = self.explained(path, "-w", window, "-t", str(op["tid"]))
-            scored = score.of_operation(said, op, truth, tables)
+            window = f"{seconds_text(op['begin_ns'])}..{seconds_text(op['end_ns'])}"
+            answer, took = self.explained(path, "-w", window, "-t", str(op["tid"]))
+            scored = score.of_operation(answer, op, truth, tables)
             scored["explain_ms"] = took
             if is_whole:
                 scored["baselines"] = {
-                    name: score.of_name(answer, op, truth, tables)
-                    for name, answer in baselines.answers(tables, op).items()
+                    name: score.of_name(culprit, op, truth, tables)
+                    for name, culprit in baselines.answers(tables, op).items()
                 }
             ops.append(scored)
         found = {"ops": ops}
         if is_whole:
-            said, took = self.explained(path)
-            found["overall"] = score.of_recording(said, truth, tables)
+            answer, took = self.explained(path)
+            found["overall"] = score.of_recording(answer, truth, tables)
             found["overall"]["explain_ms"] = took
             found["rows"] = tables.rows
         return found
@@ -211,13 +211,13 @@ class Runner:
 
 
 def candidates(truth):
-    """Slow operations, for the reason that was made, the slowest first; without a fault all."""
+    """Operations slowed by the injected fault, slowest first; without a fault all operations."""
     ops = sorted(truth["ops"], key=lambda op: op["begin_ns"] - op["end_ns"])
     return [op for op in ops if is_victim(op)] if truth["culprits"] else ops
 
 
 def chosen(truth, tables):
-    """Operations to be explained; without a fault only the slowest, as nobody asks about others."""
+    """Operations to explain; without a fault only the slowest."""
     ops = candidates(truth)
     if truth["needs_quiet"]:
         ops = [op for op in ops[:200] if tables.strangers(op) <= STRANGERS]

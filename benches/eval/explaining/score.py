@@ -1,4 +1,4 @@
-"""Compares what is said with what is true."""
+"""Compares explanations with the truth."""
 
 import fnmatch
 
@@ -6,19 +6,19 @@ TOLERANCE = 0.10
 SURE = ("high",)
 
 
-def of_operation(said, op, truth, tables):
+def of_operation(explained, op, truth, tables):
     """One explained operation. `verdict` is right, near, wrong, outside or silent.
 
-    `outside` names somebody who has nothing to do with the run: on a machine that does other things,
-    too, that may be true, and nobody here knows. It counts neither as right nor as wrong.
+    `outside`: a process that is not part of the run. On a machine that does other work, that may be
+    true, which cannot be verified. It counts neither as right nor as wrong.
     """
     took_ms = (op["end_ns"] - op["begin_ns"]) / 1e6
     scored = {"call": op["call"], "took_ms": round(took_ms, 3), "truth_ms": op["true_blame_ms"]}
     scored.update(begin_ns=op["begin_ns"], end_ns=op["end_ns"], tid=op["tid"])
-    if "failed" in said or not said.get("stories"):
-        scored.update(verdict="silent", confidence="none", said=said.get("failed", "no story"))
+    if "failed" in explained or not explained.get("stories"):
+        scored.update(verdict="silent", confidence="none", said=explained.get("failed", "no finding"))
         return scored
-    story = said["stories"][0]
+    story = explained["stories"][0]
     parts = story["parts"]
     scored["confidence"] = story["confidence"]
     scored["said"] = story["verdict"]
@@ -33,7 +33,7 @@ def of_operation(said, op, truth, tables):
     else:
         top = parts[place]
         scored["grade"] = top["grade"]
-        scored["verdict"] = judged(actor_of(top), guilty, op, tables)
+        scored["verdict"] = verdict_of(actor_of(top), guilty, op, tables)
         if guilty:
             scored["mechanism_said"] = top["mechanism"]
             scored["mechanism"] = bool({top["mechanism"], top["root"]} & set(guilty["mechanisms"]))
@@ -45,16 +45,16 @@ def of_operation(said, op, truth, tables):
 
 
 def guilty_of(op, truth):
-    """Who is guilty of most of it."""
+    """The culprit with the largest part of the operation."""
     if not truth["culprits"]:
         return None
     most = max(range(len(op["true_blame_ms"])), key=lambda n: op["true_blame_ms"][n])
     return truth["culprits"][most]
 
 
-def judged(actor, guilty, op, tables):
+def verdict_of(actor, guilty, op, tables):
     if guilty is None:
-        # Without a fault, whoever is named except the victim and its own disk or timer is wrong.
+        # Without a fault, only the victim and its own disk or timer are valid culprits.
         if actor["kind"] in ("own", "timer", "device"):
             return "own"
     elif is_same(actor, guilty, op, tables):
@@ -63,15 +63,15 @@ def judged(actor, guilty, op, tables):
         return "near"
     is_process = actor["kind"] == "process" and actor["pid"] is not None
     is_outside = is_process and actor["pid"] not in tables.known
-    # Who had the CPU did have it, whatever for: a thread of the kernel, or what makes the fault and
-    # writes down meanwhile how it went.
-    is_beside = actor["kind"] == "kernel" or (is_process and actor["pid"] == tables.maker)
-    is_outside |= is_beside and actor.get("mechanism") == "cpu_runqueue"
+    # A kernel thread, or the injector while it writes its log, was on CPU for real, for whatever
+    # reason.
+    is_background = actor["kind"] == "kernel" or (is_process and actor["pid"] == tables.maker)
+    is_outside |= is_background and actor.get("mechanism") == "cpu_runqueue"
     return "outside" if is_outside else "wrong"
 
 
 def actor_of(part):
-    """The culprit of a part, with what it is said to have done."""
+    """The culprit of a part, with its mechanism and object."""
     thing = part["object"]
     about = thing["name"] if thing else None
     return {**part["culprit"], "mechanism": part["mechanism"], "object": about}
@@ -80,15 +80,15 @@ def actor_of(part):
 def is_same(actor, guilty, op, tables):
     kind = guilty["kind"]
     if kind in ("cgroup", "device") and actor["kind"] == "own":
-        # The limit is the victim's own, and so is what it asks a bad disk for: the mechanism says
-        # it, and of a disk which one.
+        # The limit is the victim's own, and so are its requests to a bad disk: the mechanism
+        # identifies the culprit, and the object the disk.
         is_it = actor.get("object") == guilty["name"] or kind == "cgroup"
         return is_it and actor.get("mechanism") in guilty["mechanisms"]
     if kind == "own":
         return actor["kind"] == "own" and actor["tid"] in (None, op["tid"])
     if kind == "process":
         if guilty["tid"] is not None and guilty["pid"] == op["pid"]:
-            # A thread of the victim's own process: only it is guilty.
+            # A thread of the victim's own process: the tid has to match.
             return actor["tid"] == guilty["tid"]
         if guilty["with_children"] and actor["pid"] is not None:
             return actor["pid"] in tables.descendants(guilty["pid"])
@@ -106,8 +106,7 @@ def is_near(actor, guilty):
 
 
 def is_about(part, chain, guilty):
-    """Whether the part, or the step of the chain it stands for, names one of the objects; null where
-    there is none to be named."""
+    """Whether the part or its chain names one of the expected objects; None if none is expected."""
     wanted = guilty["objects"]
     if not wanted:
         return None
@@ -124,7 +123,7 @@ def is_about(part, chain, guilty):
 
 def same_object(named, wanted, kind):
     if kind in ("futex", "lock"):
-        # One is written as the program prints addresses, the other as the tables do.
+        # Addresses are formatted differently by the program and in the tables.
         return named.lower().removeprefix("0x").lstrip("0") == wanted[2:].lower().lstrip("0")
     last = named.rpartition("/")[2]
     return (
@@ -135,7 +134,7 @@ def same_object(named, wanted, kind):
 
 
 def blame(parts, op, truth, tables):
-    """Milliseconds put down to the culprits, against those that are theirs."""
+    """Milliseconds attributed to the culprits, against the truth."""
     right = others = 0.0
     for part in parts:
         if any(is_same(actor_of(part), guilty, op, tables) for guilty in truth["culprits"]):
@@ -147,27 +146,27 @@ def blame(parts, op, truth, tables):
     took = (op["end_ns"] - op["begin_ns"]) / 1e6
     is_own = any(guilty["kind"] == "own" for guilty in truth["culprits"])
     return {
-        # Of an own fault nobody else is to be blamed, whatever else it does meanwhile is its own.
+        # If the victim itself is the culprit, its other time counts as its own, too.
         "precision": round(min(right, true) / blamed, 4) if blamed else 0.0,
         "recall": round(min(right / true, took / true), 4) if true else None,
         "recall_is_bounded": not is_own,
     }
 
 
-def of_recording(said, truth, tables):
-    """What is said of the whole recording without a question: findings and patterns."""
-    if "failed" in said:
-        return {"failed": said["failed"]}
+def of_recording(explained, truth, tables):
+    """Findings and patterns of the whole recording, without filters."""
+    if "failed" in explained:
+        return {"failed": explained["failed"]}
     wanted = {kind for guilty in truth["culprits"] for kind in guilty["findings"]}
-    findings = [finding["kind"] for finding in said["findings"]]
-    patterns = [pattern["class"] for pattern in said["patterns"]]
+    findings = [finding["kind"] for finding in explained["findings"]]
+    patterns = [pattern["class"] for pattern in explained["patterns"]]
     stories = [
         {
             "confidence": story["confidence"],
             "said": story["verdict"],
             "verdict": best_match(story, truth, tables),
         }
-        for story in said["stories"]
+        for story in explained["stories"]
     ]
     return {
         "wanted": sorted(wanted),
@@ -175,29 +174,29 @@ def of_recording(said, truth, tables):
         "findings": findings,
         "patterns": patterns,
         "stories": stories[:5],
-        "tracer_share": said["tracer_share"],
+        "tracer_share": explained["tracer_share"],
     }
 
 
 def best_match(story, truth, tables):
-    """Whether a story that was not asked for names any of the culprits."""
+    """Whether a finding of the whole recording names any of the culprits."""
     if story["culprit"] is None:
         return "silent"
     actor = actor_of(story["parts"][story["culprit"]])
     op = {"pid": story["target"]["actor"]["pid"], "tid": story["target"]["actor"]["tid"]}
-    found = [judged(actor, guilty, op, tables) for guilty in truth["culprits"] or [None]]
+    found = [verdict_of(actor, guilty, op, tables) for guilty in truth["culprits"] or [None]]
     return min(found, key=["right", "own", "near", "outside", "wrong"].index)
 
 
 def of_name(answer, op, truth, tables):
-    """What a simpler method says: a thread, a device, or nothing."""
+    """Verdict on a simpler method: a thread, a device, or none."""
     if answer is None:
         return {"verdict": "silent"}
     actor = {"kind": "process", "name": answer["comm"], "pid": answer["pid"], "tid": answer["tid"]}
     if answer["tid"] == op["tid"]:
         actor["kind"] = "own"
     guilty = guilty_of(op, truth)
-    verdict = judged(actor, guilty, op, tables)
+    verdict = verdict_of(actor, guilty, op, tables)
     return {"verdict": verdict, "said": answer["comm"], "ms": answer.get("ms")}
 
 

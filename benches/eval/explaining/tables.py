@@ -1,4 +1,4 @@
-"""What came out, as lines for people."""
+"""The results as lines of text."""
 
 import math
 
@@ -7,7 +7,7 @@ BASELINES = ["syscalls", "block", "offwake", "graph", "flatten"]
 
 
 def wilson(count, of, z=1.96):
-    """Bounds of a share, 95 % sure."""
+    """Wilson score interval of a share, 95 %."""
     if of == 0:
         return 0.0, 1.0
     share = count / of
@@ -40,7 +40,7 @@ def is_null(result):
 
 
 def line(result):
-    """One run."""
+    """The line of one run."""
     head = f"{result['number']:>4} {result['scenario']} seed {result['seed']}"
     if "skipped" in result:
         return f"{head}: skipped: {result['skipped']}"
@@ -49,52 +49,52 @@ def line(result):
         op["verdict"] + ("" if op["confidence"] == "high" else f"/{op['confidence']}") for op in ops
     ]
     load = "–".join(f"{load:.1f}" for load in result["load"])
-    return f"{head}: {' '.join(words) or 'nothing was slow'}; load {load}"
+    return f"{head}: {' '.join(words) or 'no slow operations'}; load {load}"
 
 
 def summary(results):
     ops = [(result, op) for result, op in ops_of(results) if not is_null(result)]
     judged = [op for _, op in ops if op["verdict"] != "outside"]
     yield f"{len(results)} runs, {len(ops)} slow operations of {len({r['scenario'] for r, _ in ops})} faults"
-    yield "culprit named:            " + share(
+    yield "culprit named:                 " + share(
         sum(op["verdict"] == "right" for op in judged), len(judged)
     )
     with_near = sum(op["verdict"] in ("right", "near") for op in judged)
-    yield "  or who acts for it:     " + share(with_near, len(judged))
+    yield "  or a thread working for it:  " + share(with_near, len(judged))
     for key, what in (
-        ("mechanism", "mechanism, as a step:    "),
-        ("mechanism_meant", "mechanism that is meant: "),
+        ("mechanism", "mechanism, any step:          "),
+        ("mechanism_meant", "mechanism, the injected one:  "),
     ):
         known = [op[key] for op in judged if key in op]
         yield f"{what} {share(sum(known), len(known))}"
     known = [op["object"] for op in judged if op.get("object") is not None]
-    yield "object named:             " + share(sum(known), len(known))
+    yield "object named:                  " + share(sum(known), len(known))
     yield from sums(judged)
-    yield "claims of high confidence that are wrong: " + wrong_claims(results)
-    yield "  if those outside were wrong, too:       " + wrong_claims(results, outside=True)
+    yield "wrong claims of high confidence:    " + wrong_claims(results)
+    yield "  if `outside` counts as wrong:     " + wrong_claims(results, outside=True)
     nulls = [(result, op) for result, op in ops_of(results) if is_null(result)]
     silent = sum(is_abstention(op) for _, op in nulls)
-    yield "nobody blamed without a fault:            " + share(silent, len(nulls))
+    yield "no false blame without a fault:     " + share(silent, len(nulls))
     for grade in "ABC":
         of_grade = [op for op in judged if op.get("grade") == grade]
         good = sum(op["verdict"] in ("right", "near") for op in of_grade)
-        yield f"grade {grade} right:            {share(good, len(of_grade))}"
+        yield f"grade {grade} right:                 {share(good, len(of_grade))}"
     times = sorted(op["explain_ms"] for _, op in ops_of(results))
     if times:
-        yield f"one explain: median {times[len(times) // 2]:.0f} ms, most {times[-1]:.0f} ms"
+        yield f"one explain: median {times[len(times) // 2]:.0f} ms, max {times[-1]:.0f} ms"
 
 
 def sums(judged):
     exact = [op for op in judged if "sum_error_ns" in op]
     off = sum(op["sum_error_ns"] != 0 for op in exact)
-    yield f"parts that do not add up: {off} of {len(exact)}"
+    yield f"parts that do not add up:      {off} of {len(exact)}"
     for key in ("precision", "recall"):
         known = sorted(
             op[key] for op in judged if op.get(key) is not None and op["verdict"] != "silent"
         )
         if known:
             within = sum(value >= 0.9 for value in known)
-            yield f"blame {key} ≥ 0.9:      {share(within, len(known))}, median {known[len(known) // 2]:.2f}"
+            yield f"blame {key + ' ≥ 0.9:':<25}{share(within, len(known))}, median {known[len(known) // 2]:.2f}"
 
 
 def is_wrong_claim(op):
@@ -106,7 +106,7 @@ def is_abstention(op):
 
 
 def sure_of(results, variant="whole", outside=False):
-    """Claims of high confidence, and those of them that are wrong."""
+    """Claims of high confidence, and the wrong ones among them."""
     sure = [op for _, op in ops_of(results, variant) if op["confidence"] == "high"]
     if not outside:
         sure = [op for op in sure if op["verdict"] != "outside"]
@@ -119,13 +119,13 @@ def wrong_claims(results, variant="whole", outside=False):
     return share(len(wrong), len(sure))
 
 
-# What a change may not fall below, on a machine that does other things, too: a few operations of each
-# fault are no measurement, but a rule that is broken shows.
+# Thresholds for a change, on a machine that does other work: a few operations of each fault are not a
+# measurement, but reveal a broken rule.
 NAMED_MIN, WRONG_MAX = 0.7, 1
 
 
 def complaints(results, variants):
-    """What is too bad to land."""
+    """Results that must not be merged."""
     judged = [
         op for result, op in ops_of(results) if not is_null(result) and op["verdict"] != "outside"
     ]
@@ -133,18 +133,18 @@ def complaints(results, variants):
     if len(judged) < len(results):
         yield f"only {len(judged)} slow operations of {len(results)} runs"
     elif named < NAMED_MIN * len(judged):
-        yield f"the culprit was named {named} times of {len(judged)}"
+        yield f"the culprit was named in {named} of {len(judged)} operations"
     off = sum(op.get("sum_error_ns", 0) != 0 for op in judged)
     if off:
-        yield f"the parts of {off} stories do not add up"
+        yield f"the parts of {off} findings do not add up"
     for variant in variants:
         wrong = sure_of(results, variant)[1]
         if len(wrong) > WRONG_MAX:
-            yield f"{variant}: {len(wrong)} claims of high confidence are wrong"
+            yield f"{variant}: {len(wrong)} wrong claims of high confidence"
 
 
 def by_scenario(results):
-    """Name → its results that were not skipped, in order of the numbers."""
+    """Name → its results that were not skipped, ordered by number."""
     names = {}
     for result in results:
         if "skipped" not in result:
@@ -153,6 +153,6 @@ def by_scenario(results):
 
 
 def counts(ops, key=None):
-    """How many of each verdict; of a baseline with its name as key."""
+    """Number of each verdict; of a baseline if `key` is its name."""
     verdicts = [(op["baselines"][key] if key else op)["verdict"] for op in ops]
     return {name: verdicts.count(name) for name in [*VERDICTS, "own"]}

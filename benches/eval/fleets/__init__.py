@@ -1,4 +1,4 @@
-"""Simulated fleets, asked. What makes their lakes is that of the package's tests."""
+"""Queries on simulated fleets. Their lakes are made with helpers of the package's tests."""
 
 import sys
 from pathlib import Path

@@ -1,6 +1,6 @@
-"""A Spark cluster on loopback: a master and two workers, and one of these killed in the middle of a question.
+"""A Spark cluster on loopback: a master and two workers, one of which is killed during a query.
 
-They are processes of Spark's own classes from the PySpark package. Each has a bounded life and is ended by its id.
+They run Spark's own classes from the PySpark package. Each has a limited lifetime and is killed by its process group.
 """
 
 import contextlib
@@ -20,9 +20,9 @@ from whyslow import fleet
 from fleets import simulate
 
 HOSTS, SECONDS = 24, 16
-#: Of the whole, and of what waits for something.
+#: Lifetime of each process, and timeout of waits.
 LIFE_S, WAIT_S = 1800, 120
-ASKED = [
+QUERIES = [
     ("hosts", {}),
     ("percentiles", {"label": "rack"}),
     ("percentiles", {"dimension": "device"}),
@@ -40,9 +40,9 @@ ASKED = [
 
 
 def run(seeds, folder):
-    """Rows that were compared, and whether all were the same."""
+    """Rows of the comparison, and whether all results were equal."""
     if importlib.util.find_spec("pyspark") is None or shutil.which("java") is None:
-        print("skipped: Spark, PySpark or Java is missing")
+        print("skipped: Spark needs PySpark and Java")
         return [], True
     lake = folder / "spark"
     shutil.rmtree(lake, ignore_errors=True)
@@ -52,16 +52,16 @@ def run(seeds, folder):
     rows = []
     with started(folder) as (master, workers):
         ours, theirs = fleet.open(str(lake)), fleet.open(str(lake), engine=master, memory="1GiB")
-        for question, parameters in ASKED:
+        for question, parameters in QUERIES:
             rows.append(compared(ours, theirs, question, parameters))
-        begun = time.monotonic()
-        # In the middle: after a third of what the same question took above.
+        start = time.monotonic()
+        # During the query: after a third of the time that it took above.
         usual = next(row["seconds"] for row in rows if row["question"] == "deviations")
         killer = threading.Timer(usual / 3, workers[0].kill)
         killer.start()
-        rows.append(compared(ours, theirs, "deviations", {"all": True}, "a worker killed meanwhile"))
+        rows.append(compared(ours, theirs, "deviations", {"all": True}, "with a worker killed"))
         killer.cancel()
-        killed_at = min(usual / 3, time.monotonic() - begun)
+        killed_at = min(usual / 3, time.monotonic() - start)
         rows[-1]["killed_after_s"] = round(killed_at, 1)
         ended = workers[0].poll() is not None
         if not ended:
@@ -71,13 +71,13 @@ def run(seeds, folder):
 
 
 def compared(ours, theirs, question, parameters, how=""):
-    begun = time.monotonic()
+    start = time.monotonic()
     answer = theirs.ask(question, **parameters).table
-    seconds = time.monotonic() - begun
+    seconds = time.monotonic() - start
     same = answer.equals(ours.ask(question, **parameters).table)
     words = " ".join(f"{name}={value}" for name, value in parameters.items())
     print(
-        f"{question} {words} {how}: {answer.num_rows} rows, {'the same' if same else 'DIFFERENT'}, {seconds:.1f} s",
+        f"{question} {words} {how}: {answer.num_rows} rows, {'equal' if same else 'DIFFERENT'}, {seconds:.1f} s",
         flush=True,
     )
     return {
@@ -100,7 +100,7 @@ def stop():
 
 @contextlib.contextmanager
 def started(folder):
-    """Address of the master, and the two workers."""
+    """Starts the cluster; the master's address, and the two workers."""
     import pyspark
 
     home = pathlib.Path(pyspark.__file__).parent
@@ -110,7 +110,7 @@ def started(folder):
     deploy = "org.apache.spark.deploy"
     children = []
     (scala,) = home.glob("jars/scala-library-*.jar")
-    # What Spark's scripts set; and for the driver, which is this process.
+    # What Spark's scripts set, also for the driver, which is this process.
     os.environ["SPARK_LOCAL_IP"] = "127.0.0.1"
     os.environ["SPARK_CONF_DIR"] = configured(folder)
     version = ".".join(scala.stem.rpartition("-")[2].split(".")[:2])
@@ -133,7 +133,7 @@ def started(folder):
 
 
 def configured(folder):
-    """Where Spark's settings are, as an administrator writes them: for few rows on two CPUs."""
+    """Writes Spark's settings, for few rows on two CPUs; their folder."""
     conf = folder / "conf"
     conf.mkdir(exist_ok=True)
     settings = {
@@ -147,7 +147,7 @@ def configured(folder):
 
 
 class Worker:
-    """A worker with its executors: they are of one process group."""
+    """A worker and its executors, which share a process group."""
 
     def __init__(self, process):
         self._process = process
@@ -164,8 +164,8 @@ class Worker:
 
 
 def child(command, folder, name, environment):
-    log = open(folder / f"{name}.log", "wb")  # noqa: SIM115 - it is the child's
-    # Whatever becomes of us, it ends.
+    log = open(folder / f"{name}.log", "wb")  # noqa: SIM115 - owned by the child
+    # The child ends even if this process is killed.
     return subprocess.Popen(
         ["timeout", "-s", "KILL", str(LIFE_S), *command],
         stdin=subprocess.DEVNULL,
@@ -177,7 +177,7 @@ def child(command, folder, name, environment):
 
 
 def module_flags():
-    """What Spark's own launcher gives Java 17."""
+    """The options that Spark's launcher passes to Java 17."""
     opened = ("java.lang", "java.lang.invoke", "java.io", "java.net", "java.nio", "java.util", "java.util.concurrent")
     inner = ("java.util.concurrent.atomic", "sun.nio.ch", "sun.nio.cs", "sun.security.action", "sun.util.calendar")
     return [f"--add-opens=java.base/{name}=ALL-UNNAMED" for name in (*opened, *inner)]
@@ -195,4 +195,4 @@ def wait_for(port):
         with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), 1):
             return
         time.sleep(0.2)
-    raise RuntimeError(f"nothing listens at {port} after {WAIT_S} s")
+    raise RuntimeError(f"port {port} is not open after {WAIT_S} s")

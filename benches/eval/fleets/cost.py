@@ -1,4 +1,4 @@
-"""What questions cost by the size of the fleet, each asked in a process of its own; and a push beside an import."""
+"""Cost of queries by fleet size, each in its own process; and cost of a push against an import."""
 
 import importlib.util
 import json
@@ -30,17 +30,17 @@ RUNS = 5
 def run(arguments, seeds, folder):
     rows = []
     if arguments.program:
-        rows += beside_import(pathlib.Path(arguments.program).resolve(), folder)
+        rows += against_import(pathlib.Path(arguments.program).resolve(), folder)
     for hosts in (size for size in SIZES if size <= arguments.hosts):
         rng = numpy.random.default_rng(hosts)
         made = simulate.Fleet(hosts, arguments.seconds, arguments.sigma, seeds=seeds)
         lake = folder / f"cost-{hosts}"
         shutil.rmtree(lake, ignore_errors=True)
-        elsewhere(made.write, lake, rng, made.faults(rng))
+        in_child(made.write, lake, rng, made.faults(rng))
         rows += measured(lake, hosts, "")
         if hosts == max(SIZES):
             rows.append(one(lake, hosts, "one host", "percentiles", hosts=[simulate.host_name(7)]))
-        elsewhere(compacted, lake, hosts)
+        in_child(compacted, lake, hosts)
         rows += measured(lake, hosts, "compacted")
         if has_spark():
             rows.append(one(lake, hosts, "compacted, Spark", "deviations", engine="local[2]"))
@@ -54,22 +54,22 @@ def run(arguments, seeds, folder):
     return rows
 
 
-def elsewhere(work, *given):
-    """In another process: a child's greatest memory is never told as less than that of who started it."""
-    process = multiprocessing.get_context("fork").Process(target=work, args=given)
+def in_child(work, *args):
+    """Runs `work` in a child process: a child's ru_maxrss is never less than its parent's at the fork."""
+    process = multiprocessing.get_context("fork").Process(target=work, args=args)
     process.start()
     process.join()
     if process.exitcode:
-        raise RuntimeError(f"ended with {process.exitcode}")
+        raise RuntimeError(f"the child exited with status {process.exitcode}")
 
 
 def has_spark():
     return importlib.util.find_spec("pyspark") is not None and shutil.which("java") is not None
 
 
-def beside_import(program, folder):
-    """Of one recording, the CPU of its import, of `explain`, and of a push with nothing there before."""
-    recording, lake = folder / "beside.wsl", folder / "beside-lake"
+def against_import(program, folder):
+    """CPU time of importing a recording, of `explain`, and of a push to a new lake."""
+    recording, lake = folder / "pushed.wsl", folder / "pushed-lake"
     rows = []
     for source in filter(pathlib.Path.exists, SOURCES):
         cpu = {"import": [], "explain": [], "push": []}
@@ -89,16 +89,16 @@ def beside_import(program, folder):
 
 def cpu_of(program, *words):
     child = subprocess.Popen([program, *map(str, words)], stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
-    said = child.stderr.read()
+    errors = child.stderr.read()
     _, status, usage = os.wait4(child.pid, 0)
     child.returncode = os.waitstatus_to_exitcode(status)
     if status:
-        raise RuntimeError(said.decode())
+        raise RuntimeError(errors.decode())
     return usage.ru_utime + usage.ru_stime
 
 
 def compacted(lake, hosts):
-    """As the program compacts: some hundred hosts a file."""
+    """Compacts the lake as the program does: a few hundred hosts per file."""
     listed = [(simulate.host_name(n), simulate.ulid(T0, n + 1)) for n in range(hosts)]
     maker = LakeMaker(lake)
     for begin in range(0, hosts, 250):
@@ -107,7 +107,7 @@ def compacted(lake, hosts):
 
 def of_ten_times(lake, hosts, folder):
     larger = folder / f"cost-{hosts}"
-    elsewhere(tenfold.write, lake, larger)
+    in_child(tenfold.write, lake, larger)
     rows = measured(larger, hosts, "compacted")
     rows.append(one(larger, hosts, "compacted, one kind", "deviations", parameters={"kind": "block"}))
     shutil.rmtree(larger)
@@ -118,10 +118,10 @@ def measured(lake, hosts, how):
     return [one(lake, hosts, how, question) for question in ("verdicts", "percentiles", "deviations")]
 
 
-def one(lake, size, how, question, **asked):
-    """Wall, CPU and memory of the child process that the program starts."""
-    document = json.dumps({"lake": str(lake), "question": question, "memory": "8GiB", **asked}).encode()
-    begun = time.monotonic()
+def one(lake, size, how, question, **options):
+    """Wall time, CPU time and memory of the child process that the program starts."""
+    document = json.dumps({"lake": str(lake), "question": question, "memory": "8GiB", **options}).encode()
+    start = time.monotonic()
     child = subprocess.Popen(
         [sys.executable, "-m", "whyslow.fleet"],
         stdin=subprocess.PIPE,
@@ -131,11 +131,11 @@ def one(lake, size, how, question, **asked):
     )
     child.stdin.write(document)
     child.stdin.close()
-    stream, said = child.stdout.read(), child.stderr.read()
+    stream, errors = child.stdout.read(), child.stderr.read()
     _, status, usage = os.wait4(child.pid, 0)
     child.returncode = status
     if status:
-        raise RuntimeError(said.decode())
+        raise RuntimeError(errors.decode())
     import pyarrow
 
     facts = json.loads(pyarrow.ipc.open_stream(stream).schema.metadata[b"whyslow"])["facts"]
@@ -143,9 +143,9 @@ def one(lake, size, how, question, **asked):
         "hosts": size,
         "how": how,
         "question": question,
-        "wall_s": round(time.monotonic() - begun, 2),
+        "wall_s": round(time.monotonic() - start, 2),
     }
-    # Of Spark it is not known: it is a process of its own.
+    # Unknown for Spark, which runs in its own process.
     if facts["bytes_read"] is not None:
         row |= {
             "cpu_s": round(usage.ru_utime + usage.ru_stime, 2),

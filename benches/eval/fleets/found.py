@@ -1,4 +1,4 @@
-"""Simulated fleets, asked: are the bad hosts named, and no others?"""
+"""Detection on simulated fleets: all bad hosts are named, and no others."""
 
 import shutil
 
@@ -8,12 +8,12 @@ from whyslow import fleet
 from fleets import simulate
 
 BIN_NS = 1_000_000_000
-#: The method was made while looking at fleets from 1000 on.
+#: The method was developed on fleets with seeds from 1000 on.
 FIRST_SEED = 5000
 
 
 def run(arguments, seeds, folder):
-    """Rows that were counted, and whether no healthy host was named and every bad one was."""
+    """Rows of counts, and whether every bad host and no healthy host was named."""
     rows = []
     for number in range(arguments.fleets):
         rng = numpy.random.default_rng(FIRST_SEED + number)
@@ -23,16 +23,16 @@ def run(arguments, seeds, folder):
         faults = made.faults(rng)
         lake = folder / f"found-{number}"
         shutil.rmtree(lake, ignore_errors=True)
-        # Compacted: what is asked is the same, and a thousand hosts are written in a third of the time.
+        # Compacted: the results are the same, and writing a thousand hosts takes a third of the time.
         made.write(lake, rng, faults, together=50)
-        rows.append(ask(str(lake), faults))
+        rows.append(detected(str(lake), faults))
         shutil.rmtree(lake)
-        print(f"fleet {number}: {told(rows[-1])}", flush=True)
+        print(f"fleet {number}: {row_text(rows[-1])}", flush=True)
     total = {name: sum(row[name] for row in rows) for name in rows[0] if name != "seconds"}
     print(
-        f"{arguments.fleets} fleets of {arguments.hosts} hosts, sigma {arguments.sigma}, median times {arguments.median}: "
+        f"{arguments.fleets} fleets of {arguments.hosts} hosts, sigma {arguments.sigma}, median factor {arguments.median}: "
         f"tail {total['tail']}, median {total['median']}, device {total['device']}, rack {total['rack']} "
-        f"(at its second: {total['rack_second']}) of {arguments.fleets}; healthy ones named: hosts "
+        f"(at the right second: {total['rack_second']}) of {arguments.fleets}; false positives: hosts "
         f"{total['healthy_hosts']}, devices {total['healthy_devices']}, racks {total['healthy_racks']}"
     )
     healthy = total["healthy_hosts"] + total["healthy_devices"] + total["healthy_racks"]
@@ -40,7 +40,7 @@ def run(arguments, seeds, folder):
     return {"sigma": arguments.sigma, "median": arguments.median, "rows": rows, "total": total}, healthy == 0 and missed == 0
 
 
-def ask(lake, faults, verdicts=True):
+def detected(lake, faults, verdicts=True):
     opened = fleet.open(lake, memory="8GiB")
     deviating = [row for row in opened.ask("deviations", limit=10_000).rows() if row["deviates"]]
     devices = [row for row in opened.ask("deviations", by="device", limit=10_000).rows() if row["deviates"]]
@@ -56,7 +56,7 @@ def ask(lake, faults, verdicts=True):
         "device": faults.device in hosts and (faults.device, faults.device_name) in named,
         "rack": bool(of_rack) or not faults.rack,
         "rack_second": since in of_rack or not faults.rack,
-        # Those of simulated fleets are made up with them.
+        # Simulated fleets contain their verdicts.
         "verdicts": not verdicts or named_by.get("device_slow", 0) == len(faults.hosts),
         "healthy_hosts": len(hosts - faults.hosts),
         "healthy_devices": len({host for host, _ in named} - faults.hosts),
@@ -64,5 +64,5 @@ def ask(lake, faults, verdicts=True):
     }
 
 
-def told(row):
+def row_text(row):
     return ", ".join(f"{name} {int(value)}" for name, value in row.items())

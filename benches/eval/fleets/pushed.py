@@ -1,9 +1,9 @@
-"""A fleet that is really pushed: a recording of this machine under a steady load, resampled for each host, imported
-and put into a lake by the program itself, asked and compacted.
+"""A fleet that is actually pushed: a recording of this machine under a steady load, resampled for each host,
+imported and pushed to a lake by the program, queried and compacted.
 
-Operations of the seed are drawn second by second, made slower where a host or a rack is to be bad, and written in
-the text format: requests of disks as the driver sees them, reads and writes as calls. What the lake then holds comes
-from the same importer, the same rollups and the same `explain` as that of any recording.
+Operations of the seed are drawn second by second, slowed down on bad hosts and racks, and written in the text
+format: disk requests as the driver sees them, reads and writes as calls. The content of the lake comes from the same
+importer, rollups and `explain` as that of any recording.
 """
 
 import concurrent.futures
@@ -20,14 +20,14 @@ from lakes import SECOND, T0
 
 from fleets import ROOT, found, simulate
 
-#: What is resampled where this machine cannot be recorded: seconds of an incident, which differ so much that hardly
-#: anything can be told from them.
-OTHERWISE = ROOT / "fixtures" / "web-incident" / "trace.tar.zst"
-#: Of the seed's operations in a second: a fleet of a thousand such machines would have millions.
+#: Resampled if this machine cannot be recorded: seconds of an incident, which vary so much that the result means
+#: little.
+FALLBACK = ROOT / "fixtures" / "web-incident" / "trace.tar.zst"
+#: Maximum operations per second of the seed: a fleet of a thousand machines would have millions.
 EACH_SECOND = 100
 SECONDS = 30
 AT_ONCE = 2
-#: Reads and writes of a file, each a few ms after the other, past the page cache.
+#: Direct reads and writes of a file, a few ms apart.
 LOAD = """
 import mmap, os, random, sys, time
 path, seconds = sys.argv[1], float(sys.argv[2])
@@ -56,7 +56,7 @@ CALLS = {
 
 
 def run(arguments, folder):
-    """What was measured, and whether the bad ones were named and nobody else."""
+    """The measurements, and whether exactly the bad hosts were named."""
     program = pathlib.Path(arguments.program).resolve()
     lake, seed = folder / "pushed", folder / "pushed-seed"
     for old in (lake, seed):
@@ -70,27 +70,27 @@ def run(arguments, folder):
     rng = numpy.random.default_rng(7)
     made = simulate.Fleet(arguments.hosts, SECONDS, arguments.sigma, seeds=seeds)
     faults = made.faults(rng)
-    begun = time.monotonic()
+    start = time.monotonic()
     hosts = [made._host(number, rng, faults) for number in range(arguments.hosts)]
     with concurrent.futures.ThreadPoolExecutor(AT_ONCE) as pool:
         done = list(pool.map(lambda host: push(program, host, folder, lake), hosts))
-    took = time.monotonic() - begun
-    row = found.ask(str(lake), faults, verdicts=False)
+    took = time.monotonic() - start
+    row = found.detected(str(lake), faults, verdicts=False)
     print(
         f"{len(done)} hosts imported and pushed in {took:.0f} s, {sum(done) / len(done) / 1024:.1f} KiB each: "
-        f"{found.told(row)}",
+        f"{found.row_text(row)}",
         flush=True,
     )
     before = sizes(lake)
     ran(program, "fleet", "compact", lake, "--grace", "0s")
     ran(program, "fleet", "compact", lake, "--grace", "0s")
     after = sizes(lake)
-    again = found.ask(str(lake), faults, verdicts=False)
+    again = found.detected(str(lake), faults, verdicts=False)
     is_same = all(
         again[name] == value for name, value in row.items() if name != "seconds"
     )
     print(
-        f"compacted: {before[0]} files of {before[1] / 2**20:.1f} MiB became {after[0]} of {after[1] / 2**20:.1f}; the same answers: {is_same}"
+        f"compacted: {before[0]} files of {before[1] / 2**20:.1f} MiB became {after[0]} of {after[1] / 2**20:.1f} MiB; same results: {is_same}"
     )
     ok = is_same and not any(row[name] for name in row if name.startswith("healthy"))
     ok &= all(row[name] for name in ("tail", "median", "device", "rack"))
@@ -98,11 +98,11 @@ def run(arguments, folder):
 
 
 def recorded(program, folder):
-    """A recording of this machine, of half a minute of a load that goes on."""
+    """Records half a minute of a steady load on this machine."""
     name = folder / "seed.wsl"
     shutil.rmtree(name, ignore_errors=True)
-    with tempfile.TemporaryDirectory(dir="/var/tmp") as room:
-        words = [sys.executable, "-c", LOAD, f"{room}/file", str(SECONDS + 5)]
+    with tempfile.TemporaryDirectory(dir="/var/tmp") as scratch:
+        words = [sys.executable, "-c", LOAD, f"{scratch}/file", str(SECONDS + 5)]
         with subprocess.Popen(words, stdout=subprocess.PIPE) as load:
             load.stdout.readline()
             words = [
@@ -119,15 +119,15 @@ def recorded(program, folder):
             try:
                 ran(program, *words)
             except SystemExit as error:
-                print(f"skipped: {error}; {OTHERWISE.name} instead", flush=True)
-                return OTHERWISE
+                print(f"{error}; using {FALLBACK.name} instead", flush=True)
+                return FALLBACK
             finally:
                 load.kill()
     return name
 
 
 def thinned(seed):
-    """The same with fewer operations in each second."""
+    """The seed with fewer operations per second."""
     rng = numpy.random.default_rng(len(seed.dur))
     parts = []
     for begin, end in zip(seed.offsets[:-1], seed.offsets[1:], strict=True):
@@ -138,7 +138,7 @@ def thinned(seed):
 
 
 def push(program, host, folder, lake):
-    """Bytes of what was pushed."""
+    """Imports and pushes a host; the number of pushed bytes."""
     name = folder / f"{host.host}.txt"
     recording = name.with_suffix(".wsl")
     name.write_text(text(host))
@@ -149,15 +149,15 @@ def push(program, host, folder, lake):
             for label, value in host.labels.items()
             for word in ("--label", f"{label}={value}")
         ]
-        said = ran(program, "fleet", "push", recording, lake, *labels)
-        return float(said.split(": ")[1].split(" KiB")[0]) * 1024
+        output = ran(program, "fleet", "push", recording, lake, *labels)
+        return float(output.split(": ")[1].split(" KiB")[0]) * 1024
     finally:
         name.unlink()
         shutil.rmtree(recording, ignore_errors=True)
 
 
 def text(host):
-    """Operations as events in order of time."""
+    """Operations as events, ordered by time."""
     events = [
         (T0, f"{stamp(T0)} [-] state_block_device dev=8:{16 * n} name={name}")
         for n, name in enumerate(simulate.DEVICES)
@@ -194,7 +194,7 @@ def text(host):
 
 
 def calls(one):
-    """A thread is in one call at a time: the one that is free for longest makes the next one."""
+    """A thread makes one call at a time: the first free thread makes the next one."""
     name, path = CALLS[one.op]
     first = 1000 * (1 + sorted(CALLS).index(one.op))
     free = {}
@@ -204,12 +204,12 @@ def calls(one):
         if tid is None:
             tid = first + len(free)
         free[tid] = ts + dur
-        who = f"[1] (tid={tid} pid={first} comm=web)"
+        source = f"[1] (tid={tid} pid={first} comm=web)"
         yield (
             ts,
-            f'{stamp(ts)} {who} syscall_enter name={name} fd=5 path="{path}" count=4096',
+            f'{stamp(ts)} {source} syscall_enter name={name} fd=5 path="{path}" count=4096',
         )
-        yield ts + dur, f"{stamp(ts + dur)} {who} syscall_exit name={name} ret=4096"
+        yield ts + dur, f"{stamp(ts + dur)} {source} syscall_exit name={name} ret=4096"
 
 
 def stamp(ts):
@@ -222,7 +222,7 @@ def sizes(lake):
 
 
 def ran(program, *words):
-    """What it says."""
+    """Runs the program; its messages."""
     environment = {**os.environ, "LC_ALL": "C.UTF-8"}
     done = subprocess.run(
         [program, *map(str, words)],

@@ -1,7 +1,7 @@
-"""Fleets made by resampling: seconds, and the operations in them, drawn again with replacement.
+"""Fleets made by resampling: seconds, and the operations in them, are drawn with replacement.
 
-The seed is a folder of a real lake, or, without one, lengths as disks and calls have them. Hosts
-differ by level and by load (log-normal), as those of one kind do. Faults are made on top.
+The seed is a folder of a real lake or, without one, typical durations of disk requests and calls.
+Hosts differ by level and by load (log-normal), as hosts of one kind do. Faults are applied on top.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ RACK_HOSTS = 40
 
 @dataclass
 class Seed:
-    """Lengths of one kind and class, second after second."""
+    """Durations of one kind and operation, second by second."""
 
     kind: str
     op: str
@@ -28,7 +28,7 @@ class Seed:
     offsets: np.ndarray
 
     def draw(self, rng: np.random.Generator, seconds: int, load: float) -> tuple[np.ndarray, np.ndarray]:
-        """Seconds (from 0) and lengths of operations of a host."""
+        """Seconds (from 0) and durations of a host's operations."""
         sizes = np.diff(self.offsets)
         chosen = rng.integers(len(sizes), size=seconds)
         counts = rng.poisson(sizes[chosen] * load)
@@ -39,7 +39,7 @@ class Seed:
 
 
 def made_up(rng: np.random.Generator) -> list[Seed]:
-    """As disks, calls and CPUs of a machine with some load have them."""
+    """Typical durations of disks, calls and CPUs on a machine with moderate load."""
     seeds = []
     for kind, op, rate, middle, sigma, hits in (
         ("block", "read", 60, 400_000, 0.8, 0.0),
@@ -50,7 +50,7 @@ def made_up(rng: np.random.Generator) -> list[Seed]:
         ("dns", "", 5, 3_000_000, 0.6, 0.3),
     ):
         counts = rng.poisson(rate * rng.lognormal(0, 0.4, 300)) + 1
-        # Seconds differ, too.
+        # Seconds vary, too.
         level = np.repeat(rng.lognormal(0, 0.08, 300), counts)
         dur = rng.lognormal(np.log(middle), sigma, counts.sum()) * level
         cached = rng.random(len(dur)) < hits
@@ -61,14 +61,14 @@ def made_up(rng: np.random.Generator) -> list[Seed]:
 
 
 def middles(bucket: np.ndarray) -> np.ndarray:
-    """Lengths in the middle of buckets, ns."""
+    """Midpoints of buckets, ns."""
     shift = np.maximum(bucket.astype(np.int64) // 32 - 1, 0)
     low = (32 + bucket.astype(np.int64) % 32) << shift
     return np.where(bucket < 64, bucket, low + ((1 << shift) - 1) // 2)
 
 
 def of_lake(folder: Path) -> list[Seed]:
-    """From the recordings of a real lake: kinds with at least ten seconds of ten operations."""
+    """Seeds from the recordings of a real lake: kinds with at least ten seconds and 100 operations."""
     table = ds.dataset(folder / "v1" / "histogram", format="parquet").to_table(
         columns=["recording", "ts", "kind", "op", "bucket", "count"],
         filter=pc.field("dimension") == "all",
@@ -90,14 +90,14 @@ def of_lake(folder: Path) -> list[Seed]:
 
 @dataclass
 class Faults:
-    """What is wrong, and with whom."""
+    """Faults and the hosts or rack that have them."""
 
     tail: str = ""
     median: str = ""
     device: str = ""
     device_name: str = "sdc"
     rack: str = ""
-    #: Seconds after the begin from which on the rack is slower.
+    #: Seconds after the start at which the rack becomes slower.
     rack_from: int = 0
     rack_ratio: float = 1.5
     median_ratio: float = 2.0
@@ -114,7 +114,7 @@ class Fleet:
     #: Standard deviation of the logarithm of levels, between hosts of a kind.
     sigma: float = 0.1
     load_sigma: float = 0.4
-    #: How much slower the host is that is slower throughout.
+    #: Slowdown factor of the host that is slower throughout.
     median_ratio: float = 2.0
     seeds: list[Seed] = field(default_factory=list)
 
@@ -130,7 +130,7 @@ class Fleet:
         return made
 
     def write(self, path: Path, rng: np.random.Generator, faults: Faults, together: int = 1) -> None:
-        """Pushes the hosts, or writes so many of them as one compaction would leave them."""
+        """Pushes the hosts, or writes `together` of them at a time as a compaction would."""
         maker = LakeMaker(path)
         for begin in range(0, self.hosts, together):
             numbers = range(begin, min(begin + together, self.hosts))
@@ -145,7 +145,7 @@ class Fleet:
         rack = f"r{number // RACK_HOSTS:02}"
         level = rng.lognormal(0, self.sigma)
         load = rng.lognormal(0, self.load_sigma)
-        # What is slower is mostly the host; its kinds differ, too.
+        # Mostly the host is slower as a whole; its kinds vary, too.
         kinds = sorted({seed.kind for seed in self.seeds})
         levels = dict(zip(kinds, level * rng.lognormal(0, self.sigma / 3, len(kinds)), strict=True))
         operations = []

@@ -1,4 +1,4 @@
-"""Ten times as many hosts as a compacted lake has: the same rows under other names."""
+"""Multiplies the hosts of a compacted lake by ten: the same rows under other names."""
 
 import json
 import shutil
@@ -8,12 +8,12 @@ import pyarrow.parquet
 from lakes import T0, ulid
 
 TIMES = 10
-#: Between the numbers of recordings of one copy and the next, and where those of compactions begin.
+#: Offset between the recording numbers of two copies, and the first number of compactions.
 APART, COMPACTIONS = 10_000, 9_000_000
 
 
 def write(source, target):
-    """A lake of the compactions that `source` has, each ten times."""
+    """Writes a lake with ten copies of each compaction of `source`."""
     shutil.rmtree(target, ignore_errors=True)
     commits = sorted(source.glob("v1/_commits/*/*/@*.json"))
     for place, path in enumerate(commits):

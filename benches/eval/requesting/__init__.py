@@ -1,1 +1,1 @@
-"""Parts of the evaluation of requests."""
+"""Parts of benches/eval/requests.py."""

@@ -1,4 +1,4 @@
-"""Answers about one recorded incident, and whether they hold."""
+"""Queries on a recorded incident, and checks of the results."""
 
 import json
 import pathlib
@@ -13,21 +13,21 @@ class Checks:
 
     def check(self, what, holds, more=""):
         self.failed += not holds
-        print(f"  {'holds' if holds else 'FAILS'}: {what}{': ' if more else ''}{more}", flush=True)
+        print(f"  {'ok' if holds else 'FAILED'}: {what}{': ' if more else ''}{more}", flush=True)
 
     def skip(self, what, why):
         print(f"  skipped: {what}: {why}", flush=True)
 
 
 def lines(file):
-    """Objects of a file with one a line; the last may be half there."""
+    """Objects of a JSON lines file; the last line may be incomplete."""
     if not file.exists():
         return []
     return [json.loads(line) for line in file.read_text().splitlines() if line.endswith("}")]
 
 
 class Incident:
-    """What was made, what the application logged, and what whyslow answers."""
+    """The truth of an incident, the application's log, and queries on its recording."""
 
     def __init__(self, whyslow, folder):
         self.whyslow, self.folder, self.name = whyslow, folder, folder.name
@@ -36,30 +36,30 @@ class Incident:
         self.served = lines(folder / "served.ndjson")
         self.load = [row for row in lines(folder / "load.ndjson") if "seq" in row]
 
-    def about(self):
+    def summary(self):
         slow = sum(page["slow"] for page in self.truth["pages"].values())
         longest = self.truth["total_ns_max"] / 1e6
-        return f"{self.truth['requests']} requests, {slow} slow ones, the longest {longest:.0f} ms"
+        return f"{self.truth['requests']} requests, {slow} slow, longest {longest:.0f} ms"
 
     def slow_served(self):
-        """What took long in the application, which does not see who waits to be read."""
+        """Requests that were slow in the application; it does not see the time before it reads a request."""
         limit = self.truth["slow_ns"]
         return [row for row in self.served if row["end_ns"] - row["begin_ns"] >= limit]
 
-    def asked(self, question, *words):
-        """Answer to a question such as ["dns", "log"], with more words after the recording."""
-        command = [self.whyslow, *question, self.recording, *words, "--json"]
+    def query(self, view, *words):
+        """Result of a view such as ["dns", "log"], with more arguments after the recording."""
+        command = [self.whyslow, *view, self.recording, *words, "--json"]
         done = subprocess.run([str(word) for word in command], capture_output=True, text=True, check=False)
         if done.returncode != 0:
-            raise RuntimeError(f"{question} {words} of {self.name}: {done.stderr.strip()}")
+            raise RuntimeError(f"{view} {words} of {self.name}: {done.stderr.strip()}")
         return json.loads(done.stdout)
 
     def rows(self, kind, verb, *words, table=0):
         words = (*words, "-n", "0") if verb == "log" else words
-        return self.asked([kind, verb], *words)["tables"][table]["rows"]
+        return self.query([kind, verb], *words)["tables"][table]["rows"]
 
     def stories(self, *words):
         return self.explained(*words)["stories"]
 
     def explained(self, *words):
-        return self.asked(["explain"], *words)
+        return self.query(["explain"], *words)

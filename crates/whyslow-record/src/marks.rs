@@ -127,7 +127,7 @@ impl Listener {
         for mut client in std::mem::take(&mut self.clients) {
             match client.receive() {
                 ReadState::More if client.since.elapsed() < READ_TIMEOUT => {
-                    self.clients.push(client)
+                    self.clients.push(client);
                 }
                 ReadState::More | ReadState::Nothing => {}
                 ReadState::All => received.marks.extend(client.mark(now)),

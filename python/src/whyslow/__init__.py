@@ -5,9 +5,9 @@
     rec = whyslow.open("web.wsl")
     rec.table("syscall", columns=["ts", "dur", "path"])       # Arrow
     rec.sql("SELECT op, calls, dur_max_ns FROM io_stats")     # DuckDB
-    rec.io.top(op="open", limit=4)["top_open"]                # the program's own answer
+    rec.io.top(op="open", limit=4)["top_open"]                # the program's answer
 
-Times are integers, ns since the Unix epoch; lengths of time are ns, sizes are bytes.
+Times are integers in ns since the Unix epoch; durations are in ns, sizes in bytes.
 """
 
 from .answer import Answer, Loss

@@ -1,4 +1,4 @@
-"""An answer of the program as Arrow tables, with all it says beside them."""
+"""An answer of the program as Arrow tables, with its caveats and facts."""
 
 from __future__ import annotations
 
@@ -16,25 +16,25 @@ if TYPE_CHECKING:
     import pandas as pd
     import polars as pl
 
-#: Version of the machine forms this package reads; within it, keys are only ever added.
+#: Schema version of the JSON output that this package reads; within a version keys are only added.
 SCHEMA_VERSION = 1
 
 _TEXTS = {"text", "path", "id"}
 _REALS = {"ratio", "per_second", "bytes_per_second", "number"}
-# Facts and cells of a heat map cannot stand out or be cut.
+# Facts and cells of heat maps cannot be outliers or overlap the window.
 _MARKED_FORMS = {"table", "tree", "histogram"}
 
 
 @dataclass(frozen=True)
 class Loss:
-    """A range of time in which events were lost.
+    """A time range in which events were lost.
 
     Attributes:
         kind: `events` (discarded), `packets` (missing) or `bytes` (unreadable).
-        count: how many; None if unknown.
-        cpu: whose; None if several or unknown.
-        begin_ns: nothing was lost before, ns since the epoch.
-        end_ns: nothing was lost after; None if unknown.
+        count: number of lost events, packets or bytes; None if unknown.
+        cpu: CPU; None if several or unknown.
+        begin_ns: start of the range, ns since the epoch.
+        end_ns: end of the range; None if unknown.
     """
 
     kind: str
@@ -46,20 +46,20 @@ class Loss:
 
 @dataclass(frozen=True)
 class Answer:
-    """What the program answered.
+    """The program's answer to a query.
 
     Attributes:
         question: kind and verb (`io stats`).
         recording: name of the recording.
-        host, zone: recorded host and its zone; None where no source told.
-        window: what was asked for, cut to the recording; ns since the epoch.
-        tables: by name, in the order of the answer. Times and lengths are integers in ns, sizes in
-            bytes, by the endings of their names. Rows that stand out have `outlier`, rows that the
-            window or the recording cuts have `overlap` (`begin`, `end`, `both`).
+        host, zone: recorded host and its time zone; None if the sources do not contain it.
+        window: the requested window, clamped to the recording; ns since the epoch.
+        tables: by name, in the order of the answer. Times and durations are integers in ns, sizes
+            in bytes, as the suffixes of their names indicate. Outliers have `outlier`, rows that
+            extend beyond the window or the recording have `overlap` (`begin`, `end`, `both`).
         facts: by table and name: filters, measured time, percentiles.
-        losses: what was lost in the window.
-        caveats: what a reader must know to read the tables rightly.
-        next: a command worth running next.
+        losses: losses in the window.
+        caveats: limitations needed to interpret the tables.
+        next: a suggested next command.
     """
 
     question: str
@@ -75,23 +75,24 @@ class Answer:
 
     @classmethod
     def parse(cls, document: bytes, question: str) -> Answer:
-        """Reads what `--format json` prints.
+        """Parses the output of `--format json`.
 
         Raises:
-            QuestionError: it is no answer, or of another version of the form.
+            QuestionError: the document is not an answer.
+            ProgramError: it has another schema version.
         """
         try:
             found = json.loads(document)
         except ValueError:
-            raise QuestionError(f"`{question}` is not answered with tables") from None
+            raise QuestionError(f"`{question}` does not return tables") from None
         if not isinstance(found, dict) or "schema_version" not in found:
-            raise QuestionError(f"`{question}` is not answered with tables")
+            raise QuestionError(f"`{question}` does not return tables")
         version = found["schema_version"]
         if version != SCHEMA_VERSION:
             raise ProgramError(
-                f"the program answers in version {version} of its form; this package reads "
-                f"{SCHEMA_VERSION}",
-                hint="use a package and a program of one version",
+                f"the program's output has schema version {version}; this package reads "
+                f"version {SCHEMA_VERSION}",
+                hint="use the same version of the package and the program",
             )
         window = found["window"]
         tables: dict[str, pa.Table] = {}
@@ -114,16 +115,16 @@ class Answer:
         )
 
     def table(self, name: str | None = None) -> pa.Table:
-        """A table by name; the first one without.
+        """A table by name; the first one without a name.
 
         Raises:
-            QuestionError: there is none of that name.
+            QuestionError: there is no table of that name.
         """
         if name is None:
             name = next(iter(self.tables), "")
         if name not in self.tables:
             names = ", ".join(self.tables) or "none"
-            raise QuestionError(f"no table `{name}` in this answer; there are: {names}")
+            raise QuestionError(f"no table `{name}` in this answer; tables: {names}")
         return self.tables[name]
 
     def __getitem__(self, name: str) -> pa.Table:
@@ -133,11 +134,11 @@ class Answer:
         return iter(self.tables)
 
     def pandas(self, name: str | None = None) -> pd.DataFrame:
-        """A table (the first one without a name) as a pandas frame."""
+        """A table (the first one without a name) as a pandas data frame."""
         return to_pandas(self.table(name))
 
     def polars(self, name: str | None = None) -> pl.DataFrame:
-        """A table (the first one without a name) as a Polars frame."""
+        """A table (the first one without a name) as a Polars data frame."""
         return to_polars(self.table(name))
 
     def __repr__(self) -> str:
@@ -159,7 +160,7 @@ def _loss(loss: dict[str, Any]) -> Loss:
 
 
 def _free_name(name: str, taken: Mapping[str, Any]) -> str:
-    # Two devices may differ only in characters that no name of a table has.
+    # Two devices may differ only in characters that are not allowed in table names.
     number, free = 2, name
     while free in taken:
         number, free = number + 1, f"{name}_{number}"
@@ -167,7 +168,7 @@ def _free_name(name: str, taken: Mapping[str, Any]) -> str:
 
 
 def _notes(answer: dict[str, Any], table: dict[str, Any]) -> dict[str, str]:
-    """What a table says of itself when it is alone, as `--format arrow` has it."""
+    """Metadata of a single table, the same as in `--format arrow`."""
     notes = {
         "whyslow.schema_version": str(answer["schema_version"]),
         "whyslow.question": answer["question"],
@@ -186,7 +187,7 @@ def _notes(answer: dict[str, Any], table: dict[str, Any]) -> dict[str, str]:
 
 def _arrow(table: dict[str, Any], notes: dict[str, str]) -> pa.Table:
     rows = table["rows"]
-    # Of two columns with one name a row has one value.
+    # Of two columns with the same name a row has only one value.
     columns = {column["name"]: column for column in table["columns"]}
     fields, arrays = [], []
     for name, column in columns.items():
@@ -202,9 +203,9 @@ def _arrow(table: dict[str, Any], notes: dict[str, str]) -> pa.Table:
 
 
 def _array(measure: str, cells: list[Any]) -> pa.Array:
-    """The type follows the measure, so that it is the same whether or not there are rows.
+    """The type follows the measure, so that it does not depend on the rows.
 
-    A column whose cells do not fit it becomes text. It is the rule of `--format arrow`.
+    A column whose cells do not fit becomes text, as in `--format arrow`.
     """
     kinds = {type(cell) for cell in cells if cell is not None}
     if kinds == {bool}:

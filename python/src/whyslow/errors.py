@@ -1,4 +1,4 @@
-"""What can go wrong, told as the program tells it: message, causes, and a hint that mends it."""
+"""Errors in the form of the program: a message, its causes, and a hint."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ class WhyslowError(Exception):
     """Base of all errors of this package.
 
     Attributes:
-        message: what went wrong, in one sentence.
-        causes: what was behind it, the nearest first.
-        hint: what helps; None where nothing is known to.
+        message: the error in one sentence.
+        causes: underlying errors, the nearest first.
+        hint: how to fix it; None if unknown.
     """
 
     def __init__(self, message: str, *, causes: Sequence[str] = (), hint: str | None = None):
@@ -28,18 +28,18 @@ class WhyslowError(Exception):
 
 
 class RecordingError(WhyslowError):
-    """The folder is no recording, or one that cannot be read: too new, incomplete, damaged."""
+    """Not a recording, or one that cannot be read: too new, incomplete, damaged."""
 
 
 class LakeError(WhyslowError):
-    """There is no lake there, it cannot be read, or what is in it does not fit together."""
+    """Not a lake, or one that is unreadable or inconsistent."""
 
 
 class QuestionError(WhyslowError):
-    """A question that cannot be answered as it was asked, or an answer that is incomplete.
+    """An invalid query, or an incomplete answer.
 
     Attributes:
-        exit_code: of the program; None where it was not asked.
+        exit_code: exit code of the program; None if it was not run.
     """
 
     def __init__(
@@ -55,8 +55,8 @@ class QuestionError(WhyslowError):
 
 
 class ProgramError(WhyslowError):
-    """The program `whyslow` was not found or could not be started."""
+    """The program `whyslow` was not found or failed to start."""
 
 
 class MissingPackageError(WhyslowError, ImportError):
-    """A Python package that only this conversion needs is not installed."""
+    """An optional Python package is not installed."""

@@ -1,8 +1,8 @@
-"""The files of a recording, opened for reading only and in no other way.
+"""The files of a recording, opened read-only.
 
-They are opened relative to the open folder, never through a link and never something else than a
-file: whoever sends a recording must not choose what is read. They are read by position, not
-mapped: a file that is truncated while it is mapped would end the interpreter.
+They are opened relative to the open folder, without following links, and only if they are regular
+files: the author of a recording must not choose which files are read. They are read by position,
+not mapped: truncating a mapped file would crash the interpreter.
 """
 
 from __future__ import annotations
@@ -18,18 +18,18 @@ from typing import Any
 
 from .errors import RecordingError
 
-# Without waiting: a planted FIFO would never answer.
+# Non-blocking: opening a planted FIFO would hang.
 _FLAGS = os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK
 
 
 class RecordingFiles:
-    """The folder of a recording. Files are opened when they are needed, and once."""
+    """The folder of a recording. Each file is opened once, on first use."""
 
     def __init__(self, path: Path):
         """Opens the folder.
 
         Raises:
-            RecordingError: there is none, or it may not be read.
+            RecordingError: the folder does not exist or cannot be read.
         """
         self.path = path
         self.shown = os.fsdecode(path).encode("utf-8", "replace").decode()
@@ -37,8 +37,8 @@ class RecordingFiles:
             folder = os.open(path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
         except FileNotFoundError:
             raise RecordingError(
-                f"there is no recording `{self.shown}`",
-                hint="make one: whyslow import TRACE -o NAME.wsl",
+                f"cannot open `{self.shown}`: no such recording",
+                hint="create one: whyslow import TRACE -o NAME.wsl",
             ) from None
         except NotADirectoryError:
             raise RecordingError(
@@ -57,16 +57,16 @@ class RecordingFiles:
         self._end()
 
     def open(self, name: str) -> RecordingFile:
-        """A file at its begin; each has its own position.
+        """A file, positioned at its start; each has its own position.
 
         Raises:
-            FileNotFoundError: there is none.
-            RecordingError: it is no plain file.
+            FileNotFoundError: the file does not exist.
+            RecordingError: it is not a regular file.
             ValueError: the recording was closed.
         """
         with self._lock:
             if not self._end.alive:
-                raise ValueError(f"`{self.shown}` was closed")
+                raise ValueError(f"`{self.shown}` is closed")
             if name not in self._opened:
                 self._opened[name] = self._open(name)
             return RecordingFile(self._opened[name])
@@ -80,7 +80,7 @@ class RecordingFiles:
             raise
         if not stat.S_ISREG(os.fstat(handle).st_mode):
             os.close(handle)
-            raise self._refused(f"`{name}` is not a file")
+            raise self._refused(f"`{name}` is not a regular file")
         return io.FileIO(handle, "rb")
 
     def _refused(self, reason: str) -> RecordingError:
@@ -96,8 +96,8 @@ def _close(folder: int, opened: dict[str, io.FileIO]) -> None:
 class RecordingFile(io.RawIOBase):
     """A file of a recording with a position for each thread.
 
-    DuckDB and Arrow set the position and read in two steps. Between them another thread may get
-    its turn, and it must not move the place the first one reads from.
+    DuckDB and Arrow seek and read in two steps. A thread that runs in between must not move the
+    position of the first one.
     """
 
     def __init__(self, file: io.FileIO):
@@ -107,7 +107,7 @@ class RecordingFile(io.RawIOBase):
 
     @property
     def size(self) -> int:
-        """Bytes of the file."""
+        """Size of the file in bytes."""
         return os.fstat(self._file.fileno()).st_size
 
     def readable(self) -> bool:
@@ -123,7 +123,7 @@ class RecordingFile(io.RawIOBase):
         origins = {io.SEEK_SET: 0, io.SEEK_CUR: self.tell(), io.SEEK_END: self.size}
         position = origins[whence] + offset
         if position < 0:
-            raise ValueError(f"{position} is no position")
+            raise ValueError(f"negative position {position}")
         self._positions[threading.get_ident()] = position
         return position
 
@@ -132,7 +132,7 @@ class RecordingFile(io.RawIOBase):
         if size is None or size < 0:
             size = max(self.size - begin, 0)
         pieces = []
-        # One call of the operating system gives 2 GiB at most.
+        # A system call returns at most 2 GiB.
         while size > 0:
             piece = os.pread(self._file.fileno(), size, begin)
             if not piece:

@@ -1,6 +1,6 @@
 """Arrow tables as data frames, without loss.
 
-Integers that can be null stay integers: a time as float would be wrong by up to 256 ns.
+Nullable integers stay integers: a time as float would be wrong by up to 256 ns.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 def to_pandas(table: Any) -> pd.DataFrame:
-    """A pandas frame; integers and truth values have the types of pandas that can be null.
+    """A pandas data frame; integers and booleans have nullable pandas types.
 
     Args:
         table: an Arrow table or the result of `Recording.sql`.
@@ -39,7 +39,7 @@ def to_pandas(table: Any) -> pd.DataFrame:
 
 
 def to_polars(table: Any) -> pl.DataFrame:
-    """A Polars frame.
+    """A Polars data frame.
 
     Args:
         table: an Arrow table or the result of `Recording.sql`.
@@ -53,25 +53,25 @@ def to_polars(table: Any) -> pl.DataFrame:
         raise _missing("polars") from None
     frame = pl.from_arrow(_without_odd_offsets(_arrow(table)))
     if not isinstance(frame, pl.DataFrame):
-        raise TypeError("a table became no frame")
+        raise TypeError("Polars did not return a data frame")
     return frame
 
 
 def _arrow(table: Any) -> pa.Table:
-    """An Arrow table whose sums are integers: DuckDB sums up in 128 bits, which are decimals."""
+    """An Arrow table with integer sums: DuckDB returns 128-bit sums, which are decimals."""
     table = table if isinstance(table, pa.Table) else table.to_arrow_table()
     for index, field in enumerate(table.schema):
         if pa.types.is_decimal128(field.type) and field.type.scale == 0:
             try:
                 sums = table.column(index).cast(pa.int64())
-            except pa.ArrowInvalid:  # greater than 64 bits hold
+            except pa.ArrowInvalid:  # exceeds 64 bits
                 continue
             table = table.set_column(index, field.with_type(pa.int64()), sums)
     return table
 
 
 def _without_odd_offsets(table: pa.Table) -> pa.Table:
-    """Polars has no zone for offsets like +05:30: such times are told in UTC."""
+    """Polars does not support offsets like +05:30: such times are converted to UTC."""
     for index, field in enumerate(table.schema):
         zone = getattr(field.type, "tz", None)
         if zone is not None and re.fullmatch(r"[+-]\d\d:(?!00)\d\d", zone):

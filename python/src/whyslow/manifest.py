@@ -1,7 +1,7 @@
-"""`manifest.json`: what a recording says of itself.
+"""`manifest.json`: the description of a recording.
 
-The importer writes it last, so a folder without it is no recording. What it names is checked
-before anything is opened: the files of a recording lie in the recording itself.
+The importer writes it last, so a folder without it is not a recording. File names in it are
+checked before anything is opened: the files of a recording are in its own folder.
 """
 
 from __future__ import annotations
@@ -16,11 +16,11 @@ from .errors import RecordingError
 from .files import RecordingFiles
 
 FILE_NAME = "manifest.json"
-#: Greatest version this package reads. It is raised when a reader of before could misread.
+#: Highest version this package reads. It is increased when older readers could misread a recording.
 FORMAT_VERSION = 2
-#: Earlier ones lack columns that answers need.
+#: Earlier versions lack required columns.
 OLDEST_VERSION = 2
-#: A manifest names a few dozen files; more bytes than this are something else.
+#: A manifest names a few dozen files; a larger file is something else.
 BYTES_MAX = 16 << 20
 
 _I64 = range(-(2**63), 2**63)
@@ -28,13 +28,13 @@ _I64 = range(-(2**63), 2**63)
 
 @dataclass(frozen=True)
 class Source:
-    """What was imported.
+    """A source of an import.
 
     Attributes:
-        path: as it was named at the import.
+        path: path as given to the import.
         kind: `lttng`, `ctf`, `text`, …
-        bytes: size of all its files.
-        digest: BLAKE3 of its files in order of their names.
+        bytes: total size of its files.
+        digest: BLAKE3 of its files in name order.
     """
 
     path: str
@@ -50,9 +50,9 @@ class TableInfo:
     Attributes:
         rows: number of rows.
         unfinished: rows without an end.
-        dur_ns_max: greatest distance of `ts_end` from `ts` in `files`, ns; None without one.
-        files: in order of time.
-        long_files: rows that came too late for their place, sorted too.
+        dur_ns_max: longest distance from `ts` to `ts_end` in `files`, ns; None without one.
+        files: in time order.
+        long_files: files with rows that arrived too late for their position, also sorted.
     """
 
     rows: int
@@ -66,7 +66,7 @@ class TableInfo:
 class Manifest:
     """`begin_ns` and `end_ns` are the first and last time, ns since the Unix epoch.
 
-    `focus` is what a part of a recording was cut out for.
+    `focus` is the window that a part of a recording was cut for.
     """
 
     format_version: int
@@ -81,10 +81,10 @@ class Manifest:
 
 
 def read(files: RecordingFiles) -> Manifest:
-    """Reads the manifest of a recording, and looks whether all it names is there.
+    """Reads the manifest of a recording, and checks that all its files exist.
 
     Raises:
-        RecordingError: it is none, or incomplete, damaged or of a later format.
+        RecordingError: not a recording, or one that is incomplete, damaged or of a later format.
     """
     try:
         file = files.open(FILE_NAME)
@@ -120,22 +120,22 @@ def parse(content: bytes, recording: str) -> Manifest:
     """Reads a manifest.
 
     Args:
-        content: of the file.
+        content: content of the file.
         recording: name of the recording, for errors.
 
     Raises:
         RecordingError: it is damaged, of a later format, or names files elsewhere.
     """
     try:
-        # Deep nesting ends the recursion of the parser, not the program.
+        # Deep nesting raises RecursionError in the parser.
         found = json.loads(content, parse_constant=_no_number)
-        # An escaped half of a character is JSON for Python, and no text for anything else.
+        # Python accepts escaped lone surrogates, which are invalid elsewhere.
         json.dumps(found, ensure_ascii=False).encode()
     except (ValueError, RecursionError) as error:
         raise _damaged(recording, str(error)) from None
     reader = _Reader(recording)
-    whole = reader.mapping(found, "it")
-    # First alone: a later version may have changed everything else.
+    whole = reader.mapping(found, "the document")
+    # Checked first: a later version may have changed everything else.
     version = reader.integer(whole, "format_version")
     if version > FORMAT_VERSION:
         raise RecordingError(
@@ -166,7 +166,7 @@ def parse(content: bytes, recording: str) -> Manifest:
 
 
 def _no_number(text: str) -> Any:
-    raise ValueError(f"{text} is no number")
+    raise ValueError(f"{text} is not a JSON number")
 
 
 def _damaged(recording: str, reason: str) -> RecordingError:
@@ -177,14 +177,14 @@ def _damaged(recording: str, reason: str) -> RecordingError:
 
 
 class _Reader:
-    """Values of the manifest with the types they must have."""
+    """Reads values of the manifest and checks their types."""
 
     def __init__(self, recording: str):
         self._recording = recording
 
     def mapping(self, value: Any, what: str) -> dict[str, Any]:
         if not isinstance(value, dict):
-            raise _damaged(self._recording, f"{what} is no object")
+            raise _damaged(self._recording, f"{what} is not an object")
         return value
 
     def focus(self, cut: Any) -> tuple[int, int] | None:
@@ -195,14 +195,14 @@ class _Reader:
 
     def sequence(self, value: Any, what: str) -> list[Any]:
         if not isinstance(value, list):
-            raise _damaged(self._recording, f"{what} is no list")
+            raise _damaged(self._recording, f"{what} is not a list")
         return value
 
     def integer(self, whole: dict[str, Any], key: str) -> int:
         value = whole.get(key)
-        # In Python a truth value is an integer too.
+        # In Python a boolean is an integer.
         if not isinstance(value, int) or isinstance(value, bool) or value not in _I64:
-            raise _damaged(self._recording, f"`{key}` is no integer of 64 bits")
+            raise _damaged(self._recording, f"`{key}` is not a 64-bit integer")
         return value
 
     def count(self, whole: dict[str, Any], key: str) -> int:
@@ -214,7 +214,7 @@ class _Reader:
     def text(self, whole: dict[str, Any], key: str) -> str:
         value = whole.get(key)
         if not isinstance(value, str):
-            raise _damaged(self._recording, f"`{key}` is no text")
+            raise _damaged(self._recording, f"`{key}` is not a string")
         return value
 
     def text_or_none(self, whole: dict[str, Any], key: str) -> str | None:
@@ -244,7 +244,7 @@ class _Reader:
         names = self.sequence(value, "a list of files")
         for name in names:
             if not isinstance(name, str) or not _is_plain(name):
-                raise _damaged(self._recording, f"it names a file outside of it: {name!r}")
+                raise _damaged(self._recording, f"file name outside of the recording: {name!r}")
         return tuple(names)
 
 

@@ -1,9 +1,9 @@
-"""A recording as one file (`NAME.wsl.tar.zst`): unpacked into a private folder, to be read there.
+"""A recording as one file (`NAME.wsl.tar.zst`), unpacked into a private folder for reading.
 
-It is a plain `ustar` archive in zstd: `manifest.json` and `checksums` first, then the tables.
-Whoever sends one must not choose what is written: only names that the manifest and the checksums
-know are, each once, with the size and the content that the checksums say, and no more than the disk
-has room for.
+It is a zstd-compressed `ustar` archive: `manifest.json` and `checksums` first, then the tables.
+The author of an archive must not choose what is written: only files that both the manifest and the
+checksums list are written, each once, with matching size and content, and within the free disk
+space.
 """
 
 from __future__ import annotations
@@ -22,19 +22,19 @@ from .errors import RecordingError
 from .files import RecordingFiles
 
 _ZSTD_MAGIC = b"\x28\xb5\x2f\xfd"
-#: How packed recordings are usually called.
+#: Usual suffix of packed recordings.
 _ENDING = ".wsl.tar.zst"
 _BLOCK = 512
 _PIECE_BYTES = 16 * checksums.BLOCK_BYTES
 _CHECKSUMS_BYTES_MAX = 32 << 20
 _UNPACKED_BYTES_MAX = 64 << 30
 _FREE_BYTES_MIN = 256 << 20
-#: Archivers fill the end up with zeros.
+#: Archivers pad the end with zeros.
 _FILL_BYTES_MAX = 1 << 20
 
 
 def is_packed(path: Path) -> bool:
-    """Whether it is a packed recording, or called like one and compressed as one."""
+    """Whether the file is a packed recording, or has the suffix and compression of one."""
     try:
         if not path.is_file():
             return False
@@ -51,10 +51,10 @@ def is_packed(path: Path) -> bool:
 
 
 def unpack(path: Path) -> tempfile.TemporaryDirectory[str]:
-    """Unpacks a recording; it lies in the folder under the name of the file.
+    """Unpacks a recording into a temporary folder, under the name of the file.
 
     Raises:
-        RecordingError: it is damaged, or no packed recording.
+        RecordingError: damaged, or not a packed recording.
     """
     shown = os.fsdecode(path).encode("utf-8", "replace").decode()
     folder = tempfile.TemporaryDirectory(prefix="whyslow-")
@@ -78,10 +78,10 @@ class _Archive:
         self._at = 0
 
     def unpack(self, folder: Path) -> None:
-        told = self._small(manifest.FILE_NAME, manifest.BYTES_MAX)
-        found = manifest.parse(told, self._shown)
+        description = self._small(manifest.FILE_NAME, manifest.BYTES_MAX)
+        found = manifest.parse(description, self._shown)
         sums = self._small(checksums.FILE_NAME, _CHECKSUMS_BYTES_MAX)
-        # Files are opened below the folder only, so the two may lie there already.
+        # Files are opened below the folder only, so this one may be there already.
         _write(folder, checksums.FILE_NAME)(sums)
         files = RecordingFiles(folder)
         try:
@@ -93,25 +93,24 @@ class _Archive:
         }
         own = {manifest.FILE_NAME, checksums.FILE_NAME}
         if not wanted <= known.keys() - own:
-            raise self._broken("there are no checksums of some file")
+            raise self._broken("checksums of some files are missing")
         room = min(shutil.disk_usage(folder).free - _FREE_BYTES_MIN, _UNPACKED_BYTES_MAX)
         if sum(known[name][0] for name in wanted) > room:
-            raise self._broken(f"there is room for {room} bytes only")
+            raise self._broken(f"only {room} bytes of disk space are available")
         while header := self._header():
             name, size = header
             if name not in wanted:
-                raise self._broken(f"`{name}` is no file of it, or there twice")
+                raise self._broken(f"`{name}` is not part of the recording, or is duplicated")
             wanted.remove(name)
             self._table(folder, name, size, known[name])
         if wanted:
-            raise self._broken(f"it ends without `{min(wanted)}`")
+            raise self._broken(f"the archive ends without `{min(wanted)}`")
         self._end()
-        _write(folder, manifest.FILE_NAME)(told)
+        _write(folder, manifest.FILE_NAME)(description)
 
     def _broken(self, reason: str) -> RecordingError:
         return RecordingError(
-            f"`{self._shown}` is no packed recording that can be read: byte {self._at} unpacked: "
-            f"{reason}",
+            f"cannot unpack `{self._shown}`: {reason} (at byte {self._at} of the archive)",
             hint="if it is a trace, import it: whyslow.import_trace(TRACE, output='NAME.wsl')",
         )
 
@@ -123,7 +122,7 @@ class _Archive:
             except (OSError, pa.ArrowException) as error:
                 raise self._broken(str(error)) from None
             if not piece:
-                raise self._broken("it ends there")
+                raise self._broken("unexpected end of file")
             content += piece
         self._at += count
         return bytes(content)
@@ -143,7 +142,7 @@ class _Archive:
             else:
                 size = int(block[124:136].strip(b"\0 "), 8)
         except ValueError:
-            raise self._broken("no header of a plain file") from None
+            raise self._broken("not a tar header of a regular file") from None
         return name, size
 
     def _copy(self, size: int, take: Callable[[bytes], None]) -> None:
@@ -157,7 +156,7 @@ class _Archive:
     def _small(self, name: str, bytes_max: int) -> bytes:
         header = self._header()
         if header is None or header[0] != name or header[1] > bytes_max:
-            raise self._broken(f"`{name}` does not come where it should")
+            raise self._broken(f"expected `{name}` here")
         content = bytearray()
         self._copy(header[1], content.extend)
         return bytes(content)
@@ -166,13 +165,13 @@ class _Archive:
         self, folder: Path, name: str, size: int, known: tuple[int, tuple[int, ...]]
     ) -> None:
         if size != known[0]:
-            raise self._broken(f"`{name}` has {size} bytes, {known[0]} were written")
+            raise self._broken(f"`{name}` has {size} bytes instead of {known[0]}")
         write, blocks = _write(folder, name), iter(known[1])
 
         def take(piece: bytes) -> None:
             for begin in range(0, len(piece), checksums.BLOCK_BYTES):
                 if crc32(piece[begin : begin + checksums.BLOCK_BYTES]) != next(blocks):
-                    raise self._broken(f"`{name}` is not what was written")
+                    raise self._broken(f"checksum mismatch in `{name}`")
             write(piece)
 
         self._copy(size, take)
@@ -182,11 +181,11 @@ class _Archive:
         while piece := self._stream.read(_BLOCK):
             filled += len(piece)
             if any(piece) or filled > _FILL_BYTES_MAX:
-                raise self._broken("something follows its end")
+                raise self._broken("trailing data")
 
 
 def _write(folder: Path, name: str) -> Callable[[bytes], None]:
-    """Appends to a file that was not there, never through a link."""
+    """Creates a file, without following links, and returns a function that appends to it."""
     flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC
     os.close(os.open(folder / name, flags, 0o600))
 

@@ -1,4 +1,4 @@
-"""The program `whyslow`: where it is, and running it."""
+"""Finds and runs the program `whyslow`."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from functools import lru_cache
 
 from .errors import ProgramError, QuestionError
 
-#: Names the program; without it, PATH is searched.
+#: Path of the program; if unset, PATH is searched.
 VARIABLE = "WHYSLOW_BINARY"
 
 _COMMAND = re.compile(r"  ([a-z][a-z0-9-]*)(?:  +(.*))?")
@@ -22,19 +22,19 @@ def find() -> str:
     """Path of the program.
 
     Raises:
-        ProgramError: there is none; tells how to get one.
+        ProgramError: not found; the hint says how to install it.
     """
     named = os.environ.get(VARIABLE)
     if named:
         if os.path.isfile(named) and os.access(named, os.X_OK):
             return os.path.abspath(named)
-        raise ProgramError(f"{VARIABLE} names `{named}`, which is not a program")
+        raise ProgramError(f"{VARIABLE}: `{named}` is not an executable file")
     found = shutil.which("whyslow")
     if found is None:
         raise ProgramError(
-            "answers come from the program `whyslow`, which is not in PATH",
-            hint="in a clone of whyslow: cargo install --locked --path crates/whyslow, "
-            f"or name a program in {VARIABLE}",
+            "cannot run `whyslow`: not found in PATH",
+            hint="in a clone, run: cargo install --locked --path crates/whyslow; "
+            f"or set {VARIABLE}",
         )
     return os.path.abspath(found)
 
@@ -43,12 +43,12 @@ def run(words: Sequence[str | bytes], folder: str | bytes | None = None) -> byte
     """Standard output of the program.
 
     Args:
-        words: arguments, each as it is: no shell reads them.
-        folder: to start it in.
+        words: arguments, passed without a shell.
+        folder: working directory.
 
     Raises:
-        QuestionError: it refused; message, causes and hint are its own.
-        ProgramError: it was not found or did not start.
+        QuestionError: the program failed; message, causes and hint come from it.
+        ProgramError: not found, or failed to start.
     """
     program = find()
     try:
@@ -61,28 +61,28 @@ def run(words: Sequence[str | bytes], folder: str | bytes | None = None) -> byte
             env=_environment(),
         )
     except ValueError as error:
-        raise QuestionError(f"the program cannot be given this: {error}") from None
+        raise QuestionError(f"cannot pass the arguments to the program: {error}") from None
     except OSError as error:
         raise ProgramError(f"failed to start `{program}`", causes=[str(error)]) from None
     if done.returncode == 0:
         return done.stdout
-    said = done.stderr.decode("utf-8", "replace")
+    message = done.stderr.decode("utf-8", "replace")
     if done.returncode < 0:
-        raise ProgramError(f"`{program}` was ended by signal {-done.returncode}", causes=[said])
-    raise refusal(said, done.returncode)
+        raise ProgramError(f"`{program}` was killed by signal {-done.returncode}", causes=[message])
+    raise refusal(message, done.returncode)
 
 
 def _environment() -> dict[str, str]:
-    """Without colours in messages and help: notebooks ask every program for them."""
+    """Disables colours in messages and help: notebooks force them for every program."""
     forced = ("CLICOLOR_FORCE", "FORCE_COLOR")
     kept = {name: value for name, value in os.environ.items() if name not in forced}
     return {**kept, "NO_COLOR": "1"}
 
 
-def refusal(said: str, exit_code: int) -> QuestionError:
-    """The error that the program told: `error:`, causes, `hint:` (or `tip:` of its parser)."""
+def refusal(output: str, exit_code: int) -> QuestionError:
+    """Parses an error of the program: `error:`, causes, `hint:` (or `tip:` of its parser)."""
     message, causes, hint = "", [], None
-    for block in re.split(r"\n\s*\n", said.strip()):
+    for block in re.split(r"\n\s*\n", output.strip()):
         found = _HINT.match(block.strip())
         if found:
             hint = hint or found[1].strip()
@@ -90,7 +90,7 @@ def refusal(said: str, exit_code: int) -> QuestionError:
             first, *causes = re.split(r"\n  cause: ", block[block.index("error: ") + 7 :])
             message = first.strip()
     return QuestionError(
-        message or said.strip() or f"the program ended with {exit_code}",
+        message or output.strip() or f"the program exited with status {exit_code}",
         causes=causes,
         hint=hint,
         exit_code=exit_code,
@@ -98,11 +98,11 @@ def refusal(said: str, exit_code: int) -> QuestionError:
 
 
 def commands(*words: str) -> dict[str, str]:
-    """Commands below these words with what each is about; none where they end a command.
+    """Subcommands of a command with their descriptions; empty for a command without any.
 
     Raises:
-        QuestionError: the program does not know the words.
-        ProgramError: there is no program.
+        QuestionError: the program does not have the command.
+        ProgramError: the program was not found.
     """
     program = find()
     return dict(_commands(program, os.stat(program).st_mtime_ns, words))

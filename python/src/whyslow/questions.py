@@ -1,7 +1,7 @@
-"""Questions: from words and keywords of Python to arguments of the program.
+"""Translates queries and keyword arguments to arguments of the program.
 
-Kinds, verbs and flags are the program's. What it learns can be asked from here at once, and what
-it does not know it says itself.
+Kinds, verbs and flags are those of the installed program: new ones work without a change here, and
+the program reports unknown ones.
 """
 
 from __future__ import annotations
@@ -18,14 +18,14 @@ from .answer import Answer
 from .errors import QuestionError
 from .times import Window, moment_text, window_text
 
-# Where and how the answer is written is for this package to say.
-_TAKEN = frozenset(
+# Flags that this package sets itself.
+_RESERVED = frozenset(
     {"color", "csv", "format", "help", "json", "no_pager", "output", "progress", "version"}
 )
-# Integers in these are ns since the epoch; the program would take short ones for seconds.
+# Integers in these are ns since the epoch; the program would read short ones as seconds.
 _TIMES = frozenset({"at", "begin", "end"})
-# `as` prints what other tools print, `export` writes files for them, `load` sends requests or
-# takes two recordings, `fleet` asks many.
+# `as` emulates other tools, `export` writes files, `load` sends requests or compares two
+# recordings, `fleet` queries many.
 _NO_KINDS = frozenset({"as", "export", "fleet", "load"})
 _WORD = re.compile(r"[a-z][a-z0-9_-]*")
 _FLAG = re.compile(r"[a-z][a-z0-9_]+")
@@ -51,7 +51,7 @@ def ask(
         words.append(_text(interval))
     if count is not None:
         if interval is None:
-            raise QuestionError("a number of intervals needs an interval")
+            raise QuestionError("`count` needs an interval")
         words.append(_text(count))
     return Answer.parse(program.run(words, folder), question)
 
@@ -66,12 +66,12 @@ class Kind:
         self._ask = ask
 
     def __getattr__(self, name: str) -> Callable[..., Answer]:
-        # Tools that look an object over ask for such names.
+        # Introspection tools look up such names.
         if name.startswith("_"):
             raise AttributeError(name)
         if name not in self._verbs:
             raise AttributeError(
-                f"`{self._name}` has no view `{name}`; there are {', '.join(self._verbs)}"
+                f"`{self._name}` has no view `{name}`; views: {', '.join(self._verbs)}"
             )
         question = f"{self._name} {self._verbs[name]}"
 
@@ -82,7 +82,7 @@ class Kind:
         verb.__qualname__ = f"{self._name}.{name}"
         verb.__doc__ = (
             f"{self._about[self._verbs[name]]}.\n\n"
-            f"Flags are those of `whyslow {question} --help`; see `Recording.ask`."
+            f"Flags: see `whyslow {question} --help` and `Recording.ask`."
         )
         return verb
 
@@ -94,13 +94,13 @@ class Kind:
 
 
 def kinds() -> dict[str, dict[str, str]]:
-    """Kinds with their verbs, and what each verb is about."""
+    """Kinds with their verbs and descriptions."""
     found = {name: program.commands(name) for name in program.commands() if name not in _NO_KINDS}
     return {name: verbs for name, verbs in found.items() if verbs}
 
 
 def kind(name: str, ask: Callable[..., Answer]) -> Kind | None:
-    """A kind; None if the program has none of that name."""
+    """A kind; None if the program has no such kind."""
     word = name.replace("_", "-")
     known = word not in _NO_KINDS and word in program.commands()
     verbs = program.commands(word) if known else {}
@@ -111,17 +111,17 @@ def _words(question: str) -> list[str]:
     words = question.split()
     if not words or not all(_WORD.fullmatch(word) for word in words):
         raise QuestionError(
-            f"`{question}` is no question: write a kind and a verb, as in 'io stats'; "
-            "flags are keywords"
+            f"invalid query `{question}`: expected a kind and a verb, as in 'io stats'; "
+            "pass flags as keyword arguments"
         )
     return words
 
 
 def _flag(name: str, value: Any) -> list[str]:
-    if name in _TAKEN:
-        raise QuestionError(f"`{name}` is not for questions from Python: answers are tables")
+    if name in _RESERVED:
+        raise QuestionError(f"`{name}` is not available in Python, where answers are tables")
     if not _FLAG.fullmatch(name):
-        raise QuestionError(f"`{name}` is no flag: write its long name, as in limit=4")
+        raise QuestionError(f"`{name}` is not a flag: use its long name, as in limit=4")
     flag = f"--{name.replace('_', '-')}"
     if value is None or value is False:
         return []
@@ -142,10 +142,10 @@ def _text(value: Any) -> str:
 
 
 def _named(path: Path) -> tuple[bytes | None, str]:
-    """Folder to start in, and the name of the recording from there.
+    """Working directory, and the path of the recording relative to it.
 
-    The whole path begins with a slash, so it is neither a flag nor an interval. A path that is
-    not UTF-8 is no argument of the program, but it can be where the program starts.
+    An absolute path starts with a slash, so it is neither a flag nor an interval. A path that is
+    not UTF-8 cannot be an argument of the program, but it can be its working directory.
     """
     whole = os.path.abspath(path)
     try:

@@ -1,4 +1,4 @@
-"""A recording, opened."""
+"""An open recording."""
 
 from __future__ import annotations
 
@@ -30,21 +30,21 @@ if TYPE_CHECKING:
 
 
 class Recording:
-    """What a machine did for a while: tables, views, and answers to questions.
+    """A recording: tables, views, and queries.
 
-    It is opened with `whyslow.open` and read only. Times are ns since the Unix epoch, lengths of
-    time are ns, sizes are bytes. `docs/format.md` tells tables and columns.
+    It is opened read-only with `whyslow.open`. Times are in ns since the Unix epoch, durations in
+    ns, sizes in bytes. `docs/format.md` documents tables and columns.
 
     Kinds of the program are attributes and their verbs are methods: `recording.io.stats()`.
 
     Attributes:
-        path: absolute.
+        path: absolute path.
     """
 
     def __init__(self, path: str | os.PathLike[str]):
         self.path = Path(os.path.abspath(os.fspath(path)))
         self._unpacked = packed.unpack(self.path) if packed.is_packed(self.path) else None
-        # Where it lies now.
+        # The unpacked folder, or `path`.
         self._place = self.path
         if self._unpacked is not None:
             self._place = Path(self._unpacked.name) / self.path.name
@@ -54,32 +54,32 @@ class Recording:
 
     @property
     def host(self) -> str | None:
-        """Recorded host; None where no source told."""
+        """Recorded host; None if the sources do not contain it."""
         return self._manifest.host
 
     @property
     def zone(self) -> str | None:
-        """Zone of the recorded host, an IANA name or an offset; None where no source told."""
+        """Time zone of the recorded host, an IANA name or an offset; None if not in the sources."""
         return self._manifest.zone
 
     @property
     def begin_ns(self) -> int:
-        """First time, ns since the epoch."""
+        """Start of the recording, ns since the epoch."""
         return self._manifest.begin_ns
 
     @property
     def end_ns(self) -> int:
-        """Last time, ns since the epoch."""
+        """End of the recording, ns since the epoch."""
         return self._manifest.end_ns
 
     @property
     def focus(self) -> tuple[int, int] | None:
-        """Window that questions without one are about, of a part of a recording; else None."""
+        """Default window of queries, for a part of a recording; else None."""
         return self._manifest.focus
 
     @property
     def sources(self) -> tuple[Source, ...]:
-        """What was imported."""
+        """The imported sources."""
         return self._manifest.sources
 
     @property
@@ -89,17 +89,17 @@ class Recording:
 
     @property
     def tables(self) -> Mapping[str, TableInfo]:
-        """Tables by name, with their numbers of rows."""
+        """Tables by name, with their row counts."""
         return self._manifest.tables
 
     @property
     def views(self) -> dict[str, str]:
-        """Views by name, with what their columns mean and in which units."""
+        """Views by name, with the meaning and units of their columns."""
         return {name: views.header(text) for name, text in views.views().items()}
 
     @cached_property
     def losses(self) -> tuple[Loss, ...]:
-        """Ranges of time in which events were lost, in order of time."""
+        """Time ranges in which events were lost, in time order."""
         if "lost_events" not in self.tables:
             return ()
         rows = self.table("lost_events").to_pylist()
@@ -114,16 +114,16 @@ class Recording:
     def table(
         self, name: str, columns: Sequence[str] | None = None, window: Window | None = None
     ) -> pa.Table:
-        """A table, in order of time.
+        """A table, in time order.
 
         Args:
             name: as in `tables`.
-            columns: names of those wanted; all without.
-            window: `(begin, end)` with `begin <= t < end`, each ns since the epoch, a datetime
-                with a zone, or None. Rows that overlap it are kept whole.
+            columns: names of the columns; default all.
+            window: `(begin, end)` with `begin <= t < end`, each in ns since the epoch, a datetime
+                with a time zone, or None. Rows that overlap it are returned whole.
 
         Raises:
-            QuestionError: no such table or column, or no window.
+            QuestionError: no such table or column, or an invalid window.
             RecordingError: the table is damaged.
         """
         return self._reader.read(name, columns, window)
@@ -131,30 +131,30 @@ class Recording:
     def pandas(
         self, name: str, columns: Sequence[str] | None = None, window: Window | None = None
     ) -> pd.DataFrame:
-        """A table as a pandas frame; integers that can be null stay integers."""
+        """A table as a pandas data frame; nullable integers stay integers."""
         return to_pandas(self.table(name, columns, window))
 
     def polars(
         self, name: str, columns: Sequence[str] | None = None, window: Window | None = None
     ) -> pl.DataFrame:
-        """A table as a Polars frame."""
+        """A table as a Polars data frame."""
         return to_polars(self.table(name, columns, window))
 
     def with_times(self, table: pa.Table, columns: Iterable[str] | None = None) -> pa.Table:
-        """A table or answer with times as timestamps in the zone of the recorded host.
+        """A table or answer with timestamps in the time zone of the recorded host.
 
         Args:
-            columns: names of those to convert; without, all that hold times.
+            columns: names of the columns to convert; default all with times.
         """
         return with_times(table, self.zone, columns)
 
     def verify(self) -> None:
-        """Compares every byte of the tables with what was written.
+        """Verifies the checksums of all tables.
 
-        The program does so whenever it reads. Arrow and DuckDB know nothing of the checksums.
+        The program does this on every read. Arrow and DuckDB do not use the checksums.
 
         Raises:
-            RecordingError: something is damaged.
+            RecordingError: a file is damaged.
         """
         infos = self.tables.values()
         checksums.verify(
@@ -162,21 +162,21 @@ class Recording:
         )
 
     def sql(self, text: str, params: Sequence[Any] | None = None) -> duckdb.DuckDBPyRelation:
-        """Asks in SQL, over all tables and the views of `views`.
+        """Runs SQL on all tables and the views of `views`.
 
-        Statements can read the recording and no other file, and can write nothing. They share one
-        session, for one thread at a time: what one creates the next one sees.
+        Statements can read only the recording, and cannot write files. They share one session, for
+        use by one thread at a time: tables and views created by one are visible to the next.
 
         Args:
             params: values for `?` in the text.
 
         Returns:
-            The result, computed when it is read: `.to_arrow_table()`, `.fetchall()`, or
+            The result, evaluated lazily: `.to_arrow_table()`, `.fetchall()`, or
             `whyslow.to_pandas(result)`, which keeps integers exact. None for a statement without
             a result.
 
         Raises:
-            duckdb.Error: the statement is wrong or not allowed.
+            duckdb.Error: the statement is invalid or not allowed.
             RecordingError: a table is damaged.
         """
         return self._session.sql(text, params=params) if params else self._session.sql(text)
@@ -184,11 +184,11 @@ class Recording:
     def connect(
         self, memory: str = "4GiB", threads: int | None = None
     ) -> duckdb.DuckDBPyConnection:
-        """A session of its own, as `sql` has it.
+        """A new session like that of `sql`.
 
         Args:
-            memory: that its queries may use.
-            threads: that its queries may use; all CPUs without.
+            memory: memory limit of its queries.
+            threads: number of threads; default all CPUs.
         """
         return session.connect(
             self._files, self._manifest, lambda name: self.schema(name).names, memory, threads
@@ -207,36 +207,36 @@ class Recording:
         count: int | None = None,
         **flags: Any,
     ) -> Answer:
-        """Asks the program.
+        """Runs a query of the program.
 
         Args:
             question: kind and verb: `io stats`.
-            window: `(begin, end)` as for `table`, or text that the program reads (`op:17`,
-                `+3s..+4s`).
-            interval: one block of rows each (`1s`); count: so many intervals.
-            flags: those of the program with `_` for `-`: `min_size=2`, `comm="apache*"`,
-                `by=["comm", "op"]`, `no_tracer=True`. Lengths of time carry their unit or are a
-                timedelta: `min="10ms"`. Times are as in a window: `at=rec.end_ns`.
+            window: `(begin, end)` as for `table`, or text as for `-w` (`op:17`, `+3s..+4s`).
+            interval: length of an interval (`1s`), each with its own rows.
+            count: number of intervals.
+            flags: flags of the program with `_` for `-`: `min_size=2`, `comm="apache*"`,
+                `by=["comm", "op"]`, `no_tracer=True`. Durations have a unit or are a timedelta:
+                `min="10ms"`. Times are as in a window: `at=rec.end_ns`.
 
         Raises:
-            QuestionError: with the message and the hint of the program.
+            QuestionError: the program failed; message and hint come from it.
             ProgramError: the program is not installed.
         """
         return questions.ask(self._place, question, window, interval, count, flags)
 
     def kinds(self) -> dict[str, dict[str, str]]:
-        """Kinds the program knows, with their verbs and what each is about."""
+        """Kinds of the program, with their verbs and descriptions."""
         return questions.kinds()
 
     def __getattr__(self, name: str) -> Kind:
-        # Tools that look an object over ask for such names.
+        # Introspection tools look up such names.
         if name.startswith("_"):
             raise AttributeError(name)
         found = questions.kind(name, self.ask)
         if found is None:
             raise AttributeError(
-                f"a recording has no `{name}`, and the program `{program.find()}` knows no such "
-                f"kind; it knows {', '.join(questions.kinds())}"
+                f"a recording has no attribute `{name}`, and `{program.find()}` has no such kind; "
+                f"kinds: {', '.join(questions.kinds())}"
             )
         return found
 
@@ -248,7 +248,7 @@ class Recording:
         return [*super().__dir__(), *kinds]
 
     def close(self) -> None:
-        """Closes its files; reading afterwards is an error."""
+        """Closes the files; reading afterwards raises an error."""
         connection = self.__dict__.pop("_session", None)
         if connection is not None:
             connection.close()
@@ -274,11 +274,11 @@ class Recording:
 
 
 def open_recording(path: str | os.PathLike[str]) -> Recording:
-    """Opens a recording for reading: a folder `NAME.wsl`, or a file `NAME.wsl.tar.zst`, which is
-    unpacked into a temporary folder until the recording is closed.
+    """Opens a recording: a folder `NAME.wsl`, or a file `NAME.wsl.tar.zst`, which is unpacked into
+    a temporary folder until the recording is closed.
 
     Raises:
-        RecordingError: there is none, or it is incomplete, damaged or of a later format.
+        RecordingError: not a recording, or one that is incomplete, damaged or of a later format.
     """
     return Recording(path)
 
@@ -286,15 +286,15 @@ def open_recording(path: str | os.PathLike[str]) -> Recording:
 def import_trace(
     *traces: str | os.PathLike[str], output: str | os.PathLike[str], force: bool = False
 ) -> Recording:
-    """Turns traces into a recording and opens it.
+    """Imports traces into a recording and opens it.
 
     Args:
-        traces: folders, files or archives; several are put on one clock.
+        traces: folders, files or archives; several are merged on one clock.
         output: the recording to write (`NAME.wsl`).
-        force: takes the place of a recording that is there already.
+        force: replaces an existing recording.
 
     Raises:
-        QuestionError: the program refused, with its message and hint.
+        QuestionError: the import failed; message and hint come from the program.
         ProgramError: the program is not installed.
     """
     words: list[str | bytes] = ["import", b"--output=" + os.fsencode(output)]

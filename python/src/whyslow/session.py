@@ -1,10 +1,10 @@
-"""A DuckDB session on a recording: it reads the recording, nothing else, and writes nothing.
+"""A DuckDB session that can read one recording and nothing else, and cannot write.
 
-DuckDB with access to files refuses to write where it may not, but what it may read it may also
-overwrite: `COPY … TO` replaces a file of the recording when told not to use a temporary one. The
-program confines its process with the kernel's help, which a library must not do to its user. So
-the files reach DuckDB through a file system that has no way to write, under names that exist
-nowhere else; every other file is closed to it, and the settings are locked.
+DuckDB restricts file access by path, but files that it may read it may also overwrite: `COPY … TO`
+without a temporary file replaces a file of the recording. The program sandboxes its process with
+kernel features, which a library must not do to its caller. Therefore DuckDB reads the files
+through a read-only file system, under names that exist nowhere else; all other file systems are
+disabled, and the settings are locked.
 """
 
 from __future__ import annotations
@@ -24,18 +24,18 @@ from .manifest import Manifest
 
 _PROTOCOL = "whyslow"
 
-# Nothing is loaded from elsewhere, and names of Python variables are no tables.
+# No extensions are loaded, and Python variables are not visible as tables.
 LIMITS = {
     "autoinstall_known_extensions": "false",
     "autoload_known_extensions": "false",
     "allow_community_extensions": "false",
     "allow_persistent_secrets": "false",
     "python_enable_replacements": "false",
-    # Nothing is spilled to disk.
+    # No spilling to disk.
     "temp_directory": "",
 }
-# Other files are closed twice over: the second lock alone leaves files called `:memory:` open.
-# The last one ends all setting.
+# Other files are locked twice: the second lock alone leaves files named `:memory:` accessible.
+# The last one locks all settings.
 LOCKS = {
     "disabled_filesystems": "LocalFileSystem",
     "enable_external_access": "false",
@@ -44,10 +44,10 @@ LOCKS = {
 
 
 class _ReadOnly(AbstractFileSystem):  # type: ignore[misc]
-    """The files of a recording as `whyslow://NAME`, for reading."""
+    """The files of a recording as `whyslow://NAME`, read-only."""
 
     protocol = _PROTOCOL
-    # Two recordings are two file systems.
+    # Each recording has its own file system.
     cachable = False
 
     def __init__(self, files: RecordingFiles, names: frozenset[str]):
@@ -57,7 +57,7 @@ class _ReadOnly(AbstractFileSystem):  # type: ignore[misc]
 
     def open(self, path: str, mode: str = "rb", **_: Any) -> RecordingFile:
         if mode != "rb":
-            raise PermissionError(f"`{path}` can only be read")
+            raise PermissionError(f"`{path}` is read-only")
         return self._files.open(self._name(path))
 
     def exists(self, path: str, **_: Any) -> bool:
@@ -66,7 +66,7 @@ class _ReadOnly(AbstractFileSystem):  # type: ignore[misc]
     isfile = exists
 
     def glob(self, path: str, **_: Any) -> list[str]:
-        # A name may contain what would be a pattern.
+        # A name may contain glob characters.
         return [path] if self.exists(path) else []
 
     def info(self, path: str, **_: Any) -> dict[str, Any]:
@@ -74,7 +74,7 @@ class _ReadOnly(AbstractFileSystem):  # type: ignore[misc]
         return {"name": path, "size": size, "type": "file"}
 
     def modified(self, path: str) -> datetime:
-        # A recording does not change.
+        # Recordings are immutable.
         return datetime(1970, 1, 1, tzinfo=timezone.utc)
 
     def _name(self, path: str) -> str:
@@ -90,16 +90,16 @@ def connect(
     memory: str,
     threads: int | None,
 ) -> duckdb.DuckDBPyConnection:
-    """A session with a view for each table and those of `sql/views/`, locked.
+    """A locked session with a view per table and the views of `sql/views/`.
 
     Args:
-        columns_of: names of the columns of a table.
-        memory: what queries may use (`4GiB`).
-        threads: that queries may use; all CPUs without.
+        columns_of: returns the column names of a table.
+        memory: memory limit (`4GiB`).
+        threads: number of threads; default all CPUs.
 
     Raises:
         RecordingError: files of a table are damaged.
-        duckdb.Error: a limit is none.
+        duckdb.Error: a limit is invalid.
     """
     names = {name: [*info.files, *info.long_files] for name, info in manifest.tables.items()}
     known = frozenset(file for listed in names.values() for file in listed)
@@ -121,7 +121,7 @@ def connect(
                     hint="import the trace again, with --force",
                 ) from error
         _create_views(connection)
-        # Named even if there is none: files called `:memory:` are allowed by default.
+        # Set even if empty: files named `:memory:` are allowed by default.
         allowed = ", ".join(_literal(_address(file)) for file in sorted(known))
         connection.execute(views.setup("allow").replace("{files}", allowed))
         set_all(connection, LOCKS)
@@ -145,9 +145,9 @@ def _table(name: str, columns: list[str], files: list[str]) -> str:
 
 
 def _create_views(connection: duckdb.DuckDBPyConnection) -> None:
-    """A view that reads another one comes after it; one whose table is missing is left out.
+    """Creates views after those that they read; skips views whose tables are missing.
 
-    Recordings of an earlier program lack tables that a view of today may read.
+    Recordings of older versions lack tables that current views read.
     """
     waiting = views.views()
     while waiting:

@@ -1,7 +1,7 @@
 """Tables of a recording as Arrow.
 
-A table has its main files, sorted by time, and perhaps files of rows that came too late for their
-place (`<table>_long`). Together they are the table.
+A table consists of main files, sorted by time, and possibly of files with rows that arrived too
+late for their position (`<table>_long`).
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from .times import Window, window_ns
 
 
 class TableReader:
-    """Reads tables; what the footers of the files say is kept."""
+    """Reads tables; file footers are cached."""
 
     def __init__(self, files: RecordingFiles, manifest: Manifest):
         self._files = files
@@ -27,7 +27,7 @@ class TableReader:
         self._datasets: dict[str, ds.FileSystemDataset] = {}
 
     def schema(self, name: str) -> pa.Schema:
-        """Columns and types, also of a table without rows.
+        """Columns and types, also for a table without rows.
 
         Raises:
             QuestionError: the recording has no such table.
@@ -41,11 +41,12 @@ class TableReader:
         """Rows in order of time, then id.
 
         Args:
-            columns: names, in the order wanted; all without.
-            window: only rows that overlap it. What has no end reaches to the end of the recording.
+            columns: names, in the requested order; default all.
+            window: only rows that overlap it. Rows without an end extend to the end of the
+                recording.
 
         Raises:
-            QuestionError: no such table or column, or a table without times and a window.
+            QuestionError: no such table or column, or a window for a table without times.
             RecordingError: its files are damaged.
         """
         dataset = self._dataset(name)
@@ -54,10 +55,10 @@ class TableReader:
         for column in wanted:
             if column not in schema.names:
                 raise QuestionError(
-                    f"table `{name}` has no column `{column}`; there are {', '.join(schema.names)}"
+                    f"table `{name}` has no column `{column}`; columns: {', '.join(schema.names)}"
                 )
         rows_condition = None if window is None else _overlaps(name, schema, window)
-        # Only rows of two sorted sequences have to be put in order.
+        # Sorting is needed only to merge two sorted sequences.
         keys = _sort_keys(schema) if self._manifest.tables[name].long_files else []
         read = [*wanted, *(key for key in keys if key not in wanted)]
         try:
@@ -72,7 +73,7 @@ class TableReader:
         info = self._manifest.tables.get(name)
         if info is None:
             raise QuestionError(
-                f"no table `{name}` in this recording; there are {', '.join(self._manifest.tables)}"
+                f"no table `{name}` in this recording; tables: {', '.join(self._manifest.tables)}"
             )
         if name not in self._datasets:
             try:
@@ -88,10 +89,10 @@ class TableReader:
             for file in (*info.files, *info.long_files)
         ]
         if not fragments:
-            raise self._damaged(name, "it has no file")
+            raise self._damaged(name, "it has no files")
         rows = sum(fragment.metadata.num_rows for fragment in fragments)
         if rows != info.rows:
-            raise self._damaged(name, f"its files have {rows} rows, the manifest says {info.rows}")
+            raise self._damaged(name, f"its files have {rows} rows, the manifest lists {info.rows}")
         return ds.FileSystemDataset(fragments, fragments[0].physical_schema, form)
 
     def _damaged(self, name: str, reason: str) -> RecordingError:
@@ -103,7 +104,7 @@ class TableReader:
 
 def _listed(columns: Sequence[str]) -> list[str]:
     if isinstance(columns, str):
-        raise QuestionError(f"columns are a list: ['{columns}']")
+        raise QuestionError(f"columns must be a list: ['{columns}']")
     return list(columns)
 
 
@@ -113,10 +114,10 @@ def _sort_keys(schema: pa.Schema) -> list[str]:
 
 
 def _overlaps(name: str, schema: pa.Schema, window: Window) -> pc.Expression | None:
-    """The condition the program has too: an interval of no length counts where it begins."""
+    """The same condition as in the program: an interval of zero length counts at its start."""
     begin_ns, end_ns = window_ns(window)
     if "ts" not in schema.names:
-        raise QuestionError(f"table `{name}` has no times to cut by a window")
+        raise QuestionError(f"table `{name}` has no time column to filter by a window")
     ts = pc.field("ts")
     conditions = []
     if end_ns is not None:

@@ -1,6 +1,6 @@
-"""Times: ns since the Unix epoch, and what people write instead.
+"""Times: ns since the Unix epoch, and their text forms.
 
-Every time of this package is an integer of ns, because a float holds only 53 of its 61 bits.
+Times in this package are integers in ns, because a float holds only 53 of their 61 bits.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ import pyarrow as pa
 
 from .errors import QuestionError
 
-#: ns since the epoch, or a datetime with a zone (pandas keeps its ns).
+#: ns since the epoch, or a datetime with a time zone (pandas keeps its ns).
 Moment: TypeAlias = "int | datetime"
-#: Begin and end, `begin <= t < end`; None is that of the recording.
+#: Start and end, `begin <= t < end`; None means that of the recording.
 Window: TypeAlias = "tuple[Moment | None, Moment | None]"
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=timezone.utc)
@@ -30,12 +30,12 @@ def moment_ns(moment: Moment) -> int:
     """ns since the epoch.
 
     Raises:
-        QuestionError: a datetime without a zone, or no time at all.
+        QuestionError: a datetime without a time zone, or not a time.
     """
     if isinstance(moment, datetime):
         if moment.tzinfo is None:
             raise QuestionError(
-                f"`{moment}` has no zone", hint="give it one: tzinfo=datetime.timezone.utc"
+                f"`{moment}` has no time zone", hint="add one: tzinfo=datetime.timezone.utc"
             )
         us = (moment - _EPOCH) // timedelta(microseconds=1)
         return int(us) * 1_000 + int(getattr(moment, "nanosecond", 0))
@@ -43,39 +43,39 @@ def moment_ns(moment: Moment) -> int:
         return operator.index(moment)
     except TypeError:
         raise QuestionError(
-            f"`{moment!r}` is no time: give ns since the epoch as an integer, or a datetime"
+            f"invalid time `{moment!r}`: expected ns since the epoch as an integer, or a datetime"
         ) from None
 
 
 def moment_text(moment: Moment) -> str:
-    """A time as the program reads it, to the ns."""
+    """A time in the syntax of the program, to the ns."""
     seconds, ns = divmod(moment_ns(moment), _SECOND)
     try:
         face = _EPOCH + timedelta(seconds=seconds)
     except OverflowError:
-        raise QuestionError(f"`{moment}` ns since the epoch is outside of the calendar") from None
+        raise QuestionError(f"`{moment}` ns since the epoch is out of range") from None
     return f"{face:%Y-%m-%dT%H:%M:%S}.{ns:09}Z"
 
 
 def window_ns(window: Window) -> tuple[int | None, int | None]:
-    """Begin and end in ns since the epoch.
+    """Start and end in ns since the epoch.
 
     Raises:
-        QuestionError: it is no pair of times, or has no length.
+        QuestionError: not a pair of times, or an empty window.
     """
     try:
         begin, end = window
     except (TypeError, ValueError):
-        raise QuestionError(f"`{window!r}` is no window: give (begin_ns, end_ns)") from None
+        raise QuestionError(f"invalid window `{window!r}`: expected (begin_ns, end_ns)") from None
     begin_ns = None if begin is None else moment_ns(begin)
     end_ns = None if end is None else moment_ns(end)
     if begin_ns is not None and end_ns is not None and end_ns <= begin_ns:
-        raise QuestionError("the window ends before it begins or has no length")
+        raise QuestionError("the window ends before it starts or is empty")
     return begin_ns, end_ns
 
 
 def window_text(window: Window | str) -> str:
-    """A window as the program reads it; text passes as it is."""
+    """A window in the syntax of the program; text is passed through."""
     if isinstance(window, str):
         return window
     sides = ["" if side is None else moment_text(side) for side in window_ns(window)]
@@ -83,7 +83,7 @@ def window_text(window: Window | str) -> str:
 
 
 def zone_name(zone: str | None) -> str:
-    """A zone as Arrow names it; `UTC` for one that nobody knows, as the program has it."""
+    """Arrow name of a time zone; `UTC` for an unknown one, as in the program."""
     if zone is None:
         return "UTC"
     offset = _OFFSET.fullmatch(zone)
@@ -98,7 +98,7 @@ def zone_name(zone: str | None) -> str:
 
 
 def is_time(field: pa.Field) -> bool:
-    """Whether a column holds times: `ts`, `ts_end`, …; in answers its measure tells."""
+    """Whether a column holds times: `ts`, `ts_end`, …; in answers by its measure."""
     measure = (field.metadata or {}).get(b"measure")
     if measure is not None:
         return bool(measure == b"time_ns")
@@ -109,11 +109,11 @@ def is_time(field: pa.Field) -> bool:
 def with_times(
     table: pa.Table, zone: str | None = None, columns: Iterable[str] | None = None
 ) -> pa.Table:
-    """The table with times as timestamps of ns in a zone, instead of integers.
+    """The table with times as ns timestamps in a time zone, instead of integers.
 
     Args:
-        zone: IANA name or offset (`+01:00`); None is UTC.
-        columns: names; without them, all that hold times.
+        zone: IANA name or offset (`+01:00`); None means UTC.
+        columns: names of the columns to convert; default all with times.
     """
     wanted = set(table.column_names) if columns is None else set(columns)
     kind = pa.timestamp("ns", zone_name(zone))

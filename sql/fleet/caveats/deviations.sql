@@ -1,8 +1,8 @@
--- deviations: members that could not be judged, and what else makes peers differ.
+-- deviations: members that were not tested, and tests with low power.
 --
--- gap       what is not known, with {hosts}, {what} and {example} in it, text
--- kind, op  of what, text
--- hosts     on how many hosts, count
+-- gap       caveat with the placeholders {hosts}, {what} and {example}, text
+-- kind, op  kind and class of operation, text
+-- hosts     affected hosts, count
 -- example   one of them, text
 WITH small AS (
     SELECT m.kind, m.op, COUNT(DISTINCT m.host) AS hosts, MIN(m.host) AS example
@@ -24,25 +24,25 @@ few AS (
     WHERE l.peers < 20
     GROUP BY l.kind, l.op
 ),
-said AS (
+caveat AS (
     SELECT
-        CAST('not judged for less than 100 operations of `{what}`: {hosts} of the hosts ({example})'
+        CAST('{hosts} hosts not tested: fewer than 100 operations of `{what}` ({example})'
             AS STRING) AS gap,
         kind, op, hosts, example
     FROM small
     UNION ALL
     SELECT
-        CAST('not judged for fewer than 3 peers with `{what}`: {hosts} of the hosts ({example})'
+        CAST('{hosts} hosts not tested: fewer than 3 peers with `{what}` ({example})'
             AS STRING) AS gap,
         kind, op, hosts, example
     FROM alone
     UNION ALL
     SELECT
-        CAST('of `{what}` fewer than 20 peers tell what is usual: only great differences are found'
+        CAST('fewer than 20 peers with `{what}`: only large differences are detectable'
             AS STRING) AS gap,
         kind, op, hosts, example
     FROM few
 )
 SELECT s.gap, s.kind, s.op, s.hosts, s.example
-FROM said AS s
+FROM caveat AS s
 ORDER BY s.gap, s.kind, s.op

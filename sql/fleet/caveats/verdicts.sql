@@ -1,12 +1,12 @@
--- verdicts: hosts of which nothing was told, and evidence that was missing; of culprits, too.
+-- verdicts: hosts without a verdict, and missing evidence; also used for culprits.
 --
--- gap       what is not known, with {hosts}, {what} and {example} in it, text
--- kind, op  of what; empty if that is no matter, text
--- hosts     on how many hosts, count
--- example   one of them, or what was missing, text
+-- gap       caveat with the placeholders {hosts}, {what} and {example}, text
+-- kind, op  kind and class of operation; empty here, text
+-- hosts     affected hosts, count
+-- example   one of them, or the missing evidence, text
 SELECT
     CAST(
-        'without a verdict, as nothing slow was or could be found: {hosts} of the hosts ({example})'
+        'no verdict on {hosts} hosts: nothing slow found, or not enough recorded ({example})'
         AS STRING
     ) AS gap,
     CAST('' AS STRING) AS kind,
@@ -20,7 +20,7 @@ HAVING COUNT(DISTINCT r.host) > 0
 UNION ALL
 SELECT
     CAST(
-        'verdicts lack evidence that was not recorded on {hosts} of the hosts: {example}' AS STRING
+        'evidence for verdicts missing on {hosts} hosts: {example} not recorded' AS STRING
     ) AS gap,
     CAST('' AS STRING) AS kind,
     CAST('' AS STRING) AS op,

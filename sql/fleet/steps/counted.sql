@@ -1,15 +1,15 @@
--- counted: which recordings count, for each second of each kind of a host.
+-- counted: the recordings that count for each second of each kind of a host.
 --
--- Recordings of one host may overlap, as those of a flight recorder do, and what both saw counts
--- once: of those that recorded the kind it is the one that covers most of the second, of equal
--- ones the one with the lesser id. Recordings that do not overlap, as one that ends and the next
--- one that begins in the second, count both.
+-- Recordings of one host may overlap, as those of a flight recorder do, and operations in both
+-- count once: of the recordings of the kind, the one that covers most of the second counts, on a
+-- tie the one with the lower id. Recordings that do not overlap, such as one that ends and the next
+-- that starts in the same second, both count.
 --
 -- host        host, text
 -- kind        kind of operation, text
--- ts          begin of the second, ns since the epoch
+-- ts          start of the second, ns since the epoch
 -- recording   a recording that counts, text
--- place       1 of the one that covers most of the second; others are above, count
+-- place       1 for the one that covers most of the second, higher for others, count
 WITH seen AS (
     SELECT DISTINCT host, kind, ts, recording
     FROM rollup
@@ -44,8 +44,8 @@ placed AS (
     FROM candidate AS c
     JOIN recording AS r ON r.recording = c.recording AND r.host = c.host
 ),
--- Those that do not overlap the first one. Who only tells of operations that were under way when
--- it began tells what another one saw, too.
+-- Those that do not overlap the first one. A recording that only has operations already in progress
+-- at its start repeats data of another one.
 apart AS (
     SELECT p.host, p.kind, p.ts, p.recording, p.begin_ns, p.end_ns, p.place
     FROM placed AS p

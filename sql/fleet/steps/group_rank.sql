@@ -1,14 +1,14 @@
--- group_rank: the hosts of groups in order of how far they are above their peers.
+-- group_rank: hosts of groups, ranked by how far they are above their peers.
 --
 -- test      tail or median, text
--- label     value of the label asked for, text
+-- label     value of the selected label, text
 -- within, host, key, kind, op   the member, as in `member`, text
 -- more      above its peers, logarithm in millionths, number
--- slow_ts   begin of the second with most slow operations, ns since the epoch
--- rank2     twice its rank among all hosts, whole also where some are equal, number
--- tied      hosts that are equal, itself included, count
+-- slow_ts   start of the second with the most slow operations, ns since the epoch
+-- rank2     twice its rank among all hosts, an integer also for ties, number
+-- tied      hosts with the same value, itself included, count
 -- hosts_of  hosts in all, count
--- own_place, own_hosts   its place in its group, and hosts of that, count
+-- own_place, own_hosts   its place in its group, and hosts of the group, count
 -- place     its place among all, count
 WITH labelled AS (
     SELECT h.host, COALESCE(MIN(l.value), '(none)') AS label

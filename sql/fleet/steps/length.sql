@@ -1,17 +1,17 @@
--- length: the rows of `histogram` that count: in the window, each second once.
+-- length: the rows of `histogram` in the window, with each second counted once.
 --
 -- recording   id of the recording, text
 -- host        host that was recorded, text
--- ts          begin of the second in which they began, ns since the epoch
--- kind, dimension, key, op   what they are, as in `rollup`, text
--- value_ns    how long they took, as exactly as the recording tells, ns
--- middle_ns   the middle of their bucket, ns
--- width_ns    how wide their bucket is, ns
--- count       operations that took so long, count
+-- ts          start of the second in which they started, ns since the epoch
+-- kind, dimension, key, op   as in `rollup`, text
+-- value_ns    duration, as exact as recorded, ns
+-- middle_ns   middle of the bucket, ns
+-- width_ns    width of the bucket, ns
+-- count       operations with this duration, count
 WITH shifted AS (
     SELECT
         r.recording, r.host, r.ts, r.kind, r.dimension, r.key, r.op, r.bucket, r.value_ns, r.count,
-        -- Buckets of an octave are as wide as this power of two.
+        -- The buckets of an octave have a width of two to this power.
         FLOOR(r.bucket / 32e0) - 1e0 AS shift
     FROM histogram AS r
 ),

@@ -1,8 +1,8 @@
--- level: the level of each host in each bin of time: the mean of the logarithm of its lengths.
+-- level: the level of each host in each time bin: the mean logarithm of its durations.
 --
--- A mean of logarithms, as no single long operation moves it. In whole millionths.
+-- A mean of logarithms, since no single long operation moves it much. In integer millionths.
 --
--- label     value of the label asked for; empty without, text
+-- label     value of the selected label; empty without one, text
 -- host      host, text
 -- kind      kind of operation, text
 -- op        class of operation, text

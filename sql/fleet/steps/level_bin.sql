@@ -1,12 +1,12 @@
--- level_bin: how much each group of hosts is above its usual level, bin by bin.
+-- level_bin: deviation of each group of hosts from its usual level, per bin.
 --
--- Of each host its own middle level is taken off, of each group the middle of its hosts is taken,
--- and of that, if groups are asked for, what the middle of all other hosts does at the same time.
+-- From each host its own median level is subtracted; a group is represented by its median host.
+-- With a label, the median of all other hosts at the same time is subtracted as well.
 --
--- label, kind, op   the group; an empty label is all hosts, text
+-- label, kind, op   the group; an empty label means all hosts, text
 -- bin       number of the bin since the epoch, count
 -- hosts     hosts of the group with operations in it, count
--- level     above the usual level, logarithm in millionths, number
+-- level     difference from the usual level, logarithm in millionths, number
 WITH placed AS (
     SELECT
         l.label, l.host, l.kind, l.op, l.bin, l.level,

@@ -1,12 +1,12 @@
--- level_split: where each group's level is parted best into before and after.
+-- level_split: candidate splits of each group's level into before and after.
 --
 -- label, kind, op   the group, as in `level_bin`, text
 -- bins        bins with operations, count
--- place       bins before the parting, count
+-- place       bins before the split, count
 -- next_bin    the first bin after it, count
--- more        level after it less that before, logarithm in millionths, number
+-- more        level after it minus level before, logarithm in millionths, number
 -- deviation   standard deviations of that difference, number
--- rank        1 is the best one, count
+-- rank        1 for the best split, count
 WITH stepped AS (
     SELECT
         b.label, b.kind, b.op, b.bin, b.level,
@@ -29,7 +29,7 @@ step_placed AS (
     FROM stepped
     WHERE step IS NOT NULL
 ),
--- Differences of neighbours, whose middle is .954 standard deviations; a thousandth at least.
+-- Differences of neighbours, whose median is .954 standard deviations; at least a thousandth.
 noise AS (
     SELECT
         label, kind, op,
@@ -48,7 +48,7 @@ split AS (
 )
 SELECT
     label, kind, op, bins, place, next_bin, more,
-    -- The noise is an estimate, from a third as many independent values as there are bins.
+    -- The noise is estimated from a third as many independent values as there are bins.
     ROUND(SQRT(bins / 3e0 * LN(1e0 + more * weight * more * weight / (bins / 3e0))), 6)
         AS deviation,
     ROW_NUMBER() OVER (

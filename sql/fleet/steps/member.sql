@@ -1,17 +1,17 @@
--- member: what is compared with its peers: a host, or what a host has under one key.
+-- member: the unit that is compared with its peers: a host, or one key of a host.
 --
--- Peers are the members with the same `alike`: the same label's value if peers are asked to share
--- one (`within`), and the same key, of devices the same driver. Without enough operations nothing
--- can be said of a member, nor by it of others.
+-- Peers are members with the same `alike` (the same key, for devices the same driver) and, with the
+-- parameter `within`, the same value of that label. Members with too few operations are not tested
+-- and do not count as peers.
 --
--- within      value of the label that peers share; empty if none is asked for, text
--- alike       what peers share besides, text
+-- within      value of the label that peers share; empty without one, text
+-- alike       key or driver that peers share, text
 -- host        host, text
 -- key         value of the dimension; empty for hosts as a whole, text
 -- kind        kind of operation, text
 -- op          class of operation, text
 -- operations  finished operations, count
--- p25_ns, p50_ns, p75_ns, p99_ns   percentiles of their lengths, ns
+-- p25_ns, p50_ns, p75_ns, p99_ns   percentiles of their durations, ns
 -- p50_log     logarithm of the median, in millionths, number
 WITH grouped AS (
     SELECT h.host, MIN(l.value) AS value
@@ -56,7 +56,7 @@ cumulated AS (
         SUM(b.operations) OVER (PARTITION BY b.host, b.key, b.kind, b.op) AS operations
     FROM bucket AS b
 ),
-told AS (
+percentiled AS (
     SELECT
         c.host,
         c.key,
@@ -67,8 +67,8 @@ told AS (
         MIN(CASE WHEN c.upto * 1000 >= c.operations * 500 THEN c.middle_ns END) AS p50_ns,
         MIN(CASE WHEN c.upto * 1000 >= c.operations * 750 THEN c.middle_ns END) AS p75_ns,
         MIN(CASE WHEN c.upto * 1000 >= c.operations * 990 THEN c.middle_ns END) AS p99_ns,
-        -- Medians of hosts are compared by less than a bucket is wide: as if its operations lay
-        -- evenly in it.
+        -- Medians are compared at a finer scale than a bucket: its operations are assumed to be
+        -- spread evenly over it.
         MIN(
             CASE
                 WHEN c.upto * 2 >= c.operations AND (c.upto - c.here) * 2 < c.operations THEN
@@ -109,6 +109,6 @@ SELECT
     t.p75_ns,
     t.p99_ns,
     t.p50_log
-FROM told AS t
+FROM percentiled AS t
 CROSS JOIN asked AS a
 LEFT JOIN grouped AS g ON g.host = t.host

@@ -1,17 +1,17 @@
--- member_burst: sums of a member, and how much what it has comes in bursts.
+-- member_burst: sums of a member, and how bursty its slow operations are.
 --
--- A host that stopped once for a second made all operations of that second slow, and that is one
--- event, not hundreds. The ratio of the variance of the counts per slice of time to the one they
--- would have if each operation was slow by itself tells how many count as one (Pearson's statistic
--- by its degrees of freedom); the greater figure of slices of one second and of four counts.
+-- A host that stalled once for a second slowed all operations of that second, and that is one
+-- event, not hundreds. The number of operations that count as one is the variance of the counts per
+-- time slice divided by the variance for independently slow operations (Pearson's statistic over
+-- its degrees of freedom); the higher value of slices of one and of four seconds is used.
 --
 -- host, key, kind, op   the member, as in `member`, text
 -- operations    finished operations, count
--- slow          those from `slow_ns` on, count
+-- slow          those longer than `slow_ns`, count
 -- longer        those longer than the median of its peers, count
--- slow_ts       begin of the second with most slow ones, ns since the epoch
--- slow_burst    slow operations that count as one, 1 at least, number
--- upper_burst   operations beyond the median that count as one, 1 at least, number
+-- slow_ts       start of the second with the most slow ones, ns since the epoch
+-- slow_burst    slow operations that count as one, at least 1, number
+-- upper_burst   operations above the median that count as one, at least 1, number
 WITH slice AS (
     SELECT
         host, key, kind, op,
@@ -39,7 +39,7 @@ added AS (
         CAST(SUM(slow) AS BIGINT) AS slow,
         CAST(SUM(upper) AS BIGINT) AS upper,
         CAST(SUM(longer) AS BIGINT) AS longer,
-        -- In whole millionths: a sum of whole numbers is the same in whatever order.
+        -- In integer millionths: a sum of integers does not depend on the order.
         CAST(SUM(CAST(ROUND(1e6 * slow * slow / operations) AS BIGINT)) AS BIGINT)
             AS slow_squares,
         CAST(SUM(CAST(ROUND(1e6 * upper * upper / operations) AS BIGINT)) AS BIGINT)

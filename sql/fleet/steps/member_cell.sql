@@ -1,10 +1,10 @@
--- member_cell: the operations of a member second by second.
+-- member_cell: operations of a member per second.
 --
 -- host, key, kind, op   the member, as in `member`, text
--- ts            begin of the second, ns since the epoch
+-- ts            start of the second, ns since the epoch
 -- operations    finished operations, count
--- slow          those from `slow_ns` on, count
--- upper         those longer than the median of the member itself, count
+-- slow          those longer than `slow_ns`, count
+-- upper         those longer than the member's own median, count
 -- longer        those longer than the median of its peers, count
 SELECT
     m.host,

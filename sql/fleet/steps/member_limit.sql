@@ -1,10 +1,10 @@
--- member_limit: from when on an operation of a member is slow, as its peers tell.
+-- member_limit: the duration above which an operation of a member is slow, from its peers.
 --
--- The median of the peers' medians and of their 99th percentiles, each peer counting once and the
--- member itself left out. A member that is slower throughout would have all of its tail beyond the
--- peers' 99th percentile; so an operation is slow only if it is also beyond its own member's
--- median times what lies between these two among the peers. Logarithms are in whole millionths,
--- so that sums and medians are exact and the same on every engine.
+-- Uses the median of the peers' medians and of their 99th percentiles, with each peer counted once
+-- and without the member itself. A member that is slower throughout would have its whole tail above
+-- the peers' 99th percentile; therefore an operation is slow only if it also exceeds the member's
+-- own median times the peers' ratio of the two percentiles. Logarithms are in integer millionths,
+-- so that sums and medians are exact and equal on every engine.
 --
 -- within, alike, host, key, kind, op   the member, as in `member`, text
 -- operations    finished operations, count
@@ -12,10 +12,10 @@
 -- p50_ns        its median, ns
 -- p99_ns        its 99th percentile, ns
 -- p50_log       logarithm of its median, number
--- spread_log    logarithm of its 75th less that of its 25th percentile, number
+-- spread_log    logarithm of its 75th minus that of its 25th percentile, number
 -- peer_p50_log, peer_p99_log   medians of the peers' percentiles, logarithm, number
--- peer_p50_ns   from here on an operation is longer than the peers' median, ns
--- slow_ns       from here on an operation is slow, ns
+-- peer_p50_ns   the peers' median; longer operations are above it, ns
+-- slow_ns       limit above which an operation is slow, ns
 WITH logged AS (
     SELECT
         m.within, m.alike, m.host, m.key, m.kind, m.op, m.operations, m.p50_ns, m.p99_ns,
@@ -44,8 +44,8 @@ placed AS (
         ) AS tail_place
     FROM logged AS l
 ),
--- Of n members, n - 1 are peers; the middle one of these is the k-th of all, or the next one if
--- the member itself is among the first k.
+-- Of n members, n - 1 are peers; their median is the k-th of all members, or the next one if the
+-- member itself is among the first k.
 middled AS (
     SELECT
         within, alike, kind, op,
@@ -79,8 +79,8 @@ left_out AS (
 SELECT
     within, alike, host, key, kind, op, operations, peers, p50_ns, p99_ns, p50_log, spread_log,
     peer_p50_log, peer_p99_log,
-    -- Neighbouring buckets are three per cent apart: a thousandth more keeps a bucket's own
-    -- middle from lying beyond itself.
+    -- Neighbouring buckets are three per cent apart: adding a thousandth keeps the middle of a
+    -- bucket from exceeding itself.
     CAST(ROUND(EXP((peer_p50_log + 1000) / 1e6)) AS BIGINT) AS peer_p50_ns,
     CAST(
         ROUND(EXP((GREATEST(peer_p99_log, p50_log + peer_tail_log) + 1000) / 1e6)) AS BIGINT

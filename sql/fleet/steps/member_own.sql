@@ -1,14 +1,14 @@
--- member_own: how much slower a member is than its own other kinds of operations tell.
+-- member_own: how much slower a member is than its own other kinds of operations predict.
 --
--- Healthy hosts differ: one with a slower CPU is slower in everything. Where that is so, what a
--- host's other kinds are above their peers tells what to expect of this one, and what is left
--- tells far better whether something is wrong with it. How much of it to expect is told by the
--- hosts themselves (a slope through the origin, of those within a third of their peers); none, if
--- kinds have nothing in common.
+-- Healthy hosts differ: one with a slower CPU is slower in everything. Then the distance of a
+-- host's other kinds from their peers predicts this kind, and the residual shows much better
+-- whether something is wrong with it. The slope of the prediction comes from the hosts themselves
+-- (a line through the origin, from hosts within a third of their peers); it is zero if kinds are
+-- uncorrelated.
 --
 -- within, alike, host, key, kind, op   the member, as in `member`, text
--- more       its median above that of its peers, logarithm in millionths, number
--- own_more   what is left of that, logarithm in millionths; null without other kinds, number
+-- more       its median relative to that of its peers, logarithm in millionths, number
+-- own_more   the residual, logarithm in millionths; null without other kinds, number
 WITH raised AS (
     SELECT
         l.within, l.alike, l.host, l.key, l.kind, l.op, l.p50_log - l.peer_p50_log AS more,
@@ -22,7 +22,7 @@ WITH raised AS (
         ) AS ops
     FROM member_limit AS l
 ),
--- Of what has a few hundred operations the median itself is too uncertain to tell of others.
+-- With a few hundred operations the median is too uncertain to predict other kinds.
 by_kind AS (
     SELECT
         within, alike, host, key, kind,

@@ -1,26 +1,26 @@
--- member_spread: how far a member is from its peers, and how far healthy ones are.
+-- member_spread: distance of a member from its peers, and the spread of healthy members.
 --
 -- Both tests compare a logarithm (of the share of slow operations, of the median) with the median
--- of the peers. What healthy members differ by is taken from the upper half of all of them, so
--- that a few bad ones do not count, together with what is usual, worth ten members: a few hosts
--- tell little of how much hosts differ. What chance does within a member comes on top, by how
--- many operations count as one.
+-- of the peers. The spread of healthy members is estimated from the upper quartile of all members,
+-- so that a few bad ones do not matter, and combined with a prior that has the weight of ten
+-- members, because a few hosts are little evidence. The sampling error of a member is added, with
+-- bursts of operations counted as one.
 --
 -- within, alike, host, key, kind, op   the member, as in `member`, text
 -- operations    finished operations, count
 -- peers         members that it is compared with, count
 -- p50_ns, p99_ns   its percentiles, ns
 -- peer_p50_log, peer_p99_log   medians of the peers' percentiles, logarithm in millionths, number
--- slow          operations from `slow_ns` on, count
+-- slow          operations longer than `slow_ns`, count
 -- longer        operations longer than the median of its peers, count
--- slow_ts       begin of the second with most slow ones, ns since the epoch
+-- slow_ts       start of the second with the most slow ones, ns since the epoch
 -- slow_burst, upper_burst   operations that count as one, number
--- usual_log     share of slow operations that is usual, logarithm, number
--- slow_more, p50_more   its logarithms less those of its peers, number
--- own_more      the same of the median, less what its other kinds tell (`member_own`); null if it
---               has no other ones, number
+-- usual_log     usual share of slow operations, logarithm, number
+-- slow_more, p50_more   its logarithms minus those of its peers, number
+-- own_more      the same for the median, minus the prediction of its other kinds (`member_own`);
+--               null without other kinds, number
 -- freedom       degrees of freedom of the variances, number
--- slow_variance, p50_variance, own_variance   of these differences if it was like its peers, number
+-- slow_variance, p50_variance, own_variance   of these differences for a healthy member, number
 WITH joined AS (
     SELECT
         l.within, l.alike, l.host, l.key, l.kind, l.op, b.operations, l.peers, l.p50_ns, l.p99_ns,
@@ -28,7 +28,7 @@ WITH joined AS (
         b.slow_burst, b.upper_burst,
         CAST(ROUND(1e6 * LN((b.slow + 5e-1) / (b.operations + 1e0))) AS BIGINT) AS slow_log,
         o.own_more,
-        -- Variance of a median by chance, of log-normal lengths whose quartiles are so far apart.
+        -- Sampling variance of the median of log-normal durations with this quartile distance.
         CAST(ROUND(
             b.upper_burst * 15708e-4 * POWER(l.spread_log / 1349e3, 2e0) / b.operations * 1e9
         ) AS BIGINT) AS chance
@@ -52,7 +52,7 @@ placed AS (
         ROW_NUMBER() OVER (
             PARTITION BY j.within, j.alike, j.kind, j.op ORDER BY j.p50_log, j.host, j.key
         ) AS p50_place,
-        -- Those with nothing to tell from come last and do not count.
+        -- Members without other kinds come last and do not count.
         COUNT(j.own_more) OVER (PARTITION BY j.within, j.alike, j.kind, j.op) AS owns,
         ROW_NUMBER() OVER (
             PARTITION BY j.within, j.alike, j.kind, j.op
@@ -63,7 +63,7 @@ placed AS (
         ) AS operations_place
     FROM joined AS j
 ),
--- The middle and the upper quartile of all: of four, one bad member is beyond the latter.
+-- Median and upper quartile of all: of four members, one bad one is above the latter.
 middled AS (
     SELECT
         within, alike, kind, op,
@@ -81,11 +81,11 @@ middled AS (
 usual AS (
     SELECT
         m.within, m.alike, m.kind, m.op,
-        -- One of a hundred at least, which is what the limit was made for.
+        -- At least one in a hundred, the share for which the limit is defined.
         GREATEST(m.slow_middle / 1e6, LN(1e-2)) AS slow_log,
-        -- A quartile is .6745 standard deviations away. What chance alone does to the shares of
-        -- the middle member is taken off, as it comes in again for each. Not so of medians: of
-        -- lengths of two sorts chance does more than any formula tells.
+        -- A quartile is .6745 standard deviations away. The sampling variance of the share of the
+        -- median member is subtracted, since it is added for each member later. Not so for medians:
+        -- with bimodal durations their sampling variance exceeds what any formula gives.
         GREATEST(
             POWER((m.slow_upper - m.slow_middle) / 674500e0, 2e0)
             - 1e0 / (m.operations_middle * GREATEST(EXP(m.slow_middle / 1e6), 1e-2) + 1e0),
@@ -104,15 +104,15 @@ SELECT
     j.slow_log / 1e6 - u.slow_log AS slow_more,
     (j.p50_log - j.peer_p50_log) / 1e6 AS p50_more,
     (j.own_more - u.own_middle) / 1e6 AS own_more,
-    -- A fifth of the members: so much does a quartile tell of a variance.
+    -- A quartile determines a variance with a fifth of the members as degrees of freedom.
     1e1 + (j.peers + 1) / 5e0 AS freedom,
-    -- The share: usual standard deviation .3. By chance, counts differ from those expected by
-    -- the square root of something between both.
+    -- The share: prior standard deviation .3. Sampling: the standard deviation of a count is the
+    -- square root of a value between the count and its expectation.
     (1e1 * 9e-2 + (j.peers + 1) / 5e0 * u.slow_variance) / (1e1 + (j.peers + 1) / 5e0)
     + j.slow_burst * 4e0
     / POWER(SQRT(j.slow + 5e-1) + SQRT(j.operations * EXP(u.slow_log)), 2e0) AS slow_variance,
-    -- The median: usual standard deviation .1. By chance not less than the middle member's
-    -- lengths would make of as many operations.
+    -- The median: prior standard deviation .1. The sampling variance is at least that of the
+    -- median member's durations with as many operations.
     (1e1 * 1e-2 + (j.peers + 1) / 5e0 * u.p50_variance) / (1e1 + (j.peers + 1) / 5e0)
     + GREATEST(j.chance / 1e9, u.chance_of_one / j.operations) AS p50_variance,
     (1e1 * 1e-2 + (j.peers + 1) / 5e0 * u.own_variance) / (1e1 + (j.peers + 1) / 5e0)

@@ -1,16 +1,16 @@
--- operation: the rows of `rollup` that count: in the window, each second once.
+-- operation: the rows of `rollup` in the window, with each second counted once.
 --
 -- recording     id of the recording, text
 -- host          host that was recorded, text
--- ts            begin of the second in which they began, ns since the epoch
--- kind, dimension, key, op   what they are, as in `rollup`, text
+-- ts            start of the second in which they started, ns since the epoch
+-- kind, dimension, key, op   as in `rollup`, text
 -- count         operations, count
--- finished      those of which the length is known, count
--- errors        those that failed; null where nothing tells, count
--- bytes         moved by them; null for kinds without, bytes
--- dur_total_ns  sum of their lengths, ns
--- dur_min_ns    least length, ns
--- dur_max_ns    greatest length, ns
+-- finished      operations with a known duration, count
+-- errors        failed operations; null if not recorded, count
+-- bytes         bytes moved; null for kinds without, bytes
+-- dur_total_ns  sum of durations, ns
+-- dur_min_ns    shortest duration, ns
+-- dur_max_ns    longest duration, ns
 SELECT
     r.recording,
     r.host,

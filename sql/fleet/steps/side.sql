@@ -1,17 +1,17 @@
--- side: hosts before and after a rollout, with what is compared of each.
+-- side: hosts before and after a rollout, with the compared measures.
 --
--- After is the time from `at` on, or, without, the hosts whose label has the value. In whole
--- hundred-thousandths of the logarithm, so that squares of many of them have room. Percentiles need
--- a hundred operations.
+-- After is the time from `at` on or, without it, the hosts whose label has the value. Logarithms
+-- are in integer hundred-thousandths, so that sums of squares fit into 64 bits. Percentiles need a
+-- hundred operations.
 --
 -- host      host, text
 -- kind      kind of operation, text
 -- op        class of operation, text
--- is_after  whether that is after, flag
+-- is_after  whether the row is after the rollout, flag
 -- seconds   seconds with operations of the kind, count
 -- operations   operations, count
 -- p50_log, p99_log   logarithms of percentiles; null with too few operations, number
--- rate_log  logarithm of operations a second, number
+-- rate_log  logarithm of operations per second, number
 WITH labelled AS (
     SELECT DISTINCT r.host
     FROM recording AS r
@@ -47,7 +47,7 @@ cumulated AS (
         SUM(b.operations) OVER (PARTITION BY b.host, b.kind, b.op, b.is_after) AS operations
     FROM bucket AS b
 ),
-told AS (
+percentiled AS (
     SELECT
         c.host, c.kind, c.op, c.is_after,
         CAST(MAX(c.operations) AS BIGINT) AS operations,
@@ -56,7 +56,7 @@ told AS (
     FROM cumulated AS c
     GROUP BY c.host, c.kind, c.op, c.is_after
 ),
--- Time counts for a class also where none of its operations came.
+-- Seconds without operations of a class count as well.
 watched AS (
     SELECT
         c.host, c.kind,
@@ -80,5 +80,5 @@ SELECT
     CASE WHEN t.operations >= 100
         THEN CAST(ROUND(1e5 * LN(GREATEST(t.p99_ns, 1))) AS BIGINT) END AS p99_log,
     CAST(ROUND(1e5 * LN(t.operations * 1e0 / w.seconds)) AS BIGINT) AS rate_log
-FROM told AS t
+FROM percentiled AS t
 JOIN watched AS w ON w.host = t.host AND w.kind = t.kind AND w.is_after = t.is_after

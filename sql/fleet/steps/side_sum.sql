@@ -1,11 +1,11 @@
--- side_sum: sums of what is compared before and after, hosts being what is counted.
+-- side_sum: sums over hosts of the measures before and after.
 --
--- With a moment each host is compared with itself; with a label, hosts with others.
+-- With a point in time each host is compared with itself; with a label, with other hosts.
 --
 -- measure       p50, p99 or rate, text
--- kind, op      of what, text
+-- kind, op      kind and class of operation, text
 -- paired        whether each host is compared with itself, flag
--- before, after   hosts on each side, of pairs those with both, count
+-- before, after   hosts on each side; for pairs, those with both sides, count
 -- mean_before, mean_after   means of the logarithms, number
 -- difference    the mean difference, number
 -- error         its standard error; null with fewer than three hosts on a side, number

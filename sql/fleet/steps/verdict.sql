@@ -1,17 +1,17 @@
--- verdict: the rows of `finding` that count: in the window, each told once.
+-- verdict: the rows of `finding` in the window, without duplicates.
 --
--- Recordings that overlap tell the same slow operation twice; it is the same if begin, length and
--- mechanism are.
+-- Overlapping recordings contain the same slow operation twice; it is the same if start, duration
+-- and mechanism are equal.
 --
--- recording, host, nr   where it is told, text
--- ts            begin of what was slow, ns since the epoch
--- dur           its length, ns
+-- recording, host, nr   where it was found, text
+-- ts            start of the slow operation, ns since the epoch
+-- dur           its duration, ns
 -- told_by, target, operation, victim, mechanism, root   as in `finding`, text
 -- culprit_kind, culprit, object_kind, object   as in `finding`, text
 -- grade, confidence, missing, verdict   as in `finding`, text
--- id            as commands take it: explain -w, id
--- blamed_ns     time that went to the culprit, ns
--- count         slow operations that it stands for, count
+-- id            its id in the recording, for explain -w, id
+-- blamed_ns     time attributed to the culprit, ns
+-- count         slow operations that it represents, count
 WITH placed AS (
     SELECT
         f.recording, f.host, f.nr, f.ts, f.dur, f.told_by, f.target, f.operation, f.victim,

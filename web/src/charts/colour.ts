@@ -1,4 +1,4 @@
-// Colours of canvases: read from the style sheet once a theme, packed as ImageData wants them.
+// Canvas colours, read from the style sheet once per theme and packed for ImageData.
 
 /** One pixel, as a little-endian RGBA word. */
 export type Packed = number;
@@ -38,9 +38,9 @@ export interface Palette {
     readonly runnable: Packed;
     readonly blocked: Packed;
     readonly asleep: Packed;
-    /** A wait in the kernel that nobody recorded: no sample was possible. */
+    /** A kernel wait inferred from a sampling gap, not recorded. */
     readonly inferred: Packed;
-    /** Time without samples that tells nothing of the thread. */
+    /** A sampling gap that reveals nothing about the thread. */
     readonly unseen: Packed;
     readonly series: readonly Packed[];
     readonly font: string;
@@ -69,11 +69,11 @@ export function readPalette(): Palette {
     };
 }
 
-/** Anchors of the ramp of heat maps, from few to many; lightness falls (rises, in the dark) steadily. */
+/** Anchors of the heat-map ramp, from few to many; lightness falls steadily (rises in the dark theme). */
 const LIGHT_RAMP: readonly string[] = ["#f2efe2", "#f3d28c", "#ec9a4d", "#cf5a3c", "#8f2a4f", "#3f1447"];
 const DARK_RAMP: readonly string[] = ["#20222e", "#4a2a63", "#8e3168", "#d0534f", "#f09a45", "#fbe8a0"];
 
-/** So many colours from the least to the greatest. */
+/** `steps` colours from the lowest to the highest value. */
 export function ramp(isDark: boolean, steps = 256): Uint32Array {
     const anchors = (isDark ? DARK_RAMP : LIGHT_RAMP).map(fromHex);
     return Uint32Array.from({ length: steps }, (_, at) => {
@@ -92,7 +92,7 @@ export function lightness(colour: Packed): number {
     return Math.cbrt(0.2126 * linear(0) + 0.7152 * linear(8) + 0.0722 * linear(16));
 }
 
-/** The same colour for the same number everywhere, of those that are told apart well. */
+/** The same colour for the same number everywhere, from a set of easily distinguished colours. */
 export function hashed(palette: Palette, number: number): Packed {
     const mix = Math.imul(number ^ (number >>> 15), 0x9e3779b1) >>> 0;
     const base = palette.series[mix % palette.series.length] ?? palette.asleep;

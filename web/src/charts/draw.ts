@@ -1,4 +1,4 @@
-// The two layers of a chart of lanes: what happened, and what lies over it.
+// The two layers of a lane chart: the raster, and the overlay.
 import type { Clock, Span } from "../times";
 import type { Palette } from "./colour";
 import {
@@ -21,12 +21,12 @@ import type { ChartRow } from "./rows";
 import { nsPerPixel, type TimeScale } from "./scale";
 import { levelOf, type TileStore } from "./tiles";
 
-/** One raster of a lane: its track, and pixels from the top of the row. */
+/** One raster of a lane: its track, and its position from the top of the row in pixels. */
 export interface Band {
     readonly track: TrackName;
     readonly top: number;
     readonly height: number;
-    /** Where not every level is there: which of them a window has instead of the one wanted. */
+    /** Where not every level exists: the level to use for a window instead of the wanted one. */
     readonly levelFor?: (wanted: number, window: Span) => number;
 }
 
@@ -81,7 +81,7 @@ export function drawBase(canvas: HTMLCanvasElement, drawn: Drawn & { readonly st
     context.putImageData(data, 0, 0);
 }
 
-/** What many lanes did together, of the first track that knows anything of them. */
+/** The sum of several lanes, from the first track with data about them. */
 function drawSummed(
     image: Image,
     lanes: readonly number[],
@@ -113,7 +113,7 @@ export type Over = Drawn & {
         readonly stops: readonly Span[];
         readonly pinned: number | null;
         readonly chosen: ReadonlySet<number>;
-        /** All rows, also those that are scrolled out of sight. */
+        /** All rows, including those scrolled out of view. */
         readonly rows: readonly ChartRow[];
         readonly cursor: { readonly at: number; readonly y: number } | null;
         readonly range: { readonly span: Span; readonly isBaseline: boolean } | null;

@@ -10,7 +10,7 @@ import { useSize } from "./size";
 export interface FlameGraphProps {
     readonly data: FlameData;
     readonly theme: number;
-    /** Text that functions are looked for by. */
+    /** Called with the text of the function search. */
     readonly onFunction?: (name: string) => void;
 }
 
@@ -18,7 +18,7 @@ const ROW = 18;
 const LABEL_LEAST = 32;
 type Mode = "callers" | "callees" | "sandwich";
 
-/** Where time went, caller by caller. */
+/** Flame graph: time by call path. */
 export function FlameGraph({ data, theme }: FlameGraphProps) {
     const [mode, setMode] = useState<Mode>("callers");
     const [search, setSearch] = useState("");
@@ -53,7 +53,7 @@ export function FlameGraph({ data, theme }: FlameGraphProps) {
                 </label>
                 <Pattern label="only stacks with" text={match} onText={setMatch} />
                 <Pattern label="no stacks with" text={reject} onText={setReject} />
-                {wrong && <span class="quiet">that is no regular expression</span>}
+                {wrong && <span class="quiet">not a valid regular expression</span>}
                 {found !== null && (
                     <span>
                         {ratio(found / Math.max(whole.total, 1))} ({amount(data, found)})
@@ -74,7 +74,7 @@ export function FlameGraph({ data, theme }: FlameGraphProps) {
                 <span class="quiet">
                     {amount(data, whole.total)}
                     {whole !== all && ` of ${amount(data, all.total)}`}
-                    {(data.pruned ?? 0) > 0 && `, ${amount(data, data.pruned ?? 0)} in stacks too thin to show`}
+                    {(data.pruned ?? 0) > 0 && `, ${amount(data, data.pruned ?? 0)} in stacks too small to show`}
                 </span>
             </header>
             {both ? (
@@ -85,8 +85,8 @@ export function FlameGraph({ data, theme }: FlameGraphProps) {
             ) : (
                 <Graph {...shared} root={turned} focus={focus} onFocus={setFocus} label={mode === "callees" ? "innermost functions first" : "callers first"} />
             )}
-            <p class="chart-told" aria-live="polite">
-                {chosen ? describe(data, chosen.tree, whole.total) : "choose a function for its figures; Enter or a second click makes it as wide as all"}
+            <p class="chart-status" aria-live="polite">
+                {chosen ? describe(data, chosen.tree, whole.total) : "select a function for details; Enter or a second click zooms in"}
             </p>
         </section>
     );
@@ -109,7 +109,7 @@ function isPattern(text: string): boolean {
     }
 }
 
-/** Frames whose names match; nothing where nothing is asked for, or what is asked for has no meaning. */
+/** A test for frames whose names match; null without a pattern or with an invalid one. */
 function matching(data: FlameData, text: string): ((frame: number) => boolean) | null {
     if (!text || !isPattern(text)) return null;
     const pattern = new RegExp(text);
@@ -131,8 +131,8 @@ function amount(data: FlameData, value: number): string {
 function describe(data: FlameData, tree: Tree, total: number): string {
     const frame = data.frames[tree.frame];
     const name = frame ? `${visible(frame.name)}${frame.module ? ` in ${visible(frame.module)}` : ""}` : "all";
-    const self = tree.self > 0 ? `, itself ${amount(data, tree.self)}` : "";
-    const base = data.base_total ? `, in the baseline ${amount(data, tree.base)}` : "";
+    const self = tree.self > 0 ? `, self ${amount(data, tree.self)}` : "";
+    const base = data.base_total ? `, baseline ${amount(data, tree.base)}` : "";
     return `${name}: ${amount(data, tree.total)} (${ratio(tree.total / Math.max(total, 1))})${self}${base}`;
 }
 
@@ -146,7 +146,7 @@ interface GraphProps {
     readonly chosen: Box | null;
     readonly onChoose: (box: Box | null) => void;
     readonly onFocus: (focus: readonly Tree[]) => void;
-    /** The root stands at the foot. */
+    /** Draws the root at the bottom. */
     readonly isUp?: boolean;
     readonly label: string;
 }
@@ -201,7 +201,7 @@ function Graph(props: GraphProps) {
             class="chart-surface flame-surface"
             ref={surface}
             role="application"
-            aria-label={`flame graph, ${props.label}: arrows go from function to function`}
+            aria-label={`flame graph, ${props.label}: arrow keys move between functions`}
             tabIndex={0}
             style={{ height: `${depth * ROW}px` }}
             onClick={click}
@@ -249,7 +249,7 @@ function draw(canvas: HTMLCanvasElement, drawn: Drawn): void {
     context.globalAlpha = 1;
 }
 
-/** Cut where the box ends; what a box has room for is a guess first, and measured then. */
+/** Text cut to the width of the box: estimated first, then measured. */
 function fitting(context: CanvasRenderingContext2D, text: string, width: number): string {
     let cut = Array.from(text).slice(0, Math.ceil(width / 4));
     let shown = cut.join("");
@@ -260,7 +260,7 @@ function fitting(context: CanvasRenderingContext2D, text: string, width: number)
     return shown;
 }
 
-/** Kernel and program apart; beside a baseline, what grew and what shrank. */
+/** Kernel and user frames differ in colour; with a baseline, growth and shrinkage do. */
 function colourOf({ data, palette }: Drawn, tree: Tree): number {
     const weak = (colour: number, share: number) => mixed(palette.card, colour, share);
     if (tree.frame < 0) return weak(palette.asleep, 0.5);
@@ -270,7 +270,7 @@ function colourOf({ data, palette }: Drawn, tree: Tree): number {
         return weak(delta > 0 ? palette.blocked : (palette.series[1] ?? palette.asleep), strength);
     }
     const isKernel = data.frames[tree.frame]?.kind === "kernel";
-    // Neighbours differ a little, so that boxes are seen without lines.
+    // Neighbours differ slightly, so that boxes are visible without borders.
     const shade = 0.42 + ((Math.imul(tree.frame + 1, 0x9e3779b1) >>> 28) / 16) * 0.2;
     return weak(isKernel ? palette.runnable : (palette.series[3] ?? palette.running), shade);
 }

@@ -1,9 +1,9 @@
-// Of a flame graph those stacks that match, and where it tells something else than samples do.
+// Filters stacks of a flame graph, and finds functions where time and samples disagree.
 import type { FlameData, Tree } from "./flame_layout";
 
 const ROOT = -1;
 
-/** Stacks with a frame that matches (all, if nothing is asked for) and none that is rejected. */
+/** Stacks with a matching frame (all without a pattern) and no rejected one. */
 export function filtered(tree: Tree, match: ((frame: number) => boolean) | null, reject: ((frame: number) => boolean) | null): Tree {
     return kept(tree, { match, reject }, match === null) ?? { ...tree, self: 0, total: 0, base: 0, children: [] };
 }
@@ -19,7 +19,7 @@ function kept(tree: Tree, wanted: Wanted, isMatched: boolean): Tree | null {
     const isHit = isMatched || (isFrame && (wanted.match?.(tree.frame) ?? false));
     const children = tree.children.flatMap((child) => kept(child, wanted, isHit) ?? []);
     const sum = (of: readonly Tree[], value: (one: Tree) => number) => of.reduce((all, one) => all + value(one), 0);
-    // What is left of a node beside its children is its own, and what was too thin to be told.
+    // The rest of a node without its children is self time and pruned stacks.
     const own = isHit ? tree.total - sum(tree.children, (one) => one.total) : 0;
     const ownBase = isHit ? tree.base - sum(tree.children, (one) => one.base) : 0;
     const total = own + sum(children, (one) => one.total);
@@ -28,7 +28,7 @@ function kept(tree: Tree, wanted: Wanted, isMatched: boolean): Tree | null {
     return { frame: tree.frame, self: isHit ? tree.self : 0, total, base, children };
 }
 
-/** Time of each function itself, by name; time without samples counts for the call that it was spent in. */
+/** Self time of each function by name; a sampling gap counts for the call in which it was spent. */
 export function ownShares(data: FlameData): ReadonlyMap<string, number> {
     const times = new Map<string, number>();
     const isMark = (frame: number) => data.frames[frame]?.kind === "mark";
@@ -49,18 +49,18 @@ export interface Difference {
     readonly time: number;
 }
 
-/** Functions of which samples and time differ by more than this are worth a note. */
+/** Functions whose shares of samples and of time differ by more than this factor get a note. */
 const RATIO = 2;
-/** Of all; less is no news. */
+/** Minimum share of the total for a note. */
 const SHARE_LEAST = 0.02;
-const TOLD = 3;
+const NOTES_MAX = 3;
 
-/** Where samples alone would mislead, the greatest differences first. */
+/** Functions for which samples alone mislead, by decreasing difference. */
 export function differences(time: FlameData, samples: FlameData): readonly Difference[] {
     const [a, b] = [ownShares(time), ownShares(samples)];
     return [...new Set([...a.keys(), ...b.keys()])]
         .map((name) => ({ name, time: a.get(name) ?? 0, samples: b.get(name) ?? 0 }))
         .filter((one) => Math.max(one.time, one.samples) >= SHARE_LEAST && Math.max(one.time, one.samples) > RATIO * Math.min(one.time, one.samples))
         .sort((x, y) => Math.abs(y.time - y.samples) - Math.abs(x.time - x.samples) || (x.name < y.name ? -1 : 1))
-        .slice(0, TOLD);
+        .slice(0, NOTES_MAX);
 }

@@ -1,11 +1,11 @@
-// Stacks as a tree: what is drawn where, found by search, turned around.
+// Stacks as a tree: layout, search, inversion.
 export interface FlameFrame {
     readonly name: string;
     readonly module: string | null;
     readonly kind: string;
 }
 
-/** parent, frame, self, total, and the latter two of the baseline. */
+/** parent, frame, self, total, and self and total of the baseline. */
 export type FlameNode = readonly [number, number, number, number, number?, number?];
 
 export interface FlameData {
@@ -47,13 +47,13 @@ function child(of: Growing, frame: number): Growing {
     return made;
 }
 
-/** Greatest first; of equals the order of frames decides. */
+/** Sorted by decreasing total, ties by frame number. */
 function grown(from: Growing): Tree {
     const children = [...from.children.values()].map(grown).sort((a, b) => b.total - a.total || a.frame - b.frame);
     return { frame: from.frame, self: from.self, total: from.total, base: from.base, children };
 }
 
-/** The tree as it came: callers above. */
+/** The tree as received: callers above. */
 export function treeOf(data: FlameData): Tree {
     const all = data.nodes.map(([, frame, self, total, , base]) => ({ ...grow(frame), self, total, base: base ?? 0 }));
     const [root] = all;
@@ -62,13 +62,13 @@ export function treeOf(data: FlameData): Tree {
     data.nodes.forEach(([parent], at) => {
         const node = all[at];
         const above = all[parent];
-        // A parent comes before its children; anything else would be a circle.
+        // A parent precedes its children; anything else would be a cycle.
         if (at > 0 && node && above && parent < at) above.children.set(at, node);
     });
     return grown(root);
 }
 
-/** Innermost functions first: who is on top, and who called that. */
+/** Innermost functions first, their callers below. */
 export function inverted(tree: Tree): Tree {
     const root = grow(ROOT);
     root.total = tree.total;
@@ -89,7 +89,7 @@ export function inverted(tree: Tree): Tree {
     return grown(root);
 }
 
-/** All that called a function, and all that it called; of nested calls the outermost counts. */
+/** All callers and all callees of a function; of nested calls the outermost counts. */
 export function sandwich(tree: Tree, frame: number): { readonly callers: Tree; readonly callees: Tree } {
     const callers = grow(frame);
     const callees = grow(frame);
@@ -127,7 +127,7 @@ export interface Box {
     readonly width: number;
 }
 
-/** Boxes of at least so many pixels; what is above the focus is as wide as all. */
+/** Boxes at least `least` pixels wide; frames above the focus span the full width. */
 export function layout(root: Tree, focus: readonly Tree[], width: number, least = 0.6): readonly Box[] {
     const boxes: Box[] = [];
     const path: Tree[] = [];
@@ -156,7 +156,7 @@ export function layout(root: Tree, focus: readonly Tree[], width: number, least 
     return boxes;
 }
 
-/** Time in functions that match, each moment once. */
+/** Time in matching functions, without counting nested matches twice. */
 export function matchedTime(tree: Tree, matches: (frame: number) => boolean): number {
     if (tree.frame !== ROOT && matches(tree.frame)) return tree.total;
     return tree.children.reduce((sum, below) => sum + matchedTime(below, matches), 0);

@@ -22,7 +22,7 @@ export interface HeatMapProps {
     readonly clock: Clock;
     readonly window: Span;
     readonly weight: "count" | "intensity";
-    /** Logarithms of the latencies at foot and top; the same for maps that stand beside each other. */
+    /** Logarithms of the latencies at the bottom and the top; equal for maps side by side. */
     readonly range: readonly [number, number];
     /** The value that has the darkest colour. */
     readonly most: number;
@@ -38,7 +38,7 @@ export interface HeatMapProps {
 
 const LEFT = 58;
 
-/** When operations ended, and how long they took: dark where there were many. */
+/** End times of operations by latency: dark where there were many. */
 export function HeatMap(props: HeatMapProps) {
     const { grid, clock, window } = props;
     const surface = useRef<HTMLDivElement>(null);
@@ -126,7 +126,7 @@ export function HeatMap(props: HeatMapProps) {
                     <canvas ref={canvas} aria-hidden="true" />
                 </div>
             </div>
-            <p class="chart-told" aria-live="polite">
+            <p class="chart-status" aria-live="polite">
                 {place ? describe(grid, clock, toTime(scale, place.x), latencyAt(scale, place.y - AXIS_HEIGHT)) : `${grouped(grid.total)} operations`}
             </p>
         </div>
@@ -137,7 +137,7 @@ function describe(grid: HeatGrid, clock: Clock, at: number, latency: number): st
     const cell = cellAt(grid, at, latency);
     const when = timeOfDay(clock, at, grid.step / 10);
     if (!cell) return `${when}, ${duration(latency)}: none`;
-    return `${when}, ${duration(cell.from)} to ${duration(cell.to)}: ${grouped(cell.count)} (${ratio(cell.count / Math.max(grid.total, 1))} of all), ${duration(cell.intensity)} together`;
+    return `${when}, ${duration(cell.from)} to ${duration(cell.to)}: ${grouped(cell.count)} (${ratio(cell.count / Math.max(grid.total, 1))} of all), ${duration(cell.intensity)} in total`;
 }
 
 function Latencies({ scale }: { scale: HeatScale }) {
@@ -180,7 +180,7 @@ function draw(canvas: HTMLCanvasElement, drawn: Drawn): void {
         const bottom = latencyY(scale, Math.max(cell.from, 1)) + AXIS_HEIGHT;
         const value = drawn.weight === "count" ? cell.count : cell.intensity;
         context.fillStyle = css(colours[heatOf(value, drawn.most, colours.length)] ?? 0);
-        // Whole pixels, so that neighbours touch without a seam.
+        // Whole pixels, so that neighbours touch without a gap.
         const x = Math.floor(left);
         const y = Math.floor(top);
         context.fillRect(x, y, Math.max(Math.ceil(right) - x, 2), Math.max(Math.ceil(bottom) - y, 2));

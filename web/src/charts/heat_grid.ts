@@ -1,4 +1,4 @@
-// Cells of a heat map: time by latency, on a grid of pixels.
+// Cells of a heat map: time by latency.
 import { type Exact, toNumber } from "../exact";
 import { type Clock, sinceBegin, type Span } from "../times";
 import type { AnswerTable } from "../types";
@@ -15,7 +15,7 @@ export interface HeatGrid {
     readonly cells: readonly HeatCell[];
     /** Length of a column, ns. */
     readonly step: number;
-    /** Least and greatest latency with any cell. */
+    /** Lowest and highest latency of any cell. */
     readonly low: number;
     readonly high: number;
     readonly mostCount: number;
@@ -48,10 +48,10 @@ export function gridOf(cells: readonly HeatCell[], step: number): HeatGrid {
     };
 }
 
-/** The answer tells the length of its columns; older ones leave it to the least distance. */
+/** Column length from the response; without it, the smallest distance between columns. */
 function stepOf(table: AnswerTable, cells: readonly HeatCell[]): number {
-    const told = table.facts["column_ns"] ?? table.facts["step_ns"];
-    if (typeof told === "number" && told > 0) return told;
+    const step = table.facts["column_ns"] ?? table.facts["step_ns"];
+    if (typeof step === "number" && step > 0) return step;
     const begins = [...new Set(cells.map((cell) => cell.at))].sort((a, b) => a - b);
     return begins.slice(1).reduce((least, at, before) => Math.min(least, at - (begins[before] ?? at)), Number.POSITIVE_INFINITY);
 }
@@ -60,12 +60,12 @@ export interface HeatScale {
     readonly window: Span;
     readonly width: number;
     readonly height: number;
-    /** Logarithms to base two of the latencies at the foot and at the top. */
+    /** Base-2 logarithms of the latencies at the bottom and the top. */
     readonly low: number;
     readonly high: number;
 }
 
-/** The same latencies at the same heights, over all grids. */
+/** Common latency range of all grids. */
 export function latencyRange(grids: readonly HeatGrid[]): readonly [number, number] {
     const low = Math.min(...grids.map((grid) => Math.max(grid.low, 1)), 1e9);
     const high = Math.max(...grids.map((grid) => grid.high), 2);
@@ -81,7 +81,7 @@ export function latencyAt(scale: HeatScale, y: number): number {
     return 2 ** (scale.low + (1 - y / scale.height) * (scale.high - scale.low));
 }
 
-/** Colour of a cell, as an index of the ramp: logarithmic, so that one slow call beside thousands is seen. */
+/** Colour of a cell as an index into the ramp: logarithmic, so that one slow call among thousands is visible. */
 export function heatOf(value: number, most: number, steps: number): number {
     if (value <= 0 || most <= 0) return 0;
     const share = most <= 1 ? 1 : Math.log1p(value) / Math.log1p(most);

@@ -1,10 +1,10 @@
-// Cells of a map of hosts by time, and which hosts come first.
+// Cells of the hosts-by-time map, and the order of hosts.
 import { type Exact, toBig, toNumber } from "../exact";
 import type { AnswerTable, Row } from "../types";
 
 export interface HostCell {
     readonly column: number;
-    /** Null where there were operations whose length nobody knows. */
+    /** Null where the duration of the operations is unknown. */
     readonly value: number | null;
     readonly row: Row;
 }
@@ -13,18 +13,18 @@ export interface HostLine {
     readonly host: string;
     /** In order of time. */
     readonly cells: readonly HostCell[];
-    /** Its greatest value, 0 without any. */
+    /** Its highest value, 0 without any. */
     readonly worst: number;
 }
 
 export interface HostGrid {
     readonly lines: readonly HostLine[];
-    /** Begin of the first column, ns since 1970. */
+    /** Start of the first column, ns since 1970. */
     readonly begin: bigint;
     /** Length of a column, ns. */
     readonly bin: number;
     readonly columns: number;
-    /** Least value above nothing, and the greatest. */
+    /** Lowest value above zero, and the highest. */
     readonly low: number;
     readonly high: number;
     readonly hasUnknown: boolean;
@@ -33,12 +33,12 @@ export interface HostGrid {
 export type HostOrder = "worst" | "name";
 
 export interface GridOf {
-    /** Column of the answer whose values are the colours. */
+    /** Column of the response that determines the colours. */
     readonly measure: string;
     readonly order: HostOrder;
     /** Length of a cell, ns. */
     readonly bin: bigint;
-    /** What the map is of, ns since 1970. */
+    /** Time range of the map, ns since 1970. */
     readonly begin: bigint;
     readonly end: bigint;
 }
@@ -78,17 +78,17 @@ function floorTo(ns: bigint, step: bigint): bigint {
     return ns - (((ns % step) + step) % step);
 }
 
-/** Place of a value among so many colours: by its logarithm between the least and the greatest. */
+/** Index of a value among `steps` colours: logarithmic between the lowest and the highest value. */
 export function shadeOf(value: number, grid: HostGrid, steps: number): number {
     if (value <= 0 || grid.high <= 0) return 0;
-    // The first shades can hardly be told from nothing.
+    // The first shades are hardly distinguishable from the background.
     const least = Math.ceil(steps * 0.12);
     if (grid.high <= grid.low) return steps - 1;
     const share = Math.log(value / grid.low) / Math.log(grid.high / grid.low);
     return Math.min(Math.max(Math.round(least + share * (steps - 1 - least)), least), steps - 1);
 }
 
-/** The value in the middle of a part of the scale, 0 to 1. */
+/** The value at a position of the scale, 0 to 1. */
 export function valueAt(share: number, grid: HostGrid): number {
     return grid.high <= grid.low ? grid.high : grid.low * (grid.high / grid.low) ** share;
 }
@@ -104,7 +104,7 @@ export function cellOf(line: HostLine, column: number): HostCell | null {
     return found?.column === column ? found : null;
 }
 
-/** Rows that are seen of so many, with the first one partly. */
+/** Visible rows of `count`, including partly visible ones. */
 export function seenRows(top: number, height: number, rowHeight: number, count: number): readonly [number, number] {
     const first = Math.min(Math.max(Math.floor(top / rowHeight), 0), count);
     return [first, Math.min(Math.ceil((top + height) / rowHeight), count)];

@@ -12,22 +12,22 @@ import { useSize } from "./size";
 export interface HostMapProps {
     readonly label: string;
     readonly grid: HostGrid;
-    /** Whose begin is that of the grid. */
+    /** Starts with the grid. */
     readonly clock: Clock;
-    /** What a value is called. */
+    /** Name of the measure. */
     readonly measure: string;
     readonly shown: (value: number) => string;
-    /** What is told of a cell; null where there is none. */
+    /** Description of a cell; null where there is none. */
     readonly describe: (line: HostLine, cell: HostCell | null, at: number) => string;
     readonly theme: number;
     readonly isDark: boolean;
     readonly onCell: (line: HostLine, cell: HostCell) => void;
-    /** A range of time was drawn, whole columns of it. */
+    /** A time range of whole columns was dragged. */
     readonly onRange: (range: Span) => void;
 }
 
 const ROW_HEIGHT = 18;
-/** Rows seen at once; the others are scrolled to. */
+/** Visible rows; the others scroll. */
 const ROWS_SEEN = 26;
 const LABEL_LENGTH = 26;
 
@@ -36,7 +36,7 @@ interface Place {
     readonly column: number;
 }
 
-/** Hosts one below the other, dark where the value was great. Only what is seen is drawn. */
+/** One row per host, dark where the value was high. Only visible rows are drawn. */
 export function HostMap(props: HostMapProps) {
     const { grid, clock } = props;
     const scroller = useRef<HTMLDivElement>(null);
@@ -72,7 +72,7 @@ export function HostMap(props: HostMapProps) {
     useEffect(() => {
         if (canvas.current && width > 0) draw(canvas.current, { grid, clock, scale, height, pixels, palette, colours, top, seen, place, range });
     });
-    // Rows that are scrolled move below a pointer that rests.
+    // Scrolling moves rows below a resting pointer.
     useEffect(() => {
         if (pointer.current) setPlace(live.current.placeAt(pointer.current.x, pointer.current.y));
     }, [top]);
@@ -109,7 +109,7 @@ export function HostMap(props: HostMapProps) {
         event.stopPropagation();
     };
     const line = place ? grid.lines[place.row] : undefined;
-    const told = line && place ? props.describe(line, cellOf(line, place.column), place.column * grid.bin) : "";
+    const description = line && place ? props.describe(line, cellOf(line, place.column), place.column * grid.bin) : "";
     return (
         <div class="chart host-map">
             <div
@@ -131,8 +131,8 @@ export function HostMap(props: HostMapProps) {
                     </div>
                 </div>
             </div>
-            <p class="chart-told" aria-live="polite">
-                {visible(told) || "\u00a0"}
+            <p class="chart-status" aria-live="polite">
+                {visible(description) || "\u00a0"}
             </p>
             <Shades grid={grid} colours={colours} measure={props.measure} shown={props.shown} />
         </div>
@@ -163,11 +163,11 @@ function Names({ lines, seen, top, active }: NamesProps) {
     );
 }
 
-/** Where shades are told: the ends and the middle. */
-const TOLD = [0, 0.5, 1];
+/** Labelled positions of the scale: the ends and the middle. */
+const SCALE_LABELS = [0, 0.5, 1];
 const SHADES = 24;
 
-/** What colours mean. */
+/** Legend of the shades. */
 function Shades({ grid, colours, measure, shown }: { grid: HostGrid; colours: Uint32Array; measure: string; shown: (value: number) => string }) {
     const strip = Array.from({ length: SHADES }, (_, at) => colours[shadeOf(valueAt(at / (SHADES - 1), grid), grid, colours.length)] ?? 0);
     return (
@@ -181,7 +181,7 @@ function Shades({ grid, colours, measure, shown }: { grid: HostGrid; colours: Ui
                         ))}
                     </span>
                     <span class="shade-values">
-                        {(grid.high > grid.low ? TOLD : [1]).map((share) => (
+                        {(grid.high > grid.low ? SCALE_LABELS : [1]).map((share) => (
                             <span key={share}>{shown(valueAt(share, grid))}</span>
                         ))}
                     </span>
@@ -189,18 +189,18 @@ function Shades({ grid, colours, measure, shown }: { grid: HostGrid; colours: Ui
             )}
             {grid.hasUnknown && (
                 <span>
-                    <i class="swatch colour-unseen" aria-hidden="true" /> not known
+                    <i class="swatch colour-unseen" aria-hidden="true" /> unknown
                 </span>
             )}
-            <span class="quiet">blank: no operation</span>
+            <span class="quiet">blank: no operations</span>
         </p>
     );
 }
 
-/** Rows of a page of the keyboard. */
+/** Rows that PageUp and PageDown move. */
 const PAGE_ROWS = 20;
 
-/** Where a key leads from a cell; null for other keys. */
+/** The cell that a key moves to; null for other keys. */
 function stepped({ row, column }: Place, key: string, grid: HostGrid): Place | null {
     const steps: Readonly<Record<string, readonly [number, number]>> = {
         ArrowUp: [-1, 0],
@@ -259,7 +259,7 @@ function draw(canvas: HTMLCanvasElement, drawn: Drawn): void {
     grid.lines.slice(...seen).forEach((line, at) => {
         const y = (seen[0] + at) * ROW_HEIGHT - top + AXIS_HEIGHT;
         for (const cell of line.cells) {
-            // Whole pixels, so that neighbours touch without a seam.
+            // Whole pixels, so that neighbours touch without a gap.
             const left = Math.floor(toX(scale, cell.column * grid.bin));
             const width = Math.max(Math.ceil(toX(scale, (cell.column + 1) * grid.bin)) - left, 2);
             const box = [left, y + 1, width, ROW_HEIGHT - 2] as const;
@@ -280,7 +280,7 @@ function draw(canvas: HTMLCanvasElement, drawn: Drawn): void {
     if (drawn.range) drawRange(context, scale, drawn.range, palette.accent, height);
 }
 
-/** Dotted, as what nobody recorded is everywhere. */
+/** Dotted, like everything that was not recorded. */
 function drawUnknown(context: CanvasRenderingContext2D, palette: Palette, [left, top, width, height]: readonly [number, number, number, number]): void {
     context.fillStyle = css(palette.unseen);
     for (let x = left + 1; x < left + width; x += 4) {

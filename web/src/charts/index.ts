@@ -1,4 +1,4 @@
-// Charts: they draw what they are given and tell what somebody did; they ask nobody and know no page.
+// Charts draw the data they are given and report user input; they send no requests and depend on no page.
 export { FlameGraph } from "./flame";
 export { differences } from "./flame_filter";
 export type { FlameData } from "./flame_layout";

@@ -9,13 +9,13 @@ interface LabelProps {
     readonly top: number;
     readonly active: number | null;
     readonly keyed: number | null;
-    /** Lanes that are meant by what is chosen elsewhere. */
+    /** Lanes highlighted by a selection elsewhere. */
     readonly chosen: ReadonlySet<number>;
     readonly folded: ReadonlySet<string>;
     readonly onFold: (folded: ReadonlySet<string>) => void;
 }
 
-/** Names of the rows that are seen. */
+/** Names of the visible rows. */
 export function Labels({ rows, top, active, keyed, chosen, folded, onFold }: LabelProps) {
     const toggle = (key: string) => {
         const next = new Set(folded);

@@ -22,12 +22,12 @@ export interface MinimapProps {
 }
 
 const HEIGHT = 44;
-/** A handle is caught from so many pixels away. */
+/** Distance at which an edge can be grabbed, pixels. */
 const NEAR = 7;
 
 type Grip = "begin" | "end" | "all" | "new";
 
-/** The whole recording in small, with what is looked at. */
+/** Overview of the whole recording, with the window. */
 export function Minimap(props: MinimapProps) {
     const surface = useRef<HTMLDivElement>(null);
     const canvas = useRef<HTMLCanvasElement>(null);
@@ -116,7 +116,7 @@ interface Live {
     readonly width: number;
 }
 
-/** Dragging: an edge moves it, inside moves all, outside draws anew; a click centres. */
+/** Dragging an edge moves it, inside the window moves the window, outside draws a new one; a click centres it. */
 function grip(element: HTMLElement, live: () => Live): () => void {
     let held: { grip: Grip; x: number; window: Span } | null = null;
     const scaleOf = () => ({ window: { begin: 0, end: live().props.length }, width: Math.max(live().width, 1) });

@@ -1,4 +1,4 @@
-// What lies over the raster: axis, cursor, ranges, marks, arrows.
+// Overlay on the raster: axis, cursor, ranges, marks, arrows.
 import { css, type Palette } from "./colour";
 import { ticks, toX, type TimeScale } from "./scale";
 import { axisText, type Clock, type Span, timeOfDay } from "../times";
@@ -14,7 +14,7 @@ export interface Mark {
 
 export interface Arrow {
     readonly at: number;
-    /** Lanes from and to; null is an interrupt. */
+    /** Source and target lane; null is an interrupt. */
     readonly from: number | null;
     readonly to: number;
 }
@@ -83,21 +83,21 @@ export function drawMarks(context: CanvasRenderingContext2D, scale: TimeScale, p
     }
 }
 
-/** Something that ties two lanes together for a time: a wait for a lock and who held it, or silences at once. */
+/** A link between two lanes for a time: a lock wait with its holder, or simultaneous sampling gaps. */
 export interface Link {
     readonly from: number;
     readonly to: number;
     readonly begin: number;
     readonly end: number;
-    /** How sure it is that they belong together. */
+    /** Confidence that they belong together. */
     readonly surety: "high" | "medium" | "low";
-    /** An arrow from who waits to who held; without it nobody is told to be the cause. */
+    /** An arrow from the waiter to the lock holder; a link without one names no cause. */
     readonly isArrow: boolean;
 }
 
 const DASHES: Readonly<Record<Link["surety"], readonly number[]>> = { high: [], medium: [], low: [4, 3] };
 
-/** A link: along the wait, then over to the other lane. What is less sure is thinner, and then dashed. */
+/** A line along the wait, then over to the other lane; thinner, then dashed, with lower confidence. */
 export function drawLinks(
     context: CanvasRenderingContext2D,
     scale: TimeScale,
@@ -137,14 +137,14 @@ export function drawLinks(
     context.restore();
 }
 
-/** Where a link crosses over: in the middle of what is seen of the time. */
+/** Where a link crosses to the other lane: the middle of the visible part of its time. */
 export function placeOf(scale: TimeScale, link: Link): number {
     const left = Math.max(toX(scale, link.begin), 0);
     const right = Math.min(toX(scale, link.end), scale.width);
     return (left + right) / 2;
 }
 
-/** Times in which nobody was sampled: over all rows. */
+/** Sampling gaps of all threads, drawn over all rows. */
 export function drawStops(context: CanvasRenderingContext2D, scale: TimeScale, palette: Palette, stops: readonly Span[], height: number): void {
     context.fillStyle = css(palette.unseen);
     for (const stop of stops) {
@@ -170,7 +170,7 @@ export function drawStops(context: CanvasRenderingContext2D, scale: TimeScale, p
     context.globalAlpha = 1;
 }
 
-/** Rows that are meant: behind their names, and lightly here. */
+/** Highlighted rows. */
 export function drawChosen(context: CanvasRenderingContext2D, palette: Palette, rows: readonly { readonly top: number; readonly height: number }[], width: number): void {
     context.fillStyle = palette.select;
     for (const row of rows) {
@@ -181,7 +181,7 @@ export function drawChosen(context: CanvasRenderingContext2D, palette: Palette, 
     }
 }
 
-/** The moment whose stacks are shown. */
+/** The time of the thread dump that is shown. */
 export function drawPinned(context: CanvasRenderingContext2D, scale: TimeScale, palette: Palette, at: number, height: number): void {
     const x = Math.round(toX(scale, at)) + 0.5;
     if (x < 0 || x > scale.width) return;
@@ -196,7 +196,7 @@ export function drawPinned(context: CanvasRenderingContext2D, scale: TimeScale, 
     context.restore();
 }
 
-/** From who woke to who was woken. */
+/** Arrows from waker to wakee. */
 export function drawArrows(
     context: CanvasRenderingContext2D,
     scale: TimeScale,

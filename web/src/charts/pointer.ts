@@ -1,24 +1,24 @@
-// What a mouse or a finger does to a chart over time.
+// Mouse and touch gestures on a chart over time.
 import { toTime, type TimeScale } from "./scale";
 import type { Span } from "../times";
 
 export interface Gestures {
     readonly scale: () => TimeScale;
-    /** Where the pointer is; null when it left. */
+    /** Position of the pointer; null when it left. */
     readonly onHover: (place: { readonly x: number; readonly y: number } | null) => void;
     readonly onClick: (x: number, y: number) => void;
-    /** While a range is drawn, and when it is done. */
+    /** While a range is dragged, and when it is done. */
     readonly onRange: (range: Span, rows: readonly [number, number], isDone: boolean, isBaseline: boolean) => void;
-    /** A new window; not done while it is being moved. */
+    /** A new window; not done while it is still moving. */
     readonly onWindow: (window: Span, isDone: boolean) => void;
     readonly onAll: () => void;
 }
 
-/** Less than this is a click, not a drag. */
+/** A shorter movement is a click, not a drag. */
 const CLICK_PIXELS = 4;
 const WHEEL_ZOOM = 0.0025;
 
-/** Listens on an element; returns what stops that. */
+/** Adds listeners to an element; returns a function that removes them. */
 export function listen(element: HTMLElement, gestures: Gestures): () => void {
     let begin: { x: number; y: number; window: Span; isPan: boolean; isBaseline: boolean } | null = null;
     const place = (event: MouseEvent) => {
@@ -37,7 +37,7 @@ export function listen(element: HTMLElement, gestures: Gestures): () => void {
     };
     const down = (event: PointerEvent) => {
         if (event.button !== 0) return;
-        // No text is to be selected; the focus, which goes with that, is given by hand.
+        // Prevents text selection; that also prevents focus, which is therefore set here.
         event.preventDefault();
         element.closest<HTMLElement>("[tabindex='0']")?.focus({ preventScroll: true });
         const { x, y } = place(event);

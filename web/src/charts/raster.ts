@@ -1,10 +1,10 @@
-// Runs to pixels: how much of each pixel's time belongs to which group, and what that looks like.
+// Rasterizes runs: the share of each group in each pixel's time, and its colour.
 import { type Palette, hashed, mixed, type Packed } from "./colour";
 import { CLOSE_NS, isFree, sampleColour } from "./sample_paint";
 import { CELLS, type Piece, tilesOf, type TileStore } from "./tiles";
 import { nsPerPixel, type TimeScale } from "./scale";
 
-/** Shares of each pixel of a lane, and the value that lasted longest in it. */
+/** Group shares of each pixel of a lane, and the value that lasted longest in it. */
 export class Columns {
     readonly shares: Float32Array;
     readonly known: Float32Array;
@@ -26,13 +26,13 @@ export class Columns {
         this.weight.fill(0);
     }
 
-    /** Adds what another lane did; which value lasted longest is nothing that lanes have in common. */
+    /** Adds the shares of another lane; the longest value is not meaningful for several lanes. */
     sum(other: Columns): void {
         for (let at = 0; at < this.shares.length; at += 1) this.shares[at] = (this.shares[at] ?? 0) + (other.shares[at] ?? 0);
         for (let x = 0; x < this.width; x += 1) this.known[x] = (this.known[x] ?? 0) + (other.known[x] ?? 0);
     }
 
-    /** Adds the runs of a piece, each to the pixels that it touches, by the time it has in them. */
+    /** Adds the runs of a piece to the pixels that they touch, weighted by their time in each. */
     add(piece: Piece, scale: TimeScale, from: number, to: number): void {
         const { runs, begin, cell } = piece;
         const perPixel = nsPerPixel(scale);
@@ -70,7 +70,7 @@ export class Columns {
     }
 }
 
-/** All that is known of a lane in the window; false where some tile is still missing. */
+/** Collects the data of a lane in the window; false if a tile is still missing. */
 export function gather(columns: Columns, store: TileStore, lane: number, scale: TimeScale, level: number): boolean {
     columns.clear();
     const [first, last] = tilesOf(scale.window, level);
@@ -118,8 +118,8 @@ export function groupColours(track: TrackName, palette: Palette): readonly [Pack
 }
 
 /**
- * Paints a lane: in each column of pixels the groups stand on each other, by their share of that time.
- * What took any time at all has a pixel, so that short and frequent states are seen at every zoom.
+ * Paints a lane: each pixel column stacks the groups by their share of its time. A group with any time gets
+ * at least one pixel, so that short states are visible at every zoom.
  */
 export function paint(image: Image, columns: Columns, band: Band, track: TrackName, palette: Palette): void {
     if (track === "samples") return paintSamples(image, columns, band, palette);
@@ -148,7 +148,7 @@ export function paint(image: Image, columns: Columns, band: Band, track: TrackNa
     }
 }
 
-/** The same for samples, whose colours are of the longest one in the pixel. */
+/** The same for samples, coloured by the longest one in the pixel. */
 function paintSamples(image: Image, columns: Columns, band: Band, palette: Palette): void {
     const bottom = Math.min(band.top + band.height, image.height);
     const heights = new Int32Array(4);
@@ -171,7 +171,7 @@ function paintSamples(image: Image, columns: Columns, band: Band, palette: Palet
     }
 }
 
-/** Pixels of each group in a column, with one at least for each that has any time. */
+/** Pixels of each group in a column, at least one for a group with any time. */
 function stack(columns: Columns, x: number, height: number, leavesLast: boolean, heights: Int32Array): void {
     const known = columns.known[x] ?? 1;
     let left = height;
@@ -195,18 +195,18 @@ function colourOf(track: TrackName, group: number, value: number, colours: reado
     return colours[group] ?? palette.asleep;
 }
 
-/** Groups are told apart without colours, too: waiting for a CPU is striped, for a disk or a lock hatched. */
+/** Groups differ without colours, too: waits for a CPU are striped, waits for a disk or a lock hatched. */
 function textureOf(track: TrackName, group: number): "solid" | "striped" | "hatched" {
     if ((track === "states" || track === "locks") && group === 1) return "striped";
     return group === 2 && track !== "calls" ? "hatched" : "solid";
 }
 
-/** Asleep: a line at the foot. */
+/** Asleep: a line at the bottom. */
 function thin(image: Image, x: number, bottom: number, palette: Palette): void {
     if (bottom - 1 >= 0) image.words[(bottom - 1) * image.width + x] = palette.asleep;
 }
 
-/** Nothing is known: dots. */
+/** No data: dots. */
 function dot(image: Image, x: number, band: Band, palette: Palette): void {
     const y = band.top + (band.height >> 1);
     if (x % 6 === 0 && y >= 0 && y < image.height) image.words[y * image.width + x] = palette.line;

@@ -1,4 +1,4 @@
-// Rows of a chart: lanes below the process or the pool of threads they belong to.
+// Chart rows: lanes grouped by process or thread pool.
 
 export interface Lane {
     readonly lane: number;
@@ -17,23 +17,23 @@ export type ChartRow =
           readonly count: number;
           readonly top: number;
           readonly height: number;
-          /** Lanes that its own strip sums up; none where it has no strip. */
+          /** Lanes summed in the strip of the group; empty without a strip. */
           readonly lanes: readonly number[];
       }
     | { readonly kind: "lane"; readonly lane: Lane; readonly label: string; readonly top: number; readonly height: number };
 
 export const GROUP_HEIGHT = 18;
-/** Lanes that a strip is made of: of more, some evenly spread. */
+/** Maximum number of lanes in a strip; larger groups are sampled evenly. */
 const SUMMED_MAX = 48;
 
 export type GroupBy = "process" | "pool";
 
-/** `request-handler-3` and `request-handler-4` are of one pool: digits and ids are what differs in it. */
+/** Pool of a thread name: `request-handler-3` and `request-handler-4` differ in digits or ids only. */
 export function poolOf(name: string): string {
     return name.replace(/[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}/gi, "N").replace(/\d+/g, "N");
 }
 
-/** Rows in the order of the lanes. Groups of several threads have a heading, by which they are folded away. */
+/** Rows in the order of the lanes. Groups of several threads have a heading that folds them. */
 export function rowsOf(
     lanes: readonly Lane[],
     folded: ReadonlySet<string>,
@@ -84,12 +84,12 @@ function labelOf(lane: Lane, isMember: boolean): string {
     return lane.tid === lane.pid || lane.pid === null ? `${lane.name} ${lane.tid}` : `${lane.name} ${lane.pid}/${lane.tid}`;
 }
 
-/** Lanes that must be known for some rows to be drawn. */
+/** Lanes needed to draw some rows. */
 export function lanesOfRows(rows: readonly ChartRow[]): number[] {
     return [...new Set(rows.flatMap((row) => (row.kind === "lane" ? [row.lane.lane] : row.lanes)))];
 }
 
-/** Rows that some pixels of the whole height show. */
+/** Rows between two vertical positions. */
 export function between(rows: readonly ChartRow[], from: number, to: number): readonly ChartRow[] {
     return rows.filter((row) => row.top + row.height > from && row.top < to);
 }

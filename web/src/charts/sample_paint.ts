@@ -1,13 +1,13 @@
-// What a sample looks like: what the thread did, in which kind of code, and which function was innermost.
+// Colours of samples, by thread state, kind of code and innermost function.
 import { hashed, mixed, type Packed, type Palette } from "./colour";
 
-/** Parts of a value of the track `samples`; docs/api.md tells them. */
+/** Parts of a value of the track `samples`, as documented in docs/api.md. */
 export interface SampleValue {
-    /** Place in the list of `values`. */
+    /** Index into the list of `values`. */
     readonly place: number;
-    /** 0 unknown, 1 the kernel's code, 2 native, 3 of a language with a runtime. */
+    /** 0 unknown, 1 kernel code, 2 native code, 3 managed code (of a language runtime). */
     readonly code: number;
-    /** The same number for the same innermost function. */
+    /** Number of the innermost function. */
     readonly called: number;
 }
 
@@ -15,26 +15,26 @@ export function sampleValue(value: number): SampleValue {
     return { place: value & 15, code: (value >> 4) & 3, called: value >> 6 };
 }
 
-/** Places in the list of what a value tells. */
+/** Indices into the list of values. */
 export const UNINTERRUPTIBLE = 3;
 const PAGE_FAULT = 7;
 const CPU_STARVED = 9;
-/** Groups of shares. */
+/** Indices of the groups. */
 const RUNNING = 0;
 const WAITING = 1;
 export const INFERRED = 2;
 export const UNSEEN = 3;
 
-/** Below so many ns a pixel, samples of a usual sampler are wide enough to have a colour each. */
+/** Below this many ns per pixel, samples at usual rates are wide enough for a colour of their own. */
 export const CLOSE_NS = 4e6;
 
-/** Colours of code that runs, by its kind. */
+/** Colours of running code, by kind. */
 export function codeColours(palette: Palette): readonly Packed[] {
     const { series, running } = palette;
     return [running, series[4] ?? running, series[1] ?? running, running];
 }
 
-/** Colour of a group of a pixel, whose longest interval has that value. */
+/** Colour of a group in a pixel whose longest interval has that value. */
 export function sampleColour(group: number, value: number, isClose: boolean, palette: Palette): Packed {
     const { place, code, called } = sampleValue(Math.max(value, 0));
     if (group === INFERRED) return palette.inferred;
@@ -45,7 +45,7 @@ export function sampleColour(group: number, value: number, isClose: boolean, pal
     return group === RUNNING ? (codeColours(palette)[code] ?? palette.running) : palette.asleep;
 }
 
-/** Whether a pixel of a group is left free: what was not seen is dotted, what the kernel recorded is hatched. */
+/** Whether a pixel of a group stays blank: unrecorded time is dotted, uninterruptible waits are hatched. */
 export function isFree(group: number, value: number, x: number, y: number): boolean {
     const place = Math.max(value, 0) & 15;
     if (group === INFERRED) return place === PAGE_FAULT ? (x + y) % 3 !== 0 || x % 2 !== 0 : (x + y) % 2 !== 0;

@@ -1,4 +1,4 @@
-// Time to pixels and back, and where lines of an axis go.
+// Time to pixels and back, and positions of axis lines.
 import type { Span } from "../times";
 
 export interface TimeScale {
@@ -18,10 +18,10 @@ export function nsPerPixel(scale: TimeScale): number {
     return (scale.window.end - scale.window.begin) / Math.max(scale.width, 1);
 }
 
-/** Steps people count in; from minutes on, those of clocks. */
+/** Round steps from a minute up. */
 const LONG_STEPS: readonly number[] = [60, 120, 300, 600, 1800, 3600, 7200, 21600, 43200, 86400].map((seconds) => seconds * 1e9);
 
-/** The least round step that leaves so many pixels between lines. */
+/** The smallest round step with at least `pixels` between lines. */
 export function tickStep(scale: TimeScale, pixels: number): number {
     const least = nsPerPixel(scale) * pixels;
     if (least > 30e9) return LONG_STEPS.find((step) => step >= least) ?? 86400e9 * Math.ceil(least / 86400e9);
@@ -31,8 +31,8 @@ export function tickStep(scale: TimeScale, pixels: number): number {
 }
 
 /**
- * Lines at round times of the clock, as ns since the begin of the recording.
- * `phase` is how far the begin of the recording lies behind a full day.
+ * Lines at round times of day, as ns since the start of the recording.
+ * `phase` is the time from midnight to the start of the recording.
  */
 export function ticks(scale: TimeScale, pixels: number, phase: bigint): { readonly step: number; readonly at: readonly number[] } {
     const step = tickStep(scale, pixels);

@@ -1,7 +1,7 @@
 import type { RefObject } from "preact";
 import { useEffect, useState } from "preact/hooks";
 
-/** Width of an element in CSS pixels, and device pixels of each. */
+/** Width of an element in CSS pixels, and device pixels per CSS pixel. */
 export function useSize(element: RefObject<HTMLElement | null>): readonly [number, number] {
     const [size, setSize] = useState<readonly [number, number]>([0, 1]);
     useEffect(() => {

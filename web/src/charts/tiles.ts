@@ -1,17 +1,17 @@
-// Tiles of tracks: asked for as they come into view, kept, and replaced by coarser ones while they are missing.
+// Tiles of tracks: requested as they come into view, cached, and replaced by coarser ones until they arrive.
 import { tableFromIPC } from "@uwdata/flechette";
 
 import type { Span } from "../times";
 
-/** Cells of a tile. */
+/** Cells per tile. */
 export const CELLS = 1024;
 const LEVEL_MAX = 50;
-/** Tiles kept; a full one of forty lanes takes a few hundred kB at most. */
+/** Cached tiles; a full one of forty lanes takes a few hundred kB at most. */
 const KEPT = 600;
-/** How many levels up a replacement is looked for. */
+/** Number of coarser levels searched for a replacement. */
 const COARSER = 12;
 
-/** Runs of one tile, column by column; those of a lane stand together. */
+/** Runs of one tile as columns, grouped by lane. */
 export interface Runs {
     readonly x: ArrayLike<number>;
     readonly n: ArrayLike<number>;
@@ -28,7 +28,7 @@ export interface Piece {
     readonly runs: Runs;
     readonly from: number;
     readonly to: number;
-    /** Begin of the tile and length of its cells. */
+    /** Start of the tile and length of its cells. */
     readonly begin: number;
     readonly cell: number;
 }
@@ -57,14 +57,14 @@ export class TileStore {
     #control = new AbortController();
     #level = -1;
 
-    /** `changed` is called when something new can be drawn. */
+    /** `changed` is called when new data can be drawn. */
     constructor(
         private readonly fetch: Fetch,
         private readonly changed: () => void,
         private readonly failed: (error: unknown) => void,
     ) {}
 
-    /** Asks for what is missing of these lanes. Another level than before: what was asked for is not wanted any more. */
+    /** Requests missing tiles of these lanes. A new level aborts the requests for the previous one. */
     want(window: Span, level: number, lanes: readonly number[]): void {
         if (level !== this.#level) {
             this.#control.abort();
@@ -73,14 +73,14 @@ export class TileStore {
             for (const kept of this.#kept.values()) kept.pending.clear();
         }
         const [first, last] = tilesOf(window, level);
-        for (let index = first; index <= last; index += 1) this.#ask(level, index, lanes);
+        for (let index = first; index <= last; index += 1) this.#request(level, index, lanes);
         this.#trim();
     }
 
-    #ask(level: number, index: number, lanes: readonly number[]): void {
+    #request(level: number, index: number, lanes: readonly number[]): void {
         const place = `${level}/${index}`;
         const kept = this.#kept.get(place) ?? { parts: [], lanes: new Set(), pending: new Set() };
-        // Used last: at the end of the order in which they go.
+        // Most recently used: moves to the end of the eviction order.
         this.#kept.delete(place);
         this.#kept.set(place, kept);
         const missing = lanes.filter((lane) => !kept.lanes.has(lane) && !kept.pending.has(lane));
@@ -104,7 +104,7 @@ export class TileStore {
         );
     }
 
-    /** What is known of a lane in a tile, or in the next coarser one that is there. */
+    /** Data of a lane in a tile, or in the next coarser one in the cache. */
     piece(level: number, index: number, lane: number): Piece | null {
         for (let up = 0; up <= COARSER && level + up <= LEVEL_MAX; up += 1) {
             const at = Math.floor(index / 2 ** up);
@@ -115,13 +115,13 @@ export class TileStore {
                 const rows = runs.lanes.get(lane);
                 if (rows) return { runs, from: rows[0], to: rows[1], begin: at * CELLS * cell, cell };
             }
-            // Nothing happened there, which is known.
+            // The tile is loaded and has no runs of this lane.
             return { runs: NOTHING, from: 0, to: 0, begin: at * CELLS * cell, cell };
         }
         return null;
     }
 
-    /** The value of what is at a moment of a lane; null where nothing is, or nothing is known yet. */
+    /** The value of a lane at a time; null if there is none or it is not loaded yet. */
     valueAt(level: number, lane: number, at: number): number | null {
         const piece = this.piece(level, Math.floor(at / (2 ** level * CELLS)), lane);
         if (!piece) return null;
@@ -175,7 +175,7 @@ export function readRuns(bytes: ArrayBuffer): Runs {
     };
 }
 
-/** From which row to which each lane stands. */
+/** First row and end row of each lane. */
 export function rowsOf(lane: ArrayLike<number>): Map<number, readonly [number, number]> {
     const found = new Map<number, readonly [number, number]>();
     let from = 0;

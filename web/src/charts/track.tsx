@@ -25,43 +25,43 @@ export interface TrackChartProps {
     readonly lanes: readonly Lane[];
     readonly bands: readonly BandOf[];
     readonly rowHeight: number;
-    /** Pixels of rows at most; more are scrolled. */
+    /** Maximum height of the rows in pixels; more scroll. */
     readonly height: number;
     readonly baseline: Span | null;
     readonly marks: readonly Mark[];
     readonly arrows: readonly Arrow[];
     readonly groupBy?: GroupBy;
     readonly links?: readonly Link[];
-    /** Times in which nothing is known of anybody. */
+    /** Sampling gaps of all threads. */
     readonly stops?: readonly Span[];
-    /** A moment that something else tells about. */
+    /** The time of the thread dump shown elsewhere. */
     readonly pinned?: number | null;
-    /** Lanes that something else means. */
+    /** Lanes highlighted by a selection elsewhere. */
     readonly chosen?: ReadonlySet<number>;
-    /** Lane that is looked at: scrolled to, and marked. */
+    /** The selected lane: scrolled to, and marked. */
     readonly active: number | null;
-    /** Changes with what tiles are made of. */
+    /** Changes with the data behind the tiles. */
     readonly version: string;
     readonly theme: number;
     readonly onWindow: (window: Span, isDone: boolean) => void;
     readonly onAll: () => void;
-    /** A box was drawn: time, and lanes in it. */
+    /** A box was dragged: its time range and lanes. */
     readonly onBox: (box: { readonly range: Span; readonly lanes: readonly Lane[] } | null) => void;
     readonly onBaseline: (window: Span) => void;
     readonly onItem: (lane: Lane, at: number, track: TrackName) => void;
-    /** Goes where a link leads from a moment of a lane; tells the moment there, and null where none does. */
+    /** Follows a link from a point of a lane; returns the time at its target, null without a link. */
     readonly onFollow?: (lane: Lane, at: number) => number | null;
-    /** All lanes at a moment. */
-    readonly onMoment?: (at: number) => void;
-    /** The next moment of a lane at which something is, after or before another. */
+    /** Shows the thread dump at a time. */
+    readonly onDump?: (at: number) => void;
+    /** The next lock wait or sampling gap of a lane, after or before a time. */
     readonly nextOn?: (lane: Lane, at: number, isBack: boolean) => number | null;
     readonly onCursor?: (at: number) => void;
     readonly onFailure: (error: unknown) => void;
-    /** What is under the cursor, in words. */
+    /** Description of what is under the cursor. */
     readonly describe: (lane: Lane, at: number, values: ReadonlyMap<TrackName, number>) => string;
 }
 
-/** Lanes over time, of any number and at any zoom. */
+/** Lanes over time, any number at any zoom. */
 export function TrackChart(props: TrackChartProps) {
     const { lanes, rowHeight, window } = props;
     const [folded, setFolded] = useState<ReadonlySet<string>>(new Set());
@@ -174,8 +174,8 @@ export function TrackChart(props: TrackChartProps) {
             s: () => zoom(1 / 0.6),
             "-": () => zoom(1 / 0.6),
             a: () => move(-0.25),
-            // Where there are stacks, `d` tells them; whoever goes right has the arrow and the capital letter.
-            d: () => (props.onMoment ? props.onMoment(Math.floor(at)) : move(0.25)),
+            // With stacks, `d` shows a thread dump; the arrow and the capital letter still pan to the right.
+            d: () => (props.onDump ? props.onDump(Math.floor(at)) : move(0.25)),
             D: () => move(0.25),
             n: () => jump(false),
             N: () => jump(true),
@@ -203,7 +203,7 @@ export function TrackChart(props: TrackChartProps) {
         run();
     };
     const hovered = cursor ? rowAt(laid.rows, cursor.y - AXIS_HEIGHT + top) : null;
-    const told = cursor && hovered?.kind === "lane" ? props.describe(hovered.lane, cursor.at, valuesAt(stores, hovered.lane.lane, cursor.at, scale)) : "";
+    const description = cursor && hovered?.kind === "lane" ? props.describe(hovered.lane, cursor.at, valuesAt(stores, hovered.lane.lane, cursor.at, scale)) : "";
     return (
         <div class="chart track-chart">
             <div
@@ -218,7 +218,7 @@ export function TrackChart(props: TrackChartProps) {
             >
                 <div class="chart-inner" style={{ height: `${Math.max(laid.height, rowHeight) + AXIS_HEIGHT}px` }}>
                     <div class="chart-stick" style={{ height: `${height + AXIS_HEIGHT}px` }}>
-                        <Labels rows={seen} top={top} active={props.active} keyed={current?.kind === "lane" ? current.lane.lane : null} chosen={props.chosen ?? NOBODY} folded={folded} onFold={setFolded} />
+                        <Labels rows={seen} top={top} active={props.active} keyed={current?.kind === "lane" ? current.lane.lane : null} chosen={props.chosen ?? NO_LANES} folded={folded} onFold={setFolded} />
                         <div class="chart-surface" ref={surface}>
                             <canvas ref={base} aria-hidden="true" />
                             <canvas ref={over} aria-hidden="true" />
@@ -226,20 +226,20 @@ export function TrackChart(props: TrackChartProps) {
                     </div>
                 </div>
             </div>
-            <p class="chart-told" aria-live="polite">
-                {visible(told) || "\u00a0"}
+            <p class="chart-status" aria-live="polite">
+                {visible(description) || "\u00a0"}
             </p>
         </div>
     );
 }
 
-const NOBODY: ReadonlySet<number> = new Set();
+const NO_LANES: ReadonlySet<number> = new Set();
 
 function extras(props: TrackChartProps) {
-    return { links: props.links ?? [], stops: props.stops ?? [], pinned: props.pinned ?? null, chosen: props.chosen ?? NOBODY };
+    return { links: props.links ?? [], stops: props.stops ?? [], pinned: props.pinned ?? null, chosen: props.chosen ?? NO_LANES };
 }
 
-/** The track whose strip is so many pixels below the top of a row; the first where none is. */
+/** The track whose strip is `inside` pixels below the top of a row; else the first. */
 function trackAt(props: TrackChartProps, inside: number): TrackName {
     const under = props.bands.find((band) => inside >= band.top - 1 && inside <= band.top + band.height + 1);
     return (under ?? props.bands[0])?.track ?? "states";
@@ -254,10 +254,10 @@ function valuesAt(stores: readonly Stored[], lane: number, at: number, scale: Ti
     );
 }
 
-/** How near to the line of a link a click has to be, in pixels. */
+/** Maximum distance of a click from a link's line, pixels. */
 const NEAR = 5;
 
-/** The link under a pixel: whose wait it is, and a moment of it. */
+/** The link at a pixel: its source lane, and a time within it. */
 function linkAt(
     { scale, laid, top, props }: { readonly scale: TimeScale; readonly laid: ReturnType<typeof rowsOf>; readonly top: number; readonly props: TrackChartProps },
     x: number,

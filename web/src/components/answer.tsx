@@ -3,7 +3,7 @@ import { useState } from "preact/hooks";
 
 import type { Parameters } from "../api";
 import { clock } from "../app";
-import { type Asked, useAnswer } from "../ask";
+import { type QueryState, useAnswer } from "../query";
 import { shownCell } from "../cells";
 import { choose, chosen } from "../selection";
 import { go } from "../state";
@@ -22,30 +22,30 @@ interface Props {
     readonly parameters: Parameters;
     /** Only these tables. */
     readonly only?: (table: AnswerTable) => boolean;
-    /** Drawn instead of the usual form; the usual one is its twin. */
+    /** Draws a chart instead of the table, which becomes its alternative. */
     readonly draw?: (table: AnswerTable) => ComponentChildren | null;
     readonly rowsShown?: number;
 }
 
-/** The answer to a question as the terminal has it, in tables and bars. */
+/** The result of a query as in the terminal, in tables and bars. */
 export function AnswerView(props: Props) {
     const { what, verb, parameters } = props;
-    const asked = useAnswer<Answer>("table", { what, view: verb, ...parameters });
-    return <Answered {...props} asked={asked} />;
+    const query = useAnswer<Answer>("table", { what, view: verb, ...parameters });
+    return <AnswerBody {...props} query={query} />;
 }
 
-/** The same of an answer that somebody else asked for. */
-export function Answered({ asked, only, draw, rowsShown }: Omit<Props, "what" | "verb" | "parameters"> & { asked: Asked<Answer> }) {
-    if (asked.failure) return <Problem failure={asked.failure} />;
-    if (!asked.answer) return <Pending what="asking" />;
-    const tables = asked.answer.tables.filter((table) => only?.(table) ?? true);
+/** The same for a query sent by the caller. */
+export function AnswerBody({ query, only, draw, rowsShown }: Omit<Props, "what" | "verb" | "parameters"> & { query: QueryState<Answer> }) {
+    if (query.failure) return <Problem failure={query.failure} />;
+    if (!query.answer) return <Pending what="Loading…" />;
+    const tables = query.answer.tables.filter((table) => only?.(table) ?? true);
     return (
-        <div class={asked.isPending ? "answer stale" : "answer"}>
+        <div class={query.isPending ? "answer stale" : "answer"}>
             {tables.map((table) => (
                 <One key={table.name} table={table} draw={draw} rowsShown={rowsShown} />
             ))}
-            {tables.length === 0 && asked.answer.caveats.length === 0 && <p class="quiet none">nothing in this window</p>}
-            <Caveats answer={asked.answer} />
+            {tables.length === 0 && query.answer.caveats.length === 0 && <p class="quiet none">no data in this window</p>}
+            <Caveats answer={query.answer} />
         </div>
     );
 }
@@ -112,7 +112,7 @@ export function Caveats({ answer }: { answer: Answer }) {
         <ul class="caveats">
             {losses.map((loss, at) => (
                 <li key={`loss-${at}`}>
-                    ! {loss.count ?? "some"} events were lost in this window ({visible(loss.kind)})
+                    ! {loss.count ?? "an unknown number of"} events lost in this window ({visible(loss.kind)})
                 </li>
             ))}
             {caveats.map((caveat) => (
@@ -122,7 +122,7 @@ export function Caveats({ answer }: { answer: Answer }) {
     );
 }
 
-/** From begin to end of a row that has both. */
+/** Time range of a row with start and end. */
 export function spanOf(row: Row): Span | null {
     const { ts_ns: ts, ts_end_ns: end, dur_ns: dur } = row;
     if (ts === null || ts === undefined || typeof ts === "object" || typeof ts === "boolean") return null;

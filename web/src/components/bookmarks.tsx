@@ -8,7 +8,7 @@ import { duration } from "../units";
 import { visible } from "../visible";
 import { Dialog } from "./dialogs";
 
-/** Moments somebody marked, with what they noted. */
+/** The user's bookmarks, with their notes. */
 export function Bookmarks() {
     const [note, setNote] = useState("");
     const id = recording.value?.id;
@@ -26,7 +26,7 @@ export function Bookmarks() {
         <Dialog label="bookmarks">
             <form onSubmit={add} class="actions">
                 <input aria-label="note about this window" placeholder="note about this window" value={note} onInput={(event) => setNote(event.currentTarget.value)} />
-                <button type="submit">keep this window</button>
+                <button type="submit">bookmark this window</button>
             </form>
             <ul class="plain">
                 {bookmarks.value.map((one, at) => (
@@ -41,7 +41,7 @@ export function Bookmarks() {
                     </li>
                 ))}
             </ul>
-            {bookmarks.value.length === 0 && <p class="quiet none">none yet</p>}
+            {bookmarks.value.length === 0 && <p class="quiet none">no bookmarks yet</p>}
         </Dialog>
     );
 }

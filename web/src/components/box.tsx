@@ -2,10 +2,10 @@ import { useState } from "preact/hooks";
 
 import type { Parameters } from "../api";
 import { clock, recording } from "../app";
-import { useAnswer } from "../ask";
+import { useAnswer } from "../query";
 import { bookmarks, saveBookmarks } from "../bookmarks";
 import { copy } from "../clipboard";
-import { Told } from "../pages/explain";
+import { ExplanationView } from "../pages/explain";
 import { filterWords, go, quoted, view } from "../state";
 import { type Span, spanText, timeOfDay } from "../times";
 import type { Explanation } from "../types";
@@ -14,10 +14,10 @@ import { AnswerView } from "./answer";
 import { Flames } from "./flames";
 import { Pending, Problem } from "./problem";
 
-/** What somebody drew on a chart. */
+/** A box dragged on a chart. */
 export interface BoxOf {
     readonly window: Span;
-    /** Who is in it, and for heat maps how long their operations took. */
+    /** The threads in it and, for heat maps, the range of latencies. */
     readonly filter: Readonly<Record<string, string>>;
 }
 
@@ -28,15 +28,15 @@ interface Props {
     readonly onClose: () => void;
 }
 
-type Asked = "explain" | "differs" | "flame" | null;
+type Panel = "explain" | "differs" | "flame" | null;
 
-/** What can be done with a box: go there, have it explained, compare with it. */
+/** Actions for a box: zoom, explain, compare. */
 export function Box({ box, what, onClose }: Props) {
-    const [asked, setAsked] = useState<Asked>(null);
+    const [panel, setPanel] = useState<Panel>(null);
     const { begin, end } = box.window;
     const parameters: Parameters = { w: spanText(box.window), ...view.value.filter, ...box.filter };
     const command = `whyslow explain ${quoted(recording.value?.name ?? "@last")} ${filterWords(explainable(box.filter), box.window)}`;
-    const toggle = (to: Asked) => setAsked(asked === to ? null : to);
+    const toggle = (to: Panel) => setPanel(panel === to ? null : to);
     const keep = () => void saveBookmarks([...bookmarks.value, { begin, end, note: "box" }]);
     return (
         <section class="card box" aria-label="box">
@@ -52,17 +52,17 @@ export function Box({ box, what, onClose }: Props) {
                 <button type="button" onClick={() => go({ window: box.window })}>
                     zoom
                 </button>
-                <button type="button" class="primary" aria-expanded={asked === "explain"} onClick={() => toggle("explain")}>
+                <button type="button" class="primary" aria-expanded={panel === "explain"} onClick={() => toggle("explain")}>
                     explain this box
                 </button>
-                <button type="button" aria-expanded={asked === "differs"} onClick={() => toggle("differs")}>
-                    what differs
+                <button type="button" aria-expanded={panel === "differs"} onClick={() => toggle("differs")}>
+                    differences
                 </button>
-                <button type="button" aria-expanded={asked === "flame"} onClick={() => toggle("flame")}>
+                <button type="button" aria-expanded={panel === "flame"} onClick={() => toggle("flame")}>
                     flame graph
                 </button>
                 <button type="button" onClick={() => go({ baseline: box.window })}>
-                    as baseline
+                    set as baseline
                 </button>
                 <button type="button" onClick={keep}>
                     bookmark
@@ -74,9 +74,9 @@ export function Box({ box, what, onClose }: Props) {
                     ×
                 </button>
             </p>
-            {asked === "explain" && <Explained parameters={{ w: spanText(box.window), ...explainable(box.filter) }} slow={slowOf(what, box)} />}
-            {asked === "differs" && <AnswerView what={what} verb="differs" parameters={{ ...parameters, ...versus() }} />}
-            {asked === "flame" && <Flames parameters={parameters} />}
+            {panel === "explain" && <Explained parameters={{ w: spanText(box.window), ...explainable(box.filter) }} slow={slowOf(what, box)} />}
+            {panel === "differs" && <AnswerView what={what} verb="differs" parameters={{ ...parameters, ...versus() }} />}
+            {panel === "flame" && <Flames parameters={parameters} />}
         </section>
     );
 }
@@ -85,12 +85,12 @@ function versus(): Parameters {
     return view.value.baseline ? { vs: spanText(view.value.baseline) } : {};
 }
 
-/** Of filters, those that explain takes. */
+/** The filters that explain accepts. */
 function explainable(filter: Readonly<Record<string, string>>): Record<string, string> {
     return Object.fromEntries(Object.entries(filter).filter(([key]) => ["pid", "tid", "dev"].includes(key)));
 }
 
-/** A box on a heat map asks for the slow operations in it. */
+/** For a box on a heat map: a condition that selects the slow operations in it. */
 function slowOf(what: string, box: BoxOf): string | undefined {
     const { min, op } = box.filter;
     if (what !== "io" || !min) return undefined;
@@ -99,8 +99,8 @@ function slowOf(what: string, box: BoxOf): string | undefined {
 }
 
 function Explained({ parameters, slow }: { parameters: Parameters; slow: string | undefined }) {
-    const asked = useAnswer<Explanation>("explain", { ...parameters, slow });
-    if (asked.failure) return <Problem failure={asked.failure} />;
-    if (!asked.answer || asked.isPending) return <Pending what="looking for why" />;
-    return <Told explanation={asked.answer} isStale={false} />;
+    const query = useAnswer<Explanation>("explain", { ...parameters, slow });
+    if (query.failure) return <Problem failure={query.failure} />;
+    if (!query.answer || query.isPending) return <Pending what="Searching for the cause…" />;
+    return <ExplanationView explanation={query.answer} isStale={false} />;
 }

@@ -7,7 +7,7 @@ import { visible } from "../visible";
 
 const FLAGS: ReadonlySet<string> = new Set(["errors", "no-tracer"]);
 
-/** Filters in force, and a field for another one. */
+/** Active filters, and a form for another one. */
 export function Chips() {
     const [isOpen, setOpen] = useState(false);
     const { filter, baseline } = view.value;
@@ -27,7 +27,7 @@ export function Chips() {
             ))}
             {baseline && (
                 <button type="button" class="chip baseline" onClick={() => go({ baseline: null })} title={spanText(baseline)}>
-                    beside {duration(baseline.end - baseline.begin)} ×
+                    baseline {duration(baseline.end - baseline.begin)} ×
                 </button>
             )}
             {isOpen ? (

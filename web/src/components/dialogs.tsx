@@ -15,13 +15,13 @@ export function closeDialog(): void {
     dialog.value = null;
 }
 
-/** A dialog of the browser: it keeps the focus inside, closes by Escape and gives the focus back. */
+/** A native dialog: keeps the focus inside, closes on Escape and restores the focus. */
 export function Dialog({ label, children }: { readonly label: string; readonly children: ComponentChildren }) {
     const element = useRef<HTMLDialogElement>(null);
     useEffect(() => {
         const before = document.activeElement;
         element.current?.showModal();
-        // Browsers disagree about which element that gives the focus to.
+        // Browsers disagree about which element receives the focus.
         element.current?.querySelector<HTMLElement>("input")?.focus();
         return () => {
             if (before instanceof HTMLElement) before.focus();

@@ -1,17 +1,17 @@
 import { useState } from "preact/hooks";
 
 import { clock, kindsOf, recording } from "../app";
-import { useAnswer } from "../ask";
+import { useAnswer } from "../query";
 import { exactCell, shownCell } from "../cells";
 import { copy } from "../clipboard";
 import { type Chosen, choose, chosen } from "../selection";
 import { go, quoted } from "../state";
-import { shownMoment } from "../threads";
+import { dumpTime } from "../threads";
 import { clamp, withMargin } from "../times";
 import type { Explanation } from "../types";
 import { title, visible } from "../visible";
 import { AnswerView, spanOf } from "./answer";
-import { Moment } from "./moment";
+import { ThreadDump } from "./thread_dump";
 import { Pending, Problem } from "./problem";
 import { StoryCard } from "./story";
 import { Tabs } from "./tabs";
@@ -21,16 +21,16 @@ const TABS = [
     { id: "item", title: "details" },
     { id: "explain", title: "explain" },
     { id: "waterfall", title: "waterfall" },
-    { id: "beside", title: "what ran meanwhile" },
+    { id: "overlaps", title: "concurrent operations" },
     { id: "stack", title: "stacks" },
 ] as const;
 
-/** Details of what is chosen. */
+/** Details of the selected row. */
 export function Drawer() {
     const one = chosen.value;
     const [tab, setTab] = useState<string>("item");
-    const moment = shownMoment();
-    if (!one && moment !== null) return <Moment at={moment} />;
+    const dumpAt = dumpTime();
+    if (!one && dumpAt !== null) return <ThreadDump at={dumpAt} />;
     if (!one) return null;
     const isOperation = one.id?.startsWith("op:") ?? false;
     const isRequest = one.id?.startsWith("request:") ?? false;
@@ -56,7 +56,7 @@ export function Drawer() {
                 {active === "item" && <Item one={one} />}
                 {active === "explain" && one.id && <Explained id={one.id} />}
                 {active === "waterfall" && one.id && <Waterfall parameters={{ w: one.id }} />}
-                {active === "beside" && one.id && (
+                {active === "overlaps" && one.id && (
                     <AnswerView what="io" verb="top" parameters={{ overlaps: one.id, limit: 12 }} rowsShown={8} />
                 )}
                 {active === "stack" && one.id && <AnswerView what="stacks" verb="top" parameters={stackParameters(one)} rowsShown={8} />}
@@ -92,7 +92,7 @@ function Actions({ one }: { one: Chosen }) {
                         })
                     }
                 >
-                    on the time line
+                    show on the timeline
                 </button>
             )}
             {one.id?.startsWith("op:") && (
@@ -106,7 +106,7 @@ function Actions({ one }: { one: Chosen }) {
 
 function Item({ one }: { one: Chosen }) {
     const { row, table } = one;
-    if (!row || !table) return <p class="quiet">chosen by its id; open one of the other tabs</p>;
+    if (!row || !table) return <p class="quiet">details unavailable for a row opened by its id; use another tab</p>;
     return (
         <dl class="item">
             {table.columns
@@ -124,9 +124,9 @@ function Item({ one }: { one: Chosen }) {
 }
 
 function Explained({ id }: { id: string }) {
-    const asked = useAnswer<Explanation>("explain", { w: id });
-    if (asked.failure) return <Problem failure={asked.failure} />;
-    const story = asked.answer?.stories[0];
-    if (!asked.answer || asked.isPending) return <Pending what="looking for why" />;
-    return story ? <StoryCard story={story} number={1} isOpen /> : <p class="quiet">nothing is known about it</p>;
+    const query = useAnswer<Explanation>("explain", { w: id });
+    if (query.failure) return <Problem failure={query.failure} />;
+    const story = query.answer?.stories[0];
+    if (!query.answer || query.isPending) return <Pending what="Searching for the cause…" />;
+    return story ? <StoryCard story={story} number={1} isOpen /> : <p class="quiet">no explanation found</p>;
 }

@@ -1,7 +1,7 @@
 import { useEffect, useState } from "preact/hooks";
 
 import type { Parameters } from "../api";
-import { useAnswer } from "../ask";
+import { useAnswer } from "../query";
 import { differences, FlameGraph, type FlameData } from "../charts/index";
 import { view } from "../state";
 import { theme } from "../theme";
@@ -14,18 +14,18 @@ import { Pending, Problem } from "./problem";
 type Weight = "time" | "offcpu" | "samples";
 
 const TITLES: Readonly<Record<Weight, string>> = {
-    time: "time, also without samples",
-    offcpu: "time waited",
+    time: "time, including sampling gaps",
+    offcpu: "off-CPU time",
     samples: "samples",
 };
 
-/** What suits the recording first: all time where gaps between samples are known, else waits, else what was sampled. */
+/** Best first: all time where sampling gaps are known, else off-CPU time, else samples. */
 function weights(): readonly Weight[] {
     if (hasRows("sample_gap")) return ["time", "offcpu", "samples"];
     return hasRows("thread_state") ? ["offcpu", "samples", "time"] : ["time", "samples", "offcpu"];
 }
 
-/** Stacks of a window and of whom the filter leaves. */
+/** Flame graph of a window and of the filtered threads. */
 export function Flames({ parameters }: { readonly parameters: Parameters }) {
     const all = weights();
     const [chosen, setChosen] = useState<Weight | null>(null);
@@ -33,17 +33,17 @@ export function Flames({ parameters }: { readonly parameters: Parameters }) {
     const { baseline } = view.value;
     const weight = chosen ?? all[tried] ?? "samples";
     const rest = { ...parameters, ...(baseline ? { vs: spanText(baseline) } : {}) };
-    const asked = useAnswer<FlameData>("flame", { ...rest, weight });
-    const counted = useAnswer<FlameData>("flame", weight === "time" && hasRows("sample_gap") ? { ...parameters, weight: "samples" } : null);
-    const isEmpty = asked.answer?.total === 0 && !asked.isPending;
+    const query = useAnswer<FlameData>("flame", { ...rest, weight });
+    const sampleQuery = useAnswer<FlameData>("flame", weight === "time" && hasRows("sample_gap") ? { ...parameters, weight: "samples" } : null);
+    const isEmpty = query.answer?.total === 0 && !query.isPending;
     useEffect(() => {
-        // Nothing of one kind is no reason to show nothing, unless it was asked for.
+        // An empty result falls back to the next weight, unless the user chose this one.
         if (isEmpty && chosen === null && tried + 1 < all.length) setTried(tried + 1);
     }, [isEmpty, chosen, tried]);
-    const notes = weight === "time" && asked.answer && counted.answer ? differences(asked.answer, counted.answer) : [];
+    const notes = weight === "time" && query.answer && sampleQuery.answer ? differences(query.answer, sampleQuery.answer) : [];
     return (
-        <div class={asked.isPending ? "flames stale" : "flames"}>
-            <p class="actions" role="group" aria-label="what is counted">
+        <div class={query.isPending ? "flames stale" : "flames"}>
+            <p class="actions" role="group" aria-label="weight">
                 {all.map((one) => (
                     <button type="button" key={one} aria-pressed={weight === one} onClick={() => setChosen(one)}>
                         {TITLES[one]}
@@ -61,10 +61,10 @@ export function Flames({ parameters }: { readonly parameters: Parameters }) {
                     ))}
                 </p>
             )}
-            {asked.failure && <Problem failure={asked.failure} />}
-            {!asked.answer && !asked.failure && <Pending what="adding up stacks" />}
-            {asked.answer && asked.answer.total > 0 && <FlameGraph data={asked.answer} theme={theme.version.value} />}
-            {isEmpty && <p class="quiet none">no stacks in this window: they are recorded with whyslow record --stacks 1ms</p>}
+            {query.failure && <Problem failure={query.failure} />}
+            {!query.answer && !query.failure && <Pending what="Aggregating stacks…" />}
+            {query.answer && query.answer.total > 0 && <FlameGraph data={query.answer} theme={theme.version.value} />}
+            {isEmpty && <p class="quiet none">no stacks in this window (record them with whyslow record --stacks 1ms)</p>}
         </div>
     );
 }

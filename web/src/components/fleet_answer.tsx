@@ -8,15 +8,15 @@ import { Caveats } from "./answer";
 import { Pending, Problem } from "./problem";
 import { Table } from "./table";
 
-/** Rows of a question about the lake. */
+/** Result of a lake query. */
 export function FleetAnswer({ parameters, none }: { readonly parameters: Parameters; readonly none: string }) {
-    const asked = useFleet<Answer>(parameters);
-    if (asked.failure) return <Problem failure={asked.failure} />;
-    if (!asked.answer) return <Pending what="asking the lake" />;
+    const query = useFleet<Answer>(parameters);
+    if (query.failure) return <Problem failure={query.failure} />;
+    if (!query.answer) return <Pending what="Querying the lake…" />;
     const chosen = fleetChosen.value?.row;
     return (
-        <div class={asked.isPending ? "answer stale" : "answer"}>
-            {asked.answer.tables.map((table) => (
+        <div class={query.isPending ? "answer stale" : "answer"}>
+            {query.answer.tables.map((table) => (
                 <Table
                     key={table.name}
                     table={table}
@@ -26,19 +26,19 @@ export function FleetAnswer({ parameters, none }: { readonly parameters: Paramet
                     onSelect={(row) => (fleetChosen.value = { row, table, lead: leadOf(row) })}
                 />
             ))}
-            <AnswerNotes answer={asked.answer} />
+            <AnswerNotes answer={query.answer} />
         </div>
     );
 }
 
-/** What an answer does not tell, and what it was made from. */
+/** Caveats of a result, and the data it was computed from. */
 export function AnswerNotes({ answer }: { readonly answer: Answer }) {
     const facts = answer.tables[0]?.facts ?? {};
     const number = (name: string) => (typeof facts[name] === "number" ? facts[name] : null);
     const [hosts, recordings, size, seconds] = ["hosts", "recordings", "bytes_read", "seconds"].map(number);
-    const asked = typeof recordings === "number" && typeof hosts === "number" && `${plural(recordings, "recording")} of ${plural(hosts, "host")}`;
+    const scope = typeof recordings === "number" && typeof hosts === "number" && `${plural(recordings, "recording")} of ${plural(hosts, "host")}`;
     const read = typeof size === "number" && typeof seconds === "number" && `${bytes(size)} read in ${seconds} s`;
-    const of = [asked, read, typeof facts["engine"] === "string" && `by ${visible(facts["engine"])}`].filter(Boolean);
+    const of = [scope, read, typeof facts["engine"] === "string" && `by ${visible(facts["engine"])}`].filter(Boolean);
     return (
         <>
             <Caveats answer={answer} />
@@ -47,7 +47,7 @@ export function AnswerNotes({ answer }: { readonly answer: Answer }) {
                     next: <code>{visible(answer.next)}</code>
                 </p>
             )}
-            {of.length > 0 && <p class="quiet">{of.join(", ")}; times are in UTC</p>}
+            {of.length > 0 && <p class="quiet">{of.join(", ")}; times in UTC</p>}
         </>
     );
 }

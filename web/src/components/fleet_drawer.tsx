@@ -8,7 +8,7 @@ import { clamp, withMargin } from "../times";
 import { toBig } from "../exact";
 import { title, visible } from "../visible";
 
-/** What is known of a row, and the way from it to its cause. */
+/** Details of a row, and the commands that lead to its cause. */
 export function FleetDrawer() {
     const one = fleetChosen.value;
     if (!one) return null;
@@ -29,7 +29,7 @@ export function FleetDrawer() {
     );
 }
 
-/** The least that is shown around a moment, ns. */
+/** Minimum window shown around a row, ns. */
 const AROUND_NS = 1e9;
 
 function Actions({ lead }: { lead: Lead }) {
@@ -45,17 +45,17 @@ function Actions({ lead }: { lead: Lead }) {
         <p class="actions">
             {here && (
                 <button type="button" class="primary" onClick={explain}>
-                    {here.window ? "explain it in" : "explain"} <bdi>{visible(here.recording.name)}</bdi>
+                    {here.window ? "explain in" : "explain"} <bdi>{visible(here.recording.name)}</bdi>
                 </button>
             )}
             {when && (
                 <button type="button" onClick={() => choices({ tab: "slowest", hosts: lead.host, when: rangeText(when) })}>
-                    slowest of this host then
+                    slowest operations of this host at that time
                 </button>
             )}
             {when && (
                 <button type="button" onClick={() => choices({ tab: "deviations", hosts: null, when: rangeText(when) })}>
-                    deviations of all hosts then
+                    deviations of all hosts at that time
                 </button>
             )}
             <button type="button" onClick={() => choices({ tab: "verdicts", hosts: lead.host })}>
@@ -82,16 +82,16 @@ function Item({ one }: { one: FleetChosen }) {
     );
 }
 
-/** Commands, in the order in which they are given. */
+/** Commands, in the order in which to run them. */
 function Ways({ lead }: { lead: Lead }) {
     const commands = commandsOf(lead, fleet.value?.lake ?? "");
-    const says = ["where the recording was", "get it, if it was pushed with --whole", "why it was slow"];
+    const labels = ["find the recording", "fetch it, if it was pushed with --whole", "explain why it was slow"];
     return (
-        <ol class="ways" aria-label="from here to the cause">
+        <ol class="ways" aria-label="commands to find the cause">
             {commands.map((command, at) => (
                 <li key={command}>
-                    <span class="quiet">{says[at]}:</span> <code>{visible(command)}</code>{" "}
-                    <button type="button" class="small" aria-label={`copy: ${says[at] ?? ""}`} onClick={() => void copy(command, "command")}>
+                    <span class="quiet">{labels[at]}:</span> <code>{visible(command)}</code>{" "}
+                    <button type="button" class="small" aria-label={`copy: ${labels[at] ?? ""}`} onClick={() => void copy(command, "command")}>
                         copy
                     </button>
                 </li>

@@ -1,15 +1,15 @@
 import { useState } from "preact/hooks";
 
-import { type Field, fieldsOf, type FleetQuestion, type Options } from "../fleet";
-import { askAgain, choices } from "../lake";
+import { type Field, fieldsOf, type FleetQuery, type Options } from "../fleet";
+import { refresh, choices } from "../lake";
 import { view } from "../state";
 
-/** What a question is asked for by. What is typed counts when it is asked. */
-export function FleetForm({ question }: { readonly question: FleetQuestion }) {
+/** Form with the parameters of a query, applied on submit. */
+export function FleetForm({ query }: { readonly query: FleetQuery }) {
     const { options } = view.value;
-    const fields = fieldsOf(question);
-    // Another address has other choices, whatever was typed before.
-    const key = JSON.stringify([question.name, fields.map((field) => options[field.option] ?? null)]);
+    const fields = fieldsOf(query);
+    // A change of the page URL resets what was typed.
+    const key = JSON.stringify([query.name, fields.map((field) => options[field.option] ?? null)]);
     return <Choices key={key} fields={fields} options={options} />;
 }
 
@@ -20,17 +20,17 @@ function Choices({ fields, options }: { fields: readonly Field[]; options: Optio
     const isSame = fields.every((field) => (typed[field.option] ?? "").trim() === given[field.option]);
     const submit = (event: Event) => {
         event.preventDefault();
-        if (isSame) askAgain();
+        if (isSame) refresh();
         else choices(Object.fromEntries(Object.entries(typed).map(([option, value]) => [option, value.trim()])));
     };
     const isAny = fields.some((field) => given[field.option]);
     return (
-        <form class="fleet-form" aria-label="choices" onSubmit={submit}>
+        <form class="fleet-form" aria-label="query parameters" onSubmit={submit}>
             {fields.map((field) => (
                 <One key={field.option} field={field} value={typed[field.option] ?? ""} onType={(value) => type(field.option, value)} />
             ))}
             <button type="submit" class="primary">
-                {isSame ? "ask again" : "ask"}
+                {isSame ? "refresh" : "run query"}
             </button>
             {isAny && (
                 <button type="button" onClick={() => choices(Object.fromEntries(fields.map((field) => [field.option, null])))}>

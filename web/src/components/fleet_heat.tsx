@@ -24,43 +24,43 @@ const MEASURES: readonly Measure[] = [
     { column: "dur_p99_ns", title: "99th percentile", shown: duration },
     { column: "dur_p50_ns", title: "median", shown: duration },
     { column: "dur_max_ns", title: "longest", shown: duration },
-    { column: "dur_total_ns", title: "time of all together", shown: duration },
+    { column: "dur_total_ns", title: "total time", shown: duration },
     { column: "operations", title: "operations", shown: whole },
 ];
 
 interface Props {
     readonly parameters: Parameters;
-    /** What it means that there is nothing. */
+    /** Shown if there are no rows. */
     readonly none: string;
 }
 
-/** Hosts by time. When the lake's recordings were made tells how long a cell has to be. */
+/** Hosts by time. The cell length depends on the time range of the recordings. */
 export function FleetHeat({ parameters, none }: Props) {
     const { hosts, cluster, window } = parameters;
     const known = useFleet<Answer>({ question: "hosts", hosts, cluster, window });
-    const told = known.answer;
-    const asked = windowOf(told);
-    const rows = told?.tables[0]?.rows ?? [];
-    // There may be more than the answer has rows.
-    const count = told?.tables[0]?.facts["hosts"];
+    const listing = known.answer;
+    const wanted = windowOf(listing);
+    const rows = listing?.tables[0]?.rows ?? [];
+    // There may be more hosts than rows in the response.
+    const count = listing?.tables[0]?.facts["hosts"];
     const all = typeof count === "number" ? count : rows.length;
-    const range = useMemo(() => rangeOf(rows, asked), [told]);
+    const range = useMemo(() => rangeOf(rows, wanted), [listing]);
     const bin = parameters["bin"] ?? (range ? `${binFor(range.end - range.begin, all)}s` : undefined);
     useEffect(() => {
         chosenBin.value = bin === undefined ? null : String(bin);
     }, [bin]);
     const isReady = range !== null && !known.isPending;
     const heat = useFleet<Answer>(isReady ? { ...parameters, bin } : null);
-    // While another one is under way, the map before it is shown with its own range and cells.
+    // While a request is in flight, the previous map stays, with its own range and cells.
     const last = useRef<MapOf | null>(null);
     const now = heat.answer?.tables[0];
     if (range && now && isReady && !heat.isPending && last.current?.table !== now) last.current = mapOf(now, range, all, String(bin));
     const map = last.current;
     if (known.failure) return <Problem failure={known.failure} />;
-    if (!told) return <Pending what="asking which hosts there are" />;
-    if (!range) return <p class="quiet none">{known.isPending ? "asking" : `${none}: nothing was pushed of that time and those hosts`}</p>;
+    if (!listing) return <Pending what="Loading hosts…" />;
+    if (!range) return <p class="quiet none">{known.isPending ? "Loading…" : `${none}: no recordings of these hosts and times were pushed`}</p>;
     if (heat.failure) return <Problem failure={heat.failure} />;
-    if (!map) return <Pending what="counting" />;
+    if (!map) return <Pending what="Computing the heat map…" />;
     return (
         <div class={known.isPending || heat.isPending ? "answer stale" : "answer"}>
             <Maps map={map} none={none} />
@@ -78,15 +78,15 @@ function windowOf(answer: Answer | null): Range | null {
 interface MapOf {
     readonly table: AnswerTable;
     readonly range: Range;
-    /** Hosts with recordings of that time. */
+    /** Hosts with recordings in that range. */
     readonly hosts: number;
     /** Length of a cell, ns. */
     readonly bin: bigint;
 }
 
-/** The answer about hosts may leave some out; then cells tell that there is more time. */
-function mapOf(table: AnswerTable, known: Range, hosts: number, asked: string): MapOf {
-    const bin = binOf(table.rows, asked, known);
+/** The host list may be truncated; cells outside its range then extend the range. */
+function mapOf(table: AnswerTable, known: Range, hosts: number, binText: string): MapOf {
+    const bin = binOf(table.rows, binText, known);
     const range = table.rows.reduce<Range>((whole, row) => {
         const ts = exactOf(row["ts"]);
         if (ts === null) return whole;
@@ -113,7 +113,7 @@ function Maps({ map, none }: { map: MapOf; none: string }) {
     };
     const describe = (line: HostLine, cell: HostCell | null, at: number) => {
         const when = dateTime(clock, String(clock.begin + BigInt(at)));
-        if (!cell) return `${line.host}, ${when}: no operation`;
+        if (!cell) return `${line.host}, ${when}: no operations`;
         const all = MEASURES.map((one) => `${one.title} ${valueText(cell.row, one)}`);
         return `${line.host}, ${when}: ${all.join(", ")}`;
     };
@@ -143,15 +143,15 @@ function Maps({ map, none }: { map: MapOf; none: string }) {
                 </button>
                 <span class="quiet">
                     {plural(grid.lines.length, "host")}, {dateTime(clock, String(range.begin))} … {dateTime(clock, String(range.end))}, cells of {duration(grid.bin)}
-                    {without > 0 && `; ${grouped(without)} without such operations`}
-                    {table.rows.length >= CELLS_MAX && "; not all cells are here: choose fewer hosts or longer cells"}
+                    {without > 0 && `; ${grouped(without)} without matching operations`}
+                    {table.rows.length >= CELLS_MAX && "; truncated: choose fewer hosts or longer cells"}
                 </span>
             </p>
             {isTable && <Table table={table} clock={LAKE_CLOCK} none={none} rowsShown={20} onSelect={(row) => (fleetChosen.value = { row, table, lead: leadOf(row, bin) })} />}
             {!isTable && grid.lines.length === 0 && <p class="quiet none">{none}</p>}
             {!isTable && grid.lines.length > 0 && (
                 <HostMap
-                    label={`hosts by time: ${measure.title}; arrows move, Enter opens a cell; the table has the same`}
+                    label={`hosts by time: ${measure.title}; arrow keys move, Enter opens a cell; the table shows the same data`}
                     grid={grid}
                     clock={clock}
                     measure={measure.title}
@@ -165,19 +165,19 @@ function Maps({ map, none }: { map: MapOf; none: string }) {
                     }
                 />
             )}
-            {!isTable && <p class="quiet">a click shows the slowest operations of a cell; drag over a time to see only that</p>}
+            {!isTable && <p class="quiet">click a cell for its slowest operations; drag to select a time range</p>}
         </section>
     );
 }
 
 function valueText(row: Row, measure: Measure): string {
     const value = row[measure.column];
-    return typeof value === "number" || typeof value === "string" ? measure.shown(Number(value)) : "not known";
+    return typeof value === "number" || typeof value === "string" ? measure.shown(Number(value)) : "unknown";
 }
 
-/** Length of a cell, ns: in words that the page does not read, by how far apart cells are. */
-function binOf(rows: readonly Row[], asked: string, range: Range): bigint {
-    const found = parseLength(asked);
+/** Cell length in ns; if the page cannot parse the parameter, the smallest distance between cells. */
+function binOf(rows: readonly Row[], binText: string, range: Range): bigint {
+    const found = parseLength(binText);
     if (found !== null) return found;
     const begins = [...new Set(rows.map((row) => exactOf(row["ts"]) ?? 0n))].sort((a, b) => (a < b ? -1 : 1));
     const steps = begins.slice(1).map((at, before) => at - (begins[before] ?? at));

@@ -17,13 +17,13 @@ import { FleetDrawer } from "./fleet_drawer";
 import { Overview } from "./overview";
 import { Toast } from "./toast";
 
-/** What stands around every page. */
+/** The frame of every page. */
 export function Frame({ children }: { readonly children: ComponentChildren }) {
     const isFleet = view.value.page === "fleet";
     return (
         <>
             <a class="skip" href="#main" onClick={focusMain}>
-                to the content
+                skip to the content
             </a>
             <nav class="rail" aria-label="pages">
                 <p class="brand">whyslow</p>
@@ -61,7 +61,7 @@ function focusMain(event: Event): void {
     document.getElementById("main")?.focus();
 }
 
-/** A report has no other program to ask, and few servers have a lake. */
+/** SQL needs a server, and the fleet page a server with a lake. */
 function isOffered(page: PageInfo): boolean {
     if (page.id === "fleet") return hasLake.value;
     return page.id !== "sql" || !api.value?.isReport;
@@ -110,7 +110,7 @@ function Recording() {
     );
 }
 
-/** Instead of a recording: its pages have times of their own. */
+/** Shown instead of the recording on the fleet page. */
 function Lake() {
     const lake = fleet.value?.lake;
     return <p class="recording">{lake ? <b>{visible(lake)}</b> : "no lake"}</p>;
@@ -146,16 +146,16 @@ function Tools() {
                     bookmarks
                 </button>
             )}
-            <button type="button" onClick={() => void copy(commandOf(), "command")} title="Y: this view as a command line">
+            <button type="button" onClick={() => void copy(commandOf(), "command")} title="Y: the command for this view">
                 copy command
             </button>
             <button type="button" onClick={() => void copy(location.href, "link")}>
                 copy link
             </button>
-            <button type="button" onClick={() => void savePicture()} title="P: this page as a picture">
+            <button type="button" onClick={() => void savePicture()} title="P: this page as PNG">
                 PNG
             </button>
-            <button type="button" onClick={theme.toggle} aria-label="light or dark">
+            <button type="button" onClick={theme.toggle} aria-label="toggle theme">
                 {theme.name.value === "dark" ? "light" : "dark"}
             </button>
             <button type="button" onClick={() => openDialog("help")} title="?" aria-label="help">
@@ -171,7 +171,7 @@ function Losses() {
     const count = lost.reduce((sum, one) => sum + (one.count ?? 0), 0);
     return (
         <p class="banner" role="note">
-            ! {count ? grouped(count) : "some"} events were lost while this was recorded: what happened then may be missing or cut
+            ! {count ? grouped(count) : "an unknown number of"} events were lost during recording: data of that time may be missing or truncated
         </p>
     );
 }

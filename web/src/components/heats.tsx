@@ -2,7 +2,7 @@ import { useMemo, useState } from "preact/hooks";
 
 import type { Parameters } from "../api";
 import { clock, shown } from "../app";
-import { useAnswer } from "../ask";
+import { useAnswer } from "../query";
 import { HeatMap, latencyRange, readGrid } from "../charts/index";
 import { go, setOption, view } from "../state";
 import { heatColumns } from "../tabs";
@@ -15,25 +15,25 @@ import { Table } from "./table";
 interface Props {
     readonly what: string;
     readonly parameters: Parameters;
-    /** One map each, all on one scale: names of devices, say. */
+    /** One map per value, such as a device name, on a common scale. */
     readonly each?: { readonly key: string; readonly values: readonly string[] };
 }
 
-/** Time by latency; several beside each other have the same scale, so that the bad one is seen. */
+/** Heat maps of time by latency; several maps have a common scale, so that the outlier stands out. */
 export function HeatMaps({ what, parameters, each }: Props) {
     const [box, setBox] = useState<BoxOf | null>(null);
     const isIntensity = view.value.options["weight"] === "intensity";
     const values = each && each.values.length > 0 ? each.values : [null];
     return (
         <section class="heats">
-            <p class="actions" role="group" aria-label="what makes a cell dark">
+            <p class="actions" role="group" aria-label="weight of a cell">
                 <button type="button" aria-pressed={!isIntensity} onClick={() => setOption("weight", null)}>
-                    how many
+                    count
                 </button>
                 <button type="button" aria-pressed={isIntensity} onClick={() => setOption("weight", "intensity")}>
-                    how much time
+                    total time
                 </button>
-                <span class="quiet">drag a box to have it explained; Ctrl+drag chooses a baseline</span>
+                <span class="quiet">drag a box to explain it; Ctrl+drag sets a baseline</span>
             </p>
             <Maps what={what} parameters={parameters} values={values} keyed={each?.key ?? ""} isIntensity={isIntensity} onBox={setBox} />
             {box && <Box box={box} what={what} onClose={() => setBox(null)} />}
@@ -50,7 +50,7 @@ interface MapsProps {
     readonly onBox: (box: BoxOf | null) => void;
 }
 
-/** More devices than these are chosen by a filter. */
+/** Maximum number of maps; a filter selects further devices. */
 const MAPS_MAX = 12;
 
 function Maps(props: MapsProps) {
@@ -104,7 +104,7 @@ function Maps(props: MapsProps) {
                     </OneMap>
                 );
             })}
-            {props.values.length > MAPS_MAX && <p class="quiet">{props.values.length - MAPS_MAX} more devices: filter for them</p>}
+            {props.values.length > MAPS_MAX && <p class="quiet">{props.values.length - MAPS_MAX} more devices; use a filter to show them</p>}
         </div>
     );
 }
@@ -119,13 +119,13 @@ interface OneProps {
 
 function OneMap({ what, isOneOfSeveral, parameters, onTable, children }: OneProps) {
     const [isTable, setTable] = useState(false);
-    const asked = useAnswer<Answer>("heat", { what, columns: heatColumns(isOneOfSeveral), ...parameters });
-    const table = asked.answer?.tables[0] ?? null;
+    const query = useAnswer<Answer>("heat", { what, columns: heatColumns(isOneOfSeveral), ...parameters });
+    const table = query.answer?.tables[0] ?? null;
     useMemo(() => table && queueMicrotask(() => onTable(table)), [table]);
-    if (asked.failure) return <Problem failure={asked.failure} />;
-    if (!table) return asked.isPending ? <Pending what="counting" /> : <p class="quiet none">{asked.answer?.caveats.join("; ") ?? "nothing in this window"}</p>;
+    if (query.failure) return <Problem failure={query.failure} />;
+    if (!table) return query.isPending ? <Pending what="Computing the heat map…" /> : <p class="quiet none">{query.answer?.caveats.join("; ") ?? "no data in this window"}</p>;
     return (
-        <div class={asked.isPending ? "twins stale" : "twins"}>
+        <div class={query.isPending ? "twins stale" : "twins"}>
             <button type="button" class="twin" aria-pressed={isTable} onClick={() => setTable(!isTable)}>
                 {isTable ? "chart" : "table"}
             </button>

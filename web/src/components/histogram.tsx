@@ -13,7 +13,7 @@ interface Bucket {
     readonly skipped: number;
 }
 
-/** Buckets with their counts; runs of empty ones are one line, so that the tail is seen. */
+/** Buckets with their counts; runs of empty ones are one line, so that the tail is visible. */
 export function Histogram({ table }: { readonly table: AnswerTable }) {
     const { buckets, series } = useMemo(() => read(table), [table]);
     const most = Math.max(1, ...buckets.flatMap((bucket) => bucket.counts));
@@ -40,7 +40,7 @@ export function Histogram({ table }: { readonly table: AnswerTable }) {
                     ))}
                 </tbody>
             </table>
-            {buckets.length === 0 && <p class="quiet none">nothing in this window</p>}
+            {buckets.length === 0 && <p class="quiet none">no data in this window</p>}
         </section>
     );
 }
@@ -64,7 +64,7 @@ function Line({ bucket, most, width }: { bucket: Bucket; most: number; width: nu
 }
 
 function Bar({ count, most, at, isOutlier }: { count: number; most: number; at: number; isOutlier: boolean }) {
-    // Square root: one slow call beside ten thousand fast ones is still seen.
+    // Square root: one slow call among ten thousand fast ones stays visible.
     const share = count ? Math.max(Math.sqrt(count / most), 0.006) : 0;
     return (
         <>
@@ -112,10 +112,10 @@ const SHOWN: readonly (readonly [string, string])[] = [
 ];
 
 function Facts({ facts }: { facts: AnswerTable["facts"] }) {
-    const told = SHOWN.filter(([key]) => typeof facts[key] === "number");
+    const present = SHOWN.filter(([key]) => typeof facts[key] === "number");
     return (
         <span class="quiet">
-            {told.map(([key, name]) => {
+            {present.map(([key, name]) => {
                 const value = facts[key] as number;
                 return `${name} ${key.endsWith("_ns") ? duration(value) : grouped(value)}`;
             }).join("  ")}

@@ -1,7 +1,7 @@
 import type { Actor } from "../types";
 import { visible } from "../visible";
 
-/** On which other host somebody is; nothing for those of the recording that is shown. */
+/** The other host that an actor runs on; nothing for actors of this recording. */
 export function HostBadge({ actor }: { readonly actor: Actor }) {
     if (actor.host === undefined) return null;
     return (

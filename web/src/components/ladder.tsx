@@ -19,7 +19,7 @@ interface Lane {
     readonly activity: Span | null;
 }
 
-/** The chain from the slow operation to the culprit, each step on a lane of its actor, to scale. */
+/** The chain from the slow operation to the culprit, each step on its actor's lane, to scale. */
 export function Ladder({ story }: { readonly story: Story }) {
     const whole = span(clock.value, story.target.begin_ns, story.target.end_ns);
     const margin = Math.max((whole.end - whole.begin) * 0.04, 1);
@@ -29,7 +29,7 @@ export function Ladder({ story }: { readonly story: Story }) {
     const height = TOP + (lanes.length + 1) * LANE + 8;
     const flat = lanes.flatMap((lane, row) => lane.hops.map((one) => ({ ...one, row: row + 1 }))).sort((a, b) => a.at - b.at);
     return (
-        <section class="ladder" aria-label="the chain on a time line">
+        <section class="ladder" aria-label="causal chain on a timeline">
             <svg viewBox={`0 0 ${WIDTH} ${height}`} aria-hidden="true">
                 <Axis frame={frame} whole={whole} x={x} height={height} />
                 <Name row={0} text="slow" isStrong />
@@ -103,7 +103,7 @@ export function Ladder({ story }: { readonly story: Story }) {
     );
 }
 
-/** About so wide is a character of a label. */
+/** Approximate width of a label character. */
 const CHARACTER = 6.6;
 
 function BarText({ hop, left, width, row }: { hop: Hop; left: number; width: number; row: number }) {

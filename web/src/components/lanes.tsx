@@ -2,7 +2,7 @@ import { useMemo, useState } from "preact/hooks";
 
 import { ApiError, type Parameters } from "../api";
 import { api, clock, recording, shown } from "../app";
-import { useAnswer } from "../ask";
+import { useAnswer } from "../query";
 import { type Arrow, type BandOf, type Lane, TrackChart, type TrackName } from "../charts/index";
 import type { Exact } from "../exact";
 import { LANES_MAX } from "../limits";
@@ -11,7 +11,7 @@ import { choose } from "../selection";
 import { common, go, setOption, view } from "../state";
 import { theme } from "../theme";
 import { offsetText, sinceBegin, type Span } from "../times";
-import { hideMoment } from "../threads";
+import { hideDump } from "../threads";
 import { fetchTiles, lanesOf, levelsOf, type Track } from "../tracks";
 import type { Answer } from "../types";
 import { duration } from "../units";
@@ -20,38 +20,38 @@ import { Box, type BoxOf } from "./box";
 import { Legend } from "./legend";
 import { Pending, Problem } from "./problem";
 
-/** Below so many ns a pixel, and with so few wakeups, arrows can be told apart. */
+/** Arrows are distinguishable only in windows up to this length and with at most this many wakeups. */
 const ARROW_WINDOW_NS = 2e9;
 const ARROWS_MAX = 300;
 
 const HEIGHT: Readonly<Record<TrackName, number>> = { states: 24, calls: 24, cpus: 22, locks: 18, block: 30, samples: 20 };
 
-/** What threads, CPUs, devices or locks did, lane by lane. */
+/** Activity of threads, CPUs, devices or locks, one lane each. */
 export function LaneChart({ track }: { readonly track: TrackName }) {
     const [failure, setFailure] = useState<ApiError | null>(null);
     const [box, setBox] = useState<BoxOf | null>(null);
     const [isTable, setTable] = useState(false);
     const of = recording.value;
     const isReady = of?.tiles.state === "ready" || api.value?.isReport === true;
-    const asked = useAnswer<{ readonly tracks: readonly Track[] }>("tracks", isReady ? { track, limit: LANES_MAX, ...whose(track) } : null);
-    const told = asked.answer?.tracks[0] ?? null;
-    const lanes = useMemo(() => (told ? lanesOf(told) : []), [told]);
+    const query = useAnswer<{ readonly tracks: readonly Track[] }>("tracks", isReady ? { track, limit: LANES_MAX, ...laneFilter(track) } : null);
+    const info = query.answer?.tracks[0] ?? null;
+    const lanes = useMemo(() => (info ? lanesOf(info) : []), [info]);
     const bands = useMemo(() => bandsOf(track), [track, of?.digest]);
     const active = view.value.options["at"];
     const lane = lanes.find((one) => (one.tid === null ? one.name : String(one.tid)) === active)?.lane ?? null;
-    if (of?.tiles.state === "failed") return <Problem failure={new ApiError(of.tiles.error ?? "the time line could not be made", 500)} />;
+    if (of?.tiles.state === "failed") return <Problem failure={new ApiError(of.tiles.error ?? "cannot build the timeline", 500)} />;
     if (!isReady) return <Building done={of?.tiles.done ?? 0} />;
-    if (asked.failure) return <Problem failure={asked.failure} />;
-    if (!told) return <Pending what="asking who there is" />;
-    if (lanes.length === 0) return <p class="quiet none">nobody in this window</p>;
+    if (query.failure) return <Problem failure={query.failure} />;
+    if (!info) return <Pending what="Loading lanes…" />;
+    if (lanes.length === 0) return <p class="quiet none">no lanes in this window</p>;
     const onItem = (one: Lane, at: number) => void chooseItem(track, one, at);
     return (
         <section class="lanes">
             <header>
-                <Legend track={track} groups={told.groups} />
-                {told.total > lanes.length && (
+                <Legend track={track} groups={info.groups} />
+                {info.total > lanes.length && (
                     <span class="quiet">
-                        the busiest {lanes.length} of {told.total}; filter for others
+                        the busiest {lanes.length} of {info.total}; use a filter to show others
                     </span>
                 )}
                 <button type="button" class="small" aria-pressed={isTable} onClick={() => setTable(!isTable)}>
@@ -82,7 +82,7 @@ export function LaneChart({ track }: { readonly track: TrackName }) {
                     onBaseline={(baseline) => go({ baseline })}
                     onItem={onItem}
                     onFailure={(error) => setFailure(error instanceof ApiError ? error : new ApiError(String(error), 0))}
-                    describe={(one, at) => `${one.name}${one.tid === null ? "" : ` ${one.tid}`}, ${duration(at - shown.value.begin)} from the left edge; Enter tells more`}
+                    describe={(one, at) => `${one.name}${one.tid === null ? "" : ` ${one.tid}`}, ${duration(at - shown.value.begin)} from the left edge; Enter shows details`}
                 />
             )}
             {box && <Box box={box} what={track === "block" ? "block" : "io"} onClose={() => setBox(null)} />}
@@ -98,14 +98,14 @@ function bandsOf(track: TrackName): readonly BandOf[] {
     return [band(track, 2, HEIGHT[track] - 4)];
 }
 
-/** Filters that choose lanes. */
-function whose(track: TrackName): Parameters {
+/** Filters that select lanes. */
+function laneFilter(track: TrackName): Parameters {
     if (track === "cpus" || track === "block") return {};
     const { pid, tid, comm, w } = common.value;
     return { pid, tid, comm, w };
 }
 
-/** Of a box over some lanes, who they are; over all, nobody in particular. */
+/** Filter for the lanes in a box; empty if it covers all lanes. */
 export function filterOf(track: TrackName, inside: readonly Lane[], all: number): Readonly<Record<string, string>> {
     if (inside.length === 0 || inside.length === all) return {};
     if (track === "block") return { dev: inside.map((lane) => lane.name).join(",") };
@@ -125,16 +125,16 @@ export function useArrows(track: TrackName, lanes: readonly Lane[]): readonly Ar
     const { begin, end } = shown.value;
     const isWanted = track === "states" && end - begin <= ARROW_WINDOW_NS && lanes.length > 0;
     const parameters = { w: `${offsetText(begin)}..${offsetText(end)}`, limit: ARROWS_MAX + 1 };
-    const asked = useAnswer<{ readonly rows: readonly Wakeup[]; readonly cut: boolean }>("wakeups", isWanted ? parameters : null);
+    const query = useAnswer<{ readonly rows: readonly Wakeup[]; readonly cut: boolean }>("wakeups", isWanted ? parameters : null);
     return useMemo(() => {
-        const rows = isWanted ? (asked.answer?.rows ?? []) : [];
+        const rows = isWanted ? (query.answer?.rows ?? []) : [];
         if (rows.length > ARROWS_MAX) return [];
         return rows.map((row) => ({
             at: sinceBegin(clock.value, row.ts_ns),
             from: row.context === "task" ? row.waker_utid : null,
             to: row.utid,
         }));
-    }, [asked.answer, isWanted]);
+    }, [query.answer, isWanted]);
 }
 
 const ITEM_OF: Readonly<Record<TrackName, readonly [string, string]>> = {
@@ -146,20 +146,20 @@ const ITEM_OF: Readonly<Record<TrackName, readonly [string, string]>> = {
     samples: ["stacks", "tid"],
 };
 
-/** Asks for the exact interval at a moment of a lane. */
+/** Requests and selects the exact interval of a lane at a time. */
 export async function chooseItem(track: TrackName, lane: Lane, at: number): Promise<void> {
     const from = api.value;
     const of = recording.value;
     if (!from || !of) return;
-    hideMoment();
+    hideDump();
     if (lane.tid !== null) setOption("at", String(lane.tid), true);
     const [what, key] = ITEM_OF[track];
-    const who = key === "tid" ? lane.tid : key === "cpu" ? lane.lane : lane.name;
-    const moment: Span = { begin: at, end: at + 1 };
-    const parameters = { rec: of.id, what, view: "log", w: `${offsetText(moment.begin)}..${offsetText(moment.end)}`, [key]: who ?? undefined, limit: 50 };
+    const subject = key === "tid" ? lane.tid : key === "cpu" ? lane.lane : lane.name;
+    const instant: Span = { begin: at, end: at + 1 };
+    const parameters = { rec: of.id, what, view: "log", w: `${offsetText(instant.begin)}..${offsetText(instant.end)}`, [key]: subject ?? undefined, limit: 50 };
     const answer = (await from.json("table", parameters)) as Answer;
     const [table] = answer.tables;
-    // Of several that overlap, the one that the pixel shows: the shortest.
+    // Of overlapping intervals the shortest, which is the one drawn in the pixel.
     const rows = [...(table?.rows ?? [])].sort((a, b) => lengthOf(a) - lengthOf(b));
     const [row] = rows;
     if (table && row) choose({ id: typeof row["id"] === "string" ? row["id"] : null, row, table });
@@ -179,7 +179,7 @@ function Twin({ track }: { track: TrackName }) {
 export function Building({ done }: { done: number }) {
     return (
         <p class="pending" role="status">
-            the time line is being prepared, once for this recording: <progress value={done} max={1} aria-label="prepared" /> {Math.round(done * 100)} %
+            Building the timeline, once per recording: <progress value={done} max={1} aria-label="progress" /> {Math.round(done * 100)} %
         </p>
     );
 }

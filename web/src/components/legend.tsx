@@ -9,7 +9,7 @@ const CLASSES: Readonly<Record<TrackName, readonly string[]>> = {
     samples: ["running", "asleep", "inferred", "unseen"],
 };
 
-/** What colours and textures mean. */
+/** Legend of colours and textures. */
 export function Legend({ track, groups }: { readonly track: TrackName; readonly groups: readonly string[] }) {
     return (
         <ul class="legend" aria-label="colours">
@@ -22,35 +22,35 @@ export function Legend({ track, groups }: { readonly track: TrackName; readonly 
             )}
             {track === "states" && (
                 <li class="quiet">
-                    below: calls <i class="swatch colour-s1" aria-hidden="true" /> files <i class="swatch colour-s4" aria-hidden="true" /> network{" "}
+                    below: system calls <i class="swatch colour-s1" aria-hidden="true" /> files <i class="swatch colour-s4" aria-hidden="true" /> network{" "}
                     <i class="swatch colour-asleep" aria-hidden="true" /> waiting
                 </li>
             )}
-            {track === "cpus" && <li class="quiet">a colour per thread</li>}
+            {track === "cpus" && <li class="quiet">one colour per thread</li>}
         </ul>
     );
 }
 
 const SAMPLED: readonly (readonly [string, string])[] = [
-    ["running", "running in code of a runtime"],
+    ["running", "running managed code"],
     ["s1", "native code"],
-    ["s4", "the kernel's"],
+    ["s4", "kernel code"],
     ["asleep", "waiting"],
-    ["inferred", "kernel wait (inferred: no sample was possible)"],
+    ["inferred", "kernel wait (inferred from a sampling gap)"],
     ["unseen", "not sampled"],
 ];
 
-/** The same for samples; what nobody recorded is dotted and says so. */
+/** Legend of samples; inferred states are dotted and labelled as such. */
 export function SampleLegend() {
     return (
         <ul class="legend" aria-label="colours of samples">
-            {SAMPLED.map(([colour, says], at) => (
+            {SAMPLED.map(([colour, label], at) => (
                 <li key={colour}>
                     {at === 0 && "samples: "}
-                    <i class={`swatch colour-${colour}`} aria-hidden="true" /> {says}
+                    <i class={`swatch colour-${colour}`} aria-hidden="true" /> {label}
                 </li>
             ))}
-            <li class="quiet">zoomed in: a colour per function</li>
+            <li class="quiet">zoomed in: one colour per function</li>
         </ul>
     );
 }

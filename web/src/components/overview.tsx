@@ -1,5 +1,5 @@
 import { api, clock, recording } from "../app";
-import { useAnswer } from "../ask";
+import { useAnswer } from "../query";
 import { Minimap } from "../charts/index";
 import { marks } from "../marks";
 import { go, view } from "../state";
@@ -10,14 +10,14 @@ interface Series {
 }
 
 const POINTS = 600;
-/** What is told in small: busy CPUs, threads that wait uninterruptibly, bytes of disks. */
+/** Series of the overview: busy CPUs, uninterruptible threads, disk throughput. */
 const SHOWN = ["cpu", "blocked", "block_bytes"];
 
-/** The whole recording, always in sight. */
+/** Overview of the whole recording, always visible. */
 export function Overview() {
     const isReady = recording.value?.tiles.state === "ready" || api.value?.isReport === true;
-    const asked = useAnswer<Series>("series", isReady ? { name: "activity", points: POINTS } : null);
-    const series = (asked.answer?.series ?? [])
+    const query = useAnswer<Series>("series", isReady ? { name: "activity", points: POINTS } : null);
+    const series = (query.answer?.series ?? [])
         .filter((one) => SHOWN.includes(one.name))
         .map((one) => ({ name: one.name, values: one.values.map((value) => value ?? 0) }));
     return (

@@ -4,7 +4,7 @@ import { lettersAct, offered } from "../actions";
 import { commandOf } from "../commands";
 import { closeDialog, Dialog } from "./dialogs";
 
-/** Every action, found by a part of its name. */
+/** All actions, searchable by name. */
 export function Palette() {
     const [text, setText] = useState("");
     const [active, setActive] = useState(0);
@@ -32,7 +32,7 @@ export function Palette() {
                 aria-controls="actions"
                 aria-activedescendant={`action-${active}`}
                 value={text}
-                placeholder="what to do"
+                placeholder="action"
                 onInput={(event) => {
                     setText(event.currentTarget.value);
                     setActive(0);
@@ -55,15 +55,15 @@ export function Palette() {
 
 const CHART_KEYS: readonly (readonly [string, string])[] = [
     ["w s, + −, Ctrl+wheel", "zoom in and out"],
-    ["a D, ← →", "earlier, later (d, too, where there are no samples)"],
-    ["d", "where there are samples: all stacks at the cursor"],
-    ["n N", "next or previous wait of the row; Enter: to who held the lock"],
+    ["a D, ← →", "earlier, later (also d, without samples)"],
+    ["d", "with samples: all stacks at the cursor"],
+    ["n N", "next or previous wait of the row; Enter: go to the lock holder"],
     ["↑ ↓", "row above, below"],
     [", .", "interval before, after on the row"],
-    ["Enter", "choose what is under the cursor"],
-    ["drag", "choose a window; Ctrl+drag one to compare with"],
-    ["Shift+drag", "move"],
-    ["0, double click", "everything"],
+    ["Enter", "select the item under the cursor"],
+    ["drag", "select a window; Ctrl+drag: select a baseline"],
+    ["Shift+drag", "pan"],
+    ["0, double click", "show the whole recording"],
 ];
 
 export function Help() {
@@ -74,12 +74,12 @@ export function Help() {
                 <Keys name="in charts" keys={CHART_KEYS} />
             </div>
             <label>
-                <input type="checkbox" checked={lettersAct.value} onChange={(event) => (lettersAct.value = event.currentTarget.checked)} /> single
-                letters act
+                <input type="checkbox" checked={lettersAct.value} onChange={(event) => (lettersAct.value = event.currentTarget.checked)} /> single-letter
+                shortcuts
             </label>
             <p class="quiet">
-                grades: A seen in events, B most likely, C coincided, D a guess. Nothing leaves this machine; every number can be had in the
-                terminal by the command that “copy command” gives.
+                Grades: A observed in events, B most likely, C overlapped in time, D a guess. No data leaves this machine. “copy command”
+                gives the command that prints the same data in a terminal.
             </p>
         </Dialog>
     );

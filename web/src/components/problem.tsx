@@ -3,7 +3,7 @@ import { useEffect, useState } from "preact/hooks";
 import type { ApiError } from "../api";
 import { visible } from "../visible";
 
-/** Why there is no answer, and what to do. */
+/** An error and its hint. */
 export function Problem({ failure }: { readonly failure: ApiError }) {
     return (
         <div class="problem" role="alert">
@@ -13,10 +13,10 @@ export function Problem({ failure }: { readonly failure: ApiError }) {
     );
 }
 
-/** Nobody counts the first seconds. */
+/** Waits shorter than this show no seconds. */
 const COUNTED_FROM = 3;
 
-/** What is awaited, and for how long already where it takes longer than people expect. */
+/** A pending request, with the elapsed seconds if it takes longer. */
 export function Pending({ what }: { readonly what: string }) {
     const [seconds, setSeconds] = useState(0);
     useEffect(() => {

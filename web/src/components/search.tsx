@@ -1,7 +1,7 @@
 import { useEffect, useState } from "preact/hooks";
 
 import { clock } from "../app";
-import { useAnswer } from "../ask";
+import { useAnswer } from "../query";
 import { go, type PageId } from "../state";
 import { sinceBegin, timeOfDay } from "../times";
 import type { Hit } from "../types";
@@ -10,7 +10,7 @@ import { visible } from "../visible";
 import { closeDialog, Dialog } from "./dialogs";
 import { Pending, Problem } from "./problem";
 
-/** How long somebody has to stop typing, ms. */
+/** Pause in typing before the search starts, ms. */
 const STILL_MS = 200;
 const PAGE_OF: Readonly<Record<string, PageId>> = {
     thread: "threads",
@@ -22,17 +22,17 @@ const PAGE_OF: Readonly<Record<string, PageId>> = {
     story: "explain",
 };
 
-/** Threads, files, devices, functions by a part of their name. */
+/** Searches threads, files, devices and functions by a part of their name. */
 export function Search() {
     const [text, setText] = useState("");
-    const [asked, setAsked] = useState("");
+    const [term, setTerm] = useState("");
     const [active, setActive] = useState(0);
     useEffect(() => {
-        const timer = setTimeout(() => setAsked(text.trim()), STILL_MS);
+        const timer = setTimeout(() => setTerm(text.trim()), STILL_MS);
         return () => clearTimeout(timer);
     }, [text]);
-    const found = useAnswer<{ readonly hits: readonly Hit[]; readonly cut: boolean }>("search", asked.length > 0 ? { q: asked, limit: 100 } : null);
-    const hits = asked ? (found.answer?.hits ?? []) : [];
+    const found = useAnswer<{ readonly hits: readonly Hit[]; readonly cut: boolean }>("search", term.length > 0 ? { q: term, limit: 100 } : null);
+    const hits = term ? (found.answer?.hits ?? []) : [];
     const onKeyDown = (event: KeyboardEvent) => {
         if (event.key === "ArrowDown") setActive(Math.min(active + 1, hits.length - 1));
         else if (event.key === "ArrowUp") setActive(Math.max(active - 1, 0));
@@ -59,8 +59,8 @@ export function Search() {
                 onKeyDown={onKeyDown}
             />
             {found.failure && <Problem failure={found.failure} />}
-            {asked && found.isPending && <Pending what="searching" />}
-            <ul id="hits" role="listbox" aria-label="found">
+            {term && found.isPending && <Pending what="Searching…" />}
+            <ul id="hits" role="listbox" aria-label="matches">
                 {hits.map((hit, at) => (
                     <li key={`${hit.kind}-${hit.text}-${at}`} id={`hit-${at}`} role="option" aria-selected={at === active} onClick={() => open(hit)}>
                         <span class="kind">{hit.kind}</span> <bdi>{visible(hit.text)}</bdi>{" "}
@@ -71,8 +71,8 @@ export function Search() {
                     </li>
                 ))}
             </ul>
-            {asked && found.answer && hits.length === 0 && !found.isPending && <p class="quiet none">nothing has that in its name</p>}
-            {found.answer?.cut && asked && <p class="quiet">more than these; write more of the name</p>}
+            {term && found.answer && hits.length === 0 && !found.isPending && <p class="quiet none">no matches</p>}
+            {found.answer?.cut && term && <p class="quiet">more matches than shown; type more of the name</p>}
         </Dialog>
     );
 }

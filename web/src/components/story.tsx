@@ -1,7 +1,7 @@
 import { useId, useState } from "preact/hooks";
 
 import { clock } from "../app";
-import { useAnswer } from "../ask";
+import { useAnswer } from "../query";
 import { copy } from "../clipboard";
 import { actorName, openEvidence, placeOf } from "../evidence";
 import { go } from "../state";
@@ -18,7 +18,7 @@ const CONFIDENCE: Readonly<Record<Story["confidence"], string>> = {
     low: "confidence low",
 };
 
-/** A slow operation, where its time went, and who did it. */
+/** A finding: a slow operation, where its time went, and the culprit. */
 export function StoryCard({ story, number, isOpen }: { readonly story: Story; readonly number: number; readonly isOpen: boolean }) {
     const [open, setOpen] = useState(isOpen);
     const body = useId();
@@ -33,7 +33,7 @@ export function StoryCard({ story, number, isOpen }: { readonly story: Story; re
             options: target.actor.tid === null ? {} : { at: String(target.actor.tid) },
         });
     return (
-        <article class="card story" aria-label={`story ${number}`}>
+        <article class="card story" aria-label={`finding ${number}`}>
             <header>
                 <button type="button" class="number" aria-expanded={open} aria-controls={body} onClick={() => setOpen(!open)}>
                     <span aria-hidden="true">{open ? "▾" : "▸"}</span> {number}
@@ -42,12 +42,12 @@ export function StoryCard({ story, number, isOpen }: { readonly story: Story; re
             </header>
             <p class="badges">
                 <span class={`badge confidence-${story.confidence}`}>{CONFIDENCE[story.confidence]}</span>
-                <span class="badge" title={`grades: A seen, B most likely, C coincided, D guess`}>
+                <span class="badge" title={`grades: A observed, B most likely, C overlapped in time, D a guess`}>
                     grade {story.culprit === null ? "–" : (story.parts[story.culprit]?.grade ?? "–")}
                 </span>
                 {group && group.count > 1 && (
                     <span class="badge">
-                        {plural(group.count, "such call")}, {duration(group.dur_ns_total)} together
+                        {plural(group.count, "similar call")}, {duration(group.dur_ns_total)} in total
                     </span>
                 )}
                 <span class="quiet">
@@ -63,10 +63,10 @@ export function StoryCard({ story, number, isOpen }: { readonly story: Story; re
     );
 }
 
-/** The sentence, with the culprit as the way to it. */
+/** The verdict, with the culprit as a link. */
 function Verdict({ story }: { story: Story }) {
     const part = story.culprit === null ? null : story.parts[story.culprit];
-    // Whoever is on another host is not in this recording: there is nowhere to go.
+    // Actors on another host are not in this recording: no link.
     const isHere = part && part.culprit.kind !== "own" && part.culprit.host === undefined;
     const name = isHere ? actorName(part.culprit) : null;
     const at = name === null ? -1 : story.verdict.lastIndexOf(name);
@@ -90,11 +90,11 @@ function Body({ story, onShow }: { story: Story; onShow: () => void }) {
             <Ladder story={story} />
             <p class="actions">
                 <button type="button" class="primary" onClick={onShow}>
-                    show on the time line
+                    show on the timeline
                 </button>
                 {story.reproduce && (
                     <button type="button" onClick={() => void copy(story.reproduce ?? "", "command")} title={title(story.reproduce)}>
-                        copy the command
+                        copy command
                     </button>
                 )}
             </p>
@@ -104,7 +104,7 @@ function Body({ story, onShow }: { story: Story; onShow: () => void }) {
     );
 }
 
-/** Parts shown one by one; the rest is one. */
+/** Parts shown before “more”. */
 const PARTS_SHOWN = 8;
 
 function Shares({ parts }: { parts: readonly Part[] }) {
@@ -138,8 +138,8 @@ function Parts({ story }: { story: Story }) {
                         <th class="number" scope="col">time</th>
                         <th class="number" scope="col">share</th>
                         <th scope="col">grade</th>
-                        <th scope="col">as</th>
-                        <th scope="col">because of</th>
+                        <th scope="col">mechanism</th>
+                        <th scope="col">culprit</th>
                         <th scope="col">evidence</th>
                     </tr>
                 </thead>
@@ -180,11 +180,11 @@ function Parts({ story }: { story: Story }) {
 }
 
 function because(part: Part): string {
-    const who = part.culprit.kind === "own" ? "itself" : actorName(part.culprit);
+    const name = part.culprit.kind === "own" ? "the thread itself" : actorName(part.culprit);
     const thing = part.object ? ` ${part.object.kind} ${part.object.name}` : "";
     const call = part.activity && part.culprit.kind !== "own" ? ` in ${part.activity.call}` : "";
     const path = part.activity?.path && part.culprit.kind !== "own" ? `(${part.activity.path})` : "";
-    return `${who}${thing}${call}${path}`;
+    return `${name}${thing}${call}${path}`;
 }
 
 interface Why {
@@ -195,18 +195,18 @@ interface Why {
     readonly reference: string;
 }
 
-/** The name of a mechanism, and on demand what it is. */
+/** The name of a mechanism; a click shows its description. */
 function Mechanism({ id }: { id: string }) {
     const [isOpen, setOpen] = useState(false);
-    const asked = useAnswer<Why>("why", isOpen ? { mechanism: id } : null);
+    const query = useAnswer<Why>("why", isOpen ? { mechanism: id } : null);
     return (
         <span class="mechanism">
             <button type="button" class="link" aria-expanded={isOpen} onClick={() => setOpen(!isOpen)}>
                 {id}
             </button>
-            {isOpen && asked.answer && (
+            {isOpen && query.answer && (
                 <span class="aside" role="note">
-                    {asked.answer.what} <em>Recognised:</em> {asked.answer.recognised} <em>See:</em> {asked.answer.reference}
+                    {query.answer.what} <em>Recognised:</em> {query.answer.recognised} <em>See:</em> {query.answer.reference}
                 </span>
             )}
         </span>
@@ -219,14 +219,14 @@ function More({ story }: { story: Story }) {
         <div class="more">
             <List name="Across hosts" items={(across ?? []).map((one) => one.says)} />
             <List name="Other causes" items={alternatives.map((one) => one.says)} />
-            <List name="What to try" items={suggestions} />
+            <List name="Suggestions" items={suggestions} />
             <List
-                name="Same culprit elsewhere"
+                name="Other victims of this culprit"
                 items={also.map((one) => `${one.what} by ${actorName(one.actor)}: ${plural(one.count, "call")}, longest ${duration(one.dur_ns)}`)}
             />
-            <List name="Busy meanwhile" items={neighbours.map((one) => `${actorName(one.actor)}: ${one.what}`)} />
+            <List name="Also busy at that time" items={neighbours.map((one) => `${actorName(one.actor)}: ${one.what}`)} />
             <List name="Not recorded" items={missing.map((one) => `${one.events} (${one.decides}): ${one.record_with}`)} />
-            <List name="To know" items={caveats} />
+            <List name="Caveats" items={caveats} />
         </div>
     );
 }

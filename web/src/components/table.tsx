@@ -10,10 +10,10 @@ import { plural } from "../units";
 import { shortened, title, visible } from "../visible";
 
 const ROW_HEIGHT = 24;
-/** Rows drawn above and below what is seen, so that scrolling shows no gaps. */
-const BESIDE = 12;
+/** Rows drawn above and below the visible part, so that scrolling shows no gaps. */
+const OVERSCAN = 12;
 const TEXT_LENGTH = 64;
-/** Many columns stand beside each other only if names are shorter. */
+/** Tables with many columns get shorter names. */
 const SHORT_LENGTH = 34;
 const COLUMNS_MANY = 9;
 
@@ -24,21 +24,21 @@ interface Order {
 
 interface Props {
     readonly table: AnswerTable;
-    /** Height of the part that scrolls, in rows at most. */
+    /** Maximum height of the scrolling part, in rows. */
     readonly rowsShown?: number;
     readonly selected?: (row: Row) => boolean;
     readonly onSelect?: (row: Row) => void;
     readonly onEnter?: (row: Row) => void;
     readonly actions?: (row: Row) => ComponentChildren;
-    /** Of times in it, where that is not the recording's. */
+    /** Clock of its times, if not the recording's. */
     readonly clock?: Clock;
-    /** What it means that there are no rows. */
+    /** Shown if there are no rows. */
     readonly none?: string;
 }
 
-/** Rows of an answer. Only what is seen is drawn, however many there are. */
+/** Rows of a result. Only visible rows are drawn. */
 export function Table(props: Props) {
-    const { table, rowsShown = 18, clock = recorded.value, none = "nothing in this window" } = props;
+    const { table, rowsShown = 18, clock = recorded.value, none = "no data in this window" } = props;
     const [order, setOrder] = useState<Order | null>(null);
     const [top, setTop] = useState(0);
     const [active, setActive] = useState(0);
@@ -48,8 +48,8 @@ export function Table(props: Props) {
     const room = columns.length < COLUMNS_MANY ? TEXT_LENGTH : SHORT_LENGTH;
     useEffect(() => setActive((at) => Math.min(at, Math.max(rows.length - 1, 0))), [rows]);
 
-    const first = Math.max(Math.floor(top / ROW_HEIGHT) - BESIDE, 0);
-    const last = Math.min(first + rowsShown + 2 * BESIDE, rows.length);
+    const first = Math.max(Math.floor(top / ROW_HEIGHT) - OVERSCAN, 0);
+    const last = Math.min(first + rowsShown + 2 * OVERSCAN, rows.length);
     const move = (to: number) => {
         const at = Math.min(Math.max(to, 0), rows.length - 1);
         setActive(at);
@@ -96,7 +96,7 @@ export function Table(props: Props) {
                             {columns.map((column) => (
                                 <Head key={column.name} column={column} order={order} onOrder={setOrder} />
                             ))}
-                            {props.actions && <th role="columnheader">does</th>}
+                            {props.actions && <th role="columnheader">actions</th>}
                         </tr>
                     </thead>
                     <tbody role="rowgroup">
@@ -143,7 +143,7 @@ function sorted(table: AnswerTable, order: Order | null): readonly Row[] {
     return [...table.rows].sort((a, b) => compareCells(a[column.name], b[column.name], column.measure, order.sign));
 }
 
-/** Columns without any value say nothing. */
+/** Columns with at least one value. */
 function filled(table: AnswerTable): readonly Column[] {
     if (table.rows.length === 0) return table.columns;
     return table.columns.filter((column) => table.rows.some((row) => (row[column.name] ?? "") !== ""));
@@ -167,7 +167,7 @@ interface ValueProps {
     readonly row: Row;
     readonly column: Column;
     readonly isFirst: boolean;
-    /** Characters at most. */
+    /** Maximum number of characters. */
     readonly room: number;
     readonly clock: Clock;
 }
@@ -214,8 +214,8 @@ function Footnotes({ rows }: { rows: readonly Row[] }) {
     if (!has("overlap") && !has("outlier")) return null;
     return (
         <p class="quiet notes">
-            {has("outlier") && <span>! stands out </span>}
-            {has("overlap") && <span>* goes on beyond the window</span>}
+            {has("outlier") && <span>! outlier </span>}
+            {has("overlap") && <span>* extends beyond the window</span>}
         </p>
     );
 }

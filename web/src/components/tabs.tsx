@@ -9,7 +9,7 @@ interface Props {
     readonly children: ComponentChildren;
 }
 
-/** Tabs as keyboards and screen readers know them: arrows move, one is in the order of focus. */
+/** Tabs with the standard keyboard and screen-reader behaviour: arrow keys move, one tab is in the focus order. */
 export function Tabs({ label, tabs, active, onChoose, children }: Props) {
     const id = useId();
     const list = useRef<HTMLDivElement>(null);

@@ -7,22 +7,22 @@ import { marks } from "../marks";
 import { common, go, setOption, view } from "../state";
 import { theme } from "../theme";
 import {
-    askedOf,
+    threadParameters,
     chosenThreads,
-    cursorMoment,
+    cursorTime,
     followed,
     hasRows,
     keyOf,
-    lastMoment,
+    lastCursor,
     linksOf,
-    meant,
+    highlighted,
     nameOf,
-    nextMoment,
+    nextEvent,
     patternOf,
-    shownMoment,
-    showMoment,
+    dumpTime,
+    showDump,
     type Threads,
-    useSilences,
+    useGaps,
     useThreads,
     useWaits,
 } from "../threads";
@@ -36,21 +36,21 @@ import { Pending, Problem } from "./problem";
 
 const HEIGHT = 430;
 
-/** What threads did: their states as the kernel tells them, samples beside, and who waited for whom. */
+/** The thread chart: kernel thread states, samples, and lock waits. */
 export function ThreadLanes() {
     const threads = useThreads();
     const of = recording.value;
-    if (of?.tiles.state === "failed") return <Problem failure={new ApiError(of.tiles.error ?? "the time line could not be made", 500)} />;
+    if (of?.tiles.state === "failed") return <Problem failure={new ApiError(of.tiles.error ?? "cannot build the timeline", 500)} />;
     if (of?.tiles.state === "building") return <Building done={of.tiles.done ?? 0} />;
     if (threads.failure) return <Problem failure={threads.failure} />;
-    if (threads.isPending && threads.lanes.length === 0) return <Pending what="asking who there is" />;
-    if (threads.lanes.length === 0) return <Nobody />;
+    if (threads.isPending && threads.lanes.length === 0) return <Pending what="Loading threads…" />;
+    if (threads.lanes.length === 0) return <NoThreads />;
     return <Chart threads={threads} />;
 }
 
-function Nobody() {
+function NoThreads() {
     const isCounted = hasRows("stack_sample") && view.value.window === null;
-    return <p class="quiet none">{isCounted ? "these samples have no times: there is no time line of them, only the flame graph below" : "nobody in this window"}</p>;
+    return <p class="quiet none">{isCounted ? "these samples have no timestamps: no timeline, only the flame graph below" : "no threads in this window"}</p>;
 }
 
 function Chart({ threads }: { readonly threads: Threads }) {
@@ -63,13 +63,13 @@ function Chart({ threads }: { readonly threads: Threads }) {
     const lanes = useMemo(() => matching(threads.lanes, pattern), [threads.lanes, options["threads"]]);
     const bands = useMemo(() => bandsOf(threads), [threads.states?.lanes.length, threads.samples?.lanes.length, recording.value?.digest]);
     const waits = useWaits(threads.lanes, isLinked);
-    const silences = useSilences(threads.lanes);
-    const links = useMemo(() => (isLinked ? linksOf(waits, silences) : []), [isLinked, waits, silences]);
-    const stops = useMemo(() => silences.filter((one) => one.kind === "process_stopped"), [silences]);
+    const gaps = useGaps(threads.lanes);
+    const links = useMemo(() => (isLinked ? linksOf(waits, gaps) : []), [isLinked, waits, gaps]);
+    const stops = useMemo(() => gaps.filter((one) => one.kind === "process_stopped"), [gaps]);
     const arrows = useArrows(hasRows("thread_state") && !isLinked ? "states" : "samples", threads.lanes);
-    const chosen = useMemo(() => new Set(lanes.filter((lane) => meant.value.has(nameOf(lane))).map((lane) => lane.lane)), [lanes, meant.value]);
+    const chosen = useMemo(() => new Set(lanes.filter((lane) => highlighted.value.has(nameOf(lane))).map((lane) => lane.lane)), [lanes, highlighted.value]);
     useEffect(() => {
-        chosenThreads.value = pattern instanceof RegExp ? askedOf(lanes, threads.lanes.length, pattern) : {};
+        chosenThreads.value = pattern instanceof RegExp ? threadParameters(lanes, threads.lanes.length, pattern) : {};
         return () => {
             chosenThreads.value = {};
         };
@@ -77,14 +77,14 @@ function Chart({ threads }: { readonly threads: Threads }) {
     const active = lanes.find((one) => keyOf(one) === options["at"])?.lane ?? null;
     const isSampled = (threads.samples?.lanes.length ?? 0) > 0;
     const follow = (lane: Lane, at: number): number | null => {
-        const to = isLinked ? followed(waits, silences, lane, at) : null;
+        const to = isLinked ? followed(waits, gaps, lane, at) : null;
         if (!to) return null;
-        announce(to.says);
-        showMoment(to.at, to.lane);
+        announce(to.text);
+        showDump(to.at, to.lane);
         return to.at;
     };
     const describe = (lane: Lane, at: number, values: ReadonlyMap<TrackName, number>) =>
-        [nameOf(lane), ...whatOf(threads, values), ...waits.filter((one) => one.lane === lane && one.begin <= at && at < one.end).map((one) => `waits for ${one.lock}${one.holder ? `, held by ${nameOf(one.holder)} (${one.confidence} confidence)` : ""}`), `${duration(at - shown.value.begin)} from the left edge; Enter tells more`].join(", ");
+        [nameOf(lane), ...whatOf(threads, values), ...waits.filter((one) => one.lane === lane && one.begin <= at && at < one.end).map((one) => `waits for ${one.lock}${one.holder ? `, held by ${nameOf(one.holder)} (${one.confidence} confidence)` : ""}`), `${duration(at - shown.value.begin)} from the left edge; Enter shows details`].join(", ");
     return (
         <section class="lanes">
             <header>
@@ -96,7 +96,7 @@ function Chart({ threads }: { readonly threads: Threads }) {
             {isTable ? (
                 <Twin isLinked={isLinked} />
             ) : lanes.length === 0 ? (
-                <p class="quiet none">no thread has a name like that</p>
+                <p class="quiet none">no thread name matches</p>
             ) : (
                 <TrackChart
                     label="threads over time"
@@ -112,7 +112,7 @@ function Chart({ threads }: { readonly threads: Threads }) {
                     groupBy={options["pool"] === "on" ? "pool" : "process"}
                     links={links}
                     stops={stops}
-                    pinned={shownMoment()}
+                    pinned={dumpTime()}
                     chosen={chosen}
                     active={active}
                     version={`${recording.value?.id} ${recording.value?.digest ?? ""}`}
@@ -121,11 +121,11 @@ function Chart({ threads }: { readonly threads: Threads }) {
                     onAll={() => go({ window: null })}
                     onBox={(drawn) => setBox(drawn ? { window: drawn.range, filter: filterOf("states", drawn.lanes, threads.lanes.length) } : null)}
                     onBaseline={(window) => go({ baseline: window })}
-                    onItem={(lane, at, track) => (track === "samples" ? showMoment(at, lane) : void chooseItem(track, lane, at))}
+                    onItem={(lane, at, track) => (track === "samples" ? showDump(at, lane) : void chooseItem(track, lane, at))}
                     onFollow={follow}
-                    {...(isSampled ? { onMoment: (at: number) => showMoment(at, null) } : {})}
-                    nextOn={(lane, at, isBack) => nextMoment(waits, silences, lane, at, isBack)}
-                    onCursor={(at) => (lastMoment.value = at)}
+                    {...(isSampled ? { onDump: (at: number) => showDump(at, null) } : {})}
+                    nextOn={(lane, at, isBack) => nextEvent(waits, gaps, lane, at, isBack)}
+                    onCursor={(at) => (lastCursor.value = at)}
                     onFailure={(error) => setFailure(error instanceof ApiError ? error : new ApiError(String(error), 0))}
                     describe={describe}
                 />
@@ -146,7 +146,7 @@ interface ControlsProps {
 function Controls({ pattern, count, threads, isTable, onTable }: ControlsProps) {
     const { options } = view.value;
     const toggle = (key: string) => setOption(key, options[key] === "on" ? null : "on", true);
-    const moment = () => showMoment(cursorMoment(), null);
+    const dump = () => showDump(cursorTime(), null);
     return (
         <p class="actions lanes-tools">
             <label>
@@ -160,20 +160,20 @@ function Controls({ pattern, count, threads, isTable, onTable }: ControlsProps) 
                 />
             </label>
             <span class="quiet" aria-live="polite">
-                {pattern === "wrong" && "that is no regular expression"}
+                {pattern === "wrong" && "not a valid regular expression"}
                 {pattern instanceof RegExp && `${count} of ${threads.lanes.length}`}
-                {threads.hidden > 0 && ` the busiest ${threads.lanes.length}; ${threads.hidden} more, filter for them`}
+                {threads.hidden > 0 && ` the busiest ${threads.lanes.length}; use a filter to show ${threads.hidden} more`}
             </span>
             <button type="button" aria-pressed={options["pool"] === "on"} onClick={() => toggle("pool")}>
                 by pool
             </button>
             {(hasRows("lock_wait") || hasRows("sample_gap")) && (
-                <button type="button" aria-pressed={options["links"] === "on"} onClick={() => toggle("links")} title="n: next wait of the row; Enter: to who held the lock">
-                    who held the lock
+                <button type="button" aria-pressed={options["links"] === "on"} onClick={() => toggle("links")} title="n: next wait of the row; Enter: go to the lock holder">
+                    lock holders
                 </button>
             )}
             {hasRows("stack_sample") && (
-                <button type="button" onClick={moment} title="d in the chart">
+                <button type="button" onClick={dump} title="d in the chart">
                     all stacks at the cursor
                 </button>
             )}
@@ -208,23 +208,23 @@ function bandsOf(threads: Threads): readonly BandOf[] {
     return hasSamples ? [...kernel, band("samples", 24, 9)] : kernel;
 }
 
-const CODE: readonly string[] = ["", " in the kernel", " in native code", " in code of a runtime"];
+const CODE: readonly string[] = ["", " in the kernel", " in native code", " in managed code"];
 const GAPS: Readonly<Record<string, string>> = {
-    kernel_wait: "no sample: a wait in the kernel (inferred)",
-    page_fault: "no sample: a page fault (inferred)",
-    sampler_late: "no sample: the sampler was late",
-    cpu_starved: "no sample: no CPU was free",
+    kernel_wait: "sampling gap: kernel wait (inferred)",
+    page_fault: "sampling gap: page fault (inferred)",
+    sampler_late: "sampling gap: sampler late",
+    cpu_starved: "sampling gap: no CPU available",
 };
 
-/** What the strips show at a moment, in words. */
+/** Description of the strips at a time. */
 function whatOf(threads: Threads, values: ReadonlyMap<TrackName, number>): string[] {
     const state = threads.states?.values[values.get("states") ?? -1];
     const sampled = values.get("samples");
     if (sampled === undefined) return state ? [state] : [];
     const { place, code } = sampleValue(sampled);
     const word = threads.samples?.values[place] ?? "";
-    const said = GAPS[word] ?? `sampled ${word}${CODE[code] ?? ""}`;
-    return state ? [state, said] : [said];
+    const sample = GAPS[word] ?? `sampled ${word}${CODE[code] ?? ""}`;
+    return state ? [state, sample] : [sample];
 }
 
 /** The same as tables. */

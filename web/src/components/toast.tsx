@@ -6,7 +6,7 @@ const text = signal<string | null>(null);
 let timer: ReturnType<typeof setTimeout> | undefined;
 const SHOWN_MS = 2500;
 
-/** Says briefly that something was done. */
+/** Shows a short message about a completed action. */
 export function toast(message: string): void {
     text.value = message;
     announce(message);

@@ -5,13 +5,13 @@ import type { AnswerTable, Row } from "../types";
 import { visible } from "../visible";
 import { AnswerView } from "./answer";
 
-/** One request: its phases, its threads and their states, above each other on one scale of time. */
+/** One request: its phases, and its threads with their states, on a common time scale. */
 export function Waterfall({ parameters }: { readonly parameters: Parameters }) {
     const draw = (table: AnswerTable) => (LINES.has(table.name) ? <Lines table={table} /> : null);
     return <AnswerView what="requests" verb="threads" parameters={parameters} draw={draw} />;
 }
 
-/** The column with a letter for each part of the time, and those that name a line. */
+/** The column with one letter per time step, and the columns that name a line. */
 const LINES: ReadonlyMap<string, { readonly letters: string; readonly names: readonly string[] }> = new Map([
     ["phases", { letters: "bar", names: ["phase", "dur_ns"] }],
     ["threads", { letters: "states", names: ["comm", "tid", "got_by", "dur_ns"] }],
@@ -36,7 +36,7 @@ function Lines({ table }: { readonly table: AnswerTable }) {
             {table.rows.map((row, at) => (
                 <Line key={at} name={nameOf(table, row, of.names)} letters={String(row[of.letters] ?? "")} />
             ))}
-            {table.rows.length === 0 && <p class="quiet">not known</p>}
+            {table.rows.length === 0 && <p class="quiet">unknown</p>}
         </figure>
     );
 }
@@ -48,11 +48,11 @@ function nameOf(table: AnswerTable, row: Row, names: readonly string[]): string 
 
 function Line({ name, letters }: { readonly name: string; readonly letters: string }) {
     const runs = runsOf(letters);
-    const told = runs.filter((run) => run.letter !== " ").map((run) => (STATES[run.letter] ?? UNKNOWN)[1]);
+    const labels = runs.filter((run) => run.letter !== " ").map((run) => (STATES[run.letter] ?? UNKNOWN)[1]);
     return (
         <div class="waterfall-line">
             <bdi class="waterfall-name">{visible(name)}</bdi>
-            <span class="waterfall-bar" role="img" aria-label={told.join(", ")}>
+            <span class="waterfall-bar" role="img" aria-label={labels.join(", ")}>
                 {runs.map((run) => (
                     <i key={run.from} {...shown(run, letters.length)} />
                 ))}
@@ -61,7 +61,7 @@ function Line({ name, letters }: { readonly name: string; readonly letters: stri
     );
 }
 
-const UNKNOWN = ["unseen", "not known"] as const;
+const UNKNOWN = ["unseen", "unknown"] as const;
 
 function shown(run: Run, length: number) {
     const style = { width: `${(run.count / Math.max(length, 1)) * 100}%` };
@@ -76,7 +76,7 @@ export interface Run {
     readonly count: number;
 }
 
-/** Equal letters beside each other as one. */
+/** Runs of equal letters. */
 export function runsOf(letters: string): readonly Run[] {
     const runs: Run[] = [];
     for (let at = 0; at < letters.length; at++) {

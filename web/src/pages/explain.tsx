@@ -1,7 +1,7 @@
 import { useEffect, useState } from "preact/hooks";
 
 import { clock, recording, recordings } from "../app";
-import { type Asked, useAnswer } from "../ask";
+import { type QueryState, useAnswer } from "../query";
 import { Pending, Problem } from "../components/problem";
 import { StoryCard } from "../components/story";
 import { actorName } from "../evidence";
@@ -12,42 +12,42 @@ import type { Explanation, Finding, RecordingInfo } from "../types";
 import { ratio } from "../units";
 import { visible } from "../visible";
 
-/** Home: what was slow, and who did it. */
+/** Home page: what was slow, and the culprits. */
 export function ExplainPage() {
     const across = hostsChosen();
     const parameters = explainParameters(common.value);
-    const asked = useAnswer<Explanation>("explain", across.length > 0 ? { ...parameters, across: across.join(",") } : parameters);
+    const query = useAnswer<Explanation>("explain", across.length > 0 ? { ...parameters, across: across.join(",") } : parameters);
     const isWhole = !view.value.window && Object.keys(view.value.filter).length === 0 && across.length === 0;
     useEffect(() => {
-        if (isWhole && asked.answer && !asked.isPending) explanation.value = asked.answer;
-    }, [asked.answer, asked.isPending, isWhole]);
+        if (isWhole && query.answer && !query.isPending) explanation.value = query.answer;
+    }, [query.answer, query.isPending, isWhole]);
     return (
         <>
             <OtherHosts chosen={across} />
-            <Explained asked={asked} />
+            <Explained query={query} />
         </>
     );
 }
 
-function Explained({ asked }: { readonly asked: Asked<Explanation> }) {
-    if (asked.failure) return <Problem failure={asked.failure} />;
-    if (!asked.answer) return <Pending what="looking for what was slow, and why" />;
-    return <Told explanation={asked.answer} isStale={asked.isPending} />;
+function Explained({ query }: { readonly query: QueryState<Explanation> }) {
+    if (query.failure) return <Problem failure={query.failure} />;
+    if (!query.answer) return <Pending what="Searching for slow operations and their causes…" />;
+    return <ExplanationView explanation={query.answer} isStale={query.isPending} />;
 }
 
-/** Recordings beside this one. */
+/** The other recordings. */
 function others(): readonly RecordingInfo[] {
     const all = recordings.value?.recordings ?? [];
     return all.filter((one) => one.id !== recording.value?.id);
 }
 
-/** Ids of recordings of other hosts in which stories go on. */
+/** Ids of the recordings of other hosts that findings may continue in. */
 function hostsChosen(): readonly string[] {
     const words = (view.value.options["across"] ?? "").split(",");
     return others().flatMap((one) => (words.includes(one.id) ? [one.id] : []));
 }
 
-/** Which recordings are of hosts that this one waited for. */
+/** Selects recordings of hosts that this one waited for. */
 function OtherHosts({ chosen }: { readonly chosen: readonly string[] }) {
     const all = others();
     if (all.length === 0) return null;
@@ -58,7 +58,7 @@ function OtherHosts({ chosen }: { readonly chosen: readonly string[] }) {
     };
     return (
         <fieldset class="hosts">
-            <legend>Go on where it waits for other hosts</legend>
+            <legend>Follow waits to other hosts</legend>
             {all.map((one) => (
                 <label key={one.id}>
                     <input
@@ -73,22 +73,22 @@ function OtherHosts({ chosen }: { readonly chosen: readonly string[] }) {
     );
 }
 
-/** Of filters, explain knows who and which device. */
+/** The filters that explain accepts: window, process, thread and device. */
 export function explainParameters(from: Readonly<Record<string, string>>): Record<string, string> {
     const known = ["w", "pid", "tid", "dev"];
     return Object.fromEntries(Object.entries(from).filter(([key]) => known.includes(key)));
 }
 
-export function Told({ explanation: told, isStale }: { readonly explanation: Explanation; readonly isStale: boolean }) {
-    const { stories, findings, patterns, caveats, tracer_share: share } = told;
+export function ExplanationView({ explanation: shown, isStale }: { readonly explanation: Explanation; readonly isStale: boolean }) {
+    const { stories, findings, patterns, caveats, tracer_share: share } = shown;
     const isQuiet = stories.length + findings.length + patterns.length === 0;
     return (
-        <div class={isStale ? "told stale" : "told"}>
+        <div class={isStale ? "explanation stale" : "explanation"}>
             {isQuiet && <NothingFound />}
             {stories.map((story, at) => (
                 <StoryCard key={`${story.target.id}-${at}`} story={story} number={at + 1} isOpen={at === 0} />
             ))}
-            {findings.length > 0 && <h2>{stories.length > 0 ? "Found besides" : "Found"}</h2>}
+            {findings.length > 0 && <h2>{stories.length > 0 ? "Other findings" : "Findings"}</h2>}
             {findings.map((finding) => (
                 <FindingCard key={finding.says} finding={finding} />
             ))}
@@ -107,7 +107,7 @@ export function Told({ explanation: told, isStale }: { readonly explanation: Exp
                 {caveats.map((caveat) => (
                     <li key={caveat}>{visible(caveat)}</li>
                 ))}
-                {share !== null && share >= 0.01 && <li>the recorder took {ratio(share)} of the CPUs</li>}
+                {share !== null && share >= 0.01 && <li>the recorder used {ratio(share)} of the CPU time</li>}
             </ul>
         </div>
     );
@@ -118,8 +118,8 @@ function NothingFound() {
         <article class="card">
             <p class="verdict">Nothing stands out in {recording.value ? visible(recording.value.name) : "this recording"}.</p>
             <p>
-                No call took much longer than its like, and nobody waited long for a CPU. If something was slow all the time,
-                choose its thread or its window and ask again: drag over a chart, then “Explain this box”.
+                No call took much longer than similar calls, and no thread waited long for a CPU. If something was slow all the time,
+                select its thread or window: drag over a chart, then “explain this box”.
             </p>
         </article>
     );
@@ -145,10 +145,10 @@ function FindingCard({ finding }: { finding: Finding }) {
             </p>
             <p class="actions">
                 <button type="button" onClick={show}>
-                    show it
+                    show
                 </button>
                 <button type="button" aria-expanded={isOpen} onClick={() => setOpen(!isOpen)}>
-                    what to try
+                    suggestions
                 </button>
             </p>
             {isOpen && (
@@ -162,11 +162,11 @@ function FindingCard({ finding }: { finding: Finding }) {
     );
 }
 
-/** The sentence without the name that it begins with, which stands there as a link. */
+/** The sentence without its leading name, which is shown as a link. */
 function withoutName(finding: Finding): string {
     const name = actorName({ ...finding.culprit, tid: finding.culprit.pid });
     return [actorName(finding.culprit), name].reduce(
-        (says, begin) => (says.startsWith(begin) ? says.slice(begin.length).trimStart() : says),
+        (text, name) => (text.startsWith(name) ? text.slice(name.length).trimStart() : text),
         finding.says,
     );
 }

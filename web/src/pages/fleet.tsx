@@ -4,32 +4,32 @@ import { FleetForm } from "../components/fleet_form";
 import { FleetHeat } from "../components/fleet_heat";
 import { Pending } from "../components/problem";
 import { Tabs } from "../components/tabs";
-import { fieldsOf, type FleetQuestion, fleetTab, fleetTabs, parametersOf, questionOf } from "../fleet";
+import { fieldsOf, type FleetQuery, fleetTab, fleetTabs, parametersOf, queryOf } from "../fleet";
 import { choices, fleetChosen } from "../lake";
 import { view } from "../state";
 import { visible } from "../visible";
 
-/** Many hosts at once: where and when it was slow, who is unlike the others, and why. */
+/** Many hosts at once: where and when it was slow, which hosts deviate, and why. */
 export function FleetPage() {
     const info = fleet.value;
     if (api.value?.isReport) return <Missing />;
-    if (!info) return <Pending what="asking for the lake" />;
+    if (!info) return <Pending what="Loading the lake…" />;
     const { options } = view.value;
     const tab = fleetTab(info, options);
-    const question = tab && questionOf(info, tab.id);
-    if (!info.lake || !tab || !question) return <Missing />;
+    const query = tab && queryOf(info, tab.id);
+    if (!info.lake || !tab || !query) return <Missing />;
     document.title = `${visible(info.lake)} – whyslow`;
-    const parameters = parametersOf(question, options);
+    const parameters = parametersOf(query, options);
     const show = (id: string) => {
         fleetChosen.value = null;
         choices({ tab: id });
     };
     return (
         <Tabs label="Fleet" tabs={fleetTabs(info)} active={tab.id} onChoose={show}>
-            <FleetForm question={question} />
-            <About question={question} />
-            {wanting(tab.id, parameters) ? (
-                <p class="none">Say since which moment (`at`), or by which label and value hosts belong to the one side: then both are compared.</p>
+            <FleetForm query={query} />
+            <About query={query} />
+            {isIncomplete(tab.id, parameters) ? (
+                <p class="none">Enter a time (`at`), or a label and a value, to split the data into the two sides to compare.</p>
             ) : tab.id === "heat" ? (
                 <FleetHeat key="heat" parameters={parameters} none={tab.none} />
             ) : (
@@ -39,18 +39,18 @@ export function FleetPage() {
     );
 }
 
-/** How the answer is told; without that a table is a riddle. */
-function About({ question }: { question: FleetQuestion }) {
-    const paragraphs = question.more.split("\n\n").filter(Boolean);
+/** Description of the query and its columns. */
+function About({ query }: { query: FleetQuery }) {
+    const paragraphs = query.more.split("\n\n").filter(Boolean);
     return (
         <details class="quiet fleet-about">
-            <summary>what this tells, and what it is asked for by</summary>
-            <p>{question.about}</p>
+            <summary>about this query and its parameters</summary>
+            <p>{query.about}</p>
             {paragraphs.map((paragraph) => (
                 <p key={paragraph}>{paragraph}</p>
             ))}
             <dl class="keys">
-                {fieldsOf(question).map((field) => (
+                {fieldsOf(query).map((field) => (
                     <div key={field.option}>
                         <dt>{field.label}</dt>
                         <dd>{field.about}</dd>
@@ -61,17 +61,17 @@ function About({ question }: { question: FleetQuestion }) {
     );
 }
 
-/** Before and after what is for people to say. */
-function wanting(question: string, { at, label, value }: Readonly<Record<string, unknown>>): boolean {
-    return question === "rollout" && !at && !(label && value);
+/** Whether a rollout query lacks the time or label that splits the data. */
+function isIncomplete(query: string, { at, label, value }: Readonly<Record<string, unknown>>): boolean {
+    return query === "rollout" && !at && !(label && value);
 }
 
 function Missing() {
     return (
         <article class="card">
-            <p class="verdict">{api.value?.isReport ? "A report is of one recording: it has no lake." : "This server has no lake."}</p>
+            <p class="verdict">{api.value?.isReport ? "A report covers one recording and has no lake." : "This server has no lake."}</p>
             <p>
-                Put recordings of many hosts into one and start the server with it: <code>whyslow fleet push web.wsl s3://traces/lake</code>,{" "}
+                Push recordings of several hosts to a lake and start the server with it: <code>whyslow fleet push web.wsl s3://traces/lake</code>,{" "}
                 <code>whyslow serve --lake s3://traces/lake web.wsl</code>.
             </p>
         </article>

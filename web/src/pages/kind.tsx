@@ -1,6 +1,6 @@
 import type { Parameters } from "../api";
 import { kindsOf, recording } from "../app";
-import { useAnswer } from "../ask";
+import { useAnswer } from "../query";
 import { AnswerView } from "../components/answer";
 import { Flames } from "../components/flames";
 import { HeatMaps } from "../components/heats";
@@ -14,13 +14,13 @@ import { pageInfo, type PageInfo, type Tab, tabOf } from "../tabs";
 import { chosenThreads } from "../threads";
 import type { Answer } from "../types";
 
-/** A page about one kind: lanes over time, and its questions as tabs. */
+/** A page about one kind: lanes over time, and its queries as tabs. */
 export function KindPage({ page }: { readonly page: PageInfo }) {
     const tab = tabOf(view.value);
     const kinds = kindsOf(recording.value);
     const tabs = page.tabs.map((one) => ({ ...one, isMissing: !kinds.has(one.what) }));
     if (!tab) return null;
-    const parameters = { ...tab.parameters, ...beside(page, tab.id), ...common.value, ...whose(page) };
+    const parameters = { ...tab.parameters, ...comparedWith(page, tab.id), ...common.value, ...threadFilter(page) };
     return (
         <>
             {page.id === "threads" && <ThreadLanes />}
@@ -33,27 +33,27 @@ export function KindPage({ page }: { readonly page: PageInfo }) {
 }
 
 function Content({ tab, parameters }: { tab: Tab; parameters: Parameters }) {
-    if (tab.chart === "flame") return <Flames parameters={{ ...common.value, ...whose(pageInfo("threads")) }} />;
+    if (tab.chart === "flame") return <Flames parameters={{ ...common.value, ...threadFilter(pageInfo("threads")) }} />;
     if (tab.chart === "waterfall") return <Waterfall parameters={parameters} />;
     if (tab.chart !== "heat") return <AnswerView what={tab.what} verb={tab.verb} parameters={parameters} />;
     return tab.what === "block" ? <DeviceMaps parameters={parameters} /> : <HeatMaps what={tab.what} parameters={parameters} />;
 }
 
-/** A map for each device that did anything. */
+/** A map for each active device. */
 function DeviceMaps({ parameters }: { parameters: Parameters }) {
-    const asked = useAnswer<Answer>("table", { what: "block", view: "usage", ...common.value });
-    const names = (asked.answer?.tables[0]?.rows ?? []).flatMap((row) => (typeof row["dev"] === "string" ? [row["dev"]] : []));
-    if (!asked.answer) return <Pending what="asking for devices" />;
+    const query = useAnswer<Answer>("table", { what: "block", view: "usage", ...common.value });
+    const names = (query.answer?.tables[0]?.rows ?? []).flatMap((row) => (typeof row["dev"] === "string" ? [row["dev"]] : []));
+    if (!query.answer) return <Pending what="Loading devices…" />;
     return <HeatMaps what="block" parameters={parameters} each={{ key: "dev", values: [...new Set(names)] }} />;
 }
 
-/** Threads that the pattern on the page leaves. */
-function whose(page: PageInfo): Parameters {
+/** Parameters for the threads that match the pattern on the page. */
+function threadFilter(page: PageInfo): Parameters {
     return page.id === "threads" ? chosenThreads.value : {};
 }
 
-/** Another device beside, where one is chosen for it. */
-function beside(page: PageInfo, tab: string): Parameters {
+/** The device to compare with, if one is selected. */
+function comparedWith(page: PageInfo, tab: string): Parameters {
     const other = view.value.options["beside"];
     return page.id === "block" && tab === "block-hist" && other && view.value.filter["dev"] ? { vs: other } : {};
 }

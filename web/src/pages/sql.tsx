@@ -1,7 +1,7 @@
 import { useRef, useState } from "preact/hooks";
 
 import { recording } from "../app";
-import { useAnswer } from "../ask";
+import { useAnswer } from "../query";
 import { Pending, Problem } from "../components/problem";
 import { Table } from "../components/table";
 import { setOption, view } from "../state";
@@ -17,11 +17,11 @@ interface Result {
 const FIRST = "SELECT comm, count(*) AS calls, max(dur) AS longest_ns\nFROM io\nGROUP BY comm\nORDER BY longest_ns DESC\nLIMIT 20";
 const KEPT = "whyslow.sql";
 
-/** DuckDB on the recording. */
+/** SQL queries on the recording, with DuckDB. */
 export function SqlPage() {
     const sql = recording.value?.sql;
-    const asked = view.value.options["q"] ?? "";
-    const [text, setText] = useState(asked || FIRST);
+    const query = view.value.options["q"] ?? "";
+    const [text, setText] = useState(query || FIRST);
     const field = useRef<HTMLTextAreaElement>(null);
     if (sql && !sql.available) return <Missing hint={sql.hint} />;
     const run = () => {
@@ -30,7 +30,7 @@ export function SqlPage() {
     };
     return (
         <section class="sql">
-            <label for="sql">SQL on the tables of the recording (Ctrl+Enter runs it)</label>
+            <label for="sql">SQL on the tables of the recording (Ctrl+Enter to run)</label>
             <textarea
                 id="sql"
                 ref={field}
@@ -50,7 +50,7 @@ export function SqlPage() {
                 </button>
                 <Earlier onChoose={setText} />
             </p>
-            {asked && <Rows query={asked} />}
+            {query && <Rows query={query} />}
             <Schema />
         </section>
     );
@@ -59,7 +59,7 @@ export function SqlPage() {
 function Rows({ query }: { query: string }) {
     const { answer, failure, isPending } = useAnswer<Result>("sql", { q: query });
     if (failure) return <Problem failure={failure} />;
-    if (!answer) return <Pending what="asking DuckDB" />;
+    if (!answer) return <Pending what="Running the query…" />;
     return (
         <div class={isPending ? "stale" : undefined}>
             {answer.cut && <p class="caveats">only the first {answer.rows.length} rows are shown</p>}
@@ -69,14 +69,14 @@ function Rows({ query }: { query: string }) {
 }
 
 function Schema() {
-    const asked = useAnswer<Result>("sql", {
+    const query = useAnswer<Result>("sql", {
         q: "SELECT table_name, column_name, data_type FROM information_schema.columns ORDER BY table_name, ordinal_position",
     });
-    if (!asked.answer) return null;
+    if (!query.answer) return null;
     return (
         <details>
             <summary>tables and columns</summary>
-            <Table table={tableOf("tables and columns", asked.answer)} rowsShown={14} />
+            <Table table={tableOf("tables and columns", query.answer)} rowsShown={14} />
         </details>
     );
 }
@@ -87,7 +87,7 @@ function tableOf(name: string, result: Result): AnswerTable {
     return { name: name.replace(/ /g, "_"), title: name, form: "table", columns, rows, facts: {} };
 }
 
-/** By the names that our views have; what does not tell is shown as it is. */
+/** Derived from the column names of our views; other columns are shown as they are. */
 function measureOf(name: string, type: string): Measure {
     const isNumber = /INT|DOUBLE|DECIMAL|FLOAT|HUGE/i.test(type);
     if (!isNumber) return "text";
@@ -99,9 +99,9 @@ function measureOf(name: string, type: string): Measure {
 function Missing({ hint }: { hint: string | undefined }) {
     return (
         <article class="card">
-            <p class="verdict">SQL needs the duckdb command line, which is not installed where the server runs.</p>
+            <p class="verdict">SQL unavailable: the duckdb command line is not installed on the server.</p>
             <p>
-                Install it there and start the server again: <code>{visible(hint ?? "pip install duckdb-cli")}</code>. All other pages work
+                Install it there and restart the server: <code>{visible(hint ?? "pip install duckdb-cli")}</code>. All other pages work
                 without it.
             </p>
         </article>
@@ -128,8 +128,8 @@ function Earlier({ onChoose }: { onChoose: (text: string) => void }) {
     const all = earlier();
     if (all.length === 0) return null;
     return (
-        <select aria-label="earlier statements" onChange={(event) => event.currentTarget.value && onChoose(event.currentTarget.value)}>
-            <option value="">earlier…</option>
+        <select aria-label="previous statements" onChange={(event) => event.currentTarget.value && onChoose(event.currentTarget.value)}>
+            <option value="">previous…</option>
             {all.map((text) => (
                 <option value={text} key={text}>
                     {text.replace(/\s+/g, " ").slice(0, 90)}

@@ -1,4 +1,4 @@
-// Stories that go on in recordings of other hosts: chosen on the page, with the host of each step.
+// Findings that continue in recordings of other hosts: selected on the page, with the host of each step.
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 
@@ -33,7 +33,7 @@ test("whoever was slow on another host is named with the host, once that host is
     assert.deepEqual(badges, ["app", "db", "db"]);
     assert.match(await page.locator(".parts tr.culprit").first().textContent(), /db\s+vacuum/);
     assert.match(await page.locator(".more").first().textContent(), /the clock of app was 3\.\d+ s ahead/);
-    // What was seen elsewhere cannot be opened here.
+    // Evidence in other recordings cannot be opened here.
     assert.equal(await page.locator(".parts tr.culprit td:last-child button").count(), 0);
     assert.deepEqual(await axe(page), []);
     await picture(page, "across");

@@ -1,5 +1,5 @@
-// Profiles are opened by the programs they are for: speedscope itself in the browser, and the reader of the
-// Firefox Profiler. What they have to say is known from how the trace is made.
+// Opens exported profiles with the programs that they are for: speedscope in the browser, and the reader of the
+// Firefox Profiler. The expected times are known from the generated trace.
 import assert from "node:assert/strict";
 import { spawn, spawnSync } from "node:child_process";
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
@@ -34,19 +34,19 @@ after(() => {
     if (folder) rmSync(folder, { recursive: true });
 });
 
-/** How long the wait of a round is, and below which functions. */
+/** Length and stack of the wait in a round. */
 function wait(round) {
     return { thread: round % 3, ms: 5 + round, stack: ["main", `u${round % 4}`, `k${round % 5}`, "io_schedule"] };
 }
 
-/** Each second one of three threads waits, in calls that are known. */
+/** A trace in which one of three threads waits each second, in known functions. */
 function trace() {
     const lines = ["whyslow-text 1"];
     for (let round = 0; round < ROUNDS; round++) {
         const { thread, ms, stack } = wait(round);
-        const who = (of) => ({ tid: 10 + of, comm: JSON.stringify(THREADS[of]) });
-        const { tid, comm } = who(thread);
-        const next = who((thread + 1) % 3);
+        const threadOf = (of) => ({ tid: 10 + of, comm: JSON.stringify(THREADS[of]) });
+        const { tid, comm } = threadOf(thread);
+        const next = threadOf((thread + 1) % 3);
         const task = `(tid=${tid} pid=10 comm=${comm})`;
         const begin = `${1 + round}.000000000`;
         const end = `${1 + round}.${String(ms).padStart(3, "0")}000000`;
@@ -61,7 +61,7 @@ function trace() {
     return `${lines.join("\n")}\n`;
 }
 
-/** What each function of a thread has in all and itself, ms. */
+/** Total and self time of each function of a thread, ms. */
 function wanted(thread) {
     const sums = new Map();
     for (let round = 0; round < ROUNDS; round++) {
@@ -75,7 +75,7 @@ function wanted(thread) {
     return sums;
 }
 
-/** The files of speedscope and a profile for it, on this machine alone. */
+/** Serves speedscope and a profile on the loopback interface. */
 async function hosted(profile) {
     const release = join(dirname(speedscope), "dist/release");
     const types = { ".js": "text/javascript", ".css": "text/css", ".html": "text/html", ".json": "application/json" };
@@ -97,8 +97,8 @@ async function hosted(profile) {
 
 const noSpeedscope = skipFor("tools", !speedscope && "speedscope is not installed") || skipWithoutChromium();
 
-/** Opens a profile in speedscope, which lists functions with their times. */
-async function inSpeedscope(form, sign, look) {
+/** Opens a profile in the function table of speedscope. */
+async function inSpeedscope(form, sign, check) {
     const profile = join(folder, `of-${form}`);
     run("export", form, join(folder, "stacks.wsl"), "-q", "-o", profile);
     const { base, end } = await hosted(profile);
@@ -111,7 +111,7 @@ async function inSpeedscope(form, sign, look) {
         await page.getByText(sign).first().waitFor();
         await page.keyboard.press("3");
         await page.locator("tr:has(td)").filter({ hasText: "io_schedule" }).first().waitFor();
-        await look(page);
+        await check(page);
         assert.deepEqual(wrong, []);
     } finally {
         await of.close();
@@ -119,11 +119,11 @@ async function inSpeedscope(form, sign, look) {
     }
 }
 
-/** Times of each function in the profile that is shown, ms. */
+/** Times of each function in the visible profile, as text. */
 async function listed(page) {
     const cells = (all) => all.map((row) => [...row.querySelectorAll("td")].map((cell) => cell.innerText.trim()));
     const rows = await page.locator("tr:has(td)").evaluateAll(cells);
-    // The list of threads is a table, too.
+    // The list of threads is also a table.
     const timed = rows.filter(([all]) => all.endsWith("%)"));
     return new Map(timed.map(([all, self, symbol]) => [symbol, [all, self]]));
 }
@@ -137,15 +137,15 @@ test("speedscope finds the same time in each function", { skip: noSpeedscope }, 
             const name = lines.find((line) => line.includes(`(${number}/3)`)).trim();
             const thread = THREADS.findIndex((one) => name.startsWith(one));
             seen.push(thread);
-            const told = [...(await listed(page))].map(([symbol, times]) => [symbol, times.map(milliseconds)]);
-            assert.deepEqual(sorted(told), sorted(wanted(thread)), name);
+            const found = [...(await listed(page))].map(([symbol, times]) => [symbol, times.map(milliseconds)]);
+            assert.deepEqual(sorted(found), sorted(wanted(thread)), name);
             await page.keyboard.press("n");
         }
         assert.deepEqual(seen.sort(), [0, 1, 2]);
     }),
 );
 
-/** All threads together. */
+/** Sums over all threads. */
 function together() {
     const sums = new Map();
     for (const thread of THREADS.keys()) {
@@ -160,11 +160,11 @@ function together() {
 for (const form of ["collapsed", "pprof"]) {
     test(`speedscope finds it in ${form}, too`, { skip: noSpeedscope }, () =>
         inSpeedscope(form, "Sandwich", async (page) => {
-            const told = await listed(page);
+            const listing = await listed(page);
             for (const [name, times] of together()) {
-                // Functions of the kernel are marked, and weights without a unit are samples.
-                const found = told.get(name) ?? told.get(`${name}_[k]`);
-                assert.ok(found, `${name} is not among ${[...told.keys()]}`);
+                // Kernel functions are marked; weights without a unit are samples.
+                const found = listing.get(name) ?? listing.get(`${name}_[k]`);
+                assert.ok(found, `${name} is not among ${[...listing.keys()]}`);
                 assert.deepEqual(found.map(form === "pprof" ? milliseconds : nanoseconds), times, name);
             }
         }),
@@ -188,19 +188,19 @@ const sorted = (sums) => [...sums].sort(([one], [other]) => (one < other ? -1 : 
 
 const SESSION = "test";
 
-/** Questions to the reader, which keeps a profile in a process of its own until it is told to end. */
+/** Runs commands of the reader, which keeps a profile in a daemon until the test ends it. */
 function reader() {
-    // The address of a socket has room for hundred letters.
+    // The path of a socket is limited to about a hundred bytes.
     const place = mkdtempSync(join(tmpdir(), "ff-"));
     const env = { ...process.env, PROFILER_CLI_SESSION_DIR: place, PROFILER_CLI_NO_SYMBOLICATE: "1" };
     const run = (...words) => spawnSync(process.execPath, [profiler, ...words], { env, encoding: "utf8", timeout: 60_000 });
-    const ask = (...words) => {
+    const query = (...words) => {
         const done = run(...words, "--session", SESSION);
         assert.equal(done.status, 0, `${words.join(" ")}: ${done.stderr}`);
         return done.stdout;
     };
     let daemon;
-    // Not by its command `load`, which gives its daemon half a second to start: too little on a busy machine.
+    // Not with its command `load`, which gives the daemon half a second to start: too little on a busy machine.
     const load = async (path) => {
         daemon = spawn(process.execPath, [profiler, "--daemon", path, "--session", SESSION], { env, stdio: "ignore" });
         const until = Date.now() + 120_000;
@@ -213,7 +213,7 @@ function reader() {
         assert.equal(done.status, 0, `load ${path}: ${done.stderr}`);
     };
     return {
-        ask: (...words) => JSON.parse(ask(...words, "--json")),
+        query: (...words) => JSON.parse(query(...words, "--json")),
         load,
         end: () => {
             daemon?.kill();
@@ -230,13 +230,13 @@ test("the Firefox Profiler finds the same time in each function", { skip: noProf
     const of = reader();
     try {
         await of.load(path);
-        const { threads } = of.ask("thread", "list");
+        const { threads } = of.query("thread", "list");
         assert.deepEqual(threads.map((thread) => thread.name).sort(), [...THREADS].sort());
         for (const thread of threads) {
-            const { functions, weightType } = of.ask("thread", "functions", "--include-idle", "--limit", "1000", "--thread", thread.threadHandle);
+            const { functions, weightType } = of.query("thread", "functions", "--include-idle", "--limit", "1000", "--thread", thread.threadHandle);
             assert.equal(weightType, "tracing-ms");
-            const told = new Map(functions.map((one) => [one.name, [one.totalSamples, one.selfSamples]]));
-            assert.deepEqual(sorted(told), sorted(wanted(THREADS.indexOf(thread.name))), thread.name);
+            const found = new Map(functions.map((one) => [one.name, [one.totalSamples, one.selfSamples]]));
+            assert.deepEqual(sorted(found), sorted(wanted(THREADS.indexOf(thread.name))), thread.name);
         }
     } finally {
         of.end();
@@ -257,8 +257,8 @@ test("the Firefox Profiler reads calls of threads without any stack", { skip: no
     const of = reader();
     try {
         await of.load(path);
-        assert.equal(of.ask("thread", "info").markerCount, 20);
-        const { markers, totalCount } = of.ask("profile", "markers", "--limit", "100");
+        assert.equal(of.query("thread", "info").markerCount, 20);
+        const { markers, totalCount } = of.query("profile", "markers", "--limit", "100");
         assert.equal(totalCount, 20);
         const lengths = markers.map((marker) => Math.round(marker.duration * 1e3) / 1e3).sort((one, other) => one - other);
         assert.deepEqual(lengths, Array.from({ length: 20 }, (_, call) => 10 + call));

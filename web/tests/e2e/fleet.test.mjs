@@ -1,4 +1,4 @@
-// The page Fleet on a lake that recordings were pushed to: from a cell or a row to the recording and its cause.
+// The Fleet page on a lake with pushed recordings: from a cell or a row to the recording and its cause.
 import assert from "node:assert/strict";
 import { spawnSync } from "node:child_process";
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
@@ -13,14 +13,14 @@ import { skipFor } from "./needs.mjs";
 const root = join(import.meta.dirname, "../../..");
 process.env["PYTHONPATH"] ??= join(root, "python/src");
 
-/** Why nothing can be asked here. */
+/** Why the tests cannot run here, or false. */
 function missing() {
     const none = skipWithoutChromium();
     if (none) return none;
     const python = process.env["WHYSLOW_PYTHON"] || "python3";
-    const asked = spawnSync(python, ["-c", "import whyslow.fleet"], { encoding: "utf8" });
-    const said = asked.stderr?.trim().split("\n").at(-1) ?? asked.error;
-    return skipFor("python", asked.status !== 0 && `the Python package is not there: ${said}`);
+    const done = spawnSync(python, ["-c", "import whyslow.fleet"], { encoding: "utf8" });
+    const reason = done.stderr?.trim().split("\n").at(-1) ?? done.error;
+    return skipFor("python", done.status !== 0 && `the Python package is not installed: ${reason}`);
 }
 
 const skip = missing();
@@ -75,13 +75,13 @@ test("the map is reached by keys, tells of cells, and Enter leads to the slowest
     await page.keyboard.press("h");
     await page.locator(".host-map").waitFor();
     const names = await page.locator(".host-names > *").allInnerTexts();
-    assert.deepEqual(names, [HOST, "web-2", "web-3", "web-10"], "equally bad hosts are in order of their names");
+    assert.deepEqual(names, [HOST, "web-2", "web-3", "web-10"], "hosts with equal values are sorted by name");
     await page.locator(".host-map [role=group]").focus();
     await page.keyboard.press("ArrowDown");
-    // The writes are synced in the eleventh second.
+    // The writes are flushed in the eleventh second.
     for (let at = 0; at < 9; at += 1) await page.keyboard.press("ArrowRight");
-    const told = await page.locator(".host-map .chart-told").innerText();
-    assert.match(told, /^web-2, 2026-11-21 00:28:5\d: 99th percentile \d.*, operations \d/);
+    const description = await page.locator(".host-map .chart-status").innerText();
+    assert.match(description, /^web-2, 2026-11-21 00:28:5\d: 99th percentile \d.*, operations \d/);
     await page.keyboard.press("Enter");
     await settled(page);
     const words = new URL(page.url()).searchParams;
@@ -140,7 +140,7 @@ test("from a row to the commands that explain it, and to the recording that is o
         ways[2],
     ]);
     assert.match(ways[2], new RegExp(`^whyslow explain ${HOST}-${recording}\\.wsl\\.tar\\.zst -w op:\\d+$`));
-    // The first one is a command.
+    // The first command works as printed.
     assert.match(run(...ways[0].replaceAll("'", "").split(" ").slice(1, 5), lake), new RegExp(`host\\s+${HOST}`));
     assert.deepEqual(await axe(page), []);
     await page.locator(".drawer .actions .primary").click();
@@ -207,12 +207,12 @@ test("a time and hosts of which there is nothing are no error", { skip }, async 
         const { page, context } = await open(of, server, `?page=fleet&${query}`);
         await settled(page);
         const text = await page.locator("main").innerText();
-        assert.match(text, /nothing was pushed|which are all that the lake has|no recording/, query);
+        assert.match(text, /no recordings of these hosts and times were pushed|the lake stores only the slowest operations|no recordings/, query);
         await context.close();
     }
 });
 
-/** An answer about hosts that no lake here has: as the server would give it. */
+/** A response as the server would send it, about hosts that no lake here has. */
 function answerOf(question, columns, rows) {
     const table = { name: question, title: question, form: "table", columns, rows, facts: { hosts: 1000, recordings: 1000 } };
     return JSON.stringify({ question: `fleet ${question}`, window: null, tables: [table], losses: [], caveats: [], next: null });
@@ -226,7 +226,7 @@ test("of a thousand hosts those in sight are drawn, the worst first, and all are
     const cells = hosts.flatMap(({ host: name }, at) =>
         Array.from({ length: 60 }, (_, second) => ({ host: name, ts: 0, operations: 1 + at, dur_p99_ns: 1000 + at + (at === 500 && second === 30 ? 9e9 : 0), second })),
     );
-    // Times have more digits than a double: they are put in as text.
+    // Times have more digits than a double: they are inserted as text.
     const withTimes = (text) =>
         text
             .replaceAll('"first_ts":0,"last_ts":0', `"first_ts":${begin},"last_ts":${begin + 60_000_000_000n}`)
@@ -245,14 +245,14 @@ test("of a thousand hosts those in sight are drawn, the worst first, and all are
     await page.locator(".host-map").waitFor();
     const names = page.locator(".host-names > *");
     assert.equal(await names.first().innerText(), "web-0500");
-    assert.ok((await names.count()) <= 30, "rows out of sight are not there");
+    assert.ok((await names.count()) <= 30, "rows out of view are not rendered");
     const map = page.locator(".host-map [role=group]");
     await map.focus();
     for (let at = 0; at < 50; at += 1) await map.press("PageDown");
     await map.press("End");
-    assert.match(await page.locator(".chart-told").innerText(), /^web-0000, 2026-03-01 12:00:59: 99th percentile 1 us/);
+    assert.match(await page.locator(".chart-status").innerText(), /^web-0000, 2026-03-01 12:00:59: 99th percentile 1 us/);
     await page.locator(".host-names .active").waitFor();
-    assert.ok((await names.allInnerTexts()).includes(host(7)), "the last rows are in sight, and names are text");
+    assert.ok((await names.allInnerTexts()).includes(host(7)), "the last rows are visible, and names are text");
     assert.equal(await page.locator("main img").count(), 0);
     await page.getByRole("button", { name: "by name" }).click();
     await page.getByText("web-0999", { exact: true }).waitFor();

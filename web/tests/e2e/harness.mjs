@@ -1,4 +1,4 @@
-// A server of our own on recordings of our own, and a browser that tells everything it should not do.
+// Starts a server on test recordings, and a browser that reports every request, error or dialog it should not cause.
 import { spawn, spawnSync } from "node:child_process";
 import { existsSync, mkdtempSync, readFileSync, rmSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -10,10 +10,10 @@ import { skipFor } from "./needs.mjs";
 
 const root = join(import.meta.dirname, "../../..");
 const axeSource = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
-/** A page of ours needs less than this on a slow machine; it is a limit, not a measurement. */
+/** Upper limit for a page on a slow machine; not a measurement. */
 const PATIENCE_MS = 60_000;
 
-/** Without these, Chromium asks hosts of its maker things of its own. */
+/** Without these flags Chromium contacts hosts of its vendor. */
 const FLAGS = [
     "--headless",
     "--no-sandbox",
@@ -29,7 +29,7 @@ export function chromiumPath() {
     return ["/usr/bin/chromium", "/usr/bin/chromium-browser", "/snap/bin/chromium"].find((path) => existsSync(path)) ?? null;
 }
 
-/** Why no page can be shown here, or false. */
+/** Why no browser can run here, or false. */
 export function skipWithoutChromium() {
     return skipFor("chromium", !chromiumPath() && "chromium is not installed");
 }
@@ -46,16 +46,16 @@ export async function serve(...recordings) {
     const env = { ...process.env, HOME: home, XDG_CACHE_HOME: join(home, "cache"), XDG_STATE_HOME: join(home, "state") };
     delete env["SSH_CONNECTION"];
     const child = spawn(program, ["serve", ...recordings], { env, stdio: ["ignore", "pipe", "pipe"] });
-    let told = "";
+    let output = "";
     const url = await new Promise((resolve, reject) => {
-        const hear = (piece) => {
-            told += piece;
-            const found = /http:\/\/\S+#token=\w+/.exec(told);
+        const collect = (piece) => {
+            output += piece;
+            const found = /http:\/\/\S+#token=\w+/.exec(output);
             if (found) resolve(found[0]);
         };
-        child.stdout.on("data", hear);
-        child.stderr.on("data", hear);
-        child.on("exit", (code) => reject(new Error(`whyslow serve ended with ${code}: ${told}`)));
+        child.stdout.on("data", collect);
+        child.stderr.on("data", collect);
+        child.on("exit", (code) => reject(new Error(`whyslow serve exited with ${code}: ${output}`)));
     });
     return {
         url,
@@ -74,7 +74,7 @@ export async function browser() {
     return chromium.launch({ executablePath: chromiumPath(), args: FLAGS });
 }
 
-/** Runs the program to its end; returns what it printed. */
+/** Runs the program and returns its output. */
 export function run(...words) {
     const program = process.env["WHYSLOW"];
     if (!program) throw new Error("WHYSLOW must name the program");
@@ -86,13 +86,13 @@ export function run(...words) {
     return done.stdout;
 }
 
-/** Opens an address of a server. What a page must not do is collected in `wrong`. */
+/** Opens a page of a server. Violations are collected in `wrong`. */
 export async function open(of, server, query = "", options = {}) {
     const [base, token] = server.url.split("#");
     return openAt(of, `${base}${query}#${token}`, base, options);
 }
 
-/** Opens a report from the disk, with no network at all. */
+/** Opens a report from a file, without any network. */
 export async function openFile(of, path, query = "", options = {}) {
     const base = pathToFileURL(path).href;
     return openAt(of, `${base}${query}`, base, { offline: true, ...options });
@@ -109,7 +109,7 @@ async function openAt(of, address, base, options) {
     page.on("pageerror", (error) => wrong.push(`error: ${error.message}`));
     page.on("request", (request) => {
         const isOurs = request.url().startsWith(base) || request.url().startsWith("data:") || request.url().startsWith("blob:");
-        if (!isOurs) wrong.push(`asked somebody else: ${request.url()}`);
+        if (!isOurs) wrong.push(`request to another host: ${request.url()}`);
     });
     page.on("dialog", (dialog) => {
         wrong.push(`dialog: ${dialog.message()}`);
@@ -120,7 +120,7 @@ async function openAt(of, address, base, options) {
     return { page, wrong, context };
 }
 
-/** With WHYSLOW_PAGES: the pages of that folder (web/dist) on the program as it is, which need not be built anew. */
+/** With WHYSLOW_PAGES: serves the pages of that folder (web/dist), so that the program need not be rebuilt. */
 async function freshPages(page, base) {
     const folder = process.env["WHYSLOW_PAGES"];
     if (!folder || !base.startsWith("http")) return;
@@ -137,21 +137,21 @@ async function freshPages(page, base) {
     );
 }
 
-/** Until nothing is awaited any more. */
+/** Waits until no request of the page is pending. */
 export async function settled(page) {
     await page.waitForFunction(() => !document.querySelector("main .pending, main .stale") && document.querySelector("main h1"));
     await page.waitForTimeout(150);
 }
 
-/** What axe finds wrong, in short. */
+/** Violations that axe finds, in short form. */
 export async function axe(page) {
-    // The page's own rules forbid scripts of others, and so they should: axe runs beside them.
+    // The content security policy forbids injected scripts, as it should: axe is evaluated outside of it.
     await page.evaluate(axeSource);
     const found = await page.evaluate(() => globalThis.axe.run(document, { resultTypes: ["violations"] }));
     return found.violations.map((one) => `${one.id}: ${one.nodes.map((node) => node.target.join(" ")).slice(0, 3).join(" | ")}`);
 }
 
-/** Keeps a picture where somebody asked for it. */
+/** Saves a screenshot if WHYSLOW_PICTURES names a folder. */
 export async function picture(page, name) {
     const folder = process.env["WHYSLOW_PICTURES"];
     if (folder) await page.screenshot({ path: join(folder, `${name}.png`) });

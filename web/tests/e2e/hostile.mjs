@@ -1,4 +1,4 @@
-// A recording whose names try to be anything but text.
+// A recording with hostile names: markup, scripts, control characters.
 const NAMES = ["<img src=x onerror=alert(1)>", "</script><script>alert(2)</script>", "a\u202eexe.txt", "\\x1b[31mred\\x07", "javascript:alert(3)", `/${"long/".repeat(800)}end`];
 
 export function hostileTrace() {
@@ -21,7 +21,7 @@ export function hostileTrace() {
     return `${lines.join("\n")}\n`;
 }
 
-/** The same as a profile with times, as py-spy writes them for Chrome. */
+/** The same as a Chrome trace with timestamps, as py-spy writes it. */
 export function hostileProfile() {
     const events = [];
     NAMES.forEach((name, at) => {

@@ -1,4 +1,4 @@
-// Names in a recording belong to whoever ran a program there: on no page may they be anything but text.
+// Names in a recording are chosen by the recorded programs: every page must show them as plain text.
 import assert from "node:assert/strict";
 import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";

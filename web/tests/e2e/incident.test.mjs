@@ -1,4 +1,4 @@
-// From the home page to who did it: in three clicks, and by keyboard alone.
+// From the home page to the culprit: in three clicks, and by keyboard alone.
 import assert from "node:assert/strict";
 import { after, before, test } from "node:test";
 

@@ -1,20 +1,20 @@
-// Skips that WHYSLOW_REQUIRE does not allow: names of needs with commas between, or `all`. The names are
-// those of `Need` in crates/whyslow-testkit.
+// Skips that WHYSLOW_REQUIRE forbids: a comma-separated list of needs, or `all`. The names are those of `Need`
+// in crates/whyslow-testkit.
 
-/** What no installation brings: `all` leaves them out. */
-const NOT_TO_BE_HAD = ["machine", "root", "not_root"];
+/** Needs that cannot be installed: `all` does not include them. */
+const NOT_INSTALLABLE = ["machine", "root", "not_root"];
 
 export function isRequired(need, names) {
     const required = names.split(",").map((name) => name.trim());
-    return required.includes(need) || (required.includes("all") && !NOT_TO_BE_HAD.includes(need));
+    return required.includes(need) || (required.includes("all") && !NOT_INSTALLABLE.includes(need));
 }
 
-/** For `{ skip }`: the reason to, if there is one, or false; an error if what is lacking is required. */
+/** For `{ skip }`: the reason, or false; throws if the missing need is required. */
 export function skipFor(need, reason) {
     if (!reason) return false;
-    const told = `${reason} [${need}]`;
+    const message = `${reason} [${need}]`;
     if (isRequired(need, process.env["WHYSLOW_REQUIRE"] ?? "")) {
-        throw new Error(`required by WHYSLOW_REQUIRE but skipped: ${told}`);
+        throw new Error(`required by WHYSLOW_REQUIRE but skipped: ${message}`);
     }
-    return told;
+    return message;
 }

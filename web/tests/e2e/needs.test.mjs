@@ -1,4 +1,4 @@
-// A skip passes unless what it lacks is required.
+// A skip passes unless the missing need is required.
 import assert from "node:assert/strict";
 import test from "node:test";
 import { isRequired, skipFor } from "./needs.mjs";

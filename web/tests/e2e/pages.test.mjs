@@ -1,4 +1,4 @@
-// Each page opens, in light and dark, without an error, and without anything that axe complains of.
+// Each page opens in light and dark, without errors and without axe violations.
 import assert from "node:assert/strict";
 import { readFileSync } from "node:fs";
 import { after, before, test } from "node:test";
@@ -80,7 +80,7 @@ test("a page can be saved as a picture, by its button and by a key", { skip }, a
         const bytes = readFileSync(await (await waiting).path());
         assert.equal(bytes.subarray(1, 4).toString(), "PNG");
         assert.ok(bytes.readUInt32BE(16) > 1000 && bytes.readUInt32BE(20) > 400, "it is as large as the page");
-        // One colour alone would be packed to nothing.
+        // An image of one colour would compress to almost nothing.
         assert.ok(bytes.length > 20_000, `${bytes.length} bytes`);
     }
     assert.deepEqual(wrong, []);

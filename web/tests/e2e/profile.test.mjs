@@ -1,5 +1,5 @@
-// Threads of a profile: samples, gaps and locks on the time line, all stacks at a moment, and the way from
-// who waits to who is to blame.
+// Threads of a profile: samples, gaps and locks on the timeline, thread dumps, and the way from a waiting thread
+// to the culprit.
 import assert from "node:assert/strict";
 import { mkdtempSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -11,7 +11,7 @@ import { axe, browser, fixture, open, openFile, picture, run, serve, settled, sk
 
 const skip = skipWithoutChromium();
 const HANDLERS = "request-handler-[0-9]|network-thread-1";
-/** The longest wait for the lock of the log lies here. */
+/** Contains the longest wait for the lock of the log. */
 const WINDOW = "&w=%2B11.4s..%2B12.2s";
 let of;
 let profile;
@@ -32,7 +32,7 @@ after(async () => {
     if (folder) rmSync(folder, { recursive: true });
 });
 
-/** Different colours of the chart, without its ground. */
+/** Distinct colours of the chart. */
 async function colours(page) {
     return page.evaluate(() => {
         const canvas = document.querySelector(".track-chart canvas");
@@ -64,7 +64,7 @@ for (const scheme of ["light", "dark"]) {
         await settled(page);
         await drawn(page, "--inferred");
         await page.getByRole("button", { name: "all stacks at the cursor" }).click();
-        await page.locator(".moment .groups > li").first().waitFor();
+        await page.locator(".thread-dump .groups > li").first().waitFor();
         await settled(page);
         await picture(page, `profile-${scheme}`);
         assert.equal(await page.locator(".problem").count(), 0, await page.locator("main").innerText());
@@ -102,34 +102,34 @@ test("by keyboard alone: from who waits for the lock to the thread in sendfile",
     };
     await reach(`document.activeElement?.placeholder === "threads (regex)"`);
     await page.keyboard.type(HANDLERS);
-    await reach(`document.activeElement?.textContent === "who held the lock"`);
+    await reach(`document.activeElement?.textContent === "lock holders"`);
     await page.keyboard.press("Enter");
     await settled(page);
     await reach(`document.activeElement?.classList.contains("chart-scroll")`);
     await drawn(page, "--inferred");
-    // Down to a thread that waits for a lock somebody held.
-    const told = page.locator(".track-chart .chart-told");
-    let said = "";
-    for (let rows = 0; rows < 30 && !/held by/.test(said); rows += 1) {
+    // Down to a thread that waits for a lock with a known holder.
+    const status = page.locator(".track-chart .chart-status");
+    let text = "";
+    for (let rows = 0; rows < 30 && !/held by/.test(text); rows += 1) {
         await page.keyboard.press("ArrowDown");
         await page.keyboard.press("n");
-        said = await told.innerText();
+        text = await status.innerText();
     }
-    assert.match(said, /request-handler-\d \d+, .*waits for .*, held by data-plane-kafka-request-handler-\d \d+ \((high|medium) confidence\)/);
+    assert.match(text, /request-handler-\d \d+, .*waits for .*, held by data-plane-kafka-request-handler-\d \d+ \((high|medium) confidence\)/);
     await page.keyboard.press("Enter");
-    await page.locator(".moment .one").waitFor();
-    const holder = page.locator(".moment .one");
+    await page.locator(".thread-dump .one").waitFor();
+    const holder = page.locator(".thread-dump .one");
     assert.match(await holder.locator("h3").innerText(), /request-handler-\d \d+: uninterruptible \(inferred\)/);
     assert.match(await holder.innerText(), /__GI_write/);
     assert.match(await page.locator(".chart-labels .active").innerText(), /request-handler/);
     await page.keyboard.press("Enter");
-    await page.waitForFunction(() => /network-thread/.test(document.querySelector(".moment .one h3")?.textContent ?? ""));
+    await page.waitForFunction(() => /network-thread/.test(document.querySelector(".thread-dump .one h3")?.textContent ?? ""));
     assert.match(await page.locator(".chart-labels .active").innerText(), /network-thread-1/);
-    assert.match(await page.locator(".moment .one .frames").innerText(), /sendfile64/);
-    assert.match(await page.locator(".moment .one").innerText(), /kernel wait, inferred/);
+    assert.match(await page.locator(".thread-dump .one .frames").innerText(), /sendfile64/);
+    assert.match(await page.locator(".thread-dump .one").innerText(), /kernel wait, inferred/);
     await picture(page, "profile-culprit");
     await page.keyboard.press("Escape");
-    assert.equal(await page.locator(".moment").count(), 0);
+    assert.equal(await page.locator(".thread-dump").count(), 0);
     assert.deepEqual(wrong, []);
     await context.close();
 });
@@ -139,21 +139,21 @@ test("`d` tells the stacks of all threads at the cursor, as the terminal does, a
     await settled(page);
     await page.locator(".chart-scroll").focus();
     await page.keyboard.press("d");
-    await page.locator(".moment .groups > li").first().waitFor();
+    await page.locator(".thread-dump .groups > li").first().waitFor();
     assert.match(page.url(), /dump=/);
     const at = new URL(page.url()).searchParams.get("dump");
-    const told = JSON.parse(run("threads", "dump", fixture("kafka/incident.jfr.gz"), "--at", at, "--json", "-n", "0"));
-    const groups = told.tables[0].rows.filter((row) => row.threads !== null);
-    const shown = await page.locator(".moment .groups > li > button > b").allInnerTexts();
+    const printed = JSON.parse(run("threads", "dump", fixture("kafka/incident.jfr.gz"), "--at", at, "--json", "-n", "0"));
+    const groups = printed.tables[0].rows.filter((row) => row.threads !== null);
+    const shown = await page.locator(".thread-dump .groups > li > button > b").allInnerTexts();
     assert.deepEqual(shown.map(Number), groups.map((row) => row.threads));
-    const first = page.locator(".moment .groups > li > button").first();
+    const first = page.locator(".thread-dump .groups > li > button").first();
     await first.focus();
     await page.keyboard.press("Enter");
     assert.equal(await first.getAttribute("aria-pressed"), "true");
     await page.locator(".chart-labels .chosen").first().waitFor();
     // The same as a table.
-    await page.locator(".moment").getByRole("button", { name: "table" }).click();
-    await page.locator(".moment [role=grid], .moment table").first().waitFor();
+    await page.locator(".thread-dump").getByRole("button", { name: "table" }).click();
+    await page.locator(".thread-dump [role=grid], .thread-dump table").first().waitFor();
     assert.deepEqual(wrong, []);
     await context.close();
 });
@@ -165,8 +165,8 @@ test("a click on a sample shows its stack", { skip }, async () => {
     const label = await page.locator(".chart-labels .lane").last().boundingBox();
     const box = await page.locator(".track-chart .chart-surface").boundingBox();
     await page.mouse.click(box.x + box.width / 2, label.y + label.height / 2);
-    await page.locator(".moment .one .frames li").first().waitFor();
-    assert.match(await page.locator(".moment .one h3").innerText(), /network-thread-1/);
+    await page.locator(".thread-dump .one .frames li").first().waitFor();
+    assert.match(await page.locator(".thread-dump .one h3").innerText(), /network-thread-1/);
     assert.deepEqual(wrong, []);
     await context.close();
 });
@@ -176,14 +176,14 @@ test("the flame graph is of time, says where samples mislead, and of chosen stac
     await settled(page);
     const flames = page.locator(".flames");
     await flames.locator(".flame canvas").waitFor();
-    assert.equal(await flames.getByRole("button", { name: "time, also without samples" }).getAttribute("aria-pressed"), "true");
+    assert.equal(await flames.getByRole("button", { name: "time, including sampling gaps" }).getAttribute("aria-pressed"), "true");
     assert.match(await flames.getByRole("note").innerText(), /sendfile64 [\d.]+ ?% of samples, [\d.]+ ?% of time/);
     const amount = () => flames.locator(".flame header > span.quiet").last().innerText();
     const whole = await amount();
     await flames.getByPlaceholder("only stacks with (regex)").fill("sendfile");
     assert.match(await amount(), / of /);
     await flames.getByPlaceholder("only stacks with (regex)").fill("(");
-    assert.match(await flames.innerText(), /no regular expression/);
+    assert.match(await flames.innerText(), /not a valid regular expression/);
     await flames.getByPlaceholder("only stacks with (regex)").fill("");
     assert.equal(await amount(), whole);
     await picture(page, "profile-flame");
@@ -201,7 +201,7 @@ test("pools are rows of their own, and the chart has its tables", { skip }, asyn
     const text = await page.locator(".lanes").innerText();
     for (const title of [/sampling gaps/, /by class/, /monitor/]) assert.match(text, title);
     await page.getByPlaceholder("threads (regex)").fill("(");
-    assert.match(await page.locator(".lanes-tools").innerText(), /no regular expression/);
+    assert.match(await page.locator(".lanes-tools").innerText(), /not a valid regular expression/);
     assert.deepEqual(wrong, []);
     await context.close();
 });
@@ -215,8 +215,8 @@ test("a report of a profile has the same time line, and stacks of the moments th
     await drawn(page, "--running");
     await page.locator(".chart-scroll").focus();
     await page.keyboard.press("d");
-    await page.locator(".moment .groups > li").first().waitFor();
-    assert.match(await page.locator(".moment").innerText(), /the report holds the stacks of some moments only/);
+    await page.locator(".thread-dump .groups > li").first().waitFor();
+    assert.match(await page.locator(".thread-dump").innerText(), /the report includes stacks of selected times only/);
     await page.getByRole("tab", { name: "flame graph" }).click();
     await settled(page);
     await page.locator(".flame canvas").waitFor();
@@ -231,7 +231,7 @@ test("hidden names are in no report of a profile", { skip }, async () => {
     run("export", "html", fixture("kafka/incident.jfr.gz"), "--redact=names", "-o", report);
     const { page, wrong, context } = await openFile(of, report, "#?page=threads");
     await settled(page);
-    // Words of the trade stay; what somebody named does not.
+    // Technical terms stay; names chosen by the application do not.
     assert.ok(!/ListenerName/.test(await page.locator("body").innerText()));
     assert.deepEqual(wrong, []);
     await context.close();
@@ -246,8 +246,8 @@ test("hostile names of a profile are text", { skip }, async () => {
         await settled(page);
         await page.locator(".chart-scroll").focus();
         await page.keyboard.press("d");
-        await page.locator(".moment .groups > li").first().waitFor();
-        for (const summary of await page.locator(".moment summary").all()) await summary.click();
+        await page.locator(".thread-dump .groups > li").first().waitFor();
+        for (const summary of await page.locator(".thread-dump summary").all()) await summary.click();
         await page.getByRole("tab", { name: "flame graph" }).click();
         await settled(page);
         assert.equal(await page.locator("img, iframe, main script, a[href^='javascript']").count(), 0);

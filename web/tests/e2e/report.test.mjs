@@ -1,4 +1,4 @@
-// A report is one file: it tells the story from the disk, without a network and without whyslow.
+// A report is one file that shows its findings from the disk, without a network and without whyslow.
 import assert from "node:assert/strict";
 import { mkdtempSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -48,7 +48,7 @@ test("the story, its culprit and the chart of both, from the disk and offline", 
 test("its charts pan and zoom", { skip }, async () => {
     const { page, wrong, context } = await openFile(of, report);
     await settled(page);
-    await page.locator(".story").first().getByText("show on the time line").click();
+    await page.locator(".story").first().getByText("show on the timeline").click();
     await settled(page);
     await drawn(page);
     const before = page.url();
@@ -113,7 +113,7 @@ test("hostile names are text in it", { skip }, async () => {
     }
 });
 
-/** Some of a chart is painted: not all of it has one colour. */
+/** Checks that a chart is painted, by its number of colours. */
 async function drawn(page) {
     const colours = await page.evaluate(() => {
         const found = new Set();

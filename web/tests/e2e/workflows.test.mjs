@@ -1,5 +1,5 @@
-// Incidents made on this machine, recorded, and opened: who did it is three clicks away at most, and can be
-// reached by keyboard. What each workload did it tells itself.
+// Incidents are reproduced on this machine, recorded, and opened: the culprit is at most three clicks away and can
+// be reached by keyboard. Each workload reports its own ground truth.
 import assert from "node:assert/strict";
 import { spawn, spawnSync } from "node:child_process";
 import { existsSync, mkdtempSync, rmSync } from "node:fs";
@@ -11,11 +11,11 @@ import { axe, browser, chromiumPath, open, picture, serve, settled, skipWithoutC
 import { skipFor } from "./needs.mjs";
 
 const run = join(import.meta.dirname, "../../../workloads/run.py");
-/** Seconds of load, import and cleaning up. */
+/** Limit for load, import and cleanup. */
 const PATIENCE_MS = 240_000;
 const CANNOT = 77;
 
-/** How the culprit is called, and what shows it. */
+/** Name of each culprit, and the page that shows it. */
 const INCIDENTS = [
     { name: "sync_storm", culprit: ({ guilty }) => `${guilty.comm}[${guilty.pid}]`, page: "threads" },
     { name: "temp_files", culprit: ({ service }) => new RegExp(`^${service.comm}\\[${service.pid}/\\d+\\]$`), page: "files" },
@@ -47,7 +47,7 @@ after(async () => {
     rmSync(folder, { recursive: true });
 });
 
-/** Why nothing can be recorded or shown here, or false. */
+/** Why nothing can be recorded or shown here, or false if it can. */
 function impossible() {
     return (
         skipWithoutChromium() ||
@@ -56,7 +56,7 @@ function impossible() {
     );
 }
 
-/** Makes an incident and records it: what is true of it, or why it cannot be made. */
+/** Reproduces and records an incident; returns its ground truth, or why it cannot run here. */
 function made(name) {
     const why = impossible();
     if (why) return { skipped: why };
@@ -94,8 +94,8 @@ test("live: an incident shows up on the page that is open, and time goes on", as
         const header = page.locator("header").first();
         assert.match(await header.innerText(), /@live .*live/s);
         const before = await header.innerText();
-        const { status, said } = await incident("cold_sendfile");
-        if (status === CANNOT) return context.skip(skipFor("tools", said));
+        const { status, output } = await incident("cold_sendfile");
+        if (status === CANNOT) return context.skip(skipFor("tools", output));
         const culprit = page.locator("button.culprit").filter({ hasText: /^downloadd\[/ }).first();
         await culprit.waitFor({ timeout: PATIENCE_MS });
         assert.notEqual(await header.innerText(), before);
@@ -110,7 +110,7 @@ test("live: an incident shows up on the page that is open, and time goes on", as
     }
 });
 
-/** All that it holds, by the keys for it, in light and dark. */
+/** Opens all pages by their keys, in light and dark. */
 async function everyPage(server) {
     const { page, wrong, context } = await open(of, server);
     await settled(page);
@@ -129,18 +129,18 @@ async function everyPage(server) {
     await context.close();
 }
 
-/** Lets the page go on meanwhile. */
+/** Runs an incident asynchronously, so that the page keeps updating. */
 async function incident(name) {
     const child = spawn("python3", [run, name], { stdio: ["ignore", "pipe", "inherit"] });
-    let said = "";
-    child.stdout.on("data", (piece) => (said += piece));
+    let output = "";
+    child.stdout.on("data", (piece) => (output += piece));
     const status = await new Promise((ended) => child.on("exit", ended));
-    return { status, said };
+    return { status, output };
 }
 
 const isAt = (page, wanted) => assert.equal(new URL(page.url()).searchParams.get("page"), wanted);
 
-/** The name stands on the home page: one click shows what it did, another the call or request itself. */
+/** One click on the culprit's name on the home page shows what it did. */
 async function byClick(server, name, wanted, picturedAs) {
     const { page, wrong, context } = await open(of, server);
     await settled(page);
@@ -148,8 +148,8 @@ async function byClick(server, name, wanted, picturedAs) {
     await culprit.click();
     await settled(page);
     isAt(page, wanted);
-    const said = await culprit.count();
-    assert.equal(said, 0, "it is another page");
+    const left = await culprit.count();
+    assert.equal(left, 0, "another page is shown");
     await isShown(page, name, wanted);
     assert.equal(await page.locator(".problem").count(), 0, await page.locator("main").innerText());
     assert.deepEqual(await axe(page), []);
@@ -158,7 +158,7 @@ async function byClick(server, name, wanted, picturedAs) {
     await context.close();
 }
 
-/** A lane that is marked as the culprit's, or a row with what it did. */
+/** Checks for the marked lane of the culprit, or a row with what it did. */
 async function isShown(page, name, wanted) {
     if (wanted === "files") {
         const row = await page.locator("main table tbody tr").first().innerText();
@@ -169,10 +169,10 @@ async function isShown(page, name, wanted) {
     const [, comm, id] = /^(.*?)(?:\[(?:\d+\/)?(\d+)\])?$/.exec(name);
     assert.ok(active.includes(id ? `${comm} ${id}` : comm), `${active} is not ${name}`);
     if (wanted !== "block") return;
-    assert.ok((await page.locator(".maps canvas").count()) >= 6, "its peers stand beside it");
+    assert.ok((await page.locator(".maps canvas").count()) >= 6, "the other devices are shown next to it");
 }
 
-/** Tab to the name, Enter: nothing else. */
+/** Reaches the culprit with Tab and Enter only. */
 async function byKeyboard(server, name, wanted) {
     const { page, wrong, context } = await open(of, server);
     await settled(page);
@@ -180,7 +180,7 @@ async function byKeyboard(server, name, wanted) {
     const isIt = (text) => (name instanceof RegExp ? name.test(text) : text === name);
     let presses = 0;
     for (; presses < 200 && !isIt(await focused()); presses += 1) await page.keyboard.press("Tab");
-    assert.ok(isIt(await focused()), `not after ${presses} times Tab`);
+    assert.ok(isIt(await focused()), `not reached after ${presses} Tab presses`);
     await page.keyboard.press("Enter");
     await settled(page);
     isAt(page, wanted);

@@ -13,12 +13,12 @@ import {
     fleetTabs,
     LAKE_CLOCK,
     leadOf,
-    momentText,
+    timeText,
     openOf,
     optionOf,
     parametersOf,
     parseLength,
-    questionOf,
+    queryOf,
     rangeOf,
     rangeText,
 } from "../../src/fleet";
@@ -39,7 +39,7 @@ const info: FleetInfo = {
     ],
 };
 const question = (name: string) => {
-    const found = questionOf(info, name);
+    const found = queryOf(info, name);
     assert.ok(found);
     return found;
 };
@@ -68,7 +68,7 @@ test("a map has a line for each host, the worst first, and nothing where nothing
     const line = named.lines[2];
     assert.ok(line);
     assert.deepEqual([0, 1, 2].map((column) => cellOf(line, column)?.value ?? null), [1000, 500, null]);
-    // What is unknown is a cell, but no value.
+    // An unknown duration has a cell without a value.
     assert.deepEqual(cellOf(named.lines[0] ?? line, 2)?.value, null);
 });
 
@@ -101,7 +101,7 @@ test("cells are as short as pages and answers have room for", () => {
     assert.equal(binFor(3600n * SECOND, 1000), 60);
     assert.equal(binFor(86_400n * SECOND, 1000), 900);
     assert.equal(binFor(0n, 0), 1);
-    // Longer than any step that people count in: whole weeks.
+    // Beyond the longest round step: whole weeks.
     assert.equal(binFor(86_400n * 365n * 40n * SECOND, 10) % 604_800, 0);
     assert.deepEqual(["10s", "5m", "250ms", "7", "0s", "x", "1.5s"].map(parseLength), [10n * SECOND, 300n * SECOND, 250_000_000n, 7n, null, null, null]);
 });
@@ -175,7 +175,7 @@ test("an open recording is meant if it is of the host and has the time", () => {
     assert.deepEqual(at(T0 - 500_000_000n)?.window, { begin: -5e8, end: 5e8 });
     assert.equal(at(T0 + 15n * SECOND), null);
     assert.equal(at(T0 + 3n * SECOND, "web-2"), null);
-    // Without a time the begin that is in the id decides.
+    // Without a time, the start encoded in the id decides.
     const begun = [recording("vm", 1_795_220_925_502_483_674n, 1_795_220_940_304_097_149n)];
     assert.deepEqual(openOf({ host: "vm", recording: "01M7XR2V1Y2TGHM28A5MW2T6T8", id: null, when: null }, begun)?.window, null);
     assert.equal(openOf({ host: "vm", recording: "01M7XR2V1Z2TGHM28A5MW2T6T8", id: null, when: null }, begun), null);
@@ -187,7 +187,7 @@ test("times of a lake have their dates, and go to windows without losing a nanos
     assert.equal(shownCell(String(T0), column, LAKE_CLOCK), "2026-03-01 12:00:00");
     assert.equal(shownCell("1795220935276742780", column, LAKE_CLOCK), "2026-11-21 00:28:55.276");
     assert.equal(dateTime(LAKE_CLOCK, String(T0 + 1n)), "2026-03-01 12:00:00.000");
-    assert.equal(momentText(1_795_220_935_276_742_780n), "2026-11-21T00:28:55.27674278Z");
+    assert.equal(timeText(1_795_220_935_276_742_780n), "2026-11-21T00:28:55.27674278Z");
     assert.equal(rangeText({ begin: T0, end: T0 + 1n }), "2026-03-01T12:00:00Z..2026-03-01T12:00:00.000000001Z");
     assert.equal(axisText({ ...LAKE_CLOCK, begin: T0 }, 12 * 3600 * 1e9, 3600e9), "2026-03-02");
     assert.equal(axisText({ begin: T0, length: 1, zone: null }, 12 * 3600 * 1e9, 3600e9), "00:00:00");

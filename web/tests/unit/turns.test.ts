@@ -1,9 +1,9 @@
 import assert from "node:assert/strict";
 import { test } from "node:test";
 
-import { Turns } from "../../src/turns";
+import { RequestScheduler } from "../../src/request_scheduler";
 
-/** Time passes only by waiting. */
+/** A clock that advances only while code waits. */
 function clock() {
     let at = 1_000_000;
     return { now: () => at, pause: (ms: number) => Promise.resolve().then(() => void (at += ms)) };
@@ -11,30 +11,30 @@ function clock() {
 
 test("a table waits for tiles, and for those that follow them", async () => {
     const time = clock();
-    const turns = new Turns(time.now, time.pause);
+    const scheduler = new RequestScheduler(time.now, time.pause);
     const order: string[] = [];
     const slow = (name: string, ms: number) => async () => {
         await time.pause(ms);
         order.push(name);
     };
-    const tracks = turns.take("tracks?track=states", slow("tracks", 100)).then(() => turns.take("tile?level=1", slow("tile", 100)));
-    await Promise.all([turns.take("table?what=io", slow("table", 1)), tracks]);
+    const tracks = scheduler.run("tracks?track=states", slow("tracks", 100)).then(() => scheduler.run("tile?level=1", slow("tile", 100)));
+    await Promise.all([scheduler.run("table?what=io", slow("table", 1)), tracks]);
     assert.deepEqual(order, ["tracks", "tile", "table"]);
 });
 
 test("nobody waits for charts that never come", async () => {
     const time = clock();
-    const turns = new Turns(time.now, time.pause);
-    void turns.take("tile?level=1", () => new Promise(() => {}));
+    const scheduler = new RequestScheduler(time.now, time.pause);
+    void scheduler.run("tile?level=1", () => new Promise(() => {}));
     const begin = time.now();
-    assert.equal(await turns.take("explain", () => Promise.resolve("told")), "told");
+    assert.equal(await scheduler.run("explain", () => Promise.resolve("ok")), "ok");
     assert.ok(time.now() - begin < 2000);
 });
 
 test("without charts a table is asked for at once", async () => {
     const time = clock();
-    const turns = new Turns(time.now, time.pause);
+    const scheduler = new RequestScheduler(time.now, time.pause);
     const begin = time.now();
-    await turns.take("table?what=io", () => Promise.resolve());
+    await scheduler.run("table?what=io", () => Promise.resolve());
     assert.equal(time.now(), begin);
 });

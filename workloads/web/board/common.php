@@ -1,16 +1,16 @@
 <?php
-// What the pages share: the log of the board itself, its session and its posts.
+// Shared by the pages: the board's log, its session and its posts.
 declare(strict_types=1);
 
 $begin_ns = (int) (microtime(true) * 1_000_000) * 1000;
 
-// One line a request; a process of prefork has one thread, of its own number.
+// Writes one line per request; a prefork process has one thread, so tid equals pid.
 register_shutdown_function(function () use ($begin_ns): void {
     if (session_status() === PHP_SESSION_ACTIVE) {
         session_write_close();
     }
     $parent = explode('-', $_SERVER['HTTP_TRACEPARENT'] ?? '');
-    $told = [
+    $entry = [
         'trace_id' => count($parent) === 4 ? $parent[1] : null,
         'endpoint' => $_SERVER['SCRIPT_NAME'],
         'pid' => getmypid(),
@@ -20,7 +20,7 @@ register_shutdown_function(function () use ($begin_ns): void {
         'local' => $_SERVER['SERVER_ADDR'] . ':' . $_SERVER['SERVER_PORT'],
         'peer' => $_SERVER['REMOTE_ADDR'] . ':' . $_SERVER['REMOTE_PORT'],
     ];
-    file_put_contents(getenv('BOARD_LOG'), json_encode($told, JSON_UNESCAPED_SLASHES) . "\n", FILE_APPEND);
+    file_put_contents(getenv('BOARD_LOG'), json_encode($entry, JSON_UNESCAPED_SLASHES) . "\n", FILE_APPEND);
 });
 
 function board(): SQLite3

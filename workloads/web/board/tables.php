@@ -1,5 +1,5 @@
 <?php
-// The first posts: tables.php FOLDER
+// Creates the initial posts: tables.php FOLDER
 $board = new SQLite3($argv[1] . '/board.sqlite');
 $board->exec('PRAGMA synchronous = OFF');
 $board->exec('CREATE TABLE post (id INTEGER PRIMARY KEY, thread INTEGER, text TEXT, image BLOB)');

@@ -47,7 +47,7 @@ public final class Shop {
         long[] connected = {-1, -1};
         try {
             if (PAGES.containsKey(page)) {
-                body = asked(PAGES.get(page), connected);
+                body = query(PAGES.get(page), connected);
             } else if (!page.equals("/health")) {
                 status = 404;
             }
@@ -55,17 +55,17 @@ public final class Shop {
             status = 500;
             body = error.toString();
         }
-        // Of a connection that the client has closed by then nobody knows where it was.
+        // Read the addresses now: they are gone if the client closes the connection.
         String sides = String.format("\"local\":\"%s\",\"peer\":\"%s\"",
                 address(exchange.getLocalAddress()), address(exchange.getRemoteAddress()));
         byte[] bytes = body.getBytes(StandardCharsets.UTF_8);
         exchange.sendResponseHeaders(status, bytes.length);
         exchange.getResponseBody().write(bytes);
         exchange.close();
-        tell(exchange, page, sides, begin, connected);
+        writeLog(exchange, page, sides, begin, connected);
     }
 
-    private static String asked(String sql, long[] connected) throws SQLException {
+    private static String query(String sql, long[] connected) throws SQLException {
         long begin = now();
         try (Connection connection = DriverManager.getConnection(database);
                 Statement statement = connection.createStatement()) {
@@ -80,8 +80,8 @@ public final class Shop {
         }
     }
 
-    /** One line a request; the kernel's number of a thread is the name of a link. */
-    private static void tell(HttpExchange exchange, String page, String sides, long begin, long[] connected)
+    /** Writes one line per request; the link /proc/thread-self names the kernel's thread id. */
+    private static void writeLog(HttpExchange exchange, String page, String sides, long begin, long[] connected)
             throws IOException {
         String[] parent = exchange.getRequestHeaders().getOrDefault("traceparent", java.util.List.of("")).get(0).split("-");
         String trace = parent.length == 4 ? "\"" + parent[1] + "\"" : "null";

@@ -1,7 +1,7 @@
-"""A shop: each page but its health check connects to the database, by name.
+"""A shop: each page except its health check connects to the database by name.
 
-LOG gets what the shop itself measured, a line of JSON a request: threads by the kernel's number,
-times of the clock, the addresses of the connection.
+LOG gets the shop's own measurements, a line of JSON per request: thread ids of the kernel, wall
+clock times, the addresses of the connection.
 """
 
 from __future__ import annotations
@@ -29,15 +29,15 @@ def begin() -> None:
 
 @app.teardown_request
 def log(_: object) -> None:
-    """One write a line, so that lines of several processes stay whole."""
+    """Writes each line with one call, so that lines of different processes do not mix."""
     connection = request.environ["gunicorn.socket"]
     parts = request.headers.get("traceparent", "").split("-")
-    told: dict[str, Any] = {"trace_id": parts[1] if len(parts) == 4 else None}
-    told |= {"endpoint": request.path, "pid": os.getpid(), "tid": threading.get_native_id()}
-    told |= {"begin_ns": g.begin, "end_ns": time.time_ns()}
-    told |= {"local": address(connection.getsockname()), "peer": address(connection.getpeername())}
-    told |= {"connect_ns": g.get("connect_ns"), "database_port": g.get("database_port")}
-    os.write(LOG, json.dumps(told).encode() + b"\n")
+    entry: dict[str, Any] = {"trace_id": parts[1] if len(parts) == 4 else None}
+    entry |= {"endpoint": request.path, "pid": os.getpid(), "tid": threading.get_native_id()}
+    entry |= {"begin_ns": g.begin, "end_ns": time.time_ns()}
+    entry |= {"local": address(connection.getsockname()), "peer": address(connection.getpeername())}
+    entry |= {"connect_ns": g.get("connect_ns"), "database_port": g.get("database_port")}
+    os.write(LOG, json.dumps(entry).encode() + b"\n")
 
 
 def address(name: tuple[str, int]) -> str:
@@ -56,7 +56,7 @@ def database() -> Iterator[Any]:
         connection.close()
 
 
-def asked(sql: str, *words: Any) -> Any:
+def query(sql: str, *words: Any) -> Any:
     with database() as cursor:
         cursor.execute(sql, words)
         return jsonify(cursor.fetchall())
@@ -69,36 +69,36 @@ def health() -> str:
 
 @app.get("/")
 def front() -> Any:
-    return asked("SELECT id, title FROM item ORDER BY id DESC LIMIT 20")
+    return query("SELECT id, title FROM item ORDER BY id DESC LIMIT 20")
 
 
 @app.get("/items")
 def items() -> Any:
-    return asked("SELECT id, title, price FROM item WHERE price < %s", 700)
+    return query("SELECT id, title, price FROM item WHERE price < %s", 700)
 
 
 @app.get("/item")
 def item() -> Any:
-    return asked("SELECT id, title, price FROM item WHERE id = %s", int(request.args.get("id", 1)))
+    return query("SELECT id, title, price FROM item WHERE id = %s", int(request.args.get("id", 1)))
 
 
 @app.get("/orders")
 def orders() -> Any:
-    return asked(
+    return query(
         "SELECT item.title, count(*) FROM orders JOIN item ON item.id = orders.item GROUP BY 1"
     )
 
 
 @app.get("/customers")
 def customers() -> Any:
-    return asked("SELECT customer, count(*) FROM orders GROUP BY 1 ORDER BY 2 DESC LIMIT 10")
+    return query("SELECT customer, count(*) FROM orders GROUP BY 1 ORDER BY 2 DESC LIMIT 10")
 
 
 @app.get("/search")
 def search() -> Any:
-    return asked("SELECT id, title FROM item WHERE title LIKE %s", f"%{request.args.get('q', 7)}%")
+    return query("SELECT id, title FROM item WHERE title LIKE %s", f"%{request.args.get('q', 7)}%")
 
 
 @app.get("/basket")
 def basket() -> Any:
-    return asked("SELECT sum(item.price) FROM orders JOIN item ON item.id = orders.item")
+    return query("SELECT sum(item.price) FROM orders JOIN item ON item.id = orders.item")

@@ -1,7 +1,7 @@
-"""Counts the words of a text: a file a word, as the first version did.
+"""Counts the words of a text, with a file per word.
 
-LOG gets what the service itself measured, a line of JSON a request: threads by the kernel's
-number, times of the clock, the addresses of the connection, and the files that it made.
+LOG gets the service's own measurements, a line of JSON per request: thread ids of the kernel, wall
+clock times, the addresses of the connection, and the created files.
 """
 
 from __future__ import annotations
@@ -42,15 +42,15 @@ def begin() -> None:
 
 @app.teardown_request
 def log(_: object) -> None:
-    """One write a line, so that lines of several threads stay whole."""
+    """Writes each line with one call, so that lines of different threads do not mix."""
     connection = request.environ["gunicorn.socket"]
     parts = request.headers.get("traceparent", "").split("-")
-    told: dict[str, Any] = {"trace_id": parts[1] if len(parts) == 4 else None}
-    told |= {"endpoint": request.path, "pid": os.getpid(), "tid": threading.get_native_id()}
-    told |= {"begin_ns": g.begin, "end_ns": time.time_ns()}
-    told |= {"local": address(connection.getsockname()), "peer": address(connection.getpeername())}
-    told |= {"counter_tid": g.counter, "files": g.files, "bytes": g.bytes}
-    os.write(LOG, json.dumps(told).encode() + b"\n")
+    entry: dict[str, Any] = {"trace_id": parts[1] if len(parts) == 4 else None}
+    entry |= {"endpoint": request.path, "pid": os.getpid(), "tid": threading.get_native_id()}
+    entry |= {"begin_ns": g.begin, "end_ns": time.time_ns()}
+    entry |= {"local": address(connection.getsockname()), "peer": address(connection.getpeername())}
+    entry |= {"counter_tid": g.counter, "files": g.files, "bytes": g.bytes}
+    os.write(LOG, json.dumps(entry).encode() + b"\n")
 
 
 def address(name: tuple[str, int]) -> str:
@@ -58,7 +58,7 @@ def address(name: tuple[str, int]) -> str:
 
 
 def count(words: list[str]) -> tuple[int, int, Counter[str]]:
-    """Each word goes to a file of its own, and comes back from it."""
+    """Writes each word to its own file, and reads it back."""
     folder = SCRATCH / str(uuid.uuid4())
     folder.mkdir()
     total = 0

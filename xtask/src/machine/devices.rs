@@ -1,4 +1,4 @@
-//! Disks, interrupts and the network of the made-up machine.
+//! Disks, interrupts and the network of the synthetic machine.
 
 use whyslow_model::row::Emit as _;
 use whyslow_model::tables::{BlockIoRow, IrqRow, NetPacketRow};
@@ -11,7 +11,7 @@ const DISKS: u64 = 24;
 const INTERFACES: u64 = 4;
 const PEERS: u64 = 20_000;
 const SERVICES: u64 = 64;
-/// Addresses of packet buffers: the kernel uses few again and again.
+/// Addresses of packet buffers: the kernel reuses few.
 const BUFFERS: u64 = 8192;
 /// Class, flags, share in percent.
 const OPS: [(&str, &str, u64); 6] = [
@@ -60,7 +60,7 @@ pub(super) struct Devices {
     services: Vec<Sym>,
 }
 
-/// Kernel `dev_t` of the disk of that place.
+/// Kernel `dev_t` of a disk by index.
 pub(super) fn number(disk: usize) -> i64 {
     (8 << 20) + 16 * disk as i64
 }
@@ -115,7 +115,7 @@ impl Devices {
         &self.interfaces
     }
 
-    /// To a few disks more than to others; the first one has a bad tail.
+    /// Writes a request; some disks have more than others, and the first one has a long tail.
     pub(super) fn request(
         &mut self,
         (id, ts): (i64, i64),

@@ -1,8 +1,8 @@
-//! Who runs when on the made-up machine: each CPU has threads of its own, which sleep, are woken,
-//! wait and run in turn.
+//! Scheduling of the synthetic machine: each CPU has its own threads, which sleep, are woken, wait
+//! and run in turn.
 //!
-//! A thread has about three states for each slice: where there are to be as many of them as slices,
-//! states are written of every third thread only.
+//! A thread has about three states per slice. If the numbers of states and slices should be equal,
+//! only the states of every third thread are written.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -31,14 +31,14 @@ pub(super) struct Scheduling {
     wakeups: i64,
 }
 
-/// How much the scheduler has to do.
+/// The rate of scheduler events.
 #[derive(Clone, Copy)]
 pub(super) struct Pace {
-    /// Steps from the begin of a slice to that of the next one, on any CPU.
+    /// Steps from the start of a slice to that of the next one, on any CPU.
     pub(super) slice_steps: f64,
-    /// What a slice leaves of its CPU's period, in the six of ten cases that idle.
+    /// Idle time after a slice, in the 60 % of cases with idle time.
     pub(super) gap_ns: f64,
-    /// States are written of one thread in so many.
+    /// States are written for every n-th thread.
     pub(super) states_of_every: u64,
 }
 
@@ -49,18 +49,18 @@ enum Step {
     Begin,
 }
 
-/// What runs on a CPU, and what runs on it next.
+/// The running thread of a CPU, and the next one.
 #[derive(Clone, Copy, Default)]
 struct Cpu {
     running: u64,
     began: i64,
     slice: i64,
     next: u64,
-    /// It lost the CPU before and gets it back after the next one.
+    /// A preempted thread, which runs again after the next one.
     preempted: Option<u64>,
 }
 
-/// Since when a thread is in its state, and the state's id.
+/// The current state of a thread.
 #[derive(Clone, Copy)]
 struct State {
     since: i64,
@@ -119,7 +119,7 @@ impl Scheduling {
         }
     }
 
-    /// All that happens before a moment.
+    /// Processes all events before `until`.
     pub(super) fn advance(
         &mut self,
         until: i64,
@@ -208,7 +208,7 @@ impl Scheduling {
     ) {
         let on = self.cpus[cpu];
         let thread = Self::thread_of(cpu, on.running);
-        // One that is to come back lets the next one run first.
+        // A preempted thread lets the next one run first.
         let how = machine.below(20);
         let (end, state) = match how {
             0..2 if on.next != on.running && on.preempted.is_none() => (0, self.names.runnable),

@@ -1,6 +1,6 @@
-//! `ARCHITECTURE.md` and `docs/decisions/` against the code.
+//! Checks `ARCHITECTURE.md` and `docs/decisions/` against the code.
 //!
-//! The page is only of use while it is short and true, so its size, its lists and every place that it
+//! The page is useful only while it is short and true, so its size, its lists and every place that it
 //! names are compared with the code. A place is `path` or `path:NAME`, in backticks; a path is relative
 //! to the repository, or `CRATE/REST` for `crates/whyslow-CRATE/src/REST`.
 
@@ -17,7 +17,7 @@ const IMPORTERS: &str = "crates/whyslow-ingest/src/importers/mod.rs";
 const QUERY: &str = "crates/whyslow-analysis/src/query.rs";
 const DECISIONS: &str = "docs/decisions";
 
-/// Modules beside the importers that these share.
+/// Modules that the importers share.
 const HELPERS: [&str; 7] = [
     "bad",
     "bytes",
@@ -28,10 +28,10 @@ const HELPERS: [&str; 7] = [
     "tracepoint",
 ];
 
-/// What every decision says, in this order.
+/// Fields of every decision, in this order.
 const FIELDS: [&str; 4] = ["Decision", "Why", "Rejected", "Measured"];
 
-/// Endings of files that the page names.
+/// Extensions of files that the page names.
 const ENDINGS: [&str; 9] = [
     ".c", ".h", ".json", ".md", ".py", ".rs", ".sql", ".toml", ".ts",
 ];
@@ -62,13 +62,13 @@ pub(super) fn check(root: &Path, complaints: &mut Vec<String>) {
 fn size(page: &str, complaints: &mut Vec<String>) {
     if page.len() > BYTES_MAX {
         complaints.push(format!(
-            "{PAGE}: {} bytes (at most {BYTES_MAX}); what explains why belongs in {DECISIONS}",
+            "{PAGE}: {} bytes (at most {BYTES_MAX}); explanations belong in {DECISIONS}",
             page.len()
         ));
     }
 }
 
-/// Each crate, with those of ours that it depends on.
+/// Each crate with its workspace dependencies.
 type Crates = Vec<(String, BTreeSet<String>)>;
 
 fn crates_of(root: &Path) -> Crates {
@@ -90,8 +90,8 @@ fn crates_of(root: &Path) -> Crates {
     crates
 }
 
-/// The code map has one row per crate: name, content, first file, dependencies. Of these, what another
-/// one of them brings along need not be named.
+/// The code map has one row per crate: name, content, first file, dependencies. Dependencies of a named
+/// dependency may be omitted.
 fn crates(page: &str, crates: &Crates, complaints: &mut Vec<String>) {
     let rows: Vec<Vec<&str>> = page
         .lines()
@@ -120,7 +120,7 @@ fn crates(page: &str, crates: &Crates, complaints: &mut Vec<String>) {
     }
 }
 
-/// These crates, and all that they depend on.
+/// These crates and their transitive dependencies.
 fn all_below(names: &BTreeSet<String>, crates: &Crates) -> BTreeSet<String> {
     let mut found = BTreeSet::new();
     let mut waiting: Vec<&String> = names.iter().collect();
@@ -138,7 +138,7 @@ fn all_below(names: &BTreeSet<String>, crates: &Crates) -> BTreeSet<String> {
     found
 }
 
-/// A list of the page against the words that the enumeration has on the command line.
+/// Compares a list of the page with the command line words of an enumeration.
 fn words(page: &str, (label, of): (&str, &str), query: &str, complaints: &mut Vec<String>) {
     let arm = format!("{of}::");
     let words = query.lines().filter_map(|line| {
@@ -152,7 +152,7 @@ fn words(page: &str, (label, of): (&str, &str), query: &str, complaints: &mut Ve
     differ(&format!("list of {label}"), &words, &listed, complaints);
 }
 
-/// The rows of queues name every kind of source.
+/// Checks that the rows of queues name every kind of source.
 fn sources(page: &str, detect: &str, complaints: &mut Vec<String>) {
     let body = detect.split_once("pub enum SourceKind {");
     let body = body.and_then(|(_, rest)| rest.split_once("\n}"));
@@ -173,7 +173,7 @@ fn sources(page: &str, detect: &str, complaints: &mut Vec<String>) {
     differ("table of sources", &variants, &listed, complaints);
 }
 
-/// They also name every importer.
+/// Checks that they name every importer.
 fn importers(page: &str, modules: &str, complaints: &mut Vec<String>) {
     let modules = modules.lines().filter_map(|line| {
         let (_, name) = line.strip_suffix(';')?.rsplit_once("mod ")?;
@@ -193,8 +193,8 @@ fn queues(page: &str) -> impl Iterator<Item = &str> {
         .filter(|line| line.starts_with("| `ingest/pipeline/"))
 }
 
-/// Every file and folder that the page names exists, and declares what the page says it does. `content`
-/// gives the text of a file, and nothing for what is not there.
+/// Checks that every file and folder that the page names exists and declares the named item. `content`
+/// returns the text of a file, and nothing for a missing one.
 fn places(page: &str, content: &dyn Fn(&str) -> Option<String>, complaints: &mut Vec<String>) {
     for word in quoted(page) {
         let (path, name) = word
@@ -227,7 +227,7 @@ fn content(root: &Path, path: &str) -> Option<String> {
     Some(fs::read_to_string(place).unwrap_or_default())
 }
 
-/// Whether a file of Rust or C has it as a function, a type or a constant.
+/// Whether a Rust or C file declares it as a function, a type or a constant.
 fn declares(text: &str, name: &str) -> bool {
     const KEYWORDS: [&str; 9] = [
         "fn", "struct", "enum", "trait", "type", "const", "static", "void", "int",
@@ -242,8 +242,8 @@ fn declares(text: &str, name: &str) -> bool {
     })
 }
 
-/// A record is a heading with the four fields, one line each, and nothing else; a heading without text
-/// groups those below it.
+/// A record is a heading with exactly the four fields, one line each; a heading without text is a
+/// group.
 fn decisions(name: &str, text: &str, complaints: &mut Vec<String>) {
     let mut count = 0;
     for section in text.split("\n#").skip(1) {
@@ -266,11 +266,11 @@ fn decisions(name: &str, text: &str, complaints: &mut Vec<String>) {
         }
     }
     if count == 0 {
-        complaints.push(format!("{name}: no decisions in it"));
+        complaints.push(format!("{name}: has no decisions"));
     }
 }
 
-/// What stands in backticks. Lines of code by indentation have none.
+/// Texts in backticks, except in indented code.
 fn quoted(text: &str) -> impl Iterator<Item = &str> {
     text.lines()
         .flat_map(|line| line.split('`').skip(1).step_by(2))
@@ -284,7 +284,7 @@ fn differ(
 ) {
     if wanted.is_empty() {
         complaints.push(format!(
-            "{PAGE}: the {what} has nothing to be compared with"
+            "{PAGE}: cannot check the {what}: no words in the code"
         ));
     }
     for word in wanted.difference(listed) {
@@ -292,7 +292,7 @@ fn differ(
     }
     for word in listed.difference(wanted) {
         complaints.push(format!(
-            "{PAGE}: the {what} has `{word}`, which the code has not"
+            "{PAGE}: the {what} has `{word}`, which is not in the code"
         ));
     }
 }

@@ -1,21 +1,20 @@
-//! Budgets of the build: how many executables the tests link, how large the program is and what it
-//! links, how long it takes to compile.
+//! Budgets of the build: number of test executables, size and libraries of the program, compile time.
 //!
-//! The number of executables is read from the manifests. Size and compile time need a build: they
-//! are checked of what lies in the target directory, if anything does. Compile time is in unit
-//! seconds: what `cargo build --timings` reports for each crate, added up. These depend on the
-//! machine, so they are compared with those of one crate that only changes with its version: `syn`.
+//! The number of executables is read from the manifests. Size and compile time are checked only if
+//! the target directory has a build. Compile time is in unit seconds: the sum of the durations that
+//! `cargo build --timings` reports per crate. They depend on the machine, so they are compared with
+//! those of `syn`, which changes only with its version.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-/// Test executables of the workspace, each of which links what it tests.
+/// Test executables of the workspace, each of which links the tested crates.
 const EXECUTABLES_MAX: usize = 20;
-/// The stripped program, in bytes.
+/// Size of the stripped program, in bytes.
 const PROGRAM_BYTES_MAX: u64 = 25_000_000;
-/// With the features `fleet` and `load`, as packages have it.
+/// The same with the features `fleet` and `load`, as in packages.
 const FULL_PROGRAM_BYTES_MAX: u64 = 31_000_000;
-/// What the program may link: parts of glibc, and the unwinder of gcc.
+/// Libraries that the program may link: parts of glibc, and gcc's unwinder.
 const LIBRARIES: [&str; 5] = [
     "libc.so",
     "libm.so",
@@ -23,8 +22,8 @@ const LIBRARIES: [&str; 5] = [
     "ld-linux",
     "linux-vdso.so",
 ];
-/// Unit seconds of a build of the program from nothing, as a multiple of those of `syn` (127 when this
-/// was written).
+/// Unit seconds of a clean build of the program, as a multiple of those of `syn` (127 when this was
+/// written).
 const UNITS_MAX: f64 = 200.0;
 
 pub(super) fn check(root: &Path, complaints: &mut Vec<String>) {
@@ -89,8 +88,8 @@ fn executables(root: &Path, complaints: &mut Vec<String>) {
     }
 }
 
-/// Whether a crate has unit tests. One without still builds an executable unless its manifest says
-/// `test = false`, but an empty one.
+/// Whether a crate has unit tests. Without them, it builds an empty test executable, unless its manifest
+/// has `test = false`.
 fn has_tests(folder: &Path) -> bool {
     let entries = std::fs::read_dir(folder).into_iter().flatten().flatten();
     entries.map(|entry| entry.path()).any(|path| {
@@ -125,7 +124,7 @@ fn program(path: &Path, complaints: &mut Vec<String>) {
     }
 }
 
-/// A program without the feature `fleet` reports that.
+/// Whether a program has the feature `fleet`: one without reports an error.
 fn bytes_max(program: &Path) -> u64 {
     let printed = Command::new(program).args(["fleet", "hosts"]).output();
     let is_full = printed
@@ -137,7 +136,7 @@ fn bytes_max(program: &Path) -> u64 {
     }
 }
 
-/// Adds up the durations in the report of `cargo build --timings`, which holds one JSON object a unit.
+/// Sums the durations in the report of `cargo build --timings`, which has one JSON object per unit.
 fn unit_seconds(report: &str, complaints: &mut Vec<String>) {
     let (mut sum, mut syn) = (0.0, 0.0f64);
     for unit in report.split("\"name\":").skip(1) {
@@ -151,8 +150,8 @@ fn unit_seconds(report: &str, complaints: &mut Vec<String>) {
     }
     if syn > 0.0 && sum > UNITS_MAX * syn {
         complaints.push(format!(
-            "the program takes {sum:.0} unit seconds to build, {:.0} times those of syn, at most {UNITS_MAX}: \
-             cargo build --timings has the list",
+            "the program takes {sum:.0} unit seconds to build, {:.0} times those of syn, at most {UNITS_MAX}; \
+             see cargo build --timings",
             sum / syn
         ));
     }

@@ -1,17 +1,17 @@
-//! Circles of imports: files of one crate of which each imports the next, and the last the first.
+//! Import cycles: files of one crate of which each imports the next, and the last imports the first.
 //!
-//! A circle over many files has no lower layer: nothing in it can be read, tested or moved alone.
-//! The graph is read from the sources, as text: `use` declarations and paths that begin with
-//! `crate`, `self` or `super`, outside of comments and unit tests. A path leads to the deepest
-//! module that it names, and from there to where the name comes from that this module hands on.
-//! `mod` declarations are not imports, nor is a `pub use` of what a module below holds.
+//! A cycle over many files has no lower layer: none of its files can be read, tested or moved alone.
+//! The graph is read from the source text: `use` declarations and paths that start with `crate`,
+//! `self` or `super`, outside of comments and unit tests. A path leads to the deepest module that it
+//! names, and from there to the origin of a reexported name. `mod` declarations are not imports, nor is
+//! a `pub use` of a submodule's items.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
-/// A handful.
+/// Maximum number of files in a cycle.
 const FILES_MAX: usize = 5;
-/// Circles that were there before this rule. A number may only fall.
+/// Cycles that existed before this rule. A number may only decrease.
 const KNOWN: [(&str, usize); 4] = [
     ("whyslow-analysis", 6),
     ("whyslow-ingest", 15),
@@ -41,7 +41,7 @@ pub(super) fn check(root: &Path, files: &[std::path::PathBuf], complaints: &mut 
         for circle in circles(modules) {
             if circle.len() > limit {
                 complaints.push(format!(
-                    "crates/{krate}: {} files import each other in a circle, at most {limit}: {}",
+                    "crates/{krate}: import cycle of {} files, at most {limit}: {}",
                     circle.len(),
                     circle.join(", ")
                 ));
@@ -50,7 +50,7 @@ pub(super) fn check(root: &Path, files: &[std::path::PathBuf], complaints: &mut 
     }
 }
 
-/// Crate and module of `crates/KRATE/src/a/b.rs`; none for tests, examples and benches.
+/// Crate and module of `crates/KRATE/src/a/b.rs`; `None` for tests, examples and benches.
 fn module_of(name: &str) -> Option<(&str, Vec<String>)> {
     let (krate, inner) = name.strip_prefix("crates/")?.split_once("/src/")?;
     let mut module: Vec<String> = inner
@@ -68,14 +68,14 @@ fn module_of(name: &str) -> Option<(&str, Vec<String>)> {
     Some((krate, module))
 }
 
-/// What one file imports, and what it hands on.
+/// Imports and reexports of a file.
 #[derive(Default)]
 struct Uses {
     paths: Vec<Vec<String>>,
-    /// Name in this module → path that it stands for.
+    /// Name in this module → its path.
     names: BTreeMap<String, Vec<String>>,
     /// Paths of `pub use`.
-    handed_on: Vec<Vec<String>>,
+    reexports: Vec<Vec<String>>,
 }
 
 struct Graph<'m> {
@@ -84,7 +84,7 @@ struct Graph<'m> {
     uses: Vec<Uses>,
 }
 
-/// Names of the files of each circle with more than one file, in order.
+/// File names of each cycle with more than one file, in order.
 fn circles(modules: &BTreeMap<Vec<String>, (String, String)>) -> Vec<Vec<String>> {
     let graph = Graph {
         numbers: modules.keys().zip(0..).collect(),
@@ -95,11 +95,11 @@ fn circles(modules: &BTreeMap<Vec<String>, (String, String)>) -> Vec<Vec<String>
     for (at, uses) in graph.uses.iter().enumerate() {
         let below = |target: usize| graph.modules[target].starts_with(graph.modules[at]);
         let imports = uses.paths.iter().filter_map(|path| graph.resolve(path, at));
-        let handed_on = uses
-            .handed_on
+        let reexports = uses
+            .reexports
             .iter()
             .filter_map(|path| graph.resolve(path, at));
-        edges[at].extend(imports.chain(handed_on.filter(|target| !below(*target))));
+        edges[at].extend(imports.chain(reexports.filter(|target| !below(*target))));
         edges[at].remove(&at);
     }
     let names: Vec<&String> = modules.values().map(|(name, _)| name).collect();
@@ -116,9 +116,9 @@ fn circles(modules: &BTreeMap<Vec<String>, (String, String)>) -> Vec<Vec<String>
 }
 
 impl Graph<'_> {
-    /// The file that a path in the file `at` leads to, if it is one of this crate.
+    /// The file that a path in the file `at` leads to, if it is in this crate.
     fn resolve(&self, path: &[String], at: usize) -> Option<usize> {
-        /// A name is handed on by so many modules at most.
+        /// Maximum number of reexports of a name.
         const STEPS_MAX: usize = 16;
         let (mut path, mut at) = (path.to_vec(), at);
         for _ in 0..STEPS_MAX {
@@ -126,20 +126,20 @@ impl Graph<'_> {
             let Some((name, rest)) = rest.split_first() else {
                 return Some(found);
             };
-            let Some(stands_for) = self.uses[found].names.get(name) else {
+            let Some(origin) = self.uses[found].names.get(name) else {
                 return Some(found);
             };
-            (path, at) = ([stands_for, rest].concat(), found);
+            (path, at) = ([origin, rest].concat(), found);
         }
         Some(at)
     }
 
-    /// The deepest module that a path names, and what of the path is left.
+    /// The deepest module that a path names, and the rest of the path.
     fn walk<'p>(&self, path: &'p [String], at: usize) -> Option<(usize, &'p [String])> {
         let mut module: Vec<String> = match path.first()?.as_str() {
             "crate" => Vec::new(),
             "self" | "super" => self.modules[at].clone(),
-            // `use child::Thing` names a child of the module, if there is one of that name.
+            // `use child::Thing` names a child of the module if it has one of that name.
             first => {
                 let child: Vec<String> = [&self.modules[at][..], &[first.to_owned()]].concat();
                 self.numbers.get(&child)?;
@@ -168,8 +168,8 @@ impl Graph<'_> {
     }
 }
 
-/// The `use` declarations, each leaf by itself, and paths in the code that begin with `crate`, `self`
-/// or `super`.
+/// The `use` declarations, one per leaf, and paths in the code that start with `crate`, `self` or
+/// `super`.
 fn uses(text: &str) -> Uses {
     let code = product_code(text);
     let mut uses = Uses::default();
@@ -186,7 +186,7 @@ fn uses(text: &str) -> Uses {
         for (name, path) in found {
             uses.names.insert(name, path.clone());
             if is_public {
-                uses.handed_on.push(path);
+                uses.reexports.push(path);
             } else {
                 uses.paths.push(path);
             }
@@ -196,7 +196,7 @@ fn uses(text: &str) -> Uses {
         for (at, _) in rest.match_indices(start) {
             let is_whole =
                 !rest[..at].ends_with(|c: char| c.is_alphanumeric() || c == '_' || c == ':');
-            // `pub(in crate::a)` is no path to anything.
+            // `pub(in crate::a)` is not an import.
             if is_whole && !rest[..at].ends_with("(in ") {
                 let path: String = rest[at..]
                     .chars()
@@ -209,7 +209,7 @@ fn uses(text: &str) -> Uses {
     uses
 }
 
-/// What stands before the `use` at the end of a statement, and its tree.
+/// The text before the `use` at the end of a statement, and its tree.
 fn use_tree(statement: &str) -> Option<(&str, &str)> {
     let at = statement.match_indices("use ").find(|(at, _)| {
         let before = &statement[..*at];
@@ -221,7 +221,7 @@ fn use_tree(statement: &str) -> Option<(&str, &str)> {
     Some((&statement[..at], tree))
 }
 
-/// `a::{b, c::d as e}` is `a::b` by the name of `b`, and `a::c::d` by that of `e`.
+/// Splits a tree: `a::{b, c::d as e}` is `a::b` named `b`, and `a::c::d` named `e`.
 fn leaves(tree: &str, before: &[String], found: &mut Vec<(String, Vec<String>)>) {
     let tree = tree.trim();
     if let Some((head, inner)) = tree.split_once('{') {
@@ -264,7 +264,7 @@ fn steps(path: &str) -> Vec<String> {
         .collect()
 }
 
-/// The text without comments and without what only tests see.
+/// The text without comments and test modules.
 fn product_code(text: &str) -> String {
     let mut code = String::with_capacity(text.len());
     let mut hidden_until: Option<String> = None;
@@ -388,7 +388,7 @@ mod tests {
 
     #[test]
     fn a_name_leads_to_where_it_is_defined() {
-        // The root and `b` hand on; only what is behind them is imported.
+        // The root and `b` reexport; only the origin is imported.
         let found = circles_of(&[
             (
                 "crates/k/src/lib.rs",

@@ -1,8 +1,8 @@
-//! Who may depend on whom.
+//! Allowed dependencies between crates.
 
 use std::path::Path;
 
-/// Crate, and the crates of ours that it may name.
+/// Crate, and the workspace crates that it may depend on.
 const ALLOWED: [(&str, &[&str]); 20] = [
     ("whyslow-model", &[]),
     ("whyslow-store", &["whyslow-model"]),
@@ -117,7 +117,7 @@ const ALLOWED: [(&str, &[&str]); 20] = [
         ],
     ),
     ("whyslow", &["whyslow-cli"]),
-    // Only tests depend on these two.
+    // Used by tests only.
     ("whyslow-testkit", &[]),
     (
         "whyslow-test-recordings",
@@ -137,7 +137,7 @@ pub(super) fn check(root: &Path, complaints: &mut Vec<String>) {
         };
         let Some((_, allowed)) = ALLOWED.iter().find(|(krate, _)| *krate == name) else {
             complaints.push(format!(
-                "crates/{name}: a new crate needs a place in xtask's list of edges"
+                "crates/{name}: add the new crate to xtask's list of edges"
             ));
             continue;
         };
@@ -149,7 +149,7 @@ pub(super) fn check(root: &Path, complaints: &mut Vec<String>) {
     }
 }
 
-/// Names in `[dependencies]`; what only tests need may cross.
+/// Names in `[dependencies]`; dev-dependencies are not restricted.
 pub(super) fn dependencies(manifest: &str) -> impl Iterator<Item = &str> {
     let mut inside = false;
     manifest.lines().filter_map(move |line| {

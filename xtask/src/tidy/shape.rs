@@ -2,15 +2,15 @@
 
 const FILE_LINES_MAX: usize = 1000;
 const FILE_LINES_SECOND_LOOK: usize = 600;
-/// Files past the second look without a reason in them: this number may only fall.
+/// Number of files that exceed the second limit without a reason: it may only decrease.
 pub(super) const LONG_FILES_MAX: usize = 4;
 const FUNCTION_LINES_MAX: usize = 70;
-/// A function whose arms are on average no longer than this is a dispatch, which may be long.
+/// A function with at most this average arm length is a dispatch, which may be long.
 const ARM_LINES_MAX: usize = 9;
-/// A file or function that is longer says why with this mark on the line above it.
+/// Mark on the line above a longer file or function, followed by the reason.
 const REASON: &str = "tidy: long because";
 
-/// Complains of files and functions; counts files that need a second look.
+/// Checks files and functions; counts files over the second limit.
 pub(super) fn check(
     name: &str,
     text: &str,
@@ -27,12 +27,10 @@ pub(super) fn check(
     let excused = text.contains(REASON);
     if lines > FILE_LINES_MAX.max(limit) && !excused {
         complaints.push(format!(
-            "{name}: {lines} lines, at most {FILE_LINES_MAX} (`{REASON} …` if it must be)"
+            "{name}: {lines} lines, at most {FILE_LINES_MAX} (or add `{REASON} …`)"
         ));
     } else if lines > limit && !excused {
-        long_files.push(format!(
-            "{name}: {lines} lines, look whether two things live in it"
-        ));
+        long_files.push(format!("{name}: {lines} lines, consider splitting it"));
     }
     if name.ends_with(".rs") {
         functions(name, text, complaints);

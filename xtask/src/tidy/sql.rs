@@ -1,6 +1,6 @@
-//! Views in `sql/`: each column documented in the header, portable text.
+//! Checks views in `sql/`: a documented header, portable SQL.
 
-/// Words that one of the two engines does not know, or that hide columns.
+/// Words that one of the two engines does not support, or that hide columns.
 const BANNED: [&str; 7] = [
     "select *", "unnest", "qualify", "filter (", "asof", "lateral", "approx_",
 ];
@@ -16,13 +16,13 @@ pub(super) fn check(name: &str, text: &str, complaints: &mut Vec<String>) {
             .filter(|line| !line.trim_start().starts_with("--"));
         if code.into_iter().any(|line| line.contains(word)) {
             complaints.push(format!(
-                "{name}: `{word}` is not portable SQL or not explicit"
+                "{name}: `{word}` is not portable or not explicit SQL"
             ));
         }
     }
     if !text.starts_with("-- ") {
         complaints.push(format!(
-            "{name}: begins with a comment that says what the view holds"
+            "{name}: must start with a comment that describes the view"
         ));
     }
     for (at, line) in text.lines().enumerate() {

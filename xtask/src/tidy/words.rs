@@ -1,6 +1,6 @@
-//! Words that must not be in the tree.
+//! Forbidden words.
 
-/// Split so that this file does not complain of itself.
+/// Split so that this file does not match.
 const UNFINISHED: [&str; 4] = [
     concat!("TO", "DO"),
     concat!("XX", "X"),
@@ -25,7 +25,7 @@ pub(super) fn check(name: &str, text: &str, complaints: &mut Vec<String>) {
             }
         }
         if line.contains(concat!("/ro", "ot/")) || line.contains(concat!("/work", "/main")) {
-            complaints.push(format!("{name}:{}: a path of one machine", at + 1));
+            complaints.push(format!("{name}:{}: machine-specific path", at + 1));
         }
     }
 }

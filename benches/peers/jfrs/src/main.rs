@@ -1,4 +1,4 @@
-//! `jfrs-loop FILE`: time, thread and length of the stack of each sample, read with the crate jfrs.
+//! `jfrs-loop FILE`: reads time, thread and stack depth of each sample with the crate jfrs.
 
 use std::fs::File;
 use std::io::BufReader;

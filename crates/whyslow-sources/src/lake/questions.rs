@@ -50,7 +50,7 @@ pub static QUESTIONS: LazyLock<Vec<TextQuestion>> = LazyLock::new(|| {
         .collect()
 });
 
-/// `-- name: description.`, paragraphs, and a paragraph that starts with `Asked for by:`.
+/// `-- name: description.`, paragraphs, and a paragraph that starts with `Parameters:`.
 fn parse(name: &'static str, head: &str) -> Option<TextQuestion> {
     let lines = head.lines().map_while(|line| line.strip_prefix("--"));
     let text: Vec<&str> = lines
@@ -61,7 +61,7 @@ fn parse(name: &'static str, head: &str) -> Option<TextQuestion> {
     let (_, about) = paragraphs.next()?.split_once(": ")?;
     let (mut more, mut parameters) = (Vec::new(), Vec::new());
     for paragraph in paragraphs {
-        if let Some(list) = paragraph.strip_prefix("Asked for by:") {
+        if let Some(list) = paragraph.strip_prefix("Parameters:") {
             parameters = list.lines().fold(Vec::new(), add_line);
             // The columns follow.
             break;
@@ -128,7 +128,7 @@ mod tests {
 --
 -- Two tests of each.
 --
--- Asked for by:
+-- Parameters:
 --   by = host   host; device,
 --               else the name of a label
 --   kind        kind of operation

@@ -47,7 +47,7 @@ fn the_demo_finds_the_slow_open_and_the_sync_across_it() {
     assert!(cut.contains("* started before the window, or still in progress at its end"));
     assert!(row(cut, &["sda", "write", "jbd2"]).is_some(), "{cut}");
     let (_, explained) = transcript
-        .split_once("in one question")
+        .split_once("in one query")
         .expect("it is explained");
     let explained = explained.split_whitespace().collect::<Vec<_>>().join(" ");
     let report =

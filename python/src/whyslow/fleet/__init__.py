@@ -1,4 +1,4 @@
-"""Fleets: the same questions over the recordings of many hosts.
+"""Fleets: queries over the recordings of many hosts.
 
     from whyslow import fleet
 
@@ -6,7 +6,7 @@
     web.ask("deviations", by="rack").table               # Arrow
     web.sql("SELECT host, SUM(count) AS n FROM operation WHERE dimension = 'all' GROUP BY host")
 
-Questions are texts in `sql/fleet/`. They run on DuckDB within this process, or on Spark.
+Queries are SQL files in `sql/fleet/`. They run on DuckDB within this process, or on Spark.
 """
 
 from .answer import FleetAnswer

@@ -1,12 +1,12 @@
-"""What the program `whyslow fleet` starts: one question on stdin, one answer on stdout.
+"""The child process of `whyslow fleet`: one query on stdin, one answer on stdout.
 
-stdin is one JSON object: `lake`, `question` (or `sql`), `parameters`, `window` (begin and end, ns),
+stdin is one JSON object: `lake`, `question` (or `sql`), `parameters`, `window` (start and end, ns),
 `hosts` (globs), `cluster`, `engine`, `memory`, `threads`, `progress`, `passing` (true if the lake
-is made for this question only, of recordings that were given: hints do not name it). stdout is a
-stream of Arrow whose schema has the rest of the answer under the key `whyslow`. What goes wrong is
-one line of JSON on stderr (`error`, `causes`, `hint`), and exit code 2.
+is temporary, created from recordings for this query: hints do not name it). stdout is an Arrow
+stream whose schema has the rest of the answer under the key `whyslow`. An error is one line of JSON
+on stderr (`error`, `causes`, `hint`) and exit code 2.
 
-`--describe` prints the questions, with what they are asked for by and their columns, as JSON.
+`--describe` prints the queries, with their parameters and columns, as JSON.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from .answer import FleetAnswer
 from .fleet import open_fleet
 from .questions import questions
 
-#: Version of both forms; within it, keys are only ever added.
+#: Version of the request and of `--describe`; within a version keys are only added.
 VERSION = 1
 _KEYS = {
     "cluster": (str, type(None)),
@@ -44,7 +44,7 @@ _KEYS = {
 
 
 def main(words: list[str]) -> int:
-    # Whatever else prints something, only the answer is on standard output.
+    # Only the answer goes to standard output, whatever else prints.
     output = os.dup(1)
     os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
     if words == ["--describe"]:
@@ -56,73 +56,73 @@ def main(words: list[str]) -> int:
     try:
         if words:
             raise QuestionError(
-                f"`{' '.join(words)}` is nothing that is known here",
-                hint="give a question as JSON on stdin, or --describe",
+                f"unknown arguments `{' '.join(words)}`",
+                hint="pass a query as JSON on stdin, or --describe",
             )
-        answer = _answered(_asked(sys.stdin.buffer.read()))
+        answer = _run(_parse_request(sys.stdin.buffer.read()))
     except WhyslowError as error:
-        return _refused(error)
+        return _report(error)
     except KeyboardInterrupt:
         return 130
     _write(answer, output)
     return 0
 
 
-def _asked(document: bytes) -> dict[str, Any]:
+def _parse_request(document: bytes) -> dict[str, Any]:
     try:
-        asked = json.loads(document)
+        request = json.loads(document)
     except ValueError as error:
-        raise QuestionError("stdin holds no JSON", causes=[str(error)]) from None
-    if not isinstance(asked, dict):
-        raise QuestionError("stdin holds no object of JSON")
-    for name, value in asked.items():
+        raise QuestionError("stdin is not valid JSON", causes=[str(error)]) from None
+    if not isinstance(request, dict):
+        raise QuestionError("stdin is not a JSON object")
+    for name, value in request.items():
         kinds = _KEYS.get(name)
         if kinds is None:
-            raise QuestionError(f"`{name}` is no key", hint=f"keys are {', '.join(_KEYS)}")
+            raise QuestionError(f"unknown key `{name}`", hint=f"keys: {', '.join(_KEYS)}")
         if not isinstance(value, kinds) or (isinstance(value, bool) and bool not in kinds):
-            raise QuestionError(f"`{name}` is not of the right type")
-    if asked.get("version", VERSION) != VERSION:
+            raise QuestionError(f"`{name}` has the wrong type")
+    if request.get("version", VERSION) != VERSION:
         raise QuestionError(
-            f"the question is of version {asked['version']}; this package knows {VERSION}",
-            hint="use a package and a program of one version",
+            f"the request has version {request['version']}; this package supports {VERSION}",
+            hint="use the same version of the package and the program",
         )
-    if "lake" not in asked:
+    if "lake" not in request:
         raise QuestionError("`lake` is missing")
-    if ("question" in asked) == ("sql" in asked):
-        raise QuestionError("give either `question` or `sql`")
-    return asked
+    if ("question" in request) == ("sql" in request):
+        raise QuestionError("specify either `question` or `sql`")
+    return request
 
 
-def _answered(asked: dict[str, Any]) -> FleetAnswer:
-    def say(text: str) -> None:
+def _run(request: dict[str, Any]) -> FleetAnswer:
+    def report(text: str) -> None:
         print(text, file=sys.stderr, flush=True)
 
-    window = asked.get("window")
+    window = request.get("window")
     fleet = open_fleet(
-        asked["lake"],
+        request["lake"],
         window=None if window is None else tuple(window),
-        hosts=asked.get("hosts", []),
-        cluster=asked.get("cluster"),
-        engine=asked.get("engine", "duckdb"),
-        memory=asked.get("memory") or "4GiB",
-        threads=asked.get("threads"),
-        progress=say if asked.get("progress") else None,
-        passing=asked.get("passing", False),
+        hosts=request.get("hosts", []),
+        cluster=request.get("cluster"),
+        engine=request.get("engine", "duckdb"),
+        memory=request.get("memory") or "4GiB",
+        threads=request.get("threads"),
+        progress=report if request.get("progress") else None,
+        passing=request.get("passing", False),
     )
-    if "sql" in asked:
-        return fleet.sql(asked["sql"])
-    return fleet.ask(asked["question"], **(asked.get("parameters") or {}))
+    if "sql" in request:
+        return fleet.sql(request["sql"])
+    return fleet.ask(request["question"], **(request.get("parameters") or {}))
 
 
-def _refused(error: WhyslowError) -> int:
-    said = {"error": error.message, "causes": list(error.causes), "hint": error.hint}
-    print(json.dumps(said, ensure_ascii=False), file=sys.stderr, flush=True)
+def _report(error: WhyslowError) -> int:
+    document = {"error": error.message, "causes": list(error.causes), "hint": error.hint}
+    print(json.dumps(document, ensure_ascii=False), file=sys.stderr, flush=True)
     return 2
 
 
 def _write(answer: FleetAnswer, output: int) -> None:
     table = answer.arrow()
-    # Whoever reads may have enough before the end.
+    # The reader may close the pipe before the end.
     with (
         contextlib.suppress(BrokenPipeError),
         os.fdopen(output, "wb") as file,

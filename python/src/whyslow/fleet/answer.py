@@ -1,4 +1,4 @@
-"""An answer about a fleet: one table, and what a reader must know of it."""
+"""An answer about a fleet: one table, with caveats and facts."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     import pandas as pd
     import polars as pl
 
-# The keys of the program's machine forms.
+# Measures as named in the program's JSON output.
 _KEYS = {
     "Time": "time_ns",
     "Duration": "duration_ns",
@@ -33,16 +33,16 @@ _KEYS = {
 
 @dataclass(frozen=True)
 class FleetAnswer:
-    """What a fleet was asked, and says.
+    """The answer to a fleet query.
 
     Attributes:
-        question: its name; `sql` for a statement of the user's.
-        title: in words.
-        table: rows, in the order of the answer; times are ns since the epoch, lengths ns.
-        caveats: what a reader must know to read the table rightly.
-        facts: recordings and hosts asked, engine, seconds; files, requests and bytes read since
-            the lake was opened (None of Spark, which does not tell).
-        measures: by column, the name of its measure (`Duration`, `Count`, …).
+        question: name of the query; `sql` for custom SQL.
+        title: title of the query.
+        table: rows in the order of the answer; times are ns since the epoch, durations ns.
+        caveats: limitations needed to interpret the table.
+        facts: queried recordings and hosts, engine, seconds; files, requests and bytes read since
+            the lake was opened (None on Spark, which does not report them).
+        measures: measure of each column (`Duration`, `Count`, …).
     """
 
     question: str
@@ -58,15 +58,15 @@ class FleetAnswer:
         return rows
 
     def pandas(self) -> pd.DataFrame:
-        """The rows as a pandas frame."""
+        """The rows as a pandas data frame."""
         return to_pandas(self.table)
 
     def polars(self) -> pl.DataFrame:
-        """The rows as a Polars frame."""
+        """The rows as a Polars data frame."""
         return to_polars(self.table)
 
     def arrow(self) -> pa.Table:
-        """The table with all else as metadata of its schema, under the key `whyslow`."""
+        """The table with the rest of the answer as schema metadata, under the key `whyslow`."""
         about = {
             "question": self.question,
             "title": self.title,
@@ -85,7 +85,7 @@ class FleetAnswer:
 
 
 def measured(table: pa.Table, measures: Mapping[str, str]) -> pa.Table:
-    """The table with the measure of each column in its metadata, as answers of one recording."""
+    """The table with the measure of each column in its metadata, as for one recording."""
     fields = [
         column.with_metadata({"measure": _KEYS[measures[column.name]]}) for column in table.schema
     ]
@@ -93,7 +93,7 @@ def measured(table: pa.Table, measures: Mapping[str, str]) -> pa.Table:
 
 
 def guessed(table: pa.Table) -> dict[str, str]:
-    """Measures of columns that nobody documented, by their names' endings and their types."""
+    """Measures of undocumented columns, from name suffixes and types."""
     return {column.name: _guess(column) for column in table.schema}
 
 

@@ -1,7 +1,7 @@
-"""What an answer about a fleet does not tell.
+"""Caveats of an answer about a fleet.
 
-Made from the table of recordings, which is small and always read: what was lost, what was never
-recorded, what was hidden. What a question could not judge its own text in `caveats/` says.
+Lost, unrecorded and redacted data is reported from the table of recordings, which is small and
+always read. Caveats of a single query come from its SQL in `caveats/`.
 """
 
 from __future__ import annotations
@@ -15,11 +15,11 @@ _EXAMPLES = 3
 
 
 def of_recordings(table: pa.Table, kind: str | None, reads_rows: bool) -> list[str]:
-    """Of the recordings that were asked.
+    """Caveats of the queried recordings.
 
     Args:
-        kind: that the question is about; None is all.
-        reads_rows: whether operations are counted, so that what was not recorded matters.
+        kind: kind of operation of the query; None means all.
+        reads_rows: whether operations are counted, so that unrecorded kinds matter.
     """
     rows = table.select(["host", "recording", "lost_events", "losses", "missing", "redacted"])
     recordings = rows.to_pylist()
@@ -40,9 +40,9 @@ def _lost(recordings: list[dict[str, Any]], hosts: set[str]) -> list[str]:
         return []
     most = sorted(losers, key=lambda host: (-losers[host], host))
     total = sum(losers.values())
-    told = f"{total} that are known" if total else "how many is not known"
+    amount = f"at least {total}" if total else "unknown number"
     return [
-        f"{len(losers)} of {len(hosts)} hosts lost events ({told}): "
+        f"{len(losers)} of {len(hosts)} hosts lost events ({amount}): "
         f"their counts and times are too low ({names(most)})"
     ]
 
@@ -55,9 +55,9 @@ def _missing(recordings: list[dict[str, Any]], hosts: set[str], kind: str | None
         for name in missing:
             lacking.setdefault(name, set()).add(row["host"])
         recorded.setdefault(row["host"], set()).update(missing)
-    said = []
+    caveats = []
     for name in sorted(lacking):
-        # Another recording of the host may have what one lacks.
+        # Another recording of the host may have the kind.
         without = (
             {
                 host
@@ -72,13 +72,13 @@ def _missing(recordings: list[dict[str, Any]], hosts: set[str], kind: str | None
         if not without or (kind is not None and name != kind):
             continue
         if len(without) < len(hosts):
-            said.append(
-                f"{len(without)} of {len(hosts)} hosts did not record `{name}`: "
-                f"nothing is said of theirs ({names(sorted(without))})"
+            caveats.append(
+                f"`{name}` unavailable on {len(without)} of {len(hosts)} hosts: not recorded "
+                f"({names(sorted(without))})"
             )
         elif kind is not None:
-            said.append(f"no host recorded `{name}`: nothing can be said of it")
-    return said
+            caveats.append(f"`{name}` unavailable: not recorded on any host")
+    return caveats
 
 
 def _redacted(recordings: list[dict[str, Any]]) -> list[str]:
@@ -86,35 +86,37 @@ def _redacted(recordings: list[dict[str, Any]]) -> list[str]:
     if not hidden:
         return []
     return [
-        f"texts were hidden in {len(hidden)} of {len(recordings)} recordings before they were "
-        "pushed: equal names there need not be equal things"
+        f"{len(hidden)} of {len(recordings)} recordings were redacted before they were pushed: "
+        "equal names there may refer to different objects"
     ]
 
 
 def of_selection(selection: Any, window: tuple[int | None, int | None]) -> list[str]:
-    """Of how recordings were chosen."""
-    said = []
+    """Caveats of the selection of recordings."""
+    caveats = []
     clusters: dict[str, set[str]] = {}
     for entry in selection.entries:
         clusters.setdefault(entry.host, set()).add(entry.cluster)
     several = sorted(host for host, found in clusters.items() if len(found) > 1)
     if several:
-        said.append(
-            f"{len(several)} host names are in several clusters, and each counts as one host: "
-            f"`cluster` (--cluster) tells them apart ({names(several)})"
+        caveats.append(
+            f"{len(several)} host names are in several clusters and count as one host each; "
+            f"`cluster` (--cluster) separates them ({names(several)})"
         )
     if selection.doubled:
-        said.append(
-            f"{selection.doubled} recordings were pushed to more than one place of the lake; "
+        caveats.append(
+            f"{selection.doubled} recordings were pushed to more than one place in the lake; "
             "each counts once"
         )
     if selection.strange:
-        said.append(f"{selection.strange} objects among the commits are none, and were passed over")
-    return said
+        caveats.append(
+            f"{selection.strange} objects among the commits are invalid and were skipped"
+        )
+    return caveats
 
 
 def of_gaps(rows: Iterable[Mapping[str, Any]]) -> list[str]:
-    """Of what a question's own text tells: `gap`, `kind`, `op`, `hosts`, `example`."""
+    """Caveats from a query's own SQL: `gap`, `kind`, `op`, `hosts`, `example`."""
     return [
         row["gap"]
         .replace("{hosts}", str(row["hosts"]))
@@ -125,20 +127,20 @@ def of_gaps(rows: Iterable[Mapping[str, Any]]) -> list[str]:
 
 
 def of_classes(kind: str | None, op: str, found: list[str]) -> list[str]:
-    """Of an answer without rows, where the class that was asked for may be but misspelt.
+    """Caveat of an empty answer whose class of operation may be misspelt.
 
     Args:
-        found: classes of the kind that were looked at.
+        found: existing classes of the kind.
     """
     if op in found or not found:
         return []
     what = f" of `{kind}`" if kind is not None else ""
     listed = ", ".join(f"`{one}`" if one else "none (empty)" for one in found)
-    return [f"no operation{what} that was looked at is of class `{op}`; classes there: {listed}"]
+    return [f"no operation{what} has class `{op}`; classes: {listed}"]
 
 
 def names(listed: list[str]) -> str:
-    """Some names, and how many more there are."""
+    """The first names, and the number of further ones."""
     shown = ", ".join(listed[:_EXAMPLES])
     more = len(listed) - _EXAMPLES
     return f"{shown} and {more} more" if more > 0 else shown

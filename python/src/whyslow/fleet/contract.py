@@ -1,22 +1,22 @@
-"""The tables of a lake, as those who push write them and every engine reads them.
+"""The schemas of a lake's tables, as pushes write them and every engine reads them.
 
-Types are given here, not taken from files: a lake of which nothing was chosen still has every
-column, and a file of another version is found out instead of changing what a question means.
+Types are defined here, not taken from files: an empty selection still has every column, and a file
+of another version is detected instead of changing the result.
 """
 
 from __future__ import annotations
 
 import pyarrow as pa
 
-#: First folder below the lake; another one is another layout.
+#: Version folder of the layout, directly below the lake.
 LAYOUT = "v1"
-#: Commit objects lie here, beside the tables.
+#: Folder of the commit objects, next to the tables.
 COMMITS = "_commits"
 
 _TEXT, _WHOLE, _SMALL = pa.string(), pa.int64(), pa.int32()
 _REAL, _FLAG = pa.float64(), pa.bool_()
 
-# Name, type, whether it may be null.
+# Name, type, nullable.
 _COLUMNS: dict[str, list[tuple[str, pa.DataType, bool]]] = {
     "recording": [
         ("recording", _TEXT, False),
@@ -113,16 +113,16 @@ _COLUMNS: dict[str, list[tuple[str, pa.DataType, bool]]] = {
     ],
 }
 
-#: By table: every recording that was pushed has all of them.
+#: Schema by table; every pushed recording has all of them.
 SCHEMAS = {
     table: pa.schema([pa.field(name, kind, nullable) for name, kind, nullable in columns])
     for table, columns in _COLUMNS.items()
 }
 
-#: Kinds of operations that `rollup`, `histogram` and `slowest` tell of.
+#: Kinds of operations in `rollup`, `histogram` and `slowest`.
 KINDS = ("io", "block", "sched", "cpu", "locks", "mem", "dns", "requests")
-#: What they tell of each kind, besides `all` of it.
+#: Dimensions of each kind, in addition to `all`.
 DIMENSIONS = ("device", "endpoint", "file", "name", "outcome", "process")
 
-#: Tables whose rows have a time by which they can be left out of what is read.
+#: Tables whose rows have a time, so that reads can be limited to a window.
 TIMED = frozenset({"finding", "rollup", "histogram", "slowest"})

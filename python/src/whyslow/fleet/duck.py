@@ -1,8 +1,7 @@
-"""Questions on DuckDB, within this process.
+"""Queries on DuckDB, within this process.
 
-The tables are in memory as Arrow, so DuckDB needs no file at all: every file system of it is
-closed, nothing is loaded from elsewhere, nothing is written, and the settings are locked, as for
-one recording (`session.py`).
+The tables are in memory as Arrow, so DuckDB needs no files: its file systems are disabled, no
+extensions are loaded, and the settings are locked, as for one recording (`session.py`).
 """
 
 from __future__ import annotations
@@ -17,9 +16,9 @@ import pyarrow as pa
 from .. import views
 from ..errors import QuestionError
 from ..session import LIMITS, LOCKS, set_all
-from .questions import ASKED, steps_of
+from .questions import PARAMETER_COLUMNS, steps_of
 
-# Read once or filtered at once: no use in writing them down.
+# Read once, or filtered immediately: not worth materializing.
 _VIEWS = frozenset({"operation", "length"})
 _TYPES = {
     "text": pa.string(),
@@ -32,19 +31,19 @@ _TYPES = {
 
 
 class DuckEngine:
-    """A session on some tables of a lake."""
+    """A session on selected tables of a lake."""
 
     name = "duckdb"
 
     def __init__(
         self,
         tables: Mapping[str, pa.Table],
-        asked: Mapping[str, Any],
+        parameters: Mapping[str, Any],
         memory: str,
         threads: int | None,
         on_step: Callable[[str], None] | None = None,
     ):
-        # A bar of progress would be drawn on standard output, where the answer goes.
+        # A progress bar would go to standard output, like the answer.
         limits = {**LIMITS, "memory_limit": memory, "enable_progress_bar": "false"}
         if threads is not None:
             limits["threads"] = str(threads)
@@ -56,20 +55,20 @@ class DuckEngine:
         except duckdb.Error as error:
             self._connection.close()
             raise QuestionError(
-                f"DuckDB refuses memory `{memory}` or threads `{threads}`",
+                f"DuckDB rejected memory `{memory}` or threads `{threads}`",
                 causes=[str(error)],
-                hint="memory is written as 4GiB, threads as a number",
+                hint="use a memory size such as 4GiB, and a number of threads",
             ) from error
         set_all(self._connection, LOCKS)
         self._tables = dict(tables)
         for name, table in self._tables.items():
             self._connection.register(name, table)
-        fields = [pa.field(name, _TYPES[kind]) for name, kind in ASKED]
-        self._tables["asked"] = pa.Table.from_pylist([dict(asked)], pa.schema(fields))
+        fields = [pa.field(name, _TYPES[kind]) for name, kind in PARAMETER_COLUMNS]
+        self._tables["asked"] = pa.Table.from_pylist([dict(parameters)], pa.schema(fields))
         self._connection.register("asked", self._tables["asked"])
 
     def prepare(self, text: str) -> None:
-        """Makes the steps that a text reads."""
+        """Creates the steps that a statement reads."""
         for step in steps_of(text):
             if step in self._made:
                 continue
@@ -83,15 +82,17 @@ class DuckEngine:
         """The rows of a statement.
 
         Raises:
-            QuestionError: DuckDB refuses it, or it takes too much memory.
+            QuestionError: DuckDB rejected it, or it exceeds the memory limit.
         """
         try:
             statements = len(self._connection.extract_statements(text))
         except duckdb.Error as error:
-            raise QuestionError(f"DuckDB refuses the statement: {_first_line(error)}") from error
+            raise QuestionError(f"DuckDB rejected the statement: {_first_line(error)}") from error
         if statements > 1:
-            # The rows of all but the last one would be lost.
-            raise QuestionError(f"these are {statements} statements", hint="ask one at a time")
+            # Only the rows of the last one would be returned.
+            raise QuestionError(
+                f"expected one statement, got {statements}", hint="run one at a time"
+            )
         self.prepare(text)
         return self._run(text)
 
@@ -106,25 +107,25 @@ class DuckEngine:
             return plain(found.to_arrow_table())
         except duckdb.OutOfMemoryException as error:
             raise QuestionError(
-                "the question takes more memory than it may",
+                "the query exceeds its memory limit",
                 causes=[_first_line(error)],
-                hint="ask for less (-w, --hosts, --kind), give more memory (--memory), or ask "
-                "Spark (--engine spark://…)",
+                hint="narrow the query (-w, --hosts, --kind), raise --memory, or use Spark "
+                "(--engine spark://…)",
             ) from error
         except duckdb.Error as error:
-            raise QuestionError(f"DuckDB refuses the statement: {_first_line(error)}") from error
+            raise QuestionError(f"DuckDB rejected the statement: {_first_line(error)}") from error
 
 
 def plain(table: pa.Table) -> pa.Table:
-    """Types that every reader has: whole numbers of 64 bits, no dictionaries.
+    """Converts to portable types: 64-bit integers, no dictionaries.
 
     Raises:
-        QuestionError: two columns of one name, or numbers that need more bits.
+        QuestionError: duplicate column names, or integers beyond 64 bits.
     """
     twice = sorted({name for name in table.column_names if table.column_names.count(name) > 1})
     if twice:
         raise QuestionError(
-            f"several columns are called `{twice[0]}`", hint="call each by a name: … AS NAME"
+            f"duplicate column name `{twice[0]}`", hint="name each column: … AS NAME"
         )
     fields = []
     columns = []
@@ -143,9 +144,9 @@ def plain(table: pa.Table) -> pa.Table:
             columns.append(table[field.name].cast(kind))
         except pa.ArrowInvalid as error:
             raise QuestionError(
-                f"column `{field.name}` has whole numbers beyond 64 bits with a sign",
+                f"column `{field.name}` has integers beyond signed 64 bits",
                 causes=[str(error)],
-                hint=f"make them texts: CAST({field.name} AS STRING)",
+                hint=f"convert them to text: CAST({field.name} AS STRING)",
             ) from error
     return pa.table(columns, pa.schema(fields))
 

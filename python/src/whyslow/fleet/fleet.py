@@ -1,4 +1,4 @@
-"""A lake to be asked: `whyslow.fleet.open`."""
+"""Queries of a lake: `whyslow.fleet.open`."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from .answer import FleetAnswer, guessed, measured
 from .contract import COMMITS, LAYOUT, SCHEMAS, TIMED
 from .duck import DuckEngine
 from .lake import Part, Selection, nothing_in, select
-from .questions import Question, asked, question, questions, tables_of
+from .questions import Question, parameter_row, question, questions, tables_of
 from .reader import read_table, recordings_in
 from .spark import SparkEngine, is_master
 from .spark import session as spark_session
 from .store import Store
 
 _SECOND = 1_000_000_000
-#: Questions that have the caveats of another one.
+#: Queries that share the caveats of another one.
 _CAVEATS_OF = {"culprits": "verdicts"}
 _SIZES = {"K": 10, "M": 20, "G": 30, "T": 40}
 
@@ -41,7 +41,7 @@ Progress = Callable[[str], None]
 
 
 class Fleet:
-    """Recordings of a lake, chosen by window, hosts and cluster; made by `open_fleet`."""
+    """Recordings of a lake, selected by window, hosts and cluster; created by `open_fleet`."""
 
     def __init__(
         self,
@@ -69,38 +69,38 @@ class Fleet:
 
     @property
     def questions(self) -> dict[str, Question]:
-        """What can be asked, by name."""
+        """The queries by name."""
         return questions()
 
     @property
     def recordings(self) -> pa.Table:
-        """The recordings that were chosen: their rows of the table `recording`."""
+        """The selected recordings: their rows of the table `recording`."""
         return self._recordings
 
     @property
     def hosts(self) -> list[str]:
-        """Hosts that were chosen."""
+        """The selected hosts."""
         return sorted(set(self._recordings["host"].to_pylist()))
 
     @property
     def tables(self) -> list[str]:
-        """Tables that SQL may read, also those of recordings that were pushed with `--raw`."""
+        """Tables that SQL may read, including those of recordings pushed with `--raw`."""
         return [*SCHEMAS, *self._raw_tables()]
 
     def ask(self, name: str, **parameters: Any) -> FleetAnswer:
-        """Asks a question of `sql/fleet/`.
+        """Runs a query of `sql/fleet/`.
 
         Args:
-            parameters: by what it is asked, as its header tells; `questions[name].parameters`.
+            parameters: parameters of the query, see `questions[name].parameters`.
 
         Raises:
-            QuestionError: no such question or parameter, or one that cannot be answered so.
+            QuestionError: no such query or parameter, or an invalid value.
             LakeError: the lake cannot be read.
         """
-        begun = time.monotonic()
+        started = time.monotonic()
         by = parameters.get("by")
         found = question(name, None if by is None else str(by))
-        row = asked(found, parameters, self._window, self._exact)
+        row = parameter_row(found, parameters, self._window, self._exact)
         gaps = views.fleet("caveats").get(_CAVEATS_OF.get(name, name))
         texts = [found.text] if gaps is None else [found.text, gaps]
         if name == "rollout":
@@ -109,33 +109,33 @@ class Fleet:
         engine = self._started(texts, row)
         try:
             table = engine.sql(found.text)
-            told = [] if gaps is None else caveats.of_gaps(engine.sql(gaps).to_pylist())
+            notes = [] if gaps is None else caveats.of_gaps(engine.sql(gaps).to_pylist())
             if row["op"] is not None and not table.num_rows:
                 found_ops = engine.sql(_CLASSES.format(table=_table_of_ops(found.text)))
-                told += caveats.of_classes(row["kind"], row["op"], found_ops["op"].to_pylist())
+                notes += caveats.of_classes(row["kind"], row["op"], found_ops["op"].to_pylist())
         finally:
             engine.close()
         measures = {column.name: column.measure for column in found.columns}
         reads_rows = bool({"rollup", "histogram"} & tables_of(found.text))
-        told = [*self._caveats(row["kind"], reads_rows), *told]
-        facts = self._facts(engine.name, begun)
+        notes = [*self._caveats(row["kind"], reads_rows), *notes]
+        facts = self._facts(engine.name, started)
         return FleetAnswer(
-            name, found.title, measured(table, measures), tuple(told), facts, measures
+            name, found.title, measured(table, measures), tuple(notes), facts, measures
         )
 
     def sql(self, text: str) -> FleetAnswer:
-        """The rows of a statement of one's own, over the tables of the lake and the steps of
+        """The rows of a custom SQL statement on the tables of the lake and the steps of
         `sql/fleet/steps/`.
 
         Raises:
-            QuestionError: the engine refuses it.
+            QuestionError: the engine rejected it.
             LakeError: the lake cannot be read.
         """
-        begun = time.monotonic()
+        started = time.monotonic()
         if not _COMMENTS.sub("", text).strip(" \t\r\n;"):
-            raise QuestionError("there is no statement", hint="give one: SELECT … FROM operation")
-        own = Question("sql", "a statement of your own", "", text, (), ())
-        row = asked(own, {}, self._window, self._exact)
+            raise QuestionError("the statement is empty", hint="pass one: SELECT … FROM operation")
+        own = Question("sql", "custom SQL", "", text, (), ())
+        row = parameter_row(own, {}, self._window, self._exact)
         engine = self._started([text], row)
         try:
             table = engine.sql(text)
@@ -143,54 +143,54 @@ class Fleet:
             lacking = [name for name in self._tables_of([text]) if not self._parts(name)]
             if lacking and error.hint is None:
                 error.hint = (
-                    f"none of these recordings has the table {', '.join(lacking)}: push with --raw"
+                    f"push recordings with --raw: none of these has the table {', '.join(lacking)}"
                 )
             raise
         finally:
             engine.close()
         measures = guessed(table)
-        told = self._caveats(None, reads_rows=True)
+        notes = self._caveats(None, reads_rows=True)
         if self._window != (None, None):
-            told.append(
-                "recordings are those of the window; rows of tables other than `operation` and "
-                "`length` are those of the whole seconds in it"
+            notes.append(
+                "limited to recordings of the window; tables other than `operation` and `length` "
+                "contain the rows of its whole seconds"
             )
-        facts = self._facts(engine.name, begun)
+        facts = self._facts(engine.name, started)
         return FleetAnswer(
             "sql",
-            "a statement of your own",
+            "custom SQL",
             measured(table, measures),
-            tuple(told),
+            tuple(notes),
             facts,
             measures,
         )
 
     def recording(self, row: Mapping[str, Any] | str) -> dict[str, Any]:
-        """Where a recording is, to look further into it.
+        """The location of a recording, for further analysis.
 
         Args:
-            row: of an answer with a column `recording`, or the id itself.
+            row: row of an answer with a column `recording`, or a recording id.
 
         Returns:
-            `recording`, `host`, `origin` (where it was when it was pushed, or None), and
-            `command`, which explains it; None where the lake does not tell where it is.
+            `recording`, `host`, `origin` (its path when it was pushed, or None), and `command`,
+            which explains it (None if the origin is unknown).
 
         Raises:
-            QuestionError: there is none of that id.
+            QuestionError: no such recording in the selection.
         """
         wanted = row if isinstance(row, str) else row.get("recording")
         found = self._recordings.filter(pc.field("recording") == wanted).to_pylist()
         if wanted is None or not found:
             raise QuestionError(
-                f"there is no recording `{wanted}` among those chosen",
+                f"no recording `{wanted}` in the selection",
                 hint="open the lake with a longer window or more hosts",
             )
         one = found[0]
-        moment = None if isinstance(row, str) else row.get("id")
+        row_id = None if isinstance(row, str) else row.get("id")
         _, _, path = (one["origin"] or "").partition(":")
         words_of = ["whyslow", "explain", path]
-        if moment:
-            words_of += ["-w", str(moment)]
+        if row_id:
+            words_of += ["-w", str(row_id)]
         return {
             "recording": one["recording"],
             "host": one["host"],
@@ -205,32 +205,34 @@ class Fleet:
         ]
 
     def _check_sides(self, row: Mapping[str, Any]) -> None:
-        """What parts before from after: one thing, and there is something on both sides of it."""
+        """Checks that the split of `rollout` is unambiguous and has data on both sides."""
         at, by = row["at_ns"], (row["label"], row["value"])
         ways = (
-            "give `at` (--at 2026-03-01T12:00:00Z), or `label` and `value` (--label version "
+            "pass `at` (--at 2026-03-01T12:00:00Z), or `label` and `value` (--label version "
             "--value 2.1)"
         )
         if at is None and None in by:
-            raise QuestionError("`rollout` needs a moment, or a label and its value", hint=ways)
+            raise QuestionError("`rollout` needs `at`, or `label` and `value`", hint=ways)
         if at is None:
             return
         if by != (None, None):
-            raise QuestionError("`rollout` is by a moment, or by a label, not by both", hint=ways)
+            raise QuestionError(
+                "`rollout` accepts `at`, or `label` and `value`, not both", hint=ways
+            )
         begin, end = self._window
         first = max(pc.min(self._recordings["ts"]).as_py(), begin or 0)
         last = pc.max(self._recordings["ts_end"]).as_py()
         last = last if end is None else min(last, end)
-        # A second is after if it begins then.
+        # A second counts as after if it starts at `at` or later.
         if not first // _SECOND * _SECOND < at <= (last - 1) // _SECOND * _SECOND:
             raise QuestionError(
-                f"there is nothing on one side of {moment_text(at)}",
-                hint=f"recordings, and the window, are from {moment_text(first)} to "
-                f"{moment_text(last)}",
+                f"no recordings on one side of {moment_text(at)}",
+                hint="choose a time within the recordings and the window: from "
+                f"{moment_text(first)} to {moment_text(last)}",
             )
 
     def _check_label(self, row: Mapping[str, Any]) -> None:
-        """A label that no host has is a slip of the pen, and would be an answer without sense."""
+        """Rejects a label or value that no host has, which is likely a typo."""
         for name in ("label", "within"):
             label = row[name]
             if label is None:
@@ -240,7 +242,7 @@ class Fleet:
             if label not in known:
                 raise QuestionError(
                     f"no host has a label `{label}`",
-                    hint=f"there are {', '.join(known) or 'none'}; push with --label {label}=…",
+                    hint=f"labels: {', '.join(known) or 'none'}; push with --label {label}=…",
                 )
         if row["value"] is None or row["label"] is None:
             return
@@ -249,25 +251,27 @@ class Fleet:
         known = sorted(set(named["value"].to_pylist()))
         if row["value"] not in known:
             raise QuestionError(
-                f"no host has `{row['value']}` as its label `{row['label']}`",
-                hint=f"there are {caveats.names(known)}",
+                f"no host has the label `{row['label']}` with value `{row['value']}`",
+                hint=f"values: {caveats.names(known)}",
             )
 
     def _started(self, texts: Sequence[str], row: Mapping[str, Any]) -> DuckEngine | SparkEngine:
         read = self._tables_of(texts)
         conditions = {table: _condition(table, row) for table in read if table in TIMED}
-        say = None if self._progress is None else (lambda step: self._say(f"making {step}"))
+        report = (
+            None if self._progress is None else (lambda step: self._report(f"computing {step}"))
+        )
         if self._engine == "duckdb":
             tables = {}
             for table in read:
-                # Of one of `--raw` that no recording has not even the columns are known.
+                # The columns of a `--raw` table that no recording has are unknown.
                 if not self._parts(table):
                     continue
                 tables[table] = self._table(table, conditions.get(table, {}))
-            return DuckEngine(tables, row, self._half_memory(), self._threads, say)
+            return DuckEngine(tables, row, self._half_memory(), self._threads, report)
         spark = spark_session(self._engine, self._memory, self._threads)
         parts = {table: self._parts(table) for table in read}
-        return SparkEngine(spark, self._engine, self._store, parts, conditions, row, say)
+        return SparkEngine(spark, self._engine, self._store, parts, conditions, row, report)
 
     def _tables_of(self, texts: Sequence[str]) -> list[str]:
         found: set[str] = set()
@@ -308,7 +312,7 @@ class Fleet:
         names = self._store.list(LAYOUT, recursive=False)
         return [name for name, is_file in names if not is_file and name not in {*SCHEMAS, COMMITS}]
 
-    def _facts(self, engine: str, begun: float) -> dict[str, Any]:
+    def _facts(self, engine: str, started: float) -> dict[str, Any]:
         reads = self._store.reads
         is_spark = engine != "duckdb"
         return {
@@ -318,30 +322,32 @@ class Fleet:
             "recordings_left_out": self._selection.committed - self._recordings.num_rows,
             "hosts": len(set(self._recordings["host"].to_pylist())),
             "lost": _lost(self._recordings),
-            # What Spark reads it does not tell.
+            # Spark does not report its reads.
             "files": None if is_spark else reads.files,
             "requests": None if is_spark else reads.requests,
             "bytes_read": None if is_spark else reads.bytes,
             "window": [*self._window],
-            "seconds": round(time.monotonic() - begun, 3),
+            "seconds": round(time.monotonic() - started, 3),
         }
 
     def _count(self, table: str, done: int, files: int) -> None:
         if done == files or done % 200 == 0:
-            self._say(f"reading {table}: {done} of {files} files")
+            self._report(f"reading {table}: {done} of {files} files")
 
-    def _say(self, text: str) -> None:
+    def _report(self, text: str) -> None:
         if self._progress is not None:
             self._progress(text)
 
     def _bytes_max(self) -> int:
         found = re.fullmatch(r"(\d+(?:\.\d+)?)\s*([KMGT])i?B?", self._memory)
         if found is None:
-            raise QuestionError(f"`{self._memory}` is no amount of memory", hint="write it as 4GiB")
+            raise QuestionError(
+                f"invalid memory size `{self._memory}`", hint="use a size such as 4GiB"
+            )
         return int(float(found[1]) * 2 ** (_SIZES[found[2]] - 1))
 
     def _half_memory(self) -> str:
-        """Of the memory one half is for the rows, one for what DuckDB makes of them."""
+        """Half of the memory is for the rows, half for DuckDB."""
         return f"{self._bytes_max() >> 20}MiB"
 
     def __repr__(self) -> str:
@@ -352,7 +358,7 @@ class Fleet:
 
 
 def _lost(recordings: pa.Table) -> dict[str, int] | None:
-    """Events that the recordings lost, as far as that is known, and when such recordings were."""
+    """Number of lost events, as far as known, and the time range of the affected recordings."""
     losers = recordings.filter(pc.greater(recordings["losses"], 0))
     if losers.num_rows == 0:
         return None
@@ -379,26 +385,25 @@ def open_fleet(
 
     Args:
         lake: a folder, or `file:///…`, `s3://BUCKET/…`, `gs://BUCKET/…`, `az://CONTAINER/…`.
-        window: begin and end; it is extended to whole seconds, as the lake knows no less, but for
+        window: start and end; extended to whole seconds, the resolution of the lake, except for
             the slowest operations.
-        hosts: globs (`web-*`); all without.
-        cluster: a glob; all without.
-        engine: `duckdb`, or the master of a Spark: `local[*]`, `spark://…`, `sc://…`, `yarn`,
-            `k8s://…`.
-        memory: that may be used here (`4GiB`).
-        threads: that may be used; all CPUs without.
-        progress: is told what is being done.
-        passing: whether the lake is made for this question only, so that no hint names it.
+        hosts: globs (`web-*`); default all.
+        cluster: a glob; default all.
+        engine: `duckdb`, or a Spark master: `local[*]`, `spark://…`, `sc://…`, `yarn`, `k8s://…`.
+        memory: memory limit of this process (`4GiB`).
+        threads: number of threads; default all CPUs.
+        progress: called with progress messages.
+        passing: whether the lake is temporary, so that hints do not name it.
 
     Raises:
-        LakeError: there is no lake, or it cannot be read.
-        QuestionError: nothing in it fits, or the engine is none.
+        LakeError: the lake does not exist or cannot be read.
+        QuestionError: no recordings match, or the engine is unknown.
     """
     if engine != "duckdb" and not is_master(engine):
         raise QuestionError(
-            f"`{engine}` is no engine",
-            hint="engines are duckdb and the masters of Spark: local[*], spark://HOST:7077, "
-            "sc://HOST, yarn, k8s://…",
+            f"unknown engine `{engine}`",
+            hint="use duckdb, or a Spark master: local[*], spark://HOST:7077, sc://HOST, yarn, "
+            "k8s://…",
         )
     exact = window_ns(window) if window is not None else (None, None)
     seconds = _whole_seconds(exact)
@@ -408,16 +413,16 @@ def open_fleet(
         progress("listing the lake")
     selection, recordings = recordings_in(store, select(store, seconds, globs, cluster), seconds)
     if not selection.committed and seconds == (None, None) and cluster is None:
-        # Folders of days stay when all that was in them expired.
+        # Folders of days remain after all their recordings expired.
         raise nothing_in(store)
     if not recordings.num_rows:
         raise QuestionError(
-            "no recording in the lake fits",
+            "no recordings in the lake match",
             causes=[
-                f"{selection.committed} recordings were looked at, of the days "
+                f"checked {selection.committed} recordings, of the days "
                 f"{', '.join(selection.days) or '(none)'}"
             ],
-            hint="look what there is without window, hosts and cluster: whyslow fleet hosts "
+            hint="list the hosts without window, hosts and cluster: whyslow fleet hosts "
             + ("RECORDING…" if passing else f"--lake {lake}"),
         )
     recordings = recordings.sort_by([("host", "ascending"), ("recording", "ascending")])
@@ -425,7 +430,7 @@ def open_fleet(
 
 
 def _table_of_ops(text: str) -> str:
-    """A table that was read for a text, and has classes of operations."""
+    """A table with classes of operations that a statement reads."""
     return "rollup" if "rollup" in tables_of(text) else "slowest"
 
 
@@ -438,14 +443,14 @@ def _whole_seconds(window: tuple[int | None, int | None]) -> tuple[int | None, i
 
 
 def _condition(table: str, row: Mapping[str, Any]) -> dict[str, Any]:
-    """Rows that a question may need of a table, so that others are not even decoded."""
+    """Condition on the rows that a query needs, so that others are not decoded."""
     condition: dict[str, Any] = {}
     if row["begin_ns"] is not None:
         condition["from_ns"] = row["begin_ns"]
     if row["end_ns"] is not None:
         condition["to_ns"] = row["end_ns"]
     if table in ("rollup", "histogram") and row["row_limit"] is not None:
-        # Which recording counts is told by the rows of all operations.
+        # The rows of dimension `all` determine which recording counts.
         wanted = {row["dimension"]} | ({"all"} if table == "rollup" else set())
         condition["dimension"] = sorted(wanted)
         if row["kind"] is not None:

@@ -1,8 +1,8 @@
-"""Which recordings of a lake count, and in which objects they are.
+"""Selects recordings of a lake, and locates their objects.
 
-A recording is in the lake when its commit object is. What the names of the commits tell is enough
-to choose: they have day, cluster, host and recording. Only the commits of compactions are read,
-which tell whose files they took the place of.
+A recording is in the lake if its commit object is. The names of commits contain day, cluster, host
+and recording, which suffices for the selection. Only commits of compactions are read, since they
+list the recordings whose files they replace.
 """
 
 from __future__ import annotations
@@ -34,12 +34,12 @@ Key = tuple[str, str]
 
 @dataclass(frozen=True)
 class Entry:
-    """A recording that counts.
+    """A selected recording.
 
     Attributes:
         folder: `dt=…/cluster=…` below each table.
-        place: name of its files there, without `.parquet`: its own, or a compaction's.
-        others: more of both, where it was pushed or compacted more than once.
+        place: name of its files there, without `.parquet`: its own, or that of a compaction.
+        others: further folders and places, if it was pushed or compacted more than once.
     """
 
     host: str
@@ -57,7 +57,7 @@ class Entry:
 
 @dataclass(frozen=True)
 class Part:
-    """A file to read; `only` some recordings of it, or all."""
+    """A file to read; `only` limits it to some recordings."""
 
     file: str
     only: frozenset[str] | None = None
@@ -65,14 +65,14 @@ class Part:
 
 @dataclass
 class Selection:
-    """The recordings that were asked for.
+    """The selected recordings.
 
     Attributes:
-        entries: they, in order of host and id.
-        committed: recordings in the days that were looked at, of whatever host.
-        days: that were looked at.
-        strange: commit objects whose names are none.
-        doubled: recordings that several commits have; each counts once.
+        entries: the recordings, in order of host and id.
+        committed: number of recordings of all hosts in the examined days.
+        days: the examined days.
+        strange: number of commit objects with invalid names.
+        doubled: number of recordings in several commits; each counts once.
     """
 
     entries: list[Entry]
@@ -80,13 +80,13 @@ class Selection:
     days: list[str] = field(default_factory=list)
     strange: int = 0
     doubled: int = 0
-    #: All recordings of a compaction, to know whether all of them are wanted.
+    #: All recordings of each compaction, to detect whether all of them are selected.
     compacted: dict[str, frozenset[str]] = field(default_factory=dict)
-    #: Tables that a compaction has.
+    #: Tables of each compaction.
     compacted_tables: dict[str, frozenset[str]] = field(default_factory=dict)
 
     def keep(self, wanted: Iterable[str]) -> Selection:
-        """Those of these recordings only."""
+        """The selection limited to some recordings."""
         ids = frozenset(wanted)
         return Selection(
             [entry for entry in self.entries if entry.recording in ids],
@@ -99,10 +99,10 @@ class Selection:
         )
 
     def parts(self, table: str, there: Container[str] | None = None) -> list[Part]:
-        """Files of a table that have these recordings.
+        """Files of a table that contain the selected recordings.
 
         Args:
-            there: those that exist, below the table; without, each recording has the table.
+            there: existing files below the table; None if every recording has the table.
         """
         places: dict[str, list[Entry]] = defaultdict(list)
         for entry in self.entries:
@@ -128,12 +128,12 @@ def select(
     hosts: Sequence[str] = (),
     cluster: str | None = None,
 ) -> Selection:
-    """Recordings that may be in a window, by host and cluster (globs; all without).
+    """Recordings that may be in a window, by host and cluster (globs; default all).
 
-    Their times are in the table `recording`, not in the names: by day only is chosen here.
+    Their times are in the table `recording`, not in the names: this selects by day only.
 
     Raises:
-        LakeError: there is no lake, or a commit in it is damaged.
+        LakeError: the lake does not exist, or a commit in it is damaged.
     """
     days = _days(store, window)
     own: dict[Key, list[tuple[str, str]]] = defaultdict(list)
@@ -175,7 +175,7 @@ def _matches(host: str, globs: Sequence[str]) -> bool:
 
 
 def _days(store: Store, window: tuple[int | None, int | None]) -> list[str]:
-    """Days with commits that may have recordings of the window: one more before it."""
+    """Days whose commits may contain recordings of the window, including the day before it."""
     found = []
     for name, _ in store.list(f"{LAYOUT}/{COMMITS}", recursive=False):
         day = _DAY.fullmatch(name)
@@ -194,38 +194,37 @@ def _days(store: Store, window: tuple[int | None, int | None]) -> list[str]:
 
 
 def nothing_in(store: Store) -> LakeError:
-    """What to say where there is no recording: what is there instead."""
-    push = f"push some: whyslow fleet push RECORDING… {store.url}"
+    """The error for a lake without recordings, which says what is there instead."""
+    push = f"push recordings: whyslow fleet push RECORDING… {store.url}"
     lacking = store.lacking()
     if lacking is not None:
         return LakeError(
             f"the lake `{store.url}` does not exist",
             causes=[f"there is no {lacking}"],
-            hint=f"look at its name, or {push}",
+            hint=f"check its name, or {push}",
         )
     is_file = store.is_file()
     found = [] if is_file else store.list("", recursive=False)
     if is_file or any(name == "manifest.json" for name, _ in found):
         return LakeError(
-            f"`{store.url}` is a {'file' if is_file else 'recording'}, and no lake",
-            hint="questions take recordings as they are, without --lake: whyslow fleet hosts "
-            f"{store.url}",
+            f"`{store.url}` is a {'file' if is_file else 'recording'}, not a lake",
+            hint=f"query it without --lake: whyslow fleet hosts {store.url}",
         )
     layouts = [name for name, is_file in found if not is_file]
     if LAYOUT not in layouts and any(re.fullmatch(r"v\d+", name) for name in layouts):
         return LakeError(
             f"the lake `{store.url}` has another layout ({', '.join(layouts)})",
-            hint="use a package and a program of one version",
+            hint="use the same version of the package and the program",
         )
-    return LakeError(f"there is no recording in the lake `{store.url}`", hint=push)
+    return LakeError(f"no recordings in the lake `{store.url}`", hint=push)
 
 
 def _day(ns: int, more: int) -> str:
     try:
-        moment = datetime.fromtimestamp(ns // _NS, timezone.utc) + timedelta(days=more)
+        day = datetime.fromtimestamp(ns // _NS, timezone.utc) + timedelta(days=more)
     except (OverflowError, ValueError, OSError):
-        raise QuestionError(f"`{ns}` ns since the epoch is outside of the calendar") from None
-    return f"{moment:%Y-%m-%d}"
+        raise QuestionError(f"`{ns}` ns since the epoch is out of range") from None
+    return f"{day:%Y-%m-%d}"
 
 
 def _commits(store: Store, days: Iterable[str]) -> Iterable[str]:
@@ -238,7 +237,7 @@ def _commits(store: Store, days: Iterable[str]) -> Iterable[str]:
 def _compacted(
     store: Store, compactions: dict[str, str], selection: Selection
 ) -> dict[Key, list[tuple[str, str]]]:
-    """Where compactions put recordings; of several that have one, the latest comes first."""
+    """Places of compacted recordings, the latest compaction first."""
     read = {}
     for place, folder in compactions.items():
         read[place] = _compaction(store, f"{LAYOUT}/{COMMITS}/{folder}/{place}.json")
@@ -262,12 +261,12 @@ def _compaction(store: Store, name: str) -> tuple[list[Key], list[str], frozense
         keys = [(str(one["host"]), str(one["recording"])) for one in about["recordings"]]
         tables = frozenset(about["tables"])
         if not tables >= set(SCHEMAS):
-            raise ValueError("it lacks tables")
+            raise ValueError("tables are missing")
         return keys, [str(other) for other in about.get("replaces", [])], tables
     except FileNotFoundError:
         raise LakeError(
-            f"the commit `{name}` of the lake `{store.url}` was there, and is not any more",
-            hint="ask again: it was compacted, or days of it expired",
+            f"the commit `{name}` of the lake `{store.url}` disappeared",
+            hint="retry: the lake was compacted, or days of it expired",
         ) from None
     except (KeyError, TypeError, ValueError) as error:
         raise LakeError(

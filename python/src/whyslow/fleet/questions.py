@@ -1,7 +1,7 @@
-"""Questions of fleets: their texts in `sql/fleet/`, and what the headers of these say.
+"""Fleet queries: the SQL files in `sql/fleet/` and their headers.
 
-A header tells what the question is, what it can be asked for by, and its columns, each with the
-unit as its last word. Nothing of that is written a second time here.
+A header has the title of the query, its parameters, and its columns, each with the unit as its last
+word. Nothing of that is repeated here.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from .contract import DIMENSIONS, KINDS
 from .units import duration_ns, time_ns
 
 _SECOND = 1_000_000_000
-# Values that there are, of parameters that take no others.
+# Valid values of parameters with a fixed set of values.
 _KNOWN = {"kind": KINDS, "dimension": ("all", *DIMENSIONS)}
 _GROUPS = "_of_groups"
 
-# By the last words of a column's documentation; names are those of the program's measures.
+# Measures, as named by the program, by the last words of a column's documentation.
 _MEASURES = {
     "ns since the epoch": "Time",
     "ns": "Duration",
@@ -40,7 +40,7 @@ _MEASURES = {
     "id": "Id",
 }
 
-# Column of the view `asked` and its type, by the name of a parameter.
+# Column of the view `asked` and its type, by parameter name.
 _COLUMNS: dict[str, tuple[str, str]] = {
     "kind": ("kind", "text"),
     "op": ("op", "text"),
@@ -57,9 +57,8 @@ _COLUMNS: dict[str, tuple[str, str]] = {
     "limit": ("row_limit", "whole"),
     "measure": ("measure", "text"),
 }
-#: The view `asked`: name and kind of each column. The window is in whole seconds, and as it was
-#: asked for.
-ASKED = [
+#: The view `asked`: name and kind of each column. The window is in whole seconds, and exact.
+PARAMETER_COLUMNS = [
     ("begin_ns", "whole"),
     ("end_ns", "whole"),
     ("exact_begin_ns", "whole"),
@@ -70,11 +69,11 @@ ASKED = [
 
 @dataclass(frozen=True)
 class Parameter:
-    """What a question can be asked for by.
+    """A parameter of a query.
 
     Attributes:
         kind: text, whole, real, flag, time or duration.
-        default: as it is written; None if there is none.
+        default: the default as text; None without one.
     """
 
     name: str
@@ -85,7 +84,7 @@ class Parameter:
 
 @dataclass(frozen=True)
 class Column:
-    """A column of an answer, with the name of its measure (`Duration`, `Count`, …)."""
+    """A column of an answer, with its measure (`Duration`, `Count`, …)."""
 
     name: str
     measure: str
@@ -120,22 +119,22 @@ class Question:
 
 @cache
 def questions() -> dict[str, Question]:
-    """All of them by name, without the variants for groups of hosts."""
+    """All queries by name, without the variants for groups of hosts."""
     texts = views.fleet()
     return {name: parse(name, text) for name, text in texts.items() if not name.endswith(_GROUPS)}
 
 
 def question(name: str, by: str | None = None) -> Question:
-    """A question by name; by a label, the variant that compares groups of hosts.
+    """A query by name; with a label, the variant that compares groups of hosts.
 
     Raises:
-        QuestionError: there is none of that name.
+        QuestionError: no such query.
     """
     known = questions()
     if name not in known:
         raise QuestionError(
-            f"there is no question `{name}` of a fleet",
-            hint=f"ask one of {', '.join(known)}, or SQL of your own",
+            f"unknown fleet query `{name}`",
+            hint=f"use one of {', '.join(known)}, or custom SQL",
         )
     found = known[name]
     text = views.fleet().get(f"{name}{_GROUPS}")
@@ -146,16 +145,16 @@ def question(name: str, by: str | None = None) -> Question:
 
 
 def parse(name: str, text: str) -> Question:
-    """What the header of a text says.
+    """Parses the header of a SQL file.
 
     Raises:
-        ValueError: it says it in no form that is known.
+        ValueError: the header is malformed.
     """
     head, *paragraphs = re.split(r"\n\n+", views.header(text).strip())
     title = head.split(": ", 1)[1].replace("\n", " ").rstrip(".")
     about, parameters, columns = [], [], []
     for paragraph in paragraphs:
-        if paragraph.startswith("Asked for by:"):
+        if paragraph.startswith("Parameters:"):
             parameters = [_parameter(item) for item in _items(paragraph.split("\n")[1:], 2)]
         elif paragraph is paragraphs[-1]:
             columns = [
@@ -166,7 +165,7 @@ def parse(name: str, text: str) -> Question:
     return Question(name, title, "\n\n".join(about), text, tuple(parameters), tuple(columns))
 
 
-def asked(
+def parameter_row(
     found: Question,
     parameters: Mapping[str, Any],
     window: tuple[int | None, int | None],
@@ -175,13 +174,13 @@ def asked(
     """The row of the view `asked`.
 
     Args:
-        window: begin and end, in whole seconds.
-        exact: as they were asked for.
+        window: start and end, in whole seconds.
+        exact: start and end as requested.
 
     Raises:
-        QuestionError: a parameter that the question does not have, or a value that is none.
+        QuestionError: an unknown parameter or an invalid value.
     """
-    row: dict[str, Any] = dict.fromkeys(name for name, _ in ASKED)
+    row: dict[str, Any] = dict.fromkeys(name for name, _ in PARAMETER_COLUMNS)
     row["begin_ns"], row["end_ns"] = window
     row["exact_begin_ns"], row["exact_end_ns"] = exact
     row["dimension"] = "all"
@@ -190,8 +189,8 @@ def asked(
     for name in parameters:
         if name not in known:
             raise QuestionError(
-                f"`{found.name}` is not asked for by `{name}`",
-                hint=f"it is by {', '.join(known) or 'nothing'}",
+                f"`{found.name}` has no parameter `{name}`",
+                hint=f"parameters: {', '.join(known) or 'none'}",
             )
     for name, parameter in known.items():
         value = parameters.get(name)
@@ -206,7 +205,7 @@ def asked(
 
 
 def steps_of(text: str) -> list[str]:
-    """Steps that a text reads, those that others read first."""
+    """Steps that a statement reads, in dependency order."""
     texts = views.fleet("steps")
     order: list[str] = []
 
@@ -224,19 +223,19 @@ def steps_of(text: str) -> list[str]:
 
 
 def tables_of(text: str) -> set[str]:
-    """Words of a text, and of the steps that it reads: among them the tables it needs."""
+    """Words of a statement and of the steps that it reads; these include the tables it needs."""
     texts = [text, *(views.fleet("steps")[step] for step in steps_of(text))]
     return {word for one in texts for word in words(one)}
 
 
 def words(text: str) -> frozenset[str]:
-    """Words of SQL in lower case, without those of comments that fill a line."""
+    """Words of SQL in lower case, without full-line comments."""
     code = "\n".join(line for line in text.splitlines() if not line.lstrip().startswith("--"))
     return frozenset(re.findall(r"[a-z_][a-z0-9_]*", code.lower()))
 
 
 def _items(lines: list[str], indent: int) -> list[str]:
-    """Lines that begin at an indentation, each with those that go on from it."""
+    """Lines at an indentation, each joined with its continuation lines."""
     items: list[str] = []
     for line in lines:
         if len(line) - len(line.lstrip()) > indent and items:
@@ -249,28 +248,28 @@ def _items(lines: list[str], indent: int) -> list[str]:
 def _parameter(item: str) -> Parameter:
     found = re.fullmatch(r"([a-z]+)(?: = (\S+))?\s+(.+)", item)
     if found is None or found[1] not in _COLUMNS:
-        raise ValueError(f"`{item}` is no parameter")
+        raise ValueError(f"`{item}` is not a parameter")
     return Parameter(found[1], _COLUMNS[found[1]][1], found[2], found[3])
 
 
 def _column(item: str) -> list[Column]:
     found = re.fullmatch(r"([a-z0-9_]+(?:, [a-z0-9_]+)*)\s\s+(.+), ([^,]+)", item)
     if found is None or found[3] not in _MEASURES:
-        raise ValueError(f"`{item}` is no column with a unit")
+        raise ValueError(f"`{item}` is not a column with a unit")
     return [Column(name, _MEASURES[found[3]], found[2]) for name in found[1].split(", ")]
 
 
 def _text(name: str, value: str) -> str:
     known = _KNOWN.get(name, (value,))
     if value not in known:
-        raise QuestionError(f"there is no {name} `{value}`", hint=f"there are {', '.join(known)}")
+        raise QuestionError(f"unknown {name} `{value}`", hint=f"valid values: {', '.join(known)}")
     return value
 
 
 def _real(name: str, value: float) -> float:
-    # A ratio that matters, either way.
+    # Applies in both directions.
     if not (value > 1 and math.isfinite(value)):
-        raise QuestionError(f"`{name}` is a ratio above 1, as 1.1, not {value:g}")
+        raise QuestionError(f"`{name}` must be a ratio above 1, such as 1.1, not {value:g}")
     return value
 
 
@@ -291,15 +290,15 @@ def _value(name: str, kind: str, value: Any) -> Any:
         wanted = {
             "flag": "true or false",
             "real": "a number",
-            "time": "a time: 2026-03-01T12:00:00Z, or ns since the epoch",
-            "duration": "a length of time: 500ms, 10s, 1m, or ns",
-        }.get(kind, "a whole number")
-        raise QuestionError(f"`{name}` of `{value}` is not {wanted}") from None
+            "time": "a time (2026-03-01T12:00:00Z, or ns since the epoch)",
+            "duration": "a duration (500ms, 10s, 1m, or ns)",
+        }.get(kind, "an integer")
+        raise QuestionError(f"`{name}` must be {wanted}, not `{value}`") from None
     if kind == "duration" and (number < _SECOND or number % _SECOND):
         raise QuestionError(
-            f"`{name}` of `{value}` is not a second at least, and whole seconds",
-            hint="the lake knows of each second what was in it, and not when",
+            f"`{name}` must be a whole number of seconds, not `{value}`",
+            hint="use whole seconds, the resolution of the lake",
         )
     if number < 1:
-        raise QuestionError(f"`{name}` is 1 at least, not {number}")
+        raise QuestionError(f"`{name}` must be at least 1, not {number}")
     return number

@@ -1,9 +1,9 @@
-"""Tables of a lake as Arrow, read by many threads.
+"""Reads tables of a lake as Arrow, with many threads.
 
-A lake of a thousand hosts is thousands of small files. Each is read in one request and decoded by
-Arrow with texts as dictionaries: a third of the time that DuckDB takes for the same files, and a
-half of the memory. Of large ones, as compactions make them, only the row groups are read whose
-statistics fit.
+A lake of a thousand hosts has thousands of small files. Each is read in one request and decoded by
+Arrow with dictionary-encoded text: this takes a third of the time and half of the memory that
+DuckDB needs for the same files. Of large files, as compactions write them, only row groups with
+matching statistics are read.
 """
 
 from __future__ import annotations
@@ -21,9 +21,9 @@ from .contract import SCHEMAS
 from .lake import Part, Selection
 from .store import Store, is_gone, is_of_store
 
-#: A file up to this is read whole: one request costs more than what is not needed of it.
+#: Files up to this size are read whole: a request costs more than the unneeded bytes.
 _WHOLE_BYTES = 1 << 20
-#: Requests under way, for stores far away; what decodes is the number of CPUs.
+#: Requests in flight, for remote stores; decoding is limited by the number of CPUs.
 _AT_ONCE = 16
 
 Progress = Callable[[str, int, int], None]
@@ -37,12 +37,12 @@ def read_table(
     progress: Progress | None = None,
     bytes_max: int | None = None,
 ) -> pa.Table:
-    """Rows of a table that fit a condition, in the order of the parts.
+    """Rows of a table that match a condition, in the order of the parts.
 
     Args:
         rows: condition on columns of the table.
-        progress: is told table, files read and files in all.
-        bytes_max: of memory that the rows may take.
+        progress: called with the table, the files read and the number of files.
+        bytes_max: memory limit for the rows.
 
     Raises:
         LakeError: a file is missing or damaged, or there are too many rows.
@@ -57,9 +57,9 @@ def read_table(
             if bytes_max is not None and size > bytes_max:
                 pool.shutdown(wait=False, cancel_futures=True)
                 raise LakeError(
-                    f"what `{table}` has to answer from takes more than {bytes_max >> 20} MiB",
-                    hint="ask for less (-w, --hosts, --kind), give more memory (--memory), or ask "
-                    "Spark (--engine spark://…)",
+                    f"the rows of `{table}` exceed {bytes_max >> 20} MiB",
+                    hint="narrow the query (-w, --hosts, --kind), raise --memory, or use Spark "
+                    "(--engine spark://…)",
                 )
             tables.append(read)
             if progress is not None:
@@ -86,8 +86,9 @@ def _read(
     except (pa.ArrowException, OSError, ValueError) as error:
         if is_gone(error):
             raise LakeError(
-                f"the lake `{store.url}` has a commit, but not its file `{part.file}`",
-                hint=f"ask again, if it was compacted meanwhile; else {_remedy(part.file)}",
+                f"file `{part.file}` of the lake `{store.url}` is missing, although its commit "
+                "exists",
+                hint=f"retry if the lake was compacted meanwhile; else {_remedy(part.file)}",
             ) from None
         if is_of_store(error):
             raise store.unreadable(part.file, error) from error
@@ -100,9 +101,9 @@ def _read(
 
 def _remedy(file: str) -> str:
     if file.rsplit("/", 1)[-1].startswith("@"):
-        # A push replaces nothing within a compacted file.
+        # A push does not replace rows of a compacted file.
         return (
-            "restore that compacted file from a copy of the lake, or give its day up "
+            "restore the compacted file from a copy of the lake, or drop its day "
             "(whyslow fleet expire)"
         )
     return "push the recording again, with --replace"
@@ -127,7 +128,7 @@ def _decoded(
     form = ds.ParquetFileFormat(dictionary_columns=texts)
     groups = form.make_fragment(source)
     if rows is not None:
-        # By their least and greatest values, which Arrow compares with texts, not with dictionaries.
+        # By their statistics, which Arrow compares with plain text only, not with dictionaries.
         plain = ds.ParquetFileFormat().make_fragment(source)
         kept = plain.subset(rows, schema=plain.physical_schema).row_groups
         groups = groups.subset(row_group_ids=[group.id for group in kept])
@@ -141,7 +142,7 @@ def _decoded(
                 chunk = chunks.column(number)
                 if chunk.path_in_schema in names:
                     read_bytes += chunk.total_compressed_size
-        # Where everything lies is looked up once to choose, and once to read.
+        # The footer is read once to select row groups, and once to read them.
         requests = (1 if rows is None else 2) + len(groups.row_groups)
         store.reads.add(requests=requests, size=read_bytes, files=1)
     read = groups.to_table(
@@ -151,7 +152,7 @@ def _decoded(
 
 
 def _checked(read: pa.Table, schema: pa.Schema, texts: list[str]) -> pa.Table:
-    """With the types of the contract, texts as dictionaries.
+    """The table with the types of the contract, text as dictionaries.
 
     Raises:
         ValueError: a column is missing or of another type.
@@ -159,7 +160,7 @@ def _checked(read: pa.Table, schema: pa.Schema, texts: list[str]) -> pa.Table:
     wanted = []
     for column in schema:
         if column.name not in read.column_names:
-            raise ValueError(f"it has no column `{column.name}`: another version wrote it")
+            raise ValueError(f"no column `{column.name}`: written by another version")
         kind = column.type
         if column.name in texts:
             kind = pa.dictionary(pa.int32(), pa.string())
@@ -178,7 +179,7 @@ def recordings_in(
         table = table.filter(pc.field("ts") < end_ns)
     if begin_ns is not None:
         table = table.filter(pc.field("ts_end") > begin_ns)
-    # A file may hold what its name does not tell.
+    # A file may contain other recordings than its name says.
     keys = {entry.key for entry in selection.entries}
     names = zip(table["host"].to_pylist(), table["recording"].to_pylist(), strict=True)
     table = table.filter(pa.array([key in keys for key in names], pa.bool_()))
@@ -188,7 +189,7 @@ def recordings_in(
         lost = sorted(ids - {entry.recording for entry in kept.entries})
         first = next(entry.place for entry in selection.entries if entry.recording == lost[0])
         raise LakeError(
-            f"the lake `{store.url}` has commits of recordings that its files do not have",
+            f"the lake `{store.url}` has commits of recordings that are missing in its files",
             causes=lost[:3],
             hint=_remedy(first),
         )

@@ -1,8 +1,8 @@
-"""Questions on Apache Spark: on a cluster, or on threads of this machine (`local[*]`).
+"""Queries on Apache Spark: on a cluster, or on threads of this machine (`local[*]`).
 
-Spark reads the files itself, wherever its workers are; only the answer comes here. The texts are
-those that DuckDB has. Steps that several others read are kept by the workers, and made again where
-a worker is lost.
+The Spark workers read the files; only the answer is transferred here. The SQL is the same as for
+DuckDB. Steps that several others read are cached by the workers, and recomputed if a worker is
+lost.
 """
 
 from __future__ import annotations
@@ -22,10 +22,10 @@ from ..errors import LakeError, MissingPackageError, QuestionError
 from .contract import SCHEMAS
 from .duck import plain
 from .lake import Part
-from .questions import ASKED, steps_of
+from .questions import PARAMETER_COLUMNS, steps_of
 from .store import Store
 
-_HINT = "pip install 'whyslow[spark]', and a Java runtime (17 or later): apt install default-jre"
+_HINT = "pip install 'whyslow[spark]', and install Java 17 or later: apt install default-jre"
 _DDL = {
     pa.string(): "STRING",
     pa.int64(): "BIGINT",
@@ -33,7 +33,7 @@ _DDL = {
     pa.float64(): "DOUBLE",
     pa.bool_(): "BOOLEAN",
 }
-_ASKED_DDL = {
+_PARAMETER_DDL = {
     "text": "STRING",
     "whole": "BIGINT",
     "time": "BIGINT",
@@ -45,22 +45,22 @@ _MASTER = re.compile(r"local(\[.*\])?|yarn|(spark|sc|k8s|mesos)://.+")
 
 
 def is_master(engine: str) -> bool:
-    """Whether that names a Spark rather than something else."""
+    """Whether the engine is a Spark master."""
     return _MASTER.fullmatch(engine) is not None
 
 
 def session(master: str, memory: str | None = None, threads: int | None = None) -> Any:
-    """A session of Spark; the one of this process, if it has one.
+    """A Spark session; the existing one of this process, if any.
 
     Raises:
         MissingPackageError: PySpark or Java is missing.
-        QuestionError: the master does not answer.
+        QuestionError: the master does not respond.
     """
     try:
         from pyspark.sql import SparkSession
     except ImportError as error:
         raise MissingPackageError(
-            f"the engine `{master}` needs PySpark, which is not installed",
+            f"engine `{master}` needs PySpark, which is not installed",
             causes=[str(error)],
             hint=_HINT,
         ) from error
@@ -68,16 +68,16 @@ def session(master: str, memory: str | None = None, threads: int | None = None) 
     for name, value in _settings(master, memory, threads).items():
         builder = builder.config(name, value)
     builder = builder.remote(master) if master.startswith("sc://") else builder.master(master)
-    with _quiet() as said:
+    with _quiet() as output:
         try:
             return builder.getOrCreate()
-        except Exception as error:  # Py4J, gRPC and PySpark each have their own.
-            causes = [line for line in [str(error).split("\n")[0], *said()] if line]
-            missing = "JAVA_GATEWAY" in str(error) or "JAVA_HOME" in " ".join(said())
+        except Exception as error:  # Py4J, gRPC and PySpark have unrelated exceptions.
+            causes = [line for line in [str(error).split("\n")[0], *output()] if line]
+            missing = "JAVA_GATEWAY" in str(error) or "JAVA_HOME" in " ".join(output())
             raise QuestionError(
                 f"failed to start Spark on `{master}`",
                 causes=causes[:3],
-                hint=_HINT if missing else "look whether the master runs and has workers",
+                hint=_HINT if missing else "check that the master runs and has workers",
             ) from error
 
 
@@ -91,18 +91,18 @@ def _settings(master: str, memory: str | None, threads: int | None) -> dict[str,
         "spark.sql.session.timeZone": "UTC",
         "spark.log.level": "ERROR",
         "spark.driver.extraJavaOptions": f"-Dlog4j2.configurationFile={log.as_uri()}",
-        # Whole numbers stay what they are, and nothing is rounded in silence.
+        # Integers stay integers, and overflow is an error.
         "spark.sql.ansi.enabled": "true",
     }
     if memory is not None:
         amount = re.fullmatch(r"(\d+)\s*([KMGT])i?B?", memory)
         if amount is None:
-            raise QuestionError(f"`{memory}` is no amount of memory", hint="write it as 4GiB")
+            raise QuestionError(f"invalid memory size `{memory}`", hint="use a size such as 4GiB")
         made["spark.driver.memory"] = made["spark.executor.memory"] = amount[1] + amount[2].lower()
     if master.startswith("local"):
         cpus = threads or os.cpu_count() or 1
         made["spark.sql.shuffle.partitions"] = str(cpus)
-        # A job for each file that is looked for costs more than looking.
+        # A job per file costs more than listing the files here.
         made["spark.sql.sources.parallelPartitionDiscovery.threshold"] = "100000"
         made["spark.driver.host"] = made["spark.driver.bindAddress"] = "127.0.0.1"
     endpoint = os.environ.get("AWS_ENDPOINT_URL_S3") or os.environ.get("AWS_ENDPOINT_URL")
@@ -114,24 +114,24 @@ def _settings(master: str, memory: str | None, threads: int | None) -> dict[str,
 
 @contextlib.contextmanager
 def _quiet() -> Iterator[Callable[[], list[str]]]:
-    """What is begun meanwhile says what it has to say into a file, not to the terminal."""
+    """Redirects stderr, also of child processes, to a file instead of the terminal."""
     with tempfile.TemporaryFile() as file:
         kept = os.dup(2)
         os.dup2(file.fileno(), 2)
         try:
 
-            def said() -> list[str]:
+            def output() -> list[str]:
                 file.seek(0)
                 return file.read().decode("utf-8", "replace").split("\n")
 
-            yield said
+            yield output
         finally:
             os.dup2(kept, 2)
             os.close(kept)
 
 
 class SparkEngine:
-    """Some tables of a lake on Spark."""
+    """Selected tables of a lake on Spark."""
 
     def __init__(
         self,
@@ -140,7 +140,7 @@ class SparkEngine:
         store: Store,
         parts: Mapping[str, Sequence[Part]],
         conditions: Mapping[str, Mapping[str, Any]],
-        asked: Mapping[str, Any],
+        parameters: Mapping[str, Any],
         on_step: Callable[[str], None] | None = None,
     ):
         self.name = master
@@ -152,17 +152,18 @@ class SparkEngine:
                 frame = self._table(store, table, files)
                 frame = _filtered(frame, conditions.get(table, {}))
                 frame.createOrReplaceTempView(table)
-            # As a statement its one row is known beforehand, so that joins with it are cheap.
+            # As a statement, its single row is known to the planner, so that joins are cheap.
             row = ", ".join(
-                f"CAST(:{name} AS {_ASKED_DDL[kind]}) AS {name}" for name, kind in ASKED
+                f"CAST(:{name} AS {_PARAMETER_DDL[kind]}) AS {name}"
+                for name, kind in PARAMETER_COLUMNS
             )
-            values = {name: asked[name] for name, _ in ASKED}
+            values = {name: parameters[name] for name, _ in PARAMETER_COLUMNS}
             spark.sql(f"SELECT {row}", args=values).createOrReplaceTempView("asked")
         except Exception as error:
             raise _failed(error) from error
 
     def prepare(self, text: str) -> None:
-        """Makes the steps that a text reads."""
+        """Creates the steps that a statement reads."""
         steps = steps_of(text)
         texts = views.fleet("steps")
         for step in steps:
@@ -171,7 +172,7 @@ class SparkEngine:
             if self._on_step is not None:
                 self._on_step(step)
             frame = self._spark.sql(texts[step])
-            # A text that reads a step twice makes it twice.
+            # Without caching, a statement that reads a step twice computes it twice.
             if step != "operation":
                 frame = self._kept(frame)
             frame.createOrReplaceTempView(step)
@@ -181,7 +182,7 @@ class SparkEngine:
         """The rows of a statement.
 
         Raises:
-            QuestionError: Spark refuses it, or lost it.
+            QuestionError: Spark rejected it, or failed.
         """
         try:
             self.prepare(text)
@@ -190,17 +191,16 @@ class SparkEngine:
             raise _failed(error) from error
 
     def close(self) -> None:
-        """Gives back what the workers kept; the session stays."""
+        """Releases the cached steps; the session stays open."""
         for frame in self._made.values():
             frame.unpersist()
         self._made.clear()
 
     def _kept(self, frame: Any) -> Any:
-        """A step that workers keep, and that is planned by itself: Spark takes minutes to plan
-        all steps at once.
+        """Caches a step, and plans it separately: Spark takes minutes to plan all steps at once.
 
-        What a lost worker kept must be made again, so the rows keep where they come from, and
-        only the plan is left behind. Of Spark Connect that is not to be had.
+        The rows keep their lineage, so that those of a lost worker can be recomputed; only the plan
+        is dropped. Spark Connect does not support this.
         """
         try:
             from pyspark.sql import DataFrame
@@ -214,7 +214,7 @@ class SparkEngine:
 
     def _table(self, store: Store, table: str, parts: Sequence[Part]) -> Any:
         schema = SCHEMAS.get(table)
-        # A name may contain what would be a pattern, and folders are no columns here.
+        # A name may contain glob characters, and folders are not partition columns.
         reader = self._spark.read.option("__globPaths__", "false")
         reader = reader.option("recursiveFileLookup", "true")
         if schema is None:
@@ -257,15 +257,15 @@ def _failed(error: Exception) -> Exception:
     first = re.sub(r"\s+", " ", text.split("\nJVM")[0].split("\n\tat ")[0])[:500]
     if "PATH_NOT_FOUND" in text or "FileNotFoundException" in text:
         return LakeError(
-            "Spark does not find files of the lake",
+            "Spark cannot find files of the lake",
             causes=[first],
-            hint="every worker must see the lake; if it was compacted meanwhile, ask again",
+            hint="make the lake accessible to every worker; if it was compacted meanwhile, retry",
         )
     if 'No FileSystem for scheme "s3a"' in text or "S3AFileSystem" in text:
         return LakeError(
             "this Spark cannot read s3://",
             causes=[first],
-            hint="give it the package org.apache.hadoop:hadoop-aws of its Hadoop's version "
+            hint="add the package org.apache.hadoop:hadoop-aws of its Hadoop version "
             "(spark.jars.packages in spark-defaults.conf)",
         )
-    return QuestionError(f"Spark refuses the statement: {first}")
+    return QuestionError(f"Spark rejected the statement: {first}")

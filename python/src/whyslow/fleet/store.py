@@ -1,7 +1,7 @@
-"""Where a lake is: a folder, or a bucket of an object store; reading only, and counted.
+"""The storage of a lake: a folder, or a bucket of an object store; read-only, with read counters.
 
-Stores are those of Arrow. Keys and endpoints come from the environment, by the names that the
-stores' own tools have, so that nothing secret is ever written on a command line.
+Uses Arrow's file systems. Credentials and endpoints come from environment variables with the names
+of the stores' own tools, so that no secret is on a command line.
 """
 
 from __future__ import annotations
@@ -18,16 +18,16 @@ import pyarrow.fs as pafs
 
 from ..errors import LakeError
 
-#: A listing of an object store has so many names a request.
+#: Names per request when listing an object store.
 _NAMES_A_REQUEST = 1000
 _KEYS = {
     "s3": "set AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY and AWS_REGION (and AWS_ENDPOINT_URL "
-    "where it is not Amazon's)",
+    "for a store other than Amazon's)",
     "gs": "set GOOGLE_APPLICATION_CREDENTIALS to the file with the key",
     "az": "set AZURE_STORAGE_ACCOUNT_NAME and AZURE_STORAGE_ACCOUNT_KEY",
 }
-# By what they say stores tell apart that there is no such object, that they refuse whoever asks,
-# and that they are not there at all.
+# Error messages of stores for a missing object, for refused access, and for any failure of the
+# store.
 _GONE = re.compile(r"NO_SUCH_KEY|RESOURCE_NOT_FOUND|HTTP status 404|BlobNotFound|NOT_FOUND:")
 _REFUSED = re.compile(
     r"ACCESS_DENIED|INVALID_ACCESS_KEY|INVALID_CLIENT_TOKEN|INVALID_SIGNATURE|SIGNATURE_DOES_NOT"
@@ -39,12 +39,12 @@ _OF_STORE = re.compile(r"AWS Error|google::cloud|Azure|curl")
 
 @dataclass
 class Reads:
-    """What was read of a store.
+    """Counters of reads from a store.
 
     Attributes:
-        requests: objects read and listings asked for.
-        bytes: of the objects.
-        files: objects read.
+        requests: number of object reads and listings.
+        bytes: bytes of objects read.
+        files: number of objects read.
     """
 
     requests: int = 0
@@ -60,26 +60,26 @@ class Reads:
 
 
 class Store:
-    """A folder of objects by their names below it."""
+    """A folder of objects, addressed by their names below it."""
 
     def __init__(self, url: str):
-        """Finds the store; nothing is asked of it yet.
+        """Parses the URL, without a request to the store.
 
         Raises:
-            LakeError: an URL of no known store.
+            LakeError: the URL is not that of a supported store.
         """
         self.url = url
         self.reads = Reads()
         self.scheme, self._files, self._root = _opened(url)
 
     def path(self, name: str) -> str:
-        """An object's name as the store's file system has it."""
+        """The path of an object in the store's file system."""
         return "/".join(part for part in (self._root, name) if part)
 
     def spark_url(self, name: str) -> str:
-        """An object's name as Spark reads it."""
+        """The URL of an object for Spark."""
         if self.scheme == "file":
-            # Spark takes names as they are, not as URLs have them.
+            # Spark takes the path as it is, without percent-encoding.
             return f"file://{self.path(name)}"
         place = self.path(name)
         if self.scheme == "az":
@@ -95,10 +95,10 @@ class Store:
     def list(self, folder: str, *, recursive: bool) -> list[tuple[str, bool]]:
         """Names below a folder, relative to it, each with whether it is a file; sorted.
 
-        A folder that does not exist has none.
+        A folder that does not exist is empty.
 
         Raises:
-            LakeError: the store does not answer, or not to us.
+            LakeError: the store does not respond, or refuses access.
         """
         whole = self.path(folder)
         selector = pafs.FileSelector(whole, recursive=recursive, allow_not_found=True)
@@ -111,14 +111,14 @@ class Store:
         return sorted((info.path[cut:], info.type == pafs.FileType.File) for info in found)
 
     def lacking(self) -> str | None:
-        """What does not exist of where the lake is said to be: the folder, or the bucket."""
+        """The missing folder or bucket of the lake; None if it exists."""
         place = self._root if self.scheme == "file" else self._root.split("/")[0]
         if self._kind(place) != pafs.FileType.NotFound:
             return None
         return f"{'folder' if self.scheme == 'file' else 'bucket'} `{place}`"
 
     def is_file(self) -> bool:
-        """Whether the lake is a file, and so is none."""
+        """Whether the path is a file, and thus not a lake."""
         return self._kind(self._root) == pafs.FileType.File
 
     def _kind(self, place: str) -> pafs.FileType:
@@ -126,15 +126,15 @@ class Store:
         try:
             return self._files.get_file_info(place).type
         except (OSError, pa.ArrowException):
-            # Who may list what is in a bucket need not be allowed to ask for the bucket itself.
+            # Listing a bucket may be allowed while requesting the bucket itself is not.
             return pafs.FileType.Unknown
 
     def read(self, name: str) -> pa.Buffer:
-        """All of an object, in one request.
+        """Reads an object in one request.
 
         Raises:
-            FileNotFoundError: there is none.
-            LakeError: the store does not answer, or not to us.
+            FileNotFoundError: the object does not exist.
+            LakeError: the store does not respond, or refuses access.
         """
         try:
             with self._files.open_input_file(self.path(name)) as file:
@@ -149,11 +149,11 @@ class Store:
         return content
 
     def open(self, name: str) -> Any:
-        """An object to read in parts; whoever reads adds to `reads`.
+        """Opens an object for reading in parts; the caller updates `reads`.
 
         Raises:
-            FileNotFoundError: there is none.
-            LakeError: the store does not answer, or not to us.
+            FileNotFoundError: the object does not exist.
+            LakeError: the store does not respond, or refuses access.
         """
         try:
             return self._files.open_input_file(self.path(name))
@@ -165,7 +165,7 @@ class Store:
             raise self.unreadable(name, error) from error
 
     def unreadable(self, name: str, error: Exception) -> LakeError:
-        """What to say of an object that the store did not give."""
+        """The error for an object that could not be read."""
         return LakeError(
             f"failed to read `{name}` of the lake `{self.url}`",
             causes=[str(error)],
@@ -175,20 +175,20 @@ class Store:
     def _remedy(self, error: Exception) -> str:
         if self.scheme == "file":
             if isinstance(error, PermissionError):
-                return "look whether you may read that folder"
-            return "ask again; if that does not help, look at the disk"
+                return "check the permissions of the folder"
+            return "retry; if it fails again, check the disk"
         if _REFUSED.search(str(error)):
             return _KEYS[self.scheme]
-        return "the store did not answer: ask again, or look at its address and at the network"
+        return "the store did not respond: retry, or check its address and the network"
 
 
 def is_gone(error: Exception) -> bool:
-    """Whether a store says that there is no such object."""
+    """Whether the error means that the object does not exist."""
     return isinstance(error, FileNotFoundError) or _GONE.search(str(error)) is not None
 
 
 def is_of_store(error: Exception) -> bool:
-    """Whether that is the store's or the disk's failure, not one of what an object holds."""
+    """Whether the error comes from the store or the disk, not from the content of an object."""
     if not isinstance(error, OSError):
         return False
     return error.errno is not None or _OF_STORE.search(str(error)) is not None
@@ -199,23 +199,24 @@ def _opened(url: str) -> tuple[str, pafs.FileSystem, str]:
     place = f"{parts.netloc}{parts.path}".rstrip("/")
     if "://" not in url:
         if not url:
-            raise LakeError("a lake needs a name", hint="give a folder, or s3://BUCKET/PREFIX")
+            raise LakeError("the lake has no name", hint="pass a folder, or s3://BUCKET/PREFIX")
         return "file", pafs.LocalFileSystem(), os.path.abspath(url)
     if parts.scheme == "file":
         if parts.netloc not in ("", "localhost"):
             raise LakeError(
-                f"`{url}` names a host", hint=f"files are those of this one: file:///{place}"
+                f"`{url}` names a host, but only local files are supported",
+                hint=f"use file:///{place}",
             )
         return "file", pafs.LocalFileSystem(), parts.path.rstrip("/") or "/"
     makers = {"s3": _s3, "s3a": _s3, "gs": _gs, "gcs": _gs, "az": _az, "abfss": _az}
     maker = makers.get(parts.scheme)
     if maker is None:
         raise LakeError(
-            f"`{url}` is of no store that is known",
-            hint="lakes are folders, file:///…, s3://BUCKET/…, gs://BUCKET/… and az://CONTAINER/…",
+            f"unsupported store `{url}`",
+            hint="use a folder, file:///…, s3://BUCKET/…, gs://BUCKET/… or az://CONTAINER/…",
         )
     if not parts.netloc:
-        raise LakeError(f"`{url}` names no bucket", hint=f"write {parts.scheme}://BUCKET/PREFIX")
+        raise LakeError(f"`{url}` has no bucket", hint=f"use {parts.scheme}://BUCKET/PREFIX")
     scheme = {_s3: "s3", _gs: "gs", _az: "az"}[maker]
     try:
         return scheme, maker(), place
@@ -233,7 +234,7 @@ def _s3() -> pafs.FileSystem:
         chosen |= {"scheme": parts.scheme, "endpoint_override": parts.netloc}
     region = os.environ.get("AWS_REGION") or os.environ.get("AWS_DEFAULT_REGION")
     if region or endpoint:
-        # Without one Arrow asks Amazon where the bucket is.
+        # Without a region Arrow queries Amazon for it.
         chosen["region"] = region or "us-east-1"
     if os.environ.get("AWS_SKIP_SIGNATURE", "").lower() in ("1", "true"):
         chosen["anonymous"] = True

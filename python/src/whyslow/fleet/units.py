@@ -1,4 +1,4 @@
-"""Times and lengths of time as people write them in parameters."""
+"""Times and durations in the syntax of parameters."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ _LENGTH = re.compile(r"(\d+(?:\.\d+)?)\s*(ns|us|ms|s|m|h)?")
 
 
 def duration_ns(value: int | str) -> int:
-    """ns of `500ms`, `10s`, `2m`; whole numbers are ns.
+    """Parses `500ms`, `10s`, `2m` to ns; integers are ns.
 
     Raises:
-        ValueError: it is none.
+        ValueError: invalid text.
     """
     if isinstance(value, int):
         return value
@@ -26,19 +26,19 @@ def duration_ns(value: int | str) -> int:
 
 
 def time_ns(value: str) -> int:
-    """ns since the epoch of `2026-03-01T12:00:00Z`; whole numbers are ns already.
+    """Parses `2026-03-01T12:00:00Z` to ns since the epoch; integers are ns already.
 
     Raises:
-        ValueError: it is none.
+        ValueError: invalid text.
     """
     if re.fullmatch(r"-?\d+", value.strip()):
         return int(value)
-    moment = datetime.fromisoformat(value.strip().replace("Z", "+00:00"))
-    return moment_ns(moment if moment.tzinfo else moment.replace(tzinfo=timezone.utc))
+    parsed = datetime.fromisoformat(value.strip().replace("Z", "+00:00"))
+    return moment_ns(parsed if parsed.tzinfo else parsed.replace(tzinfo=timezone.utc))
 
 
 def duration_text(ns: float) -> str:
-    """As people read it: `1.2 ms`."""
+    """Display text: `1.2 ms`."""
     for unit, size in (("s", 10**9), ("ms", 10**6), ("us", 10**3)):
         if ns >= size:
             return f"{ns / size:.3g} {unit}"

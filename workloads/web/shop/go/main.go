@@ -1,4 +1,4 @@
-// The shop of app.py, in Go, whose own resolver asks without the C library: shop PORT DATABASE_PORT WORKERS LOG
+// The shop of app.py, in Go, which has its own resolver: shop PORT DATABASE_PORT WORKERS LOG
 package main
 
 import (
@@ -28,7 +28,7 @@ var pages = map[string]string{
 	"/basket":    "SELECT sum(item.price)::text FROM orders JOIN item ON item.id = orders.item",
 }
 
-// What the shop logs of a request. A goroutine may go on in another thread after it waited.
+// The log entry of a request. A goroutine may continue in another thread after a wait.
 type served struct {
 	TraceID   *string `json:"trace_id"`
 	Endpoint  string  `json:"endpoint"`
@@ -45,36 +45,36 @@ type served struct {
 type shop struct {
 	database string
 	file     *os.File
-	// As many pages are made at once as others have threads for them.
-	places chan struct{}
+	// Limits concurrent pages to the number of threads of the other shops.
+	slots chan struct{}
 }
 
 func (s *shop) ServeHTTP(answer http.ResponseWriter, request *http.Request) {
-	told := served{
+	entry := served{
 		Endpoint: request.URL.Path, Pid: os.Getpid(), Tid: syscall.Gettid(), BeginNs: time.Now().UnixNano(),
 		Local: request.Context().Value(http.LocalAddrContextKey).(net.Addr).String(), Peer: request.RemoteAddr,
 	}
 	if parts := strings.Split(request.Header.Get("traceparent"), "-"); len(parts) == 4 {
-		told.TraceID = &parts[1]
+		entry.TraceID = &parts[1]
 	}
-	s.answer(answer, request, &told)
-	told.TidEnd, told.EndNs = syscall.Gettid(), time.Now().UnixNano()
-	line, _ := json.Marshal(told)
+	s.answer(answer, request, &entry)
+	entry.TidEnd, entry.EndNs = syscall.Gettid(), time.Now().UnixNano()
+	line, _ := json.Marshal(entry)
 	s.file.Write(append(line, '\n'))
 }
 
-func (s *shop) answer(answer http.ResponseWriter, request *http.Request, told *served) {
-	question, isPage := pages[request.URL.Path]
+func (s *shop) answer(answer http.ResponseWriter, request *http.Request, entry *served) {
+	statement, isPage := pages[request.URL.Path]
 	if !isPage {
 		fmt.Fprint(answer, "well")
 		return
 	}
-	s.places <- struct{}{}
-	defer func() { <-s.places }()
+	s.slots <- struct{}{}
+	defer func() { <-s.slots }()
 	begin := time.Now()
-	titles, err := s.asked(request.Context(), question, func() {
+	titles, err := s.query(request.Context(), statement, func() {
 		took := time.Since(begin).Nanoseconds()
-		told.ConnectNs = &took
+		entry.ConnectNs = &took
 	})
 	if err != nil {
 		http.Error(answer, err.Error(), http.StatusInternalServerError)
@@ -83,8 +83,8 @@ func (s *shop) answer(answer http.ResponseWriter, request *http.Request, told *s
 	fmt.Fprint(answer, strings.Join(titles, "\n"))
 }
 
-// asked connects to the database for each page, as programs without a pool do.
-func (s *shop) asked(ctx context.Context, question string, connected func()) ([]string, error) {
+// query connects to the database for each page, as programs without a connection pool do.
+func (s *shop) query(ctx context.Context, statement string, connected func()) ([]string, error) {
 	database, err := sql.Open("postgres", s.database)
 	if err != nil {
 		return nil, err
@@ -94,7 +94,7 @@ func (s *shop) asked(ctx context.Context, question string, connected func()) ([]
 		return nil, err
 	}
 	connected()
-	rows, err := database.QueryContext(ctx, question)
+	rows, err := database.QueryContext(ctx, statement)
 	if err != nil {
 		return nil, err
 	}
@@ -120,6 +120,6 @@ func main() {
 		log.Fatal(err)
 	}
 	database := fmt.Sprintf("host=db.internal port=%s user=shop dbname=postgres sslmode=disable", os.Args[2])
-	handler := &shop{database: database, file: file, places: make(chan struct{}, workers)}
+	handler := &shop{database: database, file: file, slots: make(chan struct{}, workers)}
 	log.Fatal(http.ListenAndServe("127.0.0.1:"+os.Args[1], handler))
 }

@@ -1,12 +1,12 @@
-// Questions of the pages, for reports: what a report has to hold so that its pages have their answers.
+// URLs that the pages request, for reports: a report stores the responses to all of them.
 import { address, type Parameters } from "./api";
 import { GAPS_MAX, LANES_MAX, WAITS_MAX } from "./limits";
 import { heatColumns, PAGE_LIST } from "./tabs";
 
-/** Stands for each device in turn. */
+/** Placeholder for each device. */
 const EACH = "EACH";
 
-/** What the chart of threads asks besides its lanes. */
+/** Requests of the thread chart in addition to its lanes. */
 function ofThreads(): string[] {
     return [
         address("tracks", { track: "samples", limit: LANES_MAX }),
@@ -15,8 +15,8 @@ function ofThreads(): string[] {
     ];
 }
 
-/** As the pages ask; `tracks` and tiles besides are chosen by who makes the report. */
-export function questions(): string[] {
+/** Requests of all pages. Further `tracks` and the tiles are chosen by `whyslow export html`. */
+export function reportQueries(): string[] {
     const found = [address("recordings", {}), address("explain", {}), address("series", { name: "activity", points: 600 })];
     for (const page of PAGE_LIST) {
         if (page.id === "threads") found.push(...ofThreads());

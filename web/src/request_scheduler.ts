@@ -1,13 +1,13 @@
-// Charts first: a table of a hundred million rows keeps all processors of the server busy for a second, and
-// the tiles that people look at in the meantime need a hundredth of that.
+// Sends chart requests first: a table of a hundred million rows keeps all CPUs of the server busy for a second,
+// while the tiles for the charts run a hundredth of that.
 
-/** Between two of these a page renders; then the next ones are on their way. */
+/** Chart requests may follow each other after a rendering: tables wait until none came for this long. */
 const CALM_MS = 60;
-/** However long charts take, tables have their turn. */
+/** Upper limit of that wait, so that slow charts do not starve tables. */
 const PATIENCE_MS = 1500;
 const FIRST = /^(recordings|tracks|tile|series|wakeups|search|notes)\b/;
 
-export class Turns {
+export class RequestScheduler {
     #busy = 0;
     #calmSince = 0;
 
@@ -16,15 +16,15 @@ export class Turns {
         private readonly pause: (ms: number) => Promise<void> = (ms) => new Promise((resolve) => setTimeout(resolve, ms)),
     ) {}
 
-    /** Asks when it is this question's turn. */
-    async take<T>(path: string, ask: () => Promise<T>): Promise<T> {
+    /** Sends a request: those of charts at once, others when no chart request is in flight. */
+    async run<T>(path: string, send: () => Promise<T>): Promise<T> {
         if (!FIRST.test(path)) {
             await this.#calm();
-            return ask();
+            return send();
         }
         this.#busy += 1;
         try {
-            return await ask();
+            return await send();
         } finally {
             this.#busy -= 1;
             this.#calmSince = this.now();
@@ -33,7 +33,7 @@ export class Turns {
 
     async #calm(): Promise<void> {
         const end = this.now() + PATIENCE_MS;
-        // What the same rendering asks for comes first, whatever the order.
+        // Lets the chart requests of the same rendering go first, in whatever order they are made.
         await this.pause(0);
         while (this.now() < end) {
             if (this.#busy === 0 && this.now() - this.#calmSince >= CALM_MS) return;

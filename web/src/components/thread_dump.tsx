@@ -1,12 +1,12 @@
 import { useMemo, useState } from "preact/hooks";
 
 import { clock, recording } from "../app";
-import { useAnswer } from "../ask";
+import { useAnswer } from "../query";
 import { copy } from "../clipboard";
 import type { Lane } from "../charts/index";
 import { toNumber } from "../exact";
 import { common, quoted, view } from "../state";
-import { followed, hideMoment, keyOf, meant, nameOf, showMoment, type Silence, together, useSilences, useThreads, useWaits, type Wait } from "../threads";
+import { followed, hideDump, keyOf, highlighted, nameOf, showDump, type SampleGap, together, useGaps, useThreads, useWaits, type Wait } from "../threads";
 import { offsetText, sinceBegin, timeOfDay } from "../times";
 import type { Answer, AnswerTable, Cell } from "../types";
 import { duration } from "../units";
@@ -32,23 +32,23 @@ interface Group {
     readonly frames: readonly Frame[];
 }
 
-/** The stacks of all threads at a moment, as a thread dump has them. */
-export function Moment({ at }: { readonly at: number }) {
+/** The stacks of all threads at a time, as in a thread dump. */
+export function ThreadDump({ at }: { readonly at: number }) {
     const [isTable, setTable] = useState(false);
     const { pid, tid, comm } = common.value;
-    const asked = useAnswer<Answer>("table", { what: "threads", view: "dump", at: offsetText(at), pid, tid, comm });
-    const table = asked.answer?.tables[0] ?? null;
+    const query = useAnswer<Answer>("table", { what: "threads", view: "dump", at: offsetText(at), pid, tid, comm });
+    const table = query.answer?.tables[0] ?? null;
     const groups = useMemo(() => (table ? groupsOf(table) : []), [table]);
     const { lanes } = useThreads();
     const lane = lanes.find((one) => keyOf(one) === view.value.options["at"]) ?? null;
-    // A report has other moments than any that is asked for.
-    const told = table?.facts["at_ns"];
-    const moment = typeof told === "number" || typeof told === "string" ? sinceBegin(clock.value, told) : at;
+    // A report returns the nearest dump that it includes.
+    const stated = table?.facts["at_ns"];
+    const time = typeof stated === "number" || typeof stated === "string" ? sinceBegin(clock.value, stated) : at;
     const command = `whyslow threads dump ${quoted(recording.value?.name ?? "@last")} --at ${offsetText(at)}`;
     return (
-        <aside class="drawer moment" aria-label="stacks at a moment">
+        <aside class="drawer thread-dump" aria-label="thread dump">
             <header>
-                <h2>all stacks at {timeOfDay(clock.value, moment, 1e6)}</h2>
+                <h2>all stacks at {timeOfDay(clock.value, time, 1e6)}</h2>
                 <span class="quiet">
                     {groups.reduce((sum, group) => sum + group.names.length, 0)} threads, {groups.length} different stacks
                 </span>
@@ -60,36 +60,36 @@ export function Moment({ at }: { readonly at: number }) {
                         copy command
                     </button>
                 </p>
-                <button type="button" aria-label="close" onClick={hideMoment}>
+                <button type="button" aria-label="close" onClick={hideDump}>
                     ×
                 </button>
             </header>
-            {asked.failure && <Problem failure={asked.failure} />}
-            {!table && !asked.failure && <Pending what="looking at all threads" />}
+            {query.failure && <Problem failure={query.failure} />}
+            {!table && !query.failure && <Pending what="Loading the thread dump…" />}
             {table && isTable && <Table table={table} rowsShown={20} />}
             {table && !isTable && (
                 <>
-                    {lane && <One lane={lane} lanes={lanes} at={moment} group={groups.find((group) => group.names.includes(nameOf(lane))) ?? null} />}
+                    {lane && <One lane={lane} lanes={lanes} at={time} group={groups.find((group) => group.names.includes(nameOf(lane))) ?? null} />}
                     <ol class="groups" aria-label="groups of threads">
                         {groups.map((group) => (
                             <Item key={group.rank} group={group} />
                         ))}
                     </ol>
-                    {groups.length === 0 && <p class="quiet none">no stacks are known of this moment</p>}
+                    {groups.length === 0 && <p class="quiet none">no stacks at this time</p>}
                 </>
             )}
-            {asked.answer && <Caveats answer={asked.answer} />}
+            {query.answer && <Caveats answer={query.answer} />}
         </aside>
     );
 }
 
 function Item({ group }: { readonly group: Group }) {
-    const isMeant = group.names.length > 0 && group.names.every((name) => meant.value.has(name));
-    const toggle = () => (meant.value = isMeant ? new Set() : new Set(group.names));
+    const isHighlighted = group.names.length > 0 && group.names.every((name) => highlighted.value.has(name));
+    const toggle = () => (highlighted.value = isHighlighted ? new Set() : new Set(group.names));
     const [top] = group.frames;
     return (
         <li>
-            <button type="button" aria-pressed={isMeant} onClick={toggle} title="shows these threads in the chart">
+            <button type="button" aria-pressed={isHighlighted} onClick={toggle} title="highlight these threads in the chart">
                 <b>{group.names.length}</b> × <span class={`state ${stateClass(group.state)}`}>{visible(group.state)}</span>
                 {group.longest !== null && <> for {duration(group.longest)}</>}, <bdi>{visible(top?.name ?? "no stack")}</bdi>
             </button>{" "}
@@ -103,7 +103,7 @@ function Item({ group }: { readonly group: Group }) {
     );
 }
 
-/** Names shown before the rest is a number. */
+/** Number of names shown before “and N more”. */
 const NAMES_SHOWN = 6;
 
 function Names({ names }: { readonly names: readonly string[] }) {
@@ -158,16 +158,16 @@ interface OneProps {
     readonly group: Group | null;
 }
 
-/** The thread that is looked at: its own stack, what it waited for, and where that leads. */
+/** The selected thread: its stack, what it waited for, and the lock holder. */
 function One({ lane, lanes, at, group }: OneProps) {
     const waits = useWaits(lanes, true);
-    const silences = useSilences(lanes);
+    const gaps = useGaps(lanes);
     const holds = (one: { readonly begin: number; readonly end: number }) => one.begin <= at && at < one.end;
     const wait = waits.find((one) => one.lane === lane && holds(one)) ?? null;
-    const silence = silences.find((one) => one.lane === lane && holds(one)) ?? null;
+    const gap = gaps.find((one) => one.lane === lane && holds(one)) ?? null;
     const goTo = () => {
-        const to = followed(waits, silences, lane, at);
-        if (to) showMoment(to.at, to.lane);
+        const to = followed(waits, gaps, lane, at);
+        if (to) showDump(to.at, to.lane);
     };
     return (
         <section class="one" aria-label="the thread">
@@ -176,8 +176,8 @@ function One({ lane, lanes, at, group }: OneProps) {
                 {group && <>: {visible(group.state)}</>}
             </h3>
             {wait && <Waited wait={wait} onGo={goTo} />}
-            {silence && <Silent silence={silence} others={together(silences, silence)} at={at} />}
-            {group ? <Stack frames={group.frames} /> : <p class="quiet">no stack of it is known at this moment</p>}
+            {gap && <GapInfo gap={gap} others={together(gaps, gap)} at={at} />}
+            {group ? <Stack frames={group.frames} /> : <p class="quiet">no stack at this time</p>}
         </section>
     );
 }
@@ -195,22 +195,22 @@ function Waited({ wait, onGo }: { readonly wait: Wait; readonly onGo: () => void
                     ({wait.confidence} confidence), which was in <bdi>{visible(wait.doing)}</bdi>
                 </>
             ) : (
-                "; who held it is not known"
+                "; holder unknown"
             )}
         </p>
     );
 }
 
-function Silent({ silence, others, at }: { readonly silence: Silence; readonly others: readonly Silence[]; readonly at: number }) {
-    const goTo = (other: Silence) => {
+function GapInfo({ gap, others, at }: { readonly gap: SampleGap; readonly others: readonly SampleGap[]; readonly at: number }) {
+    const goTo = (other: SampleGap) => {
         const inside = other.begin <= at && at < other.end;
-        const moment = (Math.max(other.begin, silence.begin) + Math.min(other.end, silence.end)) / 2;
-        if (other.lane) showMoment(inside ? at : moment, other.lane);
+        const overlap = (Math.max(other.begin, gap.begin) + Math.min(other.end, gap.end)) / 2;
+        if (other.lane) showDump(inside ? at : overlap, other.lane);
     };
     return (
         <p>
-            no sample for {duration(silence.end - silence.begin)}, until the end of <bdi>{visible(silence.endedIn)}</bdi> ({silence.kind.replace("_", " ")}, inferred)
-            {others.length > 0 && "; silent at the same time: "}
+            sampling gap of {duration(gap.end - gap.begin)}, until the end of <bdi>{visible(gap.endedIn)}</bdi> ({gap.kind.replace("_", " ")}, inferred)
+            {others.length > 0 && "; simultaneous gaps: "}
             {others.slice(0, NAMES_SHOWN).map((other, number) => (
                 <span key={number}>
                     {number > 0 && ", "}
@@ -230,7 +230,7 @@ function stateClass(state: string): string {
     return state === "running" ? "is-running" : "";
 }
 
-/** Rows of the answer: the first of a group has its figures, each has a frame. */
+/** Groups from the rows of the result: the first row of a group has its figures, each row has a frame. */
 function groupsOf(table: AnswerTable): readonly Group[] {
     const groups: (Omit<Group, "frames"> & { frames: Frame[] })[] = [];
     for (const row of table.rows) {

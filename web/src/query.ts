@@ -1,28 +1,28 @@
-// A question of a component: asked when its parameters change, dropped when they change again.
+// Hooks for requests of components: sent when parameters change, aborted when they change again.
 import { useEffect, useRef, useState } from "preact/hooks";
 
 import { address, ApiError, type Parameters } from "./api";
 import { api, recording } from "./app";
 
-export interface Asked<T> {
-    /** The answer, or the one to the question before while this one is under way. */
+export interface QueryState<T> {
+    /** The response, or the previous one while the request is in flight. */
     readonly answer: T | null;
     readonly failure: ApiError | null;
     readonly isPending: boolean;
 }
 
-/** Of the recording; `null` asks nothing. The shape of answers is that of docs/openapi.json. */
-export function useAnswer<T>(endpoint: string, parameters: Parameters | null): Asked<T> {
+/** Queries the recording; `null` sends nothing. Responses have the schema of docs/openapi.json. */
+export function useAnswer<T>(endpoint: string, parameters: Parameters | null): QueryState<T> {
     const of = recording.value;
-    return useAsked(endpoint, parameters && of ? { rec: of.id, ...parameters } : null, `${of?.digest ?? ""}${of?.end_ns ?? ""}`);
+    return useQuery(endpoint, parameters && of ? { rec: of.id, ...parameters } : null, `${of?.digest ?? ""}${of?.end_ns ?? ""}`);
 }
 
-/** Of what is no recording. With another version the same is asked again. */
-export function useAsked<T>(endpoint: string, whole: Parameters | null, version: string): Asked<T> {
+/** Queries something other than a recording. A new `version` repeats the request. */
+export function useQuery<T>(endpoint: string, whole: Parameters | null, version: string): QueryState<T> {
     const from = api.value;
     const place = whole ? `${address(endpoint, whole)}#${version}` : null;
     const kept = whole && from ? (from.kept(endpoint, whole) as T | undefined) : undefined;
-    const [state, setState] = useState<Asked<T> & { readonly place: string | null }>({
+    const [state, setState] = useState<QueryState<T> & { readonly place: string | null }>({
         answer: null,
         failure: null,
         isPending: false,
