@@ -487,74 +487,9 @@ fn arrow_and_parquet_hold_every_cell() {
 
     let mut bytes = Vec::new();
     columnar::write_parquet(&answer, &answer.tables[0], &mut bytes).expect("memory takes it");
-    let read = parquet_rows(&bytes);
+    let read = columnar::tests::parquet_rows(&bytes);
     assert_eq!(read.schema().metadata()["whyslow.question"], "io top");
     assert_eq!(read.columns(), batches[0].columns());
-}
-
-fn parquet_rows(bytes: &[u8]) -> arrow_array::RecordBatch {
-    let bytes = bytes::Bytes::copy_from_slice(bytes);
-    let reader = parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder::try_new(bytes);
-    let mut reader = reader.expect("a Parquet file").build().expect("a reader");
-    let batch = reader.next().expect("one batch").expect("rows");
-    assert!(reader.next().is_none());
-    batch
-}
-
-#[test]
-fn parquet_keeps_nulls_and_lists_of_every_shape() {
-    let column = |name: &str, measure| AnswerColumn::new(name, name, measure);
-    let columns = vec![
-        column("flag", Measure::Text),
-        column("count", Measure::Count),
-        column("share", Measure::Ratio),
-        column("name", Measure::Text),
-        column("names", Measure::Text),
-    ];
-    let list = |items: &[Option<&str>]| {
-        Value::List(
-            items
-                .iter()
-                .map(|item| item.map_or(Value::Null, Value::from))
-                .collect(),
-        )
-    };
-    let mut table = AnswerTable::new("shapes", "", columns);
-    table.rows = vec![
-        vec![
-            Value::Bool(true),
-            1.into(),
-            Value::Float(0.5),
-            "a".into(),
-            list(&[Some("x"), None, Some("")]),
-        ],
-        vec![Value::Null; 5],
-        vec![
-            Value::Bool(false),
-            i64::MIN.into(),
-            7.into(),
-            "".into(),
-            list(&[]),
-        ],
-        vec![
-            Value::Null,
-            Value::Null,
-            Value::Float(-0.0),
-            Value::Null,
-            list(&[None]),
-        ],
-    ];
-    let answer = Answer {
-        tables: vec![table],
-        ..Answer::default()
-    };
-    let (mut arrow, mut parquet) = (Vec::new(), Vec::new());
-    columnar::write_arrow(&answer, &answer.tables[0], &mut arrow).expect("memory takes it");
-    columnar::write_parquet(&answer, &answer.tables[0], &mut parquet).expect("memory takes it");
-    let mut stream =
-        arrow_ipc::reader::StreamReader::try_new(arrow.as_slice(), None).expect("a stream");
-    let wanted = stream.next().expect("one batch").expect("rows");
-    assert_eq!(parquet_rows(&parquet).columns(), wanted.columns());
 }
 
 #[test]

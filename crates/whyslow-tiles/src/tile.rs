@@ -1,7 +1,7 @@
 //! Reads one tile: the cells of some lanes at one level.
 
 use rayon::prelude::*;
-use whyslow_model::kind::IndexSort;
+use whyslow_model::sort::IndexSort;
 
 use crate::item::{Interval, Longest, Sum, Times, WHOLE, shares};
 use crate::level;

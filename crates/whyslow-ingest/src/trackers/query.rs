@@ -85,7 +85,7 @@ impl QueryTracker {
     ) {
         match call.op {
             DnsOp::Queried { server, messages } => {
-                self.queried(call, (server, messages), lookups, out)
+                self.queried(call, (server, messages), lookups, out);
             }
             DnsOp::Read { messages } => {
                 let Some(open) = self.sockets.get_mut(&(call.owner, call.fd)) else {
