@@ -80,6 +80,22 @@ pub(super) enum Test {
     Overlap(usize),
 }
 
+/// Concurrent requests before and now, if a closed loop raised the load.
+fn raised_of(input: &Input<'_>, items: &[Item]) -> Option<(f64, f64)> {
+    input
+        .is_closed
+        .then(|| raised(input.baseline, items))
+        .flatten()
+}
+
+/// How well the starts of each job match the rhythm, if there is one.
+fn jobs(rhythm: Option<&Rhythm>, input: &Input<'_>, onsets: &[Ns]) -> Vec<Matching> {
+    let window = input.span();
+    let job = |rhythm: &Rhythm, starts: &[Ns]| matching(onsets, starts, (rhythm.period, window));
+    let of_rhythm = |rhythm| input.jobs.iter().map(move |one| job(rhythm, &one.starts));
+    rhythm.into_iter().flat_map(of_rhythm).collect()
+}
+
 impl Facts {
     pub(super) fn of(input: &Input<'_>) -> Self {
         let mut normal = Normal::of(input.items, input.baseline, input.objective);
@@ -106,7 +122,8 @@ impl Facts {
         let slow_items = || {
             flagged
                 .iter()
-                .filter_map(|(item, slow)| slow.then_some(item))
+                .filter(|(_, slow)| *slow)
+                .map(|(item, _)| item)
         };
         let episodes = Episodes::of(slow_items());
         let hidden = hidden(&items, &normal, gap.as_ref());
@@ -115,11 +132,6 @@ impl Facts {
             .filter(|(item, _)| !hidden.contains(&item.key));
         let rates = rates(&shown.copied().collect::<Vec<_>>(), &episodes);
         let rhythm = rhythm(&episodes.onsets, window);
-        let job = |rhythm: &Rhythm, starts: &[Ns]| {
-            matching(&episodes.onsets, starts, (rhythm.period, window))
-        };
-        let of_rhythm = |rhythm| input.jobs.iter().map(move |one| job(rhythm, &one.starts));
-        let jobs = rhythm.iter().flat_map(of_rhythm);
         let stretches = || slow_items().map(|item| (item.ts, item.end()));
         let saturated = |one| saturated(one, stretches(), window);
         let by_worker = slow_items().map(|item| (item.ts, item.dur, item.worker));
@@ -128,10 +140,7 @@ impl Facts {
             shifted: shifted(&items, input.baseline),
             concurrency: concurrency(&items, &normal.slow, &episodes),
             by_level: levels(&items, &normal.slow, &episodes, input.is_closed),
-            raised: input
-                .is_closed
-                .then(|| raised(input.baseline, &items))
-                .flatten(),
+            raised: raised_of(input, &items),
             saturated: input.resources.iter().map(saturated).collect(),
             exposed: rates.exposed(),
             evenness: [rates.evenness(Keys::All), rates.evenness(Keys::EverSlow)],
@@ -140,7 +149,7 @@ impl Facts {
             lesser,
             hidden,
             hints: waits(&items, &normal).map_or_else(Vec::new, |waits| hints(&waits)),
-            jobs: jobs.collect(),
+            jobs: jobs(rhythm.as_ref(), input, &episodes.onsets),
             rhythm,
             deviations: super::objects::deviating(&items, input.groups),
             changes: changes(&points(&items, &normal), window, input.marks),
