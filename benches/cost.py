@@ -160,7 +160,7 @@ def measure(whyslow, work, runs, report_progress):
 def own_cost(output):
     """The cost that our recorder reports: records, CPU seconds, bytes of the spool, lost records."""
     number = r"([\d.,]+)"
-    report = re.search(rf"{number} records in {number} s; the recorder used {number} % of a CPU and wrote {number} MiB", output)
+    report = re.search(rf"{number} records in {number} s; the recorder (?:used|took) {number} % of a CPU and wrote {number} MiB", output)
     if report is None:
         raise Unavailable("the recorder did not report its cost")
     records, seconds, percent, mib = (float(text.replace(",", "")) for text in report.groups())

@@ -38,7 +38,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     Ok(())
 }
 
-/// Includes the object in compressed form: a fifth of the size, decompressed only in recorders.
+/// Includes the object in compressed form: an eighth of the size, decompressed only in recorders.
 fn compress(object: &Path, skeleton: &Path) -> Result<(), Box<dyn Error>> {
     let bytes = fs::read(object)?;
     let compressed = object.with_extension("o.zst");

@@ -251,14 +251,16 @@ pub(crate) mod tests {
 
     use super::*;
 
-    /// The one batch of a Parquet file.
-    pub(crate) fn parquet_rows(bytes: &[u8]) -> arrow_array::RecordBatch {
+    /// The one batch of a Parquet file, with the schema of the file.
+    pub(crate) fn parquet_rows(bytes: &[u8]) -> RecordBatch {
         let bytes = bytes::Bytes::copy_from_slice(bytes);
         let reader = parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder::try_new(bytes);
-        let mut reader = reader.expect("a Parquet file").build().expect("a reader");
+        let reader = reader.expect("a Parquet file");
+        let schema = Arc::clone(reader.schema());
+        let mut reader = reader.build().expect("a reader");
         let batch = reader.next().expect("one batch").expect("rows");
         assert!(reader.next().is_none());
-        batch
+        batch.with_schema(schema).expect("the same types")
     }
 
     #[test]

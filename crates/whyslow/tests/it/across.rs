@@ -96,7 +96,7 @@ fn people_read_which_host_it_was_and_what_its_clock_was() {
     ]);
     for part in [
         "vacuum[30/31] on db",
-        "of app (app.wsl), by connection",
+        "on app (app.wsl) by connection",
         "the clock of app was 3.",
         "the clock of db was 4.9",
         "s behind",

@@ -167,7 +167,7 @@ fn a_recording_is_not_overwritten_without_force() {
         &place,
         &["import", "x.wsl", "-o", "y.wsl"],
         1,
-        &["recording already", "whyslow info"],
+        &["already a recording", "whyslow info"],
     );
     place.write("precious", "data");
     check(

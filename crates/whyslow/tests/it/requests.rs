@@ -221,7 +221,7 @@ fn a_wait_for_a_handler_names_what_it_was_busy_with() {
         let text = place.stdout(&["explain", &log, "--request", id]);
         let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
         assert!(text.contains("in request_queue"), "{text}");
-        assert!(text.contains("FETCH of consumer-null-1"), "{text}");
+        assert!(text.contains("FETCH by client consumer-null-1"), "{text}");
     }
 }
 

@@ -184,13 +184,13 @@ fn a_part_of_an_incident_tells_the_same_stories() {
         assert!(
             here.caveats
                 .iter()
-                .any(|caveat| caveat.contains("what is usual"))
+                .any(|caveat| caveat.contains("an excerpt of a longer recording"))
         );
         assert!(
             !there
                 .caveats
                 .iter()
-                .any(|caveat| caveat.contains("what is usual"))
+                .any(|caveat| caveat.contains("an excerpt of a longer recording"))
         );
     }
     assert!(compared > 1, "only {compared} stories were compared");
