@@ -4,6 +4,7 @@ mod architecture;
 mod budget;
 mod circles;
 mod edges;
+mod glossary;
 mod shape;
 mod sql;
 mod words;
@@ -26,6 +27,7 @@ pub(crate) fn check(root: &Path) -> Result<(), Vec<String>> {
         };
         shape::check(&name, &text, &mut long_files, &mut complaints);
         words::check(&name, &text, &mut complaints);
+        glossary::check(&name, &text, &mut complaints);
         sql::check(&name, &text, &mut complaints);
     }
     if long_files.len() > shape::LONG_FILES_MAX {

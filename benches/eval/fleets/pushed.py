@@ -20,8 +20,8 @@ from lakes import SECOND, T0
 
 from fleets import ROOT, found, simulate
 
-#: Resampled if this machine cannot be recorded: seconds of an incident, which vary so much that the result means
-#: little.
+#: Resampled if this machine cannot be recorded: seconds of an incident, which vary too much for the result
+#: to mean anything.
 FALLBACK = ROOT / "fixtures" / "web-incident" / "trace.tar.zst"
 #: Maximum operations per second of the seed: a fleet of a thousand machines would have millions.
 EACH_SECOND = 100

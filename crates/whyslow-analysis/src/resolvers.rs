@@ -113,7 +113,7 @@ impl Resolver {
     }
 
     /// Whether a server with this address is used.
-    pub fn asks(&self, address: &str) -> bool {
+    pub fn uses(&self, address: &str) -> bool {
         match self.servers.as_slice() {
             [] => address == SERVER_DEFAULT,
             servers => servers.iter().any(|server| server == address),
@@ -200,7 +200,7 @@ mod tests {
         let plain = of("");
         assert_eq!((plain.timeout_s, plain.attempts), (5, 2));
         assert_eq!(plain.cells()[0], Value::List(vec![SERVER_DEFAULT.into()]));
-        assert!(plain.asks("127.0.0.1") && !plain.asks("9.9.9.9"));
+        assert!(plain.uses("127.0.0.1") && !plain.uses("9.9.9.9"));
         assert_eq!(plain.patience(), (5, 2));
         let resolver = of(
             "# nameserver 1.1.1.1\nnameserver 10.0.0.1\n nameserver 10.0.0.2\n\

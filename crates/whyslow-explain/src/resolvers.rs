@@ -21,7 +21,7 @@ pub(crate) fn cite(tables: &dyn Tables, stories: &mut [Story]) -> Result<(), Ana
         };
         let rules: BTreeSet<(i64, i64)> = known
             .values()
-            .filter(|resolver| resolver.asks(&server))
+            .filter(|resolver| resolver.uses(&server))
             .map(whyslow_analysis::Resolver::patience)
             .collect();
         let settings: Vec<String> = rules

@@ -14,7 +14,7 @@ pub mod tables;
 
 pub use columns::{LakeRow, LakeTable};
 pub use identity::recording_id;
-pub use summary::{Summary, SummaryError, Told};
+pub use summary::{RecordingFacts, Summary, SummaryError};
 
 // The tests refer to the crate by its public name.
 #[cfg(test)]

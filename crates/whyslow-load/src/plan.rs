@@ -78,7 +78,7 @@ pub enum Connections {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Redirects {
     /// The redirect is the response.
-    Told,
+    Reported,
     /// Followed if the load has the host as a target; each is a request of its own.
     Followed,
 }

@@ -62,8 +62,8 @@ pub use marks::{MARK_BYTES_MAX, mark};
 pub use memory::{Memory, MemoryWish, PROGRAM_BYTES, TooLittleMemory};
 pub use options::{BUFFER_BYTES, KEPT_BYTES, Options, SPOOL_BYTES_MAX, STACK_MIN};
 pub use outliers::{
-    DeviceTimes, Missed, OutlierOptions, OutlierReady, Period, SlowRequest, Told, device_by_name,
-    device_name, watch_outliers,
+    DeviceTimes, Missed, OutlierEvent, OutlierOptions, OutlierReady, Period, SlowRequest,
+    device_by_name, device_name, watch_outliers,
 };
 pub use preflight::{Check, Instead, State, checks, instead};
 pub use probes::ProbeSpec;

@@ -241,7 +241,7 @@ fn off(program: &Program, reason: String) -> Off {
     Off {
         program: program.name,
         topic: program.topic,
-        tells: program.tells,
+        provides: program.provides,
         reason,
     }
 }

@@ -114,7 +114,7 @@ impl ProbeLinks {
                                 FUNCTIONS[0]
                             },
                             topic: None,
-                            tells: "requested probes",
+                            provides: "requested probes",
                             reason: reason.clone(),
                         });
                     }

@@ -95,7 +95,7 @@ pub(crate) struct Program {
     /// `None` for programs that every recording needs to identify threads.
     pub(crate) topic: Option<Topic>,
     /// What is unavailable without it.
-    pub(crate) tells: &'static str,
+    pub(crate) provides: &'static str,
     pub(crate) hook: Hook,
     /// Fallbacks if the kernel rejects it, in the order in which they are tried.
     pub(crate) others: &'static [&'static str],
@@ -177,11 +177,11 @@ pub(crate) enum Hook {
     Wall,
 }
 
-const fn program(name: &'static str, topic: Option<Topic>, tells: &'static str) -> Program {
+const fn program(name: &'static str, topic: Option<Topic>, provides: &'static str) -> Program {
     Program {
         name,
         topic,
-        tells,
+        provides,
         hook: Hook::Tracepoint,
         others: &[],
     }
@@ -374,7 +374,7 @@ pub struct Off {
     /// Its topic; `None` for what every recording needs.
     pub topic: Option<Topic>,
     /// What is not recorded without it.
-    pub tells: &'static str,
+    pub provides: &'static str,
     /// The kernel's or the recorder's reason.
     pub reason: String,
 }

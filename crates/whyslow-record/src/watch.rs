@@ -163,7 +163,7 @@ impl Watch {
             loaded.off.push(Off {
                 program: "on_lookup",
                 topic: Some(Topic::Dns),
-                tells: "DNS lookups",
+                provides: "DNS lookups",
                 reason: format!("{}: {error}", library.path),
             });
         }

@@ -2,7 +2,7 @@
 
 use whyslow_model::counter;
 use whyslow_model::spool::{
-    COMPAT, ELSEWHERE, HEAD_BYTES, IN_HARDIRQ, IN_SOFTIRQ, IN_TASK, Kind, Switch, TOLD,
+    COMPAT, ELSEWHERE, ENTRY_RECORDED, HEAD_BYTES, IN_HARDIRQ, IN_SOFTIRQ, IN_TASK, Kind, Switch,
 };
 
 use crate::skeleton::types;
@@ -53,7 +53,7 @@ fn heads_and_flags_are_the_same() {
         value.and_then(|value| value.parse::<u16>().ok())
     };
     assert_eq!(define("WIRE_COMPAT"), Some(COMPAT));
-    assert_eq!(define("WIRE_TOLD"), Some(TOLD));
+    assert_eq!(define("WIRE_ENTRY_RECORDED"), Some(ENTRY_RECORDED));
     let contexts = ["WIRE_IN_TASK", "WIRE_IN_SOFTIRQ", "WIRE_IN_HARDIRQ"].map(define);
     assert_eq!(contexts, [IN_TASK, IN_SOFTIRQ, IN_HARDIRQ].map(Some));
     assert_eq!(define("WIRE_ELSEWHERE"), Some(ELSEWHERE));

@@ -248,7 +248,8 @@ impl Tables for Recording {
         let files = self.files(&scan)?;
         // For a snapshot, include words of the whole recording that show what was recorded.
         let cut = self.info.cut.as_ref();
-        let recorded_words = cut.and_then(|cut| cut.told.get(&format!("{}.{column}", table.name)));
+        let recorded_words =
+            cut.and_then(|cut| cut.recorded_words.get(&format!("{}.{column}", table.name)));
         let mut words = recorded_words.cloned().unwrap_or_default();
         for file in files.main.iter().chain(&files.long) {
             match file.words(column)? {

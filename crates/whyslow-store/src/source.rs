@@ -56,7 +56,8 @@ pub struct Cut {
     pub rows: BTreeMap<String, u64>,
     /// Further data that show what was recorded: words of columns by `table.column`, and by `table`
     /// the columns with non-zero counts.
-    pub told: BTreeMap<String, BTreeSet<String>>,
+    #[serde(rename = "told")]
+    pub recorded_words: BTreeMap<String, BTreeSet<String>>,
 }
 
 impl RecordingInfo {

@@ -53,8 +53,7 @@ pub struct Deviation {
     pub shift_q: Option<f64>,
     /// Whether the object is an outlier by its median.
     pub is_shifted: bool,
-    /// Found, but with so much more demand than its peers that slow and busy cannot be
-    /// distinguished.
+    /// Found, but with far more demand than its peers: slow and busy cannot be distinguished.
     pub is_excused: bool,
     /// Number of operations with which one slow in five would be found nine times in ten; `None` if
     /// peers have too few for that.

@@ -303,7 +303,7 @@ mod tests {
                 "{tests}: {enough}"
             );
         }
-        // If the threshold is very uncertain, nothing is significant among so many tests.
+        // If the threshold is very uncertain, nothing is significant among this number of tests.
         let vague = Tail {
             correlation: 0.02,
             ..tail

@@ -59,7 +59,7 @@ pub(crate) fn table(context: &Context<'_>, keys: &[Key]) -> Result<AnswerTable, 
             known = sums.map(|sum| sum != 0);
         }
         if let Some(cut) = &context.tables.info().cut {
-            let columns = cut.told.get(PAGES.table.name);
+            let columns = cut.recorded_words.get(PAGES.table.name);
             known = COUNTS.map(|name| columns.is_some_and(|columns| columns.contains(name)));
         }
     }

@@ -65,7 +65,7 @@ fn instead(steps: &[Instead]) -> AnswerTable {
         let answers = Some(step.answers).filter(|answers| !answers.is_empty());
         table.rows.push(vec![
             Value::Text(step.command.into()),
-            Value::Text(step.tells.into()),
+            Value::Text(step.provides.into()),
             answers.into(),
         ]);
     }

@@ -305,7 +305,7 @@ pub(super) fn print_unavailable(ready: &whyslow_record::Ready<'_>) {
     for off in ready.off {
         talk::line(&format!(
             "note: not recorded: {} ({}: {})",
-            off.tells, off.program, off.reason
+            off.provides, off.program, off.reason
         ));
     }
 }

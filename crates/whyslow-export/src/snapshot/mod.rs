@@ -121,7 +121,7 @@ fn about(tables: &dyn Tables, question: &CutQuestion) -> Result<RecordingInfo, S
             focus_begin_ns: question.focus.begin,
             focus_end_ns: question.focus.end,
             rows: counted.filter(|(_, rows)| *rows > 0).collect(),
-            told: recorded_words(tables)?,
+            recorded_words: recorded_words(tables)?,
         }),
         ..info.clone()
     })
@@ -130,7 +130,7 @@ fn about(tables: &dyn Tables, question: &CutQuestion) -> Result<RecordingInfo, S
 /// Words that show, in addition to the rows, what was recorded at all.
 fn recorded_words(tables: &dyn Tables) -> Result<BTreeMap<String, BTreeSet<String>>, StoreError> {
     let mut words = match &tables.info().cut {
-        Some(cut) => cut.told.clone(),
+        Some(cut) => cut.recorded_words.clone(),
         None => BTreeMap::new(),
     };
     if let Some(kinds) = tables.words(NetPacketRow::TABLE, "kind")? {

@@ -16,7 +16,7 @@ use super::layout::{Member, Partition, VERSION};
 use super::{Lake, LakeError};
 use crate::columns::LakeRow;
 use crate::encode::encode;
-use crate::summary::{Summary, Told};
+use crate::summary::{RecordingFacts, Summary};
 
 /// Commits of recordings that are in compacted files.
 pub(super) const MERGED: &str = "_merged";
@@ -63,7 +63,7 @@ impl Lake {
     pub fn push(
         &self,
         tables: &dyn Tables,
-        facts: &Told,
+        facts: &RecordingFacts,
         options: &PushOptions,
         cancel: &AtomicBool,
     ) -> Result<Pushed, LakeError> {
@@ -98,7 +98,7 @@ impl Lake {
             // Its rows are in the compacted file.
             Some(Kept::Merged) => {}
             _ => {
-                let facts = Told {
+                let facts = RecordingFacts {
                     raw: has_raw,
                     ..facts.clone()
                 };
@@ -136,7 +136,7 @@ impl Lake {
     fn existing_commit(
         &self,
         place: &Place,
-        facts: &Told,
+        facts: &RecordingFacts,
         info: &RecordingInfo,
         replace: bool,
     ) -> Result<Option<(Commit, Kept)>, LakeError> {
@@ -171,7 +171,7 @@ impl Lake {
     fn push_summary(
         &self,
         tables: &dyn Tables,
-        facts: &Told,
+        facts: &RecordingFacts,
         place: &Place,
         (commit, pushed): (&mut Commit, &mut Pushed),
         cancel: &AtomicBool,
@@ -231,7 +231,7 @@ impl Lake {
     }
 }
 
-fn redaction_mismatch(facts: &Told, there: &Commit) -> LakeError {
+fn redaction_mismatch(facts: &RecordingFacts, there: &Commit) -> LakeError {
     LakeError::Otherwise {
         recording: facts.recording.clone(),
         host: there.host.clone().unwrap_or_default(),
@@ -255,7 +255,11 @@ pub(super) struct Place {
 }
 
 impl Place {
-    fn of(facts: &Told, options: &PushOptions, info: &RecordingInfo) -> Result<Self, LakeError> {
+    fn of(
+        facts: &RecordingFacts,
+        options: &PushOptions,
+        info: &RecordingInfo,
+    ) -> Result<Self, LakeError> {
         for (of, name) in [("host", &facts.host), ("cluster", &options.cluster)] {
             if !is_name(name) {
                 return Err(LakeError::Name {

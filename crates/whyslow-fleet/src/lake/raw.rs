@@ -25,7 +25,7 @@ use super::commit::{Commit, FileInfo};
 use super::push::{Place, PushOptions, Pushed, check};
 use super::{Lake, LakeError};
 use crate::encode::{as_times, properties};
-use crate::summary::Told;
+use crate::summary::RecordingFacts;
 
 /// Part size of a multipart upload; a few parts are sent concurrently.
 const PART_BYTES: usize = 8 << 20;
@@ -39,7 +39,7 @@ impl Lake {
     pub(super) fn push_raw(
         &self,
         source: &dyn Tables,
-        (facts, options): (&Told, &PushOptions),
+        (facts, options): (&RecordingFacts, &PushOptions),
         place: &Place,
         (commit, pushed): (&mut Commit, &mut Pushed),
         cancel: &AtomicBool,
@@ -166,7 +166,7 @@ fn size(file: &mut File) -> Result<u64, LakeError> {
 fn written(
     source: &dyn Tables,
     table: &'static Table,
-    facts: &Told,
+    facts: &RecordingFacts,
     cancel: &AtomicBool,
 ) -> Result<(File, u64), LakeError> {
     let failed = |error: ParquetError| LakeError::Encode {
@@ -231,7 +231,7 @@ fn schema(table: &Table) -> SchemaRef {
 fn owned(
     batch: &RecordBatch,
     schema: &SchemaRef,
-    facts: &Told,
+    facts: &RecordingFacts,
 ) -> Result<RecordBatch, ParquetError> {
     let rows = batch.num_rows();
     let same = |text: &str| -> Result<ArrayRef, ParquetError> {

@@ -7,10 +7,13 @@ use whyslow_model::Symbols;
 use whyslow_model::tables::{CpuRow, LostEventsRow, MetadataRow};
 use whyslow_store::{Tables, rows};
 
-use super::{SummaryError, Told};
+use super::{RecordingFacts, SummaryError};
 use crate::tables::{LabelRow, RecordingRow};
 
-pub(super) fn recording(tables: &dyn Tables, facts: &Told) -> Result<RecordingRow, SummaryError> {
+pub(super) fn recording(
+    tables: &dyn Tables,
+    facts: &RecordingFacts,
+) -> Result<RecordingRow, SummaryError> {
     let info = tables.info();
     let mut symbols = Symbols::new();
     let mut metadata: BTreeMap<String, String> = BTreeMap::new();
@@ -65,7 +68,7 @@ pub(super) fn recording(tables: &dyn Tables, facts: &Told) -> Result<RecordingRo
 }
 
 /// Labels derived from the recording, and those of the user; the latter take precedence.
-pub(super) fn labels(recording: &RecordingRow, facts: &Told) -> Vec<LabelRow> {
+pub(super) fn labels(recording: &RecordingRow, facts: &RecordingFacts) -> Vec<LabelRow> {
     let mut labels: BTreeMap<&str, String> = BTreeMap::new();
     let derived = [
         ("kernel", recording.kernel.clone()),

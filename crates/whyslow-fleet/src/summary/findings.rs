@@ -10,10 +10,13 @@ use whyslow_explain::{
 use whyslow_model::sort::IndexSort;
 use whyslow_store::Tables;
 
-use super::{SummaryError, Told};
+use super::{RecordingFacts, SummaryError};
 use crate::tables::FindingRow;
 
-pub(super) fn of(tables: &dyn Tables, facts: &Told) -> Result<Vec<FindingRow>, SummaryError> {
+pub(super) fn of(
+    tables: &dyn Tables,
+    facts: &RecordingFacts,
+) -> Result<Vec<FindingRow>, SummaryError> {
     let question = Question {
         recording: facts.name.clone(),
         ..Question::default()
@@ -33,7 +36,7 @@ pub(super) fn of(tables: &dyn Tables, facts: &Told) -> Result<Vec<FindingRow>, S
     Ok(rows)
 }
 
-fn of_story(story: &Story, facts: &Told) -> FindingRow {
+fn of_story(story: &Story, facts: &RecordingFacts) -> FindingRow {
     let named = story.culprit.and_then(|part| story.parts.get(part));
     // Without a culprit, the largest part at least shows the mechanism.
     let part = named.or_else(|| story.parts.iter().max_by_key(|part| part.dur_ns));
@@ -74,7 +77,7 @@ fn of_story(story: &Story, facts: &Told) -> FindingRow {
     }
 }
 
-fn of_finding(finding: &Finding, facts: &Told) -> FindingRow {
+fn of_finding(finding: &Finding, facts: &RecordingFacts) -> FindingRow {
     let length = finding.end_ns.saturating_sub(finding.begin_ns);
     FindingRow {
         operation: finding.kind.clone(),
@@ -93,7 +96,7 @@ fn of_finding(finding: &Finding, facts: &Told) -> FindingRow {
     }
 }
 
-fn of_pattern(pattern: &Pattern, report: &Report, facts: &Told) -> FindingRow {
+fn of_pattern(pattern: &Pattern, report: &Report, facts: &RecordingFacts) -> FindingRow {
     let length = report.end_ns.saturating_sub(report.begin_ns);
     FindingRow {
         operation: pattern.class.clone(),
@@ -108,7 +111,7 @@ fn of_pattern(pattern: &Pattern, report: &Report, facts: &Told) -> FindingRow {
 }
 
 fn empty(
-    facts: &Told,
+    facts: &RecordingFacts,
     (ts, dur): (i64, i64),
     (told_by, target): (&str, &str),
     verdict: &str,

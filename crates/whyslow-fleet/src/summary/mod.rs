@@ -12,7 +12,7 @@ use crate::tables::{FindingRow, HistogramRow, LabelRow, RecordingRow, RollupRow,
 
 /// What the caller of a push knows about a recording.
 #[derive(Debug, Clone, Default)]
-pub struct Told {
+pub struct RecordingFacts {
     /// Id of the recording.
     pub recording: String,
     /// Digest of its content.
@@ -59,7 +59,7 @@ pub enum SummaryError {
 
 impl Summary {
     /// Reads the recording several times, which takes as long as `explain` and a few queries.
-    pub fn of(tables: &dyn Tables, facts: &Told) -> Result<Self, SummaryError> {
+    pub fn of(tables: &dyn Tables, facts: &RecordingFacts) -> Result<Self, SummaryError> {
         let recording = facts::recording(tables, facts)?;
         let labels = facts::labels(&recording, facts);
         let (rollups, histograms) = rollups::of(tables, facts)?;

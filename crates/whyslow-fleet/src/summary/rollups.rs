@@ -4,12 +4,12 @@ use whyslow_analysis::rollup::{Cell, rollup};
 use whyslow_model::sort::IndexSort;
 use whyslow_store::Tables;
 
-use super::{SummaryError, Told};
+use super::{RecordingFacts, SummaryError};
 use crate::tables::{HistogramRow, RollupRow};
 
 pub(super) fn of(
     tables: &dyn Tables,
-    facts: &Told,
+    facts: &RecordingFacts,
 ) -> Result<(Vec<RollupRow>, Vec<HistogramRow>), SummaryError> {
     let mut cells = rollup(tables)?;
     let place = |cell: &Cell| (cell.kind, cell.dimension);
@@ -22,7 +22,7 @@ pub(super) fn of(
     Ok((rollups, histograms))
 }
 
-fn row(cell: &Cell, facts: &Told) -> RollupRow {
+fn row(cell: &Cell, facts: &RecordingFacts) -> RollupRow {
     RollupRow {
         recording: facts.recording.clone(),
         host: facts.host.clone(),
@@ -41,7 +41,10 @@ fn row(cell: &Cell, facts: &Told) -> RollupRow {
     }
 }
 
-fn buckets<'c>(cell: &'c Cell, facts: &'c Told) -> impl Iterator<Item = HistogramRow> + 'c {
+fn buckets<'c>(
+    cell: &'c Cell,
+    facts: &'c RecordingFacts,
+) -> impl Iterator<Item = HistogramRow> + 'c {
     cell.buckets().into_iter().map(|bucket| HistogramRow {
         recording: facts.recording.clone(),
         host: facts.host.clone(),

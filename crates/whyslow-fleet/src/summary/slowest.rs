@@ -5,13 +5,16 @@ use whyslow_model::answer::{AnswerTable, Value};
 use whyslow_model::sort::IndexSort;
 use whyslow_store::Tables;
 
-use super::{SummaryError, Told};
+use super::{RecordingFacts, SummaryError};
 use crate::tables::SlowestRow;
 
 /// Rows for each class of operation.
 const ROWS: usize = 5;
 
-pub(super) fn of(tables: &dyn Tables, facts: &Told) -> Result<Vec<SlowestRow>, SummaryError> {
+pub(super) fn of(
+    tables: &dyn Tables,
+    facts: &RecordingFacts,
+) -> Result<Vec<SlowestRow>, SummaryError> {
     let mut found = Vec::new();
     for kind in rollup::kinds() {
         if tables.info().rows_of_whole(kind.table) == 0 {
@@ -34,7 +37,7 @@ pub(super) fn of(tables: &dyn Tables, facts: &Told) -> Result<Vec<SlowestRow>, S
 fn rows<'t>(
     table: &'t AnswerTable,
     kind: &'t rollup::Kind,
-    facts: &'t Told,
+    facts: &'t RecordingFacts,
 ) -> impl Iterator<Item = SlowestRow> + 't {
     let place = |name: &str| table.columns.iter().position(|column| column.name == name);
     let first = |names: &[&str]| names.iter().find_map(|name| place(name));

@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::sync::atomic::AtomicBool;
 
-use whyslow_fleet::Told;
+use whyslow_fleet::RecordingFacts;
 use whyslow_fleet::lake::{CompactOptions, Lake, LakeError, Listing};
 use whyslow_fleet::tables::ALL;
 use whyslow_store::MemoryTables;
@@ -17,11 +17,11 @@ const HOSTS: [&str; 3] = ["web-1", "web-2", "db.example.org"];
 const ATTEMPTS: usize = 60;
 const FAULTS: [&str; 6] = ["error", "lost", "stall", "cut_write", "cut_read", "shuffle"];
 
-fn recordings() -> Vec<(MemoryTables, Told)> {
+fn recordings() -> Vec<(MemoryTables, RecordingFacts)> {
     let of = |host: &'static str| (0..2).map(move |number| usual(host, number));
     let tables = HOSTS.into_iter().flat_map(of);
     let with_told = |(number, tables): (usize, MemoryTables)| {
-        let facts = Told {
+        let facts = RecordingFacts {
             raw: number % 2 == 0,
             ..facts(&tables)
         };
@@ -46,14 +46,16 @@ fn rows(lake: &Lake) -> BTreeMap<&'static str, Vec<String>> {
 }
 
 /// A lake without faults: its rows, and its objects by name.
-fn truth(recordings: &[(MemoryTables, Told)]) -> (BTreeMap<&'static str, Vec<String>>, Store) {
+fn truth(
+    recordings: &[(MemoryTables, RecordingFacts)],
+) -> (BTreeMap<&'static str, Vec<String>>, Store) {
     let store = Store::start(&[]);
     let lake = store.lake();
     push_all(&lake, recordings).expect("nothing fails");
     (rows(&lake), store)
 }
 
-fn push_all(lake: &Lake, recordings: &[(MemoryTables, Told)]) -> Result<u64, LakeError> {
+fn push_all(lake: &Lake, recordings: &[(MemoryTables, RecordingFacts)]) -> Result<u64, LakeError> {
     let go = AtomicBool::new(false);
     let mut sent = 0;
     let mut failed = None;

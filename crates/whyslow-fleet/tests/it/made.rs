@@ -1,7 +1,7 @@
 //! Small recordings built from rows.
 
 use whyslow_fleet::lake::PushOptions;
-use whyslow_fleet::{Told, recording_id};
+use whyslow_fleet::{RecordingFacts, recording_id};
 use whyslow_model::Symbols;
 use whyslow_model::row::Emit as _;
 use whyslow_model::tables::{BlockIoRow, Collected, SyscallRow};
@@ -105,15 +105,15 @@ pub(crate) fn usual_as(host: &str, number: i64, redacted: Option<&str>) -> Memor
     recording_as(host, number, &reads, redacted)
 }
 
-pub(crate) fn facts(tables: &dyn Tables) -> Told {
+pub(crate) fn facts(tables: &dyn Tables) -> RecordingFacts {
     let info = tables.info();
-    Told {
+    RecordingFacts {
         recording: recording_id(info, "digest", None),
         digest: "digest".into(),
         host: info.host.clone().unwrap_or_default(),
         name: "web.wsl".into(),
         labels: vec![("rack".into(), "r7".into())],
-        ..Told::default()
+        ..RecordingFacts::default()
     }
 }
 

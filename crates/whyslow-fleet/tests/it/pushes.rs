@@ -1,7 +1,7 @@
 use std::sync::atomic::AtomicBool;
 
 use arrow_array::cast::AsArray as _;
-use whyslow_fleet::Told;
+use whyslow_fleet::RecordingFacts;
 use whyslow_fleet::lake::{Lake, LakeError, PushOptions};
 use whyslow_fleet::tables::{ALL, RecordingRow};
 
@@ -111,7 +111,7 @@ fn raw_tables_come_with_their_owner_and_later_too() {
     let tables = usual("web-1", 0);
     lake.push(&tables, &facts(&tables), &made::options(), &go)
         .expect("should succeed");
-    let raw = Told {
+    let raw = RecordingFacts {
         raw: true,
         ..facts(&tables)
     };
@@ -154,18 +154,18 @@ fn what_is_readable_does_not_pass_for_hidden() {
     let (dir, lake) = folder();
     let go = AtomicBool::new(false);
     let (open, hidden) = (usual("h", 0), usual_as("h", 0, Some("texts")));
-    let about = Told {
+    let about = RecordingFacts {
         raw: true,
         ..facts(&open)
     };
     lake.push(&open, &about, &made::options(), &go)
         .expect("should succeed");
     let readable = files(dir.path());
-    let about = Told {
+    let about = RecordingFacts {
         raw: false,
         ..about
     };
-    let refused = |tables, facts: &Told| {
+    let refused = |tables, facts: &RecordingFacts| {
         let error = lake.push(tables, facts, &made::options(), &go).unwrap_err();
         assert!(matches!(error, LakeError::Otherwise { .. }), "{error}");
         assert!(error.hint().expect("should succeed").contains("--replace"));
@@ -173,7 +173,7 @@ fn what_is_readable_does_not_pass_for_hidden() {
     };
     refused(&hidden, &about);
     // Also under a redacted host name.
-    let renamed = Told {
+    let renamed = RecordingFacts {
         host: "fonabu".into(),
         ..about.clone()
     };
@@ -209,7 +209,7 @@ fn replace_sends_what_was_damaged_and_forgets_nothing() {
     let (dir, lake) = folder();
     let go = AtomicBool::new(false);
     let tables = usual("web-1", 0);
-    let raw = Told {
+    let raw = RecordingFacts {
         raw: true,
         ..facts(&tables)
     };
@@ -242,7 +242,7 @@ fn names_that_would_lead_elsewhere_are_refused() {
     let go = AtomicBool::new(false);
     let tables = usual("web-1", 0);
     for host in ["", "../../etc", "a/b", "@x", "a b", ".hidden"] {
-        let facts = Told {
+        let facts = RecordingFacts {
             host: host.into(),
             ..facts(&tables)
         };

@@ -13,7 +13,7 @@ use super::account::LogEntry;
 use super::session::{RowSink, Session};
 use crate::clock::ClockRelation;
 use crate::importers::spool::{
-    LeaveOut, Mapper, Names, Place, Reading, SpoolReader, Step, Told, Values, Window,
+    Converted, LeaveOut, Mapper, Names, Place, Reading, SpoolReader, Step, Values, Window,
 };
 
 /// Name of the spool in tables.
@@ -183,19 +183,21 @@ fn emit<S: RowSink>(
         match mapper.map(&head, &record, place, &mut args) {
             // Calls and requests in progress at the start of the spool are outside of its time
             // range.
-            Told::Event(event) if ordered.ts < begin && (ordered.is_entry() || is_repeated) => {
+            Converted::Event(event)
+                if ordered.ts < begin && (ordered.is_entry() || is_repeated) =>
+            {
                 session.event_before(event)?;
             }
-            Told::Event(event) => session.event(event)?,
-            Told::Loss(loss) => session.loss(&loss),
-            Told::Fact(name, value) => {
+            Converted::Event(event) => session.event(event)?,
+            Converted::Loss(loss) => session.loss(&loss),
+            Converted::Fact(name, value) => {
                 let (name, value) = (
                     String::from_utf8_lossy(name),
                     String::from_utf8_lossy(value),
                 );
                 session.account.add_fact(LABEL, &name, &value);
             }
-            Told::Nothing => {}
+            Converted::Nothing => {}
         }
     }
     window.probes_unknown += unknown;

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use proptest::prelude::*;
 use tempfile::TempDir;
 use whyslow_ingest::{InMemory, import_in_memory};
-use whyslow_model::spool::{BLOCK_BYTES, Block, Encoder, Kind, TOLD};
+use whyslow_model::spool::{BLOCK_BYTES, Block, ENTRY_RECORDED, Encoder, Kind};
 use whyslow_model::tables::SyscallRow;
 
 const MS: u64 = 1_000_000;
@@ -139,7 +139,7 @@ fn a_call_is_one_row_whether_its_entry_was_told_before_or_not() {
     let record = encoder.begin_on(Kind::SyscallEnter, 30 * MS, (7, 7), (0, 0));
     record.u64(10 * MS).u64(0).u32(READ).u32(3);
     record.u64(4).u64(0).u64(100).end();
-    let record = encoder.begin_on(Kind::Syscall, 900 * MS, (7, 7), (0, TOLD));
+    let record = encoder.begin_on(Kind::Syscall, 900 * MS, (7, 7), (0, ENTRY_RECORDED));
     record.u64(10 * MS).u64(77).u32(READ).u32(3);
     record.u64(4).u64(0).u64(100).end();
     // One that never returns.
@@ -280,10 +280,10 @@ fn a_call_of_an_older_spool_has_its_time_and_does_not_begin_the_recording() {
         record.u64(4).u64(0).u64(100).end();
     }
     // Recorded only in the older spool.
-    let record = encoder.begin_on(Kind::Syscall, 1_020 * MS, (9, 9), (0, TOLD));
+    let record = encoder.begin_on(Kind::Syscall, 1_020 * MS, (9, 9), (0, ENTRY_RECORDED));
     record.u64(1_005 * MS).u64(5).u32(READ).u32(3);
     record.u64(4).u64(0).u64(100).end();
-    let record = encoder.begin_on(Kind::Syscall, 1_030 * MS, (7, 7), (0, TOLD));
+    let record = encoder.begin_on(Kind::Syscall, 1_030 * MS, (7, 7), (0, ENTRY_RECORDED));
     record.u64(MS / 2).u64(77).u32(READ).u32(3);
     record.u64(4).u64(0).u64(100).end();
     spool.block(&encoder, u64::MAX);

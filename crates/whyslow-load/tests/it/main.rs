@@ -43,7 +43,7 @@ fn plan(urls: &[&str]) -> Plan {
         until_slow: None,
         timeout: Duration::from_secs(20),
         connections: Connections::Kept,
-        redirects: Redirects::Told,
+        redirects: Redirects::Reported,
         trace: Trace::Sent,
         http: Http::Agreed,
         tls: Trust::System,

@@ -3,7 +3,7 @@
 /// Head flag: a system call through the 32-bit table.
 pub const COMPAT: u16 = 1;
 /// Head flag: the entry of the call was recorded separately.
-pub const TOLD: u16 = 2;
+pub const ENTRY_RECORDED: u16 = 2;
 /// Head flag: the thread is not the one that was running on the CPU.
 pub const ELSEWHERE: u16 = 4;
 /// Head flag: the thread was off-CPU for long during its call; the user stack follows at the

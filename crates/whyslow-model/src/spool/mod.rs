@@ -29,7 +29,7 @@ pub use block::{BLOCK_BYTES, Block, BlockError, FILE_SUFFIX, MAGIC, PAYLOAD_MAX}
 pub use block_io::BlockIo;
 pub use encode::Encoder;
 pub use fill::{FillBy, FillRecord};
-pub use flags::{COMPAT, ELSEWHERE, IN_HARDIRQ, IN_SOFTIRQ, IN_TASK, SLEPT, TAIL, TOLD};
+pub use flags::{COMPAT, ELSEWHERE, ENTRY_RECORDED, IN_HARDIRQ, IN_SOFTIRQ, IN_TASK, SLEPT, TAIL};
 pub use host::{CountersRecord, DeviceAbout, HostRecord, MountRecord, Program, ResolverFileRecord};
 pub use lookup::LookupRecord;
 pub use net::{NetRecord, TcpRecord};

@@ -124,7 +124,7 @@ int on_lookup_end(struct pt_regs *regs)
 	record = begin_lookup(WIRE_LOOKUP, lookup);
 	if (record) {
 		record->entered = lookup->entered;
-		record->head.flags = lookup->is_recorded ? WIRE_TOLD : 0;
+		record->head.flags = lookup->is_recorded ? WIRE_ENTRY_RECORDED : 0;
 		read_outcome(record, lookup, user_ret(regs));
 		end_record(record);
 	}

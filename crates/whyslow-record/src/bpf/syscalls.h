@@ -296,7 +296,7 @@ static __always_inline void report_call(struct task_struct *task, __u64 longer_t
 	struct call *call = call_of(task);
 	bool reported;
 
-	if (!call || !call->entered || (call->flags & WIRE_TOLD && !again))
+	if (!call || !call->entered || (call->flags & WIRE_ENTRY_RECORDED && !again))
 		return;
 	if (longer_than && bpf_ktime_get_ns() - call->entered < longer_than)
 		return;
@@ -304,7 +304,7 @@ static __always_inline void report_call(struct task_struct *task, __u64 longer_t
 	reported = put_call(WIRE_SYSCALL_ENTER, call, (struct pt_regs *)bpf_task_pt_regs(task),
 			call->flags & WIRE_COMPAT, 0, task);
 	/* A record that did not fit was not reported: then the return has to report the entry. */
-	call->flags = (call->flags & ~flags) | (reported ? WIRE_TOLD : 0);
+	call->flags = (call->flags & ~flags) | (reported ? WIRE_ENTRY_RECORDED : 0);
 }
 
 static __always_inline int begin_call(struct pt_regs *regs, long nr)
@@ -368,7 +368,7 @@ static __always_inline int end_call(void *context, struct pt_regs *regs, long re
 		end_fills(task);
 	/* As at the entry: exec may change between 32 and 64 bits. */
 	compat = call->flags & WIRE_COMPAT;
-	reported = call->flags & WIRE_TOLD;
+	reported = call->flags & WIRE_ENTRY_RECORDED;
 	if (call_min_ns && !reported && bpf_ktime_get_ns() - call->entered < call_min_ns) {
 		call->entered = 0;
 		return 0;

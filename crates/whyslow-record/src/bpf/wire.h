@@ -68,7 +68,7 @@ enum wire_kind {
 
 /* Flags of a head. */
 #define WIRE_COMPAT 1 /* a system call through the 32-bit table */
-#define WIRE_TOLD 2   /* the entry of the call was reported before */
+#define WIRE_ENTRY_RECORDED 2   /* the entry of the call was reported before */
 #define WIRE_ELSEWHERE 4 /* the thread is not the current one of the CPU */
 #define WIRE_SLEPT 8 /* the user stack follows at the call's return: it blocked for long */
 #define WIRE_TAIL 16 /* the function was entered by a tail call */

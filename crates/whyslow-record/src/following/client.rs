@@ -29,7 +29,7 @@ const READ_BYTES: usize = 64 << 10;
 pub enum FollowError {
     /// No recorder of this user has that process id.
     #[error("cannot follow process {pid}: no recorder of this user has this process id")]
-    Nobody {
+    NotFound {
         /// The requested process id.
         pid: i32,
     },
@@ -78,7 +78,7 @@ pub fn running() -> Vec<Following> {
 
 /// Connects to the recorder with this process id.
 pub fn follow(pid: i32) -> Result<Following, FollowError> {
-    let not_found = || FollowError::Nobody { pid };
+    let not_found = || FollowError::NotFound { pid };
     let folder = marks::folder().ok_or_else(not_found)?;
     marks::check(&folder).map_err(|_| not_found())?;
     let socket = folder.join(pid.to_string());

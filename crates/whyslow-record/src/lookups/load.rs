@@ -132,7 +132,7 @@ impl Loaded<'_> {
                     self.off.push(Off {
                         program: "on_lookup",
                         topic: Some(Topic::Dns),
-                        tells: "DNS lookups",
+                        provides: "DNS lookups",
                         reason: format!("{}: {error}", library.path),
                     });
                 }

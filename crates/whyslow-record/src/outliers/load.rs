@@ -39,7 +39,7 @@ pub(super) fn load<'o>(
         off.push(Off {
             program: START,
             topic: None,
-            tells: "submitters of requests, and their time in queues",
+            provides: "submitters of requests, and their time in queues",
             reason: error.to_string(),
         });
     }

@@ -19,7 +19,7 @@ use crate::programs::Off;
 pub struct OutlierOptions {
     /// Requests that take at least this long are reported.
     pub slow_min: Duration,
-    /// Time between two [`Told::Period`].
+    /// Time between two [`OutlierEvent::Period`].
     pub interval: Duration,
     /// Number of intervals; `None` is unlimited.
     pub count: Option<u64>,
@@ -113,7 +113,7 @@ pub struct Period {
 
 /// An event of the watch.
 #[derive(Debug)]
-pub enum Told<'t> {
+pub enum OutlierEvent<'t> {
     /// A slow request completed.
     Slow(&'t SlowRequest),
     /// An interval is over.

@@ -14,7 +14,7 @@ use whyslow_model::sort::IndexSort;
 
 use super::histogram::Counters;
 use super::load::{Loaded, load};
-use super::{DeviceTimes, Missed, OutlierOptions, OutlierReady, Period, SlowRequest, Told};
+use super::{DeviceTimes, Missed, OutlierEvent, OutlierOptions, OutlierReady, Period, SlowRequest};
 use crate::clock;
 use crate::error::RecordError;
 
@@ -30,7 +30,7 @@ const SETTLE: Duration = Duration::from_millis(2);
 pub fn watch_outliers(
     options: &OutlierOptions,
     ready: impl FnOnce(&OutlierReady<'_>),
-    mut each: impl FnMut(Told<'_>) -> ControlFlow<()>,
+    mut each: impl FnMut(OutlierEvent<'_>) -> ControlFlow<()>,
 ) -> Result<(), RecordError> {
     let mut storage = MaybeUninit::uninit();
     let loaded = load(options, &mut storage)?;
@@ -52,15 +52,15 @@ pub fn watch_outliers(
             _ => Err(RecordError::Consume(error)),
         })?;
         for request in &found {
-            flow = merge(flow, each(Told::Slow(request)));
+            flow = merge(flow, each(OutlierEvent::Slow(request)));
         }
         if found.is_empty() {
-            flow = merge(flow, each(Told::Nothing));
+            flow = merge(flow, each(OutlierEvent::Nothing));
         }
         let is_due = Instant::now() >= due;
         if is_due || flow.is_break() {
             let period = counting.end_period(!is_due)?;
-            flow = merge(flow, each(Told::Period(&period)));
+            flow = merge(flow, each(OutlierEvent::Period(&period)));
             over += 1;
             // Intervals missed during suspend are skipped.
             due = (due + options.interval).max(Instant::now());

@@ -6,7 +6,7 @@ pub struct Instead {
     /// Command line, ready to paste.
     pub command: &'static str,
     /// What it records.
-    pub tells: &'static str,
+    pub provides: &'static str,
     /// Kinds of queries that it enables.
     pub answers: &'static str,
 }
@@ -16,10 +16,10 @@ pub fn instead() -> &'static [Instead] {
     STEPS
 }
 
-const fn step(command: &'static str, tells: &'static str, answers: &'static str) -> Instead {
+const fn step(command: &'static str, provides: &'static str, answers: &'static str) -> Instead {
     Instead {
         command,
-        tells,
+        provides,
         answers,
     }
 }

@@ -193,7 +193,7 @@ fn programs() -> Vec<Check> {
         let lacking = lacking.iter().map(|off| {
             format!(
                 "{} unavailable ({}: {})",
-                off.tells, off.program, off.reason
+                off.provides, off.program, off.reason
             )
         });
         let lacking: Vec<String> = lacking.collect();

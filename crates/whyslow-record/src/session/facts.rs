@@ -30,7 +30,7 @@ pub(super) fn complete_topics(options: &Options, off: &[Off]) -> String {
 /// BPF programs that do not run.
 pub(super) fn write_off_programs(off: &[Off], encoder: &mut Encoder) {
     for off in off {
-        let text = format!("{}: {} ({})", off.program, off.reason, off.tells);
+        let text = format!("{}: {} ({})", off.program, off.reason, off.provides);
         fact(encoder, "off", &text);
     }
 }

@@ -18,7 +18,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use rustc_hash::{FxHashMap, FxHashSet};
-use whyslow_model::spool::{COMPAT, Kind, Switch, TOLD};
+use whyslow_model::spool::{COMPAT, ENTRY_RECORDED, Kind, Switch};
 use whyslow_model::syscall::{self, Abi};
 
 pub(crate) use grammar::What;
@@ -181,7 +181,7 @@ impl Watcher {
     }
 
     fn returned(&mut self, raw: Raw<'_>) {
-        if raw.flags() & TOLD != 0 && self.may_count(raw) {
+        if raw.flags() & ENTRY_RECORDED != 0 && self.may_count(raw) {
             self.inside.remove(&raw.tid());
             self.returned[0].insert((raw.tid(), raw.entered()));
         }

@@ -82,7 +82,7 @@ fn an_entry_that_comes_after_its_return_is_no_call_under_way() {
     let mut watcher = watcher("fsync>50ms");
     let mut encoder = Encoder::default();
     let nr = syscall::number_of(Abi::X86_64, "fsync").unwrap();
-    let record = encoder.begin_on(Kind::Syscall, 121 * MS, (PID, PID), (0, TOLD));
+    let record = encoder.begin_on(Kind::Syscall, 121 * MS, (PID, PID), (0, ENTRY_RECORDED));
     record
         .u64(100 * MS)
         .u64(0)

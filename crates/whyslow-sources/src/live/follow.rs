@@ -73,7 +73,9 @@ fn print_source(found: &Following, plan: &Plan, talk: &TalkArgs) {
 
 pub(super) fn failure(error: FollowError) -> Failure {
     let hint = match &error {
-        FollowError::Nobody { .. } => "use @live to follow a suitable recorder or start a new one",
+        FollowError::NotFound { .. } => {
+            "use @live to follow a suitable recorder or start a new one"
+        }
         FollowError::Spool { .. } => "set TMPDIR to another directory",
         _ => "use @live:new to start a new recorder",
     };

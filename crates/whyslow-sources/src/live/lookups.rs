@@ -50,7 +50,7 @@ pub fn count_lookups(
         for off in ready.off {
             talk::line(&format!(
                 "note: unavailable: {} ({})",
-                off.tells, off.reason
+                off.provides, off.reason
             ));
         }
         if !talk.quiet {

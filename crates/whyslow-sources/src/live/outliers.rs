@@ -13,7 +13,7 @@ use whyslow_base::{interrupt, talk};
 use whyslow_model::Ns;
 use whyslow_model::answer::{Answer, AnswerColumn, AnswerTable, Measure, Value};
 use whyslow_model::spool::BlockIo;
-use whyslow_record::{DeviceTimes, OutlierOptions, Period, SlowRequest, Told, device_name};
+use whyslow_record::{DeviceTimes, OutlierEvent, OutlierOptions, Period, SlowRequest, device_name};
 use whyslow_render::Subject;
 
 const SLOW_MIN: Ns = 500_000_000;
@@ -50,18 +50,18 @@ pub fn watch(watched: &Watched<'_>, talk: &TalkArgs) -> Result<(), Failure> {
         for off in ready.off {
             talk::line(&format!(
                 "note: unavailable: {} ({})",
-                off.tells, off.reason
+                off.provides, off.reason
             ));
         }
         if !talk.quiet {
             talk::line(&head(&options));
         }
     };
-    let each = |event: Told<'_>| {
+    let each = |event: OutlierEvent<'_>| {
         let written = match event {
-            Told::Slow(request) => printer.slow(request),
-            Told::Period(period) => printer.period(period),
-            Told::Nothing => Ok(()),
+            OutlierEvent::Slow(request) => printer.slow(request),
+            OutlierEvent::Period(period) => printer.period(period),
+            OutlierEvent::Nothing => Ok(()),
         };
         match written {
             Err(error) => {

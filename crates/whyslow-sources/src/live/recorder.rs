@@ -203,7 +203,7 @@ fn print_ready(ready: &Ready<'_>, plan: &Plan, talk: &TalkArgs) {
     for off in ready.off {
         talk::line(&format!(
             "note: not recorded: {} ({}: {})",
-            off.tells, off.program, off.reason
+            off.provides, off.program, off.reason
         ));
     }
     if talk.quiet {

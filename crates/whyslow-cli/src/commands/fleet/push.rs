@@ -9,7 +9,7 @@ use whyslow_base::failure::Failure;
 use whyslow_base::interrupt;
 use whyslow_base::talk::line;
 use whyslow_fleet::lake::{Lake, PushOptions, Pushed};
-use whyslow_fleet::{Told, recording_id};
+use whyslow_fleet::{RecordingFacts, recording_id};
 use whyslow_model::text::shown;
 use whyslow_sources::recording::Opened;
 use whyslow_store::{Recording, packed};
@@ -96,7 +96,7 @@ pub(super) fn one(
         );
         Failure::usage(message).hint("set it: --host web-17")
     })?;
-    let about = Told {
+    let about = RecordingFacts {
         recording,
         digest,
         host,

@@ -43,7 +43,7 @@ pub(super) fn of(args: &LoadArgs) -> Result<Plan, Failure> {
         redirects: if request.follow {
             Redirects::Followed
         } else {
-            Redirects::Told
+            Redirects::Reported
         },
         trace: if request.no_trace_context {
             Trace::Silent

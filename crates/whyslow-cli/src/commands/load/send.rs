@@ -205,7 +205,7 @@ fn print_summary(
     whyslow_render::write(answer, &subject, zone, Weight::Count, &output, talk)
 }
 
-/// Asks for confirmation of a high load on another machine.
+/// Requests confirmation of a high load on another machine.
 fn confirm(plan: &Plan, is_confirmed: bool) -> Result<(), Failure> {
     let others = plan.targets.iter().filter(|target| !target.is_loopback());
     let Some(other) = others.map(whyslow_load::Target::host).next() else {

@@ -11,7 +11,7 @@ pub(crate) fn incident() -> &'static Recorded {
     MADE.get_or_init(|| Recorded::of_fixture("web-incident/trace.tar.zst"))
 }
 
-/// Calls so long that later ones are written before they are complete, calls without an end in the
+/// Calls that are written after later ones because they take longer, calls without an end in the
 /// middle and at the end, and lost events.
 pub(crate) fn text() -> &'static Recorded {
     static MADE: OnceLock<Recorded> = OnceLock::new();

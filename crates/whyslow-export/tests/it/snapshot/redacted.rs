@@ -186,7 +186,7 @@ fn no_text_that_an_incident_would_tell_is_in_a_redacted_part() {
     let whole = incident();
     let redactor = Redactor::new(Key::random().expect("random numbers"), Scope::Names);
     let original = texts(&whole.recording);
-    // Only texts with words so long that no replacement equals them by chance; public words and
+    // Only texts with words too long for a replacement to equal them by chance; public words and
     // numbers stay.
     let is_hidden = |text: &&String| {
         let new = redactor.text(whyslow_export::redact::Class::Object, text);

@@ -20,7 +20,7 @@ use super::names::Names;
 use super::order::Pointed;
 
 /// Result of converting a record.
-pub(crate) enum Told<'a> {
+pub(crate) enum Converted<'a> {
     Event(Event<'a>),
     Loss(Loss<'a>),
     /// Name and value.
@@ -95,10 +95,10 @@ impl Mapper {
         record: &Record<'a>,
         place: Place<'a>,
         args: &'a mut SyscallArgs<'a>,
-    ) -> Told<'a> {
+    ) -> Converted<'a> {
         self.learn(head, record);
         let event = |body| {
-            Told::Event(Event {
+            Converted::Event(Event {
                 ts: place.ts,
                 cpu: (head.flags & ELSEWHERE == 0).then_some(i32::from(head.cpu)),
                 context: Context {
@@ -111,9 +111,9 @@ impl Mapper {
             })
         };
         // Kinds of later recorders are ignored.
-        let optional = |body: Option<_>| body.map_or(Told::Nothing, event);
+        let optional = |body: Option<_>| body.map_or(Converted::Nothing, event);
         let state = |body| {
-            Told::Event(Event {
+            Converted::Event(Event {
                 ts: place.ts,
                 cpu: None,
                 context: Context::default(),
@@ -245,7 +245,7 @@ impl Mapper {
             }
             Record::SnapshotEnd => state(Body::StateEnd),
             Record::Lost { from, to, count } => {
-                Told::Loss(Loss {
+                Converted::Loss(Loss {
                     ts: place.ts,
                     ts_end: Some(place.ts.saturating_add(
                         i64::try_from(to.saturating_sub(from)).unwrap_or(i64::MAX),
@@ -257,11 +257,11 @@ impl Mapper {
                 })
             }
             Record::Lookup(lookup) => event(dns_lookup(head, lookup, place.ts)),
-            Record::Missed(missed) => Told::Loss(missed_runs(head, missed, place.ts)),
-            Record::Fact { name, value } => Told::Fact(name, value),
+            Record::Missed(missed) => Converted::Loss(missed_runs(head, missed, place.ts)),
+            Record::Fact { name, value } => Converted::Fact(name, value),
             Record::Process { .. } => {
                 let about = self.host.snapshot(head, record);
-                about.map_or(Told::Nothing, state)
+                about.map_or(Converted::Nothing, state)
             }
             Record::Host(HostRecord::Program(program)) => event(self.host.program(head, program)),
             Record::Text(_)
@@ -276,8 +276,10 @@ impl Mapper {
             | Record::FunctionEnd(_)
             | Record::Usdt(_)
             | Record::Probe(_)
-            | Record::Name(_) => Told::Nothing,
-            Record::Host(ref record) => host::machine(head, record).map_or(Told::Nothing, state),
+            | Record::Name(_) => Converted::Nothing,
+            Record::Host(ref record) => {
+                host::machine(head, record).map_or(Converted::Nothing, state)
+            }
         }
     }
 

@@ -21,7 +21,7 @@ mod stacks;
 
 pub(crate) use clocks::{Reading, Step};
 pub use leave_out::LeaveOut;
-pub(crate) use map::{Mapper, Place, Told};
+pub(crate) use map::{Converted, Mapper, Place};
 pub(crate) use names::Names;
 pub(crate) use order::Window;
 pub(crate) use probes::Values;

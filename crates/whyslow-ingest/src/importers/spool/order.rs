@@ -6,7 +6,7 @@ use std::rc::Rc;
 use rustc_hash::FxHashMap;
 use whyslow_model::Ns;
 use whyslow_model::event::Event;
-use whyslow_model::spool::{Head, Kind, Record, SyscallRecord, TOLD, records};
+use whyslow_model::spool::{ENTRY_RECORDED, Head, Kind, Record, SyscallRecord, records};
 
 use super::calls::{Calls, PendingCall};
 use super::clocks::{Clocks, Reading};
@@ -173,7 +173,7 @@ impl Window {
             }
             &Record::SyscallEnter(SyscallRecord { entered, .. }) => add_call(entered, true, false),
             &Record::Syscall(SyscallRecord { entered, .. }) => {
-                add_call(entered, head.flags & TOLD == 0, true);
+                add_call(entered, head.flags & ENTRY_RECORDED == 0, true);
             }
             _ => self.waiting.push(Ordered {
                 ts: head.ts,

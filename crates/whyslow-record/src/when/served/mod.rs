@@ -14,7 +14,7 @@
 //! only calls of processes that listen or have such a descriptor are examined.
 //!
 //! **What does not count.** Sockets of services that push messages, or accept them without a reply
-//! (`socket_ops::ONE_WAY`). Responses to reads so long ago that their records are no longer kept:
+//! (`socket_ops::ONE_WAY`). Responses to reads whose records are no longer kept:
 //! on a connection where one side writes at any time, a write is unrelated to the last read.
 
 mod socket_ops;

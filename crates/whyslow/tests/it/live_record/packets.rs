@@ -11,7 +11,7 @@ const ANSWERS: &str = "
 import os, socket, time
 server = socket.create_server(('127.0.0.1', 39125))
 if os.fork() == 0:
-    open('/proc/self/comm', 'w').write('asks')
+    open('/proc/self/comm', 'w').write('sender')
     client = socket.create_connection(('127.0.0.1', 39125))
     for number in range(10):
         client.sendall(b'x')
@@ -29,7 +29,7 @@ os.wait()
 /// Waits ended by packets of the server, and all waits of that length.
 fn woken(place: &Place) -> (usize, usize) {
     let packets = rows(place, &["net", "log", "rec.wsl"]);
-    let states = rows(place, &["states", "log", "rec.wsl", "--comm", "asks"]);
+    let states = rows(place, &["states", "log", "rec.wsl", "--comm", "sender"]);
     let is_wait = |row: &&Value| {
         row["state"] == "sleeping" && row["dur_ns"].as_i64().is_some_and(|dur| dur > 45_000_000)
     };
