@@ -136,6 +136,7 @@ function WindowBox() {
 }
 
 function Tools() {
+    const otherTheme = theme.name.value === "dark" ? "light" : "dark";
     return (
         <p class="tools">
             <button type="button" onClick={() => openDialog("search")} title="/">
@@ -155,8 +156,8 @@ function Tools() {
             <button type="button" onClick={() => void savePicture()} title="P: this page as PNG">
                 PNG
             </button>
-            <button type="button" onClick={theme.toggle} aria-label="toggle theme">
-                {theme.name.value === "dark" ? "light" : "dark"}
+            <button type="button" onClick={theme.toggle} aria-label={`switch to the ${otherTheme} theme`}>
+                {otherTheme}
             </button>
             <button type="button" onClick={() => openDialog("help")} title="?" aria-label="help">
                 ?
