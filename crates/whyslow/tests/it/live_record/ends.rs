@@ -134,7 +134,7 @@ fn a_spool_that_is_too_small_is_an_error_and_leaves_nothing() {
     let done = done.expect("it starts");
     let said = String::from_utf8_lossy(&done.stderr);
     assert!(!done.status.success(), "{said}");
-    assert!(said.contains("8192 bytes are not enough"), "{said}");
+    assert!(said.contains("exceeds the limit of 8192 bytes"), "{said}");
     assert!(said.contains("--max-size"), "{said}");
     assert!(!place.join("rec.wsl.spool").exists());
 }

@@ -147,7 +147,7 @@ fn what_can_never_tell_of_requests_is_refused() {
         assert_eq!(output.status.code(), Some(2), "{said}");
         assert!(said.contains(message) && said.contains(hint), "{said}");
     };
-    let (message, hint) = ("which is not recorded", "--what syscalls,block");
+    let (message, hint) = ("which is not recorded", "--what block,syscalls");
     check(&["--what", "block"], message, hint);
     let (message, hint) = ("needs all reads and writes", "remove --min");
     check(&["--min", "1ms"], message, hint);

@@ -161,7 +161,7 @@ fn the_end_of_the_recorder_is_told_with_what_there_was() {
             .read_to_string(&mut said)
             .expect("UTF-8");
         let status = follower.wait().expect("it is ours");
-        assert!(said.contains("the recorder has ended"), "{signal:?} {said}");
+        assert!(said.contains("the recorder stopped"), "{signal:?} {said}");
         assert_eq!(status.code(), Some(1), "{said}");
         // What had been handed over is answered.
         assert!(

@@ -54,7 +54,7 @@ fn a_kernel_that_hides_its_types_is_named() {
     let Some(output) = with_mounts(&place, &script) else {
         return;
     };
-    assert_explained(&output, "the kernel has no BTF");
+    assert_explained(&output, "cannot load BPF programs: the kernel has no BTF");
     for left in ["rec.wsl", "rec.wsl.spool", "ran"] {
         assert!(!place.join(left).exists(), "{left}");
     }

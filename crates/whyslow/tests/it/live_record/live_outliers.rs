@@ -212,8 +212,8 @@ fn what_cannot_be_counted_is_refused() {
         assert!(said.contains(message), "{words:?}: {said}");
     };
     check(&["--pid", "1"], "cannot use --pid");
-    check(&["-w", "+1s..+2s"], "there is no window");
+    check(&["-w", "+1s..+2s"], "@live has no windows");
     check(&["--dev", "no-such-disk"], "unknown device `no-such-disk`");
     check(&["--csv"], "use text or JSON");
-    check(&["-o", "file"], "standard output");
+    check(&["-o", "file"], "to a file");
 }
