@@ -206,5 +206,5 @@ fn the_python_function_that_makes_files_for_nothing_is_told() {
     record(&place, running.pid, "syscalls,sched");
     let explained = explained(&place, &[]);
     assert!(explained.contains("temporary_files"), "{explained}");
-    assert!(explained.contains("by samples, spill ("), "{explained}");
+    assert!(explained.contains("; spill ("), "{explained}");
 }
