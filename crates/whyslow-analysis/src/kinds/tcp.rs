@@ -14,7 +14,7 @@ pub(crate) static TOPIC: Topic = Topic {
     examples: "\
   whyslow tcp web.wsl                           by kind and outcome
   whyslow tcp log web.wsl                       one line per connection
-  whyslow tcp top web.wsl --stage connect       the slowest to connect
+  whyslow tcp hist web.wsl --stage connect      how long connecting took
   whyslow tcp stats web.wsl --by peer --op connect",
     views: &[
         View::new(

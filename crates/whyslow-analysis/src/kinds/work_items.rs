@@ -13,8 +13,8 @@ pub(crate) static TOPIC: Topic = Topic {
     about: "Workqueue items: function, submitter, queue time and run time",
     examples: "\
   whyslow work stats web.wsl                    from queueing to completion, by function
-  whyslow work usage web.wsl --stage run        by the process that queued it
-  whyslow work top web.wsl --stage queue        the longest queue times
+  whyslow work usage web.wsl                    by the process that queued it
+  whyslow work hist web.wsl --stage queue       how long items were queued
   whyslow work log web.wsl --op blk_mq_run_work_fn -c dd",
     views: &[
         View::new(Verb::Stats, "Count and duration by function", &ITEMS),
