@@ -428,4 +428,30 @@ mod tests {
         }
         assert!(count > 100, "{count}");
     }
+
+    /// Every command that a topic shows as an example is one that the program accepts.
+    #[test]
+    fn examples_of_topics_are_accepted() {
+        let examples = whyslow_analysis::TOPICS
+            .iter()
+            .flat_map(|topic| topic.examples.lines());
+        let mut refused = Vec::new();
+        let mut count = 0;
+        for line in examples {
+            let line = line.trim_start();
+            let command = line.strip_prefix("sudo ").unwrap_or(line);
+            // Quotes need a shell, and a comment follows two spaces.
+            if !command.starts_with("whyslow ") || command.contains(['\'', '"', '|', '>']) {
+                continue;
+            }
+            let command = command.split("  ").next().unwrap_or(command);
+            let args: Vec<OsString> = command.split_whitespace().map(OsString::from).collect();
+            if let Err(error) = Cli::read(&args) {
+                refused.push(format!("{command}: {error}"));
+            }
+            count += 1;
+        }
+        assert!(count > 50, "{count}");
+        assert!(refused.is_empty(), "{}", refused.join("\n"));
+    }
 }
